@@ -28,6 +28,7 @@ type Budget struct {
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
+	traced    bool        // NextFrame is in its region of a trace
 	scratches []*scope.Stack
 	leases    *leases // of them
 	left      *leftOpen

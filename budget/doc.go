@@ -44,6 +44,13 @@
 // [Measure] runs a program and says what each part needs, to the byte; [Suggest] makes a plan of
 // the peaks that programs in the field recorded; [Plan.Headroom] adds some.
 //
+// # Over time
+//
+// [Budget.Timeline] records what each arena held, from the first tick to the last, in Go memory that
+// it takes at set-up; package view draws it. In a trace of the Go runtime (runtime/trace) each Load,
+// Rewind and Release is a task and a region, "upfront.Load", and each NextFrame a region. Package
+// flight writes such a trace of the last seconds when something was full.
+//
 // # Tests and checked builds
 //
 //   - budgettest.Open fails a test that leaks; budgettest.FailEach makes each request of a program
@@ -82,8 +89,8 @@
 // drives the program; a Load that would touch what one touches already is [ErrLoading], but for who
 // proves to be inside ([Region.In]). Slots belong to their owners, who may load at the same time
 // where no region lies above. Scratch belongs to a worker, or to who leased it. [Budget.Lease],
-// [Lease.Release], [Slots.Acquire], [Budget.Published], [Loaded.Get], [Reader.Pin] and
-// [Reader.Unpin] are for any goroutine. What holds of a goroutine that a load starts, of iter.Pull and
+// [Lease.Release], [Slots.Acquire], [Budget.Published], [Timeline.Read], [Loaded.Get], [Reader.Pin]
+// and [Reader.Unpin] are for any goroutine. What holds of a goroutine that a load starts, of iter.Pull and
 // of callbacks of C, package scope says.
 //
 // # Why

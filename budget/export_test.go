@@ -47,7 +47,7 @@ func (b *Budget) Stop() (resume func()) {
 }
 
 // PublishRegions publishes the figures of all regions.
-func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil)) }
+func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil), "") }
 
 // GoTables is what the tables of the plan's arenas take of the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }

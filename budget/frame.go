@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"runtime/trace"
 
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -29,6 +30,9 @@ func (b *Budget) Frame() scope.Scope {
 func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)
+	}
+	if trace.IsEnabled() && !b.traced {
+		return b.tracedFrame()
 	}
 	b.strictFrame()
 	if busy := b.finalizing(); busy != "" {
@@ -108,7 +112,7 @@ func (b *Budget) publishFrame() {
 	for i := range p.frame {
 		f := &p.frame[i]
 		f.seen = f.stack.Changes()
-		f.publish()
+		f.publishBeside()
 	}
 }
 
@@ -117,13 +121,18 @@ func (b *Budget) publishFrame() {
 func (b *Budget) publishPlain(next int, used uint64) {
 	p := &b.published
 	p.beside.Lock()
-	if ending := &p.frame[b.buffer]; ending.changed() {
+	ending, f, most := &p.frame[b.buffer], &p.frame[next], used
+	if ending.changed() {
 		ending.publish()
+		most = ending.since
 	} else {
 		ending.hold(used)
 	}
-	f := &p.frame[next]
 	f.hold(0)
 	f.seen = f.stack.Changes()
+	if f.gauge != nil {
+		ending.sawSince(most, used)
+		f.sawSince(0, 0)
+	}
 	p.beside.Unlock()
 }

@@ -85,6 +85,7 @@ func (r *Region) empty(ctx context.Context, what string, releases bool) error {
 	if r.its().slot < 0 && releases {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
 	}
+	defer traced(ctx, what, r.region)()
 	l, err := r.b.enter(ctx, r, what)
 	if err != nil {
 		return err
@@ -97,6 +98,7 @@ func (r *Region) empty(ctx context.Context, what string, releases bool) error {
 // load is one Load, Rewind, Release, Reconfigure or Close at work. They stand beside each other as
 // long as no region is touched by two, but for those inside a Load, which touch what is above it.
 type load struct {
+	what     string // "Load"
 	name     string // in messages: "Load of region level"
 	site     arena_c.Site
 	along    []*region   // what it touches, bottom first
@@ -110,7 +112,8 @@ type load struct {
 }
 
 func (r *Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint64, err error) {
-	l, err := r.its().b.enter(ctx, r, "Load")
+	defer traced(ctx, "Load", r.its().region)()
+	l, err := r.b.enter(ctx, r, "Load")
 	if err != nil {
 		return 0, err
 	}
@@ -168,7 +171,7 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 // begin adds a load to those at work, or says why it can't. r is nil for Close and
 // Reconfigure, which touch all.
 func (b *Budget) begin(r *Region, what string) (*load, error) {
-	l := &load{name: what, along: b.along(r), over: make(chan struct{})}
+	l := &load{what: what, name: what, along: b.along(r), over: make(chan struct{})}
 	l.site.Note()
 	if r != nil {
 		l.name = what + " of region " + r.name
@@ -319,18 +322,32 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still
 }
 
 func (b *Budget) leave(l *load) {
-	b.publishRegions(l.along)
+	b.publishRegions(l.along, l.what)
 	b.end(l)
 }
 
-// publishRegions is for who has them for itself: the end of what touched them.
-func (b *Budget) publishRegions(touched []*region) {
+// publishRegions is for who has them for itself: the end of what touched them. The lowest comes first.
+func (b *Budget) publishRegions(touched []*region, what string) {
 	p := &b.published
 	p.loads.Lock()
 	defer p.loads.Unlock()
-	for _, r := range touched {
-		p.regions[r.index].publish()
+	for i, r := range touched {
+		f := &p.regions[r.index]
+		f.publishRegion(happened(what, i == 0, r.phase() == empty && f.Used != 0))
 	}
+}
+
+// happened is what the timeline tells of a region that something touched.
+func happened(what string, lowest, emptied bool) Mark {
+	switch {
+	case what == "Reconfigure":
+		return MarkMoved
+	case what == "Load" && lowest:
+		return MarkLoad
+	case emptied:
+		return MarkRewind
+	}
+	return 0
 }
 
 // end gives the regions back, in one move: to the load outside, or to their owners and workers.

@@ -121,7 +121,7 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	for _, r := range changed {
 		r.stack.ResetPeak(true)
 	}
-	b.publishRegions(changed)
+	b.publishRegions(changed, "Reconfigure")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size

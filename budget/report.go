@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -25,6 +26,10 @@ type RegionReport struct {
 	MostOpen   Limits        `json:"most_open"`         // the most that were open at once since Open
 	Labels     []scope.Usage `json:"labels,omitempty"`  // what subsystems hold and held (scope.Label), by name
 	Scopes     []scope.Usage `json:"scopes,omitempty"`  // what scopes hold and held, by name; of regions and frame, not scratch arenas
+	Sites      []Site        `json:"sites,omitempty"`   // of a region in checked builds, who made what is Used
+
+	Fulls    int    `json:"fulls,omitempty"`     // how often it was full since Open, and told of it
+	LastFull string `json:"last_full,omitempty"` // what it told of last
 }
 
 // Report are the figures of a budget.
@@ -67,6 +72,7 @@ func cloneAll(list []RegionReport) []RegionReport {
 // clone makes lists without lines nil, as they are when they are read from JSON.
 func (r RegionReport) clone() RegionReport {
 	r.Labels, r.Scopes = append([]scope.Usage(nil), r.Labels...), append([]scope.Usage(nil), r.Scopes...)
+	r.Sites = append([]Site(nil), r.Sites...)
 	return r
 }
 
@@ -76,13 +82,25 @@ type figures struct {
 	stack *scope.Stack
 	seen  uint64 // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
 	RegionReport
-	failed int // finalizers
-	lost   int // owned values, while nothing is open that could hold them
+	failed int              // finalizers
+	lost   int              // owned values, while nothing is open that could hold them
+	since  uint64           // highest use since the count of the arena's peak began anew
+	full   *scope.FullError // the last; its text is made when the figures are copied
+	gauge  *gauge           // nil: the budget has no timeline
+	sites  *scope.Sites     // in checked builds; nil: nobody asks
 }
 
 func newFigures(st *scope.Stack) figures {
-	return figures{stack: st, RegionReport: RegionReport{Name: arenaName(st)}}
+	f := figures{stack: st, RegionReport: RegionReport{Name: arenaName(st)}}
+	if arena_c.Checked && f.isRegion() { // a frame is published too often
+		f.sites = new(scope.Sites)
+	}
+	return f
 }
+
+// isRegion: of a region the highest use since it was last emptied is counted. That of others begins anew whenever a timeline has
+// seen it.
+func (f *figures) isRegion() bool { return f.stack.Row().Kind == arena_c.KindRegion }
 
 // arenaName is the name of an arena in reports.
 func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }
@@ -92,8 +110,14 @@ func (f *figures) read() {
 	s := f.stack.Stats()
 	f.RegionReport = RegionReport{Name: f.Name, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
 		Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
-		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0]}
+		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Fulls: f.stack.Fulls()}
+	if f.since, f.full = s.PeakSince, f.stack.LastFull(); !f.isRegion() {
+		f.LoadPeak = s.Peak
+	}
 	f.Scopes, f.Labels = f.stack.AppendUsage(f.Scopes, f.Labels)
+	if f.sites != nil {
+		f.sites.Read(f.stack)
+	}
 	f.failed, f.lost = s.Failed, 0
 	if f.stack.Depth() == 0 {
 		f.lost = s.Owned
@@ -105,14 +129,52 @@ func (f *figures) publish() {
 	if scopes, labels := f.stack.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
 		f.Scopes, f.Labels = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, labels)
 	}
+	fulls := f.Fulls
 	f.read()
+	if f.Fulls != fulls {
+		f.gauge.mark(MarkFull)
+	}
+}
+
+// publishRegion publishes a region that was loaded or emptied. What it held in its own load counts for this tick.
+func (f *figures) publishRegion(what Mark) {
+	f.publish()
+	f.gauge.mark(what)
+	most := f.Used
+	if what == MarkLoad {
+		most = f.LoadPeak
+	}
+	f.gauge.saw(most, f.Used)
+}
+
+// publishBeside publishes a buffer of the frame, or a scratch arena.
+func (f *figures) publishBeside() {
+	f.publish()
+	f.sawSince(f.since, f.Used)
+}
+
+// sawSince begins a new count of the peak, for the timeline: there is one since the figures were published last.
+func (f *figures) sawSince(most, used uint64) {
+	if f.gauge != nil {
+		f.gauge.saw(most, used)
+		f.stack.ResetPeak(false)
+	}
 }
 
 // now are the figures of the arena, apart from those that are published.
 func (f *figures) now() figures {
 	now := newFigures(f.stack)
 	now.read()
+	now.Sites = now.sitesNow()
+	now.tellFull()
 	return now
+}
+
+// tellFull is for a copy: a text is a Go allocation.
+func (f *figures) tellFull() {
+	if f.full != nil {
+		f.LastFull = f.full.Error()
+	}
 }
 
 // changed says that something was done on the arena since it was published.
@@ -126,7 +188,7 @@ func (f *figures) publishChanged() {
 	if f.seen = f.stack.Changes(); f.stack.Depth() != 0 {
 		f.seen = 0
 	}
-	f.publish()
+	f.publishBeside()
 }
 
 // hold publishes what a buffer holds of which nothing else changed.
@@ -160,15 +222,52 @@ func (p *published) begin(stacks []*scope.Stack, regions, buffers int) {
 }
 
 func (p *published) copyOf(arena int) figures {
-	lock := &p.beside
-	if arena < len(p.regions) {
-		lock = &p.loads
-	}
+	f := p.copyLocked(arena)
+	f.Sites = f.sitesNow()
+	f.tellFull()
+	return f
+}
+
+func (p *published) copyLocked(arena int) figures {
+	lock := p.lockOf(arena)
 	lock.Lock()
 	defer lock.Unlock()
 	f := p.list[arena]
 	f.RegionReport = f.clone()
+	if f.sites != nil { // their texts take longer than a load is to wait
+		f.sites = &scope.Sites{List: slices.Clone(f.sites.List)}
+	}
 	return f
+}
+
+// watch has each arena's gauge follow what is published of it from now on. A budget has one timeline.
+func (p *published) watch(gauges []gauge) {
+	p.loads.Lock()
+	defer p.loads.Unlock()
+	p.beside.Lock()
+	defer p.beside.Unlock()
+	if p.list[0].gauge != nil {
+		panic("budget: BUG: a second Timeline of a budget: it has one, which any goroutine may Read")
+	}
+	for i := range p.list {
+		p.list[i].gauge = &gauges[i]
+		gauges[i].saw(p.list[i].Used, p.list[i].Used)
+	}
+}
+
+func (p *published) lockOf(arena int) *sync.Mutex {
+	if arena < len(p.regions) {
+		return &p.loads
+	}
+	return &p.beside
+}
+
+// size is that of an arena, as it was published.
+func (p *published) size(arena int) uint64 {
+	lock := p.lockOf(arena)
+	lock.Lock()
+	defer lock.Unlock()
+	return p.list[arena].Size
 }
 
 // GoHeap is the Go runtime's memory, which lies beside the budget. It is the whole process's. Sizes are bytes.

@@ -127,7 +127,8 @@ func bar(used, peak, size uint64, width int) string {
 
 // LogValue is the report as a group of attributes, each under its key in JSON: sizes are numbers of bytes,
 // each region is a group of its own under its name ("level", "match.3"), and so are frame and scratch
-// arenas ("frame.0", "scratch.0.1"). An arena that was never used is left out, and so is the plan.
+// arenas ("frame.0", "scratch.0.1"). An arena that was never used is left out, and so are the plan and the
+// sites, of which there may be thousands.
 func (r Report) LogValue() slog.Value {
 	r.Regions, r.Beside = everUsed(r.Regions), everUsed(r.Beside)
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
@@ -152,7 +153,7 @@ func logged(v reflect.Value) (attrs []slog.Attr) {
 		key, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		list := field.Kind() == reflect.Slice
 		switch {
-		case key == "name" || key == "plan":
+		case key == "name" || key == "plan" || key == "sites":
 		case option == "omitempty" && (field.IsZero() || list && field.Len() == 0):
 		case field.Kind() == reflect.Struct:
 			attrs = append(attrs, slog.Attr{Key: key, Value: slog.GroupValue(logged(field)...)})

@@ -37,7 +37,9 @@ var arrows = map[string][]string{
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
 	"budget/save":        {"budget", "scope", "arena", "arena_c", "platform"},
-	"budget/view":        {"budget"},
+	"budget/flight":      {"budget"},
+	"budget/view":        {"arena", "budget"},
+	"budget/view/live":   {"budget", "budget/view", "scope"},
 }
 
 // libraries says who may import which library, beside the standard one.
@@ -137,4 +139,18 @@ func TestFrogpondIsATemplate(t *testing.T) {
 		require.NoError(t, err, string(out))
 		assert.Contains(t, string(out), "frogpond "+command)
 	}
+}
+
+// TestABudgetLinksNoServer: what shows a budget, to browsers or in files, is linked by who asks for it.
+func TestABudgetLinksNoServer(t *testing.T) {
+	linked := strings.Fields(string(goCommand(t, "..", "list", "-deps", "./budget", "./budget/save")))
+	assert.Contains(t, linked, "runtime/trace")
+	for _, name := range []string{"net", "net/http", "html", "html/template", "text/template", "embed", "runtime/pprof", module + "/budget/view"} {
+		assert.NotContains(t, linked, name)
+	}
+	// Templates call methods by name, so that the linker keeps all methods of the program.
+	linked = strings.Fields(string(goCommand(t, "..", "list", "-deps", "./budget/view/live", "./tests/frogpond")))
+	assert.Contains(t, linked, module+"/budget/view/live")
+	assert.NotContains(t, linked, "html/template")
+	assert.NotContains(t, linked, "text/template")
 }

@@ -116,8 +116,10 @@ func (r *Ring) describe() *layout {
 
 // firstCall is the newest call of a site.
 func firstCall(s arena_c.Site) string {
-	lines := strings.Split(s.Tell("made"), "\n\t\t")
-	return lines[min(1, len(lines)-1)]
+	if calls := s.Calls(); len(calls) != 0 {
+		return calls[0]
+	}
+	return ""
 }
 
 // folders are what a type's name has before the packages of what it is of.

@@ -1,0 +1,140 @@
+package budget
+
+import "sync/atomic"
+
+// gauge is what an arena held since the last Sample. Who publishes the arena writes it, under the lock of what is
+// published; Sample reads it under none.
+type gauge struct {
+	now, most atomic.Uint64
+	marks     atomic.Uint32
+}
+
+// saw says that the arena came to hold `most` bytes since it was published, and holds `now`. The most is first: Sample
+// may look in between, and rather has a peak in the tick beside its own than never.
+func (g *gauge) saw(most, now uint64) {
+	if g == nil {
+		return
+	}
+	for {
+		before := g.most.Load()
+		if most <= before || g.most.CompareAndSwap(before, most) {
+			break
+		}
+	}
+	g.now.Store(now)
+}
+
+func (g *gauge) mark(what Mark) {
+	if g != nil && what != 0 {
+		g.marks.Or(uint32(what))
+	}
+}
+
+// take adds what was seen to a sample. What is held now is where the next tick begins.
+func (g *gauge) take(most *uint64, marks *Mark) {
+	now, seen := g.now.Load(), g.most.Load()
+	if seen != now {
+		seen = g.most.Swap(now)
+	}
+	*most = max(*most, seen)
+	if g.marks.Load() != 0 {
+		*marks |= Mark(g.marks.Swap(0))
+	}
+}
+
+// cells are the samples of all arenas: those of the same ticks side by side.
+type cells struct {
+	samples, arenas int
+	most            []uint64
+	marks           []Mark
+	used            int    // samples
+	step            uint64 // ticks of each
+	last            uint64 // ticks in the last
+	ticks           uint64 // in all
+}
+
+func newCells(samples, arenas int) cells {
+	n := samples * arenas
+	return cells{samples: samples, arenas: arenas, most: make([]uint64, n), marks: make([]Mark, n), step: 1}
+}
+
+// tick gives the cells of a further tick, by arena.
+func (c *cells) tick() (most []uint64, marks []Mark) {
+	if c.used == 0 || c.last == c.step {
+		c.begin()
+	}
+	c.last++
+	c.ticks++
+	return c.sample(c.used - 1)
+}
+
+func (c *cells) sample(i int) (most []uint64, marks []Mark) {
+	from, to := i*c.arenas, (i+1)*c.arenas
+	return c.most[from:to], c.marks[from:to]
+}
+
+// begin begins a sample. With an odd number of samples the last of the halved has room for more ticks.
+func (c *cells) begin() {
+	if c.used == c.samples {
+		c.halve()
+		if c.last < c.step {
+			return
+		}
+	}
+	c.used++
+	c.last = 0
+	most, marks := c.sample(c.used - 1)
+	clear(most)
+	clear(marks)
+}
+
+// halve makes each two neighbours one. All are whole; of an odd number, the last becomes a half.
+func (c *cells) halve() {
+	odd := c.used%2 != 0
+	for i := range (c.used + 1) / 2 {
+		most, marks := c.sample(i)
+		left, leftMarks := c.sample(2 * i)
+		copy(most, left)
+		copy(marks, leftMarks)
+		if 2*i+1 < c.used {
+			c.join(most, marks, 2*i+1)
+		}
+	}
+	c.used = (c.used + 1) / 2
+	c.last = 2 * c.step
+	if odd {
+		c.last = c.step
+	}
+	c.step *= 2
+}
+
+// join adds a sample to the cells of another.
+func (c *cells) join(most []uint64, marks []Mark, from int) {
+	right, rightMarks := c.sample(from)
+	for k := range most {
+		most[k] = max(most[k], right[k])
+		marks[k] |= rightMarks[k]
+	}
+}
+
+// copyTo copies the samples that are used to another of the same size.
+func (c *cells) copyTo(to *cells) {
+	n := c.used * c.arenas
+	copy(to.most, c.most[:n])
+	copy(to.marks, c.marks[:n])
+	to.used, to.step, to.last, to.ticks = c.used, c.step, c.last, c.ticks
+}
+
+// line is what an arena has in each sample; no marks where nothing happened.
+func (c *cells) line(arena int) (most []uint64, marks []Mark) {
+	most, marks = make([]uint64, c.used), make([]Mark, c.used)
+	var all Mark
+	for i := range c.used {
+		most[i], marks[i] = c.most[i*c.arenas+arena], c.marks[i*c.arenas+arena]
+		all |= marks[i]
+	}
+	if all == 0 {
+		return most, nil
+	}
+	return most, marks
+}

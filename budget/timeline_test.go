@@ -1,0 +1,423 @@
+package budget_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// lineOfArena is what a timeline has of an arena.
+func lineOfArena(t testing.TB, d budget.TimelineData, name string) budget.ArenaLine {
+	t.Helper()
+	i := slices.IndexFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Name == name })
+	require.GreaterOrEqual(t, i, 0, "%s in %v", name, d.Arenas)
+	return d.Arenas[i]
+}
+
+// tick is what a test saw in a tick of its own.
+type tick struct {
+	most uint64
+	mark budget.Mark
+}
+
+// folded is what a timeline has to hold of all ticks: the step is the least power of two with which they have room.
+func folded(all []tick, samples int) (step uint64, most []uint64, marks []budget.Mark) {
+	for step = 1; (uint64(len(all))+step-1)/step > uint64(samples); step *= 2 {
+	}
+	most = []uint64{}
+	var any budget.Mark
+	for some := range slices.Chunk(all, int(step)) {
+		var sum tick
+		for _, one := range some {
+			sum.most, sum.mark = max(sum.most, one.most), sum.mark|one.mark
+		}
+		most, marks = append(most, sum.most), append(marks, sum.mark)
+		any |= sum.mark
+	}
+	if any == 0 {
+		marks = nil
+	}
+	return step, most, marks
+}
+
+// TestTimelineBesideAModel plays at random, and after each tick compares all samples with what a list of every tick that ever
+// was comes to.
+func TestTimelineBesideAModel(t *testing.T) {
+	for _, samples := range []int{1, 2, 3, 5, 8, 13, 64} {
+		t.Run(fmt.Sprint(samples), func(t *testing.T) {
+			b := open(t, small())
+			line := b.Timeline(samples)
+			rng := rand.New(rand.NewPCG(uint64(samples), 2))
+			play := &timelinePlay{t: t, b: b, rng: rng, seen: map[string][]tick{}, now: map[string]uint64{}}
+			for range 300 {
+				play.tick()
+				line.Sample()
+				play.compare(line.Read(), samples)
+			}
+			require.NoError(t, b.Close())
+			line.Sample()
+			play.compare(line.Read(), samples) // as it was
+		})
+	}
+}
+
+// timelinePlay keeps beside what it does to a budget what a timeline has to say of it.
+type timelinePlay struct {
+	t    *testing.T
+	b    *budget.Budget
+	rng  *rand.Rand
+	seen map[string][]tick
+	now  map[string]uint64 // what each arena holds
+	this map[string]tick
+	turn int
+}
+
+func (p *timelinePlay) tick() {
+	p.this = map[string]tick{}
+	for name, used := range p.now {
+		p.this[name] = tick{most: used}
+	}
+	for range p.rng.IntN(3) {
+		p.region([]string{"init", "systems", "level"}[p.rng.IntN(3)])
+	}
+	p.scratch()
+	p.frame()
+	for _, arena := range append(p.b.Published().Regions, p.b.Published().Beside...) {
+		p.seen[arena.Name] = append(p.seen[arena.Name], p.this[arena.Name])
+	}
+}
+
+// saw is what an arena held at the most, holds now, and what happened.
+func (p *timelinePlay) saw(name string, most, now uint64, mark budget.Mark) {
+	one := p.this[name]
+	p.this[name] = tick{max(one.most, most), one.mark | mark}
+	p.now[name] = now
+}
+
+// region loads or rewinds one: those above it are emptied.
+func (p *timelinePlay) region(name string) {
+	order := []string{"init", "systems", "level"}
+	for _, above := range order[slices.Index(order, name)+1:] {
+		if p.now[above] != 0 {
+			p.saw(above, p.now[above], 0, budget.MarkRewind)
+		}
+	}
+	size, temp := 8*(1+p.rng.IntN(1000)), 64*p.rng.IntN(500)
+	switch p.rng.IntN(3) {
+	case 0:
+		if p.now[name] != 0 {
+			p.saw(name, p.now[name], 0, budget.MarkRewind)
+		}
+		require.NoError(p.t, p.b.Region(name).Rewind(background))
+	case 1:
+		_, err := load(p.b, name, func(s scope.Scope) error {
+			s.Bytes(size)
+			if temp != 0 {
+				s.Temp(temp).Bytes(temp / 2)
+			}
+			return nil
+		})
+		require.NoError(p.t, err)
+		r := p.b.Region(name).Report()
+		used := frogSize + size
+		if temp != 0 {
+			used += tempNode
+		}
+		require.EqualValues(p.t, used, r.Used)
+		require.GreaterOrEqual(p.t, r.LoadPeak, r.Used+uint64(temp))
+		p.saw(name, r.LoadPeak, r.Used, budget.MarkLoad)
+	case 2:
+		_, err := load(p.b, name, func(s scope.Scope) error { s.Bytes(size); s.Bytes(1 << 20); return nil })
+		require.ErrorIs(p.t, err, budget.ErrFull)
+		p.saw(name, uint64(frogSize+size), 0, budget.MarkLoad|budget.MarkFull)
+	}
+}
+
+// frogSize and tempNode are what a load takes beside what it asks for.
+const frogSize, tempNode = 24, 16
+
+// scratch is used and given back within the tick, which a look after the tick doesn't see.
+func (p *timelinePlay) scratch() {
+	if p.rng.IntN(2) == 0 {
+		return
+	}
+	size, mark := 8*p.rng.IntN(1000), budget.Mark(0)
+	_ = p.b.Scratch(1, 0).Do("work", func(s scope.Scope) error {
+		s.Bytes(size)
+		if size%3 == 0 {
+			mark = budget.MarkFull
+			s.Bytes(1 << 20)
+		}
+		return nil
+	})
+	p.saw("scratch 1.0", uint64(size), 0, mark)
+}
+
+// frame fills the current buffer and turns to the other.
+func (p *timelinePlay) frame() {
+	size, inner := 8*p.rng.IntN(1000), 8*p.rng.IntN(1000)
+	p.b.Frame().Bytes(size)
+	if p.rng.IntN(2) == 0 {
+		s := p.b.Frame().Open("inner")
+		s.Bytes(inner)
+		require.NoError(p.t, s.Close())
+	} else {
+		inner = 0
+	}
+	require.NoError(p.t, p.b.NextFrame())
+	ending, next := fmt.Sprint("frame ", p.turn%2), fmt.Sprint("frame ", (p.turn+1)%2)
+	p.saw(ending, uint64(size+inner), uint64(size), 0)
+	p.saw(next, 0, 0, 0)
+	p.turn++
+}
+
+func (p *timelinePlay) compare(d budget.TimelineData, samples int) {
+	for _, line := range d.Arenas {
+		step, most, marks := folded(p.seen[line.Name], samples)
+		require.Equal(p.t, step, d.Step)
+		require.EqualValues(p.t, p.turn, d.Ticks)
+		require.Equal(p.t, most, line.Most, line.Name)
+		require.Equal(p.t, marks, line.Marks, line.Name)
+	}
+}
+
+func TestTimelineOfWhatSlotsAndLeasesDo(t *testing.T) {
+	plan := small()
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 2})
+	b := open(t, plan)
+	line := b.Timeline(0)
+	room, err := b.Slots("room").Acquire()
+	require.NoError(t, err)
+	_, err = loadRegion(room, nil)
+	require.NoError(t, err)
+	lent := take(t, b)
+	require.NoError(t, lent.Scratch(0).Do("reply", func(s scope.Scope) error { s.Bytes(4000); return nil }))
+	line.Sample()
+	require.NoError(t, lent.Release())
+	require.NoError(t, room.Release(background))
+	line.Sample()
+	line.Sample()
+
+	d := line.Read()
+	assert.Equal(t, budget.TimelineData{Budget: "small", Step: 1, Ticks: 3, Arenas: d.Arenas}, d)
+	assert.Equal(t, budget.ArenaLine{Name: "room 0", Region: "room", Size: 64 * budget.KiB, Most: []uint64{24, 24, 0},
+		Marks: []budget.Mark{budget.MarkLoad, budget.MarkRewind, 0}}, lineOfArena(t, d, "room 0"))
+	assert.Nil(t, lineOfArena(t, d, "room 1").Marks)
+	assert.Equal(t, "frame", lineOfArena(t, d, "frame 0").Region)
+	reply := lineOfArena(t, d, "scratch 1.0")
+	assert.Equal(t, "scratch", reply.Region)
+	assert.Equal(t, []uint64{0, 4000, 0}, reply.Most, "a lease's peak is known when it ends")
+	assert.Equal(t, "load, full", (budget.MarkLoad | budget.MarkFull).String())
+
+	text, err := json.Marshal(d)
+	require.NoError(t, err)
+	var back budget.TimelineData
+	require.NoError(t, json.Unmarshal(text, &back))
+	assert.Equal(t, d, back)
+}
+
+// TestTimelineOfNestedLoads: what is loaded inside another load is told once.
+func TestTimelineOfNestedLoads(t *testing.T) {
+	b := open(t, small())
+	line := b.Timeline(0)
+	_, err := budget.Load(background, b.Region("systems"), func(s scope.Scope) (*frog, error) {
+		_, err := budget.Load(background, b.Region("level").In(s), func(s scope.Scope) (*frog, error) {
+			s.Temp(64 * budget.KiB)
+			return frogs.New(s), nil
+		})
+		line.Sample()
+		line.Sample()
+		return frogs.New(s), err
+	})
+	require.NoError(t, err)
+	line.Sample()
+	level, systems := lineOfArena(t, line.Read(), "level"), lineOfArena(t, line.Read(), "systems")
+	assert.Greater(t, level.Most[0], uint64(64*budget.KiB))
+	assert.Equal(t, []uint64{frogSize + tempNode, frogSize + tempNode}, level.Most[1:], "the peak is that of the tick in which its load ended")
+	assert.Equal(t, []budget.Mark{budget.MarkLoad, 0, 0}, level.Marks)
+	assert.Equal(t, []uint64{0, 0, 24}, systems.Most)
+	assert.Equal(t, []budget.Mark{0, 0, budget.MarkLoad}, systems.Marks)
+}
+
+func TestTimelineAfterReconfigure(t *testing.T) {
+	b := open(t, small())
+	line := b.Timeline(0)
+	mustLoad(t, b, "systems", nil)
+	line.Sample()
+	require.NoError(t, b.Region("systems").Rewind(background))
+	plan := b.Plan()
+	plan.Regions[1].Size, plan.Regions[2].Size = 192*budget.KiB, 640*budget.KiB
+	require.NoError(t, b.Reconfigure(background, plan))
+	line.Sample()
+	line.Sample()
+	systems := lineOfArena(t, line.Read(), "systems")
+	assert.EqualValues(t, 192*budget.KiB, systems.Size)
+	assert.Equal(t, []uint64{24, 24, 0}, systems.Most)
+	assert.Equal(t, []budget.Mark{budget.MarkLoad, budget.MarkRewind | budget.MarkMoved, 0}, systems.Marks)
+}
+
+// TestNoTimeline: what is off is nil, and does nothing.
+func TestNoTimeline(t *testing.T) {
+	var off *budget.Timeline
+	off.Sample()
+	assert.Zero(t, off.Read())
+	b := open(t, small())
+	b.Timeline(1)
+	assert.Contains(t, panics(t, func() { b.Timeline(1) }), "a second Timeline")
+	assert.Contains(t, panics(t, func() { b.Timeline(-1) }), "negative")
+	sealed := open(t, small())
+	require.NoError(t, sealed.Seal())
+	assert.Contains(t, panics(t, func() { sealed.Timeline(1) }), "after Seal")
+	require.NoError(t, sealed.Close())
+	assert.Contains(t, panics(t, func() { sealed.Timeline(1) }), "closed")
+}
+
+// TestTimelineLeavesTheReportAsItIs, though it counts peaks anew at each tick.
+func TestTimelineLeavesTheReportAsItIs(t *testing.T) {
+	reports := map[bool]budget.Report{}
+	for _, on := range []bool{false, true} {
+		b := open(t, small())
+		if on {
+			b.Timeline(4)
+		}
+		for i := range 20 {
+			b.Frame().Bytes(8 * (i * 7 % 11))
+			_ = b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.Bytes(8 * (i * 5 % 13)); return nil })
+			if i%6 == 0 {
+				mustLoad(t, b, "level", func(s scope.Scope) { s.Temp(8 * (i + 1)) })
+			}
+			require.NoError(t, b.NextFrame())
+		}
+		r := b.Report()
+		r.GoHeap, r.Resident = budget.GoHeap{}, 0
+		reports[on] = r
+		r = b.Published()
+		r.GoHeap, r.Resident = budget.GoHeap{}, 0
+		require.Equal(t, reports[on], r)
+		require.NoError(t, b.Close())
+	}
+	assert.Equal(t, reports[false], reports[true])
+}
+
+// TestTimelineIsReadWhileOthersWork: owners load, a page reads, one samples. The counts are those of the ticks, and no
+// peak is lost.
+func TestTimelineIsReadWhileOthersWork(t *testing.T) {
+	plan := small()
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 3})
+	b := open(t, plan)
+	line := b.Timeline(7)
+	b.Scratch(0, 0)
+	var all sync.WaitGroup
+	var over atomic.Bool
+	var most [3]uint64
+	for i := range 3 {
+		room, err := b.Slots("room").Acquire()
+		require.NoError(t, err)
+		all.Go(func() {
+			for n := uint64(1); !over.Load(); n++ {
+				size := 24 + n*8*2654435761%(60*budget.KiB)&^7
+				_, err := loadRegion(room, func(s scope.Scope) error { s.Bytes(int(size) - 24); return nil })
+				assert.NoError(t, err)
+				most[i] = max(most[i], size)
+			}
+		})
+	}
+	for range 2 {
+		all.Go(func() {
+			for last := uint64(0); !over.Load(); {
+				d := line.Read()
+				assert.GreaterOrEqual(t, d.Ticks, last)
+				last = d.Ticks
+				for _, line := range d.Arenas {
+					assert.EqualValues(t, (d.Ticks+d.Step-1)/d.Step, len(line.Most))
+				}
+			}
+		})
+	}
+	for range 2000 {
+		b.Frame().Bytes(16)
+		require.NoError(t, b.NextFrame())
+		line.Sample()
+	}
+	over.Store(true)
+	all.Wait()
+	line.Sample()
+	d := line.Read()
+	assert.EqualValues(t, 2001, d.Ticks, "those that a reader held up were written later")
+	for i := range 3 {
+		assert.Equal(t, most[i], slices.Max(lineOfArena(t, d, fmt.Sprint("room ", i)).Most))
+	}
+}
+
+// eightyFour is a plan with as many arenas as a server of 64 rooms.
+func eightyFour() budget.Plan {
+	plan := small()
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: budget.KiB, Slots: 64})
+	plan.Scratch.Workers = 7
+	plan.Frame.Buffers = 3
+	return plan
+}
+
+func TestSampleAllocatesNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
+	}
+	b := open(t, eightyFour())
+	line := b.Timeline(5)
+	require.Len(t, line.Read().Arenas, 84)
+	b.Scratch(0, 0)
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		frogs.New(b.Frame())
+		s := b.Scratch(0, 0).Open("x")
+		frogs.New(s)
+		_ = s.Close()
+		_ = b.NextFrame()
+		line.Sample()
+	}))
+}
+
+// BenchmarkSample prints what a tick costs, by arena, of a budget with 84 of them.
+func BenchmarkSample(t *testing.B) {
+	b := open(t, eightyFour())
+	line := b.Timeline(0)
+	arenas := len(line.Read().Arenas)
+	for t.Loop() {
+		line.Sample()
+	}
+	t.ReportMetric(float64(t.Elapsed().Nanoseconds())/float64(t.N)/float64(arenas), "ns/arena")
+}
+
+// TestReportHasTheLastFull, of each arena, as it was published.
+func TestReportHasTheLastFull(t *testing.T) {
+	b := open(t, small())
+	_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(1 << 20); return nil })
+	require.ErrorIs(t, err, budget.ErrFull)
+	for _, r := range []budget.RegionReport{b.Report().Regions[2], b.Published().Regions[2], b.Region("level").Report()} {
+		assert.Equal(t, 1, r.Fulls)
+		assert.Equal(t, err.Error(), r.LastFull)
+	}
+	require.ErrorIs(t, b.Scratch(0, 0).Do("work", func(s scope.Scope) error { s.Bytes(1 << 20); return nil }), budget.ErrFull)
+	frogs.TrySlice(b.Frame(), 1<<20)
+	scratch := func() budget.RegionReport { return b.Published().Beside[2] }
+	assert.Zero(t, scratch().Fulls, "not yet")
+	assert.ErrorIs(t, b.NextFrame(), budget.ErrFull)
+	assert.Equal(t, 1, scratch().Fulls)
+	assert.Contains(t, scratch().LastFull, `scratch 0.0 is full: scope "work"`)
+	assert.Contains(t, b.Published().Beside[0].LastFull, `frame 0 is full`)
+	assert.Empty(t, b.Published().Beside[1].LastFull)
+	mustLoad(t, b, "level", nil)
+	assert.Equal(t, 1, b.Published().Regions[2].Fulls, "since Open")
+	requireRoundTrip(t, b.Published())
+	_ = b.Close()
+	assert.Contains(t, b.Report().Regions[2].LastFull, "level is full")
+}
