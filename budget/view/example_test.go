@@ -1,10 +1,12 @@
 package view_test
 
 import (
+	"context"
 	"os"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 // A picture for the folder of the plan: show it where the plan is reviewed.
@@ -20,4 +22,31 @@ func ExamplePlan() {
 		panic(err) // all that is wrong with the plan, or what the file says
 	}
 	// Output:
+}
+
+// Who eats the level's memory: labels share its bar, most first.
+func ExampleReportText() {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*[]byte, error) {
+		err := scope.Label(s, "sound", func() error { s.Bytes(20_000); return nil })
+		water := s.Bytes(8_000)
+		return &water, err
+	})
+	report := b.Report()
+	report.GoHeap = budget.GoHeap{} // which is another each time
+	if err := view.ReportText(os.Stdout, report); err != nil {
+		panic(err)
+	}
+	// Output:
+	// budget pond: 128KiB, 128KiB resident at Open
+	//                                                              now at most planned
+	//   level                 [############..................] 27.4KiB 27.4KiB   64KiB
+	//    label sound          [#########.....................] 19.6KiB 19.6KiB
+	//    no label             [###...........................]  7.9KiB
+	//    scope level          [############..................] 27.4KiB 27.4KiB
+	//   tables, edges, guards                                                    64KiB
 }

@@ -1,0 +1,60 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// arrows draws the chain of the near end, from each node to the next older one, above the rows that were drawn: where there
+// are few.
+func (d *insideDrawing) arrows(size uint64) {
+	var nodes []*budget.Thing
+	for i := range d.in.Things {
+		if t := &d.in.Things[i]; t.Order != 0 && t.Offset < d.in.Cursor {
+			nodes = append(nodes, t)
+		}
+	}
+	if len(nodes) > chainMost {
+		d.chain = "the chain of " + exact(uint64(len(nodes))) + " nodes isn't drawn"
+		return
+	}
+	if len(nodes) > 1 {
+		d.chain = "arrows: the order in which nodes run, newest first"
+	}
+	slices.SortStableFunc(nodes, func(a, b *budget.Thing) int { return cmp.Compare(a.Order, b.Order) })
+	for i := 1; i < len(nodes); i++ {
+		d.arrow(size, nodes[i-1].Offset, nodes[i].Offset)
+	}
+}
+
+// arrow leads from one node to another: in a row as an arc, and from row to row out at one end and in at the other.
+func (d *insideDrawing) arrow(size, from, to uint64) {
+	s := scale{rowLeft, rowRight, size}
+	x, y := s.x(from%size)+30, d.rowTop(from/size, size)
+	toX, toY := s.x(to%size)+30, d.rowTop(to/size, size)
+	out, in := rowRight+60, rowLeft-60 // the ends by which it leaves and comes
+	if y > toY {
+		out, in = in, out
+	}
+	if y == toY {
+		d.path("line", "M%s %s C%s %s %s %s %s %s", x, y-10, x, y-140, toX, y-140, toX, y-30)
+	} else {
+		d.path("line", "M%s %s v-6 H%s", x, y-10, out)
+		d.path("line", "M%s %s H%s v8", in, toY-120, toX)
+	}
+	d.path("point", "M%s %s l-2.5 -5.5 h5 z", toX, toY-5)
+}
+
+// rowTop is where the row of a number was drawn: they are all of near rows, which follow each other.
+func (d *insideDrawing) rowTop(row, size uint64) px {
+	numbers := d.rowNumbers(size)
+	top := d.y - px(len(numbers))*rowStep
+	for i := 1; i < len(numbers); i++ {
+		if numbers[i] != numbers[i-1]+1 {
+			top -= gapHeight
+		}
+	}
+	return top + px(row)*rowStep
+}

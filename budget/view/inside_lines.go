@@ -1,0 +1,189 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// insideLine is what lies in an arena and is alike: its kind, type, scope, label and maker.
+type insideLine struct {
+	what          string
+	scope, made   string
+	class         string // "": it has no colour
+	first         int    // of the things, the first such; -1: padding, or what is left
+	count         uint64
+	bytes, number uint64
+}
+
+// lineKey tells lines apart.
+type lineKey struct{ kind, typed, scope, label, ends, made string }
+
+// insideLines is the list of an arena: the sum of its lines is what is used.
+type insideLines struct {
+	in    *budget.Inside
+	lines []insideLine
+	of    []int // of each thing, its line; -1: it is among what is left
+}
+
+// What of a list is shown, and with so few it stands in the order of the arena.
+const linesMost = 24
+
+func listInside(in *budget.Inside) insideLines {
+	l := insideLines{in: in, of: make([]int, len(in.Things))}
+	index, padding := map[lineKey]int{}, uint64(0)
+	for i := range in.Things {
+		t := &in.Things[i]
+		padding += t.Padding
+		key := keyOf(t, i)
+		at, ok := index[key]
+		if !ok {
+			at = len(l.lines)
+			index[key] = at
+			l.lines = append(l.lines, insideLine{class: thingClass(in, t), first: i, scope: scopeOf(t), made: madeOf(t)})
+		}
+		l.of[i] = at
+		l.lines[at].count++
+		l.lines[at].bytes += t.Size
+	}
+	for i := range l.lines {
+		l.lines[i].what = l.text(&l.lines[i])
+	}
+	l.order()
+	if padding != 0 {
+		l.lines = append(l.lines, insideLine{what: "padding", class: "hatch", first: -1, bytes: padding})
+	}
+	return l
+}
+
+// keyOf is the line of a thing. What has something within has one of its own.
+func keyOf(t *budget.Thing, i int) lineKey {
+	key := lineKey{t.Kind, t.Type, t.Scope, t.Label, t.Ends, madeOf(t)}
+	if t.Pool != nil || t.Parts != nil {
+		key.kind = fmt.Sprint(i)
+	}
+	return key
+}
+
+// order puts the lines in the order of the arena, or, when they are many, the largest first, and numbers them.
+func (l *insideLines) order() {
+	by := make([]int, 0, len(l.lines))
+	for i := range l.lines {
+		if l.lines[i].bytes != 0 {
+			by = append(by, i)
+		}
+	}
+	if len(by) > linesMost {
+		slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(l.lines[b].bytes, l.lines[a].bytes) })
+	}
+	place, lines := make([]int, len(l.lines)), make([]insideLine, 0, linesMost+1)
+	for i := range place {
+		place[i] = -1
+	}
+	rest := insideLine{first: -1}
+	for n, i := range by {
+		if n >= linesMost {
+			rest.count++
+			rest.bytes += l.lines[i].bytes
+			continue
+		}
+		place[i] = n
+		l.lines[i].number = uint64(n) + 1
+		lines = append(lines, l.lines[i])
+	}
+	if rest.count != 0 {
+		rest.what = "and " + exact(rest.count) + " more, none larger"
+		lines = append(lines, rest)
+	}
+	for i := range l.of {
+		l.of[i] = place[l.of[i]]
+	}
+	l.lines = lines
+}
+
+// text says what a line is about.
+func (l *insideLines) text(line *insideLine) string {
+	t := &l.in.Things[line.first]
+	what := thingText(t)
+	switch {
+	case t.Kind == "bytes":
+		return "things: a checked build knows each"
+	case line.count > 1:
+		what = exact(line.count) + " × " + what
+		if line.bytes == line.count*t.Size {
+			what += ", " + exact(t.Size) + " B each"
+		}
+	}
+	return what
+}
+
+// thingText is one thing in a few words.
+func thingText(t *budget.Thing) string {
+	typed := t.Type
+	if typed == "uint8" {
+		typed = "bytes"
+	}
+	switch t.Kind {
+	case "plain":
+		return cmp.Or(typed, "plain")
+	case "object":
+		return cmp.Or(typed, "object") + ", finalizer"
+	case "objects":
+		return cmp.Or(typed, "objects") + ", finalizers"
+	case "owned":
+		return cmp.Or(t.Ends, "a Go value that is gone")
+	case "node":
+		return "node: " + cmp.Or(t.Ends, "not in the chain")
+	case "reserve":
+		return "temporaries: not taken yet"
+	}
+	what := t.Kind
+	if t.Pool != nil {
+		of := cmp.Or(typed, strings.TrimPrefix(t.Ends, "finalizer of "))
+		what += strings.TrimSuffix(" of "+of, " of ") + ": " + fmt.Sprintf("%s of %s", exact(t.Pool.Live), exact(t.Pool.Count))
+	}
+	return what
+}
+
+// thingClass is the colour of a thing: temporaries have one, whatever they are.
+func thingClass(in *budget.Inside, t *budget.Thing) string {
+	if t.Kind == "reserve" {
+		return "c3 pale"
+	}
+	if t.Offset >= in.Limit {
+		return "c3"
+	}
+	switch t.Kind {
+	case "object", "objects":
+		return "c1"
+	case "owned":
+		return "c4"
+	case "pool":
+		return "c2"
+	case "heap", "buddy", "ring":
+		return "c5"
+	case "node":
+		return "other"
+	}
+	return "c0"
+}
+
+func scopeOf(t *budget.Thing) string {
+	if t.Label != "" {
+		return t.Scope + " / " + t.Label
+	}
+	return t.Scope
+}
+
+// madeOf is who made a thing, in short: "load.go:31".
+func madeOf(t *budget.Thing) string {
+	if len(t.Made) == 0 {
+		return ""
+	}
+	_, file, _ := strings.Cut(t.Made[0], " ")
+	return path.Base(file)
+}

@@ -1,0 +1,103 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// InsideText is Inside for a terminal: at most 80 columns wide.
+func InsideText(w io.Writer, in budget.Inside) error {
+	if err := in.Check(); err != nil {
+		return err
+	}
+	list := listInside(&in)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n|%s|\n", clip(fmt.Sprintf("inside of %s: %s of %s bytes used", in.Arena, exact(in.Used), exact(in.Size)), textWidth),
+		insideBar(&in))
+	fmt.Fprintf(&b, "%15s  %-31s %-17s%14s\n", "bytes", "what", "scope / label", "made at")
+	for _, line := range list.lines {
+		text := fmt.Sprintf("%15s  %s %s%s", exact(line.bytes), padded(line.what, 31), padded(line.scope, 17), left(line.made, 14))
+		fmt.Fprintln(&b, strings.TrimRight(text, " "))
+	}
+	fmt.Fprintf(&b, "%15s  used\n", exact(in.Used))
+	for i := range in.Things {
+		t := &in.Things[i]
+		switch {
+		case t.Pool != nil:
+			poolText(&b, t)
+		case t.Parts != nil:
+			partsText(&b, t)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+const barLetters = textWidth - 2
+
+// insideBar is all of the arena to scale: what is used, free, and taken by temporaries. Nothing that there is takes no letter.
+func insideBar(in *budget.Inside) string {
+	s := scale{0, barLetters, in.Size}
+	used, temp := int(s.x(in.Cursor)), int(s.x(in.Limit))
+	if used == 0 && in.Cursor != 0 {
+		used = 1
+	}
+	if temp == barLetters && in.Temp() != 0 {
+		temp--
+	}
+	used = min(used, temp)
+	return strings.Repeat("#", used) + strings.Repeat(".", temp-used) + strings.Repeat("T", barLetters-temp)
+}
+
+// padded is a text of just so many letters, left is one that stands at their right end.
+func padded(text string, most int) string {
+	text = clip(text, most)
+	return text + strings.Repeat(" ", most-letters(text))
+}
+
+func left(text string, most int) string {
+	text = clip(text, most)
+	return strings.Repeat(" ", most-letters(text)) + text
+}
+
+const poolLetters = textWidth - 4
+
+// poolText has a letter a chunk: those of the report's states.
+func poolText(b *bytes.Buffer, t *budget.Thing) {
+	fmt.Fprintf(b, "%s\n", clip(fmt.Sprintf("%s live, %s at most; # live, . free, - never used", thingText(t), exact(t.Pool.Peak)), textWidth))
+	states := printable(t.Pool.States)
+	for from := 0; from < len(states) && from < 16*poolLetters; from += poolLetters {
+		fmt.Fprintf(b, "  %s\n", states[from:min(from+poolLetters, len(states))])
+	}
+	if n := len(states) - 16*poolLetters; n > 0 {
+		fmt.Fprintf(b, "  and %s more\n", exact(uint64(n)))
+	}
+	if next := t.Pool.Next; len(next) != 0 {
+		text := "  next:"
+		for _, index := range next[:min(len(next), 9)] {
+			text += fmt.Sprint(" ", index)
+		}
+		fmt.Fprintf(b, "%s\n", clip(text, textWidth))
+	}
+}
+
+// partsText has the sums of what lies in a heap, a buddy or a ring.
+func partsText(b *bytes.Buffer, t *budget.Thing) {
+	sums, counts := map[string]uint64{}, map[string]uint64{}
+	var kinds []string
+	for _, p := range t.Parts {
+		if counts[p.Kind]++; counts[p.Kind] == 1 {
+			kinds = append(kinds, p.Kind)
+		}
+		sums[p.Kind] += p.Size
+	}
+	text := fmt.Sprintf("%s of %s bytes", t.Kind, exact(t.Size))
+	for _, kind := range kinds {
+		text += fmt.Sprintf(", %s %s in %s", kind, exact(sums[kind]), exact(counts[kind]))
+	}
+	fmt.Fprintf(b, "%s\n", clip(text, textWidth))
+}

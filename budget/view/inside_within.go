@@ -1,0 +1,218 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena"
+)
+
+// Columns of the list.
+const (
+	columnWhat         = margin + 340
+	columnBytes        = margin + 4120 // its right end
+	columnScope        = margin + 4360
+	columnMade         = width - margin // its right end
+	scopeWidth      px = 2240
+	madeWidth       px = 1700
+	numberRight     px = 240
+	numberSquare    px = 170
+	numberSquareTop px = 130
+)
+
+// lines is the list.
+func (d *insideDrawing) lines() {
+	d.y += 160
+	d.text("small", columnWhat, d.y, "what")
+	d.text("small size", columnBytes, d.y, "bytes")
+	d.text("small", columnScope, d.y, "scope / label")
+	if d.in.Known {
+		d.text("small size", columnMade, d.y, "made at")
+	}
+	for i := range d.list.lines {
+		d.y += lineHeight
+		d.line(&d.list.lines[i])
+	}
+	d.y += lineHeight
+	d.path("grid", "M%s %s H%s", columnBytes-900, d.y-165, columnBytes)
+	d.text("", columnWhat, d.y+10, "used")
+	d.text("size", columnBytes, d.y+10, exact(d.in.Used))
+	d.y += 10
+}
+
+func (d *insideDrawing) line(line *insideLine) {
+	if line.class != "" {
+		d.rect(line.class, margin, d.y-numberSquareTop, numberRight, numberSquare)
+	}
+	if line.number != 0 && line.class != "c3 pale" {
+		d.text("in", margin+numberRight/2, d.y, exact(line.number))
+	}
+	bytes := exact(line.bytes)
+	d.text("", columnWhat, d.y, fitting(line.what, columnBytes-columnWhat-long(bytes)-100))
+	d.text("size", columnBytes, d.y, bytes)
+	d.text("small", columnScope, d.y, fitting(line.scope, scopeWidth))
+	if made := fitting(line.made, madeWidth); made != "" {
+		d.text("small size", columnMade, d.y, made)
+	}
+}
+
+// within draws what lies in pools, and in heaps, buddies and rings: of a few of each.
+func (d *insideDrawing) within() {
+	pools, others := 0, 0
+	for i := range d.in.Things {
+		switch t := &d.in.Things[i]; {
+		case t.Pool != nil:
+			if pools++; pools <= withinMost {
+				d.pool(i)
+			}
+		case t.Parts != nil:
+			if others++; others <= withinMost {
+				d.parts(i)
+			}
+		}
+	}
+	if left := max(0, pools-withinMost) + max(0, others-withinMost); left != 0 {
+		d.y += 320
+		d.text("small", margin, d.y, "and what lies in "+exact(uint64(left))+" more pools, heaps, buddies and rings")
+	}
+}
+
+// heading begins what lies in a thing.
+func (d *insideDrawing) heading(i int, text string) {
+	d.y += 440
+	if line := d.list.of[i]; line >= 0 {
+		text = exact(d.list.lines[line].number) + "  " + text
+	}
+	d.text("head", margin, d.y, fitting(text, width-2*margin))
+}
+
+// pool draws chunks, or where they are many, so many in one square. The next free ones have numbers.
+func (d *insideDrawing) pool(i int) {
+	t := &d.in.Things[i]
+	p, each := t.Pool, 1
+	for (len(p.States)+each-1)/each > cellsMost {
+		each++
+	}
+	text := fmt.Sprintf("%s live, %s at most; %s bytes each", thingText(t), exact(p.Peak), exact(p.Stride))
+	if each > 1 {
+		text += fmt.Sprintf("; a square is %d", each)
+	}
+	d.heading(i, text)
+	turns := turnsOf(p)
+	across := int((width - 2*margin + cellStep - cell) / cellStep)
+	top, n := d.y+110, 0
+	for from := 0; from < len(p.States); from += each {
+		x, y := margin+px(n%across)*cellStep, top+px(n/across)*cellStep
+		d.cell(x, y, p.States[from:min(from+each, len(p.States))])
+		if turn := turns[from]; turn != 0 && each == 1 {
+			d.text("small middle", x+cell/2, y+120, exact(turn))
+		}
+		n++
+	}
+	if n != 0 {
+		d.y = top + px((n-1)/across)*cellStep + cell
+	}
+}
+
+// cell is a square of chunks: full as far as they are live, pale where all were never used.
+func (d *insideDrawing) cell(x, y px, states string) {
+	d.rect("ground", x, y, cell, cell)
+	if strings.Count(states, "-") != len(states) {
+		d.rect("c2 pale", x, y, cell, cell)
+	}
+	live := px(strings.Count(states, "#")) * cell / px(len(states))
+	d.rect("c2", x, y+cell-live, cell, live)
+	other := px(len(states)-strings.Count(states, "#")-strings.Count(states, ".")-strings.Count(states, "-")) * cell / px(len(states))
+	d.rect("bad", x, y, cell, other)
+}
+
+// turnsOf are the first nine that Get will give: those that were put, then those that were never used.
+func turnsOf(p *arena.PoolLayout) map[int]uint64 {
+	turns := map[int]uint64{}
+	for _, index := range p.Next[:min(len(p.Next), 9)] {
+		turns[int(index)] = uint64(len(turns)) + 1
+	}
+	for index := 0; index < len(p.States) && len(turns) < 9; index++ {
+		if p.States[index] == '-' {
+			turns[index] = uint64(len(turns)) + 1
+		}
+	}
+	return turns
+}
+
+// parts draws the block of a heap, a buddy or a ring, to scale.
+func (d *insideDrawing) parts(i int) {
+	t := &d.in.Things[i]
+	live, free, count := uint64(0), uint64(0), uint64(0)
+	var list []run
+	for _, p := range t.Parts {
+		class := "c5"
+		switch p.Kind {
+		case "live":
+			live += p.Size
+			count++
+		case "free":
+			free += p.Size
+			class = "ground"
+		case "parked":
+			free += p.Size
+			class = "c5 pale"
+		case "skipped":
+			class = "hatch"
+		default:
+			class = "other"
+		}
+		list = append(list, run{p.Offset, p.Offset + p.Size, class, -1, -1})
+	}
+	d.heading(i, fmt.Sprintf("%s of %s bytes: %s live with %s bytes, %s free", t.Kind, exact(t.Size), exact(count), exact(live), exact(free)))
+	for least := t.Size / 4096; len(list) > drawnMost/2; least = 2*least + 1 {
+		list = merged(list, math.MaxUint64, func(a, b run) bool { return a.to-a.from <= least && b.to-b.from <= least })
+	}
+	d.y += 110
+	s := scale{margin, width - margin, t.Size}
+	d.rect("ground", margin, d.y, width-2*margin, 160)
+	for _, r := range list {
+		left, right := s.x(r.from), s.x(r.to)
+		if right-left > 30 {
+			right -= 5
+		}
+		d.rect(r.class, left, d.y, max(right-left, 2), 160)
+	}
+	d.y += 160
+}
+
+// legend says what the colours mean that occur.
+func (d *insideDrawing) legend() {
+	d.y += 420
+	x := margin
+	for _, m := range meanings {
+		if !d.occurs(m.class) {
+			continue
+		}
+		if x+160+long(m.text) > width-margin {
+			x, d.y = margin, d.y+lineHeight
+		}
+		d.swatch(m.class, x, d.y)
+		d.text("small", x+190, d.y, m.text)
+		x += 190 + long(m.text) + 200
+	}
+	text := d.chain
+	if x+long(text) > width-margin {
+		x, d.y = margin, d.y+lineHeight
+	}
+	if text != "" {
+		d.text("small", x, d.y, text)
+	}
+}
+
+var meanings = []struct{ class, text string }{
+	{"c0", "things"}, {"c1", "with a finalizer"}, {"c4", "Go values"}, {"c2", "pools: live chunks"}, {"c5", "heaps and their like"},
+	{"other", "the scope's nodes"}, {"c3", "temporaries"}, {"c3 pale", "of them, not taken yet"}, {"c7", "several kinds"},
+	{"hatch", "padding"}, {"ground", "free"},
+}
+
+func (d *insideDrawing) occurs(class string) bool {
+	return class == "ground" || bytes.Contains(d.body.Bytes(), []byte(`<rect class="`+class+`"`))
+}

@@ -1,0 +1,212 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// Report draws what a budget holds. Above lies the whole, to scale. Then each part has a bar as long as what is planned for
+// it, with what is used now and, paler, what was used at most; slots, the frame's buffers and scratch arenas are columns of
+// a fence. Below a part stands who holds it: labels and scopes by name, most first, in the colours of its bar; eight of
+// each, and what the others hold together. Then come the Go heap, proxies, and what went wrong.
+//
+// Sizes are the report's, as [budget.SizeText] writes them; browsers show them to the byte where a pointer rests. Those of
+// siblings are sums, also of their peaks, which needn't have been at one time. A report that a stranger wrote is drawn as
+// far as it makes sense.
+func Report(w io.Writer, r budget.Report) error {
+	d := reportDrawing{lines: reportLines(r)}
+	d.measure()
+	title := "budget " + clip(r.Name, nameLetters) + ": " + sizeText(r.Size)
+	d.text("title", margin, 320, title)
+	d.text("small size", width-margin, 320, fmt.Sprintf("%s resident at Open", sizeText(r.Resident)))
+	d.whole(r)
+	d.heads()
+	for _, line := range d.lines {
+		d.line(line)
+	}
+	return d.writeTo(w, title, description(d.lines), d.y+100)
+}
+
+// description is the picture for who can't see it.
+func description(lines []reportLine) string {
+	var list []string
+	for _, l := range lines {
+		if l.kind == partLine {
+			list = append(list, l.detail)
+		}
+	}
+	return "What each part holds: " + strings.Join(list, "; ")
+}
+
+// nameLetters is how much of a name is shown: as much as a plan allows.
+const nameLetters = 31
+
+// reportDrawing is the picture of a report. Its columns are as wide as what stands in them.
+type reportDrawing struct {
+	picture
+	lines  []reportLine
+	left   px // of the bars
+	right  px
+	column px // from one figure to the next
+	y      px // of the last line
+}
+
+// measure says where the columns are.
+func (d *reportDrawing) measure() {
+	names, sizes := 8, 8
+	for _, l := range d.lines {
+		if l.barred() {
+			names = max(names, letters(l.shown()))
+			for _, text := range l.texts {
+				sizes = max(sizes, len(text))
+			}
+		}
+	}
+	d.column = letter*px(sizes) + 200
+	d.right = width - margin - 3*d.column
+	d.left = min(margin+220+letter*px(names)+240, d.right-600)
+}
+
+// whole is the budget to scale: its parts side by side.
+func (d *reportDrawing) whole(r budget.Report) {
+	const top, height px = 760, 400
+	x := margin
+	for _, k := range []struct{ class, text string }{{"region", "used now"}, {"region pale", "used at most"}, {"ground", "planned"}, {"other pale", "tables, edges, guards"}} {
+		d.swatch(k.class, x, 600)
+		d.text("small", x+180, 600, k.text)
+		x += 180 + long(k.text) + 200
+	}
+	total, offset := uint64(0), uint64(0)
+	parts := allParts(r)
+	for _, p := range parts {
+		total = sum(total, p.size)
+	}
+	bar := scale{margin, width - margin, max(total, r.Size)}
+	for _, p := range parts {
+		from, to := bar.x(offset), bar.x(sum(offset, p.size))
+		arenas := p.arenas
+		if to-from < 30*px(len(arenas)) { // too narrow to tell apart
+			arenas = []budget.RegionReport{{Used: p.now, Peak: p.peak, Size: p.size}}
+		}
+		for _, a := range arenas {
+			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(sum(offset, a.Size)) - 5, a.Size}, top, height, figures{a.Used, a.Peak, a.Size}, nil)
+			offset = sum(offset, a.Size)
+		}
+		if to-from > long(p.name) {
+			d.text("small middle", (from+to)/2, top+height+170, p.name)
+		}
+	}
+	d.rect("other pale", bar.x(offset)+5, top, bar.right-bar.x(offset)-5, height)
+	d.y = top + height + 170
+}
+
+// filled is a bar: what is planned, what was used at most, and what is used now, or who uses it.
+func (d *reportDrawing) filled(class string, bar scale, y, height px, f figures, stack []stacked) {
+	d.rect("ground", bar.left, y, bar.right-bar.left, height)
+	d.rect(class+" pale", bar.left, y, bar.reach(f.peak, 10), height)
+	if len(stack) == 0 {
+		d.rect(class, bar.left, y, bar.reach(f.now, 10), height)
+	}
+	offset := uint64(0)
+	for _, s := range stack {
+		from := bar.x(offset)
+		offset = sum(offset, s.size)
+		d.rect(s.class, from, y, bar.x(offset)-from, height)
+	}
+}
+
+// heads are the names of the columns.
+func (d *reportDrawing) heads() {
+	d.y += 360
+	for i, text := range []string{"now", "at most", "planned"} {
+		d.text("small size", d.right+d.column*px(i+1), d.y, text)
+	}
+}
+
+func (d *reportDrawing) line(l reportLine) {
+	bar := scale{d.left, d.right, l.of}
+	switch l.kind {
+	case headLine:
+		d.y += 360
+		d.path("grid", "M%s %s H%s", margin, d.y-230, width-margin)
+		d.text("head", margin, d.y, l.name)
+	case partLine, sumLine:
+		d.y += 300
+		d.swatch(l.class, margin, d.y)
+		d.text("head", margin+220, d.y, fitting(l.shown(), d.left-margin-280))
+		if l.kind == partLine {
+			d.filled(l.class, bar, d.y-140, 180, l.figures, l.stack)
+			d.told("tip", bar.left, d.y-140, bar.right-bar.left, 180, l.detail)
+		}
+		d.sizes("size", l)
+		d.fence(l)
+	case nameLine, chunkLine:
+		d.y += 200
+		if l.kind == nameLine {
+			d.swatch(l.class, margin+220, d.y)
+		}
+		d.text("small", margin+400, d.y, fitting(l.shown(), d.left-margin-460))
+		d.filled(l.class, bar, d.y-90, 90, l.figures, nil)
+		d.told("tip", bar.left, d.y-90, bar.right-bar.left, 90, l.detail)
+		d.sizes("small size", l)
+	default:
+		d.note(l)
+	}
+}
+
+// note writes a text below the bar of its part, or alone.
+func (d *reportDrawing) note(l reportLine) {
+	class, x := "small", margin+220
+	if l.kind == badLine {
+		class += " wrong"
+	}
+	if l.class != "" {
+		x = d.left
+	}
+	for i, text := range wrapped(l.name, int((width-margin-x)/small), 4) {
+		d.y += 180
+		if i == 0 {
+			d.y += 30
+		}
+		d.text(class, x, d.y, text)
+	}
+}
+
+// sizes are the figures of a line.
+func (d *reportDrawing) sizes(class string, l reportLine) {
+	for i, text := range l.texts {
+		if text != "" {
+			d.text(class, d.right+d.column*px(i+1), d.y, text)
+		}
+	}
+}
+
+// fence has a column for each arena of a part, or for several neighbours, of whom it shows the fullest.
+func (d *reportDrawing) fence(l reportLine) {
+	if len(l.fence) == 0 {
+		return
+	}
+	const height, least px = 220, 30
+	d.y += 300
+	each := (len(l.fence)-1)/int((d.right-d.left)/least) + 1
+	columns := slices.Collect(slices.Chunk(l.fence, each))
+	at, bottom := scale{d.left, d.right, uint64(len(columns))}, d.y-140+height
+	for i, arenas := range columns {
+		left, right := at.x(uint64(i)), at.x(uint64(i)+1)-10
+		d.rect("ground", left, bottom-height, right-left, height)
+		var now, peak px
+		for _, a := range arenas {
+			full := scale{0, height, a.Size}
+			now, peak = max(now, full.reach(a.Used, 10)), max(peak, full.reach(a.Peak, 10))
+		}
+		d.rect(l.class+" pale", left, bottom-peak, right-left, peak)
+		d.rect(l.class, left, bottom-now, right-left, now)
+		if each == 1 {
+			d.told("tip", left, bottom-height, right-left, height, arenaText(arenas[0].Name, figures{arenas[0].Used, arenas[0].Peak, arenas[0].Size}))
+		}
+	}
+}

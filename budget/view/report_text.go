@@ -1,0 +1,110 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// textWidth is that of all texts, in letters.
+const textWidth = 80
+
+// ReportText writes what [Report] draws, in lines of at most 80 columns: of a bar, # is used now and + was at most. Of a
+// fence each sign is an arena.
+func ReportText(w io.Writer, r budget.Report) error {
+	t := table{column: len("planned") + 1, name: 8}
+	lines := reportLines(r)
+	for _, l := range lines {
+		if l.barred() {
+			t.name = max(t.name, min(letters(l.shown())+1, 23))
+			for _, text := range l.texts {
+				t.column = max(t.column, len(text)+1)
+			}
+		}
+	}
+	t.name = min(t.name, textWidth-2-3*t.column)
+	t.heading(fmt.Sprintf("budget %s: %s, %s resident at Open", clip(r.Name, nameLetters), sizeText(r.Size), sizeText(r.Resident)))
+	t.row("", "", [3]string{"now", "at most", "planned"})
+	for _, l := range lines {
+		t.line(l)
+	}
+	_, err := w.Write(t.out.Bytes())
+	return err
+}
+
+// table is a text as lines of a name, a bar and three figures. Its columns are as wide as what stands in them.
+type table struct {
+	out          bytes.Buffer
+	name, column int
+}
+
+func (t *table) heading(text string) {
+	for _, line := range wrapped(text, textWidth, 2) {
+		fmt.Fprintln(&t.out, line)
+	}
+}
+
+func (t *table) line(l reportLine) {
+	switch {
+	case l.kind == headLine:
+		fmt.Fprintf(&t.out, "%s\n", l.name)
+	case !l.barred():
+		for _, text := range wrapped(l.name, textWidth-4, 4) {
+			fmt.Fprintf(&t.out, "    %s\n", text)
+		}
+	case l.kind == sumLine:
+		t.row(l.shown(), "", l.texts)
+	case l.kind == partLine:
+		t.row(l.shown(), t.bar(l), l.texts)
+		t.fence(l)
+	default:
+		t.row(" "+l.shown(), t.bar(l), l.texts)
+	}
+}
+
+// row is a line of the table; a name that is too long for its column has a line of its own.
+func (t *table) row(name, bar string, texts [3]string) {
+	if letters(name) > t.name {
+		fmt.Fprintf(&t.out, "  %s\n", name)
+		name = ""
+	}
+	line := fmt.Sprintf("  %s%s%-*s", name, strings.Repeat(" ", t.name-letters(name)), t.bars(), bar)
+	for _, text := range texts {
+		line += fmt.Sprintf("%*s", t.column, text)
+	}
+	fmt.Fprintln(&t.out, strings.TrimRight(line, " "))
+}
+
+// bars is how much room there is for bars.
+func (t *table) bars() int { return textWidth - 2 - t.name - 3*t.column }
+
+func (t *table) bar(l reportLine) string {
+	cells := t.bars() - 2
+	if cells < 4 || l.of == 0 {
+		return ""
+	}
+	full := scale{0, px(cells), l.of}
+	now := int(full.reach(l.now, 1))
+	peak := max(now, int(full.reach(l.peak, 1)))
+	return "[" + strings.Repeat("#", now) + strings.Repeat("+", peak-now) + strings.Repeat(".", cells-peak) + "]"
+}
+
+// fence has a sign for each arena of a part, or for several neighbours, of whom it shows the fullest.
+func (t *table) fence(l reportLine) {
+	if len(l.fence) == 0 {
+		return
+	}
+	each := (len(l.fence)-1)/(textWidth-4) + 1
+	line := ""
+	for i := 0; i < len(l.fence); i += each {
+		var high px
+		for _, a := range l.fence[i:min(i+each, len(l.fence))] {
+			high = max(high, scale{0, 8, a.Size}.reach(a.Used, 1))
+		}
+		line += string([]rune(".▁▂▃▄▅▆▇█")[high])
+	}
+	fmt.Fprintf(&t.out, "    %s\n", line)
+}

@@ -1,0 +1,322 @@
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+var byteMaker = scope.Plain[byte]()
+
+// used opens a plan, and fills a third of each region, every second slot of it, half of that under labels.
+func used(t *testing.T, plan budget.Plan) *budget.Budget {
+	t.Helper()
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	t.Cleanup(func() { b.Close() })
+	for _, r := range plan.Regions {
+		if r.Slots == 0 {
+			fill(t, b.Region(r.Name))
+		}
+		for i := range r.Slots {
+			slot, err := b.Slots(r.Name).Acquire()
+			require.NoError(t, err)
+			if i%2 == 0 {
+				fill(t, slot)
+			}
+		}
+	}
+	return b
+}
+
+func fill(t *testing.T, r *budget.Region) {
+	t.Helper()
+	_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*int, error) {
+		half := int(r.Report().Size / 6)
+		if half < 100 {
+			return new(int), nil
+		}
+		byteMaker.Slice(s, half)
+		scope.Label(s, "map", func() error { byteMaker.Slice(s, half/2); return nil })
+		return new(int), scope.Label(s, "sound", func() error { byteMaker.Slice(s, half/4); return nil })
+	})
+	require.NoError(t, err)
+}
+
+// TestWalkToScale: each range of a real walk that is a pixel wide has a bar where it lies, those that are not are counted, and
+// sums are the budget to the byte.
+func TestWalkToScale(t *testing.T) {
+	for name, plan := range plans {
+		t.Run(name, func(t *testing.T) {
+			b := used(t, plan)
+			ranges, err := b.Walk()
+			require.NoError(t, err)
+			text := drawn(t, func(w io.Writer) error { return view.Walk(w, name, ranges) })
+			checkPicture(t, text)
+			bars := rectsAt(t, text, 70, 48)
+			narrow, bytes, sums, whole := 0, uint64(0), map[string]uint64{}, uint64(0)
+			scale := 840 / float64(b.Size())
+			for _, r := range ranges {
+				sums[r.What] += r.Size
+				whole += r.Size
+				x, wide := 20+float64(r.Offset)*scale, float64(r.Size)*scale
+				found := slices.ContainsFunc(bars, func(bar [2]float64) bool { return math.Abs(bar[0]-x) < .2 && math.Abs(bar[1]-max(1, wide)) < .2 })
+				if wide >= 1.1 {
+					assert.True(t, found, "%+v at %.1f, %.1f wide", r, x, wide)
+				} else if wide < .9 {
+					narrow, bytes = narrow+1, bytes+r.Size
+				}
+			}
+			assert.Equal(t, b.Size(), whole)
+			for what, size := range sums {
+				assert.Contains(t, text, fmt.Sprintf("%s</text>", digits(size)), what)
+			}
+			assert.Contains(t, text, digits(b.Size())+" bytes in ")
+			if count := regexp.MustCompile(`>(\d+) ranges? narrower than a pixel, ([\d,]+) bytes`).FindStringSubmatch(text); narrow != 0 {
+				require.NotNil(t, count)
+				assert.GreaterOrEqual(t, number(t, count[1]), float64(narrow))
+				assert.NotEmpty(t, rectsAt(t, text, 63, 5), "marks")
+			}
+			lines := drawn(t, func(w io.Writer) error { return view.WalkText(w, name, ranges) })
+			checkText(t, lines)
+			checkSigns(t, lines, ranges, b.Size())
+		})
+	}
+}
+
+// rectsAt are x and width of all rectangles of a height at a y.
+func rectsAt(t *testing.T, text string, y, height float64) (list [][2]float64) {
+	for _, m := range rectTag.FindAllStringSubmatch(text, -1) {
+		if number(t, m[3]) == y && number(t, m[5]) == height {
+			list = append(list, [2]float64{number(t, m[2]), number(t, m[4])})
+		}
+	}
+	return list
+}
+
+// digits is a number in groups of three.
+func digits(n uint64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", digits(n/1000), n%1000)
+}
+
+// checkSigns: the map has a sign of each kind in about as many places as it has bytes.
+func checkSigns(t *testing.T, text string, ranges []budget.Range, whole uint64) {
+	t.Helper()
+	signs := strings.Join(strings.Fields(strings.Join(strings.Split(text, "\n")[1:5], " ")), "")
+	assert.Len(t, signs, 304)
+	sums := map[string]int{}
+	for _, r := range ranges {
+		if float64(r.Size)/float64(whole) > .02 { // six places, of which the first and the last may be another's
+			sums[map[string]string{"tables": "T", "used": "#", "free": ".", "temp": "t", "slack: edge": "-", "slack: guard": "|", "slack: unplanned": "_"}[r.What]] +=
+				int(r.Size*304/whole) - 1
+		}
+	}
+	for sign, least := range sums {
+		assert.GreaterOrEqual(t, strings.Count(signs, sign), least, sign)
+	}
+}
+
+// TestReportToScale: what each part plans, held at most and holds is as long in the picture of the whole as it is, and every
+// figure is written as the report says it.
+func TestReportToScale(t *testing.T) {
+	for name, plan := range plans {
+		t.Run(name, func(t *testing.T) {
+			r := used(t, plan).Report()
+			text := drawn(t, func(w io.Writer) error { return view.Report(w, r) })
+			checkPicture(t, text)
+			lines := drawn(t, func(w io.Writer) error { return view.ReportText(w, r) })
+			checkText(t, lines)
+			type bar struct{ class, x, width string }
+			bars := map[bar]bool{}
+			for _, m := range rectTag.FindAllStringSubmatch(text, -1) {
+				if m[3] == "76" && m[5] == "40" {
+					bars[bar{m[1], m[2], m[4]}] = true
+				}
+			}
+			parts := map[string][3]uint64{}
+			offset, scale := uint64(0), 840/float64(r.Size)
+			for _, a := range slices.Concat(r.Regions, r.Beside) {
+				part, _, _ := strings.Cut(a.Name, " ")
+				sum := parts[part]
+				parts[part] = [3]uint64{sum[0] + a.Used, sum[1] + a.Peak, sum[2] + a.Size}
+				x, wide := 20.5+float64(offset)*scale, float64(a.Size)*scale-1
+				if wide > 4 {
+					assert.True(t, anyBar(bars, func(b bar) bool {
+						return b.class == "ground" && math.Abs(number(t, b.x)-x) < .2 && math.Abs(number(t, b.width)-wide) < .3
+					}), "%s at %.1f, %.1f wide", a.Name, x, wide)
+					if used := wide * float64(a.Used) / float64(a.Size); used > 1 {
+						assert.True(t, anyBar(bars, func(b bar) bool {
+							return !strings.Contains(b.class, " ") && b.class != "ground" && math.Abs(number(t, b.x)-x) < .2 && math.Abs(number(t, b.width)-used) < .3
+						}), "%s: %.1f used", a.Name, used)
+					}
+				}
+				offset += a.Size
+				for _, u := range a.Labels {
+					if a.Name == part { // of siblings there is one line for all
+						assert.Contains(t, text, ">"+budget.SizeText(u.Bytes)+"</text>")
+						assert.Contains(t, text, "label "+u.Name+": "+digits(u.Bytes)+" bytes now")
+					}
+				}
+			}
+			for part, sum := range parts {
+				for _, size := range sum {
+					assert.Contains(t, text, ">"+budget.SizeText(size)+"</text>", part)
+					assert.Contains(t, lines, budget.SizeText(size), part)
+				}
+			}
+		})
+	}
+}
+
+func anyBar[B comparable](bars map[B]bool, is func(B) bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(bars)), is)
+}
+
+// TestWhoEats: labels share the bar of their region, which is as long as what is used; the largest comes first.
+func TestWhoEats(t *testing.T) {
+	r := used(t, budget.Plan{Name: "eats", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}}).Report()
+	text := drawn(t, func(w io.Writer) error { return view.Report(w, r) })
+	var names []string
+	for _, m := range textTag.FindAllStringSubmatch(text, -1) {
+		if strings.HasPrefix(m[4], "label ") || m[4] == "no label" {
+			names = append(names, m[4])
+		}
+	}
+	assert.Equal(t, []string{"label map", "label sound", "no label"}, names)
+	from, reached := 0.0, 0.0
+	ground := regexp.MustCompile(`<rect class="ground" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="18"`).FindStringSubmatch(text)
+	from = number(t, ground[1])
+	for _, m := range rectTag.FindAllStringSubmatch(text, -1) {
+		if m[3] == ground[2] && m[5] == "18" && (len(m[1]) == 2 || m[1] == "other") {
+			assert.InDelta(t, from+reached, number(t, m[2]), .11, "side by side")
+			reached += number(t, m[4])
+		}
+	}
+	assert.InDelta(t, number(t, ground[3])*float64(r.Regions[0].Used)/float64(budget.MiB), reached, .3)
+}
+
+// TestFaultyWalk writes nothing.
+func TestFaultyWalk(t *testing.T) {
+	for _, ranges := range [][]budget.Range{nil, {{What: "free"}}, {{What: "free", Offset: 1, Size: 1}},
+		{{What: "free", Size: 2}, {What: "used", Offset: 1, Size: 1}},
+		{{What: "free", Size: math.MaxUint64}, {What: "used", Offset: math.MaxUint64, Size: 1}}} {
+		assert.Error(t, view.Walk(full{}, "no", ranges), ranges)
+		assert.NotErrorIs(t, view.Walk(full{}, "no", ranges), io.ErrShortWrite)
+		assert.Error(t, view.WalkText(full{}, "no", ranges), ranges)
+	}
+}
+
+const longName = "a-name-that-is-as-long-as-it-may"
+
+// TestManySlots: 4,096 of them, no two alike, of a budget of 256 GiB, are a small picture, and nothing is left out of its sums.
+func TestManySlots(t *testing.T) {
+	r := budget.Report{Name: longName[:31], Size: 256 * budget.GiB}
+	var ranges []budget.Range
+	offset, used := uint64(0), uint64(0)
+	add := func(arena, what string, size uint64) {
+		ranges = append(ranges, budget.Range{Arena: arena, What: what, Offset: offset, Size: size})
+		offset += size
+	}
+	for i := range uint64(4096) {
+		a := budget.RegionReport{Name: fmt.Sprintf("%s %d", longName[:31], i), Size: 60 * budget.MiB, Used: i * 1024, Peak: i*1024 + 500}
+		r.Regions = append(r.Regions, a)
+		add(a.Name, "used", a.Used)
+		add(a.Name, "free", a.Size-a.Used)
+		add(a.Name, "slack: guard", 64*budget.KiB)
+		used += a.Used
+	}
+	add("", "slack: unplanned", r.Size-offset)
+	for name, fn := range map[string]func(io.Writer) error{
+		"report": func(w io.Writer) error { return view.Report(w, r) },
+		"walk":   func(w io.Writer) error { return view.Walk(w, r.Name, ranges) },
+	} {
+		text := drawn(t, fn)
+		checkPicture(t, text)
+		assert.Less(t, len(text), 200*1024, name)
+		assert.Contains(t, text, digits(used), name)
+	}
+	text := drawn(t, func(w io.Writer) error { return view.WalkText(w, r.Name, ranges) })
+	checkText(t, text)
+	assert.Contains(t, text, "4084 more together")
+	text = drawn(t, func(w io.Writer) error { return view.ReportText(w, r) })
+	checkText(t, text)
+	assert.Contains(t, text, "4095 of 4096 in use")
+}
+
+// hostile are reports of somebody who means ill.
+func hostile() map[string]budget.Report {
+	const most = math.MaxUint64
+	evil := "</svg>\x00\x1b[31m\u2028&\"'<script>"
+	arena := budget.RegionReport{Name: evil, Size: 1, Used: most, Peak: most, PoolCap: most, PoolPeak: most, Fulls: -5, LastFull: strings.Repeat(evil, 50)}
+	for i := range 40 {
+		arena.Labels = append(arena.Labels, scope.Usage{Name: evil + strings.Repeat("世", i), Bytes: most - uint64(i), Peak: most})
+	}
+	arena.Scopes = arena.Labels
+	all := budget.Report{Name: evil, Size: 0, Regions: []budget.RegionReport{arena, {}, arena, {Name: "x 1"}, {Name: "x 2", Size: most, Used: 1}},
+		Beside: []budget.RegionReport{arena, {Name: "frame 0", Size: most, Used: most}, {Name: "frame 1", Size: most}, {Name: "scratch"}},
+		Errors: []string{evil, evil}, NotGranted: []string{strings.Repeat("a", 1000)}, ErrorCount: -1, GoHeap: budget.GoHeap{Limit: 1, Used: most, Collections: most}}
+	all.Leaks.Slots = -1
+	all.Proxies = slices.Grow(all.Proxies, 20)[:20]
+	for i := range all.Proxies {
+		all.Proxies[i].Name, all.Proxies[i].Asked, all.Proxies[i].Failed = evil, most, most
+	}
+	whole := all
+	whole.Size = most
+	return map[string]budget.Report{"zero": {}, "all": all, "whole": whole}
+}
+
+// TestHostileReport draws what a stranger wrote, and no sign of it is markup, or a terminal's.
+func TestHostileReport(t *testing.T) {
+	for name, r := range hostile() {
+		t.Run(name, func(t *testing.T) { checkReport(t, r) })
+	}
+}
+
+func checkReport(t testing.TB, r budget.Report) {
+	checkPicture(t, drawn(t, func(w io.Writer) error { return view.Report(w, r) }))
+	checkText(t, drawn(t, func(w io.Writer) error { return view.ReportText(w, r) }))
+}
+
+// TestHostileWalk: likewise of ranges.
+func TestHostileWalk(t *testing.T) {
+	evil := "</svg>\x00\x1b[31m\u2028&\"'<script>" + strings.Repeat("世", 40)
+	ranges := []budget.Range{{Arena: evil, What: evil, Size: 1}, {Arena: "frame 0", What: "used", Offset: 1, Size: math.MaxUint64 - 2},
+		{Arena: evil + " 0", What: "temp", Offset: math.MaxUint64 - 1, Size: 1}, {What: "free", Offset: math.MaxUint64}}
+	checkPicture(t, drawn(t, func(w io.Writer) error { return view.Walk(w, evil, ranges) }))
+	checkText(t, drawn(t, func(w io.Writer) error { return view.WalkText(w, evil, ranges) }))
+}
+
+// FuzzReport: any report that is JSON is drawn.
+func FuzzReport(f *testing.F) {
+	for _, name := range []string{filepath.Join("testdata", "report.json"), filepath.Join("..", "..", "tests", "frogpond", "testdata", "recorded", "freedoom.json")} {
+		data, err := json.Marshal(readReport(f, name))
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte(`{"size": 18446744073709551615, "regions": [{"name": "a 1", "used": 18446744073709551615, "labels": [{"name": "", "bytes": 1}]}, {"name": "a 2", "size": 1, "peak": 2}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var r budget.Report
+		if json.Unmarshal(data, &r) != nil {
+			t.Skip()
+		}
+		checkReport(t, r)
+	})
+}

@@ -1,0 +1,212 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// Where the bands of a timeline lie, and what in each.
+const (
+	timeLeft   px = margin + 1600 // of the plots; the names stand left of it
+	timeRight     = width - margin
+	timeTop    px = 860 // of the first band
+	bandPitch  px = 860 // from band to band
+	peakLine   px = 120 // baseline of what says the peak, in a band
+	plotTop    px = 170 // in a band
+	plotHeight px = 440
+	markHeight px = 50
+	bandsMost     = 24
+	columns       = int((timeRight - timeLeft) / 10) // a sample is a pixel wide at least
+)
+
+// Timeline draws what each part of a plan held over time: a band for each, with the plan's size as its ground, what was held in
+// its colour, and the highest peak in words. Of slots, buffers and scratch arenas a band has the fullest in each sample.
+// Below a band are marks where it was loaded and rewound, and on it a red cross where it was full. A picture has a column for
+// each pixel at most, of which the most counts, and 24 bands: its last line says how many parts there are beside. It is
+// an error of w alone: any data can be drawn.
+func Timeline(w io.Writer, data budget.TimelineData) error {
+	d := timelineDrawing{timeline: timelineOf(data, columns)}
+	d.shown = d.bands[:min(len(d.bands), bandsMost)]
+	d.bottom = timeTop + bandPitch*px(len(d.shown))
+	d.at = scale{timeLeft, timeRight, d.ticks}
+	d.head()
+	d.axis()
+	for i, b := range d.shown {
+		d.band(b, timeTop+bandPitch*px(i))
+	}
+	height := d.bottom + 300
+	if more := len(d.bands) - len(d.shown); more != 0 {
+		d.text("small", margin, height, "and "+many(more, "more part"))
+		height += 200
+	}
+	return d.writeTo(w, d.title(), d.description(), height)
+}
+
+type timelineDrawing struct {
+	picture
+	timeline
+	shown  []*band
+	at     scale
+	bottom px
+}
+
+func (t *timeline) title() string {
+	return fmt.Sprintf("timeline of %s: %s ticks", clip(t.name, 60), exact(t.ticks))
+}
+
+// description is for who can't see it.
+func (d *timelineDrawing) description() string {
+	var parts []string
+	for _, b := range d.shown {
+		text := fmt.Sprintf("%s: at most %s of %s", b.title(), sizeText(b.peak), sizeText(b.size))
+		if b.ever != 0 {
+			text += ", marked " + b.ever.String()
+		}
+		parts = append(parts, text)
+	}
+	return "What each part held over time. " + strings.Join(parts, "; ")
+}
+
+// head says what it is, and what the signs mean.
+func (d *timelineDrawing) head() {
+	d.text("title", margin, 320, d.title())
+	if d.samples != 0 {
+		d.text("small size", timeRight, 320, "a column is "+many(d.step, "tick"))
+	}
+	const y = 590
+	x := margin
+	say := func(wide px, text string) {
+		d.text("small", x+wide, y, text)
+		x += wide + small*px(letters(text)) + 240
+	}
+	d.rect("ground", x, y-110, 120, 120)
+	say(180, "planned")
+	d.rect("region", x, y-110, 40, 120)
+	d.rect("frame", x+40, y-110, 40, 120)
+	d.rect("scratch", x+80, y-110, 40, 120)
+	say(180, "held, of many the fullest")
+	d.pointer(x+50, y-20)
+	say(160, "its peak")
+	d.rect("point", x, y-90, 30, 90)
+	say(100, "load")
+	d.rect("other", x, y-90, 30, 90)
+	say(100, "rewind")
+	d.cross(x+50, y-45)
+	say(160, "full")
+}
+
+// axis draws the ticks, as round numbers.
+func (d *timelineDrawing) axis() {
+	d.text("small size", timeLeft-120, d.bottom+100, "tick")
+	each := roundStep(d.ticks, uint64((timeRight-timeLeft)/(small*px(letters(exact(d.ticks)))*3/2+100)))
+	for i := range d.ticks/each + 1 {
+		tick := i * each
+		x := d.at.x(tick)
+		d.path("grid", "M%s %sV%s", x, timeTop+plotTop, d.bottom-60)
+		class := "small middle"
+		if x+small*px(letters(exact(tick)))/2 > timeRight {
+			class = "small size"
+		}
+		if tick == 0 {
+			class = "small"
+		}
+		d.text(class, x, d.bottom+100, exact(tick))
+	}
+}
+
+// roundStep is 1, 2 or 5 with noughts; at most so many of them, and 8, go into a number.
+func roundStep(all, most uint64) uint64 {
+	step := uint64(1)
+	for i := 0; all/step > min(most, 8); i++ {
+		if i%3 == 1 {
+			step = step / 2 * 5
+		} else {
+			step *= 2
+		}
+	}
+	return step
+}
+
+// band draws a part.
+func (d *timelineDrawing) band(b *band, y px) {
+	top, base := y+plotTop, y+plotTop+plotHeight
+	names := timeLeft - margin - 160
+	d.swatch(b.class, margin, y+plotTop+110)
+	d.text("head", margin+180, y+plotTop+110, fitting(b.title(), names-180))
+	d.text("small", margin+180, y+plotTop+290, fitting("of "+sizeText(b.size), names-180))
+	d.rect("ground", timeLeft, top, timeRight-timeLeft, plotHeight)
+	d.area(b, base)
+	d.path("line", "M%s %sH%s", timeLeft, b.level(b.size, base), timeRight)
+	for _, run := range b.runs(budget.MarkLoad) {
+		d.mark("point", run, base+20)
+	}
+	for _, run := range b.runs(budget.MarkRewind | budget.MarkMoved) {
+		d.mark("other", run, base+20+markHeight+10)
+	}
+	for _, run := range b.runs(budget.MarkFull) {
+		d.cross((d.begin(run[0])+d.begin(run[1]))/2, top)
+	}
+	d.peak(b, y)
+}
+
+// begin is where a sample begins.
+func (d *timelineDrawing) begin(sample int) px { return d.at.x(times(uint64(sample), d.step)) }
+
+// level is how high a size stands in a band whose bottom is base. What is beyond the planned size fits in: Reconfigure may have
+// made that smaller.
+func (b *band) level(size uint64, base px) px {
+	return base - scale{0, plotHeight, max(b.size, b.peak)}.reach(size, 10)
+}
+
+// area draws what was held: a step for each sample that differs from the one before.
+func (d *timelineDrawing) area(b *band, base px) {
+	if b.peak == 0 {
+		return
+	}
+	var path strings.Builder
+	fmt.Fprintf(&path, "M%s %s", timeLeft, base)
+	last := base
+	for i, most := range b.most {
+		if y := b.level(most, base); y != last {
+			fmt.Fprintf(&path, "H%sV%s", d.begin(i), y)
+			last = y
+		}
+	}
+	d.path(b.class, "%sH%sV%sz", path.String(), d.begin(d.samples), base)
+}
+
+func (d *timelineDrawing) mark(class string, run [2]int, y px) {
+	from := d.begin(run[0])
+	wide := max(d.begin(run[1])-from, 10)
+	d.rect(class, min(from, timeRight-wide), y, wide, markHeight)
+}
+
+// peak says the most that was held, where it was.
+func (d *timelineDrawing) peak(b *band, y px) {
+	if b.peak == 0 {
+		d.text("small", timeLeft, y+peakLine, "never used")
+		return
+	}
+	x := min((d.begin(b.peakAt)+d.begin(b.peakAt+1))/2, timeRight-50)
+	d.pointer(x, y+peakLine+40)
+	text := sizeText(b.peak)
+	if b.count > 1 {
+		text = b.fullest + ": " + text
+	}
+	if text = clip(text, 50); x < (timeLeft+timeRight)/2 {
+		d.text("small", x+80, y+peakLine, text)
+	} else {
+		d.text("small size", x-80, y+peakLine, text)
+	}
+}
+
+// pointer is a small triangle whose point is at the bottom.
+func (d *timelineDrawing) pointer(x, y px) { d.path("point", "M%s %sl-4-7h8z", x, y) }
+
+// cross is the sign of a full.
+func (d *timelineDrawing) cross(x, y px) {
+	d.path("bad", "M%s %sl1-1l3 3l3-3l1 1l-3 3l3 3l-1 1l-3-3l-3 3l-1-1l3-3z", x-40, y-30)
+}

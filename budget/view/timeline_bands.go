@@ -1,0 +1,115 @@
+package view
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// band is a part of a plan over time: a region, or arenas that are alike, of which the fullest counts in each sample.
+type band struct {
+	class, name string
+	count       int // of arenas
+	size        uint64
+	most        []uint64
+	marks       []budget.Mark
+	peak        uint64
+	peakAt      int    // the sample
+	fullest     string // the arena that had the peak
+	ever        budget.Mark
+}
+
+// timeline is what a picture and a text draw. Whoever wrote the data, all is as long as the longest.
+type timeline struct {
+	name    string
+	bands   []*band
+	samples int
+	step    uint64 // ticks a sample
+	ticks   uint64
+}
+
+// timelineOf has at most so many samples: neighbours become one, of which the most counts.
+func timelineOf(d budget.TimelineData, samples int) timeline {
+	t := timeline{name: d.Budget, step: max(d.Step, 1)}
+	longest := 0
+	for _, line := range d.Arenas {
+		longest = max(longest, len(line.Most))
+	}
+	each := max(1, (longest+samples-1)/samples)
+	t.samples = (longest + each - 1) / each
+	t.step = times(t.step, uint64(each))
+	t.ticks = min(d.Ticks, times(uint64(t.samples), t.step))
+	if t.samples > 0 && t.ticks <= times(uint64(t.samples-1), t.step) {
+		t.ticks = times(uint64(t.samples), t.step)
+	}
+	for i := range d.Arenas {
+		t.part(&d.Arenas[i]).add(&d.Arenas[i], each)
+	}
+	for _, b := range t.bands {
+		b.sum()
+	}
+	return t
+}
+
+// part is the band of an arena: the last one, or a new one.
+func (t *timeline) part(line *budget.ArenaLine) *band {
+	if n := len(t.bands); n != 0 && t.bands[n-1].name == line.Region && line.Region != line.Name {
+		return t.bands[n-1]
+	}
+	b := &band{class: classOf(line.Name), name: line.Region, most: make([]uint64, t.samples), marks: make([]budget.Mark, t.samples)}
+	t.bands = append(t.bands, b)
+	return b
+}
+
+func (b *band) add(line *budget.ArenaLine, each int) {
+	b.count++
+	b.size = max(b.size, line.Size)
+	for i, most := range line.Most {
+		b.most[i/each] = max(b.most[i/each], most)
+		if most > b.peak {
+			b.peak, b.fullest = most, line.Name
+		}
+	}
+	for i, mark := range line.Marks[:min(len(line.Marks), len(line.Most))] {
+		b.marks[i/each] |= mark
+	}
+}
+
+func (b *band) sum() {
+	b.peakAt = max(0, slices.Index(b.most, b.peak))
+	for _, mark := range b.marks {
+		b.ever |= mark
+	}
+}
+
+// title is the name, and how many there are.
+func (b *band) title() string {
+	if b.count == 1 {
+		return b.name
+	}
+	return b.name + " ×" + exact(uint64(b.count))
+}
+
+// runs are the samples with a mark, neighbours as one.
+func (b *band) runs(mark budget.Mark) (list [][2]int) {
+	for i, m := range b.marks {
+		switch n := len(list); {
+		case m&mark == 0:
+		case n != 0 && list[n-1][1] == i:
+			list[n-1][1]++
+		default:
+			list = append(list, [2]int{i, i + 1})
+		}
+	}
+	return list
+}
+
+// times is the product, or the most that there is.
+func times(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	if high != 0 {
+		return 1<<64 - 1
+	}
+	return low
+}

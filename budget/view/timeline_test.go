@@ -1,0 +1,141 @@
+package view_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+)
+
+// played is a timeline of a game with 68 levels, as a formula has it.
+func played(samples int) budget.TimelineData {
+	const levels = 68
+	d := budget.TimelineData{Budget: "pond", Step: 46, Ticks: uint64(samples)*46 - 11}
+	add := func(name, region string, size uint64, fn func(i int) (uint64, budget.Mark)) {
+		line := budget.ArenaLine{Name: name, Region: region, Size: size, Most: make([]uint64, samples)}
+		var all budget.Mark
+		marks := make([]budget.Mark, samples)
+		for i := range samples {
+			line.Most[i], marks[i] = fn(i)
+			all |= marks[i]
+		}
+		if all != 0 {
+			line.Marks = marks
+		}
+		d.Arenas = append(d.Arenas, line)
+	}
+	level := func(i int) (n, since int) { n = i * levels / samples; return n, i - (n*samples+levels-1)/levels }
+	add("init", "init", 300*budget.KiB, func(i int) (uint64, budget.Mark) {
+		if i == 0 {
+			return 271_113, budget.MarkLoad
+		}
+		return 253_981, 0
+	})
+	add("systems", "systems", 220*budget.KiB, func(i int) (uint64, budget.Mark) {
+		n, since := level(i)
+		used := uint64(90_000 + n*31*977%70_000 + 800*since)
+		if since == 0 {
+			return used, budget.MarkLoad
+		}
+		return used, 0
+	})
+	add("level", "level", 1600*budget.KiB, func(i int) (uint64, budget.Mark) {
+		n, since := level(i)
+		used := uint64(350_000 + n*n*7919%1_200_000)
+		switch {
+		case n == 41:
+			return 0, budget.MarkRewind
+		case since == 0 && n == 40:
+			return 1600 * budget.KiB, budget.MarkLoad | budget.MarkFull
+		case since == 0:
+			return min(used+used/6, 1600*budget.KiB), budget.MarkLoad
+		}
+		return used, 0
+	})
+	for slot := range 3 {
+		add(fmt.Sprint("room ", slot), "room", 128*budget.KiB, func(i int) (uint64, budget.Mark) {
+			if i%(60+slot) < 20*slot {
+				return uint64(60_000 + slot*20_000), 0
+			}
+			return 0, 0
+		})
+	}
+	for buffer := range 2 {
+		add(fmt.Sprint("frame ", buffer), "frame", 64*budget.KiB, func(i int) (uint64, budget.Mark) {
+			return uint64(9_000 + i*i*31%17_000), 0
+		})
+	}
+	add("scratch 0.0", "scratch", 64*budget.KiB, func(int) (uint64, budget.Mark) { return 0, 0 })
+	return d
+}
+
+func TestTimelineGolden(t *testing.T) {
+	d := played(512)
+	picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
+	golden(t, "timeline.svg", picture)
+	checkPicture(t, picture)
+	text := drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })
+	golden(t, "timeline.txt", text)
+	checkText(t, text)
+}
+
+// strange are timelines that no budget recorded.
+func strange() map[string]budget.TimelineData {
+	long := played(5000)
+	for i := range 40 {
+		long.Arenas = append(long.Arenas, budget.ArenaLine{Name: fmt.Sprint("r", i), Region: fmt.Sprint("r", i), Most: []uint64{1, 2}})
+	}
+	return map[string]budget.TimelineData{
+		"none":     {},
+		"no ticks": {Budget: "pond", Step: 1, Arenas: []budget.ArenaLine{{Name: "level", Region: "level", Size: 100}}},
+		"one":      {Budget: "pond", Step: 1, Ticks: 1, Arenas: []budget.ArenaLine{{Name: "level", Region: "level", Size: 100, Most: []uint64{100}}}},
+		"far":      {Step: 1_370_000, Arenas: []budget.ArenaLine{{Most: []uint64{0, 0, 0}}}},
+		"long":     long,
+		"torn": {Budget: "</svg>\x1b[31m", Step: math.MaxUint64, Ticks: 3, Arenas: []budget.ArenaLine{
+			{Name: `"a" <b>`, Region: strings.Repeat("x", 300), Most: []uint64{math.MaxUint64, 1}, Marks: []budget.Mark{math.MaxUint16}},
+			{Name: "room 1", Region: "room", Size: math.MaxUint64, Most: []uint64{1, 2, 3}, Marks: make([]budget.Mark, 9)},
+			{Name: "room 2", Region: "room"},
+			{},
+		}},
+	}
+}
+
+func TestStrangeTimelines(t *testing.T) {
+	for name, d := range strange() {
+		t.Run(name, func(t *testing.T) {
+			picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
+			checkPicture(t, picture)
+			assert.Less(t, len(picture), 200<<10)
+			checkText(t, drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) }))
+		})
+	}
+	long := drawn(t, func(w io.Writer) error { return view.Timeline(w, strange()["long"]) })
+	assert.True(t, strings.Contains(long, ">and 22 more parts<"))
+}
+
+// FuzzTimeline draws whatever can be read.
+func FuzzTimeline(f *testing.F) {
+	for _, d := range strange() {
+		if len(d.Arenas) < 10 {
+			text, err := json.Marshal(d)
+			require.NoError(f, err)
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var d budget.TimelineData
+		if json.Unmarshal(text, &d) != nil {
+			return
+		}
+		checkPicture(t, drawn(t, func(w io.Writer) error { return view.Timeline(w, d) }))
+		checkText(t, drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) }))
+	})
+}
