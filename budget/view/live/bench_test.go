@@ -1,0 +1,35 @@
+package live_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view/live"
+)
+
+// BenchmarkMoment is what a quarter of a second costs a server of 66 rooms while somebody looks: the figures, and the page's
+// main part of them, which all viewers share.
+func BenchmarkMoment(b *testing.B) {
+	plan, err := budget.ReadPlan(filepath.Join("..", "..", "..", "tests", "frogpond", "serve.json"))
+	require.NoError(b, err)
+	plan.GoHeap = 0
+	p := &pond{}
+	p.Budget, err = budget.Open(plan)
+	require.NoError(b, err)
+	defer p.Close()
+	for range 66 {
+		slot, err := p.Slots("level").Acquire()
+		require.NoError(b, err)
+		require.NoError(b, p.load(slot, 1000))
+	}
+	page := live.New(p.Budget, live.Options{Every: 1})
+	defer page.Close()
+	size := 0
+	for b.Loop() {
+		size = len(body(b, ask(page, "GET", "/")))
+	}
+	b.ReportMetric(float64(size), "bytes/page")
+}

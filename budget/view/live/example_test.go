@@ -1,0 +1,49 @@
+package live_test
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view/live"
+)
+
+// A program shows its memory on a page, for who sits at this machine.
+func Example() {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	timeline := b.Timeline(0) // the program calls timeline.Sample each tick
+
+	page := live.New(b, live.Options{Timeline: timeline})
+	defer page.Close()
+	server, err := live.Listen("127.0.0.1:0", page, live.ServerOptions{})
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+
+	answer, err := http.Get(server.URL() + "report.json") // or a browser, of server.URL()
+	if err != nil {
+		panic(err)
+	}
+	defer answer.Body.Close()
+	fmt.Println(answer.Status)
+	// Output: 200 OK
+}
+
+// A program that has a server mounts the page there.
+func ExamplePage() {
+	b, err := budget.OpenScratch(2, budget.MiB)
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	page := live.New(b, live.Options{Links: []live.Link{{Name: "Goroutines", Path: "/debug/pprof/goroutine?debug=1"}}})
+	defer page.Close()
+	mux := http.NewServeMux()
+	mux.Handle("/memory/", http.StripPrefix("/memory", page))
+	// Output:
+}

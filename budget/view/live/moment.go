@@ -1,0 +1,44 @@
+package live
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"sync"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+)
+
+//go:embed page.css page.js icon.svg uplot
+var files embed.FS
+
+// moment is a report, and what is made of it for who asks, once.
+type moment struct {
+	number  uint64
+	picture func() ([]byte, error) // SVG
+	main    func() markup          // what changes of the page
+	page    func() ([]byte, error)
+	json    func() ([]byte, error)
+}
+
+func newMoment(number uint64, r budget.Report, links []Link, timed bool) *moment {
+	m := &moment{number: number}
+	f := sync.OnceValue(func() *figures {
+		f := newFigures(r)
+		f.Moment, f.Links, f.Timed = number, links, timed
+		return f
+	})
+	m.picture = sync.OnceValues(func() ([]byte, error) { return drawn(r) })
+	m.main = sync.OnceValue(func() markup { return f().main() })
+	m.page = sync.OnceValues(func() ([]byte, error) { return []byte(f().page(m.main())), nil })
+	m.json = sync.OnceValues(func() ([]byte, error) { return json.Marshal(r) })
+	return m
+}
+
+// drawn is the map of a report.
+func drawn(r budget.Report) ([]byte, error) {
+	var out bytes.Buffer
+	err := view.Report(&out, r)
+	return out.Bytes(), err
+}

@@ -1,0 +1,572 @@
+package live_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view/live"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// ask is what a handler answers to a request from this machine.
+func ask(h http.Handler, method, path string, header ...string) *http.Response {
+	r := httptest.NewRequest(method, path, nil)
+	r.Host = "127.0.0.1:7000"
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t testing.TB, r *http.Response) string {
+	t.Helper()
+	text, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// paths are all that a page with a timeline has, and of which kind.
+var paths = map[string]string{
+	"":              "text/html; charset=utf-8",
+	"report.json":   "application/json",
+	"map.svg":       "image/svg+xml",
+	"chart.json":    "application/json",
+	"timeline.json": "application/json",
+	"timeline.csv":  "text/csv; charset=utf-8",
+	"timeline.svg":  "image/svg+xml",
+	"page.css":      "text/css; charset=utf-8",
+	"page.js":       "text/javascript; charset=utf-8",
+	"icon.svg":      "image/svg+xml",
+	"uplot.css":     "text/css; charset=utf-8",
+	"uplot.js":      "text/javascript; charset=utf-8",
+	"uplot.txt":     "text/plain; charset=utf-8",
+}
+
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// TestEveryPath answers with what browsers must know of it.
+func TestEveryPath(t *testing.T) {
+	page := newPond(t).page(t, live.Options{})
+	for path, kind := range paths {
+		t.Run(path, func(t *testing.T) {
+			r := ask(page, "GET", "/"+path)
+			assert.Equal(t, http.StatusOK, r.StatusCode)
+			assert.Equal(t, kind, r.Header.Get("Content-Type"))
+			wanted := policy
+			if strings.HasSuffix(path, ".svg") {
+				wanted = "default-src 'none'; style-src 'unsafe-inline'"
+			}
+			assert.Equal(t, wanted, r.Header.Get("Content-Security-Policy"))
+			assert.Equal(t, "nosniff", r.Header.Get("X-Content-Type-Options"))
+			assert.Equal(t, "no-referrer", r.Header.Get("Referrer-Policy"))
+			assert.Equal(t, "same-origin", r.Header.Get("Cross-Origin-Resource-Policy"))
+			assert.Regexp(t, "^no-(store|cache)$", r.Header.Get("Cache-Control"))
+			text := body(t, r)
+			assert.NotEmpty(t, text)
+			assert.Equal(t, strconv.Itoa(len(text)), r.Header.Get("Content-Length"))
+
+			r = ask(page, "HEAD", "/"+path)
+			assert.Equal(t, http.StatusOK, r.StatusCode)
+			assert.Empty(t, body(t, r))
+			for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW"} {
+				r = ask(page, method, "/"+path)
+				assert.Equal(t, http.StatusMethodNotAllowed, r.StatusCode)
+				assert.Equal(t, "GET, HEAD", r.Header.Get("Allow"))
+			}
+		})
+	}
+}
+
+// TestNothingFromElsewhere is asked for by what is served, but for the names of SVG's language and of uPlot's home.
+func TestNothingFromElsewhere(t *testing.T) {
+	page := newPond(t).page(t, live.Options{})
+	foreign := regexp.MustCompile(`(https?:)?//[a-zA-Z0-9.-]+\.[a-z]+[^\s"'<]*`)
+	for path := range paths {
+		text := body(t, ask(page, "GET", "/"+path))
+		for _, name := range []string{hostile, url.QueryEscape(hostile)} { // as data it may
+			text = strings.ReplaceAll(text, name, "")
+		}
+		if path == "" || strings.HasSuffix(path, ".svg") || strings.HasSuffix(path, ".json") {
+			assert.NotContains(t, strings.ToLower(text), "<script src=\"http")
+			text = strings.NewReplacer("http://example.com/x.js", "", `xmlns="http://www.w3.org/2000/svg"`, "").Replace(text)
+		}
+		for _, found := range foreign.FindAllString(text, -1) {
+			assert.Equal(t, "https://github.com/leeoniya/uPlot", found, path)
+		}
+	}
+}
+
+// TestUnchangedFiles aren't sent again.
+func TestUnchangedFiles(t *testing.T) {
+	page := newPond(t).page(t, live.Options{})
+	r := ask(page, "GET", "/uplot.js")
+	tag := r.Header.Get("ETag")
+	require.NotEmpty(t, tag)
+	assert.Equal(t, http.StatusNotModified, ask(page, "GET", "/uplot.js", "If-None-Match", tag).StatusCode)
+	assert.Equal(t, http.StatusOK, ask(page, "GET", "/page.js", "If-None-Match", tag).StatusCode)
+}
+
+// TestWithoutTimeline there is none, and nothing speaks of it.
+func TestWithoutTimeline(t *testing.T) {
+	page := live.New(newPond(t).Budget, live.Options{})
+	defer page.Close()
+	for _, path := range []string{"chart.json", "timeline.json", "timeline.csv", "timeline.svg"} {
+		assert.Equal(t, http.StatusNotFound, ask(page, "GET", "/"+path).StatusCode, path)
+	}
+	text := body(t, ask(page, "GET", "/"))
+	assert.NotContains(t, text, "timeline")
+	assert.NotContains(t, text, "chart")
+}
+
+// TestMounted below a path, all links of the page lead to something.
+func TestMounted(t *testing.T) {
+	page := newPond(t).page(t, live.Options{Links: []live.Link{{Name: "the room", Path: "/room/0"}, {Name: "bad", Path: "javascript:alert(1)"}}})
+	link := regexp.MustCompile(`(?:href|src)="([^"#]+)"`)
+	for _, prefix := range []string{"/memory", "/memory/", ""} {
+		mux := http.NewServeMux()
+		mux.Handle(strings.TrimSuffix(prefix, "/")+"/", http.StripPrefix(prefix, page))
+		root := strings.TrimSuffix(prefix, "/") + "/"
+		r := ask(mux, "GET", root)
+		require.Equal(t, http.StatusOK, r.StatusCode, prefix)
+		text := body(t, r)
+		links := link.FindAllStringSubmatch(text, -1)
+		assert.Greater(t, len(links), 8)
+		for _, l := range links {
+			if l[1] == "/room/0" || strings.HasPrefix(l[1], "#") {
+				continue
+			}
+			assert.NotContains(t, l[1], "javascript:")
+			if !strings.HasPrefix(l[1], "/") {
+				assert.Equal(t, http.StatusOK, ask(mux, "GET", root+l[1]).StatusCode, "%s of %s", l[1], prefix)
+			}
+		}
+		assert.Contains(t, text, `<a href="/room/0">the room</a>`)
+	}
+}
+
+// node is an element of the page.
+type node struct {
+	name  string
+	attr  map[string]string
+	text  string // of all that lies in it
+	nodes []*node
+}
+
+// parse reads a page, each element of which ends where it should.
+func parse(t testing.TB, text string) *node {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	root := &node{}
+	stack := []*node{root}
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		switch e := token.(type) {
+		case xml.StartElement:
+			n := &node{name: e.Name.Local, attr: map[string]string{}}
+			for _, a := range e.Attr {
+				_, twice := n.attr[a.Name.Local]
+				assert.False(t, twice, "%s has %s twice", n.name, a.Name.Local)
+				n.attr[a.Name.Local] = a.Value
+			}
+			top := stack[len(stack)-1]
+			top.nodes = append(top.nodes, n)
+			stack = append(stack, n)
+		case xml.EndElement:
+			require.Equal(t, stack[len(stack)-1].name, e.Name.Local)
+			stack = stack[:len(stack)-1]
+		case xml.CharData:
+			for _, n := range stack {
+				n.text += string(e)
+			}
+		}
+	}
+	require.Len(t, stack, 1, "all is closed")
+	return root
+}
+
+// shape has a line for each element and attribute.
+func (n *node) shape() string {
+	text := "<" + n.name + ">\n"
+	for _, name := range slices.Sorted(maps.Keys(n.attr)) {
+		text += name + "=" + n.attr[name] + "\n"
+	}
+	for _, child := range n.nodes {
+		text += child.shape()
+	}
+	return text
+}
+
+// all are the elements of a name below this one.
+func (n *node) all(name string) (list []*node) {
+	for _, child := range n.nodes {
+		if child.name == name {
+			list = append(list, child)
+		}
+		list = append(list, child.all(name)...)
+	}
+	return list
+}
+
+// by is the element with an id.
+func (n *node) by(id string) *node {
+	for _, child := range n.nodes {
+		if child.attr["id"] == id {
+			return child
+		}
+		if found := child.by(id); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// numbers are the exact ones that an element shows.
+func (n *node) numbers(t testing.TB) (list []uint64) {
+	t.Helper()
+	for _, d := range n.all("data") {
+		value, err := strconv.ParseUint(d.attr["value"], 10, 64)
+		require.NoError(t, err)
+		list = append(list, value)
+	}
+	return list
+}
+
+// lines are those of the table whose caption begins so.
+func (n *node) lines(t testing.TB, caption string) []*node {
+	t.Helper()
+	for _, table := range n.all("table") {
+		if strings.HasPrefix(table.all("caption")[0].text, caption) {
+			return table.all("tbody")[0].all("tr")
+		}
+	}
+	require.Fail(t, "no table", caption)
+	return nil
+}
+
+// rows are the numbers of these, by the name that each has.
+func (n *node) rows(t testing.TB, caption string) map[string][]uint64 {
+	t.Helper()
+	rows := map[string][]uint64{}
+	for _, row := range n.lines(t, caption) {
+		rows[row.all("th")[0].text] = row.numbers(t)
+	}
+	return rows
+}
+
+// still is a page of one report.
+func still(t testing.TB, r budget.Report) *live.Page {
+	t.Helper()
+	page := live.New(nil, live.Options{Report: func() budget.Report { return r }})
+	t.Cleanup(page.Close)
+	return page
+}
+
+// TestNumbers: what the page shows is what the report says, to the byte.
+func TestNumbers(t *testing.T) {
+	r := newPond(t).Published()
+	page := still(t, r)
+	var read budget.Report
+	require.NoError(t, json.Unmarshal([]byte(body(t, ask(page, "GET", "/report.json"))), &read))
+	assert.Equal(t, len(r.Regions), len(read.Regions))
+	root := parse(t, body(t, ask(page, "GET", "/")))
+
+	for _, d := range root.all("data") {
+		if title, ok := d.attr["title"]; ok {
+			value, err := strconv.ParseUint(d.attr["value"], 10, 64)
+			require.NoError(t, err)
+			assert.Equal(t, budget.SizeText(value), d.text)
+			assert.Equal(t, d.attr["value"]+" bytes", strings.ReplaceAll(title, ",", ""))
+		}
+	}
+
+	systems := r.Regions[0]
+	article := root.by("part-systems")
+	assert.Equal(t, []uint64{systems.Used, systems.Peak, systems.Free, systems.Size}, article.all("dl")[0].numbers(t))
+	labels := article.rows(t, "By label")
+	sum := uint64(0)
+	require.Len(t, systems.Labels, 3)
+	for _, u := range systems.Labels {
+		assert.Contains(t, labels[u.Name], u.Bytes)
+		assert.Contains(t, labels[u.Name], u.Peak)
+		sum += u.Bytes
+	}
+	assert.Equal(t, []uint64{systems.Used - sum}, labels["no label"])
+	scopes := article.rows(t, "By scope")
+	for _, u := range systems.Scopes {
+		if u.Bytes|u.Peak != 0 {
+			assert.Contains(t, scopes[u.Name], u.Bytes)
+		}
+	}
+
+	level := root.by("part-level")
+	var used, free, most, size uint64
+	held := map[string]uint64{}
+	for _, x := range r.Regions[1:] {
+		used, free, size, most = used+x.Used, free+x.Free, size+x.Size, max(most, x.Peak)
+		for _, u := range x.Labels {
+			held[u.Name] += u.Bytes
+		}
+	}
+	assert.Equal(t, []uint64{used, most, free, size}, level.all("dl")[0].numbers(t))
+	for name, bytes := range held {
+		assert.Equal(t, bytes, level.rows(t, "By label")[name][0], name)
+	}
+	fullest := level.rows(t, "The fullest slots")
+	assert.Len(t, fullest, 8)
+	for _, x := range r.Regions[1:] {
+		if numbers, there := fullest[x.Name]; there {
+			assert.Equal(t, []uint64{x.Used, x.Peak, x.Free}, numbers)
+		} else {
+			assert.Zero(t, x.Used)
+		}
+	}
+	squares := level.all("svg")[1:] // behind the bar
+	for i, x := range r.Regions[1:] {
+		assert.True(t, strings.HasPrefix(squares[i].text, fmt.Sprintf("%s: ", x.Name)), squares[i].text)
+	}
+
+	for _, x := range r.Beside {
+		if x.Peak != 0 {
+			assert.Equal(t, []uint64{x.Used, x.Peak, x.Size}, root.rows(t, "Buffers of the frame")[x.Name])
+		}
+	}
+	assert.Equal(t, []uint64{r.GoHeap.Used}, root.by("main").all("dl")[0].all("div")[1].numbers(t))
+	assert.Equal(t, "1 time", strings.TrimSpace(root.by("main").all("dl")[0].all("div")[3].all("dd")[0].text))
+	trouble := root.by("trouble")
+	full := r.Regions[3]
+	require.Equal(t, 1, full.Fulls)
+	assert.Equal(t, []uint64{1}, trouble.rows(t, "Since")[full.Name])
+	assert.Contains(t, trouble.text, full.LastFull)
+	assert.Contains(t, trouble.text, "a finalizer fails")
+}
+
+// TestLines: in checked builds each line of the program has what it made, and together they have all.
+func TestLines(t *testing.T) {
+	r := newPond(t).Published()
+	checked := r.Regions[0].Sites != nil
+	for i := range r.Regions {
+		if !checked { // what such a build could say
+			used := r.Regions[i].Used
+			r.Regions[i].Sites = []budget.Site{{Label: "map", Made: []string{"pond.load /src/load.go:31", "main.main /src/main.go:7"},
+				Bytes: used / 2, Objects: 3}, {Bytes: used - used/2}}
+		}
+	}
+	root := parse(t, body(t, ask(still(t, r), "GET", "/")))
+	slots := uint64(0)
+	for _, x := range r.Regions[1:] {
+		slots += x.Used
+	}
+	for part, used := range map[string]uint64{"systems": r.Regions[0].Used, "level": slots} {
+		sum := uint64(0)
+		for _, line := range root.by("part-"+part).lines(t, "By line") {
+			sum += line.numbers(t)[0]
+			assert.NotContains(t, line.all("th")[0].text, "/", "folders are in the title")
+		}
+		assert.Equal(t, used, sum, part)
+	}
+	if !checked {
+		assert.Contains(t, root.by("part-systems").rows(t, "By line"), "not known")
+	}
+}
+
+// TestSemantics: who can't see the page finds its way, and each thing has its name.
+func TestSemantics(t *testing.T) {
+	root := parse(t, body(t, ask(newPond(t).page(t, live.Options{}), "GET", "/")))
+	assert.Equal(t, "en", root.all("html")[0].attr["lang"])
+	assert.Len(t, root.all("h1"), 1)
+	assert.Len(t, root.all("main"), 1)
+	ids := map[string]bool{}
+	var visit func(n *node)
+	visit = func(n *node) {
+		if id := n.attr["id"]; id != "" {
+			assert.False(t, ids[id], id)
+			ids[id] = true
+		}
+		assert.NotContains(t, n.attr, "style", "the policy forbids it")
+		for _, child := range n.nodes {
+			visit(child)
+		}
+	}
+	visit(root)
+	for _, section := range root.all("section") {
+		assert.True(t, ids[section.attr["aria-labelledby"]], section.attr["id"])
+		assert.Len(t, section.all("h2"), 1)
+	}
+	for _, a := range root.all("a") {
+		if id, local := strings.CutPrefix(a.attr["href"], "#"); local {
+			assert.True(t, ids[id], id)
+		}
+		assert.NotEmpty(t, a.text)
+	}
+	for _, table := range root.all("table") {
+		assert.NotEmpty(t, table.all("caption")[0].text)
+		for _, th := range table.all("th") {
+			assert.Regexp(t, "^(col|row)$", th.attr["scope"])
+			assert.NotEmpty(t, strings.TrimSpace(th.text))
+		}
+		columns := len(table.all("thead")[0].all("th"))
+		for _, row := range table.all("tbody")[0].all("tr") {
+			assert.Len(t, append(row.all("th"), row.all("td")...), columns)
+		}
+	}
+	for _, image := range root.all("img") {
+		assert.NotEmpty(t, image.attr["alt"])
+	}
+}
+
+// TestHostileNames stay text, between tags and in attributes: but for the name, the page is that of a harmless one.
+func TestHostileNames(t *testing.T) {
+	const harmless = "harmless"
+	shown := func(name string) string {
+		usage := []scope.Usage{{Name: name, Bytes: 100, Peak: 200, Objects: 3}}
+		region := budget.RegionReport{Name: name, Size: 1000, Used: 200, Peak: 300, Labels: usage, Scopes: usage, Fulls: 1,
+			LastFull: name, PoolCap: 5, Sites: []budget.Site{{Label: name, Bytes: 100, Made: []string{name + " file", name}}}}
+		slot, other := region, region
+		slot.Name, other.Name = name+" 0", name+" 1"
+		r := budget.Report{Name: name, Regions: []budget.RegionReport{region, slot, other}, Beside: []budget.RegionReport{region},
+			NotGranted: []string{name}, ErrorCount: 1, Errors: []string{name}, Proxies: []arena.ProxyStats{{Name: name}}}
+		page := live.New(nil, live.Options{Report: func() budget.Report { return r }, Links: []live.Link{{Name: name, Path: "/"}}})
+		defer page.Close()
+		root := parse(t, body(t, ask(page, "GET", "/")))
+		return root.text + root.shape()
+	}
+	wanted := shown(harmless)
+	assert.Equal(t, 41, strings.Count(wanted, harmless))
+	for _, name := range []string{`"><script>`, `'onload='alert(1)`, "--><b>", "&lt;b&gt;&amp;&#39;", "{main}{name}{rows}", "`${alert(1)}`"} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, strings.ReplaceAll(wanted, harmless, name), shown(name))
+		})
+	}
+}
+
+// TestLinks lead to pages, and into no script.
+func TestLinks(t *testing.T) {
+	for path, wanted := range map[string]string{
+		"/room/0":                    "/room/0",
+		"../debug/pprof/heap?gc=1&x": "../debug/pprof/heap?gc=1&x",
+		"https://example.com/a":      "https://example.com/a",
+		`/"><script>`:                "/%22%3E%3Cscript%3E",
+		"/?a='\"":                    "/?a='\"",
+		"javascript:alert(1)":        "#",
+		"JavaScript:alert(1)":        "#",
+		" javascript:alert(1)":       "#",
+		"java\tscript:alert(1)":      "#",
+		"data:text/html,<script>":    "#",
+	} {
+		page := live.New(nil, live.Options{Report: func() (r budget.Report) { return }, Links: []live.Link{{Name: "a", Path: path}}})
+		defer page.Close()
+		links := parse(t, body(t, ask(page, "GET", "/"))).all("nav")[0].all("a")
+		assert.Equal(t, wanted, links[len(links)-1].attr["href"], path)
+	}
+}
+
+// TestAnyReport can be shown: one that a stranger wrote, too, and one that is too large to be shown whole.
+func TestAnyReport(t *testing.T) {
+	const most = ^uint64(0)
+	many := budget.Report{Name: "many", ErrorCount: -1, Leaks: budget.Leaks{Scopes: -5}}
+	for i := range 3000 {
+		x := budget.RegionReport{Name: fmt.Sprintf("level %d", i), Size: most, Used: most, Peak: 1, Fulls: i, PoolCap: most}
+		for k := range 40 {
+			x.Labels = append(x.Labels, scope.Usage{Name: strconv.Itoa(k), Bytes: most, Peak: most})
+		}
+		x.Scopes = x.Labels
+		many.Regions, many.Beside = append(many.Regions, x), append(many.Beside, x)
+	}
+	for name, r := range map[string]budget.Report{
+		"empty":  {},
+		"many":   many,
+		"zeroes": {Regions: make([]budget.RegionReport, 70), Beside: make([]budget.RegionReport, 70)},
+		"used":   {Regions: []budget.RegionReport{{Name: "level", Used: most}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := body(t, ask(still(t, r), "GET", "/"))
+			parse(t, text)
+			assert.Less(t, len(text), 300_000)
+			assert.NotContains(t, text, "NaN")
+			assert.Equal(t, http.StatusOK, ask(still(t, r), "GET", "/map.svg").StatusCode)
+		})
+	}
+}
+
+// TestTimeline: the table and the chart have what was recorded.
+func TestTimeline(t *testing.T) {
+	p := newPond(t)
+	page := p.page(t, live.Options{})
+	d := p.timeline.Read()
+	rows, err := csv.NewReader(strings.NewReader(body(t, ask(page, "GET", "/timeline.csv")))).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 1+int(d.Ticks))
+	for k, line := range d.Arenas {
+		assert.Equal(t, line.Name, rows[0][1+k])
+		for i, most := range line.Most {
+			assert.Equal(t, strconv.FormatUint(most, 10), rows[1+i][1+k])
+		}
+	}
+	assert.Contains(t, rows[len(rows)-1][len(d.Arenas)+1], "level 2: load, full")
+
+	var read budget.TimelineData
+	require.NoError(t, json.Unmarshal([]byte(body(t, ask(page, "GET", "/timeline.json"))), &read))
+	assert.Equal(t, d, read)
+
+	var chart struct {
+		Ticks uint64
+		Parts []struct {
+			Name         string
+			Arenas       int
+			Size, Whole  uint64
+			Fullest, All []uint64
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(body(t, ask(page, "GET", "/chart.json"))), &chart))
+	assert.Equal(t, d.Ticks, chart.Ticks)
+	require.Len(t, chart.Parts, 4)
+	level := chart.Parts[1]
+	assert.Equal(t, "level", level.Name)
+	assert.Equal(t, 10, level.Arenas)
+	assert.Equal(t, 10*level.Size, level.Whole)
+	for i := range level.All {
+		var sum, most uint64
+		for _, line := range d.Arenas {
+			if line.Region == "level" {
+				sum, most = sum+line.Most[i], max(most, line.Most[i])
+			}
+		}
+		assert.Equal(t, sum, level.All[i])
+		assert.Equal(t, most, level.Fullest[i])
+	}
+}
+
+// TestClosedBudget: the page outlives it.
+func TestClosedBudget(t *testing.T) {
+	p := newPond(t)
+	page := p.page(t, live.Options{})
+	_ = p.Close() // it tells of the leak
+	assert.Contains(t, body(t, ask(page, "GET", "/")), "slots not released")
+	assert.Equal(t, http.StatusOK, ask(page, "GET", "/timeline.csv").StatusCode)
+}
