@@ -1,0 +1,178 @@
+package pprof
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// arena adds the samples of a region, a slot, a buffer of the frame or a scratch arena.
+func (b *builder) arena(a budget.RegionReport) error {
+	self := b.place(a)
+	self.values[inuse], self.values[peak], self.values[planned] = a.Used, a.Peak, a.Size
+	self.values[inuseObjects] = a.Objects
+	b.peaks(self, "scope", scopesPeak, scopesOf(a))
+	b.peaks(self, "label", labelsPeak, a.Labels)
+	for _, u := range a.Labels {
+		s := b.below(self, "label", u.Name)
+		s.values[labelsInuse] = u.Bytes
+		b.add(s)
+	}
+	hold := b.names
+	if len(a.Sites) != 0 {
+		hold = b.sites
+	}
+	err := hold(self, a)
+	b.add(self) // what is left of it
+	return err
+}
+
+// names moves what the arena holds to samples of scopes, and of labels below the scope that they are known to lie in.
+func (b *builder) names(self *sample, a budget.RegionReport) error {
+	list := scopesOf(a)
+	scopes, err := b.usages(self, "scope", list)
+	if err != nil {
+		return err
+	}
+	if home := holder(self, scopes, list); home != nil {
+		labels, err := b.usages(home, "label", a.Labels)
+		if err != nil {
+			return err
+		}
+		scopes = append(scopes, labels...)
+	}
+	for _, s := range scopes {
+		b.add(s)
+	}
+	return nil
+}
+
+// sites moves what the arena holds to samples of lines of code.
+func (b *builder) sites(self *sample, a budget.RegionReport) error {
+	for _, site := range a.Sites {
+		s := self
+		if site.Scope != "" {
+			s = b.below(s, "scope", scopeOf(a, site.Scope))
+		}
+		if site.Label != "" {
+			s = b.below(s, "label", site.Label)
+		}
+		s = b.sample(s.frames, s.tags)
+		if site.Type != "" {
+			s.tags["type"] = printable(site.Type)
+		}
+		for i := len(site.Made) - 1; i >= 0; i-- {
+			s.frames = append(s.frames, call(site.Made[i]))
+		}
+		s.values[inuse], s.values[inuseObjects] = site.Bytes, site.Objects
+		if err := self.lose(s); err != nil {
+			return fmt.Errorf("its sites %w", err)
+		}
+		b.add(s)
+	}
+	return nil
+}
+
+// lose takes what another sample has out of this one.
+func (s *sample) lose(to *sample) error {
+	for _, column := range []int{inuse, inuseObjects} {
+		if to.values[column] > s.values[column] {
+			return fmt.Errorf("have more %s than it has", types[column].Unit)
+		}
+		s.values[column] -= to.values[column]
+	}
+	return nil
+}
+
+// call is the frame of a line of code: "main.load /pond/main.go:19".
+func call(text string) frame {
+	text = printable(text)
+	name, place, _ := strings.Cut(text, " ")
+	file, number, _ := strings.Cut(place, ":")
+	line, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || line < 0 {
+		return frame{name: text}
+	}
+	return frame{name: name, file: file, line: line}
+}
+
+// scopesOf are the lines of scopes.
+func scopesOf(a budget.RegionReport) []scope.Usage {
+	list := slices.Clone(a.Scopes)
+	for i := range list {
+		list[i].Name = scopeOf(a, list[i].Name)
+	}
+	return list
+}
+
+// scopeOf is the name of a scope. A slot's own has the slot's name, "match 3": here that is the region's, so that a tool can sum
+// up those of all slots.
+func scopeOf(a budget.RegionReport, name string) string {
+	if name == a.Name {
+		name, _, _ = strings.Cut(name, " ")
+	}
+	return name
+}
+
+// place is a sample of the arena itself: "level" lies in the budget, "match 3" in region match, "frame 0"
+// in the frame.
+func (b *builder) place(a budget.RegionReport) *sample {
+	self := b.sample(b.root, map[string]string{"budget": b.root[0].file})
+	part, which, sibling := strings.Cut(printable(a.Name), " ")
+	file := b.root[0].file + "/" + part
+	name, inner := "region "+part, "slot "+part+" "+which
+	if part == "frame" || part == "scratch" { // no region has these names
+		name, inner = part, part+" "+which
+	}
+	self.frames = append(self.frames, frame{name: name, file: file})
+	self.tags["region"] = part
+	if sibling {
+		self.frames = append(self.frames, frame{name: inner, file: file + "/" + which})
+		self.tags["arena"] = part + " " + which
+	}
+	return self
+}
+
+// usages moves what names hold from the arena's own sample to samples below it.
+func (b *builder) usages(from *sample, kind string, list []scope.Usage) (below []*sample, err error) {
+	for _, u := range list {
+		s := b.below(from, kind, u.Name)
+		below = append(below, s)
+		s.values[inuse], s.values[inuseObjects] = u.Bytes, u.Objects
+		if err := from.lose(s); err != nil {
+			return nil, fmt.Errorf("its %ss %w: %s", kind, err, s.tags[kind])
+		}
+	}
+	return below, nil
+}
+
+// peaks adds the most that names held: each at a time of its own.
+func (b *builder) peaks(self *sample, kind string, column int, list []scope.Usage) {
+	for _, u := range list {
+		s := b.below(self, kind, u.Name)
+		s.values[column] = u.Peak
+		b.add(s)
+	}
+}
+
+// holder is where labels lie: in the one scope that holds something, or the arena itself where scopes aren't counted. Of
+// several scopes the report doesn't say in which: nil.
+func holder(self *sample, scopes []*sample, list []scope.Usage) (one *sample) {
+	if len(list) == 0 {
+		return self
+	}
+	for i, u := range list {
+		switch {
+		case u.Bytes == 0:
+		case one != nil:
+			return nil
+		default:
+			one = scopes[i]
+		}
+	}
+	return one
+}

@@ -1,0 +1,63 @@
+package prometheus
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// NewCollector gives the figures of a budget to a registry, with its name as the label "budget". Any number of
+// budgets go into one registry, if their names differ: of two of one name the second is refused, unless
+// prometheus.WrapRegistererWith gives them a label of their own.
+//
+// A scrape reads what was published last ([budget.Budget.Published]), on any goroutine, and after
+// Close what was then. It never waits for the program. Cost: O(arenas) and Go allocations, on the
+// goroutine that scrapes.
+func NewCollector(b *budget.Budget) prometheus.Collector {
+	c := collector{b: b, metrics: map[string]metric{}}
+	for _, f := range families {
+		desc := prometheus.NewDesc("upfront_"+f.name, f.help, f.labels, prometheus.Labels{"budget": b.Published().Name})
+		c.metrics[f.name] = metric{desc, f.kind}
+	}
+	return c
+}
+
+type collector struct {
+	b       *budget.Budget
+	metrics map[string]metric
+}
+
+type metric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+}
+
+// Describe says which metrics there are. Registries call it.
+func (c collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, f := range families {
+		descs <- c.metrics[f.name].desc
+	}
+}
+
+// Collect gives the figures of now. Registries call it.
+func (c collector) Collect(metrics chan<- prometheus.Metric) {
+	c.collect(c.b.Published(), func(name string, value float64, labels ...string) {
+		m := c.metrics[name]
+		metrics <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
+	})
+}
+
+// give takes a figure of a family.
+type give func(name string, value float64, labels ...string)
+
+func (c collector) collect(r budget.Report, give give) {
+	give("size_bytes", float64(r.Size))
+	give("committed_bytes", float64(r.Committed))
+	give("not_granted", float64(len(r.NotGranted)))
+	give("finalizer_errors_total", float64(r.ErrorCount))
+	give("go_heap_limit_bytes", float64(r.GoHeap.Limit))
+	give("go_heap_used_bytes", float64(r.GoHeap.Used))
+	for _, p := range parts(r) {
+		p.give(give)
+	}
+}
