@@ -3,8 +3,11 @@ module github.com/upfront-mem/upfront/budget/cmd
 go 1.26.0
 
 require (
+	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 	github.com/spf13/cobra v1.10.2
 	github.com/upfront-mem/upfront v0.0.0
+	github.com/upfront-mem/upfront/budget/with/pprof v0.0.0
+	golang.org/x/term v0.47.0
 )
 
 require (
@@ -13,4 +16,7 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 )
 
-replace github.com/upfront-mem/upfront => ../..
+replace (
+	github.com/upfront-mem/upfront => ../..
+	github.com/upfront-mem/upfront/budget/with/pprof => ../with/pprof
+)

@@ -23,56 +23,92 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow/view"
 )
 
-func newFlowCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "flow",
-		Short: "graphs of level scripts: JSON as people write it, or blobs as games load them",
-		Long: `Graphs of level scripts: JSON as people write it, or blobs as games load them.
+func newFlowCommand(t *tool) *cobra.Command {
+	return group("flow", "graphs of level scripts: JSON as people write it, or blobs as games load them",
+		`Graphs of level scripts: JSON as people write it, or blobs as games load them.
 
 Each FILE may be either. What a game offers to graphs, its events and actions, is a
 vocabulary: JSON that the game prints (source.WriteVocabulary) and --host names.`,
-	}
-	c.AddCommand(checkCommand(), compileCommand(), drawCommand(), traceCommand(), exportCommand())
-	return c
+		checkCommand(t), compileCommand(t), drawCommand(t), traceCommand(t), exportCommand(t))
 }
 
-func checkCommand() *cobra.Command {
+func checkCommand(t *tool) *cobra.Command {
 	var host string
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "says all that is wrong with graphs, and what they take",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, names []string) error {
+		Long: `Says all that is wrong with graphs, each fault by its line and path, and what graphs without
+a fault take. Without --host it can't say whether a game has what they need.
+
+Exit code: 0 no graph has a fault, 1 one has, 2 trouble: a file can't be read.`,
+		Example: "  upfront flow check door.json lift.json --host host.json",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
+			var result checkedGraphs
 			var errs []error
 			for _, name := range names {
 				g, err := open(name, host, guess)
-				if err != nil {
-					errs = append(errs, err)
-					continue
-				}
-				if host == "" {
-					fmt.Fprintf(c.OutOrStdout(), "%s: fine, as far as can be said without --host\n", name)
-				} else {
-					fmt.Fprintf(c.OutOrStdout(), "%s: fine\n", name)
-				}
-				if err := g.print(c.OutOrStdout()); err != nil {
-					return err
-				}
+				errs = append(errs, err)
+				result.add(name, host, g, err)
 			}
-			return errors.Join(errs...)
+			err := t.print(result, func(w io.Writer) error { return result.print(w) })
+			return errors.Join(append(errs, err)...)
 		},
 	}
 	hostFlag(c, &host)
 	return c
 }
 
-func compileCommand() *cobra.Command {
+// checkedGraphs is what flow check prints; as text faults are errors.
+type checkedGraphs struct {
+	Graphs []checkedGraph `json:"graphs"`
+}
+
+type checkedGraph struct {
+	File  string      `json:"file"`
+	Host  string      `json:"host,omitempty"`
+	Fine  bool        `json:"fine"`
+	Error string      `json:"error,omitempty"`
+	Takes *graphSizes `json:"takes,omitempty"`
+}
+
+func (c *checkedGraphs) add(name, host string, g *graph, err error) {
+	if err != nil {
+		c.Graphs = append(c.Graphs, checkedGraph{File: name, Host: host, Error: err.Error()})
+		return
+	}
+	takes := g.sizes()
+	c.Graphs = append(c.Graphs, checkedGraph{File: name, Host: host, Fine: true, Takes: &takes})
+}
+
+func (c checkedGraphs) print(w io.Writer) error {
+	for _, g := range c.Graphs {
+		switch {
+		case !g.Fine:
+			continue
+		case g.Host == "":
+			fmt.Fprintf(w, "%s: fine, as far as can be said without --host\n", g.File)
+		default:
+			fmt.Fprintf(w, "%s: fine\n", g.File)
+		}
+		if err := g.Takes.print(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compileCommand(t *tool) *cobra.Command {
 	var host, out string
 	c := &cobra.Command{
 		Use:   "compile FILE",
 		Short: "makes a blob of a graph, FILE.blob, and says what it takes",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, names []string) error {
+		Long: `Makes a blob of a graph, and says what it takes.
+
+` + exitCodes,
+		Example: "  upfront flow compile door.json --host host.json -o level/door.blob",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
 			g, err := open(names[0], host, demand)
 			if err != nil {
 				return err
@@ -83,21 +119,32 @@ func compileCommand() *cobra.Command {
 			if err := os.WriteFile(out, g.data, 0o644); err != nil {
 				return err
 			}
-			return g.print(c.OutOrStdout())
+			takes := g.sizes()
+			return t.print(compiled{written{out, len(g.data)}, takes}, takes.print)
 		},
 	}
 	hostFlag(c, &host)
-	c.Flags().StringVarP(&out, "out", "o", "", "the blob")
+	outFlag(c, &out, "the blob")
 	return c
 }
 
-func drawCommand() *cobra.Command {
+// compiled is what flow compile prints.
+type compiled struct {
+	written
+	Takes graphSizes `json:"takes"`
+}
+
+func drawCommand(t *tool) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "draw FILE",
 		Short: "draws a graph: SVG, or DOT for Graphviz where -o ends so",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, names []string) error {
+		Long: `Draws a graph: SVG, or DOT for Graphviz where -o ends so.
+
+` + exitCodes,
+		Example: "  upfront flow draw door.json -o door.svg\n  upfront flow draw door.json -o door.dot",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
 			graph, err := read(names[0])
 			if err != nil {
 				return err
@@ -106,37 +153,42 @@ func drawCommand() *cobra.Command {
 			if filepath.Ext(out) == ".dot" {
 				draw = view.DOT
 			}
-			if out == "" {
-				return draw(c.OutOrStdout(), graph)
-			}
 			var b bytes.Buffer
 			if err := draw(&b, graph); err != nil {
 				return err
 			}
-			return os.WriteFile(out, b.Bytes(), 0o644)
+			if out == "" {
+				return t.printText(b.String())
+			}
+			return t.write(out, b.Bytes())
 		},
 	}
-	c.Flags().StringVarP(&out, "out", "o", "", "the picture; without it standard output")
+	outFlag(c, &out, "the picture; without it standard output")
 	return c
 }
 
-func exportCommand() *cobra.Command {
+func exportCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export FILE",
 		Short: "writes a blob as JSON, which compiles to the same bytes",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, names []string) error {
+		Long: `Writes a blob as JSON, which compiles to the same bytes. It is one object, with --json and
+without.
+
+` + exitCodes,
+		Example: "  upfront flow export door.blob > door.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
 			graph, err := read(names[0])
 			if err != nil {
 				return err
 			}
-			_, err = c.OutOrStdout().Write(source.Write(graph))
+			_, err = t.out().Write(source.Write(graph))
 			return err
 		},
 	}
 }
 
-func traceCommand() *cobra.Command {
+func traceCommand(t *tool) *cobra.Command {
 	var host, event string
 	var values map[string]string
 	var key int32
@@ -144,8 +196,13 @@ func traceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace FILE",
 		Short: "says what an event does, node by node; actions do nothing here",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, names []string) error {
+		Long: `Says what an event does, node by node, and what follows in the ticks after it. Actions do
+nothing here.
+
+` + exitCodes,
+		Example: "  upfront flow trace door.json -e line.used -k 12 -v keys=1",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
 			g, err := open(names[0], host, guess)
 			if err != nil {
 				return err
@@ -154,9 +211,14 @@ func traceCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.trace(c.OutOrStdout(), steps, ticks, func(r *flow.Runner, level *flow.Graph, i flow.Instance) error {
+			var b strings.Builder
+			err = g.trace(&b, steps, ticks, func(r *flow.Runner, level *flow.Graph, i flow.Instance) error {
 				return r.FireNamed(level, i, event, key, given...)
 			})
+			if b.Len() == 0 {
+				return found{err} // nothing happened, or it can't be loaded
+			}
+			return errors.Join(t.printText(b.String()), foundBy(err))
 		},
 	}
 	hostFlag(c, &host)
@@ -197,7 +259,7 @@ func open(name, host string, guessing bool) (*graph, error) {
 	g := &graph{name: name}
 	if isBlob(data) {
 		if g.source, g.vocabulary, err = decompile(name, data); err != nil {
-			return nil, err
+			return nil, found{err}
 		}
 		data = source.Write(g.source) // for the report, and for what another host says of it
 	} else if host == "" && !guessing {
@@ -212,11 +274,11 @@ func open(name, host string, guessing bool) (*graph, error) {
 			return nil, err
 		}
 		if g.vocabulary, err = source.ReadVocabulary(host, text); err != nil {
-			return nil, err
+			return nil, found{err}
 		}
 	}
 	if g.data, g.report, err = source.Compile(name, data, g.vocabulary); err != nil {
-		return nil, err
+		return nil, found{err}
 	}
 	return g, nil
 }
@@ -229,9 +291,10 @@ func read(name string) (flow.Source, error) {
 	}
 	if isBlob(data) {
 		graph, _, err := decompile(name, data)
-		return graph, err
+		return graph, foundBy(err)
 	}
-	return source.Read(name, data)
+	graph, err := source.Read(name, data)
+	return graph, foundBy(err)
 }
 
 func readFile(name string) ([]byte, error) {
@@ -248,18 +311,43 @@ func decompile(name string, data []byte) (flow.Source, flow.Vocabulary, error) {
 	return graph, vocabulary, err
 }
 
-// print says what a graph takes.
-func (g *graph) print(out io.Writer) error {
+// graphSizes is what a graph takes.
+type graphSizes struct {
+	Nodes   []nodeSize `json:"nodes"`
+	Values  int        `json:"values"`  // of variables
+	Names   int        `json:"names"`   // names and tables
+	Static  int        `json:"static"`  // all of the blob
+	Dynamic int        `json:"dynamic"` // of each instance
+}
+
+// nodeSize is a flow.NodeSize in JSON.
+type nodeSize struct {
+	Type    string `json:"type"`
+	Nodes   int    `json:"nodes"`
+	Static  int    `json:"static"`
+	Dynamic int    `json:"dynamic"`
+}
+
+func (g *graph) sizes() graphSizes {
+	r := g.report
+	var nodes []nodeSize
+	for _, n := range r.Nodes {
+		nodes = append(nodes, nodeSize(n))
+	}
+	return graphSizes{nodes, r.Values, r.Blob - r.Static, r.Blob, r.Data}
+}
+
+func (g graphSizes) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "nodes\ttype\tstatic bytes\tdynamic bytes\t")
 	nodes := 0
-	for _, s := range g.report.Nodes {
+	for _, s := range g.Nodes {
 		nodes += s.Nodes
 		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t\n", s.Nodes, s.Type, s.Static, s.Dynamic)
 	}
-	fmt.Fprintf(w, "\tvariables\t\t%d\t\n", g.report.Values)
-	fmt.Fprintf(w, "\tnames and tables\t%d\t\t\n", g.report.Blob-g.report.Static)
-	fmt.Fprintf(w, "%d\tall\t%d\t%d\t\n", nodes, g.report.Blob, g.report.Data)
+	fmt.Fprintf(w, "\tvariables\t\t%d\t\n", g.Values)
+	fmt.Fprintf(w, "\tnames and tables\t%d\t\t\n", g.Names)
+	fmt.Fprintf(w, "%d\tall\t%d\t%d\t\n", nodes, g.Static, g.Dynamic)
 	return w.Flush()
 }
 

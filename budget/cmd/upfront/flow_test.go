@@ -2,31 +2,14 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
-
 // graphs is where the graphs lie that the library's own tests read.
 const graphs = "../../../scope/flow/source/testdata/"
-
-// run is what a command prints, and its error.
-func run(args ...string) string {
-	c := newCommand()
-	var out bytes.Buffer
-	c.SetOut(&out)
-	c.SetErr(&out)
-	c.SetArgs(args)
-	if err := c.Execute(); err != nil {
-		fmt.Fprintln(&out, "error:", err)
-	}
-	return out.String()
-}
 
 // Each command and what it prints, as testdata/flow.txt has them.
 func TestCommands(t *testing.T) {
@@ -51,11 +34,17 @@ func TestCommands(t *testing.T) {
 		"flow trace GRAPHS/door.json -e line.crossed",
 		"flow trace DIR/every.blob -e line.used -k -1 --ticks 40",
 		"flow trace DIR/every.blob -e line.used -k -1 --steps 3",
+		"flow check GRAPHS/door.json GRAPHS/bad.json GRAPHS/none.json",
+		"flow check GRAPHS/door.json GRAPHS/bad.json --json",
+		"flow compile GRAPHS/door.json --host GRAPHS/host.json -o DIR/door.blob --json",
+		"flow draw GRAPHS/door.json -o DIR/door.dot --json",
+		"flow trace GRAPHS/door.json -e line.used -k 12 -v keys=1 --json",
+		"flow trace GRAPHS/door.json -e line.crossed --json",
+		"flow check",
+		"flow chek",
+		"flow",
 	} {
-		real := strings.NewReplacer("GRAPHS/", graphs, "DIR", dir)
-		printed := run(strings.Fields(real.Replace(command))...)
-		printed = strings.NewReplacer(graphs, "GRAPHS/", dir, "DIR").Replace(printed)
-		fmt.Fprintf(&all, "$ upfront %s\n%s\n", command, printed)
+		all.WriteString(shown(command, map[string]string{"GRAPHS/": graphs, "DIR": dir}))
 	}
 	for name, begins := range map[string]string{"every.dot": "digraph \"every node\"", "door.svg": "<svg "} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
@@ -66,28 +55,11 @@ func TestCommands(t *testing.T) {
 	compare(t, "testdata/flow.txt", all.String())
 }
 
-// compare holds a text to a file.
-func compare(t *testing.T, name, text string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != string(want) {
-		t.Errorf("go test ./upfront -update, if this is meant:\n%s", text)
-	}
-}
-
 // Any byte of a blob changed: words, and no panic.
 func TestDamagedBlob(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "door.blob")
-	if out := run("flow", "compile", graphs+"door.json", "--host", graphs+"host.json", "-o", name); strings.Contains(out, "error") {
-		t.Fatal(out)
+	if code, out, said := runs("flow", "compile", graphs+"door.json", "--host", graphs+"host.json", "-o", name); code != codeFine {
+		t.Fatal(out, said)
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -99,8 +71,8 @@ func TestDamagedBlob(t *testing.T) {
 		if err := os.WriteFile(name, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out := run("flow", "export", name); !strings.HasPrefix(out, "error: "+name+":") {
-			t.Fatalf("byte %d: %s", i, out)
+		if code, out, said := runs("flow", "export", name); code != codeFound || out != "" || !strings.HasPrefix(said, name+":") {
+			t.Fatalf("byte %d: exit %d, %s%s", i, code, out, said)
 		}
 	}
 }

@@ -1,5 +1,8 @@
 // Command upfront is the project's tool.
 //
+//	upfront plan check|draw|suggest FILE...
+//	upfront report draw|diff REPORT...
+//	upfront profile URL|REPORT
 //	upfront flow check|compile|draw|trace|export FILE
 //	upfront save diff A B | show FILE
 //
@@ -7,28 +10,119 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
 
-func main() {
-	if err := newCommand().Execute(); err != nil {
-		if text := err.Error(); text != "" {
-			fmt.Fprintln(os.Stderr, text)
-		}
-		os.Exit(codeOf(err))
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// The exit codes of every command. As with diff(1), what was looked at may be other than it should be, and nothing has
+// failed.
+const (
+	codeFine    = 0
+	codeFound   = 1 // files differ, or have faults
+	codeTrouble = 2 // no answer: a faulty command line, a file or URL that can't be read or written
+)
+
+const exitCodes = "Exit code: 0 done, 1 faults were found or files differ, 2 trouble."
+
+// found is an error that is the answer to what was asked; without a text the answer has been printed.
+type found struct{ error }
+
+func (f found) Error() string {
+	if f.error == nil {
+		return ""
 	}
+	return f.error.Error()
 }
 
-func newCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "upfront",
-		Short:         "tools for graphs of level scripts, and for snapshots of a game's state",
-		SilenceErrors: true, // main prints it
-		SilenceUsage:  true, // of a faulty graph the faults are enough
+func (f found) Unwrap() error { return f.error }
+
+// foundBy is an error as found, or nil.
+func foundBy(err error) error {
+	if err == nil {
+		return nil
 	}
-	root.AddCommand(newFlowCommand(), newSaveCommand())
+	return found{err}
+}
+
+// codeOf is the exit code of an error; of several errors the worst.
+func codeOf(err error) (code int) {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range list.Unwrap() {
+			code = max(code, codeOf(err))
+		}
+		return code
+	}
+	switch {
+	case err == nil:
+		return codeFine
+	case errors.As(err, new(found)):
+		return codeFound
+	}
+	return codeTrouble
+}
+
+// run is the whole program.
+func run(args []string, stdout, stderr io.Writer) (code int) {
+	t := newTool(stdout, stderr)
+	c := newCommand(t)
+	c.SetArgs(args)
+	c.SetOut(stdout)
+	c.SetErr(stderr)
+	err := c.Execute()
+	t.progress.end()
+	if err != nil && err.Error() != "" {
+		t.json = t.json || slices.Contains(args, "--json") // a faulty command line may not have been read so far
+		if t.json && !t.printed {
+			err = errors.Join(err, t.printJSON(failed{err.Error()}))
+		}
+		fmt.Fprintln(stderr, err)
+	}
+	return codeOf(err)
+}
+
+// failed is an error in JSON.
+type failed struct {
+	Error string `json:"error"`
+}
+
+func newCommand(t *tool) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "upfront",
+		Short: "the tool of the upfront memory runtime",
+		Long: `The tool of the upfront memory runtime: plans of budgets, reports of what was used of
+them, graphs of level scripts, and snapshots of a game's state.
+
+` + exitCodes + `
+With --json a command prints one JSON object and nothing else; an error is {"error": "..."}.
+What takes longer than a second says so on stderr, if that is a terminal. Colours are for
+a terminal, and not where NO_COLOR is set.`,
+		SilenceErrors:     true, // run prints it
+		SilenceUsage:      true, // of a faulty graph the faults are enough
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.PersistentFlags().BoolVar(&t.json, "json", false, "print one JSON object and nothing else")
+	root.AddCommand(newPlanCommand(t), newReportCommand(t), newProfileCommand(t), newFlowCommand(t), newSaveCommand(t))
 	return root
+}
+
+// group is a command that only has others.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Long:  long,
+		Args:  cobra.NoArgs, // else what is no command would be help, and end well
+		RunE: func(c *cobra.Command, _ []string) error {
+			return fmt.Errorf("which command? see %s -h", c.CommandPath())
+		},
+	}
+	c.AddCommand(commands...)
+	return c
 }

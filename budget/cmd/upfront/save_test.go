@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -125,6 +124,10 @@ func TestSaveCommands(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
 		"save show DIR/a.save",
+		"save show DIR/a.save --json",
+		"save diff DIR/a.save DIR/a.save --json",
+		"save diff DIR/a.save DIR/c.save --map DIR/map.save --json",
+		"save diff DIR/a.save DIR/none.save --json",
 		"save show DIR/map.save",
 		"save show DIR/short.save",
 		"save show DIR/none.save",
@@ -141,20 +144,7 @@ func TestSaveCommands(t *testing.T) {
 		"save dif DIR/a.save DIR/b.save",
 		"save",
 	} {
-		c := newCommand()
-		var out bytes.Buffer
-		c.SetOut(&out)
-		c.SetErr(&out)
-		c.SetArgs(strings.Fields(strings.ReplaceAll(command, "DIR", dir)))
-		code := 0
-		if err := c.Execute(); err != nil {
-			code = codeOf(err)
-			if err.Error() != "" {
-				fmt.Fprintln(&out, "error:", err)
-			}
-		}
-		fmt.Fprintf(&all, "$ upfront %s\n%sexit %d\n\n", command, strings.ReplaceAll(out.String(), dir,
-			"DIR"), code)
+		all.WriteString(shown(command, map[string]string{"DIR": dir}))
 	}
 	compare(t, "testdata/save.txt", all.String())
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// runs is the program, and what it says.
+func runs(args ...string) (code int, stdout, stderr string) {
+	var out, said bytes.Buffer
+	code = run(args, &out, &said)
+	return code, out.String(), said.String()
+}
+
+// shown is a command as it is typed, what it prints, and its exit code. Names stand for what differs each time.
+func shown(command string, names map[string]string) string {
+	var to, back []string
+	for name, real := range names {
+		to, back = append(to, name, real), append(back, real, name)
+	}
+	code, out, said := runs(strings.Fields(strings.NewReplacer(to...).Replace(command))...)
+	return fmt.Sprintf("$ upfront %s\n%sexit %d\n\n", command, strings.NewReplacer(back...).Replace(out+said), code)
+}
+
+// compare holds a text to a file.
+func compare(t *testing.T, name, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("go test ./upfront -update, if this is meant:\n%s", text)
+	}
+}
+
+// every calls fn with each command that does something.
+func every(c *cobra.Command, fn func(*cobra.Command)) {
+	for _, sub := range c.Commands() {
+		if sub.HasSubCommands() {
+			every(sub, fn)
+		} else if sub.Name() != "help" && sub.Name() != "completion" {
+			fn(sub)
+		}
+	}
+}
+
+// TestHelp: what -h says, as testdata/help.txt has it. Each command has an example that begins with its name, and says its
+// exit codes.
+func TestHelp(t *testing.T) {
+	names := []string{"", "plan", "report", "flow", "save"}
+	every(newCommand(newTool(nil, nil)), func(c *cobra.Command) {
+		names = append(names, strings.TrimPrefix(c.CommandPath(), "upfront "))
+		if !strings.HasPrefix(strings.TrimSpace(c.Example), c.CommandPath()+" ") {
+			t.Errorf("%s: example %q", c.CommandPath(), c.Example)
+		}
+		if !strings.Contains(c.Long, "Exit code: 0 ") {
+			t.Errorf("%s doesn't say its exit codes", c.CommandPath())
+		}
+		for line := range strings.Lines(c.Long) {
+			if len(line) > 95 {
+				t.Errorf("%s: too long: %s", c.CommandPath(), line)
+			}
+		}
+	})
+	sort.Strings(names)
+	var all strings.Builder
+	for _, name := range names {
+		all.WriteString(shown(strings.TrimSpace(name+" -h"), nil))
+	}
+	compare(t, "testdata/help.txt", all.String())
+}
+
+// TestTrouble: a faulty command line ends with 2, and with --json is an object all the same.
+func TestTrouble(t *testing.T) {
+	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "report draw none.json",
+		"report diff none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
+		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json"} {
+		code, out, said := runs(strings.Fields(line)...)
+		if code != codeTrouble || out != "" || said == "" {
+			t.Errorf("%s: exit %d, %q, %q", line, code, out, said)
+		}
+		code, out, _ = runs(append([]string{"--json"}, strings.Fields(line)...)...)
+		var object struct{ Error string }
+		if err := json.Unmarshal([]byte(out), &object); code != codeTrouble || err != nil || object.Error == "" {
+			t.Errorf("%s --json: exit %d, %q, %v", line, code, out, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// tool is what all commands share.
+type tool struct {
+	stdout   io.Writer
+	json     bool
+	colours  bool
+	printed  bool
+	patience time.Duration // with a URL
+	progress *progress
+}
+
+func newTool(stdout, stderr io.Writer) *tool {
+	return &tool{
+		stdout:   stdout,
+		patience: patience,
+		colours:  isTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		progress: newProgress(stderr, isTerminal(stderr)),
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// print prints a result: as JSON, or as text says it.
+func (t *tool) print(value any, text func(io.Writer) error) error {
+	if t.json {
+		return t.printJSON(value)
+	}
+	return text(t.out())
+}
+
+// out is where results go: what was said meanwhile of their coming is taken away.
+func (t *tool) out() io.Writer {
+	t.printed = true
+	t.progress.end()
+	return t.stdout
+}
+
+func (t *tool) printJSON(value any) error {
+	e := json.NewEncoder(t.out())
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}
+
+// text is a result that is for people alone.
+type text struct {
+	Text string `json:"text"`
+}
+
+func (t *tool) printText(says string) error {
+	return t.print(text{says}, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.TrimSuffix(says, "\n")+"\n")
+		return err
+	})
+}
+
+// written is a result that lies in a file.
+type written struct {
+	File  string `json:"file"`
+	Bytes int    `json:"bytes"`
+}
+
+// write writes a result to a file, and says so.
+func (t *tool) write(name string, data []byte) error {
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		return err
+	}
+	if !t.json {
+		return nil
+	}
+	return t.printJSON(written{name, len(data)})
+}
+
+// colour is a way to write on a terminal.
+type colour string
+
+const (
+	red   colour = "\x1b[31m"
+	green colour = "\x1b[32m"
+	faint colour = "\x1b[2m"
+)
+
+// paint is a text in a colour, where there are colours.
+func (t *tool) paint(c colour, text string) string {
+	if !t.colours || c == "" || text == "" {
+		return text
+	}
+	return string(c) + text + "\x1b[0m"
+}
+
+// cell is a text in a table. A number stands at the right.
+type cell struct {
+	text   string
+	number bool
+	colour colour
+}
+
+func left(text string) cell  { return cell{text: text} }
+func right(text string) cell { return cell{text: text, number: true} }
+
+// table writes rows, each column as wide as its widest cell. Tabwriter would count colours.
+func (t *tool) table(w io.Writer, rows [][]cell) error {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text))
+			if i != 0 {
+				line.WriteString("  ")
+			}
+			if c.number {
+				line.WriteString(space + t.paint(c.colour, c.text))
+			} else {
+				line.WriteString(t.paint(c.colour, c.text) + space)
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
+)
+
+func newPlanCommand(t *tool) *cobra.Command {
+	return group("plan", "plans of budgets: checked, drawn, and made of reports",
+		"Plans of budgets, as JSON that budget.ReadPlan reads.",
+		planCheckCommand(t), planDrawCommand(t), planSuggestCommand(t))
+}
+
+func planCheckCommand(t *tool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE...",
+		Short: "says all that is wrong with plans, and what they take",
+		Long: `Says all that is wrong with plans, each fault by its line and key, and what plans without
+a fault take. A warning is no fault.
+
+Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
+		Example: "  upfront plan check plan.json serve.json",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
+			result := checkedPlans{Plans: []checkedPlan{}}
+			var errs []error
+			for _, name := range names {
+				p, err := checkPlan(name)
+				if errs = append(errs, err); err == nil {
+					result.Plans = append(result.Plans, p)
+				}
+			}
+			errs = append(errs, result.err(), t.print(result, func(w io.Writer) error { return t.checked(w, result) }))
+			return errors.Join(errs...)
+		},
+	}
+}
+
+// checkedPlans is what plan check prints.
+type checkedPlans struct {
+	Plans []checkedPlan `json:"plans"`
+}
+
+type checkedPlan struct {
+	File     string      `json:"file"`
+	Fine     bool        `json:"fine"`
+	Bytes    uint64      `json:"bytes,omitempty"` // that it takes, tables included
+	Faults   []planFault `json:"faults,omitempty"`
+	Warnings []planFault `json:"warnings,omitempty"`
+}
+
+type planFault struct {
+	Line int    `json:"line,omitempty"`
+	Key  string `json:"key,omitempty"`
+	Text string `json:"text"`
+}
+
+// err is found where a plan has a fault; it has been printed.
+func (c checkedPlans) err() error {
+	for _, p := range c.Plans {
+		if !p.Fine {
+			return found{}
+		}
+	}
+	return nil
+}
+
+// checkPlan checks a file. The error is that it can't be read.
+func checkPlan(name string) (c checkedPlan, err error) {
+	c.File = name
+	plan, err := budget.ReadPlan(name)
+	switch {
+	case err == nil:
+	case isFault(name, err):
+		c.Faults = faults(name, err)
+		return c, nil
+	default:
+		return c, err
+	}
+	c.Fine = true
+	if c.Bytes, err = plan.Need(); err != nil {
+		return c, err
+	}
+	c.Warnings, err = warnings(name, plan)
+	return c, err
+}
+
+// isFault says that an error speaks of a line of the file, and not of the file itself.
+func isFault(name string, err error) bool {
+	return faultLine.MatchString(strings.TrimPrefix(err.Error(), name))
+}
+
+var (
+	faultLine = regexp.MustCompile(`^:(\d+): `)
+	faultKey  = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)?): `)
+)
+
+// faults are the lines of ReadPlan's error.
+func faults(name string, err error) (list []planFault) {
+	for text := range strings.Lines(err.Error()) {
+		f := planFault{Text: strings.TrimPrefix(strings.TrimSuffix(text, "\n"), name)}
+		if line := faultLine.FindStringSubmatch(f.Text); line != nil {
+			f.Line, _ = strconv.Atoi(line[1]) // digits
+			f.Text = f.Text[len(line[0]):]
+		}
+		if key := faultKey.FindStringSubmatch(f.Text); key != nil {
+			f.Key, f.Text = key[1], f.Text[len(key[0]):]
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// warnings are those of a plan without a fault, with their lines in the file.
+func warnings(name string, plan budget.Plan) ([]planFault, error) {
+	err := plan.Check()
+	if err == nil {
+		return nil, nil
+	}
+	data, unread := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
+	if unread != nil {
+		return nil, unread
+	}
+	file, root := jsonfile.Parse(name+":", data)
+	for m := range file.Members(root, nil) {
+		if m.Name == "regions" {
+			for range file.Items(m) {
+				continue // so that it knows where each is
+			}
+		}
+	}
+	before := "plan " + jsonfile.Quote(plan.Name) + ": "
+	for text := range strings.Lines(err.Error()) {
+		key, rest, _ := strings.Cut(strings.TrimPrefix(text, before), ": ")
+		file.Fault(file.Given(key).At, key, "%s", strings.TrimSuffix(rest, "\n"))
+	}
+	return faults(name, file.Err()), nil
+}
+
+// checked is the text of plan check: what editors take for places in files.
+func (t *tool) checked(w io.Writer, result checkedPlans) error {
+	var b strings.Builder
+	for _, p := range result.Plans {
+		for _, f := range p.Faults {
+			b.WriteString(f.at(p.File) + t.paint(red, f.text()) + "\n")
+		}
+		for _, f := range p.Warnings {
+			b.WriteString(f.at(p.File) + f.text() + "\n")
+		}
+		if p.Fine {
+			fmt.Fprintf(&b, "%s: %s; it takes %s\n", p.File, t.paint(green, "fine"), budget.SizeText(p.Bytes))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (f planFault) at(name string) string {
+	if f.Line == 0 {
+		return name + ": "
+	}
+	return fmt.Sprintf("%s:%d: ", name, f.Line)
+}
+
+func (f planFault) text() string {
+	if f.Key == "" {
+		return f.Text
+	}
+	return f.Key + ": " + f.Text
+}
+
+func planDrawCommand(t *tool) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "draw FILE",
+		Short: "draws a plan as a memory map: as text, or with -o as SVG",
+		Long: `Draws a plan as a memory map: as text, or with -o as SVG, to scale.
+
+` + exitCodes,
+		Example: "  upfront plan draw plan.json\n  upfront plan draw plan.json -o plan.svg",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
+			plan, err := budget.ReadPlan(names[0])
+			if err != nil && isFault(names[0], err) {
+				return found{err}
+			} else if err != nil {
+				return err
+			}
+			return t.draw(out, plan.String(), func(w io.Writer) error { return view.Plan(w, plan) })
+		},
+	}
+	outFlag(c, &out, "the picture, SVG")
+	return c
+}
+
+func outFlag(c *cobra.Command, out *string, what string) {
+	c.Flags().StringVarP(out, "out", "o", "", what)
+}
+
+// draw prints a picture as text, or writes it to a file as SVG.
+func (t *tool) draw(out, text string, svg func(io.Writer) error) error {
+	if out == "" {
+		return t.printText(text)
+	}
+	var b bytes.Buffer
+	if err := svg(&b); err != nil {
+		return err
+	}
+	return t.write(out, b.Bytes())
+}
+
+func planSuggestCommand(t *tool) *cobra.Command {
+	var out string
+	var headroom int
+	c := &cobra.Command{
+		Use:   "suggest REPORT...",
+		Short: "makes a plan of what programs needed, by their reports",
+		Long: `Makes a plan of what programs needed at most, by their reports: files, or URLs of live pages.
+It has nothing beyond that; --headroom adds some. The note of a region says which report
+its size is from.
+
+` + exitCodes,
+		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
+  upfront plan suggest http://127.0.0.1:8080/`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, sources []string) error {
+			if headroom < 0 || headroom > 1000 {
+				return fmt.Errorf("--headroom %d: 0 to 1000", headroom)
+			}
+			reports, err := t.readReports(sources)
+			if err != nil {
+				return err
+			}
+			plan, err := budget.Suggest(reports...)
+			if err != nil {
+				return err
+			}
+			return t.suggest(out, plan, headroom)
+		},
+	}
+	outFlag(c, &out, "the plan; without it standard output")
+	c.Flags().IntVar(&headroom, "headroom", 0, "how many percent larger each size and limit is")
+	return c
+}
+
+func (t *tool) suggest(out string, plan budget.Plan, headroom int) error {
+	if headroom != 0 {
+		plan = plan.Headroom(headroom)
+	}
+	text, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if out != "" {
+		return t.write(out, text)
+	}
+	_, err = t.out().Write(text) // which is one JSON object
+	return err
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/with/pprof"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
+)
+
+func newProfileCommand(t *tool) *cobra.Command {
+	var out string
+	var top int
+	c := &cobra.Command{
+		Use:   "profile URL|REPORT",
+		Short: "says who eats what of a budget, or with -o writes a profile for go tool pprof",
+		Long: `Says who eats what of a budget: what is in use now, by region, scope and label and, of a
+checked build, by line of code; and the most that labels and scopes held so far, each at a
+time of its own. Slots of a region count together. The budget is a running one, by the URL
+of its live page or of its report.json, or a report in a file. With -o it writes a profile
+for go tool pprof instead.
+
+` + exitCodes,
+		Example: `  upfront profile http://127.0.0.1:8080/
+  upfront profile report.json -o game.pb.gz && go tool pprof -http=127.0.0.1: game.pb.gz`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, sources []string) error {
+			r, err := t.readReport(sources[0])
+			if err != nil {
+				return err
+			}
+			p, err := pprof.Profile(r)
+			if err != nil {
+				return found{fmt.Errorf("%s: %w", named(sources[0]), err)}
+			}
+			if out != "" {
+				return t.writeProfile(out, p)
+			}
+			e := eatersOf(r, p, top)
+			return t.print(e, func(w io.Writer) error { return t.eat(w, e) })
+		},
+	}
+	outFlag(c, &out, "the profile")
+	c.Flags().IntVar(&top, "top", 20, "how many lines a table has at most")
+	return c
+}
+
+func (t *tool) writeProfile(out string, p *profile.Profile) error {
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		return err
+	}
+	return t.write(out, b.Bytes())
+}
+
+// eaters is what profile prints: who holds what, most first.
+type eaters struct {
+	Budget string  `json:"budget"`
+	Size   uint64  `json:"size"`
+	InUse  uint64  `json:"in_use"`
+	Now    []eater `json:"now"`
+	Peaks  []eater `json:"peaks"`
+	top    int
+}
+
+type eater struct {
+	Region  string `json:"region"`
+	Scope   string `json:"scope,omitempty"`
+	Label   string `json:"label,omitempty"`
+	Made    string `json:"made,omitempty"` // function and file:line, of a checked build
+	Bytes   uint64 `json:"bytes"`
+	Objects uint64 `json:"objects,omitempty"`
+}
+
+// eatersOf sums up a profile: slots count together.
+func eatersOf(r budget.Report, p *profile.Profile, top int) eaters {
+	now, peaks := sums{}, sums{}
+	for _, s := range p.Sample {
+		for i, t := range p.SampleType {
+			e, value := eaterOf(s), uint64(s.Value[i])
+			switch t.Type {
+			case "inuse_space":
+				now.add(e, value, 0)
+			case "inuse_objects":
+				now.add(e, 0, value)
+			case "labels_peak_space", "scopes_peak_space":
+				peaks.add(e, value, 0)
+			}
+		}
+	}
+	e := eaters{Budget: r.Name, Size: r.Size, Now: now.sorted(), Peaks: peaks.sorted(), top: top}
+	for _, x := range e.Now {
+		e.InUse += x.Bytes
+	}
+	return e
+}
+
+// eaterOf is whose a sample is.
+func eaterOf(s *profile.Sample) eater {
+	tag := func(key string) string { return append(s.Label[key], "")[0] }
+	e := eater{Region: tag("region"), Scope: tag("scope"), Label: tag("label")}
+	if leaf := s.Location[0].Line[0]; leaf.Line != 0 {
+		e.Made = fmt.Sprintf("%s %s:%d", leaf.Function.Name, leaf.Function.Filename, leaf.Line)
+	}
+	return e
+}
+
+// made is who made it, in short: "load.go:31 main.load".
+func (e eater) made() string {
+	function, place, _ := strings.Cut(e.Made, " ")
+	after := func(text string) string { return text[strings.LastIndexByte(text, '/')+1:] }
+	return strings.TrimSpace(after(place) + " " + after(function))
+}
+
+// sums are bytes and objects by whose they are.
+type sums map[eater]eater
+
+func (s sums) add(who eater, bytes, objects uint64) {
+	if bytes|objects == 0 {
+		return
+	}
+	sum := s[who]
+	who.Bytes, who.Objects = sum.Bytes+bytes, sum.Objects+objects
+	key := who
+	key.Bytes, key.Objects = 0, 0
+	s[key] = who
+}
+
+func (s sums) sorted() []eater {
+	list := []eater{}
+	for _, e := range s {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b eater) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Region, b.Region), cmp.Compare(a.Scope, b.Scope),
+			cmp.Compare(a.Label, b.Label), cmp.Compare(a.Made, b.Made))
+	})
+	return list
+}
+
+// eat is the text of profile.
+func (t *tool) eat(w io.Writer, e eaters) error {
+	fmt.Fprintf(w, "budget %s: %s in use of %s\n", jsonfile.Echo(e.Budget), budget.SizeText(e.InUse), budget.SizeText(e.Size))
+	if err := t.eaters(w, "in use", e.InUse, e.Now, e.top); err != nil {
+		return err
+	}
+	return t.eaters(w, "at most", 0, e.Peaks, e.top)
+}
+
+// eaters writes a table; shares are of a total, if there is one.
+func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top int) error {
+	if len(list) == 0 {
+		return nil
+	}
+	made := ""
+	if slices.ContainsFunc(list, func(e eater) bool { return e.Made != "" }) {
+		made = "made at"
+	}
+	rows := [][]cell{{right(title), right(""), left("region"), left("scope"), left("label"), left(made)}}
+	rest, more := uint64(0), 0
+	for i, e := range list {
+		if i >= max(1, top) {
+			rest, more = rest+e.Bytes, more+1
+			continue
+		}
+		rows = append(rows, []cell{right(budget.SizeText(e.Bytes)), right(share(e.Bytes, total)), left(e.Region), left(e.Scope),
+			left(e.Label), left(e.made())})
+	}
+	if more != 0 {
+		rows = append(rows, []cell{right(budget.SizeText(rest)), right(share(rest, total)), {text: fmt.Sprintf("%d more", more), colour: faint}})
+	}
+	fmt.Fprintln(w)
+	return t.table(w, rows)
+}
+
+func share(n, total uint64) string {
+	if total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", float64(n)/float64(total)*100)
+}

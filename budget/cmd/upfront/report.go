@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/budget/view"
+)
+
+func newReportCommand(t *tool) *cobra.Command {
+	return group("report", "reports of budgets: drawn, and compared",
+		`Reports of budgets: what was used of them. A REPORT is a file with the JSON of a
+budget.Report, as frogpond -report writes it, or the URL of a live page or of its report.json.`,
+		reportDrawCommand(t), reportDiffCommand(t))
+}
+
+func reportDrawCommand(t *tool) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "draw REPORT",
+		Short: "draws what was used of a budget: as text, or with -o as SVG",
+		Long: `Draws what was used of a budget, and who holds it: as text, or with -o as SVG, to scale.
+
+` + exitCodes,
+		Example: "  upfront report draw report.json\n  upfront report draw http://127.0.0.1:8080/ -o report.svg",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, sources []string) error {
+			r, err := t.readReport(sources[0])
+			if err != nil {
+				return err
+			}
+			var text strings.Builder
+			if err := view.ReportText(&text, r); err != nil {
+				return err
+			}
+			return t.draw(out, text.String(), func(w io.Writer) error { return view.Report(w, r) })
+		},
+	}
+	outFlag(c, &out, "the picture, SVG")
+	return c
+}
+
+func reportDiffCommand(t *tool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff A B",
+		Short: "says what grew between two reports: by region, label and scope",
+		Long: `Says what grew, or shrank, between two reports: by region, label and scope, what changed
+most first. Slots of a region count together: used is their sum, peak that of the fullest.
+What the machine decides (addresses, resident pages, the Go heap) is not compared.
+
+Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
+		Example: "  upfront report diff main.json branch.json\n  upfront report diff http://10.0.0.1:8080/ http://10.0.0.2:8080/",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, sources []string) error {
+			reports, err := t.readReports(sources)
+			if err != nil {
+				return err
+			}
+			d := reportDiff{A: named(sources[0]), B: named(sources[1]), Differences: differences(reports[0], reports[1])}
+			d.Equal = len(d.Differences) == 0
+			if err := t.print(d, func(w io.Writer) error { return t.differ(w, d) }); err != nil || d.Equal {
+				return err
+			}
+			return found{}
+		},
+	}
+}

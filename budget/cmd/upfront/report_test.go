@@ -1,0 +1,246 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+	"github.com/upfront-mem/upfront/budget/with/pprof"
+)
+
+// recorded is where reports lie that frogpond wrote.
+const recorded = "../../../tests/frogpond/testdata/recorded/"
+
+// Each command of plan, report and profile, what it prints, and its exit code, as testdata/report.txt has them.
+func TestReportCommands(t *testing.T) {
+	dir := t.TempDir()
+	var all strings.Builder
+	for _, command := range []string{
+		"plan check DATA/fine.json",
+		"plan check DATA/fine.json DATA/faulty.json DATA/torn.json",
+		"plan check DATA/fine.json DATA/faulty.json --json",
+		"plan check DATA/fine.json DATA/none.json",
+		"plan draw DATA/fine.json",
+		"plan draw DATA/fine.json --json",
+		"plan draw DATA/fine.json -o DIR/plan.svg",
+		"plan draw DATA/fine.json -o DIR/plan.svg --json",
+		"plan draw DATA/faulty.json -o DIR/none.svg",
+		"plan draw DATA/fine.json -o DIR/none/plan.svg",
+		"plan suggest DATA/main.json DATA/branch.json --headroom 10",
+		"plan suggest DATA/main.json -o DIR/plan.json --json",
+		"plan check DIR/plan.json",
+		"plan suggest DATA/main.json RECORDED/freedoom.json",
+		"report draw DATA/branch.json -o DIR/report.svg",
+		"report draw DATA/fine.json",
+		"report draw DATA/torn.json",
+		"report diff DATA/main.json DATA/main.json",
+		"report diff DATA/main.json DATA/main.json --json",
+		"report diff DATA/main.json DATA/branch.json",
+		"report diff DATA/branch.json DATA/main.json --json",
+		"report diff RECORDED/freedoom.json RECORDED/long.json",
+		"report diff DATA/main.json DATA/none.json",
+		"profile DATA/branch.json",
+		"profile DATA/branch.json --top 3",
+		"profile DATA/checked.json",
+		"profile DATA/main.json --json",
+		"profile DATA/branch.json -o DIR/game.pb.gz",
+		"profile RECORDED/freedoom.json",
+		"profile ftp://127.0.0.1/report.json",
+	} {
+		all.WriteString(shown(command, map[string]string{"DATA/": "testdata/", "RECORDED/": recorded, "DIR": dir}))
+	}
+	compare(t, "testdata/report.txt", all.String())
+	for _, name := range []string{"plan.svg", "report.svg"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(text), "<svg ") {
+			t.Errorf("%s: %.20q, %v", name, text, err)
+		}
+	}
+	file, err := os.Open(filepath.Join(dir, "game.pb.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if p, err := profile.Parse(file); err != nil || len(p.Sample) == 0 {
+		t.Errorf("no profile: %v", err)
+	}
+}
+
+// TestReportDraw: the text is that of package view.
+func TestReportDraw(t *testing.T) {
+	text, err := os.ReadFile("testdata/branch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r budget.Report
+	if err = json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	if err = view.ReportText(&want, r); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, said := runs("report", "draw", "testdata/branch.json"); code != codeFine || out != want.String() {
+		t.Errorf("exit %d, %s%s", code, out, said)
+	}
+}
+
+// TestJSON: with --json each command prints one object and nothing else.
+func TestJSON(t *testing.T) {
+	dir := t.TempDir()
+	for _, line := range []string{
+		"plan check testdata/fine.json", "plan check testdata/faulty.json", "plan draw testdata/fine.json", "plan suggest testdata/main.json",
+		"plan draw testdata/faulty.json", "report draw testdata/main.json", "report draw testdata/main.json -o DIR/a.svg",
+		"report diff testdata/main.json testdata/main.json", "report diff testdata/main.json testdata/branch.json",
+		"profile testdata/main.json", "profile testdata/main.json -o DIR/a.pb.gz", "profile testdata/torn.json",
+		"flow check GRAPHS/door.json", "flow draw GRAPHS/door.json", "flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12",
+		"flow trace GRAPHS/door.json -e line.used -k 13", "flow compile GRAPHS/door.json --host GRAPHS/host.json -o DIR/door.blob",
+	} {
+		line = strings.NewReplacer("DIR", dir, "GRAPHS/", graphs).Replace(line)
+		_, out, _ := runs(append(strings.Fields(line), "--json")...)
+		d := json.NewDecoder(strings.NewReader(out))
+		var object map[string]any
+		if err := d.Decode(&object); err != nil {
+			t.Errorf("%s: %v in %q", line, err, out)
+		}
+		if _, err := d.Token(); err != io.EOF {
+			t.Errorf("%s: more than one object: %q", line, out)
+		}
+	}
+}
+
+// server answers as live pages do, and as what is none.
+func server(t *testing.T) string {
+	t.Helper()
+	report, err := os.ReadFile("testdata/main.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	answer := func(path, kind, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	answer("/page/{$}", "text/html; charset=utf-8", "<!doctype html>")
+	answer("/page/report.json", "application/json", string(report))
+	answer("/bare/{$}", "text/html", "<!doctype html>")
+	answer("/bare/report.json", "text/html", "<!doctype html>")
+	answer("/text", "text/plain", "no report")
+	answer("/plan", "application/json", `{"name": "x", "regions": [{"name": 7}]}`)
+	answer("/strict", "application/json", `{"name": "x", "plan": {"sise": 7}}`)
+	mux.Handle("/moved", http.RedirectHandler("/page/report.json", http.StatusFound))
+	mux.Handle("/away", http.RedirectHandler("file:///etc/hostname", http.StatusFound))
+	mux.HandleFunc("/endless", func(w http.ResponseWriter, _ *http.Request) {
+		chunk := make([]byte, budget.MiB)
+		for range 65 {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestURLs: a page, or its report, is as good as a file; what is none is named.
+func TestURLs(t *testing.T) {
+	url := server(t)
+	_, want, _ := runs("profile", "testdata/main.json")
+	for _, path := range []string{"/page/", "/page/report.json", "/moved", "/page/?a=b"} {
+		if code, out, said := runs("profile", url+path); code != codeFine || out != want {
+			t.Errorf("%s: exit %d, %s%s", path, code, out, said)
+		}
+	}
+	if code, out, said := runs("report", "diff", url+"/page/", "testdata/main.json"); code != codeFine || out != "equal\n" {
+		t.Errorf("exit %d, %s%s", code, out, said)
+	}
+	for path, says := range map[string]string{
+		"/none":    "404 Not Found",
+		"/bare/":   "no report.json below it",
+		"/text":    ":1: invalid character",
+		"/plan":    ":1: regions.name: number is no string",
+		"/strict":  "plan: line 1: name:",
+		"/away":    "unsupported protocol scheme",
+		"/endless": "larger than 64MiB",
+	} {
+		code, out, said := runs("profile", url+path)
+		if code != codeTrouble || out != "" || !strings.HasPrefix(said, url+path) || !strings.Contains(said, says) {
+			t.Errorf("%s: exit %d, %q, %s", path, code, out, said)
+		}
+	}
+	hidden := strings.Replace(url, "http://", "http://user:secret@", 1)
+	if _, _, said := runs("profile", hidden+"/text"); strings.Contains(said, "secret") || !strings.Contains(said, "/text") {
+		t.Errorf("it tells the password, or not the URL: %s", said)
+	}
+	for _, nobody := range []string{"http://127.0.0.1:1/", "http://%zz", "://", "http://"} {
+		if code, _, said := runs("profile", nobody); code != codeTrouble || said == "" {
+			t.Errorf("%s: exit %d, %q", nobody, code, said)
+		}
+	}
+}
+
+// TestStalled: a server that never ends is left in time.
+func TestStalled(t *testing.T) {
+	gone := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "{")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		close(gone)
+	}))
+	defer s.Close()
+	tool := newTool(io.Discard, io.Discard)
+	tool.patience = 50 * time.Millisecond
+	if _, err := tool.readReport(s.URL); err == nil || !strings.HasPrefix(err.Error(), s.URL+": ") {
+		t.Errorf("it says %v", err)
+	}
+	<-gone
+}
+
+// FuzzReport: whatever a stranger's report says, the commands end with an answer.
+func FuzzReport(f *testing.F) {
+	f.Add([]byte(`{"name": "x", "regions": [{"name": "a\u0000 1", "used": 18446744073709551615, "fulls": -1, "most_open": {"pools": -5},
+		"labels": [{"name": "\u001b[31m", "peak": 18446744073709551615}]}, {"name": "a\u0000 2", "peak": 18446744073709551615}]}`))
+	other, err := newTool(io.Discard, io.Discard).readReport("testdata/main.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := parseReport("x", text)
+		if err != nil {
+			return
+		}
+		if d := differences(r, r); len(d) != 0 {
+			t.Errorf("a report differs from itself: %v", d)
+		}
+		var out strings.Builder
+		tool := newTool(&out, io.Discard)
+		there, back := differences(r, other), differences(other, r)
+		if len(there) != len(back) {
+			t.Errorf("%d differences there, and %d back", len(there), len(back))
+		}
+		if err := tool.differ(&out, reportDiff{Differences: there}); err != nil {
+			t.Error(err)
+		}
+		if p, err := pprof.Profile(r); err == nil {
+			if err := tool.eat(&out, eatersOf(r, p, 5)); err != nil {
+				t.Error(err)
+			}
+		}
+		if strings.ContainsAny(out.String(), "\x00\x1b") {
+			t.Errorf("it disturbs a terminal: %q", out.String())
+		}
+	})
+}
