@@ -116,12 +116,14 @@ func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, 
 		}
 		result.finish(b) // closes what is open, newest first
 	}()
+	result.sample(b)
 	warmRuntime()
 	s, err := game.Boot(ctx, o.Options, b)
 	if err != nil {
 		return err
 	}
 	defer s.Stop()
+	s.Timeline = result.timeline
 	err = s.Seal()
 	for i := 0; i < len(s.Maps) && err == nil && ctx.Err() == nil; i++ {
 		err = result.play(ctx, o, s, s.Maps[i], stderr)

@@ -25,6 +25,7 @@ type options struct {
 	game.Options
 	bots                           int
 	plan, report, durations        string
+	timeline, pictures             string
 	realtime, json, verbose, crash bool
 	sweep, vocabulary, syncTest    bool
 	flow                           string
@@ -54,6 +55,10 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
 	f.StringVar(&o.durations, "durations", "",
 		"write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
+	f.StringVar(&o.timeline, "timeline", "",
+		"write what each arena held over time to a `file`, as JSON: budget.TimelineData")
+	f.StringVar(&o.pictures, "pictures", "", "draw the budget into a `folder`, as SVG and as text: its plan,"+
+		" what it held when the fullest map had been played, and what it held over time")
 	f.BoolVar(&o.sweep, "sweep", false, "before each map, fire each of its special lines and check"+
 		" with a second table what it does")
 	f.StringVar(&o.flow, "flow", "",

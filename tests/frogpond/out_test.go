@@ -43,6 +43,7 @@ func TestFullDisk(t *testing.T) {
 		{"log of a graph", io.Discard, []string{"-log", full, "-flow", "MAP01"}},
 		{"report", io.Discard, []string{"-report", full}},
 		{"durations", io.Discard, []string{"-durations", full}},
+		{"timeline", io.Discard, []string{"-timeline", full}},
 		{"report, after another failure", io.Discard, []string{"-report", full, "-wad", "none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

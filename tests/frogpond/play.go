@@ -76,6 +76,7 @@ func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m d
 	}
 	err = row.play(ctx, o, s, g, &in)
 	r.Report = s.Budget.Report()
+	err = errors.Join(err, r.pictures.look(s.Budget))
 	if err != nil || o.rollback == 0 || ctx.Err() != nil {
 		return err
 	}
@@ -184,6 +185,7 @@ func (row *LevelResult) playTicks(ctx context.Context, o *options, s *game.Serve
 		if err != nil {
 			return ticks, err
 		}
+		s.Timeline.Sample()
 		s.Systems.Durations[ticks] = uint32(min(time.Since(start).Nanoseconds(), math.MaxUint32))
 		if ticks%35 == 0 {
 			g.Level.Note("frogs", uint64(g.Level.Frogs.Live()))

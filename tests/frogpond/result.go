@@ -43,6 +43,9 @@ type Result struct {
 	options *options
 	start   time.Time
 	close   error // what finalizers and Close said, leaks included, and whose file was not written
+
+	timeline *budget.Timeline // nil: nobody asked
+	pictures *pictures        // likewise
 }
 
 // LevelResult is a map; one that was not run has a name and an error.
@@ -111,16 +114,32 @@ func (r *Result) check(b *budget.Budget) {
 	}
 }
 
+// sample begins a record of what each arena holds, if that was asked for.
+func (r *Result) sample(b *budget.Budget) {
+	if r.options.timeline != "" || r.options.pictures != "" {
+		r.timeline = b.Timeline(0)
+	}
+	if r.options.pictures != "" {
+		r.pictures = &pictures{}
+	}
+}
+
 // finish closes the budget, newest first, and takes the last figures.
 func (r *Result) finish(b *budget.Budget) {
 	if r.Report.Regions == nil {
 		r.Report = b.Report()
 	}
 	r.BudgetBase = fmt.Sprintf("%p", b.Base().Bytes())
-	r.close = errors.Join(r.close, b.Close())
+	r.close = errors.Join(r.close, r.pictures.look(b), b.Close())
 	last := b.Report()
 	if name := r.options.report; name != "" {
-		r.close = errors.Join(r.close, writeReport(name, last))
+		r.close = errors.Join(r.close, writeJSON("-report", name, last))
+	}
+	if name := r.options.timeline; name != "" {
+		r.close = errors.Join(r.close, writeJSON("-timeline", name, r.timeline.Read()))
+	}
+	if r.pictures != nil {
+		r.close = errors.Join(r.close, r.pictures.write(r.options.pictures, r.timeline.Read()))
 	}
 	l := last.Leaks
 	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch
@@ -134,13 +153,14 @@ func (r *Result) finish(b *budget.Budget) {
 	r.Seconds = time.Since(r.start).Seconds()
 }
 
-func writeReport(name string, report budget.Report) error {
-	text, err := json.MarshalIndent(report, "", "  ")
+// writeJSON writes the file of a flag.
+func writeJSON(flag, name string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
 	if err == nil {
 		err = os.WriteFile(name, append(text, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("-report: %w", err)
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
 }

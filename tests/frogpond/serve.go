@@ -49,7 +49,10 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if result != nil {
 		err = errors.Join(err, printResult(stdout, *asJSON, result, result.Tell))
 		if *report != "" {
-			err = errors.Join(err, writeReport(*report, result.Report))
+			err = errors.Join(err, writeJSON("-report", *report, result.Report))
+		}
+		if o.Timeline != "" {
+			err = errors.Join(err, writeJSON("-timeline", o.Timeline, result.Timeline))
 		}
 	}
 	if err != nil {
@@ -80,6 +83,14 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.StringVar(&o.Scores, "scores", "", "append what players came to to a `file`: frogpond scores shows it")
 	f.StringVar(&o.Health, "health", "", "answer on http://`address` whether the server is well, in the shape "+
 		"of Agones' REST SDK; for this machine alone")
+	f.StringVar(&o.HTTP, "http", "", "show the memory and the rooms to browsers on http://`address`, this machine's: "+
+		"127.0.0.1:0 takes any port that is free")
+	f.BoolVar(&o.HTTPPublic, "http-public", false, "-http may be an address that others reach: who does, sees all; "+
+		"there is no password")
+	f.StringVar(&o.Timeline, "timeline", "", "write what each arena held over time to a `file` at the end, as JSON: "+
+		"budget.TimelineData")
+	f.StringVar(&o.Flight, "flight", "", "when something was full or a tick came late, write the last seconds to a "+
+		"`folder`: traces, for go tool trace")
 	plan := f.String("plan", "", "the memory plan, a JSON `file`, read again at SIGHUP; without it, the one in "+
 		"serve.json")
 	wadFlag(f, &o.WADs)
@@ -111,6 +122,8 @@ func checkServe(o *serve.Options) error {
 		return fmt.Errorf("-every %d: 1 to %d", o.Every, serve.EveryMost)
 	case o.MapTime < time.Second || o.MapTime > serve.MapTimeMost:
 		return fmt.Errorf("-map-time %v: 1s to %v", o.MapTime, serve.MapTimeMost)
+	case o.HTTPPublic && o.HTTP == "":
+		return errors.New("-http-public says of -http who may look: it needs that")
 	case o.Drain < 0 || o.SaveEvery <= 0 || o.Buffer < 0:
 		return errors.New("-drain, -save-every and -rcvbuf must not be negative")
 	}

@@ -386,3 +386,33 @@ func TestServeAnotherPlan(t *testing.T) {
 	assert.Equal(t, 3, r.Plans)
 	assert.EqualValues(t, 12, r.Joined)
 }
+
+// A server that was asked to records what its rooms hold, and what led to a full; that takes nothing
+// from play but what the runtime's own recorder does.
+func TestServeRecords(t *testing.T) {
+	whole(t)
+	dir := t.TempDir()
+	file, flights := filepath.Join(dir, "timeline.json"), filepath.Join(dir, "flights")
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-timeline", file)
+	saw := s.bots(4, 2*time.Second).saw()
+	r := s.end()
+	checkPlayed(t, saw, 4)
+	checkMemory(t, &r)
+	d, room := readTimeline(t, file, "level 0")
+	assert.InDelta(t, 35*r.Seconds, d.Ticks, 35, "one in a 35th of a second")
+	assert.Equal(t, "level", room.Region)
+	assert.NotZero(t, slices.Max(room.Most))
+
+	require.NoError(t, os.Mkdir(flights, 0o755))
+	s = startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-flight", flights, "-plant", "full:0:10")
+	s.bots(4, 2*time.Second).saw()
+	s.says("the last seconds are in "+flights, 1)
+	s.signal(syscall.SIGTERM)
+	<-s.ended
+	files, err := os.ReadDir(flights)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	out, err := exec.Command("go", "tool", "trace", "-d=parsed", filepath.Join(flights, "frogpond-001.trace")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Contains(t, string(out), `Category="upfront.flight"`)
+}

@@ -29,6 +29,8 @@ type Server struct {
 	crew    *Crew    // nil: whoever plays has one of his own
 	log     string   // the file
 
+	Timeline *budget.Timeline // whoever plays samples it; nil: nobody wants it
+
 	snapshots int
 }
 

@@ -36,10 +36,14 @@ func (h *heapWatch) end(r *Result) {
 	r.Collections += h.stats.NumGC - before.NumGC
 	r.Pauses += (h.stats.PauseTotalNs - before.PauseTotalNs) / 1000
 	all := h.stats.Mallocs - before.Mallocs
-	var program uint64
+	var program, page uint64
 	for stack, count := range h.read() {
 		if count -= h.before[stack]; count > 0 {
-			if frames := programFrames(stack[:]); frames != nil {
+			switch frames := programFrames(stack[:]); {
+			case frames == nil:
+			case ofPage(stack, frames):
+				page += uint64(count)
+			default:
 				program += uint64(count)
 				r.AllocatedBy = append(r.AllocatedBy, fmt.Sprintf("%d: %s", count, strings.Join(frames, " < ")))
 			}
@@ -47,7 +51,8 @@ func (h *heapWatch) end(r *Result) {
 	}
 	slices.Sort(r.AllocatedBy)
 	r.GoAllocs += program
-	r.GoAllocsRuntime += all - min(all, program)
+	r.GoAllocsPage += page
+	r.GoAllocsRuntime += all - min(all, program+page)
 }
 
 // read is how many objects each stack has allocated since the process began.
@@ -89,4 +94,11 @@ func programFrames(stack []uintptr) (list []string) {
 		return nil
 	}
 	return list
+}
+
+// ofPage says whether a stack is of who answers browsers and probes, which is no part of play. One that
+// a record has no room for is a page's, too: nothing in play goes as deep.
+func ofPage(stack [32]uintptr, frames []string) bool {
+	return stack[len(stack)-1] != 0 ||
+		slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, "net/http.") })
 }

@@ -44,6 +44,7 @@ type Result struct {
 	Crowded   uint64  `json:"views_crowded"` // more was to be seen than a view has
 
 	GoAllocs        uint64   `json:"go_allocs"`         // objects made below a frame outside the runtime
+	GoAllocsPage    uint64   `json:"go_allocs_page"`    // likewise, by who answers browsers and probes
 	GoAllocsRuntime uint64   `json:"go_allocs_runtime"` // and the others
 	AllocatedBy     []string `json:"allocated_by,omitempty"`
 	Collections     uint32   `json:"collections"`
@@ -71,7 +72,8 @@ type Result struct {
 	TickCount  []uint32 `json:"room_ticks"`
 	Hash       []string `json:"hash"` // of each room's state
 
-	Report budget.Report `json:"-"` // the last
+	Report   budget.Report       `json:"-"` // the last
+	Timeline budget.TimelineData `json:"-"`
 
 	s         *Server
 	wall, cpu histogram
@@ -160,7 +162,7 @@ func (r *Result) drop(reason wire.Reason, n uint64) {
 
 // finish works out the figures.
 func (r *Result) finish(b *budget.Budget) {
-	r.Report = b.Report()
+	r.Report, r.Timeline = b.Report(), r.s.timeline.Read()
 	r.TickP50, r.TickP99, r.TickP999 = r.wall.at(500), r.wall.at(990), r.wall.at(999)
 	r.TickMax = uint64(r.wall.longest.Microseconds())
 	r.CPUP50, r.CPUP99 = r.cpu.at(500), r.cpu.at(990)
@@ -196,6 +198,9 @@ func (r *Result) Tell(w io.Writer) {
 		r.GoAllocsRuntime, r.Collections, budget.SizeText(r.BudgetBytes))
 	for _, by := range r.AllocatedBy {
 		fmt.Fprintln(w, " ", by)
+	}
+	if r.GoAllocsPage > 0 {
+		fmt.Fprintf(w, "%d Go allocations by who answers browsers and probes\n", r.GoAllocsPage)
 	}
 	if r.Faults+r.Unloaded+r.Lost+r.Unrecorded > 0 {
 		fmt.Fprintf(w, "%d rooms unwound, %d maps not loaded, %d writes refused, %d records cut short\n", r.Faults,

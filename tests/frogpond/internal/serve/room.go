@@ -18,6 +18,7 @@ import (
 type room struct {
 	s      *Server
 	number int
+	late   string        // what a flight recorder is told of a tick that was
 	due    time.Duration // its next tick, since the server began
 
 	play      *play                // nil: it was unwound, and the next isn't there yet
@@ -35,10 +36,11 @@ type room struct {
 	inbox  inbox
 	inputs inputs
 	seats  []seat
-	taken  int         // seats
-	wrong  uint32      // the first tick that was played with a wrong guess; the next: none
-	logs   [2]inputLog // of this map and the last, or none
-	free   int         // the loader's: which of them the next map has
+	taken  atomic.Int32 // seats; only the worker changes it
+	stage  *stage       // nil: nobody can look
+	wrong  uint32       // the first tick that was played with a wrong guess; the next: none
+	logs   [2]inputLog  // of this map and the last, or none
+	free   int          // the loader's: which of them the next map has
 	scores scoreLog
 	saved  time.Duration // when it was
 	saving atomic.Bool   // its save is on the way: the next one mustn't come before it
@@ -48,13 +50,16 @@ type room struct {
 
 // newRoom makes a room without a map in s.
 func newRoom(s *Server, in scope.Scope, number int) *room {
-	r := &room{s: s, number: number, inbox: newInbox(in), inputs: newInputs(in, s.o.Players),
+	r := &room{s: s, number: number, late: fmt.Sprintf("room %d: a late tick", number), inbox: newInbox(in), inputs: newInputs(in, s.o.Players),
 		seats: s.net.roomSeats(number)}
 	if s.o.Inputs != "" {
 		for i := range r.logs {
 			size := disk.TickSize(s.o.Players)
 			r.logs[i].bytes, r.logs[i].size = byteMaker.Slice(in, logTicks*size), size
 		}
+	}
+	if s.o.HTTP != "" {
+		r.stage = newStage(s.o.Players)
 	}
 	if s.scores != nil {
 		r.scores.list = scoreMaker.Slice(in, scoreMost)
@@ -69,7 +74,8 @@ func (r *room) tick(w *worker, now time.Duration) (played bool) {
 		r.change(w)
 	}
 	r.read(w, now)
-	if r.play == nil || r.taken == 0 {
+	r.show(w)
+	if r.play == nil || r.taken.Load() == 0 {
 		return false
 	}
 	if err := r.run(w, now); err != nil {
@@ -235,7 +241,7 @@ func (r *room) join(w *worker, place int, m *message) {
 	scored := s.scored
 	*s = seat{heard: m.came, session: from.id, key: from.key, name: from.name, address: m.address,
 		state: here, early: wire.NoInput}
-	if r.taken++; place < r.s.o.Players && r.play != nil {
+	if r.taken.Add(1); place < r.s.o.Players && r.play != nil {
 		if back {
 			s.scored = scored
 		}
@@ -280,7 +286,7 @@ func (r *room) farewell(now time.Duration) {
 // dismiss frees a place: from here on the receiver may give it to another.
 func (r *room) dismiss(place int) {
 	r.seats[place].state, r.seats[place].session = empty, 0
-	r.taken--
+	r.taken.Add(-1)
 	r.s.net.roomSessions(r.number)[place].taken.Store(0)
 }
 

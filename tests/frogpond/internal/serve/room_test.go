@@ -24,7 +24,7 @@ import (
 
 // built is a server none of whose goroutines runs: a test does what each of them would, in an order
 // of its own, and says what players say.
-func built(t *testing.T, change func(o *Options)) *Server {
+func built(t testing.TB, change func(o *Options)) *Server {
 	t.Helper()
 	o := &Options{Address: "127.0.0.1:0", Rooms: 1, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
 		MapTime: time.Hour, SaveEvery: time.Hour, Say: &said{}}
@@ -49,7 +49,7 @@ func built(t *testing.T, change func(o *Options)) *Server {
 }
 
 // close ends it, as Run does.
-func (s *Server) close(t *testing.T) {
+func (s *Server) close(t testing.TB) {
 	t.Helper()
 	assert.NoError(t, s.end())
 	assert.NoError(t, s.closeFiles())

@@ -7,6 +7,8 @@
 // loader.go makes the next maps and gives back the old ones' slots, keeper.go writes files. Each of
 // these is a goroutine (workers are several), and hands over what it has by words that both read and
 // write at once: nobody waits for another, and no channel, lock or packet takes a Go allocation.
+// web.go shows browsers what scene.go copies for them.
+// record.go is what was asked for beside play: use over time, and the last seconds.
 package serve
 
 import (
@@ -23,6 +25,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/flight"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
@@ -47,21 +50,25 @@ const (
 // Options are what a server is told.
 type Options struct {
 	game.Options
-	Address   string
-	Buffer    int // bytes that are asked for, for what comes
-	Rooms     int
-	Players   int // of a room
-	Rollback  int // ticks that inputs may be late
-	Bytes     int // of a State, at most
-	Every     int // ticks from one State to the next
-	MapTime   time.Duration
-	Drain     time.Duration
-	SaveEvery time.Duration
-	Inputs    string // folder, of records
-	Saves     string // folder
-	Scores    string // file
-	Health    string // address
-	Plant     Plant
+	Address    string
+	Buffer     int // bytes that are asked for, for what comes
+	Rooms      int
+	Players    int // of a room
+	Rollback   int // ticks that inputs may be late
+	Bytes      int // of a State, at most
+	Every      int // ticks from one State to the next
+	MapTime    time.Duration
+	Drain      time.Duration
+	SaveEvery  time.Duration
+	Inputs     string // folder, of records
+	Saves      string // folder
+	Scores     string // file
+	Health     string // address
+	HTTP       string // address, of the page
+	HTTPPublic bool   // others than this machine may reach it
+	Timeline   string // file, of what each arena held; who writes it has it of the result
+	Flight     string // folder, of traces
+	Plant      Plant
 
 	Reload <-chan os.Signal            // asks for another plan
 	Plan   func() (budget.Plan, error) // the one to open, or another
@@ -81,10 +88,13 @@ type Server struct {
 
 	net      *network
 	rooms    []*room
+	visible  atomic.Pointer[[]*room] // the same, for who looks
 	workers  []*worker
 	receiver *receiver
 	loader   *loader
 	keeper   *keeper
+	timeline *budget.Timeline // nil: nobody wants it
+	flight   *flight.Recorder // likewise
 	saves    *disk.Saves
 	scores   *disk.Scores
 	running  sync.WaitGroup
@@ -116,6 +126,7 @@ func Run(ctx context.Context, o *Options) (*Result, error) {
 	}
 	s := &Server{o: o, b: b, began: time.Now(), mapTicks: uint32(o.MapTime.Seconds() * ticksPerSecond)}
 	result, err := s.run(ctx)
+	s.flight.Close()
 	err = errors.Join(err, s.closeFiles(), b.Close())
 	if result != nil {
 		result.finish(b)
@@ -148,6 +159,9 @@ func (o *Options) fits(plan budget.Plan) error {
 
 // run boots, serves once or, with other plans, several times, and stops.
 func (s *Server) run(ctx context.Context) (result *Result, err error) {
+	if err := s.watch(); err != nil {
+		return nil, err
+	}
 	if s.game, err = game.Open(ctx, s.o.Options, s.b); err != nil {
 		return nil, err
 	}
@@ -158,6 +172,11 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 		return nil, err
 	}
 	defer s.socket.Close()
+	stopWeb, err := s.serveWeb()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stopWeb()) }()
 	result = newResult(s)
 	for again := true; again && err == nil; {
 		again, err = s.serve(ctx, result)
@@ -251,6 +270,7 @@ func (s *Server) build(ctx context.Context) (err error) {
 		r.next.Store(p)
 		r.change(w)
 	}
+	s.visible.Store(new(slices.Clone(s.rooms)))
 	return nil
 }
 
@@ -262,6 +282,9 @@ func (s *Server) start() {
 		s.o.Warm()
 	}
 	loops := []func(){s.receiver.loop, s.loader.loop, s.keeper.loop}
+	if s.timeline != nil {
+		loops = append(loops, s.sample)
+	}
 	for _, w := range s.workers {
 		loops = append(loops, w.loop)
 	}
@@ -435,9 +458,9 @@ func (s *Server) fault(r *room, err error) {
 	s.say(fmt.Errorf("room %d: %s is over at tick %d: %w", r.number, r.play.level.Name, r.play.tick, err))
 }
 
-// say writes an error for people, if there is one.
+// say writes an error for people, if there is one. What led to a full is kept.
 func (s *Server) say(err error) {
-	if err != nil {
+	if s.flight.Watch(err) != nil {
 		s.saying.Lock()
 		defer s.saying.Unlock()
 		fmt.Fprintln(s.o.Say, "frogpond:", err)

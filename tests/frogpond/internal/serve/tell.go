@@ -21,7 +21,7 @@ func (r *room) tell(w *worker) {
 		}
 		w.played++
 		if (int(r.play.tick)+i)%r.s.o.Every == 0 {
-			r.show(w, i)
+			r.showTo(w, i)
 		}
 	}
 	w.flush()
@@ -30,8 +30,8 @@ func (r *room) tell(w *worker) {
 // noticeEvery is the ticks between two notices of the same.
 const noticeEvery = 18
 
-// show sends a player a State: the difference to the newest one that it has.
-func (r *room) show(w *worker, place int) {
+// showTo sends a player a State: the difference to the newest one that it has.
+func (r *room) showTo(w *worker, place int) {
 	s, ring := &r.seats[place], r.s.net.ring(r.number, place)
 	s.sequence++
 	want := ring.At(s.sequence)

@@ -4,7 +4,7 @@ package watch
 import (
 	"fmt"
 
-	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/chart"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
@@ -14,7 +14,7 @@ type Picture struct {
 	ASCII, Coloured bool
 
 	canvas  canvas
-	charts  *Charts
+	chart   *chart.Chart
 	view    *wire.View
 	divisor int // units of a dot
 	left    int // dots beside the map
@@ -23,13 +23,13 @@ type Picture struct {
 }
 
 // Draw appends a picture of so many columns and rows to a text. The last row says what there is. A
-// view may be nil, and charts without a level.
-func (p *Picture) Draw(text []byte, columns, rows int, charts *Charts, v *wire.View,
+// view may be nil, and so may a chart.
+func (p *Picture) Draw(text []byte, columns, rows int, c *chart.Chart, v *wire.View,
 	say string) []byte {
-	p.canvas.ascii, p.canvas.coloured, p.charts, p.view = p.ASCII, p.Coloured, charts, v
+	p.canvas.ascii, p.canvas.coloured, p.chart, p.view = p.ASCII, p.Coloured, c, v
 	p.canvas.resize(max(columns, 8), max(rows-1, 4))
 	p.canvas.clear()
-	if charts.level != nil {
+	if c != nil {
 		p.fit()
 		p.findMoved()
 		p.lines()
@@ -50,8 +50,7 @@ func (p *Picture) Draw(text []byte, columns, rows int, charts *Charts, v *wire.V
 
 // fit chooses the scale at which the map fits, and puts it into the middle.
 func (p *Picture) fit() {
-	l := p.charts.level
-	width, height := int(l.Max.X-l.Min.X)>>doom.UnitBits, int(l.Max.Y-l.Min.Y)>>doom.UnitBits
+	width, height := int(p.chart.MaxX)-int(p.chart.MinX), int(p.chart.MaxY)-int(p.chart.MinY)
 	columns, rows := p.canvas.columns*dotColumns-1, p.canvas.rows*dotRows-1
 	p.divisor = max(1, (width+columns-1)/columns, (height+rows-1)/rows)
 	p.left = (columns - width/p.divisor) / 2
@@ -60,9 +59,7 @@ func (p *Picture) fit() {
 
 // dot is where a place in units is drawn; north is up.
 func (p *Picture) dot(x, y int) (column, row int) {
-	l := p.charts.level
-	return p.left + (x-int(l.Min.X>>doom.UnitBits))/p.divisor,
-		p.top + (int(l.Max.Y>>doom.UnitBits)-y)/p.divisor
+	return p.left + (x-int(p.chart.MinX))/p.divisor, p.top + (int(p.chart.MaxY)-y)/p.divisor
 }
 
 func (p *Picture) findMoved() {
@@ -82,17 +79,25 @@ func (p *Picture) findMoved() {
 
 // lines draws those of the map.
 func (p *Picture) lines() {
-	c := p.charts
-	for i := range c.level.Lines {
-		n := &c.level.Lines[i]
-		r := c.ranks[i]
-		if len(p.moved) > 0 && r != wall && (p.moved[c.front(n)] || p.moved[c.back(n)]) {
-			r = moved
-		}
+	for i := range p.chart.Lines {
+		n := &p.chart.Lines[i]
 		x, y := p.dot(int(n.X), int(n.Y))
-		x2, y2 := p.dot(int(n.X+n.DX), int(n.Y+n.DY))
-		p.canvas.line(x, y, x2, y2, r)
+		x2, y2 := p.dot(int(n.X2), int(n.Y2))
+		p.canvas.line(x, y, x2, y2, p.rank(n))
 	}
+}
+
+// rank says what a line is drawn as.
+func (p *Picture) rank(n *chart.Line) rank {
+	switch {
+	case n.Back == chart.None:
+		return wall
+	case len(p.moved) > 0 && (p.moved[uint16(n.Front)] || p.moved[uint16(n.Back)]):
+		return moved
+	case n.Kind == chart.Door:
+		return door
+	}
+	return step
 }
 
 // What headings look like, by eighths of the compass.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/chart"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
@@ -43,7 +44,8 @@ type watcher struct {
 	options Options
 	socket  net.Conn
 	client  *client.Client
-	charts  *Charts
+	charts  *chart.Charts
+	chart   *chart.Chart // of the map; nil: there is none
 	picture Picture
 	out     io.Writer
 	size    func() (columns, rows int)
@@ -57,7 +59,7 @@ type watcher struct {
 // Run watches until its time is over, or the context is, which is a good end. It fails when it saw
 // nothing.
 func Run(ctx context.Context, o Options, out io.Writer) (err error) {
-	charts, err := OpenCharts(ctx, o.WADs, o.Seed)
+	charts, err := chart.Open(ctx, o.WADs, o.Seed)
 	if err != nil {
 		return err
 	}
@@ -152,8 +154,9 @@ func (w *watcher) receive(until time.Duration) {
 func (w *watcher) show(ctx context.Context) error {
 	if name := w.client.Map(); name != w.shown {
 		w.shown, w.missing = name, ""
-		if err := w.charts.Load(context.WithoutCancel(ctx), name); err != nil {
-			w.missing = " (" + err.Error() + ")"
+		var err error
+		if w.chart, err = w.charts.Load(context.WithoutCancel(ctx), name); err != nil {
+			w.chart, w.missing = nil, " ("+err.Error()+")"
 		}
 	}
 	columns, rows := w.size()
@@ -169,7 +172,7 @@ func (w *watcher) show(ctx context.Context) error {
 	if w.picture.Coloured && !w.options.Once {
 		w.text = append(w.text, home...)
 	}
-	w.text = w.picture.Draw(w.text, columns, rows, w.charts, w.client.View(), say)
+	w.text = w.picture.Draw(w.text, columns, rows, w.chart, w.client.View(), say)
 	if !w.picture.Coloured || w.options.Once {
 		w.text = append(w.text, '\n')
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/chart"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/client/clienttest"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
@@ -21,10 +22,13 @@ import (
 
 var update = flag.Bool("update", false, "write the recorded pictures anew")
 
-func openCharts(t *testing.T, wads ...string) *Charts {
-	c, err := OpenCharts(t.Context(), wads, 1)
+// builtin is the chart of a built-in map.
+func builtin(t *testing.T, name string) *chart.Chart {
+	charts, err := chart.Open(t.Context(), []string{doom.Builtin}, 1)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	defer func() { assert.NoError(t, charts.Close()) }()
+	c, err := charts.Load(t.Context(), name)
+	require.NoError(t, err)
 	return c
 }
 
@@ -42,8 +46,7 @@ func scene() *wire.View {
 }
 
 func TestPicture(t *testing.T) {
-	c := openCharts(t, doom.Builtin)
-	require.NoError(t, c.Load(t.Context(), "MAP01"))
+	c := builtin(t, "MAP01")
 	var all []byte
 	for _, p := range []Picture{{ASCII: true}, {}, {Coloured: true}} {
 		v := scene()
@@ -60,11 +63,7 @@ func TestPicture(t *testing.T) {
 
 // Whatever the size, each line has it, and nothing is drawn beyond the edges.
 func TestPictureHasItsSize(t *testing.T) {
-	c := openCharts(t, doom.Builtin)
-	for _, name := range []string{"", "MAP01", "MAP12"} {
-		if name != "" {
-			require.NoError(t, c.Load(t.Context(), name))
-		}
+	for _, c := range []*chart.Chart{nil, builtin(t, "MAP01"), builtin(t, "MAP12")} {
 		p := Picture{}
 		for _, size := range [][2]int{{80, 24}, {8, 5}, {300, 90}, {20, 60}} {
 			text := string(p.Draw(nil, size[0], size[1], c, scene(), strings.Repeat("é", 400)))
@@ -75,38 +74,6 @@ func TestPictureHasItsSize(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Every map that there is fits into the small budget, one after the other; one that isn't there is
-// an error, and shows nothing.
-func TestCharts(t *testing.T) {
-	for _, wads := range [][]string{{doom.Builtin}, doom.InstalledWADs()} {
-		c := openCharts(t, wads...)
-		for i := range c.maps {
-			require.NoError(t, c.Load(t.Context(), c.maps[i].Name))
-			require.NotEmpty(t, c.ranks)
-		}
-		require.ErrorContains(t, c.Load(t.Context(), "E9M9"), "E9M9")
-		assert.Nil(t, c.level)
-	}
-}
-
-func TestDoorsAreMarked(t *testing.T) {
-	if doom.InstalledWADs()[0] == doom.Builtin {
-		if os.Getenv("REQUIRE_ALL") != "" {
-			t.Fatal("REQUIRE_ALL is set, and Freedoom is not installed (package freedoom)")
-		}
-		t.Skip("Freedoom is not installed (package freedoom); the built-in maps have no doors")
-	}
-	c := openCharts(t, doom.InstalledWADs()...)
-	require.NoError(t, c.Load(t.Context(), "E1M1"))
-	counts := map[rank]int{}
-	for _, r := range c.ranks {
-		counts[r]++
-	}
-	assert.Greater(t, counts[door], 4)
-	assert.Greater(t, counts[wall], counts[door])
-	assert.Greater(t, counts[step], counts[door])
 }
 
 func TestWatch(t *testing.T) {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+)
+
+// pictures are what -pictures draws of: how the budget was when its level held most after a map was
+// played, and all that it held over time. Nil: nobody asked.
+type pictures struct {
+	report budget.Report
+	ranges []budget.Range
+	inside budget.Inside
+}
+
+// look keeps what is there now, if the level never held more.
+func (p *pictures) look(b *budget.Budget) (err error) {
+	level := b.Region("level")
+	if p == nil || p.ranges != nil && level.Report().Used <= p.inside.Used {
+		return nil
+	}
+	p.report = b.Report()
+	if p.ranges, err = b.Walk(); err != nil {
+		return err
+	}
+	p.inside, err = level.Inside()
+	return err
+}
+
+// write draws all, each as a picture and as text.
+func (p *pictures) write(folder string, timeline budget.TimelineData) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return fmt.Errorf("-pictures: %w", err)
+	}
+	plan := p.report.Plan
+	for name, draw := range map[string]func(io.Writer) error{
+		"plan.svg":     func(w io.Writer) error { return view.Plan(w, plan) },
+		"plan.txt":     func(w io.Writer) error { _, err := io.WriteString(w, plan.String()); return err },
+		"report.svg":   func(w io.Writer) error { return view.Report(w, p.report) },
+		"report.txt":   func(w io.Writer) error { return view.ReportText(w, p.report) },
+		"walk.svg":     func(w io.Writer) error { return view.Walk(w, plan.Name, p.ranges) },
+		"walk.txt":     func(w io.Writer) error { return view.WalkText(w, plan.Name, p.ranges) },
+		"timeline.svg": func(w io.Writer) error { return view.Timeline(w, timeline) },
+		"timeline.txt": func(w io.Writer) error { return view.TimelineText(w, timeline) },
+		"inside.svg":   func(w io.Writer) error { return view.Inside(w, p.inside) },
+		"inside.txt":   func(w io.Writer) error { return view.InsideText(w, p.inside) },
+	} {
+		if err := write("-pictures", filepath.Join(folder, name), draw); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// TestPictures: ten files, small, and each time the same but for the Go heap's share, which the report has.
+func TestPictures(t *testing.T) {
+	drawn := func() (r Result, files map[string][]byte) {
+		folder := filepath.Join(t.TempDir(), "new", "pictures")
+		r, _ = play(t, 0, "-wad", doom.Builtin, "-maps", "MAP01,MAP03,MAP02", "-ticks", "40", "-pictures", folder)
+		list, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		files = map[string][]byte{}
+		for _, f := range list {
+			files[f.Name()], err = os.ReadFile(filepath.Join(folder, f.Name()))
+			require.NoError(t, err)
+		}
+		return r, files
+	}
+	r, files := drawn()
+	_, again := drawn()
+	largest := uint64(0)
+	for _, l := range r.Levels {
+		largest = max(largest, *l.Used)
+	}
+	for _, name := range []string{"plan", "report", "walk", "timeline", "inside"} {
+		picture, text := files[name+".svg"], files[name+".txt"]
+		require.NotEmpty(t, picture, name)
+		require.NotEmpty(t, text, name)
+		assert.Less(t, len(picture), 200<<10, name)
+		for decoder := xml.NewDecoder(bytes.NewReader(picture)); ; {
+			_, err := decoder.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err, name)
+		}
+		if name != "report" {
+			assert.Equal(t, string(again[name+".svg"]), string(picture), name)
+			assert.Equal(t, string(again[name+".txt"]), string(text), name)
+		}
+	}
+	assert.Len(t, files, 10)
+	assert.Contains(t, string(files["report.txt"]), budget.SizeText(largest), "of the map that fills the level most")
+	head, _, _ := strings.Cut(string(files["inside.txt"]), "\n")
+	assert.Contains(t, strings.ReplaceAll(head, ",", ""), " "+strconv.FormatUint(largest, 10)+" of ", "likewise")
+}
+
+// TestPicturesCantBeWritten is told, and the exit code says so.
+func TestPicturesCantBeWritten(t *testing.T) {
+	_, stderr := play(t, 1, "-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "1", "-pictures", "pictures.go")
+	assert.Contains(t, stderr, "frogpond: -pictures: mkdir pictures.go: ")
+}
+
+// TestSawTooth: README's picture of use over time is what the program draws of all maps.
+func TestSawTooth(t *testing.T) {
+	if !freedoom(t) {
+		t.Skip(noFreedoom)
+	}
+	if name := freedoomName(t); name != "freedoom-8a69bb9b" {
+		t.Skip("the picture is of another release's maps than " + name)
+	}
+	folder := t.TempDir()
+	play(t, 0, "-ticks", "35", "-pictures", folder)
+	drawn, err := os.ReadFile(filepath.Join(folder, "timeline.svg"))
+	require.NoError(t, err)
+	file := filepath.Join("testdata", "timeline.svg")
+	if *update {
+		require.NoError(t, os.WriteFile(file, drawn, 0o644))
+	}
+	committed, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(committed), string(drawn), "make readme draws it anew")
+	assert.Less(t, len(drawn), 200<<10)
+}

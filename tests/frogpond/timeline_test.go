@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// readTimeline is the file that -timeline wrote, and what it has of a region.
+func readTimeline(t *testing.T, file, region string) (budget.TimelineData, budget.ArenaLine) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var d budget.TimelineData
+	require.NoError(t, json.Unmarshal(text, &d))
+	i := slices.IndexFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Name == region })
+	require.GreaterOrEqual(t, i, 0)
+	return d, d.Arenas[i]
+}
+
+// A timeline has every tick of every map, and the peaks of the report. It takes nothing from play.
+func TestTimeline(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "timeline.json")
+	var plain, stderr bytes.Buffer
+	args := []string{"-wad", doom.Builtin, "-ticks", "200", "-json"}
+	require.Zero(t, run(t.Context(), args, &plain, &stderr), stderr.String())
+	var result bytes.Buffer
+	require.Zero(t, run(t.Context(), append(args, "-timeline", file), &result, &stderr), stderr.String())
+	var without, with Result
+	require.NoError(t, json.Unmarshal(plain.Bytes(), &without))
+	require.NoError(t, json.Unmarshal(result.Bytes(), &with))
+
+	d, level := readTimeline(t, file, "level")
+	assert.EqualValues(t, 200*len(with.Levels), d.Ticks)
+	assert.Equal(t, with.Report.Regions[2].Peak, slices.Max(level.Most))
+	loads := 0
+	for _, mark := range level.Marks {
+		assert.Zero(t, mark&budget.MarkFull)
+		loads += int(mark & budget.MarkLoad)
+	}
+	assert.Equal(t, len(with.Levels), loads)
+	for _, scratch := range []string{"frame 0", "frame 1", "scratch 0.0"} {
+		i := slices.IndexFunc(with.Report.Beside, func(r budget.RegionReport) bool { return r.Name == scratch })
+		_, line := readTimeline(t, file, scratch)
+		assert.Equal(t, with.Report.Beside[i].Peak, slices.Max(line.Most), scratch)
+	}
+	for i, l := range with.Levels {
+		assert.Equal(t, without.Levels[i].StateHash, l.StateHash)
+		assert.Equal(t, without.Levels[i].GoAllocs, l.GoAllocs)
+	}
+	var picture bytes.Buffer
+	require.NoError(t, view.Timeline(&picture, d))
+	assert.Less(t, picture.Len(), 200<<10)
+}

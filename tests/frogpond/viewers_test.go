@@ -1,0 +1,70 @@
+//go:build linux && !race && !asan && !checked && !upfront_cgo
+
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
+)
+
+// Rounds of a server that nobody looks at, one with a viewer of each room, and one with a thousand
+// who ask for streams and read nothing: play takes no Go allocation in any, its memory stays the
+// plan's, and the ticks go on. How long they take is said, and is for an idle machine.
+func TestViewers(t *testing.T) {
+	whole(t)
+	rounds := 1
+	if soak {
+		rounds = 3
+	}
+	for round := range rounds {
+		for _, crowd := range []string{"nobody", "viewers", "thousand"} {
+			r := viewed(t, crowd)
+			assert.Zero(t, r.GoAllocs, strings.Join(r.AllocatedBy, "\n"))
+			assert.Zero(t, r.Faults+r.Unloaded)
+			require.NotNil(t, r.ResidentPeak)
+			assert.LessOrEqual(t, *r.ResidentPeak, r.BudgetBytes+r.GoShare+beside)
+			assert.Equal(t, crowd != "nobody", r.GoAllocsPage > 0)
+			t.Logf("round %d, %s: %d ticks, %d late, %d let be; p50 %d us, p99 %d us; CPU p50 %d us, p99 %d us, mean %.0f us",
+				round, crowd, r.Ticks, r.LateTicks, r.Skipped, r.TickP50, r.TickP99, r.CPUP50, r.CPUP99, r.CPUMean)
+		}
+	}
+}
+
+// viewed serves 32 bots in two rooms, with a crowd before the pages.
+func viewed(t *testing.T, crowd string) (r serve.Result) {
+	t.Helper()
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-http", "127.0.0.1:0")
+	b := s.bots(32, takes(3*time.Second, time.Minute))
+	address := regexp.MustCompile(`page on http://([^/]+)/`).FindStringSubmatch(s.stderr.String())[1]
+	var list []io.Closer
+	for i := range map[string]int{"viewers": 2, "thousand": 1000}[crowd] {
+		if crowd == "viewers" {
+			answer, err := http.Get("http://" + address + "/room/" + strconv.Itoa(i) + "/events")
+			require.NoError(t, err)
+			list = append(list, answer.Body)
+			go func() { _, _ = io.Copy(io.Discard, answer.Body) }()
+			continue
+		}
+		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil { // of more than it has room for
+			_, _ = io.WriteString(c, "GET /room/"+strconv.Itoa(i%2)+"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			list = append(list, c)
+		}
+	}
+	checkPlayed(t, b.saw(), 32)
+	for _, c := range list {
+		c.Close()
+	}
+	return s.end()
+}
