@@ -4,9 +4,16 @@ go 1.26.0
 
 require (
 	github.com/upfront-mem/upfront v0.0.0
+	github.com/upfront-mem/upfront/budget/with/pprof v0.0.0
 	modernc.org/memory v1.12.1
 )
 
-require golang.org/x/sys v0.49.0 // indirect
+require (
+	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
 
-replace github.com/upfront-mem/upfront => ../..
+replace (
+	github.com/upfront-mem/upfront => ../..
+	github.com/upfront-mem/upfront/budget/with/pprof => ../../budget/with/pprof
+)

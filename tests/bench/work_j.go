@@ -17,7 +17,8 @@ var workJ = work{
 	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays: with upfront, in careful " +
 		"Go, whose slices and pools are used again, and on the plain Go heap",
 	absent: "Without upfront the game is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); it opens " +
-		"scopes as ever. What has a finalizer, and the graph of the level, lie in the budget everywhere. All end in the same state.",
+		"scopes as ever. What has a finalizer, and the graph of the level, lie in the budget everywhere. All end in the same state. " +
+		"A timeline records each tick what each arena holds.",
 	parts: []part{{"J", measureJ}},
 }
 
@@ -41,6 +42,8 @@ func measureJ(h *harness) ([]series, error) {
 			return nil, err
 		}
 	}
+	sampled := &pond{who: library, program: ponds[0].program, flags: []string{"-timeline", filepath.Join(folder, "timeline")}}
+	ponds = append(ponds, sampled)
 	for range replaysJ {
 		for _, p := range ponds {
 			if p.program == "" {
@@ -57,7 +60,7 @@ func measureJ(h *harness) ([]series, error) {
 	var list []series
 	for _, f := range figuresJ {
 		for _, p := range ponds {
-			if p.program == "" {
+			if p.program == "" || p == sampled {
 				continue
 			}
 			x := newSeries("J "+f.name, f.unit, p.who)
@@ -67,8 +70,16 @@ func measureJ(h *harness) ([]series, error) {
 			list = append(list, x)
 		}
 	}
+	if sampled.program != "" {
+		x := newSeries(sampledJ, "tick", library)
+		x.values = []float64{sampled.tick(500)}
+		list = append(list, x)
+	}
 	return list, nil
 }
+
+// sampledJ is the tick of who records what each arena holds over time.
+const sampledJ = "J tick p50, with a timeline"
 
 // figuresJ are ranks of the ticks, in thousandths, and what a report says of one play, by its key.
 var figuresJ = []struct {
@@ -86,14 +97,15 @@ var figuresJ = []struct {
 // takes when nobody disturbs.
 type pond struct {
 	who, program string
+	flags        []string
 	hash         any
 	least        []uint32
 	said         map[string][]float64 // by key, one value a play
 }
 
 func (p *pond) play(durations string) error {
-	out, err := exec.Command(p.program, "-json", "-wad", "builtin", "-maps", "MAP03", "-ticks", fmt.Sprint(ticksJ),
-		"-durations", durations).Output()
+	out, err := exec.Command(p.program, append([]string{"-json", "-wad", "builtin", "-maps", "MAP03", "-ticks", fmt.Sprint(ticksJ),
+		"-durations", durations}, p.flags...)...).Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
 		return fmt.Errorf("frogpond of %s: %w: %s", p.who, err, failed.Stderr)

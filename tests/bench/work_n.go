@@ -5,10 +5,17 @@ import (
 )
 
 var workN = work{
-	letter: "N", title: "the end of a frame of two buffers, with nothing to finalize",
-	absent: "C's is a scope of work D, with 8 objects and 2 clean-ups.",
-	loops:  []loop{{name: "N next frame", unit: "frame", units: 1, enter: enterFrame}},
+	letter: "N", title: "the end of a frame of two buffers, with nothing to finalize; and what a timeline of 84 arenas takes in each frame",
+	absent: "C's is a scope of work D, with 8 objects and 2 clean-ups. A timeline is the library's alone.",
+	loops: []loop{
+		{name: "N next frame", unit: "frame", units: 1, enter: enterFrame},
+		{name: "N next frame, with a timeline", unit: "frame", units: 1, enter: enterRecordedFrame},
+		{name: "N sample", unit: "cell", units: arenasN, enter: enterSample},
+	},
 }
+
+// arenasN are those of a server of 64 rooms; each has a cell of a sample.
+const arenasN = 84
 
 //go:noinline
 func enterFrame() []contestant {
@@ -20,6 +27,37 @@ func enterFrame() []contestant {
 			if err := b.NextFrame(); err != nil {
 				panic(err)
 			}
+		}
+		return 0
+	}}}
+}
+
+//go:noinline
+func enterRecordedFrame() []contestant {
+	b, end := open(budget.Plan{Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}})
+	b.Timeline(0)
+	return []contestant{{who: library, end: end, run: func(n int) uint64 {
+		for range n {
+			if err := b.NextFrame(); err != nil {
+				panic(err)
+			}
+		}
+		return 0
+	}}}
+}
+
+//go:noinline
+func enterSample() []contestant {
+	b, end := open(budget.Plan{Regions: []budget.RegionPlan{{Name: "init", Size: budget.KiB}, {Name: "systems", Size: budget.KiB},
+		{Name: "level", Size: budget.KiB, Slots: 64}}, Frame: budget.FramePlan{Buffers: 2, Size: budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 8, Size: budget.KiB}})
+	timeline := b.Timeline(0)
+	if n := len(timeline.Read().Arenas); n != arenasN {
+		panic(n)
+	}
+	return []contestant{{who: library, end: end, run: func(n int) uint64 {
+		for range n {
+			timeline.Sample()
 		}
 		return 0
 	}}}
