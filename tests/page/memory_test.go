@@ -1,0 +1,118 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+const (
+	isLive = `document.querySelector("#state").classList.contains("live")`
+	moment = `document.querySelector("main").dataset.moment`
+)
+
+// openMemory opens the page of the budget, and waits until its figures come as events.
+func openMemory(t *testing.T) *tab {
+	t.Helper()
+	inPlay(t)
+	p := open(t, "/", forms[0])
+	p.until("events come", isLive)
+	return p
+}
+
+// The page of the budget, in each form, while its figures move.
+func TestMemory(t *testing.T) {
+	p := openMemory(t)
+	for _, f := range forms {
+		p.see(f)
+		before := eval[string](p, moment)
+		p.until("the figures move", moment+` !== "`+before+`"`)
+		p.hold("memory", f)
+	}
+	p.clean()
+}
+
+// said is what the page shows of a part, in bytes.
+type said struct{ Used, Peak, Free, Planned uint64 }
+
+// What the page shows is what report.json says, to the byte: before it, and the same after it.
+func TestMemorySaysWhatIs(t *testing.T) {
+	p := openMemory(t)
+	got := eval[struct {
+		Report       string
+		Parts, Slots map[string]said
+	}](p, `(async () => {
+		const values = (e, list) => Object.fromEntries(Array.from(e.querySelectorAll("data"),
+			(d, i) => [list[i], Number(d.value)]));
+		const main = document.querySelector("main");
+		const next = async () => {
+			const last = main.dataset.moment;
+			while (main.dataset.moment === last) await new Promise(done => setTimeout(done, 5));
+		};
+		const ask = async () => (await fetch("report.json")).text();
+		const regions = text => JSON.stringify(JSON.parse(text).regions);
+		for (;;) {
+			const report = await ask();
+			await next();
+			await next(); // this one was made after the report
+			const parts = {}, slots = {};
+			for (const part of main.querySelectorAll('article[id^="part-"]')) {
+				parts[part.id.slice(5)] = values(part.querySelector("dl.line"), ["Used", "Peak", "Free", "Planned"]);
+				for (const row of part.querySelectorAll("table:last-of-type th.arena")) {
+					slots[row.textContent] = values(row.parentElement, ["Used", "Peak", "Free"]);
+				}
+			}
+			if (regions(await ask()) === regions(report)) return {Report: report, Parts: parts, Slots: slots};
+		}
+	})()`)
+	var report budget.Report
+	require.NoError(t, json.Unmarshal([]byte(got.Report), &report))
+	parts := map[string]said{}
+	for _, r := range report.Regions {
+		name, _, isSlot := strings.Cut(r.Name, " ")
+		whole := parts[name]
+		parts[name] = said{whole.Used + r.Used, max(whole.Peak, r.Peak), whole.Free + r.Free, whole.Planned + r.Size}
+		if slot, shown := got.Slots[r.Name]; isSlot && shown {
+			assert.Equal(t, said{Used: r.Used, Peak: r.Peak, Free: r.Free}, slot, r.Name)
+		}
+	}
+	assert.Equal(t, parts, got.Parts)
+	assert.NotEmpty(t, got.Slots)
+	assert.Positive(t, got.Parts["level"].Used)
+	p.clean()
+}
+
+// The chart is drawn, and goes on.
+func TestTimelineMoves(t *testing.T) {
+	p := openMemory(t)
+	p.until("a chart", `document.querySelector("#chart canvas") !== null`)
+	p.canMeasure()
+	hashes := map[int64]bool{}
+	for end := time.Now().Add(15 * time.Second); len(hashes) < 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		hashes[eval[measure](p, `measure(document.querySelector("#chart canvas"))`).Hash] = true
+	}
+	assert.Len(t, hashes, 2, "it moves")
+	p.clean()
+}
+
+// Without JavaScript there are the figures, the map, and the timeline as a picture.
+func TestMemoryWithoutScripts(t *testing.T) {
+	inPlay(t)
+	for _, f := range []form{{1440, "light", true}, {390, "dark", true}} {
+		p := open(t, "/", f)
+		for _, what := range []string{"svg.map rect", "noscript img", "#part-level data"} {
+			box := value(p, chromedp.Dimensions(chromedp.CSS(what)))
+			assert.Positive(t, box.Width*box.Height, fmt.Sprintf("%s: %v", what, box))
+		}
+		p.shot("memory-" + f.String())
+		p.clean()
+	}
+}

@@ -1,0 +1,169 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// build is where the program, axe-core and the screenshots are.
+const build = "../../build/page"
+
+// world is what all tests share: a server, its bots, a browser.
+var world struct {
+	once    sync.Once
+	err     error
+	origin  string // of the pages, without a slash at its end
+	browser context.Context
+	axe     string // its source
+	ends    []func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for i := len(world.ends) - 1; i >= 0; i-- {
+		world.ends[i]()
+	}
+	os.Exit(code)
+}
+
+// begin starts the world for the first test that needs it.
+func begin(t *testing.T) {
+	t.Helper()
+	chromium := "/usr/bin/chromium"
+	script := filepath.Join(build, "node_modules/axe-core/axe.min.js")
+	for what, file := range map[string]string{"Chromium (package chromium)": chromium,
+		"axe-core (make page-test)": script} {
+		if _, err := os.Stat(file); err == nil {
+			continue
+		}
+		if os.Getenv("REQUIRE_ALL") != "" {
+			t.Fatalf("REQUIRE_ALL is set, and %s is not installed", what)
+		}
+		t.Skipf("%s is not installed", what)
+	}
+	world.once.Do(func() { world.err = start(chromium, script) })
+	if world.err != nil {
+		t.Fatal(world.err)
+	}
+}
+
+func start(chromium, script string) error {
+	source, err := os.ReadFile(script)
+	if err != nil {
+		return err
+	}
+	world.axe = string(source)
+	program, err := filepath.Abs(filepath.Join(build, "frogpond"))
+	if err != nil {
+		return err
+	}
+	compile := exec.Command("go", "build", "-o", program, "./tests/frogpond")
+	compile.Dir = "../.."
+	if out, err := compile.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	if err := serve(program); err != nil {
+		return err
+	}
+	return browse(chromium)
+}
+
+var (
+	pageOn = regexp.MustCompile(`page on (http://\S+)/\n`)
+	gameOn = regexp.MustCompile(`players on ([^;]+);`)
+)
+
+// serve starts a server, and bots in two of its rooms.
+func serve(program string) error {
+	said, err := run(program, "serve", "-rooms", "6", "-addr", "127.0.0.1:0", "-http", "127.0.0.1:0", "-drain", "0s")
+	if err != nil {
+		return err
+	}
+	page, err := said.find(pageOn)
+	if err != nil {
+		return err
+	}
+	game, err := said.find(gameOn)
+	if err != nil {
+		return err
+	}
+	world.origin = page
+	_, err = run(program, "bots", "-addr", game, "-n", "24", "-for", "10m")
+	return err
+}
+
+// browse starts the browser; its profile is new, and it asks nobody outside.
+func browse(chromium string) error {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	world.ends = append(world.ends, end)
+	browser, end := chromedp.NewContext(allocator)
+	world.ends = append(world.ends, end)
+	world.browser = browser
+	return chromedp.Do(browser)
+}
+
+// says is what a program says, as it comes.
+type says struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// run starts a program, which is told to end when the tests have.
+func run(program string, args ...string) (*says, error) {
+	c := exec.Command(program, args...)
+	out, err := c.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	s := &says{}
+	world.ends = append(world.ends, func() {
+		_ = c.Process.Signal(syscall.SIGTERM)
+		_ = c.Wait() // bots that are told to end early say so by their code
+	})
+	go s.listen(out)
+	return s, nil
+}
+
+func (s *says) listen(out io.Reader) {
+	for lines := bufio.NewReader(out); ; {
+		line, err := lines.ReadString('\n')
+		s.mu.Lock()
+		s.text.WriteString(line)
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// find waits for a line that is said.
+func (s *says) find(what *regexp.Regexp) (string, error) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		s.mu.Lock()
+		found := what.FindStringSubmatch(s.text.String())
+		s.mu.Unlock()
+		if found != nil {
+			return found[1], nil
+		}
+	}
+	return "", errors.New("not said: " + what.String() + "; but: " + s.text.String())
+}
