@@ -20,7 +20,7 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench bench bench-gate fuzz model arm64 cross cross-test cross-save \
+.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test pictures tools bench bench-gate fuzz model arm64 cross cross-test cross-save \
   dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak soak-turn readme clean
 
 help: ## this list
@@ -68,7 +68,7 @@ cover: ## coverage: Go statements for each package, then branches of the C core
 	sh tests/c/run.sh build/c coverage
 
 # What puts somebody else's library into a budget, each a module of its own. SYSTEM: with Debian's SQLite, which needn't be compiled.
-CLIENTS = $(patsubst %/go.mod,%,$(wildcard */with/*/go.mod tests/frogpond/mods/go.mod))
+CLIENTS = $(patsubst %/go.mod,%,$(wildcard arena/with/*/go.mod scope/with/*/go.mod tests/frogpond/mods/go.mod))
 SYSTEM  = -tags libsqlite3
 clients: ## wasm modules, SQLite, Lua and Arrow in budgets: their tests in short form, and build/clients.json
 	@$(GO) run ./tests/clients -out build/clients.json
@@ -134,11 +134,26 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
 	$(GO) test -count=1 -run '^TestPlanIsRecordedPeaks$$' ./$(POND) -update
 
+# What shows others what a budget holds, each a module of its own.
+READERS = budget/cmd budget/with/pprof budget/with/prometheus
+
+# npm's axe-core is installed below build, where the screenshots are put, too.
+page-test: ## the pages of a running frogpond in Chromium: figures, keyboard, contrast; screenshots in build/page (needs npm and the package chromium)
+	@mkdir -p build/page && cp tests/page/package.json tests/page/package-lock.json build/page/
+	@cd build/page && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd tests/page && $(GO) test -count=1 ./...
+
+pictures: ## build/pictures: the plan, use, every byte, the inside of a level and use over time, of all maps, as SVG and as text
+	@$(GO) run -tags checked ./$(POND) -ticks 105 -pictures build/pictures $(ARGS) > /dev/null
+	@echo "the pictures are in build/pictures"
+
 # The tool is a module of its own, below budget/cmd. frogpond says which events and actions it has by -vocabulary, and gives the graph
 # of a map by -flow.
 build/upfront: FORCE
 	@mkdir -p build
 	@cd budget/cmd && $(GO) build -o $(CURDIR)/$@ ./upfront
+
+tools: build/upfront ## build/upfront: plans, reports, profiles, saves and graphs from the command line
 
 flow-check: build/upfront ## what is wrong with a graph, FILE=graph.json, and what it takes; HOST=FILE: for the program that offers that
 	@build/upfront flow check $(FILE) $(HOST:%=--host %)
@@ -271,7 +286,7 @@ dist-%:
 	  gzip -9n > build/dist/$(name).tar.gz
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
-	apt-get install -y -qq clang lld valgrind freedoom pkg-config strace \
+	apt-get install -y -qq clang lld valgrind freedoom pkg-config strace chromium \
 	  libenet-dev libjemalloc2 liblua5.4-dev libmimalloc-dev libphysfs-dev libsqlite3-dev
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
@@ -287,9 +302,9 @@ lint: ## format, vet in every build and for every system, staticcheck, and the s
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	cd tests/bench && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test -short ./...
-	for m in budget/cmd budget/save/s2; do \
+	for m in $(READERS) budget/save/s2; do \
 	  (cd $$m && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test ./...) || exit 1; done
-	for m in $(CLIENTS); do \
+	for m in $(CLIENTS) tests/page; do \
 	  (cd $$m && $(GO) mod tidy -diff && $(GO) vet $(SYSTEM) ./... && $(GO) run $(STATIC) $(SYSTEM) ./...) || exit 1; done
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
 	$(GO) vet -tags checked ./...
@@ -317,7 +332,7 @@ endef
 
 # The release build's tests run in full, and the other builds' short: what the long form meets there, it meets in release. The random
 # programs of tests/model are among them.
-CHECKS = test lint clients test-c race asan checked collector misuse fuzz arm64 bench-gate
+CHECKS = test lint clients page-test test-c race asan checked collector misuse fuzz arm64 bench-gate
 check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
@@ -374,8 +389,8 @@ soak-go127: ## vet and the heart's tests under the next release of Go; what must
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance
 
 readme: ## what is generated in the pages, anew: the table of misuse, the picture of a plan; then all of them are compared
-	$(GO) test ./budget/view ./tests/misuse ./tests/frogpond -run 'Handheld|Readme|FlowPage' -update
-	$(GO) test ./budget/view ./tests/misuse ./tests/frogpond ./tests -run 'Handheld|Readme|FlowPage|Bench|Core|Platforms|Rooms|Pages'
+	$(GO) test ./budget/view ./tests/misuse ./tests/frogpond -run 'Handheld|Golden|Readme|FlowPage|SawTooth' -update
+	$(GO) test ./budget/view ./tests/misuse ./tests/frogpond ./tests -run 'Handheld|Golden|Readme|FlowPage|SawTooth|Bench|Core|Platforms|Rooms|Pages'
 
 clean: ## removes what was built here
 	rm -rf build

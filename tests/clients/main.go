@@ -87,7 +87,7 @@ func run(o options) error {
 
 // clients are the folders of those that are there.
 func clients() (names []string, err error) {
-	for _, pattern := range []string{"*/with/*/go.mod", "tests/frogpond/mods/go.mod"} {
+	for _, pattern := range []string{"arena/with/*/go.mod", "scope/with/*/go.mod", "tests/frogpond/mods/go.mod"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err
