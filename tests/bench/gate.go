@@ -10,7 +10,7 @@ import (
 )
 
 // attempts are how often a row that misses is measured.
-const attempts = 3
+const attempts = 5
 
 var errMissed = errors.New("a row is missed")
 
