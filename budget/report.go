@@ -197,6 +197,7 @@ func (f *figures) hold(used uint64) {
 	f.Peak = max(f.Peak, used)
 	f.LoadPeak = f.Peak
 	own := &f.Scopes[0] // the frame's own scope was opened first
+	own.Allocated += used - min(used, own.Bytes)
 	own.Bytes, own.Peak = used, max(own.Peak, used)
 }
 

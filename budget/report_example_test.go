@@ -65,12 +65,14 @@ func ExampleReport_json() {
 	//     {
 	//       "name": "level",
 	//       "bytes": 4000,
-	//       "peak": 4000
+	//       "peak": 4000,
+	//       "allocated": 4000
 	//     },
 	//     {
 	//       "name": "scratch",
 	//       "bytes": 0,
-	//       "peak": 9000
+	//       "peak": 9000,
+	//       "allocated": 9000
 	//     }
 	//   ]
 	// } <nil>
@@ -102,6 +104,8 @@ func ExampleRegionReport_LogValue() {
 	// level.most_open.labels=0
 	// level.scopes.level.bytes=4000
 	// level.scopes.level.peak=4000
+	// level.scopes.level.allocated=4000
 	// level.scopes.scratch.bytes=0
 	// level.scopes.scratch.peak=9000
+	// level.scopes.scratch.allocated=9000
 }

@@ -14,6 +14,7 @@ type labels struct {
 	lines []label // cap: the places
 	open  []booking
 	most  int
+	ever  usages // of all that there ever were; nil lines where they aren't counted
 }
 
 // label is a line.
@@ -51,8 +52,18 @@ func (l *labels) settle() {
 		return
 	}
 	gained := b.scope.here() - b.start - b.other
+	if gained < b.node.gained {
+		l.gone(b.node.line, b.node.gained-gained)
+	}
 	l.lines[b.node.line].bytes += gained - b.node.gained
 	b.node.gained = gained
+}
+
+// gone counts what a label no longer holds.
+func (l *labels) gone(line, bytes uint64) {
+	if l.ever.lines != nil {
+		l.ever.gone(l.lines[line].peak, bytes, 0)
+	}
 }
 
 // end ends the call at an index of those at work, which began at an offset of its scope.
@@ -79,6 +90,7 @@ func (l *labels) undo(n *labelNode) {
 	if n.extent != 0 && n.in != 0 && n.in <= uint64(len(l.open)) && l.open[n.in-1].node != nil {
 		l.open[n.in-1].other -= n.extent
 	}
+	l.gone(n.line, n.gained)
 	line := &l.lines[n.line]
 	line.bytes -= n.gained
 	if line.nodes--; line.nodes == 0 {

@@ -240,6 +240,9 @@ func (u *unwinding) finish() {
 		end := h.Cursor
 		h.Cut(u.to.cursor)
 		u.st.watchBack(h.Cursor, end)
+		if h.Back == 0 {
+			u.st.gone(h.Depth, end-h.Cursor, (h.Top().Count-u.to.count)/arena_c.Object)
+		}
 		h.Top().Count = u.to.count
 	}
 	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
@@ -371,8 +374,12 @@ func (u *unwinding) closeLong() {
 		from := st.h.Limit
 		h.TempClose()
 		st.watchBack(from, st.h.Limit)
+		if u := &st.names; u.lines != nil {
+			u.gone(st.lineOf(u, tempName), st.h.Limit-from, 0)
+		}
 		return
 	}
+	st.gone(h.Depth, h.Bytes(h.Depth), h.Top().Count/arena_c.Object)
 	h.Close(h.Top())
 	st.watchBack(h.Cursor, end)
 	if h.Depth == 0 {

@@ -61,8 +61,8 @@ func (st *Stack) labelOf(s Scope, name string) int {
 }
 
 func (st *Stack) peakLine(name string) int {
-	if st.subsystems.lines == nil {
+	if st.labels.ever.lines == nil {
 		return 0
 	}
-	return st.lineOf(&st.subsystems, name)
+	return st.lineOf(&st.labels.ever, name)
 }

@@ -81,6 +81,7 @@ type booked struct {
 	b      *budget.Budget
 	random *rand.Rand
 	want   map[string]uint64
+	ever   map[string]uint64 // all that was allocated under a name, also what is gone
 	making int // constructors at work: what they take themselves is booked meanwhile
 }
 
@@ -116,6 +117,7 @@ func (k *booked) book(s scope.Scope, depth int) {
 			default:
 				s.AllocUnzeroed(n, 1)
 				k.want[name] += n
+				k.ever[name] += n
 			}
 		}
 		k.compare()
@@ -163,7 +165,7 @@ func (k *booked) compare() {
 // TestLabelsModel books at random and compares with sums.
 func TestLabelsModel(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "model", Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.MiB}}})
-	k := booked{t: t, b: b, random: rand.New(rand.NewPCG(7, 8))}
+	k := booked{t: t, b: b, random: rand.New(rand.NewPCG(7, 8)), ever: map[string]uint64{}}
 	for range 20 {
 		k.want = map[string]uint64{}
 		require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
@@ -182,6 +184,10 @@ func TestLabelsModel(t *testing.T) {
 		k.compare() // a region keeps them while it is loaded
 		require.NoError(t, b.Region("level").Rewind(t.Context()))
 		assert.Empty(t, labels(b))
+		for _, u := range b.Report().Regions[0].Labels {
+			assert.GreaterOrEqual(t, u.Allocated, max(u.Peak, k.ever[u.Name]), "%s: constructors that fail take nodes, too", u.Name)
+			assert.Less(t, u.Allocated, 2*k.ever[u.Name], u.Name)
+		}
 	}
 }
 
@@ -212,22 +218,24 @@ func TestScopesAreCountedByName(t *testing.T) {
 		mesh := s.Open("mesh")
 		mesh.AllocUnzeroed(2, 1)
 		assert.Equal(t, []scope.Usage{
-			{Name: "level", Bytes: 100, Objects: counted(1), Peak: 100, PeakObjects: counted(1)},
-			{Name: "mesh", Bytes: 2, Objects: counted(1), Peak: 37, PeakObjects: counted(2)},
-			{Name: "texture", Peak: 11, PeakObjects: counted(2)},
+			{Name: "level", Bytes: 100, Objects: counted(1), Peak: 100, PeakObjects: counted(1), Allocated: 100, AllocatedObjects: counted(1)},
+			{Name: "mesh", Bytes: 2, Objects: counted(1), Peak: 37, PeakObjects: counted(2), Allocated: 86, AllocatedObjects: counted(10)},
+			{Name: "texture", Peak: 11, PeakObjects: counted(2), Allocated: 33, AllocatedObjects: counted(6)},
 		}, byName(b), "what is open counts too")
 		require.NoError(t, mesh.Close())
 		s.Temp(64).AllocUnzeroed(64, 1)
 		return nil
 	}))
-	temp := scope.Usage{Name: "temp", Peak: 64}
-	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 120, Objects: counted(2), Peak: 120, PeakObjects: counted(2)},
-		{Name: "mesh", Peak: 37, PeakObjects: counted(2)}, {Name: "texture", Peak: 11, PeakObjects: counted(2)}, temp}, byName(b))
+	gone := []scope.Usage{{Name: "mesh", Peak: 37, PeakObjects: counted(2), Allocated: 86, AllocatedObjects: counted(10)},
+		{Name: "texture", Peak: 11, PeakObjects: counted(2), Allocated: 33, AllocatedObjects: counted(6)},
+		{Name: "temp", Peak: 64, Allocated: 64}}
+	level := scope.Usage{Name: "level", Bytes: 120, Objects: counted(2), Peak: 120, PeakObjects: counted(2),
+		Allocated: 120, AllocatedObjects: counted(2)}
+	assert.Equal(t, append([]scope.Usage{level}, gone...), byName(b))
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { s.AllocUnzeroed(7, 1); return nil }))
-	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 7, Objects: counted(1), Peak: 120, PeakObjects: counted(2)},
-		{Name: "mesh", Peak: 37, PeakObjects: counted(2)}, {Name: "texture", Peak: 11, PeakObjects: counted(2)}, temp},
-		byName(b), "since Open")
+	level.Bytes, level.Objects, level.Allocated, level.AllocatedObjects = 7, counted(1), 127, counted(3)
+	assert.Equal(t, append([]scope.Usage{level}, gone...), byName(b), "since Open")
 }
 
 func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
@@ -257,10 +265,10 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 		return nil
 	}))
 	r := b.Region("level").Report()
-	assert.Equal(t, []scope.Usage{{Name: "level"}, {Name: "a", Peak: 1, PeakObjects: counted(1)},
-		{Name: "others", Peak: 100, PeakObjects: counted(5)}}, r.Scopes)
-	assert.Equal(t, []scope.Usage{{Name: "sound", Peak: 3}, {Name: "music", Peak: 4},
-		{Name: "others", Peak: 1}}, r.Labels)
+	assert.Equal(t, []scope.Usage{{Name: "level"}, {Name: "a", Peak: 1, PeakObjects: counted(1), Allocated: 1, AllocatedObjects: counted(1)},
+		{Name: "others", Peak: 100, PeakObjects: counted(5), Allocated: 258, AllocatedObjects: counted(16)}}, r.Scopes)
+	assert.Equal(t, []scope.Usage{{Name: "sound", Peak: 3, Allocated: 4}, {Name: "music", Peak: 4, Allocated: 4},
+		{Name: "others", Peak: 1, Allocated: 2}}, r.Labels)
 }
 
 // TestNamesOfScopesThatGoAnotherWay: a constructor that fails, a goroutine that ends, a scope of C, a name in the block.
@@ -294,14 +302,17 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 		header, _ := s.C()
 		h := (*arena_c.Scopes)(header)
 		h.Bump(h.Open(), 9, 0) // as C does it
-		assert.Equal(t, scope.Usage{Name: "C", Bytes: 9, Objects: counted(1), Peak: 9, PeakObjects: counted(1)}, byName(b)[4])
+		assert.Equal(t, scope.Usage{Name: "C", Bytes: 9, Objects: counted(1), Peak: 9, PeakObjects: counted(1),
+			Allocated: 9, AllocatedObjects: counted(1)}, byName(b)[4])
 		h.Close(h.Top())
 		return nil
 	}))
-	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 4, Objects: counted(1), Peak: 4, PeakObjects: counted(1)},
-		{Name: "x", Peak: 108, PeakObjects: counted(2)},
-		{Name: "ends", Peak: 56, PeakObjects: counted(2)}, {Name: "Ring", Peak: 3, PeakObjects: counted(1)},
-		{Name: "C", Peak: 9, PeakObjects: counted(1)}}, byName(b))
+	assert.Equal(t, []scope.Usage{
+		{Name: "level", Bytes: 4, Objects: counted(1), Peak: 4, PeakObjects: counted(1), Allocated: 4, AllocatedObjects: counted(1)},
+		{Name: "x", Peak: 108, PeakObjects: counted(2), Allocated: 109, AllocatedObjects: counted(3)},
+		{Name: "ends", Peak: 56, PeakObjects: counted(2), Allocated: 56, AllocatedObjects: counted(2)},
+		{Name: "Ring", Peak: 3, PeakObjects: counted(1), Allocated: 3, AllocatedObjects: counted(1)},
+		{Name: "C", Peak: 9, PeakObjects: counted(1)}}, byName(b), "what C closed isn't among what was allocated")
 }
 
 func TestLabelPeaks(t *testing.T) {
@@ -320,7 +331,7 @@ func TestLabelPeaks(t *testing.T) {
 			return nil
 		})
 	}))
-	want := []scope.Usage{{Name: "a", Bytes: 15, Peak: 40}, {Name: "b", Peak: 500}}
+	want := []scope.Usage{{Name: "a", Bytes: 15, Peak: 40, Allocated: 60}, {Name: "b", Peak: 500, Allocated: 500}}
 	assert.Equal(t, want, b.Region("level").Report().Labels)
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	want[0].Bytes = 0

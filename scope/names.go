@@ -10,8 +10,8 @@ import (
 // CountNames begins to keep the peaks of labels, and if scopes, to count what scopes hold, by name: then Close takes its
 // long way. pre: no scope is open. What is counted already goes on.
 func (st *Stack) CountNames(scopes bool) {
-	if st.subsystems.lines == nil {
-		st.subsystems.lines = make([]Usage, 0, st.Names+1)
+	if st.labels.ever.lines == nil {
+		st.labels.ever.lines = make([]Usage, 0, st.Names+1)
 	}
 	if scopes && st.names.lines == nil {
 		st.names.lines = make([]Usage, 0, st.Names+1)
@@ -41,7 +41,7 @@ func (st *Stack) count() {
 		st.countScopes()
 	}
 	st.labels.settle()
-	if u := &st.subsystems; u.lines != nil && len(st.labels.lines) != 0 {
+	if u := &st.labels.ever; u.lines != nil && len(st.labels.lines) != 0 {
 		u.empty()
 		for i := range st.labels.lines {
 			a := &st.labels.lines[i]
@@ -83,13 +83,23 @@ func (st *Stack) lineAt(depth uint64) int {
 	return n.line
 }
 
+// gone counts what leaves the scope at a depth, where scopes are counted.
+func (st *Stack) gone(depth, bytes, objects uint64) {
+	if st.names.lines != nil {
+		st.names.gone(st.lineAt(depth), bytes, objects)
+	}
+}
+
 // AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they
 // aren't counted. And what labels hold, by name, then what others held once. What a failed constructor took back counts
 // for the peak. UsageLines is the room that they need.
 func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usage) {
 	st.names.empty() // what is closed holds nothing
 	st.count()
-	return append(scopes, st.names.lines...), st.appendLabels(labels)
+	for _, line := range st.names.lines {
+		scopes = append(scopes, line.all())
+	}
+	return scopes, st.appendLabels(labels)
 }
 
 // appendLabels adds those that are live, then those of the table that aren't. A live one may have no line of its own.
@@ -105,11 +115,12 @@ func (st *Stack) appendLabels(list []Usage) []Usage {
 		u.raise()
 	}
 	live := len(list)
-	for _, line := range st.subsystems.lines {
+	for _, line := range st.labels.ever.lines {
 		if u := find(list[first:live], line.Name); u != nil {
 			u.Peak = max(u.Peak, line.Peak)
+			u.Allocated = line.Allocated + u.Bytes
 		} else if line.Peak != 0 {
-			list = append(list, Usage{Name: line.Name, Peak: line.Peak})
+			list = append(list, Usage{Name: line.Name, Peak: line.Peak, Allocated: line.Allocated})
 		}
 	}
 	return list
@@ -117,10 +128,10 @@ func (st *Stack) appendLabels(list []Usage) []Usage {
 
 // UsageLines is how many lines AppendUsage adds at most.
 func (st *Stack) UsageLines() (scopes, labels int) {
-	if st.subsystems.lines == nil {
+	if st.labels.ever.lines == nil {
 		return 0, 0
 	}
-	return cap(st.names.lines), cap(st.labels.lines) + cap(st.subsystems.lines)
+	return cap(st.names.lines), cap(st.labels.lines) + cap(st.labels.ever.lines)
 }
 
 // bytesOf is what the scope at a depth holds. A Builder's values lie behind the cursor: it is asked

@@ -198,6 +198,7 @@ func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	}
 	h.Gen = 0
 	h = next.h
+	next.gone(1, h.Bytes(1), 0)
 	h.Close(h.Top())
 	gen := h.Open()
 	next.notes[1].gen = gen

@@ -33,7 +33,6 @@ type Stack struct {
 	owned      ownedTable
 	labels     labels
 	names      usages // what scopes hold by name; nil lines where they aren't counted
-	subsystems usages // what labels hold
 	mostScopes uint64 // that were ever open at once, as of the last look
 	mostPools  uint64 // likewise
 	finalizers uint64

@@ -56,7 +56,7 @@ func (st *Stack) ResetPeak(forget bool) {
 		return
 	}
 	st.peakEver = 0
-	st.names.lines, st.subsystems.lines = st.names.lines[:0], st.subsystems.lines[:0]
+	st.names.lines, st.labels.ever.lines = st.names.lines[:0], st.labels.ever.lines[:0]
 	clear(st.notes) // of lines
 	for i := range st.row.Pools {
 		st.row.Pool(i).Stride = 0

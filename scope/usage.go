@@ -8,13 +8,19 @@ type Usage struct {
 	Peak    uint64 `json:"peak"`              // the most Bytes that the name had at once since Open; 0 where it isn't counted
 
 	PeakObjects uint64 `json:"peak_objects,omitempty"` // likewise of Objects
+
+	// Allocated are all Bytes that the name came to hold since Open, also those that are gone; of scopes, but for what C
+	// closed, and 0 where it isn't counted.
+	Allocated        uint64 `json:"allocated,omitempty"`
+	AllocatedObjects uint64 `json:"allocated_objects,omitempty"` // likewise of Objects
 }
 
 func (u *Usage) raise() {
 	u.Peak, u.PeakObjects = max(u.Peak, u.Bytes), max(u.PeakObjects, u.Objects)
 }
 
-// usages is what each name holds now and held most: a table of planned size. Names beyond it share a line.
+// usages is what each name holds now, held most, and (Allocated) no longer holds: a table of planned size. Names beyond it share a
+// line.
 type usages struct{ lines []Usage } // cap: the places, and one for others
 
 // The lines of what has no name of its own.
@@ -38,6 +44,19 @@ func (u *usages) empty() {
 func (u *usages) add(line int, bytes, objects uint64) {
 	u.lines[line].Bytes += bytes
 	u.lines[line].Objects += objects
+}
+
+// gone adds what a name held until now.
+func (u *usages) gone(line int, bytes, objects uint64) {
+	u.lines[line].Allocated += bytes
+	u.lines[line].AllocatedObjects += objects
+}
+
+// all is a line with what it holds among what it ever held.
+func (u Usage) all() Usage {
+	u.Allocated += u.Bytes
+	u.AllocatedObjects += u.Objects
+	return u
 }
 
 // raise ends what empty began.

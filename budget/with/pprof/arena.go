@@ -15,11 +15,15 @@ func (b *builder) arena(a budget.RegionReport) error {
 	self := b.place(a)
 	self.values[inuse], self.values[peak], self.values[planned] = a.Used, a.Peak, a.Size
 	self.values[inuseObjects] = a.Objects
-	b.peaks(self, "scope", scopesPeak, scopesOf(a))
-	b.peaks(self, "label", labelsPeak, a.Labels)
+	for _, u := range scopesOf(a) {
+		s := b.below(self, "scope", u.Name)
+		s.values[allocated], s.values[scopesPeak] = u.Allocated, u.Peak
+		s.values[allocObjects], s.values[peakObjects] = u.AllocatedObjects, u.PeakObjects
+		b.add(s)
+	}
 	for _, u := range a.Labels {
 		s := b.below(self, "label", u.Name)
-		s.values[labelsInuse] = u.Bytes
+		s.values[labelsInuse], s.values[labelsAllocated], s.values[labelsPeak] = u.Bytes, u.Allocated, u.Peak
 		b.add(s)
 	}
 	hold := b.names
@@ -148,15 +152,6 @@ func (b *builder) usages(from *sample, kind string, list []scope.Usage) (below [
 		}
 	}
 	return below, nil
-}
-
-// peaks adds the most that names held: each at a time of its own.
-func (b *builder) peaks(self *sample, kind string, column int, list []scope.Usage) {
-	for _, u := range list {
-		s := b.below(self, kind, u.Name)
-		s.values[column] = u.Peak
-		b.add(s)
-	}
 }
 
 // holder is where labels lie: in the one scope that holds something, or the arena itself where scopes aren't counted. Of

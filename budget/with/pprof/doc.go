@@ -16,16 +16,19 @@
 // -sample_index=NAME shows one, are
 //
 //	inuse_space         what is in use: their total is the sum of the report's Used (default)
-//	inuse_objects       allocations that live; of reports of checked builds alone
 //	peak_space          the most that each arena held since Open; the sum of the report's Peak
 //	planned_space       what the plan took: arenas, tables and edges; the report's Size
+//	alloc_space         all that scopes of a name ever held, what is gone among it: not of scratch
 //	scopes_peak_space   the most that scopes of a name held
 //	labels_inuse_space  what labels hold, of inuse_space
+//	labels_alloc_space  all that a label ever held, of alloc_space
 //	labels_peak_space   the most that a label held
 //
+// and of reports of checked builds, which count objects, inuse_objects, alloc_objects and
+// scopes_peak_objects.
+//
 // Peaks are of different moments, each arena's, scope's and label's its own: their sums say what
-// would do for all at once. What was allocated in all, and is gone again, no report knows, so there is
-// no alloc_space.
+// would do for all at once.
 //
 // A release's report says what labels hold, but not in which scope. Where one scope of an arena holds
 // something, as in a region that is loaded, inuse_space has labels below it; where several do,

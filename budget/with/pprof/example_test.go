@@ -34,7 +34,9 @@ func Example() {
 		fmt.Println(t.Type)
 	}
 	// Output:
+	// alloc_space
 	// labels_inuse_space
+	// labels_alloc_space
 	// labels_peak_space
 	// scopes_peak_space
 	// peak_space

@@ -65,9 +65,13 @@ func sums(r budget.Report) map[string]uint64 {
 			all["inuse_objects"] += a.Objects
 			all["peak_space"] += a.Peak
 			for _, u := range a.Scopes {
+				all["alloc_space"] += u.Allocated
+				all["alloc_objects"] += u.AllocatedObjects
 				all["scopes_peak_space"] += u.Peak
+				all["scopes_peak_objects"] += u.PeakObjects
 			}
 			for _, u := range a.Labels {
+				all["labels_alloc_space"] += u.Allocated
 				all["labels_inuse_space"] += u.Bytes
 				all["labels_peak_space"] += u.Peak
 			}

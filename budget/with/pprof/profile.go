@@ -14,23 +14,33 @@ import (
 // The columns of a sample.
 const (
 	inuseObjects = iota
+	allocObjects
+	peakObjects
+	allocated
 	labelsInuse
+	labelsAllocated
 	labelsPeak
 	scopesPeak
 	peak
 	planned
 	inuse
 	columns
+
+	counts = peakObjects + 1 // columns that are of objects
 )
 
 var types = [columns]*profile.ValueType{
-	inuseObjects: {Type: "inuse_objects", Unit: "count"},
-	labelsInuse:  {Type: "labels_inuse_space", Unit: "bytes"},
-	labelsPeak:   {Type: "labels_peak_space", Unit: "bytes"},
-	scopesPeak:   {Type: "scopes_peak_space", Unit: "bytes"},
-	peak:         {Type: "peak_space", Unit: "bytes"},
-	planned:      {Type: "planned_space", Unit: "bytes"},
-	inuse:        {Type: "inuse_space", Unit: "bytes"},
+	inuseObjects:    {Type: "inuse_objects", Unit: "count"},
+	allocObjects:    {Type: "alloc_objects", Unit: "count"},
+	peakObjects:     {Type: "scopes_peak_objects", Unit: "count"},
+	allocated:       {Type: "alloc_space", Unit: "bytes"},
+	labelsInuse:     {Type: "labels_inuse_space", Unit: "bytes"},
+	labelsAllocated: {Type: "labels_alloc_space", Unit: "bytes"},
+	labelsPeak:      {Type: "labels_peak_space", Unit: "bytes"},
+	scopesPeak:      {Type: "scopes_peak_space", Unit: "bytes"},
+	peak:            {Type: "peak_space", Unit: "bytes"},
+	planned:         {Type: "planned_space", Unit: "bytes"},
+	inuse:           {Type: "inuse_space", Unit: "bytes"},
 }
 
 // tables is the function of what a plan takes beyond its arenas.
@@ -162,7 +172,7 @@ func (b *builder) function(of frame) *profile.Function {
 	return f
 }
 
-// done is the profile, without the column of objects where none were counted.
+// done is the profile, without the columns of objects where none were counted.
 func (b *builder) done() (*profile.Profile, error) {
 	for i, sum := range b.sums {
 		if sum > math.MaxInt64 {
@@ -170,8 +180,8 @@ func (b *builder) done() (*profile.Profile, error) {
 		}
 	}
 	first := 0
-	if b.sums[inuseObjects] == 0 {
-		first = inuseObjects + 1
+	if [counts]uint64(b.sums[:counts]) == ([counts]uint64{}) {
+		first = counts
 	}
 	for _, t := range types[first:] {
 		b.p.SampleType = append(b.p.SampleType, &profile.ValueType{Type: t.Type, Unit: t.Unit})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
 	with "github.com/upfront-mem/upfront/budget/with/pprof"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -61,6 +62,26 @@ func TestStacks(t *testing.T) {
 	assert.Contains(t, inuse, "budget game > frame > frame 1 > scope frame")
 	assert.EqualValues(t, r.Regions[2].Peak, stacks(p, "peak_space")["budget game > region match > slot match 0"])
 	assert.Contains(t, stacks(p, "planned_space"), "budget game > tables and edges")
+}
+
+// TestAllocated: what is gone stays among what was allocated.
+func TestAllocated(t *testing.T) {
+	b := budgettest.Open(t, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+	for range 3 {
+		fill(t, b.Region("level"), func(s scope.Scope) {
+			label(t, s, "sound", 1000)
+			s.Temp(64).Bytes(64)
+		})
+	}
+	p, err := with.Profile(b.Published())
+	require.NoError(t, err)
+	assert.EqualValues(t, 3000, stacks(p, "labels_alloc_space")["budget game > region level > label sound"])
+	all, held := stacks(p, "alloc_space"), stacks(p, "inuse_space")
+	assert.EqualValues(t, 3*64, all["budget game > region level > scope temp"])
+	assert.EqualValues(t, 3*below(held, "budget game > region level"), all["budget game > region level > scope level"])
+	if objects := stacks(p, "alloc_objects"); len(objects) != 0 {
+		assert.EqualValues(t, 3*totals(p)["inuse_objects"], objects["budget game > region level > scope level"])
+	}
 }
 
 // TestLabelsOfSeveralScopes: while a load has a scope inside its own, nobody says in which of them a label lies.

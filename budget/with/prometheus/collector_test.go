@@ -131,7 +131,8 @@ func TestScrape(t *testing.T) {
 	assert.EqualValues(t, 3, values(got["upfront_region_open_peak"])["labels / level"])
 	assert.EqualValues(t, 5, values(got["upfront_region_open_limit"])["labels / match"])
 	assert.EqualValues(t, 64, values(got["upfront_region_open_limit"])["scopes / match"])
-	assert.Len(t, got, 25, "each family has a value")
+	assert.Equal(t, used, values(got["upfront_region_allocated_bytes_total"])["match"])
+	assert.Len(t, got, 26, "each family has a value")
 }
 
 // TestBounded: names have no more series than the plan has labels, and no byte gets lost.

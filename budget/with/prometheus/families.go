@@ -41,6 +41,7 @@ var families = []family{
 	{"region_pool_chunks", "Chunks of the pools that are open in the region.", gauge, region},
 	{"region_pool_chunks_peak", "The sum of the most that these pools gave at once.", gauge, region},
 	{"region_finalizers_total", "Finalizers that ran in the region.", counter, region},
+	{"region_allocated_bytes_total", "All that the region's scopes ever held, also what is gone; not of scratch.", counter, region},
 	{"region_fulls_total", "How often the region was full, and told of it.", counter, region},
 	{"region_open_peak", "The most scopes, pools, owned values or labels that an arena of the region had open.", gauge, opened},
 	{"region_open_limit", "How many of these an arena may have open (limits in the plan).", gauge, opened},

@@ -62,6 +62,7 @@ func (p *part) add(a budget.RegionReport) {
 		add(p.labels, valid(u.Name), u)
 	}
 	for _, u := range a.Scopes {
+		sum("region_allocated_bytes_total", u.Allocated)
 		if u.Name == a.Name { // a slot's own scope has its name: those of all slots are one
 			u.Name = p.name
 		}
