@@ -32,6 +32,21 @@ type RegionReport struct {
 	LastFull string `json:"last_full,omitempty"` // what it told of last
 }
 
+// RegionOf is what an arena of that name is one of: "room" for "room 3", "frame" for "frame 0", "level" for "level".
+func RegionOf(arena string) string {
+	region, _, _ := strings.Cut(arena, " ")
+	return region
+}
+
+// ScopeName is the name of a scope where all slots of a region count together: the scope of a load is named like its slot,
+// "room 3", and is a "room" like the others'.
+func (r RegionReport) ScopeName(name string) string {
+	if name == r.Name {
+		return RegionOf(name)
+	}
+	return name
+}
+
 // Report are the figures of a budget.
 type Report struct {
 	Name       string         `json:"name"`

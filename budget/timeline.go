@@ -31,8 +31,7 @@ type TimelineData struct {
 
 // ArenaLine is an arena over time.
 type ArenaLine struct {
-	Name   string   `json:"name"`            // as in a Report: "room 3"
-	Region string   `json:"region"`          // the part of the plan: "room", "frame", "scratch"
+	Name   string   `json:"name"`            // as in a Report: "room 3", of which RegionOf is "room"
 	Size   uint64   `json:"size"`            // now: Reconfigure may have moved it
 	Most   []uint64 `json:"most"`            // the most that it held in the ticks of each sample
 	Marks  []Mark   `json:"marks,omitempty"` // what happened in each; nil: nothing ever did
@@ -137,15 +136,8 @@ func (t *Timeline) copyCells() cells {
 
 // arenaLines are the names of all arenas.
 func (b *Budget) arenaLines() (list []ArenaLine) {
-	for i, st := range b.stacks {
-		line := ArenaLine{Name: arenaName(st), Region: "scratch"}
-		switch {
-		case i < len(b.regions):
-			line.Region = b.plan.Regions[b.regions[i].level].Name
-		case i < len(b.regions)+len(b.frame):
-			line.Region = "frame"
-		}
-		list = append(list, line)
+	for _, st := range b.stacks {
+		list = append(list, ArenaLine{Name: arenaName(st)})
 	}
 	return list
 }

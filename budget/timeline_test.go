@@ -210,12 +210,11 @@ func TestTimelineOfWhatSlotsAndLeasesDo(t *testing.T) {
 
 	d := line.Read()
 	assert.Equal(t, budget.TimelineData{Budget: "small", Step: 1, Ticks: 3, Arenas: d.Arenas}, d)
-	assert.Equal(t, budget.ArenaLine{Name: "room 0", Region: "room", Size: 64 * budget.KiB, Most: []uint64{24, 24, 0},
+	assert.Equal(t, budget.ArenaLine{Name: "room 0", Size: 64 * budget.KiB, Most: []uint64{24, 24, 0},
 		Marks: []budget.Mark{budget.MarkLoad, budget.MarkRewind, 0}}, lineOfArena(t, d, "room 0"))
 	assert.Nil(t, lineOfArena(t, d, "room 1").Marks)
-	assert.Equal(t, "frame", lineOfArena(t, d, "frame 0").Region)
 	reply := lineOfArena(t, d, "scratch 1.0")
-	assert.Equal(t, "scratch", reply.Region)
+	assert.Equal(t, "scratch", budget.RegionOf(reply.Name))
 	assert.Equal(t, []uint64{0, 4000, 0}, reply.Most, "a lease's peak is known when it ends")
 	assert.Equal(t, "load, full", (budget.MarkLoad | budget.MarkFull).String())
 

@@ -94,7 +94,7 @@ func allParts(r budget.Report) []*reportPart {
 // partsOf puts siblings together: "room 0" and "room 1" are the part "room".
 func partsOf(list []budget.RegionReport, class string) (parts []*reportPart) {
 	for _, arena := range list {
-		name := partName(arena.Name)
+		name := budget.RegionOf(arena.Name)
 		last := len(parts) - 1
 		if last < 0 || name == arena.Name || parts[last].name != name {
 			parts = append(parts, &reportPart{class: class, name: name})
@@ -186,8 +186,8 @@ func (p *reportPart) usage(kind string) []reportLine {
 		}
 		for _, u := range names {
 			name := u.Name
-			if name == arena.Name { // the load's own scope, of each slot
-				name = p.name
+			if kind == "scope" {
+				name = arena.ScopeName(name)
 			}
 			i, known := at[name]
 			switch {

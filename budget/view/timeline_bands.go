@@ -54,10 +54,11 @@ func timelineOf(d budget.TimelineData, samples int) timeline {
 
 // part is the band of an arena: the last one, or a new one.
 func (t *timeline) part(line *budget.ArenaLine) *band {
-	if n := len(t.bands); n != 0 && t.bands[n-1].name == line.Region && line.Region != line.Name {
+	name := budget.RegionOf(line.Name)
+	if n := len(t.bands); n != 0 && t.bands[n-1].name == name && name != line.Name {
 		return t.bands[n-1]
 	}
-	b := &band{class: classOf(line.Name), name: line.Region, most: make([]uint64, t.samples), marks: make([]budget.Mark, t.samples)}
+	b := &band{class: classOf(line.Name), name: name, most: make([]uint64, t.samples), marks: make([]budget.Mark, t.samples)}
 	t.bands = append(t.bands, b)
 	return b
 }

@@ -19,8 +19,8 @@ import (
 func played(samples int) budget.TimelineData {
 	const levels = 68
 	d := budget.TimelineData{Budget: "pond", Step: 46, Ticks: uint64(samples)*46 - 11}
-	add := func(name, region string, size uint64, fn func(i int) (uint64, budget.Mark)) {
-		line := budget.ArenaLine{Name: name, Region: region, Size: size, Most: make([]uint64, samples)}
+	add := func(name string, size uint64, fn func(i int) (uint64, budget.Mark)) {
+		line := budget.ArenaLine{Name: name, Size: size, Most: make([]uint64, samples)}
 		var all budget.Mark
 		marks := make([]budget.Mark, samples)
 		for i := range samples {
@@ -33,13 +33,13 @@ func played(samples int) budget.TimelineData {
 		d.Arenas = append(d.Arenas, line)
 	}
 	level := func(i int) (n, since int) { n = i * levels / samples; return n, i - (n*samples+levels-1)/levels }
-	add("init", "init", 300*budget.KiB, func(i int) (uint64, budget.Mark) {
+	add("init", 300*budget.KiB, func(i int) (uint64, budget.Mark) {
 		if i == 0 {
 			return 271_113, budget.MarkLoad
 		}
 		return 253_981, 0
 	})
-	add("systems", "systems", 220*budget.KiB, func(i int) (uint64, budget.Mark) {
+	add("systems", 220*budget.KiB, func(i int) (uint64, budget.Mark) {
 		n, since := level(i)
 		used := uint64(90_000 + n*31*977%70_000 + 800*since)
 		if since == 0 {
@@ -47,7 +47,7 @@ func played(samples int) budget.TimelineData {
 		}
 		return used, 0
 	})
-	add("level", "level", 1600*budget.KiB, func(i int) (uint64, budget.Mark) {
+	add("level", 1600*budget.KiB, func(i int) (uint64, budget.Mark) {
 		n, since := level(i)
 		used := uint64(350_000 + n*n*7919%1_200_000)
 		switch {
@@ -61,7 +61,7 @@ func played(samples int) budget.TimelineData {
 		return used, 0
 	})
 	for slot := range 3 {
-		add(fmt.Sprint("room ", slot), "room", 128*budget.KiB, func(i int) (uint64, budget.Mark) {
+		add(fmt.Sprint("room ", slot), 128*budget.KiB, func(i int) (uint64, budget.Mark) {
 			if i%(60+slot) < 20*slot {
 				return uint64(60_000 + slot*20_000), 0
 			}
@@ -69,11 +69,11 @@ func played(samples int) budget.TimelineData {
 		})
 	}
 	for buffer := range 2 {
-		add(fmt.Sprint("frame ", buffer), "frame", 64*budget.KiB, func(i int) (uint64, budget.Mark) {
+		add(fmt.Sprint("frame ", buffer), 64*budget.KiB, func(i int) (uint64, budget.Mark) {
 			return uint64(9_000 + i*i*31%17_000), 0
 		})
 	}
-	add("scratch 0.0", "scratch", 64*budget.KiB, func(int) (uint64, budget.Mark) { return 0, 0 })
+	add("scratch 0.0", 64*budget.KiB, func(int) (uint64, budget.Mark) { return 0, 0 })
 	return d
 }
 
@@ -91,18 +91,18 @@ func TestTimelineGolden(t *testing.T) {
 func strange() map[string]budget.TimelineData {
 	long := played(5000)
 	for i := range 40 {
-		long.Arenas = append(long.Arenas, budget.ArenaLine{Name: fmt.Sprint("r", i), Region: fmt.Sprint("r", i), Most: []uint64{1, 2}})
+		long.Arenas = append(long.Arenas, budget.ArenaLine{Name: fmt.Sprint("r", i), Most: []uint64{1, 2}})
 	}
 	return map[string]budget.TimelineData{
 		"none":     {},
-		"no ticks": {Budget: "pond", Step: 1, Arenas: []budget.ArenaLine{{Name: "level", Region: "level", Size: 100}}},
-		"one":      {Budget: "pond", Step: 1, Ticks: 1, Arenas: []budget.ArenaLine{{Name: "level", Region: "level", Size: 100, Most: []uint64{100}}}},
+		"no ticks": {Budget: "pond", Step: 1, Arenas: []budget.ArenaLine{{Name: "level", Size: 100}}},
+		"one":      {Budget: "pond", Step: 1, Ticks: 1, Arenas: []budget.ArenaLine{{Name: "level", Size: 100, Most: []uint64{100}}}},
 		"far":      {Step: 1_370_000, Arenas: []budget.ArenaLine{{Most: []uint64{0, 0, 0}}}},
 		"long":     long,
 		"torn": {Budget: "</svg>\x1b[31m", Step: math.MaxUint64, Ticks: 3, Arenas: []budget.ArenaLine{
-			{Name: `"a" <b>`, Region: strings.Repeat("x", 300), Most: []uint64{math.MaxUint64, 1}, Marks: []budget.Mark{math.MaxUint16}},
-			{Name: "room 1", Region: "room", Size: math.MaxUint64, Most: []uint64{1, 2, 3}, Marks: make([]budget.Mark, 9)},
-			{Name: "room 2", Region: "room"},
+			{Name: strings.Repeat("x", 300) + ` "a" <b>`, Most: []uint64{math.MaxUint64, 1}, Marks: []budget.Mark{math.MaxUint16}},
+			{Name: "room 1", Size: math.MaxUint64, Most: []uint64{1, 2, 3}, Marks: make([]budget.Mark, 9)},
+			{Name: "room 2"},
 			{},
 		}},
 	}

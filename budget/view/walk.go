@@ -103,9 +103,9 @@ func (d *walkDrawing) whole() {
 // names stand below the parts that are wide enough.
 func (d *walkDrawing) names(at scale) {
 	for ranges := d.ranges; len(ranges) != 0; {
-		part := partName(ranges[0].Arena)
+		part := budget.RegionOf(ranges[0].Arena)
 		from, to := at.x(ranges[0].Offset), px(0)
-		for len(ranges) != 0 && partName(ranges[0].Arena) == part {
+		for len(ranges) != 0 && budget.RegionOf(ranges[0].Arena) == part {
 			to, ranges = at.x(ranges[0].Offset+ranges[0].Size), ranges[1:]
 		}
 		if to-from > 50 {

@@ -97,7 +97,7 @@ func rowsOf(ranges []budget.Range) (rows []walkRow) {
 	var arenas []walkRow
 	for i, r := range ranges {
 		if i == 0 || r.Arena != ranges[i-1].Arena {
-			arenas = append(arenas, walkRow{name: cmp.Or(r.Arena, strings.TrimPrefix(r.What, "slack: ")), class: classOf(r.Arena), part: partName(r.Arena)})
+			arenas = append(arenas, walkRow{name: cmp.Or(r.Arena, strings.TrimPrefix(r.What, "slack: ")), class: classOf(r.Arena), part: budget.RegionOf(r.Arena)})
 		}
 		arenas[len(arenas)-1].add(r)
 	}
@@ -193,7 +193,7 @@ func (w *walk) largest() (list []largeRange, others int, rest uint64) {
 	for i, r := range sorted {
 		last := len(list) - 1
 		switch {
-		case last >= 0 && list[last].Size == r.Size && list[last].What == r.What && partName(list[last].Arena) == partName(r.Arena):
+		case last >= 0 && list[last].Size == r.Size && list[last].What == r.What && budget.RegionOf(list[last].Arena) == budget.RegionOf(r.Arena):
 			list[last].like++
 		case len(list) < largestShown:
 			list = append(list, largeRange{Range: r})
@@ -203,12 +203,6 @@ func (w *walk) largest() (list []largeRange, others int, rest uint64) {
 		rest -= r.Size
 	}
 	return list, 0, 0
-}
-
-// partName is what siblings have in common.
-func partName(arena string) string {
-	name, _, _ := strings.Cut(arena, " ")
-	return name
 }
 
 func rangeTitle(r budget.Range) string {

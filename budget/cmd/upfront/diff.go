@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
@@ -68,7 +67,7 @@ func figuresOf(r budget.Report) figures {
 
 // arena adds the figures of a region, or of one of its slots.
 func (f *figures) arena(a budget.RegionReport) {
-	region, _, _ := strings.Cut(a.Name, " ") // "match 3" is a slot of match
+	region := budget.RegionOf(a.Name)
 	w := whose{Region: region}
 	f.sum(w, "arenas", 1)
 	f.most(w, "size", a.Size)
@@ -89,10 +88,7 @@ func (f *figures) arena(a budget.RegionReport) {
 		f.usage(whose{region, "label", u.Name}, u)
 	}
 	for _, u := range a.Scopes {
-		if u.Name == a.Name { // a slot's own scope has its name: those of all slots are one
-			u.Name = region
-		}
-		f.usage(whose{region, "scope", u.Name}, u)
+		f.usage(whose{region, "scope", a.ScopeName(u.Name)}, u)
 	}
 }
 

@@ -124,7 +124,7 @@ func addPools(all []pools, x budget.RegionReport) []pools {
 	if x.PoolCap|x.PoolPeak == 0 {
 		return all
 	}
-	name := partName(x.Name)
+	name := budget.RegionOf(x.Name)
 	i := slices.IndexFunc(all, func(p pools) bool { return p.Name == name })
 	if i < 0 {
 		i, all = len(all), append(all, pools{Name: name})
@@ -132,12 +132,6 @@ func addPools(all []pools, x budget.RegionReport) []pools {
 	all[i].Cap += x.PoolCap
 	all[i].Peak += x.PoolPeak
 	return all
-}
-
-// partName is the name of the region that an arena is a slot of, or its own.
-func partName(arena string) string {
-	name, _, _ := strings.Cut(arena, " ")
-	return name
 }
 
 func used(list []budget.RegionReport) []budget.RegionReport {
@@ -163,13 +157,11 @@ func leaks(l budget.Leaks) []leak {
 
 // siblings are slots of one region: "level 0", "level 1".
 func siblings(a, b string) bool {
-	a, _, slot := strings.Cut(a, " ")
-	b, _, other := strings.Cut(b, " ")
-	return slot && other && a == b
+	return a != budget.RegionOf(a) && b != budget.RegionOf(b) && budget.RegionOf(a) == budget.RegionOf(b)
 }
 
 func newPart(slots []budget.RegionReport) part {
-	p := part{Name: partName(slots[0].Name), Size: slots[0].Size}
+	p := part{Name: budget.RegionOf(slots[0].Name), Size: slots[0].Size}
 	if strings.Contains(slots[0].Name, " ") {
 		p.Slots = slots
 		p.Fence, p.Beyond = fence(slots)
@@ -198,9 +190,7 @@ type sums map[string]*holder
 
 func (s sums) add(slot budget.RegionReport, lines []scope.Usage) {
 	for _, u := range lines {
-		if u.Name == slot.Name {
-			u.Name = partName(slot.Name)
-		}
+		u.Name = slot.ScopeName(u.Name)
 		h := s[u.Name]
 		if h == nil {
 			h = &holder{Usage: scope.Usage{Name: u.Name}}

@@ -553,7 +553,7 @@ func TestTimeline(t *testing.T) {
 	for i := range level.All {
 		var sum, most uint64
 		for _, line := range d.Arenas {
-			if line.Region == "level" {
+			if budget.RegionOf(line.Name) == "level" {
 				sum, most = sum+line.Most[i], max(most, line.Most[i])
 			}
 		}

@@ -38,8 +38,8 @@ func stripes(list []budget.RegionReport) (all []stripe) {
 func folded(list []budget.RegionReport) (all []budget.RegionReport) {
 	for _, x := range list {
 		last := len(all) - 1
-		if last < 0 || all[last].Name != partName(x.Name) {
-			all = append(all, budget.RegionReport{Name: partName(x.Name)})
+		if last < 0 || all[last].Name != budget.RegionOf(x.Name) {
+			all = append(all, budget.RegionReport{Name: budget.RegionOf(x.Name)})
 			last++
 		}
 		all[last].Size += x.Size
@@ -51,7 +51,7 @@ func folded(list []budget.RegionReport) (all []budget.RegionReport) {
 
 // class is the colour of an arena, which pictures give it, too.
 func class(arena string) markup {
-	switch partName(arena) {
+	switch budget.RegionOf(arena) {
 	case "frame":
 		return "frame"
 	case "scratch":

@@ -31,11 +31,12 @@ func newChart(d budget.TimelineData) chart {
 	c := chart{Step: d.Step, Ticks: d.Ticks}
 	index := map[string]int{}
 	for _, line := range d.Arenas {
-		i, there := index[line.Region]
+		region := budget.RegionOf(line.Name)
+		i, there := index[region]
 		if !there {
 			i = len(c.Parts)
-			index[line.Region] = i
-			c.Parts = append(c.Parts, chartPart{Name: line.Region, Fullest: make([]uint64, len(line.Most)),
+			index[region] = i
+			c.Parts = append(c.Parts, chartPart{Name: region, Fullest: make([]uint64, len(line.Most)),
 				All: make([]uint64, len(line.Most)), Marks: make([]budget.Mark, len(line.Most))})
 		}
 		c.Parts[i].add(line)

@@ -60,7 +60,7 @@ func (b *builder) sites(self *sample, a budget.RegionReport) error {
 	for _, site := range a.Sites {
 		s := self
 		if site.Scope != "" {
-			s = b.below(s, "scope", scopeOf(a, site.Scope))
+			s = b.below(s, "scope", a.ScopeName(site.Scope))
 		}
 		if site.Label != "" {
 			s = b.below(s, "label", site.Label)
@@ -108,18 +108,9 @@ func call(text string) frame {
 func scopesOf(a budget.RegionReport) []scope.Usage {
 	list := slices.Clone(a.Scopes)
 	for i := range list {
-		list[i].Name = scopeOf(a, list[i].Name)
+		list[i].Name = a.ScopeName(list[i].Name)
 	}
 	return list
-}
-
-// scopeOf is the name of a scope. A slot's own has the slot's name, "match 3": here that is the region's, so that a tool can sum
-// up those of all slots.
-func scopeOf(a budget.RegionReport, name string) string {
-	if name == a.Name {
-		name, _, _ = strings.Cut(name, " ")
-	}
-	return name
 }
 
 // place is a sample of the arena itself: "level" lies in the budget, "match 3" in region match, "frame 0"

@@ -26,8 +26,7 @@ type part struct {
 func parts(r budget.Report) (list []*part) {
 	byName := map[string]*part{}
 	for _, a := range slices.Concat(r.Regions, r.Beside) {
-		name, _, _ := strings.Cut(a.Name, " ") // "match 3" is a slot of match
-		name = valid(name)
+		name := valid(budget.RegionOf(a.Name))
 		p := byName[name]
 		if p == nil {
 			p = &part{name: name, values: map[string]uint64{}, limits: r.Plan.Limits,
@@ -63,10 +62,7 @@ func (p *part) add(a budget.RegionReport) {
 	}
 	for _, u := range a.Scopes {
 		sum("region_allocated_bytes_total", u.Allocated)
-		if u.Name == a.Name { // a slot's own scope has its name: those of all slots are one
-			u.Name = p.name
-		}
-		add(p.scopes, valid(u.Name), u)
+		add(p.scopes, valid(a.ScopeName(u.Name)), u)
 	}
 }
 
