@@ -10,7 +10,6 @@ import (
 // pool's chunks.
 type Layout struct {
 	Kind  string // "heap", "buddy", "ring", "pool"
-	Block unsafe.Pointer
 	Size  uint64 // of the block, in bytes
 	Parts []Part
 	Pool  *PoolLayout
@@ -24,16 +23,28 @@ type Part struct {
 	Asked  uint64 `json:"asked,omitempty"` // of what is live, where it is known
 }
 
-// Inner is an arena that lies in a block, which may be of a region: Heap, Buddy, Ring, BlockPool, BlockHandlePool. Layout
-// belongs to who uses the arena. An error says that its words contradict themselves. Cost: O(blocks), and a copy.
-type Inner interface{ Layout() (Layout, error) }
+// Inner is an arena that lies in a block, which may be of a region: Heap, Buddy, Ring, BlockPool, BlockHandlePool.
+type Inner interface {
+	// Block is the first byte of its block.
+	Block() unsafe.Pointer
+
+	// Layout is what lies in its block, which has room bytes at most. It belongs to who uses the arena. An error says that its
+	// words contradict themselves, or the room: somebody wrote over them. Cost: O(blocks), and a copy.
+	Layout(room uint64) (Layout, error)
+}
 
 var _ = []Inner{Heap{}, Buddy{}, Ring{}, BlockPool[byte]{}, BlockHandlePool[byte]{}}
 
+// Block is the first byte of the heap's block.
+func (h Heap) Block() unsafe.Pointer { return unsafe.Pointer(h.its()) }
+
 // Layout is what lies in the heap's block: see [Inner].
-func (h Heap) Layout() (Layout, error) {
+func (h Heap) Layout(room uint64) (Layout, error) {
 	x := h.its()
-	l := Layout{Kind: "heap", Block: unsafe.Pointer(x), Size: x.End + arena_c.HeapAlign}
+	l := Layout{Kind: "heap", Size: x.End + arena_c.HeapAlign}
+	if room < arena_c.HeapAlign || x.End > room-arena_c.HeapAlign {
+		return l, refused("Heap.Layout", arena_c.Corrupt)
+	}
 	ranges, err := walked("Heap.Layout", x.Walk)
 	if err != nil {
 		return l, err
@@ -47,10 +58,16 @@ func (h Heap) Layout() (Layout, error) {
 
 var heapKinds = [...]string{0: "free", 1: "live", arena_c.HeapParked: "parked"}
 
+// Block is the first byte of the buddy's block.
+func (b Buddy) Block() unsafe.Pointer { return unsafe.Pointer(b.its()) }
+
 // Layout is what lies in the buddy's block: see [Inner].
-func (b Buddy) Layout() (Layout, error) {
+func (b Buddy) Layout(room uint64) (Layout, error) {
 	x := b.its()
-	l := Layout{Kind: "buddy", Block: unsafe.Pointer(x), Size: x.End}
+	l := Layout{Kind: "buddy", Size: x.End}
+	if x.End > room {
+		return l, refused("Buddy.Layout", arena_c.Corrupt)
+	}
 	ranges, err := walked("Buddy.Layout", x.Walk)
 	if err != nil {
 		return l, err
@@ -62,10 +79,16 @@ func (b Buddy) Layout() (Layout, error) {
 	return l, nil
 }
 
+// Block is the first byte of the ring's block.
+func (r Ring) Block() unsafe.Pointer { return unsafe.Pointer(r.its()) }
+
 // Layout is what lies in the ring's block: see [Inner]. A block's word and its padding are of what is live.
-func (r Ring) Layout() (Layout, error) {
+func (r Ring) Layout(room uint64) (Layout, error) {
 	x := r.its()
-	l := Layout{Kind: "ring", Block: unsafe.Pointer(x), Size: x.End}
+	l := Layout{Kind: "ring", Size: x.End}
+	if x.Gen != r.gen || x.End > room {
+		return l, refused("Ring.Layout", arena_c.Corrupt)
+	}
 	blocks, err := walked("Ring.Layout", x.Walk)
 	if err != nil {
 		return l, err
@@ -81,11 +104,18 @@ func (r Ring) Layout() (Layout, error) {
 	return l, nil
 }
 
+// Block is the first byte of the pool's block.
+func (p pool[T]) Block() unsafe.Pointer { return unsafe.Pointer(p.its()) }
+
 // Layout is what lies in the pool's block: see [Inner].
-func (p pool[T]) Layout() (Layout, error) {
-	x := p.its()
+func (p pool[T]) Layout(room uint64) (Layout, error) {
+	x, l := p.its(), Layout{Kind: "pool"}
+	if x.Gen != p.gen || x.Chunks > room || x.Stride == 0 || uint64(x.Count) > (room-x.Chunks)/x.Stride {
+		return l, refused("BlockPool.Layout", arena_c.Corrupt)
+	}
 	chunks := PoolLayoutOf(x)
-	return Layout{Kind: "pool", Block: unsafe.Pointer(x), Size: x.Chunks + x.Stride*uint64(x.Count), Pool: &chunks}, nil
+	l.Size, l.Pool = x.Chunks+x.Stride*uint64(x.Count), &chunks
+	return l, nil
 }
 
 // walked is what a walk names.
@@ -121,7 +151,8 @@ type PoolLayout struct {
 	Live   uint64 `json:"live"`
 	Peak   uint64 `json:"peak"`
 
-	// States has a letter for each: '#' live, '.' free, '-' never used, '~' its finalizer runs, 'x' out of generations.
+	// States has a letter for each: '#' live, '.' free, '-' never used, '~' its finalizer runs, 'x' out of generations, '?' that
+	// somebody wrote over its state.
 	States string `json:"states"`
 	// Next are the free ones in the order in which Get gives them. Behind them come those that were never used, in order.
 	Next []uint32 `json:"next,omitempty"`

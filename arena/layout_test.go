@@ -15,10 +15,12 @@ import (
 // requireLayout wants parts that cover the block, and gives the bytes of each kind, and how many there are.
 func requireLayout(t *testing.T, a arena.Inner, kind string, block []byte) (bytes, counts map[string]uint64) {
 	t.Helper()
-	l, err := a.Layout()
+	l, err := a.Layout(uint64(len(block)))
 	require.NoError(t, err)
 	require.Equal(t, kind, l.Kind)
-	require.Equal(t, unsafe.Pointer(unsafe.SliceData(block)), l.Block)
+	require.Equal(t, unsafe.Pointer(unsafe.SliceData(block)), a.Block())
+	_, err = a.Layout(l.Size - 1)
+	require.ErrorContains(t, err, "corrupt", "it says more than there is room for")
 	require.LessOrEqual(t, l.Size, uint64(len(block)))
 	bytes, counts = map[string]uint64{}, map[string]uint64{}
 	at := uint64(0)
@@ -106,7 +108,7 @@ func TestLayoutOfPools(t *testing.T) {
 	}
 	require.NoError(t, p.Put(got[1]))
 	require.NoError(t, p.Put(got[3]))
-	l, err := p.Layout()
+	l, err := p.Layout(1024)
 	require.NoError(t, err)
 	require.NotNil(t, l.Pool)
 	assert.Equal(t, uint64(p.Cap()), l.Pool.Count)
@@ -117,30 +119,42 @@ func TestLayoutOfPools(t *testing.T) {
 	assert.Same(t, got[3], p.Get(), "the first of the next")
 }
 
-// TestLayoutOfTheDamaged: words that contradict themselves are told, not followed.
+// TestLayoutOfTheDamaged: words that contradict themselves are told, not followed, whatever was written over them.
 func TestLayoutOfTheDamaged(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer ends a program that writes there")
 	}
-	block := arena.NewBlock(4<<10, 64)
-	h, err := arena.NewHeap(block, 0)
-	require.NoError(t, err)
-	h.Alloc(100, 8)
-	damage(block)
-	_, err = h.Layout()
-	assert.ErrorContains(t, err, "Heap.Layout")
-
-	r, err := arena.NewRing(block)
-	require.NoError(t, err)
-	r.Alloc(100, 8)
-	damage(block)
-	_, err = r.Layout()
-	assert.ErrorContains(t, err, "Ring.Layout")
-}
-
-// damage writes over what is in the block behind headers.
-func damage(block []byte) {
-	for i := range block[128:] {
-		block[128+i] = 0x5a
+	const size = 4 << 10
+	random := rand.New(rand.NewPCG(26, 3))
+	block := arena.NewBlock(size, 64)
+	fillers := map[string]func(i int) byte{
+		"text":   func(i int) byte { return "texture!"[i%8] },
+		"ones":   func(int) byte { return 0xff },
+		"zeros":  func(int) byte { return 0 },
+		"random": func(int) byte { return byte(random.Uint32()) },
+		"small":  func(i int) byte { return byte(random.Uint32N(16) * uint32(1-i%8/2)) }, // numbers that may be offsets
+	}
+	for name, inner := range map[string]func() (arena.Inner, error){
+		"Heap.Layout":      func() (arena.Inner, error) { h, err := arena.NewHeap(block, 8); h.Alloc(100, 8); return h, err },
+		"Buddy.Layout":     func() (arena.Inner, error) { b, err := arena.NewBuddy(block, 64); b.Alloc(100, 8); return b, err },
+		"Ring.Layout":      func() (arena.Inner, error) { r, err := arena.NewRing(block); r.Alloc(100, 8); return r, err },
+		"BlockPool.Layout": func() (arena.Inner, error) { return arena.NewBlockPool[[3]uint64](block) },
+	} {
+		for what, fill := range fillers {
+			for _, from := range []int{0, 8, 128} {
+				for range 200 {
+					a, err := inner()
+					require.NoError(t, err)
+					for i := range block[from:] {
+						block[from+i] = fill(i)
+					}
+					if _, err = a.Layout(size); err != nil {
+						require.ErrorContains(t, err, name)
+					} else {
+						require.NotZero(t, from, "%s over all of it", what)
+					}
+				}
+			}
+		}
 	}
 }

@@ -79,7 +79,7 @@ static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
 
 static int heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
     uint64_t at, before = 0, used = 0, live = 0, parked = 0, named = 0;
-    if (h->lists == 0) /* which nobody made, and whose words agree */
+    if (h->lists == 0 || h->first > h->end) /* which nobody made, and whose words agree; or where there is no way to the end */
         return UPFRONT_CORRUPT;
     for (at = h->first; at != h->end; at += before) {
         uint64_t is_live, is_parked;

@@ -61,7 +61,8 @@ func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 
 // Inside is what lies in the region now. Of arenas on bytes of the region it tells what is in them, if they are given:
 // level.Inside(soundHeap, commands). It is for who may ask for Report, also in the load's function, where the chain may
-// have things that aren't linked yet. An error says that one of the arenas isn't in the region, or is damaged.
+// have things that aren't linked yet. An error says that one of the arenas isn't in the region, or that somebody wrote over it,
+// as after a rewind under it.
 //
 // Cost: a copy on the Go heap, a line for each node and pool; in checked builds for each thing, with tens of bytes for each
 // call that led to it.
@@ -110,7 +111,7 @@ func (b *Budget) lookInside(index int, within []arena.Inner) (Inside, error) {
 			return Inside{}, fmt.Errorf("budget %q: Inside of %s: %w", b.plan.Name, l.Arena, err)
 		}
 	}
-	return l.Inside, nil
+	return l.Inside, l.Check()
 }
 
 // look is an Inside in the making.
@@ -142,22 +143,23 @@ func (l *look) add(p *scope.Piece) {
 	l.Things = append(l.Things, t)
 }
 
-// lookInto tells of the bytes that an arena has what is in it.
+// lookInto tells of the bytes that an arena has what is in it. Its words are believed as far as the thing reaches in which it
+// lies: they may have been written over.
 func (l *look) lookInto(a arena.Inner) error {
-	layout, err := a.Layout()
-	if err != nil {
-		return err
-	}
-	at := l.st.PlaceOf(layout.Block)
+	at := l.st.PlaceOf(a.Block())
 	for i := range l.Things {
 		t := &l.Things[i]
-		if at-t.Offset >= t.Size || layout.Size > t.Size-(at-t.Offset) || t.Parts != nil || t.Pool != nil {
+		if at-t.Offset >= t.Size || t.Parts != nil || t.Pool != nil {
 			continue
+		}
+		layout, err := a.Layout(t.Size - (at - t.Offset))
+		if err != nil {
+			return err
 		}
 		l.split(i, at, layout)
 		return nil
 	}
-	return fmt.Errorf("the %s isn't in it", layout.Kind)
+	return fmt.Errorf("%T isn't in it", a)
 }
 
 // split parts a thing: what lies before the arena, the arena, and what lies behind it.

@@ -31,10 +31,10 @@ type TimelineData struct {
 
 // ArenaLine is an arena over time.
 type ArenaLine struct {
-	Name   string   `json:"name"`            // as in a Report: "room 3", of which RegionOf is "room"
-	Size   uint64   `json:"size"`            // now: Reconfigure may have moved it
-	Most   []uint64 `json:"most"`            // the most that it held in the ticks of each sample
-	Marks  []Mark   `json:"marks,omitempty"` // what happened in each; nil: nothing ever did
+	Name  string   `json:"name"`            // as in a Report: "room 3", of which RegionOf is "room"
+	Size  uint64   `json:"size"`            // now: Reconfigure may have moved it
+	Most  []uint64 `json:"most"`            // the most that it held in the ticks of each sample
+	Marks []Mark   `json:"marks,omitempty"` // what happened in each; nil: nothing ever did
 }
 
 // Mark says what happened to an arena in the ticks of a sample: the sum of these.
