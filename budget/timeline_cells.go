@@ -36,7 +36,7 @@ func (g *gauge) take(most *uint64, marks *Mark) {
 	if seen != now {
 		seen = g.most.Swap(now)
 	}
-	*most = max(*most, seen)
+	*most = max(*most, seen, now) // saw may have written both in between: then the peak is of the next tick
 	if g.marks.Load() != 0 {
 		*marks |= Mark(g.marks.Swap(0))
 	}

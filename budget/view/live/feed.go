@@ -28,7 +28,7 @@ type FeedOptions struct {
 
 const (
 	streams  = 32
-	pace     = 250 * time.Millisecond
+	feedPace = 250 * time.Millisecond
 	comeBack = "5" // seconds
 )
 
@@ -42,9 +42,12 @@ var (
 // somebody looks, by one goroutine at a time, at most once in o.Every; all viewers share what it returns. What it
 // returned last is not sent again.
 func NewFeed(newest func() []byte, o FeedOptions) *Feed {
+	if o.Viewers < 0 {
+		panic("live: BUG: a feed for a negative number of viewers")
+	}
 	f := &Feed{viewers: make(chan struct{}, cmp.Or(o.Viewers, streams))}
 	f.end, f.cancel = context.WithCancel(context.Background())
-	f.latest = recent[event]{every: cmp.Or(o.Every, pace), make: func() event { return f.latest.value.next(newest()) }}
+	f.latest = recent[event]{every: cmp.Or(o.Every, feedPace), make: func() event { return f.latest.value.next(newest()) }}
 	return f
 }
 

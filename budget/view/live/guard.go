@@ -66,7 +66,16 @@ func known(host string, hosts []string) bool {
 	return slices.ContainsFunc(hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// foreign says that a browser asks on behalf of another site's page, other than by a link that somebody followed.
+// foreign says that a browser asks on behalf of another server's page, other than by a link that somebody followed. To a server
+// that isn't this machine, browsers say by Origin alone whose page it is, and of streams.
 func foreign(r *http.Request) bool {
-	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
+	if origin := r.Header.Get("Origin"); origin != "" {
+		_, host, _ := strings.Cut(origin, "://")
+		return !strings.EqualFold(host, r.Host)
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return r.Header.Get("Sec-Fetch-Mode") != "navigate"
+	}
+	return false
 }

@@ -58,6 +58,8 @@ func TestOtherSites(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status("same-origin", "cors"))
 	assert.Equal(t, http.StatusForbidden, status("cross-site", "no-cors"))
 	assert.Equal(t, http.StatusForbidden, status("cross-site", "cors"))
+	assert.Equal(t, http.StatusForbidden, status("same-site", "cors"), "another port of this machine")
+	assert.Equal(t, http.StatusForbidden, ask(guarded, "GET", "/", "Origin", "https://evil.example").StatusCode)
 }
 
 // TestPatience ends with who doesn't read an answer.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"io"
 	"sync"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -29,16 +30,28 @@ func newMoment(number uint64, r budget.Report, links []Link, timed bool) *moment
 		f.Moment, f.Links, f.Timed = number, links, timed
 		return f
 	})
-	m.picture = sync.OnceValues(func() ([]byte, error) { return drawn(r) })
+	m.picture = sync.OnceValues(func() ([]byte, error) { return drawn(view.Report, r) })
 	m.main = sync.OnceValue(func() markup { return f().main() })
 	m.page = sync.OnceValues(func() ([]byte, error) { return []byte(f().page(m.main())), nil })
 	m.json = sync.OnceValues(func() ([]byte, error) { return json.Marshal(r) })
 	return m
 }
 
-// drawn is the map of a report.
-func drawn(r budget.Report) ([]byte, error) {
+// past is a timeline, and what is made of it for who asks, once.
+type past struct{ chart, json, csv, picture func() ([]byte, error) }
+
+func newPast(d budget.TimelineData) *past {
+	return &past{
+		chart:   sync.OnceValues(func() ([]byte, error) { return json.Marshal(newChart(d)) }),
+		json:    sync.OnceValues(func() ([]byte, error) { return json.Marshal(d) }),
+		csv:     sync.OnceValues(func() ([]byte, error) { return csvOf(d) }),
+		picture: sync.OnceValues(func() ([]byte, error) { return drawn(view.Timeline, d) }),
+	}
+}
+
+// drawn is a picture of something.
+func drawn[T any](draw func(io.Writer, T) error, of T) ([]byte, error) {
 	var out bytes.Buffer
-	err := view.Report(&out, r)
+	err := draw(&out, of)
 	return out.Bytes(), err
 }

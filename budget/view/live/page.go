@@ -3,7 +3,6 @@ package live
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/budget/view"
 )
 
 // Options is what a page shows beside the budget's own figures.
@@ -36,21 +34,21 @@ type Page struct {
 	handler http.Handler
 	feed    *Feed
 	now     recent[*moment]
-	past    recent[budget.TimelineData]
+	past    recent[*past]
 	answers map[string]http.Handler // by path
 }
 
-const timelinePace = time.Second // Timeline.Read copies all samples
+const timelinePace = 2 * time.Second // Timeline.Read copies all samples
 
 // New makes a page of a budget. It lives until Close, and may outlive the budget: then it shows the last figures.
 func New(b *budget.Budget, o Options) *Page {
-	o.Every = cmp.Or(o.Every, pace)
+	o.Every = cmp.Or(o.Every, feedPace)
 	if o.Report == nil {
 		o.Report = b.Published
 	}
 	p := &Page{o: o}
 	p.now = recent[*moment]{every: o.Every, make: p.next}
-	p.past = recent[budget.TimelineData]{every: max(o.Every, timelinePace), make: o.Timeline.Read}
+	p.past = recent[*past]{every: max(o.Every, timelinePace), make: func() *past { return newPast(o.Timeline.Read()) }}
 	p.feed = NewFeed(p.changes, FeedOptions{Every: o.Every, Viewers: o.Viewers})
 	p.answers = p.routes()
 	p.handler = Guard(http.HandlerFunc(p.route), o.Hosts...)
@@ -72,9 +70,9 @@ func (p *Page) moment() *moment {
 	return m
 }
 
-func (p *Page) timeline() budget.TimelineData {
-	d, _ := p.past.get()
-	return d
+func (p *Page) timeline() *past {
+	past, _ := p.past.get()
+	return past
 }
 
 // changes is what the feed sends: the page's main part.
@@ -106,19 +104,12 @@ func (p *Page) routes() map[string]http.Handler {
 		"events":      p.feed,
 	}
 	if p.o.Timeline != nil {
-		all["chart.json"] = made("application/json", func() ([]byte, error) { return json.Marshal(newChart(p.timeline())) })
-		all["timeline.json"] = made("application/json", func() ([]byte, error) { return json.Marshal(p.timeline()) })
-		all["timeline.svg"] = made("image/svg+xml", p.curve)
-		all["timeline.csv"] = made("text/csv; charset=utf-8", func() ([]byte, error) { return csvOf(p.timeline()) })
+		all["chart.json"] = made("application/json", func() ([]byte, error) { return p.timeline().chart() })
+		all["timeline.json"] = made("application/json", func() ([]byte, error) { return p.timeline().json() })
+		all["timeline.svg"] = made("image/svg+xml", func() ([]byte, error) { return p.timeline().picture() })
+		all["timeline.csv"] = made("text/csv; charset=utf-8", func() ([]byte, error) { return p.timeline().csv() })
 	}
 	return all
-}
-
-// curve is the timeline as a picture.
-func (p *Page) curve() ([]byte, error) {
-	var out bytes.Buffer
-	err := view.Timeline(&out, p.timeline())
-	return out.Bytes(), err
 }
 
 // Close ends the streams of events ([Feed.Close]). Other requests are still answered.
@@ -156,7 +147,8 @@ func kept(kind, name string) http.Handler {
 func reply(w http.ResponseWriter, r *http.Request, kind string, text []byte) {
 	w.Header().Set("Content-Type", kind)
 	if kind == "image/svg+xml" { // its style is inside
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	}
+	r.Header.Del("Range") // a thousand of them make an answer many times as long
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 }

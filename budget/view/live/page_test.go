@@ -75,7 +75,7 @@ func TestEveryPath(t *testing.T) {
 			assert.Equal(t, kind, r.Header.Get("Content-Type"))
 			wanted := policy
 			if strings.HasSuffix(path, ".svg") {
-				wanted = "default-src 'none'; style-src 'unsafe-inline'"
+				wanted = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 			}
 			assert.Equal(t, wanted, r.Header.Get("Content-Security-Policy"))
 			assert.Equal(t, "nosniff", r.Header.Get("X-Content-Type-Options"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -29,6 +30,9 @@ const (
 	connections = 128
 	headerMax   = 4 << 10  // bytes of a request, and net/http adds as many
 	kernelMax   = 64 << 10 // bytes that the system keeps of answers that a viewer doesn't read
+
+	bandwidth = 64 << 20               // bytes a second that all get together
+	writeTime = 200 * time.Microsecond // what each write costs beside
 )
 
 // What a connection may take, of time.
@@ -41,7 +45,9 @@ var (
 // Close. An address that others than this machine reach is refused, unless o.Public says so.
 //
 // A request has 5 seconds to come, and so has the next one of its connection; its header has 8 KiB at most. Each
-// connection costs a goroutine or two, and of the system's memory 64 KiB and more where nobody reads.
+// connection costs a goroutine or two, and of the system's memory 64 KiB and more where nobody reads. All together get
+// 64 MiB a second, in a few thousand writes at most: who asks again and again takes a few per cent of a core from the program,
+// and waits.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -92,6 +98,7 @@ type bounded struct {
 	net.Listener
 	most int64
 	open atomic.Int64
+	pace pace
 }
 
 func (l *bounded) Accept() (net.Conn, error) {
@@ -105,22 +112,46 @@ func (l *bounded) Accept() (net.Conn, error) {
 			if tcp, ok := c.(*net.TCPConn); ok {
 				_ = tcp.SetWriteBuffer(kernelMax) // a wish; without it the system decides
 			}
-			return &counted{Conn: c, open: &l.open}, nil
+			return &counted{Conn: c, of: l}, nil
 		}
 		_ = c.Close() // nobody was answered on it
 	}
 }
 
-// counted is a connection that gives its place back once.
+// counted is a connection that writes at the pace of all, and gives its place back once.
 type counted struct {
 	net.Conn
-	open   *atomic.Int64
+	of     *bounded
 	closed atomic.Bool
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	time.Sleep(c.of.pace.wait(len(b)))
+	return c.Conn.Write(b)
 }
 
 func (c *counted) Close() error {
 	if c.closed.CompareAndSwap(false, true) {
-		c.open.Add(-1)
+		c.of.open.Add(-1)
 	}
 	return c.Conn.Close()
+}
+
+// pace has all who write take turns.
+type pace struct {
+	mu   sync.Mutex
+	free time.Time // when the next may begin
+}
+
+// wait is how long who writes so many bytes has to wait.
+func (p *pace) wait(bytes int) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	begin := now
+	if p.free.After(now) {
+		begin = p.free
+	}
+	p.free = begin.Add(writeTime + time.Duration(bytes)*time.Second/bandwidth)
+	return begin.Sub(now)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Source is the server, for who looks. Its methods may be called by any goroutine; each for one room
-// at a time.
+// Source is the server, for who looks. Its methods may be called by any goroutine; no two calls of Scene are
+// for the same room at once.
 type Source interface {
 	Rooms() int
 	Places() int // for players, in each
@@ -118,8 +118,9 @@ func (s *sight[T]) open(ask func() T) {
 func (s *sight[T]) look() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := time.Now(); s.at.IsZero() || now.Sub(s.at) >= pace {
-		s.value, s.at = s.ask(), now
+	if s.at.IsZero() || time.Since(s.at) >= pace {
+		s.value = s.ask()
+		s.at = time.Now() // after it, which may take longer than the pace: who waits doesn't ask again
 	}
 	return s.value
 }
