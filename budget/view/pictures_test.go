@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +42,15 @@ func drawn(t testing.TB, fn func(io.Writer) error) string {
 	var b bytes.Buffer
 	require.NoError(t, fn(&b))
 	return b.String()
+}
+
+// taken is how much of the Go heap fn took, also what it gave back.
+func taken(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 func readReport(t testing.TB, name string) (r budget.Report) {

@@ -29,17 +29,16 @@ const (
 // an error of w alone: any data can be drawn.
 func Timeline(w io.Writer, data budget.TimelineData) error {
 	d := timelineDrawing{timeline: timelineOf(data, columns)}
-	d.shown = d.bands[:min(len(d.bands), bandsMost)]
-	d.bottom = timeTop + bandPitch*px(len(d.shown))
+	d.bottom = timeTop + bandPitch*px(len(d.bands))
 	d.at = scale{timeLeft, timeRight, d.ticks}
 	d.head()
 	d.axis()
-	for i, b := range d.shown {
+	for i, b := range d.bands {
 		d.band(b, timeTop+bandPitch*px(i))
 	}
 	height := d.bottom + 300
-	if more := len(d.bands) - len(d.shown); more != 0 {
-		d.text("small", margin, height, "and "+many(more, "more part"))
+	if more := d.more(); more != "" {
+		d.text("small", margin, height, more)
 		height += 200
 	}
 	return d.writeTo(w, d.title(), d.description(), height)
@@ -48,7 +47,6 @@ func Timeline(w io.Writer, data budget.TimelineData) error {
 type timelineDrawing struct {
 	picture
 	timeline
-	shown  []*band
 	at     scale
 	bottom px
 }
@@ -60,7 +58,7 @@ func (t *timeline) title() string {
 // description is for who can't see it.
 func (d *timelineDrawing) description() string {
 	var parts []string
-	for _, b := range d.shown {
+	for _, b := range d.bands {
 		text := fmt.Sprintf("%s: at most %s of %s", b.title(), sizeText(b.peak), sizeText(b.size))
 		if b.ever != 0 {
 			text += ", marked " + b.ever.String()

@@ -23,13 +23,15 @@ type band struct {
 // timeline is what a picture and a text draw. Whoever wrote the data, all is as long as the longest.
 type timeline struct {
 	name    string
-	bands   []*band
+	bands   []*band // those that are shown
+	parts   int     // also those that aren't
 	samples int
 	step    uint64 // ticks a sample
 	ticks   uint64
 }
 
-// timelineOf has at most so many samples: neighbours become one, of which the most counts.
+// timelineOf has at most so many samples: neighbours become one, of which the most counts. Parts beyond those shown
+// are only counted: a file names one in a few bytes, and a band takes kilobytes.
 func timelineOf(d budget.TimelineData, samples int) timeline {
 	t := timeline{name: d.Budget, step: max(d.Step, 1)}
 	longest := 0
@@ -43,8 +45,17 @@ func timelineOf(d budget.TimelineData, samples int) timeline {
 	if t.samples > 0 && t.ticks <= times(uint64(t.samples-1), t.step) {
 		t.ticks = times(uint64(t.samples), t.step)
 	}
+	last := ""
 	for i := range d.Arenas {
-		t.part(&d.Arenas[i]).add(&d.Arenas[i], each)
+		line := &d.Arenas[i]
+		name := budget.RegionOf(line.Name)
+		if name == line.Name || name != last {
+			t.part(line)
+		}
+		last = name
+		if t.parts == len(t.bands) {
+			t.bands[t.parts-1].add(line, each)
+		}
 	}
 	for _, b := range t.bands {
 		b.sum()
@@ -52,15 +63,21 @@ func timelineOf(d budget.TimelineData, samples int) timeline {
 	return t
 }
 
-// part is the band of an arena: the last one, or a new one.
-func (t *timeline) part(line *budget.ArenaLine) *band {
-	name := budget.RegionOf(line.Name)
-	if n := len(t.bands); n != 0 && t.bands[n-1].name == name && name != line.Name {
-		return t.bands[n-1]
+// part begins the part of an arena, with a band for it where there is room.
+func (t *timeline) part(line *budget.ArenaLine) {
+	if t.parts++; t.parts > bandsMost {
+		return
 	}
-	b := &band{class: classOf(line.Name), name: name, most: make([]uint64, t.samples), marks: make([]budget.Mark, t.samples)}
-	t.bands = append(t.bands, b)
-	return b
+	t.bands = append(t.bands, &band{class: classOf(line.Name), name: budget.RegionOf(line.Name), most: make([]uint64, t.samples),
+		marks: make([]budget.Mark, t.samples)})
+}
+
+// more says how many parts aren't shown, if any.
+func (t *timeline) more() string {
+	if more := t.parts - len(t.bands); more != 0 {
+		return "and " + many(more, "more part")
+	}
+	return ""
 }
 
 func (b *band) add(line *budget.ArenaLine, each int) {

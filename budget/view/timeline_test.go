@@ -119,6 +119,15 @@ func TestStrangeTimelines(t *testing.T) {
 	}
 	long := drawn(t, func(w io.Writer) error { return view.Timeline(w, strange()["long"]) })
 	assert.True(t, strings.Contains(long, ">and 22 more parts<"))
+	assert.Contains(t, drawn(t, func(w io.Writer) error { return view.TimelineText(w, strange()["long"]) }), "\n  and 22 more parts\n")
+}
+
+// TestTimelineOfManyParts: those that aren't shown take no samples.
+func TestTimelineOfManyParts(t *testing.T) {
+	d := budget.TimelineData{Arenas: make([]budget.ArenaLine, 20_000)}
+	d.Arenas[0].Most = make([]uint64, 700)
+	assert.Less(t, taken(func() { assert.NoError(t, view.Timeline(io.Discard, d)) }), uint64(4*budget.MiB))
+	assert.Less(t, taken(func() { assert.NoError(t, view.TimelineText(io.Discard, d)) }), uint64(4*budget.MiB))
 }
 
 // FuzzTimeline draws whatever can be read.

@@ -12,7 +12,7 @@ import (
 // sparks are eighths of a line's height.
 var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
-// TimelineText writes what [Timeline] draws, all parts, in lines of 80 columns: a curve of eighths of what is planned, the
+// TimelineText writes what [Timeline] draws, in lines of 80 columns: a curve of eighths of what is planned, the
 // peak and the planned size. Where a part was full, the line below has an x.
 func TimelineText(w io.Writer, data budget.TimelineData) error {
 	names, sizes := 0, 10
@@ -34,6 +34,9 @@ func TimelineText(w io.Writer, data budget.TimelineData) error {
 		if b.ever&budget.MarkFull != 0 {
 			fmt.Fprintf(&out, "  %*s %s\n", names, "", b.crosses())
 		}
+	}
+	if more := t.more(); more != "" {
+		fmt.Fprintf(&out, "  %s\n", more)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
