@@ -143,6 +143,17 @@ func TestInsideOfAny(t *testing.T) {
 	assert.Zero(t, b.Len())
 }
 
+// TestInsideOfManyKinds: what doesn't fit into the line isn't written out before it is cut.
+func TestInsideOfManyKinds(t *testing.T) {
+	const kinds = 5000
+	in := budget.Inside{Size: kinds, Used: kinds, Cursor: kinds, Limit: kinds, Things: []budget.Thing{{Size: kinds, Kind: "heap"}}}
+	for i := range uint64(kinds) {
+		in.Things[0].Parts = append(in.Things[0].Parts, arena.Part{Offset: i, Size: 1, Kind: fmt.Sprint("kind", i)})
+	}
+	assert.Less(t, taken(func() { assert.NoError(t, view.InsideText(io.Discard, in)) }), uint64(4*budget.MiB))
+	assert.Contains(t, writeInside(t, in), "heap of 5,000 bytes, kind0 1 in 1, kind1 1 in 1")
+}
+
 // FuzzInside: what a stranger's file says is drawn or refused.
 func FuzzInside(f *testing.F) {
 	text, err := os.ReadFile(filepath.Join("testdata", "inside.json"))

@@ -97,6 +97,9 @@ func partsText(b *bytes.Buffer, t *budget.Thing) {
 	}
 	text := fmt.Sprintf("%s of %s bytes", t.Kind, exact(t.Size))
 	for _, kind := range kinds {
+		if letters(text) > textWidth {
+			break // the rest is clipped, and a file may name a kind for each part
+		}
 		text += fmt.Sprintf(", %s %s in %s", kind, exact(sums[kind]), exact(counts[kind]))
 	}
 	fmt.Fprintf(b, "%s\n", clip(text, textWidth))
