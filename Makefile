@@ -21,7 +21,7 @@ export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
 .PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test pictures tools bench bench-gate fuzz model arm64 cross cross-test cross-save \
-  dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak soak-turn readme clean
+  dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak readme clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -337,15 +337,11 @@ check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
-# What check leaves out, in its long form. .ci/run takes one part in turn: all have passed after as many changes.
+# What check leaves out, in its long form.
 SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save soak-serve soak-clients
 .PHONY: $(SOAKS) soak-go127
 soak: ## what check leaves out, in its long form: thirteen parts
 	$(call parts,$(SOAKS))
-
-COMMITS = $(or $(shell git rev-list --count HEAD 2> /dev/null),0)
-soak-turn: ## the name of the part of soak whose turn it is
-	@echo $(word $(shell expr $(COMMITS) % $(words $(SOAKS)) + 1),$(SOAKS))
 
 # UPFRONT_SOAK: the release build's rounds, and each request of frogpond refused.
 soak-bindings: ## all tests in their long form, each fast path through the C bindings

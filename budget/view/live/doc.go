@@ -29,6 +29,9 @@
 //
 // # What it can't do
 //
+// Who asks again and again takes some of the machine from the program: what is made is made once for all, and [Listen] writes at a
+// pace, but a page in a server of your own has that server's bounds.
+//
 // There is no password and no encryption. [Listen] takes addresses of this machine alone unless it is told otherwise;
 // who mounts a page elsewhere decides who reaches it. The figures tell the names of labels, scopes and regions, and in
 // checked builds lines of the program.

@@ -28,3 +28,6 @@ func (s *Server) Open() int { return int(s.listen.open.Load()) }
 
 // Places is how many streams there are now.
 func (f *Feed) Places() int { return len(f.viewers) }
+
+// Bandwidth is what all viewers of a server get, in bytes a second.
+const Bandwidth = bandwidth

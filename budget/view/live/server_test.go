@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -186,4 +187,33 @@ func TestLongStream(t *testing.T) {
 		_, more := e.next()
 		require.True(t, more)
 	}
+}
+
+// TestPace: who asks without pause gets no more than all are to have.
+func TestPace(t *testing.T) {
+	text := make([]byte, 1<<20)
+	s, err := live.Listen("127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }),
+		live.ServerOptions{})
+	require.NoError(t, err)
+	defer s.Close()
+	var got atomic.Int64
+	var all sync.WaitGroup
+	begin := time.Now()
+	for range 8 {
+		all.Go(func() {
+			for time.Since(begin) < time.Second {
+				r, err := http.Get(s.URL())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n, _ := io.Copy(io.Discard, r.Body)
+				_ = r.Body.Close()
+				got.Add(n)
+			}
+		})
+	}
+	all.Wait()
+	assert.Less(t, float64(got.Load()), 1.1*live.Bandwidth*time.Since(begin).Seconds())
+	assert.Greater(t, got.Load(), int64(4<<20))
 }

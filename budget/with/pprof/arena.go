@@ -117,7 +117,7 @@ func scopesOf(a budget.RegionReport) []scope.Usage {
 // in the frame.
 func (b *builder) place(a budget.RegionReport) *sample {
 	self := b.sample(b.root, map[string]string{"budget": b.root[0].file})
-	part, which, sibling := strings.Cut(printable(a.Name), " ")
+	part, which, sibling := strings.Cut(shown(a.Name), " ")
 	file := b.root[0].file + "/" + part
 	name, inner := "region "+part, "slot "+part+" "+which
 	if part == "frame" || part == "scratch" { // no region has these names

@@ -97,7 +97,7 @@ type builder struct {
 }
 
 func newBuilder(r budget.Report) *builder {
-	name := printable(r.Name)
+	name := shown(r.Name)
 	// A mapping that says that it has all names: else the tool looks for a program to find them in.
 	all := &profile.Mapping{ID: 1, File: name, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}
 	return &builder{
@@ -119,7 +119,7 @@ func (b *builder) sample(frames []frame, tags map[string]string) *sample {
 
 // below is a sample of a part that has a name: "scope level", with a tag of its own.
 func (b *builder) below(s *sample, kind, name string) *sample {
-	name = printable(name)
+	name = shown(name)
 	inner := b.sample(s.frames, s.tags)
 	inner.frames = append(inner.frames, frame{name: kind + " " + name, file: s.frames[len(s.frames)-1].file + "/" + name})
 	inner.tags[kind] = name
@@ -190,6 +190,20 @@ func (b *builder) done() (*profile.Profile, error) {
 		s.Value = s.Value[first:]
 	}
 	return b.p, b.p.CheckValid()
+}
+
+// nameMax is how many bytes of a name are shown, about: the file of each level repeats those of the levels above.
+const nameMax = 128
+
+// shown is a name as a level has it.
+func shown(name string) string {
+	name = printable(name)
+	for at := range name {
+		if at >= nameMax {
+			return name[:at]
+		}
+	}
+	return name
 }
 
 // printable is a name for tables of text: UTF-8, and none of what moves a cursor.

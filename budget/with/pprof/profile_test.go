@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/assert"
@@ -82,6 +84,20 @@ func TestAllocated(t *testing.T) {
 	if objects := stacks(p, "alloc_objects"); len(objects) != 0 {
 		assert.EqualValues(t, 3*totals(p)["inuse_objects"], objects["budget game > region level > scope level"])
 	}
+}
+
+// TestLongNames: a report that a stranger wrote doesn't become many times as large.
+func TestLongNames(t *testing.T) {
+	r := budget.Report{Name: strings.Repeat("é", 1<<20), Size: 1, Regions: []budget.RegionReport{{Name: "level", Size: 1}}}
+	for i := range 1000 {
+		r.Regions[0].Labels = append(r.Regions[0].Labels, scope.Usage{Name: fmt.Sprint(i), Peak: 1})
+	}
+	p, err := with.Profile(r)
+	require.NoError(t, err)
+	var file bytes.Buffer
+	require.NoError(t, p.WriteUncompressed(&file))
+	assert.Less(t, file.Len(), 1<<20)
+	assert.True(t, utf8.ValidString(p.Function[0].Name))
 }
 
 // TestLabelsOfSeveralScopes: while a load has a scope inside its own, nobody says in which of them a label lies.

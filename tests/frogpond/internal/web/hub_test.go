@@ -146,3 +146,24 @@ func TestClassOf(t *testing.T) {
 	require.Len(t, list, 1)
 	assert.Equal(t, path{"door", "M0 0L0 0"}, list[0], "a sector that isn't there is none")
 }
+
+// silent is a source whose rooms take long to say nothing, as one whose worker is stuck.
+type silent struct{ Source }
+
+func (silent) Rooms() int       { return 1 }
+func (silent) Maps() []doom.Map { return nil }
+func (silent) List() []Brief    { return nil }
+func (silent) Scene(int) *Scene { time.Sleep(2 * pace); return nil }
+
+// TestARoomThatDoesNotAnswer holds up who looks once, not once each.
+func TestARoomThatDoesNotAnswer(t *testing.T) {
+	h := New(silent{})
+	begin := time.Now()
+	var all sync.WaitGroup
+	for range 40 {
+		all.Go(func() { h.rooms[0].look() })
+	}
+	all.Wait()
+	assert.Less(t, time.Since(begin), 20*pace)
+	require.NoError(t, h.Close())
+}
