@@ -154,6 +154,18 @@ func TestInsideOfManyKinds(t *testing.T) {
 	assert.Contains(t, writeInside(t, in), "heap of 5,000 bytes, kind0 1 in 1, kind1 1 in 1")
 }
 
+// TestInsideTextIsWhole: a usual name leaves room for all that is said of a pool, and of what only a checked build knows.
+func TestInsideTextIsWhole(t *testing.T) {
+	pool := arena.PoolLayout{Stride: 12, Count: 2000, Live: 1000, Peak: 1000, States: strings.Repeat("#.", 1000)}
+	in := budget.Inside{Arena: "level", Size: 24_100, Used: 24_100, Cursor: 24_100, Limit: 24_100, Things: []budget.Thing{
+		{Size: 100, Kind: "bytes", Scope: "level"}, {Offset: 100, Size: 24_000, Kind: "pool", Type: "main.Frog", Scope: "level", Pool: &pool}}}
+	text := writeInside(t, in)
+	assert.Contains(t, text, "\npool of main.Frog: 1,000 of 2,000 live, 1,000 at most\n")
+	assert.Contains(t, text, "\nchunks of pools: # live, . free, - never used\n")
+	assert.Contains(t, text, "  things: a checked build knows each            level\n")
+	assert.NotContains(t, text, "made at")
+}
+
 // FuzzInside: what a stranger's file says is drawn or refused.
 func FuzzInside(f *testing.F) {
 	text, err := os.ReadFile(filepath.Join("testdata", "inside.json"))

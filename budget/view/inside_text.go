@@ -18,16 +18,18 @@ func InsideText(w io.Writer, in budget.Inside) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n|%s|\n", clip(fmt.Sprintf("inside of %s: %s of %s bytes used", in.Arena, exact(in.Used), exact(in.Size)), textWidth),
 		insideBar(&in))
-	fmt.Fprintf(&b, "%15s  %-31s %-17s%14s\n", "bytes", "what", "scope / label", "made at")
+	insideRow(&b, in.Known, "bytes", "what", "scope / label", "made at")
 	for _, line := range list.lines {
-		text := fmt.Sprintf("%15s  %s %s%s", exact(line.bytes), padded(line.what, 31), padded(line.scope, 17), left(line.made, 14))
-		fmt.Fprintln(&b, strings.TrimRight(text, " "))
+		insideRow(&b, in.Known, exact(line.bytes), line.what, line.scope, line.made)
 	}
 	fmt.Fprintf(&b, "%15s  used\n", exact(in.Used))
+	key := "chunks of pools: # live, . free, - never used\n"
 	for i := range in.Things {
 		t := &in.Things[i]
 		switch {
 		case t.Pool != nil:
+			b.WriteString(key)
+			key = ""
 			poolText(&b, t)
 		case t.Parts != nil:
 			partsText(&b, t)
@@ -35,6 +37,15 @@ func InsideText(w io.Writer, in budget.Inside) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// insideRow is a line of the list. Where nobody knows who made things, what they are has that room too.
+func insideRow(b *bytes.Buffer, known bool, size, what, scope, made string) {
+	text := fmt.Sprintf("%15s  %s %s", size, padded(what, 31+14), padded(scope, 17))
+	if known {
+		text = fmt.Sprintf("%15s  %s %s%s", size, padded(what, 31), padded(scope, 17), left(made, 14))
+	}
+	fmt.Fprintln(b, strings.TrimRight(text, " "))
 }
 
 const barLetters = textWidth - 2
@@ -68,7 +79,7 @@ const poolLetters = textWidth - 4
 
 // poolText has a letter a chunk: those of the report's states.
 func poolText(b *bytes.Buffer, t *budget.Thing) {
-	fmt.Fprintf(b, "%s\n", clip(fmt.Sprintf("%s live, %s at most; # live, . free, - never used", thingText(t), exact(t.Pool.Peak)), textWidth))
+	fmt.Fprintf(b, "%s\n", clip(fmt.Sprintf("%s live, %s at most", thingText(t), exact(t.Pool.Peak)), textWidth))
 	states := printable(t.Pool.States)
 	for from := 0; from < len(states) && from < 16*poolLetters; from += poolLetters {
 		fmt.Fprintf(b, "  %s\n", states[from:min(from+poolLetters, len(states))])
