@@ -155,7 +155,7 @@ func (d *walkDrawing) largest() {
 	if others != 0 {
 		d.y += lineHeight
 		d.text("small", left, d.y, fmt.Sprintf("and %d more", others))
-		d.text("small size", size, d.y, exact(rest))
+		d.text("small size", size, d.y, exact(rest)+" in all")
 		d.text("small size", percent, d.y, share(rest, d.total))
 	}
 }

@@ -163,10 +163,15 @@ func (r walkRow) held() uint64 { return r.kindSums[usedKind] + r.kindSums[tempKi
 
 // title is the row's name, and how many are like it.
 func (r walkRow) title() string {
-	if r.like == 0 {
-		return clip(r.name, nameLetters)
+	return clip(r.name, nameLetters) + alike(r.like)
+}
+
+// alike says how many more a name stands for. "room 1 and 2 like it" would read like rooms 1 and 2.
+func alike(more int) string {
+	if more == 0 {
+		return ""
 	}
-	return fmt.Sprintf("%s and %d like it", clip(r.name, nameLetters), r.like)
+	return fmt.Sprintf(" (+%d alike)", more)
 }
 
 // largestShown is how many ranges have a line.
@@ -178,12 +183,7 @@ type largeRange struct {
 	like int
 }
 
-func (r largeRange) title() string {
-	if r.like == 0 {
-		return rangeTitle(r.Range)
-	}
-	return fmt.Sprintf("%s and %d like it", rangeTitle(r.Range), r.like)
-}
+func (r largeRange) title() string { return rangeTitle(r.Range) + alike(r.like) }
 
 // largest are the largest ranges, and how many others there are, with what they have.
 func (w *walk) largest() (list []largeRange, others int, rest uint64) {

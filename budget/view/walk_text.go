@@ -87,8 +87,8 @@ func (w *walk) writeKinds(out *bytes.Buffer) {
 func (w *walk) writeLargest(out *bytes.Buffer) {
 	list, others, rest := w.largest()
 	fmt.Fprintf(out, "largest ranges, bytes each\n")
-	line := func(name string, size uint64) {
-		number := fmt.Sprintf("%27s%9s", exact(size), share(size, w.total))
+	line := func(name, bytes string, size uint64) {
+		number := fmt.Sprintf("%27s%9s", bytes, share(size, w.total))
 		if letters(name) > 42 {
 			fmt.Fprintf(out, "  %s\n", clip(name, textWidth-2))
 			name = ""
@@ -96,10 +96,10 @@ func (w *walk) writeLargest(out *bytes.Buffer) {
 		fmt.Fprintf(out, "  %s%s%s\n", name, strings.Repeat(" ", 42-letters(name)), strings.TrimRight(number, " "))
 	}
 	for _, r := range list {
-		line(r.title(), r.Size)
+		line(r.title(), exact(r.Size), r.Size)
 	}
 	if others != 0 {
-		line(fmt.Sprintf("and %d more, together", others), rest)
+		line(fmt.Sprintf("and %d more", others), exact(rest)+" in all", rest)
 	}
 }
 
