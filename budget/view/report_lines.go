@@ -26,6 +26,9 @@ func (l reportLine) barred() bool {
 	return l.kind != headLine && l.kind != noteLine && l.kind != badLine
 }
 
+// summed says that its peak is a sum of several.
+func (l reportLine) summed() bool { return l.peak != 0 && (l.fence != nil || l.kind == chunkLine) }
+
 // shown is the name as there is room for it: of a label or a scope, what it is stands before.
 func (l reportLine) shown() string { return clip(l.name, nameLetters+len("scope ")) }
 
@@ -74,7 +77,12 @@ func reportLines(r budget.Report) (lines []reportLine) {
 		lines = append(lines, p.lines()...)
 		rest -= min(rest, p.size)
 	}
+	summed := slices.ContainsFunc(lines, reportLine.summed)
 	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", texts: [3]string{2: sizeText(rest)}})
+	if summed {
+		lines = append(lines, reportLine{kind: noteLine, name: "at most: of slots, buffers, scratch arenas and pools it is the sum of their " +
+			"peaks, which needn't have been at one time"})
+	}
 	lines = append(lines, heapLines(r.GoHeap)...)
 	lines = append(lines, proxyLines(r)...)
 	return append(lines, badLines(r)...)
