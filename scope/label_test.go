@@ -82,7 +82,7 @@ type booked struct {
 	random *rand.Rand
 	want   map[string]uint64
 	ever   map[string]uint64 // all that was allocated under a name, also what is gone
-	making int // constructors at work: what they take themselves is booked meanwhile
+	making int               // constructors at work: what they take themselves is booked meanwhile
 }
 
 // back takes back, when what it is deferred in ends, what was booked meanwhile.
