@@ -10,11 +10,14 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // tool is what all commands share.
 type tool struct {
 	stdout   io.Writer
+	stderr   io.Writer
 	json     bool
 	colours  bool
 	printed  bool
@@ -25,6 +28,7 @@ type tool struct {
 func newTool(stdout, stderr io.Writer) *tool {
 	return &tool{
 		stdout:   stdout,
+		stderr:   stderr,
 		patience: patience,
 		colours:  isTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		progress: newProgress(stderr, isTerminal(stderr)),
@@ -58,6 +62,14 @@ func (t *tool) printJSON(value any) error {
 	return e.Encode(value)
 }
 
+// warn says beside a result what people should know of it.
+func (t *tool) warn(lines []string) {
+	t.progress.end()
+	for _, line := range lines {
+		fmt.Fprintln(t.stderr, "warning: "+line)
+	}
+}
+
 // text is a result that is for people alone.
 type text struct {
 	Text string `json:"text"`
@@ -85,6 +97,19 @@ func (t *tool) write(name string, data []byte) error {
 		return nil
 	}
 	return t.printJSON(written{name, len(data)})
+}
+
+// echoWords is jsonfile.Echo for a sentence.
+func echoWords(text string) string {
+	const most = 500
+	words := strings.Fields(text[:min(len(text), most)])
+	for i, word := range words {
+		words[i] = jsonfile.Echo(word)
+	}
+	if len(text) > most {
+		words = append(words, "…")
+	}
+	return strings.Join(words, " ")
 }
 
 // colour is a way to write on a terminal.

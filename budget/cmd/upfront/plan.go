@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -229,7 +230,9 @@ func planSuggestCommand(t *tool) *cobra.Command {
 		Short: "makes a plan of what programs needed, by their reports",
 		Long: `Makes a plan of what programs needed at most, by their reports: files, or URLs of live pages.
 It has nothing beyond that; --headroom adds some. The note of a region says which report
-its size is from.
+its size is from. What no report says stays as planned, and stderr says of which parts:
+what was never used, or, in a running program's report, not published yet; and what was
+full, which may need more.
 
 ` + exitCodes,
 		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
@@ -247,12 +250,55 @@ its size is from.
 			if err != nil {
 				return err
 			}
+			t.warn(unmeasured(sources, reports))
 			return t.suggest(out, plan, headroom)
 		},
 	}
 	outFlag(c, &out, "the plan; without it standard output")
 	c.Flags().IntVar(&headroom, "headroom", 0, "how many percent larger each size and limit is")
 	return c
+}
+
+// unmeasured says of which parts reports don't say what they need. In a suggested plan they are as planned.
+func unmeasured(sources []string, reports []budget.Report) (lines []string) {
+	type part struct {
+		beside bool // frame and scratch; a region may have such a name, too
+		name   string
+	}
+	var parts []part
+	used := map[part]bool{}
+	for n, r := range reports {
+		fulls, last := map[part]int{}, map[part]string{}
+		for i, a := range slices.Concat(r.Regions, r.Beside) {
+			p := part{i >= len(r.Regions), budget.RegionOf(a.Name)}
+			if !slices.Contains(parts, p) {
+				parts = append(parts, p)
+			}
+			used[p] = used[p] || a.Peak > 0 || a.Fulls > 0
+			if a.Fulls > 0 {
+				fulls[p], last[p] = fulls[p]+a.Fulls, a.LastFull
+			}
+		}
+		for _, p := range parts {
+			if fulls[p] > 0 {
+				lines = append(lines, fmt.Sprintf("%s: %s was full %s: what it needed is not known; %s",
+					named(sources[n]), jsonfile.Echo(p.name), times(fulls[p]), echoWords(last[p])))
+			}
+		}
+	}
+	for _, p := range parts {
+		if !used[p] {
+			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet: it is as planned", jsonfile.Echo(p.name)))
+		}
+	}
+	return lines
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "1 time"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func (t *tool) suggest(out string, plan budget.Plan, headroom int) error {

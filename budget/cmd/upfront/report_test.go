@@ -38,6 +38,8 @@ func TestReportCommands(t *testing.T) {
 		"plan draw DATA/fine.json -o DIR/none/plan.svg",
 		"plan suggest DATA/main.json DATA/branch.json --headroom 10",
 		"plan suggest DATA/main.json -o DIR/plan.json --json",
+		"plan suggest DATA/live.json DATA/main.json -o DIR/plan.json",
+		"plan suggest DATA/live.json",
 		"plan check DIR/plan.json",
 		"plan suggest DATA/main.json RECORDED/freedoom.json",
 		"report draw DATA/branch.json -o DIR/report.svg",
