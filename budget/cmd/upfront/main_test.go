@@ -90,7 +90,8 @@ func TestHelp(t *testing.T) {
 func TestTrouble(t *testing.T) {
 	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "report draw none.json",
 		"report diff none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
-		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json"} {
+		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
+		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {
 		code, out, said := runs(strings.Fields(line)...)
 		if code != codeTrouble || out != "" || said == "" {
 			t.Errorf("%s: exit %d, %q, %q", line, code, out, said)

@@ -33,6 +33,9 @@ for go tool pprof instead.
   upfront profile report.json -o game.pb.gz && go tool pprof -http=127.0.0.1: game.pb.gz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, sources []string) error {
+			if top < 1 {
+				return fmt.Errorf("--top %d: a table has 1 line at least", top)
+			}
 			r, err := t.readReport(sources[0])
 			if err != nil {
 				return err
@@ -155,7 +158,7 @@ func (t *tool) eat(w io.Writer, e eaters) error {
 	return t.eaters(w, "at most", 0, e.Peaks, e.top)
 }
 
-// eaters writes a table; shares are of a total, if there is one.
+// eaters writes a table. Shares are of a total, if there is one; without it lines overlap, and have no sum.
 func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top int) error {
 	if len(list) == 0 {
 		return nil
@@ -167,7 +170,7 @@ func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top
 	rows := [][]cell{{right(title), right(""), left("region"), left("scope"), left("label"), left(made)}}
 	rest, more := uint64(0), 0
 	for i, e := range list {
-		if i >= max(1, top) {
+		if i >= top {
 			rest, more = rest+e.Bytes, more+1
 			continue
 		}
@@ -175,7 +178,11 @@ func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top
 			left(e.Label), left(e.made())})
 	}
 	if more != 0 {
-		rows = append(rows, []cell{right(budget.SizeText(rest)), right(share(rest, total)), {text: fmt.Sprintf("%d more", more), colour: faint}})
+		sum := ""
+		if total != 0 {
+			sum = budget.SizeText(rest)
+		}
+		rows = append(rows, []cell{right(sum), right(share(rest, total)), {text: fmt.Sprintf("%d more", more), colour: faint}})
 	}
 	fmt.Fprintln(w)
 	return t.table(w, rows)
