@@ -10,11 +10,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -73,18 +75,39 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	t := newTool(stdout, stderr)
 	c := newCommand(t)
 	c.SetArgs(args)
-	c.SetOut(stdout)
+	var help bytes.Buffer // and all else that cobra prints
+	c.SetOut(&help)
 	c.SetErr(stderr)
 	err := c.Execute()
+	if err != nil {
+		t.json = t.json || asksJSON(args) // a faulty command line may not have been read so far
+	}
+	if help.Len() != 0 {
+		err = errors.Join(err, t.printText(help.String()))
+	}
 	t.progress.end()
 	if err != nil && err.Error() != "" {
-		t.json = t.json || slices.Contains(args, "--json") // a faulty command line may not have been read so far
 		if t.json && !t.printed {
 			err = errors.Join(err, t.printJSON(failed{err.Error()}))
 		}
 		fmt.Fprintln(stderr, err)
 	}
 	return codeOf(err)
+}
+
+// asksJSON says whether a command line asks for JSON, even if it is a faulty one.
+func asksJSON(args []string) (asks bool) {
+	for _, arg := range args {
+		switch value, given := strings.CutPrefix(arg, "--json="); {
+		case arg == "--":
+			return asks
+		case arg == "--json":
+			asks = true
+		case given:
+			asks, _ = strconv.ParseBool(value)
+		}
+	}
+	return asks
 }
 
 // failed is an error in JSON.

@@ -96,10 +96,13 @@ func TestTrouble(t *testing.T) {
 		if code != codeTrouble || out != "" || said == "" {
 			t.Errorf("%s: exit %d, %q, %q", line, code, out, said)
 		}
-		code, out, _ = runs(append([]string{"--json"}, strings.Fields(line)...)...)
-		var object struct{ Error string }
-		if err := json.Unmarshal([]byte(out), &object); code != codeTrouble || err != nil || object.Error == "" {
-			t.Errorf("%s --json: exit %d, %q, %v", line, code, out, err)
+		for _, asks := range []string{"--json %s", "%s --json=true"} {
+			line := fmt.Sprintf(asks, line)
+			code, out, _ = runs(strings.Fields(line)...)
+			var object struct{ Error string }
+			if err := json.Unmarshal([]byte(out), &object); code != codeTrouble || err != nil || object.Error == "" {
+				t.Errorf("%s: exit %d, %q, %v", line, code, out, err)
+			}
 		}
 	}
 }

@@ -35,13 +35,14 @@ Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront plan check plan.json serve.json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, names []string) error {
-			result := checkedPlans{Plans: []checkedPlan{}}
+			var result checkedPlans
 			var errs []error
 			for _, name := range names {
 				p, err := checkPlan(name)
-				if errs = append(errs, err); err == nil {
-					result.Plans = append(result.Plans, p)
+				if err != nil {
+					p = checkedPlan{File: name, Error: err.Error()}
 				}
+				result.Plans, errs = append(result.Plans, p), append(errs, err)
 			}
 			errs = append(errs, result.err(), t.print(result, func(w io.Writer) error { return t.checked(w, result) }))
 			return errors.Join(errs...)
@@ -57,6 +58,7 @@ type checkedPlans struct {
 type checkedPlan struct {
 	File     string      `json:"file"`
 	Fine     bool        `json:"fine"`
+	Error    string      `json:"error,omitempty"` // it can't be read
 	Bytes    uint64      `json:"bytes,omitempty"` // that it takes, tables included
 	Faults   []planFault `json:"faults,omitempty"`
 	Warnings []planFault `json:"warnings,omitempty"`
@@ -68,10 +70,10 @@ type planFault struct {
 	Text string `json:"text"`
 }
 
-// err is found where a plan has a fault; it has been printed.
+// err is found where a plan has a fault; it has been printed. What can't be read has an error of its own.
 func (c checkedPlans) err() error {
 	for _, p := range c.Plans {
-		if !p.Fine {
+		if !p.Fine && p.Error == "" {
 			return found{}
 		}
 	}

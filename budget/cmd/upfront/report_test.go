@@ -30,6 +30,7 @@ func TestReportCommands(t *testing.T) {
 		"plan check DATA/fine.json DATA/faulty.json DATA/torn.json",
 		"plan check DATA/fine.json DATA/faulty.json --json",
 		"plan check DATA/fine.json DATA/none.json",
+		"plan check DATA/none.json --json",
 		"plan draw DATA/fine.json",
 		"plan draw DATA/fine.json --json",
 		"plan draw DATA/fine.json -o DIR/plan.svg",
@@ -106,6 +107,7 @@ func TestJSON(t *testing.T) {
 		"profile testdata/main.json", "profile testdata/main.json -o DIR/a.pb.gz", "profile testdata/torn.json",
 		"flow check GRAPHS/door.json", "flow draw GRAPHS/door.json", "flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12",
 		"flow trace GRAPHS/door.json -e line.used -k 13", "flow compile GRAPHS/door.json --host GRAPHS/host.json -o DIR/door.blob",
+		"", "-h", "plan -h", "help report", "help nothing", "report diff -h", "completion bash", "plan check testdata/fine.json testdata/none.json",
 	} {
 		line = strings.NewReplacer("DIR", dir, "GRAPHS/", graphs).Replace(line)
 		_, out, _ := runs(append(strings.Fields(line), "--json")...)
