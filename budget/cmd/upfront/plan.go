@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
@@ -59,7 +60,7 @@ type checkedPlan struct {
 	File     string      `json:"file"`
 	Fine     bool        `json:"fine"`
 	Error    string      `json:"error,omitempty"` // it can't be read
-	Bytes    uint64      `json:"bytes,omitempty"` // that it takes, tables included
+	Bytes    uint64      `json:"bytes,omitempty"` // that Open takes, tables included
 	Faults   []planFault `json:"faults,omitempty"`
 	Warnings []planFault `json:"warnings,omitempty"`
 }
@@ -96,6 +97,7 @@ func checkPlan(name string) (c checkedPlan, err error) {
 	if c.Bytes, err = plan.Need(); err != nil {
 		return c, err
 	}
+	c.Bytes -= arena_c.Edge // which only a block needs that begins anywhere; what Open maps begins at an edge
 	c.Warnings, err = warnings(name, plan)
 	return c, err
 }
