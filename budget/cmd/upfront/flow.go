@@ -116,6 +116,9 @@ func compileCommand(t *tool) *cobra.Command {
 			if out == "" {
 				out = strings.TrimSuffix(names[0], filepath.Ext(names[0])) + ".blob"
 			}
+			if out == "-" {
+				return t.write(out, g.data) // and nothing else
+			}
 			if err := os.WriteFile(out, g.data, 0o644); err != nil {
 				return err
 			}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/upfront-mem/upfront/platform/jsonfile"
@@ -88,8 +91,31 @@ type written struct {
 	Bytes int    `json:"bytes"`
 }
 
-// write writes a result to a file, and says so.
+func outFlag(c *cobra.Command, out *string, what string) {
+	c.Flags().StringVarP(out, "out", "o", "", what)
+}
+
+// draw prints a result as text, or writes what it is in a file.
+func (t *tool) draw(out, text string, file func(io.Writer) error) error {
+	if out == "" {
+		return t.printText(text)
+	}
+	var b bytes.Buffer
+	if err := file(&b); err != nil {
+		return err
+	}
+	return t.write(out, b.Bytes())
+}
+
+// write writes a result to a file, and says so; "-" is standard output.
 func (t *tool) write(name string, data []byte) error {
+	if name == "-" && t.json {
+		return errors.New("-o - and --json: only one can have standard output")
+	}
+	if name == "-" {
+		_, err := t.out().Write(data)
+		return err
+	}
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		return err
 	}

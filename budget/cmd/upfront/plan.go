@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -208,22 +207,6 @@ func planDrawCommand(t *tool) *cobra.Command {
 	}
 	outFlag(c, &out, "the picture, SVG")
 	return c
-}
-
-func outFlag(c *cobra.Command, out *string, what string) {
-	c.Flags().StringVarP(out, "out", "o", "", what)
-}
-
-// draw prints a picture as text, or writes it to a file as SVG.
-func (t *tool) draw(out, text string, svg func(io.Writer) error) error {
-	if out == "" {
-		return t.printText(text)
-	}
-	var b bytes.Buffer
-	if err := svg(&b); err != nil {
-		return err
-	}
-	return t.write(out, b.Bytes())
 }
 
 func planSuggestCommand(t *tool) *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -45,7 +44,7 @@ for go tool pprof instead.
 				return found{fmt.Errorf("%s: %w", named(sources[0]), err)}
 			}
 			if out != "" {
-				return t.writeProfile(out, p)
+				return t.draw(out, "", p.Write)
 			}
 			e := eatersOf(r, p, top)
 			return t.print(e, func(w io.Writer) error { return t.eat(w, e) })
@@ -54,14 +53,6 @@ for go tool pprof instead.
 	outFlag(c, &out, "the profile")
 	c.Flags().IntVar(&top, "top", 20, "how many lines a table has at most")
 	return c
-}
-
-func (t *tool) writeProfile(out string, p *profile.Profile) error {
-	var b bytes.Buffer
-	if err := p.Write(&b); err != nil {
-		return err
-	}
-	return t.write(out, b.Bytes())
 }
 
 // eaters is what profile prints: who holds what, most first.

@@ -35,6 +35,7 @@ func TestReportCommands(t *testing.T) {
 		"plan draw DATA/fine.json --json",
 		"plan draw DATA/fine.json -o DIR/plan.svg",
 		"plan draw DATA/fine.json -o DIR/plan.svg --json",
+		"plan draw DATA/fine.json -o - --json",
 		"plan draw DATA/faulty.json -o DIR/none.svg",
 		"plan draw DATA/fine.json -o DIR/none/plan.svg",
 		"plan suggest DATA/main.json DATA/branch.json --headroom 10",
@@ -119,6 +120,34 @@ func TestJSON(t *testing.T) {
 		if _, err := d.Token(); err != io.EOF {
 			t.Errorf("%s: more than one object: %q", line, out)
 		}
+	}
+}
+
+// TestStandardOutput: with -o - it has what a file would have.
+func TestStandardOutput(t *testing.T) {
+	data, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for line, begins := range map[string]string{
+		"plan draw DATA/fine.json": "<svg ", "report draw DATA/main.json": "<svg ", "plan suggest DATA/main.json": "{", "profile DATA/main.json": "\x1f\x8b",
+		"flow draw GRAPHS/door.json": "<svg ", "flow compile GRAPHS/door.json --host GRAPHS/host.json": "BLB1",
+	} {
+		here := strings.NewReplacer("DATA/", data+"/", "GRAPHS/", filepath.Join(data, "..", graphs)+"/").Replace(line)
+		code, out, said := runs(append(strings.Fields(here), "-o", "-")...)
+		if code != codeFine || !strings.HasPrefix(out, begins) {
+			t.Errorf("%s: exit %d, %.20q, %s", line, code, out, said)
+		}
+		if code, _, said = runs(append(strings.Fields(here), "-o", "file")...); code != codeFine {
+			t.Errorf("%s: exit %d, %s", line, code, said)
+		}
+		if file, err := os.ReadFile("file"); err != nil || string(file) != out {
+			t.Errorf("%s: a file has %.20q, %v", line, file, err)
+		}
+	}
+	if _, err := os.Stat("-"); err == nil {
+		t.Error("there is a file of that name")
 	}
 }
 
