@@ -43,12 +43,15 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// print prints a result: as JSON, or as text says it.
+// print prints a result: as JSON, or as text says it. What text writes can't fail, but standard output can.
 func (t *tool) print(value any, text func(io.Writer) error) error {
 	if t.json {
 		return t.printJSON(value)
 	}
-	return text(t.out())
+	var b bytes.Buffer
+	err := text(&b)
+	_, failed := t.out().Write(b.Bytes())
+	return errors.Join(err, failed)
 }
 
 // out is where results go: what was said meanwhile of their coming is taken away.
