@@ -59,6 +59,7 @@ func TestReportCommands(t *testing.T) {
 		"profile DATA/main.json --json",
 		"profile DATA/branch.json -o DIR/game.pb.gz",
 		"profile RECORDED/freedoom.json",
+		"report draw 127.0.0.1:8035",
 		"profile ftp://127.0.0.1/report.json",
 	} {
 		all.WriteString(shown(command, map[string]string{"DATA/": "testdata/", "RECORDED/": recorded, "DIR": dir}))
@@ -169,6 +170,7 @@ func server(t *testing.T) string {
 	answer("/page/report.json", "application/json", string(report))
 	answer("/bare/{$}", "text/html", "<!doctype html>")
 	answer("/bare/report.json", "text/html", "<!doctype html>")
+	answer("/lost/{$}", "text/html", "<!doctype html>")
 	answer("/text", "text/plain", "no report")
 	answer("/plan", "application/json", `{"name": "x", "regions": [{"name": 7}]}`)
 	answer("/strict", "application/json", `{"name": "x", "plan": {"sise": 7}}`)
@@ -202,6 +204,7 @@ func TestURLs(t *testing.T) {
 	for path, says := range map[string]string{
 		"/none":    "404 Not Found",
 		"/bare/":   "no report.json below it",
+		"/lost/":   "/lost/report.json: 404 Not Found",
 		"/text":    ":1: invalid character",
 		"/plan":    ":1: regions.name: number is no string",
 		"/strict":  "plan: line 1: name:",
@@ -236,10 +239,36 @@ func TestStalled(t *testing.T) {
 	defer s.Close()
 	tool := newTool(io.Discard, io.Discard)
 	tool.patience = 50 * time.Millisecond
-	if _, err := tool.readReport(s.URL); err == nil || !strings.HasPrefix(err.Error(), s.URL+": ") {
+	if _, err := tool.readReport(s.URL); err == nil || err.Error() != s.URL+": it takes longer than 50ms" {
 		t.Errorf("it says %v", err)
 	}
 	<-gone
+}
+
+// deadlines notes when each request has to be done.
+type deadlines struct {
+	http.RoundTripper
+	list []time.Time
+}
+
+func (d *deadlines) RoundTrip(r *http.Request) (*http.Response, error) {
+	deadline, _ := r.Context().Deadline()
+	d.list = append(d.list, deadline)
+	return d.RoundTripper.RoundTrip(r)
+}
+
+// TestOneDeadline: a page and its report have the time of one.
+func TestOneDeadline(t *testing.T) {
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	seen := &deadlines{RoundTripper: usual}
+	http.DefaultTransport = seen
+	if code, _, said := runs("profile", server(t)+"/page/"); code != codeFine {
+		t.Errorf("exit %d, %s", code, said)
+	}
+	if len(seen.list) != 2 || seen.list[0].IsZero() || !seen.list[0].Equal(seen.list[1]) {
+		t.Errorf("%v", seen.list)
+	}
 }
 
 // FuzzReport: whatever a stranger's report says, the commands end with an answer.
