@@ -72,6 +72,9 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		return r, fmt.Errorf("%s: packed, as a profile is: that is for go tool pprof; a report is JSON", source)
 	}
+	if kindOf(data) == planKind {
+		return r, fmt.Errorf("%s: this is a plan, not a report: plan draw shows it", source)
+	}
 	err = json.Unmarshal(data, &r)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return r, fmt.Errorf("%s:%d: %w", source, lineOf(data, syntax.Offset), err)
@@ -89,6 +92,32 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 		return r, fmt.Errorf("%s: no report: it has %d arenas, and a budget has %d at most", source, arenas, arenasMost)
 	}
 	return r, nil
+}
+
+// kind is what a file is.
+type kind int
+
+const (
+	otherKind kind = iota
+	planKind
+	reportKind
+)
+
+// kindOf tells a report from a plan by its first region: in a report it always has what is used, in a plan never.
+func kindOf(data []byte) kind {
+	var file struct {
+		Regions []struct {
+			Used json.RawMessage `json:"used"`
+		} `json:"regions"`
+	}
+	_ = json.Unmarshal(data, &file) // what has another type is left out
+	switch {
+	case len(file.Regions) == 0:
+		return otherKind
+	case file.Regions[0].Used == nil:
+		return planKind
+	}
+	return reportKind
 }
 
 func lineOf(data []byte, offset int64) int {

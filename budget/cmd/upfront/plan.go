@@ -83,13 +83,11 @@ func (c checkedPlans) err() error {
 // checkPlan checks a file. The error is that it can't be read.
 func checkPlan(name string) (c checkedPlan, err error) {
 	c.File = name
-	plan, err := budget.ReadPlan(name)
-	switch {
-	case err == nil:
-	case isFault(name, err):
+	plan, err := readPlan(name)
+	if errors.As(err, new(found)) {
 		c.Faults = faults(name, err)
 		return c, nil
-	default:
+	} else if err != nil {
 		return c, err
 	}
 	c.Fine = true
@@ -99,6 +97,19 @@ func checkPlan(name string) (c checkedPlan, err error) {
 	c.Bytes -= arena_c.Edge // which only a block needs that begins anywhere; what Open maps begins at an edge
 	c.Warnings, err = warnings(name, plan)
 	return c, err
+}
+
+// readPlan reads a plan. That it has faults is found.
+func readPlan(name string) (budget.Plan, error) {
+	plan, err := budget.ReadPlan(name)
+	if err == nil || !isFault(name, err) {
+		return plan, err
+	}
+	data, unread := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
+	if unread == nil && kindOf(data) == reportKind { // each of its figures would be a fault
+		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it", name)
+	}
+	return plan, found{err}
 }
 
 // isFault says that an error speaks of a line of the file, and not of the file itself.
@@ -196,10 +207,8 @@ func planDrawCommand(t *tool) *cobra.Command {
 		Example: "  upfront plan draw plan.json\n  upfront plan draw plan.json -o plan.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, names []string) error {
-			plan, err := budget.ReadPlan(names[0])
-			if err != nil && isFault(names[0], err) {
-				return found{err}
-			} else if err != nil {
+			plan, err := readPlan(names[0])
+			if err != nil {
 				return err
 			}
 			return t.draw(out, plan.String(), func(w io.Writer) error { return view.Plan(w, plan) })

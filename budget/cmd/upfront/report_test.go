@@ -31,6 +31,8 @@ func TestReportCommands(t *testing.T) {
 		"plan check DATA/fine.json DATA/faulty.json --json",
 		"plan check DATA/fine.json DATA/none.json",
 		"plan check DATA/none.json --json",
+		"plan check DATA/fine.json DATA/main.json",
+		"plan draw DATA/main.json",
 		"plan draw DATA/fine.json",
 		"plan draw DATA/fine.json --json",
 		"plan draw DATA/fine.json -o DIR/plan.svg",
@@ -172,7 +174,7 @@ func server(t *testing.T) string {
 	answer("/bare/report.json", "text/html", "<!doctype html>")
 	answer("/lost/{$}", "text/html", "<!doctype html>")
 	answer("/text", "text/plain", "no report")
-	answer("/plan", "application/json", `{"name": "x", "regions": [{"name": 7}]}`)
+	answer("/plan", "application/json", `{"name": "x", "regions": [{"name": 7, "used": 0}]}`)
 	answer("/strict", "application/json", `{"name": "x", "plan": {"sise": 7}}`)
 	mux.Handle("/moved", http.RedirectHandler("/page/report.json", http.StatusFound))
 	mux.Handle("/away", http.RedirectHandler("file:///etc/hostname", http.StatusFound))
