@@ -383,7 +383,7 @@ func (g *graph) values(event string, given map[string]string) (list []any, err e
 	}
 	var names []string
 	for _, s := range g.vocabulary.Events {
-		names = append(names, s.Name)
+		names = append(names, jsonfile.Echo(s.Name))
 	}
 	return nil, fmt.Errorf("no event %q; there are: %s", event, strings.Join(names, ", "))
 }

@@ -80,7 +80,7 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 		return r, fmt.Errorf("%s:%d: %w", source, lineOf(data, syntax.Offset), err)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return r, fmt.Errorf("%s:%d: %s: %s is no %s", source, lineOf(data, wrong.Offset), wrong.Field, wrong.Value, wrong.Type)
+		return r, fmt.Errorf("%s:%d: %s: %s is no %s", source, lineOf(data, wrong.Offset), wrong.Field, jsonfile.Echo(wrong.Value), wrong.Type)
 	}
 	if err != nil {
 		return r, fmt.Errorf("%s: plan: %w", source, err)

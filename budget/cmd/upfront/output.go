@@ -168,6 +168,8 @@ type cell struct {
 func left(text string) cell  { return cell{text: text} }
 func right(text string) cell { return cell{text: text, number: true} }
 
+func echoed(text string) cell { return left(jsonfile.Echo(text)) }
+
 // table writes rows, each column as wide as its widest cell. Tabwriter would count colours.
 func (t *tool) table(w io.Writer, rows [][]cell) error {
 	var widths []int

@@ -41,7 +41,7 @@ for go tool pprof instead.
 			}
 			p, err := pprof.Profile(r)
 			if err != nil {
-				return found{fmt.Errorf("%s: %w", named(sources[0]), err)}
+				return found{fmt.Errorf("%s: %s", named(sources[0]), echoWords(err.Error()))}
 			}
 			if out != "" {
 				return t.draw(out, "", p.Write)
@@ -165,8 +165,8 @@ func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top
 			rest, more = rest+e.Bytes, more+1
 			continue
 		}
-		rows = append(rows, []cell{right(budget.SizeText(e.Bytes)), right(share(e.Bytes, total)), left(e.Region), left(e.Scope),
-			left(e.Label), left(e.made())})
+		rows = append(rows, []cell{right(budget.SizeText(e.Bytes)), right(share(e.Bytes, total)),
+			echoed(e.Region), echoed(e.Scope), echoed(e.Label), echoed(e.made())})
 	}
 	if more != 0 {
 		sum := ""

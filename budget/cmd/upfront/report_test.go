@@ -154,6 +154,31 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
+// TestLong: of a long name or number in a file the commands show as much as a person reads.
+func TestLong(t *testing.T) {
+	name, number, dir := strings.Repeat("n", 100000), strings.Repeat("7", 100000), t.TempDir()
+	for text, lines := range map[string][]string{
+		`{"name": "x", "regions": [{"name": "a", "used": NUMBER}]}`:                                      {"report draw FILE", "profile FILE"},
+		`{"name": "x", "regions": [{"name": "a", "used": 0}], "plan": {"name": "NAME", "NAME": NUMBER}}`: {"report draw FILE", "plan suggest FILE"},
+		`{"name": "x", "regions": [{"name": "a", "size": NUMBER, "note": NUMBER}]}`:                      {"plan check FILE", "plan draw FILE"},
+		`{"name": "NAME", "size": 9, "regions": [{"name": "NAME", "size": 9, "used": 8, "labels": [{"name": "NAME", "bytes": 5, "peak": 7}],
+			"scopes": [{"name": "NAME", "bytes": 5, "peak": 7}], "fulls": 1, "last_full": "NAME"}], "plan": {"name": "x", "regions": [
+			{"name": "a", "size": 9}]}}`: {"profile FILE", "report draw FILE", "report diff FILE testdata/main.json", "plan suggest FILE", "plan suggest testdata/main.json FILE"},
+		`{"name": "NAME", "size": 1, "regions": [{"name": "NAME", "size": 9, "used": 8}]}`: {"profile FILE"},
+		`{"nodes": {"NAME": {"on": "NAME", "x": NUMBER}}}`:                                 {"flow check FILE", "flow trace FILE -e x"},
+	} {
+		file := filepath.Join(dir, "file")
+		if err := os.WriteFile(file, []byte(strings.NewReplacer("NAME", name, "NUMBER", number).Replace(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			if _, out, said := runs(strings.Fields(strings.Replace(line, "FILE", file, 1))...); len(out)+len(said) > 20000 {
+				t.Errorf("%s: %d bytes for %s", line, len(out)+len(said), text)
+			}
+		}
+	}
+}
+
 // server answers as live pages do, and as what is none.
 func server(t *testing.T) string {
 	t.Helper()
