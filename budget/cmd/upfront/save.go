@@ -45,7 +45,7 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 			}
 			d, differ, err := save.DiffFiles(files[0], files[1], files[2])
 			if err != nil {
-				return err
+				return byFile(err, args[0], args[1], names)
 			}
 			result := saveDiff{Equal: !differ}
 			if differ {
@@ -64,6 +64,20 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 	}
 	c.Flags().StringVar(&names, "map", "", "a snapshot that a checked build wrote")
 	return c
+}
+
+// byFile is an error of DiffFiles with the names of the files, which are A, B and the map in it.
+func byFile(err error, a, b, names string) error {
+	for which, file := range map[string]string{"A": a, "B": b, "the map": names} {
+		if text, ok := strings.CutPrefix(err.Error(), which+": "); ok {
+			return fmt.Errorf("%s: %s", file, text)
+		}
+	}
+	legend := "A is " + a + ", B is " + b
+	if names != "" {
+		legend += ", the map is " + names
+	}
+	return fmt.Errorf("%w (%s)", err, legend)
 }
 
 // saveDiff is what save diff prints.
