@@ -141,11 +141,34 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 		Use:   use,
 		Short: short,
 		Long:  long,
-		Args:  cobra.NoArgs, // else what is no command would be help, and end well
+		Args:  unknown, // else what is no command would be help, and end well
 		RunE: func(c *cobra.Command, _ []string) error {
 			return fmt.Errorf("which command? see %s -h", c.CommandPath())
 		},
 	}
+	c.SuggestionsMinimumDistance = 2
 	c.AddCommand(commands...)
 	return c
+}
+
+// unknown refuses what is no command of a group, and says which is nearly called so.
+func unknown(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if names := c.SuggestionsFor(args[0]); len(names) != 0 {
+		hint = "; did you mean " + strings.Join(names, " or ") + "?"
+	}
+	return fmt.Errorf("%s has no command %q%s", c.CommandPath(), args[0], hint)
+}
+
+// takes refuses fewer or more arguments than a command takes.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if n := len(args); n < least || n > most {
+			return fmt.Errorf("arguments given: %d; it is: %s %s", n, c.Parent().CommandPath(), c.Use)
+		}
+		return nil
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ a fault take. A warning is no fault.
 
 Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront plan check plan.json serve.json",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, names []string) error {
 			var result checkedPlans
 			var errs []error
@@ -205,7 +206,7 @@ func planDrawCommand(t *tool) *cobra.Command {
 
 ` + exitCodes,
 		Example: "  upfront plan draw plan.json\n  upfront plan draw plan.json -o plan.svg",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			plan, err := readPlan(names[0])
 			if err != nil {
@@ -233,7 +234,7 @@ full, which may need more.
 ` + exitCodes,
 		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
   upfront plan suggest http://127.0.0.1:8080/`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if headroom < 0 || headroom > 1000 {
 				return fmt.Errorf("--headroom %d: 0 to 1000", headroom)

@@ -30,7 +30,7 @@ for go tool pprof instead.
 ` + exitCodes,
 		Example: `  upfront profile http://127.0.0.1:8080/
   upfront profile report.json -o game.pb.gz && go tool pprof -http=127.0.0.1: game.pb.gz`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if top < 1 {
 				return fmt.Errorf("--top %d: a table has 1 line at least", top)

@@ -29,7 +29,7 @@ it all that was made has a name, with its scope, its label, and the line of code
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Example: "  upfront save diff host.save guest.save --map checked.save",
-		Args:    cobra.ExactArgs(2),
+		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var files [3]io.Reader
 			for i, name := range append(args[:2:2], names) {
@@ -110,7 +110,7 @@ made, with the line of code.
 
 ` + exitCodes,
 		Example: "  upfront save show room.save",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			file, err := os.Open(names[0])
 			if err != nil {
