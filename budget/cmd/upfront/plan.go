@@ -268,7 +268,7 @@ func unmeasured(sources []string, reports []budget.Report) (lines []string) {
 		fulls, last := map[part]int{}, map[part]string{}
 		for i, a := range slices.Concat(r.Regions, r.Beside) {
 			p := part{i >= len(r.Regions), budget.RegionOf(a.Name)}
-			if !slices.Contains(parts, p) {
+			if _, known := used[p]; !known {
 				parts = append(parts, p)
 			}
 			used[p] = used[p] || a.Peak > 0 || a.Fulls > 0
