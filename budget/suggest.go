@@ -14,10 +14,15 @@ import (
 // as many buffers of the frame, scratch arenas or none. Their sizes may differ, and so may their names.
 //
 // Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the
-// siblings. What was never used has 1 byte, the least that a plan takes. Slots, workers and their scratch
-// arenas are as many as at most in the plans. Limits are the default, or the highest MostOpen where that is
-// more. The note of a region says which report its peak came from. The parts' sum is the plan's size: no
-// region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
+// siblings. A peak of 0 is no measure: the part wasn't used, or its use wasn't published when the report was
+// made (Published). Such a part has the largest size that the reports' plans gave it. Of a part that was full
+// (Fulls) the peak says too little, for what was refused isn't in it, nor what would have come after that: it
+// has no less than the plan of that report gave it. It may need more; LastFull says what it asked for last.
+//
+// Slots, workers and their scratch arenas are as many as at most in the plans. Limits are the default, or the
+// highest MostOpen where that is more. The note of a region says which report its size came from. The parts'
+// sum is the plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first
+// plan's.
 //
 // Reconfigure forgets peaks: record a report before it, too.
 //
@@ -30,16 +35,16 @@ func Suggest(reports ...Report) (Plan, error) {
 	plan := reports[0].Plan
 	plan.Regions, plan.Size, plan.Limits = slices.Clone(plan.Regions), 0, Limits{}
 	parts := plan.sized()
-	highest, from := make([]uint64, len(parts)), make([]int, len(parts))
+	needs := make([]need, len(parts))
 	for n, report := range reports {
 		if err := plan.suits(report); err != nil {
-			return Plan{}, fmt.Errorf("budget: Suggest: report %d, %q: %w", n+1, report.Name, err)
+			return Plan{}, fmt.Errorf("budget: Suggest: report %d, %s: %w", n+1, jsonfile.Quote(report.Name), err)
 		}
 		peaks, limits := report.peaks()
-		for i, peak := range peaks {
-			if peak > highest[i] {
-				highest[i], from[i] = peak, n
-			}
+		arenas, planned := report.siblings(), report.Plan.resolved() // with a size for what takes the rest
+		for i, part := range planned.sized() {
+			full := slices.ContainsFunc(arenas[i], func(a RegionReport) bool { return a.Fulls > 0 })
+			needs[i].see(n, peaks[i], *part.size, full)
 		}
 		plan.Limits.raiseTo(limits)
 		plan.Scratch.Workers = max(plan.Scratch.Workers, report.Plan.Scratch.Workers)
@@ -50,15 +55,48 @@ func Suggest(reports ...Report) (Plan, error) {
 	}
 	plan.Limits.dropUsual()
 	for i, part := range parts {
-		*part.size = max(1, min(highest[i], Rest-1)) // Rest is no size, whatever a file says
+		*part.size = needs[i].size()
 	}
 	for i := range plan.Regions {
-		plan.Regions[i].Note = "never used"
-		if highest[i] > 0 {
-			plan.Regions[i].Note = fmt.Sprintf("%d bytes in report %d, %q", highest[i], from[i]+1, reports[from[i]].Name)
-		}
+		plan.Regions[i].Note = needs[i].note(reports)
 	}
 	return plan, plan.check()
+}
+
+// need is what reports say that a part needs.
+type need struct {
+	bytes   uint64 // the highest peak, or what was planned where it was full; 0: no report says
+	report  int    // that says so
+	full    bool   // in that report
+	planned uint64 // the largest size
+}
+
+func (n *need) see(report int, peak, planned uint64, full bool) {
+	n.planned = max(n.planned, planned)
+	if full {
+		peak = max(peak, planned)
+	}
+	if peak > n.bytes {
+		n.bytes, n.report, n.full = peak, report, full
+	}
+}
+
+func (n *need) size() uint64 {
+	if n.bytes == 0 {
+		return n.planned
+	}
+	return min(n.bytes, Rest-1) // Rest is no size, whatever a file says
+}
+
+func (n *need) note(reports []Report) string {
+	if n.bytes == 0 {
+		return "never used: as planned"
+	}
+	text := fmt.Sprintf("%d bytes in report %d, %s", n.bytes, n.report+1, jsonfile.Quote(reports[n.report].Name))
+	if n.full {
+		text += ", where it was full"
+	}
+	return text
 }
 
 // suits says what the report's plan has that this one has not, or what is wrong with the report.
@@ -144,16 +182,23 @@ func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 // peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits that were
 // needed, at least 1 each.
 func (r Report) peaks() (sizes []uint64, limits Limits) {
-	arenas := slices.Concat(r.Regions, r.Beside)
 	limits = Limits{1, 1, 1, 1}
-	for _, part := range r.Plan.sized() {
+	for _, arenas := range r.siblings() {
 		peak := uint64(0)
-		for _, arena := range arenas[:part.count] {
+		for _, arena := range arenas {
 			peak = max(peak, arena.Peak)
 			limits.raiseTo(arena.MostOpen)
 		}
-		arenas = arenas[part.count:]
 		sizes = append(sizes, peak)
 	}
 	return sizes, limits
+}
+
+// siblings are the arenas of each sized part of the report's plan.
+func (r Report) siblings() (parts [][]RegionReport) {
+	arenas := slices.Concat(r.Regions, r.Beside)
+	for _, part := range r.Plan.sized() {
+		parts, arenas = append(parts, arenas[:part.count]), arenas[part.count:]
+	}
+	return parts
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,15 +57,17 @@ func TestSuggest(t *testing.T) {
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
 	two.Plan.Scratch.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
 	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
+
+	two.Plan.Regions[3].Size = 96 * budget.KiB // and one has 64
 	plan, err := budget.Suggest(one, two)
 	require.NoError(t, err)
 	want := measured()
 	want.Name = "one"
 	want.Regions = []budget.RegionPlan{
 		{Name: "init", Size: 124, Note: `124 bytes in report 1, "one"`},
-		{Name: "match", Size: 1, Slots: 4, Note: "never used"},
+		{Name: "match", Size: 64 * budget.KiB, Slots: 4, Note: "never used: as planned"},
 		{Name: "level", Size: 5024, Note: `5024 bytes in report 1, "one"`},
-		{Name: "spare", Size: 1, Note: "never used"}}
+		{Name: "spare", Size: 96 * budget.KiB, Note: "never used: as planned"}}
 	want.Frame.Size, want.Scratch = 70, budget.ScratchPlan{Workers: 3, Each: 2, Size: 333}
 	want.Limits = budget.Limits{Pools: 65}
 	want.Pages = one.Plan.Pages
@@ -80,6 +83,31 @@ func TestSuggest(t *testing.T) {
 	assert.Equal(t, `5024 bytes in report 2, "one"`, swapped.Regions[2].Note)
 	assert.Equal(t, "two", swapped.Name)
 	assert.Equal(t, want.Limits, swapped.Limits)
+}
+
+// What was full may need more than its peak, and has no less than was planned; what took the rest had a size, too.
+func TestSuggestOfWhatWasFull(t *testing.T) {
+	calm, full := recorded(t, "calm", 0, 100, 5000, 70, 333), recorded(t, "full", 0, 90, 4000, 0, 11)
+	full.Plan.Size, full.Plan.Regions[2].Size = budget.MiB, budget.Rest
+	full.Regions[2].Fulls, full.Beside[1].Fulls, full.Beside[5].Fulls = 1, 1, 2
+	rest := uint64(budget.MiB - 9*64*budget.KiB) // the other parts have one edge each
+	for _, reports := range [][]budget.Report{{calm, full}, {full, calm}} {
+		plan, err := budget.Suggest(reports...)
+		require.NoError(t, err)
+		assert.EqualValues(t, 124, plan.Regions[0].Size)
+		assert.Equal(t, rest, plan.Regions[2].Size)
+		assert.Contains(t, plan.Regions[2].Note, `"full", where it was full`)
+		assert.EqualValues(t, 64*budget.KiB, plan.Frame.Size, "though its peak is 0 there")
+		assert.EqualValues(t, 64*budget.KiB, plan.Scratch.Size)
+		requireNoFault(t, plan)
+	}
+	full.Regions[2].Peak = rest + 1 // before a Reconfigure, or so the file says
+	plan, err := budget.Suggest(full)
+	require.NoError(t, err)
+	assert.Equal(t, rest+1, plan.Regions[2].Size)
+	full.Name, full.Plan.Name = strings.Repeat("x", 1000), ""
+	_, err = budget.Suggest(full)
+	assert.Less(t, len(err.Error()), 200, "a long name isn't said in full")
 }
 
 func TestSuggestRefuses(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -42,7 +43,7 @@ a fault take. Without --host it can't say whether a game has what they need.
 
 Exit code: 0 no graph has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront flow check door.json lift.json --host host.json",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, names []string) error {
 			var result checkedGraphs
 			var errs []error
@@ -107,7 +108,7 @@ func compileCommand(t *tool) *cobra.Command {
 
 ` + exitCodes,
 		Example: "  upfront flow compile door.json --host host.json -o level/door.blob",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			g, err := open(names[0], host, demand)
 			if err != nil {
@@ -115,6 +116,9 @@ func compileCommand(t *tool) *cobra.Command {
 			}
 			if out == "" {
 				out = strings.TrimSuffix(names[0], filepath.Ext(names[0])) + ".blob"
+			}
+			if out == "-" {
+				return t.write(out, g.data) // and nothing else
 			}
 			if err := os.WriteFile(out, g.data, 0o644); err != nil {
 				return err
@@ -143,7 +147,7 @@ func drawCommand(t *tool) *cobra.Command {
 
 ` + exitCodes,
 		Example: "  upfront flow draw door.json -o door.svg\n  upfront flow draw door.json -o door.dot",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			graph, err := read(names[0])
 			if err != nil {
@@ -176,7 +180,7 @@ without.
 
 ` + exitCodes,
 		Example: "  upfront flow export door.blob > door.json",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			graph, err := read(names[0])
 			if err != nil {
@@ -201,7 +205,7 @@ nothing here.
 
 ` + exitCodes,
 		Example: "  upfront flow trace door.json -e line.used -k 12 -v keys=1",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			g, err := open(names[0], host, guess)
 			if err != nil {
@@ -380,7 +384,7 @@ func (g *graph) values(event string, given map[string]string) (list []any, err e
 	}
 	var names []string
 	for _, s := range g.vocabulary.Events {
-		names = append(names, s.Name)
+		names = append(names, jsonfile.Echo(s.Name))
 	}
 	return nil, fmt.Errorf("no event %q; there are: %s", event, strings.Join(names, ", "))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -48,6 +50,9 @@ func named(source string) string {
 	return address.Redacted()
 }
 
+// hostAndPort is what people type as a URL without its scheme: 127.0.0.1:8080/budget/.
+var hostAndPort = regexp.MustCompile(`^[^/\\]*:\d+(/|$)`)
+
 func isURL(source string) bool { return strings.Contains(source, "://") }
 
 // readReports reads several; the error is of all that can't be read.
@@ -67,12 +72,15 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		return r, fmt.Errorf("%s: packed, as a profile is: that is for go tool pprof; a report is JSON", source)
 	}
+	if kindOf(data) == planKind {
+		return r, fmt.Errorf("%s: this is a plan, not a report: plan draw shows it", source)
+	}
 	err = json.Unmarshal(data, &r)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return r, fmt.Errorf("%s:%d: %w", source, lineOf(data, syntax.Offset), err)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return r, fmt.Errorf("%s:%d: %s: %s is no %s", source, lineOf(data, wrong.Offset), wrong.Field, wrong.Value, wrong.Type)
+		return r, fmt.Errorf("%s:%d: %s: %s is no %s", source, lineOf(data, wrong.Offset), wrong.Field, jsonfile.Echo(wrong.Value), wrong.Type)
 	}
 	if err != nil {
 		return r, fmt.Errorf("%s: plan: %w", source, err)
@@ -86,48 +94,88 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 	return r, nil
 }
 
+// kind is what a file is.
+type kind int
+
+const (
+	otherKind kind = iota
+	planKind
+	reportKind
+)
+
+// kindOf tells a report from a plan by its first region: in a report it always has what is used, in a plan never.
+func kindOf(data []byte) kind {
+	var file struct {
+		Regions []struct {
+			Used json.RawMessage `json:"used"`
+		} `json:"regions"`
+	}
+	_ = json.Unmarshal(data, &file) // what has another type is left out
+	switch {
+	case len(file.Regions) == 0:
+		return otherKind
+	case file.Regions[0].Used == nil:
+		return planKind
+	}
+	return reportKind
+}
+
 func lineOf(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
 }
 
 func (t *tool) readSource(source string) ([]byte, error) {
 	if !isURL(source) {
-		return jsonfile.ReadFile(source, reportMax, errTooLarge.Error())
+		data, err := jsonfile.ReadFile(source, reportMax, errTooLarge.Error())
+		if err != nil && hostAndPort.MatchString(source) {
+			err = fmt.Errorf("%w; a URL begins with http://", err)
+		}
+		return data, err
 	}
 	address, err := url.Parse(source)
 	if err != nil {
-		return nil, errors.New("no URL: what stands before the host or in the path is wrong") // url's own error has the password
+		return nil, fmt.Errorf("%s: no URL: what stands before the host or in the path is wrong", named(source)) // url's own error has the password
 	}
-	data, err := t.readURL(address)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", named(source), err)
-	}
-	return data, nil
-}
-
-// readURL reads a report, or that of a live page.
-func (t *tool) readURL(address *url.URL) ([]byte, error) {
-	if address.Scheme != "http" && address.Scheme != "https" {
-		return nil, errors.New("only http and https are read")
-	}
-	data, kind, err := t.get(address)
-	if err == nil && kind == "text/html" {
-		page := *address
-		page.RawQuery = ""
-		data, kind, err = t.get(page.JoinPath("report.json"))
-	}
-	if err == nil && kind == "text/html" {
-		err = errors.New("a page, and no report.json below it is a report")
+	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
+	defer cancel()
+	data, err := readURL(ctx, address)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%s: it takes longer than %v", named(source), t.patience)
 	}
 	return data, err
 }
 
-// get is a body and its media type. Whatever answers, it ends in time and has a bound.
-func (t *tool) get(address *url.URL) (data []byte, kind string, err error) {
-	client := http.Client{Timeout: t.patience}
-	response, err := client.Get(address.String())
+// readURL reads a report, or that of a live page.
+func readURL(ctx context.Context, address *url.URL) ([]byte, error) {
+	if address.Scheme != "http" && address.Scheme != "https" {
+		return nil, fmt.Errorf("%s: only http and https are read", address.Redacted())
+	}
+	data, kind, err := get(ctx, address)
+	if err == nil && kind == "text/html" {
+		page := *address
+		page.RawQuery = ""
+		data, kind, err = get(ctx, page.JoinPath("report.json"))
+	}
+	if err == nil && kind == "text/html" {
+		err = fmt.Errorf("%s: a page, and no report.json below it is a report", address.Redacted())
+	}
+	return data, err
+}
+
+// get is a body and its media type. It ends with the context, and has a bound. The error names the address.
+func get(ctx context.Context, address *url.URL) (data []byte, kind string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", address.Redacted(), err)
+		}
+	}()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, "", err
+	}
+	response, err := http.DefaultClient.Do(request)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // which names the URL, and so does who asked
+		err = wrapped.Err // which names the URL, too
 	}
 	if err != nil {
 		return nil, "", err

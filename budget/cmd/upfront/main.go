@@ -10,11 +10,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -73,18 +75,39 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	t := newTool(stdout, stderr)
 	c := newCommand(t)
 	c.SetArgs(args)
-	c.SetOut(stdout)
+	var help bytes.Buffer // and all else that cobra prints
+	c.SetOut(&help)
 	c.SetErr(stderr)
 	err := c.Execute()
+	if err != nil {
+		t.json = t.json || asksJSON(args) // a faulty command line may not have been read so far
+	}
+	if help.Len() != 0 {
+		err = errors.Join(err, t.printText(help.String()))
+	}
 	t.progress.end()
 	if err != nil && err.Error() != "" {
-		t.json = t.json || slices.Contains(args, "--json") // a faulty command line may not have been read so far
 		if t.json && !t.printed {
 			err = errors.Join(err, t.printJSON(failed{err.Error()}))
 		}
 		fmt.Fprintln(stderr, err)
 	}
 	return codeOf(err)
+}
+
+// asksJSON says whether a command line asks for JSON, even if it is a faulty one.
+func asksJSON(args []string) (asks bool) {
+	for _, arg := range args {
+		switch value, given := strings.CutPrefix(arg, "--json="); {
+		case arg == "--":
+			return asks
+		case arg == "--json":
+			asks = true
+		case given:
+			asks, _ = strconv.ParseBool(value)
+		}
+	}
+	return asks
 }
 
 // failed is an error in JSON.
@@ -118,11 +141,34 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 		Use:   use,
 		Short: short,
 		Long:  long,
-		Args:  cobra.NoArgs, // else what is no command would be help, and end well
+		Args:  unknown, // else what is no command would be help, and end well
 		RunE: func(c *cobra.Command, _ []string) error {
 			return fmt.Errorf("which command? see %s -h", c.CommandPath())
 		},
 	}
+	c.SuggestionsMinimumDistance = 2
 	c.AddCommand(commands...)
 	return c
+}
+
+// unknown refuses what is no command of a group, and says which is nearly called so.
+func unknown(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if names := c.SuggestionsFor(args[0]); len(names) != 0 {
+		hint = "; did you mean " + strings.Join(names, " or ") + "?"
+	}
+	return fmt.Errorf("%s has no command %q%s", c.CommandPath(), args[0], hint)
+}
+
+// takes refuses fewer or more arguments than a command takes.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if n := len(args); n < least || n > most {
+			return fmt.Errorf("arguments given: %d; it is: %s %s", n, c.Parent().CommandPath(), c.Use)
+		}
+		return nil
+	}
 }

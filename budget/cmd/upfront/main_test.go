@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -90,15 +91,41 @@ func TestHelp(t *testing.T) {
 func TestTrouble(t *testing.T) {
 	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "report draw none.json",
 		"report diff none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
-		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json"} {
+		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
+		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {
 		code, out, said := runs(strings.Fields(line)...)
 		if code != codeTrouble || out != "" || said == "" {
 			t.Errorf("%s: exit %d, %q, %q", line, code, out, said)
 		}
-		code, out, _ = runs(append([]string{"--json"}, strings.Fields(line)...)...)
-		var object struct{ Error string }
-		if err := json.Unmarshal([]byte(out), &object); code != codeTrouble || err != nil || object.Error == "" {
-			t.Errorf("%s --json: exit %d, %q, %v", line, code, out, err)
+		for _, asks := range []string{"--json %s", "%s --json=true"} {
+			line := fmt.Sprintf(asks, line)
+			code, out, _ = runs(strings.Fields(line)...)
+			var object struct{ Error string }
+			if err := json.Unmarshal([]byte(out), &object); code != codeTrouble || err != nil || object.Error == "" {
+				t.Errorf("%s: exit %d, %q, %v", line, code, out, err)
+			}
+		}
+	}
+}
+
+// full is a file on a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestFull: what can't be printed is trouble, in every command.
+func TestFull(t *testing.T) {
+	for _, line := range []string{"-h", "plan check testdata/fine.json", "plan draw testdata/fine.json", "plan draw testdata/fine.json -o -",
+		"plan suggest testdata/main.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
+		"report diff testdata/main.json testdata/branch.json", "profile testdata/main.json", "profile testdata/empty.json",
+		"flow check GRAPHS/door.json", "flow check GRAPHS/door.json --host GRAPHS/host.json", "flow draw GRAPHS/door.json",
+		"flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12"} {
+		args := strings.Fields(strings.ReplaceAll(line, "GRAPHS/", graphs))
+		for _, args := range [][]string{args, append(args, "--json")} {
+			var said bytes.Buffer
+			if code := run(args, full{}, &said); code != codeTrouble || said.Len() == 0 {
+				t.Errorf("%s: exit %d, %q", args, code, said.String())
+			}
 		}
 	}
 }

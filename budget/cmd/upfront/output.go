@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,12 +11,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // tool is what all commands share.
 type tool struct {
 	stdout   io.Writer
+	stderr   io.Writer
 	json     bool
 	colours  bool
 	printed  bool
@@ -25,6 +31,7 @@ type tool struct {
 func newTool(stdout, stderr io.Writer) *tool {
 	return &tool{
 		stdout:   stdout,
+		stderr:   stderr,
 		patience: patience,
 		colours:  isTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		progress: newProgress(stderr, isTerminal(stderr)),
@@ -36,12 +43,15 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// print prints a result: as JSON, or as text says it.
+// print prints a result: as JSON, or as text says it. What text writes can't fail, but standard output can.
 func (t *tool) print(value any, text func(io.Writer) error) error {
 	if t.json {
 		return t.printJSON(value)
 	}
-	return text(t.out())
+	var b bytes.Buffer
+	err := text(&b)
+	_, failed := t.out().Write(b.Bytes())
+	return errors.Join(err, failed)
 }
 
 // out is where results go: what was said meanwhile of their coming is taken away.
@@ -56,6 +66,14 @@ func (t *tool) printJSON(value any) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(value)
+}
+
+// warn says beside a result what people should know of it.
+func (t *tool) warn(lines []string) {
+	t.progress.end()
+	for _, line := range lines {
+		fmt.Fprintln(t.stderr, "warning: "+line)
+	}
 }
 
 // text is a result that is for people alone.
@@ -76,8 +94,31 @@ type written struct {
 	Bytes int    `json:"bytes"`
 }
 
-// write writes a result to a file, and says so.
+func outFlag(c *cobra.Command, out *string, what string) {
+	c.Flags().StringVarP(out, "out", "o", "", what)
+}
+
+// draw prints a result as text, or writes what it is in a file.
+func (t *tool) draw(out, text string, file func(io.Writer) error) error {
+	if out == "" {
+		return t.printText(text)
+	}
+	var b bytes.Buffer
+	if err := file(&b); err != nil {
+		return err
+	}
+	return t.write(out, b.Bytes())
+}
+
+// write writes a result to a file, and says so; "-" is standard output.
 func (t *tool) write(name string, data []byte) error {
+	if name == "-" && t.json {
+		return errors.New("-o - and --json: only one can have standard output")
+	}
+	if name == "-" {
+		_, err := t.out().Write(data)
+		return err
+	}
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		return err
 	}
@@ -85,6 +126,19 @@ func (t *tool) write(name string, data []byte) error {
 		return nil
 	}
 	return t.printJSON(written{name, len(data)})
+}
+
+// echoWords is jsonfile.Echo for a sentence.
+func echoWords(text string) string {
+	const most = 500
+	words := strings.Fields(text[:min(len(text), most)])
+	for i, word := range words {
+		words[i] = jsonfile.Echo(word)
+	}
+	if len(text) > most {
+		words = append(words, "…")
+	}
+	return strings.Join(words, " ")
 }
 
 // colour is a way to write on a terminal.
@@ -113,6 +167,8 @@ type cell struct {
 
 func left(text string) cell  { return cell{text: text} }
 func right(text string) cell { return cell{text: text, number: true} }
+
+func echoed(text string) cell { return left(jsonfile.Echo(text)) }
 
 // table writes rows, each column as wide as its widest cell. Tabwriter would count colours.
 func (t *tool) table(w io.Writer, rows [][]cell) error {

@@ -1,17 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
@@ -32,15 +34,16 @@ a fault take. A warning is no fault.
 
 Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront plan check plan.json serve.json",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, names []string) error {
-			result := checkedPlans{Plans: []checkedPlan{}}
+			var result checkedPlans
 			var errs []error
 			for _, name := range names {
 				p, err := checkPlan(name)
-				if errs = append(errs, err); err == nil {
-					result.Plans = append(result.Plans, p)
+				if err != nil {
+					p = checkedPlan{File: name, Error: err.Error()}
 				}
+				result.Plans, errs = append(result.Plans, p), append(errs, err)
 			}
 			errs = append(errs, result.err(), t.print(result, func(w io.Writer) error { return t.checked(w, result) }))
 			return errors.Join(errs...)
@@ -56,7 +59,8 @@ type checkedPlans struct {
 type checkedPlan struct {
 	File     string      `json:"file"`
 	Fine     bool        `json:"fine"`
-	Bytes    uint64      `json:"bytes,omitempty"` // that it takes, tables included
+	Error    string      `json:"error,omitempty"` // it can't be read
+	Bytes    uint64      `json:"bytes,omitempty"` // that Open takes, tables included
 	Faults   []planFault `json:"faults,omitempty"`
 	Warnings []planFault `json:"warnings,omitempty"`
 }
@@ -67,10 +71,10 @@ type planFault struct {
 	Text string `json:"text"`
 }
 
-// err is found where a plan has a fault; it has been printed.
+// err is found where a plan has a fault; it has been printed. What can't be read has an error of its own.
 func (c checkedPlans) err() error {
 	for _, p := range c.Plans {
-		if !p.Fine {
+		if !p.Fine && p.Error == "" {
 			return found{}
 		}
 	}
@@ -80,21 +84,33 @@ func (c checkedPlans) err() error {
 // checkPlan checks a file. The error is that it can't be read.
 func checkPlan(name string) (c checkedPlan, err error) {
 	c.File = name
-	plan, err := budget.ReadPlan(name)
-	switch {
-	case err == nil:
-	case isFault(name, err):
+	plan, err := readPlan(name)
+	if errors.As(err, new(found)) {
 		c.Faults = faults(name, err)
 		return c, nil
-	default:
+	} else if err != nil {
 		return c, err
 	}
 	c.Fine = true
 	if c.Bytes, err = plan.Need(); err != nil {
 		return c, err
 	}
+	c.Bytes -= arena_c.Edge // which only a block needs that begins anywhere; what Open maps begins at an edge
 	c.Warnings, err = warnings(name, plan)
 	return c, err
+}
+
+// readPlan reads a plan. That it has faults is found.
+func readPlan(name string) (budget.Plan, error) {
+	plan, err := budget.ReadPlan(name)
+	if err == nil || !isFault(name, err) {
+		return plan, err
+	}
+	data, unread := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
+	if unread == nil && kindOf(data) == reportKind { // each of its figures would be a fault
+		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it", name)
+	}
+	return plan, found{err}
 }
 
 // isFault says that an error speaks of a line of the file, and not of the file itself.
@@ -190,12 +206,10 @@ func planDrawCommand(t *tool) *cobra.Command {
 
 ` + exitCodes,
 		Example: "  upfront plan draw plan.json\n  upfront plan draw plan.json -o plan.svg",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
-			plan, err := budget.ReadPlan(names[0])
-			if err != nil && isFault(names[0], err) {
-				return found{err}
-			} else if err != nil {
+			plan, err := readPlan(names[0])
+			if err != nil {
 				return err
 			}
 			return t.draw(out, plan.String(), func(w io.Writer) error { return view.Plan(w, plan) })
@@ -203,22 +217,6 @@ func planDrawCommand(t *tool) *cobra.Command {
 	}
 	outFlag(c, &out, "the picture, SVG")
 	return c
-}
-
-func outFlag(c *cobra.Command, out *string, what string) {
-	c.Flags().StringVarP(out, "out", "o", "", what)
-}
-
-// draw prints a picture as text, or writes it to a file as SVG.
-func (t *tool) draw(out, text string, svg func(io.Writer) error) error {
-	if out == "" {
-		return t.printText(text)
-	}
-	var b bytes.Buffer
-	if err := svg(&b); err != nil {
-		return err
-	}
-	return t.write(out, b.Bytes())
 }
 
 func planSuggestCommand(t *tool) *cobra.Command {
@@ -229,12 +227,14 @@ func planSuggestCommand(t *tool) *cobra.Command {
 		Short: "makes a plan of what programs needed, by their reports",
 		Long: `Makes a plan of what programs needed at most, by their reports: files, or URLs of live pages.
 It has nothing beyond that; --headroom adds some. The note of a region says which report
-its size is from.
+its size is from. What no report says stays as planned, and stderr says of which parts:
+what was never used, or, in a running program's report, not published yet; and what was
+full, which may need more.
 
 ` + exitCodes,
 		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
   upfront plan suggest http://127.0.0.1:8080/`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if headroom < 0 || headroom > 1000 {
 				return fmt.Errorf("--headroom %d: 0 to 1000", headroom)
@@ -247,12 +247,55 @@ its size is from.
 			if err != nil {
 				return err
 			}
+			t.warn(unmeasured(sources, reports))
 			return t.suggest(out, plan, headroom)
 		},
 	}
 	outFlag(c, &out, "the plan; without it standard output")
 	c.Flags().IntVar(&headroom, "headroom", 0, "how many percent larger each size and limit is")
 	return c
+}
+
+// unmeasured says of which parts reports don't say what they need. In a suggested plan they are as planned.
+func unmeasured(sources []string, reports []budget.Report) (lines []string) {
+	type part struct {
+		beside bool // frame and scratch; a region may have such a name, too
+		name   string
+	}
+	var parts []part
+	used := map[part]bool{}
+	for n, r := range reports {
+		fulls, last := map[part]int{}, map[part]string{}
+		for i, a := range slices.Concat(r.Regions, r.Beside) {
+			p := part{i >= len(r.Regions), budget.RegionOf(a.Name)}
+			if _, known := used[p]; !known {
+				parts = append(parts, p)
+			}
+			used[p] = used[p] || a.Peak > 0 || a.Fulls > 0
+			if a.Fulls > 0 {
+				fulls[p], last[p] = fulls[p]+a.Fulls, a.LastFull
+			}
+		}
+		for _, p := range parts {
+			if fulls[p] > 0 {
+				lines = append(lines, fmt.Sprintf("%s: %s was full %s: what it needed is not known; %s",
+					named(sources[n]), jsonfile.Echo(p.name), times(fulls[p]), echoWords(last[p])))
+			}
+		}
+	}
+	for _, p := range parts {
+		if !used[p] {
+			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet: it is as planned", jsonfile.Echo(p.name)))
+		}
+	}
+	return lines
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "1 time"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func (t *tool) suggest(out string, plan budget.Plan, headroom int) error {

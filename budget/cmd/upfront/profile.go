@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -31,18 +30,21 @@ for go tool pprof instead.
 ` + exitCodes,
 		Example: `  upfront profile http://127.0.0.1:8080/
   upfront profile report.json -o game.pb.gz && go tool pprof -http=127.0.0.1: game.pb.gz`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, sources []string) error {
+			if top < 1 {
+				return fmt.Errorf("--top %d: a table has 1 line at least", top)
+			}
 			r, err := t.readReport(sources[0])
 			if err != nil {
 				return err
 			}
 			p, err := pprof.Profile(r)
 			if err != nil {
-				return found{fmt.Errorf("%s: %w", named(sources[0]), err)}
+				return found{fmt.Errorf("%s: %s", named(sources[0]), echoWords(err.Error()))}
 			}
 			if out != "" {
-				return t.writeProfile(out, p)
+				return t.draw(out, "", p.Write)
 			}
 			e := eatersOf(r, p, top)
 			return t.print(e, func(w io.Writer) error { return t.eat(w, e) })
@@ -51,14 +53,6 @@ for go tool pprof instead.
 	outFlag(c, &out, "the profile")
 	c.Flags().IntVar(&top, "top", 20, "how many lines a table has at most")
 	return c
-}
-
-func (t *tool) writeProfile(out string, p *profile.Profile) error {
-	var b bytes.Buffer
-	if err := p.Write(&b); err != nil {
-		return err
-	}
-	return t.write(out, b.Bytes())
 }
 
 // eaters is what profile prints: who holds what, most first.
@@ -155,7 +149,7 @@ func (t *tool) eat(w io.Writer, e eaters) error {
 	return t.eaters(w, "at most", 0, e.Peaks, e.top)
 }
 
-// eaters writes a table; shares are of a total, if there is one.
+// eaters writes a table. Shares are of a total, if there is one; without it lines overlap, and have no sum.
 func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top int) error {
 	if len(list) == 0 {
 		return nil
@@ -167,15 +161,19 @@ func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top
 	rows := [][]cell{{right(title), right(""), left("region"), left("scope"), left("label"), left(made)}}
 	rest, more := uint64(0), 0
 	for i, e := range list {
-		if i >= max(1, top) {
+		if i >= top {
 			rest, more = rest+e.Bytes, more+1
 			continue
 		}
-		rows = append(rows, []cell{right(budget.SizeText(e.Bytes)), right(share(e.Bytes, total)), left(e.Region), left(e.Scope),
-			left(e.Label), left(e.made())})
+		rows = append(rows, []cell{right(budget.SizeText(e.Bytes)), right(share(e.Bytes, total)),
+			echoed(e.Region), echoed(e.Scope), echoed(e.Label), echoed(e.made())})
 	}
 	if more != 0 {
-		rows = append(rows, []cell{right(budget.SizeText(rest)), right(share(rest, total)), {text: fmt.Sprintf("%d more", more), colour: faint}})
+		sum := ""
+		if total != 0 {
+			sum = budget.SizeText(rest)
+		}
+		rows = append(rows, []cell{right(sum), right(share(rest, total)), {text: fmt.Sprintf("%d more", more), colour: faint}})
 	}
 	fmt.Fprintln(w)
 	return t.table(w, rows)

@@ -25,7 +25,7 @@ func reportDrawCommand(t *tool) *cobra.Command {
 
 ` + exitCodes,
 		Example: "  upfront report draw report.json\n  upfront report draw http://127.0.0.1:8080/ -o report.svg",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			r, err := t.readReport(sources[0])
 			if err != nil {
@@ -52,7 +52,7 @@ What the machine decides (addresses, resident pages, the Go heap) is not compare
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Example: "  upfront report diff main.json branch.json\n  upfront report diff http://10.0.0.1:8080/ http://10.0.0.2:8080/",
-		Args:    cobra.ExactArgs(2),
+		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			reports, err := t.readReports(sources)
 			if err != nil {

@@ -30,14 +30,20 @@ func TestReportCommands(t *testing.T) {
 		"plan check DATA/fine.json DATA/faulty.json DATA/torn.json",
 		"plan check DATA/fine.json DATA/faulty.json --json",
 		"plan check DATA/fine.json DATA/none.json",
+		"plan check DATA/none.json --json",
+		"plan check DATA/fine.json DATA/main.json",
+		"plan draw DATA/main.json",
 		"plan draw DATA/fine.json",
 		"plan draw DATA/fine.json --json",
 		"plan draw DATA/fine.json -o DIR/plan.svg",
 		"plan draw DATA/fine.json -o DIR/plan.svg --json",
+		"plan draw DATA/fine.json -o - --json",
 		"plan draw DATA/faulty.json -o DIR/none.svg",
 		"plan draw DATA/fine.json -o DIR/none/plan.svg",
 		"plan suggest DATA/main.json DATA/branch.json --headroom 10",
 		"plan suggest DATA/main.json -o DIR/plan.json --json",
+		"plan suggest DATA/live.json DATA/main.json -o DIR/plan.json",
+		"plan suggest DATA/live.json",
 		"plan check DIR/plan.json",
 		"plan suggest DATA/main.json RECORDED/freedoom.json",
 		"report draw DATA/branch.json -o DIR/report.svg",
@@ -55,6 +61,7 @@ func TestReportCommands(t *testing.T) {
 		"profile DATA/main.json --json",
 		"profile DATA/branch.json -o DIR/game.pb.gz",
 		"profile RECORDED/freedoom.json",
+		"report draw 127.0.0.1:8035",
 		"profile ftp://127.0.0.1/report.json",
 	} {
 		all.WriteString(shown(command, map[string]string{"DATA/": "testdata/", "RECORDED/": recorded, "DIR": dir}))
@@ -104,6 +111,7 @@ func TestJSON(t *testing.T) {
 		"profile testdata/main.json", "profile testdata/main.json -o DIR/a.pb.gz", "profile testdata/torn.json",
 		"flow check GRAPHS/door.json", "flow draw GRAPHS/door.json", "flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12",
 		"flow trace GRAPHS/door.json -e line.used -k 13", "flow compile GRAPHS/door.json --host GRAPHS/host.json -o DIR/door.blob",
+		"", "-h", "plan -h", "help report", "help nothing", "report diff -h", "completion bash", "plan check testdata/fine.json testdata/none.json",
 	} {
 		line = strings.NewReplacer("DIR", dir, "GRAPHS/", graphs).Replace(line)
 		_, out, _ := runs(append(strings.Fields(line), "--json")...)
@@ -114,6 +122,59 @@ func TestJSON(t *testing.T) {
 		}
 		if _, err := d.Token(); err != io.EOF {
 			t.Errorf("%s: more than one object: %q", line, out)
+		}
+	}
+}
+
+// TestStandardOutput: with -o - it has what a file would have.
+func TestStandardOutput(t *testing.T) {
+	data, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for line, begins := range map[string]string{
+		"plan draw DATA/fine.json": "<svg ", "report draw DATA/main.json": "<svg ", "plan suggest DATA/main.json": "{", "profile DATA/main.json": "\x1f\x8b",
+		"flow draw GRAPHS/door.json": "<svg ", "flow compile GRAPHS/door.json --host GRAPHS/host.json": "BLB1",
+	} {
+		here := strings.NewReplacer("DATA/", data+"/", "GRAPHS/", filepath.Join(data, "..", graphs)+"/").Replace(line)
+		code, out, said := runs(append(strings.Fields(here), "-o", "-")...)
+		if code != codeFine || !strings.HasPrefix(out, begins) {
+			t.Errorf("%s: exit %d, %.20q, %s", line, code, out, said)
+		}
+		if code, _, said = runs(append(strings.Fields(here), "-o", "file")...); code != codeFine {
+			t.Errorf("%s: exit %d, %s", line, code, said)
+		}
+		if file, err := os.ReadFile("file"); err != nil || string(file) != out {
+			t.Errorf("%s: a file has %.20q, %v", line, file, err)
+		}
+	}
+	if _, err := os.Stat("-"); err == nil {
+		t.Error("there is a file of that name")
+	}
+}
+
+// TestLong: of a long name or number in a file the commands show as much as a person reads.
+func TestLong(t *testing.T) {
+	name, number, dir := strings.Repeat("n", 100000), strings.Repeat("7", 100000), t.TempDir()
+	for text, lines := range map[string][]string{
+		`{"name": "x", "regions": [{"name": "a", "used": NUMBER}]}`:                                      {"report draw FILE", "profile FILE"},
+		`{"name": "x", "regions": [{"name": "a", "used": 0}], "plan": {"name": "NAME", "NAME": NUMBER}}`: {"report draw FILE", "plan suggest FILE"},
+		`{"name": "x", "regions": [{"name": "a", "size": NUMBER, "note": NUMBER}]}`:                      {"plan check FILE", "plan draw FILE"},
+		`{"name": "NAME", "size": 9, "regions": [{"name": "NAME", "size": 9, "used": 8, "labels": [{"name": "NAME", "bytes": 5, "peak": 7}],
+			"scopes": [{"name": "NAME", "bytes": 5, "peak": 7}], "fulls": 1, "last_full": "NAME"}], "plan": {"name": "x", "regions": [
+			{"name": "a", "size": 9}]}}`: {"profile FILE", "report draw FILE", "report diff FILE testdata/main.json", "plan suggest FILE", "plan suggest testdata/main.json FILE"},
+		`{"name": "NAME", "size": 1, "regions": [{"name": "NAME", "size": 9, "used": 8}]}`: {"profile FILE"},
+		`{"nodes": {"NAME": {"on": "NAME", "x": NUMBER}}}`:                                 {"flow check FILE", "flow trace FILE -e x"},
+	} {
+		file := filepath.Join(dir, "file")
+		if err := os.WriteFile(file, []byte(strings.NewReplacer("NAME", name, "NUMBER", number).Replace(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			if _, out, said := runs(strings.Fields(strings.Replace(line, "FILE", file, 1))...); len(out)+len(said) > 20000 {
+				t.Errorf("%s: %d bytes for %s", line, len(out)+len(said), text)
+			}
 		}
 	}
 }
@@ -136,8 +197,9 @@ func server(t *testing.T) string {
 	answer("/page/report.json", "application/json", string(report))
 	answer("/bare/{$}", "text/html", "<!doctype html>")
 	answer("/bare/report.json", "text/html", "<!doctype html>")
+	answer("/lost/{$}", "text/html", "<!doctype html>")
 	answer("/text", "text/plain", "no report")
-	answer("/plan", "application/json", `{"name": "x", "regions": [{"name": 7}]}`)
+	answer("/plan", "application/json", `{"name": "x", "regions": [{"name": 7, "used": 0}]}`)
 	answer("/strict", "application/json", `{"name": "x", "plan": {"sise": 7}}`)
 	mux.Handle("/moved", http.RedirectHandler("/page/report.json", http.StatusFound))
 	mux.Handle("/away", http.RedirectHandler("file:///etc/hostname", http.StatusFound))
@@ -169,6 +231,7 @@ func TestURLs(t *testing.T) {
 	for path, says := range map[string]string{
 		"/none":    "404 Not Found",
 		"/bare/":   "no report.json below it",
+		"/lost/":   "/lost/report.json: 404 Not Found",
 		"/text":    ":1: invalid character",
 		"/plan":    ":1: regions.name: number is no string",
 		"/strict":  "plan: line 1: name:",
@@ -203,10 +266,36 @@ func TestStalled(t *testing.T) {
 	defer s.Close()
 	tool := newTool(io.Discard, io.Discard)
 	tool.patience = 50 * time.Millisecond
-	if _, err := tool.readReport(s.URL); err == nil || !strings.HasPrefix(err.Error(), s.URL+": ") {
+	if _, err := tool.readReport(s.URL); err == nil || err.Error() != s.URL+": it takes longer than 50ms" {
 		t.Errorf("it says %v", err)
 	}
 	<-gone
+}
+
+// deadlines notes when each request has to be done.
+type deadlines struct {
+	http.RoundTripper
+	list []time.Time
+}
+
+func (d *deadlines) RoundTrip(r *http.Request) (*http.Response, error) {
+	deadline, _ := r.Context().Deadline()
+	d.list = append(d.list, deadline)
+	return d.RoundTripper.RoundTrip(r)
+}
+
+// TestOneDeadline: a page and its report have the time of one.
+func TestOneDeadline(t *testing.T) {
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	seen := &deadlines{RoundTripper: usual}
+	http.DefaultTransport = seen
+	if code, _, said := runs("profile", server(t)+"/page/"); code != codeFine {
+		t.Errorf("exit %d, %s", code, said)
+	}
+	if len(seen.list) != 2 || seen.list[0].IsZero() || !seen.list[0].Equal(seen.list[1]) {
+		t.Errorf("%v", seen.list)
+	}
 }
 
 // FuzzReport: whatever a stranger's report says, the commands end with an answer.

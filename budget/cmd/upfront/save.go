@@ -29,7 +29,7 @@ it all that was made has a name, with its scope, its label, and the line of code
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Example: "  upfront save diff host.save guest.save --map checked.save",
-		Args:    cobra.ExactArgs(2),
+		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var files [3]io.Reader
 			for i, name := range append(args[:2:2], names) {
@@ -45,7 +45,7 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 			}
 			d, differ, err := save.DiffFiles(files[0], files[1], files[2])
 			if err != nil {
-				return err
+				return byFile(err, args[0], args[1], names)
 			}
 			result := saveDiff{Equal: !differ}
 			if differ {
@@ -64,6 +64,20 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 	}
 	c.Flags().StringVar(&names, "map", "", "a snapshot that a checked build wrote")
 	return c
+}
+
+// byFile is an error of DiffFiles with the names of the files, which are A, B and the map in it.
+func byFile(err error, a, b, names string) error {
+	for which, file := range map[string]string{"A": a, "B": b, "the map": names} {
+		if text, ok := strings.CutPrefix(err.Error(), which+": "); ok {
+			return fmt.Errorf("%s: %s", file, text)
+		}
+	}
+	legend := "A is " + a + ", B is " + b
+	if names != "" {
+		legend += ", the map is " + names
+	}
+	return fmt.Errorf("%w (%s)", err, legend)
 }
 
 // saveDiff is what save diff prints.
@@ -96,7 +110,7 @@ made, with the line of code.
 
 ` + exitCodes,
 		Example: "  upfront save show room.save",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			file, err := os.Open(names[0])
 			if err != nil {

@@ -139,6 +139,8 @@ func TestSaveCommands(t *testing.T) {
 		"save diff DIR/a.save DIR/d.save",
 		"save diff DIR/a.save DIR/other.save",
 		"save diff DIR/a.save DIR/short.save",
+		"save diff DIR/short.save DIR/a.save",
+		"save diff DIR/a.save DIR/b.save --map DIR/short.save",
 		"save diff DIR/a.save",
 		"save diff DIR/a.save DIR/b.save --mop DIR/map.save",
 		"save dif DIR/a.save DIR/b.save",
