@@ -192,17 +192,24 @@ var escapes = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&#34;
 
 func unescaped(text string) string { return escapes.Replace(text) }
 
-// TestContrast: of every text on its ground, in both modes, by the formula of WCAG 2: 4.5 at least.
-func TestContrast(t *testing.T) {
+// colours are what each class is filled with, by mode.
+func colours(t *testing.T) map[string]map[string]string {
 	text := drawn(t, func(w io.Writer) error { return view.Plan(w, plans["one"]) })
 	light, dark, _ := strings.Cut(text[strings.Index(text, "<style>"):strings.Index(text, "</style>")], "@media")
+	modes := map[string]map[string]string{"light": {}, "dark": {}}
 	for mode, style := range map[string]string{"light": light, "dark": dark} {
-		colour := map[string]string{}
 		for _, rule := range regexp.MustCompile(`(?m)([\w., ]+?) \{[^}]*fill: (#\w{6})`).FindAllStringSubmatch(style, -1) {
 			for selector := range strings.SplitSeq(rule[1], ",") {
-				colour[strings.TrimSpace(selector)] = rule[2]
+				modes[mode][strings.TrimSpace(selector)] = rule[2]
 			}
 		}
+	}
+	return modes
+}
+
+// TestContrast: of every text on its ground, in both modes, by the formula of WCAG 2: 4.5 at least.
+func TestContrast(t *testing.T) {
+	for mode, colour := range colours(t) {
 		for _, on := range [][2]string{{"text", ".paper"}, {".small", ".paper"}, {".wrong", ".paper"}, {".in", ".region"}, {".in", ".frame"},
 			{".in", ".scratch"}, {".in", ".c0"}, {".in", ".c1"}, {".in", ".c2"}, {".in", ".c3"}, {".in", ".c4"}, {".in", ".c5"}, {".in", ".c6"},
 			{".in", ".c7"}, {".in", ".other"}, {".in", ".bad"}} {
@@ -229,6 +236,29 @@ func contrast(t *testing.T, a, b string) float64 {
 		return l
 	}
 	return (max(luminance(a), luminance(b)) + .05) / (min(luminance(a), luminance(b)) + .05)
+}
+
+// TestMarksDiffer: a load's and a rewind's are told apart in both modes, by the hue: grey has none.
+func TestMarksDiffer(t *testing.T) {
+	text := drawn(t, func(w io.Writer) error { return view.Timeline(w, played(3)) })
+	signs := map[string]string{} // what stands before a text of the legend
+	for _, m := range regexp.MustCompile(`<rect class="(\w+)"[^>]*>\n<text[^>]*>(load|rewind)<`).FindAllStringSubmatch(text, -1) {
+		signs[m[2]] = m[1]
+	}
+	for mode, colour := range colours(t) {
+		require.Contains(t, colour, "."+signs["load"], mode)
+		require.Contains(t, colour, "."+signs["rewind"], mode)
+		assert.Less(t, chroma(t, colour["."+signs["load"]]), 32, mode)
+		assert.Greater(t, chroma(t, colour["."+signs["rewind"]]), 128, mode)
+	}
+}
+
+// chroma is how far a colour is from grey.
+func chroma(t *testing.T, text string) int {
+	rgb, err := strconv.ParseUint(text[1:], 16, 32)
+	require.NoError(t, err)
+	r, g, b := int(rgb>>16), int(rgb>>8&255), int(rgb&255)
+	return max(r, g, b) - min(r, g, b)
 }
 
 // TestWriterFails: each says so.

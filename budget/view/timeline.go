@@ -90,7 +90,7 @@ func (d *timelineDrawing) head() {
 	say(160, "its peak")
 	d.rect("point", x, y-90, 30, 90)
 	say(100, "load")
-	d.rect("other", x, y-90, 30, 90)
+	d.rect("c6", x, y-90, 30, 90) // no grey, as that of a load is
 	say(100, "rewind")
 	d.cross(x+50, y-45)
 	say(160, "full")
@@ -142,7 +142,7 @@ func (d *timelineDrawing) band(b *band, y px) {
 		d.mark("point", run, base+20)
 	}
 	for _, run := range b.runs(budget.MarkRewind | budget.MarkMoved) {
-		d.mark("other", run, base+20+markHeight+10)
+		d.mark("c6", run, base+20+markHeight+10)
 	}
 	for _, run := range b.runs(budget.MarkFull) {
 		d.cross((d.begin(run[0])+d.begin(run[1]))/2, top)
