@@ -161,6 +161,8 @@ func (d *insideDrawing) parts(i int) {
 			class = "c5 pale"
 		case "skipped":
 			class = "hatch"
+		case "header":
+			class = "c6"
 		default:
 			class = "other"
 		}
@@ -208,7 +210,7 @@ func (d *insideDrawing) legend() {
 }
 
 var meanings = []struct{ class, text string }{
-	{"c0", "things"}, {"c1", "with a finalizer"}, {"c4", "Go values"}, {"c2", "pools: live chunks"}, {"c5", "heaps and their like"},
+	{"c0", "things"}, {"c1", "with a finalizer"}, {"c4", "Go values"}, {"c2", "pools: live chunks"}, {"c5", "heaps and their like"}, {"c6", "their headers"},
 	{"other", "the scope's nodes"}, {"c3", "temporaries"}, {"c3 pale", "of them, not taken yet"}, {"c7", "several kinds"},
 	{"hatch", "padding"}, {"ground", "free"},
 }

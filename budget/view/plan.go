@@ -29,6 +29,7 @@ const (
 	listTop     px = 1800
 	sizeRight      = margin + 3400 // of the column of sizes: a name has 31 characters at most
 	noteLetters    = 70            // right of the sizes
+	slackClass     = "free pale"   // what rounds arenas up, whoever's they are: one line of the list
 )
 
 // part is a line of the plan: arenas of one size, one after the other.
@@ -127,8 +128,8 @@ func (m memoryMap) arenas(p *picture, part part) {
 	for i := range count {
 		from := part.offset + i*each
 		left, middle, right := m.x(from)+5, m.x(from+size), m.x(from+each)-5
-		p.rect(part.class+" pale", left, barTop, right-left, barHeight)
-		p.rect(part.class, left, barTop, min(max(left+5, middle), max(left, right))-left, barHeight)
+		p.rect(slackClass, left, barTop, right-left, barHeight)
+		p.rect(part.class, left, barTop, min(max(left+10, middle), max(left, right))-left, barHeight)
 	}
 	from, to := m.x(part.offset), m.x(part.end())
 	if used := m.x(part.offset+part.size) - from; count == 1 && used > long(part.name)+80 {
@@ -160,7 +161,7 @@ func (m memoryMap) edges(p *picture) {
 	if m.guarded() {
 		text += ", and has a guard behind it"
 	}
-	m.line(p, len(m.parts), part{class: "free pale", name: "edges", size: slack, count: 1, text: text})
+	m.line(p, len(m.parts), part{class: slackClass, name: "edges", size: slack, count: 1, text: text})
 }
 
 // arrows say in which order regions are rewound, and what isn't among them.

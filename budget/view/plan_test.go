@@ -5,10 +5,12 @@ import (
 	"flag"
 	"html"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,7 +60,8 @@ var plans = map[string]budget.Plan{
 		GoHeap: 5 * budget.MiB},
 }
 
-// TestEveryPicture is XML, and a <title> and a <desc> stand in it for who can't see it.
+// TestEveryPicture is XML, and a <title> and a <desc> stand in it for who can't see it. What its map shows has the colour of
+// a line of the list.
 func TestEveryPicture(t *testing.T) {
 	for name, plan := range plans {
 		t.Run(name, func(t *testing.T) {
@@ -69,6 +72,15 @@ func TestEveryPicture(t *testing.T) {
 				assert.Contains(t, text, ">"+r.Name+"</text>")
 			}
 			assert.Contains(t, text, "prefers-color-scheme: dark")
+			shown, listed := map[string]bool{}, map[string]bool{"free pale": true} // which is covered where nothing is rounded up
+			for _, m := range rectTag.FindAllStringSubmatch(text, -1) {
+				if m[3] == "60" {
+					shown[m[1]] = true
+				} else {
+					listed[m[1]] = true
+				}
+			}
+			assert.Subset(t, slices.Collect(maps.Keys(listed)), slices.Collect(maps.Keys(shown)))
 		})
 	}
 }
