@@ -95,23 +95,16 @@ type reportPart struct {
 	figures
 }
 
-func allParts(r budget.Report) []*reportPart {
-	return slices.Concat(partsOf(r.Regions, "region"), partsOf(r.Beside, "frame"))
-}
-
-// partsOf puts siblings together: "room 0" and "room 1" are the part "room".
-func partsOf(list []budget.RegionReport, class string) (parts []*reportPart) {
-	for _, arena := range list {
+// allParts puts siblings together: "room 0" and "room 1" are the part "room".
+func allParts(r budget.Report) (parts []*reportPart) {
+	for _, arena := range slices.Concat(r.Regions, r.Beside) {
 		name := budget.RegionOf(arena.Name)
 		last := len(parts) - 1
 		if last < 0 || name == arena.Name || parts[last].name != name {
-			parts = append(parts, &reportPart{class: class, name: name})
+			parts = append(parts, &reportPart{class: classOf(arena.Name), name: name})
 			last++
 		}
 		p := parts[last]
-		if class != "region" && name == "scratch" {
-			p.class = "scratch"
-		}
 		p.arenas = append(p.arenas, arena)
 		p.add(arena.Used, arena.Peak, arena.Size)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/bits"
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -37,11 +36,8 @@ func WalkText(w io.Writer, name string, ranges []budget.Range) error {
 func (w *walk) signs() (lines []string) {
 	const wide, cells = textWidth - 4, 4 * (textWidth - 4)
 	var most [cells]kindSums
-	begin := func(cell uint64) uint64 {
-		high, low := bits.Mul64(w.total, cell)
-		offset, _ := bits.Div64(high, low, cells)
-		return offset
-	}
+	at := scale{0, px(w.total), cells}
+	begin := func(cell uint64) uint64 { return uint64(at.x(cell)) }
 	cell := uint64(0)
 	for _, r := range w.ranges {
 		for cell < cells && begin(cell) < r.Offset+r.Size {
