@@ -7,7 +7,9 @@
 //	view.Inside(file, inside)                 // what lies in an arena, as region.Inside found it
 //
 // Report, Walk, Timeline and Inside have a text each, of 80 columns, by the same name with Text behind it; of a plan it is its
-// String. All write at once, or not at all, and what they return is what the writer says, or why there is nothing to draw. They
+// String. Report.String of package budget is for a log: a line for each arena that differs, where ReportText sums siblings up.
+//
+// All write at once, or not at all, and what they return is what the writer says, or why there is nothing to draw. They
 // draw what they are given, on any goroutine; nothing here asks a budget.
 //
 // A picture follows the reader's light or dark mode, has its text as text, and the same values give the same bytes on every

@@ -30,7 +30,7 @@ type insideLines struct {
 	of    []int // of each thing, its line; -1: it is among what is left
 }
 
-// What of a list is shown, and with so few it stands in the order of the arena.
+// A list has at most so many lines; when all fit, they stand in the arena's order.
 const linesMost = 24
 
 func listInside(in *budget.Inside) insideLines {

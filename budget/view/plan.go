@@ -122,7 +122,7 @@ func (m memoryMap) x(offset uint64) px { return scale{margin, width - margin, m.
 // arenas draws the part in the map, arena by arena where these are wide enough to tell apart.
 func (m memoryMap) arenas(p *picture, part part) {
 	count, size, each := part.count, part.size, part.each
-	if m.x(part.offset+part.each)-m.x(part.offset) < 30 { // a fence of slots is one bar, with all slack at its end
+	if m.x(part.offset+part.each)-m.x(part.offset) < 30 { // too narrow to tell apart: one bar, with all slack at its end
 		count, size, each = 1, part.size*part.count, part.each*part.count
 	}
 	for i := range count {

@@ -10,13 +10,13 @@ import (
 )
 
 // Report draws what a budget holds. Above lies the whole, to scale. Then each part has a bar as long as what is planned for
-// it, with what is used now and, paler, what was used at most; slots, the frame's buffers and scratch arenas are columns of
-// a fence. Below a part stands who holds it: labels and scopes by name, most first, in the colours of its bar; eight of
-// each, and what the others hold together. Then come the Go heap, proxies, and what went wrong.
+// it, with what is used now and, paler, what was used at most; slots, the frame's buffers and scratch arenas stand side by
+// side, a column each. Below a part stands who holds it: labels and scopes by name, most first, in the colours of its bar;
+// eight of each, and what the others hold together. Then come the Go heap, proxies, and what went wrong.
 //
 // Sizes are the report's, as [budget.SizeText] writes them; browsers show them to the byte where a pointer rests. Those of
-// siblings are sums, also of their peaks, which needn't have been at one time. A report that a stranger wrote is drawn as
-// far as it makes sense.
+// siblings are sums, also of their peaks, which needn't have been at one time: a line under the table says so. A report that
+// a stranger wrote is drawn as far as it makes sense.
 func Report(w io.Writer, r budget.Report) error {
 	d := reportDrawing{lines: reportLines(r)}
 	d.measure()

@@ -12,8 +12,8 @@ import (
 // textWidth is that of all texts, in letters.
 const textWidth = 80
 
-// ReportText writes what [Report] draws, in lines of at most 80 columns: of a bar, # is used now and + was at most. Of a
-// fence each sign is an arena.
+// ReportText writes what [Report] draws, in lines of at most 80 columns. In a bar # is used now and + was used at most.
+// Slots, buffers and scratch arenas have a row below, with a sign for each.
 func ReportText(w io.Writer, r budget.Report) error {
 	t := table{column: len("planned") + 1, name: 8}
 	lines := reportLines(r)
