@@ -1,11 +1,10 @@
 package budget
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // TestSampleBesideAPublication: a sample has what was held when it began, also where the arena is published meanwhile.
@@ -17,6 +16,9 @@ func TestSampleBesideAPublication(t *testing.T) {
 		defer close(ended)
 		for v := uint64(1); !over.Load(); v++ {
 			g.saw(v, v)
+			if v%1024 == 0 {
+				runtime.Gosched() // a loop of atomic operations alone isn't always interrupted: the collector would wait for it
+			}
 		}
 	}()
 	defer func() { over.Store(true); <-ended }()
@@ -25,6 +27,8 @@ func TestSampleBesideAPublication(t *testing.T) {
 		var marks Mark
 		held := g.now.Load() // it only grows
 		g.take(&most, &marks)
-		require.GreaterOrEqual(t, most, held)
+		if most < held { // no allocation in between
+			t.Fatalf("%d were held, and a sample says %d", held, most)
+		}
 	}
 }
