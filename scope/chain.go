@@ -147,6 +147,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() error {
 	u.st.unwound++
+	u.st.recorder.look()
 	u.st.count() // all at once: what goes first is counted with what it went from
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
@@ -372,6 +373,7 @@ func (u *unwinding) closeLong() {
 	n.lost, n.err = nil, nil
 	if h.Back != 0 {
 		from := st.h.Limit
+		st.recorder.tempEnd(h.Top().Gen)
 		h.TempClose()
 		st.watchBack(from, st.h.Limit)
 		if u := &st.names; u.lines != nil {
@@ -382,6 +384,7 @@ func (u *unwinding) closeLong() {
 	st.gone(h.Depth, h.Bytes(h.Depth), h.Top().Count/arena_c.Object)
 	h.Close(h.Top())
 	st.watchBack(h.Cursor, end)
+	st.recorder.look()
 	if h.Depth == 0 {
 		h.Odd &^= oddNoted
 		st.unwatch()

@@ -34,6 +34,7 @@ func Label(s Scope, name string, fn func() error) error {
 	s.h.Link(unsafe.Pointer(n), classLabel)
 	s.h.Odd |= oddNoted
 	l.open = append(l.open, booking{scope: s, node: n, start: s.h.Cursor})
+	recordMade(s)
 	st.inside++
 	index := len(l.open) - 1
 	defer func() {

@@ -35,7 +35,9 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 // New gives a zeroed T, linked. The finalizer must bear a zero T. A full scope unwinds. Cost: that of
 // [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
-	return arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
+	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
+	recordMade(s)
+	return x
 }
 
 // TryNew is New that gives nil when the scope is full.
@@ -45,6 +47,7 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 		return nil
 	}
 	s.h.Link(p, m.class)
+	recordMade(s)
 	return arena_c.Clear((*T)(p))
 }
 
@@ -80,5 +83,6 @@ func (m ObjectMaker[T]) take(s Scope, n int) []T {
 	arena_c.Zero(p, uintptr(size))
 	*(*sliceNode)(p) = sliceNode{front, uint64(unsafe.Sizeof(*new(T))), m.class, uint64(n)}
 	s.h.Link(p, classSlice)
+	recordMade(s)
 	return unsafe.Slice((*T)(unsafe.Add(p, front)), n)
 }

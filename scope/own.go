@@ -83,6 +83,7 @@ func (s Scope) own() *owned {
 	p.site.Note()
 	*word = place
 	h.Link(unsafe.Pointer(word), classOwned)
+	recordMade(s)
 	return p
 }
 

@@ -62,6 +62,7 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	if arena_c.Checked && n != 0 {
 		arena_c.NoteType(header.Chunk(0), reflect.TypeFor[T]().String())
 	}
+	recordMade(s)
 	if st.watch != nil {
 		st.watchPool(s, header, reflect.TypeFor[T]())
 	}

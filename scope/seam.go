@@ -23,6 +23,7 @@ func (st *Stack) Busy() (closing, inside bool) {
 
 // Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes has asked for Left.
 func (st *Stack) Freeze() {
+	st.recorder.look()
 	st.settle(st.h)
 	st.notes[st.h.Depth].err = nil
 	st.h.Asked = 0

@@ -44,6 +44,7 @@ type Stack struct {
 	peakEver   uint64     // highest use before the last ResetPeak
 	inside     int        // calls of Do and Make that are at work
 	watch      *watch     // nil: nobody asks
+	recorder   *recorder  // likewise
 	emptied    atomic.Pointer[emptied]
 	_          noCopy
 }
@@ -67,10 +68,11 @@ type note struct {
 
 // Why Open and Close of an arena take the long way, beside arena_c.Closing and Building.
 const (
-	oddTemp    = 1 << (2 + iota) // the far end
-	oddNoted                     // a note has an err or lost, or a scope has labels
-	oddNames                     // what scopes hold is counted by name
-	oddWatched                   // what is given back becomes zeros
+	oddTemp     = 1 << (2 + iota) // the far end
+	oddNoted                      // a note has an err or lost, or a scope has labels
+	oddNames                      // what scopes hold is counted by name
+	oddWatched                    // what is given back becomes zeros
+	oddRecorded                   // somebody is told of each
 )
 
 // keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the

@@ -51,7 +51,9 @@ func (st *Stack) Stats() Stats {
 // those by name.
 func (st *Stack) ResetPeak(forget bool) {
 	st.peakEver = max(st.peakEver, st.row.Peak())
+	st.recorder.look()
 	st.row.ResetPeak()
+	st.recorder.peakReset()
 	if !forget {
 		return
 	}

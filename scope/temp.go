@@ -35,6 +35,7 @@ func (s Scope) Temp(n int) Scope {
 	case arena_c.Checked && arena_c.Refuse():
 		panic(st.refuseTable("scopes", far.Slots, tempName))
 	}
+	st.recorder.look()
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
 	if gen == 0 {
 		if asked := s.h.Asked; s.isTemp() && asked != arena_c.Asked|nodeOfTemp { // it is the arena that has no room
@@ -46,5 +47,6 @@ func (s Scope) Temp(n int) Scope {
 	}
 	kept := st.noteOf(far, far.Depth)
 	kept.err, kept.lost = nil, nil
+	st.recorder.temp(s, gen, uint64(n))
 	return Scope{far, gen}
 }

@@ -109,6 +109,7 @@ func notedSlice[T any](s Scope, list []T) []T {
 		if len(list) != 0 {
 			arena_c.NoteType(unsafe.Pointer(unsafe.SliceData(list)), reflect.TypeFor[T]().String())
 		}
+		recordMade(s)
 		if st := s.watching(); st != nil {
 			st.note(s, Made{Offset: s.h.Offset(unsafe.Pointer(unsafe.SliceData(list))),
 				Size: sizeOf[T](len(list)), Type: reflect.TypeFor[T]()})
@@ -125,6 +126,7 @@ func notedMore[T any](s Scope, first *T, from, to int) {
 	if from == 0 {
 		arena_c.NoteType(unsafe.Pointer(first), reflect.TypeFor[T]().String())
 	}
+	recordMade(s)
 	st := s.watching()
 	if st == nil {
 		return

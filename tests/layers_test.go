@@ -38,6 +38,7 @@ var arrows = map[string][]string{
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
 	"budget/save":        {"budget", "scope", "arena", "arena_c", "platform"},
 	"budget/flight":      {"budget"},
+	"budget/record":      {"arena_c", "budget", "scope"},
 	"budget/view":        {"arena", "budget"},
 	"budget/view/live":   {"budget", "budget/view", "scope"},
 }

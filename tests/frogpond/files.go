@@ -11,24 +11,24 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// inputs are those of -replay, as far as they are played; with room for those of each tick, where
+// inputs are those of -playdemo, as far as they are played; with room for those of each tick, where
 // somebody wants them.
 func (o *options) inputs() (in inputs, err error) {
 	in = inputs{players: o.bots}
-	if o.rollback != 0 || o.record != "" || o.replay != "" {
+	if o.rollback != 0 || o.demo != "" || o.playDemo != "" {
 		in.list = make([]game.Input, 0, o.bots*o.Ticks)
 	}
-	if o.replay == "" {
+	if o.playDemo == "" {
 		return in, nil
 	}
-	data, err := os.ReadFile(o.replay)
+	data, err := os.ReadFile(o.playDemo)
 	if err != nil {
-		return in, fmt.Errorf("-replay: %w", err)
+		return in, fmt.Errorf("-playdemo: %w", err)
 	}
 	size := binary.Size(game.Input{})
 	if len(data)%(size*o.bots) != 0 {
-		return in, fmt.Errorf("-replay %s: %d bytes are no inputs of %d players, %d bytes each",
-			o.replay, len(data), o.bots, size)
+		return in, fmt.Errorf("-playdemo %s: %d bytes are no inputs of %d players, %d bytes each",
+			o.playDemo, len(data), o.bots, size)
 	}
 	in.list = in.list[:min(len(data)/size, cap(in.list))]
 	_, err = binary.Decode(data, binary.LittleEndian, in.list)
@@ -71,8 +71,8 @@ func (o *options) end(g *game.Game, in *inputs, ticks int) (hash uint64, err err
 	if hash, err = ring.Hash(uint64(ticks)); err != nil {
 		return 0, err
 	}
-	if o.record != "" {
-		if err := write("-record", o.record, func(w io.Writer) error {
+	if o.demo != "" {
+		if err := write("-demo", o.demo, func(w io.Writer) error {
 			return binary.Write(w, binary.LittleEndian, in.list)
 		}); err != nil {
 			return 0, err

@@ -7,7 +7,7 @@
 //
 // Its state can be copied and put back, by package budget/save: -rollback 8 plays with inputs that
 // come late, -synctest plays each tick twice, and -plant shows how a mistake in that is named; -save
-// and -load are save games, -record and -replay the inputs of one. rollback.go is what a game needs
+// and -load are save games, -demo and -playdemo the inputs of one. rollback.go is what a game needs
 // that predicts, and internal/game/room.go how its state is laid out.
 package main
 
@@ -116,7 +116,9 @@ func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, 
 		}
 		result.finish(b) // closes what is open, newest first
 	}()
-	result.sample(b)
+	if err := result.sample(b); err != nil {
+		return err
+	}
 	warmRuntime()
 	s, err := game.Boot(ctx, o.Options, b)
 	if err != nil {

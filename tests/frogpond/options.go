@@ -25,13 +25,13 @@ type options struct {
 	game.Options
 	bots                           int
 	plan, report, durations        string
-	timeline, pictures             string
+	timeline, pictures, record     string
 	realtime, json, verbose, crash bool
 	sweep, vocabulary, syncTest    bool
 	flow                           string
 	rollback                       int
 	plant                          plant
-	record, replay, save, load     string // files
+	demo, playDemo, save, load     string // files
 }
 
 // parseOptions prints to stderr itself what is wrong, as package flag does.
@@ -70,8 +70,10 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.syncTest, "synctest", false, "play each tick twice from the same state, and compare")
 	f.Var(&o.plant, "plant",
 		"with -synctest: put a `fault` into each tick: "+strings.Join(plants, ", "))
-	f.StringVar(&o.record, "record", "", "write the players' inputs to a `file`, of the last map")
-	f.StringVar(&o.replay, "replay", "", "play with the inputs in a `file`, as far as it goes")
+	f.StringVar(&o.record, "record", "", "record what the maps do to the budget in a `file`:"+
+		" upfront replay tries it in another plan, upfront plan suggest makes one of it")
+	f.StringVar(&o.demo, "demo", "", "write the players' inputs to a `file`, of the last map")
+	f.StringVar(&o.playDemo, "playdemo", "", "play with the inputs in a `file`, as far as it goes")
 	f.StringVar(&o.save, "save", "",
 		"write the state after the last tick to a `file`, of the last map")
 	f.StringVar(&o.load, "load", "",
@@ -109,14 +111,14 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("-rollback %d: 2 at least, or 0 for none", o.rollback)
 	case o.rollback != 0 && (o.load != "" || o.syncTest):
 		return errors.New("-rollback plays whole games: not with -load or -synctest")
-	case o.record != "" && o.load != "":
-		return errors.New("-record writes the inputs of whole games: not with -load")
+	case o.demo != "" && o.load != "":
+		return errors.New("-demo writes the inputs of whole games: not with -load")
 	case o.plant != "" && !o.syncTest:
 		return fmt.Errorf("-plant %s: needs -synctest, which finds it", o.plant)
 	case o.bots < 0:
 		return fmt.Errorf("-bots %d: must not be negative", o.bots)
-	case o.bots == 0 && (o.rollback != 0 || o.record != "" || o.replay != "" || o.plant != ""):
-		return errors.New("-bots 0: -rollback, -record, -replay and -plant need a player")
+	case o.bots == 0 && (o.rollback != 0 || o.demo != "" || o.playDemo != "" || o.plant != ""):
+		return errors.New("-bots 0: -rollback, -demo, -playdemo and -plant need a player")
 	}
 	return nil
 }

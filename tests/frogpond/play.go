@@ -25,6 +25,7 @@ const tickTime = time.Second / 35
 func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map,
 	stderr io.Writer) error {
 	row := LevelResult{Name: m.Name}
+	r.recording.Mark(m.Name)
 	var err error
 	if o.sweep {
 		err = r.sweep(ctx, &row, s, m)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/platform"
 )
@@ -46,6 +47,9 @@ type Result struct {
 
 	timeline *budget.Timeline // nil: nobody asked
 	pictures *pictures        // likewise
+
+	recording *record.Recording // likewise
+	recorded  *os.File
 }
 
 // LevelResult is a map; one that was not run has a name and an error.
@@ -114,14 +118,24 @@ func (r *Result) check(b *budget.Budget) {
 	}
 }
 
-// sample begins a record of what each arena holds, if that was asked for.
-func (r *Result) sample(b *budget.Budget) {
+// sample begins to keep what each arena holds, as far as that was asked for.
+func (r *Result) sample(b *budget.Budget) (err error) {
 	if r.options.timeline != "" || r.options.pictures != "" {
 		r.timeline = b.Timeline(0)
 	}
 	if r.options.pictures != "" {
 		r.pictures = &pictures{}
 	}
+	if r.options.record == "" {
+		return nil
+	}
+	if r.recorded, err = os.Create(r.options.record); err == nil {
+		r.recording, err = record.Start(b, r.recorded)
+	}
+	if err != nil {
+		return fmt.Errorf("-record: %w", err)
+	}
+	return nil
 }
 
 // finish closes the budget, newest first, and takes the last figures.
@@ -131,6 +145,11 @@ func (r *Result) finish(b *budget.Budget) {
 	}
 	r.BudgetBase = fmt.Sprintf("%p", b.Base().Bytes())
 	r.close = errors.Join(r.close, r.pictures.look(b), b.Close())
+	if r.recorded != nil {
+		if err := errors.Join(r.recording.Close(), r.recorded.Close()); err != nil {
+			r.close = errors.Join(r.close, fmt.Errorf("-record: %w", err))
+		}
+	}
 	last := b.Report()
 	if name := r.options.report; name != "" {
 		r.close = errors.Join(r.close, writeJSON("-report", name, last))

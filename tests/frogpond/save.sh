@@ -14,9 +14,9 @@ for map; do
     shift
     $command -wad "$wad" -maps "$map" "$@" > "$dir/out"
   }
-  part "$here" -ticks 150 -record "$dir/inputs" -save "$dir/straight"
-  part "$here" -replay "$dir/inputs" -ticks 50 -save "$dir/at50"
-  part "$there" -replay "$dir/inputs" -load "$dir/at50" -ticks 100 -save "$dir/at100"
-  part "$here" -replay "$dir/inputs" -load "$dir/at100" -ticks 150 -save "$dir/end"
+  part "$here" -ticks 150 -demo "$dir/inputs" -save "$dir/straight"
+  part "$here" -playdemo "$dir/inputs" -ticks 50 -save "$dir/at50"
+  part "$there" -playdemo "$dir/inputs" -load "$dir/at50" -ticks 100 -save "$dir/at100"
+  part "$here" -playdemo "$dir/inputs" -load "$dir/at100" -ticks 150 -save "$dir/end"
   cmp "$dir/straight" "$dir/end" || { echo "$map of $wad: saved, and played on elsewhere, it differs"; exit 1; }
 done

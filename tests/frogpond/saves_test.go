@@ -29,11 +29,11 @@ const three = "-wad builtin -maps MAP03 "
 // the one that was played in one go.
 func TestSaveAndLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
-	straight := last(t, three+"-ticks 150 -record inputs -save straight")
+	straight := last(t, three+"-ticks 150 -demo inputs -save straight")
 	assert.Equal(t, straight.Hash, last(t, three+"-ticks 150").Hash, "who records plays as ever")
-	last(t, three+"-replay inputs -ticks 50 -save at50")
-	last(t, three+"-replay inputs -load at50 -ticks 100 -save at100 -workers 4")
-	end := last(t, three+"-replay inputs -load at100 -ticks 150 -save end")
+	last(t, three+"-playdemo inputs -ticks 50 -save at50")
+	last(t, three+"-playdemo inputs -load at50 -ticks 100 -save at100 -workers 4")
+	end := last(t, three+"-playdemo inputs -load at100 -ticks 150 -save end")
 	assert.Equal(t, straight.Hash, end.Hash)
 	assert.Equal(t, straight.StateHash, end.StateHash)
 	assert.Equal(t, 150, *end.Ticks)
@@ -63,24 +63,24 @@ func TestSaveAndLoad(t *testing.T) {
 // Inputs are played as far as they go, by who plays straight, and by who gets them late.
 func TestReplay(t *testing.T) {
 	t.Chdir(t.TempDir())
-	straight := last(t, three+"-ticks 60 -record inputs")
+	straight := last(t, three+"-ticks 60 -demo inputs")
 	text, err := os.ReadFile("inputs")
 	require.NoError(t, err)
 	assert.Len(t, text, 60*8*binary.Size(game.Input{}))
-	assert.Equal(t, straight.Hash, last(t, three+"-ticks 60 -replay inputs").Hash)
-	assert.NotEqual(t, straight.Hash, last(t, three+"-ticks 60 -replay inputs -seed 2").Hash)
+	assert.Equal(t, straight.Hash, last(t, three+"-ticks 60 -playdemo inputs").Hash)
+	assert.NotEqual(t, straight.Hash, last(t, three+"-ticks 60 -playdemo inputs -seed 2").Hash)
 
 	// more of them than ticks
-	assert.Equal(t, last(t, three+"-ticks 40").Hash, last(t, three+"-ticks 40 -replay inputs").Hash)
-	assert.Zero(t, *last(t, three+"-ticks 40 -replay inputs -rollback 8").Desyncs)
+	assert.Equal(t, last(t, three+"-ticks 40").Hash, last(t, three+"-ticks 40 -playdemo inputs").Hash)
+	assert.Zero(t, *last(t, three+"-ticks 40 -playdemo inputs -rollback 8").Desyncs)
 
 	// fewer of them: bots go on, and what they do is recorded
-	longer := last(t, three+"-ticks 90 -replay inputs -record longer")
+	longer := last(t, three+"-ticks 90 -playdemo inputs -demo longer")
 	text, err = os.ReadFile("longer")
 	require.NoError(t, err)
 	assert.Len(t, text, 90*8*binary.Size(game.Input{}))
-	assert.Equal(t, longer.Hash, last(t, three+"-ticks 90 -replay longer").Hash)
-	assert.Zero(t, *last(t, three+"-ticks 90 -replay inputs -rollback 8").Desyncs)
+	assert.Equal(t, longer.Hash, last(t, three+"-ticks 90 -playdemo longer").Hash)
+	assert.Zero(t, *last(t, three+"-ticks 90 -playdemo inputs -rollback 8").Desyncs)
 
 	// whatever somebody wants, the game goes on
 	noise := make([]byte, 60*8*binary.Size(game.Input{}))
@@ -88,7 +88,7 @@ func TestReplay(t *testing.T) {
 		noise[i] = byte(i*i>>3 ^ i)
 	}
 	require.NoError(t, os.WriteFile("noise", noise, 0o644))
-	assert.Zero(t, *last(t, three+"-ticks 60 -replay noise -rollback 8").Desyncs)
+	assert.Zero(t, *last(t, three+"-ticks 60 -playdemo noise -rollback 8").Desyncs)
 }
 
 // damaged writes a file with another byte.
@@ -102,7 +102,7 @@ func damaged(t *testing.T, name string, file []byte, at int) {
 // What can't be loaded, saved, recorded or played again is said in a line, and nothing is left.
 func TestBadSaves(t *testing.T) {
 	t.Chdir(t.TempDir())
-	last(t, three+"-ticks 20 -save saved -record inputs")
+	last(t, three+"-ticks 20 -save saved -demo inputs")
 	saved, err := os.ReadFile("saved")
 	require.NoError(t, err)
 	damaged(t, "head", saved, 30)
@@ -137,22 +137,22 @@ func TestBadSaves(t *testing.T) {
 		{"-maps MAP03 -load saved -ticks 19", 1, `-load saved: it is of tick 20, and -ticks is 19`},
 		{"-maps MAP03 -load absent", 1, `-load: open absent: no such file`},
 		{"-maps MAP03 -load .", 1, `-load \.: .*is a directory`},
-		{"-maps MAP03 -replay absent", 1, `-replay: open absent: no such file`},
-		{"-maps MAP03 -replay odd", 1,
-			`-replay odd: 100 bytes are no inputs of 8 players, 12 bytes each`},
-		{"-maps MAP03 -replay inputs -bots 7", 1,
-			`-replay inputs: \d+ bytes are no inputs of 7 players`},
+		{"-maps MAP03 -playdemo absent", 1, `-playdemo: open absent: no such file`},
+		{"-maps MAP03 -playdemo odd", 1,
+			`-playdemo odd: 100 bytes are no inputs of 8 players, 12 bytes each`},
+		{"-maps MAP03 -playdemo inputs -bots 7", 1,
+			`-playdemo inputs: \d+ bytes are no inputs of 7 players`},
 		{"-maps MAP03 -save absent/file", 1, `-save absent/file: open absent/file: no such file`},
-		{"-maps MAP03 -record absent/file", 1, `-record absent/file: open absent/file: no such file`},
+		{"-maps MAP03 -demo absent/file", 1, `-demo absent/file: open absent/file: no such file`},
 		{"-rollback 1", 2, `-rollback 1: 2 at least, or 0 for none`},
 		{"-rollback -8", 2, `-rollback -8: 2 at least, or 0 for none`},
 		{"-rollback 8 -synctest", 2, `-rollback plays whole games: not with -load or -synctest`},
 		{"-rollback 8 -load saved", 2, `-rollback plays whole games: not with -load or -synctest`},
-		{"-record new -load saved", 2, `-record writes the inputs of whole games: not with -load`},
+		{"-demo new -load saved", 2, `-demo writes the inputs of whole games: not with -load`},
 		{"-plant reset", 2, `-plant reset: needs -synctest, which finds it`},
 		{"-synctest -plant clock", 2,
 			`invalid value "clock" for flag -plant: a plant is one of address, reset, order`},
-		{"-bots 0 -rollback 8", 2, `-bots 0: -rollback, -record, -replay and -plant need a player`},
+		{"-bots 0 -rollback 8", 2, `-bots 0: -rollback, -demo, -playdemo and -plant need a player`},
 	} {
 		var stderr bytes.Buffer
 		args := append([]string{"-wad", "builtin", "-ticks", "30"}, strings.Fields(test.args)...)

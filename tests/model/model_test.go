@@ -160,6 +160,7 @@ func (w *world) end() {
 	for id, f := range w.finalizers {
 		w.check(f.times == 1 || f.off, "finalizer %d ran %d times", id, f.times)
 	}
+	w.replay()
 }
 
 // program plays one, and gives what it did.
@@ -246,4 +247,4 @@ func TestModel(t *testing.T) {
 // deeds are what the programs must have done together.
 var deeds = []string{"steps", "finalizers", "refused", "unwound", "left open", "Make failed", "too many scopes", "refused Close",
 	"Temp", "no room for Temp", "built", "pool", "wrong Put", "C",
-	"load", "load refused", "loaded", "load failed", "load left"}
+	"load", "load refused", "loaded", "load failed", "load left", "replayed", "replay full"}

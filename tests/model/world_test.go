@@ -14,6 +14,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
@@ -70,12 +71,14 @@ type world struct {
 	limit      int // of steps
 	layers     int // calls that call back
 	flight     *life
-	exiting    bool   // a function ends the goroutine
-	exits      bool   // finalizers may end the goroutine
-	wideAligns bool   // what is aligned to more than an edge lies where the address says
-	curious    bool   // each scope is asked what it remembers, after every step
-	offsets    uint64 // a hash of them, and of the peaks
-	told       int    // errors that went to the report
+	exiting    bool              // a function ends the goroutine
+	exits      bool              // finalizers may end the goroutine
+	wideAligns bool              // what is aligned to more than an edge lies where the address says
+	curious    bool              // each scope is asked what it remembers, after every step
+	offsets    uint64            // a hash of them, and of the peaks
+	told       int               // errors that went to the report
+	recording  *record.Recording // of every other program
+	recorded   bytes.Buffer
 	did        map[string]int
 	log        []string
 	failed     string
@@ -88,6 +91,11 @@ func newWorld(seed uint64, limit int) (*world, error) {
 	}
 	w := &world{b: b, random: rand.New(rand.NewPCG(seed, 18)), finalizers: map[int64]*finalizer{}, did: map[string]int{},
 		exits: seed%2 == 0, wideAligns: seed%4 == 2, curious: seed%3 == 0, limit: limit, free: []int{3, 2}}
+	if seed%2 == 1 {
+		if w.recording, err = record.Start(b, &w.recorded); err != nil {
+			return nil, err
+		}
+	}
 	current = w
 	clib.Finalize = func(id int64) { _ = w.finalize(id) }
 	b.Scratches(helper)

@@ -1,0 +1,344 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Played is how far a replay came.
+type Played struct {
+	Events uint64 `json:"events"`
+	Marks  int    `json:"marks"`
+	Mark   string `json:"mark,omitempty"` // the last
+	Whole  bool   `json:"whole"`          // the recording came to its Close
+}
+
+// Error is why a replay stopped: what didn't fit, and where.
+type Error struct {
+	Played
+	Scopes []string // that were open in the arena, the lowest first
+	Made   []string // who asked, in a recording of a checked build: function and file:line, the newest first
+	Err    error    // a full, as the program would have met it
+}
+
+// Error says it in a line, and in further lines who asked.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Mark != "" {
+		fmt.Fprintf(&b, "after mark %q, ", e.Mark)
+	}
+	fmt.Fprintf(&b, "event %d", e.Events)
+	if len(e.Scopes) > 0 {
+		fmt.Fprintf(&b, ", in scope %s", quoted(e.Scopes))
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if len(e.Made) > 0 {
+		b.WriteString("\n\tasked at:\n\t\t" + strings.Join(e.Made, "\n\t\t"))
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func quoted(names []string) string {
+	var list []string
+	for _, name := range names {
+		list = append(list, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(list, " > ")
+}
+
+// ErrMalformed is what errors.Is finds when a file is no recording, or was damaged.
+var ErrMalformed = errors.New("no recording")
+
+// Bounds of what a file may ask for, whoever made it.
+const (
+	planMax   = 1 << 22
+	textsMax  = 1 << 20
+	arenasMax = 1 << 16 // a budget has less
+)
+
+// Plan is the plan that a recording was made in, with its defaults filled in.
+func Plan(r io.Reader) (budget.Plan, error) { return readPlan(bufio.NewReader(r)) }
+
+func readPlan(r *bufio.Reader) (plan budget.Plan, err error) {
+	first := make([]byte, len(firstLine))
+	if _, err := io.ReadFull(r, first); err != nil || string(first) != firstLine {
+		return plan, fmt.Errorf("%w: its first line isn't %q", ErrMalformed, firstLine)
+	}
+	text, err := readLine(r)
+	if err != nil {
+		return plan, err
+	}
+	if plan, err = budget.ParsePlan(text); err != nil {
+		return plan, fmt.Errorf("%w: its plan: %w", ErrMalformed, err)
+	}
+	return plan, nil
+}
+
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line, nil
+		case len(line) > planMax:
+			return nil, fmt.Errorf("%w: its plan is longer than %d bytes", ErrMalformed, planMax)
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, fmt.Errorf("%w: it ends in its plan: %w", ErrMalformed, err)
+		}
+	}
+}
+
+// Replay does what a recording says, which is read to its end, in a budget of the plan, which it opens and closes. The
+// report is that of its end, with the same peaks as the program's, to the byte. The error is an [*Error] where something
+// didn't fit, which has what was full; or ErrMalformed.
+//
+// The plan has regions of the same names as the program's, and as many slots, buffers, workers and scratch arenas as it
+// used, at least. Pages aren't made present, locked, huge or guarded, addresses are any, and the Go heap has no share: the
+// plan of a larger machine will do, as long as there are addresses for it. Cost: about 0.3 us for each event.
+func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
+	plan.Base, plan.GoHeap, plan.Pages, plan.OnError = 0, 0, budget.Pages{Prefault: budget.Off}, nil
+	b, err := budget.Open(plan)
+	if err != nil {
+		return budget.Report{}, Played{}, err
+	}
+	played, err := play(b, r)
+	err = errors.Join(err, b.Close())
+	return b.Report(), played, err
+}
+
+// play is Replay in a budget that is open and empty, and that nobody else uses; in the end it is empty again.
+func play(b *budget.Budget, r io.Reader) (Played, error) {
+	p := player{r: bufio.NewReaderSize(r, bufSize)}
+	if _, err := readPlan(p.r); err != nil {
+		return p.Played, err
+	}
+	arenas := budget.ArenasOf(b)
+	if err := p.match(arenas.List()); err != nil {
+		return p.Played, err
+	}
+	err := arenas.Drive("Replay", p.all)
+	return p.Played, err
+}
+
+// Measure is [budget.Measure] of the recordings in files: the Plan of the report is one in which all run, to the byte, and
+// its figures are the peaks of all. It has as many slots, workers and scratch arenas as any of them was made with, and else
+// what the first has. Each file is read several times.
+func Measure(names ...string) (budget.Report, error) {
+	var plan budget.Plan
+	err := each(names, func(r io.Reader) error {
+		other, err := Plan(r)
+		if err == nil {
+			plan, err = widest(plan, other)
+		}
+		return err
+	})
+	if err != nil {
+		return budget.Report{}, err
+	}
+	return budget.Measure(plan, func(b *budget.Budget) error {
+		return each(names, func(r io.Reader) error {
+			_, err := play(b, r)
+			return err
+		})
+	})
+}
+
+// each calls fn with each of the files.
+func each(names []string, fn func(io.Reader) error) error {
+	for _, name := range names {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(fn(file), file.Close()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// widest is a plan that has as many of each as another.
+func widest(plan, other budget.Plan) (budget.Plan, error) {
+	if plan.Name == "" {
+		return other, nil
+	}
+	if len(plan.Regions) != len(other.Regions) {
+		return plan, fmt.Errorf("a recording has %d regions, and the first %d", len(other.Regions), len(plan.Regions))
+	}
+	for i, r := range other.Regions {
+		own := &plan.Regions[i]
+		if r.Name != own.Name || (r.Slots == 0) != (own.Slots == 0) {
+			return plan, fmt.Errorf("regions[%d] of a recording is %q with %d slots, and of the first %q with %d", i, r.Name, r.Slots, own.Name,
+				own.Slots)
+		}
+		own.Slots = max(own.Slots, r.Slots)
+	}
+	plan.Frame.Buffers = max(plan.Frame.Buffers, other.Frame.Buffers)
+	plan.Scratch.Workers = max(plan.Scratch.Workers, other.Scratch.Workers)
+	plan.Scratch.Each = max(plan.Scratch.Each, other.Scratch.Each)
+	return plan, nil
+}
+
+// player is a replay at work.
+type player struct {
+	Played
+	r      *bufio.Reader
+	arenas []arena // by the recording's number
+	texts  []string
+}
+
+type arena struct {
+	name   string
+	stack  *scope.Stack // nil: the budget has none such
+	scopes []string     // that are open
+}
+
+// match finds the recording's arenas by their names.
+func (p *player) match(stacks []*scope.Stack) error {
+	by := map[string]*scope.Stack{}
+	for _, st := range stacks {
+		by[st.Arena] = st
+	}
+	count, err := p.number()
+	if err != nil {
+		return err
+	}
+	if count > arenasMax {
+		return p.malformed("%d arenas", count)
+	}
+	for range count {
+		name, err := p.text()
+		if err != nil {
+			return err
+		}
+		p.arenas = append(p.arenas, arena{name: name, stack: by[name]})
+	}
+	return nil
+}
+
+// all plays to the end.
+func (p *player) all() error {
+	for {
+		if _, err := p.r.Peek(1); errors.Is(err, io.EOF) {
+			return nil // of a program that didn't end well
+		}
+		number, err := p.number()
+		if err != nil {
+			return err
+		}
+		kind, index := number%kinds, number/kinds
+		switch kind {
+		case kindEnd:
+			p.Whole = true
+			return p.atEnd()
+		case kindMark:
+			p.Marks++
+			if p.Mark, err = p.text(); err != nil {
+				return err
+			}
+			continue
+		}
+		p.Events++
+		if index >= uint64(len(p.arenas)) {
+			return p.malformed("arena %d of %d", index, len(p.arenas))
+		}
+		if err := p.event(&p.arenas[index], kind); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *player) atEnd() error {
+	if _, err := p.r.Peek(1); !errors.Is(err, io.EOF) {
+		return p.malformed("more after its end")
+	}
+	return nil
+}
+
+func (p *player) event(a *arena, kind uint64) (err error) {
+	e, made := scope.Event{Kind: scope.EventKind(kind)}, ""
+	switch e.Kind {
+	case scope.EventOpen:
+		e.Name, err = p.text()
+	case scope.EventClose, scope.EventTempEnd:
+	case kindMade:
+		e.Kind = scope.EventGrow
+		if e.Size, err = p.number(); err == nil {
+			made, err = p.text()
+		}
+	default:
+		e.Size, err = p.number()
+	}
+	if err != nil {
+		return err
+	}
+	if a.stack == nil {
+		return &Error{Played: p.Played, Err: fmt.Errorf("the plan has no %s, which the program used: raise its slots, buffers or workers", a.name)}
+	}
+	if e.Kind == scope.EventOpen {
+		a.scopes = append(a.scopes, e.Name)
+	}
+	switch err := a.stack.Play(e); {
+	case errors.Is(err, budget.ErrFull):
+		failed := &Error{Played: p.Played, Scopes: a.scopes, Err: err}
+		if made != "" {
+			failed.Made = strings.Split(made, "\n")
+		}
+		return failed
+	case err != nil:
+		return p.malformed("%v", err)
+	}
+	if e.Kind == scope.EventClose {
+		a.scopes = a.scopes[:len(a.scopes)-1]
+	}
+	return nil
+}
+
+func (p *player) malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: event %d: %s", ErrMalformed, p.Events, fmt.Sprintf(format, args...))
+}
+
+func (p *player) number() (uint64, error) {
+	n, err := binary.ReadUvarint(p.r)
+	if err != nil {
+		return 0, p.malformed("%v", err)
+	}
+	return n, nil
+}
+
+func (p *player) text() (string, error) {
+	n, err := p.number()
+	switch {
+	case err != nil:
+		return "", err
+	case n < uint64(len(p.texts)):
+		return p.texts[n], nil
+	case n > uint64(len(p.texts)) || n >= textsMax:
+		return "", p.malformed("text %d of %d", n, len(p.texts))
+	}
+	size, err := p.number()
+	if err != nil {
+		return "", err
+	}
+	if size > textMax {
+		return "", p.malformed("a text of %d bytes", size)
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(p.r, text); err != nil {
+		return "", p.malformed("%v", err)
+	}
+	p.texts = append(p.texts, string(bytes.ToValidUTF8(text, []byte("?"))))
+	return p.texts[n], nil
+}

@@ -1,0 +1,250 @@
+package scope
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Event is a step in the life of an arena, as far as its plan is concerned: what is in use, and how many of a table. Record
+// gives them, and Play does them again.
+type Event struct {
+	Kind EventKind
+	Size uint64       // what it says is the kind's
+	Name string       // of the scope that opens
+	Site arena_c.Site // who made what grew: in checked builds
+}
+
+// EventKind is what an Event is.
+type EventKind uint8
+
+// The kinds. Their numbers are those of files.
+const (
+	EventOpen    EventKind = 1 + iota // a scope opened
+	EventClose                        // the topmost closed, with all that is in it
+	EventGrow                         // Size bytes more, alignment included
+	EventBack                         // Size bytes fewer: a constructor failed
+	EventPeak                         // Size bytes were in use, and aren't any more
+	EventTemp                         // temporaries of Size bytes, of the topmost scope
+	EventTempIn                       // likewise, of the newest temporaries
+	EventTempEnd                      // the newest temporaries ended
+	EventScopes                       // Size scopes were open at once, more than ever before
+	EventPools                        // likewise, pools
+	EventOwned                        // likewise, owned values
+	EventLabels                       // likewise, labels
+)
+
+// recorder tells of what changed in an arena since it told last, and knows what it told.
+type recorder struct {
+	st     *Stack
+	sink   func(Event)
+	scopes []openScope // that are open; the lowest first
+	temps  []uint64
+	cursor uint64 // from the arena's first byte
+	high   uint64 // the most that was in use since the peak was reset
+	most   [4]uint64
+}
+
+type openScope struct{ gen, mark uint64 }
+
+// Record has sink told of all that happens in the arena from now on, beginning with what is open, until the arena is
+// no more: by whoever uses the arena, while he does. Each Open and Close takes the long way, in release builds; what is
+// made is told when the next scope of the arena opens or closes, or its load ends, and in checked builds one by one. What C
+// does is told with what comes next. False, and nothing is: it is recorded already, or temporaries are open.
+func (st *Stack) Record(sink func(Event)) bool {
+	if st.recorder != nil || st.row.Temp.Depth > 0 {
+		return false
+	}
+	st.recorder = &recorder{st: st, sink: sink, scopes: make([]openScope, 0, st.h.Slots), temps: make([]uint64, 0, st.row.Temp.Slots)}
+	st.h.Odd |= oddRecorded
+	st.recorder.look()
+	return true
+}
+
+// look is for where something changed, or is about to.
+func (r *recorder) look() {
+	if r != nil {
+		r.lookAt(arena_c.Site{})
+	}
+}
+
+// lookAt is look where the newest was made.
+func (r *recorder) lookAt(site arena_c.Site) {
+	h, row := r.st.h, r.st.row
+	used := row.Used()
+	if peak := row.Peak(); peak > r.high && peak > used {
+		r.tell(EventPeak, peak)
+		r.high = peak
+	}
+	r.high = max(r.high, used)
+	same := 0
+	for same < len(r.scopes) && same < int(h.Depth) && r.scopes[same].gen == h.Record(uint64(same+1)).Gen {
+		same++
+	}
+	for last := len(r.scopes) - 1; last >= same; last-- {
+		r.cursor = r.scopes[last].mark
+		r.scopes = r.scopes[:last]
+		r.tell(EventClose, 0)
+	}
+	for depth := uint64(same + 1); depth <= h.Depth; depth++ {
+		record := h.Record(depth)
+		r.moved(record.Mark-h.Start, arena_c.Site{})
+		r.scopes = append(r.scopes, openScope{record.Gen, record.Mark - h.Start})
+		r.sink(Event{Kind: EventOpen, Name: r.st.nameOf(h, depth)})
+	}
+	if h.Depth > 0 {
+		r.moved(h.Cursor-h.Start, site)
+	}
+	r.st.countMost()
+	most := [...]uint64{r.st.mostScopes, r.st.mostPools, r.st.owned.used, uint64(r.st.labels.most)}
+	for i, n := range most {
+		if n > r.most[i] {
+			r.most[i] = n
+			r.tell(EventScopes+EventKind(i), n)
+		}
+	}
+}
+
+func (r *recorder) tell(kind EventKind, size uint64) { r.sink(Event{Kind: kind, Size: size}) }
+
+func (r *recorder) moved(to uint64, site arena_c.Site) {
+	switch {
+	case to > r.cursor:
+		r.sink(Event{Kind: EventGrow, Size: to - r.cursor, Site: site})
+	case to < r.cursor:
+		r.tell(EventBack, r.cursor-to)
+	}
+	r.cursor = to
+}
+
+// temp tells of the newest temporaries, of so many bytes. The node that ends them is theirs.
+func (r *recorder) temp(of Scope, gen, size uint64) {
+	if r == nil {
+		return
+	}
+	kind := EventTemp
+	if of.isTemp() {
+		kind = EventTempIn
+	}
+	r.temps = append(r.temps, gen)
+	r.tell(kind, size)
+	r.cursor = r.st.h.Cursor - r.st.h.Start
+	r.high = max(r.high, r.st.row.Used())
+}
+
+// tempEnd tells of the end of the newest temporaries, unless they are C's.
+func (r *recorder) tempEnd(gen uint64) {
+	if r == nil {
+		return
+	}
+	if last := len(r.temps) - 1; last >= 0 && r.temps[last] == gen {
+		r.temps = r.temps[:last]
+		r.tell(EventTempEnd, 0)
+	}
+}
+
+// peakReset is told that a new count of the peak began.
+func (r *recorder) peakReset() {
+	if r != nil {
+		r.high = r.st.row.Used()
+	}
+}
+
+// recordMade tells in checked builds of what was made last in s.
+func recordMade(s Scope) {
+	if !arena_c.Checked || s.h.Odd&oddRecorded == 0 || s.h.Back != 0 {
+		return
+	}
+	var site arena_c.Site
+	site.Note()
+	stackOf(s.h).recorder.lookAt(site)
+}
+
+// errEvent is what Play answers to events that no arena has.
+var errEvent = errors.New("no arena ever did that")
+
+// Play does an event again, in an arena that nothing but Play was used on since it was empty. The error is a full, as who
+// made that would have been told; or the event is none that could come now, and nothing has changed. What it makes is bytes that
+// nobody writes, without nodes: nothing runs.
+func (st *Stack) Play(e Event) (err error) {
+	h, row := st.h, st.row
+	top := Scope{}
+	if h.Depth > 0 {
+		top = st.at(st.Depth() - 1)
+	}
+	defer func() {
+		if v := handled(recover()); v != nil {
+			full, ok := v.(*FullError)
+			if !ok {
+				panic(v)
+			}
+			err = full
+		}
+	}()
+	switch {
+	case e.Kind == EventOpen:
+		if _, full := st.tryOpen(e.Name); full != nil {
+			return full
+		}
+	case e.Kind == EventClose && h.Depth > 0:
+		return st.CloseTo(st.Depth() - 1)
+	case e.Kind == EventGrow && h.Depth > 0:
+		st.playGrow(top, e.Size)
+	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
+		return st.playBack(h.Cursor - e.Size)
+	case e.Kind == EventPeak && h.Depth > 0:
+		if used := row.Used(); used < e.Size {
+			cursor := h.Cursor
+			st.playGrow(top, e.Size-used)
+			h.Cut(cursor)
+		}
+	case e.Kind == EventTemp && h.Depth > 0:
+		top.Temp(int(min(e.Size, arena_c.OffsetMax)))
+	case e.Kind == EventTempIn && row.Temp.Depth > 0:
+		far := &row.Temp
+		Scope{far, far.Top().Gen}.Temp(int(min(e.Size, arena_c.OffsetMax)))
+	case e.Kind == EventTempEnd && row.Temp.Depth > 0:
+		return st.closeFrom(&row.Temp, row.Temp.Depth)
+	case e.Kind == EventScopes:
+		return st.playTable("scopes", e.Size, h.Slots, func(n uint64) { st.mostScopes = max(st.mostScopes, n) })
+	case e.Kind == EventPools:
+		return st.playTable("pools", e.Size, row.Pools, func(n uint64) { st.mostPools = max(st.mostPools, n) })
+	case e.Kind == EventOwned:
+		return st.playTable("owned", e.Size, uint64(len(st.owned.places)), func(n uint64) { st.owned.used = max(st.owned.used, n) })
+	case e.Kind == EventLabels:
+		return st.playTable("labels", e.Size, uint64(st.Names), func(n uint64) { st.labels.most = max(st.labels.most, int(n)) })
+	default:
+		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, row.Temp.Depth)
+	}
+	return nil
+}
+
+// playGrow takes bytes, whose alignment is among them.
+func (st *Stack) playGrow(s Scope, size uint64) {
+	if s.take(size, 1) == nil {
+		panic(refusal(s))
+	}
+}
+
+// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it.
+func (st *Stack) playBack(to uint64) error {
+	h := st.h
+	chain := h.Chain
+	for chain > to {
+		_, node := h.Newest(chain)
+		chain = node % arena_c.NodeClass
+	}
+	return st.undo(h, mark{h.Depth, to, chain, h.Top().Count})
+}
+
+// playTable notes that so many were open at once, of as many as there may be.
+func (st *Stack) playTable(table string, n, places uint64, note func(uint64)) error {
+	if n <= places {
+		note(n)
+		return nil
+	}
+	full := st.tableFull(table, places, "")
+	full.Need = n
+	return full
+}
