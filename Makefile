@@ -20,7 +20,7 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test pictures tools bench bench-gate fuzz model arm64 cross cross-test cross-save \
+.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test base growth pictures tools bench bench-gate fuzz model arm64 cross cross-test cross-save \
   dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak readme clean
 
 help: ## this list
@@ -152,6 +152,16 @@ pictures: ## build/pictures: the plan, use, every byte, the inside of a level an
 build/upfront: FORCE
 	@mkdir -p build
 	@cd budget/cmd && $(GO) build -o $(CURDIR)/$@ ./upfront
+
+# What frogpond takes on its own maps: the same bytes in each run, with any number of workers. ARGS='-bots 16' shows that the gate
+# shuts.
+ON_ITS_OWN = build/frogpond -json -wad builtin -ticks 350 $(ARGS) -report
+BASE       = $(POND)/testdata/recorded/builtin.json
+base: build/frogpond ## what growth compares with, anew: after a change that may grow
+	@$(ON_ITS_OWN) $(BASE) > build/record.json
+growth: build/frogpond build/upfront ## what frogpond takes beside what was recorded: no part, label or scope may grow by more than 3 %
+	@$(ON_ITS_OWN) build/growth.json > build/record.json
+	@build/upfront check build/growth.json --against $(BASE) --max-growth 3% || { echo "make base does, without ARGS"; exit 1; }
 
 tools: build/upfront ## build/upfront: plans, reports, profiles, saves and graphs from the command line
 
@@ -332,7 +342,7 @@ endef
 
 # The release build's tests run in full, and the other builds' short: what the long form meets there, it meets in release. The random
 # programs of tests/model are among them.
-CHECKS = test lint clients page-test test-c race asan checked collector misuse fuzz arm64 bench-gate
+CHECKS = test lint growth clients page-test test-c race asan checked collector misuse fuzz arm64 bench-gate
 check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))

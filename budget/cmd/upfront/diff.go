@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -106,7 +107,13 @@ func (f *figures) at(w whose, name string) figure {
 	return key
 }
 
-func (f *figures) sum(w whose, name string, value uint64) { f.values[f.at(w, name)] += value }
+// sum adds; what is more than a number can be, which only a report by hand has, is the largest.
+func (f *figures) sum(w whose, name string, value uint64) {
+	key := f.at(w, name)
+	total, carry := bits.Add64(f.values[key], value, 0)
+	f.values[key] = total | -carry
+}
+
 func (f *figures) most(w whose, name string, value uint64) {
 	key := f.at(w, name)
 	f.values[key] = max(f.values[key], value)
@@ -169,15 +176,25 @@ func (t *tool) differ(w io.Writer, d reportDiff) error {
 		return err
 	}
 	rows := [][]cell{{left(""), left(""), right("A"), right("B"), right("change"), right("")}}
-	last := whose{Kind: "none"}
+	var names naming
 	for _, x := range d.Differences {
-		name := ""
-		if x.whose != last {
-			name, last = x.whose.String(), x.whose
-		}
-		rows = append(rows, x.row(name))
+		rows = append(rows, x.row(names.of(x.whose)))
 	}
 	return t.table(w, rows)
+}
+
+// naming says in a table whose a row is, where that changes.
+type naming struct {
+	last  whose
+	begun bool
+}
+
+func (n *naming) of(w whose) string {
+	if n.begun && w == n.last {
+		return ""
+	}
+	n.last, n.begun = w, true
+	return w.String()
 }
 
 // String is its name in a table.

@@ -87,10 +87,30 @@ func TestHelp(t *testing.T) {
 	compare(t, "testdata/help.txt", all.String())
 }
 
+// TestReadme: what the page shows of the tool, it prints.
+func TestReadme(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("testdata")
+	shows := strings.Split(string(page), "```text\n$ upfront ")[1:]
+	for _, text := range shows {
+		text, _, _ = strings.Cut(text, "```")
+		line, want, _ := strings.Cut(text, "\n")
+		if _, out, said := runs(strings.Fields(line)...); out != want {
+			t.Errorf("upfront %s\n%s%s", line, out, said)
+		}
+	}
+	if len(shows) != 2 {
+		t.Errorf("it shows %d commands", len(shows))
+	}
+}
+
 // TestTrouble: a faulty command line ends with 2, and with --json is an object all the same.
 func TestTrouble(t *testing.T) {
 	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "report draw none.json",
-		"report diff none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
+		"report diff none.json", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
 		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
 		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {
 		code, out, said := runs(strings.Fields(line)...)
@@ -117,7 +137,8 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 func TestFull(t *testing.T) {
 	for _, line := range []string{"-h", "plan check testdata/fine.json", "plan draw testdata/fine.json", "plan draw testdata/fine.json -o -",
 		"plan suggest testdata/main.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
-		"report diff testdata/main.json testdata/branch.json", "profile testdata/main.json", "profile testdata/empty.json",
+		"report diff testdata/main.json testdata/branch.json", "check testdata/main.json --against testdata/main.json",
+		"check testdata/branch.json --against testdata/main.json", "profile testdata/main.json", "profile testdata/empty.json",
 		"flow check GRAPHS/door.json", "flow check GRAPHS/door.json --host GRAPHS/host.json", "flow draw GRAPHS/door.json",
 		"flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12"} {
 		args := strings.Fields(strings.ReplaceAll(line, "GRAPHS/", graphs))

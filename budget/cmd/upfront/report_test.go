@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,7 @@ func TestJSON(t *testing.T) {
 		"plan check testdata/fine.json", "plan check testdata/faulty.json", "plan draw testdata/fine.json", "plan suggest testdata/main.json",
 		"plan draw testdata/faulty.json", "report draw testdata/main.json", "report draw testdata/main.json -o DIR/a.svg",
 		"report diff testdata/main.json testdata/main.json", "report diff testdata/main.json testdata/branch.json",
+		"check testdata/live.json --against testdata/main.json", "check testdata/branch.json testdata/main.json --against testdata/main.json",
 		"profile testdata/main.json", "profile testdata/main.json -o DIR/a.pb.gz", "profile testdata/torn.json",
 		"flow check GRAPHS/door.json", "flow draw GRAPHS/door.json", "flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12",
 		"flow trace GRAPHS/door.json -e line.used -k 13", "flow compile GRAPHS/door.json --host GRAPHS/host.json -o DIR/door.blob",
@@ -163,7 +165,8 @@ func TestLong(t *testing.T) {
 		`{"name": "x", "regions": [{"name": "a", "size": NUMBER, "note": NUMBER}]}`:                      {"plan check FILE", "plan draw FILE"},
 		`{"name": "NAME", "size": 9, "regions": [{"name": "NAME", "size": 9, "used": 8, "labels": [{"name": "NAME", "bytes": 5, "peak": 7}],
 			"scopes": [{"name": "NAME", "bytes": 5, "peak": 7}], "fulls": 1, "last_full": "NAME"}], "plan": {"name": "x", "regions": [
-			{"name": "a", "size": 9}]}}`: {"profile FILE", "report draw FILE", "report diff FILE testdata/main.json", "plan suggest FILE", "plan suggest testdata/main.json FILE"},
+			{"name": "a", "size": 9}]}}`: {"profile FILE", "report draw FILE", "report diff FILE testdata/main.json", "check FILE --against FILE",
+			"check FILE --against testdata/main.json", "plan suggest FILE", "plan suggest testdata/main.json FILE"},
 		`{"name": "NAME", "size": 1, "regions": [{"name": "NAME", "size": 9, "used": 8}]}`: {"profile FILE"},
 		`{"nodes": {"NAME": {"on": "NAME", "x": NUMBER}}}`:                                 {"flow check FILE", "flow trace FILE -e x"},
 	} {
@@ -302,6 +305,9 @@ func TestOneDeadline(t *testing.T) {
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"name": "x", "regions": [{"name": "a\u0000 1", "used": 18446744073709551615, "fulls": -1, "most_open": {"pools": -5},
 		"labels": [{"name": "\u001b[31m", "peak": 18446744073709551615}]}, {"name": "a\u0000 2", "peak": 18446744073709551615}]}`))
+	f.Add([]byte(`{"name": "x", "size": 18446744073709551615, "error_count": -9223372036854775808, "regions": [{"name": "", "size": 1}, {"name": "a"},
+		{"name": "a", "size": 18446744073709551615, "fulls": 9223372036854775807, "scopes": [{"name": "a", "peak": 1}, {"name": "a", "peak": 2}]},
+		{"name": "a 1", "fulls": 9223372036854775807}, {"name": "a 2", "fulls": 9223372036854775807}]}`))
 	other, err := newTool(io.Discard, io.Discard).readReport("testdata/main.json")
 	if err != nil {
 		f.Fatal(err)
@@ -322,6 +328,16 @@ func FuzzReport(f *testing.F) {
 		}
 		if err := tool.differ(&out, reportDiff{Differences: there}); err != nil {
 			t.Error(err)
+		}
+		for i, against := range []budget.Report{r, other} {
+			list := gate{share: 3 * onePercent}.growths(figuresOf(against), against, r)
+			if i == 0 && slices.ContainsFunc(list, func(x growth) bool { return x.TooMuch }) {
+				t.Errorf("it grew from itself: %v", list)
+			}
+			if err := tool.gated(&out, gateResult{Reports: []gateReport{{Figures: list}}}); err != nil {
+				t.Error(err)
+			}
+			out.WriteString(otherRegions(figuresOf(against), figuresOf(r)))
 		}
 		if p, err := pprof.Profile(r); err == nil {
 			if err := tool.eat(&out, eatersOf(r, p, 5)); err != nil {

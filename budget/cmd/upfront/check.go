@@ -1,0 +1,309 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
+)
+
+// gate is by how much bytes may grow: by a share, or by so many where that is more.
+type gate struct {
+	share percent
+	bytes uint64
+}
+
+// aCacheLine is what alignment alone may move.
+const aCacheLine = 64
+
+func newCheckCommand(t *tool) *cobra.Command {
+	g, against := gate{share: 3 * onePercent}, ""
+	c := &cobra.Command{
+		Use:   "check REPORT... --against BASE",
+		Short: "holds reports to a base: says what grew by more than it may",
+		Long: `Holds each REPORT to a BASE, which is a report of the same plan and run that was kept: says
+what changed, and what grew by more than it may, by region, label and scope.
+
+Sizes and peaks (with go_heap.limit of the plan) may grow by --max-growth of what they
+were, or by --min-growth bytes where that is more. A label or scope that is new may take
+so much of its region's peak, and a region that was not used of its size. Of fulls, leaks
+and errors there may not be one more than in the base. What shrank is shown, and is fine;
+so is a label or scope that is gone. Nothing else is judged: what is held just now, counts
+of what was open, what the machine decides. report diff shows more of it.
+
+With other regions than the base's, a report is of another plan: that is trouble. Then,
+and where growth is meant, a new report is kept as the base.
+
+With --json, a is a figure of the base, b that of the report.
+
+Exit code: 0 nothing grew by more than it may, 1 something did, 2 trouble.`,
+		Example: "  upfront check now.json --against base.json --max-growth 3%\n" +
+			"  upfront check http://127.0.0.1:8035/ --against base.json --max-growth 0.5% --min-growth 4096",
+		Args: takes(1, math.MaxInt),
+		RunE: func(c *cobra.Command, sources []string) error {
+			if against == "" {
+				return errors.New("--against is missing: the report to compare with, a file that was kept or a URL")
+			}
+			if g.share == 0 && !c.Flags().Changed("min-growth") {
+				g.bytes = 0 // who says nothing means it
+			}
+			result, err := t.check(sources, against, g)
+			if err != nil {
+				return err
+			}
+			err = t.print(result, func(w io.Writer) error { return t.gated(w, result) })
+			t.warn(result.warnings)
+			if err != nil || result.Fine {
+				return err
+			}
+			return found{}
+		},
+	}
+	c.Flags().StringVar(&against, "against", "", "the base: a report that was kept, a file or URL")
+	c.Flags().Var(&g.share, "max-growth", "by how much sizes and peaks may grow")
+	c.Flags().Uint64Var(&g.bytes, "min-growth", aCacheLine, "so many bytes are never too much; 0 with --max-growth 0%")
+	return c
+}
+
+// gateResult is what check prints.
+type gateResult struct {
+	Against   string       `json:"against"`
+	MaxGrowth string       `json:"max_growth"`
+	MinGrowth uint64       `json:"min_growth"`
+	Fine      bool         `json:"fine"`
+	TooMuch   int          `json:"too_much"` // how many figures
+	Reports   []gateReport `json:"reports"`
+	warnings  []string
+}
+
+// gateReport is a report beside the base: the budget's size, and what else changed.
+type gateReport struct {
+	Report  string   `json:"report"`
+	Figures []growth `json:"figures"`
+}
+
+// growth is a figure of the base and of a report. What shrank is one, too.
+type growth struct {
+	difference
+	Allowed uint64 `json:"allowed"`
+	TooMuch bool   `json:"too_much"`
+}
+
+// check holds reports to a base.
+func (t *tool) check(sources []string, against string, g gate) (result gateResult, err error) {
+	reports, err := t.readReports(append([]string{against}, sources...))
+	if err != nil {
+		return result, err
+	}
+	result = gateResult{Against: named(against), MaxGrowth: g.share.String(), MinGrowth: g.bytes}
+	base := figuresOf(reports[0])
+	var errs []error
+	for i, r := range reports[1:] {
+		name := named(sources[i])
+		if others := otherRegions(base, figuresOf(r)); others != "" {
+			errs = append(errs, fmt.Errorf("%s: other regions than in %s (%s): it is of another plan; if that is meant, keep it as the base",
+				name, result.Against, others))
+		}
+		if idle := unused(base, figuresOf(r)); len(idle) != 0 {
+			result.warnings = append(result.warnings, fmt.Sprintf("%s: not used, and used in %s: %s; is it of the same run?",
+				name, result.Against, strings.Join(idle, ", ")))
+		}
+		result.Reports = append(result.Reports, gateReport{name, g.growths(base, reports[0], r)})
+	}
+	for _, r := range result.Reports {
+		for _, x := range r.Figures {
+			if x.TooMuch {
+				result.TooMuch++
+			}
+		}
+	}
+	result.Fine = result.TooMuch == 0
+	return result, errors.Join(errs...)
+}
+
+// growths are the differences that a gate judges, in the order of report diff; the budget's size comes first, in any case.
+func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
+	all := differences(from, to)
+	if len(all) == 0 || all[0].whose != (whose{}) || all[0].Figure != "size" {
+		all = append([]difference{{Figure: "size", A: from.Size, B: to.Size}}, all...)
+	}
+	for _, d := range all {
+		switch judged(d.Figure) {
+		case inBytes:
+			allowed := max(g.share.of(base.before(d)), g.bytes)
+			list = append(list, growth{d, allowed, d.B > d.A && d.B-d.A > allowed})
+		case atAll:
+			list = append(list, growth{d, 0, d.B > d.A})
+		}
+	}
+	return list
+}
+
+// judgement is how a gate looks at a figure.
+type judgement int
+
+const (
+	notJudged judgement = iota
+	inBytes             // it may grow by a share
+	atAll               // one more is too much
+)
+
+func judged(figure string) judgement {
+	switch figure {
+	case "size", "peak", "go_heap.limit":
+		return inBytes
+	case "fulls", "errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch":
+		return atAll
+	}
+	return notJudged
+}
+
+// before is what the growth of a figure is a share of: what it was, or, if that was nothing, what it lies in.
+func (f figures) before(d difference) uint64 {
+	was, region := d.A, whose{Region: d.Region}
+	if was == 0 && d.Kind != "" {
+		was = f.values[figure{region, "peak"}]
+	}
+	if was == 0 && d.Region != "" {
+		was = f.values[figure{region, "size"}]
+	}
+	return was
+}
+
+// regions are the names of those that fn is true of, as a person reads them.
+func (f figures) regions(fn func(region whose) bool) (names []string) {
+	const most = 5
+	more := 0
+	for _, key := range f.order {
+		switch {
+		case key.name != "size" || key.Region == "" || !fn(key.whose):
+		case len(names) == most:
+			more++
+		default:
+			names = append(names, jsonfile.Echo(key.Region))
+		}
+	}
+	if more != 0 {
+		names = append(names, fmt.Sprint(more, " more"))
+	}
+	return names
+}
+
+// otherRegions says which regions only one of two reports has.
+func otherRegions(base, now figures) string {
+	var says []string
+	lacks := func(what string, names []string) {
+		if len(names) != 0 {
+			says = append(says, what+" "+strings.Join(names, ", "))
+		}
+	}
+	lacks("new:", now.regions(func(w whose) bool { return !base.has(w) }))
+	lacks("gone:", base.regions(func(w whose) bool { return !now.has(w) }))
+	return strings.Join(says, "; ")
+}
+
+func (f figures) has(region whose) bool {
+	_, has := f.values[figure{region, "size"}]
+	return has
+}
+
+// unused are the regions that were used in the base alone: a run that ended early needs less of all.
+func unused(base, now figures) []string {
+	return base.regions(func(w whose) bool {
+		peak := figure{w, "peak"}
+		return base.values[peak] != 0 && now.values[peak] == 0
+	})
+}
+
+// gated is the text of check.
+func (t *tool) gated(w io.Writer, result gateResult) error {
+	for _, r := range result.Reports {
+		rows := [][]cell{{left(""), left(""), right("base"), right("now"), right("change"), right(""), right("allowed")}}
+		if len(result.Reports) > 1 {
+			fmt.Fprintf(w, "%s:\n", r.Report)
+		}
+		var names naming
+		for _, x := range r.Figures {
+			rows = append(rows, x.row(names.of(x.whose)))
+		}
+		if err := t.table(w, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	allows := fmt.Sprintf("%s (--max-growth), or %d bytes (--min-growth) if that is more", result.MaxGrowth, result.MinGrowth)
+	if result.Fine {
+		_, err := fmt.Fprintf(w, "%s: nothing grew by more than %s\n", t.paint(green, "fine"), allows)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s by more than allowed: %s.\nIf that is meant, record %s anew.\n",
+		t.paint(red, figuresGrew(result.TooMuch)), allows, result.Against)
+	return err
+}
+
+func figuresGrew(n int) string {
+	if n == 1 {
+		return "1 figure grew"
+	}
+	return fmt.Sprint(n, " figures grew")
+}
+
+// row adds to that of a difference what was allowed, and whether it is too much.
+func (x growth) row(name string) []cell {
+	row := x.difference.row(name)
+	switch {
+	case x.A == x.B:
+		return row[:4]
+	case x.B < x.A:
+		return row
+	case !x.TooMuch:
+		row[4].colour, row[5].colour = "", ""
+	}
+	row = append(row, right("+"+strconv.FormatUint(x.Allowed, 10)))
+	if x.TooMuch {
+		row = append(row, cell{text: "too much", colour: red})
+	}
+	return row
+}
+
+// percent is a share in millionths, as a flag.
+type percent uint64
+
+const (
+	onePercent  percent = 10_000
+	percentMost int     = 1000 // percents, as a flag
+)
+
+func (p percent) String() string {
+	return strconv.FormatFloat(float64(p)/float64(onePercent), 'f', -1, 64) + "%"
+}
+func (p *percent) Type() string { return "percent" }
+
+// Set reads "3%", "3" or "0.5%".
+func (p *percent) Set(text string) error {
+	value, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
+	if err != nil || !(value >= 0 && value <= float64(percentMost)) { // NaN is neither
+		return fmt.Errorf("give 0%% to %d%%, as 3%%", percentMost)
+	}
+	*p = percent(math.Round(value * float64(onePercent)))
+	return nil
+}
+
+// of is the share of a number, rounded down; of one that is too large, the largest number.
+func (p percent) of(n uint64) uint64 {
+	const whole = uint64(100 * onePercent)
+	high, low := bits.Mul64(n, uint64(p))
+	if high >= whole {
+		return math.MaxUint64
+	}
+	share, _ := bits.Div64(high, low, whole)
+	return share
+}
