@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -71,9 +72,9 @@ const (
 func Plan(r io.Reader) (budget.Plan, error) { return readPlan(bufio.NewReader(r)) }
 
 func readPlan(r *bufio.Reader) (plan budget.Plan, err error) {
-	first := make([]byte, len(firstLine))
-	if _, err := io.ReadFull(r, first); err != nil || string(first) != firstLine {
-		return plan, fmt.Errorf("%w: its first line isn't %q", ErrMalformed, firstLine)
+	first := make([]byte, len(FirstLine))
+	if _, err := io.ReadFull(r, first); err != nil || string(first) != FirstLine {
+		return plan, fmt.Errorf("%w: its first line isn't %q", ErrMalformed, FirstLine)
 	}
 	text, err := readLine(r)
 	if err != nil {
@@ -133,8 +134,9 @@ func play(b *budget.Budget, r io.Reader) (Played, error) {
 }
 
 // Measure is [budget.Measure] of the recordings in files: the Plan of the report is one in which all run, to the byte, and
-// its figures are the peaks of all. It has as many slots, workers and scratch arenas as any of them was made with, and else
-// what the first has. Each file is read several times.
+// its figures are the peaks of all. What none of them used is as the first plan has it. It has as many slots, workers and
+// scratch arenas as any of them was made with, likewise limits, and else what the first has. Each file is read several
+// times.
 func Measure(names ...string) (budget.Report, error) {
 	var plan budget.Plan
 	err := each(names, func(r io.Reader) error {
@@ -147,12 +149,38 @@ func Measure(names ...string) (budget.Report, error) {
 	if err != nil {
 		return budget.Report{}, err
 	}
-	return budget.Measure(plan, func(b *budget.Budget) error {
+	report, err := budget.Measure(plan, func(b *budget.Budget) error {
 		return each(names, func(r io.Reader) error {
 			_, err := play(b, r)
 			return err
 		})
 	})
+	if err == nil {
+		keepUnused(&report, plan)
+	}
+	return report, err
+}
+
+// keepUnused gives the plan of the report a size where nothing was used, its limits, and notes.
+func keepUnused(report *budget.Report, planned budget.Plan) {
+	peaks := map[string]uint64{}
+	for _, a := range slices.Concat(report.Regions, report.Beside) {
+		part := budget.RegionOf(a.Name)
+		peaks[part] = max(peaks[part], a.Peak)
+	}
+	for i := range report.Plan.Regions {
+		r := &report.Plan.Regions[i]
+		if r.Note = fmt.Sprintf("%d bytes at most, recorded", peaks[r.Name]); peaks[r.Name] == 0 {
+			r.Size, r.Note = planned.Regions[i].Size, "never used: as planned"
+		}
+	}
+	report.Plan.Limits = planned.Limits
+	if peaks["frame"] == 0 {
+		report.Plan.Frame.Size = planned.Frame.Size
+	}
+	if peaks["scratch"] == 0 {
+		report.Plan.Scratch.Size = planned.Scratch.Size
+	}
 }
 
 // each calls fn with each of the files.
@@ -185,6 +213,9 @@ func widest(plan, other budget.Plan) (budget.Plan, error) {
 		}
 		own.Slots = max(own.Slots, r.Slots)
 	}
+	own, limits := &plan.Limits, other.Limits
+	*own = budget.Limits{Scopes: max(own.Scopes, limits.Scopes), Pools: max(own.Pools, limits.Pools),
+		Owned: max(own.Owned, limits.Owned), Labels: max(own.Labels, limits.Labels)}
 	plan.Frame.Buffers = max(plan.Frame.Buffers, other.Frame.Buffers)
 	plan.Scratch.Workers = max(plan.Scratch.Workers, other.Scratch.Workers)
 	plan.Scratch.Each = max(plan.Scratch.Each, other.Scratch.Each)

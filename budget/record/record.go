@@ -26,9 +26,10 @@ type Recording struct {
 	err   error // of the writer
 }
 
-const (
-	firstLine = "upfront recording 1\n"
+// FirstLine is how the file of a recording begins.
+const FirstLine = "upfront recording 1\n"
 
+const (
 	kinds    = 16 // an event's number is arena * kinds + kind
 	kindMark = 0  // a text
 	kindMade = 14 // a growth of so many bytes, and the text of who asked
@@ -49,7 +50,7 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.buf = append(append(append(r.buf, firstLine...), plan...), '\n')
+	r.buf = append(append(append(r.buf, FirstLine...), plan...), '\n')
 	r.number(uint64(len(r.arenas.List())))
 	for _, st := range r.arenas.List() {
 		r.text(st.Arena)

@@ -3,6 +3,7 @@
 //	upfront plan check|draw|suggest FILE...
 //	upfront report draw|diff REPORT...
 //	upfront check REPORT... --against BASE
+//	upfront replay TRACE... --plan FILE
 //	upfront profile URL|REPORT
 //	upfront flow check|compile|draw|trace|export FILE
 //	upfront save diff A B | show FILE
@@ -132,7 +133,7 @@ a terminal, and not where NO_COLOR is set.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.PersistentFlags().BoolVar(&t.json, "json", false, "print one JSON object and nothing else")
-	root.AddCommand(newPlanCommand(t), newReportCommand(t), newCheckCommand(t), newProfileCommand(t), newFlowCommand(t), newSaveCommand(t))
+	root.AddCommand(newPlanCommand(t), newReportCommand(t), newCheckCommand(t), newReplayCommand(t), newProfileCommand(t), newFlowCommand(t), newSaveCommand(t))
 	return root
 }
 

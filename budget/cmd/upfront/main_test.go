@@ -102,7 +102,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("upfront %s\n%s%s", line, out, said)
 		}
 	}
-	if len(shows) != 2 {
+	if len(shows) != 3 {
 		t.Errorf("it shows %d commands", len(shows))
 	}
 }
@@ -110,7 +110,7 @@ func TestReadme(t *testing.T) {
 // TestTrouble: a faulty command line ends with 2, and with --json is an object all the same.
 func TestTrouble(t *testing.T) {
 	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "report draw none.json",
-		"report diff none.json", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
+		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
 		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
 		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {
 		code, out, said := runs(strings.Fields(line)...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
@@ -223,37 +224,62 @@ func planSuggestCommand(t *tool) *cobra.Command {
 	var out string
 	var headroom int
 	c := &cobra.Command{
-		Use:   "suggest REPORT...",
-		Short: "makes a plan of what programs needed, by their reports",
-		Long: `Makes a plan of what programs needed at most, by their reports: files, or URLs of live pages.
-It has nothing beyond that; --headroom adds some. The note of a region says which report
-its size is from. What no report says stays as planned, and stderr says of which parts:
-what was never used, or, in a running program's report, not published yet; and what was
-full, which may need more.
+		Use:   "suggest REPORT...|TRACE...",
+		Short: "makes a plan of what programs needed, by their reports or recordings",
+		Long: `Makes a plan of what programs needed at most: by their reports, which are files, or URLs of
+live pages; or by recordings (see upfront replay), in which case all of them run in it, which
+was tried. It has nothing beyond that; --headroom adds some. The note of a region says where
+its size is from. What nobody says stays as planned, and stderr says of which parts: what was
+never used, or, in a running program's report, not published yet; and what was full, in a
+report, which may need more.
 
 ` + exitCodes,
 		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
+  upfront plan suggest monday.trace tuesday.trace -o plan.json
   upfront plan suggest http://127.0.0.1:8080/`,
 		Args: takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if headroom < 0 || headroom > 1000 {
 				return fmt.Errorf("--headroom %d: 0 to 1000", headroom)
 			}
-			reports, err := t.readReports(sources)
+			plan, err := t.suggested(sources)
 			if err != nil {
 				return err
 			}
-			plan, err := budget.Suggest(reports...)
-			if err != nil {
-				return err
-			}
-			t.warn(unmeasured(sources, reports))
 			return t.suggest(out, plan, headroom)
 		},
 	}
 	outFlag(c, &out, "the plan; without it standard output")
 	c.Flags().IntVar(&headroom, "headroom", 0, "how many percent larger each size and limit is")
 	return c
+}
+
+// suggested is a plan of reports, or of recordings.
+func (t *tool) suggested(sources []string) (plan budget.Plan, err error) {
+	recordings := 0
+	for _, source := range sources {
+		if isRecording(source) {
+			recordings++
+		}
+	}
+	var reports []budget.Report
+	switch recordings {
+	case 0:
+		if reports, err = t.readReports(sources); err == nil {
+			plan, err = budget.Suggest(reports...)
+		}
+	case len(sources):
+		t.progress.say("replaying")
+		var report budget.Report
+		report, err = record.Measure(sources...)
+		plan, reports, sources = report.Plan, []budget.Report{report}, []string{"the recordings"}
+	default:
+		err = errors.New("reports and recordings together: give one kind; a recording says more")
+	}
+	if err == nil {
+		t.warn(unmeasured(sources, reports))
+	}
+	return plan, err
 }
 
 // unmeasured says of which parts reports don't say what they need. In a suggested plan they are as planned.

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/record"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func newReplayCommand(t *tool) *cobra.Command {
+	planName, out := "", ""
+	c := &cobra.Command{
+		Use:   "replay TRACE... --plan FILE",
+		Short: "tries a plan with what programs did: it fits, or what doesn't, and where",
+		Long: `Does again, in a budget of the plan, what recordings say that programs did: it fits, or
+the first thing that doesn't, and where. A TRACE is a file of package budget/record, as
+frogpond -record writes it. Without --plan it is the plan that the program had.
+
+A recording of a checked build says which line of code asked. Of a release build a load is one
+request, as large as it had become when the next scope opened or closed.
+
+Exit code: 0 all fit, 1 something doesn't, 2 trouble.`,
+		Example: "  upfront replay monday.trace tuesday.trace --plan smaller.json\n" +
+			"  upfront replay monday.trace -o report.json && upfront report draw report.json",
+		Args: takes(1, math.MaxInt),
+		RunE: func(_ *cobra.Command, traces []string) error {
+			if out != "" && len(traces) != 1 {
+				return fmt.Errorf("-o is the report of one recording, not of %d", len(traces))
+			}
+			var result replayed
+			var reports []budget.Report
+			for _, trace := range traces {
+				one, report, err := t.replay(trace, planName)
+				if err != nil {
+					return err
+				}
+				result.Traces, reports = append(result.Traces, one), append(reports, report)
+			}
+			if out != "" {
+				if err := t.writeReport(out, reports[0]); err != nil {
+					return err
+				}
+			}
+			err := t.print(result, func(w io.Writer) error { return t.replays(w, result, reports) })
+			if fails := func(r replay) bool { return !r.Fits }; err == nil && slices.ContainsFunc(result.Traces, fails) {
+				return found{}
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&planName, "plan", "", "the plan to try; without it the program's own")
+	outFlag(c, &out, "the report of the replay, JSON: for report draw, check and plan suggest")
+	return c
+}
+
+// replayed is what replay prints.
+type replayed struct {
+	Traces []replay `json:"traces"`
+}
+
+type replay struct {
+	Trace string `json:"trace"`
+	Plan  string `json:"plan,omitempty"`
+	Fits  bool   `json:"fits"`
+	record.Played
+	Error  string   `json:"error,omitempty"` // what doesn't fit
+	Key    string   `json:"key,omitempty"`   // of the plan, to raise
+	Need   uint64   `json:"need,omitempty"`  // to that, or more
+	Scopes []string `json:"scopes,omitempty"`
+	Made   []string `json:"made,omitempty"`
+}
+
+// replay plays a recording in a plan; the error is trouble.
+func (t *tool) replay(trace, planName string) (r replay, report budget.Report, err error) {
+	t.progress.say("replaying " + trace)
+	r = replay{Trace: trace, Plan: planName}
+	file, err := os.Open(trace)
+	if err != nil {
+		return r, report, err
+	}
+	defer file.Close()
+	plan, err := record.Plan(file)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return r, report, fmt.Errorf("%s: %w", trace, err)
+	}
+	if planName != "" {
+		if plan, err = readPlan(planName); err != nil {
+			return r, report, trouble(err)
+		}
+	}
+	report, r.Played, err = record.Replay(plan, file)
+	if failed, ok := errors.AsType[*record.Error](err); ok {
+		r.Error, r.Scopes, r.Made = failed.Error(), failed.Scopes, failed.Made
+		if full, ok := errors.AsType[*scope.FullError](err); ok {
+			r.Key, r.Need = full.Key, full.Need
+		}
+		return r, report, nil
+	}
+	if err != nil {
+		return r, report, fmt.Errorf("%s: %w", trace, err)
+	}
+	r.Fits = true
+	return r, report, nil
+}
+
+// trouble is an error that isn't what was asked for.
+func trouble(err error) error { return errors.New(err.Error()) }
+
+func (t *tool) writeReport(out string, report budget.Report) error {
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return nil
+}
+
+// replays is the text of replay: what fits with its peaks, what doesn't with why.
+func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) error {
+	for i, r := range result.Traces {
+		in := "its own plan"
+		if r.Plan != "" {
+			in = r.Plan
+		}
+		if !r.Fits {
+			fmt.Fprintf(w, "%s: %s in %s: %s\n", r.Trace, t.paint(red, "doesn't fit"), in, printable(r.Error))
+			continue
+		}
+		fmt.Fprintf(w, "%s: %s in %s; %s, %s\n", r.Trace, t.paint(green, "fits"), in, counted(r.Events, "event"), counted(uint64(r.Marks), "mark"))
+		if !r.Whole {
+			fmt.Fprintf(w, "it ends early: its program didn't come to close it\n")
+		}
+		if err := t.table(w, peakRows(reports[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peakRows are the parts of a plan with the highest peak of each.
+func peakRows(report budget.Report) [][]cell {
+	rows := [][]cell{{left(""), right("peak"), right("size"), right("free")}}
+	f := figuresOf(report)
+	for _, key := range f.order {
+		if key.Region == "" || key.Kind != "" || key.name != "peak" {
+			continue
+		}
+		peak, size := f.values[key], f.values[figure{key.whose, "size"}]
+		free := fmt.Sprintf("%.1f %%", 100-100*float64(peak)/float64(size))
+		rows = append(rows, []cell{echoed(key.Region), right(fmt.Sprint(peak)), right(fmt.Sprint(size)), right(free)})
+	}
+	return rows
+}
+
+// printable is a text of several lines, in which nothing moves a terminal.
+func printable(text string) string {
+	return strings.Map(func(char rune) rune {
+		if char == '\n' || char == '\t' || unicode.IsPrint(char) {
+			return char
+		}
+		return utf8.RuneError
+	}, text)
+}
+
+func counted(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// isRecording says whether a file begins as a recording does.
+func isRecording(name string) bool {
+	if isURL(name) {
+		return false
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	first := make([]byte, len(record.FirstLine))
+	_, err = io.ReadFull(file, first)
+	return err == nil && bytes.Equal(first, []byte(record.FirstLine))
+}
