@@ -89,9 +89,9 @@ func TestHelp(t *testing.T) {
 
 // TestTrouble: a faulty command line ends with 2, and with --json is an object all the same.
 func TestTrouble(t *testing.T) {
-	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "report draw none.json",
+	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
 		"report diff none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
-		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
+		"plan fleet ../../../tests/frogpond/serve.json --cpu 0", "plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
 		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {
 		code, out, said := runs(strings.Fields(line)...)
 		if code != codeTrouble || out != "" || said == "" {
@@ -116,7 +116,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 // TestFull: what can't be printed is trouble, in every command.
 func TestFull(t *testing.T) {
 	for _, line := range []string{"-h", "plan check testdata/fine.json", "plan draw testdata/fine.json", "plan draw testdata/fine.json -o -",
-		"plan suggest testdata/main.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
+		"plan suggest testdata/main.json", "plan fleet ../../../tests/frogpond/serve.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
 		"report diff testdata/main.json testdata/branch.json", "profile testdata/main.json", "profile testdata/empty.json",
 		"flow check GRAPHS/door.json", "flow check GRAPHS/door.json --host GRAPHS/host.json", "flow draw GRAPHS/door.json",
 		"flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12"} {
