@@ -2,11 +2,12 @@
 // that is the sum of a plan, as `upfront plan fleet` prints it, and with limits as people guess them. It prints how many nodes are
 // used, what of their memory is idle, and which servers would end under pressure. There is no cluster: README.md says what that means.
 //
-//	fleet [-servers 1000] [-node-memory 8GiB] [-node-cpu 4] [-node-pods 110] [-cpu 10m] [-for 10s]
+//	fleet [-servers 1000] [-node-memory 8Gi] [-node-cpu 4] [-node-pods 110] [-cpu 10m] [-for 10s]
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -45,17 +46,20 @@ func run(args []string) error {
 	f.StringVar(&o.cpu, "cpu", "10m", "`processors` of a server: so few that memory decides")
 	f.DurationVar(&o.play, "for", 10*time.Second, "how long each measurement plays")
 	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
 		return err
 	}
-	for text, to := range map[string]*int64{*memory: &o.memory, *cpu: &o.shape.cpu} {
-		q, err := resource.ParseQuantity(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", text, err)
-		}
-		if *to = q.Value(); to == &o.shape.cpu {
-			*to = q.MilliValue()
-		}
+	gives, err := resource.ParseQuantity(*memory)
+	if err != nil {
+		return fmt.Errorf("-node-memory %s: %w", *memory, err)
 	}
+	processors, err := resource.ParseQuantity(*cpu)
+	if err != nil {
+		return fmt.Errorf("-node-cpu %s: %w", *cpu, err)
+	}
+	o.memory, o.shape.cpu = gives.Value(), processors.MilliValue()
 	folder, err := os.MkdirTemp("", "fleet")
 	if err != nil {
 		return err
