@@ -20,7 +20,7 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test base growth pictures tools bench bench-gate fuzz model arm64 cross cross-test cross-save \
+.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test base growth pictures tools bench bench-gate fuzz model fleet arm64 cross cross-test cross-save \
   dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak readme clean
 
 help: ## this list
@@ -105,6 +105,10 @@ fuzz: ## every fuzz target, or those of ONLY='Fuzz(Load|WAD)', for FUZZ=10s
 model: ## random programs over scope and budget for TIME=1m in each build, beside a model that knows what must come of them
 	@for b in "" -race -asan "-tags checked" "-tags upfront_cgo"; do \
 	  UPFRONT_MODEL=$(TIME) $(GO) test $$b -count=1 -timeout 0 -run '^TestModel$$' ./tests/model || exit 1; done
+
+# A module of its own, for Kubernetes' scheduler is compiled into it: minutes at first.
+fleet: ## a thousand servers on nodes, placed by Kubernetes' own scheduler: by a plan's sum, and by guesses; ARGS=-h: its flags
+	@cd tests/fleet && $(GO) run . $(ARGS)
 
 build/frogpond: FORCE
 	@mkdir -p build
@@ -348,9 +352,9 @@ check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
 # What check leaves out, in its long form.
-SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save soak-serve soak-clients
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save soak-serve soak-clients soak-fleet
 .PHONY: $(SOAKS) soak-go127
-soak: ## what check leaves out, in its long form: thirteen parts
+soak: ## what check leaves out, in its long form: fourteen parts
 	$(call parts,$(SOAKS))
 
 # UPFRONT_SOAK: the release build's rounds, and each request of frogpond refused.
@@ -390,6 +394,8 @@ soak-clients: ## wasm modules, SQLite, Lua and Arrow in budgets: all tests, in r
 	$(GO) run ./tests/clients -soak
 	for m in $(CLIENTS); do for build in -race "-tags checked"; do \
 	  (cd $$m && $(GO) test -timeout 1h $$build ./...) || exit 1; done; done
+soak-fleet: fleet ## servers of a plan on nodes: what the tool prints is Kubernetes', and holds in a cgroup of that size
+	cd tests/fleet && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test -count=1 -v ./...
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance

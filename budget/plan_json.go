@@ -131,7 +131,7 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 			err = errNotBool
 		}
 	case *planSize:
-		*(*uint64)(into), err = parseSize(text)
+		*(*uint64)(into), err = ParseSize(text)
 	case *planRest:
 		*(*uint64)(into), err = parseSizeOrRest(text)
 	case *planAddress:

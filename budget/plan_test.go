@@ -227,7 +227,7 @@ func TestSizeText(t *testing.T) {
 		require.GreaterOrEqual(t, back, last)
 		last = back
 		if size%KiB == 0 {
-			copied, err := parseSize(text)
+			copied, err := ParseSize(text)
 			require.NoError(t, err, "what is whole can be copied into a plan")
 			require.Equal(t, size, copied)
 		}
@@ -239,22 +239,22 @@ func TestPlanSize(t *testing.T) {
 		"0": 0, "1": 1, "65536": 65536, "512KiB": 512 * KiB, "4MiB": 4 * MiB, "1GiB": GiB, "64TiB": 1 << 46,
 		"18446744073709551615": math.MaxUint64,
 	} {
-		size, err := parseSize(text)
+		size, err := ParseSize(text)
 		assert.NoError(t, err)
 		assert.Equal(t, want, size)
 	}
 	for _, text := range []string{"", "MiB", "-4MiB", "-4", "-0", "+4", "4 MiB", " 4", "4MB", "4B", "4M", "4mib", "4MiBMiB",
 		"1.5MiB", "1e3", "0x10", "4_096", "٤"} {
-		_, err := parseSize(text)
+		_, err := ParseSize(text)
 		assert.ErrorContains(t, err, "is not a size", text)
 	}
 	for _, text := range []string{"18446744073709551616", "17179869184GiB", "16777216TiB", "99999999999999999999999KiB"} {
-		_, err := parseSize(text)
+		_, err := ParseSize(text)
 		assert.ErrorContains(t, err, "is too large for a size", text)
 	}
 	for range 10_000 {
 		want := rand.Uint64() >> rand.IntN(64) << rand.IntN(64)
-		size, err := parseSize(sizeInPlan(want))
+		size, err := ParseSize(sizeInPlan(want))
 		require.NoError(t, err)
 		require.Equal(t, want, size)
 	}

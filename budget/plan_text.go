@@ -34,8 +34,8 @@ func sizeInPlan(size uint64) string {
 	return strconv.FormatUint(size, 10)
 }
 
-// parseSize reads what sizeInPlan writes, and plain bytes.
-func parseSize(text string) (uint64, error) {
+// ParseSize reads a size as a plan file has it: "4MiB", or plain bytes. The error says what the text is not.
+func ParseSize(text string) (uint64, error) {
 	digits, scale := text, uint64(1)
 	for _, unit := range sizeUnits {
 		if rest, found := strings.CutSuffix(text, unit.name); found {
@@ -52,13 +52,13 @@ func parseSize(text string) (uint64, error) {
 	return count * scale, nil
 }
 
-// parseSizeOrRest is parseSize for a region's size, which may be "rest". The number that stands for
+// parseSizeOrRest is ParseSize for a region's size, which may be "rest". The number that stands for
 // it in Go is too large.
 func parseSizeOrRest(text string) (uint64, error) {
 	if text == "rest" {
 		return Rest, nil
 	}
-	size, err := parseSize(text)
+	size, err := ParseSize(text)
 	switch {
 	case size == Rest:
 		err = errTooLarge

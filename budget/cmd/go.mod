@@ -7,6 +7,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/upfront-mem/upfront v0.0.0
 	github.com/upfront-mem/upfront/budget/with/pprof v0.0.0
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/term v0.47.0
 )
 

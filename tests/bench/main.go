@@ -6,6 +6,7 @@
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
 //	bench -gate [-works A,C] [-rounds 25] [-time 10ms]
+//	bench -twin FOLDER
 //
 // Each work is a file, work_a.go and so on, with the ways to do it beside one another. What they are to come to stands in targets.go;
 // -gate measures just that, and its last line says how many rows are held.
@@ -47,8 +48,16 @@ func run(args []string) error {
 	flags.IntVar(&h.serveRooms, "rooms", roomsP, "of work P's servers")
 	gated := flags.Bool("gate", false, "measure what has a target, and say whether it is held")
 	out := flags.String("out", ".", "the `folder` to write bench.md to")
+	twin := flags.String("twin", "", "build frogpond on the Go heap, as work P has it, into a `folder`, and measure nothing")
 	readme := flags.String("readme", "", "the `file` whose table is to be replaced, between its marks")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *twin != "" {
+		program, err := buildPond(*twin, byHand)
+		if err == nil {
+			fmt.Println(program)
+		}
 		return err
 	}
 	chosen, err := choose(*names)

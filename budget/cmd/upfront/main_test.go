@@ -98,20 +98,23 @@ func TestReadme(t *testing.T) {
 	for _, text := range shows {
 		text, _, _ = strings.Cut(text, "```")
 		line, want, _ := strings.Cut(text, "\n")
+		if strings.HasPrefix(line, "plan fleet ") {
+			continue // TestFleetPage
+		}
 		if _, out, said := runs(strings.Fields(line)...); out != want {
 			t.Errorf("upfront %s\n%s%s", line, out, said)
 		}
 	}
-	if len(shows) != 3 {
+	if len(shows) != 4 {
 		t.Errorf("it shows %d commands", len(shows))
 	}
 }
 
 // TestTrouble: a faulty command line ends with 2, and with --json is an object all the same.
 func TestTrouble(t *testing.T) {
-	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "report draw none.json",
+	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
 		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
-		"plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
+		"plan fleet ../../../tests/frogpond/serve.json --cpu 0", "plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
 		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {
 		code, out, said := runs(strings.Fields(line)...)
 		if code != codeTrouble || out != "" || said == "" {
@@ -136,7 +139,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 // TestFull: what can't be printed is trouble, in every command.
 func TestFull(t *testing.T) {
 	for _, line := range []string{"-h", "plan check testdata/fine.json", "plan draw testdata/fine.json", "plan draw testdata/fine.json -o -",
-		"plan suggest testdata/main.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
+		"plan suggest testdata/main.json", "plan fleet ../../../tests/frogpond/serve.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
 		"report diff testdata/main.json testdata/branch.json", "check testdata/main.json --against testdata/main.json",
 		"check testdata/branch.json --against testdata/main.json", "profile testdata/main.json", "profile testdata/empty.json",
 		"flow check GRAPHS/door.json", "flow check GRAPHS/door.json --host GRAPHS/host.json", "flow draw GRAPHS/door.json",

@@ -21,9 +21,9 @@ import (
 )
 
 func newPlanCommand(t *tool) *cobra.Command {
-	return group("plan", "plans of budgets: checked, drawn, and made of reports",
+	return group("plan", "plans of budgets: checked, drawn, made of reports, and deployed",
 		"Plans of budgets, as JSON that budget.ReadPlan reads.",
-		planCheckCommand(t), planDrawCommand(t), planSuggestCommand(t))
+		planCheckCommand(t), planDrawCommand(t), planSuggestCommand(t), planFleetCommand(t))
 }
 
 func planCheckCommand(t *tool) *cobra.Command {

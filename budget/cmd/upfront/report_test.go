@@ -107,7 +107,7 @@ func TestJSON(t *testing.T) {
 	dir := t.TempDir()
 	for _, line := range []string{
 		"plan check testdata/fine.json", "plan check testdata/faulty.json", "plan draw testdata/fine.json", "plan suggest testdata/main.json",
-		"plan draw testdata/faulty.json", "report draw testdata/main.json", "report draw testdata/main.json -o DIR/a.svg",
+		"plan draw testdata/faulty.json", "plan fleet ../../../tests/frogpond/serve.json", "plan fleet testdata/fine.json", "report draw testdata/main.json", "report draw testdata/main.json -o DIR/a.svg",
 		"report diff testdata/main.json testdata/main.json", "report diff testdata/main.json testdata/branch.json",
 		"check testdata/live.json --against testdata/main.json", "check testdata/branch.json testdata/main.json --against testdata/main.json",
 		"profile testdata/main.json", "profile testdata/main.json -o DIR/a.pb.gz", "profile testdata/torn.json",

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+)
+
+func planFleetCommand(t *tool) *cobra.Command {
+	f := fleetFlags{reserve: 32 * budget.MiB}
+	c := &cobra.Command{
+		Use:   "fleet FILE",
+		Short: "writes the Agones Fleet and the Deployment of a plan, whose memory is a sum",
+		Long: `Writes two manifests for Kubernetes: a Fleet for Agones, and a plain Deployment. A server's
+memory is a sum: what the plan takes, the Go runtime's share (go_heap), and a reserve for
+the rest of the process: code, thread stacks, C's malloc, the kernel's tables and buffers.
+Requests equal limits, for memory and CPU. The region with slots is a counter: its rooms.
+The program must have the plan as it is in FILE; its Open sets the Go runtime's limit.
+
+` + exitCodes,
+		Example: `  upfront plan fleet serve.json --replicas 40 --reserve 48MiB --cpu 2 --spare 2
+  upfront plan fleet serve.json --only fleet --image registry.example/frogs:1 | kubectl apply -f -`,
+		Args: takes(1, 1),
+		RunE: func(_ *cobra.Command, names []string) error {
+			plan, err := readPlan(names[0])
+			if err != nil {
+				return err
+			}
+			m, err := f.manifests(names[0], plan)
+			if err != nil {
+				return err
+			}
+			return t.print(m, m.write)
+		},
+	}
+	c.Flags().StringVar(&f.only, "only", "", "fleet or deployment: write that alone")
+	c.Flags().StringVar(&f.name, "name", "", "of both, and of the container (default the plan's name)")
+	c.Flags().StringVar(&f.image, "image", "", "the container's, with the program and its plan (default registry.example/NAME:latest)")
+	c.Flags().IntVar(&f.replicas, "replicas", 1, "how many servers")
+	c.Flags().IntVar(&f.port, "port", 35035, "the UDP port that the program serves on")
+	c.Flags().StringVar(&f.cpu, "cpu", "1", "processors of a server, as Kubernetes writes them: 2, 0.5, 500m")
+	c.Flags().Var(&f.reserve, "reserve", "what the process needs beside the plan and the Go share")
+	c.Flags().StringVar(&f.rooms, "rooms", "", "the region whose slots are rooms (default the one that has slots)")
+	c.Flags().IntVar(&f.spare, "spare", 0, "slots of it that no room has, such as those for maps that come next")
+	return c
+}
+
+// fleetFlags are what a plan doesn't say of its servers.
+type fleetFlags struct {
+	only, name, image, cpu, rooms string
+	replicas, port, spare         int
+	reserve                       sizeFlag
+}
+
+// sizeFlag is a size as a plan file has it.
+type sizeFlag uint64
+
+func (s *sizeFlag) Set(text string) error {
+	size, err := budget.ParseSize(text)
+	if err != nil {
+		return err
+	}
+	*s = sizeFlag(size)
+	return nil
+}
+
+func (s *sizeFlag) String() string { return fmt.Sprintf("%dMiB", *s/sizeFlag(budget.MiB)) } // the default is whole
+func (s *sizeFlag) Type() string   { return "size" }
+
+var (
+	objectName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`) // a label may be it, too
+	cpuAmount  = regexp.MustCompile(`^([0-9]{1,4}(\.[0-9]{1,3})?|[0-9]{1,7}m)$`)
+)
+
+// check fills in what the plan says.
+func (f *fleetFlags) check(plan budget.Plan) error {
+	if f.name == "" {
+		f.name = strings.Trim(strings.ReplaceAll(plan.Name, "_", "-"), "-")
+	}
+	if f.image == "" {
+		f.image = "registry.example/" + f.name + ":latest"
+	}
+	switch {
+	case f.only != "" && f.only != "fleet" && f.only != "deployment":
+		return fmt.Errorf("--only %q: fleet or deployment", f.only)
+	case !objectName.MatchString(f.name):
+		return fmt.Errorf("--name %q: a letter, then at most 62 of a-z, 0-9 and -", f.name)
+	case f.replicas < 0:
+		return fmt.Errorf("--replicas %d: must not be negative", f.replicas)
+	case f.port < 1 || f.port > 65535:
+		return fmt.Errorf("--port %d: 1 to 65535", f.port)
+	case !cpuAmount.MatchString(f.cpu) || strings.Trim(f.cpu, "0.m") == "":
+		return fmt.Errorf("--cpu %q: such as 2, 0.5 or 500m", f.cpu)
+	}
+	return nil
+}
+
+// slots are the rooms of a server; 0: no region has slots.
+func (f *fleetFlags) slots(regions []budget.RegionPlan) (int, error) {
+	var names []string
+	rooms := 0
+	for _, r := range regions {
+		if r.Slots == 0 {
+			continue
+		}
+		if names = append(names, r.Name); f.rooms == "" || f.rooms == r.Name {
+			rooms = r.Slots
+		}
+	}
+	switch {
+	case f.rooms != "" && !slices.Contains(names, f.rooms):
+		return 0, fmt.Errorf("--rooms %q: no region with slots; those with slots: %q", f.rooms, names)
+	case f.rooms == "" && len(names) > 1:
+		return 0, fmt.Errorf("--rooms: say which region has the rooms; those with slots: %q", names)
+	case f.spare < 0 || f.spare > 0 && f.spare >= rooms:
+		return 0, fmt.Errorf("--spare %d: of %d slots a room at least must have one", f.spare, rooms)
+	}
+	return rooms - f.spare, nil
+}
+
+// manifests are what is printed. Their keys are those of Kubernetes and Agones.
+type manifests struct {
+	Plan       string    `json:"plan"`
+	Memory     sum       `json:"memory"`
+	Fleet      *manifest `json:"fleet,omitempty"`
+	Deployment *manifest `json:"deployment,omitempty"`
+}
+
+// sum is a server's memory, in bytes.
+type sum struct {
+	Plan    uint64 `json:"plan"` // that Open takes, tables included
+	GoShare uint64 `json:"go_share"`
+	Reserve uint64 `json:"reserve"`
+	Total   uint64 `json:"total"`
+}
+
+func (s sum) String() string {
+	return fmt.Sprintf("%d bytes: plan %d + Go share %d + reserve %d", s.Total, s.Plan, s.GoShare, s.Reserve)
+}
+
+type manifest struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   metadata `json:"metadata"`
+	Spec       any      `json:"spec"`
+}
+
+type metadata struct {
+	Name        string            `json:"name,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type fleetSpec struct {
+	Replicas   int    `json:"replicas"`
+	Scheduling string `json:"scheduling"`
+	Template   struct {
+		Spec struct {
+			Ports    []gamePort         `json:"ports"`
+			Counters map[string]counter `json:"counters,omitempty"`
+			Template podTemplate        `json:"template"`
+		} `json:"spec"`
+	} `json:"template"`
+}
+
+type gamePort struct {
+	Name          string `json:"name"`
+	PortPolicy    string `json:"portPolicy"`
+	ContainerPort int    `json:"containerPort"`
+	Protocol      string `json:"protocol"`
+}
+
+type counter struct {
+	Count    int `json:"count"`
+	Capacity int `json:"capacity"`
+}
+
+type deploymentSpec struct {
+	Replicas int `json:"replicas"`
+	Selector struct {
+		MatchLabels map[string]string `json:"matchLabels"`
+	} `json:"selector"`
+	Template podTemplate `json:"template"`
+}
+
+type podTemplate struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		Containers []container `json:"containers"`
+	} `json:"spec"`
+}
+
+type container struct {
+	Name      string          `json:"name"`
+	Image     string          `json:"image"`
+	Ports     []containerPort `json:"ports,omitempty"`
+	Resources struct {
+		Requests amounts `json:"requests"`
+		Limits   amounts `json:"limits"`
+	} `json:"resources"`
+}
+
+type containerPort struct {
+	ContainerPort int    `json:"containerPort"`
+	Protocol      string `json:"protocol"`
+}
+
+// amounts are Kubernetes' quantities.
+type amounts struct {
+	CPU    string `json:"cpu"`
+	Memory string `json:"memory"`
+}
+
+func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err error) {
+	if plan.GoHeap == 0 {
+		return m, found{fmt.Errorf("%s: go_heap: 0, so nothing bounds the Go heap, and a limit is no sum; give go_heap in the plan", file)}
+	}
+	if err = f.check(plan); err != nil {
+		return m, err
+	}
+	rooms, err := f.slots(plan.Regions)
+	if err != nil {
+		return m, err
+	}
+	need, err := plan.Need()
+	if err != nil {
+		return m, err
+	}
+	s := sum{Plan: need - arena_c.Edge, GoShare: plan.GoHeap, Reserve: uint64(f.reserve)}
+	s.Total = s.Plan + s.GoShare + s.Reserve
+	m = manifests{Plan: plan.Name, Memory: s}
+
+	if f.only != "deployment" {
+		m.Fleet = &manifest{"agones.dev/v1", "Fleet", metadata{Name: f.name}, f.fleet(s, rooms)}
+	}
+	if f.only != "fleet" {
+		m.Deployment = &manifest{"apps/v1", "Deployment", metadata{Name: f.name}, f.deployment(s)}
+	}
+	return m, nil
+}
+
+func (f fleetFlags) fleet(s sum, rooms int) (spec fleetSpec) {
+	spec.Replicas, spec.Scheduling = f.replicas, "Packed"
+	game := &spec.Template.Spec
+	game.Ports = []gamePort{{"default", "Dynamic", f.port, "UDP"}}
+	if rooms != 0 {
+		game.Counters = map[string]counter{"rooms": {0, rooms}}
+	}
+	game.Template = f.server(s)
+	return spec
+}
+
+func (f fleetFlags) deployment(s sum) (spec deploymentSpec) {
+	spec.Replicas, spec.Template = f.replicas, f.server(s)
+	spec.Selector.MatchLabels = map[string]string{"app": f.name}
+	spec.Template.Metadata.Labels = spec.Selector.MatchLabels
+	spec.Template.Spec.Containers[0].Ports = []containerPort{{f.port, "UDP"}} // Agones adds those of a Fleet
+	return spec
+}
+
+// server is a pod of either. That requests are limits, of all resources, is what Kubernetes calls Guaranteed.
+func (f fleetFlags) server(s sum) (p podTemplate) {
+	c := container{Name: f.name, Image: f.image}
+	c.Resources.Limits = amounts{f.cpu, fmt.Sprint(s.Total)}
+	c.Resources.Requests = c.Resources.Limits
+	p.Metadata.Annotations = map[string]string{"upfront-memory": s.String()}
+	p.Spec.Containers = []container{c}
+	return p
+}
+
+const fleetSays = "For Agones: the program calls the SDK's Ready and Health, and moves the counter. The pod is\n" +
+	"Guaranteed if Agones' own sidecar has limits, too, in Helm's values agones.image.sdk: cpuLimit\n" +
+	"as cpuRequest, memoryLimit as memoryRequest."
+
+// write writes the manifests as YAML.
+func (m manifests) write(w io.Writer) error {
+	e := yaml.NewEncoder(w)
+	e.SetIndent(2)
+	memory := m.Memory.String()
+	for _, d := range []struct {
+		*manifest
+		says string
+	}{{m.Fleet, memory + "\n" + fleetSays}, {m.Deployment, memory}} {
+		if d.manifest == nil {
+			continue
+		}
+		node, err := node(d.manifest)
+		if err != nil {
+			return err
+		}
+		node.HeadComment = d.says
+		if err := e.Encode(node); err != nil {
+			return err
+		}
+	}
+	return e.Close()
+}
+
+// node is a value as YAML, with the keys that it has as JSON, in their order.
+func node(value any) (*yaml.Node, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil { // JSON is YAML
+		return nil, err
+	}
+	block(&document)
+	return document.Content[0], nil
+}
+
+// block takes away JSON's braces and needless quotes.
+func block(n *yaml.Node) {
+	n.Style = 0
+	for _, n := range n.Content {
+		block(n)
+	}
+}

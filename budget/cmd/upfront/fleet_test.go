@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// servePlan is the plan of frogpond's server.
+const servePlan = "../../../tests/frogpond/serve.json"
+
+// Each command and what it prints, as testdata/fleet.txt has them.
+func TestPlanFleet(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"none.json":  `{"name": "frog_pond", "regions": [{"name": "init", "size": "64KiB"}], "go_heap": "8MiB"}`,
+		"two.json":   `{"name": "x", "regions": [{"name": "a", "size": 1, "slots": 2}, {"name": "b", "size": 1, "slots": 3}], "go_heap": "8MiB"}`,
+		"digit.json": `{"name": "1_pond", "regions": [{"name": "init", "size": "64KiB"}], "go_heap": "8MiB"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all strings.Builder
+	for _, command := range []string{
+		"plan fleet SERVE",
+		"plan fleet SERVE --only fleet --replicas 40 --spare 2 --reserve 48MiB --cpu 2 --name frogs --image registry.example/frogs:1 --port 7777",
+		"plan fleet DIR/none.json --only deployment",
+		"plan fleet DIR/none.json --json",
+		"plan fleet DIR/two.json --rooms b --only fleet",
+		"plan fleet DIR/two.json",
+		"plan fleet DIR/two.json --rooms c",
+		"plan fleet DIR/none.json --rooms init",
+		"plan fleet DIR/none.json --spare 1",
+		"plan fleet DIR/digit.json",
+		"plan fleet SERVE --spare 66",
+		"plan fleet SERVE --reserve 48M",
+		"plan fleet SERVE --cpu 0.0",
+		"plan fleet SERVE --cpu 1e3",
+		"plan fleet SERVE --port 65536",
+		"plan fleet SERVE --replicas -1",
+		"plan fleet SERVE --only pod",
+		"plan fleet DATA/fine.json",
+		"plan fleet DATA/faulty.json",
+		"plan fleet DATA/main.json --json",
+	} {
+		all.WriteString(shown(command, map[string]string{"DATA/": "testdata/", "SERVE": servePlan, "DIR": dir}))
+	}
+	compare(t, "testdata/fleet.txt", all.String())
+}
+
+// TestFleetIsASum: what is asked for is what plan check says that the plan takes, the Go share and the reserve, in both and of both.
+func TestFleetIsASum(t *testing.T) {
+	var checked checkedPlans
+	_, out, _ := runs("plan", "check", servePlan, "--json")
+	if err := json.Unmarshal([]byte(out), &checked); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := runs("plan", "fleet", servePlan, "--reserve", "1000", "--json")
+	var m struct {
+		Memory     sum
+		Fleet      struct{ Spec fleetSpec }
+		Deployment struct{ Spec deploymentSpec }
+	}
+	if err := json.Unmarshal([]byte(out), &m); code != codeFine || err != nil {
+		t.Fatal(code, said, err)
+	}
+	want := checked.Plans[0].Bytes + 64<<20 + 1000
+	if m.Memory.Plan != checked.Plans[0].Bytes || m.Memory.Total != want {
+		t.Errorf("%v, and plan check says %d", m.Memory, checked.Plans[0].Bytes)
+	}
+	for _, p := range []podTemplate{m.Fleet.Spec.Template.Spec.Template, m.Deployment.Spec.Template} {
+		is := p.Spec.Containers[0].Resources
+		if text, _ := json.Marshal(want); is.Limits != is.Requests || is.Limits != (amounts{"1", string(text)}) {
+			t.Errorf("%+v, not %d", is, want)
+		}
+	}
+}
+
+// TestFleetPage: the page shows what is printed.
+func TestFleetPage(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(page), "$ upfront plan fleet tests/frogpond/serve.json --spare 2\n")
+	shows, _, ends := strings.Cut(after, "```\n")
+	if _, out, _ := runs("plan", "fleet", servePlan, "--spare", "2"); !found || !ends || shows != out {
+		t.Errorf("the page should show:\n%s", out)
+	}
+}
