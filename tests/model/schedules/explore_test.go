@@ -21,13 +21,17 @@ type difference struct {
 	lost  bool // the goroutine isn't where the model has it
 	found seen
 	errs  [goroutines]error
+	stuck error // all came out well, and then the budget couldn't be emptied
 }
+
+// program is what each goroutine does, in its order, as a number; the goroutines are in no order.
+type program [goroutines]uint32
 
 // counts are of schedules that were run.
 type counts struct {
 	schedules, steps int
 	named            int // schedules of goroutines with names: there idle ones are not all alike
-	programs         map[uint64]bool
+	programs         map[program]bool
 	came             [operations][results]int
 }
 
@@ -53,7 +57,7 @@ const (
 
 // run is for a bubble of synctest.
 func (x *explorer) run() {
-	x.programs = map[uint64]bool{}
+	x.programs = map[program]bool{}
 	x.w = newWorld(x.fault.library())
 	defer func() { x.w.end() }()
 	m := start(x.full)
@@ -105,6 +109,11 @@ func (x *explorer) schedule(named int) (differs int) {
 	x.w.begin(x.full)
 	d := play(x.w, x.path)
 	if d == nil {
+		if err := x.w.clear(); err != nil {
+			d = &difference{path: x.path, found: x.path[len(x.path)-1].expect, stuck: err}
+		}
+	}
+	if d == nil {
 		x.count(named)
 		return toTheEnd
 	}
@@ -137,11 +146,11 @@ func (x *explorer) count(named int) {
 	x.schedules++
 	x.named += named
 	x.steps += len(x.path)
-	var words [goroutines]uint64
+	var words program
 	for i := range x.path {
 		m := &x.path[i]
 		if m.do < operations && !m.before.closed {
-			words[m.who] = words[m.who]*uint64(operations+1) + uint64(m.do) + 1
+			words[m.who] = words[m.who]*uint32(operations+1) + uint32(m.do) + 1
 		}
 		for j, was := range m.before.routines {
 			if now := m.after.routines[j]; now.at == idle && (was.at != idle || m.do < operations && int(m.who) == j) {
@@ -150,11 +159,7 @@ func (x *explorer) count(named int) {
 		}
 	}
 	slices.Sort(words[:])
-	program := uint64(0)
-	for _, word := range words {
-		program = program<<21 + word
-	}
-	x.programs[program] = true
+	x.programs[words] = true
 }
 
 func (c *counts) add(d *counts) {
@@ -162,7 +167,7 @@ func (c *counts) add(d *counts) {
 	c.steps += d.steps
 	c.named += d.named
 	if c.programs == nil {
-		c.programs = map[uint64]bool{}
+		c.programs = map[program]bool{}
 	}
 	maps.Copy(c.programs, d.programs)
 	for do := range c.came {

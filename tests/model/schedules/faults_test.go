@@ -35,6 +35,9 @@ var faults = []fault{
 			}
 			v.unpin = func(*budget.Reader) {}
 		}},
+	{name: "an Unpin does nothing",
+		shortest: "empty: g1 pin level, g1 goes on",
+		verbs:    func(v *verbs) { v.unpin = func(*budget.Reader) {} }},
 	{name: "what is being loaded can be pinned",
 		shortest: "empty: g1 load level, g2 pin level",
 		verbs: func(v *verbs) {

@@ -1,80 +1,5 @@
 package schedules_test
 
-// order is what a goroutine may be told: to begin an operation, or to go on with the one that it is in.
-type order uint8
-
-const (
-	loadLevel order = iota
-	loadRoom
-	loadRoomIn // with In of the scope that the last load of level was given, which may be over
-	rewindLevel
-	rewindRoom
-	rewindRoomIn
-	pinLevel
-	pinRoom
-	acquire
-	release
-	releaseIn
-	closeBudget
-	operations // how many there are
-
-	goOn   = iota - 1 // it unpins; its finalizer, or the function of its load, returns
-	fail              // the function of its load returns an error
-	giveUp            // the context ends of who waits for pins; of Close, its ten milliseconds
-	orders
-)
-
-// inside says whether the operation proves that it is inside of a load of level.
-func (o order) inside() bool { return o == loadRoomIn || o == rewindRoomIn || o == releaseIn }
-
-func (o order) loads() bool    { return o <= loadRoomIn }
-func (o order) releases() bool { return o == release || o == releaseIn }
-
-// place is where a goroutine is. Of those from held on others can't tell which.
-type place uint8
-
-const (
-	idle   place = iota
-	within       // in the function of its load
-	pinned
-	held // in a finalizer, or waiting
-
-	waits   // held, for pins
-	ends    // held, in a finalizer
-	outlast // held, since its load's function has ended before what is inside
-	places
-)
-
-// result is what an operation came to.
-type result uint8
-
-const (
-	nothing result = iota // yet
-	done
-	leaks      // a Close that names slots that were never released
-	notPinned  // Pin is false
-	loading    // ErrLoading
-	closed     // ErrClosed
-	full       // ErrFull
-	failed     // the error of the load's function
-	waited     // the error names who has it pinned, and nothing has changed
-	unexpected // another error, or a panic
-	results
-)
-
-// state is that of what a load makes.
-type state uint8
-
-const (
-	unmade state = iota
-	making       // its load is at work
-	alive        // Loaded.Get gives it
-	ending       // its finalizer is at work
-	gone
-	broken // none of these: it has other bytes, its finalizer ran twice, or it went without
-	states
-)
-
 const (
 	goroutines = 3
 	parts      = 3 // a region, level, and above it one with two slots
@@ -98,16 +23,16 @@ type seenRoutine struct {
 
 // model is a budget as its documentation has it: no locks, no words, one thing at a time.
 type model struct {
-	parts           [parts]part
-	routines        [goroutines]routine
-	contents        [most]content
-	made            int8  // contents
-	room, roomOwner int8  // what the last Acquire gave, and to which owner; room is nobody before
-	proof           int8  // what the load makes whose scope is used as proof; nobody before
-	begun           int8  // operations
-	tried           order // of a closed budget: each operation up to this
-	told            int8
-	closed          bool
+	parts        [parts]part
+	routines     [goroutines]routine
+	contents     [most]content
+	made         int8    // contents
+	room, former given   // what the last Acquire gave, and the one before
+	proofs       [2]int8 // what the last load of level makes, and the one before: their scopes are proofs
+	begun        int8    // operations
+	tried        order   // of a closed budget: each operation up to this
+	told         int8
+	closed       bool
 }
 
 type part struct {
@@ -118,6 +43,9 @@ type part struct {
 	owner   int8 // how often it was released
 	taken   bool
 }
+
+// given is a slot and its owner; nobody is none.
+type given struct{ part, owner int8 }
 
 type content struct {
 	part  int8
@@ -136,7 +64,7 @@ type routine struct {
 
 // newModel is an empty budget.
 func newModel() (m model) {
-	m.room, m.proof = nobody, nobody
+	m.room.part, m.former.part, m.proofs = nobody, nobody, [2]int8{nobody, nobody}
 	for i := range m.parts {
 		m.parts[i].content, m.parts[i].by = nobody, nobody
 	}
@@ -152,13 +80,13 @@ func newModelFull() model {
 	for _, s := range []step{{0, loadLevel}, {0, goOn}, {0, acquire}, {0, loadRoom}, {0, goOn}} {
 		m.take(s)
 	}
-	m.routines, m.proof, m.begun = newModel().routines, nobody, 0
+	m.routines, m.proofs, m.begun = newModel().routines, newModel().proofs, 0
 	return m
 }
 
 func (m *model) seen() (s seen) {
-	for i, w := range m.routines {
-		s.routines[i] = seenRoutine{min(w.at, held), w.came}
+	for i, r := range m.routines {
+		s.routines[i] = seenRoutine{min(r.at, held), r.came}
 	}
 	for i, c := range m.contents {
 		s.contents[i] = c.state
@@ -192,9 +120,9 @@ func (m *model) choices(limit int8) (list []step) {
 		return nil
 	}
 	began := m.begun == limit
-	for i, w := range m.routines {
+	for i, r := range m.routines {
 		who := int8(i)
-		switch w.at {
+		switch r.at {
 		case idle:
 			for do := order(0); do < operations && !began; do++ {
 				if m.makesSense(do) {
@@ -217,17 +145,21 @@ func (m *model) choices(limit int8) (list []step) {
 func (m *model) makesSense(o order) bool {
 	switch o {
 	case loadRoom, rewindRoom, pinRoom, release:
-		return m.room != nobody
+		return m.room.part != nobody
+	case rewindFormer, pinFormer:
+		return m.former.part != nobody
 	case loadRoomIn, rewindRoomIn, releaseIn:
-		return m.room != nobody && m.proof != nobody
+		return m.room.part != nobody && m.proofs[0] != nobody
+	case loadRoomFormer:
+		return m.room.part != nobody && m.proofs[1] != nobody
 	}
 	return true
 }
 
 // idle is how many goroutines there are that could begin.
 func (m *model) idle() (n int) {
-	for _, w := range m.routines {
-		if w.at == idle {
+	for _, r := range m.routines {
+		if r.at == idle {
 			n++
 		}
 	}
@@ -241,67 +173,74 @@ type step struct {
 }
 
 func (m *model) take(s step) {
-	w := &m.routines[s.who]
+	r := &m.routines[s.who]
 	if s.do < operations {
 		if m.begun++; m.closed {
 			m.tried = s.do + 1
 		}
-		w.does, w.came = s.do, nothing
-		w.came = m.begin(s.who)
+		r.does, r.came = s.do, nothing
+		r.came = m.begin(s.who)
 		return
 	}
 	switch {
 	case s.do == giveUp:
 		m.end(s.who, waited)
-	case w.at == pinned:
+	case r.at == pinned:
 		m.unpin(s.who)
-	case w.at == within:
+	case r.at == within:
 		m.returns(s.who, s.do == fail)
-	case w.at == ends:
-		m.contents[w.content].state = gone
-		m.parts[m.contents[w.content].part].content = nobody
+	case r.at == ends:
+		m.contents[r.content].state = gone
+		m.parts[m.contents[r.content].part].content = nobody
 		m.goOn(s.who)
 	}
 }
 
 // begin gives nothing for what isn't over at once.
 func (m *model) begin(who int8) result {
-	w := &m.routines[who]
-	w.part, w.outer, w.inner, w.fails = level, nobody, nobody, false
-	stale := false
-	switch w.does {
-	case loadRoom, loadRoomIn, rewindRoom, rewindRoomIn, pinRoom, release, releaseIn:
-		w.part = m.room
-		stale = m.parts[m.room].owner != m.roomOwner
+	r := &m.routines[who]
+	r.outer, r.inner, r.fails = nobody, nobody, false
+	to := m.room
+	switch r.does {
 	case acquire:
 		return m.acquire()
+	case loadLevel, rewindLevel, pinLevel, closeBudget:
+		to = given{level, 0}
+	case rewindFormer, pinFormer:
+		to = m.former
 	}
-	p := &m.parts[w.part]
+	r.part = to.part
+	p := &m.parts[r.part]
+	stale := p.owner != to.owner
 	switch {
-	case w.does == pinLevel || w.does == pinRoom:
+	case r.does.pins():
 		if p.shut || stale {
 			return notPinned
 		}
 		p.pins++
-		w.at = pinned
+		r.at = pinned
 		return nothing
 	case m.closed || stale:
 		return closed
-	case w.does.inside():
-		if w.outer = m.outer(); w.outer == nobody {
+	case r.does.inside():
+		proof := m.proofs[0]
+		if r.does == loadRoomFormer {
+			proof = m.proofs[1]
+		}
+		if r.outer = m.outer(proof); r.outer == nobody {
 			return loading
 		}
-		m.routines[w.outer].inner = who
-	case m.busy(w):
+		m.routines[r.outer].inner = who
+	case m.busy(r):
 		return loading
 	}
-	for _, i := range along(w.part) {
+	for _, i := range along(r.part) {
 		m.parts[i].by = who
 		m.parts[i].shut = true // inside it is, already
 	}
-	w.at = waits
+	r.at = waits
 	m.settle(who)
-	return w.came
+	return r.came
 }
 
 func (m *model) acquire() result {
@@ -311,26 +250,26 @@ func (m *model) acquire() result {
 	for i := int8(1); i < parts; i++ {
 		if p := &m.parts[i]; !p.taken {
 			p.taken = true
-			m.room, m.roomOwner = i, p.owner
+			m.room, m.former = given{i, p.owner}, m.room
 			return done
 		}
 	}
 	return full
 }
 
-// outer is the load whose function was given the proof, if it runs and nobody else is inside.
-func (m *model) outer() int8 {
-	for i, w := range m.routines {
-		if w.at == within && w.content == m.proof && w.inner == nobody {
+// outer is the load whose function was given the proof, if that runs and nobody else is inside.
+func (m *model) outer(proof int8) int8 {
+	for i, r := range m.routines {
+		if r.at == within && r.content == proof && r.inner == nobody {
 			return int8(i)
 		}
 	}
 	return nobody
 }
 
-// busy says whether somebody touches what w would.
-func (m *model) busy(w *routine) bool {
-	for _, i := range along(w.part) {
+// busy says whether somebody touches what r would.
+func (m *model) busy(r *routine) bool {
+	for _, i := range along(r.part) {
 		if m.parts[i].by != nobody {
 			return true
 		}
@@ -340,11 +279,11 @@ func (m *model) busy(w *routine) bool {
 
 // settle lets a goroutine go on that waits for pins, if there are none.
 func (m *model) settle(who int8) {
-	w := &m.routines[who]
-	if w.at != waits {
+	r := &m.routines[who]
+	if r.at != waits {
 		return
 	}
-	for _, i := range along(w.part) {
+	for _, i := range along(r.part) {
 		if m.parts[i].pins > 0 {
 			return
 		}
@@ -353,9 +292,9 @@ func (m *model) settle(who int8) {
 }
 
 func (m *model) unpin(who int8) {
-	w := &m.routines[who]
-	m.parts[w.part].pins--
-	w.at, w.came = idle, done
+	r := &m.routines[who]
+	m.parts[r.part].pins--
+	r.at, r.came = idle, done
 	for i := range m.routines {
 		m.settle(int8(i))
 	}
@@ -363,27 +302,27 @@ func (m *model) unpin(who int8) {
 
 // goOn is an operation that empties what it touches, top first: up to the next finalizer, its load's function, or its end.
 func (m *model) goOn(who int8) {
-	w := &m.routines[who]
-	list := along(w.part)
+	r := &m.routines[who]
+	list := along(r.part)
 	for i := len(list) - 1; i >= 0; i-- {
 		if c := m.parts[list[i]].content; c != nobody {
 			m.contents[c].state = ending
-			w.at, w.content = ends, c
+			r.at, r.content = ends, c
 			return
 		}
 	}
 	switch {
-	case w.fails:
+	case r.fails:
 		m.end(who, failed)
-	case w.does.loads():
-		w.at, w.content = within, m.made
-		m.contents[m.made] = content{w.part, making}
-		m.parts[w.part].content = m.made
-		if w.part == level {
-			m.proof = m.made
+	case r.does.loads():
+		r.at, r.content = within, m.made
+		m.contents[m.made] = content{r.part, making}
+		m.parts[r.part].content = m.made
+		if r.part == level {
+			m.proofs = [2]int8{m.made, m.proofs[0]}
 		}
 		m.made++
-	case w.does == closeBudget:
+	case r.does == closeBudget:
 		m.close(who)
 	default:
 		m.end(who, done)
@@ -392,16 +331,16 @@ func (m *model) goOn(who int8) {
 
 // returns is the end of a load's function. Who is inside ends first.
 func (m *model) returns(who int8, fails bool) {
-	w := &m.routines[who]
-	w.fails = fails
+	r := &m.routines[who]
+	r.fails = fails
 	switch {
-	case w.inner != nobody:
-		w.at = outlast
+	case r.inner != nobody:
+		r.at = outlast
 		m.told++
 	case fails:
 		m.goOn(who)
 	default:
-		m.contents[w.content].state = alive
+		m.contents[r.content].state = alive
 		m.end(who, done)
 	}
 }
@@ -422,22 +361,22 @@ func (m *model) close(who int8) {
 
 // end gives the parts back, to the load outside or to all.
 func (m *model) end(who int8, came result) {
-	w := &m.routines[who]
-	for _, i := range along(w.part) {
-		m.parts[i].by = w.outer
-		m.parts[i].shut = w.outer != nobody
+	r := &m.routines[who]
+	for _, i := range along(r.part) {
+		m.parts[i].by = r.outer
+		m.parts[i].shut = r.outer != nobody
 	}
-	if p := &m.parts[w.part]; w.does.releases() && came == done {
+	if p := &m.parts[r.part]; r.does.releases() && came == done {
 		p.taken = false
 		p.owner++
 	}
-	w.at, w.came = idle, came
-	if w.outer != nobody {
-		outer := &m.routines[w.outer]
+	r.at, r.came = idle, came
+	if r.outer != nobody {
+		outer := &m.routines[r.outer]
 		outer.inner = nobody
 		if outer.at == outlast {
 			outer.at = within
-			m.returns(w.outer, outer.fails)
+			m.returns(r.outer, outer.fails)
 		}
 	}
 }

@@ -6,18 +6,6 @@ import (
 	"strings"
 )
 
-var (
-	startNames   = map[bool]string{false: "empty", true: "full"}
-	routineNames = [goroutines]string{"g1", "g2", "g3"}
-	orderNames   = [orders]string{"load level", "load room", "load room inside", "rewind level", "rewind room", "rewind room inside",
-		"pin level", "pin room", "acquire", "release", "release inside", "close", "goes on", "fails", "gives up"}
-	placeNames = [places]string{"is idle", "is in the function of its load", "has it pinned", "is held", "waits for pins",
-		"is in a finalizer", "waits for what is inside"}
-	resultNames = [results]string{"is told nothing", "ok", "ok, but for slots never released", "false", "ErrLoading", "ErrClosed",
-		"ErrFull", "the error of its function", "waited in vain", "unexpected"}
-	stateNames = [states]string{"doesn't begin", "is being made", "is there", "is being finalized", "is gone", "is broken"}
-)
-
 func (s step) String() string { return routineNames[s.who] + " " + orderNames[s.do] }
 
 // name is the schedule, as UPFRONT_SCHEDULE has it.
@@ -107,6 +95,9 @@ func (d *difference) String() string {
 		tellAll(d.full, d.path[:last]), m.step, changes(before, m.expect, m.who, &m.after), changes(before, d.found, m.who, nil))
 	if d.lost {
 		text += "\t\tit isn't where it could hear that\n"
+	}
+	if d.stuck != nil {
+		text += fmt.Sprintf("\t\tthen, when all is over: %v\n", d.stuck)
 	}
 	for i, err := range d.errs {
 		if err != nil {

@@ -37,9 +37,8 @@ type world struct {
 	level    *budget.Region
 	readers  [goroutines]*budget.Reader // of level
 	slots    *budget.Slots
-	room     *budget.Region   // what the last Acquire gave
 	acquired []*budget.Region // by now
-	proof    scope.Scope
+	proofs   [2]scope.Scope   // of the last load of level, and of the one before
 	hands    [goroutines]*hand
 	things   [most]thing
 	made     int
@@ -143,26 +142,39 @@ func (w *world) idle() bool {
 	return true
 }
 
+// clear is the end of a schedule, when nobody is at work: everything can be rewound.
+func (w *world) clear() error {
+	w.through = true
+	ctx, cancel := context.WithTimeout(background, closeWait)
+	defer cancel()
+	if w.closed {
+		w.open()
+	} else if err := w.level.Rewind(ctx); err != nil {
+		return err
+	}
+	for _, room := range w.acquired {
+		if err := room.Release(ctx); err != nil && !errors.Is(err, budget.ErrClosed) { // somebody did
+			return err
+		}
+	}
+	w.acquired = w.acquired[:0]
+	if free := w.slots.Available(); free != parts-1 {
+		return fmt.Errorf("of the slots %d are free", free)
+	}
+	return nil
+}
+
 // begin is a new schedule, from an empty budget, or one with a level and a room.
 func (w *world) begin(full bool) {
 	w.through = true
-	if w.closed {
-		w.open()
-	} else {
-		must(0, w.level.Rewind(background))
-	}
-	for _, room := range w.acquired {
-		_ = room.Release(background) // unless somebody did
-	}
-	w.acquired = w.acquired[:0]
 	for i := range w.made {
 		w.things[i] = thing{resume: w.things[i].resume}
 	}
-	w.made, w.room, w.proof = 0, nil, scope.Scope{}
+	w.made, w.proofs = 0, [2]scope.Scope{}
 	if full {
 		must(0, w.loads(w.hands[0], w.level, loadRoom))
 		must(0, w.acquires())
-		must(0, w.loads(w.hands[0], w.room, loadRoom))
+		must(0, w.loads(w.hands[0], w.room(1), loadRoom))
 	}
 	for _, h := range w.hands {
 		h.came, h.err = nothing, nil
@@ -184,26 +196,37 @@ func (w *world) obey(who int, h *hand, do order) {
 			w.closed = true
 		}
 	}()
-	switch do {
-	case pinLevel:
+	if do == pinLevel {
 		came = w.pins(h, w.readers[who])
-		return
-	case pinRoom:
-		came = w.pins(h, w.room.Reader(routineNames[who]))
-		return
+	} else if r := w.region(do); do.pins() {
+		came = w.pins(h, r.Reader(routineNames[who]))
+	} else {
+		err = w.does(h, r, do)
+		came = resultOf(err)
 	}
-	err = w.does(h, do)
-	came = resultOf(err)
 }
 
-func (w *world) does(h *hand, do order) error {
-	r := w.room
+// region is what an operation is done to.
+func (w *world) region(do order) *budget.Region {
 	switch {
 	case do == loadLevel || do == rewindLevel:
-		r = w.level
+		return w.level
+	case do == acquire || do == closeBudget:
+		return nil
+	case do == rewindFormer || do == pinFormer:
+		return w.room(2)
+	case do == loadRoomFormer:
+		return w.room(1).In(w.proofs[1])
 	case do.inside():
-		r = r.In(w.proof)
+		return w.room(1).In(w.proofs[0])
 	}
+	return w.room(1)
+}
+
+// room is what the last Acquire gave, the last but one, and so on.
+func (w *world) room(back int) *budget.Region { return w.acquired[len(w.acquired)-back] }
+
+func (w *world) does(h *hand, r *budget.Region, do order) error {
 	switch {
 	case do.loads():
 		return w.loads(h, r, do)
@@ -232,7 +255,7 @@ func (w *world) loads(h *hand, r *budget.Region, do order) error {
 		w.serial++
 		t.id = w.serial
 		if do == loadLevel {
-			w.proof = s
+			w.proofs = [2]scope.Scope{s, w.proofs[0]}
 		}
 		w.later(s, func() {
 			w.meet()
@@ -267,7 +290,6 @@ func (w *world) pins(h *hand, reader *budget.Reader) result {
 func (w *world) acquires() error {
 	r, err := w.acquire(w.slots)
 	if err == nil {
-		w.room = r
 		w.acquired = append(w.acquired, r)
 	}
 	return err
@@ -305,7 +327,7 @@ func resultOf(err error) result {
 	return unexpected
 }
 
-// What package budget waits for pins at most: Close in all, and anybody until he looks again.
+// What package budget waits for pins at most: Close in all, and anybody until he looks again. The clock is the bubble's.
 const (
 	closeWait = 10 * time.Millisecond
 	lookWait  = time.Millisecond
