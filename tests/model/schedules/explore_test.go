@@ -109,24 +109,22 @@ func (x *explorer) schedule(named int) (differs int) {
 	x.w.begin(x.full)
 	d := play(x.w, x.path)
 	if d == nil {
-		if err := x.w.clear(); err != nil {
-			d = &difference{path: x.path, found: x.path[len(x.path)-1].expect, stuck: err}
-		}
-	}
-	if d == nil {
 		x.count(named)
 		return toTheEnd
 	}
+	d.full = x.full
 	if x.found == nil || len(d.path) < len(x.found.path) {
-		d.full, d.path = x.full, slices.Clone(d.path)
+		d.path = slices.Clone(d.path)
 		x.found = d
 	}
-	x.w.end()
+	if !x.w.end() {
+		panic("a goroutine is held by more than what it is told: " + d.String())
+	}
 	x.w = newWorld(x.fault.library())
 	return len(d.path) - 1
 }
 
-// play is nil when all steps come out as the model has it.
+// play is nil when all steps come out as the model has it, and the budget can be emptied when nobody is at work any more.
 func play(w *world, path []move) *difference {
 	for i := range path {
 		m := &path[i]
@@ -137,6 +135,12 @@ func play(w *world, path []move) *difference {
 				d.errs[j] = h.err
 			}
 			return d
+		}
+	}
+	if w.idle() {
+		if err := w.clear(); err != nil {
+			last := len(path) - 1
+			return &difference{path: path, found: path[last].expect, stuck: err}
 		}
 	}
 	return nil

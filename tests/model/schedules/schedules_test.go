@@ -20,9 +20,13 @@
 //
 // Steps are not cut finer, since nobody could tell. Between two places where an operation is held it takes the regions, all
 // under one lock; shuts out each region's readers; changes words that Get compares; and gives the regions back, under the
-// lock. Who comes between these is told what he would be told before the step or after it. That these words, and what a Pin
-// writes and reads, are seen in that order by other processors is no matter of schedules: TestPins, TestCrowd and
-// TestCrowdCloses of package budget are for that, and the race detector.
+// lock. Who comes between these is told what he would be told before the step or after it. That holds by the order of two
+// words on each side, where Pin meets a load without a lock: TestPinIsInsideBeforeItLooks and TestLoadShutsBeforeItLooks of
+// package budget are for that. No schedule shows the other order, and hardly a crowd.
+//
+// A difference is told by the shortest schedule that shows it, which can be played again:
+//
+//	UPFRONT_SCHEDULE='empty: g1 load level, g2 pin level' go test -v -run Replay ./tests/model/schedules
 //
 // How a load's function or a finalizer ends otherwise, and what lies in arenas, is for the random programs of package model.
 package schedules_test

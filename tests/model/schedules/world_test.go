@@ -109,8 +109,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// end has the goroutines go home, wherever they are.
-func (w *world) end() {
+// end has the goroutines go home, wherever they are. It is false when one can't.
+func (w *world) end() bool {
 	w.through = true
 	for range 100 {
 		if w.idle() {
@@ -118,7 +118,7 @@ func (w *world) end() {
 				close(h.orders)
 			}
 			_ = w.b.Close()
-			return
+			return true
 		}
 		for _, h := range w.hands {
 			tell(h.resume, goOn)
@@ -130,7 +130,7 @@ func (w *world) end() {
 		time.Sleep(2 * closeWait)
 		synctest.Wait()
 	}
-	panic("a goroutine is held by more than what it is told")
+	return false
 }
 
 func (w *world) idle() bool {
@@ -161,6 +161,10 @@ func (w *world) clear() error {
 	if free := w.slots.Available(); free != parts-1 {
 		return fmt.Errorf("of the slots %d are free", free)
 	}
+	if !w.readers[0].Pin() {
+		return errors.New("level can't be pinned")
+	}
+	w.readers[0].Unpin()
 	return nil
 }
 
