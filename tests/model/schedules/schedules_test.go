@@ -64,7 +64,7 @@ func operationsOf() (empty, full int8) {
 }
 
 func TestSchedules(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a fifth of the time
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a sixth of the time
 	empty, full := operationsOf()
 	var all counts
 	t.Run("empty", func(t *testing.T) { explore(t, false, empty, &all) })
