@@ -20,7 +20,7 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test base growth pictures tools bench bench-gate fuzz model fleet arm64 cross cross-test cross-save \
+.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench page-test base growth pictures tools bench bench-gate fuzz model schedules fleet arm64 cross cross-test cross-save \
   dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak readme clean
 
 help: ## this list
@@ -109,6 +109,9 @@ model: ## random programs over scope and budget for TIME=1m in each build, besid
 # A module of its own, for Kubernetes' scheduler is compiled into it: minutes at first.
 fleet: ## a thousand servers on nodes, placed by Kubernetes' own scheduler: by a plan's sum, and by guesses; ARGS=-h: its flags
 	@cd tests/fleet && $(GO) run . $(ARGS)
+
+schedules: ## every schedule of three goroutines and five operations on regions, beside a model, and how many they are
+	$(GO) test -count=1 -v -run '^TestSchedules$$' ./tests/model/schedules
 
 build/frogpond: FORCE
 	@mkdir -p build
