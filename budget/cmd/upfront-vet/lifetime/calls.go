@@ -122,9 +122,13 @@ func (f *flow) iterate(i ssa.CallInstruction) {
 		return
 	}
 	p := places{}
+	var made ssa.Instruction = i
+	if all, ok := c.Value.(*ssa.Call); ok {
+		made = all
+	}
 	for e := range f.of(c.Value)[""] {
 		if e.kind == keeper {
-			p.add("", elem{kind: memory, from: e.from, made: i})
+			p.add("", elem{kind: memory, from: e.from, made: made})
 		}
 	}
 	if len(p) > 0 {

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
-	"golang.org/x/tools/go/analysis/passes/ctrlflow"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -37,7 +35,6 @@ type finding struct {
 var memories = &analysis.Analyzer{
 	Name:       "memory",
 	Doc:        "follows the memory of scopes through functions, for the other checks",
-	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer},
 	FactTypes:  []analysis.Fact{new(summary)},
 	ResultType: reflect.TypeFor[[]finding](),
 	Run:        func(pass *analysis.Pass) (any, error) { return look(pass) },
@@ -62,10 +59,11 @@ func check(name, doc string) *analysis.Analyzer {
 // isOurs says whether functions of a package may pass on memory of scopes: those that are worked on, and all that know
 // upfront. What the standard library does is in a table.
 func isOurs(pass *analysis.Pass) bool {
-	if pass.Module == nil {
-		return knows(pass.Pkg, map[*types.Package]bool{})
+	if len(pass.TypesInfo.Types) == 0 { // a driver has read no text of it
+		return false
 	}
-	return pass.Module.Version == "" && pass.Module.Path != "std" || knows(pass.Pkg, map[*types.Package]bool{})
+	mine := pass.Module != nil && pass.Module.Path != "" && pass.Module.Path != "std" && pass.Module.Version == ""
+	return mine || knows(pass.Pkg, map[*types.Package]bool{})
 }
 
 func knows(p *types.Package, seen map[*types.Package]bool) bool {
@@ -79,24 +77,13 @@ func knows(p *types.Package, seen map[*types.Package]bool) bool {
 	return slices.ContainsFunc(p.Imports(), func(p *types.Package) bool { return knows(p, seen) })
 }
 
-func look(pass *analysis.Pass) (_ []finding, err error) {
+func look(pass *analysis.Pass) ([]finding, error) {
 	if !isOurs(pass) {
 		return nil, nil
 	}
-	built, err := buildssa.Analyzer.Run(pass)
-	if err != nil {
-		return nil, err
-	}
-	b := built.(*buildssa.SSA)
-	p := &pkg{pass: pass, ssa: b.Pkg, summaries: map[*ssa.Function]*summary{}, flows: map[*ssa.Function]*flow{}}
-	inits := []*ssa.Function{}
-	if f := b.Pkg.Func("init"); f != nil { // with the literals of package-level variables
-		inits = append(inits, f)
-	}
-	for _, fn := range append(inits, b.SrcFuncs...) {
-		if fn.Parent() != nil {
-			continue
-		}
+	built := build(pass)
+	p := &pkg{pass: pass, ssa: built, summaries: map[*ssa.Function]*summary{}, flows: map[*ssa.Function]*flow{}}
+	for _, fn := range functions(pass, built) {
 		s := p.summary(fn)
 		if object, ok := fn.Object().(*types.Func); ok && s != nil && object.Pkg() == pass.Pkg && len(s.Gives)+len(s.Closes)+len(s.Keeps) > 0 {
 			pass.ExportObjectFact(object, s)
@@ -110,6 +97,44 @@ func look(pass *analysis.Pass) (_ []finding, err error) {
 	}
 	slices.SortStableFunc(p.found, func(a, b finding) int { return int(a.pos - b.pos) })
 	return slices.CompactFunc(p.found, func(a, b finding) bool { return a.check == b.check && a.pos == b.pos }), nil
+}
+
+// build makes SSA of a package, as x/tools' buildssa does. That needs facts of all packages, so that no call goes on that
+// doesn't return: here a list has those of the standard library, and most packages needn't be read.
+func build(pass *analysis.Pass) *ssa.Package {
+	prog := ssa.NewProgram(pass.Fset, 0)
+	prog.SetNoReturn(func(fn *types.Func) bool { return fatal[fn.FullName()] })
+	for _, p := range pass.Pkg.Imports() {
+		prog.CreatePackage(p, nil, nil, true)
+	}
+	built := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
+	built.Build()
+	return built
+}
+
+var fatal = map[string]bool{
+	"os.Exit": true, "runtime.Goexit": true, "log.Fatal": true, "log.Fatalf": true, "log.Fatalln": true,
+	"log.Panic": true, "log.Panicf": true, "log.Panicln": true,
+	"(*log.Logger).Fatal": true, "(*log.Logger).Fatalf": true, "(*log.Logger).Fatalln": true,
+	"(*testing.common).Fatal": true, "(*testing.common).Fatalf": true, "(*testing.common).FailNow": true,
+	"(*testing.common).Skip": true, "(*testing.common).Skipf": true, "(*testing.common).SkipNow": true,
+}
+
+// functions are those of a package that have a name, and what initializes it, with the literals of its variables.
+func functions(pass *analysis.Pass, built *ssa.Package) (list []*ssa.Function) {
+	list = append(list, built.Func("init"))
+	for _, file := range pass.Files {
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				if object, ok := pass.TypesInfo.Defs[d.Name].(*types.Func); ok {
+					if fn := built.Prog.FuncValue(object); fn != nil {
+						list = append(list, fn)
+					}
+				}
+			}
+		}
+	}
+	return list
 }
 
 func (p *pkg) flow(fn *ssa.Function) *flow {

@@ -36,9 +36,9 @@ such a type when the program starts; this is the same, in the same words, before
 			}
 			rest, ours := strings.CutPrefix(fn.Pkg().Path(), upfront)
 			if name := rest + "." + fn.Name(); ours && declaring[name] && !keeps.covers(id.Pos()) {
-				t := read{pass.TypesInfo.Instances[id].TypeArgs.At(0)}
-				for _, line := range plain.Check(t) {
-					pass.ReportRangef(id, "%s[%s]: %s", name, types.TypeString(t.Type, types.RelativeTo(pass.Pkg)), line)
+				t := pass.TypesInfo.Instances[id].TypeArgs.At(0)
+				if lines := plain.Check(read{t}); lines != nil {
+					pass.ReportRangef(id, "%s[%s]: %s", name, types.TypeString(t, types.RelativeTo(pass.Pkg)), strings.Join(lines, "\n\t"))
 				}
 			}
 		}

@@ -48,7 +48,7 @@ func (f *flow) sinksOf(fn *ssa.Function, i ssa.Instruction, yield func(sink)) {
 		s.how = returned
 		for _, v := range i.Results {
 			if carries(v.Type()) {
-				s.what = f.of(v)
+				s.what = f.of(resultOf(i, v))
 				yield(s)
 			}
 		}
@@ -81,6 +81,21 @@ func (f *flow) sinksOf(fn *ssa.Function, i ssa.Instruction, yield func(sink)) {
 	case ssa.CallInstruction:
 		f.sinksOfCall(s, i, yield)
 	}
+}
+
+// resultOf is what a return gives: in a function that defers, SSA keeps each result in a variable that all returns share.
+func resultOf(r *ssa.Return, v ssa.Value) ssa.Value {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return v
+	}
+	list := r.Block().Instrs
+	for _, i := range slices.Backward(list) {
+		if s, ok := i.(*ssa.Store); ok && s.Addr == load.X {
+			return s.Val
+		}
+	}
+	return v
 }
 
 func (f *flow) sinksOfCall(s sink, i ssa.CallInstruction, yield func(sink)) {

@@ -85,7 +85,7 @@ func (f *flow) forgiven(o *origin, r *ssa.Return) bool {
 	}
 	for _, v := range r.Results {
 		if types.Identical(v.Type(), errorType) {
-			c, ok := v.(*ssa.Const)
+			c, ok := resultOf(r, v).(*ssa.Const)
 			if !ok || !c.IsNil() {
 				return true
 			}
