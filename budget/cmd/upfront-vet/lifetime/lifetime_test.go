@@ -80,7 +80,7 @@ func (g *garden) edit(e edit) {
 	file := g.files[e.file]
 	if file == nil {
 		data, err := os.ReadFile(filepath.Join(g.dir, e.file))
-		if err != nil {
+		if err != nil && !os.IsNotExist(err) { // else it is new
 			g.t.Fatal(err)
 		}
 		file = &text{string(data), string(data)}

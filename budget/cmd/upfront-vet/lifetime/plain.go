@@ -78,6 +78,9 @@ func (t read) PkgPath() string {
 }
 
 func (t read) String() string {
+	if i, ok := types.Unalias(t.Type).(*types.Interface); ok && i.Empty() {
+		return "interface {}"
+	}
 	return types.TypeString(t.Type, func(p *types.Package) string { return p.Name() })
 }
 
