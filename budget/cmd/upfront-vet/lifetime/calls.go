@@ -202,6 +202,10 @@ func (f *flow) apply(i ssa.CallInstruction, callee *ssa.Function) {
 		switch fact.What {
 		case itself:
 			f.put(v, at, p)
+		case itsOpened:
+			o := f.open(i.Parent(), i, opens)
+			o.in = f.scopes(p, t)
+			f.add(v, at, elem{kind: keeper, from: o})
 		case itsMemory, itsTemp, itsKeeper:
 			scopes := f.scopes(p, t)
 			if fact.What == itsTemp {

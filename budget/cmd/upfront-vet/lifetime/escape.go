@@ -14,18 +14,13 @@ func (f *flow) escapes() {
 		if s.how == keyed || s.how == asked {
 			return
 		}
-		var first *elem
-		how := ""
 		for e := range f.carried(s.what) {
 			if e.kind != memory {
 				continue
 			}
-			if said := f.escape(s, e); said != "" && (first == nil || e.made.Pos() < first.made.Pos()) {
-				first, how = &e, said
+			if how := f.escape(s, e); how != "" {
+				f.p.report("escape", s.at.Pos(), "%s; %s", f.story(e), how)
 			}
-		}
-		if first != nil {
-			f.p.report("escape", s.at.Pos(), "%s; %s", f.story(*first), how)
 		}
 	})
 }
@@ -48,16 +43,18 @@ func (f *flow) escape(s sink, e elem) string {
 				return "" // it may be the same scope
 			}
 		}
+		first := ""
 		for to := range s.where[""] {
-			where := f.outside(to, e.from, fn)
-			if where == "" || s.how == stored && f.overwritten(s, to) {
-				continue
+			if where := f.outside(to, e.from, fn); where != "" && (first == "" || where < first) && !(s.how == stored && f.overwritten(s, to)) {
+				first = where
 			}
-			how := "it is kept in " + where
-			if s.how == handed {
-				how = fmt.Sprintf("%s keeps it in %s", s.keeper.Name(), where)
-			}
-			return how + "; " + longer
+		}
+		switch {
+		case first == "":
+		case s.how == handed:
+			return fmt.Sprintf("%s keeps it in %s; %s", s.keeper.Name(), first, longer)
+		default:
+			return "it is kept in " + first + "; " + longer
 		}
 	case sent:
 		if !f.receives(s.where) {

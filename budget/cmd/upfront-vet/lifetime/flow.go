@@ -65,8 +65,11 @@ func (f *flow) solve() {
 
 // unknown says of a function that its callers are.
 func (f *flow) unknown(fn *ssa.Function) {
+	do := f.p.done[fn]
 	for _, p := range fn.Params {
-		if carries(p.Type()) {
+		if do != nil && isScope(p.Type()) {
+			f.add(p, "", elem{kind: keeper, from: do})
+		} else if carries(p.Type()) {
 			f.add(p, "", elem{kind: given, base: p})
 		}
 	}

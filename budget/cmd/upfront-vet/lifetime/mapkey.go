@@ -10,7 +10,6 @@ func (f *flow) mapKeys() {
 			if e.kind == memory && f.keepsKey(s, e) {
 				f.p.report("mapkey", s.at.Pos(), "%s; it becomes a key of a map, which compares what lies there later; "+
 					"use strings.Clone, an arena.Inline, or a container.StringMap, which copies its keys", f.story(e))
-				return
 			}
 		}
 	})

@@ -2,7 +2,6 @@ package lifetime
 
 import (
 	"go/types"
-	"maps"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -142,14 +141,6 @@ func (p places) all(yield func(elem) bool) {
 			}
 		}
 	}
-}
-
-func (p places) clone() places {
-	q := make(places, len(p))
-	for at, s := range p {
-		q[at] = maps.Clone(s)
-	}
-	return q
 }
 
 // isPointer says whether values of t point to something, or may.

@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -20,6 +21,7 @@ type pkg struct {
 	ssa       *ssa.Package
 	summaries map[*ssa.Function]*summary
 	flows     map[*ssa.Function]*flow
+	done      map[*ssa.Function]*origin // functions that Do calls, and nobody else
 	found     []finding
 	calls     map[token.Pos]*ast.CallExpr // by where their parenthesis is
 }
@@ -83,7 +85,9 @@ func look(pass *analysis.Pass) ([]finding, error) {
 	}
 	built := build(pass)
 	p := &pkg{pass: pass, ssa: built, summaries: map[*ssa.Function]*summary{}, flows: map[*ssa.Function]*flow{}}
-	for _, fn := range functions(pass, built) {
+	named := functions(pass, built)
+	p.findDone(named)
+	for _, fn := range named {
 		s := p.summary(fn)
 		if object, ok := fn.Object().(*types.Func); ok && s != nil && object.Pkg() == pass.Pkg && len(s.Gives)+len(s.Closes)+len(s.Keeps) > 0 {
 			pass.ExportObjectFact(object, s)
@@ -95,7 +99,9 @@ func look(pass *analysis.Pass) ([]finding, error) {
 		f.mapKeys()
 		f.appends()
 	}
-	slices.SortStableFunc(p.found, func(a, b finding) int { return int(a.pos - b.pos) })
+	slices.SortFunc(p.found, func(a, b finding) int { // of several at one place the first in this order is reported
+		return cmp.Or(cmp.Compare(a.pos, b.pos), cmp.Compare(a.check, b.check), cmp.Compare(a.message, b.message))
+	})
 	return slices.CompactFunc(p.found, func(a, b finding) bool { return a.check == b.check && a.pos == b.pos }), nil
 }
 

@@ -203,6 +203,26 @@ var keepers = []plant{
 		want:  "which closes when that returns; it is kept in the captured variable last",
 		also: []edit{{"game/chart.go", "	return scratch.Do(\"chart\", func(scratch scope.Scope) error {\n",
 			"	var last []hit\n	defer func() { b.Rows += len(last) }()\n	return scratch.Do(\"chart\", func(scratch scope.Scope) error {\n"}}},
+	{name: "what a method that Do calls made", check: "escape", file: "game/crew.go",
+		wrong: `
+func (w *worker) rehearse() error { return w.scratches[0].Do("rehearse", w.sketch) }
+
+func (w *worker) sketch(s scope.Scope) error {
+	w.drawn = hitMaker.Slice(s, 4) //!
+	return nil
+}
+`,
+		right: `
+func (w *worker) rehearse() error { return w.scratches[0].Do("rehearse", w.sketch) }
+
+func (w *worker) sketch(s scope.Scope) error {
+	w.drawn = hitMaker.Slice(s, 4)
+	defer func() { w.drawn = nil }()
+	return nil
+}
+`,
+		want: "which closes when that returns; it is kept in what w leads to",
+		also: []edit{{"game/crew.go", "	wake      chan struct{}\n", "	wake      chan struct{}\n	drawn []hit\n"}}},
 	{name: "a name of a frog in the level, of scratch", check: "escape", file: "game/frogs.go",
 		wrong: `
 func (w *worker) name(l *Level, t scope.Scope, f *Frog) {
@@ -221,6 +241,66 @@ func (w *worker) name(l *Level, t scope.Scope, f *Frog) {
 		want: `scope.StringOf(line, l.Base, "ada") is memory of the scope opened at line`,
 		also: []edit{{"game/frogs.go", "type Frog struct {\n", "type Frog struct {\n	Name arena.String\n"},
 			{"game/frogs.go", "import (\n", "import (\n	\"github.com/upfront-mem/upfront/arena\"\n"}}},
+	{name: "a frog in a global", check: "escape", file: "game/frogsystem.go",
+		wrong: `
+var chosen *Frog
+
+func (w *worker) choose(t scope.Scope) {
+	s := t.Open("choose")
+	defer w.close(s)
+	f := frogMaker.New(s)
+	chosen = f //!
+}
+`,
+		right: `
+var chosen scope.Ref[Frog]
+
+func (w *worker) choose(t scope.Scope) {
+	s := t.Open("choose")
+	defer w.close(s)
+	f := frogMaker.New(s)
+	chosen = scope.RefTo(s, f)
+}
+`,
+		want: "it is kept in the global chosen; make it in a scope that lives as long, or keep a copy"},
+	{name: "a frog for a caller", check: "escape", file: "game/frogsystem.go",
+		wrong: `
+func (w *worker) born(t scope.Scope) (*Frog, error) {
+	s := t.Open("born")
+	defer w.close(s)
+	pool := frogMaker.HandlePool(s, 4)
+	f, _ := pool.Get()
+	return f, nil //!
+}
+`,
+		right: `
+func (w *worker) born(t scope.Scope) (arena.Handle[Frog], scope.HandlePool[Frog], error) {
+	s := t.Open("born")
+	defer w.close(s)
+	pool := frogMaker.HandlePool(s, 4)
+	f, h := pool.Get()
+	text := s.Text()
+	return h, pool, fmt.Errorf("frog %d: %s", f.At.X, text.Add("is gone").String())
+}
+`,
+		want: "pool.Get() is memory of the scope opened at line",
+		also: []edit{{"game/frogsystem.go", "import (\n", "import (\n	\"fmt\"\n"}, {"game/frogsystem.go", "", "\nvar _ = fmt.Errorf\n"}}},
+	{name: "an Addr of what ends before", check: "escape", file: "game/frogsystem.go",
+		wrong: `
+func (l *Level) point(t scope.Scope, to *log) {
+	s := t.Open("point")
+	defer s.Close()
+	to.file = scope.AddrOf(s, logMaker.New(s)) //!
+}
+`,
+		right: `
+func (l *Level) point(t scope.Scope, to *log) {
+	s := t.Open("point")
+	defer s.Close()
+	to.file = scope.AddrOf(t, logMaker.New(t))
+}
+`,
+		want: "logMaker.New(s) is memory of the scope opened at line"},
 	{name: "a list that a function keeps", check: "escape", file: "game/seen.go",
 		wrong: `
 func (w *worker) remember(list []hit) { w.kept = list }
@@ -413,6 +493,35 @@ func (w *worker) crosses(l *Level, t scope.Scope, from, to doom.Point) bool {
 		wrong: "	scratch := w.scratches[1].Open(\"spawn\") //!\n",
 		right: "	scratch := w.scratches[1].Open(\"spawn\")\n	defer func() { w.close(scratch) }()\n",
 		want:  `the scope that w.scratches[1].Open("spawn") opens is never closed; defer its Close`},
+	{name: "a scope of a helper", check: "unclosed", file: "game/players.go",
+		wrong: `
+func (w *worker) begin(name string) scope.Scope { return w.scratches[1].Open(name) }
+
+func (w *worker) reaches(l *Level, from, to doom.Point) bool {
+	s := w.begin("reaches") //!
+	if hits, ok := l.trace(s, from, to); ok {
+		n := len(hits)
+		w.close(s)
+		return n == 0
+	}
+	return false
+}
+`,
+		right: `
+func (w *worker) begin(name string) scope.Scope { return w.scratches[1].Open(name) }
+
+func (w *worker) reaches(l *Level, from, to doom.Point) bool {
+	s := w.begin("reaches")
+	defer w.close(s)
+	if hits, ok := l.trace(s, from, to); ok {
+		n := len(hits)
+		return n == 0
+	}
+	return false
+}
+`,
+		want: `the scope that w.begin("reaches") opens is still open when the function returns at line`,
+		also: []edit{{"game/players.go", "import \"github.com", "import (\n	\"github.com/upfront-mem/upfront/scope\"\n)\nimport \"github.com"}}},
 	{name: "a continue between", check: "unclosed", file: "game/bots.go",
 		wrong: `
 func (w *worker) count(l *Level, points []doom.Point) (n int) {

@@ -141,7 +141,7 @@ func (f *flow) sinksOfCall(s sink, i ssa.CallInstruction, yield func(sink)) {
 // keeps are what the flow's function keeps of its parameters.
 func (f *flow) keeps() (list []kept) {
 	add := func(k kept) {
-		if !slices.Contains(list, k) && len(list) < 32 {
+		if !slices.Contains(list, k) {
 			list = append(list, k)
 		}
 	}

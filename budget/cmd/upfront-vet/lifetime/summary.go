@@ -21,7 +21,7 @@ func (*summary) AFact() {}
 func (s *summary) String() string {
 	var parts []string
 	for _, g := range s.Gives {
-		parts = append(parts, fmt.Sprintf("result%s: %s of %d%s", g.Result, [...]string{"all", "memory", "temporaries", "a scope"}[g.What], g.Param, g.Path))
+		parts = append(parts, fmt.Sprintf("result%s: %s of %d%s", g.Result, [...]string{"all", "memory", "temporaries", "a scope", "a scope that is opened in it"}[g.What], g.Param, g.Path))
 	}
 	for _, c := range s.Closes {
 		parts = append(parts, fmt.Sprintf("closes %d%s", c.Param, c.Path))
@@ -66,6 +66,7 @@ const (
 	itsMemory
 	itsTemp
 	itsKeeper
+	itsOpened // a scope in it, or on it, that the function leaves open
 )
 
 // summary is that of a function of this package, or of another; nil: nothing is known.
@@ -198,6 +199,9 @@ func (f *flow) summarize() *summary {
 				}
 				if from.kind == temporary && len(from.in) == 1 && e.kind == memory {
 					g.What, from = itsTemp, from.in[0]
+				}
+				if from.kind == opened && e.kind == keeper && len(from.closes) == 0 && len(from.in) == 1 {
+					g.What, from = itsOpened, from.in[0]
 				}
 				if from.kind != foreign {
 					continue
