@@ -134,7 +134,8 @@ func accessed(i ssa.Instruction) []ssa.Value {
 			}
 			return nil
 		}
-		if callee := i.Call.StaticCallee(); doing(callee).what == same || callee != nil && looksUp[callee.Name()] && strings.HasPrefix(pathOf(callee), upfront) {
+		callee := i.Call.StaticCallee()
+		if doing(callee).what == same || callee != nil && looksUp[callee.Name()] && strings.HasPrefix(pathOf(callee), upfront) {
 			return nil
 		}
 		return i.Call.Args

@@ -189,8 +189,16 @@ func (f *flow) contents(list ssa.Value) places {
 func (f *flow) apply(i ssa.CallInstruction, callee *ssa.Function) {
 	s := f.p.summary(callee)
 	args := i.Common().Args
+	if s == nil {
+		return
+	}
+	for _, k := range s.Keeps {
+		if k.To >= 0 && k.To < len(args) && k.Param < len(args) {
+			f.store(inside(f.of(args[k.To]), k.At), f.keptBy(i, k))
+		}
+	}
 	v := i.Value()
-	if s == nil || v == nil {
+	if v == nil {
 		return
 	}
 	for _, fact := range s.Gives {

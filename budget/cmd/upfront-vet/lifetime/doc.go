@@ -3,9 +3,9 @@
 // where scopes end; sinks.go, where values go.
 //
 // The walk goes through a function and the literals in it. It is a points-to analysis on SSA that knows fields from each
-// other and doesn't follow the order of instructions; only where a scope is closed is followed by paths. What a value may be is memory of
-// a scope, or a scope, or what lies at a path from a parameter: so what is known of a function is what it does with its
-// parameters, and a fact tells packages above.
+// other and doesn't follow the order of instructions; only where a scope is closed is followed by paths. What a value may be
+// is memory of a scope, or a scope, or what lies at a path from a parameter: so what is known of a function is what it does
+// with its parameters, and a fact tells packages above.
 package lifetime
 
 import "golang.org/x/tools/go/analysis"

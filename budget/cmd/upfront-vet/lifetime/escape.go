@@ -45,9 +45,11 @@ func (f *flow) escape(s sink, e elem) string {
 		}
 		first := ""
 		for to := range s.where[""] {
-			if where := f.outside(to, e.from, fn); where != "" && (first == "" || where < first) && !(s.how == stored && f.overwritten(s, to)) {
-				first = where
+			where := f.outside(to, e.from, fn)
+			if where == "" || first != "" && first < where || s.how == stored && f.overwritten(s, to) {
+				continue
 			}
+			first = where
 		}
 		switch {
 		case first == "":
@@ -107,7 +109,8 @@ func (f *flow) outside(to elem, o *origin, fn *ssa.Function) string {
 		in := to.from
 		switch {
 		case in == o || in.within(o):
-		case o.within(in), in.kind == foreign && isParamOf(in.base, fn), (in.kind == ofDo || in.kind == ofLoad) && in.fn != fn && isIn(fn, in.fn):
+		case o.within(in), in.kind == foreign && isParamOf(in.base, fn),
+			(in.kind == ofDo || in.kind == ofLoad) && in.fn != fn && isIn(fn, in.fn):
 			return "memory of a scope that lives longer"
 		}
 	}

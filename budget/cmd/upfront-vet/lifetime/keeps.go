@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"bytes"
 	"go/ast"
 	"go/token"
 	"strings"
@@ -8,8 +9,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// directive silences what is reported there: on its line and the next; on a declaration, all of it; before the package
-// clause, all of the file. What comes behind it says why.
+// directive silences what is reported there: on its line, or the next where it stands alone; in the comment of a declaration,
+// on all of that; before the package clause, in the file. What comes behind it says why.
 const directive = "//upfront:keeps"
 
 // keeping are the ranges that are silent.
@@ -29,7 +30,7 @@ func keepsOf(pass *analysis.Pass) (list keeping) {
 		for _, group := range file.Comments {
 			for _, c := range group.List {
 				if rest, ok := strings.CutPrefix(c.Text, directive); ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t') {
-					list = append(list, covered(pass.Fset, file, group, c))
+					list = append(list, covered(pass, file, group, c))
 				}
 			}
 		}
@@ -37,7 +38,7 @@ func keepsOf(pass *analysis.Pass) (list keeping) {
 	return list
 }
 
-func covered(fset *token.FileSet, file *ast.File, group *ast.CommentGroup, c *ast.Comment) [2]token.Pos {
+func covered(pass *analysis.Pass, file *ast.File, group *ast.CommentGroup, c *ast.Comment) [2]token.Pos {
 	if c.Pos() < file.Package {
 		return [2]token.Pos{file.FileStart, file.FileEnd}
 	}
@@ -53,11 +54,19 @@ func covered(fset *token.FileSet, file *ast.File, group *ast.CommentGroup, c *as
 			return [2]token.Pos{d.Pos(), d.End()}
 		}
 	}
-	f := fset.File(c.Pos())
-	line := f.Line(c.Pos())
+	f := pass.Fset.File(c.Pos())
+	line := f.PositionFor(c.Pos(), false).Line // of cgo, files have lines of other files
+	text, err := pass.ReadFile(f.Name())
+	if err == nil && f.Offset(c.Pos()) <= len(text) {
+		before := text[:f.Offset(c.Pos())]
+		if len(bytes.TrimSpace(before[bytes.LastIndexByte(before, '\n')+1:])) == 0 {
+			line++
+		}
+	}
+	line = min(line, f.LineCount())
 	end := file.FileEnd
-	if line+2 <= f.LineCount() {
-		end = f.LineStart(line+2) - 1
+	if line < f.LineCount() {
+		end = f.LineStart(line+1) - 1
 	}
 	return [2]token.Pos{f.LineStart(line), end}
 }

@@ -17,6 +17,8 @@ func TestKeeps(t *testing.T) {
 	}{
 		{"nothing", "package container_test\n" + head + "var _ = scope.Plain[string]()\n", []int{4}},
 		{"its line", "package container_test\n" + head + "var _ = scope.Plain[string]() //upfront:keeps it is refused\n", nil},
+		{"its line alone", "package container_test\n" + head +
+			"var _ = scope.Plain[string]() //upfront:keeps it is refused\nvar _ = scope.Plain[string]()\n", []int{5}},
 		{"the line above", "package container_test\n" + head + "//upfront:keeps\nvar _ = scope.Plain[string]()\n", nil},
 		{"two lines above", "package container_test\n" + head + "//upfront:keeps\n\nvar _ = scope.Plain[string]()\n", []int{6}},
 		{"the line behind", "package container_test\n" + head + "var _ = scope.Plain[string]()\n//upfront:keeps\n", []int{4}},

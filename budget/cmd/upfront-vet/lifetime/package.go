@@ -89,7 +89,7 @@ func look(pass *analysis.Pass) ([]finding, error) {
 	p.findDone(named)
 	for _, fn := range named {
 		s := p.summary(fn)
-		if object, ok := fn.Object().(*types.Func); ok && s != nil && object.Pkg() == pass.Pkg && len(s.Gives)+len(s.Closes)+len(s.Keeps) > 0 {
+		if object, ok := fn.Object().(*types.Func); ok && s != nil && len(s.Gives)+len(s.Closes)+len(s.Keeps) > 0 {
 			pass.ExportObjectFact(object, s)
 		}
 		f := p.flow(fn)

@@ -107,6 +107,24 @@ func (w *worker) hitsOn(l *Level, t scope.Scope, from, to doom.Point) []hit {
 }
 `,
 		want: "l.trace(query, from, to) is memory of the scope opened at line "},
+	{name: "entries, by a function of another package", check: "escape", file: "game/server.go",
+		wrong: `
+func (s *Server) peek(scratch scope.Scratch, file io.ReaderAt, size int64) (doom.WAD, error) {
+	in := scratch.Open("peek")
+	defer in.Close()
+	return doom.ReadWAD(in, "peek", file, size) //!
+}
+`,
+		right: `
+func (s *Server) peek(scratch scope.Scratch, file io.ReaderAt, size int64) (int, error) {
+	in := scratch.Open("peek")
+	defer in.Close()
+	w, err := doom.ReadWAD(in, "peek", file, size)
+	return len(w.Entries), err
+}
+`,
+		want: `doom.ReadWAD(in, "peek", file, size) is memory of the scope opened at line`,
+		also: []edit{{"game/server.go", "import (\n", "import (\n	\"io\"\n"}}},
 	{name: "a closure over hits", check: "escape", file: "game/trace.go",
 		wrong: `
 func (w *worker) finder(t scope.Scope) func(int) hit {
@@ -301,6 +319,53 @@ func (l *Level) point(t scope.Scope, to *log) {
 }
 `,
 		want: "logMaker.New(s) is memory of the scope opened at line"},
+	{name: "what a method fills, for a caller", check: "escape", file: "game/seen.go",
+		wrong: `
+func (v *look) prepare(s scope.Scope) { v.hits = hitMaker.Slice(s, maxHits) }
+
+func (w *worker) looking(t scope.Scope) *look {
+	s := t.Open("looking")
+	defer w.close(s)
+	v := &look{}
+	v.prepare(s)
+	return v //!
+}
+`,
+		right: `
+func (v *look) prepare(s scope.Scope) { v.hits = hitMaker.Slice(s, maxHits) }
+
+func (w *worker) looking(t scope.Scope) *look {
+	s := t.Open("looking")
+	defer w.close(s)
+	v, u := &look{}, &look{}
+	v.prepare(t)
+	u.prepare(s)
+	return v
+}
+`,
+		want: "v.prepare(s) is memory of the scope opened at line"},
+	{name: "what may be sent", check: "escape", file: "game/seen.go",
+		wrong: `
+func (w *worker) offer(t scope.Scope, to chan<- []hit) {
+	s := t.Open("offer")
+	defer w.close(s)
+	select { //!
+	case to <- hitMaker.TrySlice(s, 4):
+	default:
+	}
+}
+`,
+		right: `
+func (w *worker) offer(t scope.Scope, to chan<- hit) {
+	s := t.Open("offer")
+	defer w.close(s)
+	select {
+	case to <- hitMaker.TrySlice(s, 4)[0]:
+	default:
+	}
+}
+`,
+		want: "it is sent to a channel; send a copy"},
 	{name: "a list that a function keeps", check: "escape", file: "game/seen.go",
 		wrong: `
 func (w *worker) remember(list []hit) { w.kept = list }

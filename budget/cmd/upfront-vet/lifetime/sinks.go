@@ -78,6 +78,13 @@ func (f *flow) sinksOf(fn *ssa.Function, i ssa.Instruction, yield func(sink)) {
 				yield(s)
 			}
 		}
+	case *ssa.Select:
+		for _, state := range i.States {
+			if state.Send != nil && carries(state.Send.Type()) {
+				s.how, s.what, s.where = sent, f.of(state.Send), f.of(state.Chan)
+				yield(s)
+			}
+		}
 	case ssa.CallInstruction:
 		f.sinksOfCall(s, i, yield)
 	}
@@ -124,8 +131,7 @@ func (f *flow) sinksOfCall(s sink, i ssa.CallInstruction, yield func(sink)) {
 		if k.Param >= len(c.Args) || k.To >= len(c.Args) {
 			continue
 		}
-		s.what, _ = f.follow(c.Args[k.Param], k.Path)
-		s.keeper = callee
+		s.what, s.keeper = f.keptBy(i, k), callee
 		switch k.To {
 		case somewhere:
 			s.how, s.where = asked, nil
@@ -136,6 +142,19 @@ func (f *flow) sinksOfCall(s sink, i ssa.CallInstruction, yield func(sink)) {
 		}
 		yield(s)
 	}
+}
+
+// keptBy is what a function keeps that a call gives it.
+func (f *flow) keptBy(i ssa.CallInstruction, k kept) places {
+	p, t := f.follow(i.Common().Args[k.Param], k.Path)
+	if k.What != itsMemory {
+		return p
+	}
+	m := places{}
+	for _, o := range f.scopes(p, t) {
+		m.add("", elem{kind: memory, from: o, made: i})
+	}
+	return m
 }
 
 // keeps are what the flow's function keeps of its parameters.
@@ -154,11 +173,14 @@ func (f *flow) keeps() (list []kept) {
 			switch e.kind {
 			case given:
 				k.Param, k.Path = f.paramOf(e.base), e.path
-			case keeper:
+			case keeper, memory:
 				if e.from.kind != foreign {
 					continue
 				}
 				k.Param, k.Path = f.paramOf(e.from.base), e.from.path
+				if e.kind == memory {
+					k.What = itsMemory
+				}
 			default:
 				continue
 			}
@@ -176,11 +198,14 @@ func (f *flow) keeps() (list []kept) {
 				}
 				switch to.base.(type) {
 				case *ssa.Parameter:
-					if k.To = f.paramOf(to.base); k.To < 0 {
+					if k.To, k.At = f.paramOf(to.base), to.off; k.To < 0 || to.path != "" {
+						k.At = ""
+					}
+					if k.To < 0 {
 						k.To = somewhere
 					}
 				default:
-					k.To = inGlobal
+					k.To, k.At = inGlobal, ""
 				}
 				if k.To != k.Param {
 					add(k)

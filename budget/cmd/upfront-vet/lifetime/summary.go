@@ -21,13 +21,13 @@ func (*summary) AFact() {}
 func (s *summary) String() string {
 	var parts []string
 	for _, g := range s.Gives {
-		parts = append(parts, fmt.Sprintf("result%s: %s of %d%s", g.Result, [...]string{"all", "memory", "temporaries", "a scope", "a scope that is opened in it"}[g.What], g.Param, g.Path))
+		parts = append(parts, fmt.Sprintf("result%s: %s of %d%s", g.Result, shares[g.What], g.Param, g.Path))
 	}
 	for _, c := range s.Closes {
 		parts = append(parts, fmt.Sprintf("closes %d%s", c.Param, c.Path))
 	}
 	for _, k := range s.Keeps {
-		parts = append(parts, fmt.Sprintf("keeps %d%s in %d", k.Param, k.Path, k.To))
+		parts = append(parts, fmt.Sprintf("keeps %s of %d%s in %d%s", shares[k.What], k.Param, k.Path, k.To, k.At))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -40,9 +40,11 @@ type place struct {
 
 // kept is a place whose value is in another parameter's memory afterwards, or elsewhere.
 type kept struct {
+	What  share
 	Param int
 	Path  string
 	To    int
+	At    string // where in that: see elem.off
 }
 
 // Where else something is kept.
@@ -68,6 +70,8 @@ const (
 	itsKeeper
 	itsOpened // a scope in it, or on it, that the function leaves open
 )
+
+var shares = [...]string{"all", "memory", "temporaries", "a scope", "a scope that is opened in it"}
 
 // summary is that of a function of this package, or of another; nil: nothing is known.
 func (p *pkg) summary(fn *ssa.Function) *summary {

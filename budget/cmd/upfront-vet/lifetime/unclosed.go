@@ -39,14 +39,14 @@ func (f *flow) unclosed() {
 func (f *flow) leaving() map[*origin]bool {
 	leaves := map[*origin]bool{}
 	f.sinks(func(s sink) {
-		leaves1 := s.how == returned || s.how == sent || s.how == started || s.how == asked
+		away := s.how == returned || s.how == sent || s.how == started || s.how == asked
 		for to := range s.where[""] {
 			if to.kind == given || to.kind == memory || strings.HasSuffix(to.off, content) || s.how == put ||
 				to.kind == cell && to.base.Parent() != s.fn {
-				leaves1 = true
+				away = true
 			}
 		}
-		if !leaves1 {
+		if !away {
 			return
 		}
 		for e := range f.carried(s.what) {
