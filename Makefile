@@ -160,6 +160,10 @@ build/upfront: FORCE
 	@mkdir -p build
 	@cd budget/cmd && $(GO) build -o $(CURDIR)/$@ ./upfront
 
+build/upfront-vet: FORCE
+	@mkdir -p build
+	@cd budget/cmd && $(GO) build -o $(CURDIR)/$@ ./upfront-vet
+
 # What frogpond takes on its own maps: the same bytes in each run, with any number of workers. ARGS='-bots 16' shows that the gate
 # shuts.
 ON_ITS_OWN = build/frogpond -json -wad builtin -ticks 350 $(ARGS) -report
@@ -170,7 +174,7 @@ growth: build/frogpond build/upfront ## what frogpond takes beside what was reco
 	@$(ON_ITS_OWN) build/growth.json > build/record.json
 	@build/upfront check build/growth.json --against $(BASE) --max-growth 3% || { echo "make base does, without ARGS"; exit 1; }
 
-tools: build/upfront ## build/upfront: plans, reports, profiles, saves and graphs from the command line
+tools: build/upfront build/upfront-vet ## build/upfront: plans, reports, profiles, saves and graphs from the command line; build/upfront-vet, for go vet
 
 flow-check: build/upfront ## what is wrong with a graph, FILE=graph.json, and what it takes; HOST=FILE: for the program that offers that
 	@build/upfront flow check $(FILE) $(HOST:%=--host %)
@@ -313,7 +317,8 @@ deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 # Without its tests, which are not run there: with them 130 packages more would be compiled for each system.
 vet-platform = sh -c '$(GO) vet $$($(GO) list -f "{{range .GoFiles}}platform/{{.}} {{end}}" ./platform)'
 
-lint: ## format, vet in every build and for every system, staticcheck, and the scripts' syntax
+MODULES = . tests/bench $(READERS) budget/save/s2 $(CLIENTS) tests/page
+lint: build/upfront-vet ## format, vet in every build and for every system, upfront-vet, staticcheck, and the scripts' syntax
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) mod verify > /dev/null
 	$(GO) mod tidy -diff
@@ -327,6 +332,7 @@ lint: ## format, vet in every build and for every system, staticcheck, and the s
 	$(GO) vet -tags checked ./...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
 	GOOS=darwin CGO_ENABLED=0 $(vet-platform)
+	for m in $(MODULES); do (cd $$m && $(GO) vet -vettool=$(CURDIR)/build/upfront-vet $(SYSTEM) ./...) || exit 1; done
 	sh -n tests/c/run.sh
 	sh -n $(POND)/save.sh
 	bash -n .ci/run

@@ -1,4 +1,6 @@
 package arena
 
+import "github.com/upfront-mem/upfront/arena/plain"
+
 // IsStandard is for the test that compares it with the go command.
-var IsStandard = isStandard
+var IsStandard = plain.IsStandard

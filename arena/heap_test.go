@@ -136,7 +136,7 @@ func TestHeapPhases(t *testing.T) {
 func TestHeapMakers(t *testing.T) {
 	assert.PanicsWithValue(t, "arena: pet.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text", func() {
 		type pet struct{ Name string }
-		arena.HeapOf[pet](nil)
+		arena.HeapOf[pet](nil) //upfront:keeps it is refused
 	})
 	h := newHeap(t, 1024)
 	empty := h.Stats().Free

@@ -62,7 +62,7 @@ func closesQuery(b *budget.Budget) *frog {
 	query := b.Scratch(0, 0).Open("query")
 	x := frogs.New(query)
 	_ = query.Close()
-	return x
+	return x //upfront:keeps whoever reads it crashes
 }
 
 func gives(b *budget.Budget) *frog {
@@ -71,7 +71,7 @@ func gives(b *budget.Budget) *frog {
 	x := frogs.New(query)
 	_ = query.Close()
 	_ = scratches.Release()
-	return x
+	return x //upfront:keeps whoever reads it crashes
 }
 
 func endsFrames(b *budget.Budget) *frog {

@@ -229,9 +229,9 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 		fn   func(scope.Scope) (*frog, error)
 		want string
 	}{
-		"temporary": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Temp(100)), nil }, gone},
+		"temporary": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Temp(100)), nil }, gone}, //upfront:keeps it is refused
 		"closed": {func(s scope.Scope) (f *frog, err error) {
-			return f, s.Do("inner", func(s scope.Scope) error { f = frogs.New(s); return nil })
+			return f, s.Do("inner", func(s scope.Scope) error { f = frogs.New(s); return nil }) //upfront:keeps it is refused
 		}, gone},
 		"left open": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Open("inner")), nil },
 			`scope: BUG: scope "inner" of region level was left open: close it where it is opened`},

@@ -20,7 +20,7 @@ func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 		for n := int64(1); n <= 30; n++ {
 			first := newMark(b.Frame(), 2*n, 0)
 			alive = append(alive, first)
-			inner := b.Frame().Open("inner")
+			inner := b.Frame().Open("inner") //upfront:keeps every second is left open
 			newMark(inner, 2*n+1, 0)
 			if n%2 == 0 {
 				require.NoError(t, inner.Close())

@@ -182,7 +182,7 @@ func TestRefTellsBudgetsApart(t *testing.T) {
 		}
 		require.NotNil(t, r.Get())
 		require.NoError(t, s.Close())
-		s = b.Scratch(0, 1).Open("open when the budget closes")
+		s = b.Scratch(0, 1).Open("open when the budget closes") //upfront:keeps the budget tells it
 		refs = append(refs, r, scope.RefTo(s, points.New(s)))
 		require.Error(t, b.Close())
 		assert.Nil(t, refs[len(refs)-1].Get())

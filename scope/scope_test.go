@@ -68,6 +68,8 @@ func TestUndeclaredMakerIsRefused(t *testing.T) {
 }
 
 // TestPlainRefusesGoPointers: package arena knows which types hold them.
+//
+//upfront:keeps it is refused
 func TestPlainRefusesGoPointers(t *testing.T) {
 	type named struct {
 		A struct{ Name string }

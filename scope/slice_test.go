@@ -90,7 +90,7 @@ func TestSliceCap(t *testing.T) {
 	assert.Equal(t, make([]uint64, 5), list[:5])
 	longer := append(list, 1, 2, 3)
 	assert.Equal(t, at(list), at(longer), "the built-in stays inside, up to the capacity")
-	assert.NotEqual(t, at(list), at(append(longer, 4)))
+	assert.NotEqual(t, at(list), at(append(longer, 4))) //upfront:keeps it leaves
 	none := longs.SliceCap(s, 0, 0)
 	assert.NotNil(t, none)
 	assert.Empty(t, none)
@@ -193,7 +193,7 @@ func TestAppendToADeadList(t *testing.T) {
 	inner := outer.Open("inner")
 	dead := longs.SliceCap(inner, 0, 4)
 	require.NoError(t, inner.Close())
-	list := longs.Append(outer, dead, 1)
+	list := longs.Append(outer, dead, 1) //upfront:keeps a dead list
 	assert.Equal(t, 1, cap(list))
 	assert.EqualValues(t, 16, scratch.Stats().Used, "its place was taken")
 	assert.Equal(t, count(1, 2), longs.Append(outer, list, 2))

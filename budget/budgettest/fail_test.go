@@ -148,7 +148,7 @@ func TestFailEachSees(t *testing.T) {
 			return nil
 		},
 		"left open": func(b *budget.Budget) error {
-			s := b.Scratch(0, 0).Open("s")
+			s := b.Scratch(0, 0).Open("s") //upfront:keeps it is left open, which is told
 			if ponds.TryNew(s) == nil {
 				return s.Err()
 			}

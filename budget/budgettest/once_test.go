@@ -43,6 +43,8 @@ func TestFailOnceFailsEach(t *testing.T) {
 }
 
 // leaks opens a scope on a scratch arena, and leaves it open when its second request is refused and not the first.
+//
+//upfront:keeps FailEach tells it
 func leaks(b *budget.Budget) (err error) {
 	s := b.Scratch(0, 0).Open("s")
 	if ponds.TryNew(s) == nil {
@@ -55,6 +57,8 @@ func leaks(b *budget.Budget) (err error) {
 }
 
 // retries takes a second success for the first: it forgets what it opened.
+//
+//upfront:keeps FailEach tells it
 func retries(b *budget.Budget) error {
 	s := b.Scratch(0, 0).Open("s")
 	if ponds.TryNew(s) != nil {

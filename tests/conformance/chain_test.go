@@ -39,7 +39,7 @@ func TestMixedChains(t *testing.T) {
 	require.NoError(t, err)
 	defer b.Close()
 	book := b.Scratch(0, 1).Open("book")
-	theOne = ledgers.New(book)
+	theOne = ledgers.New(book) //upfront:keeps until the test ends
 
 	s := b.Scratch(0, 0).Open("mixed")
 	header, generation := s.C()

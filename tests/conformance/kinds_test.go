@@ -170,7 +170,7 @@ func TestHandlesThatAreNone(t *testing.T) {
 	assert.Nil(t, p.At(h), "its chunk is another's")
 	assert.ErrorContains(t, p.Put(h), "put twice")
 	assert.Equal(t, []int{2, 2}, []int{p.Live(), p.Peak()})
-	_, err = arena.NewBlockHandlePool[*int](nil)
+	_, err = arena.NewBlockHandlePool[*int](nil) //upfront:keeps it is refused
 	assert.ErrorContains(t, err, "holds a Go pointer")
 	_, err = arena.NewBlockHandlePool[[100]uint64](heapBlock(t, 192, 64))
 	assert.ErrorContains(t, err, "no room")

@@ -1,3 +1,5 @@
+//upfront:keeps what is here is misuse, to see who catches it
+
 package main
 
 import (

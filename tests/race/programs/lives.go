@@ -211,6 +211,7 @@ var lives = map[string]func(*play){
 		p.pair(
 			func() {
 				must(s.Close())
+				//upfront:keeps the play ends with it
 				frogs.New(scratch.Open("b")).Age = 1 // life/reused first
 			},
 			func() { stale.Age = 2 }, // life/reused second

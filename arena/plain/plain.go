@@ -1,0 +1,134 @@
+// Package plain says which types may live in a block, and what to use in place of those that may not: for package arena, which
+// asks of a type that a program has, and for the tool upfront-vet, which asks of one that it reads of.
+package plain
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A Type is what there is to ask of a type. Those of package reflect have an answer, and those of go/types.
+type Type interface {
+	Name() string    // without its package; "" where it has none
+	PkgPath() string // "" of what isn't declared
+	String() string  // with the name of its package
+	Kind() reflect.Kind
+	NumField() int
+	Field(i int) (name string, t Type)
+	Len() int // of an array
+	Elem() Type
+}
+
+// module is where this one's packages lie.
+const module = "github.com/upfront-mem/upfront/"
+
+// held is the counterpart of what must stay a Go value.
+const held = "scope.Owned, which Scope.Keep gives"
+
+// counterparts are what to use in place of what holds Go pointers: of types by their names, of others by their kinds. What
+// isn't here is held.
+var counterparts = map[string]string{
+	"string":         "arena.String, or arena.Inline for a short text",
+	"slice":          "arena.Slice",
+	"ptr":            "arena.Ptr, scope.Ref, or scope.Addr where what it points to lives longer",
+	"unsafe.Pointer": "arena.Ptr, or uintptr for what only C looks at",
+	"map":            "arena.Slice here, or a container.Map outside of the block",
+
+	"bytes.Buffer":        "scope.Text, and arena.Slice here",
+	"math/rand.Rand":      "rand.PCG of math/rand/v2",
+	"math/rand/v2.Rand":   "rand.PCG",
+	"net.IP":              "[16]byte of To16",
+	"net.TCPAddr":         "[16]byte of AddrPort().Addr().As16() and uint16 of Port",
+	"net.UDPAddr":         "[16]byte of AddrPort().Addr().As16() and uint16 of Port",
+	"net/netip.Addr":      "[16]byte of As16",
+	"net/netip.AddrPort":  "[16]byte of Addr().As16() and uint16 of Port()",
+	"net/netip.Prefix":    "[16]byte of Addr().As16() and int8 of Bits()",
+	"strings.Builder":     "scope.Text, and arena.String here",
+	"sync.Map":            "a container.Map and a sync.Mutex outside of the block",
+	"sync.Pool":           "scope.Pool",
+	"sync/atomic.Pointer": "atomic.Uint64 of an arena.Handle",
+	"time.Time":           "int64 of UnixNano",
+}
+
+// Check has a line for each field of t, at any depth, that holds a Go pointer, and its counterpart; none: t is plain.
+func Check(t Type) (lines []string) {
+	name := t.Name()
+	if name == "" {
+		name = t.String()
+	}
+	goPointers(t, name, func(where string, found Type) {
+		lines = append(lines, fmt.Sprintf("%s (%s) holds a Go pointer; use %s", where, found, counterpart(found)))
+	})
+	return lines
+}
+
+// goPointers tells of each part of t that the collector would have to follow.
+func goPointers(t Type, name string, tell func(where string, found Type)) {
+	if isSealed(t) {
+		whole, told := tell, false
+		tell = func(string, Type) {
+			if !told {
+				whole(name, t)
+			}
+			told = true
+		}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f, of := t.Field(i)
+			goPointers(of, name+"."+f, tell)
+		}
+	case reflect.Array:
+		if t.Len() != 0 {
+			goPointers(t.Elem(), name+"[0]", tell)
+		}
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
+		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr, reflect.Float32, reflect.Float64, reflect.Complex64,
+		reflect.Complex128:
+	default:
+		tell(name, t)
+	}
+}
+
+// counterpart is what to use instead of a type.
+func counterpart(t Type) string {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	if c := counterparts[t.PkgPath()+"."+name]; c != "" {
+		return c
+	}
+	if t.Kind() == reflect.Pointer && isSealed(t.Elem()) { // it has a life of its own
+		return held
+	}
+	c := cmp.Or(counterparts[t.Kind().String()], held)
+	if t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.String) {
+		c += " of " + counterpart(t.Elem())
+	}
+	return c
+}
+
+// isSealed says whether t is a type with a name of the standard library, or of this one.
+func isSealed(t Type) bool {
+	if t.Name() == "" || t.PkgPath() == "" {
+		return false
+	}
+	if rest, ours := strings.CutPrefix(t.PkgPath(), module); ours {
+		return rest == "arena" || rest == "arena_c" || rest == "scope" || rest == "scope/container" || rest == "budget"
+	}
+	return IsStandard(t.PkgPath())
+}
+
+// IsStandard says whether a package is one of Go's. That its path has no dot says nothing: a user's module may have none.
+func IsStandard(pkg string) bool {
+	first, _, _ := strings.Cut(pkg, "/")
+	switch first {
+	case "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
+		"errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math",
+		"mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "structs",
+		"sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "uuid", "vendor", "weak":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,151 @@
+package lifetime
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// afterClose reports accesses to memory of what is closed on all paths that lead there.
+func (f *flow) afterClose() {
+	for _, o := range f.opened {
+		if len(o.closes) == 0 || o.lost {
+			continue
+		}
+		for i, s := range f.statuses(o, o.fn, unopened) {
+			if s != closed {
+				continue
+			}
+			for _, v := range accessed(i) {
+				if e, ok := f.surely(v, o); ok {
+					f.p.report("afterclose", posOf(i, v), "%s; this comes after; use it before, or copy what is needed", f.story(e))
+					break
+				}
+			}
+		}
+	}
+}
+
+// surely says whether a value is memory of a scope, whatever way it came.
+func (f *flow) surely(v ssa.Value, o *origin) (found elem, ok bool) {
+	if !f.direct(v, map[ssa.Value]bool{}) {
+		return elem{}, false
+	}
+	for e := range f.of(v)[""] {
+		if e.kind != memory || e.from != o {
+			return elem{}, false
+		}
+		found, ok = e, true
+	}
+	return found, ok
+}
+
+// direct says whether all that a value may be is known.
+func (f *flow) direct(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen[v] {
+		return true
+	}
+	seen[v] = true
+	switch v := v.(type) {
+	case *ssa.Call, *ssa.Extract:
+		for e := range f.of(v)[""] {
+			if e.kind == memory {
+				return true
+			}
+		}
+		return false
+	case *ssa.FieldAddr:
+		return f.direct(v.X, seen)
+	case *ssa.IndexAddr:
+		return f.direct(v.X, seen)
+	case *ssa.Slice:
+		return f.direct(v.X, seen)
+	case *ssa.ChangeType:
+		return f.direct(v.X, seen)
+	case *ssa.Convert:
+		return f.direct(v.X, seen)
+	case *ssa.MakeInterface:
+		return f.direct(v.X, seen)
+	case *ssa.Const:
+		return v.IsNil()
+	case *ssa.Phi:
+		for _, x := range v.Edges {
+			if !f.direct(x, seen) {
+				return false
+			}
+		}
+		return true
+	case *ssa.UnOp:
+		a, ok := v.X.(*ssa.Alloc)
+		return v.Op == token.MUL && ok && f.storesAre(a, func(x ssa.Value) bool { return f.direct(x, seen) })
+	}
+	return false
+}
+
+// storesAre says whether all that is stored in a variable is so.
+func (f *flow) storesAre(a *ssa.Alloc, is func(ssa.Value) bool) bool {
+	only := elem{kind: cell, base: a}
+	for _, fn := range f.fns {
+		for _, b := range fn.Blocks {
+			for _, i := range b.Instrs {
+				if s, ok := i.(*ssa.Store); ok && f.of(s.Addr)[""][only] && !is(s.Val) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// looksUp are functions of upfront that ask whose an address is, and don't touch what lies there.
+var looksUp = map[string]bool{"Put": true, "Index": true, "Free": true, "SizeOf": true, "RefTo": true, "AddrOf": true}
+
+// accessed are the values whose memory an instruction reads or writes, or hands to who does.
+func accessed(i ssa.Instruction) []ssa.Value {
+	switch i := i.(type) {
+	case *ssa.UnOp:
+		if i.Op == token.MUL {
+			return []ssa.Value{i.X}
+		}
+	case *ssa.Store:
+		return []ssa.Value{i.Addr}
+	case *ssa.Index:
+		return []ssa.Value{i.X}
+	case *ssa.Lookup:
+		return []ssa.Value{i.Index}
+	case *ssa.MapUpdate:
+		return []ssa.Value{i.Key}
+	case *ssa.BinOp:
+		if b, ok := i.X.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
+			return []ssa.Value{i.X, i.Y}
+		}
+	case *ssa.Convert:
+		if copies(i.X.Type(), i.Type()) {
+			return []ssa.Value{i.X}
+		}
+	case *ssa.Range:
+		return []ssa.Value{i.X}
+	case *ssa.Call:
+		if b, ok := i.Call.Value.(*ssa.Builtin); ok {
+			if b.Name() == "copy" || b.Name() == "append" {
+				return i.Call.Args
+			}
+			return nil
+		}
+		callee := i.Call.StaticCallee()
+		if doing(callee).what == same || callee != nil && looksUp[callee.Name()] && strings.HasPrefix(pathOf(callee), upfront) {
+			return nil
+		}
+		return i.Call.Args
+	}
+	return nil
+}
+
+func posOf(i ssa.Instruction, v ssa.Value) token.Pos {
+	if i.Pos().IsValid() {
+		return i.Pos()
+	}
+	return v.Pos()
+}

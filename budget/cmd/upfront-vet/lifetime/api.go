@@ -1,0 +1,287 @@
+package lifetime
+
+import (
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// upfront is the module whose functions the table below speaks of.
+const upfront = "github.com/upfront-mem/upfront/"
+
+// A does is what a call does with memory: what its result is, of which argument. A method's receiver is argument 0.
+type does struct {
+	what   verb
+	arg    int
+	result int // of several; -1: there is one
+}
+
+type verb int
+
+const (
+	nothing verb = iota
+	opens        // a scope in, or on, the argument
+	lends        // a scope of temporaries, of the argument
+	gives        // memory of the argument's scope
+	holds        // what knows when the argument's scope is closed: a pool, a container, a Text
+	same         // what the argument is, or points into
+	calls        // the function that is the last argument, with a scope that ends when that returns
+	loads        // the same, with a scope that goes on
+	fills        // memory of the argument's scope, which the function that is the last argument is called with
+	closes       // the argument
+)
+
+// table says what upfront's functions do that have to do with memory. Where it says nothing of one, that gives none: it
+// copies, or counts.
+var table = map[string]does{
+	"scope.Scope.Open":              {opens, 0, -1},
+	"scope.Scratch.Open":            {opens, 0, -1},
+	"scope.Stack.Open":              {opens, 0, -1},
+	"scope.Scope.Temp":              {lends, 0, -1},
+	"scope.Scope.Close":             {closes, 0, -1},
+	"scope.Scope.Do":                {calls, 0, -1},
+	"scope.Scratch.Do":              {calls, 0, -1},
+	"scope.Scope.AllocUnzeroed":     {gives, 0, -1},
+	"scope.Scope.AllocUnzeroedAs":   {gives, 0, -1},
+	"scope.Scope.TryAllocUnzeroed":  {gives, 0, -1},
+	"scope.Scope.Bytes":             {gives, 0, -1},
+	"scope.Scope.BytesUnzeroed":     {gives, 0, -1},
+	"scope.Scope.Text":              {holds, 0, -1},
+	"scope.Text.Bytes":              {gives, 0, -1},
+	"scope.Text.String":             {gives, 0, -1},
+	"scope.Text.Add":                {same, 0, -1},
+	"scope.Text.AddInt":             {same, 0, -1},
+	"scope.Text.Reset":              {same, 0, -1},
+	"scope.Maker.New":               {gives, 1, -1},
+	"scope.Maker.TryNew":            {gives, 1, -1},
+	"scope.Maker.Slice":             {gives, 1, -1},
+	"scope.Maker.TrySlice":          {gives, 1, -1},
+	"scope.Maker.SliceCap":          {gives, 1, -1},
+	"scope.Maker.SliceAligned":      {gives, 1, -1},
+	"scope.Maker.Clone":             {gives, 1, -1},
+	"scope.Maker.Append":            {gives, 1, -1},
+	"scope.Maker.Make":              {fills, 1, 0},
+	"scope.Maker.Build":             {holds, 1, -1},
+	"scope.Maker.Pool":              {holds, 1, -1},
+	"scope.Maker.HandlePool":        {holds, 1, -1},
+	"scope.Maker.SharedPool":        {holds, 1, -1},
+	"scope.ObjectMaker.New":         {gives, 1, -1},
+	"scope.ObjectMaker.TryNew":      {gives, 1, -1},
+	"scope.ObjectMaker.Slice":       {gives, 1, -1},
+	"scope.ObjectMaker.Make":        {fills, 1, 0},
+	"scope.ObjectMaker.Pool":        {holds, 1, -1},
+	"scope.Builder.Done":            {gives, 0, -1},
+	"scope.pool.Get":                {gives, 0, -1},
+	"scope.pool.At":                 {gives, 0, -1},
+	"scope.pool.All":                {holds, 0, -1},
+	"scope.Pool.Get":                {gives, 0, -1},
+	"scope.Pool.GetUnzeroed":        {gives, 0, -1},
+	"scope.Pool.Proxy":              {holds, 0, -1},
+	"scope.HandlePool.Get":          {gives, 0, 0},
+	"scope.HandlePool.At":           {gives, 0, -1},
+	"scope.HandlePool.All":          {holds, 0, -1},
+	"scope.HandlePool.Proxy":        {holds, 0, -1},
+	"scope.ObjectPool.Get":          {gives, 0, -1},
+	"scope.ObjectPool.Proxy":        {holds, 0, -1},
+	"scope.SharedPool.Get":          {gives, 0, -1},
+	"scope.Sprintf":                 {gives, 0, -1},
+	"scope.StringOf":                {gives, 0, -1},
+	"scope.ReadFile":                {gives, 0, 0},
+	"scope.ReadAt":                  {gives, 0, 0},
+	"scope.AddrOf":                  {same, 1, -1},
+	"scope.Addr.Get":                {same, 0, -1},
+	"scope/container.NewList":       {holds, 0, -1},
+	"scope/container.NewDeque":      {holds, 0, -1},
+	"scope/container.NewMap":        {holds, 0, -1},
+	"scope/container.NewStringMap":  {holds, 0, -1},
+	"scope/container.List.All":      {holds, 0, -1},
+	"scope/container.List.At":       {gives, 0, -1},
+	"scope/container.List.Slice":    {gives, 0, -1},
+	"scope/container.Deque.All":     {holds, 0, -1},
+	"scope/container.Deque.At":      {gives, 0, -1},
+	"scope/container.Map.All":       {holds, 0, -1},
+	"scope/container.Map.Get":       {gives, 0, -1},
+	"scope/container.StringMap.All": {holds, 0, -1},
+	"scope/container.StringMap.Get": {gives, 0, -1},
+	"arena.PtrTo":                   {same, 1, -1},
+	"arena.Ptr.Get":                 {same, 0, -1},
+	"arena.SliceOf":                 {same, 1, -1},
+	"arena.Slice.Get":               {same, 0, -1},
+	"arena.StringOf":                {same, 1, -1},
+	"arena.String.Get":              {same, 0, -1},
+	"arena.Inline.Bytes":            {same, 0, -1},
+	"arena.Inline.String":           {same, 0, -1},
+	"arena.BlockFrom":               {same, 0, -1},
+	"arena.NewLinear":               {same, 0, 0},
+	"arena.NewStack":                {same, 0, 0},
+	"arena.NewRing":                 {same, 0, 0},
+	"arena.NewFrame":                {same, 0, 0},
+	"arena.NewHeap":                 {same, 0, 0},
+	"arena.NewBuddy":                {same, 0, 0},
+	"arena.NewBlockPool":            {same, 0, 0},
+	"arena.NewBlockHandlePool":      {same, 0, 0},
+	"arena.HeapMaker.New":           {same, 1, -1},
+	"arena.HeapMaker.Make":          {same, 1, 0},
+	"arena.PoolProxy.Get":           {gives, 0, -1},
+	"arena.HandlePoolProxy.Get":     {gives, 0, 0},
+	"arena.pool.At":                 {same, 0, -1},
+	"arena.BlockPool.Get":           {same, 0, -1},
+	"arena.BlockPool.GetUnzeroed":   {same, 0, -1},
+	"arena.BlockPool.At":            {same, 0, -1},
+	"arena.BlockHandlePool.Get":     {same, 0, 0},
+	"arena.BlockHandlePool.At":      {same, 0, -1},
+	"arena.Heap.Alloc":              {same, 0, -1},
+	"arena.Heap.Realloc":            {same, 0, 0},
+	"arena.Heap.Shared":             {same, 0, 0},
+	"arena.Buddy.Alloc":             {same, 0, -1},
+	"arena.Buddy.Realloc":           {same, 0, 0},
+	"arena.Buddy.Shared":            {same, 0, 0},
+	"arena.Shared.Alloc":            {same, 0, -1},
+	"arena.Shared.Realloc":          {same, 0, 0},
+	"arena.Linear.Alloc":            {same, 0, -1},
+	"arena.Linear.Far":              {same, 0, -1},
+	"arena.LinearFar.Alloc":         {same, 0, -1},
+	"arena.Stack.Alloc":             {same, 0, -1},
+	"arena.Stack.Far":               {same, 0, -1},
+	"arena.StackFar.Alloc":          {same, 0, -1},
+	"arena.Ring.Alloc":              {same, 0, -1},
+	"arena.Ring.Oldest":             {same, 0, 0},
+	"arena.Ring.Overwrite":          {same, 0, -1},
+	"arena.Frame.Alloc":             {same, 0, -1},
+	"scope.Scratches.Scratch":       {same, 0, -1},
+	"scope.Scratches.Pick":          {same, 0, -1},
+	"budget.Budget.Scratch":         {same, 0, -1},
+	"budget.Budget.Scratches":       {same, 0, -1},
+	"budget.Lease.Scratch":          {same, 0, -1},
+	"scope/flow.Host.Load":          {holds, 1, 0},
+	"scope/flow.Host.NewRunner":     {holds, 1, -1},
+	"budget.Load":                   {loads, 2, -1},
+}
+
+// passing are the functions of the standard library whose first result is, or points into, their first argument.
+var passing = map[string]bool{}
+
+func init() {
+	for pkg, names := range map[string]string{
+		"strings": "Trim TrimFunc TrimLeft TrimLeftFunc TrimPrefix TrimRight TrimRightFunc TrimSpace TrimSuffix Cut CutPrefix CutSuffix " +
+			"Fields FieldsFunc Split SplitN SplitAfter SplitAfterN",
+		"bytes": "Trim TrimFunc TrimLeft TrimLeftFunc TrimPrefix TrimRight TrimRightFunc TrimSpace TrimSuffix Cut CutPrefix CutSuffix " +
+			"Fields FieldsFunc Split SplitN SplitAfter SplitAfterN",
+		"slices":  "Clip Grow Delete DeleteFunc Compact CompactFunc Insert Replace",
+		"strconv": "AppendInt AppendUint AppendFloat AppendBool AppendQuote",
+		"fmt":     "Append Appendf Appendln",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			passing[pkg+"."+name] = true
+		}
+	}
+}
+
+// nameOf is "scope.Maker.New" for a function of upfront, "strings.Trim" for one of another package: its package by the path
+// from the module's root, its receiver, its name.
+func nameOf(fn *ssa.Function) string {
+	object, ok := fn.Object().(*types.Func)
+	if !ok || object.Pkg() == nil {
+		return ""
+	}
+	object = object.Origin()
+	name := object.Name()
+	if r := object.Signature().Recv(); r != nil {
+		t := types.Unalias(r.Type())
+		if p, ok := t.(*types.Pointer); ok {
+			t = types.Unalias(p.Elem())
+		}
+		if named, ok := t.(*types.Named); ok {
+			name = named.Obj().Name() + "." + name
+		}
+	}
+	return strings.TrimPrefix(object.Pkg().Path(), upfront) + "." + name
+}
+
+// doing is what a call's function does, by the tables.
+func doing(fn *ssa.Function) does {
+	if fn == nil {
+		return does{}
+	}
+	name := nameOf(fn)
+	if d, ok := table[name]; ok && strings.HasPrefix(pathOf(fn), upfront) {
+		return d
+	}
+	if passing[name] {
+		if fn.Signature.Results().Len() > 1 {
+			return does{same, 0, 0}
+		}
+		return does{same, 0, -1}
+	}
+	return does{}
+}
+
+func pathOf(fn *ssa.Function) string {
+	if object := fn.Object(); object != nil && object.Pkg() != nil {
+		return object.Pkg().Path()
+	}
+	return ""
+}
+
+// named is the name of a type of upfront, as "scope.Addr", or empty.
+func named(t types.Type) string {
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil {
+		return ""
+	}
+	rest, ok := strings.CutPrefix(n.Obj().Pkg().Path(), upfront)
+	if !ok {
+		return ""
+	}
+	return rest + "." + n.Obj().Name()
+}
+
+func isScope(t types.Type) bool { return named(t) == "scope.Scope" }
+
+// guarded are the types that know themselves when their memory is gone, or belong to no scope: what holds one keeps nothing.
+var guarded = map[string]bool{
+	"scope.Scope": true, "scope.Scratch": true, "scope.Scratches": true, "scope.Ref": true, "scope.Owned": true,
+	"scope.Pool": true, "scope.HandlePool": true, "scope.ObjectPool": true, "scope.SharedPool": true, "scope.pool": true,
+	"scope.Text": true, "scope.Builder": true, "scope.Maker": true, "scope.ObjectMaker": true, "arena.Handle": true,
+	"scope/container.List": true, "scope/container.Deque": true, "scope/container.Map": true, "scope/container.StringMap": true,
+	"budget.Loaded": true, "budget.Lease": true, "budget.Region": true, "budget.Budget": true,
+}
+
+// offsets are plain data that means memory.
+var offsets = map[string]bool{"scope.Addr": true, "arena.Ptr": true, "arena.Slice": true, "arena.String": true}
+
+var errorType = types.Universe.Lookup("error").Type()
+
+// carries says whether a value of a type can hold what this package follows: memory, or what gives it. An error never does.
+func carries(t types.Type) bool { return carriesIn(t, 0) }
+
+func carriesIn(t types.Type, depth int) bool {
+	if depth > 8 || types.Identical(t, errorType) {
+		return false
+	}
+	if name := named(t); guarded[name] || offsets[name] {
+		return true
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Kind() == types.String || u.Kind() == types.UnsafePointer || u.Kind() == types.UntypedNil
+	case *types.Struct:
+		for f := range u.Fields() {
+			if carriesIn(f.Type(), depth+1) {
+				return true
+			}
+		}
+		return false
+	case *types.Array:
+		return carriesIn(u.Elem(), depth+1)
+	case *types.Tuple:
+		for v := range u.Variables() {
+			if carriesIn(v.Type(), depth+1) {
+				return true
+			}
+		}
+		return false
+	}
+	return true // a pointer, a slice, a map, a channel, a func, an interface; a type parameter may be one
+}

@@ -1,0 +1,163 @@
+package lifetime
+
+import (
+	"go/constant"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// full are the functions that give a list without room behind it, by name.
+var full = map[string]bool{
+	"scope.Maker.Slice": true, "scope.Maker.TrySlice": true, "scope.Maker.SliceAligned": true, "scope.Maker.Clone": true,
+	"scope.ObjectMaker.Slice": true, "scope.Scope.Bytes": true, "scope.Scope.BytesUnzeroed": true, "scope.Builder.Done": true,
+	"scope.Text.Bytes": true, "scope.ReadFile": true, "scope.ReadAt": true, "scope/container.List.Slice": true,
+}
+
+// appends reports the built-in append where it leaves the budget for the Go heap.
+func (f *flow) appends() {
+	for _, fn := range f.fns {
+		for _, b := range fn.Blocks {
+			for _, i := range b.Instrs {
+				call, ok := i.(*ssa.Call)
+				if !ok {
+					continue
+				}
+				if b, ok := call.Call.Value.(*ssa.Builtin); !ok || b.Name() != "append" {
+					continue
+				}
+				if more, known := lengthOf(call.Call.Args[1]); known && more == 0 {
+					continue
+				}
+				if from := f.fullOf(call.Call.Args[0], map[ssa.Value]bool{}); from != nil {
+					f.p.report("append", call.Pos(), "append goes to the Go heap: the cap of what %s gives is its len; "+
+						"use SliceCap with room for all, or Append of the Maker", f.p.expr(from))
+				} else if from, need, room := f.beyond(call); from != nil {
+					f.p.report("append", call.Pos(), "append goes to the Go heap: %s has room for %d, and this makes %d; "+
+						"give it more, or use Append of the Maker", f.p.expr(from), room, need)
+				}
+			}
+		}
+	}
+}
+
+// fullOf is the call that gave a list whose cap is its len, on some path; or nil.
+func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
+	if seen[v] {
+		return nil
+	}
+	seen[v] = true
+	switch v := v.(type) {
+	case *ssa.Call:
+		callee := v.Call.StaticCallee()
+		if callee == nil || doing(callee).what == nothing {
+			return nil
+		}
+		name := nameOf(callee)
+		if full[name] {
+			return v
+		}
+		if name == "scope.Maker.SliceCap" {
+			a, b := v.Call.Args[2], v.Call.Args[3]
+			n, known := constOf(a)
+			capacity, all := constOf(b)
+			if a == b || known && all && n == capacity {
+				return v
+			}
+		}
+	case *ssa.Extract:
+		if v.Index == 0 {
+			return f.fullOf(v.Tuple, seen)
+		}
+	case *ssa.Phi:
+		for _, x := range v.Edges {
+			if call := f.fullOf(x, seen); call != nil {
+				return call
+			}
+		}
+	case *ssa.UnOp:
+		// A variable that literals share: nothing else may be stored there than such a list, and what append makes of it.
+		a, ok := v.X.(*ssa.Alloc)
+		if !ok {
+			return nil
+		}
+		var from *ssa.Call
+		if f.storesAre(a, func(x ssa.Value) bool {
+			if call := f.fullOf(x, seen); call != nil {
+				from = call
+				return true
+			}
+			call, ok := x.(*ssa.Call)
+			b, isBuiltin := (*ssa.Builtin)(nil), false
+			if ok {
+				b, isBuiltin = call.Call.Value.(*ssa.Builtin)
+			}
+			return isBuiltin && b.Name() == "append"
+		}) {
+			return from
+		}
+	}
+	return nil
+}
+
+// beyond: a list of SliceCap whose numbers are constants, with as many elements behind them.
+func (f *flow) beyond(call *ssa.Call) (from *ssa.Call, need, room int64) {
+	more, known := lengthOf(call.Call.Args[1])
+	if !known {
+		return nil, 0, 0
+	}
+	need = more
+	for v := call.Call.Args[0]; ; {
+		made, ok := v.(*ssa.Call)
+		if !ok {
+			return nil, 0, 0
+		}
+		if b, ok := made.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" {
+			more, known := lengthOf(made.Call.Args[1])
+			if !known {
+				return nil, 0, 0
+			}
+			need += more
+			v = made.Call.Args[0]
+			continue
+		}
+		callee := made.Call.StaticCallee()
+		if callee == nil || nameOf(callee) != "scope.Maker.SliceCap" {
+			return nil, 0, 0
+		}
+		n, a := constOf(made.Call.Args[2])
+		room, b := constOf(made.Call.Args[3])
+		if need += n; a && b && need > room {
+			return made, need, room
+		}
+		return nil, 0, 0
+	}
+}
+
+// lengthOf is the number of elements of what append is given, if it is known.
+func lengthOf(v ssa.Value) (int64, bool) {
+	switch v := v.(type) {
+	case *ssa.Const:
+		if v.IsNil() {
+			return 0, true
+		}
+		if v.Value != nil && v.Value.Kind() == constant.String {
+			return int64(len(constant.StringVal(v.Value))), true
+		}
+	case *ssa.Slice: // the values that append was given one by one
+		if a, ok := v.X.(*ssa.Alloc); ok && v.Low == nil && v.High == nil {
+			if t, ok := a.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Array); ok {
+				return t.Len(), true
+			}
+		}
+	}
+	return 0, false
+}
+
+func constOf(v ssa.Value) (int64, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(c.Value)
+}

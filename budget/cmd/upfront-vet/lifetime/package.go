@@ -1,0 +1,227 @@
+package lifetime
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+)
+
+// pkg is a package that is looked at.
+type pkg struct {
+	pass      *analysis.Pass
+	ssa       *ssa.Package
+	summaries map[*ssa.Function]*summary
+	flows     map[*ssa.Function]*flow
+	done      map[*ssa.Function]*origin // functions that Do calls, and nobody else
+	found     []finding
+	calls     map[token.Pos]*ast.CallExpr // by where their parenthesis is
+}
+
+type finding struct {
+	check   string
+	pos     token.Pos
+	message string
+}
+
+// memories is what the checks stand on: it follows memory through the functions of a package, and tells packages above of
+// those that pass it on. All that is found is found here, since it is one walk; each check reports its own.
+var memories = &analysis.Analyzer{
+	Name:       "memory",
+	Doc:        "follows the memory of scopes through functions, for the other checks",
+	FactTypes:  []analysis.Fact{new(summary)},
+	ResultType: reflect.TypeFor[[]finding](),
+	Run:        func(pass *analysis.Pass) (any, error) { return look(pass) },
+}
+
+// check makes the analyzer that reports one kind of finding.
+func check(name, doc string) *analysis.Analyzer {
+	return &analysis.Analyzer{
+		Name: name, Doc: doc, Requires: []*analysis.Analyzer{memories},
+		Run: func(pass *analysis.Pass) (any, error) {
+			keeps := keepsOf(pass)
+			for _, f := range pass.ResultOf[memories].([]finding) {
+				if f.check == name && !keeps.covers(f.pos) {
+					pass.Report(analysis.Diagnostic{Pos: f.pos, Message: f.message})
+				}
+			}
+			return nil, nil
+		},
+	}
+}
+
+// isOurs says whether functions of a package may pass on memory of scopes: those that are worked on, and all that know
+// upfront. What the standard library does is in a table.
+func isOurs(pass *analysis.Pass) bool {
+	if len(pass.TypesInfo.Types) == 0 { // a driver has read no text of it
+		return false
+	}
+	mine := pass.Module != nil && pass.Module.Path != "" && pass.Module.Path != "std" && pass.Module.Version == ""
+	return mine || knows(pass.Pkg, map[*types.Package]bool{})
+}
+
+func knows(p *types.Package, seen map[*types.Package]bool) bool {
+	if seen[p] {
+		return false
+	}
+	seen[p] = true
+	if p.Path() == upfront+"scope" || p.Path() == upfront+"arena" {
+		return true
+	}
+	return slices.ContainsFunc(p.Imports(), func(p *types.Package) bool { return knows(p, seen) })
+}
+
+func look(pass *analysis.Pass) ([]finding, error) {
+	if !isOurs(pass) {
+		return nil, nil
+	}
+	built := build(pass)
+	p := &pkg{pass: pass, ssa: built, summaries: map[*ssa.Function]*summary{}, flows: map[*ssa.Function]*flow{}}
+	named := functions(pass, built)
+	p.findDone(named)
+	for _, fn := range named {
+		s := p.summary(fn)
+		if object, ok := fn.Object().(*types.Func); ok && s != nil && len(s.Gives)+len(s.Closes)+len(s.Keeps) > 0 {
+			pass.ExportObjectFact(object, s)
+		}
+		f := p.flow(fn)
+		f.escapes()
+		f.afterClose()
+		f.unclosed()
+		f.mapKeys()
+		f.appends()
+	}
+	slices.SortFunc(p.found, func(a, b finding) int { // of several at one place the first in this order is reported
+		return cmp.Or(cmp.Compare(a.pos, b.pos), cmp.Compare(a.check, b.check), cmp.Compare(a.message, b.message))
+	})
+	return slices.CompactFunc(p.found, func(a, b finding) bool { return a.check == b.check && a.pos == b.pos }), nil
+}
+
+// build makes SSA of a package, as x/tools' buildssa does. That needs facts of all packages, so that no call goes on that
+// doesn't return: here a list has those of the standard library, and most packages needn't be read.
+func build(pass *analysis.Pass) *ssa.Package {
+	prog := ssa.NewProgram(pass.Fset, 0)
+	prog.SetNoReturn(func(fn *types.Func) bool { return fatal[fn.FullName()] })
+	for _, p := range pass.Pkg.Imports() {
+		prog.CreatePackage(p, nil, nil, true)
+	}
+	built := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
+	built.Build()
+	return built
+}
+
+var fatal = map[string]bool{
+	"os.Exit": true, "runtime.Goexit": true, "log.Fatal": true, "log.Fatalf": true, "log.Fatalln": true,
+	"log.Panic": true, "log.Panicf": true, "log.Panicln": true,
+	"(*log.Logger).Fatal": true, "(*log.Logger).Fatalf": true, "(*log.Logger).Fatalln": true,
+	"(*testing.common).Fatal": true, "(*testing.common).Fatalf": true, "(*testing.common).FailNow": true,
+	"(*testing.common).Skip": true, "(*testing.common).Skipf": true, "(*testing.common).SkipNow": true,
+}
+
+// functions are those of a package that have a name, and what initializes it, with the literals of its variables.
+func functions(pass *analysis.Pass, built *ssa.Package) (list []*ssa.Function) {
+	list = append(list, built.Func("init"))
+	for _, file := range pass.Files {
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				if object, ok := pass.TypesInfo.Defs[d.Name].(*types.Func); ok {
+					if fn := built.Prog.FuncValue(object); fn != nil {
+						list = append(list, fn)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (p *pkg) flow(fn *ssa.Function) *flow {
+	f := p.flows[fn]
+	if f == nil {
+		f = newFlow(p, fn)
+		p.flows[fn] = f
+	}
+	return f
+}
+
+func (p *pkg) report(check string, pos token.Pos, format string, args ...any) {
+	p.found = append(p.found, finding{check, pos, fmt.Sprintf(format, args...)})
+}
+
+// expr is a call as it is written.
+func (p *pkg) expr(i ssa.Instruction) string {
+	if p.calls == nil {
+		p.calls = map[token.Pos]*ast.CallExpr{}
+		for _, file := range p.pass.Files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if c, ok := n.(*ast.CallExpr); ok {
+					p.calls[c.Lparen] = c
+				}
+				return true
+			})
+		}
+	}
+	c := p.calls[i.Pos()]
+	if c == nil {
+		return "it"
+	}
+	if text := types.ExprString(c); len(text) < 50 && !strings.Contains(text, "{") {
+		return text
+	}
+	return types.ExprString(c.Fun) + "(…)"
+}
+
+// line is where something is, seen from somewhere else.
+func (p *pkg) line(pos, from token.Pos) string {
+	at, here := p.pass.Fset.Position(pos), p.pass.Fset.Position(from)
+	if at.Filename == here.Filename {
+		return fmt.Sprintf("line %d", at.Line)
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
+
+// story says what memory is, where its scope was opened and where that ends.
+func (f *flow) story(e elem) string {
+	o, p := e.from, f.p
+	from := e.made.Pos()
+	name := p.expr(e.made)
+	ends := func(o *origin) string {
+		if len(o.closes) == 0 {
+			return ""
+		}
+		last := o.closes[len(o.closes)-1]
+		if _, ok := last.(*ssa.Defer); ok {
+			return fmt.Sprintf(", which closes when %s returns", fnName(o.fn))
+		}
+		return ", which closes at " + p.line(last.Pos(), from)
+	}
+	switch o.kind {
+	case opened:
+		return fmt.Sprintf("%s is memory of the scope opened at %s%s", name, p.line(o.at.Pos(), from), ends(o))
+	case ofDo:
+		return fmt.Sprintf("%s is memory of the scope of the Do at %s, which closes when that returns", name, p.line(o.at.Pos(), from))
+	case ofLoad:
+		return fmt.Sprintf("%s is memory of the load at %s", name, p.line(o.at.Pos(), from))
+	case temporary:
+		if len(o.closes) > 0 {
+			return fmt.Sprintf("%s is a temporary of the Temp at %s%s", name, p.line(o.at.Pos(), from), ends(o))
+		}
+		return fmt.Sprintf("%s is a temporary of the Temp at %s, which ends with its scope", name, p.line(o.at.Pos(), from))
+	}
+	return name + " is memory of a scope"
+}
+
+func fnName(fn *ssa.Function) string {
+	if fn.Parent() != nil {
+		return "the function literal"
+	}
+	return fn.Name()
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func command(t *testing.T, dir, name string, args ...string) (out string, err error) {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Dir = dir
+	said, err := c.CombinedOutput()
+	return string(said), err
+}
+
+func must(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	out, err := command(t, dir, name, args...)
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// TestNewcomer does what the page says to who has a copy of frogpond, with one error in it. What go vet says then is on the
+// page. -trimpath: so that the copy is compiled once, wherever it lies.
+func TestNewcomer(t *testing.T) {
+	bin, pond := t.TempDir(), t.TempDir()
+	must(t, ".", "go", "build", "-o", bin, ".")
+	vet := []string{"vet", "-trimpath", "-vettool=" + filepath.Join(bin, "upfront-vet"), "./internal/game"}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "github.com/upfront-mem/upfront"
+	if err := os.CopyFS(pond, os.DirFS(filepath.Join(root, "tests/frogpond"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, folders := range []string{"", "internal/*/", "internal/*/*/"} {
+		files, err := filepath.Glob(filepath.Join(pond, folders, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(err, folders)
+		}
+		for _, file := range files {
+			rewrite(t, file, module+"/tests/frogpond/", "example.com/pond/")
+		}
+	}
+	must(t, pond, "go", "mod", "init", "example.com/pond")
+	must(t, pond, "go", "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
+	must(t, pond, "go", "mod", "tidy")
+	if out := must(t, pond, "go", vet...); out != "" {
+		t.Error(out)
+	}
+
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```go\n\tway := ")
+	wrong, rest, _ := strings.Cut(rest, "\n")
+	_, rest, _ = strings.Cut(rest, "<!-- newcomer -->\n```text\n$ go vet -vettool=$(which upfront-vet) ./internal/game\n")
+	want, _, _ := strings.Cut(rest, "```")
+	rewrite(t, filepath.Join(pond, "internal/game/way.go"), "pointMaker.TrySlice(result, maxSquares)", wrong)
+	out, err := command(t, pond, "go", vet...)
+	_, out, _ = strings.Cut("/"+out, "/internal/") // of an earlier copy, if go vet remembers one
+	if err == nil || "internal/"+out != want {
+		t.Errorf("go vet says, with %v:\n%s", err, out)
+	}
+}
+
+// rewrite replaces each piece of a file.
+func rewrite(t *testing.T, file, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(old), []byte(new)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHelp: -h, and what each check says of itself, name all checks; who asks for nothing is told how to.
+func TestHelp(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "upfront-vet")
+	must(t, ".", "go", "build", "-o", tool, ".")
+	for _, way := range []string{"-h", "--help", "help"} {
+		out := must(t, ".", tool, way)
+		for _, name := range []string{"plain", "escape", "afterclose", "unclosed", "mapkey", "append", "//upfront:keeps"} {
+			if !strings.Contains(out, name) {
+				t.Errorf("%s doesn't speak of %s:\n%s", way, name, out)
+			}
+		}
+	}
+	if out := must(t, ".", tool, "help", "escape"); !strings.Contains(out, "An\nerror is never reported") {
+		t.Error(out)
+	}
+	if out, err := command(t, ".", tool); err == nil || !strings.Contains(out, "go vet -vettool") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
