@@ -3,6 +3,7 @@ package scope
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -25,7 +26,7 @@ const (
 	EventClose                        // the topmost closed, with all that is in it
 	EventGrow                         // Size bytes more, alignment included
 	EventBack                         // Size bytes fewer: a constructor failed
-	EventPeak                         // Size bytes were in use, and aren't any more
+	EventPeak                         // Size bytes were in use at once, beyond what else is told
 	EventTemp                         // temporaries of Size bytes, of the topmost scope
 	EventTempIn                       // likewise, of the newest temporaries
 	EventTempEnd                      // the newest temporaries ended
@@ -40,29 +41,34 @@ type recorder struct {
 	st     *Stack
 	sink   func(Event)
 	scopes []openScope // that are open; the lowest first
-	temps  []uint64
-	cursor uint64 // from the arena's first byte
-	high   uint64 // the most that was in use since the peak was reset
+	temps  []openTemp  // likewise, without C's
+	cursor uint64      // from the arena's first byte
+	far    uint64      // bytes of temps
+	high   uint64      // the most that was in use, as far as it was told
 	most   [4]uint64
 }
 
-type openScope struct{ gen, mark uint64 }
+type (
+	openScope struct{ gen, mark uint64 }
+	openTemp  struct{ gen, bytes uint64 }
+)
 
-// Record has sink told of all that happens in the arena from now on, beginning with what is open, until the arena is
-// no more: by whoever uses the arena, while he does. Each Open and Close takes the long way, in release builds; what is
-// made is told when the next scope of the arena opens or closes, or its load ends, and in checked builds one by one. What C
-// does is told with what comes next. False, and nothing is: it is recorded already, or temporaries are open.
+// Record has sink told of all that happens in the arena from now on, beginning with what is open and with the most that there
+// ever was, until the arena is no more: by whoever uses the arena, while he does. Each Open and Close takes the long way, in
+// release builds; what is made is told when the next scope of the arena opens or closes, or its load ends, and in checked
+// builds one by one. What C does is told with what comes next. False, and nothing is: it is recorded already, or temporaries
+// are open.
 func (st *Stack) Record(sink func(Event)) bool {
 	if st.recorder != nil || st.row.Temp.Depth > 0 {
 		return false
 	}
-	st.recorder = &recorder{st: st, sink: sink, scopes: make([]openScope, 0, st.h.Slots), temps: make([]uint64, 0, st.row.Temp.Slots)}
+	st.recorder = &recorder{st: st, sink: sink, scopes: make([]openScope, 0, st.h.Slots), temps: make([]openTemp, 0, st.row.Temp.Slots)}
 	st.h.Odd |= oddRecorded
 	st.recorder.look()
 	return true
 }
 
-// look is for where something changed, or is about to.
+// look is for before something changes of which nobody could tell afterwards.
 func (r *recorder) look() {
 	if r != nil {
 		r.lookAt(arena_c.Site{})
@@ -72,12 +78,11 @@ func (r *recorder) look() {
 // lookAt is look where the newest was made.
 func (r *recorder) lookAt(site arena_c.Site) {
 	h, row := r.st.h, r.st.row
-	used := row.Used()
-	if peak := row.Peak(); peak > r.high && peak > used {
-		r.tell(EventPeak, peak)
-		r.high = peak
+	for last := len(r.temps) - 1; last >= 0 && row.Temp.Find(r.temps[last].gen) == 0; last-- { // newest first
+		r.far -= r.temps[last].bytes
+		r.temps = r.temps[:last]
+		r.tell(EventTempEnd, 0)
 	}
-	r.high = max(r.high, used)
 	same := 0
 	for same < len(r.scopes) && same < int(h.Depth) && r.scopes[same].gen == h.Record(uint64(same+1)).Gen {
 		same++
@@ -96,6 +101,10 @@ func (r *recorder) lookAt(site arena_c.Site) {
 	if h.Depth > 0 {
 		r.moved(h.Cursor-h.Start, site)
 	}
+	if peak := max(r.st.peakEver, row.Peak()); peak > r.high { // C's, or what was before
+		r.tell(EventPeak, peak)
+		r.high = peak
+	}
 	r.st.countMost()
 	most := [...]uint64{r.st.mostScopes, r.st.mostPools, r.st.owned.used, uint64(r.st.labels.most)}
 	for i, n := range most {
@@ -108,6 +117,7 @@ func (r *recorder) lookAt(site arena_c.Site) {
 
 func (r *recorder) tell(kind EventKind, size uint64) { r.sink(Event{Kind: kind, Size: size}) }
 
+// moved tells where the near end's cursor is.
 func (r *recorder) moved(to uint64, site arena_c.Site) {
 	switch {
 	case to > r.cursor:
@@ -116,6 +126,7 @@ func (r *recorder) moved(to uint64, site arena_c.Site) {
 		r.tell(EventBack, r.cursor-to)
 	}
 	r.cursor = to
+	r.high = max(r.high, r.cursor+r.far)
 }
 
 // temp tells of the newest temporaries, of so many bytes. The node that ends them is theirs.
@@ -123,32 +134,15 @@ func (r *recorder) temp(of Scope, gen, size uint64) {
 	if r == nil {
 		return
 	}
-	kind := EventTemp
+	kind, h := EventTemp, r.st.h
 	if of.isTemp() {
 		kind = EventTempIn
 	}
-	r.temps = append(r.temps, gen)
+	bytes := r.st.row.Temp.Top().Edge - h.Limit
+	r.temps = append(r.temps, openTemp{gen, bytes})
 	r.tell(kind, size)
-	r.cursor = r.st.h.Cursor - r.st.h.Start
-	r.high = max(r.high, r.st.row.Used())
-}
-
-// tempEnd tells of the end of the newest temporaries, unless they are C's.
-func (r *recorder) tempEnd(gen uint64) {
-	if r == nil {
-		return
-	}
-	if last := len(r.temps) - 1; last >= 0 && r.temps[last] == gen {
-		r.temps = r.temps[:last]
-		r.tell(EventTempEnd, 0)
-	}
-}
-
-// peakReset is told that a new count of the peak began.
-func (r *recorder) peakReset() {
-	if r != nil {
-		r.high = r.st.row.Used()
-	}
+	r.cursor, r.far = h.Cursor-h.Start, r.far+bytes
+	r.high = max(r.high, r.cursor+r.far)
 }
 
 // recordMade tells in checked builds of what was made last in s.
@@ -160,6 +154,9 @@ func recordMade(s Scope) {
 	site.Note()
 	stackOf(s.h).recorder.lookAt(site)
 }
+
+// earlierName is the scope of what was in use when none is known that was open: before Record, or C's.
+const earlierName = "earlier"
 
 // errEvent is what Play answers to events that no arena has.
 var errEvent = errors.New("no arena ever did that")
@@ -193,17 +190,19 @@ func (st *Stack) Play(e Event) (err error) {
 		st.playGrow(top, e.Size)
 	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
 		return st.playBack(h.Cursor - e.Size)
-	case e.Kind == EventPeak && h.Depth > 0:
+	case e.Kind == EventPeak && h.Depth == 0:
+		return st.do(earlierName, func(Scope) error { return st.Play(e) })
+	case e.Kind == EventPeak:
 		if used := row.Used(); used < e.Size {
 			cursor := h.Cursor
 			st.playGrow(top, e.Size-used)
 			h.Cut(cursor)
 		}
 	case e.Kind == EventTemp && h.Depth > 0:
-		top.Temp(int(min(e.Size, arena_c.OffsetMax)))
+		top.Temp(tempSize(e))
 	case e.Kind == EventTempIn && row.Temp.Depth > 0:
 		far := &row.Temp
-		Scope{far, far.Top().Gen}.Temp(int(min(e.Size, arena_c.OffsetMax)))
+		Scope{far, far.Top().Gen}.Temp(tempSize(e))
 	case e.Kind == EventTempEnd && row.Temp.Depth > 0:
 		return st.closeFrom(&row.Temp, row.Temp.Depth)
 	case e.Kind == EventScopes:
@@ -220,6 +219,9 @@ func (st *Stack) Play(e Event) (err error) {
 	return nil
 }
 
+// tempSize is one that no arena has, where an int can't say it.
+func tempSize(e Event) int { return int(min(e.Size, arena_c.OffsetMax, math.MaxInt)) }
+
 // playGrow takes bytes, whose alignment is among them.
 func (st *Stack) playGrow(s Scope, size uint64) {
 	if s.take(size, 1) == nil {
@@ -231,7 +233,7 @@ func (st *Stack) playGrow(s Scope, size uint64) {
 func (st *Stack) playBack(to uint64) error {
 	h := st.h
 	chain := h.Chain
-	for chain > to {
+	for chain+arena_c.NodeSize > to { // a node's word of temporaries lies behind its place
 		_, node := h.Newest(chain)
 		chain = node % arena_c.NodeClass
 	}
