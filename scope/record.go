@@ -162,14 +162,74 @@ const earlierName = "earlier"
 var errEvent = errors.New("no arena ever did that")
 
 // Play does an event again, in an arena that nothing but Play was used on since it was empty. The error is a full, as who
-// made that would have been told; or the event is none that could come now, and nothing has changed. What it makes is bytes that
-// nobody writes, without nodes: nothing runs.
-func (st *Stack) Play(e Event) (err error) {
-	h, row := st.h, st.row
-	top := Scope{}
-	if h.Depth > 0 {
-		top = st.at(st.Depth() - 1)
+// made that would have been told; or the event is none that could come now, and nothing has changed. What it makes is room
+// that nobody has, without nodes but for those of temporaries: nothing runs, and a checked build knows of no thing there.
+func (st *Stack) Play(e Event) error {
+	h, far := st.h, &st.row.Temp
+	switch {
+	case e.Kind == EventOpen:
+		if _, full := st.tryOpen(e.Name); full != nil {
+			return full
+		}
+	case e.Kind == EventClose && h.Depth > 0:
+		return st.CloseTo(st.Depth() - 1)
+	case e.Kind == EventGrow && h.Depth > 0:
+		return st.playGrow(e.Size)
+	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
+		return st.playBack(h.Cursor - e.Size)
+	case e.Kind == EventPeak && h.Depth == 0:
+		return st.do(earlierName, func(Scope) error { return st.Play(e) })
+	case e.Kind == EventPeak:
+		cursor := h.Cursor
+		err := st.playGrow(e.Size - min(e.Size, st.row.Used()))
+		h.Cut(cursor)
+		return err
+	case e.Kind == EventTemp && h.Depth > 0:
+		return playTemp(st.at(st.Depth()-1), e.Size)
+	case e.Kind == EventTempIn && far.Depth > 0:
+		return playTemp(Scope{far, far.Top().Gen}, e.Size)
+	case e.Kind == EventTempEnd && far.Depth > 0:
+		return st.closeFrom(far, far.Depth)
+	case e.Kind == EventScopes:
+		return st.playTable("scopes", e.Size, h.Slots, func(n uint64) { st.mostScopes = max(st.mostScopes, n) })
+	case e.Kind == EventPools:
+		return st.playTable("pools", e.Size, st.row.Pools, func(n uint64) { st.mostPools = max(st.mostPools, n) })
+	case e.Kind == EventOwned:
+		return st.playTable("owned", e.Size, uint64(len(st.owned.places)), func(n uint64) { st.owned.used = max(st.owned.used, n) })
+	case e.Kind == EventLabels:
+		return st.playTable("labels", e.Size, uint64(st.Names), func(n uint64) { st.labels.most = max(st.labels.most, int(n)) })
+	default:
+		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, far.Depth)
 	}
+	return nil
+}
+
+// playGrow takes room, with what alignment had of it.
+func (st *Stack) playGrow(size uint64) error {
+	h := st.h
+	if size > h.Limit-h.Cursor {
+		return st.full(h, arena_c.Asked|min(size, arena_c.OffsetMax))
+	}
+	h.Cursor += size
+	return nil
+}
+
+// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it. What was made since
+// in a program may end in the midst of one.
+func (st *Stack) playBack(to uint64) error {
+	h := st.h
+	chain, cut := h.Chain, to
+	for chain+arena_c.NodeSize > to {
+		cut = chain - arena_c.NodeSize
+		_, node := h.Newest(chain)
+		chain = node % arena_c.NodeClass
+	}
+	err := st.undo(h, mark{h.Depth, min(cut, to), chain, h.Top().Count})
+	h.Cursor = to
+	return err
+}
+
+func playTemp(s Scope, size uint64) (err error) {
 	defer func() {
 		if v := handled(recover()); v != nil {
 			full, ok := v.(*FullError)
@@ -179,65 +239,8 @@ func (st *Stack) Play(e Event) (err error) {
 			err = full
 		}
 	}()
-	switch {
-	case e.Kind == EventOpen:
-		if _, full := st.tryOpen(e.Name); full != nil {
-			return full
-		}
-	case e.Kind == EventClose && h.Depth > 0:
-		return st.CloseTo(st.Depth() - 1)
-	case e.Kind == EventGrow && h.Depth > 0:
-		st.playGrow(top, e.Size)
-	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
-		return st.playBack(h.Cursor - e.Size)
-	case e.Kind == EventPeak && h.Depth == 0:
-		return st.do(earlierName, func(Scope) error { return st.Play(e) })
-	case e.Kind == EventPeak:
-		if used := row.Used(); used < e.Size {
-			cursor := h.Cursor
-			st.playGrow(top, e.Size-used)
-			h.Cut(cursor)
-		}
-	case e.Kind == EventTemp && h.Depth > 0:
-		top.Temp(tempSize(e))
-	case e.Kind == EventTempIn && row.Temp.Depth > 0:
-		far := &row.Temp
-		Scope{far, far.Top().Gen}.Temp(tempSize(e))
-	case e.Kind == EventTempEnd && row.Temp.Depth > 0:
-		return st.closeFrom(&row.Temp, row.Temp.Depth)
-	case e.Kind == EventScopes:
-		return st.playTable("scopes", e.Size, h.Slots, func(n uint64) { st.mostScopes = max(st.mostScopes, n) })
-	case e.Kind == EventPools:
-		return st.playTable("pools", e.Size, row.Pools, func(n uint64) { st.mostPools = max(st.mostPools, n) })
-	case e.Kind == EventOwned:
-		return st.playTable("owned", e.Size, uint64(len(st.owned.places)), func(n uint64) { st.owned.used = max(st.owned.used, n) })
-	case e.Kind == EventLabels:
-		return st.playTable("labels", e.Size, uint64(st.Names), func(n uint64) { st.labels.most = max(st.labels.most, int(n)) })
-	default:
-		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, row.Temp.Depth)
-	}
+	s.Temp(int(min(size, arena_c.OffsetMax, math.MaxInt)))
 	return nil
-}
-
-// tempSize is one that no arena has, where an int can't say it.
-func tempSize(e Event) int { return int(min(e.Size, arena_c.OffsetMax, math.MaxInt)) }
-
-// playGrow takes bytes, whose alignment is among them.
-func (st *Stack) playGrow(s Scope, size uint64) {
-	if s.take(size, 1) == nil {
-		panic(refusal(s))
-	}
-}
-
-// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it.
-func (st *Stack) playBack(to uint64) error {
-	h := st.h
-	chain := h.Chain
-	for chain+arena_c.NodeSize > to { // a node's word of temporaries lies behind its place
-		_, node := h.Newest(chain)
-		chain = node % arena_c.NodeClass
-	}
-	return st.undo(h, mark{h.Depth, to, chain, h.Top().Count})
 }
 
 // playTable notes that so many were open at once, of as many as there may be.
