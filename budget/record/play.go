@@ -116,12 +116,13 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 }
 
 // Replay does what a recording says, which is read to its end, in a budget of the plan, which it opens and closes. The
-// report is that of its end, with the same peaks as the program's, to the byte. The error is an [*Error] where something
-// didn't fit, which has what was full; or ErrMalformed.
+// report is that of its end: each Peak, in a plan of the same sizes to the byte, and MostOpen are the program's. The error is
+// an [*Error] where something didn't fit, which has what was full; ErrMalformed, which has that of r; or Open's.
 //
 // The plan has regions of the same names as the program's, and as many slots, buffers, workers and scratch arenas as it
 // used, at least. Pages aren't made present, locked, huge or guarded, addresses are any, and the Go heap has no share: the
-// plan of a larger machine will do, as long as there are addresses for it. Cost: about 0.3 us for each event.
+// plan of a larger machine will do, as long as there are addresses for it. Who made the file decides how long it takes, and
+// no more: beside the plan, memory is at most as much as the file has bytes.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	plan.Base, plan.GoHeap, plan.Pages, plan.OnError = 0, 0, budget.Pages{Prefault: budget.Off}, nil
 	b, err := budget.Open(plan)
@@ -148,8 +149,8 @@ func play(b *budget.Budget, r io.Reader) (Played, error) {
 }
 
 // Measure is [budget.Measure] of the recordings in files: the Plan of the report is one in which all run, to the byte, and
-// its figures are the peaks of all. It has as many slots, workers and scratch arenas as any of them was made with, and else
-// what the first has. Each file is read several times.
+// its figures are the peaks of all. It has as many slots, buffers, workers and scratch arenas as any of them was made with,
+// and else what the first has; their regions are the same. Each file is read several times.
 func Measure(names ...string) (budget.Report, error) {
 	if len(names) == 0 {
 		return budget.Report{}, errors.New("record: Measure: no recordings")

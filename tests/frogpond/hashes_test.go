@@ -21,7 +21,7 @@ var (
 	device = flag.String("plan", "", "play with the plan of a device, a `file`")
 )
 
-const record = "go test ./tests/frogpond -run Hashes -update, with -short and without"
+const anew = "go test ./tests/frogpond -run Hashes -update, with -short and without"
 
 // TestHashes plays all maps with each crew. Their states, and what they took of the budget, are
 // those that were recorded: in every build, on every target, with the plan of each device.
@@ -65,7 +65,7 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 	case os.IsNotExist(err) && name != doom.Builtin && os.Getenv("REQUIRE_ALL") == "":
 		t.Logf("%s was not recorded; the crews are compared with each other", name)
 	case !*update:
-		require.NoError(t, err, "%s", record)
+		require.NoError(t, err, "%s", anew)
 	}
 	if *device != "" {
 		args = append(args, "-plan", *device)
@@ -82,7 +82,7 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 			want, _, _ = strings.Cut(want, "scratch")
 		}
 		assert.Equal(t, want, played(r), "%s with %s workers; if that is meant: %s",
-			name, workers, record)
+			name, workers, anew)
 		if i == 0 && *update {
 			require.NoError(t, os.WriteFile(file, []byte(recorded), 0o644))
 		}
