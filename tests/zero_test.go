@@ -88,8 +88,8 @@ var bare = []string{
 // from their constructor is good for.
 var onlyRead = []string{
 	"budget.Arenas", "budget.Budget", "budget.Exclusive", "budget.Inside", "budget.Mark", "budget.Plan", "budget.RegionReport",
-	"budget.Report", "budget.State", "budget.Timeline", "save.Difference", "save.Ring", "save.State", "scope.FullError", "scope.Misuse", "scope.Piece",
-	"scope.Site", "scope.Sites", "scope.Stack", "scope.Survey",
+	"budget.Report", "budget.State", "budget.Timeline", "save.Difference", "save.Ring", "save.State", "scope.FullError",
+	"scope.Misuse", "scope.Piece", "scope.Site", "scope.Sites", "scope.Stack", "scope.Survey",
 }
 
 // TestZerosAreAll looks at the source: what has type parameters or methods, and no zero value here.

@@ -55,7 +55,8 @@ func FuzzReplay(f *testing.F) {
 		f.Add(trace)
 		f.Add(trace[len(start):])
 	}
-	const x = 5 // the first text after the arenas' names
+	// 5 is the first text after the arenas' names.
+	const x = 5
 	f.Add([]byte{1, x, 1, 'x', 14, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, x}) // more than any arena has
 	f.Add([]byte{5, 100, 1, x, 1, 'x', 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Add([]byte{9, 3, 10, 3, 11, 3, 12, 3, 13, 3})
