@@ -385,7 +385,7 @@ soak-pages: cross-linux-arm64 ## arm64: every suite in full, with pages of 4, 16
 soak-devices: soak-go127 $(DEVICES:%=device-%) ## frogpond as each device has it; and the next release of Go
 soak-model: model ## random programs for TIME=1m in each build
 soak-hostile: ## ten minutes each: graphs as blobs and as JSON, maps with hostile specials, files, deltas and images of a state
-	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read)'
+	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay)'
 # again@WORKERS, again@twice: what is played again here; again@linux-arm64: there.
 again.run = $(if $(filter twice,$1),^(TestSyncTest|TestPlants)$$,^TestRollback$$/./^$(or $(filter 1 2 4,$1),2)$$)
 again@%:

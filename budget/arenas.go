@@ -12,11 +12,26 @@ type Arenas struct{ b *Budget }
 // ArenasOf are those of a budget that is open.
 func ArenasOf(b *Budget) Arenas { return Arenas{b} }
 
+// TableBytes is what the tables of a budget of the plan take, on the Go heap and of its own memory: what opening it costs,
+// however little of it is used. The plan is one without a fault.
+func TableBytes(plan Plan) (uint64, error) {
+	l, err := plan.resolved().layout()
+	return l.tables + plan.goTables(), err
+}
+
 // List has them as they lie in the map: regions with their slots, frame, scratch arenas.
 func (a Arenas) List() []*scope.Stack { return a.b.stacks }
 
-// Sealed says whether set-up is over.
-func (a Arenas) Sealed() bool { return a.b.sealed.Load() }
+// AtSetUp says why it is too late for what follows the arenas from set-up on.
+func (a Arenas) AtSetUp(what string) error {
+	switch b := a.b; {
+	case b.closed.Load():
+		return fmt.Errorf("budget %q: %s: %w", b.plan.Name, what, ErrClosed)
+	case b.sealed.Load():
+		return fmt.Errorf("budget %q: BUG: %s after Seal: call it at set-up", b.plan.Name, what)
+	}
+	return nil
+}
 
 // Forgive begins what a program asks for rarely: until end its Go allocations are none of play's.
 func (a Arenas) Forgive() (end func()) { return forgive() }

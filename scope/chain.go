@@ -373,7 +373,6 @@ func (u *unwinding) closeLong() {
 	n.lost, n.err = nil, nil
 	if h.Back != 0 {
 		from := st.h.Limit
-		st.recorder.tempEnd(h.Top().Gen)
 		h.TempClose()
 		st.watchBack(from, st.h.Limit)
 		if u := &st.names; u.lines != nil {
@@ -384,7 +383,6 @@ func (u *unwinding) closeLong() {
 	st.gone(h.Depth, h.Bytes(h.Depth), h.Top().Count/arena_c.Object)
 	h.Close(h.Top())
 	st.watchBack(h.Cursor, end)
-	st.recorder.look()
 	if h.Depth == 0 {
 		h.Odd &^= oddNoted
 		st.unwatch()

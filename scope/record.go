@@ -3,6 +3,7 @@ package scope
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -25,7 +26,7 @@ const (
 	EventClose                        // the topmost closed, with all that is in it
 	EventGrow                         // Size bytes more, alignment included
 	EventBack                         // Size bytes fewer: a constructor failed
-	EventPeak                         // Size bytes were in use, and aren't any more
+	EventPeak                         // Size bytes were in use at once, beyond what else is told
 	EventTemp                         // temporaries of Size bytes, of the topmost scope
 	EventTempIn                       // likewise, of the newest temporaries
 	EventTempEnd                      // the newest temporaries ended
@@ -40,29 +41,34 @@ type recorder struct {
 	st     *Stack
 	sink   func(Event)
 	scopes []openScope // that are open; the lowest first
-	temps  []uint64
-	cursor uint64 // from the arena's first byte
-	high   uint64 // the most that was in use since the peak was reset
+	temps  []openTemp  // likewise, without C's
+	cursor uint64      // from the arena's first byte
+	far    uint64      // bytes of temps
+	high   uint64      // the most that was in use, as far as it was told
 	most   [4]uint64
 }
 
-type openScope struct{ gen, mark uint64 }
+type (
+	openScope struct{ gen, mark uint64 }
+	openTemp  struct{ gen, bytes uint64 }
+)
 
-// Record has sink told of all that happens in the arena from now on, beginning with what is open, until the arena is
-// no more: by whoever uses the arena, while he does. Each Open and Close takes the long way, in release builds; what is
-// made is told when the next scope of the arena opens or closes, or its load ends, and in checked builds one by one. What C
-// does is told with what comes next. False, and nothing is: it is recorded already, or temporaries are open.
+// Record has sink told of all that happens in the arena from now on, beginning with what is open and with the most that there
+// ever was, until the arena is no more: by whoever uses the arena, while he does. Each Open and Close takes the long way, in
+// release builds; what is made is told when the next scope of the arena opens or closes, or its load ends, and in checked
+// builds one by one. What C does is told with what comes next. False, and nothing is: it is recorded already, or temporaries
+// are open.
 func (st *Stack) Record(sink func(Event)) bool {
 	if st.recorder != nil || st.row.Temp.Depth > 0 {
 		return false
 	}
-	st.recorder = &recorder{st: st, sink: sink, scopes: make([]openScope, 0, st.h.Slots), temps: make([]uint64, 0, st.row.Temp.Slots)}
+	st.recorder = &recorder{st: st, sink: sink, scopes: make([]openScope, 0, st.h.Slots), temps: make([]openTemp, 0, st.row.Temp.Slots)}
 	st.h.Odd |= oddRecorded
 	st.recorder.look()
 	return true
 }
 
-// look is for where something changed, or is about to.
+// look is for before something changes of which nobody could tell afterwards.
 func (r *recorder) look() {
 	if r != nil {
 		r.lookAt(arena_c.Site{})
@@ -72,12 +78,11 @@ func (r *recorder) look() {
 // lookAt is look where the newest was made.
 func (r *recorder) lookAt(site arena_c.Site) {
 	h, row := r.st.h, r.st.row
-	used := row.Used()
-	if peak := row.Peak(); peak > r.high && peak > used {
-		r.tell(EventPeak, peak)
-		r.high = peak
+	for last := len(r.temps) - 1; last >= 0 && row.Temp.Find(r.temps[last].gen) == 0; last-- { // newest first
+		r.far -= r.temps[last].bytes
+		r.temps = r.temps[:last]
+		r.tell(EventTempEnd, 0)
 	}
-	r.high = max(r.high, used)
 	same := 0
 	for same < len(r.scopes) && same < int(h.Depth) && r.scopes[same].gen == h.Record(uint64(same+1)).Gen {
 		same++
@@ -96,6 +101,10 @@ func (r *recorder) lookAt(site arena_c.Site) {
 	if h.Depth > 0 {
 		r.moved(h.Cursor-h.Start, site)
 	}
+	if peak := max(r.st.peakEver, row.Peak()); peak > r.high { // C's, or what was before
+		r.tell(EventPeak, peak)
+		r.high = peak
+	}
 	r.st.countMost()
 	most := [...]uint64{r.st.mostScopes, r.st.mostPools, r.st.owned.used, uint64(r.st.labels.most)}
 	for i, n := range most {
@@ -108,6 +117,7 @@ func (r *recorder) lookAt(site arena_c.Site) {
 
 func (r *recorder) tell(kind EventKind, size uint64) { r.sink(Event{Kind: kind, Size: size}) }
 
+// moved tells where the near end's cursor is.
 func (r *recorder) moved(to uint64, site arena_c.Site) {
 	switch {
 	case to > r.cursor:
@@ -116,6 +126,7 @@ func (r *recorder) moved(to uint64, site arena_c.Site) {
 		r.tell(EventBack, r.cursor-to)
 	}
 	r.cursor = to
+	r.high = max(r.high, r.cursor+r.far)
 }
 
 // temp tells of the newest temporaries, of so many bytes. The node that ends them is theirs.
@@ -123,32 +134,15 @@ func (r *recorder) temp(of Scope, gen, size uint64) {
 	if r == nil {
 		return
 	}
-	kind := EventTemp
+	kind, h := EventTemp, r.st.h
 	if of.isTemp() {
 		kind = EventTempIn
 	}
-	r.temps = append(r.temps, gen)
+	bytes := r.st.row.Temp.Top().Edge - h.Limit
+	r.temps = append(r.temps, openTemp{gen, bytes})
 	r.tell(kind, size)
-	r.cursor = r.st.h.Cursor - r.st.h.Start
-	r.high = max(r.high, r.st.row.Used())
-}
-
-// tempEnd tells of the end of the newest temporaries, unless they are C's.
-func (r *recorder) tempEnd(gen uint64) {
-	if r == nil {
-		return
-	}
-	if last := len(r.temps) - 1; last >= 0 && r.temps[last] == gen {
-		r.temps = r.temps[:last]
-		r.tell(EventTempEnd, 0)
-	}
-}
-
-// peakReset is told that a new count of the peak began.
-func (r *recorder) peakReset() {
-	if r != nil {
-		r.high = r.st.row.Used()
-	}
+	r.cursor, r.far = h.Cursor-h.Start, r.far+bytes
+	r.high = max(r.high, r.cursor+r.far)
 }
 
 // recordMade tells in checked builds of what was made last in s.
@@ -161,18 +155,81 @@ func recordMade(s Scope) {
 	stackOf(s.h).recorder.lookAt(site)
 }
 
+// earlierName is the scope of what was in use when none is known that was open: before Record, or C's.
+const earlierName = "earlier"
+
 // errEvent is what Play answers to events that no arena has.
 var errEvent = errors.New("no arena ever did that")
 
 // Play does an event again, in an arena that nothing but Play was used on since it was empty. The error is a full, as who
-// made that would have been told; or the event is none that could come now, and nothing has changed. What it makes is bytes that
-// nobody writes, without nodes: nothing runs.
-func (st *Stack) Play(e Event) (err error) {
-	h, row := st.h, st.row
-	top := Scope{}
-	if h.Depth > 0 {
-		top = st.at(st.Depth() - 1)
+// made that would have been told; or the event is none that could come now, and nothing has changed. What it makes is room
+// that nobody has, without nodes but for those of temporaries: nothing runs, and a checked build knows of no thing there.
+func (st *Stack) Play(e Event) error {
+	h, far := st.h, &st.row.Temp
+	switch {
+	case e.Kind == EventOpen:
+		if _, full := st.tryOpen(e.Name); full != nil {
+			return full
+		}
+	case e.Kind == EventClose && h.Depth > 0:
+		return st.CloseTo(st.Depth() - 1)
+	case e.Kind == EventGrow && h.Depth > 0:
+		return st.playGrow(e.Size)
+	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
+		return st.playBack(h.Cursor - e.Size)
+	case e.Kind == EventPeak && h.Depth == 0:
+		return st.do(earlierName, func(Scope) error { return st.Play(e) })
+	case e.Kind == EventPeak:
+		cursor := h.Cursor
+		err := st.playGrow(e.Size - min(e.Size, st.row.Used()))
+		h.Cut(cursor)
+		return err
+	case e.Kind == EventTemp && h.Depth > 0:
+		return playTemp(st.at(st.Depth()-1), e.Size)
+	case e.Kind == EventTempIn && far.Depth > 0:
+		return playTemp(Scope{far, far.Top().Gen}, e.Size)
+	case e.Kind == EventTempEnd && far.Depth > 0:
+		return st.closeFrom(far, far.Depth)
+	case e.Kind == EventScopes:
+		return st.playTable("scopes", e.Size, h.Slots, func(n uint64) { st.mostScopes = max(st.mostScopes, n) })
+	case e.Kind == EventPools:
+		return st.playTable("pools", e.Size, st.row.Pools, func(n uint64) { st.mostPools = max(st.mostPools, n) })
+	case e.Kind == EventOwned:
+		return st.playTable("owned", e.Size, uint64(len(st.owned.places)), func(n uint64) { st.owned.used = max(st.owned.used, n) })
+	case e.Kind == EventLabels:
+		return st.playTable("labels", e.Size, uint64(st.Names), func(n uint64) { st.labels.most = max(st.labels.most, int(n)) })
+	default:
+		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, far.Depth)
 	}
+	return nil
+}
+
+// playGrow takes room, with what alignment had of it.
+func (st *Stack) playGrow(size uint64) error {
+	h := st.h
+	if size > h.Limit-h.Cursor {
+		return st.full(h, arena_c.Asked|min(size, arena_c.OffsetMax))
+	}
+	h.Cursor += size
+	return nil
+}
+
+// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it. What was made since
+// in a program may end in the midst of one.
+func (st *Stack) playBack(to uint64) error {
+	h := st.h
+	chain, cut := h.Chain, to
+	for chain+arena_c.NodeSize > to {
+		cut = chain - arena_c.NodeSize
+		_, node := h.Newest(chain)
+		chain = node % arena_c.NodeClass
+	}
+	err := st.undo(h, mark{h.Depth, min(cut, to), chain, h.Top().Count})
+	h.Cursor = to
+	return err
+}
+
+func playTemp(s Scope, size uint64) (err error) {
 	defer func() {
 		if v := handled(recover()); v != nil {
 			full, ok := v.(*FullError)
@@ -182,60 +239,8 @@ func (st *Stack) Play(e Event) (err error) {
 			err = full
 		}
 	}()
-	switch {
-	case e.Kind == EventOpen:
-		if _, full := st.tryOpen(e.Name); full != nil {
-			return full
-		}
-	case e.Kind == EventClose && h.Depth > 0:
-		return st.CloseTo(st.Depth() - 1)
-	case e.Kind == EventGrow && h.Depth > 0:
-		st.playGrow(top, e.Size)
-	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
-		return st.playBack(h.Cursor - e.Size)
-	case e.Kind == EventPeak && h.Depth > 0:
-		if used := row.Used(); used < e.Size {
-			cursor := h.Cursor
-			st.playGrow(top, e.Size-used)
-			h.Cut(cursor)
-		}
-	case e.Kind == EventTemp && h.Depth > 0:
-		top.Temp(int(min(e.Size, arena_c.OffsetMax)))
-	case e.Kind == EventTempIn && row.Temp.Depth > 0:
-		far := &row.Temp
-		Scope{far, far.Top().Gen}.Temp(int(min(e.Size, arena_c.OffsetMax)))
-	case e.Kind == EventTempEnd && row.Temp.Depth > 0:
-		return st.closeFrom(&row.Temp, row.Temp.Depth)
-	case e.Kind == EventScopes:
-		return st.playTable("scopes", e.Size, h.Slots, func(n uint64) { st.mostScopes = max(st.mostScopes, n) })
-	case e.Kind == EventPools:
-		return st.playTable("pools", e.Size, row.Pools, func(n uint64) { st.mostPools = max(st.mostPools, n) })
-	case e.Kind == EventOwned:
-		return st.playTable("owned", e.Size, uint64(len(st.owned.places)), func(n uint64) { st.owned.used = max(st.owned.used, n) })
-	case e.Kind == EventLabels:
-		return st.playTable("labels", e.Size, uint64(st.Names), func(n uint64) { st.labels.most = max(st.labels.most, int(n)) })
-	default:
-		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, row.Temp.Depth)
-	}
+	s.Temp(int(min(size, arena_c.OffsetMax, math.MaxInt)))
 	return nil
-}
-
-// playGrow takes bytes, whose alignment is among them.
-func (st *Stack) playGrow(s Scope, size uint64) {
-	if s.take(size, 1) == nil {
-		panic(refusal(s))
-	}
-}
-
-// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it.
-func (st *Stack) playBack(to uint64) error {
-	h := st.h
-	chain := h.Chain
-	for chain > to {
-		_, node := h.Newest(chain)
-		chain = node % arena_c.NodeClass
-	}
-	return st.undo(h, mark{h.Depth, to, chain, h.Top().Count})
 }
 
 // playTable notes that so many were open at once, of as many as there may be.

@@ -53,7 +53,6 @@ func (st *Stack) ResetPeak(forget bool) {
 	st.peakEver = max(st.peakEver, st.row.Peak())
 	st.recorder.look()
 	st.row.ResetPeak()
-	st.recorder.peakReset()
 	if !forget {
 		return
 	}

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -63,17 +63,32 @@ var ErrMalformed = errors.New("no recording")
 
 // Bounds of what a file may ask for, whoever made it.
 const (
-	planMax   = 1 << 22
-	textsMax  = 1 << 20
+	planMax   = 1 << 22 // bytes of JSON
 	arenasMax = 1 << 16 // a budget has less
 )
 
-// Plan is the plan that a recording was made in, with its defaults filled in.
-func Plan(r io.Reader) (budget.Plan, error) { return readPlan(bufio.NewReader(r)) }
+// Plan is the plan that a recording was made in, with its defaults filled in. Whoever made it, it can be opened: one whose
+// tables take more than 1 GiB is refused (with the usual limits, those of 20,000 arenas).
+func Plan(r io.Reader) (budget.Plan, error) {
+	plan, err := readPlan(bufio.NewReader(r))
+	if err != nil {
+		return plan, err
+	}
+	switch tables, err := budget.TableBytes(plan); {
+	case err != nil:
+		return plan, fmt.Errorf("%w: its plan: %w", ErrMalformed, err)
+	case tables > budget.GiB:
+		return plan, fmt.Errorf("%w: the tables of its plan take %s", ErrMalformed, budget.SizeText(tables))
+	}
+	return plan, nil
+}
 
 func readPlan(r *bufio.Reader) (plan budget.Plan, err error) {
 	first := make([]byte, len(FirstLine))
-	if _, err := io.ReadFull(r, first); err != nil || string(first) != FirstLine {
+	if _, err := io.ReadFull(r, first); err != nil {
+		return plan, fmt.Errorf("%w: its first line: %w", ErrMalformed, err)
+	}
+	if string(first) != FirstLine {
 		return plan, fmt.Errorf("%w: its first line isn't %q", ErrMalformed, FirstLine)
 	}
 	text, err := readLine(r)
@@ -102,12 +117,13 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 }
 
 // Replay does what a recording says, which is read to its end, in a budget of the plan, which it opens and closes. The
-// report is that of its end, with the same peaks as the program's, to the byte. The error is an [*Error] where something
-// didn't fit, which has what was full; or ErrMalformed.
+// report is that of its end: each Peak, in a plan of the same sizes to the byte, and MostOpen are the program's. The error is
+// an [*Error] where something didn't fit, which has what was full; ErrMalformed, which has that of r; or Open's.
 //
 // The plan has regions of the same names as the program's, and as many slots, buffers, workers and scratch arenas as it
 // used, at least. Pages aren't made present, locked, huge or guarded, addresses are any, and the Go heap has no share: the
-// plan of a larger machine will do, as long as there are addresses for it. Cost: about 0.3 us for each event.
+// plan of a larger machine will do, as long as there are addresses for it. Who made the file decides how long it takes, and
+// no more: beside the plan, memory is at most as much as the file has bytes.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	plan.Base, plan.GoHeap, plan.Pages, plan.OnError = 0, 0, budget.Pages{Prefault: budget.Off}, nil
 	b, err := budget.Open(plan)
@@ -121,7 +137,7 @@ func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 
 // play is Replay in a budget that is open and empty, and that nobody else uses; in the end it is empty again.
 func play(b *budget.Budget, r io.Reader) (Played, error) {
-	p := player{r: bufio.NewReaderSize(r, bufSize)}
+	p := player{r: bufio.NewReaderSize(r, bufSize), plan: b.Plan()}
 	if _, err := readPlan(p.r); err != nil {
 		return p.Played, err
 	}
@@ -134,10 +150,13 @@ func play(b *budget.Budget, r io.Reader) (Played, error) {
 }
 
 // Measure is [budget.Measure] of the recordings in files: the Plan of the report is one in which all run, to the byte, and
-// its figures are the peaks of all. What none of them used is as the first plan has it. It has as many slots, workers and
-// scratch arenas as any of them was made with, likewise limits, and else what the first has. Each file is read several
-// times.
+// its figures are the peaks of all. What none of them used is as planned. It has as many slots, buffers, workers and scratch
+// arenas as any of them was made with, likewise limits, and else what the first has; their regions are the same. Each file is
+// read several times.
 func Measure(names ...string) (budget.Report, error) {
+	if len(names) == 0 {
+		return budget.Report{}, errors.New("record: Measure: no recordings")
+	}
 	var plan budget.Plan
 	err := each(names, func(r io.Reader) error {
 		other, err := Plan(r)
@@ -216,7 +235,8 @@ func widest(plan, other budget.Plan) (budget.Plan, error) {
 	own, limits := &plan.Limits, other.Limits
 	*own = budget.Limits{Scopes: max(own.Scopes, limits.Scopes), Pools: max(own.Pools, limits.Pools),
 		Owned: max(own.Owned, limits.Owned), Labels: max(own.Labels, limits.Labels)}
-	plan.Frame.Buffers = max(plan.Frame.Buffers, other.Frame.Buffers)
+	plan.Frame = budget.FramePlan{Buffers: max(plan.Frame.Buffers, other.Frame.Buffers), Size: max(plan.Frame.Size, other.Frame.Size)}
+	plan.Scratch.Size = max(plan.Scratch.Size, other.Scratch.Size)
 	plan.Scratch.Workers = max(plan.Scratch.Workers, other.Scratch.Workers)
 	plan.Scratch.Each = max(plan.Scratch.Each, other.Scratch.Each)
 	return plan, nil
@@ -226,14 +246,22 @@ func widest(plan, other budget.Plan) (budget.Plan, error) {
 type player struct {
 	Played
 	r      *bufio.Reader
+	plan   budget.Plan
 	arenas []arena // by the recording's number
 	texts  []string
 }
 
 type arena struct {
-	name   string
-	stack  *scope.Stack // nil: the budget has none such
-	scopes []string     // that are open
+	name  string
+	stack *scope.Stack // nil: the budget has none such
+}
+
+func (a arena) openScopes() (names []string) {
+	for i := range a.stack.Depth() {
+		_, name, _ := a.stack.Opened(i)
+		names = append(names, name)
+	}
+	return names
 }
 
 // match finds the recording's arenas by their names.
@@ -285,7 +313,7 @@ func (p *player) all() error {
 		if index >= uint64(len(p.arenas)) {
 			return p.malformed("arena %d of %d", index, len(p.arenas))
 		}
-		if err := p.event(&p.arenas[index], kind); err != nil {
+		if err := p.event(p.arenas[index], kind); err != nil {
 			return err
 		}
 	}
@@ -298,7 +326,7 @@ func (p *player) atEnd() error {
 	return nil
 }
 
-func (p *player) event(a *arena, kind uint64) (err error) {
+func (p *player) event(a arena, kind uint64) (err error) {
 	e, made := scope.Event{Kind: scope.EventKind(kind)}, ""
 	switch e.Kind {
 	case scope.EventOpen:
@@ -316,35 +344,39 @@ func (p *player) event(a *arena, kind uint64) (err error) {
 		return err
 	}
 	if a.stack == nil {
-		return &Error{Played: p.Played, Err: fmt.Errorf("the plan has no %s, which the program used: raise its slots, buffers or workers", a.name)}
-	}
-	if e.Kind == scope.EventOpen {
-		a.scopes = append(a.scopes, e.Name)
+		return &Error{Played: p.Played, Err: missing(p.plan, a.name)}
 	}
 	switch err := a.stack.Play(e); {
 	case errors.Is(err, budget.ErrFull):
-		failed := &Error{Played: p.Played, Scopes: a.scopes, Err: err}
+		failed := &Error{Played: p.Played, Scopes: a.openScopes(), Err: err}
 		if made != "" {
-			failed.Made = strings.Split(made, "\n")
+			failed.Made = strings.Split(printable(made), "\n")
 		}
 		return failed
 	case err != nil:
-		return p.malformed("%v", err)
-	}
-	if e.Kind == scope.EventClose {
-		a.scopes = a.scopes[:len(a.scopes)-1]
+		return p.malformed("%w", err)
 	}
 	return nil
 }
 
+// printable is a text of somebody's that may be shown as it is.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c != '\n' && !unicode.IsPrint(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, text)
+}
+
 func (p *player) malformed(format string, args ...any) error {
-	return fmt.Errorf("%w: event %d: %s", ErrMalformed, p.Events, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: event %d: %w", ErrMalformed, p.Events, fmt.Errorf(format, args...))
 }
 
 func (p *player) number() (uint64, error) {
 	n, err := binary.ReadUvarint(p.r)
 	if err != nil {
-		return 0, p.malformed("%v", err)
+		return 0, p.malformed("%w", err)
 	}
 	return n, nil
 }
@@ -356,7 +388,7 @@ func (p *player) text() (string, error) {
 		return "", err
 	case n < uint64(len(p.texts)):
 		return p.texts[n], nil
-	case n > uint64(len(p.texts)) || n >= textsMax:
+	case n > uint64(len(p.texts)):
 		return "", p.malformed("text %d of %d", n, len(p.texts))
 	}
 	size, err := p.number()
@@ -366,10 +398,13 @@ func (p *player) text() (string, error) {
 	if size > textMax {
 		return "", p.malformed("a text of %d bytes", size)
 	}
-	text := make([]byte, size)
-	if _, err := io.ReadFull(p.r, text); err != nil {
-		return "", p.malformed("%v", err)
+	bytes := make([]byte, size)
+	if _, err := io.ReadFull(p.r, bytes); err != nil {
+		return "", p.malformed("%w", err)
 	}
-	p.texts = append(p.texts, string(bytes.ToValidUTF8(text, []byte("?"))))
-	return p.texts[n], nil
+	text := string(bytes)
+	if len(p.texts) < textsMax {
+		p.texts = append(p.texts, text)
+	}
+	return text, nil
 }

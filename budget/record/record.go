@@ -35,16 +35,18 @@ const (
 	kindMade = 14 // a growth of so many bytes, and the text of who asked
 	kindEnd  = 15 // Close
 	bufSize  = 1 << 16
-	textMax  = 1 << 14 // bytes of one: longer ones are cut
+	textMax  = 1 << 12 // bytes of one: of longer ones that is the beginning
+	textsMax = 1 << 16 // that have a number; others are written each time
 )
 
 // Start begins to record b, to w, from what there is now. Call it at set-up, before other goroutines use the budget, and
-// once a budget: after Seal, or a second time, it is a caller's bug and an error. The error may be w's, too.
+// once a budget: after Seal, or a second time, it is a caller's bug and an error, and so it is while temporaries are open.
+// The error may be w's, too: then nothing is recorded. w may not use the budget; who opens or closes a scope waits for it.
 func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	r := &Recording{arenas: budget.ArenasOf(b), to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{},
 		sites: map[arena_c.Site]uint64{}}
-	if r.arenas.Sealed() {
-		return nil, fmt.Errorf("budget %q: BUG: record.Start after Seal: record from set-up on", b.Plan().Name)
+	if err := r.arenas.AtSetUp("record.Start"); err != nil {
+		return nil, err
 	}
 	plan, err := json.Marshal(b.Plan())
 	if err != nil {
@@ -55,16 +57,16 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	for _, st := range r.arenas.List() {
 		r.text(st.Arena)
 	}
+	if r.flush(); r.err != nil {
+		return nil, r.err
+	}
 	for i, st := range r.arenas.List() {
 		if !st.Record(func(e scope.Event) { r.event(uint64(i), e) }) {
-			r.over = true
-			return nil, fmt.Errorf("budget %q: BUG: record.Start of what is recorded already, or has temporaries: %s", b.Plan().Name, st.Arena)
+			r.over = true // of those before it nothing is written
+			return nil, fmt.Errorf("budget %q: BUG: record.Start: %s is recorded already, or has temporaries", b.Plan().Name, st.Arena)
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.flush()
-	return r, r.err
+	return r, nil
 }
 
 // Mark says what comes now: a map, a match, a request. Who replays it is told after which mark something didn't fit.
@@ -126,16 +128,18 @@ func (r *Recording) event(arena uint64, e scope.Event) {
 func (r *Recording) number(n uint64) { r.buf = binary.AppendUvarint(r.buf, n) }
 
 func (r *Recording) text(text string) {
+	text = text[:min(len(text), textMax)]
 	if n, known := r.texts[text]; known {
 		r.number(n)
 		return
 	}
-	defer r.arenas.Forgive()()
 	r.number(uint64(len(r.texts)))
-	r.texts[strings.Clone(text)] = uint64(len(r.texts))
-	text = text[:min(len(text), textMax)]
 	r.number(uint64(len(text)))
 	r.buf = append(r.buf, text...)
+	if len(r.texts) < textsMax {
+		defer r.arenas.Forgive()()
+		r.texts[strings.Clone(text)] = uint64(len(r.texts))
+	}
 }
 
 // site is the text of the calls that led there. Most are known, by a number.
@@ -147,18 +151,21 @@ func (r *Recording) site(site arena_c.Site) {
 	defer r.arenas.Forgive()()
 	text := strings.Join(site.Calls(), "\n")
 	r.text(text)
-	r.sites[site] = r.texts[text]
+	if n, known := r.texts[text]; known {
+		r.sites[site] = n
+	}
 }
 
+// flushFull writes when the next event may not have room.
 func (r *Recording) flushFull() {
-	if len(r.buf) > bufSize-textMax-64 { // the next event may not have room
-
+	if len(r.buf) > bufSize-textMax-64 {
 		r.flush()
 	}
 }
 
 func (r *Recording) flush() {
-	if r.err == nil && !r.over {
+	defer r.arenas.Forgive()()
+	if r.err == nil {
 		_, r.err = r.to.Write(r.buf)
 	}
 	r.buf = r.buf[:0]

@@ -12,6 +12,22 @@ package clib
 //     return upfront_scope_defer(s, clib_finalize, (void *)(intptr_t)id);
 // }
 //
+// static uint64_t clib_open(uintptr_t header) { return upfront_scope_open((upfront_scopes *)header).gen; }
+// static int clib_close(uintptr_t header, uint64_t generation) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
+//     return upfront_scope_close(s);
+// }
+// static int clib_alloc(uintptr_t header, uint64_t generation, uint64_t size) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
+//     return upfront_scope_alloc(s, size, 1) != NULL;
+// }
+// static uintptr_t clib_temp(uintptr_t header, uint64_t generation, uint64_t size, uint64_t *temp) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
+//     s = upfront_scope_temp(s, size);
+//     *temp = s.gen;
+//     return (uintptr_t)s.arena;
+// }
+//
 // extern void clibVisit(void);
 // static int clib_left;
 // static void clib_visit(int n) {
@@ -37,6 +53,28 @@ func clibFinalize(id C.int64_t) { Finalize(int64(id)) }
 // Defer is upfront_scope_defer.
 func Defer(header unsafe.Pointer, generation uint64, id int64) arena_c.Code {
 	return arena_c.Code(C.clib_defer(C.uintptr_t(uintptr(header)), C.uint64_t(generation), C.int64_t(id)))
+}
+
+// Open is upfront_scope_open: the generation of the new scope, or 0.
+func Open(header unsafe.Pointer) (generation uint64) {
+	return uint64(C.clib_open(C.uintptr_t(uintptr(header))))
+}
+
+// Close is upfront_scope_close.
+func Close(header unsafe.Pointer, generation uint64) arena_c.Code {
+	return arena_c.Code(C.clib_close(C.uintptr_t(uintptr(header)), C.uint64_t(generation)))
+}
+
+// Alloc is upfront_scope_alloc: whether there was room.
+func Alloc(header unsafe.Pointer, generation, size uint64) bool {
+	return C.clib_alloc(C.uintptr_t(uintptr(header)), C.uint64_t(generation), C.uint64_t(size)) != 0
+}
+
+// Temp is upfront_scope_temp: the far end's header and the new scope's generation, or 0.
+func Temp(header unsafe.Pointer, generation, size uint64) (far, temp uint64) {
+	var gen C.uint64_t
+	far = uint64(C.clib_temp(C.uintptr_t(uintptr(header)), C.uint64_t(generation), C.uint64_t(size), &gen))
+	return far, uint64(gen)
 }
 
 var visit func()

@@ -1,0 +1,4 @@
+package record
+
+// Play is Replay in a budget that is open and empty.
+var Play = play

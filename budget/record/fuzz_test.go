@@ -1,0 +1,102 @@
+package record_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/record"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// tiny is a plan that is soon full.
+func tiny() budget.Plan {
+	return budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 1000}, {Name: "room", Size: 500, Slots: 1}},
+		Frame: budget.FramePlan{Buffers: 2, Size: 1000}, Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 1000},
+		Limits: budget.Limits{Scopes: 3, Pools: 2, Owned: 2, Labels: 2}}
+}
+
+// head is how each recording of tiny begins: with the plan and the arenas.
+func head(t testing.TB) []byte {
+	t.Helper()
+	b := open(t, tiny())
+	var to bytes.Buffer
+	_, err := record.Start(b, &to)
+	require.NoError(t, err)
+	return to.Bytes()
+}
+
+// Whatever a file says: a replay ends, in a budget that is whole and empty again, and takes no more memory than the plan and
+// the file. What doesn't begin as a recording is the events of one.
+func FuzzReplay(f *testing.F) {
+	start := head(f)
+	for _, fn := range []func(s scope.Scope){
+		func(s scope.Scope) {
+			octets.Slice(s, 100)
+			s.Temp(10).Temp(3)
+			octets.Slice(s, 20)
+			_ = s.Open("x").Close()
+		},
+		func(s scope.Scope) {
+			_, _ = frogs.Make(s, func(*frog) error { s.Temp(200); octets.Slice(s, 300); return errLoader })
+			octets.Slice(s, 310)
+			frogs.Pool(s, 2)
+			s.Defer(func() {})
+			_ = scope.Label(s, "y", func() error { return nil })
+		},
+	} {
+		trace, _ := recorded(f, tiny(), func(b *budget.Budget, r *record.Recording) {
+			r.Mark("m")
+			_, _ = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) { fn(s); return nil, nil })
+			_ = b.Scratch(0, 0).Do("w", func(s scope.Scope) error { fn(s); return nil })
+		})
+		f.Add(trace)
+		f.Add(trace[len(start):])
+	}
+	// 5 is the first text after the arenas' names.
+	const x = 5
+	f.Add([]byte{1, x, 1, 'x', 14, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, x}) // more than any arena has
+	f.Add([]byte{5, 100, 1, x, 1, 'x', 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Add([]byte{9, 3, 10, 3, 11, 3, 12, 3, 13, 3})
+	f.Add([]byte{1, x, 1, 'x', 3, 66, 4, 22, 3, 40, 2})                   // back into the midst of what was taken
+	f.Add([]byte{1, x, 1, 'x', 3, 10, 6, 100, 3, 50, 4, 70, 6, 20, 8, 2}) // and of what ends temporaries
+	same, plan := open(f, tiny()), tiny()
+	plan.Regions, plan.Frame = []budget.RegionPlan{{Name: "level", Size: 64}}, budget.FramePlan{}
+	smaller := open(f, plan)
+	f.Fuzz(func(t *testing.T, trace []byte) {
+		plan, err := record.Plan(bytes.NewReader(trace))
+		if err != nil {
+			trace = append(bytes.Clone(start), trace...)
+		} else if size, err := plan.Need(); err == nil && size < 4*budget.MiB { // else it is the machine's to say
+			plan.Base, plan.GoHeap, plan.Pages = 0, 0, budget.Pages{Prefault: budget.Off}
+			b, err := budget.Open(plan)
+			require.NoError(t, err)
+			replayed(t, b, trace)
+			require.NoError(t, b.NextFrame())
+			require.NoError(t, b.Close())
+		}
+		replayed(t, same, trace)
+		replayed(t, smaller, trace)
+	})
+}
+
+// replayed replays what may be no recording, twice in one budget, and looks at it afterwards.
+func replayed(t *testing.T, b *budget.Budget, trace []byte) {
+	first, err := record.Play(b, bytes.NewReader(trace))
+	if err != nil {
+		require.NotEmpty(t, err.Error())
+	}
+	again, twice := record.Play(b, bytes.NewReader(trace))
+	require.Equal(t, err == nil, twice == nil, "%v, and then %v", err, twice)
+	require.Equal(t, first, again)
+	open := 0
+	for _, st := range budget.ArenasOf(b).List() {
+		open += st.Depth()
+		require.Zero(t, st.Stats().Used, st.Arena)
+	}
+	require.Equal(t, min(1, b.Plan().Frame.Buffers), open) // the frame's own
+	_, err = b.Walk()
+	require.NoError(t, err)
+}

@@ -1,0 +1,35 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// missing is the full of a plan that has too few of what an arena is one of.
+func missing(plan budget.Plan, arena string) error {
+	full := &scope.FullError{Budget: plan.Name, Asked: 1}
+	full.Arena, _, _ = strings.Cut(arena, " ")
+	var number, which int
+	lacks := func(what, key string, have, index int) error {
+		full.What, full.Key, full.Size, full.Need = what, key, uint64(have), uint64(index)+1
+		return full
+	}
+	if n, _ := fmt.Sscanf(arena, "frame %d", &number); n == 1 && number >= plan.Frame.Buffers {
+		return lacks("buffers", "frame.buffers", plan.Frame.Buffers, number)
+	}
+	if n, _ := fmt.Sscanf(arena, "scratch %d.%d", &number, &which); n == 2 && number >= plan.Scratch.Workers {
+		return lacks("workers", "scratch.workers", plan.Scratch.Workers, number)
+	} else if n == 2 && which >= plan.Scratch.Each {
+		return lacks("scratch arenas of a worker", "scratch.each", plan.Scratch.Each, which)
+	}
+	for i, r := range plan.Regions {
+		if n, _ := fmt.Sscanf(arena, "region "+r.Name+" %d", &number); n == 1 && r.Slots > 0 && number >= r.Slots {
+			full.Arena = "region " + r.Name
+			return lacks("slots", fmt.Sprintf("regions[%d].slots", i), r.Slots, number)
+		}
+	}
+	return fmt.Errorf("the plan has no %q", arena)
+}
