@@ -44,6 +44,7 @@ func TestFullDisk(t *testing.T) {
 		{"report", io.Discard, []string{"-report", full}},
 		{"durations", io.Discard, []string{"-durations", full}},
 		{"timeline", io.Discard, []string{"-timeline", full}},
+		{"recording", io.Discard, []string{"-record", full}},
 		{"report, after another failure", io.Discard, []string{"-report", full, "-wad", "none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

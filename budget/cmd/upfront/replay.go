@@ -9,9 +9,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -49,10 +46,12 @@ Exit code: 0 all fit, 1 something doesn't, 2 trouble.`,
 				}
 				result.Traces, reports = append(result.Traces, one), append(reports, report)
 			}
-			if out != "" {
-				if err := t.writeReport(out, reports[0]); err != nil {
+			if out != "" && result.Traces[0].Fits {
+				text, err := json.MarshalIndent(reports[0], "", "  ")
+				if err != nil {
 					return err
 				}
+				return t.write(out, append(text, '\n'))
 			}
 			err := t.print(result, func(w io.Writer) error { return t.replays(w, result, reports) })
 			if fails := func(r replay) bool { return !r.Fits }; err == nil && slices.ContainsFunc(result.Traces, fails) {
@@ -62,7 +61,7 @@ Exit code: 0 all fit, 1 something doesn't, 2 trouble.`,
 		},
 	}
 	c.Flags().StringVar(&planName, "plan", "", "the plan to try; without it the program's own")
-	outFlag(c, &out, "the report of the replay, JSON: for report draw, check and plan suggest")
+	outFlag(c, &out, "the report of a replay that fits, JSON: for report draw, check and plan suggest")
 	return c
 }
 
@@ -122,17 +121,6 @@ func (t *tool) replay(trace, planName string) (r replay, report budget.Report, e
 // trouble is an error that isn't what was asked for.
 func trouble(err error) error { return errors.New(err.Error()) }
 
-func (t *tool) writeReport(out string, report budget.Report) error {
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return nil
-}
-
 // replays is the text of replay: what fits with its peaks, what doesn't with why.
 func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) error {
 	for i, r := range result.Traces {
@@ -141,7 +129,7 @@ func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) er
 			in = r.Plan
 		}
 		if !r.Fits {
-			fmt.Fprintf(w, "%s: %s in %s: %s\n", r.Trace, t.paint(red, "doesn't fit"), in, printable(r.Error))
+			fmt.Fprintf(w, "%s: %s in %s: %s\n", r.Trace, t.paint(red, "doesn't fit"), in, r.Error)
 			continue
 		}
 		fmt.Fprintf(w, "%s: %s in %s; %s, %s\n", r.Trace, t.paint(green, "fits"), in, counted(r.Events, "event"), counted(uint64(r.Marks), "mark"))
@@ -168,16 +156,6 @@ func peakRows(report budget.Report) [][]cell {
 		rows = append(rows, []cell{echoed(key.Region), right(fmt.Sprint(peak)), right(fmt.Sprint(size)), right(free)})
 	}
 	return rows
-}
-
-// printable is a text of several lines, in which nothing moves a terminal.
-func printable(text string) string {
-	return strings.Map(func(char rune) rune {
-		if char == '\n' || char == '\t' || unicode.IsPrint(char) {
-			return char
-		}
-		return utf8.RuneError
-	}, text)
 }
 
 func counted(n uint64, what string) string {

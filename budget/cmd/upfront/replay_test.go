@@ -115,4 +115,33 @@ func TestReplayReport(t *testing.T) {
 	if code, out, _ := runs("check", name, "--against", name); code != codeFine {
 		t.Error(code, out)
 	}
+	report, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := runs("replay", "testdata/monday.trace", "-o", "-"); code != codeFine || out != string(report) {
+		t.Error(code, out)
+	}
+	none := t.TempDir() + "/none.json"
+	if code, out, _ := runs("replay", "testdata/monday.trace", "--plan", "testdata/small.json", "-o", none); code != codeFound ||
+		!strings.Contains(out, "doesn't fit") {
+		t.Error(code, out)
+	}
+	if _, err := os.Stat(none); err == nil {
+		t.Error("what didn't fit has no report")
+	}
+}
+
+// TestReplayIsPrintable: a recording is somebody's file, and its names move no terminal.
+func TestReplayIsPrintable(t *testing.T) {
+	trace := bytes.ReplaceAll(recordGame(t, gamePlan(), 1000, 3000), []byte("E1M2"), []byte("\x1b[2J"))
+	trace = bytes.ReplaceAll(trace, []byte("things"), []byte("\x1b[31m\n"))
+	name := t.TempDir() + "/hostile.trace"
+	if err := os.WriteFile(name, trace, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := runs("replay", name, "--plan", "testdata/small.json")
+	if code != codeFound || !strings.Contains(out, `after mark "\x1b[2J"`) || strings.Contains(out+said, "\x1b") {
+		t.Errorf("exit %d: %q %q", code, out, said)
+	}
 }
