@@ -48,7 +48,7 @@ func TestMade(t *testing.T) {
 // Each way to make something is told where it is made, in a checked build.
 func TestMadeByEach(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("only a checked build knows")
+		t.Skip("only a checked build knows who asked: go test -tags checked ./budget/record does")
 	}
 	for name, fn := range map[string]func(s scope.Scope){
 		"New":               func(s scope.Scope) { frogs.New(s) },

@@ -52,7 +52,7 @@ func sizes(p *budget.Plan) (list []*uint64) {
 // The plan of several recordings has what each needs, and no byte more.
 func TestMeasure(t *testing.T) {
 	if arena_c.Race || arena_c.Asan || arena_c.Checked {
-		t.Skip("the shadow is GiBs, which this build looks at")
+		t.Skip("the shadow is GiBs, and this build looks at each byte: go test ./budget/record does")
 	}
 	plain, _ := recorded(t, game(), everything(t))
 	plan := game()
@@ -101,7 +101,7 @@ func TestMeasure(t *testing.T) {
 // A frame, scratch or neither: a plan has what any of the recordings has. What none used is as planned.
 func TestMeasureOfParts(t *testing.T) {
 	if arena_c.Race || arena_c.Asan || arena_c.Checked {
-		t.Skip("the shadow is GiBs, which this build looks at")
+		t.Skip("the shadow is GiBs, and this build looks at each byte: go test ./budget/record does")
 	}
 	var list [][]byte
 	for _, drop := range []func(p *budget.Plan){

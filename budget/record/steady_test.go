@@ -59,7 +59,7 @@ func (a *allocating) Write(p []byte) (int, error) {
 // A strict budget of a checked build takes neither a new name nor a write for play's allocation, and play's own it finds.
 func TestStrict(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("only a checked build is strict")
+		t.Skip("only a checked build is strict: go test -tags checked ./budget/record does")
 	}
 	b := open(t, game())
 	to := &allocating{}
