@@ -27,11 +27,11 @@ func must(t *testing.T, dir, name string, args ...string) string {
 }
 
 // TestNewcomer does what the page says to who has a copy of frogpond, with one error in it. What go vet says then is on the
-// page. -trimpath: so that the copy is compiled once, wherever it lies.
+// page.
 func TestNewcomer(t *testing.T) {
 	bin, pond := t.TempDir(), t.TempDir()
-	must(t, ".", "go", "build", "-o", bin, ".")
-	vet := []string{"vet", "-trimpath", "-vettool=" + filepath.Join(bin, "upfront-vet"), "./internal/game"}
+	must(t, ".", "go", "build", "-buildvcs=false", "-o", bin, ".")
+	vet := []string{"vet", "-vettool=" + filepath.Join(bin, "upfront-vet"), "./internal/game"}
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func rewrite(t *testing.T, file, old, new string) {
 // TestHelp: -h, and what each check says of itself, name all checks; who asks for nothing is told how to.
 func TestHelp(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "upfront-vet")
-	must(t, ".", "go", "build", "-o", tool, ".")
+	must(t, ".", "go", "build", "-buildvcs=false", "-o", tool, ".")
 	for _, way := range []string{"-h", "--help", "help"} {
 		out := must(t, ".", tool, way)
 		for _, name := range []string{"plain", "escape", "afterclose", "unclosed", "mapkey", "append", "//upfront:keeps"} {
