@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"strings"
 	"testing"
 
@@ -170,7 +171,9 @@ func TestPlanOfManyTables(t *testing.T) {
 	require.NoError(t, read())
 	plan.Limits.Scopes = 4096
 	require.ErrorIs(t, read(), record.ErrMalformed)
-	require.ErrorContains(t, read(), "the tables of its plan take")
+	if bits.UintSize == 64 { // 32 bits have no addresses for them
+		require.ErrorContains(t, read(), "the tables of its plan take")
+	}
 	plan.Regions[2].Slots = 1
 	require.NoError(t, read())
 	plan.Limits = budget.Limits{Scopes: 65535, Pools: 65535, Owned: 65535, Labels: 65535}
