@@ -158,6 +158,21 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// The region that takes the rest has no more of it in a replay: guards that the plan asks for have their place.
+func TestReplayHasGuards(t *testing.T) {
+	trace, _ := recorded(t, game(), everything(t))
+	plan := game()
+	plan.Size, plan.Regions[1].Size, plan.Pages.Guards = 4*budget.MiB, budget.Rest, budget.Wished
+	want := open(t, plan).Report()
+	plan.Pages.Guards = budget.Required
+	report, _, err := record.Replay(plan, bytes.NewReader(trace))
+	require.NoError(t, err)
+	assert.Equal(t, want.Size, report.Size)
+	assert.Equal(t, want.Regions[1].Size, report.Regions[1].Size)
+	assert.Equal(t, want.Plan.Regions, report.Plan.Regions)
+	assert.Empty(t, report.NotGranted, "of the machine that replays")
+}
+
 // Of a plan that costs GiBs to open nothing is opened unless the caller gives it.
 func TestPlanOfManyTables(t *testing.T) {
 	plan := game()

@@ -117,17 +117,20 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 }
 
 // Replay does what a recording says, which is read to its end, in a budget of the plan, which it opens and closes. The
-// report is that of its end: each Peak, in a plan of the same sizes to the byte, and MostOpen are the program's. It has
-// nothing of the process that replays, whose Go heap isn't the program's, and its Plan asks for what the plan does. The error
-// is an [*Error] where something didn't fit, which has what was full; ErrMalformed, which has that of r; or Open's.
+// report is that of its end: each Peak, in a plan of the same sizes to the byte, and MostOpen are the program's. Its Plan
+// asks for what the plan does, and what this machine refused, or has of Go heap, isn't in it. The error is an [*Error] where
+// something didn't fit, which has what was full; ErrMalformed, which has that of r; or Open's.
 //
 // The plan has regions of the same names as the program's, and as many slots, buffers, workers and scratch arenas as it
-// used, at least. Pages aren't made present, locked, huge or guarded, addresses are any, and the Go heap has no share: the
-// plan of a larger machine will do, as long as there are addresses for it. Who made the file decides how long it takes, and
+// used, at least. Pages aren't made present, locked or huge, addresses are any, and the Go heap has no share: the plan of a
+// larger machine will do, as long as there are addresses for it. Guards have their place in it. Who made the file decides how long it takes, and
 // no more: beside the plan, memory is at most as much as the file has bytes.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	tried := plan
-	tried.Base, tried.GoHeap, tried.Pages, tried.OnError = 0, 0, budget.Pages{Prefault: budget.Off}, nil
+	tried.Base, tried.GoHeap, tried.Pages, tried.OnError = 0, 0, budget.Pages{Prefault: budget.Off, Guards: plan.Pages.Guards}, nil
+	if tried.Pages.Guards == budget.Required {
+		tried.Pages.Guards = budget.Wished
+	}
 	b, err := budget.Open(tried)
 	if err != nil {
 		return budget.Report{}, Played{}, err
@@ -135,7 +138,7 @@ func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	played, err := play(b, r)
 	err = errors.Join(err, b.Close())
 	report := b.Report()
-	report.GoHeap = budget.GoHeap{}
+	report.GoHeap, report.NotGranted = budget.GoHeap{}, nil
 	report.Plan.Base, report.Plan.GoHeap, report.Plan.Pages = plan.Base, plan.GoHeap, plan.Pages
 	return report, played, err
 }
