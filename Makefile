@@ -186,8 +186,8 @@ flow-draw: build/upfront build/frogpond ## build/flow-E1M1.svg, the graph of a l
 
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
-TESTED = arena arena/blob scope scope/container scope/flow scope/flow/source budget budget/budgettest budget/record budget/view platform \
-  $(POND) $(POND)/internal/doom $(POND)/internal/game $(POND)/internal/wire $(POND)/internal/client $(POND)/internal/disk \
+TESTED = arena arena/blob scope scope/container scope/flow scope/flow/source budget budget/budgettest budget/record budget/view \
+  platform $(POND) $(POND)/internal/doom $(POND)/internal/game $(POND)/internal/wire $(POND)/internal/client $(POND)/internal/disk \
   tests/conformance
 SUITES = $(notdir $(TESTED))
 

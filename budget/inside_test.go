@@ -360,7 +360,7 @@ func TestInsideOfOthers(t *testing.T) {
 // TestInsideOfWhatWasWrittenOver: arenas of a load that is gone, whose bytes another load has.
 func TestInsideOfWhatWasWrittenOver(t *testing.T) {
 	if arena_c.Asan || arena_c.Checked {
-		t.Skip("who reads what was rewound is stopped here")
+		t.Skip("this build stops who reads what was rewound: go test ./budget does")
 	}
 	b := open(t, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	makers := map[string]func(block []byte) (arena.Inner, error){
@@ -465,7 +465,7 @@ func TestSitesOfWhatIsGone(t *testing.T) {
 
 func TestSites(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("others keep no call sites")
+		t.Skip("only a checked build keeps call sites: go test -tags checked ./budget does")
 	}
 	b := open(t, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})

@@ -79,7 +79,7 @@ func TestAFullIsWritten(t *testing.T) {
 
 	command, err := exec.LookPath("go")
 	if err != nil {
-		t.Skip("there is no go command")
+		t.Skip("there is no go command, which would read the dump")
 	}
 	out, err := exec.Command(command, "tool", "trace", "-d=parsed", filepath.Join(dir, "pond-001.trace")).CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -194,7 +194,7 @@ func TestOff(t *testing.T) {
 // TestDumpAllocatesNothing, wherever the recorder is.
 func TestDumpAllocatesNothing(t *testing.T) {
 	if arena_c.Race || arena_c.Asan {
-		t.Skip("instrumented builds allocate for themselves")
+		t.Skip("this build allocates for itself: go test ./budget/flight does not")
 	}
 	r := start(t, t.TempDir(), flight.Options{Every: time.Hour})
 	r.Dump("the first")

@@ -87,7 +87,7 @@ func rewrite(t *testing.T, file, old, new string) {
 // TestHelp: -h, and what each check says of itself, name all checks; who asks for nothing is told how to.
 func TestHelp(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "upfront-vet")
-	must(t, ".", "go", "build", "-buildvcs=false", "-o", tool, ".")
+	must(t, ".", "go", "build", "-o", tool, ".")
 	for _, way := range []string{"-h", "--help", "help"} {
 		out := must(t, ".", tool, way)
 		for _, name := range []string{"plain", "escape", "afterclose", "unclosed", "mapkey", "append", "//upfront:keeps"} {
