@@ -3,10 +3,9 @@
 package tests
 
 import (
+	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,14 +14,19 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// variables are those that a file of cross gives a value, by name.
-func variables(t *testing.T, file string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^(\S+)\s*=\s*(.*)$`).FindAllStringSubmatch(page(t, "cross/"+file), -1) {
-		found[line[1]] = line[2]
+// crossTargets is what cross/targets.json says of targets and devices that a page or a plan says again.
+type crossTargets struct {
+	Targets, Compiled []struct{ Name string }
+	Devices           []struct {
+		Name, Target, Memory, CFlags, Env, CPU string
+		Page                                   int
 	}
-	return found
+}
+
+func readTargets(t *testing.T) (c crossTargets) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(page(t, "cross/targets.json")), &c))
+	return c
 }
 
 func readPlan(t *testing.T, name string) budget.Plan {
@@ -34,30 +38,39 @@ func readPlan(t *testing.T, name string) budget.Plan {
 
 // A device has no swap, and a system beside the budget: at most half of its memory is the plan's and the Go runtime's.
 func TestDevicePlansFitTheirDevices(t *testing.T) {
-	devices := variables(t, "devices.mk")
-	targets := strings.Fields(variables(t, "targets.mk")["TARGETS"])
-	names := strings.Fields(devices["DEVICES"])
 	var files []string
-	for _, name := range names {
+	for _, d := range readTargets(t).Devices {
+		name := d.Name
 		files = append(files, filepath.Join("..", "cross", name+".json"))
 		plan := readPlan(t, files[len(files)-1])
 		assert.Equal(t, name, plan.Name)
 		need, err := plan.Need()
 		require.NoError(t, err)
 		unit := map[string]uint64{"MiB": budget.MiB, "GiB": budget.GiB}
-		memory := devices[name+".memory"]
-		count, err := strconv.ParseUint(memory[:len(memory)-3], 10, 64)
+		count, err := strconv.ParseUint(d.Memory[:len(d.Memory)-3], 10, 64)
 		require.NoError(t, err, name)
-		assert.LessOrEqual(t, need+plan.GoHeap, count*unit[memory[len(memory)-3:]]/2, name)
+		assert.LessOrEqual(t, need+plan.GoHeap, count*unit[d.Memory[len(d.Memory)-3:]]/2, name)
 		assert.Equal(t, budget.Required, plan.Pages.Prefault, "%s: memory that isn't there is missed at the start, not in play", name)
-		assert.Contains(t, targets, devices[name+".target"])
-		assert.Contains(t, []string{"4096", "16384", "65536"}, devices[name+".page"])
-		for _, key := range []string{"cflags", "env", "cpu"} {
-			assert.NotEmpty(t, devices[name+"."+key], "%s.%s", name, key)
+		assert.Contains(t, []int{4096, 16384, 65536}, d.Page)
+		for _, key := range []string{d.Target, d.CFlags, d.Env, d.CPU} {
+			assert.NotEmpty(t, key, name)
 		}
 	}
 	found, err := filepath.Glob(filepath.Join("..", "cross", "*.json"))
 	require.NoError(t, err)
-	assert.NotEmpty(t, found)
-	assert.ElementsMatch(t, found, files, "a plan for each device, and a device for each plan")
+	assert.NotEmpty(t, files)
+	assert.ElementsMatch(t, found, append(files, filepath.Join("..", "cross", "targets.json")), "a plan for each device, and a device for each plan")
+}
+
+// TestPlatformsAreNamed: each target of cross stands in the page, and no other.
+func TestPlatformsAreNamed(t *testing.T) {
+	var want, named []string
+	all := readTargets(t)
+	for _, x := range append(all.Targets, all.Compiled...) {
+		want = append(want, x.Name)
+	}
+	for _, row := range cells(t, page(t, "platform/README.md"), "| target |") {
+		named = append(named, row[0])
+	}
+	assert.ElementsMatch(t, want, named)
 }

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -150,86 +149,4 @@ func TestWithoutCgo(t *testing.T) {
 		assert.Error(t, err)
 		assert.Regexp(t, line, string(out), "go %s", verb)
 	}
-}
-
-// commands makes a folder of programs: those of this machine that make's recipes call, and compilers that only say they are here.
-func commands(t *testing.T, compilers ...string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	for _, name := range []string{"make", "sh", "mkdir", "ln", "uname", "sed", "true", "printf"} {
-		path, err := exec.LookPath(name)
-		require.NoError(t, err)
-		require.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
-	}
-	for _, name := range compilers {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho \"$0\"\n"), 0o700))
-	}
-	return dir
-}
-
-// TestCrossWithoutCompilers: arm64 is built, and each other target says what it lacks and which package has that.
-func TestCrossWithoutCompilers(t *testing.T) {
-	tools(t, "make")
-	root := t.TempDir()
-	for _, name := range []string{"Makefile", "cross", "arena_c"} {
-		path, err := filepath.Abs(filepath.Join("..", name))
-		require.NoError(t, err)
-		require.NoError(t, os.Symlink(path, filepath.Join(root, name)))
-	}
-	arm64 := "aarch64-linux-gnu-gcc"
-	if runtime.GOARCH == "arm64" {
-		arm64 = "gcc"
-	}
-	cross := func(requireAll string, compilers ...string) (said string, err error) {
-		cmd := exec.Command("make", "cross", "GO=true")
-		cmd.Dir = root
-		cmd.Env = []string{"PATH=" + commands(t, compilers...), "REQUIRE_ALL=" + requireAll}
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	missing := regexp.MustCompile(`(?m)^(\S+): \S+, or its C library, is missing; make deps-cross installs (.*)$`)
-	lacks := func(said string) map[string]string {
-		packages := map[string]string{}
-		for _, m := range missing.FindAllStringSubmatch(said, -1) {
-			packages[m[1]] = m[2]
-		}
-		return packages
-	}
-	const built = "true test -c  -o build/linux-arm64/"
-
-	said, err := cross("", arm64)
-	require.NoError(t, err, said)
-	assert.Contains(t, said, built)
-	assert.Contains(t, said, "true test -c -asan -o build/linux-arm64-asan/")
-	found := lacks(said)
-	assert.Contains(t, found["linux-arm"], "gcc-arm-linux-gnueabihf")
-	assert.Contains(t, found["windows-amd64"], "gcc-mingw-w64")
-	assert.Equal(t, "clang", found["darwin-arm64"])
-	assert.Less(t, strings.Index(said, built), missing.FindStringIndex(said)[0], "arm64 is first")
-
-	said, err = cross("1", arm64)
-	require.Error(t, err, "REQUIRE_ALL: %s", said)
-	assert.Contains(t, said, built)
-	assert.Equal(t, found, lacks(said), "all are named")
-
-	said, err = cross("", "clang")
-	require.Error(t, err, "without arm64's compiler: %s", said)
-	assert.Contains(t, lacks(said), "linux-arm64")
-}
-
-// TestMakeTestIsGoTest: make test is go test of every package, those of tests/ last.
-func TestMakeTestIsGoTest(t *testing.T) {
-	tools(t, "make")
-	fake := filepath.Join(t.TempDir(), "go")
-	require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\n[ $1 = list ] && exec go \"$@\"\necho run: \"$@\"\n"), 0o700))
-	_, said, found := strings.Cut(output(t, "..", []string{"MAKEFLAGS="}, "make", "-s", "test", "GO="+fake), "run: test ")
-	require.True(t, found)
-	order := strings.Fields(said)
-	assert.ElementsMatch(t, strings.Fields(output(t, "..", nil, "go", "list", "./...")), order)
-	first := slices.IndexFunc(order, func(name string) bool { return strings.HasPrefix(name, module+"/tests") })
-	require.Positive(t, first)
-	for _, name := range order[first:] {
-		assert.Contains(t, name, module+"/tests")
-	}
-	assert.Equal(t, module+"/tests", order[len(order)-1], "which takes longest")
 }

@@ -195,16 +195,6 @@ func TestBenchTable(t *testing.T) {
 	}
 }
 
-// TestPlatformsAreNamed: each target of cross stands in the page, and no other.
-func TestPlatformsAreNamed(t *testing.T) {
-	targets := variables(t, "targets.mk")
-	var named []string
-	for _, row := range cells(t, page(t, "platform/README.md"), "| target |") {
-		named = append(named, row[0])
-	}
-	assert.ElementsMatch(t, strings.Fields(targets["TARGETS"]+" "+targets["CHECKED"]+" "+targets["COMPILED"]), named)
-}
-
 // TestRooms: the map of the rooms names every package of the layers, and files that there are.
 func TestRooms(t *testing.T) {
 	packages := map[string]bool{}

@@ -184,7 +184,7 @@ var update = flag.Bool("update", false, "write README.md's table anew")
 
 // TestReadme holds the page to the table, which stands between two marks.
 func TestReadme(t *testing.T) {
-	const begin, end = "<!-- make misuse -->\n", "<!-- end -->\n"
+	const begin, end = "<!-- make readme -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	head, rest, found := strings.Cut(string(text), begin)

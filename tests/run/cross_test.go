@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// TestTargets: what devices are of is there, arm64 comes first, and it says which packages bring all of it.
+func TestTargets(t *testing.T) {
+	inRoot(t)
+	all, err := readTargets()
+	require.NoError(t, err)
+	devices := all.forDevices()
+	require.Greater(t, len(devices), 2)
+	assert.Equal(t, "linux-arm64", devices[0].Name)
+	assert.Equal(t, "linux-arm64-static", devices[1].Name)
+	for _, name := range []string{"clang", "valgrind", "gcc-arm-linux-gnueabihf", "gcc-mingw-w64-x86-64-win32"} {
+		assert.Contains(t, all.packages(), name)
+	}
+	all.Devices[0].Target = "linux-arm65"
+	assert.ErrorContains(t, all.check(), `device cortex-a35: cross/targets.json: there is no target "linux-arm65"`)
+	all.Targets[0].Tests = []string{"tests/misuse"}
+	assert.ErrorContains(t, all.check(), "target linux-arm64: tests of tests/misuse aren't built for other machines")
+}
+
+// TestTargetsAreStrict: a key that nobody reads is an error.
+func TestTargetsAreStrict(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := readTargets()
+	assert.ErrorContains(t, err, "run it in the root of the repository")
+	require.NoError(t, os.Mkdir("cross", 0o755))
+	require.NoError(t, os.WriteFile(targetsFile, []byte(`{"targets": [{"name": "a", "flag": []}]}`), 0o644))
+	_, err = readTargets()
+	assert.ErrorContains(t, err, `cross/targets.json: json: unknown field "flag"`)
+}
+
+// TestWithoutCompilers: each target but arm64 may lack its compiler, which is said, with the packages that bring it.
+func TestWithoutCompilers(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	bin := filepath.Join(dir, "bin")
+	require.NoError(t, os.Mkdir(bin, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "mips-linux-gnu-gcc"), []byte("#!/bin/sh\necho /bin/sh\n"), 0o755))
+	t.Setenv("PATH", bin)
+	mips := target{Name: "linux-mips", Machine: "mips", Debian: []string{"gcc-mips"}}
+	arm := target{Name: "linux-arm", Machine: "arm", ABI: "gnueabihf", Debian: []string{"gcc-arm", "qemu"}}
+	arm64 := target{Name: "linux-arm64", Machine: "aarch64", Debian: []string{"gcc-arm64"}}
+
+	var out bytes.Buffer
+	p := newProver(&out, step.Test)
+	var built []string
+	build := func(x target) error { built = append(built, x.Name); return nil }
+	require.NoError(t, p.eachTarget([]target{arm, mips}, nil, build))
+	assert.Equal(t, []string{"linux-mips"}, built)
+	link, err := os.Readlink("build/linux-mips/gcc")
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(bin, "mips-linux-gnu-gcc"), link)
+	p.requireAll = false
+	require.NoError(t, p.conclude())
+	assert.Contains(t, out.String(), "linux-arm: arm-linux-gnueabihf-gcc, or its C library, is missing; Debian's package gcc-arm, qemu brings it")
+	p.requireAll = true
+	assert.Error(t, p.conclude())
+
+	if runtime.GOARCH != "arm64" {
+		assert.ErrorContains(t, p.eachTarget([]target{arm64, mips}, nil, build), "without linux-arm64")
+	}
+	assert.ErrorContains(t, p.eachTarget([]target{mips}, []string{"linux-mops"}, build), `no target "linux-mops"`)
+}
+
+func TestRunLine(t *testing.T) {
+	x := target{Env: []string{"GOARCH=mips"}, Machine: "mips", RunEnv: []string{"A=1"}}
+	assert.Equal(t, []string{"env", "A=1", "qemu-mips-static", "-L", "/usr/mips-linux-gnu"}, x.run(0))
+	assert.Equal(t, []string{"-p", "16384"}, x.run(16384)[5:])
+	x = target{Env: []string{"GOARCH=" + runtime.GOARCH}, Machine: "this"}
+	assert.Empty(t, x.run(0))
+}
+
+func TestNewestGlibc(t *testing.T) {
+	assert.Equal(t, "GLIBC_2.34", newestGlibc("Name: GLIBC_2.4  Name: GLIBC_2.34 Name: GLIBC_2.17"))
+	assert.Equal(t, "nothing, it is static", newestGlibc(""))
+}
+
+// TestPack: the same files give the same bytes, whenever they were written.
+func TestPack(t *testing.T) {
+	var packed [2][]byte
+	for i := range packed {
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "p/bin"), 0o755))
+		for name, mode := range map[string]os.FileMode{"p/bin/frogpond": 0o700, "p/README": 0o600} {
+			file := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(file, []byte(name), mode))
+			require.NoError(t, os.Chtimes(file, time.Time{}, time.Unix(int64(1000*i), 0)))
+		}
+		require.NoError(t, pack(filepath.Join(dir, "p.tar.gz"), dir, "p", time.Unix(1e9, 0)))
+		packed[i] = []byte(read(t, filepath.Join(dir, "p.tar.gz")))
+	}
+	assert.Equal(t, packed[0], packed[1])
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// staticcheck is the version of the analyzer that the repository is held to.
+const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
+// tagsOf are build tags with which a module compiles faster: Debian's SQLite needn't be compiled.
+var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3"}
+
+// modules are the folders with a go.mod, the root first.
+func modules() (list []string, err error) {
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (path == "build" || d.Name() == "testdata" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if err == nil && d.Name() == "go.mod" {
+			list = append(list, filepath.ToSlash(filepath.Dir(path)))
+		}
+		return err
+	})
+	slices.Sort(list) // "." is before all letters
+	return list, err
+}
+
+// lint formats everything, and vets modules, each once. With all it runs staticcheck and upfront-vet over them, too,
+// and looks whether go.mod is tidy.
+func (p *prover) lint(names []string, all bool) error {
+	found, err := modules()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.Contains(found, name) {
+			return fmt.Errorf("there is no module in %q; there are %s", name, strings.Join(found, " "))
+		}
+	}
+	if len(names) == 0 {
+		names = found
+	}
+	if err = p.format(); err != nil {
+		return err
+	}
+	vet, err := filepath.Abs("build/upfront-vet")
+	if err != nil {
+		return err
+	}
+	if all {
+		// Without the commit in it: go vet remembers what each tool found in libraries, and a commit makes no other tool.
+		if err = p.do(goCommand("budget/cmd", "build", "-buildvcs=false", "-o", vet, "./upfront-vet")); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		tags := "-tags=" + tagsOf[name]
+		commands := []command{goCommand(name, "vet", tags, "./...")}
+		if all || name == "." {
+			commands = append(commands, goCommand(name, "mod", "tidy", "-diff"), goCommand(name, "run", staticcheck, tags, "./..."))
+		}
+		if all {
+			commands = append(commands, goCommand(name, "vet", "-vettool="+vet, tags, "./..."))
+		}
+		for _, c := range commands {
+			if err = p.do(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// format says which files gofmt would change, and which scripts sh can't read.
+func (p *prover) format() error {
+	out, err := p.output(command{args: []string{"gofmt", "-l", "."}})
+	if err == nil && out != "" {
+		err = fmt.Errorf("gofmt would change %s", strings.Join(strings.Fields(out), " "))
+	}
+	for _, script := range []string{"tests/c/run.sh", frogpond + "/save.sh", ".ci/run"} {
+		if _, missing := os.Stat(script); err == nil && missing == nil {
+			err = p.do(command{args: []string{"bash", "-n", script}})
+		}
+	}
+	return err
+}

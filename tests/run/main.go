@@ -1,0 +1,102 @@
+// Command run proves the repository in four steps, and builds it for other machines. It is run in the root of the
+// repository; the Makefile calls it.
+//
+//	run test | check | gate | soak [PART...]  the steps; -list names their parts
+//	run matrix                                the builds that make check runs each package in
+//	run lint [MODULE...]                      format, vet and staticcheck of each module
+//	run fuzz TIME [PATTERN]                   fuzz targets, such as: run fuzz 10s 'Fuzz(Load|WAD)'
+//	run cross [TARGET...]                     library, frogpond and C library for the targets of cross/targets.json
+//	run cross-test [TARGET...]                builds their tests, and runs them under an emulator
+//	run device NAME...                        frogpond as a device has it
+//	run dist                                  a tarball for each target
+//	run deps                                  prints the Debian packages that all of this needs beside Go, gcc and make
+//
+// A step prints a line for each part, with the seconds it took and the CPU seconds of its commands, and a line each
+// quarter of a minute that says what runs. The output of a part's commands is in build/run/PART.log. A part that
+// lacks a tool is left out: the step says so at its end, with the package that brings the tool, and fails if
+// REQUIRE_ALL is set.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "run:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("name a step, or see go doc ./tests/run")
+	}
+	command, args := args[0], args[1:]
+	if s := slices.Index(stepNames, command); s >= 0 {
+		return prove(step.Step(s), args)
+	}
+	t, err := readTargets()
+	if err != nil {
+		return err
+	}
+	p := newProver(os.Stdout, step.Test)
+	switch command {
+	case "matrix":
+		m, err := newMatrix()
+		if err == nil {
+			fmt.Print(m)
+		}
+		return err
+	case "lint":
+		return p.alone("lint", func() error { return p.lint(args, true) })
+	case "fuzz":
+		if len(args) == 0 {
+			return errors.New("fuzz for how long, such as 10s or 1000x?")
+		}
+		return p.alone("fuzz", func() error { return p.fuzz(args[0], strings.Join(args[1:], "|")) })
+	case "cross":
+		return p.cross(t, args)
+	case "cross-test":
+		return errors.Join(p.eachTarget(t.Targets, args, func(t target) error { return p.emulated(t, t.Tests, t.Paged) }), p.conclude())
+	case "device":
+		return p.eachDevice(t, args)
+	case "dist":
+		return errors.Join(p.eachTarget(t.forDevices(), args, p.dist), p.conclude())
+	case "deps":
+		fmt.Println(strings.Join(t.packages(), " "))
+		return nil
+	}
+	return fmt.Errorf("there is no %q; see go doc ./tests/run", command)
+}
+
+var stepNames = []string{step.Test: "test", step.Check: "check", step.Gate: "gate", step.Soak: "soak"}
+
+// prove runs the parts of a step, or those of it that are named.
+func prove(s step.Step, args []string) error {
+	list, err := parts(s)
+	if err != nil {
+		return err
+	}
+	if slices.Equal(args, []string{"-list"}) {
+		for _, part := range list {
+			fmt.Printf("%-10s %s\n", part.name, part.what)
+		}
+		return nil
+	}
+	for _, name := range args {
+		if !slices.ContainsFunc(list, func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("make %s has no part %q; -list names its parts", s, name)
+		}
+	}
+	if len(args) > 0 {
+		list = slices.DeleteFunc(list, func(p part) bool { return !slices.Contains(args, p.name) })
+	}
+	return newProver(os.Stdout, s).prove(list)
+}

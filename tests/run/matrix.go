@@ -1,0 +1,207 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// flavour is a build of Go: its name, the flags of the go command, and the build tag that they set.
+type flavour struct {
+	name  string
+	flags []string
+	tag   string
+}
+
+// flavours are the builds beside release.
+var flavours = []flavour{
+	{"race", []string{"-race"}, "race"},
+	{"asan", []string{"-asan"}, "asan"},
+	{"checked", []string{"-tags=checked"}, "checked"},
+	{"bindings", []string{"-tags=upfront_cgo"}, "upfront_cgo"},
+}
+
+// bindings are the packages that make check runs with each fast path through the C bindings: the layers that have
+// fast paths, and the suite that compares both ways. The files of arena_c differ, and it has no tests.
+var bindings = []string{"arena", "scope", "tests/conformance"}
+
+// matrix says which build make check runs a package's tests in, and why. A package is run in a build if its files
+// differ in it, or name its constant of arena_c; and in the race build if it starts goroutines or holds a lock. Its
+// other files, and its imports, don't count: they have tests of their own.
+type matrix struct {
+	packages []string             // those with tests, from the root
+	why      map[[2]string]string // by build and package
+}
+
+func newMatrix() (m matrix, err error) {
+	m.why = map[[2]string]string{}
+	err = filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		base := filepath.Base(dir)
+		nested := hasModule(dir)
+		if dir != "." && (base == "testdata" || base == "build" || base[0] == '.' || base[0] == '_' || nested) {
+			return filepath.SkipDir
+		}
+		return m.add(dir)
+	})
+	return m, err
+}
+
+func hasModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+// filesIn returns the files of a package and its tests in the build that has a tag.
+func filesIn(dir, tag string) (all []string, tests bool, err error) {
+	context := build.Default
+	if tag != "" {
+		context.BuildTags = []string{tag}
+	}
+	p, err := context.ImportDir(dir, 0)
+	if none := (*build.NoGoError)(nil); err != nil && !errors.As(err, &none) {
+		return nil, false, err
+	}
+	return slices.Concat(p.GoFiles, p.CgoFiles, p.CFiles, p.HFiles, p.TestGoFiles, p.XTestGoFiles),
+		len(p.TestGoFiles)+len(p.XTestGoFiles) > 0, nil
+}
+
+// constants are what files say of the build that they are part of.
+var constants = map[string]*regexp.Regexp{
+	"race":        regexp.MustCompile(`\barena_c\.Race\b`),
+	"asan":        regexp.MustCompile(`\barena_c\.(Asan|Crossing)\b`),
+	"checked":     regexp.MustCompile(`\barena_c\.(Checked|Crossing)\b`),
+	"upfront_cgo": regexp.MustCompile(`\barena_c\.Crossing\b`),
+}
+
+func (m *matrix) add(dir string) error {
+	release, _, err := filesIn(dir, "")
+	if err != nil {
+		return err
+	}
+	slices.Sort(release)
+	tested := false
+	for _, f := range flavours {
+		files, tests, err := filesIn(dir, f.tag)
+		if err != nil {
+			return err
+		}
+		tested = tested || tests
+		slices.Sort(files)
+		why, err := reason(dir, f, release, files)
+		if err != nil {
+			return err
+		}
+		if tests && why != "" {
+			m.why[[2]string{f.name, filepath.ToSlash(dir)}] = why
+		}
+	}
+	if tested {
+		m.packages = append(m.packages, filepath.ToSlash(dir))
+	}
+	return nil
+}
+
+// reason is why a package's tests are run in a build, or "".
+func reason(dir string, f flavour, release, files []string) (string, error) {
+	if f.name == "bindings" {
+		if slices.Contains(bindings, filepath.ToSlash(dir)) {
+			return "the bindings", nil
+		}
+		return "", nil
+	}
+	for _, name := range files {
+		if !slices.Contains(release, name) {
+			return name, nil
+		}
+	}
+	for _, name := range release {
+		if !slices.Contains(files, name) {
+			return name, nil
+		}
+	}
+	for _, name := range files {
+		if filepath.Ext(name) != ".go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return "", err
+		}
+		if found := constants[f.tag].Find(text); found != nil {
+			return string(found), nil
+		}
+		if f.name != "race" {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		if err != nil {
+			return "", err
+		}
+		if why := concurrent(parsed); why != "" {
+			return why + " in " + name, nil
+		}
+	}
+	return "", nil
+}
+
+// concurrent says that a file starts goroutines or holds a lock, or "".
+func concurrent(file *ast.File) (why string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			why = "go"
+		case *ast.SelectorExpr:
+			x, _ := n.X.(*ast.Ident)
+			switch {
+			case x != nil && x.Name == "sync" && (n.Sel.Name == "Mutex" || n.Sel.Name == "RWMutex"):
+				why = "sync." + n.Sel.Name
+			case n.Sel.Name == "Go":
+				why = "WaitGroup.Go"
+			}
+		}
+		return why == ""
+	})
+	return why
+}
+
+// of returns the packages that are run in a build, as the go command takes them.
+func (m matrix) of(build string) (list []string) {
+	for _, name := range m.packages {
+		if m.why[[2]string{build, name}] != "" {
+			list = append(list, "./"+name)
+		}
+	}
+	return list
+}
+
+// String is a table of a line for each package.
+func (m matrix) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, name := range m.packages {
+		fmt.Fprintf(w, "%s\trelease", name)
+		for _, f := range flavours {
+			if why := m.why[[2]string{f.name, name}]; why != "" {
+				fmt.Fprintf(w, "\t%s: %s", f.name, why)
+			} else {
+				fmt.Fprint(w, "\t-")
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	return b.String()
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// limit is go test's for a package, however busy the machine.
+const limit = "-timeout=2h"
+
+// parts are those of a step, in the order in which they run.
+func parts(s step.Step) ([]part, error) {
+	m, err := newMatrix()
+	if err != nil {
+		return nil, err
+	}
+	t, err := readTargets()
+	if err != nil {
+		return nil, err
+	}
+	switch s {
+	case step.Test:
+		return []part{{"test", "every package's quick tests", func(p *prover) error {
+			return p.goTest("", nil, true, "./...")
+		}}}, nil
+	case step.Check:
+		return checkParts(m, t), nil
+	case step.Gate:
+		return gateParts(t), nil
+	}
+	return soakParts(t), nil
+}
+
+// tests runs packages in a build: those of a step in the release build, and the quick ones elsewhere.
+func tests(env []string, flags []string, packages []string) func(p *prover) error {
+	return func(p *prover) error {
+		return p.goTest("", env, false, slices.Concat([]string{limit}, flags, packages)...)
+	}
+}
+
+var all = []string{"./..."}
+
+func checkParts(m matrix, t targets) []part {
+	list := []part{
+		{"lint", "format; vet of each module; staticcheck of the root", func(p *prover) error { return p.lint(nil, false) }},
+		{"test", "every package's tests in full, in the release build", tests([]string{"UPFRONT_STEP=check"}, nil, all)},
+		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
+	}
+	for _, f := range flavours {
+		list = append(list, part{f.name, "quick tests of what differs in this build", tests(nil, f.flags, m.of(f.name))})
+	}
+	return append(list,
+		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers},
+		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(nil)},
+		part{"counts", "instructions and counts of tests/bench beside those recorded", counts},
+		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
+			if err := p.emulatedCore(x); err != nil {
+				return err
+			}
+			return p.saves(x, "builtin", "MAP03")
+		})},
+	)
+}
+
+func gateParts(t targets) []part {
+	gate := []string{"UPFRONT_STEP=gate"}
+	list := []part{
+		{"lint", "format, vet, staticcheck, upfront-vet and tidiness of each module", func(p *prover) error { return p.lint(nil, true) }},
+		{"test", "every package's tests in full, in the release build", tests(gate, nil, all)},
+		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
+	}
+	for _, f := range flavours {
+		list = append(list, part{f.name, "every package's quick tests in this build", tests(nil, f.flags, all)})
+	}
+	return append(list,
+		part{"collector", "scope, budget and the model with a collector that runs all the time and checks itself", tests(
+			[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil, []string{"./scope/...", "./budget/...", "./tests/model"})},
+		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers},
+		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
+		part{"counts", "instructions and counts of tests/bench beside those recorded", counts},
+		part{"growth", "what frogpond takes, beside what was recorded", growth},
+		part{"pages", "the pages of a running frogpond in Chromium", pages},
+		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
+		part{"arm64", "every suite for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
+			if err := p.emulated(x, x.Tests, nil); err != nil {
+				return err
+			}
+			return p.saves(x, "builtin", "MAP03")
+		})},
+		part{"compiled", "what is only compiled: for Windows and macOS", func(p *prover) error {
+			for _, x := range t.Compiled {
+				if err := p.compile(x); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	)
+}
+
+// core runs the C core's tests.
+func core(form string) func(p *prover) error {
+	return func(p *prover) error {
+		args := []string{"sh", "tests/c/run.sh", "build/c"}
+		if form != "" {
+			args = append(args, form)
+		}
+		return p.do(command{args: args})
+	}
+}
+
+// readers are the modules that show others what a budget holds, and compress a save.
+func readers(p *prover) error {
+	for _, dir := range []string{"budget/cmd", "budget/with/pprof", "budget/with/prometheus", "budget/save/s2"} {
+		if err := p.goTest(dir, nil, false, limit, "./..."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func clients(env []string) func(p *prover) error {
+	return func(p *prover) error {
+		return p.do(goCommand("", "run", "./tests/clients", "-out", "build/clients.json").with(env...))
+	}
+}
+
+func counts(p *prover) error {
+	if !have("valgrind") {
+		p.lacks("counts", "valgrind", "valgrind")
+		return nil
+	}
+	if err := p.do(goCommand("tests/bench", "build", "-o", "../../build/bench", ".")); err != nil {
+		return err
+	}
+	if err := p.do(command{args: []string{"build/bench", "-gate"}}); err != nil {
+		return err
+	}
+	return p.goTest("tests/bench", nil, false, limit, "./...")
+}
+
+func growth(p *prover) error {
+	const base, now = frogpond + "/testdata/recorded/builtin.json", "build/growth.json"
+	for _, c := range []command{
+		goCommand("", "build", "-o", "build/frogpond", "./"+frogpond),
+		goCommand("budget/cmd", "build", "-o", "../../build/upfront", "./upfront"),
+		{args: []string{"build/frogpond", "-json", "-wad", "builtin", "-ticks", "350", "-report", now}},
+		{args: []string{"build/upfront", "check", now, "--against", base, "--max-growth", "3%"}},
+	} {
+		if err := p.do(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pages installs axe-core below build, where the screenshots are put, too.
+func pages(p *prover) error {
+	for tool, debian := range map[string]string{"npm": "npm", "chromium": "chromium"} {
+		if !have(tool) {
+			p.lacks("pages", tool, debian)
+			return nil
+		}
+	}
+	if err := os.MkdirAll("build/page", 0o755); err != nil {
+		return err
+	}
+	for _, c := range []command{
+		{args: []string{"cp", "tests/page/package.json", "tests/page/package-lock.json", "build/page/"}},
+		{dir: "build/page", args: []string{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"}},
+	} {
+		if err := p.do(c); err != nil {
+			return err
+		}
+	}
+	return p.goTest("tests/page", nil, false, limit, "-count=1", "./...")
+}
+
+// arm64 does something for linux-arm64, if its compiler is here.
+func arm64(t targets, do func(p *prover, x target) error) func(p *prover) error {
+	return func(p *prover) error {
+		x, err := t.target("linux-arm64")
+		if err != nil {
+			return err
+		}
+		if lacks := x.lacks(); lacks != "" {
+			p.lacks("arm64", lacks, x.Debian[0])
+			return nil
+		}
+		if emulator := x.run(0); len(emulator) > 0 && !have(emulator[0]) {
+			p.lacks("arm64", emulator[0], "qemu-user-static")
+			return nil
+		}
+		if err = x.prepare(); err != nil {
+			return err
+		}
+		return do(p, x)
+	}
+}

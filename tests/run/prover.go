@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// logs is where the output of commands goes.
+const logs = "build/run"
+
+// part is a piece of a step.
+type part struct {
+	name, what string
+	run        func(p *prover) error
+}
+
+// prover runs parts, and says how they end.
+type prover struct {
+	step       step.Step
+	requireAll bool
+
+	mu    sync.Mutex // of what follows: a line may be printed while commands run
+	out   io.Writer
+	lines int    // that were printed
+	doing string // what runs now
+
+	log      io.Writer // of the part
+	cpu      time.Duration
+	unproven []string
+}
+
+func newProver(out io.Writer, s step.Step) *prover {
+	return &prover{step: s, requireAll: os.Getenv("REQUIRE_ALL") != "", out: out, log: io.Discard}
+}
+
+// say prints a line.
+func (p *prover) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines++
+	fmt.Fprintf(p.out, format+"\n", args...)
+}
+
+// does notes what runs now, for the line that says so.
+func (p *prover) does(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing = fmt.Sprintf(format, args...)
+}
+
+// interval is how long the prover is silent at most.
+const interval = 15 * time.Second
+
+// speak prints what runs now, whenever nothing was printed for the interval, until stop is called.
+func (p *prover) speak(name string) (stop func()) {
+	ticker, done := time.NewTicker(interval), make(chan struct{})
+	from := time.Now()
+	var all sync.WaitGroup
+	all.Go(func() {
+		seen := p.lines
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			p.mu.Lock()
+			if p.lines == seen {
+				fmt.Fprintf(p.out, "... %s, %.0f s: %s\n", name, time.Since(from).Seconds(), p.doing)
+			}
+			seen = p.lines
+			p.mu.Unlock()
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(done)
+		all.Wait()
+	}
+}
+
+// prove runs the parts, prints a line for each, and what could not be proven. The first part that fails ends it.
+func (p *prover) prove(list []part) error {
+	from := time.Now()
+	for _, part := range list {
+		if err := p.alone(part.name, func() error { return part.run(p) }); err != nil {
+			return err
+		}
+	}
+	if len(list) > 1 {
+		p.say("make %s passed in %.0f s", p.step, time.Since(from).Seconds())
+	}
+	return p.conclude()
+}
+
+// alone runs one part, and prints how it ended.
+func (p *prover) alone(name string, run func() error) error {
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(logs, name+".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	p.log, p.cpu = log, 0
+	from, stop := time.Now(), p.speak(name)
+	err = run()
+	stop()
+	end := "ok"
+	if err != nil {
+		end = "FAILED"
+	}
+	p.say("%-10s %-6s %5.0f s, %5.0f s of CPU", name, end, time.Since(from).Seconds(), p.cpu.Seconds())
+	if err != nil {
+		return fmt.Errorf("%s: %w; all output is in %s", name, err, log.Name())
+	}
+	return nil
+}
+
+// conclude prints what was not proven. That is an error if all must be.
+func (p *prover) conclude() error {
+	for _, text := range p.unproven {
+		p.say("%s%s", step.Unproven, text)
+	}
+	if p.requireAll && len(p.unproven) > 0 {
+		return errors.New("REQUIRE_ALL is set, and not everything was proven")
+	}
+	return nil
+}
+
+// lacks notes what is not proven for want of a tool that a Debian package brings.
+func (p *prover) lacks(what, tool, debian string) {
+	p.notProven(fmt.Sprintf("%s: %s is missing; Debian's package %s brings it", what, tool, debian))
+}
+
+func (p *prover) notProven(text string) {
+	if !slices.Contains(p.unproven, text) {
+		p.unproven = append(p.unproven, text)
+	}
+}
+
+// command is a program to run, in a folder below the root, with variables added to the environment.
+type command struct {
+	dir  string
+	env  []string
+	args []string
+}
+
+// goCommand runs the go command in a folder.
+func goCommand(dir string, args ...string) command {
+	return command{dir: dir, args: append([]string{"go"}, args...)}
+}
+
+func (c command) with(env ...string) command {
+	c.env = append(slices.Clone(c.env), env...)
+	return c
+}
+
+func (c command) String() string {
+	text := strings.Join(append(slices.Clone(c.env), c.args...), " ")
+	if c.dir != "" {
+		text = "cd " + c.dir + " && " + text
+	}
+	return text
+}
+
+// tail is how many lines of a failed command are shown.
+const tail = 80
+
+// do runs a command, whose output is shown only if it fails.
+func (p *prover) do(c command) error {
+	_, err := p.output(c)
+	return err
+}
+
+// output runs a command and returns what it printed to stdout.
+func (p *prover) output(c command) (string, error) {
+	var stdout, both bytes.Buffer
+	shared := &locked{to: io.MultiWriter(&both, p.log)}
+	err := p.start(c, io.MultiWriter(&stdout, shared), shared)
+	if err != nil {
+		lines := strings.Split(strings.TrimRight(both.String(), "\n"), "\n")
+		p.say("%s", strings.Join(lines[max(0, len(lines)-tail):], "\n"))
+	}
+	return stdout.String(), err
+}
+
+// start runs a command to its end.
+func (p *prover) start(c command, stdout, stderr io.Writer) error {
+	p.does("%s", c)
+	fmt.Fprintf(p.log, "$ %s\n", c)
+	cmd := exec.Command(c.args[0], c.args[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.dir, append(os.Environ(), c.env...), stdout, stderr
+	err := cmd.Run()
+	if cmd.ProcessState != nil {
+		p.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c, err)
+	}
+	return nil
+}
+
+// locked is a writer for stdout and stderr at once.
+type locked struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(b)
+}
+
+// have reports whether a program is on the path.
+func have(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}

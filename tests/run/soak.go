@@ -1,0 +1,129 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// nextGo is the next release of Go, whose compiler inlines by rules of its own; the go command downloads it.
+const nextGo = "GOTOOLCHAIN=go1.27.4"
+
+// wads are the files of Debian's package freedoom.
+const wads = "/usr/share/games/doom/freedoom1.wad,/usr/share/games/doom/freedoom2.wad"
+
+func soakParts(t targets) []part {
+	soak := []string{"UPFRONT_STEP=soak", "UPFRONT_TIME=1s"}
+	list := []part{
+		{"mutants", "faults put into the code, each found by its test", func(p *prover) error { return p.do(goCommand("", "run", "./tests/mutants")) }},
+		{"static", "staticcheck of what each build leaves out", static},
+		{"core", "the C core by clang, and under valgrind", core("soak")},
+		{"test", "every package's tests in their long form, in the release build", tests(soak, nil, all)},
+	}
+	for _, f := range flavours {
+		list = append(list, part{f.name, "the same in this build", tests(soak, f.flags, all)})
+	}
+	return append(list,
+		part{"model", "random programs for a minute in each build, beside a model", model},
+		part{"sweep", "every special line of Freedoom's maps, fired", sweep},
+		part{"pages", "every suite for arm64 in full, with pages of 4, 16 and 64 KiB", arm64(t, func(p *prover, x target) error {
+			return p.emulated(x, x.Tests, x.Paged)
+		})},
+		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", arm64(t, savesThere)},
+		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
+		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
+		part{"next", "vet and the heart's tests under the next release of Go", next},
+		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
+		part{"hostile", "what comes from outside, fuzzed for ten minutes each", func(p *prover) error {
+			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
+		}},
+		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
+		part{"fleet", "servers of a plan, placed by Kubernetes' scheduler", fleet},
+	)
+}
+
+// static runs staticcheck in every build: what is unused must be so in each of them.
+func static(p *prover) error {
+	var lines strings.Builder
+	lines.WriteString("release:\n")
+	for _, f := range flavours {
+		lines.WriteString(f.name + ": GOFLAGS=" + strings.Join(f.flags, " ") + "\n")
+	}
+	script := "printf '" + strings.ReplaceAll(lines.String(), "\n", `\n`) + "' | go run " + staticcheck + " -matrix ./..."
+	return p.do(command{args: []string{"sh", "-c", script}})
+}
+
+func model(p *prover) error {
+	for _, f := range slices.Concat([]flavour{{}}, flavours) {
+		args := slices.Concat([]string{limit, "-count=1", "-run=^TestModel$"}, f.flags, []string{"./tests/model"})
+		if err := p.goTest("", []string{"UPFRONT_STEP=check", "UPFRONT_TIME=1m"}, false, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sweep(p *prover) error {
+	if err := p.do(goCommand("", "build", "-o", "build/frogpond", "./"+frogpond)); err != nil {
+		return err
+	}
+	return p.do(command{args: []string{"build/frogpond", "-wad", wads, "-sweep", "-ticks", "0"}})
+}
+
+func savesThere(p *prover, x target) error {
+	if err := p.saves(x, wads, "E1M1", "E2M2", "E4M4", "MAP07", "MAP20", "MAP32"); err != nil {
+		return err
+	}
+	if err := p.do(goCommand("", "test", "-c", "-o", x.folder()+"/", "./"+frogpond).with(x.env()...)); err != nil {
+		return err
+	}
+	return p.emulate(x, "soak", frogpond, x.run(0), "-test.run=^TestRollback$/./^2$")
+}
+
+// emulateOthers runs the tests of the targets other than linux-arm64.
+func (p *prover) emulateOthers(t targets) error {
+	for _, x := range t.Targets {
+		if x.Name == "linux-arm64" {
+			continue
+		}
+		if lacks := x.lacks(); lacks != "" {
+			p.lacks(x.Name, lacks, strings.Join(x.Debian, ", "))
+			continue
+		}
+		if err := x.prepare(); err != nil {
+			return err
+		}
+		if err := p.emulated(x, x.Tests, x.Paged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func next(p *prover) error {
+	if err := p.do(goCommand("", "vet", "./...").with(nextGo)); err != nil {
+		return err
+	}
+	return p.goTest("", []string{nextGo, "UPFRONT_STEP=check"}, false, limit, "./arena", "./scope/...", "./budget/...", "./tests/conformance")
+}
+
+func soakClients(p *prover) error {
+	if err := p.do(goCommand("", "run", "./tests/clients").with("UPFRONT_STEP=soak")); err != nil {
+		return err
+	}
+	for _, dir := range []string{"arena/with/lua", "arena/with/sqlite", "scope/with/arrow", "scope/with/wazero", "tests/frogpond/mods"} {
+		for _, flag := range []string{"-race", "-tags=checked"} {
+			if err := p.goTest(dir, []string{"UPFRONT_STEP=check"}, false, limit, flag, "./..."); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fleet is a module that Kubernetes' scheduler is compiled into: minutes at first.
+func fleet(p *prover) error {
+	if err := p.do(goCommand("tests/fleet", "run", ".")); err != nil {
+		return err
+	}
+	return p.goTest("tests/fleet", []string{"UPFRONT_STEP=soak"}, false, limit, "./...")
+}
