@@ -160,6 +160,7 @@ func (s stale) requireDead(t *testing.T) {
 }
 
 func TestHandlesAfterClose(t *testing.T) {
+	fresh(t, small())
 	b := open(t, small())
 	s := makeStale(t, b)
 	scratch := b.Scratch(1, 1)
@@ -183,6 +184,7 @@ func TestHandlesAfterClose(t *testing.T) {
 // TestHandlesAcrossShapes opens budgets whose tables are as large, but cut differently: a stale handle must not take
 // one control word for another, and a generation must never be counted twice.
 func TestHandlesAcrossShapes(t *testing.T) {
+	fresh(t, small())
 	b := open(t, small())
 	s := makeStale(t, b)
 	base := addressOf(&b.Base().Bytes()[0])

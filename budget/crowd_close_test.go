@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,19 +14,17 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestCrowdCloses: owners and visitors go on while the budget closes, with contexts that end at any time; each is told.
 func TestCrowdCloses(t *testing.T) {
-	rounds := 8
-	if os.Getenv("UPFRONT_SOAK") != "" {
-		rounds = 200
-	}
-	for round := range rounds {
+	for round := range step.Pick(4, 8, 200) {
 		b := open(t, rooms(round%2 == 0))
 		var all sync.WaitGroup
 		var stop atomic.Bool // else there may always be one that loads, and Close is refused for ever
 		var shown [3]atomic.Pointer[show]
+		var asked atomic.Int64 // loads and releases
 		told := func(err error) bool {
 			ok := err == nil || errors.Is(err, budget.ErrLoading) || errors.Is(err, budget.ErrFull) || errors.Is(err, errLoader) ||
 				errors.Is(err, context.DeadlineExceeded) || errors.Is(err, budget.ErrClosed)
@@ -60,6 +57,7 @@ func TestCrowdCloses(t *testing.T) {
 							return f, nil
 						})
 						cancel()
+						asked.Add(1)
 						if told(err) {
 							return
 						}
@@ -71,6 +69,7 @@ func TestCrowdCloses(t *testing.T) {
 						ctx, cancel := context.WithTimeout(background, time.Duration(random.IntN(50))*time.Microsecond)
 						err := room.Release(ctx)
 						cancel()
+						asked.Add(1)
 						if told(err) {
 							return
 						}
@@ -101,7 +100,9 @@ func TestCrowdCloses(t *testing.T) {
 				_ = b.Published().String()
 			}
 		})
-		time.Sleep(time.Duration(round%20) * 100 * time.Microsecond)
+		for asked.Load() < int64(round%20) {
+			runtime.Gosched()
+		}
 		for tries := 0; ; tries++ {
 			stop.Store(tries > 5)
 			err := b.Close()

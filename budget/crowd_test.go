@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // crowd is goroutines that use one budget at the same time, each as the doc lets it: owners of rooms, who load them well and
@@ -207,12 +207,13 @@ func TestCrowd(t *testing.T) {
 		first.readers[i] = c.b.Region("level").Reader("visitor")
 	}
 	c.level.Store(first)
-	time.AfterFunc(crowdTime(t), func() { c.stop.Store(true) })
+	rounds := step.Pick(20, 200, 200)
+	time.AfterFunc(step.Time(), func() { c.stop.Store(true) })
 	var all sync.WaitGroup
 	begin := func(seed int, step func(random *rand.Rand)) {
 		random := rand.New(rand.NewPCG(uint64(seed), 20))
 		all.Go(func() {
-			for i := 0; i < 20 || !c.stop.Load(); i++ {
+			for i := 0; i < rounds || !c.stop.Load(); i++ {
 				step(random)
 				runtime.Gosched()
 			}
@@ -233,15 +234,4 @@ func TestCrowd(t *testing.T) {
 	t.Logf("%d loads, %d refused, %d failed, %d visits, %d rooms released", c.loads.Load(), c.refused.Load(), c.failed.Load(),
 		c.visits.Load(), c.released.Load())
 	require.NotZero(t, c.loads.Load())
-}
-
-// crowdTime is how long a crowd is at it, beyond some rounds: UPFRONT_SOAK says it where a soak does.
-func crowdTime(t *testing.T) time.Duration {
-	if d, err := time.ParseDuration(os.Getenv("UPFRONT_SOAK")); err == nil {
-		return 20 * d
-	}
-	if testing.Short() {
-		return 0
-	}
-	return time.Second
 }

@@ -128,7 +128,7 @@ func TestEmptiedMeanwhile(t *testing.T) {
 
 // TestClosedWithItsBudget: a load of the next budget, which has the same headers, ended nothing of the one before.
 func TestClosedWithItsBudget(t *testing.T) {
-	first := open(t, rooms(true))
+	first := open(t, fresh(t, rooms(true)))
 	var stale map[string]func() error
 	mustLoad(t, first, "effects", func(s scope.Scope) { stale = inboxes(s) })
 	require.NoError(t, first.Close())

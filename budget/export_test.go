@@ -34,11 +34,12 @@ func SetGoMemory(mapped, present uint64) (restore func()) {
 	return func() { goMemory = before }
 }
 
-// Stop holds up what begins, or ends, a load, until resume is called. Who waited for more than a millisecond is served
-// then in turn: each who unlocks hands over to the next at once. For that, the first has to be disappointed once.
+// Stop holds up each load's begin and end until resume is called. Then those that wait are served in turn: a sync.Mutex
+// hands over to the next at once when a waiter has waited for a millisecond and finds it locked again.
 func (b *Budget) Stop() (resume func()) {
 	b.mu.Lock()
 	return func() {
+		time.Sleep(time.Millisecond)
 		b.mu.Unlock()
 		b.mu.Lock()
 		time.Sleep(time.Millisecond)

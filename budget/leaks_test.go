@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -117,9 +116,9 @@ func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.Region, rew
 		s.Temp(64).Defer(func() { // nothing that the load does then waits for anybody, until its end
 			resume := b.Stop()
 			go func() {
-				time.Sleep(5 * time.Millisecond)
+				untilLocking(t, 1)
 				go func() { rewound <- level.Rewind(background) }() // this too, behind it
-				time.Sleep(5 * time.Millisecond)
+				untilLocking(t, 2)
 				resume()
 			}()
 		})

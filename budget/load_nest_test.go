@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -168,49 +168,51 @@ func TestProofIsHandedOn(t *testing.T) {
 
 // TestLoadEndsAfterThoseInside and says that its function didn't wait for them, also where OnError panics then.
 func TestLoadEndsAfterThoseInside(t *testing.T) {
-	for name, end := range map[string]func() error{
-		"success":        func() error { return nil },
-		"error":          func() error { return errLoader },
-		"panic":          func() error { panic("boom") },
-		"Goexit":         func() error { runtime.Goexit(); return nil },
-		"OnError panics": func() error { return nil },
-	} {
-		var told []error
-		plan := small()
-		plan.OnError = func(err error) {
-			if told = append(told, err); name == "OnError panics" {
-				panic("boom")
+	synctest.Test(t, func(t *testing.T) {
+		for name, end := range map[string]func() error{
+			"success":        func() error { return nil },
+			"error":          func() error { return errLoader },
+			"panic":          func() error { panic("boom") },
+			"Goexit":         func() error { runtime.Goexit(); return nil },
+			"OnError panics": func() error { return nil },
+		} {
+			var told []error
+			plan := small()
+			plan.OnError = func(err error) {
+				if told = append(told, err); name == "OnError panics" {
+					panic("boom")
+				}
 			}
-		}
-		b := open(t, plan)
-		var over atomic.Bool
-		started, ended := make(chan *innerLoad), make(chan outcome)
-		go func() {
-			ended <- attempt(func() error {
-				defer over.Store(true)
-				_, err := load(b, "systems", func(s scope.Scope) error {
-					started <- startInner(b.Region("level").In(s))
-					return end()
+			b := open(t, plan)
+			var over atomic.Bool
+			started, ended := make(chan *innerLoad), make(chan outcome)
+			go func() {
+				ended <- attempt(func() error {
+					defer over.Store(true)
+					_, err := load(b, "systems", func(s scope.Scope) error {
+						started <- startInner(b.Region("level").In(s))
+						return end()
+					})
+					return err
 				})
-				return err
-			})
-		}()
-		inner := <-started
-		time.Sleep(5 * time.Millisecond)
-		assert.False(t, over.Load(), "%s: it waits", name)
-		inner.leave <- true
-		require.NoError(t, <-inner.done, name)
-		o := <-ended
-		require.Len(t, told, 1, name)
-		assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, `+
-			`inside it, is at work; it waits: upfront: loading`)
-		assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
-		assert.Equal(t, name == "error", o.err != nil, name)
-		assert.Equal(t, strings.HasSuffix(name, "panics") || name == "panic", o.panicked == "boom", name)
-		assert.Equal(t, name == "Goexit", o.exited, name)
-		requireWalk(t, b)
-		mustLoad(t, b, "init", nil)
-	}
+			}()
+			inner := <-started
+			synctest.Wait()
+			assert.False(t, over.Load(), "%s: it waits", name)
+			inner.leave <- true
+			require.NoError(t, <-inner.done, name)
+			o := <-ended
+			require.Len(t, told, 1, name)
+			assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, `+
+				`inside it, is at work; it waits: upfront: loading`)
+			assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
+			assert.Equal(t, name == "error", o.err != nil, name)
+			assert.Equal(t, strings.HasSuffix(name, "panics") || name == "panic", o.panicked == "boom", name)
+			assert.Equal(t, name == "Goexit", o.exited, name)
+			requireWalk(t, b)
+			mustLoad(t, b, "init", nil)
+		}
+	})
 }
 
 func TestFinalizersMayNotLoad(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // held is what the system has given the process.
@@ -69,10 +70,7 @@ func TestManyLoads(t *testing.T) {
 		require.NoError(t, lease.Release())
 		require.NoError(t, b.NextFrame())
 	}
-	rounds := 2_000
-	if os.Getenv("UPFRONT_SOAK") != "" && !instrumented { // a million loads
-		rounds = 330_000
-	}
+	rounds := step.Pick(500, 2_000, 330_000) // a soak has a million loads
 	for i := range 1000 {
 		round(i)
 	}

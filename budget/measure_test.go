@@ -14,6 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // narrowMachine gives Measure no more than 16 MiB for the widest plan: some builds touch all of it.
@@ -342,11 +343,7 @@ func sizesOf(p *budget.Plan) (sizes []*uint64) {
 
 func TestMeasureToTheByte(t *testing.T) {
 	narrowMachine(t)
-	seeds := uint64(25)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	for seed := range step.Pick[uint64](5, 25, 25) {
 		for _, temps := range []bool{false, true} {
 			t.Run(fmt.Sprint(seed, temps), func(t *testing.T) {
 				calls := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // What these allocate must be found at their lines.
@@ -180,10 +181,7 @@ func TestNoHeapIsSilent(t *testing.T) {
 		}
 	}
 	turn := func() { _ = b.NextFrame() }
-	rounds := 25
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := step.Pick(3, 25, 25)
 	for _, processors := range []int{1, 2} {
 		before := runtime.GOMAXPROCS(processors)
 		for range rounds {

@@ -32,7 +32,7 @@ func TestLoadShutsBeforeItLooks(t *testing.T) {
 	b.mu.Lock()
 	still := make(chan []string)
 	go func() { still <- b.keepOut(ctx, new(load), []*region{r.region}) }()
-	for end := time.Now().Add(10 * time.Second); r.region.owner.Load()&ownerShut == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Minute); r.region.owner.Load()&ownerShut == 0 && time.Now().Before(end); {
 		runtime.Gosched()
 	}
 	shut := r.region.owner.Load()&ownerShut != 0

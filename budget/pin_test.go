@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -21,38 +22,40 @@ func soon() (context.Context, context.CancelFunc) {
 }
 
 func TestLoadNamesWhoPins(t *testing.T) {
-	b := open(t, small())
-	l := mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
-	anna, bob := b.Region("level").Reader("anna"), b.Region("systems").Reader("bob")
-	require.True(t, anna.Pin())
-	before := quiet(b)
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, small())
+		l := mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
+		anna, bob := b.Region("level").Reader("anna"), b.Region("systems").Reader("bob")
+		require.True(t, anna.Pin())
+		before := quiet(b)
 
-	ctx, cancel := soon()
-	defer cancel()
-	_, err := budget.Load(ctx, b.Region("systems"), func(scope.Scope) (*frog, error) { panic("it should not run") })
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.EqualError(t, err, `budget "small": Load of region systems waited for workers: "anna" has pinned region level: `+
-		`context deadline exceeded`)
-	require.True(t, bob.Pin(), "the regions are open again")
-	ctx, cancel = soon()
-	defer cancel()
-	err = b.Region("init").Rewind(ctx)
-	assert.ErrorContains(t, err, `Rewind of region init waited for workers: "bob" has pinned region systems, `+
-		`"anna" has pinned region level`)
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	err = b.Close()
-	assert.ErrorContains(t, err, `Close while "bob" has pinned region systems, "anna" has pinned region level`)
-	assert.Equal(t, before, quiet(b), "nothing changed")
-	assert.NotNil(t, l.Get())
-	assert.Empty(t, ran)
+		ctx, cancel := soon()
+		defer cancel()
+		_, err := budget.Load(ctx, b.Region("systems"), func(scope.Scope) (*frog, error) { panic("it should not run") })
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.EqualError(t, err, `budget "small": Load of region systems waited for workers: "anna" has pinned region level: `+
+			`context deadline exceeded`)
+		require.True(t, bob.Pin(), "the regions are open again")
+		ctx, cancel = soon()
+		defer cancel()
+		err = b.Region("init").Rewind(ctx)
+		assert.ErrorContains(t, err, `Rewind of region init waited for workers: "bob" has pinned region systems, `+
+			`"anna" has pinned region level`)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		err = b.Close()
+		assert.ErrorContains(t, err, `Close while "bob" has pinned region systems, "anna" has pinned region level`)
+		assert.Equal(t, before, quiet(b), "nothing changed")
+		assert.NotNil(t, l.Get())
+		assert.Empty(t, ran)
 
-	anna.Unpin()
-	assert.Equal(t, `budget: BUG: "bob" pins region systems twice: each worker has a Reader of its own`, panics(t, func() { bob.Pin() }))
-	assert.Contains(t, panics(t, anna.Unpin), `budget: BUG: "anna" unpins region level, which it has not pinned`)
-	mustLoad(t, b, "level", nil) // bob is in a lower region: he doesn't matter
-	bob.Unpin()
-	require.NoError(t, b.Close())
-	assert.False(t, anna.Pin(), "nobody gets into a closed budget")
+		anna.Unpin()
+		assert.Equal(t, `budget: BUG: "bob" pins region systems twice: each worker has a Reader of its own`, panics(t, func() { bob.Pin() }))
+		assert.Contains(t, panics(t, anna.Unpin), `budget: BUG: "anna" unpins region level, which it has not pinned`)
+		mustLoad(t, b, "level", nil) // bob is in a lower region: he doesn't matter
+		bob.Unpin()
+		require.NoError(t, b.Close())
+		assert.False(t, anna.Pin(), "nobody gets into a closed budget")
+	})
 }
 
 func TestNobodyPinsWhatIsLoaded(t *testing.T) {
@@ -135,18 +138,17 @@ func TestPins(t *testing.T) {
 
 // TestOnErrorThatEndsTheGoroutine while a load waits: the next load finds the way free.
 func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a load tells OnError after a second")
-	}
-	plan := small()
-	plan.OnError = func(error) { runtime.Goexit() }
-	b := open(t, plan)
-	reader := b.Region("level").Reader("worker")
-	require.True(t, reader.Pin())
-	o := attempt(func() error { return b.Region("level").Rewind(background) })
-	assert.True(t, o.exited)
-	reader.Unpin()
-	mustLoad(t, b, "level", nil)
-	assert.True(t, reader.Pin())
-	reader.Unpin()
+	synctest.Test(t, func(t *testing.T) {
+		plan := small()
+		plan.OnError = func(error) { runtime.Goexit() }
+		b := open(t, plan)
+		reader := b.Region("level").Reader("worker")
+		require.True(t, reader.Pin())
+		o := attempt(func() error { return b.Region("level").Rewind(background) })
+		assert.True(t, o.exited)
+		reader.Unpin()
+		mustLoad(t, b, "level", nil)
+		assert.True(t, reader.Pin())
+		reader.Unpin()
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -27,22 +28,32 @@ func take(t testing.TB, b *budget.Budget) budget.Lease {
 	return lent
 }
 
-// waiting is the number of goroutines that wait in Lease. Go tells of it in stack traces only.
-func waiting() (n int) {
+// stopped counts the goroutines that wait at something, such as select, in a function. Only stack traces tell of it.
+func stopped(at, function string) (n int) {
 	all := make([]byte, 1<<20)
 	for goroutine := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
 		head, frames, _ := strings.Cut(goroutine, "\n")
-		if strings.Contains(head, "[select") && strings.Contains(frames, "budget.(*leases).lease(") {
+		if strings.Contains(head, "["+at) && strings.Contains(frames, function) {
 			n++
 		}
 	}
 	return n
 }
 
-// untilWaiting comes back when so many wait.
+// waiting counts the goroutines that wait in Lease.
+func waiting() int { return stopped("select", "budget.(*leases).lease(") }
+
+// untilWaiting returns when n goroutines wait in Lease.
 func untilWaiting(t testing.TB, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return waiting() == n }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return waiting() == n }, 5*time.Minute, time.Millisecond)
+}
+
+// untilLocking returns when n goroutines wait for the lock of a budget.
+func untilLocking(t testing.TB, n int) {
+	t.Helper()
+	locking := func() bool { return stopped("sync.Mutex.Lock", "budget.(*Budget).") == n }
+	assert.Eventually(t, locking, 5*time.Minute, time.Millisecond)
 }
 
 // taking starts a Lease that has to wait, and gives what comes of it.
@@ -376,12 +387,14 @@ func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 	for range 20 {
 		b := open(t, small())
 		var all sync.WaitGroup
+		var lent atomic.Int64
 		for range 6 {
 			all.Go(func() {
 				for {
-					lent, err := b.Lease(background)
+					lease, err := b.Lease(background)
 					if err == nil {
-						err = lent.Release()
+						lent.Add(1)
+						err = lease.Release()
 					}
 					if err != nil {
 						assert.ErrorIs(t, err, budget.ErrClosed)
@@ -390,7 +403,9 @@ func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(200 * time.Microsecond)
+		for lent.Load() < 20 {
+			runtime.Gosched()
+		}
 		if err := b.Close(); err != nil {
 			require.ErrorContains(t, err, "never given back")
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // rooms is a plan with four slots between two regions; without above, the slots are the topmost.
@@ -258,7 +259,7 @@ func TestReleaseBesideReconfigure(t *testing.T) {
 func TestReleaseBesideClose(t *testing.T) {
 	plan := budget.Plan{Name: "p", Regions: []budget.RegionPlan{{Name: "match", Size: 64 * budget.KiB, Slots: 1}},
 		Pages: budget.Pages{Prefault: budget.Off}}
-	for range 500 {
+	for range step.Pick(100, 500, 500) {
 		b, err := budget.Open(plan)
 		require.NoError(t, err)
 		match, err := b.Slots("match").Acquire()

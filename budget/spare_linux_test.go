@@ -15,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // holdings is what the process has of the system: mappings, and bytes of addresses and of memory.
@@ -179,10 +180,7 @@ func TestOpensOfAnyPlan(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
 	}
-	opens := 1000
-	if os.Getenv("UPFRONT_SOAK") != "" {
-		opens = 100_000
-	}
+	opens := step.Pick(150, 1000, 100_000)
 	before, w := holdingsNow(t), widest{map[class]uint64{}, map[class]uint64{}}
 	openAny(t, opens, rand.New(rand.NewPCG(20, 1)), w)
 	requireWithin(t, before, w)
@@ -222,9 +220,10 @@ func TestOpensOfGrowingSizes(t *testing.T) {
 		t.Skip("the Go heap chooses")
 	}
 	before, w, plan := holdingsNow(t), widest{map[class]uint64{}, map[class]uint64{}}, paged()
-	const opens, step = 500, 256 * budget.KiB
-	for i := range uint64(opens) {
-		plan.Regions[1].Size = (1 + i) * step
+	const more = 256 * budget.KiB
+	opens := step.Pick[uint64](100, 500, 500)
+	for i := range opens {
+		plan.Regions[1].Size = (1 + i) * more
 		b, err := budget.Open(plan)
 		require.NoError(t, err)
 		w.open(b)
@@ -232,7 +231,7 @@ func TestOpensOfGrowingSizes(t *testing.T) {
 		require.NoError(t, b.Close())
 	}
 	requireWithin(t, before, w)
-	assert.Less(t, w.bound().addresses, uint64(5*opens*step), "powers of two, of which the last is the half of all")
+	assert.Less(t, w.bound().addresses, 5*opens*more, "powers of two, of which the last is the half of all")
 }
 
 // TestMeasureLeavesNothingReserved, though it is gigabytes that it measures in.

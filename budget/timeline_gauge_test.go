@@ -1,10 +1,10 @@
 package budget
 
 import (
+	"github.com/upfront-mem/upfront/tests/step"
 	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // TestSampleBesideAPublication: a sample has what was held when it began, also where the arena is published meanwhile.
@@ -22,7 +22,10 @@ func TestSampleBesideAPublication(t *testing.T) {
 		}
 	}()
 	defer func() { over.Store(true); <-ended }()
-	for begin := time.Now(); time.Since(begin) < 200*time.Millisecond; {
+	for taken := range step.Pick(3_000_000, 20_000_000, 20_000_000) {
+		if taken%1024 == 0 {
+			runtime.Gosched()
+		}
 		var most uint64
 		var marks Mark
 		held := g.now.Load() // it only grows

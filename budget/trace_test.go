@@ -12,16 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // parsed is a trace as the go command reads it: a line for each event.
 func parsed(t testing.TB, file string) string {
 	t.Helper()
-	command, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("there is no go command")
+	step.Needs(t, step.Check)
+	if _, err := exec.LookPath("go"); err != nil {
+		step.Lacks(t, "go", "golang-go")
 	}
-	out, err := exec.Command(command, "tool", "trace", "-d=parsed", file).CombinedOutput()
+	out, err := exec.Command("go", "tool", "trace", "-d=parsed", file).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return string(out)
 }
