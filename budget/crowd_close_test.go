@@ -19,7 +19,7 @@ import (
 
 // TestCrowdCloses: owners and visitors go on while the budget closes, with contexts that end at any time; each is told.
 func TestCrowdCloses(t *testing.T) {
-	for round := range step.Pick(4, 8, 200) {
+	for round := range step.Pick(2, 8, 200) {
 		b := open(t, rooms(round%2 == 0))
 		var all sync.WaitGroup
 		var stop atomic.Bool // else there may always be one that loads, and Close is refused for ever

@@ -16,6 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // Names are anything: long ones are cut, and an error shows them in one line.
@@ -60,9 +61,7 @@ func TestNamesOfCalls(t *testing.T) {
 
 // Names without end are written each time, and neither the recording nor the replay keeps more and more of them.
 func TestNamesWithoutEnd(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it opens 200,000 scopes: go test ./budget/record without -short does")
-	}
+	step.Needs(t, step.Check) // it opens 200,000 scopes
 	var heap [2]runtime.MemStats
 	name := filepath.Join(t.TempDir(), "trace")
 	file, err := os.Create(name)

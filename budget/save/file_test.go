@@ -18,6 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // written is the file of a snapshot.
@@ -329,7 +330,7 @@ func TestOtherProcesses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	programs := []string{os.Args[0]}
-	if os.Getenv("UPFRONT_SOAK") != "" { // to build takes its time
+	if step.Now() == step.Soak { // compiling takes long
 		checked := filepath.Join(dir, "checked.test")
 		out, err := exec.Command("go", "test", "-c", "-tags", "checked", "-o", checked,
 			".").CombinedOutput()
@@ -340,7 +341,7 @@ func TestOtherProcesses(t *testing.T) {
 		programs = append(programs, checked, plain)
 	}
 	for i := range 2 * len(programs) {
-		cmd := exec.Command(programs[i%len(programs)], "-test.run=^TestOtherProcesses$", "-test.short")
+		cmd := exec.Command(programs[i%len(programs)], "-test.run=^TestOtherProcesses$")
 		cmd.Env = append(os.Environ(), fileChild+"="+dir, fmt.Sprintf("%s_BASE=%d", fileChild,
 			uint64(i+1)<<36))
 		out, err := cmd.CombinedOutput()

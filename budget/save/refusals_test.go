@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -88,65 +89,67 @@ func TestTogether(t *testing.T) {
 
 // TestRefusals: each is told, and nothing has changed.
 func TestRefusals(t *testing.T) {
-	b := open(t, pondPlan())
-	p := newPond(t, b, "level", 2)
-	require.NoError(t, p.ring.Take(3))
-	p.step(1)
-	require.NoError(t, p.ring.Take(4))
-	before := hash(t, p.ring, 4)
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, pondPlan())
+		p := newPond(t, b, "level", 2)
+		require.NoError(t, p.ring.Take(3))
+		p.step(1)
+		require.NoError(t, p.ring.Take(4))
+		before := hash(t, p.ring, 4)
 
-	assert.EqualError(t, p.ring.Restore(background, 5),
-		"save: snapshot 5 of region level isn't held: the ring has 2 places, with 3 4; give NewRing more")
-	_, err := p.ring.Hash(9)
-	assert.ErrorContains(t, err, "snapshot 9")
+		assert.EqualError(t, p.ring.Restore(background, 5),
+			"save: snapshot 5 of region level isn't held: the ring has 2 places, with 3 4; give NewRing more")
+		_, err := p.ring.Hash(9)
+		assert.ErrorContains(t, err, "snapshot 9")
 
-	ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
-	defer cancel()
-	anna := p.region.Reader("anna")
-	require.True(t, anna.Pin())
-	err = p.ring.Restore(ctx, 3)
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.ErrorContains(t, err,
-		`budget "pond": Restore of region level waited for workers: "anna" has pinned region level`)
-	go func() {
-		time.Sleep(time.Millisecond)
+		ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
+		defer cancel()
+		anna := p.region.Reader("anna")
+		require.True(t, anna.Pin())
+		err = p.ring.Restore(ctx, 3)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err,
+			`budget "pond": Restore of region level waited for workers: "anna" has pinned region level`)
+		go func() {
+			time.Sleep(time.Millisecond)
+			anna.Unpin()
+		}()
+		require.NoError(t, p.ring.Restore(background, 4), "it waited")
+		require.NoError(t, p.ring.Take(5))
+		assert.Equal(t, before, hash(t, p.ring, 5))
+		assert.ErrorIs(t, p.ring.Restore(ctx, 4), context.DeadlineExceeded, "a context that has ended")
+		require.True(t, anna.Pin(), "it is open again")
 		anna.Unpin()
-	}()
-	require.NoError(t, p.ring.Restore(background, 4), "it waited")
-	require.NoError(t, p.ring.Take(5))
-	assert.Equal(t, before, hash(t, p.ring, 5))
-	assert.ErrorIs(t, p.ring.Restore(ctx, 4), context.DeadlineExceeded, "a context that has ended")
-	require.True(t, anna.Pin(), "it is open again")
-	anna.Unpin()
 
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
-		assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
-		state, _ := save.Begin(r, s, roomMaker)
-		ring := save.NewRing(s, 1, state)
-		assert.ErrorIs(t, ring.Take(1), budget.ErrLoading)
-		assert.ErrorIs(t, ring.Restore(background, 1), budget.ErrLoading)
-		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }),
-			"the state of region level has a ring already")
-	})
-	var failed *save.Ring
-	_, err = budget.Load(background, p.region, func(s scope.Scope) (*room, error) {
-		state, _ := save.Begin(p.region, s, roomMaker)
-		failed = save.NewRing(s, 1, state)
-		s.Defer(func() {
-			assert.EqualError(t, failed.Take(1),
-				`budget "pond": region level: its load failed: upfront: closed`)
+		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+			assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
+			state, _ := save.Begin(r, s, roomMaker)
+			ring := save.NewRing(s, 1, state)
+			assert.ErrorIs(t, ring.Take(1), budget.ErrLoading)
+			assert.ErrorIs(t, ring.Restore(background, 1), budget.ErrLoading)
+			assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }),
+				"the state of region level has a ring already")
 		})
-		return nil, assert.AnError
+		var failed *save.Ring
+		_, err = budget.Load(background, p.region, func(s scope.Scope) (*room, error) {
+			state, _ := save.Begin(p.region, s, roomMaker)
+			failed = save.NewRing(s, 1, state)
+			s.Defer(func() {
+				assert.EqualError(t, failed.Take(1),
+					`budget "pond": region level: its load failed: upfront: closed`)
+			})
+			return nil, assert.AnError
+		})
+		require.ErrorIs(t, err, assert.AnError)
+		assert.EqualError(t, failed.Take(1),
+			`budget "pond": region level: its load failed: upfront: closed`)
+		load(t, b, "level", func(*budget.Region, scope.Scope) {})
+		assert.ErrorContains(t, failed.Take(1), "rewound or loaded again since")
+		assert.EqualError(t, p.ring.Take(6),
+			`budget "pond": region level was rewound or loaded again since: upfront: closed`)
+		require.NoError(t, b.Close())
+		assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
 	})
-	require.ErrorIs(t, err, assert.AnError)
-	assert.EqualError(t, failed.Take(1),
-		`budget "pond": region level: its load failed: upfront: closed`)
-	load(t, b, "level", func(*budget.Region, scope.Scope) {})
-	assert.ErrorContains(t, failed.Take(1), "rewound or loaded again since")
-	assert.EqualError(t, p.ring.Take(6),
-		`budget "pond": region level was rewound or loaded again since: upfront: closed`)
-	require.NoError(t, b.Close())
-	assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
 }
 
 // TestRestoreMeetsLoads: while views are rebuilt nobody loads, and nobody restores.

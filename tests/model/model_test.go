@@ -12,7 +12,6 @@ package model_test
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"sort"
 	"strings"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // step does one thing, in the scope of the innermost call that called back or elsewhere.
@@ -172,18 +172,6 @@ func program(t *testing.T, seed uint64, limit int) *world {
 	return w
 }
 
-// goes says whether another round is to come: so many, and until UPFRONT_MODEL, a duration, is over.
-func goes(t *testing.T, rounds int) func(round int) bool {
-	var longer time.Duration
-	if text := os.Getenv("UPFRONT_MODEL"); text != "" {
-		var err error
-		longer, err = time.ParseDuration(text)
-		require.NoError(t, err)
-	}
-	end := time.Now().Add(longer)
-	return func(round int) bool { return round < rounds || time.Now().Before(end) }
-}
-
 // liveObjects is how many there are on the Go heap.
 func liveObjects() uint64 {
 	var stats runtime.MemStats
@@ -202,12 +190,9 @@ const (
 )
 
 func TestModel(t *testing.T) {
-	rounds := 400
-	if testing.Short() || instrumented {
-		rounds = 2 * alike
-	}
-	more, did, offsets, objects := goes(t, rounds), map[string]int{}, uint64(0), uint64(0)
-	for seed := 0; more(seed); seed++ {
+	rounds, end := step.Pick(alike+10, 400, 400), time.Now().Add(step.Time())
+	did, offsets, objects := map[string]int{}, uint64(0), uint64(0)
+	for seed := 0; seed < rounds || time.Now().Before(end); seed++ {
 		w := program(t, uint64(seed), programSteps)
 		if !w.good() {
 			limit := sort.Search(programSteps, func(n int) bool { return !program(t, uint64(seed), n).good() })
@@ -230,7 +215,7 @@ func TestModel(t *testing.T) {
 	const few = 300 // the runtime's own come and go
 	assert.Less(t, liveObjects(), objects+few+uint64(did["programs"])/2, "a program leaves nothing on the Go heap")
 	assert.Equal(t, uint64(offsetsOfAll), offsets, "offsets and peaks are the same in each build, on each target of 64 bits")
-	if rounds < 400 {
+	if step.Now() < step.Check {
 		return
 	}
 	for _, what := range deeds {

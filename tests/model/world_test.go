@@ -326,5 +326,3 @@ func (w *world) pick(inner *life) *life {
 	}
 	return list[len(list)-1]
 }
-
-const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked

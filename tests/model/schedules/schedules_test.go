@@ -39,33 +39,24 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	proof "github.com/upfront-mem/upfront/tests/step"
 )
 
 // instrumented builds pay for what they watch.
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
-// operationsOf is how many operations the schedules have, from a budget that is empty, and from one that is full.
-func operationsOf() (empty, full int8) {
-	switch soak := os.Getenv("UPFRONT_SOAK") != ""; {
-	case soak && !instrumented:
-		return 6, 5
-	case soak:
-		return 5, 4
-	case instrumented || testing.Short():
-		return 4, 2
-	}
-	return 5, 3
-}
-
 func TestSchedules(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a sixth of the time
-	empty, full := operationsOf()
+	// Operations of each schedule, from a budget that is empty, and from one that is full.
+	empty, full := proof.Pick[int8](4, 5, 6), proof.Pick[int8](2, 3, 5)
+	if instrumented {
+		empty, full = proof.Pick[int8](4, 4, 5), proof.Pick[int8](2, 2, 4)
+	}
 	var all counts
 	t.Run("empty", func(t *testing.T) { explore(t, false, empty, &all) })
 	t.Run("full", func(t *testing.T) { explore(t, true, full, &all) })
@@ -80,7 +71,6 @@ func TestSchedules(t *testing.T) {
 
 // explore runs all schedules, with a bubble for each processor.
 func explore(t *testing.T, full bool, limit int8, all *counts) {
-	from := time.Now()
 	list := make([]*explorer, runtime.GOMAXPROCS(0))
 	t.Run("all", func(t *testing.T) {
 		for i := range list {
@@ -102,7 +92,7 @@ func explore(t *testing.T, full bool, limit int8, all *counts) {
 		}
 		here.add(&x.counts)
 	}
-	t.Logf("%d operations, from a budget that is %s: %v\t%.1f s", limit, startNames[full], &here, time.Since(from).Seconds())
+	t.Logf("%d operations, from a budget that is %s: %v", limit, startNames[full], &here)
 	all.add(&here)
 }
 
