@@ -32,8 +32,8 @@ const (
 	comeBack = "5" // seconds
 )
 
-// What a stream waits for. Tests are less patient.
-var (
+// What a stream waits for.
+const (
 	silence = 15 * time.Second // until a line without meaning finds out who is gone
 	stall   = 5 * time.Second  // for who reads an event
 )

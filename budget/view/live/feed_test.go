@@ -3,13 +3,13 @@ package live_test
 import (
 	"bufio"
 	"bytes"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -31,11 +31,9 @@ type events struct {
 	b *bufio.Reader
 }
 
-func look(t testing.TB, url string) *events {
+func (s *site) look(t testing.TB, path string) *events {
 	t.Helper()
-	r, err := http.Get(url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = r.Body.Close() })
+	r := s.get(t, path)
 	return &events{t, r, bufio.NewReader(r.Body)}
 }
 
@@ -65,133 +63,143 @@ func (e *events) next() (ev event, more bool) {
 }
 
 // serveFeed serves a feed, which is closed before the server: that waits for what is open.
-func serveFeed(t testing.TB, f *live.Feed) (url string) {
+func serveFeed(t testing.TB, f *live.Feed) *site {
 	t.Helper()
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
+	s := serve(t, f, live.ServerOptions{})
 	t.Cleanup(f.Close)
-	return server.URL
+	return s
 }
 
 // TestFeed: events come in order, each with the lines of its data, and all who look get the same ones.
 func TestFeed(t *testing.T) {
-	var made atomic.Int64
-	f := live.NewFeed(func() []byte { return []byte("line\r\nof\n" + strconv.FormatInt(made.Add(1), 10)) },
-		live.FeedOptions{Every: 20 * time.Millisecond})
-	url := serveFeed(t, f)
-	time.Sleep(60 * time.Millisecond)
-	assert.Zero(t, made.Load(), "nobody looks")
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		f := live.NewFeed(func() []byte { return []byte("line\r\nof\n" + strconv.FormatInt(made.Add(1), 10)) },
+			live.FeedOptions{Every: 20 * time.Millisecond})
+		s := serveFeed(t, f)
+		time.Sleep(60 * time.Millisecond)
+		assert.Zero(t, made.Load(), "nobody looks")
 
-	begin := time.Now()
-	a, b := look(t, url), look(t, url)
-	assert.Equal(t, "text/event-stream", a.r.Header.Get("Content-Type"))
-	last := 0
-	for range 10 {
-		got, more := a.next()
-		require.True(t, more)
-		assert.Greater(t, got.id, last)
-		assert.Equal(t, "line\nof\n"+strconv.Itoa(got.id), got.data)
-		last = got.id
-		other, more := b.next()
-		require.True(t, more)
-		assert.Equal(t, "line\nof\n"+strconv.Itoa(other.id), other.data)
-	}
-	assert.LessOrEqual(t, made.Load(), int64(time.Since(begin)/(20*time.Millisecond))+1, "however many look")
+		begin := time.Now()
+		a, b := s.look(t, ""), s.look(t, "")
+		assert.Equal(t, "text/event-stream", a.r.Header.Get("Content-Type"))
+		last := 0
+		for range 10 {
+			got, more := a.next()
+			require.True(t, more)
+			assert.Greater(t, got.id, last)
+			assert.Equal(t, "line\nof\n"+strconv.Itoa(got.id), got.data)
+			last = got.id
+			other, more := b.next()
+			require.True(t, more)
+			assert.Equal(t, "line\nof\n"+strconv.Itoa(other.id), other.data)
+		}
+		assert.LessOrEqual(t, made.Load(), int64(time.Since(begin)/(20*time.Millisecond))+1, "however many look")
+	})
 }
 
 // TestNothingNew isn't sent.
 func TestNothingNew(t *testing.T) {
-	live.Hurry(t, 50*time.Millisecond)
-	f := live.NewFeed(func() []byte { return []byte("same") }, live.FeedOptions{Every: time.Millisecond})
-	e := look(t, serveFeed(t, f))
-	got, _ := e.next()
-	assert.Equal(t, event{1, "same"}, got)
-	line, err := e.b.ReadString('\n')
-	require.NoError(t, err)
-	assert.Equal(t, ":\n", line, "but a sign that somebody is there")
+	synctest.Test(t, func(t *testing.T) {
+		f := live.NewFeed(func() []byte { return []byte("same") }, live.FeedOptions{Every: time.Millisecond})
+		e := serveFeed(t, f).look(t, "")
+		got, _ := e.next()
+		assert.Equal(t, event{1, "same"}, got)
+		line, err := e.b.ReadString('\n')
+		require.NoError(t, err)
+		assert.Equal(t, ":\n", line, "but a sign that somebody is there")
+	})
 }
 
 // TestPlaces: who comes when all are taken is told when to come again, and who leaves makes room.
 func TestPlaces(t *testing.T) {
-	f := live.NewFeed(func() []byte { return []byte("x") }, live.FeedOptions{Every: time.Millisecond, Viewers: 2})
-	url := serveFeed(t, f)
-	a, b := look(t, url), look(t, url)
-	for _, e := range []*events{a, b} {
-		_, more := e.next()
-		require.True(t, more)
-	}
-	refused := look(t, url).r
-	assert.Equal(t, http.StatusServiceUnavailable, refused.StatusCode)
-	assert.Equal(t, "5", refused.Header.Get("Retry-After"))
+	synctest.Test(t, func(t *testing.T) {
+		f := live.NewFeed(func() []byte { return []byte("x") }, live.FeedOptions{Every: time.Millisecond, Viewers: 2})
+		s := serveFeed(t, f)
+		a, b := s.look(t, ""), s.look(t, "")
+		for _, e := range []*events{a, b} {
+			_, more := e.next()
+			require.True(t, more)
+		}
+		refused := s.look(t, "").r
+		assert.Equal(t, http.StatusServiceUnavailable, refused.StatusCode)
+		assert.Equal(t, "5", refused.Header.Get("Retry-After"))
 
-	require.NoError(t, a.r.Body.Close())
-	require.Eventually(t, func() bool { return f.Places() == 1 }, 5*time.Second, time.Millisecond)
-	assert.Equal(t, http.StatusOK, look(t, url).r.StatusCode)
+		require.NoError(t, a.r.Body.Close())
+		synctest.Wait()
+		assert.Equal(t, 1, f.Places())
+		assert.Equal(t, http.StatusOK, s.look(t, "").r.StatusCode)
+	})
 }
 
 // TestClose ends streams, and none begins.
 func TestClose(t *testing.T) {
-	f := live.NewFeed(func() []byte { return []byte("x") }, live.FeedOptions{Every: time.Hour})
-	url := serveFeed(t, f)
-	e := look(t, url)
-	_, more := e.next()
-	require.True(t, more)
-	f.Close()
-	_, more = e.next()
-	assert.False(t, more)
-	assert.Equal(t, http.StatusServiceUnavailable, look(t, url).r.StatusCode)
-	f.Close()
+	synctest.Test(t, func(t *testing.T) {
+		f := live.NewFeed(func() []byte { return []byte("x") }, live.FeedOptions{Every: time.Hour})
+		s := serveFeed(t, f)
+		e := s.look(t, "")
+		_, more := e.next()
+		require.True(t, more)
+		f.Close()
+		_, more = e.next()
+		assert.False(t, more)
+		assert.Equal(t, http.StatusServiceUnavailable, s.look(t, "").r.StatusCode)
+		f.Close()
+	})
 }
 
 // TestSlowViewer: who reads nothing misses what is new, is dropped in the end, and holds up nobody.
 func TestSlowViewer(t *testing.T) {
-	live.Hurry(t, 300*time.Millisecond)
-	large := bytes.Repeat(append(bytes.Repeat([]byte("x"), 9999), 10), 100)
-	var made atomic.Int64
-	f := live.NewFeed(func() []byte { return append(large[:len(large):len(large)], strconv.FormatInt(made.Add(1), 10)...) },
-		live.FeedOptions{Every: 10 * time.Millisecond})
-	url := serveFeed(t, f)
-	stalled, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	require.NoError(t, err)
-	defer stalled.Close()
-	_, err = stalled.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return f.Places() == 1 }, 5*time.Second, time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		large := bytes.Repeat(append(bytes.Repeat([]byte("x"), 9999), 10), 10)
+		var made atomic.Int64
+		f := live.NewFeed(func() []byte { return append(large[:len(large):len(large)], strconv.FormatInt(made.Add(1), 10)...) },
+			live.FeedOptions{Every: 50 * time.Millisecond})
+		s := serveFeed(t, f)
+		s.dial(t, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		synctest.Wait()
+		require.Equal(t, 1, f.Places())
 
-	e := look(t, url)
-	for range 20 {
-		_, more := e.next()
-		require.True(t, more)
-	}
-	require.Eventually(t, func() bool { return f.Places() == 1 }, 10*time.Second, time.Millisecond, "the stalled one is dropped")
-	_, more := e.next()
-	assert.True(t, more)
+		e, begin := s.look(t, ""), time.Now()
+		read := func(until time.Duration) {
+			for time.Since(begin) < until {
+				_, more := e.next()
+				require.True(t, more)
+			}
+		}
+		read(4900 * time.Millisecond)
+		assert.Equal(t, 2, f.Places())
+		read(5100 * time.Millisecond)
+		assert.Equal(t, 1, f.Places(), "the stalled one is dropped")
+	})
 }
 
 // TestMissed: a viewer who is slow, and reads again, has the newest state and not those in between.
 func TestMissed(t *testing.T) {
-	var made atomic.Int64
-	f := live.NewFeed(func() []byte { return []byte(strconv.FormatInt(made.Add(1), 10)) }, live.FeedOptions{Every: time.Millisecond})
-	slow := &gated{ResponseRecorder: httptest.NewRecorder(), open: make(chan struct{}), wrote: make(chan string, 1)}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.ServeHTTP(slow, httptest.NewRequest("GET", "/", nil))
-	}()
-	assert.Contains(t, <-slow.wrote, "id: 1\n")
-	e := look(t, serveFeed(t, f))
-	last := event{}
-	for last.id < 50 {
-		last, _ = e.next()
-	}
-	slow.open <- struct{}{}
-	text := <-slow.wrote
-	id, err := strconv.Atoi(strings.TrimPrefix(strings.Split(text, "\n")[0], "id: "))
-	require.NoError(t, err)
-	assert.GreaterOrEqual(t, id, last.id)
-	close(slow.open)
-	f.Close()
-	<-ended
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		f := live.NewFeed(func() []byte { return []byte(strconv.FormatInt(made.Add(1), 10)) }, live.FeedOptions{Every: time.Millisecond})
+		slow := &gated{ResponseRecorder: httptest.NewRecorder(), open: make(chan struct{}), wrote: make(chan string, 1)}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.ServeHTTP(slow, httptest.NewRequest("GET", "/", nil))
+		}()
+		assert.Contains(t, <-slow.wrote, "id: 1\n")
+		e := serveFeed(t, f).look(t, "")
+		last := event{}
+		for last.id < 50 {
+			last, _ = e.next()
+		}
+		slow.open <- struct{}{}
+		text := <-slow.wrote
+		id, err := strconv.Atoi(strings.TrimPrefix(strings.Split(text, "\n")[0], "id: "))
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, id, last.id)
+		close(slow.open)
+		f.Close()
+		<-ended
+	})
 }
 
 // gated is a writer that waits behind each event.
@@ -214,23 +222,24 @@ func (g *gated) SetWriteDeadline(time.Time) error { return nil }
 
 // TestEvents: the events of a page are its main part, one moment after the other.
 func TestEvents(t *testing.T) {
-	p := newPond(t)
-	page := p.page(t, live.Options{Every: 10 * time.Millisecond})
-	server := httptest.NewServer(page)
-	t.Cleanup(server.Close)
-	t.Cleanup(page.Close)
-	e := look(t, server.URL+"/events")
-	moment := 0
-	for range 5 {
-		got, more := e.next()
-		require.True(t, more)
-		main := parse(t, got.data).all("main")
-		require.Len(t, main, 1)
-		now, err := strconv.Atoi(main[0].attr["data-moment"])
-		require.NoError(t, err)
-		assert.Greater(t, now, moment)
-		moment = now
-		p.tick(t)
-	}
-	assert.Equal(t, policy, e.r.Header.Get("Content-Security-Policy"))
+	synctest.Test(t, func(t *testing.T) {
+		p := newPond(t)
+		page := p.page(t, live.Options{Every: 10 * time.Millisecond})
+		s := serve(t, page, live.ServerOptions{})
+		t.Cleanup(page.Close)
+		e := s.look(t, "events")
+		moment := 0
+		for range 5 {
+			got, more := e.next()
+			require.True(t, more)
+			main := parse(t, got.data).all("main")
+			require.Len(t, main, 1)
+			now, err := strconv.Atoi(main[0].attr["data-moment"])
+			require.NoError(t, err)
+			assert.Greater(t, now, moment)
+			moment = now
+			p.tick(t)
+		}
+		assert.Equal(t, policy, e.r.Header.Get("Content-Security-Policy"))
+	})
 }

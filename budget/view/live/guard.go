@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-const urlMax = 1024 // bytes of a path with its query
-
-var patience = 10 * time.Second // with who reads an answer
+const (
+	urlMax   = 1024             // bytes of a path with its query
+	patience = 10 * time.Second // with who reads an answer
+)
 
 // policy lets a page load what its own server has, and nothing else; no style or script stands in the page.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +

@@ -3,17 +3,16 @@ package live_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
@@ -64,26 +63,17 @@ func TestOtherSites(t *testing.T) {
 
 // TestPatience ends with who doesn't read an answer.
 func TestPatience(t *testing.T) {
-	live.Hurry(t, 200*time.Millisecond)
-	ended := make(chan error)
-	large := make([]byte, 64<<20)
-	server := httptest.NewServer(live.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, err := w.Write(large)
-		ended <- err
-	})))
-	defer server.Close()
-	c, err := net.Dial("tcp", server.Listener.Addr().String())
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	require.NoError(t, err)
-	select {
-	case err := <-ended:
-		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	case <-time.After(20 * time.Second):
-		require.NoError(t, c.Close())
-		assert.Fail(t, "it waits", "and said %v", <-ended)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error)
+		s := serve(t, live.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, err := w.Write(make([]byte, 1<<20))
+			ended <- err
+		})), live.ServerOptions{})
+		begin := time.Now()
+		s.dial(t, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		assert.ErrorIs(t, <-ended, os.ErrDeadlineExceeded)
+		assert.Equal(t, 10*time.Second, time.Since(begin))
+	})
 }
 
 // TestRefused: what is refused has the same headers as what is not.

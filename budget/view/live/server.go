@@ -36,7 +36,7 @@ const (
 )
 
 // What a connection may take, of time.
-var (
+const (
 	headerTime   = 5 * time.Second
 	shutdownTime = time.Second
 )
@@ -57,6 +57,11 @@ func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("live: %s is reached from beyond this machine, and a page has no password: "+
 			"listen on 127.0.0.1:PORT, or set ServerOptions.Public", address), listener.Close())
 	}
+	return serve(listener, h, o), nil
+}
+
+// serve serves h to whoever the listener lets in.
+func serve(listener net.Listener, h http.Handler, o ServerOptions) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		listen: &bounded{Listener: listener, most: int64(cmp.Or(o.Connections, connections))},
@@ -74,7 +79,7 @@ func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 		defer close(s.ended)
 		_ = s.http.Serve(s.listen) // it ends by Close alone
 	}()
-	return s, nil
+	return s
 }
 
 // URL is where the server is found: "http://127.0.0.1:43210/".
