@@ -19,6 +19,8 @@ func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	f.StringVar(&o.Address, "addr", defaultAddress, "the server's `HOST:PORT`")
 	f.IntVar(&o.Count, "n", 16, fmt.Sprintf("bots, up to %d", bots.CountMost))
 	f.DurationVar(&o.For, "for", time.Minute, "how long they play")
+	f.Uint64Var(&o.States, "states", 0, "leave earlier, after so many states from the server; 0: don't")
+	f.DurationVar(&o.Timeout, "timeout", 5*time.Second, "a bot that hears nothing for so long asks for its place again")
 	f.Float64Var(&o.Loss, "loss", 0, "packets that are lost, in each direction, `percent`")
 	f.DurationVar(&o.Jitter, "jitter", 0, "each packet is late by a draw from 0 to this")
 	f.Float64Var(&o.Duplicate, "dup", 0, "packets that come twice, `percent`")

@@ -75,6 +75,7 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.IntVar(&o.Bytes, "bytes", 480, "of a State, at most: what a player is told")
 	f.IntVar(&o.Every, "every", 2, "`ticks` from one State to the next")
 	f.DurationVar(&o.MapTime, "map-time", 10*time.Minute, "that a room plays a map, then the next")
+	f.DurationVar(&o.Timeout, "timeout", 5*time.Second, "a player who says nothing for so long has left")
 	f.DurationVar(&o.Drain, "drain", 10*time.Second, "after SIGTERM: how long players may go on, at most")
 	f.StringVar(&o.Inputs, "inputs", "", "record what all players want in files of a `folder`: frogpond "+
 		"offline plays it again")
@@ -124,8 +125,8 @@ func checkServe(o *serve.Options) error {
 		return fmt.Errorf("-map-time %v: 1s to %v", o.MapTime, serve.MapTimeMost)
 	case o.HTTPPublic && o.HTTP == "":
 		return errors.New("-http-public says of -http who may look: it needs that")
-	case o.Drain < 0 || o.SaveEvery <= 0 || o.Buffer < 0:
-		return errors.New("-drain, -save-every and -rcvbuf must not be negative")
+	case o.Drain < 0 || o.SaveEvery <= 0 || o.Timeout <= 0 || o.Buffer < 0:
+		return errors.New("-drain, -save-every, -timeout and -rcvbuf must not be negative")
 	}
 	return nil
 }

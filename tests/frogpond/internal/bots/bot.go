@@ -37,10 +37,10 @@ func newBot(o *Options, i int, write func(packet []byte), now func() time.Durati
 	return b
 }
 
-// behave plays until the context is done or the server closes.
+// behave plays until the context is done, the server closes, or the bot has seen enough.
 func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) Result {
 	b := newBot(o, i, s.send, func() time.Duration { return time.Since(start) })
-	for ctx.Err() == nil && b.result.Closing == 0 {
+	for ctx.Err() == nil && b.result.Closing == 0 && (o.States == 0 || b.client.States < o.States) {
 		due := b.step(b.now())
 		if due < b.next { // a packet is to go out; what came is wanted at the tick
 			time.Sleep(due - b.now())

@@ -33,11 +33,13 @@ type Options struct {
 	Count   int
 	For     time.Duration
 	Seed    uint64
-	Every   int      // ticks from one packet of inputs to the next
-	Room    int      // -1: any
-	Hostile []string // kinds; none: they behave
-	Rate    int      // packets a second of a bot that floods
-	Remote  bool     // the server needn't be on this machine
+	States  uint64        // that each sees before it leaves; 0: as many as come
+	Every   int           // ticks from one packet of inputs to the next
+	Timeout time.Duration // of each, which hears nothing; 0: 5 s
+	Room    int           // -1: any
+	Hostile []string      // kinds; none: they behave
+	Rate    int           // packets a second of a bot that floods
+	Remote  bool          // the server needn't be on this machine
 
 	to *net.UDPAddr
 }
@@ -131,5 +133,5 @@ func (o *Options) sum(results []Result) *Result {
 // options of the client of a bot.
 func (o *Options) client(i int) client.Options {
 	return client.Options{Name: fmt.Sprintf("bot %d", i), Room: o.Room, Every: o.Every,
-		Seed: o.Seed<<16 ^ uint64(i)}
+		Timeout: o.Timeout, Seed: o.Seed<<16 ^ uint64(i)}
 }

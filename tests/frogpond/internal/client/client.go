@@ -36,7 +36,7 @@ func (p Phase) String() string {
 
 // How long a client waits.
 const (
-	Timeout    = 5 * time.Second         // without a valid packet, it is lost
+	timeout    = 5 * time.Second         // without a valid packet, it is lost
 	silence    = 1500 * time.Millisecond // and it asks whether it is known where it is now
 	askAgain   = 500 * time.Millisecond  // what wasn't answered is asked again; later each time
 	knockAgain = time.Second             // after a refusal, at least
@@ -48,9 +48,10 @@ type Options struct {
 	Name       string
 	Room       int // -1: any
 	Watch      bool
-	Seed       uint64 // of its nonces
-	Redundancy int    // inputs in a packet, so that a lost one does no harm; 0: 4
-	Every      int    // ticks from one packet to the next; 0: 1
+	Seed       uint64        // of its nonces
+	Redundancy int           // inputs in a packet, so that a lost one does no harm; 0: 4
+	Every      int           // ticks from one packet to the next; 0: 1
+	Timeout    time.Duration // without a valid packet, and it is lost; 0: 5 s
 }
 
 // Client is one player's side.
@@ -110,6 +111,9 @@ func New(o Options) *Client {
 		c.options.Redundancy = 4
 	}
 	c.options.Every = max(c.options.Every, 1)
+	if c.options.Timeout == 0 {
+		c.options.Timeout = timeout
+	}
 	c.options.Redundancy = min(c.options.Redundancy, wire.InputsMost)
 	return c
 }
@@ -145,7 +149,7 @@ func (c *Client) Closing() (seconds uint32, closing bool) {
 // Tick is called 35 times a second with what the player wants. It gives the datagram to send, which
 // is good until the next call, or nil.
 func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
-	if c.phase == Playing && now-c.session.heard >= Timeout {
+	if c.phase == Playing && now-c.session.heard >= c.options.Timeout {
 		c.lose(now)
 	}
 	if c.phase == Left {

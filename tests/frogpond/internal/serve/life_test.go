@@ -198,7 +198,7 @@ func TestReconnect(t *testing.T) {
 // Who says nothing for five seconds has left.
 func TestTimeOut(t *testing.T) {
 	waits(t)
-	s := begin(t, func(o *Options) { o.Rooms, o.Players = 1, 1 })
+	s := begin(t, func(o *Options) { o.Rooms, o.Players, o.Timeout = 1, 1, 5*time.Second })
 	p := s.joins(client.Options{Name: "first", Room: -1, Seed: 1})
 	s.until("it plays", p.saw(10))
 	second := s.joins(client.Options{Name: "second", Room: -1, Seed: 2})

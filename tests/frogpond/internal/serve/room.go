@@ -225,7 +225,7 @@ func (r *room) read(w *worker, now time.Duration) {
 		r.inbox.done(&r.s.net.roomSessions(r.number)[m.place])
 	}
 	for i := range r.seats {
-		if s := &r.seats[i]; s.state == here && now.Nanoseconds()-s.heard > sessionMs*1e6 {
+		if s := &r.seats[i]; s.state == here && now.Nanoseconds()-s.heard > r.s.o.Timeout.Nanoseconds() {
 			w.timedOut++
 			r.notice(w, i, wire.TimedOut, 0)
 			r.leave(i)

@@ -27,7 +27,7 @@ import (
 func built(t testing.TB, change func(o *Options)) *Server {
 	t.Helper()
 	o := &Options{Address: "127.0.0.1:0", Rooms: 1, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
-		MapTime: time.Hour, SaveEvery: time.Hour, Say: &said{}}
+		MapTime: time.Hour, SaveEvery: time.Hour, Timeout: time.Hour, Say: &said{}}
 	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1,
 		Workers: 1, Snapshots: 9}
 	o.Plan = func() (budget.Plan, error) { return smallPlan(o.Rooms + 1), nil }

@@ -78,7 +78,7 @@ var listens = regexp.MustCompile(`players on ([^;]+);`)
 func begin(t *testing.T, change func(o *Options)) *server {
 	t.Helper()
 	o := &Options{Address: "127.0.0.1:0", Buffer: 1 << 20, Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
-		MapTime: time.Hour, SaveEvery: time.Hour}
+		MapTime: time.Hour, SaveEvery: time.Hour, Timeout: time.Hour}
 	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1, Workers: 2}
 	o.Plan = func() (budget.Plan, error) { return smallPlan(o.Rooms + 1), nil }
 	if change != nil {

@@ -58,6 +58,7 @@ type Options struct {
 	Bytes      int // of a State, at most
 	Every      int // ticks from one State to the next
 	MapTime    time.Duration
+	Timeout    time.Duration // without a packet, and a session ends
 	Drain      time.Duration
 	SaveEvery  time.Duration
 	Inputs     string // folder, of records

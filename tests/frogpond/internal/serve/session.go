@@ -52,9 +52,8 @@ const (
 type score struct{ caught, deaths, exits uint32 }
 
 const (
-	watchers  = 2 // places in a room beside those of players
-	idBits    = 11
-	sessionMs = 5000 // without a packet, and a session ends
+	watchers = 2 // places in a room beside those of players
+	idBits   = 11
 )
 
 // network is what lies in region systems: it outlives the maps.
