@@ -18,6 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // failing is the server that meets a full somewhere, and has to go on.
@@ -32,14 +33,14 @@ type failing struct {
 func newFailing(t *testing.T) *failing {
 	o := options{bots: 4, Options: game.Options{Log: os.DevNull, Workers: 1, Ticks: 3, Seed: 1,
 		Maps: "E1M1,E1M3,MAP07"}}
-	if freedoom(t) {
+	if freedoom() {
 		o.WADs = append(doom.InstalledWADs(), doom.Builtin)
 	} else { // two files as well: each that is open is a value that a scope holds
 		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
 	// each request of each tick would take minutes
-	if (build != "release" || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" {
+	if step.Now() < step.Check {
 		f.o.Ticks, f.o.bots, f.visit.Ticks = 1, 1, 0
 		f.small.Ticks, f.small.bots = 1, 1
 	}
@@ -185,8 +186,8 @@ func openFiles(t *testing.T) int {
 // TestEachAllocationFails has each allocation of boot, of three maps and of a systems rewind fail
 // in turn: nothing leaks, and the server goes on in the same budget with what fits.
 func TestEachAllocationFails(t *testing.T) {
-	if testing.Short() && build == "asan" {
-		t.Skip("takes minutes under an emulator; asan runs it natively, and the emulator without asan")
+	if build == "asan" { // which takes minutes under an emulator
+		step.Needs(t, step.Check)
 	}
 	f := newFailing(t)
 	plan, files := f.plan(t), openFiles(t)

@@ -23,9 +23,7 @@ import (
 // TestFlowPage: the page of package flow shows the graph of E1M1 as it is, what its first doors do,
 // and JSON that compiles.
 func TestFlowPage(t *testing.T) {
-	if !freedoom(t) {
-		t.Skip("needs the package freedoom")
-	}
+	needsFreedoom(t)
 	var stdout, stderr bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"-flow", "E1M1"}, &stdout, &stderr), stderr.String())
 	graph, err := source.Read("E1M1", stdout.Bytes())

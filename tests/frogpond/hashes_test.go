@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 var (
@@ -21,21 +23,25 @@ var (
 	device = flag.String("plan", "", "play with the plan of a device, a `file`")
 )
 
-const anew = "go test ./tests/frogpond -run Hashes -update, with -short and without"
+const anew = "go test ./tests/frogpond -run Hashes -update, and with UPFRONT_STEP=check"
 
-// TestHashes plays all maps with each crew. Their states, and what they took of the budget, are
-// those that were recorded: in every build, on every target, with the plan of each device.
+// sample are the maps of Freedoom that make test plays: the largest, and some that differ much.
+const sample = "E1M1,E4M7,MAP12,MAP20,MAP32"
+
+// TestHashes plays all maps with each crew; make test plays a sample of Freedoom's. Their states, and
+// what they took of the budget, are those that were recorded: in every build, on every target, with
+// the plan of each device.
 func TestHashes(t *testing.T) {
-	t.Run(doom.Builtin, func(t *testing.T) { checkHashes(t, doom.Builtin, 350, "-wad", doom.Builtin) })
+	t.Run(doom.Builtin, func(t *testing.T) {
+		checkHashes(t, doom.Builtin, 350, "", "-wad", doom.Builtin)
+	})
 	t.Run("freedoom", func(t *testing.T) {
-		if !freedoom(t) {
-			t.Skip(noFreedoom)
+		needsFreedoom(t)
+		name, ticks, only := freedoomName(t), 70, sample
+		if step.Now() >= step.Check {
+			name, ticks, only = name+"-long", 350, ""
 		}
-		name, ticks := freedoomName(t), 70
-		if !testing.Short() {
-			name, ticks = name+"-long", 350
-		}
-		r := checkHashes(t, name, ticks)
+		r := checkHashes(t, name, ticks, only)
 		recorded := readReport(t, "testdata/recorded/freedoom.json")
 		assert.Equal(t, recorded.Regions[2].Peak, r.Report.Regions[2].Peak,
 			"the plan is of what the largest map needs: make plan")
@@ -54,8 +60,9 @@ func freedoomName(t *testing.T) string {
 	return fmt.Sprintf("freedoom-%08x", sum)
 }
 
-// checkHashes compares what is played with the file of that name.
-func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result) {
+// checkHashes compares what is played with the file of that name. Only names some of its maps; if it
+// is empty, all are played.
+func checkHashes(t *testing.T, name string, ticks int, only string, args ...string) (r Result) {
 	t.Helper()
 	file := filepath.Join("testdata", "hashes", name+".txt")
 	text, err := os.ReadFile(file)
@@ -66,6 +73,12 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 		t.Logf("%s was not recorded; the crews are compared with each other", name)
 	case !*update:
 		require.NoError(t, err, "%s", anew)
+	}
+	if *update {
+		only = ""
+	}
+	if only != "" {
+		args = append(args, "-maps", only)
 	}
 	if *device != "" {
 		args = append(args, "-plan", *device)
@@ -81,13 +94,27 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 		if workers != "4" {
 			want, _, _ = strings.Cut(want, "scratch")
 		}
-		assert.Equal(t, want, played(r), "%s with %s workers; if that is meant: %s",
+		assert.Equal(t, linesOf(only, want), linesOf(only, played(r)), "%s with %s workers; if that is meant: %s",
 			name, workers, anew)
 		if i == 0 && *update {
 			require.NoError(t, os.WriteFile(file, []byte(recorded), 0o644))
 		}
 	}
 	return r
+}
+
+// linesOf returns the lines of the named maps, or the whole text if there are no names.
+func linesOf(maps, text string) string {
+	if maps == "" {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if name, _, _ := strings.Cut(line, " "); slices.Contains(strings.Split(maps, ","), name) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
 
 // played has a line for each map: its name, ticks, state, and the snapshot of that; bytes used, and

@@ -16,6 +16,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestPictures: ten files, small, and each time the same but for the Go heap's share, which the report has.
@@ -69,9 +70,8 @@ func TestPicturesCantBeWritten(t *testing.T) {
 
 // TestSawTooth: README's picture of use over time is what the program draws of all maps.
 func TestSawTooth(t *testing.T) {
-	if !freedoom(t) {
-		t.Skip(noFreedoom)
-	}
+	step.Needs(t, step.Check)
+	needsFreedoom(t)
 	if name := freedoomName(t); name != "freedoom-8a69bb9b" {
 		t.Skip("the picture is of another release's maps than " + name)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // process is this program as a process of its own. Those that start it run in the release build
@@ -59,6 +61,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main() // it exits
 	}
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they work
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
@@ -92,7 +97,7 @@ func (p *process) signal(s os.Signal) {
 }
 
 // patience is far more than anything takes.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // until waits for what must happen.
 func (p *process) until(what string, happened func() bool) {
@@ -129,7 +134,7 @@ var listensOn = regexp.MustCompile(`players on ([^;]+);`)
 // startServer waits until it listens.
 func startServer(t *testing.T, args ...string) *serving {
 	t.Helper()
-	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0"}, args...)
+	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", patience.String()}, args...)
 	s := &serving{process: start(t, args...)}
 	s.says("players on", 1)
 	s.address = listensOn.FindStringSubmatch(s.stderr.String())[1]
@@ -144,11 +149,21 @@ func (s *serving) end() (r serve.Result) {
 	return r
 }
 
-// bots starts so many, for so long.
-func (s *serving) bots(n int, d time.Duration, args ...string) *process {
+// bots starts so many, which play until each has seen so many states, one every second tick: so a
+// slow machine changes nothing.
+func (s *serving) bots(n, states int, args ...string) *process {
+	s.t.Helper()
+	return s.botsFor(n, patience, append(args, "-states", strconv.Itoa(states))...)
+}
+
+// minute is how many states a bot sees in a minute of play.
+const minute = 60 * 35 / 2
+
+// botsFor starts so many, for so long.
+func (s *serving) botsFor(n int, d time.Duration, args ...string) *process {
 	s.t.Helper()
 	return start(s.t, append([]string{"bots", "-json", "-addr", s.address, "-n", strconv.Itoa(n),
-		"-for", d.String()}, args...)...)
+		"-for", d.String(), "-timeout", patience.String()}, args...)...)
 }
 
 // saw waits for the bots' end, and gives what they saw.
@@ -164,11 +179,12 @@ func (s *serving) inside(n int) {
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.stderr.String())
 	s.until(strconv.Itoa(n)+" players", func() bool {
 		answer, err := http.Get(url + "/gameserver")
-		require.NoError(s.t, err)
+		if err != nil {
+			return false // it may take longer than the server waits
+		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
-		require.NoError(s.t, err)
-		return strings.Contains(string(text), `"players":{"count":`+strconv.Itoa(n)+`,`)
+		return err == nil && strings.Contains(string(text), `"players":{"count":`+strconv.Itoa(n)+`,`)
 	})
 }
 
@@ -179,25 +195,11 @@ func offline(t *testing.T, args ...string) (r Offline) {
 	return r
 }
 
-// soak says whether a proof has its long form.
-var soak = os.Getenv("UPFRONT_SOAK") != ""
-
-// takes is how long something goes on: here, and in the long form.
-func takes(short, long time.Duration) time.Duration {
-	if soak {
-		return long
-	}
-	return short
-}
-
-// whole is what each test begins with that starts programs; they go on side by side, but for the
-// long forms, whose figures are to be their own.
-func whole(t *testing.T) {
+// beside has a test go on beside others: those here wait more than they work. In soak each has the
+// machine to itself, for its figures.
+func beside(t *testing.T) {
 	t.Helper()
-	if testing.Short() && !soak {
-		t.Skip("short")
-	}
-	if !soak {
+	if step.Now() < step.Soak {
 		t.Parallel()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestRecording: what maps do to the budget, done again, comes to the same peaks, to the byte. A plan that is made of it has
@@ -18,12 +19,8 @@ import (
 func TestRecording(t *testing.T) {
 	t.Run(doom.Builtin, func(t *testing.T) { checkRecording(t, "-wad", doom.Builtin) })
 	t.Run("freedoom", func(t *testing.T) {
-		if testing.Short() || build != "release" {
-			t.Skip("what all maps come to is the release build's: go test ./tests/frogpond does")
-		}
-		if !freedoom(t) {
-			t.Skip(noFreedoom)
-		}
+		step.Needs(t, step.Check)
+		needsFreedoom(t)
 		checkRecording(t)
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // levels are maps to play again, and for how many ticks.
@@ -32,9 +33,9 @@ func again(t *testing.T, soak int) []levels {
 	own := levels{doom.Builtin, []string{"-wad", doom.Builtin}, 70}
 	installed := levels{"freedoom", []string{"-maps", "E1M1,MAP20"}, 70}
 	switch {
-	case build == "release" && os.Getenv("UPFRONT_SOAK") != "":
+	case build == "release" && step.Now() == step.Soak:
 		own.ticks, installed.ticks, installed.args = soak, soak, nil
-	case build != "release" || testing.Short():
+	case step.Now() < step.Check:
 		own.ticks, installed.ticks = 25, 25
 		own.args = append(own.args, "-maps", "MAP01,MAP07")
 	}
@@ -45,8 +46,8 @@ func again(t *testing.T, soak int) []levels {
 func eachLevels(t *testing.T, soak int, fn func(t *testing.T, l levels)) {
 	for _, l := range again(t, soak) {
 		t.Run(l.name, func(t *testing.T) {
-			if l.name != doom.Builtin && !freedoom(t) {
-				t.Skip(noFreedoom)
+			if l.name != doom.Builtin {
+				needsFreedoom(t)
 			}
 			fn(t, l)
 		})

@@ -23,15 +23,16 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // badNetwork is what players are behind.
 var badNetwork = []string{"-loss", "2", "-jitter", "50ms", "-dup", "1", "-reorder", "1"}
 
-// beside is memory that a server has beside its budget and the plan's share for Go: pages of the
+// besideBudget is memory that a server has beside its budget and the plan's share for Go: pages of the
 // program's file, and of C's libraries. Go's share has its heap, which is largest while maps load,
 // and what its runtime keeps.
-const beside = 16 << 20
+const besideBudget = 16 << 20
 
 // checkMemory checks that a server's memory was the plan's, and that play took none.
 func checkMemory(t *testing.T, r *serve.Result) {
@@ -42,34 +43,34 @@ func checkMemory(t *testing.T, r *serve.Result) {
 	assert.Zero(t, *r.BudgetFaults)
 	assert.LessOrEqual(t, r.ResidentAfter, r.ResidentBefore+4<<20)
 	require.NotNil(t, r.ResidentPeak)
-	assert.LessOrEqual(t, *r.ResidentPeak, r.BudgetBytes+r.GoShare+beside)
+	assert.LessOrEqual(t, *r.ResidentPeak, r.BudgetBytes+r.GoShare+besideBudget)
 	assert.Zero(t, r.Faults+r.Unloaded+r.Lost+r.Unrecorded)
 }
 
-// checkPlayed checks that so many bots behaved, and that none lost anything.
-func checkPlayed(t *testing.T, r bots.Result, n int) {
+// checkPlayed checks that so many bots behaved, that none lost anything, and that each saw so many
+// states.
+func checkPlayed(t *testing.T, r bots.Result, n, states int) {
 	t.Helper()
 	assert.EqualValues(t, n, r.Joined)
 	assert.Zero(t, r.Refused+r.Lost+r.WrongStates+r.RoomsEnded)
-	assert.Greater(t, r.States, uint64(5*n))
+	assert.GreaterOrEqual(t, r.States, uint64(n*states))
 }
 
 // A server whose players are behind a bad network takes no memory, and its records play to the
 // states that it ended with.
 func TestServe(t *testing.T) {
-	whole(t)
-	dir, rooms := t.TempDir(), 4
-	if soak {
-		rooms = 64
-	}
+	beside(t)
+	dir, rooms, states := t.TempDir(), step.Pick(2, 4, 64), step.Pick(20, 70, minute)
 	s := startServer(t, "-rooms", strconv.Itoa(rooms), "-inputs", filepath.Join(dir, "inputs"),
 		"-saves", filepath.Join(dir, "saves"), "-save-every", "1s",
 		"-scores", filepath.Join(dir, "scores"))
-	saw := s.bots(16*rooms, takes(4*time.Second, time.Minute), badNetwork...).saw()
+	saw := s.bots(16*rooms, states, badNetwork...).saw()
 	r := s.end()
-	checkPlayed(t, saw, 16*rooms)
+	checkPlayed(t, saw, 16*rooms, states)
 	checkMemory(t, &r)
-	assert.NotZero(t, r.Rollbacks)
+	if step.Now() >= step.Check { // before, inputs are sent too far ahead for any to be late
+		assert.NotZero(t, r.Rollbacks)
+	}
 	assert.EqualValues(t, 16*rooms, r.Joined)
 	again := offline(t, filepath.Join(dir, "inputs"))
 	assert.Equal(t, r.Hash, again.Hash)
@@ -79,7 +80,7 @@ func TestServe(t *testing.T) {
 
 // figures are those of a long form.
 func figures(t *testing.T, r *serve.Result) {
-	if soak {
+	if step.Now() == step.Soak {
 		text, err := json.Marshal(r)
 		require.NoError(t, err)
 		t.Logf("%s", text)
@@ -89,12 +90,14 @@ func figures(t *testing.T, r *serve.Result) {
 // Maps come and go beneath the players: each record plays again, the last of each room to the state
 // that the server ended with, and each to the same one every time.
 func TestServeRotates(t *testing.T) {
-	whole(t)
+	step.Needs(t, step.Check)
+	beside(t)
 	dir := t.TempDir()
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-map-time", "1s", "-inputs", dir)
-	saw := s.bots(16, takes(4*time.Second, time.Minute), badNetwork...).saw()
+	states := step.Pick(0, 90, minute)
+	saw := s.bots(32, states, badNetwork...).saw()
 	r := s.end()
-	checkPlayed(t, saw, 16)
+	checkPlayed(t, saw, 32, states)
 	assert.Zero(t, r.Collections)
 	assert.Zero(t, *r.BudgetFaults)
 	assert.Zero(t, r.Faults+r.Unloaded+r.Lost+r.Unrecorded)
@@ -107,38 +110,41 @@ func TestServeRotates(t *testing.T) {
 // Three times the players that the plan admits: those inside play on, the others hear once a second
 // how many there are.
 func TestServeOverload(t *testing.T) {
-	whole(t)
+	step.Needs(t, step.Check)
+	beside(t)
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-health", "127.0.0.1:0")
 	const places, seconds = 32, 3
-	in := s.bots(places, (seconds+2)*time.Second)
+	in := s.botsFor(places, patience)
 	s.inside(places)
-	out := s.bots(2*places, seconds*time.Second, "-seed", "2").saw()
-	checkPlayed(t, in.saw(), places)
+	out := s.botsFor(2*places, seconds*time.Second, "-seed", "2").saw()
+	in.signal(syscall.SIGTERM)
+	checkPlayed(t, in.saw(), places, 1)
 	assert.Zero(t, out.Joined+out.Lost+out.States)
-	assert.InDelta(t, 2*places*seconds, out.Refused, 2*places, "a knock a second")
 	r := s.end()
 	assert.EqualValues(t, places, r.Joined)
-	assert.InDelta(t, out.Refused, r.Refused, 2*places, "some were gone when the answer came")
+	assert.NotZero(t, out.Refused)
+	assert.GreaterOrEqual(t, r.Refused, out.Refused, "some were gone when the answer came")
+	if step.Now() == step.Soak {
+		assert.InDelta(t, 2*places*seconds, out.Refused, 2*places, "a knock a second")
+		assert.InDelta(t, out.Refused, r.Refused, 2*places)
+	}
 	assert.Zero(t, *r.BudgetFaults)
 }
 
 // What a tick costs those inside is the same, whoever knocks.
 func TestServeOverloadCost(t *testing.T) {
-	whole(t)
-	if !soak {
-		t.Skip("takes a minute")
-	}
+	step.Needs(t, step.Soak)
 	const rooms, pairs, d = 8, 3, 10 * time.Second
 	var cost, late [2][]float64
 	for range pairs {
 		for crowd := range 2 {
 			s := startServer(t, "-rooms", strconv.Itoa(rooms), "-health", "127.0.0.1:0")
-			in := s.bots(16*rooms, d+3*time.Second)
+			in := s.botsFor(16*rooms, d+3*time.Second)
 			s.inside(16 * rooms)
 			if crowd == 1 {
-				assert.Zero(t, s.bots(2*16*rooms, d, "-seed", "2").saw().Joined)
+				assert.Zero(t, s.botsFor(2*16*rooms, d, "-seed", "2").saw().Joined)
 			}
-			checkPlayed(t, in.saw(), 16*rooms)
+			checkPlayed(t, in.saw(), 16*rooms, 5)
 			r := s.end()
 			cost[crowd] = append(cost[crowd], r.CPUMean)
 			late[crowd] = append(late[crowd], float64(r.LateTicks)/float64(r.Ticks))
@@ -159,39 +165,47 @@ func median(list []float64) float64 {
 
 // Attackers of each kind, one after the other, beside players who behave.
 func TestServeHostile(t *testing.T) {
-	whole(t)
+	step.Needs(t, step.Check)
+	beside(t)
 	const rooms, behaving = 2, 16
-	s := startServer(t, "-wad", doom.Builtin, "-rooms", strconv.Itoa(rooms))
-	each := takes(time.Second, time.Minute)
-	beside := s.bots(behaving, each*time.Duration(len(bots.Kinds()))+2*time.Second)
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", strconv.Itoa(rooms), "-health", "127.0.0.1:0")
+	each := step.Pick(0, time.Second, time.Minute)
+	well := s.botsFor(behaving, time.Hour)
+	s.inside(behaving)
 	for _, kind := range bots.Kinds() {
-		saw := s.bots(2, each, "-hostile", kind).saw()
-		require.NotNil(t, saw.GotIn, kind)
-		assert.Zero(t, *saw.GotIn, kind)
-		assert.NotZero(t, saw.Sent[kind])
+		for attacked := false; !attacked; { // a busy machine may keep it from attacking at all
+			saw := s.botsFor(2, each, "-hostile", kind).saw()
+			require.NotNil(t, saw.GotIn, kind)
+			assert.Zero(t, *saw.GotIn, kind)
+			attacked = saw.Sent[kind] > 0 && (kind != "replay" || saw.Joined > 0)
+		}
 	}
-	checkPlayed(t, beside.saw(), behaving)
+	well.signal(syscall.SIGTERM)
+	checkPlayed(t, well.saw(), behaving, 1)
 	r := s.end()
 	checkMemory(t, &r)
 	for _, reason := range []string{"cookie", "session", "kind", "malformed", "replay"} {
 		assert.NotZero(t, r.Dropped[reason], reason)
 	}
-	const half = 35 / 2 // of the ticks that a machine with nothing else to do plays
-	assert.Greater(t, r.Ticks, uint64(rooms*half*int(each.Seconds())*len(bots.Kinds())))
+	if step.Now() == step.Soak {
+		const half = 35 / 2 // of the ticks that a machine with nothing else to do plays
+		assert.Greater(t, r.Ticks, uint64(rooms*half*int(each.Seconds())*len(bots.Kinds())))
+	}
 	figures(t, &r)
 }
 
 // A server that is killed goes on from its saves; its records play, torn as they may be, and its
 // scores are whole, but for what the last second brought.
 func TestServeKilled(t *testing.T) {
-	whole(t)
+	step.Needs(t, step.Check)
+	beside(t)
 	dir := t.TempDir()
 	inputs, saves := filepath.Join(dir, "inputs"), filepath.Join(dir, "saves")
 	scores := filepath.Join(dir, "scores")
 	args := []string{"-wad", doom.Builtin, "-rooms", "2", "-inputs", inputs, "-saves", saves,
 		"-save-every", "200ms", "-scores", scores}
 	s := startServer(t, args...)
-	s.bots(32, time.Minute, badNetwork...) // killed at the end
+	s.botsFor(32, patience, badNetwork...) // killed at the end
 	s.until("both saves of both rooms, and scores", func() bool {
 		for _, name := range []string{"room-00.a", "room-00.b", "room-01.a", "room-01.b"} {
 			if info, err := os.Stat(filepath.Join(saves, name)); err != nil || info.Size() == 0 {
@@ -208,7 +222,9 @@ func TestServeKilled(t *testing.T) {
 	first := offline(t, "-wad", doom.Builtin, inputs)
 	require.Len(t, first.Records, 2)
 	for i, r := range first.Records {
-		assert.GreaterOrEqual(t, r.First+uint32(r.Ticks)+64, saved[i], "its save isn't far ahead")
+		if step.Now() == step.Soak {
+			assert.GreaterOrEqual(t, r.First+uint32(r.Ticks)+64, saved[i], "its save isn't far ahead")
+		}
 	}
 	checkScores(t, inputs, before)
 	tear(t, scores, "FSC1 and some")
@@ -216,9 +232,10 @@ func TestServeKilled(t *testing.T) {
 
 	s = startServer(t, args...)
 	assert.Contains(t, s.stderr.String(), "were no whole score: they are cut off")
-	saw := s.bots(32, 2*time.Second).saw()
+	const states = 20
+	saw := s.bots(32, states).saw()
 	r := s.end()
-	checkPlayed(t, saw, 32)
+	checkPlayed(t, saw, 32, states)
 	for i, tick := range saved {
 		assert.Greater(t, r.TickCount[i], tick)
 	}
@@ -235,14 +252,15 @@ func TestServeKilled(t *testing.T) {
 	assert.Equal(t, first.Records[1], again.Records[2], "of room 1")
 }
 
-// checkScores plays the records up to a second before their end, and one more for a machine that has
-// other things to do: what players came to by then is among the scores.
+// checkScores plays the records up to a second before the newest score of the room, since inputs that
+// are late may undo what was said after it: what players came to by then is among the scores. In
+// soak it plays them up to two seconds before their end, as scores are written within one.
 func checkScores(t *testing.T, inputs string, list []disk.Score) {
 	t.Helper()
 	type player struct{ room, number uint32 }
-	last := map[player]disk.Score{}
+	last, newest := map[player]disk.Score{}, map[uint32]int{}
 	for _, c := range list {
-		last[player{c.Room, c.Player}] = c
+		last[player{c.Room, c.Player}], newest[c.Room] = c, int(c.Ticks)
 	}
 	rec := newRecorder(t)
 	files, err := disk.Records(inputs)
@@ -251,7 +269,7 @@ func checkScores(t *testing.T, inputs string, list []disk.Score) {
 	for _, file := range files {
 		replay, err := disk.OpenReplay(file.Name)
 		require.NoError(t, err)
-		replay.Ticks = max(0, replay.Ticks-2*35)
+		replay.Ticks = max(0, step.Pick(0, min(replay.Ticks, newest[file.Room]-35), replay.Ticks-2*35))
 		for i, p := range rec.playersAfter(replay) {
 			c := last[player{file.Room, uint32(i)}]
 			assert.GreaterOrEqual(t, c.Caught, p.Caught, "room %d, player %d", file.Room, i)
@@ -315,16 +333,15 @@ func tear(t *testing.T, name, tail string) {
 
 // The client that stands beside the protocol's page joins, walks, and reads each state.
 func TestServePython(t *testing.T) {
-	whole(t)
+	step.Needs(t, step.Check)
+	beside(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		if os.Getenv("REQUIRE_ALL") != "" {
-			t.Fatal("REQUIRE_ALL is set, and python3 is not installed")
-		}
-		t.Skip("python3 is not installed")
+		step.Lacks(t, "python3", "python3")
 	}
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1")
-	frogs := s.bots(8, 4*time.Second)
+	const states = 40
+	frogs := s.bots(8, states)
 	out, err := exec.Command(python, "testdata/client.py", s.address, "3").Output()
 	require.NoError(t, err)
 	var saw struct {
@@ -336,15 +353,15 @@ func TestServePython(t *testing.T) {
 	assert.Zero(t, saw.Refused+saw.Wrong)
 	assert.Greater(t, saw.States, 20)
 	assert.Greater(t, saw.Moved, 10.0)
-	checkPlayed(t, frogs.saw(), 8)
+	checkPlayed(t, frogs.saw(), 8, states)
 	s.end()
 }
 
 // A second signal ends a drain at once, without a result.
 func TestServeSecondSignal(t *testing.T) {
-	whole(t)
-	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1", "-drain", "1m", "-health", "127.0.0.1:0")
-	player := s.bots(1, time.Minute)
+	beside(t)
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1", "-drain", "1h", "-health", "127.0.0.1:0")
+	player := s.botsFor(1, patience)
 	s.inside(1)
 	player.kill() // without a word: the server waits for it
 	s.signal(syscall.SIGTERM)
@@ -363,7 +380,9 @@ func TestServeSecondSignal(t *testing.T) {
 
 // At SIGHUP a server takes the plan that its file has by then.
 func TestServeAnotherPlan(t *testing.T) {
-	whole(t)
+	step.Needs(t, step.Check)
+	beside(t)
+	const states = 10
 	name := filepath.Join(t.TempDir(), "plan.json")
 	write := func(from, to string) {
 		plan := strings.Replace(string(defaultServePlan), from, to, 1)
@@ -372,16 +391,16 @@ func TestServeAnotherPlan(t *testing.T) {
 	}
 	write("48MiB", "49MiB")
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-plan", name)
-	checkPlayed(t, s.bots(4, time.Second).saw(), 4)
+	checkPlayed(t, s.bots(4, states).saw(), 4, states)
 	write("48MiB", "40MiB")
 	s.signal(syscall.SIGHUP)
 	s.says("players on", 2)
-	checkPlayed(t, s.bots(4, time.Second).saw(), 4)
+	checkPlayed(t, s.bots(4, states).saw(), 4, states)
 	write("48MiB", "4KiB")
 	s.signal(syscall.SIGHUP)
 	s.says("the old one stays", 1)
 	s.says("players on", 3)
-	checkPlayed(t, s.bots(4, time.Second).saw(), 4)
+	checkPlayed(t, s.bots(4, states).saw(), 4, states)
 	r := s.end()
 	assert.Equal(t, 3, r.Plans)
 	assert.EqualValues(t, 12, r.Joined)
@@ -390,27 +409,32 @@ func TestServeAnotherPlan(t *testing.T) {
 // A server that was asked to records what its rooms hold, and what led to a full; that takes nothing
 // from play but what the runtime's own recorder does.
 func TestServeRecords(t *testing.T) {
-	whole(t)
+	step.Needs(t, step.Check)
+	beside(t)
+	const states = 30
 	dir := t.TempDir()
 	file, flights := filepath.Join(dir, "timeline.json"), filepath.Join(dir, "flights")
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-timeline", file)
-	saw := s.bots(4, 2*time.Second).saw()
+	saw := s.bots(4, states).saw()
 	r := s.end()
-	checkPlayed(t, saw, 4)
+	checkPlayed(t, saw, 4, states)
 	checkMemory(t, &r)
 	d, room := readTimeline(t, file, "level 0")
-	assert.InDelta(t, 35*r.Seconds, d.Ticks, 35, "one in a 35th of a second")
+	assert.NotZero(t, d.Ticks)
+	if step.Now() == step.Soak {
+		assert.InDelta(t, 35*r.Seconds, d.Ticks, 35, "one in a 35th of a second")
+	}
 	assert.NotZero(t, slices.Max(room.Most))
 
 	require.NoError(t, os.Mkdir(flights, 0o755))
 	s = startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-flight", flights, "-plant", "full:0:10")
-	s.bots(4, 2*time.Second).saw()
+	s.bots(4, states).saw()
 	s.says("the last seconds are in "+flights, 1)
 	s.signal(syscall.SIGTERM)
 	<-s.ended
 	files, err := os.ReadDir(flights)
 	require.NoError(t, err)
-	require.Len(t, files, 1)
+	require.NotEmpty(t, files, "there are more if ticks were late")
 	out, err := exec.Command("go", "tool", "trace", "-d=parsed", filepath.Join(flights, "frogpond-001.trace")).CombinedOutput()
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), `Category="upfront.flight"`)

@@ -17,24 +17,22 @@ import (
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // Rounds of a server that nobody looks at, one with a viewer of each room, and one with a thousand
 // who ask for streams and read nothing: play takes no Go allocation in any, its memory stays the
 // plan's, and the ticks go on. How long they take is said, and is for an idle machine.
 func TestViewers(t *testing.T) {
-	whole(t)
-	rounds := 1
-	if soak {
-		rounds = 3
-	}
-	for round := range rounds {
+	step.Needs(t, step.Check)
+	beside(t)
+	for round := range step.Pick(1, 1, 3) {
 		for _, crowd := range []string{"nobody", "viewers", "thousand"} {
 			r := viewed(t, crowd)
 			assert.Zero(t, r.GoAllocs, strings.Join(r.AllocatedBy, "\n"))
 			assert.Zero(t, r.Faults+r.Unloaded)
 			require.NotNil(t, r.ResidentPeak)
-			assert.LessOrEqual(t, *r.ResidentPeak, r.BudgetBytes+r.GoShare+beside)
+			assert.LessOrEqual(t, *r.ResidentPeak, r.BudgetBytes+r.GoShare+besideBudget)
 			assert.Equal(t, crowd != "nobody", r.GoAllocsPage > 0)
 			t.Logf("round %d, %s: %d ticks, %d late, %d let be; p50 %d us, p99 %d us; CPU p50 %d us, p99 %d us, mean %.0f us",
 				round, crowd, r.Ticks, r.LateTicks, r.Skipped, r.TickP50, r.TickP99, r.CPUP50, r.CPUP99, r.CPUMean)
@@ -46,7 +44,8 @@ func TestViewers(t *testing.T) {
 func viewed(t *testing.T, crowd string) (r serve.Result) {
 	t.Helper()
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-http", "127.0.0.1:0")
-	b := s.bots(32, takes(3*time.Second, time.Minute))
+	states := step.Pick(0, 50, minute)
+	b := s.bots(32, states)
 	address := regexp.MustCompile(`page on http://([^/]+)/`).FindStringSubmatch(s.stderr.String())[1]
 	var list []io.Closer
 	for i := range map[string]int{"viewers": 2, "thousand": 1000}[crowd] {
@@ -62,7 +61,7 @@ func viewed(t *testing.T, crowd string) (r serve.Result) {
 			list = append(list, c)
 		}
 	}
-	checkPlayed(t, b.saw(), 32)
+	checkPlayed(t, b.saw(), 32, states)
 	for _, c := range list {
 		c.Close()
 	}
