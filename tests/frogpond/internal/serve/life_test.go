@@ -4,12 +4,16 @@ package serve
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +25,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // A room that panics, or whose tick is full, ends alone: its players are told and come again, and
-// the other room's never miss a tick.
+// the other room's play on.
 func TestRoomEnds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"panic", "full"} {
@@ -38,14 +43,13 @@ func TestRoomEnds(t *testing.T) {
 			well := s.joins(client.Options{Name: "well", Room: 0, Seed: 1})
 			ill := s.joins(client.Options{Name: "ill", Room: 1, Seed: 2})
 			s.until("the room ends", ill.with(func(c *client.Client) bool { return c.RoomsEnded == 1 }))
-			s.until("who was in it plays again", ill.saw(120))
-			s.until("the other plays", well.saw(120))
+			s.until("who was in it plays again", ill.sees(20))
+			s.until("the other plays", well.sees(20))
 			assert.Zero(t, well.RoomsEnded+well.Losses+well.WrongStates+ill.WrongStates)
 			well.leave()
 			ill.leave()
 			r := s.end()
 			assert.EqualValues(t, 1, r.Faults)
-			assert.Zero(t, r.Skipped)
 			assert.Contains(t, s.said.String(), "room 1: MAP02 is over at tick 40: ")
 			assert.Equal(t, []string{"MAP01", "MAP03"}, r.Maps, "the next map")
 			files, err := disk.Records(records)
@@ -58,21 +62,22 @@ func TestRoomEnds(t *testing.T) {
 // Nobody waits for a load: the next map comes into a slot of its own, and who plays goes on in it.
 func TestMapsRotate(t *testing.T) {
 	t.Parallel()
-	s := begin(t, func(o *Options) { o.MapTime, o.Rooms = 2*time.Second, 1 })
+	s := begin(t, func(o *Options) { o.MapTime, o.Rooms = time.Second, 1 })
 	p := s.joins(client.Options{Name: "rotates", Room: -1, Seed: 1})
 	for _, name := range []string{"MAP01", "MAP02", "MAP03"} {
-		s.until(name, p.with(func(c *client.Client) bool { return c.Map() == name && c.View() != nil }))
+		s.until(name+", or a later one", p.with(func(c *client.Client) bool { return c.Map() >= name && c.View() != nil }))
 	}
 	p.leave()
 	r := s.end()
 	assert.Zero(t, p.WrongStates+p.Losses+p.RoomsEnded)
 	assert.Zero(t, r.Faults+r.Unloaded+r.TimedOut)
-	assert.GreaterOrEqual(t, r.Ticks, uint64(2*70), "and it played all the while")
+	assert.GreaterOrEqual(t, r.Ticks, uint64(2*35), "and it played all the while")
 }
 
 // A map that doesn't fit its slot isn't played; the one that is goes on until there is another.
 func TestMapTooLarge(t *testing.T) {
-	waits(t)
+	step.Needs(t, step.Check)
+	t.Parallel()
 	s := begin(t, func(o *Options) {
 		o.MapTime, o.Rooms, o.Maps, o.Snapshots = time.Second, 1, "MAP11,MAP08,MAP10", o.Rollback+1
 		size := slotFor(t, o, "MAP11", "MAP10", "MAP08")
@@ -93,7 +98,8 @@ func TestMapTooLarge(t *testing.T) {
 
 // A socket that is gone ends the server, with its rooms saved.
 func TestSocketGone(t *testing.T) {
-	waits(t)
+	step.Needs(t, step.Check)
+	t.Parallel()
 	dir := t.TempDir()
 	s := begin(t, func(o *Options) {
 		require.NoError(t, o.Plant.Set("socket:0:30"))
@@ -114,26 +120,30 @@ func TestSocketGone(t *testing.T) {
 
 // A disk that takes nothing ends no game.
 func TestDiskFull(t *testing.T) {
-	waits(t)
+	step.Needs(t, step.Check)
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"room-00.a", "room-00.b"} {
 		require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
 	}
 	s := begin(t, func(o *Options) { o.Rooms, o.Saves, o.Scores, o.SaveEvery = 1, dir, "/dev/full", 100*time.Millisecond })
 	p := s.joins(client.Options{Name: "plays on", Room: 0, Seed: 1})
-	s.until("it plays", p.saw(100))
+	s.until("the disk refuses", func() bool {
+		return strings.Contains(s.said.String(), "no space left on device; play goes on")
+	})
+	s.until("it plays", p.sees(20))
 	assert.Zero(t, p.Losses+p.WrongStates)
 	p.leave()
 	s.stop()
 	<-s.ended
 	require.NotNil(t, s.result)
 	assert.NotZero(t, s.result.Lost)
-	assert.Contains(t, s.said.String(), "no space left on device; play goes on")
 }
 
 // Started again, rooms go on from their saves, and who comes again by its name goes on where it was.
 func TestGoesOn(t *testing.T) {
-	waits(t)
+	step.Needs(t, step.Check)
+	t.Parallel()
 	dir := t.TempDir()
 	saved := func(o *Options) { o.Saves, o.SaveEvery = dir, 200*time.Millisecond }
 	s := begin(t, saved)
@@ -175,7 +185,8 @@ func isEmpty(t *testing.T, name string) bool {
 
 // A client goes on from another address, if it proves who it is.
 func TestReconnect(t *testing.T) {
-	waits(t)
+	step.Needs(t, step.Check)
+	t.Parallel()
 	s := begin(t, nil)
 	p := s.joins(client.Options{Name: "roams", Room: 0, Seed: 1})
 	s.until("it plays", p.saw(30))
@@ -186,7 +197,7 @@ func TestReconnect(t *testing.T) {
 	p.conn = other
 	p.mu.Unlock()
 	p.receivers.Go(p.receive) // a second later the client asks whether it is known there
-	s.until("it plays from there", p.saw(120))
+	s.until("it plays from there", p.sees(20))
 	assert.Zero(t, p.Losses)
 	p.leave()
 	r := s.end()
@@ -197,7 +208,8 @@ func TestReconnect(t *testing.T) {
 
 // Who says nothing for five seconds has left.
 func TestTimeOut(t *testing.T) {
-	waits(t)
+	step.Needs(t, step.Check)
+	t.Parallel()
 	s := begin(t, func(o *Options) { o.Rooms, o.Players, o.Timeout = 1, 1, 5*time.Second })
 	p := s.joins(client.Options{Name: "first", Room: -1, Seed: 1})
 	s.until("it plays", p.saw(10))
@@ -217,8 +229,9 @@ func TestTimeOut(t *testing.T) {
 
 // After the signal nobody joins, and who plays is told, and may go on for a while.
 func TestDrain(t *testing.T) {
-	waits(t)
-	s := begin(t, func(o *Options) { o.Drain = time.Minute })
+	step.Needs(t, step.Check)
+	t.Parallel()
+	s := begin(t, func(o *Options) { o.Drain = time.Hour })
 	p := s.joins(client.Options{Name: "in", Room: 0, Seed: 1})
 	s.until("it plays", p.saw(10))
 	s.stop()
@@ -231,9 +244,7 @@ func TestDrain(t *testing.T) {
 		f := c.Refusal()
 		return f != nil && f.Reason == wire.ServerCloses
 	}))
-	var before uint64
-	p.with(func(c *client.Client) bool { before = c.States; return true })()
-	s.until("it plays on", p.saw(before+30))
+	s.until("it plays on", p.sees(30))
 	p.leave() // the last one: the server ends at once
 	<-s.ended
 	assert.NoError(t, s.err)
@@ -260,7 +271,7 @@ func TestAnotherPlan(t *testing.T) {
 	p := s.joins(client.Options{Name: "plays", Room: -1, Seed: 1})
 	s.until("it plays", p.saw(10))
 	reload <- os.Interrupt
-	s.until("it plays on", p.saw(60))
+	s.until("it plays on", p.sees(20))
 	assert.Equal(t, 1, strings.Count(s.said.String(), "players on"))
 	p.leave()
 	for n := 2; n <= 3; n++ {
@@ -280,7 +291,8 @@ func TestAnotherPlan(t *testing.T) {
 
 // Another plan in which no map fits leaves the old one.
 func TestPlanTooSmall(t *testing.T) {
-	waits(t)
+	step.Needs(t, step.Check)
+	t.Parallel()
 	reload, plans := make(chan os.Signal, 1), 0
 	s := begin(t, func(o *Options) {
 		o.Rooms, o.Reload = 2, reload
@@ -309,6 +321,7 @@ func TestPlanTooSmall(t *testing.T) {
 
 // A signal that comes while another plan is taken ends the server as well as any.
 func TestSignalAtReload(t *testing.T) {
+	t.Parallel()
 	reload, signal := make(chan os.Signal, 1), make(chan func(), 1)
 	s := begin(t, func(o *Options) {
 		o.Rooms, o.Reload = 1, reload
@@ -332,29 +345,29 @@ func TestSignalAtReload(t *testing.T) {
 // The server says how it is in the shape of Agones' REST SDK, to this machine alone.
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Minute })
+	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Hour })
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.said.String())
-	status := func(path string) (int, string) {
-		answer, err := http.Get(url + path)
-		require.NoError(t, err)
-		defer answer.Body.Close()
-		text := make([]byte, 4096)
-		n, _ := answer.Body.Read(text)
-		return answer.StatusCode, string(text[:n])
+	// answers waits until a path does so: a busy machine keeps a tick waiting, and then the server isn't well.
+	answers := func(path string, code int, part string) {
+		s.until(fmt.Sprint(path, " ", code), func() bool {
+			answer, err := http.Get(url + path)
+			if err != nil {
+				return false
+			}
+			defer answer.Body.Close()
+			text, err := io.ReadAll(answer.Body)
+			return err == nil && answer.StatusCode == code && strings.Contains(string(text), part)
+		})
 	}
 	p := s.joins(client.Options{Name: "in", Room: 0, Seed: 1})
 	s.until("it plays", p.saw(10))
-	for _, path := range []string{"/health", "/ready"} {
-		code, _ := status(path)
-		assert.Equal(t, 200, code, path)
-	}
-	_, text := status("/gameserver")
-	assert.Contains(t, text, `"state":"Allocated"`)
-	assert.Contains(t, text, `"players":{"count":1,"capacity":8}`)
+	answers("/health", 200, "{}")
+	answers("/ready", 200, "{}")
+	answers("/gameserver", 200, `"state":"Allocated"`)
+	answers("/gameserver", 200, `"players":{"count":1,"capacity":8}`)
 	s.stop()
-	s.until("it isn't ready", func() bool { code, _ := status("/ready"); return code == 503 })
-	code, _ := status("/health")
-	assert.Equal(t, 200, code)
+	answers("/ready", 503, "{}")
+	answers("/health", 200, "{}")
 	p.leave()
 	<-s.ended
 	assert.NoError(t, s.err)
@@ -365,6 +378,7 @@ func TestHealth(t *testing.T) {
 
 // What the plan has no room for is refused before there is a server, with the key to raise.
 func TestRefusedOptions(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(o *Options){
 		`regions\[2\]\.slots is 3.*raise it to 6`: func(o *Options) { o.Rooms = 5 },
 		`scratch\.workers is 3.*raise it to 5`:    func(o *Options) { o.Workers = 4 },
@@ -431,6 +445,7 @@ func slotFor(t *testing.T, o *Options, fit1, fit2, larger string) uint64 {
 
 // Health is asked for while another plan is taken: nobody looks into memory that isn't there.
 func TestHealthAtReload(t *testing.T) {
+	t.Parallel()
 	reload, plans := make(chan os.Signal, 1), 0
 	s := begin(t, func(o *Options) {
 		o.Rooms, o.Reload, o.Health = 1, reload, "127.0.0.1:0"
@@ -441,28 +456,24 @@ func TestHealthAtReload(t *testing.T) {
 			return plan, nil
 		}
 	})
-	quit, asked := make(chan struct{}), make(chan int)
-	go func() {
-		n := 0
-		for {
-			select {
-			case <-quit:
-				asked <- n
-				return
-			default:
-			}
+	var asking sync.WaitGroup
+	var quit atomic.Bool
+	var asked atomic.Int32
+	asking.Go(func() {
+		for !quit.Load() {
 			all := regexp.MustCompile(`http://[^/]+`).FindAllString(s.said.String(), -1)
 			if answer, err := http.Get(all[len(all)-1] + "/gameserver"); err == nil {
 				answer.Body.Close()
-				n++
+				asked.Add(1)
 			}
 		}
-	}()
+	})
 	for n := 2; n < 8; n++ {
 		reload <- os.Interrupt
 		s.until("it listens again", func() bool { return strings.Count(s.said.String(), "players on") == n })
 	}
-	close(quit)
-	assert.NotZero(t, <-asked)
+	s.until("an answer", func() bool { return asked.Load() > 0 })
+	quit.Store(true)
+	asking.Wait()
 	s.end()
 }
