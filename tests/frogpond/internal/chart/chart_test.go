@@ -1,13 +1,13 @@
 package chart
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 func open(t *testing.T, wads ...string) *Charts {
@@ -47,10 +47,7 @@ func within(c *Chart, n Line) Line {
 
 func TestKinds(t *testing.T) {
 	if doom.InstalledWADs()[0] == doom.Builtin {
-		if os.Getenv("REQUIRE_ALL") != "" {
-			t.Fatal("REQUIRE_ALL is set, and Freedoom is not installed (package freedoom)")
-		}
-		t.Skip("Freedoom is not installed (package freedoom); the built-in maps have no doors")
+		step.Lacks(t, "Freedoom", "freedoom") // the built-in maps have no doors
 	}
 	c, err := open(t, doom.InstalledWADs()...).Load(t.Context(), "E1M1")
 	require.NoError(t, err)
