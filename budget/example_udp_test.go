@@ -144,7 +144,7 @@ func ask(server net.Addr, count int) string {
 		return err.Error()
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	conn.Write(make([]byte, count*orderSize))
 	answer := make([]byte, 16)
 	n, err := conn.Read(answer)

@@ -17,6 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
+// soon is over in a bubble of synctest when all wait: not before the call that it is for.
 func soon() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(background, 5*time.Millisecond)
 }

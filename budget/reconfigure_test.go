@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,39 +55,41 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 }
 
 func TestReconfigureRefuses(t *testing.T) {
-	b, oneScratch := open(t, worlds(256, 64, 512)), budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}
-	for want, change := range map[string]func(*budget.Plan){
-		`the regions have 960KiB, the plan's need 1024KiB`:               func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
-		`name is worlds and stays; the plan has other`:                   func(p *budget.Plan) { p.Name = "other" },
-		`frame is {2 65536} and stays; the plan has {3 65536}`:           func(p *budget.Plan) { p.Frame.Buffers = 3 },
-		`scratch is {0 0 0} and stays; the plan has {1 2 65536}`:         func(p *budget.Plan) { p.Scratch = oneScratch },
-		`regions[2].slots is 2 and stays; the plan has 3`:                func(p *budget.Plan) { p.Regions[2].Slots = 3 },
-		`regions[1].name is systems and stays; the plan has s`:           func(p *budget.Plan) { p.Regions[1].Name = "s" },
-		`the number of regions is 4 and stays; the plan has 3`:           func(p *budget.Plan) { p.Regions = p.Regions[:3] },
-		`go_heap is 0 and stays; the plan has 8388608`:                   func(p *budget.Plan) { p.GoHeap = 8 * budget.MiB },
-		`limits is {64 64 256 32} and stays; the plan has {9 64 256 32}`: func(p *budget.Plan) { p.Limits.Scopes = 9 },
-		`regions[1].size: 0 bytes; give a size`:                          func(p *budget.Plan) { p.Regions[1].Size = 0 },
-	} {
-		plan := worlds(128, 128, 512)
-		change(&plan)
-		assert.ErrorContains(t, b.Reconfigure(background, plan), want)
-	}
-	assert.Equal(t, worlds(256, 64, 512).Regions, b.Plan().Regions)
-	_, err := load(b, "init", func(scope.Scope) error {
-		assert.ErrorIs(t, b.Reconfigure(background, worlds(128, 128, 512)), budget.ErrLoading)
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		b, oneScratch := open(t, worlds(256, 64, 512)), budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}
+		for want, change := range map[string]func(*budget.Plan){
+			`the regions have 960KiB, the plan's need 1024KiB`:               func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
+			`name is worlds and stays; the plan has other`:                   func(p *budget.Plan) { p.Name = "other" },
+			`frame is {2 65536} and stays; the plan has {3 65536}`:           func(p *budget.Plan) { p.Frame.Buffers = 3 },
+			`scratch is {0 0 0} and stays; the plan has {1 2 65536}`:         func(p *budget.Plan) { p.Scratch = oneScratch },
+			`regions[2].slots is 2 and stays; the plan has 3`:                func(p *budget.Plan) { p.Regions[2].Slots = 3 },
+			`regions[1].name is systems and stays; the plan has s`:           func(p *budget.Plan) { p.Regions[1].Name = "s" },
+			`the number of regions is 4 and stays; the plan has 3`:           func(p *budget.Plan) { p.Regions = p.Regions[:3] },
+			`go_heap is 0 and stays; the plan has 8388608`:                   func(p *budget.Plan) { p.GoHeap = 8 * budget.MiB },
+			`limits is {64 64 256 32} and stays; the plan has {9 64 256 32}`: func(p *budget.Plan) { p.Limits.Scopes = 9 },
+			`regions[1].size: 0 bytes; give a size`:                          func(p *budget.Plan) { p.Regions[1].Size = 0 },
+		} {
+			plan := worlds(128, 128, 512)
+			change(&plan)
+			assert.ErrorContains(t, b.Reconfigure(background, plan), want)
+		}
+		assert.Equal(t, worlds(256, 64, 512).Regions, b.Plan().Regions)
+		_, err := load(b, "init", func(scope.Scope) error {
+			assert.ErrorIs(t, b.Reconfigure(background, worlds(128, 128, 512)), budget.ErrLoading)
+			return nil
+		})
+		require.NoError(t, err)
+		reader := b.Region("level").Reader("worker")
+		require.True(t, reader.Pin())
+		ctx, cancel := soon()
+		defer cancel()
+		assert.ErrorContains(t, b.Reconfigure(ctx, worlds(128, 64, 640)), `"worker" has pinned region level`)
+		require.NoError(t, b.Reconfigure(background, worlds(256, 64, 512)), "nothing changes: nobody is in the way")
+		reader.Unpin()
+		require.NoError(t, b.Reconfigure(background, worlds(128, 128, 512)))
+		require.NoError(t, b.Close())
+		assert.ErrorIs(t, b.Reconfigure(background, worlds(128, 64, 640)), budget.ErrClosed)
 	})
-	require.NoError(t, err)
-	reader := b.Region("level").Reader("worker")
-	require.True(t, reader.Pin())
-	ctx, cancel := soon()
-	defer cancel()
-	assert.ErrorContains(t, b.Reconfigure(ctx, worlds(128, 64, 640)), `"worker" has pinned region level`)
-	require.NoError(t, b.Reconfigure(background, worlds(256, 64, 512)), "nothing changes: nobody is in the way")
-	reader.Unpin()
-	require.NoError(t, b.Reconfigure(background, worlds(128, 128, 512)))
-	require.NoError(t, b.Close())
-	assert.ErrorIs(t, b.Reconfigure(background, worlds(128, 64, 640)), budget.ErrClosed)
 }
 
 // TestReconfigureAtRandom reconfigures over and over: each region has exactly its bytes, and what lies outside stays.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -108,40 +109,42 @@ func TestSlotsDontTouchEachOther(t *testing.T) {
 }
 
 func TestReleasedSlotIsNobodys(t *testing.T) {
-	b := open(t, rooms(false))
-	room := acquire(t, b)
-	reader := room.Reader("worker")
-	mustFill(t, room, 1)
-	require.True(t, reader.Pin())
-	ctx, cancel := soon()
-	defer cancel()
-	assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited for workers: "worker" has pinned region room 0`)
-	reader.Unpin()
-	require.NoError(t, room.Release(background))
-	assert.Equal(t, []int64{1}, ran)
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, rooms(false))
+		room := acquire(t, b)
+		reader := room.Reader("worker")
+		mustFill(t, room, 1)
+		require.True(t, reader.Pin())
+		ctx, cancel := soon()
+		defer cancel()
+		assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited for workers: "worker" has pinned region room 0`)
+		reader.Unpin()
+		require.NoError(t, room.Release(background))
+		assert.Equal(t, []int64{1}, ran)
 
-	again := acquire(t, b)
-	l := mustFill(t, again, 2)
-	assert.False(t, reader.Pin(), "the reader was the old owner's")
-	for what, err := range map[string]error{
-		"Load":    func() error { _, err := fillRoom(room, 3, nil); return err }(),
-		"Rewind":  room.Rewind(background),
-		"Release": room.Release(background),
-	} {
-		assert.EqualError(t, err, fmt.Sprintf(
-			`budget "rooms": BUG: %s of region room 0, which was released: upfront: closed`, what))
-	}
-	assert.EqualValues(t, 2, l.Get().X, "nothing happened to the new owner's")
-	assert.Zero(t, room.Report().Used, "nor is the old one told of it")
-	assert.NotZero(t, again.Report().Used)
-	assert.Equal(t, 3, b.Slots("room").Available())
-	assert.EqualError(t, b.Region("systems").Release(background),
-		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
-	assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
-		panics(t, func() { b.Region("room") }))
-	assert.Equal(t, `budget: BUG: plan "rooms" has no region "room 0"; it has systems`, panics(t, func() { b.Region("room 0") }),
-		"who has it acquired it")
-	assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots; it has room`, panics(t, func() { b.Slots("systems") }))
+		again := acquire(t, b)
+		l := mustFill(t, again, 2)
+		assert.False(t, reader.Pin(), "the reader was the old owner's")
+		for what, err := range map[string]error{
+			"Load":    func() error { _, err := fillRoom(room, 3, nil); return err }(),
+			"Rewind":  room.Rewind(background),
+			"Release": room.Release(background),
+		} {
+			assert.EqualError(t, err, fmt.Sprintf(
+				`budget "rooms": BUG: %s of region room 0, which was released: upfront: closed`, what))
+		}
+		assert.EqualValues(t, 2, l.Get().X, "nothing happened to the new owner's")
+		assert.Zero(t, room.Report().Used, "nor is the old one told of it")
+		assert.NotZero(t, again.Report().Used)
+		assert.Equal(t, 3, b.Slots("room").Available())
+		assert.EqualError(t, b.Region("systems").Release(background),
+			`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
+		assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
+			panics(t, func() { b.Region("room") }))
+		assert.Equal(t, `budget: BUG: plan "rooms" has no region "room 0"; it has systems`, panics(t, func() { b.Region("room 0") }),
+			"who has it acquired it")
+		assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots; it has room`, panics(t, func() { b.Slots("systems") }))
+	})
 }
 
 // TestSlotsLoadAtOnce: owners on several goroutines load at the same time, as long as none touches what another does.
