@@ -48,7 +48,7 @@ func TestHashes(t *testing.T) {
 	})
 }
 
-// otherRelease is what a machine lacks whose Freedoom is another than the one that was recorded.
+// otherRelease names what is missing on a machine with another release of Freedoom.
 const otherRelease = "the release of Freedoom in testdata/hashes"
 
 // freedoomName is the name of the installed release, by its files: others have other maps.
@@ -63,8 +63,8 @@ func freedoomName(t *testing.T) string {
 	return fmt.Sprintf("freedoom-%08x", sum)
 }
 
-// checkHashes compares what is played with the file of that name. Only names some of its maps; if it
-// is empty, all are played.
+// checkHashes compares what is played with the file of that name; only lists the maps to play, "" plays
+// all.
 func checkHashes(t *testing.T, name string, ticks int, only string, args ...string) (r Result) {
 	t.Helper()
 	file := filepath.Join("testdata", "hashes", name+".txt")

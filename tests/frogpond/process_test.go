@@ -149,8 +149,8 @@ func (s *serving) end() (r serve.Result) {
 	return r
 }
 
-// bots starts so many, which play until each has seen so many states, one every second tick: so a
-// slow machine changes nothing.
+// bots starts n bots, which play until each has seen so many states, one every second tick: the speed
+// of the machine changes no count.
 func (s *serving) bots(n, states int, args ...string) *process {
 	s.t.Helper()
 	return s.botsFor(n, patience, append(args, "-states", strconv.Itoa(states))...)
@@ -159,7 +159,7 @@ func (s *serving) bots(n, states int, args ...string) *process {
 // minute is how many states a bot sees in a minute of play.
 const minute = 60 * 35 / 2
 
-// botsFor starts so many, for so long.
+// botsFor starts n bots, which play for d.
 func (s *serving) botsFor(n int, d time.Duration, args ...string) *process {
 	s.t.Helper()
 	return start(s.t, append([]string{"bots", "-json", "-addr", s.address, "-n", strconv.Itoa(n),
@@ -195,8 +195,8 @@ func offline(t *testing.T, args ...string) (r Offline) {
 	return r
 }
 
-// beside has a test go on beside others: those here wait more than they work. In soak each has the
-// machine to itself, for its figures.
+// beside runs t beside other tests, since those that start programs wait more than they work. In soak
+// each has the machine to itself, for its figures.
 func beside(t *testing.T) {
 	t.Helper()
 	if step.Now() < step.Soak {

@@ -97,7 +97,7 @@ func TestBuiltin(t *testing.T) {
 // freedoom says whether both its files are installed.
 func freedoom() bool { return len(doom.InstalledWADs()) == 2 }
 
-// needsFreedoom skips a test where they aren't.
+// needsFreedoom skips t where they aren't.
 func needsFreedoom(t *testing.T) {
 	t.Helper()
 	if !freedoom() {

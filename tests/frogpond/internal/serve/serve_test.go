@@ -107,7 +107,7 @@ func begin(t *testing.T, change func(o *Options)) *server {
 	return s
 }
 
-// patience is far more than anything takes; silence is what a busy machine may keep a player from
+// patience is far more than anything takes; silence is how long a busy machine may keep a player from
 // saying a word.
 const (
 	patience = 5 * time.Minute

@@ -163,7 +163,7 @@ func TestARoomThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(silent{})
 		begin := time.Now()
-		for range 40 { // as they come to their turns at its lock
+		for range 40 { // one after the other, as the lock lets them
 			h.rooms[0].look()
 		}
 		assert.Equal(t, 2*pace, time.Since(begin))
