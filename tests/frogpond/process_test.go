@@ -96,8 +96,12 @@ func (p *process) signal(s os.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(s))
 }
 
-// patience is far more than anything takes.
-const patience = 5 * time.Minute
+// patience is far more than anything takes; silence is how long a busy machine may keep a player from
+// saying a word.
+const (
+	patience = 5 * time.Minute
+	silence  = "1m"
+)
 
 // until waits for what must happen.
 func (p *process) until(what string, happened func() bool) {
@@ -134,7 +138,7 @@ var listensOn = regexp.MustCompile(`players on ([^;]+);`)
 // startServer waits until it listens.
 func startServer(t *testing.T, args ...string) *serving {
 	t.Helper()
-	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", patience.String()}, args...)
+	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", silence}, args...)
 	s := &serving{process: start(t, args...)}
 	s.says("players on", 1)
 	s.address = listensOn.FindStringSubmatch(s.stderr.String())[1]
@@ -163,7 +167,7 @@ const minute = 60 * 35 / 2
 func (s *serving) botsFor(n int, d time.Duration, args ...string) *process {
 	s.t.Helper()
 	return start(s.t, append([]string{"bots", "-json", "-addr", s.address, "-n", strconv.Itoa(n),
-		"-for", d.String(), "-timeout", patience.String()}, args...)...)
+		"-for", d.String(), "-timeout", silence}, args...)...)
 }
 
 // saw waits for the bots' end, and gives what they saw.
