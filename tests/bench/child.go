@@ -20,21 +20,17 @@ func inside(args []string) {
 	}
 }
 
-// child runs a process for the work, behind another command if there is one (callgrind).
-func child(work, who string, behind ...string) (figures map[string]float64, err error) {
+// child runs this program for the work, as who.
+func child(work, who string) (figures map[string]float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return childOf(self, work, who, behind...)
+	return childOf(self, work, who)
 }
 
-func childOf(program, work, who string, behind ...string) (figures map[string]float64, err error) {
-	line := append(slices.Clone(behind), program, "-child", work, who)
-	c := exec.Command(line[0], line[1:]...)
-	if len(behind) != 0 {
-		c.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // callgrind can't bear signals that come at any time
-	}
+func childOf(program, work, who string) (figures map[string]float64, err error) {
+	c := exec.Command(program, "-child", work, who)
 	var said strings.Builder
 	c.Stderr = &said
 	out, err := c.Output()

@@ -1,148 +1,224 @@
 package main
 
-// #if defined(__has_include)
-// #if __has_include(<valgrind/callgrind.h>)
-// #include <valgrind/callgrind.h>
-// static int known(void) { return 1; }
+// #include "heaps/count.h"
+// static int known(void) { return COUNT_KNOWN; }
 // static void zero(void) { CALLGRIND_ZERO_STATS; }
 // static void dump(const char *label) { CALLGRIND_DUMP_STATS_AT(label); }
-// #define BENCH_KNOWN
-// #endif
-// #endif
-// #ifndef BENCH_KNOWN
-// static int known(void) { return 0; }
-// static void zero(void) {}
-// static void dump(const char *label) { (void)label; }
+// #if defined(__clang__)
+// static const char *compiler(void) { return "clang"; }
+// static int compilerMajor(void) { return __clang_major__; }
+// #else
+// static const char *compiler(void) { return "gcc"; }
+// static int compilerMajor(void) { return __GNUC__; }
 // #endif
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// Instructions are counted of two lengths of a loop: the difference has nothing else in it. A loop that is done once is long enough.
 const (
-	shortCount = 200
-	longCount  = 3 * shortCount
+	// countedUnits is how many units of a work are done in the shorter of two counts. The difference to a count that
+	// is three times as long holds the work alone.
+	countedUnits = 10_000
+
+	// countedTimes is how often a length is counted. The least figure holds nothing of the scheduler, which takes the
+	// thread every 10 ms.
+	countedTimes = 3
+
+	// tries are how often callgrind is started. Now and then it gives up on a Go program ("please report this bug").
+	tries = 5
+
+	// patience is how long one try may take on a busy machine.
+	patience = 10 * time.Minute
 )
 
-// tries are how often callgrind is started: now and then it gives up on a Go program, with "please report this bug".
-const tries = 5
+// pinned is the environment of a process under callgrind. Callgrind can't bear signals that come at any time, and
+// what copies, clears and sums bytes must not be chosen by the processor: features that not every x86-64 of the last
+// ten years has are off. On other architectures Go has no such names, and says nothing about them.
+var pinned = []string{
+	"GODEBUG=asyncpreemptoff=1,cpu.adx=off,cpu.avx=off,cpu.avx2=off,cpu.bmi1=off,cpu.bmi2=off,cpu.erms=off,cpu.fma=off,cpu.fsrm=off",
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX2_Usable,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM",
+	"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=1",
+}
 
-// countInstructions runs this program under callgrind and gives instructions of a unit for the rows that they decide.
-func countInstructions(rows []target) (counts figures, err error) {
+// countInstructions returns the instructions of a unit that callgrind counts for the rows' contestants. The figures of
+// some may come with an error: what isn't installed, or how callgrind gave up in each try.
+func (h *harness) countInstructions(rows []target) (counts figures, err error) {
+	counts = figures{}
 	if C.known() == 0 {
-		return nil, errors.New("this was compiled without valgrind/callgrind.h; where it was installed since, go build -a finds it")
+		return counts, missing("valgrind/callgrind.h, which go build -a finds if it came later,")
 	}
 	if _, err := exec.LookPath("valgrind"); err != nil {
-		return nil, err
+		return counts, missing("valgrind")
 	}
-	if !slices.ContainsFunc(rows, func(t target) bool { return t.counted }) {
-		return nil, nil
-	}
-	var works []string
-	for _, t := range rows {
-		if t.counted && !slices.Contains(works, t.work) {
-			works = append(works, t.work)
-		}
+	self, err := os.Executable()
+	if err != nil {
+		return counts, err
 	}
 	for range tries {
-		if counts, err = count(works); err == nil {
-			break
+		var loops []string
+		err = nil
+		for _, work := range uncounted(rows, counts) {
+			if p, ok := findPart(work); ok {
+				program, failed := h.heapsProgram()
+				if failed != nil {
+					return counts, failed
+				}
+				line := slices.Concat([]string{program, "1"}, p.heaps, []string{library})
+				err = errors.Join(err, callgrind(counts, work+"|", line...))
+			} else {
+				loops = append(loops, work)
+			}
+		}
+		if len(loops) > 0 {
+			err = errors.Join(err, callgrind(counts, "", self, "-child", "count", strings.Join(loops, "|")))
 		}
 	}
 	return counts, err
 }
 
-// count is one try, with files of its own: one that ended early may have left some.
-func count(works []string) (figures, error) {
+// uncounted returns the works whose instructions are still to be counted.
+func uncounted(rows []target, counts figures) (list []string) {
+	for _, c := range contestants(rows) {
+		if math.IsNaN(counts.of(c.Work, c.Who)) && !slices.Contains(list, c.Work) {
+			list = append(list, c.Work)
+		}
+	}
+	return list
+}
+
+// callgrind runs a program under callgrind and adds what it counted, also before it gave up. The names of the
+// program's dumps begin after prefix.
+func callgrind(counts figures, prefix string, line ...string) error {
 	folder, err := os.MkdirTemp("", "callgrind")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(folder)
-	_, err = child("count", strings.Join(works, "|"), "valgrind", "--tool=callgrind",
-		"--callgrind-out-file="+filepath.Join(folder, "out"))
-	if err != nil {
-		return nil, err
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "valgrind", append([]string{"--tool=callgrind", "--separate-threads=yes", "--dump-line=no",
+		"--callgrind-out-file=" + filepath.Join(folder, "out")}, line...)...)
+	c.Env = append(os.Environ(), pinned...)
+	out, failed := c.CombinedOutput()
+	if failed != nil {
+		failed = fmt.Errorf("callgrind: %w: %s", failed, out)
 	}
-	return readCounts(folder)
+	return errors.Join(failed, readCounts(counts, folder, prefix))
 }
 
 // childCount does the works' loops in two lengths, and has callgrind write a file for each.
 func childCount(works string) map[string]float64 {
-	debug.SetGCPercent(-1)
-	runtime.GOMAXPROCS(1) // who looks for work has instructions, too
-	runtime.LockOSThread()
+	runtime.LockOSThread() // callgrind counts each thread for itself
 	for work := range strings.SplitSeq(works, "|") {
 		l, _ := findLoop(work)
 		h := &harness{only: []string{}}
-		for _, t := range targets {
-			if t.work == work && t.counted {
-				h.only = append(append(h.only, t.who...), t.of)
+		for _, c := range contestants(targets) {
+			if c.Work == work {
+				h.only = append(h.only, c.Who)
 			}
 		}
 		list, end := h.enter(l)
 		for _, c := range list {
-			units := c.unitsOf(l)
 			if l.once {
-				c.before()
-				c.count(l, 1, units)
+				for range countedTimes {
+					c.before()
+					c.count(l, 1, countedTimes)
+				}
 				continue
 			}
+			short := l.counted
+			if short == 0 {
+				short = max(1, countedUnits/int(c.unitsOf(l)))
+			}
 			c.run(1)
-			c.count(l, shortCount, -units*(longCount-shortCount))
-			c.count(l, longCount, units*(longCount-shortCount))
+			for range countedTimes {
+				c.count(l, short, 2*countedTimes)
+				c.count(l, 3*short, 2*countedTimes)
+			}
 		}
 		end()
 	}
 	return map[string]float64{}
 }
 
-// count does the work n times. What is dumped adds to the figure of a unit when it is divided by parts.
-func (c contestant) count(l loop, n int, parts float64) {
-	label := C.CString(fmt.Sprintf("%s|%s|%.0f", l.name, c.who, parts))
+// count does the work n times and has callgrind write what that took, as one of so many files of the contestant.
+func (c contestant) count(l loop, n, files int) {
+	label := C.CString(fmt.Sprintf("%s|%s|%d|%d", l.name, c.who, n*int(c.unitsOf(l)), files))
 	C.zero()
 	c.run(n)
 	C.dump(label)
 }
 
+// compiledBy is the C compiler of this program.
+func compiledBy() string { return fmt.Sprintf("%s %d", C.GoString(C.compiler()), C.compilerMajor()) }
+
+// A dump is of a contestant, of so many units, and one of so many.
 var (
-	dumpLabel = regexp.MustCompile(`(?m)^desc: Trigger: Client Request: (.+)\|(.+)\|(-?\d+)$`)
+	dumpLabel = regexp.MustCompile(`(?m)^desc: Trigger: Client Request: (.+)\|(\d+)\|(\d+)$`)
 	dumpTotal = regexp.MustCompile(`(?m)^(?:totals|summary): (\d+)`)
 )
 
-func readCounts(folder string) (figures, error) {
+// readCounts adds the figures of each contestant whose dumps are all there.
+func readCounts(counts figures, folder, prefix string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "out.*"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	counts := figures{}
+	type dumps struct {
+		there, of int
+		least     map[int]float64 // by units
+	}
+	all := map[string]*dumps{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		label, total := dumpLabel.FindStringSubmatch(string(text)), dumpTotal.FindStringSubmatch(string(text))
 		if label == nil || total == nil {
 			continue // of the whole program
 		}
+		d := all[label[1]]
+		if d == nil {
+			d = &dumps{least: map[int]float64{}}
+			all[label[1]] = d
+		}
+		units, _ := strconv.Atoi(label[2])
+		d.of, _ = strconv.Atoi(label[3])
+		d.there++
 		sum, _ := strconv.ParseFloat(total[1], 64)
-		parts, _ := strconv.ParseFloat(label[3], 64)
-		counts[[2]string{label[1], label[2]}] += sum / parts
+		if before, ok := d.least[units]; !ok || sum < before {
+			d.least[units] = sum
+		}
 	}
-	if len(counts) == 0 {
-		return nil, errors.New("callgrind wrote no figures")
+	for name, d := range all {
+		if d.there != d.of {
+			continue // callgrind gave up in between
+		}
+		work, who, _ := strings.Cut(prefix+name, "|")
+		lengths := slices.Sorted(maps.Keys(d.least))
+		short, long := 0, lengths[len(lengths)-1]
+		sum := d.least[long]
+		if len(lengths) > 1 {
+			short = lengths[0]
+			sum -= d.least[short]
+		}
+		counts[[2]string{work, who}] = sum / float64(long-short)
 	}
-	return counts, nil
+	return nil
 }

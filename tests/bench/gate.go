@@ -5,132 +5,87 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"slices"
 )
-
-// attempts are how often a row that misses is measured.
-const attempts = 5
 
 var errMissed = errors.New("a row is missed")
 
-// gate measures who is in a row, and nobody else, and says of each row whether it is held.
-func gate(h *harness, rows []target, to io.Writer, required bool) error {
-	gated := slices.DeleteFunc(slices.Clone(rows), func(t target) bool { return t.shown })
-	counts, err := countInstructions(gated)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench: instructions aren't counted:", err)
-	}
-	var verdicts []verdict
-	for len(gated) > 0 { // those of one measurement
-		measured := measurementOf(gated[0].work)
-		own := func(t target) bool { return measurementOf(t.work) == measured }
-		list, err := attempt(h, slices.DeleteFunc(slices.Clone(gated), func(t target) bool { return !own(t) }), counts)
-		if err != nil {
-			return err
-		}
-		verdicts, gated = append(verdicts, list...), slices.DeleteFunc(gated, own)
-	}
-	printVerdicts(to, verdicts)
-	return conclude(to, verdicts, required)
-}
+// tolerated is how much of a record, or how many instructions, a figure may differ from it: the larger of both.
+const toleratedPart, toleratedInstructions = 0.01, 1
 
-// conclude prints what was late, and the last line.
-func conclude(to io.Writer, verdicts []verdict, required bool) error {
-	held, judged := 0, len(verdicts)
-	for _, v := range verdicts {
-		if v.late() {
-			v.explain(to)
-		}
-		switch {
-		case !v.judged() && !required:
-			judged--
-		case v.judged() && v.held():
-			held++
-		}
+// hold judges the rows by what can be counted, and says how many are held. An unjudged row is an error only where
+// something isn't installed, and it is required.
+func (h *harness) hold(rows []target, recorded base, to io.Writer, required bool) error {
+	g := &gatekeeper{to: to}
+	counts, err := h.countInstructions(rows)
+	g.instructions(contestants(rows), counts, recorded, err)
+	if err := g.numbers(h, rows); err != nil {
+		return err
 	}
-	if judged < len(verdicts) {
-		fmt.Fprintf(to, "%d rows were not judged: valgrind and its headers count instructions, "+
-			"make deps installs what rows are of\n", len(verdicts)-judged)
-	}
-	fmt.Fprintf(to, "%d of %d rows held\n", held, judged)
-	if held < judged {
+	fmt.Fprintf(to, "%d of %d rows held, %d not judged\n", g.held, g.held+g.missed, g.unjudged)
+	if why := missing(""); g.missed > 0 || required && errors.As(err, &why) {
 		return errMissed
 	}
 	return nil
 }
 
-// attempt measures the rows of one measurement, again while one misses. What held once, holds.
-func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err error) {
-	for n := 1; n <= attempts; n++ {
-		list, err := h.rowsOf(rows)
-		if why := missing(""); errors.As(err, &why) {
-			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", rows[0].work, why)
-			for _, t := range rows {
-				verdicts = append(verdicts, verdict{t, math.NaN(), math.NaN(), nil})
-			}
-			return verdicts, nil
-		} else if err != nil {
-			return nil, err
-		}
-		all, again := figures{}, false
-		all.add(list)
-		for i, t := range rows {
-			v := verdict{t, t.ratio(all), t.ratio(counts), list}
-			if math.IsNaN(v.time) {
-				return nil, fmt.Errorf("%s of %v wasn't measured", t.work, t.who)
-			}
-			switch {
-			case n == 1:
-				verdicts = append(verdicts, v)
-			case v.time < verdicts[i].time:
-				verdicts[i] = v
-			}
-			again = again || !verdicts[i].held()
-		}
-		if !again {
-			break
-		}
-	}
-	return verdicts, nil
+// gatekeeper judges rows and says what is wrong with them.
+type gatekeeper struct {
+	to                     io.Writer
+	held, missed, unjudged int
 }
 
-// explain prints what a time above its target comes from.
-func (v verdict) explain(to io.Writer) {
-	for _, s := range v.measured {
-		if s.work == v.work {
-			unit := "ns"
-			if measure(s.unit) == s.unit {
-				unit = s.unit
+// instructions compares what was counted with what is recorded. why says what wasn't counted.
+func (g *gatekeeper) instructions(list []counter, counts figures, recorded base, why error) {
+	if why != nil {
+		fmt.Fprintln(g.to, "not judged:", why)
+	}
+	for _, c := range list {
+		n, was := counts.of(c.Work, c.Who), recorded[c]
+		tolerated := max(toleratedPart*was, toleratedInstructions)
+		row := fmt.Sprintf("%s, %s", c.Work, c.Who)
+		switch {
+		case math.IsNaN(n):
+			g.unjudged++
+			fmt.Fprintf(g.to, "not judged: %s: callgrind counted nothing\n", row)
+		case was == 0:
+			g.unjudged++
+			fmt.Fprintf(g.to, "not judged: %s: %.2f instructions; nothing is recorded for %s %s %s: make bench-base records it\n",
+				row, n, c.Go, c.Arch, c.C)
+		case n > was+tolerated:
+			g.missed++
+			fmt.Fprintf(g.to, "missed: %s: %.2f instructions, %.2f are recorded in tests/bench/%s: "+
+				"make it cheaper, or record it with make bench-base and say why\n", row, n, was, baseFile)
+		default:
+			g.held++
+			if n < was-tolerated {
+				fmt.Fprintf(g.to, "fell: %s: %.2f instructions, %.2f are recorded: make bench-base records it\n", row, n, was)
 			}
-			fmt.Fprintf(to, "%s takes long: %s, least %s %s, median %s\n", s.work, s.who,
-				number(slices.Min(s.values)), unit, number(median(s.values)))
 		}
 	}
 }
 
-// rowsOf measures those who are in the rows, all of one measurement.
-func (h *harness) rowsOf(rows []target) ([]series, error) {
-	only := *h
-	only.variants, only.only = false, []string{}
+// numbers measures the rows of numbers that are the same each time, and compares them with their targets.
+func (g *gatekeeper) numbers(h *harness, rows []target) error {
+	all := figures{}
 	for _, t := range rows {
-		only.only = append(append(only.only, t.who...), t.of)
+		p, _ := findPart(t.work)
+		if t.gate != count {
+			continue
+		}
+		if math.IsNaN(t.ratio(all)) {
+			only := &harness{rounds: 1, only: []string{library}, programs: h.programs}
+			list, err := p.measure(only)
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			all.add(list)
+		}
+		if n := t.ratio(all); n <= t.most {
+			g.held++
+		} else {
+			g.missed++
+			fmt.Fprintf(g.to, "missed: %s, %s: %s, at most %s (tests/bench/targets.go)\n", t.work, library, number(n), number(t.most))
+		}
 	}
-	if l, ok := findLoop(rows[0].work); ok {
-		return only.loop(l)
-	}
-	p, ok := findPart(rows[0].work)
-	if !ok {
-		return nil, fmt.Errorf("nobody measures %s", rows[0].work)
-	}
-	return p.measure(&only)
-}
-
-// measurementOf is what figures are measured together with: a loop's name, or a part's.
-func measurementOf(work string) string {
-	if l, ok := findLoop(work); ok {
-		return l.name
-	}
-	p, _ := findPart(work)
-	return p.name
+	return nil
 }

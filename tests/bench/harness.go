@@ -40,6 +40,7 @@ type work struct {
 type part struct {
 	name    string
 	measure func(*harness) ([]series, error)
+	heaps   []string // the arguments of the C program that does it, for callgrind
 }
 
 // missing is why a part can't be measured here: what isn't installed.
@@ -54,6 +55,7 @@ type loop struct {
 	enter      func() []contestant
 	once       bool // each measurement is of one time
 	few        bool // rounds: what comes before one takes long
+	counted    int  // times in the shorter count of instructions; 0: those of countedUnits
 }
 
 // contestant does the work its way: who makes one is noinline, because what is called in a function within a function that was itself

@@ -5,11 +5,13 @@
 // it compares with never enters the library's go.mod.
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
-//	bench -gate [-works A,C] [-rounds 25] [-time 10ms]
+//	bench -gate [-works A,C]
+//	bench -base [-works A,C]
 //	bench -twin FOLDER
 //
-// Each work is a file, work_a.go and so on, with the ways to do it beside one another. What they are to come to stands in targets.go;
-// -gate measures just that, and its last line says how many rows are held.
+// Each work is a file, work_a.go and so on, with the ways to do it beside one another. What they are to come to stands in targets.go, and
+// what misses it is marked. -gate measures no time: it counts instructions and what else is the same each time, compares it with
+// testdata/base.json and the targets, and its last line says how many rows are held. -base records the instructions.
 package main
 
 import (
@@ -46,7 +48,8 @@ func run(args []string) error {
 	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "how long one measurement takes, about")
 	flags.DurationVar(&h.serveTime, "serve", time.Minute, "how long work P plays on each server, three times")
 	flags.IntVar(&h.serveRooms, "rooms", roomsP, "of work P's servers")
-	gated := flags.Bool("gate", false, "measure what has a target, and say whether it is held")
+	gated := flags.Bool("gate", false, "count what doesn't depend on the machine, and say whether it is held")
+	renewed := flags.Bool("base", false, "record the instructions that -gate compares with")
 	out := flags.String("out", ".", "the `folder` to write bench.md to")
 	twin := flags.String("twin", "", "build frogpond on the Go heap, as work P has it, into a `folder`, and measure nothing")
 	readme := flags.String("readme", "", "the `file` whose table is to be replaced, between its marks")
@@ -64,8 +67,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if *renewed {
+		return h.renew(targetsOf(chosen))
+	}
 	if *gated {
-		return gate(h, targetsOf(chosen), os.Stdout, os.Getenv("REQUIRE_ALL") == "1")
+		recorded, err := readBase()
+		if err != nil {
+			return err
+		}
+		return h.hold(targetsOf(chosen), recorded, os.Stdout, os.Getenv("REQUIRE_ALL") != "")
 	}
 	h.variants = true
 	var t table
@@ -78,9 +88,9 @@ func run(args []string) error {
 		t.add(w, list)
 		fmt.Fprintf(os.Stderr, "%s %s: %.1f s\n", w.letter, w.title, time.Since(start).Seconds())
 	}
-	t.judge(chosen)
 	var text strings.Builder
 	t.print(&text)
+	t.judge(&text, targetsOf(chosen))
 	if err := os.WriteFile(filepath.Join(*out, "bench.md"), []byte(text.String()), 0o644); err != nil {
 		return err
 	}

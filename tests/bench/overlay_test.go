@@ -6,14 +6,17 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestTheTwin: frogpond on the Go heap comes to the same states, also where it goes back.
 func TestTheTwin(t *testing.T) {
+	step.Needs(t, step.Check)
 	folder := t.TempDir()
 	programs := map[string]string{}
 	for _, who := range []string{library, byHand, goHeap} {
-		if testing.Short() && who == goHeap {
+		if who == goHeap && step.Now() < step.Gate {
 			continue
 		}
 		program, err := buildPond(folder, who)

@@ -13,7 +13,6 @@ import (
 type table struct {
 	sections []section
 	least    figures
-	verdicts []verdict
 }
 
 type section struct {
@@ -81,7 +80,6 @@ func (t *table) print(to io.Writer) {
 		}
 		fmt.Fprintln(to)
 	}
-	printVerdicts(to, t.verdicts)
 }
 
 // beside is the table of a work that has columns: the least that each row came to.

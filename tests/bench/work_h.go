@@ -43,10 +43,15 @@ var workH = work{
 
 const timesAsked = "times what is asked for"
 
-// heaps runs the program of works H and T.
-func (h *harness) heaps(args ...string) ([][]string, error) {
-	program, err := h.programs.compile("heaps", "-Ithird_party/tlsf", "heaps/main.c", "heaps/pairs.c",
+// heapsProgram compiles the program of works H and T, once.
+func (h *harness) heapsProgram() (string, error) {
+	return h.programs.compile("heaps", "-Ithird_party/tlsf", "heaps/main.c", "heaps/pairs.c",
 		"heaps/times.c", "third_party/tlsf/tlsf.c", "-ldl")
+}
+
+// heaps runs it.
+func (h *harness) heaps(args ...string) ([][]string, error) {
+	program, err := h.heapsProgram()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +59,7 @@ func (h *harness) heaps(args ...string) ([][]string, error) {
 }
 
 func inHeaps(name, unit string, args ...string) part {
-	return part{name, func(h *harness) ([]series, error) {
+	return part{name: name, heaps: args, measure: func(h *harness) ([]series, error) {
 		lines, err := h.heaps(slices.Concat(args, h.only)...)
 		if err != nil {
 			return nil, err
@@ -66,7 +71,7 @@ func inHeaps(name, unit string, args ...string) part {
 // inClient has a library in C do its work with all its memory in a heap, and with glibc's malloc: in
 // a process each time, of tests/c/clients. What counts is the processor's time.
 func inClient(name, library, source string, args ...string) part {
-	return part{name, func(h *harness) ([]series, error) {
+	return part{name: name, measure: func(h *harness) ([]series, error) {
 		flags, err := exec.Command("pkg-config", "--cflags", "--libs", library).Output()
 		if err != nil {
 			return nil, missing(library)

@@ -19,7 +19,7 @@ var workJ = work{
 	absent: "Without upfront the game is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); it opens " +
 		"scopes as ever. What has a finalizer, and the graph of the level, lie in the budget everywhere. All end in the same state. " +
 		"A timeline records each tick what each arena holds.",
-	parts: []part{{"J", measureJ}},
+	parts: []part{{name: "J", measure: measureJ}},
 }
 
 const (
@@ -44,7 +44,7 @@ func measureJ(h *harness) ([]series, error) {
 	}
 	sampled := &pond{who: library, program: ponds[0].program, flags: []string{"-timeline", filepath.Join(folder, "timeline")}}
 	ponds = append(ponds, sampled)
-	for range replaysJ {
+	for range min(h.rounds, replaysJ) {
 		for _, p := range ponds {
 			if p.program == "" {
 				continue

@@ -12,7 +12,7 @@ import (
 var workL = work{
 	letter: "L", title: "20 levels of things of 16 to 4096 bytes that live for the program, for their level or for a moment",
 	absent: "It is about what lies between things; sync.Pool is the Go heap, the arena experiment gives nothing back alone.",
-	parts: []part{{"L", func(h *harness) ([]series, error) {
+	parts: []part{{name: "L", measure: func(h *harness) ([]series, error) {
 		return inChildren("L", 1, []string{library, goHeap, glibc}, []figure{{"wasted of what is held, level full", "%"}})
 	}}},
 }

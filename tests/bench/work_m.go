@@ -11,7 +11,7 @@ import (
 var workM = work{
 	letter: "M", title: "10,000 things of 1 to 64 bytes aligned to 1, 2, 4, 8 or 16: bytes lost in the order declared",
 	absent: "It is about alignment in an arena; the Go heap's classes are there for comparison.",
-	parts:  []part{{"M", func(*harness) ([]series, error) { return measureM(), nil }}},
+	parts:  []part{{name: "M", measure: func(*harness) ([]series, error) { return measureM(), nil }}},
 }
 
 type thingM struct{ size, align uint64 }

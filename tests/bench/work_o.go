@@ -25,7 +25,7 @@ var workO = work{
 		{name: "O cascade of eight nodes", unit: "event", units: 1, enter: enterCascade},
 		{name: "O instance", unit: "instance", units: 1, enter: enterInstance},
 	},
-	parts: []part{{"O cascade's memory", func(h *harness) ([]series, error) {
+	parts: []part{{name: "O cascade's memory", measure: func(h *harness) ([]series, error) {
 		var all []series
 		for _, c := range []struct {
 			who string

@@ -24,7 +24,7 @@ var workP = work{
 	absent: "Hand-written Go is the server's own source on the Go heap, as work J's: GOGC is 100, GOMEMLIMIT what upfront's budget and " +
 		"its share of the Go heap are together. What both came to is played again by upfront, from records, and ends in the same states.",
 	columns: []string{library, byHand},
-	parts:   []part{{"P", measureP}},
+	parts:   []part{{name: "P", measure: measureP}},
 }
 
 const (

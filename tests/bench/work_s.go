@@ -22,8 +22,8 @@ var workS = work{
 	loops: []loop{
 		{name: "S snapshot", unit: "state", units: 1, enter: func() []contestant { return enterS("take") }},
 		{name: "S restore", unit: "state", units: 1, enter: func() []contestant { return enterS("restore") }},
-		{name: "S snapshot and hash", unit: "state", units: 1, enter: func() []contestant { return enterS("both") }},
-		{name: "S delta, 3000 writes in 1.7 MB", unit: "delta", units: 1, enter: enterDelta},
+		{name: "S snapshot and hash", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterS("both") }},
+		{name: "S delta, 3000 writes in 1.7 MB", unit: "delta", units: 1, counted: 5, enter: enterDelta},
 		{name: "S 64 MiB, 5 % written", unit: "state", units: 1, enter: enterTracked},
 	},
 }

@@ -18,15 +18,11 @@ var workT = work{
 		"move them. glibc, jemalloc and mimalloc are played 7 times, in a process each; they ask the " +
 		"system for memory, and its page faults are theirs.",
 	columns: partsT,
-	parts:   []part{{"T", measureT}},
+	parts:   []part{{name: "T", measure: measureT}},
 }
 
 func measureT(h *harness) (list []series, err error) {
-	which := []string{"times"}
-	if h.only != nil { // the gate's rows are all of arenas in a block
-		which = append(which, "own")
-	}
-	lines, err := h.heaps(which...)
+	lines, err := h.heaps("times")
 	if err != nil {
 		return nil, err
 	}

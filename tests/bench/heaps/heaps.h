@@ -87,7 +87,7 @@ void pairs(int rounds, uint32_t live, uint32_t most, char **who);
 void flush(int rounds);
 void memory(char **who);
 void unflushed(void);
-void times(int all);
+void times(void);
 
 int wanted(const char *name, char **who);
 

@@ -1,4 +1,4 @@
-/* main.c - heaps ROUNDS pairs LIVE MOST [WHO...] | flush | memory [WHO...] | unflushed | times [own]:
+/* main.c - heaps ROUNDS pairs LIVE MOST [WHO...] | flush | memory [WHO...] | unflushed | times:
  * prints lines of fields with tabs between. */
 #define _GNU_SOURCE
 #include "heaps.h"
@@ -82,7 +82,7 @@ int main(int count, char **words) {
     else if (strcmp(what, "unflushed") == 0)
         unflushed();
     else if (strcmp(what, "times") == 0)
-        times(count == 3);
+        times();
     else
         fail(words[0], "see main.c");
     return 0;

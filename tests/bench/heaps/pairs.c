@@ -1,6 +1,7 @@
 /* pairs.c - work H: what a pair of free and malloc takes, and what memory is needed so that none is
  * refused. */
 #define _GNU_SOURCE
+#include "count.h"
 #include "heaps.h"
 
 #include <stdio.h>
@@ -12,6 +13,13 @@ static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* counted names what callgrind has counted since the last zero: `n` pairs or blocks of `who`. */
+static void counted(const char *who, int n) {
+    char label[64];
+    snprintf(label, sizeof label, "%s|%d|1", who, n);
+    CALLGRIND_DUMP_STATS_AT(label);
 }
 
 /* What was taken is written to, and must be there when all of it is given back: no two things lie
@@ -51,10 +59,12 @@ static double now(void) {
             return -1;                                                                   \
         if (!id##_fill() || !id##_steps(0, STEPS / 4))                                   \
             fail(name, "full");                                                          \
+        CALLGRIND_ZERO_STATS;                                                            \
         took = now();                                                                    \
         if (!id##_steps(STEPS / 4, STEPS))                                               \
             fail(name, "full");                                                          \
         took = (now() - took) / (STEPS - STEPS / 4);                                     \
+        counted(name, STEPS - STEPS / 4);                                                \
         id##_drain();                                                                    \
         return took;                                                                     \
     }
@@ -129,9 +139,11 @@ void flush(int rounds) {
             fail("flush", "full");
         for (freed = from + 4000; heap->parked < PARKED; freed++)
             parking_give(things[victims[freed]]), things[victims[freed]] = NULL;
+        CALLGRIND_ZERO_STATS;
         took = now();
         upfront_heap_flush(heap);
         took = now() - took;
+        counted("upfront", PARKED);
         if (heap->parked != 0)
             fail("flush", "blocks are parked behind it");
         printf("upfront\t%.3f\n", took / PARKED);

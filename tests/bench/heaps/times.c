@@ -313,8 +313,8 @@ static void repeat(const struct program *p) {
     }
 }
 
-/* Of all, or of those that lie in a block. ARENA, OPERATION, and nanoseconds that half of them take at most, 99.9 %, 99.99 %, and all. */
-void times(int all) {
+/* ARENA, OPERATION, and nanoseconds that half of them take at most, 99.9 %, 99.99 %, and all. */
+void times(void) {
     static const double parts[] = {0.5, 0.999, 0.9999, 1};
     double tick = nanoseconds();
     uint32_t alone = 0;
@@ -325,8 +325,6 @@ void times(int all) {
     program_make(BLOCKS, MOST);
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         const char *const *names = programs[i].operations;
-        if (programs[i].forked && !all)
-            continue;
         repeat(&programs[i]);
         for (int k = 0; k < OPERATIONS && names[k] != NULL && !results->missing; k++) {
             uint32_t count = results->counts[k] - WARM;
