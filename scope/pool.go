@@ -15,7 +15,8 @@ import (
 // Get gives nil and Put panics. A Pool is a small value; one goroutine at a time uses it.
 type Pool[T any] struct{ pool[T] }
 
-// pool is what all pools have.
+// pool is what all pools have. What isn't for users is a function beside it: a method would be written again, with a
+// pointer and without, for each T and each pool that embeds this one.
 type pool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
@@ -83,7 +84,7 @@ func (p pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too muc
 	h := p.header
 	i := (uintptr(unsafe.Pointer(x)) - uintptr(p.first)) / unsafe.Sizeof(arena_c.Chunk[T]{})
 	if arena_c.Crossing || arena_c.Race {
-		if p.tryPut(x) {
+		if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 			return
 		}
 	} else if h.Gen == p.gen {
@@ -101,8 +102,6 @@ func (p pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too muc
 	panic(badPut[T]{p, *h, x})
 }
 
-func (p pool[T]) tryPut(x *T) bool { return arena_c.Put(p.header, p.gen, p.first, p.numbers, x) }
-
 // badPut is what Put panics with. It has all that the words need: the pool may be closed when they are asked for.
 type badPut[T any] struct {
 	pool pool[T]
@@ -115,37 +114,38 @@ func (b badPut[T]) Unwrap() error {
 	offset := arena_c.Place(unsafe.Pointer(b.x), unsafe.Pointer(b.pool.header)) - b.was.Chunks
 	switch {
 	case b.was.Gen != b.pool.gen:
-		return b.pool.misuse("Put", b.x, arena_c.Stale)
+		return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Stale)
 	case offset/b.was.Stride >= uint64(b.was.Count):
-		return b.pool.misuse("Put", b.x, arena_c.Foreign)
+		return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Foreign)
 	case offset%b.was.Stride != 0:
-		return b.pool.misuse("Put", b.x, arena_c.Misaligned)
+		return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Misaligned)
 	}
-	return b.pool.misuse("Put", b.x, arena_c.Double)
+	return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Double)
 }
 
 func (b badPut[T]) Error() string { return b.Unwrap().Error() }
 
-func (p pool[T]) misuse(what string, x *T, code arena_c.Code) error {
-	if x == nil && what == "Put" {
+func misusedPut[T any](x *T, header *arena_c.Pool, gen uint64, code arena_c.Code) error {
+	if x == nil {
 		return bug("Put of nil, pool of %T", *new(T))
 	}
-	return p.refused(what+" of", code)
+	return misusedPool("Put of", *new(T), header, gen, code)
 }
 
-func (p pool[T]) refused(what string, code arena_c.Code) error {
+// misusedPool is the misuse of a pool of values like one.
+func misusedPool(what string, one any, header *arena_c.Pool, gen uint64, code arena_c.Code) error {
 	ended := ""
 	if code == arena_c.Stale {
-		ended = endedPool(p.header, p.gen)
+		ended = endedPool(header, gen)
 	}
-	return &Misuse{fmt.Sprintf("%s a %T: %v%s", what, *new(T), code, ended), code == arena_c.Stale}
+	return &Misuse{fmt.Sprintf("%s a %T: %v%s", what, one, code, ended), code == arena_c.Stale}
 }
 
-// find is the number of the live chunk x, or the misuse of what was to be done to it.
-func (p pool[T]) find(what string, x *T) (uint64, error) {
-	index, code := p.its().Find(p.gen, unsafe.Pointer(x))
+// toPut is the number of the live chunk x, or the misuse of putting it.
+func toPut[T any](p pool[T], x *T) (uint64, error) {
+	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
-		return 0, p.misuse(what, x, code)
+		return 0, misusedPut(x, p.header, p.gen, code)
 	}
 	return index, nil
 }
@@ -153,32 +153,32 @@ func (p pool[T]) find(what string, x *T) (uint64, error) {
 // Index is the number of x's chunk, for tables beside the pool and for handles that other machines understand. It
 // panics as Put does.
 func (p pool[T]) Index(x *T) int {
-	index, err := p.find("Index", x)
-	if err != nil {
-		panic(err)
+	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
+	if code != arena_c.OK {
+		panic(misusedPool("Index of", *new(T), p.header, p.gen, code))
 	}
 	return int(index)
 }
 
-// its is the pool's header, for all but what must be inlined.
-func (p pool[T]) its() *arena_c.Pool {
-	if p.header == nil {
+// itsHeader is the header of a pool that isn't zero, for all but what must be inlined.
+func itsHeader(header *arena_c.Pool) *arena_c.Pool {
+	if header == nil {
 		panic(zeroPool)
 	}
-	return p.header
+	return header
 }
 
-// open is the pool's header, or nil when the pool is closed.
-func (p pool[T]) open() *arena_c.Pool {
-	if h := p.its(); h.Gen == p.gen {
-		return h
+// openHeader is a pool's header, or nil when the pool is closed.
+func openHeader(header *arena_c.Pool, gen uint64) *arena_c.Pool {
+	if itsHeader(header).Gen == gen {
+		return header
 	}
 	return nil
 }
 
 // At is the live value in chunk i, or nil: i is out of range, the chunk is free, or the pool is closed.
 func (p pool[T]) At(i int) *T {
-	h := p.open()
+	h := openHeader(p.header, p.gen)
 	if h == nil || uint64(i) >= uint64(h.Count) || *h.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (p pool[T]) At(i int) *T {
 
 // Cap is the number of chunks, 0 when the pool is closed.
 func (p pool[T]) Cap() int {
-	if h := p.open(); h != nil {
+	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Count)
 	}
 	return 0
@@ -195,7 +195,7 @@ func (p pool[T]) Cap() int {
 
 // Live is the number of chunks taken, 0 when the pool is closed. While its scope closes all count that it won't give.
 func (p pool[T]) Live() int {
-	if h := p.open(); h != nil {
+	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Live())
 	}
 	return 0
@@ -203,7 +203,7 @@ func (p pool[T]) Live() int {
 
 // Peak is the largest number of chunks that were live at once. Cost: O(log n).
 func (p pool[T]) Peak() int {
-	if h := p.open(); h != nil {
+	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Peak())
 	}
 	return 0
@@ -238,7 +238,7 @@ func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 // Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the
 // finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
-	index, err := p.find("Put", x)
+	index, err := toPut(p.pool, x)
 	if err != nil {
 		panic(err)
 	}
@@ -246,7 +246,7 @@ func (p ObjectPool[T]) Put(x *T) error {
 	*state = arena_c.ChunkLeaving
 	p.stack.finalizers++
 	defer func() { // also when the finalizer panics, or ends the goroutine
-		if p.open() != nil { // it may have closed the scope
+		if openHeader(p.header, p.gen) != nil { // it may have closed the scope
 			*state = arena_c.ChunkLive
 			p.pool.Put(x)
 		}
@@ -279,12 +279,14 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 // Get gives a zeroed T and its handle, or nil and the zero Handle, which names nothing, when all chunks are live or the
 // pool is closed. Cost: a few ns, no Go allocation, no call into C.
 func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
-	x, h := arena_c.GetHandle[T](p.its(), p.gen, p.first, p.numbers)
+	x, h := arena_c.GetHandle[T](itsHeader(p.header), p.gen, p.first, p.numbers)
 	return x, arena.Handle[T](h)
 }
 
 // At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. Cost: a few ns.
-func (p HandlePool[T]) At(h arena.Handle[T]) *T { return (*T)(p.its().At(p.gen, uint64(h))) }
+func (p HandlePool[T]) At(h arena.Handle[T]) *T {
+	return (*T)(itsHeader(p.header).At(p.gen, uint64(h)))
+}
 
 // Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.
 func (p HandlePool[T]) Index(h arena.Handle[T]) int {
@@ -303,8 +305,8 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 }
 
 func (p HandlePool[T]) put(h arena.Handle[T]) error {
-	if code := p.its().PutHandle(p.gen, uint64(h)); code != arena_c.OK {
-		return p.refused("Put of a handle of", code)
+	if code := itsHeader(p.header).PutHandle(p.gen, uint64(h)); code != arena_c.OK {
+		return misusedPool("Put of a handle of", *new(T), p.header, p.gen, code)
 	}
 	return nil
 }
@@ -340,7 +342,7 @@ func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 // Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: that of Pool.Get and of a lock; no
 // Go allocation, no call into C.
 func (p *SharedPool[T]) Get() *T {
-	p.pool.its()
+	itsHeader(p.pool.header)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pool.Get()
@@ -348,7 +350,7 @@ func (p *SharedPool[T]) Get() *T {
 
 // Put gives x back. It panics as Pool.Put does, and the pool is good still.
 func (p *SharedPool[T]) Put(x *T) {
-	p.pool.its()
+	itsHeader(p.pool.header)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pool.Put(x)
@@ -356,7 +358,7 @@ func (p *SharedPool[T]) Put(x *T) {
 
 // Live is the number of chunks taken, 0 when the pool is closed. Others may Get and Put before the caller looks at it.
 func (p *SharedPool[T]) Live() int {
-	p.pool.its()
+	itsHeader(p.pool.header)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pool.Live()
@@ -364,7 +366,7 @@ func (p *SharedPool[T]) Live() int {
 
 // Peak is the largest number of chunks that were live at once. Cost: O(log n).
 func (p *SharedPool[T]) Peak() int {
-	p.pool.its()
+	itsHeader(p.pool.header)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pool.Peak()
@@ -374,12 +376,12 @@ func (p *SharedPool[T]) Peak() int {
 // that didn't come back. Where the pool panics over misuse, the proxy's Put returns the error. Own the proxy in the pool's
 // scope after the pool, and it closes before the pool dies. Cost: a few Go allocations.
 func (p Pool[T]) Proxy(name string) *arena.PoolProxy[T] {
-	return arena.NewPoolProxy[T](name, poolChunks[T]{p})
+	return arena.NewPoolProxy[T](name, poolChunks[T]{p.pool})
 }
 
 // Proxy is Pool.Proxy. The proxy's Put finalizes, as the pool's does.
 func (p ObjectPool[T]) Proxy(name string) *arena.PoolProxy[T] {
-	return arena.NewPoolProxy[T](name, objectChunks[T]{p})
+	return arena.NewPoolProxy[T](name, p)
 }
 
 // Proxy is Pool.Proxy, for a pool with handles.
@@ -387,19 +389,22 @@ func (p HandlePool[T]) Proxy(name string) *arena.HandlePoolProxy[T] {
 	return arena.NewHandlePoolProxy[T](name, handleChunks[T]{p})
 }
 
-// These are the pools with errors in place of panics.
+// poolChunks and handleChunks are pools whose Put returns an error. The pool is a field with a name: embedded, it
+// would have the compiler write all its methods again for each T.
 type (
-	poolChunks[T any]   struct{ Pool[T] }
-	objectChunks[T any] struct{ ObjectPool[T] }
-	handleChunks[T any] struct{ HandlePool[T] }
+	poolChunks[T any]   struct{ of pool[T] }
+	handleChunks[T any] struct{ of HandlePool[T] }
 )
 
+func (c poolChunks[T]) Get() *T { return c.of.Get() }
+
 func (c poolChunks[T]) Put(x *T) error {
-	if !c.tryPut(x) {
-		_, err := c.find("Put", x)
+	if !arena_c.Put(c.of.header, c.of.gen, c.of.first, c.of.numbers, x) {
+		_, err := toPut(c.of, x)
 		return err
 	}
 	return nil
 }
 
-func (c handleChunks[T]) Put(h arena.Handle[T]) error { return c.put(h) }
+func (c handleChunks[T]) Get() (*T, arena.Handle[T])  { return c.of.Get() }
+func (c handleChunks[T]) Put(h arena.Handle[T]) error { return c.of.put(h) }
