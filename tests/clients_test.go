@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // clients are C libraries whose memory is a heap or a buddy: tests/c/clients has a program for each. says is their own error, or what
@@ -30,14 +32,11 @@ var strict = []string{"-std=c11", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Wcon
 // TestClients runs each library in ever smaller heaps, with front lists and without, and in buddies: it does its work, or ends with its own
 // error, and all its memory comes back. Under AddressSanitizer and in the checked build our own code is instrumented.
 func TestClients(t *testing.T) {
+	step.Needs(t, step.Check)
 	tools(t, "cc", "pkg-config")
-	sizes := "100"
-	if testing.Short() {
-		sizes = "10"
-	}
 	core, err := filepath.Glob("../arena_c/*.c")
 	require.NoError(t, err)
-	archive := ponds(t)
+	archive, sizes := ponds(t), step.Pick("10", "30", "100")
 	for build, flags := range map[string][]string{
 		"release":    {"-O2"},
 		"sanitizers": {"-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"},
@@ -52,7 +51,7 @@ func TestClients(t *testing.T) {
 			for _, c := range clients {
 				t.Run(c.name, func(t *testing.T) {
 					if output(t, ".", nil, "sh", "-c", "pkg-config --exists "+c.library+" || echo absent") != "" {
-						absent(t, c.library+" is not installed (package "+c.debian+")")
+						step.Lacks(t, c.library, c.debian)
 					}
 					libs := strings.Fields(output(t, ".", nil, "pkg-config", "--cflags", "--libs", c.library))
 					for arena, parked := range map[string][]string{"IN_HEAP": {"0", "256"}, "IN_BUDDY": {"0"}} {

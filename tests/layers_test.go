@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 const module = "github.com/upfront-mem/upfront"
@@ -118,6 +120,7 @@ func ownModule(t *testing.T, dir string) {
 // TestFrogpondIsATemplate copies frogpond into a module of its own, where its packages are that
 // module's, and builds and runs it there.
 func TestFrogpondIsATemplate(t *testing.T) {
+	step.Needs(t, step.Check)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("frogpond")))
 	for _, pattern := range []string{"*.go", "internal/*/*.go", "internal/*/*/*.go"} {
@@ -132,7 +135,7 @@ func TestFrogpondIsATemplate(t *testing.T) {
 		}
 	}
 	ownModule(t, dir)
-	goCommand(t, dir, "build", "-o", "server", ".")
+	goCommand(t, dir, "build", "-trimpath", "-o", "server", ".")
 	out, err := exec.Command(filepath.Join(dir, "server"), "-ticks", "35", "-json").CombinedOutput()
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), `"identity_ok": true`)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // What a process needs beyond its plan and the Go share, in bytes of RLIMIT_DATA: the Go runtime takes the addresses of
@@ -39,6 +40,13 @@ func runLimited(t *testing.T, bytesOfData uint64, name string, args ...string) (
 	return command.ProcessState.ExitCode(), out.String(), errors.String()
 }
 
+func readPlan(t *testing.T, name string) budget.Plan {
+	t.Helper()
+	plan, err := budget.ReadPlan(name)
+	require.NoError(t, err)
+	return plan
+}
+
 // sizeOf is what the plan takes of the system, its tables included.
 func sizeOf(t *testing.T, plan budget.Plan) uint64 {
 	t.Helper()
@@ -52,15 +60,12 @@ func sizeOf(t *testing.T, plan budget.Plan) uint64 {
 
 // TestPlanBoundsTheProcess: frogpond plays all there is in its plan, its Go share, and a constant.
 func TestPlanBoundsTheProcess(t *testing.T) {
+	step.Needs(t, step.Check)
 	freedoom(t) // without it all there is are the built-in maps
-	ticks := "70"
-	if testing.Short() {
-		ticks = "10"
-	}
 	plan := readPlan(t, "frogpond/plan.json")
 	limit := sizeOf(t, plan) + plan.GoHeap + beyondPlan
 	program := buildLike(t, "frogpond")
-	code, stdout, stderr := runLimited(t, limit, program, "-json", "-ticks", ticks, "-workers", "4")
+	code, stdout, stderr := runLimited(t, limit, program, "-json", "-ticks", "70", "-workers", "4")
 	require.Zero(t, code, stderr)
 	var r struct {
 		Levels []struct{ Error string }

@@ -13,20 +13,32 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // outside is what a program that isn't ours is built with and run by: on this machine, and for an arm64 device.
-var outside = []struct{ name, cc, cxx, ar, qemu, goarch string }{
-	{name: "here", cc: "cc", cxx: "c++", ar: "ar"},
-	{name: "arm64", cc: "aarch64-linux-gnu-gcc", ar: "aarch64-linux-gnu-ar", qemu: "qemu-aarch64-static", goarch: "arm64"},
+var outside = []struct {
+	step                            step.Step
+	name, cc, cxx, ar, qemu, goarch string
+}{
+	{step: step.Check, name: "here", cc: "cc", cxx: "c++", ar: "ar"},
+	{step: step.Gate, name: "arm64", cc: "aarch64-linux-gnu-gcc", ar: "aarch64-linux-gnu-ar", qemu: "qemu-aarch64-static", goarch: "arm64"},
 }
 
-// tools skips a test when one of them is missing.
+// debian has the package that brings each tool.
+var debian = map[string]string{
+	"make": "make", "pkg-config": "pkg-config", "cc": "gcc", "c++": "g++", "ar": "binutils", "strace": "strace",
+	"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "aarch64-linux-gnu-ar": "binutils-aarch64-linux-gnu",
+	"qemu-aarch64-static": "qemu-user-static",
+}
+
+// tools skips a test when one of them is missing. The name "" stands for none.
 func tools(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err != nil && name != "" {
-			absent(t, name+" is not installed (make deps)")
+			step.Lacks(t, name, debian[name])
 		}
 	}
 }
@@ -52,6 +64,7 @@ func runs(t *testing.T, qemu, program string) string {
 
 // TestOutsideCProgram installs the C library into a root of its own, and builds a program against what lies there.
 func TestOutsideCProgram(t *testing.T) {
+	step.Needs(t, step.Check)
 	source, err := filepath.Abs(filepath.Join("testdata", "pond", "pond.c"))
 	require.NoError(t, err)
 	version := regexp.MustCompile(`UPFRONT_VERSION "(.*)"`).FindStringSubmatch(page(t, "arena_c/upfront.h"))
@@ -60,6 +73,7 @@ func TestOutsideCProgram(t *testing.T) {
 		"names: 0 live, peak 1392 bytes; frame: peak 1024\n"
 	for _, o := range outside {
 		t.Run(o.name, func(t *testing.T) {
+			step.Needs(t, o.step)
 			tools(t, "make", "pkg-config", o.cc, o.cxx, o.ar, o.qemu)
 			root, dir := t.TempDir(), t.TempDir()
 			output(t, "..", []string{"MAKEFLAGS="}, "make", "-s", "install", "CC="+o.cc, "AR="+o.ar, "DESTDIR="+root,
@@ -102,6 +116,7 @@ func TestOutsideCProgram(t *testing.T) {
 
 // TestOutsideGoModule has a module of its own vendor the library: go mod vendor takes C files along only where Go files lie.
 func TestOutsideGoModule(t *testing.T) {
+	step.Needs(t, step.Check)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(block(t, "go")), 0o600))
 	ownModule(t, dir)
@@ -116,12 +131,13 @@ func TestOutsideGoModule(t *testing.T) {
 	}
 	for _, o := range outside {
 		t.Run(o.name, func(t *testing.T) {
+			step.Needs(t, o.step)
 			tools(t, o.cc, o.qemu)
 			env := []string{"CGO_ENABLED=1"}
 			if o.goarch != "" {
 				env = append(env, "GOOS=linux", "GOARCH="+o.goarch, "CC="+o.cc)
 			}
-			output(t, dir, env, "go", "build", "-mod=vendor", "-o", "pond-"+o.name, ".")
+			output(t, dir, env, "go", "build", "-mod=vendor", "-trimpath", "-o", "pond-"+o.name, ".")
 			assert.Equal(t, block(t, "text"), runs(t, o.qemu, filepath.Join(dir, "pond-"+o.name)))
 		})
 	}
@@ -130,6 +146,7 @@ func TestOutsideGoModule(t *testing.T) {
 // TestWithoutCgo: who builds anything here without cgo, or for another system without its compiler, reads one line, which says so.
 // The go command has words of its own for a package that is all cgo.
 func TestWithoutCgo(t *testing.T) {
+	step.Needs(t, step.Check)
 	for _, system := range []string{"CGO_ENABLED=0", "GOARCH=riscv64", "GOOS=windows", "GOOS=darwin"} {
 		for _, dir := range []string{"..", "bench"} {
 			env := []string{"GOFLAGS=", "CGO_ENABLED=", system}
@@ -138,12 +155,9 @@ func TestWithoutCgo(t *testing.T) {
 			assert.Empty(t, strings.TrimSpace(list), "%s in %s", system, dir)
 		}
 	}
-	if testing.Short() {
-		t.Skip("compiles packages for a build without cgo")
-	}
 	line := regexp.MustCompile(`^# ` + module + `/arena_c\n\S*arena_c/cgo_off\.go:\d+:\d+: [^\n]*upfront needs cgo: set CGO_ENABLED=1[^\n]*\n$`)
-	for _, verb := range []string{"build", "vet"} {
-		cmd := exec.Command("go", verb, "./...")
+	for _, verb := range []string{"build", "vet"} { // of what links no server: Go's own are compiled for this build alone
+		cmd := exec.Command("go", verb, "./arena/...", "./scope/...", "./platform/...", "./budget", "./budget/save")
 		cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
 		out, err := cmd.CombinedOutput()
 		assert.Error(t, err)

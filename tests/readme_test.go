@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // page is the text of a page, by its path from the root.
@@ -78,6 +80,7 @@ func printed(t *testing.T, dir string, flags ...string) (text string, status int
 
 // TestReadmeProgram runs the README's program as it says, in a release and in a checked build.
 func TestReadmeProgram(t *testing.T) {
+	step.Needs(t, step.Check)
 	dir := program(t, block(t, "go"))
 	out, status := printed(t, dir)
 	assert.Equal(t, 0, status)
@@ -93,6 +96,7 @@ func TestReadmeProgram(t *testing.T) {
 
 // TestCoreProgram compiles the core's program as its page says, without Go.
 func TestCoreProgram(t *testing.T) {
+	step.Needs(t, step.Check)
 	tools(t, "cc")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "level.c")
@@ -158,6 +162,7 @@ const example = `func(ctx context.Context, b *budget.Budget, s scope.Scope, base
 
 // TestReadmeFromGo compiles and runs what stands in each row of the table.
 func TestReadmeFromGo(t *testing.T) {
+	step.Needs(t, step.Check)
 	text := around
 	for _, row := range cells(t, page(t, "README.md"), "| in Go | here |") {
 		text += "\t" + example + " {\n\t\t" + strings.Trim(row[2], "`") + "\n\t},\n"

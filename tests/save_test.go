@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestSavePage runs the page's program as it says, and with what it goes on with.
 func TestSavePage(t *testing.T) {
+	step.Needs(t, step.Check)
 	text := page(t, "budget/save/README.md")
 	source, want := enclosed(t, text, "\n```go\n", "```\n"), enclosed(t, text, "\n```text\n", "```\n")
 	dir := program(t, source)

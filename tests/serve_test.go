@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // straced is a program under strace, that runs until it is told to end.
@@ -54,9 +56,7 @@ func (s *straced) end() (stdout []byte, calls []string) {
 // TestServingAsksNothing: from listening to the signal a server with players asks the system for nothing that concerns its
 // budget's pages: it has buffers there filled and sent, and no more. What Open and Close do is seen by the same eyes.
 func TestServingAsksNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short")
-	}
+	step.Needs(t, step.Check)
 	program, dir := buildLike(t, "frogpond"), t.TempDir()
 	s := startStraced(t, program, "serve", "-json", "-addr", "127.0.0.1:0", "-wad", "builtin", "-rooms", "2",
 		"-inputs", filepath.Join(dir, "inputs"), "-saves", filepath.Join(dir, "saves"), "-save-every", "500ms",

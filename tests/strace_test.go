@@ -14,19 +14,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // The tests of this file and of others with its build line say nothing of the build that they are part of: they read the
 // sources, or start programs that they build as a release build. To do so in one build of the tests is enough.
-
-// absent skips a test that needs what isn't here; where everything must be, that is a failure.
-func absent(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("REQUIRE_ALL") != "" {
-		t.Fatalf("REQUIRE_ALL is set, and %s", what)
-	}
-	t.Skip(what)
-}
 
 // strace runs a program and gives what it printed and each call of the system that any of its threads made, one a line, in
 // their order, with the arguments as numbers; only what write writes is text.
@@ -41,15 +34,12 @@ func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []s
 // straceCommand is that of a program whose calls come into files of a folder, one for each thread.
 func straceCommand(t *testing.T, folder, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	tool, err := exec.LookPath("strace")
-	if err != nil {
-		absent(t, "strace is not installed (package strace)")
-	}
+	tools(t, "strace")
 	options := []string{"-ff", "-ttt", "-o", filepath.Join(folder, "trace"), "-e", "raw=!write", "-s", "200"}
-	if text, err := exec.Command(tool, "true").CombinedOutput(); err != nil {
-		absent(t, "strace may not trace here: "+string(text))
+	if text, err := exec.Command("strace", "true").CombinedOutput(); err != nil {
+		step.Lacks(t, "strace's right to trace ("+strings.TrimSpace(string(text))+")", "")
 	}
-	return exec.Command(tool, slices.Concat(options, []string{name}, args)...)
+	return exec.Command("strace", slices.Concat(options, []string{name}, args)...)
 }
 
 // readCalls gives the calls of all threads, in their order.

@@ -7,53 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
-
-func goCommand(t *testing.T, dir string, args ...string) []byte {
-	t.Helper()
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	require.NoError(t, err, "go %s: %s", strings.Join(args, " "), stderr.String())
-	return out
-}
-
-// builtWith gives the flags that tell this build of the tests from a release build.
-func builtWith(t *testing.T) map[string]string {
-	t.Helper()
-	info, ok := debug.ReadBuildInfo()
-	require.True(t, ok)
-	flags := map[string]string{}
-	for _, s := range info.Settings {
-		if s.Key == "-race" || s.Key == "-asan" || s.Key == "-tags" {
-			flags[s.Key] = s.Value
-		}
-	}
-	return flags
-}
-
-// buildLike builds a folder of this one as these tests are built, with some tags more.
-func buildLike(t *testing.T, folder string, tags ...string) (name string) {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), filepath.Base(folder))
-	flags := builtWith(t)
-	flags["-tags"] = strings.Join(append(tags, flags["-tags"]), ",")
-	args := []string{"build", "-o", name}
-	for flag, value := range flags {
-		args = append(args, flag+"="+value)
-	}
-	goCommand(t, ".", append(args, "./"+folder)...)
-	return name
-}
 
 // crashOf runs a program that crashes and gives what it says of that. Under asan the tool's own report of a SIGSEGV,
 // which has no Go frames, would come.
@@ -96,6 +57,7 @@ func inOrder(t *testing.T, text string, parts ...string) {
 // TestCrashInC shows what the blank import of platform/symbolize is for: C functions, files and lines above the Go
 // frames. Without it there are none.
 func TestCrashInC(t *testing.T) {
+	step.Needs(t, step.Check)
 	const folder = "testdata/crasher"
 	at := placesIn(t, folder+"/main.go")
 	without, with := buildLike(t, folder), buildLike(t, folder, "symbolize")
@@ -119,6 +81,7 @@ func TestCrashInC(t *testing.T) {
 
 // TestCrashOfFrogpond: the game server links the package, and its -crash is what it says.
 func TestCrashOfFrogpond(t *testing.T) {
+	step.Needs(t, step.Check)
 	if builtWith(t)["-asan"] != "" {
 		t.Skip("under asan frogpond leaves C's frames to that")
 	}

@@ -10,11 +10,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestVetRefusesCopies runs go vet on a package that copies what has a state of its own. It must name just the lines and
 // types that the source expects.
 func TestVetRefusesCopies(t *testing.T) {
+	step.Needs(t, step.Check)
 	var want, got []string
 	for i, line := range strings.Split(page(t, "tests/testdata/copies/copies.go"), "\n") {
 		if _, name, ok := strings.Cut(line, "// vet: "); ok {
