@@ -3,10 +3,10 @@ package main
 import (
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/race/untold"
 )
 
 var goroutines = []line{
@@ -101,10 +101,11 @@ var goroutines = []line{
 		{name: "two share a chunk after Put", run: func(wrong bool) {
 			b := open()
 			pool := load(b, "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
-			both(wrong, func() {
+			inTurn(wrong, func(next func()) {
 				frog := pool.Get()
 				write(!wrong, frog)
 				pool.Put(frog)
+				next()
 				if wrong {
 					for pool.Live() == 0 { // until the other gets it
 						runtime.Gosched()
@@ -145,8 +146,7 @@ func asks(wrong bool, a arena.Reallocator) {
 	p := a.Alloc(64, 16)
 	for range 2 {
 		wg.Go(func() {
-			end := time.Now().Add(20 * time.Second)
-			for n := 0; wrong && time.Now().Before(end) || n < 1000; n++ {
+			for n := 0; wrong || n < 1000; n++ {
 				if !wrong {
 					lock.Lock()
 				}
@@ -161,24 +161,25 @@ func asks(wrong bool, a arena.Reallocator) {
 	wg.Wait()
 }
 
-const moment = 50 * time.Millisecond
-
-// both runs two goroutines, the second a moment after the first. Done right, the second waits for the first.
+// both runs two goroutines, the second when the first has ended. Done wrong, the race detector isn't told of that order.
 func both(wrong bool, first, second func()) {
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	inTurn(wrong, func(next func()) {
 		first()
-		if !wrong {
-			close(done)
-		}
-	})
+		next()
+	}, second)
+}
+
+// inTurn runs two goroutines, the second when the first calls next.
+func inTurn(wrong bool, first func(next func()), second func()) {
+	begin := make(chan struct{})
+	tell := func(do func()) { do() }
+	if wrong {
+		tell = untold.Do
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { first(func() { tell(func() { close(begin) }) }) })
 	wg.Go(func() {
-		if wrong {
-			time.Sleep(moment)
-		} else {
-			<-done
-		}
+		tell(func() { <-begin })
 		second()
 	})
 	wg.Wait()

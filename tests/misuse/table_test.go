@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // builds are the ways to build the programs. The last is release with Go's own check of stores, for what needs it.
@@ -58,9 +59,7 @@ func TestMisuse(t *testing.T) {
 	if arena_c.Crossing || arena_c.Race {
 		t.Skip("the programs are built in each build, whatever this one is: once is enough")
 	}
-	if testing.Short() {
-		t.Skip("needs the go command")
-	}
+	step.Needs(t, step.Check)
 	dir := t.TempDir()
 	for _, b := range builds {
 		binary := filepath.Join(dir, b.name)
@@ -118,7 +117,7 @@ type process struct {
 
 // finished is the process when it has ended.
 func finished(t *testing.T, binary string, args ...string) process {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=1", "GORACE=halt_on_error=1 atexit_sleep_ms=0", "GOTRACEBACK=single")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestRaces runs each program that races, and its control. A report must show both accesses, each with the line of the
@@ -18,9 +19,7 @@ func TestRaces(t *testing.T) {
 	if arena_c.Crossing {
 		t.Skip("the programs are built with -race whatever this build is: once is enough")
 	}
-	if testing.Short() {
-		t.Skip("needs the go command")
-	}
+	step.Needs(t, step.Check)
 	path := filepath.Join(t.TempDir(), "programs")
 	require.NoError(t, Build(path))
 	names, err := Names(path)

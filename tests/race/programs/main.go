@@ -14,6 +14,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/race/untold"
 )
 
 // programs are all there are, by name. A comment behind a line names the program whose report must show the line: as the
@@ -97,7 +98,7 @@ func (p *play) tell(do func()) {
 	if p.told {
 		do()
 	} else {
-		untold(do)
+		untold.Do(do)
 	}
 }
 

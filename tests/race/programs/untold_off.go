@@ -1,6 +1,0 @@
-//go:build !race
-
-package main
-
-// untold calls do. There is nobody to tell.
-func untold(do func()) { do() }
