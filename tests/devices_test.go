@@ -29,13 +29,6 @@ func readTargets(t *testing.T) (c crossTargets) {
 	return c
 }
 
-func readPlan(t *testing.T, name string) budget.Plan {
-	t.Helper()
-	plan, err := budget.ReadPlan(name)
-	require.NoError(t, err)
-	return plan
-}
-
 // A device has no swap, and a system beside the budget: at most half of its memory is the plan's and the Go runtime's.
 func TestDevicePlansFitTheirDevices(t *testing.T) {
 	var files []string

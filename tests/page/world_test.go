@@ -46,7 +46,7 @@ func begin(t *testing.T) {
 	chromium := "/usr/bin/chromium"
 	script := filepath.Join(build, "node_modules/axe-core/axe.min.js")
 	for what, file := range map[string]string{"Chromium (package chromium)": chromium,
-		"axe-core (make page-test)": script} {
+		"axe-core (make gate ARGS=pages)": script} {
 		if _, err := os.Stat(file); err == nil {
 			continue
 		}
