@@ -24,6 +24,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope/container"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 type (
@@ -146,15 +147,17 @@ func TestCheckPlainNamesAll(t *testing.T) {
 	assert.EqualError(t, arena.CheckPlain(reflect.TypeFor[player]()), strings.Join(lines, "\n"))
 }
 
-// TestIsStandard asks the go command which packages are Go's. A user's package may have a path without a dot.
+// TestIsStandard: a user's package may have a path without a dot.
 func TestIsStandard(t *testing.T) {
 	for _, path := range []string{"main", "frogpond", "frogpond/time", "frogs_test", "command-line-arguments", "timer",
 		"github.com/time/sync"} {
 		assert.False(t, arena.IsStandard(path), path)
 	}
-	if testing.Short() {
-		t.Skip("-short doesn't ask the go command for its packages: go test -run IsStandard ./arena does")
-	}
+}
+
+// TestAllOfGoIsStandard asks the go command which packages are Go's.
+func TestAllOfGoIsStandard(t *testing.T) {
+	step.Needs(t, step.Check)
 	out, err := exec.Command("go", "list", "std").Output()
 	require.NoError(t, err)
 	packages := strings.Fields(string(out))

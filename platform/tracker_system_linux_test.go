@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // trackFiles are the open files of this process that Track opened.
@@ -268,17 +269,17 @@ func TestDirtyIsOneSystemCall(t *testing.T) {
 		_, _ = unix.Write(-1, []byte(end))
 		return
 	}
+	step.Needs(t, step.Check)
 	tool, err := exec.LookPath("strace")
-	if err != nil && os.Getenv("REQUIRE_ALL") == "" {
-		t.Skip("strace is not installed (package strace)")
+	if err != nil {
+		step.Lacks(t, "strace", "strace")
 	}
-	require.NoError(t, err)
 	trace := filepath.Join(t.TempDir(), "trace")
 	command := exec.Command(tool, "-f", "-o", trace, os.Args[0], "-test.run=^"+t.Name()+"$")
 	command.Env = append(os.Environ(), name+"=1")
 	output, err := command.CombinedOutput()
 	if err != nil && strings.Contains(string(output), "PTRACE_TRACEME") {
-		t.Skip("strace may not trace here")
+		step.Lacks(t, "strace's right to trace", "")
 	}
 	require.NoError(t, err, "%s", output)
 	text, err := os.ReadFile(trace)

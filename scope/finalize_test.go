@@ -16,6 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/model/clib"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it
@@ -345,8 +346,8 @@ func stackInUse() uint64 {
 // TestMillionFinalizers: the stack is constant, whatever they do, and the errors beyond those that
 // are kept are counted. Time is linear in their number: a square of it would never end.
 func TestMillionFinalizers(t *testing.T) {
-	n, values := 1_000_000, 20_000
-	if testing.Short() || instrumented {
+	n, values := step.Pick(50_000, 1_000_000, 1_000_000), 20_000
+	if instrumented {
 		n = 50_000
 	}
 	b, err := budget.Open(budget.Plan{Name: "million", Scratch: budget.ScratchPlan{Workers: 1, Size: 32 * budget.MiB},

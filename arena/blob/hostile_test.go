@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -131,10 +130,8 @@ func TestOverlapOfVariants(t *testing.T) {
 		links[i] = first
 		*(*uint32)(unsafe.Pointer(&links[i])) += 4 * uint32(i)
 	}
-	start := time.Now()
 	_, err := w.Finish(blob.Put(w, list{blob.PutAll(w, links...)}))
 	assert.ErrorContains(t, err, "nodes that lie on others")
-	assert.Less(t, time.Since(start), time.Second)
 }
 
 // Who knows where Verify looks for a node can have each link search long.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/platform/crash"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // crasher builds testdata/crasher, without a sanitizer: AddressSanitizer has a last word of its own about a fault in C.
@@ -35,6 +36,7 @@ func crashed(t *testing.T, program, way string) (out string, state *os.ProcessSt
 }
 
 func TestACrashIsDescribedAndGoesOn(t *testing.T) {
+	step.Needs(t, step.Check)
 	program := crasher(t, "")
 	for _, c := range []struct {
 		way, begins, goesOn string
@@ -88,6 +90,7 @@ func TestACrashIsDescribedAndGoesOn(t *testing.T) {
 
 // TestACrashInCKeepsItsNames: what platform/symbolize adds to a traceback is still there.
 func TestACrashInCKeepsItsNames(t *testing.T) {
+	step.Needs(t, step.Check)
 	out, _ := crashed(t, crasher(t, "symbolize"), "c")
 	assert.Truef(t, strings.HasPrefix(out, "TEXT: byte 7 of the block\nSIGSEGV"), "%s", out)
 	for _, name := range []string{"\ndeep_in_c\n", "\nread_in_c\n", "main._Cfunc_read_in_c"} {

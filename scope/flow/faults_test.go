@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope/flow"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // faulty is a source in which a good one was changed, and what is said to it.
@@ -154,9 +154,7 @@ func TestFaults(t *testing.T) {
 
 // TestTooLarge: an instance has a bound, beyond which pools would have fewer chunks than are asked for.
 func TestTooLarge(t *testing.T) {
-	if testing.Short() || arena_c.Race || arena_c.Asan {
-		t.Skip("two million variables")
-	}
+	step.Needs(t, step.Check)
 	large := flow.Source{Name: "large"}
 	for i := range 2<<20 + 1 {
 		large.Variables = append(large.Variables, flow.Variable{Name: strconv.Itoa(i), Type: flow.Handle})

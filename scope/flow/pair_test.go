@@ -3,16 +3,15 @@ package flow_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/flow"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // pair is the real thing beside its model.
@@ -32,13 +31,7 @@ type pair struct {
 // TestModel: whatever graphs there are and whatever is done to them, the runner does what the model
 // does.
 func TestModel(t *testing.T) {
-	rounds := 1500
-	if arena_c.Race || arena_c.Asan {
-		rounds = 50
-	}
-	if os.Getenv("UPFRONT_SOAK") != "" {
-		rounds = 200_000
-	}
+	rounds := step.Pick(100, 1500, 200_000)
 	took := map[string]int{}
 	outer := openScope(t)
 	for seed := range uint64(rounds) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/tests/conformance/bindings"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // twins are two blocks at the same place of a window, on which the same program is run: by arena_c's fast paths, which are Go
@@ -85,12 +86,7 @@ func (w *twins) gen(right uint64) uint64 {
 
 func (w *twins) mask() uint64 { return 1<<w.random.IntN(9) - 1 }
 
-func rounds() int {
-	if !thorough() {
-		return 2000
-	}
-	return 20000
-}
+func rounds() int { return step.Pick(2000, 20_000, 20_000) }
 
 func TestGoAndCAgreeOnPool(t *testing.T) {
 	// In the middle of a larger block: the foreign addresses below, when near, are then of no other Go object, which

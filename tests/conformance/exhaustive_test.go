@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // every is what a program of the exhaustive test may do in one step. Small sizes, one beyond the block, each way to
@@ -37,10 +38,7 @@ var every = []struct {
 // TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack of 192 bytes, on a ring
 // of 112 and on frames, each of six on a linear arena of 96 and on both ends, and each of eight on a pool of three chunks.
 func TestAllShortPrograms(t *testing.T) {
-	steps := 6
-	if !thorough() {
-		steps = 4
-	}
+	steps := step.Pick(4, 6, 6)
 	t.Run("stack", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+192, 64), openStack, steps+1, []int{0, 1, 2, 4, 5, 6, 8, 9})
 	})

@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	_ "github.com/upfront-mem/upfront/tests/conformance/fast" // else go test would give an old answer when it has changed
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // compile asks the compiler about package fast. The go command replays what it said when nothing has changed.
 func compile(t *testing.T, flag string) string {
 	t.Helper()
-	if !release {
+	if arena_c.Crossing || arena_c.Race {
 		t.Skip("what is compiled is the release build, whose test this is")
 	}
-	if testing.Short() {
-		t.Skip("needs the go command")
-	}
+	step.Needs(t, step.Check)
 	out, err := exec.Command("go", "build", "-gcflags="+flag, "./fast").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // everywhere runs the check for every subject on every kind of block.
@@ -77,10 +78,7 @@ func TestEveryArenaRefusesWhatCannotBe(t *testing.T) {
 
 func TestRandomProgramsMatchTheModel(t *testing.T) {
 	seed := rand.Uint64()
-	rounds := 60
-	if !thorough() {
-		rounds = 4
-	}
+	rounds := step.Pick(4, 60, 60)
 	everywhere(t, 2048, func(t *testing.T, s *session) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		program := make([]byte, 3*200)

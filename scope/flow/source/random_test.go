@@ -3,7 +3,6 @@ package source_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/upfront-mem/upfront/scope/flow"
 	"github.com/upfront-mem/upfront/scope/flow/source"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // shape is a node type with its inputs and outputs, each with its type, its lists and ports, as
@@ -131,13 +131,7 @@ func randomGraph(r *rand.Rand) flow.Source {
 
 // A graph is the same one through its JSON: as faulty, or to the byte; and what was compiled loads and comes back.
 func TestRandomGraphs(t *testing.T) {
-	graphs := uint64(3000)
-	switch {
-	case os.Getenv("UPFRONT_SOAK") != "":
-		graphs = 100_000
-	case testing.Short():
-		graphs = 300
-	}
+	graphs := step.Pick[uint64](300, 3000, 100_000)
 	host, err := flow.HostOf(doors)
 	require.NoError(t, err)
 	s := openScope(t)
