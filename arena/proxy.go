@@ -40,12 +40,12 @@ func NewProxy(name string, back Allocator) *Proxy {
 
 // Alloc is that of the allocator. After Close it panics.
 func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
-	x.check("Alloc")
+	x.book.check("Alloc")
 	p := x.back.Alloc(size, align)
 	if p == nil {
-		x.refused(size)
+		x.book.refused(size)
 	} else {
-		x.gave(keyOf(p), size)
+		x.book.gave(keyOf(p), size)
 	}
 	return p
 }
@@ -53,51 +53,51 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 // Free is that of the allocator, if it has one, which also says what nil is. What this proxy didn't give, or has back
 // already, is refused and changes nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
-	if p == nil && x.free != nil && !x.closed {
+	if p == nil && x.free != nil && !x.book.closed {
 		return x.free.Free(nil)
 	}
-	if _, err := x.find("Free", keyOf(p)); err != nil {
+	if _, err := x.book.find("Free", keyOf(p)); err != nil {
 		return err
 	}
 	if x.free == nil {
-		return fmt.Errorf("arena: proxy %q: Free: a %T frees nothing one by one", x.stats.Name, x.back)
+		return fmt.Errorf("arena: proxy %q: Free: a %T frees nothing one by one", x.book.stats.Name, x.back)
 	}
 	if err := x.back.(Freer).Free(p); err != nil {
-		return fmt.Errorf("arena: proxy %q: Free: %w", x.stats.Name, err)
+		return fmt.Errorf("arena: proxy %q: Free: %w", x.book.stats.Name, err)
 	}
-	x.took(keyOf(p))
+	x.book.took(keyOf(p))
 	return nil
 }
 
 // Realloc is that of the allocator, if it has one. What this proxy didn't give, or has back already, is refused, with an
 // error.
 func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	if p == nil && !x.closed {
+	if p == nil && !x.book.closed {
 		return x.Alloc(size, arena_c.HeapAlign), nil
 	}
-	if _, err := x.find("Realloc", keyOf(p)); err != nil {
+	if _, err := x.book.find("Realloc", keyOf(p)); err != nil {
 		return nil, err
 	}
 	back, ok := x.back.(Reallocator)
 	if !ok {
-		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T has none", x.stats.Name, x.back)
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T has none", x.book.stats.Name, x.back)
 	}
 	q, err := back.Realloc(p, size)
 	if err != nil {
-		return nil, fmt.Errorf("arena: proxy %q: Realloc: %w", x.stats.Name, err)
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: %w", x.book.stats.Name, err)
 	}
 	if q == nil {
-		x.refused(size)
+		x.book.refused(size)
 		return nil, nil
 	}
-	x.took(keyOf(p))
-	x.gave(keyOf(q), size)
+	x.book.took(keyOf(p))
+	x.book.gave(keyOf(q), size)
 	return q, nil
 }
 
 // SizeOf is the size that was asked for. What this proxy didn't give, or has back already, is refused with an error.
 func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
-	g, err := x.find("SizeOf", keyOf(p))
+	g, err := x.book.find("SizeOf", keyOf(p))
 	if back, ok := x.back.(Reallocator); ok && err == nil {
 		_, err = back.SizeOf(p) // it may have been freed behind our back
 	}
@@ -109,7 +109,7 @@ func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 // second Close is refused.
 func (x *Proxy) Close() error {
 	if x.free == nil {
-		clear(x.given)
+		clear(x.book.given)
 	}
 	return x.tally.Close()
 }
@@ -132,8 +132,12 @@ type Event struct {
 	Size uint64
 }
 
-// tally is what every proxy is: a name, totals, and what it gave and has not back.
-type tally struct {
+// tally is what every proxy embeds: methods for users. The others are those of its book, a field with a name: the compiler
+// writes each method of what is embedded again for every T.
+type tally struct{ book book }
+
+// book is a proxy's name, its totals, and what it gave and has not back.
+type book struct {
 	given  map[uint64]given
 	stats  ProxyStats
 	see    func(Event)
@@ -146,74 +150,74 @@ type given struct {
 }
 
 func newTally(name string) tally {
-	return tally{given: map[uint64]given{}, stats: ProxyStats{Name: name}}
+	return tally{book{given: map[uint64]given{}, stats: ProxyStats{Name: name}}}
 }
 
 func keyOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 
 // Stats are the totals. They stay readable after Close.
-func (t *tally) Stats() ProxyStats { return t.stats }
+func (t *tally) Stats() ProxyStats { return t.book.stats }
 
 // Trace has see called with all that the proxy does from now on, in the goroutine of who asks, so that see can look who
 // that is; nil ends it. For a hunt: put a proxy before the one allocator that is hunted.
-func (t *tally) Trace(see func(Event)) { t.see = see }
+func (t *tally) Trace(see func(Event)) { t.book.see = see }
 
-func (t *tally) event(what string, key, size uint64) {
-	if t.see != nil {
-		t.see(Event{what, key, size})
+func (b *book) event(what string, key, size uint64) {
+	if b.see != nil {
+		b.see(Event{what, key, size})
 	}
 }
 
 // gave counts. What had the key was freed behind the proxy's back.
-func (t *tally) gave(key, size uint64) {
+func (b *book) gave(key, size uint64) {
 	g := given{size: size}
 	g.by.Note()
-	s := &t.stats
-	s.Asked += size - t.given[key].size
-	t.given[key] = g
-	s.Live = uint64(len(t.given))
+	s := &b.stats
+	s.Asked += size - b.given[key].size
+	b.given[key] = g
+	s.Live = uint64(len(b.given))
 	s.Peak = max(s.Peak, s.Asked)
 	s.Total++
-	t.event("gave", key, size)
+	b.event("gave", key, size)
 }
 
-func (t *tally) took(key uint64) {
-	size := t.given[key].size
-	delete(t.given, key)
-	t.stats.Live = uint64(len(t.given))
-	t.stats.Asked -= size
-	t.event("took", key, size)
+func (b *book) took(key uint64) {
+	size := b.given[key].size
+	delete(b.given, key)
+	b.stats.Live = uint64(len(b.given))
+	b.stats.Asked -= size
+	b.event("took", key, size)
 }
 
-func (t *tally) refused(size uint64) {
-	t.stats.Failed++
-	t.event("refused", 0, size)
+func (b *book) refused(size uint64) {
+	b.stats.Failed++
+	b.event("refused", 0, size)
 }
 
 // find is what has the key.
-func (t *tally) find(what string, key uint64) (given, error) {
-	if t.closed {
-		return given{}, t.bug(what, arena_c.Stale.String())
+func (b *book) find(what string, key uint64) (given, error) {
+	if b.closed {
+		return given{}, b.bug(what, arena_c.Stale.String())
 	}
-	g, ok := t.given[key]
+	g, ok := b.given[key]
 	if !ok {
-		return g, t.bug(what, "not of this proxy: another's, or given back already")
+		return g, b.bug(what, "not of this proxy: another's, or given back already")
 	}
 	return g, nil
 }
 
 // check is for what has no error to return.
-func (t *tally) check(what string) {
-	if t.given == nil {
+func (b *book) check(what string) {
+	if b.given == nil {
 		panic(zero("proxy"))
 	}
-	if t.closed {
-		panic(t.bug(what, arena_c.Stale.String()).Error())
+	if b.closed {
+		panic(b.bug(what, arena_c.Stale.String()).Error())
 	}
 }
 
-func (t *tally) bug(what, wrong string) error {
-	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", t.stats.Name, what, wrong)
+func (b *book) bug(what, wrong string) error {
+	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", b.stats.Name, what, wrong)
 }
 
 // leaksNamed is how many leaks an error names one by one.
@@ -221,21 +225,23 @@ const leaksNamed = 8
 
 // Close ends the proxy: it refuses what comes after. Nil says that everything came back. Otherwise the error names what
 // didn't, in checked builds with who asked for it; it stays live. A second Close is refused.
-func (t *tally) Close() error {
-	if t.closed {
-		return t.bug("Close", arena_c.Stale.String())
+func (t *tally) Close() error { return t.book.close() }
+
+func (b *book) close() error {
+	if b.closed {
+		return b.bug("Close", arena_c.Stale.String())
 	}
-	t.closed = true
-	if len(t.given) == 0 {
+	b.closed = true
+	if len(b.given) == 0 {
 		return nil
 	}
 	var said []string
-	for _, key := range slices.Sorted(maps.Keys(t.given))[:min(len(t.given), leaksNamed)] {
-		g := t.given[key]
+	for _, key := range slices.Sorted(maps.Keys(b.given))[:min(len(b.given), leaksNamed)] {
+		g := b.given[key]
 		said = append(said, fmt.Sprintf("%d bytes at %#x%s", g.size, key, g.by.Tell("asked for")))
 	}
-	if more := len(t.given) - len(said); more != 0 {
+	if more := len(b.given) - len(said); more != 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("arena: proxy %q: %d of %d never freed: %s", t.stats.Name, len(t.given), t.stats.Total, strings.Join(said, ", "))
+	return fmt.Errorf("arena: proxy %q: %d of %d never freed: %s", b.stats.Name, len(b.given), b.stats.Total, strings.Join(said, ", "))
 }

@@ -36,12 +36,12 @@ func NewPoolProxy[T any](name string, pool Chunks[T]) *PoolProxy[T] {
 
 // Get gives a zeroed T, or nil when all chunks are live. After Close it panics.
 func (x *PoolProxy[T]) Get() *T {
-	x.check("Get")
+	x.book.check("Get")
 	v := x.pool.Get()
 	if v == nil {
-		x.refused(uint64(unsafe.Sizeof(*v)))
+		x.book.refused(uint64(unsafe.Sizeof(*v)))
 	} else {
-		x.gave(keyOf(unsafe.Pointer(v)), uint64(unsafe.Sizeof(*v)))
+		x.book.gave(keyOf(unsafe.Pointer(v)), uint64(unsafe.Sizeof(*v)))
 	}
 	return v
 }
@@ -50,10 +50,10 @@ func (x *PoolProxy[T]) Get() *T {
 // changes nothing.
 func (x *PoolProxy[T]) Put(v *T) error {
 	key := keyOf(unsafe.Pointer(v))
-	if _, err := x.find("Put", key); err != nil {
+	if _, err := x.book.find("Put", key); err != nil {
 		return err
 	}
-	x.took(key) // first: a finalizer may panic, and the chunk is put all the same
+	x.book.took(key) // first: a finalizer may panic, and the chunk is put all the same
 	return x.pool.Put(v)
 }
 
@@ -71,21 +71,21 @@ func NewHandlePoolProxy[T any](name string, pool HandleChunks[T]) *HandlePoolPro
 
 // Get gives a zeroed T and its handle, or nil and the zero Handle when all chunks are live. After Close it panics.
 func (x *HandlePoolProxy[T]) Get() (*T, Handle[T]) {
-	x.check("Get")
+	x.book.check("Get")
 	v, h := x.pool.Get()
 	if v == nil {
-		x.refused(uint64(unsafe.Sizeof(*v)))
+		x.book.refused(uint64(unsafe.Sizeof(*v)))
 	} else {
-		x.gave(uint64(h), uint64(unsafe.Sizeof(*v)))
+		x.book.gave(uint64(h), uint64(unsafe.Sizeof(*v)))
 	}
 	return v, h
 }
 
 // Put gives the value back that h names. What this proxy didn't give, or has back already, is refused and changes nothing.
 func (x *HandlePoolProxy[T]) Put(h Handle[T]) error {
-	if _, err := x.find("Put", uint64(h)); err != nil {
+	if _, err := x.book.find("Put", uint64(h)); err != nil {
 		return err
 	}
-	x.took(uint64(h))
+	x.book.took(uint64(h))
 	return x.pool.Put(h)
 }
