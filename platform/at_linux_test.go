@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -16,15 +17,18 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// safe is n GiB above the safe base: tests keep their ranges, so each has its own place.
-func safe(t *testing.T, n uintptr) uintptr {
+// taken counts the GiB above the safe base that tests have begun to use.
+var taken atomic.Uintptr
+
+// safe returns an address above the safe base that no test has used: a range that a test released stays the process's.
+func safe(t *testing.T) uintptr {
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
 	}
 	if platform.SafeBase() == 0 {
 		t.Skip("no safe base on this target")
 	}
-	return platform.SafeBase() + n<<30
+	return platform.SafeBase() + taken.Add(1)<<30
 }
 
 func reserveAt(t testing.TB, base uintptr, size, head uint64) *platform.Reservation {
@@ -36,7 +40,8 @@ func reserveAt(t testing.TB, base uintptr, size, head uint64) *platform.Reservat
 }
 
 func TestSafeBaseIsFree(t *testing.T) {
-	base := safe(t, 0)
+	safe(t) // or there is none
+	base := platform.SafeBase()
 	if !inChild(t) {
 		for range 19 { // the layout is random
 			inChild(t)
@@ -71,7 +76,7 @@ func TestWhereNoBaseCanBeChosen(t *testing.T) {
 }
 
 func TestReserveAtABase(t *testing.T) {
-	base := safe(t, 1)
+	base := safe(t)
 	r := reserveAt(t, base, 4*edge, edge)
 	assert.EqualValues(t, 4*edge, r.Size())
 	assert.False(t, readable(r, 0), "before Commit")
@@ -100,7 +105,7 @@ func TestReserveAtABase(t *testing.T) {
 
 func TestAKeptRangeIsTakenOver(t *testing.T) {
 	platform.ForgetSpares()
-	base := safe(t, 2)
+	base := safe(t)
 	r := reserveAt(t, base, 4*edge, edge)
 	require.NoError(t, r.Commit())
 	contents(r)[0], contents(r)[edge] = 1, 2
@@ -142,7 +147,7 @@ func TestARangeOfReserveMayBeTakenAt(t *testing.T) {
 }
 
 func TestOpenAndCloseAtABaseStaysFlat(t *testing.T) {
-	base := safe(t, 3)
+	base := safe(t)
 	const size, slack = 16 * mib, 256 * mib
 	before := addressBytes(t)
 	for i := range 10_000 {
@@ -158,7 +163,7 @@ func TestOpenAndCloseAtABaseStaysFlat(t *testing.T) {
 }
 
 func TestFaultsAtABaseLeaveNothing(t *testing.T) {
-	base := safe(t, 4)
+	base := safe(t)
 	platform.ForgetSpares()
 	restore := platform.InjectFault("map", 1)
 	_, err := platform.Reserve(base, 4*edge, platform.Head{Size: edge})
