@@ -22,6 +22,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // library is a C library that a client is built with, by its names for pkg-config and for Debian.
@@ -36,16 +38,15 @@ var libraries = map[string]library{
 var shortTags = map[string]string{"arena/with/sqlite": "libsqlite3"}
 
 type options struct {
-	soak, readme bool
-	out          string
+	readme bool
+	out    string
 }
 
 // full is the form whose figures count.
-func (o options) full() bool { return o.soak || o.readme }
+func (o options) full() bool { return o.readme || step.Now() == step.Soak }
 
 func main() {
 	var o options
-	flag.BoolVar(&o.soak, "soak", false, "the tests' long form")
 	flag.BoolVar(&o.readme, "readme", false, "measure, and write the table of each page")
 	flag.StringVar(&o.out, "out", "", "the JSON `file` to write")
 	flag.Parse()
@@ -64,7 +65,7 @@ func run(o options) error {
 	results := map[string]*result{}
 	for _, name := range names {
 		if lacks := lacking(name, o); lacks != nil {
-			fmt.Printf("%-22s %v\n", name, lacks)
+			fmt.Printf("%-22s %s%v\n", name, step.Unproven, lacks)
 			if os.Getenv("REQUIRE_ALL") != "" {
 				errs = append(errs, fmt.Errorf("REQUIRE_ALL is set, and %s lacks a library", name))
 			}

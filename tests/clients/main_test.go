@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/tests/clients/paired"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // events are what go test -json prints of a client.
@@ -16,6 +17,9 @@ const events = `{"Action":"run","Package":"p","Test":"TestFigures"}
 {"Action":"output","Package":"p","Test":"TestFigures","Output":"    a_test.go:9: figure: {\"name\":\"other\",\"ratio\":2,\"garbage_ratio\":1,\"garbage\":0,\"ns\":7}\n"}
 {"Action":"output","Package":"p","Test":"TestFigures","Output":"    a_test.go:9: live: 0\n"}
 {"Action":"pass","Package":"p","Test":"TestFigures"}
+{"Action":"output","Package":"p","Test":"TestLater","Output":"    a_test.go:10: make gate runs it\n"}
+{"Action":"skip","Package":"p","Test":"TestLater"}
+{"Action":"output","Package":"p","Test":"TestSkipped","Output":"    a_test.go:11: not proven here: clang is missing\n"}
 {"Action":"skip","Package":"p","Test":"TestSkipped"}
 {"Action":"output","Package":"p","Test":"TestWrong","Output":"    a_test.go:12: it is wrong\n"}
 {"Action":"fail","Package":"p","Test":"TestWrong"}
@@ -27,13 +31,12 @@ func TestRead(t *testing.T) {
 	var shown strings.Builder
 	require.NoError(t, r.read(strings.NewReader(events), &shown))
 	assert.Equal(t, 2, r.Tests)
-	assert.Equal(t, 1, r.Skipped)
+	assert.Equal(t, 2, r.Skipped)
 	assert.Equal(t, 0.5, r.Ratio)
 	assert.Equal(t, 0.1, r.GarbageRatio)
 	assert.Len(t, r.Figures, 2)
-	assert.Equal(t, "    a_test.go:12: it is wrong\n", shown.String())
-	assert.NoError(t, r.lacks(false))
-	assert.ErrorContains(t, r.lacks(true), "it skipped 1 tests")
+	assert.Equal(t, "    a_test.go:11: not proven here: clang is missing\n    a_test.go:12: it is wrong\n", shown.String())
+	assert.NoError(t, r.lacks())
 }
 
 // TestLacks: a client that says nothing didn't prove anything.
@@ -41,7 +44,7 @@ func TestLacks(t *testing.T) {
 	for missing, says := range map[string]string{"figure: ": "no test logged a figure", "live: ": "no test logged what is live"} {
 		var r result
 		require.NoError(t, r.read(strings.NewReader(strings.ReplaceAll(events, missing, "")), &strings.Builder{}))
-		assert.ErrorContains(t, r.lacks(false), says)
+		assert.ErrorContains(t, r.lacks(), says)
 	}
 	var r result
 	assert.Error(t, r.read(strings.NewReader(strings.ReplaceAll(events, "live: 0", "live: some")), &strings.Builder{}))
@@ -61,7 +64,9 @@ func TestPage(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	assert.Equal(t, []string{"test", "-json", "-count=1", "-short", "-tags=libsqlite3", "./..."}, arguments("arena/with/sqlite", options{}))
-	assert.NotContains(t, arguments("arena/with/sqlite", options{soak: true}), "-short")
+	t.Setenv(step.Variable, "check")
+	assert.Equal(t, []string{"test", "-json", "-count=1", "-tags=libsqlite3", "-timeout=2h", "./..."}, arguments("arena/with/sqlite", options{}))
+	t.Setenv(step.Variable, "soak")
+	assert.NotContains(t, arguments("arena/with/sqlite", options{}), "-tags=libsqlite3")
 	assert.Contains(t, arguments("arena/with/sqlite", options{readme: true}), "-run=^TestFigures$")
 }

@@ -19,11 +19,14 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"sigs.k8s.io/yaml"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestPrintedPods: Kubernetes' own types take what the tool prints, with no key that they don't know, and its own code calls the pods
 // Guaranteed.
 func TestPrintedPods(t *testing.T) {
+	step.Needs(t, step.Gate)
 	p, err := buildPrograms(t.TempDir())
 	require.NoError(t, err)
 	d, err := p.deployment("1")
@@ -159,6 +162,7 @@ func TestMoments(t *testing.T) {
 // TestServerLivesInItsLimit: in a memory cgroup with the limit that the tool prints the server plays 64 full rooms. With the control, which
 // leaves no room for the plan, it doesn't begin, and says so.
 func TestServerLivesInItsLimit(t *testing.T) {
+	step.Needs(t, step.Gate)
 	p, err := buildPrograms(t.TempDir())
 	require.NoError(t, err)
 	d, err := p.deployment("1")
@@ -199,6 +203,6 @@ func memoryGroup(t *testing.T, limit uint64) (folder string) {
 			return folder
 		}
 	}
-	t.Skip("no memory cgroup can be made: ", err)
+	t.Skip(step.Unproven, "no memory cgroup can be made: ", err)
 	return ""
 }

@@ -96,7 +96,7 @@ func TestTimelineMoves(t *testing.T) {
 	p.until("a chart", `document.querySelector("#chart canvas") !== null`)
 	p.canMeasure()
 	hashes := map[int64]bool{}
-	for end := time.Now().Add(15 * time.Second); len(hashes) < 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(patience); len(hashes) < 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		hashes[eval[measure](p, `measure(document.querySelector("#chart canvas"))`).Hash] = true
 	}
 	assert.Len(t, hashes, 2, "it moves")

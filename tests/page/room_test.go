@@ -90,7 +90,7 @@ func TestCanvas(t *testing.T) {
 	assert.Greater(t, now.Drawn, 0.005)
 	assert.Less(t, now.Drawn, 0.5)
 	hashes := map[int64]bool{}
-	for end := time.Now().Add(10 * time.Second); len(hashes) < 4 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); len(hashes) < 4 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		hashes[eval[measure](p, look).Hash] = true
 	}
 	assert.Len(t, hashes, 4, "it moves")

@@ -171,7 +171,7 @@ func (p *tab) clean() {
 // do runs actions; so that a test ends, none may take long.
 func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(p.ctx, patience)
 	defer stop()
 	require.NoError(p.t, chromedp.Do(ctx, actions...))
 }
@@ -179,7 +179,7 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 // value is what an action gives.
 func value[T any](p *tab, action chromedp.Action[T]) T {
 	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(p.ctx, patience)
 	defer stop()
 	v, err := chromedp.Run(ctx, action)
 	require.NoError(p.t, err)
@@ -195,7 +195,7 @@ func eval[T any](p *tab, script string) T {
 // until waits for a script to be true.
 func (p *tab) until(what, script string) {
 	p.t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if eval[bool](p, script) {
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // grow wants more than there is; work wants some 100 KiB, and leaves a part of it.
@@ -125,11 +126,8 @@ func TestSizes(t *testing.T) {
 	assert.Positive(t, none)
 	assert.Positive(t, full)
 	assert.Positive(t, works)
-	step := uint64(16) // each of Lua's first requests is the one that is refused
-	if testing.Short() {
-		step = 256
-	}
-	for size := uint64(0); size < 40*budget.KiB; size += step {
+	by := step.Pick[uint64](256, 256, 16) // by 16, each of Lua's first requests is the one that is refused
+	for size := uint64(0); size < 40*budget.KiB; size += by {
 		try(size)
 	}
 	t.Logf("%d too small, %d full, %d work", none, full, works)

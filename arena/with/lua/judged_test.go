@@ -2,5 +2,5 @@
 
 package lua_test
 
-// judged: figures, and allocations, are those of a release build.
+// judged: allocations are those of a release build.
 const judged = true

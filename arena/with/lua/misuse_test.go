@@ -14,6 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // overwrite takes all of a scope and fills it; the end of the test fails when a byte of it was written.
@@ -212,10 +213,7 @@ func TestManyStates(t *testing.T) {
 	const workers = 4
 	b := budgettest.Open(t, budget.Plan{Name: "pond",
 		Scratch: budget.ScratchPlan{Workers: workers, Each: 1, Size: 2 * size}})
-	rounds := 100
-	if testing.Short() {
-		rounds = 10
-	}
+	rounds := step.Pick(10, 10, 100)
 	var wait sync.WaitGroup
 	for worker := range workers {
 		wait.Go(func() {

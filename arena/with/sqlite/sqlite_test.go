@@ -21,6 +21,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // reserve is what a ROLLBACK, a DROP and a check of the whole database take when nothing else is left.
@@ -172,12 +173,7 @@ func toTheBrim(t *testing.T, db *sql.DB, m *sqlite.Memory) (dropRefused bool) {
 	return true
 }
 
-func manySizes() int {
-	if testing.Short() {
-		return 25
-	}
-	return 1000
-}
+func manySizes() int { return step.Pick(25, 25, 1000) }
 
 // shrunk is the i-th of so many sizes from 2.5 MiB down to 64 KiB, each smaller by the same part.
 func shrunk(i, sizes int) uint64 {

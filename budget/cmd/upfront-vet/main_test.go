@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 func command(t *testing.T, dir, name string, args ...string) (out string, err error) {
@@ -29,6 +31,7 @@ func must(t *testing.T, dir, name string, args ...string) string {
 // TestNewcomer does what the page says to who has a copy of frogpond, with one error in it. What go vet says then is on the
 // page.
 func TestNewcomer(t *testing.T) {
+	step.Needs(t, step.Check)
 	bin, pond := t.TempDir(), t.TempDir()
 	must(t, ".", "go", "build", "-buildvcs=false", "-o", bin, ".")
 	vet := []string{"vet", "-vettool=" + filepath.Join(bin, "upfront-vet"), "./internal/game"}
@@ -86,8 +89,9 @@ func rewrite(t *testing.T, file, old, new string) {
 
 // TestHelp: -h, and what each check says of itself, name all checks; who asks for nothing is told how to.
 func TestHelp(t *testing.T) {
+	step.Needs(t, step.Check)
 	tool := filepath.Join(t.TempDir(), "upfront-vet")
-	must(t, ".", "go", "build", "-o", tool, ".")
+	must(t, ".", "go", "build", "-buildvcs=false", "-o", tool, ".")
 	for _, way := range []string{"-h", "--help", "help"} {
 		out := must(t, ".", tool, way)
 		for _, name := range []string{"plain", "escape", "afterclose", "unclosed", "mapkey", "append", "//upfront:keeps"} {

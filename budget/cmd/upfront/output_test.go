@@ -42,7 +42,6 @@ func TestProgress(t *testing.T) {
 	}
 	s = &screen{written: make(chan struct{}, 1)}
 	p = newProgress(s, false)
-	time.Sleep(5 * time.Millisecond)
 	if p.end(); s.Len() != 0 {
 		t.Errorf("no terminal, and it says %q", s)
 	}

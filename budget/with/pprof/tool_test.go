@@ -21,11 +21,13 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	with "github.com/upfront-mem/upfront/budget/with/pprof"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // tool is what go tool pprof prints.
 func tool(t *testing.T, args ...string) string {
 	t.Helper()
+	step.Needs(t, step.Check)
 	cmd := exec.Command("go", append([]string{"tool", "pprof"}, args...)...)
 	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
@@ -135,6 +137,7 @@ func TestHandlerRefuses(t *testing.T) {
 
 // TestFlameGraph: the page of go tool pprof -http shows the stacks.
 func TestFlameGraph(t *testing.T) {
+	step.Needs(t, step.Check)
 	name, _ := write(t, play(t).Report())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -156,7 +159,7 @@ func TestFlameGraph(t *testing.T) {
 		body, err := io.ReadAll(r.Body)
 		page = string(body)
 		return err == nil && r.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond)
+	}, 5*time.Minute, 50*time.Millisecond)
 	for _, level := range []string{"budget game", "region level", "slot match 1", "scope match", "label players"} {
 		assert.Contains(t, page, level)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
 	with "github.com/upfront-mem/upfront/scope/with/arrow"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // doing has a work be a query that keeps its result.
@@ -36,10 +37,7 @@ func doing(w work, in columns, got *string) with.Func {
 
 // steps are sizes from a little on to a size, further apart as they grow.
 func steps(most uint64, yield func(size uint64) (more bool)) {
-	by := uint64(30)
-	if testing.Short() {
-		by = 2
-	}
+	by := step.Pick[uint64](2, 2, 30)
 	for size := uint64(64); size <= most; size += max(64, size/by&^63) {
 		if !yield(size) {
 			return
@@ -52,10 +50,7 @@ func steps(most uint64, yield func(size uint64) (more bool)) {
 // their last reference when they are released.
 func TestFullAtManySizes(t *testing.T) {
 	b := open(t, 1, 4*budget.MiB)
-	n := 600
-	if testing.Short() {
-		n = 90
-	}
+	n := step.Pick(90, 90, 600)
 	for name, place := range places {
 		for i, w := range works {
 			t.Run(fmt.Sprintf("%s/%d %s", name, i, w.name), func(t *testing.T) {
@@ -402,10 +397,7 @@ func TestFinalRoom(t *testing.T) {
 // where they are new, keep what was written, and don't overlap.
 func TestRandom(t *testing.T) {
 	p := open(t, 1, budget.MiB).Scratch(0, 0)
-	rounds := 200
-	if testing.Short() {
-		rounds = 20
-	}
+	rounds := step.Pick(20, 20, 200)
 	for name, place := range places {
 		for seed := range uint64(rounds) {
 			random := rand.New(rand.NewPCG(seed, 7))
@@ -479,10 +471,7 @@ func TestManyAtOnce(t *testing.T) {
 	b := open(t, 5, 512*budget.KiB)
 	in := newColumns(t, memory.DefaultAllocator, 90)
 	defer in.release()
-	rounds := 20
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := step.Pick(3, 3, 20)
 	want := make([]string, len(works))
 	for i, w := range works {
 		var err error
@@ -534,10 +523,7 @@ func TestLeftAtWork(t *testing.T) {
 		values.Append(int64(i) | 1)
 	}
 	column := compute.NewDatum(values.NewArray())
-	rounds := 300
-	if testing.Short() {
-		rounds = 50
-	}
+	rounds := step.Pick(50, 50, 300)
 	for range rounds {
 		began, ended := make(chan bool), make(chan error)
 		err := with.Query(context.Background(), p, "query", func(ctx context.Context, _ memory.Allocator) error {

@@ -27,6 +27,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
 	with "github.com/upfront-mem/upfront/scope/with/wazero"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 const (
@@ -353,10 +354,7 @@ func TestScopeMisused(t *testing.T) {
 // TestFull: at a thousand sizes, what fits is whole, what doesn't is an error, and room that came
 // back is used again.
 func TestFull(t *testing.T) {
-	steps := 500
-	if testing.Short() {
-		steps = 50
-	}
+	steps := step.Pick(50, 50, 500)
 	for _, kind := range []string{"buddy", "heap"} {
 		table := newTable(t, engines["compiler"])
 		compiled := table.compile(guest{name: "frog", min: 1, max: 2})
@@ -829,10 +827,7 @@ func TestManyComeAndGo(t *testing.T) {
 // TestGoroutines make, use and close instances in one place, some with a scope of their own; others
 // are left to the scope.
 func TestGoroutines(t *testing.T) {
-	rounds := 500
-	if testing.Short() {
-		rounds = 50
-	}
+	rounds := step.Pick(50, 50, 500)
 	const workers = 8
 	b := budgettest.Open(t, budget.Plan{Name: "clients", Pages: budget.Pages{Prefault: budget.Off},
 		Regions: []budget.RegionPlan{{Name: "guests", Size: 2 * room}},
@@ -987,10 +982,7 @@ type modelled struct {
 
 // TestAsAModel: whatever comes when, each memory is what its guest made of it, and zeros.
 func TestAsAModel(t *testing.T) {
-	steps := 3000
-	if testing.Short() {
-		steps = 300
-	}
+	steps := step.Pick(300, 300, 3000)
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))

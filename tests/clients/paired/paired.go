@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // What stands before what is logged for command clients.
@@ -17,8 +19,11 @@ const (
 	LiveMark   = "live: "   // a number of bytes
 )
 
-// rounds is how often both are measured, with -short and without.
-const shortRounds, fullRounds = 3, 15
+// rounds is how often both are measured: a few times, or as often as a figure for a page needs.
+func rounds() int { return step.Pick(3, 3, 15) }
+
+// now is the clock. The package's own tests have another.
+var now = time.Now
 
 // Figure is what ours costs, and what that is of theirs: the medians of all rounds.
 type Figure struct {
@@ -29,7 +34,7 @@ type Figure struct {
 	Nanoseconds  float64 `json:"ns"`            // an operation, ours
 }
 
-// Compare runs ours and theirs in turns, n operations a call, for some rounds (fewer with -short),
+// Compare runs ours and theirs in turns, n operations a call, for some rounds (more in make soak),
 // logs the medians as a line of figures that command clients reads, and gives them. The first that
 // a test program compares is its client's headline.
 //
@@ -38,12 +43,8 @@ type Figure struct {
 // theirs allocates less than a byte an operation, GarbageRatio is of one byte.
 func Compare(t *testing.T, name string, n int, ours, theirs func(n int)) Figure {
 	t.Helper()
-	count := fullRounds
-	if testing.Short() {
-		count = shortRounds
-	}
 	var times, garbage, timeRatios, garbageRatios []float64
-	for round := range count + 1 {
+	for round := range rounds() + 1 {
 		var our, their turn
 		if round%2 == 0 {
 			our, their = measure(n, ours), measure(n, theirs)
@@ -83,9 +84,9 @@ func measure(n int, fn func(n int)) turn {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
+	start := now()
 	fn(n)
-	took := time.Since(start)
+	took := now().Sub(start)
 	runtime.ReadMemStats(&after)
 	return turn{float64(took) / float64(n), float64(after.TotalAlloc-before.TotalAlloc) / float64(n)}
 }

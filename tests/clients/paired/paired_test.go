@@ -3,7 +3,6 @@ package paired
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"testing"
 	"time"
 
@@ -13,31 +12,30 @@ import (
 // kept keeps what makes garbage from being left out.
 var kept []byte
 
-func spend(each time.Duration, bytes int) func(n int) {
+// spend makes garbage, and time pass on the clock of the test.
+func spend(clock *time.Time, each time.Duration, bytes int) func(n int) {
 	return func(n int) {
 		for range n {
-			if bytes > 0 {
-				kept = make([]byte, bytes)
-			}
-			for start := time.Now(); time.Since(start) < each; {
-				runtime.KeepAlive(kept)
-			}
+			kept = make([]byte, bytes)
+			*clock = clock.Add(each)
 		}
 	}
 }
 
-// TestCompare: who takes a tenth of the time and of the garbage is told so, and so is who takes ten
-// times as much. The bounds are wide: the machine isn't idle.
+// TestCompare: a tenth of the time and of the garbage is a tenth, and ten times as much is ten times.
 func TestCompare(t *testing.T) {
-	little, much := spend(20*time.Microsecond, 1000), spend(200*time.Microsecond, 10_000)
-	f := Compare(t, "a tenth", 100, little, much)
+	clock := time.Unix(0, 0)
+	now = func() time.Time { return clock }
+	t.Cleanup(func() { now = time.Now })
+	little, much := spend(&clock, 20*time.Microsecond, 1000), spend(&clock, 200*time.Microsecond, 10_000)
+	f := Compare(t, "a tenth", 1000, little, much)
 	assert.Equal(t, "a tenth", f.Name)
-	assert.Less(t, f.Ratio, 0.5)
-	assert.GreaterOrEqual(t, f.Nanoseconds, 20_000.0)
+	assert.Equal(t, 0.1, f.Ratio)
+	assert.Equal(t, 20_000.0, f.Nanoseconds)
 	assert.InDelta(t, 0.1, f.GarbageRatio, 0.05)
 	assert.InDelta(t, 1024, f.Garbage, 200)
-	f = Compare(t, "ten times", 100, much, little)
-	assert.Greater(t, f.Ratio, 2.0)
+	f = Compare(t, "ten times", 1000, much, little)
+	assert.Equal(t, 10.0, f.Ratio)
 	assert.Greater(t, f.GarbageRatio, 5.0)
 }
 
@@ -46,7 +44,7 @@ func TestCompareTakesTurns(t *testing.T) {
 	var order string
 	Compare(t, "turns", 7, func(n int) { order += "o" + string(rune('0'+n)) }, func(n int) { order += "t" + string(rune('0'+n)) })
 	assert.Contains(t, order, "o7t7t7o7o7t7t7o7")
-	assert.Len(t, order, map[bool]int{true: 4 * (shortRounds + 1), false: 4 * (fullRounds + 1)}[testing.Short()])
+	assert.Len(t, order, 4*(rounds()+1))
 }
 
 func TestGarbageRatio(t *testing.T) {

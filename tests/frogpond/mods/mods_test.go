@@ -16,6 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 const ticks = 70
@@ -173,12 +174,10 @@ func TestRun(t *testing.T) {
 
 // TestRebuilt: each module is what its source says, by the compiler that made it.
 func TestRebuilt(t *testing.T) {
-	for _, tool := range []string{"clang", "wasm-ld"} {
+	step.Needs(t, step.Check)
+	for tool, debian := range map[string]string{"clang": "clang", "wasm-ld": "lld"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("REQUIRE_ALL") != "" {
-				t.Fatalf("%s is missing: apt-get install clang lld", tool)
-			}
-			t.Skipf("%s is missing", tool)
+			step.Lacks(t, tool, debian)
 		}
 	}
 	dir := t.TempDir()

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // root is this repository's.
@@ -20,11 +22,11 @@ const root = "../../../.."
 
 // tool is upfront-vet, as make builds it: go vet remembers what each tool found in libraries.
 var tool = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "upfront-vet")
-	if err != nil {
+	var err error
+	if toolDir, err = os.MkdirTemp("", "upfront-vet"); err != nil {
 		return "", err
 	}
-	name := filepath.Join(dir, "upfront-vet")
+	name := filepath.Join(toolDir, "upfront-vet")
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", name, "..").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -32,10 +34,12 @@ var tool = sync.OnceValues(func() (string, error) {
 	return name, nil
 })
 
+var toolDir string // removed at the end
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if name, err := tool(); err == nil {
-		os.RemoveAll(filepath.Dir(name))
+	if toolDir != "" {
+		os.RemoveAll(toolDir)
 	}
 	os.Exit(code)
 }
@@ -68,6 +72,7 @@ type garden struct {
 
 func newGarden(t *testing.T, dir string) *garden {
 	t.Helper()
+	step.Needs(t, step.Check)
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
