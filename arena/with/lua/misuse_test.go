@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -172,9 +173,13 @@ func TestClosedMeanwhile(t *testing.T) {
 		began := make(chan bool)
 		require.NoError(t, l.Func("begin", func([]any) ([]any, error) { close(began); return nil, nil }))
 		var wait sync.WaitGroup
-		wait.Go(func() { assert.ErrorIs(t, l.Run("long", "begin(); while true do end"), lua.ErrSteps) })
+		var ended atomic.Bool // on a busy machine it may be over before this goroutine has seen it run
+		wait.Go(func() {
+			assert.ErrorIs(t, l.Run("long", "begin(); while true do end"), lua.ErrSteps)
+			ended.Store(true)
+		})
 		<-began
-		for !l.Running() {
+		for !l.Running() && !ended.Load() {
 			runtime.Gosched()
 		}
 		require.NoError(t, inner.Close())
