@@ -273,7 +273,7 @@ func TestAllDoTheSame(t *testing.T) {
 	h := &harness{rounds: 1, time: time.Microsecond}
 	for _, w := range works {
 		for _, l := range w.loops {
-			if l.once && step.Now() < step.Check {
+			if l.once && step.Now() < step.Gate {
 				continue
 			}
 			list, err := h.loop(l)
@@ -316,7 +316,7 @@ func TestWhoDoesLessIsRefused(t *testing.T) {
 
 // TestPartsMeasureTheirRows: whose rows have targets, and who needs no library.
 func TestPartsMeasureTheirRows(t *testing.T) {
-	step.Needs(t, step.Check)
+	step.Needs(t, step.Gate)
 	h := &harness{rounds: 1, programs: &programs{}}
 	defer h.programs.end()
 	for _, p := range slices.Concat(workH.parts, workT.parts) {
