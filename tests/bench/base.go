@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// baseFile holds the recorded instructions, a line for each row, Go version and architecture. They are seen in review.
+// baseFile holds the recorded instructions, a line for each row, Go version and architecture. They
+// are seen in review.
 const baseFile = "testdata/base.json"
 
 // counter is a contestant that callgrind counts, and the compilers that made it.
@@ -26,13 +27,13 @@ type counter struct {
 // base is the instructions of a unit.
 type base map[counter]float64
 
-// line is one of the file's.
+// line is a line of the file.
 type line struct {
 	counter
 	Instructions float64
 }
 
-// here is this program's compilers.
+// here returns a counter with this program's compilers.
 func here() counter {
 	arch := runtime.GOARCH
 	info, _ := debug.ReadBuildInfo()
@@ -44,7 +45,7 @@ func here() counter {
 	return counter{Go: regexp.MustCompile(`go1\.\d+`).FindString(runtime.Version()), Arch: arch, C: compiledBy()}
 }
 
-// contestants returns those of the rows that are counter, each once.
+// contestants returns the contestants of the rows that are counted, each once.
 func contestants(rows []target) (list []counter) {
 	for _, t := range rows {
 		if t.gate != instructions && t.gate != inC {
@@ -93,7 +94,8 @@ func (b base) write() error {
 	return os.WriteFile(baseFile, []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644)
 }
 
-// renew counts the rows' contestants and records what they came to, in place of what these compilers came to before.
+// renew counts the rows' contestants and records the figures, in place of those that the same Go
+// version had.
 func (h *harness) renew(rows []target) error {
 	b, err := readBase()
 	if err != nil {
@@ -106,7 +108,8 @@ func (h *harness) renew(rows []target) error {
 	list := contestants(rows)
 	maps.DeleteFunc(b, func(c counter, _ float64) bool {
 		return slices.ContainsFunc(list, func(x counter) bool {
-			return c.Go == x.Go && c.Arch == x.Arch && c.Work == x.Work && (c.C == x.C || c.C == "" || x.C == "")
+			other := x.C != "" && c.C != "" && c.C != x.C
+			return c.Go == x.Go && c.Arch == x.Arch && c.Work == x.Work && !other
 		})
 	})
 	for _, c := range list {

@@ -51,7 +51,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTheGateTells: a figure is compared with its record, and each line says the row, both figures and what to do.
+// TestTheGateTells: a figure is compared with its record; each line says the row, both figures and
+// what to do.
 func TestTheGateTells(t *testing.T) {
 	row := counter{Go: "go1.26", Arch: "amd64", C: "gcc 12", Work: "A objects", Who: library}
 	for _, x := range []struct {
@@ -69,9 +70,9 @@ func TestTheGateTells(t *testing.T) {
 		{1010.01, 1000, 0, 1, 0, "missed: A objects, upfront: 1010.01 instructions, 1000.00 are recorded in tests/bench/testdata/base.json: " +
 			"make it cheaper, or record it with make bench-base and say why\n"},
 		{989.99, 1000, 1, 0, 0, "fell: A objects, upfront: 989.99 instructions, 1000.00 are recorded: make bench-base records it\n"},
-		{30, 0, 0, 0, 1, "not judged: A objects, upfront: 30.00 instructions; nothing is recorded for go1.26 amd64 gcc 12: " +
-			"make bench-base records it\n"},
-		{math.NaN(), 30, 0, 0, 1, "not judged: A objects, upfront: callgrind counted nothing\n"},
+		{30, 0, 0, 0, 1, fmt.Sprintf("not judged: nothing is recorded for %s, %s, C by %s: "+
+			"make bench-base records A objects, upfront\n", here().Go, here().Arch, here().C)},
+		{math.NaN(), 30, 0, 0, 1, "not judged: nothing was counted of A objects, upfront\n"},
 	} {
 		var said strings.Builder
 		g, recorded, counts := &gatekeeper{to: &said}, base{}, figures{}
@@ -88,7 +89,8 @@ func TestTheGateTells(t *testing.T) {
 	}
 }
 
-// TestTheGateCounts: callgrind counts equal work, and what is twice as much; a record that is too low fails the gate.
+// TestTheGateCounts: callgrind counts a work, and one of twice as much. A record that is too low
+// fails the gate.
 func TestTheGateCounts(t *testing.T) {
 	step.Needs(t, step.Check)
 	h := &harness{programs: &programs{}}
@@ -126,8 +128,8 @@ func countControls(t *testing.T, h *harness) figures {
 	return counts
 }
 
-// TestCallgrindIsStartedAgain: a try that ends early leaves no row unjudged. If all do, the rows are not judged, which
-// fails nothing, unless the tool is missing.
+// TestCallgrindIsStartedAgain: a try that ends early leaves no row unjudged. If all do, no row is
+// judged, which fails nothing. A tool that is missing fails the gate if it is required.
 func TestCallgrindIsStartedAgain(t *testing.T) {
 	step.Needs(t, step.Check)
 	h := &harness{programs: &programs{}}
@@ -161,7 +163,7 @@ func TestCallgrindIsStartedAgain(t *testing.T) {
 	}
 }
 
-// TestEveryRowIsRecorded: for each Go version and architecture of the base, and no other row; a line each, in order.
+// TestEveryRowIsRecorded: for each Go version and architecture of the base, and no other row.
 func TestEveryRowIsRecorded(t *testing.T) {
 	recorded, err := readBase()
 	if err != nil {

@@ -31,32 +31,34 @@ import (
 )
 
 const (
-	// countedUnits is how many units of a work are done in the shorter of two counts. The difference to a count that
-	// is three times as long holds the work alone.
+	// countedUnits is how many units of a work the shorter of two counts has. The other is three
+	// times as long, and the difference of both is the work alone.
 	countedUnits = 10_000
 
-	// countedTimes is how often a length is counted. The least figure holds nothing of the scheduler, which takes the
-	// thread every 10 ms.
+	// countedTimes is how often a length is counted. The least figure has little of Go's scheduler,
+	// which takes the thread every 10 ms.
 	countedTimes = 3
 
-	// tries are how often callgrind is started. Now and then it gives up on a Go program ("please report this bug").
+	// tries is how often callgrind is started. Now and then it gives up on a Go program ("please
+	// report this bug").
 	tries = 5
 
 	// patience is how long one try may take on a busy machine.
 	patience = 10 * time.Minute
 )
 
-// pinned is the environment of a process under callgrind. Callgrind can't bear signals that come at any time, and
-// what copies, clears and sums bytes must not be chosen by the processor: features that not every x86-64 of the last
-// ten years has are off. On other architectures Go has no such names, and says nothing about them.
+// pinned is the environment of a process under callgrind, which can't bear signals that come at any
+// time. Go and glibc choose by the processor how they copy and clear bytes: features of x86-64 that
+// not every machine has are off, so that the figures are the same on each.
 var pinned = []string{
 	"GODEBUG=asyncpreemptoff=1,cpu.adx=off,cpu.avx=off,cpu.avx2=off,cpu.bmi1=off,cpu.bmi2=off,cpu.erms=off,cpu.fma=off,cpu.fsrm=off",
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX2_Usable,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM",
 	"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=1",
 }
 
-// countInstructions returns the instructions of a unit that callgrind counts for the rows' contestants. The figures of
-// some may come with an error: what isn't installed, or how callgrind gave up in each try.
+// countInstructions returns the instructions of a unit that callgrind counts for the rows'
+// contestants. Figures may be missing: err says what isn't installed, or how callgrind gave up in
+// each try.
 func (h *harness) countInstructions(rows []target) (counts figures, err error) {
 	counts = figures{}
 	if C.known() == 0 {
@@ -101,8 +103,8 @@ func uncounted(rows []target, counts figures) (list []string) {
 	return list
 }
 
-// callgrind runs a program under callgrind and adds what it counted, also before it gave up. The names of the
-// program's dumps begin after prefix.
+// callgrind runs a program under callgrind and adds what it counted, even if it gave up later. A
+// contestant is prefix and the name in the program's dump.
 func callgrind(counts figures, prefix string, line ...string) error {
 	folder, err := os.MkdirTemp("", "callgrind")
 	if err != nil {
@@ -121,7 +123,7 @@ func callgrind(counts figures, prefix string, line ...string) error {
 	return errors.Join(failed, readCounts(counts, folder, prefix))
 }
 
-// childCount does the works' loops in two lengths, and has callgrind write a file for each.
+// childCount does the works' loops in two lengths, and has callgrind write files of each.
 func childCount(works string) map[string]float64 {
 	runtime.LockOSThread() // callgrind counts each thread for itself
 	for work := range strings.SplitSeq(works, "|") {
@@ -156,7 +158,7 @@ func childCount(works string) map[string]float64 {
 	return map[string]float64{}
 }
 
-// count does the work n times and has callgrind write what that took, as one of so many files of the contestant.
+// count does the work n times and has callgrind write what that took, one of so many files of c.
 func (c contestant) count(l loop, n, files int) {
 	label := C.CString(fmt.Sprintf("%s|%s|%d|%d", l.name, c.who, n*int(c.unitsOf(l)), files))
 	C.zero()
@@ -167,7 +169,7 @@ func (c contestant) count(l loop, n, files int) {
 // compiledBy is the C compiler of this program.
 func compiledBy() string { return fmt.Sprintf("%s %d", C.GoString(C.compiler()), C.compilerMajor()) }
 
-// A dump is of a contestant, of so many units, and one of so many.
+// A dump names its contestant, its units, and how many dumps the contestant has.
 var (
 	dumpLabel = regexp.MustCompile(`(?m)^desc: Trigger: Client Request: (.+)\|(\d+)\|(\d+)$`)
 	dumpTotal = regexp.MustCompile(`(?m)^(?:totals|summary): (\d+)`)

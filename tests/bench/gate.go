@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 var errMissed = errors.New("a row is missed")
 
-// tolerated is how much of a record, or how many instructions, a figure may differ from it: the larger of both.
+// A figure may differ from its record by a part of it, or by so many instructions: the larger of
+// both.
 const toleratedPart, toleratedInstructions = 0.01, 1
 
-// hold judges the rows by what can be counted, and says how many are held. An unjudged row is an error only where
-// something isn't installed, and it is required.
+// hold judges the rows by what can be counted, and says how many are held. A row that isn't judged
+// is an error only if a tool is missing and required is set.
 func (h *harness) hold(rows []target, recorded base, to io.Writer, required bool) error {
 	g := &gatekeeper{to: to}
 	counts, err := h.countInstructions(rows)
@@ -34,23 +36,21 @@ type gatekeeper struct {
 	held, missed, unjudged int
 }
 
-// instructions compares what was counted with what is recorded. why says what wasn't counted.
+// instructions compares what was counted with what is recorded. why says why figures are missing.
 func (g *gatekeeper) instructions(list []counter, counts figures, recorded base, why error) {
 	if why != nil {
 		fmt.Fprintln(g.to, "not judged:", why)
 	}
+	var uncounted, unrecorded []string
 	for _, c := range list {
 		n, was := counts.of(c.Work, c.Who), recorded[c]
 		tolerated := max(toleratedPart*was, toleratedInstructions)
 		row := fmt.Sprintf("%s, %s", c.Work, c.Who)
 		switch {
 		case math.IsNaN(n):
-			g.unjudged++
-			fmt.Fprintf(g.to, "not judged: %s: callgrind counted nothing\n", row)
+			uncounted = append(uncounted, row)
 		case was == 0:
-			g.unjudged++
-			fmt.Fprintf(g.to, "not judged: %s: %.2f instructions; nothing is recorded for %s %s %s: make bench-base records it\n",
-				row, n, c.Go, c.Arch, c.C)
+			unrecorded = append(unrecorded, row)
 		case n > was+tolerated:
 			g.missed++
 			fmt.Fprintf(g.to, "missed: %s: %.2f instructions, %.2f are recorded in tests/bench/%s: "+
@@ -62,9 +62,19 @@ func (g *gatekeeper) instructions(list []counter, counts figures, recorded base,
 			}
 		}
 	}
+	g.unjudged += len(uncounted) + len(unrecorded)
+	if len(uncounted) > 0 {
+		fmt.Fprintf(g.to, "not judged: nothing was counted of %s\n", strings.Join(uncounted, "; "))
+	}
+	if len(unrecorded) > 0 {
+		c := here()
+		fmt.Fprintf(g.to, "not judged: nothing is recorded for %s, %s, C by %s: make bench-base records %s\n",
+			c.Go, c.Arch, c.C, strings.Join(unrecorded, "; "))
+	}
 }
 
-// numbers measures the rows of numbers that are the same each time, and compares them with their targets.
+// numbers measures the rows whose numbers are the same each time, and compares them with their
+// targets.
 func (g *gatekeeper) numbers(h *harness, rows []target) error {
 	all := figures{}
 	for _, t := range rows {

@@ -9,9 +9,10 @@
 //	bench -base [-works A,C]
 //	bench -twin FOLDER
 //
-// Each work is a file, work_a.go and so on, with the ways to do it beside one another. What they are to come to stands in targets.go, and
-// what misses it is marked. -gate measures no time: it counts instructions and what else is the same each time, compares it with
-// testdata/base.json and the targets, and its last line says how many rows are held. -base records the instructions.
+// Each work is a file, work_a.go and so on, with the ways to do it beside one another. Their targets
+// stand in targets.go; a row above its target is marked. -gate judges no time. It counts instructions
+// and other numbers that are the same each time, compares them with testdata/base.json and the
+// targets, and says in its last line how many rows are held. -base records the instructions.
 package main
 
 import (

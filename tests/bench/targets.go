@@ -19,11 +19,11 @@ type target struct {
 	gate   gate
 }
 
-// gate is what bench -gate judges a row by, which is never the clock.
+// gate is what bench -gate judges a row by: never the clock.
 type gate int
 
 const (
-	none         gate = iota // a time, a copy, or a number that the machine decides
+	none         gate = iota // a time, a copy, or a number that depends on the machine
 	instructions             // the library's own for a unit of work, beside those recorded
 	inC                      // the same, and C has a part in them: the record is of a C compiler, too
 	count                    // a number that is the same each time, beside the target

@@ -2,15 +2,14 @@
 // other, and says what it costs beside the library's own default. `make clients` runs it, in the
 // root of the repository.
 //
-//	clients [-soak] [-readme] [-out build/clients.json]
+//	clients [-readme] [-out build/clients.json]
 //
 // A client is a folder such as scope/with/wazero with a go.mod of its own. Its tests log what
 // package paired gives them to; one that logs no figure, or not what is live at its end, fails.
-// Without -soak the tests run in short form. -readme measures in full form, without the other tests
-// unless -soak is given too, and writes the table of each client's page.
+// UPFRONT_STEP says in which form the tests run, as in the modules themselves. -readme measures in
+// the long form, without the other tests, and writes the table of each client's page.
 //
-// A client whose C library is missing says so in a line, and fails where REQUIRE_ALL is set; so
-// does one that skips a test.
+// A client whose C library is missing says so in a line, and fails where REQUIRE_ALL is set.
 package main
 
 import (
