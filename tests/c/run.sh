@@ -4,7 +4,8 @@
 # With `soak` what is left: by clang and clang++, and under valgrind. With `cross` only a build by CC with CFLAGS, whose output
 # runs under RUN: both of the environment.
 #
-# A compiler or checker that is missing is a step that says so; REQUIRE_ALL=1 makes it a failure. Steps go side by side.
+# A compiler or checker that is missing is a step that says so, and which Debian package brings it; REQUIRE_ALL=1 makes it a
+# failure. Steps go side by side.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage|soak|cross]" >&2; exit 2; }
@@ -32,9 +33,10 @@ done
 
 say() { printf '%-34s %s\n' "$1" "$2"; }
 
+# have TOOL PACKAGE: in step.Unproven's words, for tests/run to collect.
 have() {
     command -v "$1" >/dev/null && return
-    say "$1" "not here"
+    echo "not proven here: $1 is missing; Debian's package $2 brings it"
     [ -z "${REQUIRE_ALL:-}" ] || exit 1
     return 1
 }
@@ -69,7 +71,7 @@ check() {
 }
 
 coverage() {
-    have gcov || return 0
+    have gcov gcc || return 0
     rm -rf "$build/coverage"
     mkdir "$build/coverage"
     # The core and its tests as one translation unit: each inline function exists once, and its branches are counted over all tests.
@@ -132,13 +134,13 @@ plus() {
     say "$1, C++17" ok
 }
 
-# family C C++: all that one family of compilers is asked, in two rows side by side.
+# family C C++ PACKAGE: all that one family of compilers is asked, in two rows side by side.
 family() {
-    if have "$1"; then
+    if have "$1" "$1"; then
         plain "$1" & plain=$!
         checkers "$1" & checkers=$!
     fi
-    if have "$2"; then
+    if have "$2" "$3"; then
         plus "$2"
     fi
     wait ${plain:-}
@@ -146,8 +148,8 @@ family() {
 }
 
 if [ "$only" = soak ]; then
-    family clang clang++
-    if have valgrind; then
+    family clang clang++ clang
+    if have valgrind valgrind; then
         check gcc-O2 gcc -O2 -O2
         run valgrind valgrind -q --error-exitcode=1 --leak-check=full "$build/core-gcc-O2"
         run valgrind-level valgrind -q --error-exitcode=1 --leak-check=full "$build/level-gcc-O2"
@@ -156,5 +158,5 @@ if [ "$only" = soak ]; then
     exit
 fi
 
-family gcc g++
+family gcc g++ g++
 coverage

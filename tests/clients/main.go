@@ -1,6 +1,6 @@
 // Command clients tests each module that puts somebody else's library into a budget, one after the
-// other, and says what it costs beside the library's own default. `make clients` runs it, in the
-// root of the repository.
+// other, and says what it costs beside the library's own default. `make check` runs it, in the root
+// of the repository.
 //
 //	clients [-readme] [-out build/clients.json]
 //

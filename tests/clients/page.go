@@ -36,7 +36,7 @@ func between(page, table string) (string, error) {
 
 func table(figures []paired.Figure) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`make clients-bench`, %s:\n\n| work | µs | of the default's | garbage, bytes | of the default's |\n"+
+	fmt.Fprintf(&b, "`go run ./tests/clients -readme`, %s:\n\n| work | µs | of the default's | garbage, bytes | of the default's |\n"+
 		"|---|--:|--:|--:|--:|\n", machine())
 	for _, f := range figures {
 		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %.0f | %.2g |\n", f.Name, f.Nanoseconds/1000, f.Ratio, f.Garbage, f.GarbageRatio)

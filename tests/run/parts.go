@@ -58,7 +58,7 @@ func checkParts(m matrix, t targets) []part {
 	return append(list,
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(nil)},
-		part{"counts", "instructions and counts of tests/bench beside those recorded", counts},
+		part{"counts", "instructions and counts of tests/bench beside those recorded", counts(nil)},
 		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
 			if err := p.emulatedCore(x); err != nil {
 				return err
@@ -83,7 +83,7 @@ func gateParts(t targets) []part {
 			[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil, []string{"./scope/...", "./budget/...", "./tests/model"})},
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
-		part{"counts", "instructions and counts of tests/bench beside those recorded", counts},
+		part{"counts", "instructions and counts of tests/bench beside those recorded", counts(gate)},
 		part{"growth", "what frogpond takes, beside what was recorded", growth},
 		part{"pages", "the pages of a running frogpond in Chromium", pages},
 		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
@@ -131,18 +131,23 @@ func clients(env []string) func(p *prover) error {
 	}
 }
 
-func counts(p *prover) error {
-	if !have("valgrind") {
-		p.lacks("counts", "valgrind", "valgrind")
-		return nil
+// counts holds what tests/bench counts to what is recorded, and runs its tests.
+func counts(env []string) func(p *prover) error {
+	return func(p *prover) error {
+		if !have("valgrind") {
+			p.lacks("counts", "valgrind", "valgrind")
+			return nil
+		}
+		for _, c := range []command{
+			goCommand("tests/bench", "build", "-o", "../../build/bench", "."),
+			{dir: "tests/bench", args: []string{"../../build/bench", "-gate"}},
+		} {
+			if err := p.do(c); err != nil {
+				return err
+			}
+		}
+		return p.goTest("tests/bench", env, false, limit, "./...")
 	}
-	if err := p.do(goCommand("tests/bench", "build", "-o", "../../build/bench", ".")); err != nil {
-		return err
-	}
-	if err := p.do(command{args: []string{"build/bench", "-gate"}}); err != nil {
-		return err
-	}
-	return p.goTest("tests/bench", nil, false, limit, "./...")
 }
 
 func growth(p *prover) error {

@@ -190,6 +190,11 @@ func (p *prover) output(c command) (string, error) {
 	var stdout, both bytes.Buffer
 	shared := &locked{to: io.MultiWriter(&both, p.log)}
 	err := p.start(c, io.MultiWriter(&stdout, shared), shared)
+	for line := range strings.Lines(both.String()) {
+		if _, text, found := strings.Cut(line, step.Unproven); found {
+			p.notProven(strings.TrimSpace(text))
+		}
+	}
 	if err != nil {
 		lines := strings.Split(strings.TrimRight(both.String(), "\n"), "\n")
 		p.say("%s", strings.Join(lines[max(0, len(lines)-tail):], "\n"))
