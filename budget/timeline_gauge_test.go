@@ -35,3 +35,15 @@ func TestSampleBesideAPublication(t *testing.T) {
 		}
 	}
 }
+
+// TestSampleOfWhatIsHeld: a publication that lies between the two words of a sample leaves the most below what is held.
+func TestSampleOfWhatIsHeld(t *testing.T) {
+	var g gauge
+	var most uint64
+	var marks Mark
+	g.now.Store(5)
+	g.most.Store(3)
+	if g.take(&most, &marks); most != 5 {
+		t.Errorf("5 are held, and a sample says %d", most)
+	}
+}

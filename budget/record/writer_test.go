@@ -109,3 +109,12 @@ func TestNilAndOver(t *testing.T) {
 	assert.True(t, played.Whole)
 	assert.EqualValues(t, 100, report.Beside[3].Peak)
 }
+
+// TestStartFailsWithItsWriter: a recording whose first write fails hasn't begun.
+func TestStartFailsWithItsWriter(t *testing.T) {
+	b := open(t, game())
+	r, err := record.Start(b, &disk{})
+	assert.ErrorIs(t, err, errDisk)
+	assert.Nil(t, r)
+	require.NoError(t, b.Close())
+}

@@ -99,6 +99,8 @@ static void walk_answers(void) {
     CHECK_EQ(upfront_heap_largest(s.h), 80); /* of two alike */
     s.h->first = s.h->end + 16;
     small_caught(&s);
+    s.h->first = UINT64_C(1) << 40;
+    small_caught(&s);
     CHECK_EQ(upfront_heap_walk(s.h, out, 6, &count), UPFRONT_OK);
     CHECK(out[0].asked == 80 && out[0].align == 16 && out[0].live == 1 && out[0].size == 96 && out[0].offset == s.at[0]);
     CHECK(out[3].asked == 0 && out[3].align == 16 && out[3].live == 0 && out[3].size == 96 && out[3].offset == s.at[3]);
