@@ -128,6 +128,7 @@ func TestTimelineOfManyParts(t *testing.T) {
 	d.Arenas[0].Most = make([]uint64, 700)
 	assert.Less(t, taken(func() { assert.NoError(t, view.Timeline(io.Discard, d)) }), uint64(4*budget.MiB))
 	assert.Less(t, taken(func() { assert.NoError(t, view.TimelineText(io.Discard, d)) }), uint64(4*budget.MiB))
+	assert.Contains(t, string(drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })), "19976 more parts")
 }
 
 // FuzzTimeline draws whatever can be read.

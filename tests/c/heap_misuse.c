@@ -305,6 +305,7 @@ static void parked_lost(void) {
     for (i = 0; i < 2; i++)
         CHECK(upfront_heap_alloc(s.h, 80, 16) != NULL);
     s.h->parked = 2; /* as if another had been lost */
+    s.h->hand = 0;   /* the next one needs a place */
     CHECK(upfront_heap_free(s.h, small_bytes(&s, 0)) == UPFRONT_OK && s.h->parked == 2 && s.h->sizes == 0);
     CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
     window_free(s.window, WINDOW);

@@ -1,0 +1,34 @@
+package live
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// TestTimelineIsMadeOnce: all who ask share the bytes of an answer.
+func TestTimelineIsMadeOnce(t *testing.T) {
+	p := newPast(budget.TimelineData{Budget: "pond", Step: 1, Ticks: 1, Arenas: []budget.ArenaLine{{Name: "level", Size: 9, Most: []uint64{1}}}})
+	for name, make := range map[string]func() ([]byte, error){"chart": p.chart, "json": p.json, "csv": p.csv, "picture": p.picture} {
+		first, err := make()
+		require.NoError(t, err, name)
+		again, err := make()
+		require.NoError(t, err, name)
+		assert.Same(t, &first[0], &again[0], name)
+	}
+}
+
+// TestNoRanges: an answer is whole, and not many times as long, whatever parts of it a request names.
+func TestNoRanges(t *testing.T) {
+	r := httptest.NewRequest("GET", "/report.json", nil)
+	r.Header.Set("Range", "bytes=0-8,0-8,0-8")
+	w := httptest.NewRecorder()
+	reply(w, r, "application/json", []byte("0123456789"))
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Equal(t, "0123456789", w.Body.String())
+}
