@@ -34,8 +34,9 @@ func SetGoMemory(mapped, present uint64) (restore func()) {
 	return func() { goMemory = before }
 }
 
-// Stop holds up each load's begin and end until resume is called. Then those that wait are served in turn: a sync.Mutex
-// hands over to the next at once when a waiter has waited for a millisecond and finds it locked again.
+// Stop holds up each load's begin and end until resume is called. Then those that wait are served in
+// turn: a sync.Mutex hands over to the next at once when a waiter has waited for a millisecond and
+// finds it locked again.
 func (b *Budget) Stop() (resume func()) {
 	b.mu.Lock()
 	return func() {

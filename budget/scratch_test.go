@@ -28,7 +28,8 @@ func take(t testing.TB, b *budget.Budget) budget.Lease {
 	return lent
 }
 
-// stopped counts the goroutines that wait at something, such as select, in a function. Only stack traces tell of it.
+// stopped counts the goroutines that wait at something, such as select, in a function. Only stack
+// traces tell of it.
 func stopped(at, function string) (n int) {
 	all := make([]byte, 1<<20)
 	for goroutine := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
