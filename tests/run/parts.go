@@ -47,18 +47,19 @@ func tests(env []string, flags []string, packages []string) func(p *prover) erro
 var all = []string{"./..."}
 
 func checkParts(m matrix, t targets) []part {
+	check := []string{"UPFRONT_STEP=check"}
 	list := []part{
-		{"lint", "format; vet of each module; staticcheck of the root", func(p *prover) error { return p.lint(nil, false) }},
-		{"test", "every package's tests in full, in the release build", tests([]string{"UPFRONT_STEP=check"}, nil, all)},
+		{"lint", "format; vet of each module; staticcheck of the root and its go.mod", func(p *prover) error { return p.lint(nil, false) }},
+		{"test", "every package's tests in full, in the release build", tests(check, nil, all)},
 		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
 	}
 	for _, f := range flavours {
 		list = append(list, part{f.name, "quick tests of what differs in this build", tests(nil, f.flags, m.of(f.name))})
 	}
 	return append(list,
-		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers},
-		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(nil)},
-		part{"counts", "instructions and counts of tests/bench beside those recorded", counts(nil)},
+		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(check)},
+		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(check)},
+		part{"counts", "instructions and counts of tests/bench beside those recorded", counts(check)},
 		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
 			if err := p.emulatedCore(x); err != nil {
 				return err
@@ -81,7 +82,7 @@ func gateParts(t targets) []part {
 	return append(list,
 		part{"collector", "scope, budget and the model with a collector that runs all the time and checks itself", tests(
 			[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil, []string{"./scope/...", "./budget/...", "./tests/model"})},
-		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers},
+		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(gate)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
 		part{"counts", "instructions and counts of tests/bench beside those recorded", counts(gate)},
 		part{"growth", "what frogpond takes, beside what was recorded", growth},
@@ -116,13 +117,15 @@ func core(form string) func(p *prover) error {
 }
 
 // readers are the modules that show others what a budget holds, and compress a save.
-func readers(p *prover) error {
-	for _, dir := range []string{"budget/cmd", "budget/with/pprof", "budget/with/prometheus", "budget/save/s2"} {
-		if err := p.goTest(dir, nil, false, limit, "./..."); err != nil {
-			return err
+func readers(env []string) func(p *prover) error {
+	return func(p *prover) error {
+		for _, dir := range []string{"budget/cmd", "budget/with/pprof", "budget/with/prometheus", "budget/save/s2"} {
+			if err := p.goTest(dir, env, false, limit, "./..."); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 func clients(env []string) func(p *prover) error {
@@ -184,7 +187,7 @@ func pages(p *prover) error {
 			return err
 		}
 	}
-	return p.goTest("tests/page", nil, false, limit, "-count=1", "./...")
+	return p.goTest("tests/page", []string{"UPFRONT_STEP=gate"}, false, limit, "-count=1", "./...")
 }
 
 // arm64 does something for linux-arm64, if its compiler is here.

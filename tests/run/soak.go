@@ -37,7 +37,7 @@ func soakParts(t targets) []part {
 			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
 		}},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
-		part{"fleet", "servers of a plan, placed by Kubernetes' scheduler", fleet},
+		part{"fleet", "servers of a plan, placed by Kubernetes' scheduler", kubernetes},
 	)
 }
 
@@ -120,10 +120,13 @@ func soakClients(p *prover) error {
 	return nil
 }
 
-// fleet is a module that Kubernetes' scheduler is compiled into: minutes at first.
-func fleet(p *prover) error {
-	if err := p.do(goCommand("tests/fleet", "run", ".")); err != nil {
+// kubernetes places servers on nodes, and lints and tests the module that does so.
+func kubernetes(p *prover) error {
+	if err := p.lint([]string{fleet}, true); err != nil {
 		return err
 	}
-	return p.goTest("tests/fleet", []string{"UPFRONT_STEP=soak"}, false, limit, "./...")
+	if err := p.do(goCommand(fleet, "run", ".")); err != nil {
+		return err
+	}
+	return p.goTest(fleet, []string{"UPFRONT_STEP=soak"}, false, limit, "./...")
 }
