@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +73,7 @@ func program(t *testing.T, text string) (dir string) {
 // printed is what the program in a folder prints, and its exit status.
 func printed(t *testing.T, dir string, flags ...string) (text string, status int) {
 	t.Helper()
-	goCommand(t, dir, append(append([]string{"build"}, flags...), "-o", "pond", ".")...)
+	goCommand(t, dir, slices.Concat([]string{"build", "-trimpath=false", "-o", "pond"}, flags, []string{"."})...) // it tells of files
 	cmd := exec.Command(filepath.Join(dir, "pond"))
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
