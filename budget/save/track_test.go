@@ -13,6 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 func trackedPlan(size uint64) budget.Plan {
@@ -58,7 +59,7 @@ func TestTracked(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
 		want := map[uint64][]byte{}
 		number := uint64(0)
-		for range 300 {
+		for range step.Pick(60, 300, 300) {
 			for range r.IntN(40) {
 				from := r.IntN(size)
 				for i := range all[from:min(size, from+1+r.IntN(9000))] {
