@@ -168,9 +168,7 @@ func TestLong(t *testing.T) {
 			{"name": "a", "size": 9}]}}`: {"profile FILE", "report draw FILE", "report diff FILE testdata/main.json", "check FILE --against FILE",
 			"check FILE --against testdata/main.json", "plan suggest FILE", "plan suggest testdata/main.json FILE"},
 		`{"name": "NAME", "size": 1, "regions": [{"name": "NAME", "size": 9, "used": 8}]}`: {"profile FILE"},
-		`{"name": "x", "size": 9, "regions": [{"name": "a", "size": 9, "used": 8, "peak": 8, "labels": [{"name": "NAME", "bytes": 5, "peak": 7}],
-			"scopes": [{"name": "NAME", "bytes": 8, "peak": 8}]}], "plan": {"name": "x", "regions": [{"name": "a", "size": 9}]}}`: {"profile FILE"},
-		`{"nodes": {"NAME": {"on": "NAME", "x": NUMBER}}}`: {"flow check FILE", "flow trace FILE -e x"},
+		`{"nodes": {"NAME": {"on": "NAME", "x": NUMBER}}}`:                                 {"flow check FILE", "flow trace FILE -e x"},
 	} {
 		file := filepath.Join(dir, "file")
 		if err := os.WriteFile(file, []byte(strings.NewReplacer("NAME", name, "NUMBER", number).Replace(text)), 0o600); err != nil {
