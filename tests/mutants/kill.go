@@ -80,7 +80,8 @@ func (r *runner) kill(m *mutant) verdict {
 	return r.test(m.killer, program)
 }
 
-// build builds a killer in dir, with files of the tree replaced, and returns its program, or a verdict.
+// build builds a killer in dir, with files of the tree replaced. It returns the program, or "" and
+// a verdict.
 func (r *runner) build(k killer, dir string, files map[string]string) (string, verdict) {
 	program := filepath.Join(dir, "mutant.test")
 	var cmd *exec.Cmd

@@ -102,14 +102,16 @@ var (
 //
 // The keys are:
 //
-//   - fault: the commit that mended the fault, and what was wrong. More lines with this key continue it.
-//   - test: the folder of a package and its test functions, one of which has to fail; or c: functions of tests/c.
-//   - flags: of go test, or of the C compiler. May be left out, as the following two may.
+//   - fault: the commit that mended the fault, and what was wrong. More such lines continue it.
+//   - test: the folder of a package and its test functions, one of which has to fail.
+//   - c: in place of test, functions of tests/c.
+//   - flags: of go test, or of the C compiler. It is optional, as the following two are.
 //   - step: UPFRONT_STEP of the killer, check or soak.
-//   - hangs: a duration, after which a killer that still runs counts as failed. Otherwise it doesn't.
+//   - hangs: a duration after which a killer that still runs counts as failed. Without this key it
+//     proves nothing then.
 //
-// A mutant of more places has more pairs of old and new. Blank lines at the end of a text are dropped, and so is what
-// stands before the first section.
+// A mutant of several places has several pairs of old and new. Blank lines at the end of a text
+// are dropped, and so is the text before the first section.
 func parse(file string, text []byte) ([]*mutant, error) {
 	var all []*mutant
 	var m *mutant

@@ -1,15 +1,16 @@
-// Command mutants reverses mended faults, one at a time, and checks that a test fails of each. `go run ./tests/mutants`
-// runs all mutants, in the root of the repository.
+// Command mutants reverses mended faults, one at a time, and checks that a test fails of each.
+// `go run ./tests/mutants` runs all mutants, in the root of the repository.
 //
 //	mutants [-run PATTERN] [-list] [-v]
 //
-// A mutant is a section of a file in testdata: see parse. It replaces text of some files by `go test -overlay`, so the
-// tree is never touched, and a mutant of moved code still applies. Headers and sources in C are replaced as those in Go
-// are, in packages that lie in the same folder. A mutant of the C core may name a test of tests/c instead; that test is
-// built from a copy of arena_c.
+// A mutant is a section of a file in testdata: see parse. Its texts replace those of the tree by
+// `go test -overlay`, so the tree is never touched, and a mutant of moved code still applies. The
+// overlay also replaces C sources and headers, for the package in their own folder. A mutant of the
+// C core may name a test of tests/c instead; that test is built from a copy of arena_c.
 //
-// Each killer, a test that should fail of a mutant, first runs without any mutant and has to pass. A mutant that doesn't
-// compile is an error. A killer that runs into its limit kills only a mutant that is marked as hanging.
+// Each killer, a test that should fail of a mutant, first runs without any mutant and has to pass.
+// A mutant that doesn't compile is an error. A killer that runs into its limit kills only a mutant
+// that is marked as hanging.
 package main
 
 import (
