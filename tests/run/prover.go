@@ -65,10 +65,9 @@ const interval = 15 * time.Second
 // speak prints what runs now, whenever nothing was printed for the interval, until stop is called.
 func (p *prover) speak(name string) (stop func()) {
 	ticker, done := time.NewTicker(interval), make(chan struct{})
-	from := time.Now()
+	from, seen := time.Now(), p.lines
 	var all sync.WaitGroup
 	all.Go(func() {
-		seen := p.lines
 		for {
 			select {
 			case <-done:
