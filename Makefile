@@ -1,5 +1,5 @@
-# What a person types; `make help` lists it. The steps, and what is built for other machines, are a Go program: tests/run.
-# Needs Go, gcc and make; a step says what it needs beyond that, and does without.
+# The commands for people; `make help` lists them. A Go program, tests/run, runs the steps and builds for
+# other machines. It needs Go, gcc and make; a step does without other tools, and names them at its end.
 
 GO   = go
 RUN  = $(GO) run ./tests/run
@@ -8,7 +8,7 @@ WADS = /usr/share/games/doom/freedoom1.wad,/usr/share/games/doom/freedoom2.wad
 ARGS =
 TIME = 10s
 ONLY =
-# A sanitizer looks for C's leaks at the end, natively.
+# AddressSanitizer looks for C's leaks at the end of a process.
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
@@ -26,9 +26,9 @@ bots: build/frogpond ## players for it, 16 for a minute; ARGS=-h
 
 test: ## every package's quick tests: go test ./...
 	@$(RUN) test
-check: ## what a change must pass; ARGS='lint race', ARGS=-list
+check: ## the proof of a change; ARGS='lint race' runs two parts of it
 	@$(RUN) check $(ARGS)
-gate: ## what a release must pass: every build, pages, fuzzing
+gate: ## the proof of a release: every build, pages, fuzzing
 	@$(RUN) gate $(ARGS)
 soak: ## the long forms, hours
 	@$(RUN) soak $(ARGS)
@@ -41,19 +41,19 @@ fuzz: ## each fuzz target for TIME=10s; ONLY='Fuzz(Load|WAD)'
 
 # The first program drives the others: each fast path through the bindings, and Go's arena experiment.
 BENCH = $(CURDIR)/build/bench
-bench: ## what memory costs here: build/bench.md; ARGS='-works A,C'
+bench: ## the cost of memory here: build/bench.md; ARGS='-works A,C'
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(GO) build -tags upfront_cgo -o $(BENCH)-cgo . && \
 	  GOEXPERIMENT=arenas $(GO) build -o $(BENCH)-arenas . && $(BENCH) -out $(CURDIR)/build $(ARGS)
-bench-base: ## counts anew the instructions that make check compares with
+bench-base: ## counts instructions anew, for make check to compare with
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -base
 
-cross: ## what a handheld gets, for each target; ARGS=linux-arm64
+cross: ## a handheld's files, for each target; ARGS=linux-arm64
 	@$(RUN) cross $(ARGS)
 dist: ## build/dist: a tarball of it for each target
 	@$(RUN) dist $(ARGS)
-deps: ## installs what the steps need (Debian, root)
+deps: ## installs the tools of all steps (Debian, root)
 	apt-get update -qq
 	apt-get install -y -qq $$($(RUN) deps)
 
@@ -73,9 +73,9 @@ plan: build/frogpond ## frogpond's plan.json anew (package freedoom)
 	$(RECORD) -wad builtin,$(WADS) -ticks 3500 -workers 4 -report $(POND)/testdata/recorded/freedoom.json > build/record.json
 	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
 	UPFRONT_STEP=check $(GO) test -count=1 -run '^TestPlanIsRecordedPeaks$$' ./$(POND) -update
-base: build/frogpond ## what make gate compares frogpond's memory with, anew
+base: build/frogpond ## records frogpond's memory anew, for make gate to compare with
 	@build/frogpond -json -wad builtin -ticks 350 -report $(POND)/testdata/recorded/builtin.json > build/record.json
-readme: ## what is generated in the pages, anew
+readme: ## the generated parts of the pages, anew
 	UPFRONT_STEP=check $(GO) test ./budget/view ./tests/misuse ./$(POND) -run 'Handheld|Golden|Readme|FlowPage|SawTooth' -update
 
 # The C library: headers, both builds of the core, and pkg-config's files. CC, AR and CFLAGS are whatever make is called with.
@@ -104,5 +104,5 @@ define library
 	install -m 644 $(LIB)/$(1)/$(1).pc $(installed)/lib/pkgconfig
 endef
 
-clean: ## removes what was built here
+clean: ## removes build/
 	rm -rf build

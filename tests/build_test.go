@@ -49,15 +49,16 @@ func builtWith(t *testing.T) map[string]string {
 	return flags
 }
 
-// built holds the programs that buildLike has built, by the arguments of go build. TestMain removes them.
+// built holds the programs that buildLike has built, by the arguments of go build. TestMain removes
+// them.
 var built struct {
 	sync.Mutex
 	dir      string
 	programs map[string]string
 }
 
-// buildLike builds the program in a folder of this one with the flags of these tests, and with more tags. It builds each
-// program once.
+// buildLike builds the program in a folder of this one with the flags of these tests, and with more
+// tags. It builds each program once.
 func buildLike(t *testing.T, folder string, tags ...string) (path string) {
 	t.Helper()
 	flags := builtWith(t)

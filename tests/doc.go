@@ -1,7 +1,17 @@
-// Package tests holds what crosses packages: the layers, their exported names, the style, the README, and a program outside
-// of this module.
-// The folders beside it are frogpond, the game server that is the library's main job; conformance, the suite that every
-// arena passes; misuse and race, programs that do what they must not; model, random programs beside a model of
-// scopes and budget, and below it schedules, every schedule of a few operations on regions; c, the core without Go;
-// clients, which tests each module that puts somebody else's library into a budget; and bench.
+// Package tests holds the tests that cross packages: the layers, their exported names, the style,
+// the pages, and programs outside of this module.
+//
+// The folders beside it:
+//
+//   - frogpond is the game server that is the library's main job.
+//   - conformance is the suite that every arena passes.
+//   - model runs random programs beside a model of scopes and budget; model/schedules runs every
+//     schedule of a few operations on regions.
+//   - misuse and race are programs with a fault each, and controls without it.
+//   - c tests the core without Go.
+//   - clients tests each module that puts another library into a budget.
+//   - bench counts and measures; page is a browser; fleet is Kubernetes' scheduler.
+//   - mutants puts known faults into the code and sees a test fail.
+//   - run runs the steps test, check, gate and soak, and builds for other machines; step tells a
+//     test which step runs it.
 package tests

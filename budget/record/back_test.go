@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestBackIntoANode: a release build records in one sum what a constructor made and gave back. A step back may therefore
-// end anywhere in the node of temporaries, and ends the temporaries too.
+// TestBackIntoANode: a release build records in one sum what a constructor made and gave back. A
+// step back may therefore end anywhere in the node of temporaries, and ends the temporaries too.
 func TestBackIntoANode(t *testing.T) {
 	for size := uint64(1); size <= 60; size++ {
 		b := open(t, tiny())

@@ -23,8 +23,8 @@ import (
 // frogpond is the folder of the game server.
 const frogpond = "tests/frogpond"
 
-// eachTarget does something for those targets of a list that are named, or for all whose compiler is here. It says what
-// the others lack. Without linux-arm64 it fails.
+// eachTarget does something for those targets of a list that are named, or for all whose compiler
+// is here. It says what the others lack. Without linux-arm64 it fails.
 func (p *prover) eachTarget(list []target, names []string, do func(target) error) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(list, func(t target) bool { return t.Name == name }) {
@@ -52,7 +52,8 @@ func (p *prover) eachTarget(list []target, names []string, do func(target) error
 	return nil
 }
 
-// cross builds what devices get, arm64's first, and then compiles for the systems that nothing runs for.
+// cross builds the files of a device, arm64's first, and then compiles for the systems that nothing
+// runs for.
 func (p *prover) cross(t targets, names []string) error {
 	if err := p.eachTarget(t.forDevices(), names, p.build); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (t target) prepare() error {
 	return os.Symlink(compiler, link)
 }
 
-// build builds what a device gets: the library, frogpond and the C library.
+// build builds the files of a device: the library, frogpond and the C library.
 func (p *prover) build(t target) error {
 	args := append([]string{"build"}, t.Flags...)
 	if err := p.do(goCommand("", append(args, "./arena/...", "./scope/...", "./budget/...", "./platform/...")...).with(t.env()...)); err != nil {
@@ -124,8 +125,8 @@ func (p *prover) compile(x compiled) error {
 	return nil
 }
 
-// emulated builds tests for a target, and runs them and the C core's under its emulator, some again with larger pages. In
-// make soak they run in full, else in their quick form.
+// emulated builds tests for a target, and runs them and the C core's under its emulator, some again
+// with larger pages. In make soak they run in full, else in their quick form.
 func (p *prover) emulated(t target, tests, paged []string) error {
 	form := "test"
 	if p.step == step.Soak {
@@ -188,8 +189,8 @@ func (p *prover) saves(t target, wad string, maps ...string) error {
 	return p.do(command{args: append([]string{"sh", frogpond + "/save.sh", "build/frogpond", there, t.folder() + "/saves", wad}, maps...)})
 }
 
-// eachDevice plays the built-in maps as each device has them: its plan, its processor, its pages. Their states and
-// memory are those recorded here.
+// eachDevice plays the built-in maps as each device has them: its plan, its processor, its pages.
+// Their states and memory are those recorded here.
 func (p *prover) eachDevice(t targets, names []string) error {
 	for _, d := range t.Devices {
 		if len(names) > 0 && !slices.Contains(names, d.Name) {
@@ -301,7 +302,7 @@ func newestGlibc(text string) string {
 	return newest
 }
 
-// commitTime is when what is packed was made: SOURCE_DATE_EPOCH, or the time of the commit, or 0.
+// commitTime is the time of the files in an archive: SOURCE_DATE_EPOCH, or the commit's time, or 0.
 func (p *prover) commitTime() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -318,7 +319,8 @@ func (p *prover) commitTime() (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// pack writes a folder of a folder as a compressed archive, in the order of names, with nothing of this machine.
+// pack writes a folder of a folder as a compressed archive, in the order of names, with nothing of
+// this machine.
 func pack(file, in, name string, at time.Time) (err error) {
 	to, err := os.Create(file)
 	if err != nil {

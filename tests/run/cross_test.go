@@ -14,7 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestTargets: what devices are of is there, arm64 comes first, and it says which packages bring all of it.
+// TestTargets: each device has its target, arm64 comes first, and the list of packages brings
+// all of it.
 func TestTargets(t *testing.T) {
 	inRoot(t)
 	all, err := readTargets()
@@ -32,7 +33,7 @@ func TestTargets(t *testing.T) {
 	assert.ErrorContains(t, all.check(), "target linux-arm64: tests of tests/misuse aren't built for other machines")
 }
 
-// TestTargetsAreStrict: a key that nobody reads is an error.
+// TestTargetsAreStrict: an unknown key is an error.
 func TestTargetsAreStrict(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := readTargets()
@@ -43,7 +44,8 @@ func TestTargetsAreStrict(t *testing.T) {
 	assert.ErrorContains(t, err, `cross/targets.json: json: unknown field "flag"`)
 }
 
-// TestWithoutCompilers: each target but arm64 may lack its compiler, which is said, with the packages that bring it.
+// TestWithoutCompilers: each target but arm64 may lack its compiler, which is said, with the
+// packages that bring it.
 func TestWithoutCompilers(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

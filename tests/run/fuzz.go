@@ -37,8 +37,8 @@ func fuzzTargets() (found map[string][]string, err error) {
 	return found, err
 }
 
-// fuzz runs the fuzz targets that match a pattern, each for a time, such as 10s, or for so many executions, such as
-// 1000x.
+// fuzz runs the fuzz targets that match a pattern, each for a time, such as 10s, or for so many
+// executions, such as 1000x.
 func (p *prover) fuzz(time, pattern string) error {
 	only, err := regexp.Compile(pattern)
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *prover) fuzz(time, pattern string) error {
 	return nil
 }
 
-// fuzzOne runs a target. At the end of its time one that found nothing may fail with "context deadline exceeded", which
-// is the fuzzer's own (golang/go#75804): it runs again.
+// fuzzOne runs a target. At the end of its time one that found nothing may fail with "context
+// deadline exceeded", which is the fuzzer's own (golang/go#75804): it runs again.
 func (p *prover) fuzzOne(dir, program, name, time, cache string) (err error) {
 	for range 3 {
 		var out strings.Builder

@@ -13,8 +13,8 @@ import (
 // event is a line of go test -json.
 type event struct{ Action, Package, ImportPath, Test, Output string }
 
-// results reads the events of go test -json: it shows what a failed test or package said, and keeps what the tests
-// could not prove.
+// results reads the events of go test -json: it shows what a failed test or package said, and keeps
+// what the tests could not prove.
 type results struct {
 	show     func(format string, args ...any)
 	done     func(line string)              // a package ended; the line is go test's
@@ -22,7 +22,8 @@ type results struct {
 	said     map[[2]string]*strings.Builder // by package and test
 }
 
-// goTest runs go test -json with the environment and arguments. If loud, it prints go test's line for each package.
+// goTest runs go test -json with the environment and arguments. If loud, it prints go test's line
+// for each package.
 func (p *prover) goTest(dir string, env []string, loud bool, args ...string) error {
 	c := goCommand(dir, append([]string{"test", "-json"}, args...)...).with(env...)
 	read, write := io.Pipe()

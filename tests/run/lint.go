@@ -15,7 +15,8 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 // tagsOf are build tags with which a module compiles faster: Debian's SQLite needn't be compiled.
 var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3"}
 
-// fleet has Kubernetes' scheduler compiled into it, which takes minutes: make soak has a part of its own for it.
+// fleet has Kubernetes' scheduler compiled into it, which takes minutes: make soak has a part of
+// its own for it.
 const fleet = "tests/fleet"
 
 // modules are the folders with a go.mod, the root first.
@@ -33,8 +34,9 @@ func modules() (list []string, err error) {
 	return list, err
 }
 
-// lint formats everything, and vets the modules that are named, or all but fleet. With all it runs staticcheck and
-// upfront-vet over them, too, and looks whether go.mod is tidy; else over the root alone.
+// lint formats everything, and vets the modules that are named, or all but fleet. With all it runs
+// staticcheck and upfront-vet over them, too, and looks whether go.mod is tidy; else over the root
+// alone.
 func (p *prover) lint(names []string, all bool) error {
 	found, err := modules()
 	if err != nil {
@@ -56,7 +58,8 @@ func (p *prover) lint(names []string, all bool) error {
 		return err
 	}
 	if all {
-		// Without the commit in it: go vet remembers what each tool found in libraries, and a commit makes no other tool.
+		// Without the commit in it: go vet remembers what each tool found in libraries, and a
+		// commit makes no other tool.
 		if err = p.do(goCommand("budget/cmd", "build", "-buildvcs=false", "-o", vet, "./upfront-vet")); err != nil {
 			return err
 		}

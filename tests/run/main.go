@@ -1,5 +1,5 @@
-// Command run proves the repository in four steps, and builds it for other machines. It is run in the root of the
-// repository; the Makefile calls it.
+// Command run proves the repository in four steps, and builds it for other machines. It is run in
+// the root of the repository; the Makefile calls it.
 //
 //	run test | check | gate | soak [PART...]  the steps; -list names their parts
 //	run matrix                                the builds that make check runs each package in
@@ -11,10 +11,10 @@
 //	run dist                                  a tarball for each target
 //	run deps                                  prints the Debian packages that all of this needs beside Go, gcc and make
 //
-// A step prints a line for each part, with the seconds it took and the CPU seconds of its commands, and a line each
-// quarter of a minute that says what runs. The output of a part's commands is in build/run/PART.log. A part that
-// lacks a tool is left out: the step says so at its end, with the package that brings the tool, and fails if
-// REQUIRE_ALL is set.
+// A step prints a line for each part, with the seconds it took and the CPU seconds of its commands,
+// and a line each quarter of a minute that says what runs. The output of a part's commands is in
+// build/run/PART.log. A part that lacks a tool is left out: the step says so at its end, with the
+// package that brings the tool, and fails if REQUIRE_ALL is set.
 package main
 
 import (

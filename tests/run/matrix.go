@@ -31,13 +31,15 @@ var flavours = []flavour{
 	{"bindings", []string{"-tags=upfront_cgo"}, "upfront_cgo"},
 }
 
-// bindings are the packages that make check runs with each fast path through the C bindings: the layers that have
-// fast paths, and the suite that compares both ways. The files of arena_c differ, and it has no tests.
+// bindings are the packages that make check runs with each fast path through the C bindings: the
+// layers that have fast paths, and the suite that compares both ways. The files of arena_c differ,
+// and it has no tests.
 var bindings = []string{"arena", "scope", "tests/conformance"}
 
-// matrix says which build make check runs a package's tests in, and why. A package is run in a build if its files
-// differ in it, or name its constant of arena_c; and in the race build if it starts goroutines or holds a lock. Its
-// other files, and its imports, don't count: they have tests of their own.
+// matrix says which build make check runs a package's tests in, and why. A package is run in a
+// build if its files differ in it, or name its constant of arena_c; and in the race build if it
+// starts goroutines or holds a lock. Its other files, and its imports, don't count: they have tests
+// of their own.
 type matrix struct {
 	packages []string             // those with tests, from the root
 	why      map[[2]string]string // by build and package
@@ -78,7 +80,7 @@ func filesIn(dir, tag string) (all []string, tests bool, err error) {
 		len(p.TestGoFiles)+len(p.XTestGoFiles) > 0, nil
 }
 
-// constants are what files say of the build that they are part of.
+// constants are the names by which a file asks which build it is part of.
 var constants = map[string]*regexp.Regexp{
 	"race":        regexp.MustCompile(`\barena_c\.Race\b`),
 	"asan":        regexp.MustCompile(`\barena_c\.(Asan|Crossing)\b`),

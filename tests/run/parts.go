@@ -37,7 +37,8 @@ func parts(s step.Step) ([]part, error) {
 	return soakParts(t), nil
 }
 
-// tests runs packages in a build: those of a step in the release build, and the quick ones elsewhere.
+// tests runs packages in a build: those of a step in the release build, and the quick ones
+// elsewhere.
 func tests(env []string, flags []string, packages []string) func(p *prover) error {
 	return func(p *prover) error {
 		return p.goTest("", env, false, slices.Concat([]string{limit}, flags, packages)...)
@@ -116,7 +117,7 @@ func core(form string) func(p *prover) error {
 	}
 }
 
-// readers are the modules that show others what a budget holds, and compress a save.
+// readers tests the tool, the exporters of reports, and the compression of saves.
 func readers(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		for _, dir := range []string{"budget/cmd", "budget/with/pprof", "budget/with/prometheus", "budget/save/s2"} {
@@ -134,7 +135,7 @@ func clients(env []string) func(p *prover) error {
 	}
 }
 
-// counts holds what tests/bench counts to what is recorded, and runs its tests.
+// counts compares the counts of tests/bench with those recorded, and runs its tests.
 func counts(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		if !have("valgrind") {

@@ -30,10 +30,10 @@ type prover struct {
 	step       step.Step
 	requireAll bool
 
-	mu    sync.Mutex // of what follows: a line may be printed while commands run
+	mu    sync.Mutex // guards out, lines and doing: a line may be printed while commands run
 	out   io.Writer
 	lines int    // that were printed
-	doing string // what runs now
+	doing string // the command that runs
 
 	log      io.Writer // of the part
 	cpu      time.Duration
@@ -52,7 +52,7 @@ func (p *prover) say(format string, args ...any) {
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// does notes what runs now, for the line that says so.
+// does notes the command that runs, for speak.
 func (p *prover) does(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,8 @@ func (p *prover) does(format string, args ...any) {
 // interval is how long the prover is silent at most.
 const interval = 15 * time.Second
 
-// speak prints what runs now, whenever nothing was printed for the interval, until stop is called.
+// speak prints the command that runs, whenever nothing was printed for the interval, until stop is
+// called.
 func (p *prover) speak(name string) (stop func()) {
 	ticker, done := time.NewTicker(interval), make(chan struct{})
 	from, seen := time.Now(), p.lines
@@ -89,7 +90,8 @@ func (p *prover) speak(name string) (stop func()) {
 	}
 }
 
-// prove runs the parts, prints a line for each, and what could not be proven. The first part that fails ends it.
+// prove runs the parts and prints a line for each, and the proofs that were left out. The first
+// part that fails ends it.
 func (p *prover) prove(list []part) error {
 	from := time.Now()
 	for _, part := range list {
@@ -128,7 +130,7 @@ func (p *prover) alone(name string, run func() error) error {
 	return nil
 }
 
-// conclude prints what was not proven. That is an error if all must be.
+// conclude prints the proofs that were left out. One is an error if REQUIRE_ALL is set.
 func (p *prover) conclude() error {
 	for _, text := range p.unproven {
 		p.say("%s%s", step.Unproven, text)
@@ -139,7 +141,7 @@ func (p *prover) conclude() error {
 	return nil
 }
 
-// lacks notes what is not proven for want of a tool that a Debian package brings.
+// lacks notes a proof that is left out for want of a tool, and the Debian package that brings it.
 func (p *prover) lacks(what, tool, debian string) {
 	p.notProven(fmt.Sprintf("%s: %s is missing; Debian's package %s brings it", what, tool, debian))
 }
@@ -184,7 +186,7 @@ func (p *prover) do(c command) error {
 	return err
 }
 
-// output runs a command and returns what it printed to stdout.
+// output runs a command and returns its stdout.
 func (p *prover) output(c command) (string, error) {
 	var stdout, both bytes.Buffer
 	shared := &locked{to: io.MultiWriter(&both, p.log)}

@@ -25,7 +25,7 @@ func inRoot(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 }
 
-// TestMatrix holds what make check runs in which build: a pair more costs each change its time.
+// TestMatrix holds the pairs of build and package in make check: each costs every change its time.
 func TestMatrix(t *testing.T) {
 	golden, err := filepath.Abs("testdata/matrix.txt")
 	require.NoError(t, err)
@@ -69,7 +69,8 @@ func TestMatrixRule(t *testing.T) {
 	assert.Equal(t, []string{"./locks", "./raced", "./starts"}, m.of("race"))
 }
 
-// TestParts: each step has parts with names of their own, and make gate and make soak have a part for each build.
+// TestParts: each step has parts with names of their own, and make gate and make soak have a part
+// for each build.
 func TestParts(t *testing.T) {
 	inRoot(t)
 	for s := step.Test; s <= step.Soak; s++ {
@@ -105,7 +106,8 @@ const failed = `{"Action":"output","Package":"m/a","Test":"TestGood","Output":"i
 {"ImportPath":"m/c","Action":"build-fail"}
 `
 
-// TestResults: of a failed test all it said is shown, of a good one nothing, and what a skipped one lacks is kept.
+// TestResults: of a failed test all it said is shown, of a good one nothing, and what a skipped one
+// lacks is kept.
 func TestResults(t *testing.T) {
 	var shown, done, unproven []string
 	r := results{
@@ -147,7 +149,7 @@ func TestProver(t *testing.T) {
 	assert.Equal(t, "$ WORD=frog sh -c echo why; exit 3\nwhy\n", string(log))
 }
 
-// TestUnproven: what is lacking is said at the end, once, and fails where all must be proven.
+// TestUnproven: a missing tool is named at the end, once, and fails the step with REQUIRE_ALL.
 func TestUnproven(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lacks := []part{{"counts", "", func(p *prover) error {
@@ -183,7 +185,7 @@ func TestSpeaks(t *testing.T) {
 	})
 }
 
-// TestMakefile: it is what a person calls, on one screen; CI calls the same.
+// TestMakefile: its targets fit one screen, and CI calls them.
 func TestMakefile(t *testing.T) {
 	inRoot(t)
 	makefile := read(t, "Makefile")

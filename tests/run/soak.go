@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// nextGo is the next release of Go, whose compiler inlines by rules of its own; the go command downloads it.
+// nextGo is the next release of Go, whose compiler inlines by rules of its own; the go command
+// downloads it.
 const nextGo = "GOTOOLCHAIN=go1.27.4"
 
 // wads are the files of Debian's package freedoom.
@@ -41,7 +42,7 @@ func soakParts(t targets) []part {
 	)
 }
 
-// static runs staticcheck in every build: what is unused must be so in each of them.
+// static runs staticcheck in every build: a function is unused only if it is in each of them.
 func static(p *prover) error {
 	var lines strings.Builder
 	lines.WriteString("release:\n")

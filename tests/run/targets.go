@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// targetsFile is what is built for, and how.
+// targetsFile lists the targets and devices.
 const targetsFile = "cross/targets.json"
 
 // targets is the content of the file. Every list is in the order in which it is built.
@@ -101,13 +101,13 @@ func (t targets) target(name string) (target, error) {
 	return target{}, fmt.Errorf("%s: there is no target %q", targetsFile, name)
 }
 
-// forDevices are the targets of which something goes to a device.
+// forDevices are the targets whose files go to a device.
 func (t targets) forDevices() []target {
 	return slices.DeleteFunc(slices.Clone(t.Targets), func(x target) bool { return x.ForTests })
 }
 
-// crossTested are the packages whose tests are built for other machines. The tests that only start programs of their
-// own aren't among them: an emulator doesn't start them.
+// crossTested are the packages whose tests are built for other machines. The tests that only start
+// programs of their own aren't among them: an emulator doesn't start them.
 var crossTested = []string{"arena", "arena/blob", "scope", "scope/container", "scope/flow", "scope/flow/source", "budget",
 	"budget/budgettest", "budget/record", "budget/view", "platform", "tests/frogpond", "tests/frogpond/internal/doom",
 	"tests/frogpond/internal/game", "tests/frogpond/internal/wire", "tests/frogpond/internal/client",
@@ -131,7 +131,8 @@ func (t target) cc() string {
 // folder is where the target's files are built.
 func (t target) folder() string { return filepath.Join("build", t.Name) }
 
-// env is the go command's. AddressSanitizer wants a compiler whose --version begins with gcc: a link of that name.
+// env is the go command's. AddressSanitizer wants a compiler whose --version begins with gcc: a
+// link of that name.
 func (t target) env() []string {
 	link, err := filepath.Abs(filepath.Join(t.folder(), "gcc"))
 	if err != nil {
@@ -140,7 +141,8 @@ func (t target) env() []string {
 	return append(slices.Clone(t.Env), "CC="+link)
 }
 
-// run is the command line that runs a program of the target here, with pages of a size, or the system's if that is 0.
+// run is the command line that runs a program of the target here, with pages of a size, or the
+// system's if that is 0.
 func (t target) run(page int) []string {
 	var line []string
 	if len(t.RunEnv) > 0 {
@@ -156,7 +158,8 @@ func (t target) run(page int) []string {
 	return line
 }
 
-// lacks says what is missing to build for the target: its compiler, or the C library that the compiler links.
+// lacks names the missing tool of the target: its compiler, or the C library that the compiler
+// links.
 func (t target) lacks() string {
 	out, err := exec.Command(t.cc(), "-print-file-name=crt1.o").Output()
 	if err == nil {

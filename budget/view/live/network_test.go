@@ -14,8 +14,8 @@ import (
 )
 
 // network is a listener whose connections are pipes in memory, without buffers. In a bubble of
-// testing/synctest a wait for a connection takes time of the bubble alone, so that a test may say how
-// long something takes.
+// testing/synctest a wait for a connection takes time of the bubble alone, so that a test may say
+// how long something takes.
 type network struct {
 	calls chan net.Conn
 	down  chan struct{}

@@ -23,7 +23,8 @@ func TestTimelineIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestNoRanges: an answer is whole, and not many times as long, whatever parts of it a request names.
+// TestNoRanges: an answer is whole, and not many times as long, whatever parts of it a request
+// names.
 func TestNoRanges(t *testing.T) {
 	r := httptest.NewRequest("GET", "/report.json", nil)
 	r.Header.Set("Range", "bytes=0-0,2-2,4-4")

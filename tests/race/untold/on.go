@@ -1,7 +1,7 @@
 //go:build race
 
-// Package untold orders what two goroutines do without the race detector's knowledge, so that a race is reported whichever
-// of them the scheduler prefers.
+// Package untold orders what two goroutines do without the race detector's knowledge, so that a
+// race is reported whichever of them the scheduler prefers.
 package untold
 
 import "runtime"
