@@ -65,7 +65,7 @@ func TestPage(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	t.Setenv(step.Variable, "check")
-	assert.Equal(t, []string{"test", "-json", "-count=1", "-tags=libsqlite3", "-timeout=2h", "./..."}, arguments("arena/with/sqlite", options{}))
+	assert.Equal(t, []string{"test", "-json", "-count=1", "-tags=libsqlite3", "-timeout=2h", "-vet=off", "./..."}, arguments("arena/with/sqlite", options{}))
 	t.Setenv(step.Variable, "soak")
 	assert.NotContains(t, arguments("arena/with/sqlite", options{}), "-tags=libsqlite3")
 	assert.Contains(t, arguments("arena/with/sqlite", options{readme: true}), "-run=^TestFigures$")

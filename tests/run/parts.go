@@ -14,6 +14,10 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 // limit is go test's for a package, however busy the machine.
 const limit = "-timeout=2h"
 
+// vetted leaves out go test's own vet: in make check lint has vetted each module. A build with
+// other tags is vetted in make gate.
+const vetted = "-vet=off"
+
 // parts are those of a step, in the order in which they run.
 func parts(s step.Step) ([]part, error) {
 	m, err := newMatrix()
@@ -51,11 +55,11 @@ func checkParts(m matrix, t targets) []part {
 	check := []string{"UPFRONT_STEP=check"}
 	list := []part{
 		{"lint", "format; vet of each module; staticcheck of the root and its go.mod", func(p *prover) error { return p.lint(nil, false) }},
-		{"test", "every package's tests in full, in the release build", tests(check, nil, all)},
+		{"test", "every package's tests in full, in the release build", tests(check, []string{vetted}, all)},
 		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
 	}
 	for _, f := range flavours {
-		list = append(list, part{f.name, "quick tests of what differs in this build", tests(nil, f.flags, m.of(f.name))})
+		list = append(list, part{f.name, "quick tests of what differs in this build", tests(nil, slices.Concat(f.flags, []string{vetted}), m.of(f.name))})
 	}
 	return append(list,
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(check)},
@@ -121,7 +125,7 @@ func core(form string) func(p *prover) error {
 func readers(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		for _, dir := range []string{"budget/cmd", "budget/with/pprof", "budget/with/prometheus", "budget/save/s2"} {
-			if err := p.goTest(dir, env, false, limit, "./..."); err != nil {
+			if err := p.goTest(dir, env, false, limit, vetted, "./..."); err != nil {
 				return err
 			}
 		}
@@ -150,7 +154,7 @@ func counts(env []string) func(p *prover) error {
 				return err
 			}
 		}
-		return p.goTest("tests/bench", env, false, limit, "./...")
+		return p.goTest("tests/bench", env, false, limit, vetted, "./...")
 	}
 }
 
