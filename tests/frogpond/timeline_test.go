@@ -58,8 +58,10 @@ func TestTimeline(t *testing.T) {
 	}
 	for i, l := range with.Levels {
 		assert.Equal(t, without.Levels[i].StateHash, l.StateHash)
-		again := []string{"-wad", doom.Builtin, "-timeline", filepath.Join(t.TempDir(), "again.json")}
-		assert.True(t, quiet(t, l, *without.Levels[i].GoAllocs, ticks, again), l.Name)
+		if most := without.Levels[i].GoAllocs; assert.Equal(t, most == nil, l.GoAllocs == nil) && most != nil {
+			again := []string{"-wad", doom.Builtin, "-timeline", filepath.Join(t.TempDir(), "again.json")}
+			assert.True(t, quiet(t, l, *most, ticks, again), l.Name)
+		}
 	}
 	var picture bytes.Buffer
 	require.NoError(t, view.Timeline(&picture, d))
