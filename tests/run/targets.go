@@ -174,6 +174,11 @@ func (t target) lacks() string {
 // packages are the Debian packages that everything needs beside Go, gcc and make.
 func (t targets) packages() (list []string) {
 	list = slices.Clone(debian)
+	for _, name := range []string{"npm", "python3"} {
+		if !have(name) { // Debian's npm alone brings hundreds of packages
+			list = append(list, name)
+		}
+	}
 	for _, x := range t.Targets {
 		if !x.here() {
 			list = append(list, x.Debian...)
@@ -188,4 +193,4 @@ func (t targets) packages() (list []string) {
 
 // debian are the packages that tests and parts of the steps need.
 var debian = []string{"chromium", "clang", "freedoom", "libenet-dev", "libjemalloc2", "liblua5.4-dev", "libmimalloc-dev",
-	"libphysfs-dev", "libsqlite3-dev", "lld", "npm", "pkg-config", "python3", "strace", "valgrind"}
+	"libphysfs-dev", "libsqlite3-dev", "lld", "pkg-config", "strace", "valgrind"}
