@@ -27,6 +27,12 @@ func (p *part) check(image []byte) error {
 			return err
 		}
 	}
+	for i := range p.tenants {
+		t := &p.tenants[i]
+		if err := t.check(state[t.at:][:t.size]); err != nil {
+			return p.bad(t.at, "%s: %w", t.name, err)
+		}
+	}
 	for _, b := range image[p.to:min((p.to+arena_c.LineSize-1)&^(arena_c.LineSize-1), len(image))] {
 		if b != 0 {
 			return p.bad(p.Size(), "not zero, what follows the state")

@@ -88,6 +88,10 @@ func newLinks(st *State) *links {
 	for node := range st.saved.Stack().NodesSince(0) {
 		l.wards = append(l.wards, span{node.At, node.At + node.Size})
 	}
+	for i := range st.tenants {
+		at := st.mark + st.tenants[i].at
+		l.wards = append(l.wards, span{at, at + st.tenants[i].size})
+	}
 	slices.SortFunc(l.wards, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	l.inside = newMarks(st.mark, st.end)
 	l.inside.plain = make([]uint64, len(l.inside.linked))

@@ -23,6 +23,7 @@ type State struct {
 	made    []scope.Made // of a state region, in checked builds: all that lies in it
 	nodes   []scope.Node // of a state region: that lie in it, and never change
 	chain   []byte       // their bytes, one after the other
+	tenants []tenant     // that lie in it, by offset
 	owned   []owned      // Go values that are kept in it: not of a state region
 	alive   int          // of owned: the first ones
 	ring    *Ring        // the last one; nil: none was whole yet
