@@ -220,3 +220,7 @@ func (st *Stack) PlaceOf(p unsafe.Pointer) uint64 { return st.h.Offset(p) - st.h
 
 // MarkAt is how far behind the arena's first byte the scope at a depth began. pre: depth < Depth.
 func (st *Stack) MarkAt(depth int) uint64 { return st.h.Record(uint64(depth)+1).Mark - st.h.Start }
+
+// HeaderOf is the header of a pool, and HeaderOfHandles of one with handles.
+func HeaderOf[T any](p Pool[T]) *arena_c.Pool              { return p.header }
+func HeaderOfHandles[T any](p HandlePool[T]) *arena_c.Pool { return p.header }

@@ -191,10 +191,8 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if hash != head.hash {
 		return bad(48, "it makes a snapshot of hash %#x, and says %#x: it is damaged", hash, head.hash)
 	}
-	for i := range r.parts {
-		if err := r.parts[i].check(r.spare); err != nil {
-			return bad(deltaHeader, "it makes what play doesn't leave: %w", err)
-		}
+	if err := r.admit(head.number); err != nil {
+		return bad(deltaHeader, "it makes what play doesn't leave: %w", err)
 	}
 	to := r.hold(head.number)
 	to.hash, to.hashed = hash, true

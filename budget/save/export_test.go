@@ -61,10 +61,8 @@ func Live(r *Ring) []byte {
 // Hold has the ring hold an image as a snapshot, if it passes check.
 func Hold(r *Ring, number uint64, image []byte) error {
 	copy(r.spare, image)
-	for i := range r.parts {
-		if err := r.parts[i].check(r.spare); err != nil {
-			return err
-		}
+	if err := r.admit(number); err != nil {
+		return err
 	}
 	r.hold(number)
 	return nil

@@ -163,10 +163,8 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 		return 0, f.bad(f.at-len(r.spare),
 			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, head.imageSum)
 	}
-	for i := range r.parts {
-		if err := r.parts[i].check(r.spare); err != nil {
-			return 0, f.bad(f.at-len(r.spare), "the snapshot is what play doesn't leave: %w", err)
-		}
+	if err := r.admit(head.number); err != nil {
+		return 0, f.bad(f.at-len(r.spare), "the snapshot is what play doesn't leave: %w", err)
 	}
 	to := r.hold(head.number)
 	for i := range r.parts {

@@ -19,6 +19,8 @@ type State struct {
 	end     uint64      // and ends; 0: not yet
 	root    reflect.Type
 	rebuild []func() error
+	verify  []func(View) error
+	view    viewed       // while they are called
 	pools   []pool       // that lie in it, by address
 	made    []scope.Made // of a state region, in checked builds: all that lies in it
 	nodes   []scope.Node // of a state region: that lie in it, and never change

@@ -1,0 +1,81 @@
+package save_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Weather is one of three.
+type Weather uint32
+
+// A Camp has tents, of which one is the chief's.
+type Camp struct {
+	Tents arena.Slice[Tent]
+	Chief uint32 // an index of Tents
+	Sky   Weather
+}
+
+// Tent is where a scout sleeps.
+type Tent struct{ Guests, Beds uint32 }
+
+var (
+	camps  = scope.Plain[Camp]()
+	tents  = scope.Plain[Tent]()
+	scouts = scope.Plain[Scout]()
+)
+
+// Scout is at home in a tent.
+type Scout struct{ Home uint64 } // an index of Tents
+
+// A game indexes by what is in its state, and counts on an enum. So it checks both, in each snapshot
+// from outside, and Restore puts no other in place.
+func ExampleState_Verify() {
+	b, err := budget.Open(budget.Plan{Name: "camp", Regions: []budget.RegionPlan{
+		{Name: "wood", Size: 64 * budget.KiB, State: true}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	wood := b.Region("wood")
+	var ring *save.Ring
+	camp, err := budget.Load(context.Background(), wood, func(s scope.Scope) (*Camp, error) {
+		state, camp := save.Begin(wood, s, camps)
+		camp.Tents = arena.SliceOf(wood.Base(), tents.Slice(s, 3))
+		pool := scouts.Pool(s, 8)
+		state.Verify(func(v save.View) error {
+			camp := save.At(v, camp)                  // the snapshot's, not the state's
+			tents := save.GetSlice(v, camp.Tents)     // and what that leads to
+			for i, scout := range save.All(v, pool) { // and who is in its pool
+				if scout.Home >= uint64(len(tents)) {
+					return fmt.Errorf("scout %d: tent %d of %d", i, scout.Home, len(tents))
+				}
+			}
+			switch {
+			case len(tents) != 3 || camp.Chief >= 3:
+				return fmt.Errorf("the chief's tent is %d of %d", camp.Chief, len(tents))
+			case camp.Sky > 2:
+				return fmt.Errorf("the sky is %d: it may be 0 to 2", camp.Sky)
+			}
+			return nil
+		})
+		ring = save.NewRing(s, 2, state)
+		return camp, nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = ring.Take(1)
+	camp.Get().Chief = 7 // as a cheat would have it
+	_ = ring.Take(2)
+	delta, _ := ring.Delta(nil, 1, 2)
+	_, err = ring.Apply(delta)
+	fmt.Println(err)
+	// Output:
+	// save: a delta for region wood, byte 64: it makes what play doesn't leave: region wood, snapshot 2: the chief's tent is 7 of 3
+}
