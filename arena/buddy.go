@@ -46,7 +46,11 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 		return Buddy{}, fmt.Errorf("arena: a Buddy's smallest block is a power of two from %d to %d, not %d",
 			arena_c.BuddyLeast, arena_c.AlignMax, smallest)
 	}
-	header := arena_c.BuddyInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), smallest)
+	room := arena_c.RoomOf(arena_c.RoomBuddy, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if err := room.Err(); err != nil {
+		return Buddy{}, err
+	}
+	header := arena_c.BuddyInit(room, smallest)
 	if header == nil {
 		return Buddy{}, fmt.Errorf("arena: a Buddy has 1 to %d smallest blocks; of %d bytes a block of %d "+
 			"has not: %d are enough for one", arena_c.BuddyMost, smallest, len(block), BuddySize(1, smallest))

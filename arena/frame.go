@@ -36,7 +36,11 @@ func NewFrame(block []byte, buffers int) (Frame, error) {
 		return Frame{}, fmt.Errorf("arena: a Frame of %d buffers needs a block of at least %d bytes, this one has %d", buffers, least,
 			len(block))
 	}
-	return Frame{arena_c.FrameInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(buffers))}, nil
+	room := arena_c.RoomOf(arena_c.RoomFrame, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if err := room.Err(); err != nil {
+		return Frame{}, err
+	}
+	return Frame{arena_c.FrameInit(room, uint64(buffers))}, nil
 }
 
 // Alloc gives size bytes of the current buffer aligned to align, not zeroed; nil when the buffer is full. They live until

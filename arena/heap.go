@@ -33,7 +33,11 @@ func NewHeap(block []byte, parked uint64) (Heap, error) {
 	if err := checkBlock("Heap", block, arena_c.LineSize); err != nil {
 		return Heap{}, err
 	}
-	header := arena_c.HeapInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), parked)
+	room := arena_c.RoomOf(arena_c.RoomHeap, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if err := room.Err(); err != nil {
+		return Heap{}, err
+	}
+	header := arena_c.HeapInit(room, parked)
 	if header == nil {
 		least := arena_c.HeapBlock
 		if parked != 0 {

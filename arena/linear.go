@@ -27,7 +27,11 @@ func NewLinear(block []byte) (Linear, error) {
 	if err := checkBlock("Linear", block, 2*arena_c.LineSize); err != nil {
 		return Linear{}, err
 	}
-	header := arena_c.EndsInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	room := arena_c.RoomOf(arena_c.RoomEnds, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if err := room.Err(); err != nil {
+		return Linear{}, err
+	}
+	header := arena_c.EndsInit(room)
 	return Linear{header, header.Gen}, nil
 }
 

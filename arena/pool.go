@@ -39,8 +39,11 @@ func makePool[T any](what string, block []byte, handles bool) (p pool[T], err er
 	if unsafe.Sizeof(zero) == 0 && !handles {
 		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: no address tells one from another; use a BlockHandlePool", zero)
 	}
-	header := arena_c.PoolMake(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(unsafe.Sizeof(zero)),
-		arena_c.AlignOf[T](), handles)
+	room := arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if err := room.Err(); err != nil {
+		return p, err
+	}
+	header := arena_c.PoolMake(room, uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), handles)
 	if header == nil {
 		return p, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
 			unsafe.Sizeof(zero))

@@ -21,7 +21,11 @@ func NewRing(block []byte) (Ring, error) {
 	if err := checkBlock("Ring", block, 2*arena_c.LineSize); err != nil {
 		return Ring{}, err
 	}
-	header := arena_c.RingInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	room := arena_c.RoomOf(arena_c.RoomRing, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if err := room.Err(); err != nil {
+		return Ring{}, err
+	}
+	header := arena_c.RingInit(room)
 	return Ring{header, header.Gen}, nil
 }
 

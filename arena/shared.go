@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -34,13 +35,17 @@ func (b Buddy) Shared() (Shared, error) {
 	return shared(b, arena_c.SharedBuddy, unsafe.Pointer(b.its()))
 }
 
-func shared(a Allocator, kind arena_c.SharedKind, header unsafe.Pointer) (Shared, error) {
+func shared(a Freer, kind arena_c.SharedKind, header unsafe.Pointer) (Shared, error) {
 	size := uint64(unsafe.Sizeof(arena_c.Shared{}))
 	p := a.Alloc(size, arena_c.HeapAlign)
 	if p == nil {
 		return Shared{}, fmt.Errorf("arena: %T has no %d bytes left for a lock", a, size)
 	}
-	return Shared{arena_c.SharedInit(p, kind, header)}, nil
+	room := arena_c.RoomOf(arena_c.RoomShared, p, size)
+	if err := room.Err(); err != nil {
+		return Shared{}, errors.Join(err, a.Free(p))
+	}
+	return Shared{arena_c.SharedInit(room, kind, header)}, nil
 }
 
 // Alloc is that of the arena: size bytes aligned to align, not zeroed; nil when it is full.

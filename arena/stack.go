@@ -23,7 +23,11 @@ func NewStack(block []byte) (Stack, error) {
 	if err := checkBlock("Stack", block, 2*arena_c.LineSize); err != nil {
 		return Stack{}, err
 	}
-	header := arena_c.StackInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	room := arena_c.RoomOf(arena_c.RoomStack, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if err := room.Err(); err != nil {
+		return Stack{}, err
+	}
+	header := arena_c.StackInit(room)
 	return Stack{header, header.Gen}, nil
 }
 

@@ -51,9 +51,9 @@ var (
 func (b *Buddy) c() *C.upfront_buddy { return (*C.upfront_buddy)(checked(b)) }
 
 // BuddyInit is upfront_buddy_init.
-func BuddyInit(block unsafe.Pointer, size, smallest uint64) *Buddy {
-	b := C.upfront_buddy_init(block, C.uint64_t(size), C.uint64_t(smallest))
-	return (*Buddy)(unsafe.Pointer(b))
+func BuddyInit(r Room, smallest uint64) *Buddy {
+	b := C.upfront_buddy_init(r.of(RoomBuddy), C.uint64_t(r.size), C.uint64_t(smallest))
+	return made[Buddy](r, unsafe.Pointer(b))
 }
 
 // BuddySize is upfront_buddy_size.

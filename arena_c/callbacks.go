@@ -129,10 +129,13 @@ type SharedFunctions struct{ Context, Malloc, Calloc, Realloc, Free, Size unsafe
 
 func (s *Shared) c() *C.shared { return (*C.shared)(checked(s)) }
 
-// SharedInit makes one at p, a block of the arena whose header is given.
-func SharedInit(p unsafe.Pointer, kind SharedKind, arena unsafe.Pointer) *Shared {
-	C.shared_init((*C.shared)(p), C.int(kind), arena)
-	return (*Shared)(p)
+// SharedInit makes one in a block of the arena whose header is given; nil: the room is refused.
+func SharedInit(r Room, kind SharedKind, arena unsafe.Pointer) *Shared {
+	p := r.of(RoomShared)
+	if p != nil {
+		C.shared_init((*C.shared)(p), C.int(kind), arena)
+	}
+	return made[Shared](r, p)
 }
 
 // Alloc is that of the arena.

@@ -39,8 +39,8 @@ func (e *Ends) PushNear(gen, size, mask uint64) unsafe.Pointer {
 func (e *Ends) c() *C.upfront_ends { return (*C.upfront_ends)(checked(e)) }
 
 // EndsInit is upfront_ends_init.
-func EndsInit(block unsafe.Pointer, size uint64) *Ends {
-	return (*Ends)(unsafe.Pointer(C.upfront_ends_init(block, C.uint64_t(size))))
+func EndsInit(r Room) *Ends {
+	return made[Ends](r, unsafe.Pointer(C.upfront_ends_init(r.of(RoomEnds), C.uint64_t(r.size))))
 }
 
 // Rewind is upfront_ends_rewind.

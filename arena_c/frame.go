@@ -54,8 +54,9 @@ func FrameSize(size, buffers uint64) uint64 {
 }
 
 // FrameInit is upfront_frame_init.
-func FrameInit(block unsafe.Pointer, size, buffers uint64) *Frame {
-	return (*Frame)(unsafe.Pointer(C.upfront_frame_init(block, C.uint64_t(size), C.uint64_t(buffers))))
+func FrameInit(r Room, buffers uint64) *Frame {
+	f := C.upfront_frame_init(r.of(RoomFrame), C.uint64_t(r.size), C.uint64_t(buffers))
+	return made[Frame](r, unsafe.Pointer(f))
 }
 
 // Next is upfront_frame_next.

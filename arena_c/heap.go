@@ -61,8 +61,9 @@ var (
 func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(checked(h)) }
 
 // HeapInit is upfront_heap_init.
-func HeapInit(block unsafe.Pointer, size, parked uint64) *Heap {
-	return (*Heap)(unsafe.Pointer(C.upfront_heap_init(block, C.uint64_t(size), C.uint64_t(parked))))
+func HeapInit(r Room, parked uint64) *Heap {
+	h := C.upfront_heap_init(r.of(RoomHeap), C.uint64_t(r.size), C.uint64_t(parked))
+	return made[Heap](r, unsafe.Pointer(h))
 }
 
 // outside says that p isn't in the heap at all: cgo would look at the Go object there, and panic over its pointers.

@@ -82,9 +82,9 @@ func one(is bool) (n int) {
 }
 
 // PoolMake is upfront_pool_make.
-func PoolMake(block unsafe.Pointer, blockSize, size, align uint64, handles bool) *Pool {
-	return (*Pool)(unsafe.Pointer(C.upfront_pool_make_at(block, C.uint64_t(blockSize), C.uint64_t(size), C.uint64_t(align),
-		C.int(one(handles)))))
+func PoolMake(r Room, size, align uint64, handles bool) *Pool {
+	p := C.upfront_pool_make_at(r.of(RoomPool), C.uint64_t(r.size), C.uint64_t(size), C.uint64_t(align), C.int(one(handles)))
+	return made[Pool](r, unsafe.Pointer(p))
 }
 
 // Close is upfront_pool_close.

@@ -53,8 +53,8 @@ func (r *Ring) Peak() uint64 { return r.Size() - min(r.Least, r.Size()-r.Used())
 func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(checked(r)) }
 
 // RingInit is upfront_ring_init.
-func RingInit(block unsafe.Pointer, size uint64) *Ring {
-	return (*Ring)(unsafe.Pointer(C.upfront_ring_init(block, C.uint64_t(size))))
+func RingInit(r Room) *Ring {
+	return made[Ring](r, unsafe.Pointer(C.upfront_ring_init(r.of(RoomRing), C.uint64_t(r.size))))
 }
 
 // Wrap is upfront_ring_wrap.

@@ -41,8 +41,8 @@ var (
 func (s *Stack) c() *C.upfront_stack { return (*C.upfront_stack)(checked(s)) }
 
 // StackInit is upfront_stack_init.
-func StackInit(block unsafe.Pointer, size uint64) *Stack {
-	return (*Stack)(unsafe.Pointer(C.upfront_stack_init(block, C.uint64_t(size))))
+func StackInit(r Room) *Stack {
+	return made[Stack](r, unsafe.Pointer(C.upfront_stack_init(r.of(RoomStack), C.uint64_t(r.size))))
 }
 
 // Padding is upfront_stack_padding.

@@ -36,5 +36,6 @@
 #include "buddy.h"
 #include "scope.h"
 #include "map.h"
+#include "room.h"
 
 #endif

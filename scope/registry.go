@@ -76,6 +76,7 @@ func (st *Stack) Start(row *arena_c.Row) {
 	h.Base = uint64(st.Base)
 	row.Temp.Odd = oddTemp
 	(*registry.stacks.Load())[st.id].Store(st)
+	countStack(st.From, st.Size, 1)
 }
 
 // takeID gives an id that no stack has, and makes its place. pre: the registry is locked.
@@ -111,6 +112,7 @@ func (st *Stack) Drop() {
 	for _, end := range st.ends() {
 		end.Owner, end.Odd = 0, 0
 	}
+	countStack(st.From, st.Size, -1)
 	st.dropped = true
 	st.lent.Store(lentDropped)
 	if slices.ContainsFunc(st.notes, func(n note) bool { return n.told.err != nil }) {

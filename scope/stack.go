@@ -44,7 +44,8 @@ type Stack struct {
 	peakEver   uint64     // highest use before the last ResetPeak
 	inside     int        // calls of Do and Make that are at work
 	watch      *watch     // nil: nobody asks
-	recorder   *recorder  // likewise
+	rooms      rooms
+	recorder   *recorder // likewise
 	emptied    atomic.Pointer[emptied]
 	_          noCopy
 }
@@ -73,6 +74,7 @@ const (
 	oddNames                      // what scopes hold is counted by name
 	oddWatched                    // what is given back becomes zeros
 	oddRecorded                   // somebody is told of each
+	oddRooms                      // an arena lies in it, or a state that is whole
 )
 
 // keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the

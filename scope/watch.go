@@ -29,6 +29,7 @@ func (st *Stack) Watch() {
 	st.watch = &watch{pools: map[*arena_c.Pool]reflect.Type{}}
 	st.h.Odd |= oddWatched
 	st.watchBack(st.h.Cursor, st.h.Limit)
+	st.watchRooms()
 }
 
 // Watched ends what Watch began: the types of pools by their headers, and what there is by offset.

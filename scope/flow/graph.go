@@ -111,9 +111,13 @@ func (g *Graph) Instances(n int) {
 		return
 	}
 	block := g.scope.BytesUnzeroed(size, arena_c.LineSize)
+	room := arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(&block[0]), uint64(size))
+	if err := room.Err(); err != nil {
+		panic(bug("Instances of graph %q: %v", g.Name(), err))
+	}
 	clear(block) // also what nothing else writes: the same state is the same bytes
 	data := uint64(8 * len(g.template))
-	g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(size), data, 8, true)
+	g.pool = arena_c.PoolMake(room, data, 8, true)
 	g.gen = g.pool.Gen
 }
 

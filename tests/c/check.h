@@ -108,6 +108,7 @@ void test_buddy(void);
 void test_buddy_misuse(void);
 void test_callbacks(void);
 void test_map(void);
+void test_room(void);
 void test_mirror(void);
 void test_walk(void);
 void test_reconfigure(void);

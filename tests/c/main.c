@@ -20,6 +20,7 @@ int main(void) {
     test_scope();
     test_scope_temp();
     test_map();
+    test_room();
     test_mirror();
     test_walk();
     test_reconfigure();

@@ -289,6 +289,14 @@ static void nothing_mirror(unsigned char *w) { (void)w; }
 
 #endif
 
+static void nothing_room(unsigned char *w) {
+    upfront_room r;
+    REFUSED(upfront_note_room(UPFRONT_ROOM_HEAP, NULL, 64));
+    REFUSED(upfront_take_room(w, 64, NULL));
+    REFUSED(upfront_take_room(NULL, 0, &r));
+    NO(upfront_rooms_lost());
+}
+
 void test_nothing(void) {
     unsigned char *w = window_new(WINDOW);
     int i;
@@ -310,5 +318,6 @@ void test_nothing(void) {
     nothing_is_made(w);
     nothing_intrusive(w);
     nothing_mirror(w);
+    nothing_room(w);
     window_free(w, WINDOW);
 }

@@ -12,7 +12,7 @@ import (
 
 func TestGoAndCAgreeOnEnds(t *testing.T) {
 	w := newTwins(t, 8192, 128)
-	a, b := arena_c.EndsInit(at(w.a), w.size()), arena_c.EndsInit(at(w.b), w.size())
+	a, b := arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, at(w.a), w.size())), arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, at(w.b), w.size()))
 	for range rounds() {
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
 		switch w.random.IntN(12) {
@@ -52,7 +52,7 @@ func TestGoAndCAgreeOnEnds(t *testing.T) {
 
 func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 	w := newTwins(t, 8192, 128)
-	a, b := arena_c.StackInit(at(w.a), w.size()), arena_c.StackInit(at(w.b), w.size())
+	a, b := arena_c.StackInit(arena_c.RoomOf(arena_c.RoomStack, at(w.a), w.size())), arena_c.StackInit(arena_c.RoomOf(arena_c.RoomStack, at(w.b), w.size()))
 	var live [2][]uint64
 	for range rounds() {
 		end := w.random.IntN(2)
@@ -81,7 +81,7 @@ func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 
 func TestGoAndCAgreeOnHandles(t *testing.T) {
 	w := newTwins(t, 4096, 64)
-	a, b := arena_c.PoolMake(at(w.a), w.size(), 24, 8, true), arena_c.PoolMake(at(w.b), w.size(), 24, 8, true)
+	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a), w.size()), 24, 8, true), arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b), w.size()), 24, 8, true)
 	first, numbers := a.Bases()
 	w.control = int(address(first) - address(at(w.a))) // numbers, generations and states lie between the header and chunk 0
 	given := []uint64{0, 1<<64 - 1, 1<<32 | uint64(a.Count), 7 << 32}

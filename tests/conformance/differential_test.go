@@ -93,7 +93,7 @@ func TestGoAndCAgreeOnPool(t *testing.T) {
 	// the runtime minds.
 	w := newTwins(t, 3*arena_c.Edge, 64)
 	w.from = arena_c.Edge
-	a, b := arena_c.PoolMake(at(w.a[w.from:]), 4096, 24, 8, false), arena_c.PoolMake(at(w.b[w.from:]), 4096, 24, 8, false)
+	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a[w.from:]), 4096), 24, 8, false), arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b[w.from:]), 4096), 24, 8, false)
 	first, numbers := a.Bases()
 	w.control = int(address(a.Chunk(0)) - address(unsafe.Pointer(a))) // numbers and states lie between the header and chunk 0
 	for range rounds() {

@@ -195,7 +195,7 @@ func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {
 
 func TestGoAndCAgreeOnRing(t *testing.T) {
 	w := newTwins(t, 2048, 128)
-	a, b := arena_c.RingInit(at(w.a), w.size()), arena_c.RingInit(at(w.b), w.size())
+	a, b := arena_c.RingInit(arena_c.RoomOf(arena_c.RoomRing, at(w.a), w.size())), arena_c.RingInit(arena_c.RoomOf(arena_c.RoomRing, at(w.b), w.size()))
 	for range rounds() {
 		ringStep(w, a, b)
 		require.Equal(w.t, a.Used(), b.Used())

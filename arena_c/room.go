@@ -1,0 +1,122 @@
+package arena_c
+
+// #include "room.h"
+// #include "scope.h"
+// static inline int upfront_take_room_at(uintptr_t from, uint64_t size, upfront_room *out) {
+//     return upfront_take_room((const void *)from, size, out);
+// }
+// static inline void upfront_odd(upfront_scopes *h, uint64_t bit) { __atomic_fetch_or(&h->odd, bit, __ATOMIC_RELAXED); }
+// #cgo noescape upfront_odd
+// #cgo nocallback upfront_odd
+// #cgo noescape upfront_take_room_at
+// #cgo nocallback upfront_take_room_at
+// #cgo nocallback upfront_rooms_lost
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// RoomKind is which arena has its words in a block.
+type RoomKind uint8
+
+// Kinds of rooms: room.h.
+const (
+	RoomHeap   RoomKind = C.UPFRONT_ROOM_HEAP
+	RoomBuddy  RoomKind = C.UPFRONT_ROOM_BUDDY
+	RoomRing   RoomKind = C.UPFRONT_ROOM_RING
+	RoomEnds   RoomKind = C.UPFRONT_ROOM_ENDS
+	RoomStack  RoomKind = C.UPFRONT_ROOM_STACK
+	RoomFrame  RoomKind = C.UPFRONT_ROOM_FRAME
+	RoomPool   RoomKind = C.UPFRONT_ROOM_POOL
+	RoomShared RoomKind = RoomPool + 1 // a lock before a heap or a buddy, in a block of it
+	RoomKinds           = RoomShared + 1
+)
+
+var roomNames = [RoomKinds]string{RoomHeap: "arena.Heap", RoomBuddy: "arena.Buddy", RoomRing: "arena.Ring",
+	RoomEnds: "arena.Linear", RoomStack: "arena.Stack", RoomFrame: "arena.Frame", RoomPool: "pool on a block",
+	RoomShared: "arena.Shared"}
+
+// String names the type that a program knows.
+func (k RoomKind) String() string { return roomNames[k] }
+
+// Room is a block that an arena's header is about to be laid into. RoomOf alone makes one, and each constructor of this
+// package takes one: so no arena is made on memory of a budget without its knowledge.
+type Room struct {
+	block unsafe.Pointer
+	size  uint64
+	kind  RoomKind
+	owner RoomOwner
+	err   error
+}
+
+// RoomOwner is whoever the bytes of a block belong to.
+type RoomOwner interface {
+	// MayMake refuses an arena on the block, by name.
+	MayMake(kind RoomKind, block unsafe.Pointer, size uint64) error
+	// Made is told of the arena that is there now.
+	Made(kind RoomKind, block unsafe.Pointer, size uint64)
+}
+
+// roomOwners finds the owner of a block, or nil; nil itself while there is none at all.
+var roomOwners atomic.Pointer[func(block unsafe.Pointer) RoomOwner]
+
+// SetRoomOwners is for package scope: find finds the owner of a block. nil: there is none at all.
+func SetRoomOwners(find *func(block unsafe.Pointer) RoomOwner) { roomOwners.Store(find) }
+
+// RoomOf is the room for an arena of a kind, on a block of so many bytes. Cost: where no budget is open one load, else a
+// search for the arena that the block lies in.
+func RoomOf(kind RoomKind, block unsafe.Pointer, size uint64) Room {
+	r := Room{block: block, size: size, kind: kind}
+	if find := roomOwners.Load(); find != nil {
+		if r.owner = (*find)(block); r.owner != nil {
+			r.err = r.owner.MayMake(kind, block, size)
+		}
+	}
+	return r
+}
+
+// Err says why no arena may be made there; nil: it may. A constructor gives nil then.
+func (r Room) Err() error { return r.err }
+
+// of is where C may lay out an arena of the kind: nowhere for another, or one that is refused, and C refuses that.
+func (r Room) of(kind RoomKind) unsafe.Pointer {
+	if r.err != nil || r.kind != kind {
+		return nil
+	}
+	return r.block
+}
+
+// made tells the owner of an arena that was made.
+func made[H any](r Room, header unsafe.Pointer) *H {
+	if header != nil && r.owner != nil {
+		r.owner.Made(r.kind, r.block, r.size)
+	}
+	return (*H)(header)
+}
+
+// CRoom is an arena that C made by itself: where its block begins, from where the search began.
+type CRoom struct {
+	Kind         RoomKind
+	Offset, Size uint64
+}
+
+// TakeCRoom takes a room that C noted out of its table, whose block begins in so many bytes from a canonical address on. False:
+// there is none.
+func TakeCRoom(from unsafe.Pointer, size uint64) (CRoom, bool) {
+	var out C.upfront_room
+	if C.upfront_take_room_at(C.uintptr_t(uintptr(from)), C.uint64_t(size), &out) != C.UPFRONT_OK {
+		return CRoom{}, false
+	}
+	return CRoom{RoomKind(out.kind), Place(out.block, from), uint64(out.size)}, true
+}
+
+// CRoomsMax is how many the table has room for.
+const CRoomsMax = C.UPFRONT_ROOMS
+
+// CRoomsLost is how many rooms of C's found the table full.
+func CRoomsLost() uint64 { return uint64(C.upfront_rooms_lost()) }
+
+// SetOdd sets a bit of Odd, from any goroutine. Who has the arena writes the word as if it were alone.
+func (h *Scopes) SetOdd(bit uint64) { C.upfront_odd((*C.upfront_scopes)(unsafe.Pointer(h)), C.uint64_t(bit)) }

@@ -1,0 +1,28 @@
+/* room.c - tests of room.h: the table of arenas that C made by itself. */
+#include "check.h"
+
+void test_room(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_room r;
+    uint64_t i;
+    CHECK(upfront_take_room(w, WINDOW, &r) == UPFRONT_FOREIGN);
+    CHECK(upfront_note_room(UPFRONT_ROOM_HEAP, w, 512) == UPFRONT_OK);
+    CHECK(upfront_note_room(UPFRONT_ROOM_POOL, w + 64, 256) == UPFRONT_OK);
+    CHECK(upfront_note_room(UPFRONT_ROOM_RING, w, 1024) == UPFRONT_OK); /* in the heap's place */
+    CHECK(upfront_take_room(w + 1, 63, &r) == UPFRONT_FOREIGN);
+    CHECK(upfront_take_room(w, 64, &r) == UPFRONT_OK && r.block == w && r.size == 1024 && r.kind == UPFRONT_ROOM_RING);
+    CHECK(upfront_take_room(w, 64, &r) == UPFRONT_FOREIGN);
+    CHECK(upfront_take_room(w, 65, &r) == UPFRONT_OK && r.block == w + 64 && r.kind == UPFRONT_ROOM_POOL);
+
+    for (i = 0; i < UPFRONT_ROOMS; i++)
+        CHECK(upfront_note_room(UPFRONT_ROOM_HEAP, w + i, 512) == UPFRONT_OK);
+    CHECK(upfront_rooms_lost() == 0);
+    CHECK(upfront_note_room(UPFRONT_ROOM_HEAP, w + i, 512) == UPFRONT_TABLE_FULL && upfront_rooms_lost() == 1);
+    CHECK(upfront_note_room(UPFRONT_ROOM_HEAP, w, 64) == UPFRONT_OK); /* it is there already */
+    for (i = 0; i < UPFRONT_ROOMS; i++)
+        CHECK(upfront_take_room(w, UPFRONT_ROOMS, &r) == UPFRONT_OK && r.size == (i == 0 ? 64u : 512u));
+    CHECK(upfront_take_room(w, WINDOW, &r) == UPFRONT_FOREIGN);
+
+    CHECK(upfront_note_room(0, w, 64) == UPFRONT_BAD_ARGUMENT && upfront_note_room(UPFRONT_ROOM_POOL + 1, w, 64) == UPFRONT_BAD_ARGUMENT);
+    window_free(w, WINDOW);
+}
