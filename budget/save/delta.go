@@ -18,7 +18,10 @@ const (
 	deltaMagic   = 0x31_61_74_6c_65_64_70_75 // "updelta1": the last is the version
 	deltaVersion = 0xff << 56
 	deltaHeader  = 8 * 8
-	deltaSummed  = 7 * 8 // bytes of the header that its last word is the CRC32C of
+	deltaSummed  = 7 * 8 // bytes of the header; the last word's lower half is their CRC32C
+
+	// deltaOf is where the last word has the sum of the subjects, of 32 bits: 0 without any.
+	deltaOf = 32
 
 	rangeSizeMax = 2 * binary.MaxVarintLen64 // of the two varints
 	rangeGap     = 2                         // equal bytes that cost less than a range more
@@ -33,11 +36,11 @@ func (h *deltaHead) words() [8]*uint64 {
 		&h.sum}
 }
 
-// put writes the header, with its checksum.
-func (h *deltaHead) put(to []byte) {
+// put writes the header, with its checksum and the sum of the subjects.
+func (h *deltaHead) put(to []byte, of uint32) {
 	for i, word := range h.words() {
 		if 8*i == deltaSummed {
-			*word = uint64(sumOf(to[:deltaSummed]))
+			*word = uint64(sumOf(to[:deltaSummed])) | uint64(of)<<deltaOf
 		}
 		binary.LittleEndian.PutUint64(to[8*i:], *word)
 	}
@@ -62,7 +65,7 @@ func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	dst = appendChanges(dst, from.image, to.image)
 	head := deltaHead{magic: deltaMagic, size: uint64(len(to.image)), base: base, number: number,
 		changes: uint64(len(dst) - start - deltaHeader), baseHash: from.sum(), hash: to.sum()}
-	head.put(dst[start:])
+	head.put(dst[start:], r.of)
 	return dst, nil
 }
 
@@ -168,8 +171,12 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 		return bad(0, "it is no delta")
 	case head.magic != deltaMagic:
 		return bad(7, "it is of version %q, and this program knows %q", delta[7:8], "1")
-	case head.sum != sum:
-		return bad(deltaSummed, "the header is damaged: its sum is %#x, and it says %#x", sum, head.sum)
+	case head.sum&(1<<deltaOf-1) != sum:
+		return bad(deltaSummed, "the header is damaged: its sum is %#x, and it says %#x", sum,
+			head.sum&(1<<deltaOf-1))
+	case uint32(head.sum>>deltaOf) != r.of:
+		return bad(deltaSummed+4, "its state is of other data, sum %#x in all, and here it is of %s, "+
+			"%#x in all", head.sum>>deltaOf, r.subjects(), r.of)
 	case head.size != uint64(r.Size()):
 		return bad(8, "it is of snapshots of %d bytes, and they have %d here", head.size, r.Size())
 	case head.changes != changes:

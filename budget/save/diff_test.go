@@ -251,7 +251,7 @@ func TestDiffFiles(t *testing.T) {
 	require.NoError(t, p.ring.Take(1))
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(written(t, p.ring, 1)), nil)
 	assert.EqualError(t, err,
-		`save: B is of another program or plan than A: the plan: "two" in A, and "pond" in B`)
+		`save: B is of another program, plan or data than A: the plan: "two" in A, and "pond" in B`)
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]), nil)
 	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends, ")
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))

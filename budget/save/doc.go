@@ -41,6 +41,9 @@
 // refused, with the field. An int or a uint is let in: it has 8 bytes on every 64-bit machine, and
 // 4 on those of 32 bits, whose states are others.
 //
+// What play depends on beside the state, a map or a script, isn't in it: a save of one map would go
+// on with another. [State.Of] names it, with a sum, and files and deltas of another are refused.
+//
 // # Failure
 //
 // A state that has no room unwinds as a full of the scope that NewRing was given, with its knob. A

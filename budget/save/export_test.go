@@ -31,7 +31,7 @@ func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 	applyChanges(image, changes)
 	head.hash = hashOf(image)
 	delta := append(make([]byte, deltaHeader), changes...)
-	head.put(delta)
+	head.put(delta, r.of)
 	return delta
 }
 
@@ -120,4 +120,13 @@ func WithObjects(file []byte, r *Ring, objects ...Object) []byte {
 	head := fileHead{uint64(len(text)), uint64(len(image)), 1, l.fingerprint(), sumOf(text),
 		sumOf(image)}
 	return slices.Concat(head.append(nil), text, image)
+}
+
+// FingerprintOf is that of a description, or 0.
+func FingerprintOf(text string) uint64 {
+	l := new(layout)
+	if json.Unmarshal([]byte(text), l) != nil {
+		return 0
+	}
+	return l.fingerprint()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"slices"
@@ -20,7 +21,10 @@ const (
 	fileHeader  = 56
 	fileSummed  = 48 // bytes of the header that the next four are the CRC32C of; then four zeros
 
-	layoutMost = 16 << 20
+	layoutMost    = 16 << 20
+	layoutComma   = 8       // bytes of a description for each comma: a ring writes 16 and more
+	differsMost   = 1 << 20 // bytes of a description that is read to say what differs
+	fileImageMost = 1 << 30 // bytes of a snapshot that is read without a ring
 )
 
 // fileHead is a file's header.
@@ -124,8 +128,9 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 // says at which byte of the file what is wrong, or in what its program differs from this one; then
 // nothing has changed. What is numbers to the game is the game's to look at, as with [Ring.Apply];
 // [arena.Ptr] and [arena.Slice] give nil for what doesn't lie in their base. rd is read to the end
-// of the file and not beyond. Cost: a copy, two sums, a look at the pools and at what leads
-// anywhere; Go allocations.
+// of the file and not beyond. A snapshot of another size than the ring's is refused by its header,
+// whatever size that claims. Cost: a copy, two sums, a look at the pools and at what leads anywhere;
+// Go allocations of 64 KiB at most, or of 32 MiB to say in what another program differs.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	defer r.parts[0].saved.Forgive()()
 	if err := r.states("Read"); err != nil {
@@ -139,22 +144,16 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	text, err := f.text(head)
-	if err != nil {
-		return 0, err
-	}
 	if here := r.describe(); head.fingerprint != here.fingerprint() ||
 		head.imageSize != uint64(r.Size()) {
-		l, err := f.layout(head, text)
+		what, err := r.differs(&f, head)
 		if err != nil {
 			return 0, err
 		}
-		what := here.differs(l)
-		if what == "" {
-			what = fmt.Sprintf("fingerprint %#x of snapshots of %d bytes here, and %#x of %d in the file",
-				here.fingerprint(), r.Size(), head.fingerprint, head.imageSize)
-		}
-		return 0, f.bad(fileHeader, "it is of another program or plan: %s", what)
+		return 0, f.bad(fileHeader, "it is of another program, plan or data: %s", what)
+	}
+	if err := f.passText(head); err != nil {
+		return 0, err
 	}
 	if err := f.full(r.spare, "the snapshot"); err != nil {
 		return 0, err
@@ -171,6 +170,27 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 		to.finalizers[i] = r.parts[i].saved.Stack().Finalizers()
 	}
 	return head.number, nil
+}
+
+// differs says in what the program of a file differs. The description is read if it is short.
+func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
+	here := r.describe()
+	if head.layoutSize <= differsMost {
+		text, err := f.text(head)
+		if err != nil {
+			return "", err
+		}
+		l, err := f.layout(head, text)
+		if err != nil {
+			return "", err
+		}
+		what = here.differs(l)
+	}
+	if what == "" {
+		what = fmt.Sprintf("fingerprint %#x of snapshots of %d bytes here, and %#x of %d in the file",
+			here.fingerprint(), r.Size(), head.fingerprint, head.imageSize)
+	}
+	return what, nil
 }
 
 // source is a file that is read.
@@ -202,13 +222,18 @@ func (f *source) some(size uint64, what string) ([]byte, error) {
 	var b bytes.Buffer
 	n, err := io.CopyN(&b, f.rd, int64(size))
 	f.at += int(n)
-	switch {
-	case err == io.EOF:
-		return nil, f.bad(f.at, "it ends, and %s has %d bytes, %d more", what, size, size-uint64(n))
-	case err != nil:
-		return nil, f.bad(f.at, "%w", err)
+	if err != nil {
+		return nil, f.ended(err, size, uint64(n), what)
 	}
 	return b.Bytes(), nil
+}
+
+// ended is the error of a read of size bytes that came to n.
+func (f *source) ended(err error, size, n uint64, what string) error {
+	if err == io.EOF {
+		return f.bad(f.at, "it ends, and %s has %d bytes, %d more", what, size, size-n)
+	}
+	return f.bad(f.at, "%w", err)
 }
 
 func (f *source) head() (h fileHead, err error) {
@@ -248,14 +273,35 @@ func (f *source) text(h fileHead) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sumOf(text); sum != h.layoutSum {
-		return nil, f.bad(fileHeader,
-			"the description is damaged: its sum is %#x, and the header says %#x", sum, h.layoutSum)
-	}
-	return text, nil
+	return text, f.textSum(h, sumOf(text))
 }
 
+// passText reads over the layout's text, and keeps none of it.
+func (f *source) passText(h fileHead) error {
+	sum := crc32.New(castagnoli)
+	n, err := io.CopyN(sum, f.rd, int64(h.layoutSize))
+	f.at += int(n)
+	if err != nil {
+		return f.ended(err, h.layoutSize, uint64(n), "the description")
+	}
+	return f.textSum(h, sum.Sum32())
+}
+
+func (f *source) textSum(h fileHead, sum uint32) error {
+	if sum == h.layoutSum {
+		return nil
+	}
+	return f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x", sum,
+		h.layoutSum)
+}
+
+// layout reads a description. Each comma is a value at most, and a value takes up to 100 bytes of
+// Go heap: so one of many short values, which no ring writes, is refused before.
 func (f *source) layout(h fileHead, text []byte) (*layout, error) {
+	if commas := bytes.Count(text, []byte{','}); commas > len(text)/layoutComma {
+		return nil, f.bad(fileHeader, "the description has %d commas in %d bytes: one for each %d is "+
+			"the most", commas, len(text), layoutComma)
+	}
 	l := new(layout)
 	if err := json.Unmarshal(text, l); err != nil {
 		return nil, f.bad(fileHeader, "the description: %w", err)
@@ -278,7 +324,8 @@ type file struct {
 }
 
 // readFile reads a file that [Ring.Write] wrote, of whatever program, and looks at it as
-// [Ring.Read] does at what it can. Cost: the file's size of Go heap, and more for the description.
+// [Ring.Read] does at what it can. Cost: up to three times the file's size of Go heap, and more for
+// the description. A snapshot of more than 1 GiB is refused by its header.
 func readFile(rd io.Reader) (*file, error) {
 	f := source{rd: rd, name: "a file"}
 	h, err := f.head()
@@ -296,6 +343,10 @@ func readFile(rd io.Reader) (*file, error) {
 	if of := l.fingerprint(); of != h.fingerprint {
 		return nil, f.bad(32, "fingerprint %#x, and by the description it is %#x", h.fingerprint, of)
 	}
+	if h.imageSize > fileImageMost {
+		return nil, f.bad(16, "a snapshot of %d bytes: without its ring at most %d are read; read it by "+
+			"Ring.Read, and see Ring.Diff", h.imageSize, fileImageMost)
+	}
 	image, err := f.some(h.imageSize, "the snapshot")
 	if err != nil {
 		return nil, err
@@ -310,7 +361,8 @@ func readFile(rd io.Reader) (*file, error) {
 // DiffFiles says where two files differ first, as [Ring.Diff] does. names, or nil, is a file that a
 // checked build wrote after the same load: of it only what was made where counts, which gives names
 // to what a release knows no name for. An error says which file is none, or in what programs
-// differ. Cost: the files' sizes of Go heap, and more for their descriptions.
+// differ, or which has a snapshot of more than 1 GiB: [Ring.Diff] compares those. Cost: up to three
+// times the files' sizes of Go heap, and more for their descriptions, of 16 MiB at most each.
 func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	var files [3]*file
 	for i, rd := range []io.Reader{a, b, names} {
@@ -322,7 +374,7 @@ func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 			return d, false, fmt.Errorf("%s: %w", which, err)
 		}
 		if what := files[0].Layout.differs(files[i].Layout); what != "" {
-			return d, false, fmt.Errorf("save: %s is of another program or plan than A: %s", which,
+			return d, false, fmt.Errorf("save: %s is of another program, plan or data than A: %s", which,
 				strings.NewReplacer(" here", " in A", "the file", which).Replace(what))
 		}
 	}

@@ -229,7 +229,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestOtherPrograms: a file of another program or plan is refused by what differs first.
+// TestOtherPrograms: a file of another program, plan or data is refused by what differs first.
 func TestOtherPrograms(t *testing.T) {
 	file := func(plan budget.Plan, load func(r *budget.Region, s scope.Scope) *save.State) []byte {
 		var ring *save.Ring
@@ -294,7 +294,7 @@ func TestOtherPrograms(t *testing.T) {
 	} {
 		_, err := ring.Read(bytes.NewReader(file(twoRegions(), load)))
 		assert.ErrorContains(t, err,
-			"save: a file for region level, byte 56: it is of another program or plan: "+want)
+			"save: a file for region level, byte 56: it is of another program, plan or data: "+want)
 	}
 	same := func(r *budget.Region, s scope.Scope) *save.State {
 		state, _ := save.Begin(r, s, roomMaker)

@@ -27,7 +27,8 @@ type partLayout struct {
 	Slot    string       `json:"slot,omitempty"` // and that of the slot: what is of one fits another
 	Mark    uint64       `json:"mark"`           // its first byte, counted from Region.Base
 	Size    uint64       `json:"size"`
-	Root    string       `json:"root"` // its type
+	Root    string       `json:"root"`         // its type
+	Of      []subject    `json:"of,omitempty"` // that its play depends on
 	Pools   []poolLayout `json:"pools,omitempty"`
 	Objects []object     `json:"objects,omitempty"` // by offset; only a checked build knows them
 }
@@ -93,7 +94,8 @@ func (r *Ring) describe() *layout {
 	for i := range r.parts {
 		p := &r.parts[i]
 		part := partLayout{Region: p.saved.Region(), Slot: p.saved.Slot(),
-			Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.name(p.root)}
+			Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.name(p.root),
+			Of: p.of}
 		for k := range p.pools {
 			pool, h := &p.pools[k], p.pools[k].header
 			part.Pools = append(part.Pools, poolLayout{d.name(pool.of), uint64(h.Count), h.Stride,
@@ -263,6 +265,9 @@ func (l *layout) differs(file *layout) string {
 		here, there := &l.Parts[i], &file.Parts[i]
 		if here.Region != there.Region {
 			return differ("the region", here.Region, there.Region)
+		}
+		if text := here.differsOf(there); text != "" {
+			return text
 		}
 		if here.Root != there.Root {
 			return differ("the root of region "+here.Region, here.Root, there.Root)

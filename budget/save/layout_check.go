@@ -123,6 +123,11 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 	if !isPrintable(p.Region) || !isPrintable(p.Slot) {
 		return fmt.Errorf("a name that can't be printed")
 	}
+	for _, s := range p.Of {
+		if !isPrintable(s.Name) {
+			return fmt.Errorf("a name that can't be printed")
+		}
+	}
 	end := uint64(0)
 	for i := range p.Pools {
 		q := &p.Pools[i]

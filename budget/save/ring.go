@@ -26,6 +26,7 @@ type Ring struct {
 	text      []byte   // the layout as a file has it; nil: not yet
 	described fileHead // what of a file's header follows from it
 	exclusive *budget.Exclusive
+	of        uint32 // a sum of the states' subjects
 }
 
 // part is a state, and where it lies in an image: two words for each pool, then the bytes.
@@ -76,6 +77,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		outside = outside && st.saved.IsState()
 		r.parts, saved = append(r.parts, p), append(saved, st.saved)
 	}
+	r.of = subjectsSum(r.parts)
 	r.exclusive = budget.NewExclusive("Restore", saved...)
 	images := count
 	if outside {

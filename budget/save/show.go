@@ -10,8 +10,9 @@ import (
 
 // Show writes for a person what a file holds that [Ring.Write] wrote, of whatever program: sizes,
 // pools, types, and of a checked build's all that was made, and where. It looks at the file as
-// [Ring.Read] does at what it can; an error says at which byte it is wrong, or is w's. Cost: the
-// file's size of Go heap, and more for its description.
+// [Ring.Read] does at what it can; an error says at which byte it is wrong, that the snapshot has
+// more than 1 GiB, or is w's. Cost: up to three times the file's size of Go heap, and more for its
+// description, of 16 MiB at most.
 func Show(w io.Writer, rd io.Reader) error {
 	f, err := readFile(rd)
 	if err != nil {
@@ -46,6 +47,9 @@ func Show(w io.Writer, rd io.Reader) error {
 func (p *partLayout) show(w io.Writer, image []byte) {
 	fmt.Fprintf(w, "region %q: %d bytes from offset %#x on, root %s\n", p.Region, p.Size, p.Mark,
 		p.Root)
+	for i := range p.Of {
+		fmt.Fprintf(w, "  of %v\n", &p.Of[i])
+	}
 	for i, q := range p.Pools {
 		words := image[poolWords*i:]
 		free, retired := binary.LittleEndian.Uint32(words), binary.LittleEndian.Uint32(words[4:])

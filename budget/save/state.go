@@ -18,6 +18,7 @@ type State struct {
 	mark    uint64      // where it begins; offsets count from the arena's header
 	end     uint64      // and ends; 0: not yet
 	root    reflect.Type
+	of      []subject // that its play depends on
 	rebuild []func() error
 	verify  []func(View) error
 	view    viewed       // while they are called

@@ -165,7 +165,7 @@ func TestOfflineRefuses(t *testing.T) {
 		"it is said to begin with tick 3, and its state is of tick 2": func(h *disk.RecordHead) {
 			h.FirstTick = 3
 		},
-		"it is of another program or plan": func(h *disk.RecordHead) { h.Players = 2 },
+		"it is of another program, plan or data": func(h *disk.RecordHead) { h.Players = 2 },
 	} {
 		dir, head := t.TempDir(), saved.Head
 		change(&head)

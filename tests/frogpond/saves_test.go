@@ -122,10 +122,10 @@ func TestBadSaves(t *testing.T) {
 		line string
 	}{
 		{"-maps MAP04 -load saved", 1, `-load saved: save: a file for region level, byte 56: it is of ` +
-			`another program or plan: .*(pool|bytes|chunks|Sector)`},
+			`another program, plan or data: .*(pool|bytes|chunks|Sector)`},
 		{"-maps MAP03 -bots 7 -load saved", 1,
-			`-load saved: .*: it is of another program or plan: .*Player`},
-		{"-load saved -maps MAP03,MAP04", 1, `-load saved: .*another program or plan`},
+			`-load saved: .*: it is of another program, plan or data: .*Player`},
+		{"-load saved -maps MAP03,MAP04", 1, `-load saved: .*another program, plan or data`},
 		{"-maps MAP03 -load head", 1, `-load head: .*, byte 48: the header is damaged`},
 		{"-maps MAP03 -load text", 1, `-load text: .*, byte 56: the description is damaged`},
 		{"-maps MAP03 -load image", 1, `-load image: .*: the snapshot is damaged`},

@@ -1,0 +1,98 @@
+package save_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget/save"
+)
+
+// zeros has no end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// allocated is how many bytes of Go heap fn asks for.
+func allocated(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// claims is a file's header that says other sizes, with its sum, and what follows.
+func claims(file []byte, layout, image uint64, then io.Reader) io.Reader {
+	head := bytes.Clone(file[:56])
+	binary.LittleEndian.PutUint64(head[8:], layout)
+	binary.LittleEndian.PutUint64(head[16:], image)
+	binary.LittleEndian.PutUint64(head[48:], uint64(save.SumOf(head[:48])))
+	return io.MultiReader(bytes.NewReader(head), then)
+}
+
+// A file that says how large it is takes no memory by that: a ring has its own, and a tool a bound.
+func TestSizesBeforeMemory(t *testing.T) {
+	p := newPond(t, open(t, pondPlan()), "level", 2)
+	require.NoError(t, p.ring.Take(1))
+	file := written(t, p.ring, 1)
+	layout, image := binary.LittleEndian.Uint64(file[8:]), uint64(p.ring.Size())
+	const huge = 40e9
+	for want, test := range map[string]struct {
+		file io.Reader
+		most uint64
+	}{
+		"byte 56: it is of another program, plan or data: fingerprint ": {
+			claims(file, 16<<20, huge, zeros{}), 1 << 20},
+		"byte 56: the description is damaged: ": {claims(file, 16<<20, image, zeros{}), 1 << 20},
+		"byte 8: a description of 16777217 bytes: 16777216 is the most": {
+			claims(file, 16<<20+1, image, zeros{}), 1 << 20},
+		"byte 16: a snapshot of 40000000000 bytes, and by the description": {
+			claims(file, layout, huge, bytes.NewReader(file[56:])), 1 << 20},
+	} {
+		taken := allocated(func() {
+			_, err := p.ring.Read(test.file)
+			assert.ErrorContains(t, err, "save: a file for region level, "+want)
+		})
+		assert.LessOrEqual(t, taken, test.most, want)
+	}
+	assert.True(t, p.ring.Has(1))
+}
+
+// Without a ring the snapshot has a bound, which the error names, and what describes it has so many
+// values as its bytes allow.
+func TestShowBounds(t *testing.T) {
+	const size = 1<<30 + 64
+	large := `{"plan":"p","parts":[{"region":"r","mark":0,"size":1073741888,"root":"int64"}],"types":[]}`
+	short := `{"plan":"p","parts":[` + strings.Repeat("{},", 1000) + `{}],"types":[]}`
+	for want, text := range map[string]string{
+		"save: a file, byte 16: a snapshot of 1073741888 bytes: without its ring at most 1073741824 " +
+			"are read; read it by Ring.Read": large,
+		"save: a file, byte 56: the description has 1002 commas in 3036 bytes: one for each 8 is " +
+			"the most": short,
+	} {
+		one, other := described(text, size), described(text, size)
+		taken := allocated(func() {
+			err := save.Show(io.Discard, one)
+			assert.ErrorContains(t, err, want)
+			_, _, err = save.DiffFiles(other, nil, nil)
+			assert.ErrorContains(t, err, "A: "+want)
+		})
+		assert.LessOrEqual(t, taken, uint64(1<<20), want)
+	}
+}
+
+// described is a file with that description and right sums, and zeros without end.
+func described(text string, image uint64) io.Reader {
+	head := append([]byte("upsave1\n"), make([]byte, 48)...)
+	binary.LittleEndian.PutUint64(head[32:], save.FingerprintOf(text))
+	binary.LittleEndian.PutUint32(head[40:], save.SumOf([]byte(text)))
+	return claims(head, uint64(len(text)), image,
+		io.MultiReader(strings.NewReader(text), zeros{}))
+}

@@ -1,0 +1,100 @@
+package save_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// subject is something that a state is of.
+type subject struct {
+	name string
+	sum  uint64
+}
+
+// ringOf is the ring of a state that is of some things, whose bytes are the same whatever they are.
+func ringOf(t *testing.T, of ...subject) (ring *save.Ring) {
+	b := open(t, pondPlan())
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, m := save.Begin(r, s, roomMaker)
+		for _, o := range of {
+			state.Of(o.name, o.sum)
+		}
+		ring = save.NewRing(s, 2, state)
+		m.Tick = 7
+	})
+	require.NoError(t, ring.Take(7))
+	return ring
+}
+
+// Files and deltas of another map are refused by the names and sums of both; nothing changes.
+func TestOf(t *testing.T) {
+	plain := ringOf(t)
+	one := ringOf(t, subject{"map E1M1", 0x11}, subject{"rules", 2})
+	for _, test := range []struct {
+		ring *save.Ring
+		want string // nothing: it fits
+	}{
+		{ringOf(t, subject{"map E1M1", 0x11}, subject{"rules", 2}), ""},
+		{ringOf(t, subject{"map E1M1", 0x12}, subject{"rules", 2}),
+			"of map E1M1, sum 0x12 here, and of map E1M1, sum 0x11 in the file"},
+		{ringOf(t, subject{"map E1M2", 0x11}, subject{"rules", 2}),
+			"of map E1M2, sum 0x11 here, and of map E1M1, sum 0x11 in the file"},
+		{ringOf(t, subject{"map E1M1", 0x11}), "of nothing here, and of rules, sum 0x2 in the file"},
+		{plain, "of nothing here, and of map E1M1, sum 0x11 in the file"},
+	} {
+		delta, err := one.Delta(nil, 7, 7)
+		require.NoError(t, err)
+		file := written(t, one, 7)
+		_, err = test.ring.Read(bytes.NewReader(file))
+		_, applied := test.ring.Apply(delta)
+		if test.want == "" {
+			require.NoError(t, err)
+			require.NoError(t, applied)
+			continue
+		}
+		assert.ErrorContains(t, err, "it is of another program, plan or data: the state of region "+
+			"level is "+test.want)
+		assert.ErrorContains(t, applied, "byte 60: its state is of other data, sum ")
+		delta, err = test.ring.Delta(nil, 7, 7)
+		require.NoError(t, err)
+		_, err = one.Apply(delta)
+		assert.ErrorContains(t, err, "and here it is of map E1M1, sum 0x11; rules, sum 0x2, ")
+		_, _, err = save.DiffFiles(bytes.NewReader(file),
+			bytes.NewReader(written(t, test.ring, 7)), nil)
+		assert.ErrorContains(t, err, "B is of another program, plan or data than A: ")
+	}
+	var shown strings.Builder
+	require.NoError(t, save.Show(&shown, bytes.NewReader(written(t, one, 7))))
+	assert.Contains(t, shown.String(), "  of map E1M1, sum 0x11\n  of rules, sum 0x2\n")
+	_, err := one.Read(bytes.NewReader(written(t, plain, 7)))
+	assert.ErrorContains(t, err, "of map E1M1, sum 0x11 here, and of nothing in the file")
+}
+
+// After NewRing it is too late: a file may have been written. A name that a terminal would obey is
+// none.
+func TestOfLate(t *testing.T) {
+	load(t, open(t, pondPlan()), "level", func(r *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, roomMaker)
+		state.Of("a\x1bb", 1)
+		ring := save.NewRing(s, 1, state)
+		assert.PanicsWithValue(t, `save: BUG: Of("late") after NewRing, in region level`,
+			func() { state.Of("late", 1) })
+		_ = ring
+	})
+	ring := ringOf(t, subject{"a\x1bb", 1})
+	var shown strings.Builder
+	require.NoError(t, save.Show(&shown, bytes.NewReader(written(t, ring, 7))))
+	assert.Contains(t, shown.String(), "  of a?b, sum 0x1\n")
+	require.NoError(t, ring.Write(io.Discard, 7))
+	require.NoError(t, ring.Restore(context.Background(), 7))
+}
