@@ -137,6 +137,28 @@ func TestPins(t *testing.T) {
 	workers.Wait()
 }
 
+// TestLoadThatWaits calls OnError once, after a second, and goes on waiting.
+func TestLoadThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		plan := small()
+		plan.OnError = func(err error) { told = append(told, err.Error()) }
+		b := open(t, plan)
+		reader := b.Region("level").Reader("worker")
+		require.True(t, reader.Pin())
+		rewound := make(chan error, 1)
+		go func() { rewound <- b.Region("level").Rewind(background) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Empty(t, told)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{`budget "small": waiting for "worker" has pinned region level`}, told)
+		reader.Unpin()
+		assert.NoError(t, <-rewound)
+	})
+}
+
 // TestOnErrorThatEndsTheGoroutine while a load waits: the next load finds the way free.
 func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

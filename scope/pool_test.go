@@ -179,6 +179,66 @@ func TestObjectPools(t *testing.T) {
 	assert.Equal(t, []int64{3, 0, 1, 2, 4, 5, 6, 7}, closed, "each live one exactly once")
 }
 
+// TestPutWhileItsFinalizerRuns: the chunk is put already. So the finalizer can't put it again, and
+// it may close the scope, which doesn't finalize the chunk once more.
+func TestPutWhileItsFinalizerRuns(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	var pool scope.ObjectPool[point]
+	runs, closes := 0, false
+	finalized := scope.Object[point](func(x *point) error {
+		if runs++; runs > 2 {
+			return nil
+		}
+		assert.Nil(t, pool.At(0))
+		assert.EqualError(t, recovered(func() { _ = pool.Put(x) }), "scope: BUG: Put of a scope_test.point: put twice")
+		if closes {
+			return s.Close()
+		}
+		return nil
+	})
+	pool = finalized.Pool(s, 1)
+	require.NoError(t, pool.Put(pool.Get()))
+	assert.Equal(t, 1, runs)
+
+	closes = true
+	x := pool.Get()
+	require.NotPanics(t, func() { assert.NoError(t, pool.Put(x)) })
+	assert.Equal(t, 2, runs)
+	assert.Zero(t, pool.Cap())
+}
+
+// TestPutThatEndsWhileItsPoolCloses: a Put began before the pool's scope closed, and gives its
+// chunk back meanwhile. A finalizer of a later chunk takes it, so it is finalized once more.
+func TestPutThatEndsWhileItsPoolCloses(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	var pool scope.ObjectPool[mark]
+	var runs []int64
+	began, goOn, put := make(chan bool), make(chan bool), make(chan bool)
+	finalized := scope.Object[mark](func(m *mark) error {
+		runs = append(runs, m.ID)
+		switch m.ID {
+		case 1:
+			close(began)
+			<-goOn
+		case 2:
+			close(goOn)
+			<-put
+			pool.Get().ID = 3
+		}
+		return nil
+	})
+	pool = finalized.Pool(s, 2)
+	first := pool.Get()
+	first.ID, pool.Get().ID = 1, 2
+	go func() {
+		_ = pool.Put(first)
+		close(put)
+	}()
+	<-began
+	require.NoError(t, s.Close())
+	assert.Equal(t, []int64{1, 2, 3}, runs)
+}
+
 const putOf = "scope: BUG: Put of a handle of a scope_test.point: "
 
 func TestHandlePool(t *testing.T) {

@@ -314,6 +314,27 @@ func TestObjects(t *testing.T) {
 		"4 uint8 "}, got)
 }
 
+// TestObjectsBeyondTheState are refused: a file that names them with right sums is no layout.
+func TestObjectsBeyondTheState(t *testing.T) {
+	p := newPond(t, open(t, pondPlan()), "level", 1)
+	require.NoError(t, p.ring.Take(1))
+	file := written(t, p.ring, 1)
+	f, err := save.ReadFile(bytes.NewReader(file))
+	require.NoError(t, err)
+	size := f.Layout.Parts[0].Size
+	for _, o := range []save.Object{{Offset: size - 3, Size: 3}, {Offset: size}, {Size: size}} {
+		o.Type = "uint8"
+		_, err = save.ReadFile(bytes.NewReader(save.WithObjects(file, p.ring, o)))
+		assert.NoError(t, err)
+	}
+	for _, o := range []save.Object{{Offset: size - 3, Size: 4}, {Offset: size + 1}, {Size: size + 1},
+		{Offset: 8, Size: 1<<64 - 8}, {Offset: 1<<64 - 1, Size: 1}} {
+		o.Type = "uint8"
+		_, err = save.ReadFile(bytes.NewReader(save.WithObjects(file, p.ring, o)))
+		assert.ErrorContains(t, err, fmt.Sprintf(`an object of "uint8" at byte %d of %d`, o.Offset, size))
+	}
+}
+
 // TestDiffOfList: a name of what is far down a list is short, and found in memory that grows as the
 // list does.
 func TestDiffOfList(t *testing.T) {

@@ -123,6 +123,8 @@ static void heap_step(upfront_heap *h, uint64_t *seed) {
         p = (unsigned char *)upfront_heap_realloc(h, p, size);
         kept = size < heap_live[i].size ? size : heap_live[i].size;
         CHECK(p == NULL || holds(p, kept, heap_live[i].value));
+        /* A block that moved, also down into the free one before it, leaves no header behind. */
+        CHECK(p == NULL || p == heap_live[i].at || upfront_heap_size_of(h, heap_live[i].at) < 0);
     }
     if (p == NULL)
         return;
