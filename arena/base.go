@@ -38,6 +38,14 @@ func (b Base) offset(p unsafe.Pointer, size uint64, what string) uint64 {
 	return offset + 1
 }
 
+// empty is the offset of no bytes at p, plus 1; 0 where p lies outside, as no bytes may.
+func (b Base) empty(p unsafe.Pointer) uint64 {
+	if offset := arena_c.Place(p, b.start); offset <= b.size {
+		return offset + 1
+	}
+	return 0
+}
+
 // at is the address for a stored offset; nil for 0, and for what doesn't lie in the base: the bytes may come from a file.
 func (b Base) at(stored, size, align uint64) unsafe.Pointer {
 	if stored == 0 || stored-1 > b.size || size > b.size-(stored-1) {
@@ -79,10 +87,11 @@ type Slice[T any] struct {
 	stored, count uint64
 }
 
-// SliceOf makes a Slice of a slice into the base; cap is forgotten. A slice elsewhere is a caller's bug and panics.
+// SliceOf makes a Slice of a slice into the base; cap is forgotten. A slice elsewhere is a caller's bug and panics. An
+// empty one keeps its address, since a block may lie behind it that is to be freed; elsewhere it gives nil.
 func SliceOf[T any](b Base, s []T) Slice[T] {
 	if len(s) == 0 {
-		return Slice[T]{}
+		return Slice[T]{stored: b.empty(unsafe.Pointer(unsafe.SliceData(s)))}
 	}
 	var zero T
 	size := uint64(len(s)) * uint64(unsafe.Sizeof(zero))
@@ -112,7 +121,7 @@ type String struct{ bytes Slice[byte] }
 // StringOf makes a String of bytes in the base: copy a Go string there first.
 func StringOf(b Base, bytes []byte) String {
 	if len(bytes) == 0 {
-		return String{}
+		return String{SliceOf(b, bytes)}
 	}
 	stored := b.offset(unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes)), "String")
 	return String{Slice[byte]{stored: stored, count: uint64(len(bytes))}}

@@ -103,3 +103,23 @@ func TestEmptyReferences(t *testing.T) {
 	assert.Empty(t, arena.StringOf(base, nil).Get(base))
 	assert.True(t, arena.PtrTo[int32](base, nil).IsNil())
 }
+
+// TestEmptySlicesLeadToTheirBlock: whoever frees it has no other way to it.
+func TestEmptySlicesLeadToTheirBlock(t *testing.T) {
+	block := arena.NewBlock(4096, 64)
+	base := arena.BaseOf(block)
+	h, err := arena.NewHeap(block[1024:], 0)
+	require.NoError(t, err)
+	of := func(p unsafe.Pointer) []byte { return unsafe.Slice((*byte)(p), 0) }
+	list := arena.SliceOf(base, of(h.Alloc(0, 1)))
+	text := arena.StringOf(base, of(h.Alloc(0, 1)))
+	require.EqualValues(t, 2, h.Stats().Live)
+	assert.Zero(t, list.Len()+text.Len())
+	assert.NoError(t, h.Free(unsafe.Pointer(unsafe.SliceData(list.Get(base)))))
+	assert.NoError(t, h.Free(unsafe.Pointer(unsafe.StringData(text.Get(base)))))
+	assert.Zero(t, h.Stats().Live)
+
+	end := block[len(block):]
+	assert.NotNil(t, arena.SliceOf(base, end).Get(base))
+	assert.Nil(t, arena.SliceOf(arena.BaseOf(block[:1024]), of(h.Alloc(0, 1))).Get(base), "outside of the base")
+}

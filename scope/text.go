@@ -106,7 +106,11 @@ func Sprintf(s Scope, format string, args ...any) string {
 //
 //	f.Name = scope.StringOf(s, base, "ada")
 func StringOf(s Scope, base arena.Base, text string) arena.String {
-	return arena.StringOf(base, clone(s, unsafe.Slice(unsafe.StringData(text), len(text))))
+	made := clone(s, unsafe.Slice(unsafe.StringData(text), len(text)))
+	if text == "" {
+		return arena.String{} // equal texts of no bytes are equal bytes of a state
+	}
+	return arena.StringOf(base, made)
 }
 
 // refuseFrozen refuses, as misuse, that s takes bytes while it is frozen: nobody would look at what it

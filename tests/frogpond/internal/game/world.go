@@ -105,10 +105,18 @@ func (w *World) makeState(s scope.Scope) {
 		}
 	}
 	w.movers = moverMaker.Pool(s, min(movers, 2*len(w.Sectors)))
-	w.Room.Lights = arena.SliceOf(w.Base, lightMaker.Slice(s, min(lights, len(w.Sectors))))
-	w.Room.Scrolls = arena.SliceOf(w.Base, scrollMaker.Slice(s, scrolls))
-	w.Room.Carries = arena.SliceOf(w.Base, carryMaker.Slice(s, carries))
+	w.Room.Lights = stored(w.Base, lightMaker.Slice(s, min(lights, len(w.Sectors))))
+	w.Room.Scrolls = stored(w.Base, scrollMaker.Slice(s, scrolls))
+	w.Room.Carries = stored(w.Base, carryMaker.Slice(s, carries))
 	w.script.graph.Instances(1)
+}
+
+// stored is arena.SliceOf. Where an empty list would lie doesn't matter to a game: it is nil.
+func stored[T any](base arena.Base, list []T) arena.Slice[T] {
+	if len(list) == 0 {
+		return arena.Slice[T]{}
+	}
+	return arena.SliceOf(base, list)
 }
 
 // tagged is how many sectors have a tag.
