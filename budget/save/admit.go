@@ -131,9 +131,19 @@ func (st *State) admitsAll() error {
 			return fmt.Errorf("%w\n\tas a pool of %d has it", err, p.header.Count)
 		}
 	}
+	if len(st.made) == 0 { // in release builds
+		return nil
+	}
+	seen := newLinks(st)
 	for i := range st.made {
 		m := &st.made[i]
-		if err := st.admits(m.Type); err != nil {
+		err := st.admits(m.Type)
+		if err == nil && seen.misses(m.Type, m.Offset) {
+			err = fmt.Errorf("save: BUG: the state of region %s has a %v with bools or links that what comes "+
+				"from outside isn't checked for: lead to it by an arena.Slice, or name it by save.Values",
+				st.saved.Name(), m.Type)
+		}
+		if err != nil {
 			where := fmt.Sprintf("in scope %q", m.Scope)
 			if m.Label != "" {
 				where += fmt.Sprintf(", label %q", m.Label)

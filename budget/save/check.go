@@ -9,9 +9,10 @@ import (
 )
 
 // check refuses an image from outside that no play could have left in what isn't the game's own:
-// the words of pools and of the chain, and what leads over them. The other bytes may be any. Cost:
-// O(chunks), a look at the bytes of those that aren't live, and what links cost; no Go allocation
-// but the first time. pre: the state is of a state region. The image is as it was afterwards.
+// the words of pools and of the chain, bools, and what leads elsewhere. The other bytes may be any.
+// Cost: O(chunks), a look at the bytes of those that aren't live, and what links cost; no Go
+// allocation but the first time. pre: the state is of a state region. The image is as it was
+// afterwards.
 func (p *part) check(image []byte) error {
 	words, state := image[p.words:p.from], image[p.from:p.to]
 	for _, node := range p.nodes {

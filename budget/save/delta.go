@@ -141,15 +141,16 @@ func appendCount(dst []byte, n int) []byte {
 // another state or version, its base isn't held or is another here, or what it makes is no state
 // that play could have left; then nothing has changed.
 //
-// What is the game's own, the game looks at, best in a function of [State.Rebuild]: an index may be
-// any, and an arena.Slice may be another than the loader's, or lead over other values of the game.
-// It doesn't lead over what is the program's own, words of pools and scopes, over what follows the
-// state, nor over another arena.Ptr or arena.Slice, so play that writes through it harms the game
-// alone. That is so of all that the root and pools lead to.
+// Play that goes on from what Apply takes harms the game alone. Words of pools and scopes are as
+// play leaves them. Each bool is 0 or 1. An arena.Ptr or arena.Slice leads to values of the state,
+// or to those that [Readable] named: never over the program's own words, nor over another Ptr,
+// Slice or bool, unless that is of the same type. This holds for all that the root, pools and
+// [Values] lead to. Numbers are the game's own: an index, a length or an enum may be any, and an
+// arena.Slice may be another than the loader's. A function of [State.Verify] checks them.
 //
 // Cost: a copy of a snapshot and its hash, that of the base unless it is known already, and a look
-// at the pools and at what leads anywhere; no Go allocation but the first time, where the types
-// have an arena.Ptr or arena.Slice: then 2 bytes for each 8 of the state.
+// at the pools, at bools and at what leads anywhere; no Go allocation but the first time, where the
+// types have an arena.Ptr or arena.Slice: then 4 bytes for each 8 of the state.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err

@@ -69,8 +69,9 @@ func newBuilding(t testing.TB) *building {
 	b := &building{region: open(t, twoRegions()).Region("level")}
 	base := b.region.Base()
 	_, err := budget.Load(background, b.region, func(s scope.Scope) (*building, error) {
-		byteMaker.Slice(s, 777)
+		never := byteMaker.Slice(s, 777)
 		state, root := save.Begin(b.region, s, hallMaker)
+		save.Readable(state, never[:400])
 		b.hall = root
 		root.Name = scope.StringOf(s, base, "ada")
 		b.actors = actorMaker.HandlePool(s, 5)

@@ -51,6 +51,18 @@
 // other types: an error that says which, and nothing has changed. Whatever comes from outside
 // becomes a snapshot of the ring first, when it is whole and fits; only Restore touches the state.
 //
+// What comes harms the game alone: see [Ring.Apply]. A game that indexes by what its state holds,
+// or counts on an enum, says so by [State.Verify]:
+//
+//	state.Verify(func(v save.View) error {
+//		l := save.At(v, level) // the snapshot's, of which nothing is in place yet
+//		lamps := save.GetSlice(v, l.Lamps)
+//		if l.Mode > lastMode || l.Chosen >= uint32(len(lamps)) {
+//			return fmt.Errorf("mode %d, lamp %d of %d", l.Mode, l.Chosen, len(lamps))
+//		}
+//		return nil
+//	})
+//
 // # Goroutines
 //
 // A Ring belongs to the goroutine that drives its regions. Restore waits for workers that have a

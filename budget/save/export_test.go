@@ -2,6 +2,7 @@ package save
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 )
 
@@ -129,4 +130,27 @@ func FingerprintOf(text string) uint64 {
 		return 0
 	}
 	return l.fingerprint()
+}
+
+// Tenant is something in a state that keeps words of its own, for tests of what links may do there.
+type Tenant struct {
+	At, Size uint64 // from the state's first byte
+	Live     func(image []byte, from, to uint64) bool
+	Values   []TenantValues
+}
+
+// TenantValues are values of one type.
+type TenantValues struct {
+	At, Count, Stride uint64
+	Of                reflect.Type
+}
+
+// AddTenant adds one. pre: nothing came from outside yet.
+func (st *State) AddTenant(t Tenant) {
+	of := tenant{at: t.At, size: t.Size, name: "a tenant", live: t.Live,
+		check: func([]byte) error { return nil }}
+	for _, v := range t.Values {
+		of.values = append(of.values, values{v.At, v.Count, v.Stride, v.Of})
+	}
+	st.tenants = append(st.tenants, of)
 }

@@ -126,11 +126,11 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 // Read makes a snapshot of the ring from a file, and says its number: [Ring.Restore] puts it in
 // place. What comes is trusted in nothing: it is looked at beside what the ring holds. An error
 // says at which byte of the file what is wrong, or in what its program differs from this one; then
-// nothing has changed. What is numbers to the game is the game's to look at, as with [Ring.Apply];
-// [arena.Ptr] and [arena.Slice] give nil for what doesn't lie in their base. rd is read to the end
-// of the file and not beyond. A snapshot of another size than the ring's is refused by its header,
-// whatever size that claims. Cost: a copy, two sums, a look at the pools and at what leads anywhere;
-// Go allocations of 64 KiB at most, or of 32 MiB to say in what another program differs.
+// nothing has changed. All that [Ring.Apply] says of a snapshot from outside holds for this one. rd
+// is read to the end of the file and not beyond. A snapshot of another size than the ring's is
+// refused by its header, whatever size that claims. Cost: a copy, two sums, a look at the pools, at
+// bools and at what leads anywhere; Go allocations of 64 KiB at most, or of 32 MiB to say in what
+// another program differs.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	defer r.parts[0].saved.Forgive()()
 	if err := r.states("Read"); err != nil {

@@ -4,55 +4,44 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"unsafe"
 )
 
-// links looks at where each arena.Ptr and arena.Slice of a state from outside leads, from the root
-// and from all chunks on: play writes through them, so none may lie over words of pools or of the
-// chain, over what follows the state, nor one's values over another link. So each word is a link of
-// one type to all who lead to it, or a link to nobody.
+// links looks at the bools of a state from outside, and at where each arena.Ptr and arena.Slice
+// leads: from the root, from all chunks, and from values that Go keeps or a tenant has. Play writes
+// through links, so they lead to values of the state, or to those that Readable named, alone: not
+// over words of pools, of the chain or of tenants, nor one's values over another link or bool. So
+// each word is a link of one type to all that lead to it, or a link to none; each bool likewise.
 type links struct {
-	st     *State
-	root   *shape
-	pools  []*shape
-	types  map[reflect.Type]*shape
-	ids    uint64
-	wards  []span // words of pools and nodes, by offset, in the state and before it
-	inside marks
-	before marks // of links only: nobody writes there
-	state  []byte
-	still  []byte  // what lies before the state, once that is asked for
-	queue  []place // of links to look at
-	done   uint64  // what comes before it in the values at work is marked
-	steps  uint64
+	shapes
+	st    *State
+	roots []typed
+	wards []ward // by offset
+	marks *marks // nil: no type has links
+	state []byte
+	queue []place // of links to look at
+	from  place   // that leads to the values at work; is nil: none, they are a root
+	value typed   // at work: one of these
+	done  uint64  // what comes before it in the values at work is marked
+	steps uint64
+}
+
+// typed is values of one type, at an offset from the arena's header.
+type typed struct {
+	at, count, stride uint64
+	of                *shape
 }
 
 // span is [from, to), as offsets from the arena's header.
 type span struct{ from, to uint64 }
 
-// shape is how values of a type lie: what in them leads on.
-type shape struct {
-	size, align uint64
-	is          *link
-	parts       []shapePart
-}
-
-type shapePart struct {
-	at, count uint64
-	of        *shape
-}
-
-func (s *shape) leads() bool { return s.is != nil || len(s.parts) != 0 }
-
-// link is an arena.Ptr or an arena.Slice.
-type link struct {
-	id   uint16 // and of its further words id+1 and so on
-	of   reflect.Type
-	to   *shape
-	many bool
+// ward is what no link leads over: words of a pool or a scope, or a tenant, which may have blocks
+// for values.
+type ward struct {
+	span
+	of *tenant // nil: a pool's or a scope's
 }
 
 // place is where a link is.
@@ -61,106 +50,100 @@ type place struct {
 	is *link
 }
 
-// linkWord is how a link is aligned, in which marks count.
+// linkWord is how a link is aligned.
 const linkWord = uint64(unsafe.Alignof(struct{ stored uint64 }{}.stored))
 
 // linkSteps is how much work any state may be; a large one may be more.
 const linkSteps = 1 << 24
 
 func newLinks(st *State) *links {
-	l := &links{st: st, types: map[reflect.Type]*shape{}}
-	l.root = l.shape(st.root)
-	leads := l.root.leads()
+	l := &links{st: st, shapes: shapes{known: map[reflect.Type]*shape{}}}
+	l.root(0, 1, uint64(st.root.Size()), st.root)
 	for i := range st.pools {
-		l.pools = append(l.pools, l.shape(st.pools[i].of))
-		leads = leads || l.pools[i].leads()
+		p := &st.pools[i]
+		l.root(p.first, uint64(p.header.Count), p.header.Stride, p.of)
 	}
-	if !leads {
+	for i := range st.tenants {
+		for _, v := range st.tenants[i].values {
+			l.root(v.at, v.count, v.stride, v.of)
+		}
+	}
+	for _, v := range st.values {
+		l.root(v.at, v.count, v.stride, v.of)
+	}
+	if !l.links {
 		return l
 	}
 	row := st.saved.Stack().Row()
 	for i := range row.Pools {
 		if h := row.Pool(i); h.Gen != 0 {
 			at := uint64(uintptr(unsafe.Pointer(h))) - uint64(uintptr(unsafe.Pointer(&row.Arena)))
-			l.wards = append(l.wards, span{at + h.Numbers, at + h.Chunks})
+			l.wards = append(l.wards, ward{span{at + h.Numbers, at + h.Chunks}, nil})
 		}
 	}
-	for node := range st.saved.Stack().NodesSince(0) {
-		l.wards = append(l.wards, span{node.At, node.At + node.Size})
+	for node := range st.saved.Stack().NodesSince(st.mark) {
+		l.wards = append(l.wards, ward{span{node.At, node.At + node.Size}, nil})
 	}
 	for i := range st.tenants {
-		at := st.mark + st.tenants[i].at
-		l.wards = append(l.wards, span{at, at + st.tenants[i].size})
+		t := &st.tenants[i]
+		l.wards = append(l.wards, ward{span{st.mark + t.at, st.mark + t.at + t.size}, t})
 	}
-	slices.SortFunc(l.wards, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	l.inside = newMarks(st.mark, st.end)
-	l.inside.plain = make([]uint64, len(l.inside.linked))
+	slices.SortFunc(l.wards, func(a, b ward) int { return cmp.Compare(a.from, b.from) })
+	l.marks = newMarks(st.mark, st.end)
 	return l
 }
 
-// shape describes a type once.
-func (l *links) shape(t reflect.Type) *shape {
-	if s := l.types[t]; s != nil {
-		return s
+// root adds values that are looked at in each state.
+func (l *links) root(at, count, stride uint64, of reflect.Type) {
+	s := l.shape(of)
+	s.isRoot = true
+	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, s})
+}
+
+// misses says whether values in the state have bools or links that check doesn't see: their type is
+// no root's, and no link leads to such.
+func (l *links) misses(t reflect.Type, at uint64) bool {
+	for t.Kind() == reflect.Array {
+		t = t.Elem()
 	}
-	s := &shape{size: uint64(t.Size()), align: uint64(t.Align())}
-	l.types[t] = s
-	if to := pointsTo(t); to != nil {
-		s.is = &link{id: uint16(l.ids), of: t, many: s.size != 8}
-		if l.ids += s.size / linkWord; l.ids > math.MaxUint16 {
-			l.ids -= s.size / linkWord // of so many types the last are taken for one
-		}
-		s.is.to = l.shape(to)
-		return s
+	if s := l.shape(t); s.isPlain() || s.isRoot {
+		return false
 	}
-	switch t.Kind() {
-	case reflect.Array:
-		if of := l.shape(t.Elem()); of.leads() && t.Len() != 0 {
-			s.parts = []shapePart{{0, uint64(t.Len()), of}}
-		}
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if of := l.shape(f.Type); of.leads() {
-				s.parts = append(s.parts, shapePart{uint64(f.Offset), 1, of})
-			}
-		}
-	}
-	return s
+	return !slices.ContainsFunc(l.st.tenants, func(t tenant) bool {
+		return at-l.st.mark-t.at < t.size
+	})
 }
 
 // check looks at a state.
 func (l *links) check(state []byte) error {
-	if l.inside.linked == nil { // nothing leads anywhere
-		return nil
-	}
 	l.state, l.queue, l.steps = state, l.queue[:0], 0
-	l.inside.clear()
-	l.before.clear()
-	err := l.values(l.st.mark, 1, l.root.size, l.root)
-	for i := 0; i < len(l.pools) && err == nil; i++ {
-		h := l.st.pools[i].header
-		err = l.values(l.st.mark+l.st.pools[i].first, uint64(h.Count), h.Stride, l.pools[i])
+	if l.marks != nil {
+		l.marks.clear()
 	}
-	for err == nil && len(l.queue) != 0 {
-		last := len(l.queue) - 1
-		from := l.queue[last]
-		l.queue = l.queue[:last]
-		if err = l.follow(from); err != nil {
-			err = fmt.Errorf("region %s, offset %#x: an %s %w", l.st.saved.Name(),
-				from.at-l.st.header().Start, typeName(from.is.of), err)
+	for _, r := range l.roots {
+		l.from = place{r.at, nil}
+		if err := l.all(r); err != nil {
+			return err
 		}
 	}
-	l.state, l.still = nil, nil
-	return err
+	for len(l.queue) != 0 {
+		last := len(l.queue) - 1
+		l.from = l.queue[last]
+		l.queue = l.queue[:last]
+		if err := l.follow(); err != nil {
+			return err
+		}
+	}
+	l.state = nil
+	return nil
 }
 
 // follow looks at what a link leads to, if Get gives it.
-func (l *links) follow(from place) error {
-	to, count, start := from.is.to, uint64(1), l.st.header().Start
-	stored := l.word(from.at)
-	if from.is.many {
-		count = l.word(from.at + 8)
+func (l *links) follow() error {
+	to, count, start := l.from.is.to, uint64(1), l.st.header().Start
+	stored := l.word(l.from.at)
+	if l.from.is.many {
+		count = l.word(l.from.at + 8)
 	}
 	base := l.st.saved.Stack().Row().Size()
 	if stored == 0 || stored > base || to.size == 0 || count == 0 || count > base/to.size ||
@@ -169,46 +152,74 @@ func (l *links) follow(from place) error {
 	}
 	at := start + stored - 1
 	end := at + count*to.size
-	i, _ := slices.BinarySearchFunc(l.wards, at, func(s span, at uint64) int {
-		return cmp.Compare(s.to, at+1) // the first that ends behind it
+	i, _ := slices.BinarySearchFunc(l.wards, at, func(w ward, at uint64) int {
+		return cmp.Compare(w.to, at+1) // the first that ends behind it
 	})
 	switch {
 	case end > l.st.end:
-		return fmt.Errorf("leads to %d bytes at offset %#x, behind the state", end-at, at-start)
+		return l.leads("%d bytes at offset %#x, behind the state", end-at, at-start)
 	case at < l.st.mark && end > l.st.mark:
-		return fmt.Errorf("leads to %d bytes at offset %#x, before the state and in it", end-at, at-start)
-	case i < len(l.wards) && l.wards[i].from < end:
-		return fmt.Errorf("leads to %d bytes at offset %#x, over words of a pool or a scope, at %#x",
-			end-at, at-start, l.wards[i].from-start)
+		return l.leads("%d bytes at offset %#x, before the state and in it", end-at, at-start)
+	case at < l.st.mark && !(to.isPlain() && l.st.isReadable(at, end)):
+		return l.leads("%d bytes at offset %#x, before the state: only what Readable named may be "+
+			"led to there", end-at, at-start)
+	case at < l.st.mark:
+		return nil
+	case i < len(l.wards) && l.wards[i].from < end && !l.wards[i].isLive(l, at, end):
+		return l.leads("%d bytes at offset %#x, over %s, at %#x", end-at, at-start, l.wards[i].name(),
+			l.wards[i].from-start)
 	}
-	return l.values(at, count, to.size, to)
+	return l.all(typed{at, count, to.size, to})
 }
 
-// values marks so many values.
-func (l *links) values(at, count, stride uint64, of *shape) error {
-	if at < l.st.mark && !of.leads() {
-		return nil
+// isLive says whether a range lies in one live block of a tenant.
+func (w *ward) isLive(l *links, from, to uint64) bool {
+	if w.of == nil || w.of.live == nil || from < w.from || to > w.to {
+		return false
 	}
-	m := l.marksOf(at)
-	end := at + count*stride
-	l.done = at
-	for ; of.leads() && count != 0; count-- {
-		if err := l.value(m, at, of); err != nil {
+	return w.of.live(l.state[w.of.at:][:w.of.size], from-w.from, to-w.from)
+}
+
+func (w *ward) name() string {
+	switch {
+	case w.of == nil:
+		return "words of a pool or a scope"
+	case w.of.live == nil:
+		return w.of.name
+	}
+	return w.of.name + ", and in no one live block of it"
+}
+
+// all marks values, and looks at their bools.
+func (l *links) all(v typed) error {
+	end := v.at + v.count*v.stride
+	l.done, l.value = v.at, v
+	switch {
+	case l.marks == nil && v.of.isPlain():
+		return nil
+	case v.of.isBool && v.stride == 1:
+		return l.bools(v.at, v.count)
+	}
+	for i := uint64(0); i < v.count && !v.of.isPlain(); i++ {
+		l.value.at = v.at + i*v.stride
+		if err := l.one(l.value.at, v.of); err != nil {
 			return err
 		}
-		at += stride
 	}
-	return l.rest(m, end)
+	return l.rest(end)
 }
 
-// value marks the links of one value, and what is before each.
-func (l *links) value(m *marks, at uint64, of *shape) error {
+// one marks the links and bools of one value, and what is before each.
+func (l *links) one(at uint64, of *shape) error {
+	if of.isBool {
+		return l.bools(at, 1)
+	}
 	if of.is != nil {
-		if err := l.rest(m, at); err != nil {
+		if err := l.rest(at); err != nil {
 			return err
 		}
 		l.done = at + of.size
-		isNew, ok := m.link(at, of.size, of.is.id)
+		isNew, ok := l.marks.link(at, of.size, of.is.id)
 		if !ok {
 			return l.twice(at)
 		}
@@ -219,8 +230,14 @@ func (l *links) value(m *marks, at uint64, of *shape) error {
 	}
 	for i := range of.parts {
 		p := &of.parts[i]
+		if p.of.isBool {
+			if err := l.bools(at+p.at, p.count); err != nil {
+				return err
+			}
+			continue
+		}
 		for k := range p.count {
-			if err := l.value(m, at+p.at+k*p.of.size, p.of); err != nil {
+			if err := l.one(at+p.at+k*p.of.size, p.of); err != nil {
 				return err
 			}
 		}
@@ -228,100 +245,66 @@ func (l *links) value(m *marks, at uint64, of *shape) error {
 	return nil
 }
 
-// rest marks what is left up to an offset.
-func (l *links) rest(m *marks, to uint64) error {
-	if m.plain == nil || l.done >= to {
+// bools looks at bools side by side, and marks them.
+func (l *links) bools(at, count uint64) error {
+	for i, b := range l.state[at-l.st.mark:][:count] {
+		if b > 1 {
+			is := at + uint64(i)
+			return l.bad(is, "%s is the bool %d: it may be 0 or 1",
+				path(l.value.of.of, uintptr(is-l.value.at)), b)
+		}
+	}
+	if l.marks == nil {
 		return nil
 	}
-	if at, ok := m.fill(l.done, to); !ok {
+	if err := l.rest(at); err != nil {
+		return err
+	}
+	l.done = at + count
+	if at, ok := l.marks.fill(l.marks.bools, l.marks.plain, at, at+count); !ok {
 		return l.twice(at)
 	}
-	return l.step((to - l.done) / 64 / linkWord)
+	return l.step(1 + count/64)
+}
+
+// rest marks what is left up to an offset.
+func (l *links) rest(to uint64) error {
+	if l.marks == nil || l.done >= to {
+		return nil
+	}
+	if at, ok := l.marks.fill(l.marks.plain, l.marks.bools, l.done, to); !ok {
+		return l.twice(at)
+	}
+	return l.step((to - l.done) / 64)
 }
 
 func (l *links) step(n uint64) error {
 	if l.steps += n; l.steps > max(linkSteps, 8*uint64(len(l.state))) {
-		return fmt.Errorf("leads to what too many lead to")
+		return l.leads("what too many lead to")
 	}
 	return nil
 }
 
 func (l *links) twice(at uint64) error {
-	return fmt.Errorf("leads to offset %#x, where another has an arena.Ptr or arena.Slice, or a "+
-		"value where it has one", at-l.st.header().Start)
+	return l.leads("offset %#x, where another has an arena.Ptr, an arena.Slice or a bool, or a value "+
+		"where it has one", at-l.st.header().Start)
+}
+
+// leads says what is wrong with what leads to the values at work.
+func (l *links) leads(text string, args ...any) error {
+	of := l.value.of.of
+	if l.from.is != nil {
+		of = l.from.is.of
+	}
+	return l.bad(l.from.at, "%s leads to %s", typeName(of), fmt.Sprintf(text, args...))
+}
+
+func (l *links) bad(at uint64, text string, args ...any) error {
+	return fmt.Errorf("region %s, offset %#x: %s", l.st.saved.Name(), at-l.st.header().Start,
+		fmt.Sprintf(text, args...))
 }
 
 // word is the one at an offset.
 func (l *links) word(at uint64) uint64 {
-	if at >= l.st.mark {
-		return binary.LittleEndian.Uint64(l.state[at-l.st.mark:])
-	}
-	return binary.LittleEndian.Uint64(l.still[at-l.st.header().Start:])
-}
-
-// marksOf are those of an offset.
-func (l *links) marksOf(at uint64) *marks {
-	if at >= l.st.mark {
-		return &l.inside
-	}
-	if l.still == nil {
-		l.still = l.st.before()
-	}
-	if l.before.linked == nil {
-		l.before = newMarks(l.st.header().Start, l.st.mark)
-	}
-	return &l.before
-}
-
-// marks say which words are links, and which somebody has as something else.
-type marks struct {
-	from          uint64
-	linked, plain []uint64 // a bit a word
-	ids           []uint16 // of those that are links
-}
-
-func newMarks(from, to uint64) marks {
-	words := (to - from + linkWord - 1) / linkWord
-	return marks{from: from, linked: make([]uint64, words/64+1), ids: make([]uint16, words)}
-}
-
-func (m *marks) clear() {
-	clear(m.linked)
-	clear(m.plain)
-}
-
-// link marks a link. ok: it is none of another type, and nothing else.
-func (m *marks) link(at, size uint64, id uint16) (isNew, ok bool) {
-	first := (at - m.from) / linkWord
-	isNew = m.linked[first/64]>>(first%64)&1 == 0
-	for i := first; i < first+size/linkWord; i++ {
-		bit := uint64(1) << (i % 64)
-		linked := m.linked[i/64]&bit != 0
-		if linked == isNew || linked && m.ids[i] != id || m.plain != nil && m.plain[i/64]&bit != 0 {
-			return isNew, false
-		}
-		m.linked[i/64] |= bit
-		m.ids[i] = id
-		id++
-	}
-	return isNew, true
-}
-
-// fill marks [from, to) as something else; not ok: at that offset a link is.
-func (m *marks) fill(from, to uint64) (at uint64, ok bool) {
-	first, last := (from-m.from)/linkWord, (to-m.from-1)/linkWord
-	for i := first / 64; i <= last/64; i++ {
-		bits := ^uint64(0)
-		if i == first/64 {
-			bits <<= first % 64
-		}
-		if i == last/64 {
-			bits &= ^uint64(0) >> (63 - last%64)
-		}
-		if m.linked[i]&bits != 0 {
-			return max(from, m.from+64*i*linkWord), false
-		}
-		m.plain[i] |= bits
-	}
-	return 0, true
+	return binary.LittleEndian.Uint64(l.state[at-l.st.mark:])
 }

@@ -1,6 +1,7 @@
 package save_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
@@ -21,7 +22,9 @@ type linked struct {
 	*building
 	image    []byte
 	mark     uint64 // from the region's first byte
+	never    []byte // what lies before it, and nothing leads to
 	lamps    int    // of the image: the words of hall.Lamps
+	name     int    // of hall.Name
 	first    int    // of hall.First
 	tail     int    // of the first actor's Tail
 	pool     save.ControlPool
@@ -33,9 +36,11 @@ func newLinked(t testing.TB) *linked {
 	c := save.ControlOf(l.ring)
 	l.image, l.pool = save.Image(l.ring, 1), c.Pools[0]
 	l.lamps = c.From + int(unsafe.Offsetof(l.hall.Lamps))
+	l.name = c.From + int(unsafe.Offsetof(l.hall.Name))
 	l.first = c.From + int(unsafe.Offsetof(l.hall.First))
 	l.tail = l.pool.Chunks + int(unsafe.Offsetof(actor{}.Tail))
 	l.mark = 832 // 777 bytes, and up to a line
+	l.never = bytes.Clone(l.region.Base().Bytes()[400:l.mark])
 	l.from, l.to = l.mark+1, l.mark+1+uint64(c.To-c.From)
 	return l
 }
@@ -62,6 +67,8 @@ func TestHostileLinks(t *testing.T) {
 	require.Equal(t, l.from, storedOf(l.region, l.hall))
 	const words, behind, across, twice = "over words of a pool or a scope", "behind the state",
 		"before the state and in it", "where another has an arena.Ptr"
+	const before = "before the state: only what Readable named may be led to there"
+	up := l.at(l.pool.Chunks + int(unsafe.Offsetof(actor{}.Up)))
 	for _, test := range []struct {
 		what string
 		link int
@@ -74,8 +81,11 @@ func TestHostileLinks(t *testing.T) {
 		{"more than there is", l.lamps, []uint64{l.from, 1 << 63}, ""},
 		{"misaligned", l.lamps, []uint64{l.at(l.pool.States) &^ 1, 1}, ""},
 		{"what nothing leads to", l.lamps, []uint64{l.to - 8, 2}, ""},
-		{"what never changes", l.lamps, []uint64{1, 200}, ""},
-		{"a node in what never changes", l.first, []uint64{1}, ""},
+		{"what Readable named", l.lamps, []uint64{1, 100}, ""},
+		{"its last four bytes", l.lamps, []uint64{397, 1}, ""},
+		{"more than Readable named", l.lamps, []uint64{1, 101}, before},
+		{"what Readable didn't name", l.lamps, []uint64{401, 1}, before},
+		{"a node in what Readable named", l.first, []uint64{1}, before},
 		{"states", l.lamps, []uint64{l.at(l.pool.Chunks - 4), 1}, words},
 		{"the first number", l.lamps, []uint64{l.at(l.pool.Numbers), 1}, words},
 		{"up to the first number", l.lamps, []uint64{l.at(l.pool.Numbers - 4), 1}, words},
@@ -91,7 +101,12 @@ func TestHostileLinks(t *testing.T) {
 		{"a Ptr as a node", l.first, []uint64{l.at(l.lamps)}, twice},
 		{"a live chunk", l.lamps, []uint64{l.at(l.tail), 1}, twice},
 		{"a free chunk", l.lamps, []uint64{l.at(l.tail + 4*l.pool.Stride), 1}, twice},
-		{"its values alone", l.lamps, []uint64{l.at(l.pool.Chunks), 6}, ""},
+		{"its numbers alone", l.lamps, []uint64{l.at(l.pool.Chunks), 6}, ""},
+		{"its bool", l.lamps, []uint64{up - 1, 1}, twice},
+		{"a free chunk's bool", l.lamps, []uint64{up - 1 + 4*uint64(l.pool.Stride), 1}, twice},
+		{"its bool by a String", l.name, []uint64{up, 1}, twice},
+		{"before its bool by a String", l.name, []uint64{up - 1, 1}, ""},
+		{"behind its bool by a String", l.name, []uint64{up + 1, 1}, ""},
 		{"a chunk's over the root", l.tail, []uint64{l.at(l.lamps), 1}, twice},
 		{"a chunk's over nodes", l.tail, []uint64{binary.LittleEndian.Uint64(l.image[l.first:]), 1},
 			twice},
@@ -109,53 +124,111 @@ func TestHostileLinks(t *testing.T) {
 	}
 }
 
-// TestLinksBefore: neither do they lead over what is the program's own before the state.
+// TestLinksBefore: before the state links lead to what Readable named, and to nothing else,
+// whatever the state had.
 func TestLinksBefore(t *testing.T) {
 	type root struct {
 		Lamps arena.Slice[lamp]
 		First arena.Ptr[node]
+		Flags arena.Slice[bool]
+		Name  arena.String
 	}
 	maker := scope.Plain[root]()
 	var ring *save.Ring
 	var voice *voice
-	var graph, loose []node
+	var lamps, more []lamp
+	var graph []node
+	var chunk *frog
 	b := open(t, twoRegions())
 	r := b.Region("level")
 	base := r.Base()
-	var chunk *frog
 	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
-		voice = voiceMaker.New(s)
+		lamps, voice, more = lampMaker.Slice(s, 4), voiceMaker.New(s), lampMaker.Slice(s, 4)
 		frogs := frogMaker.Pool(s, 4)
 		chunk = frogs.Get()
-		graph, loose = nodeMaker.Slice(s, 4), nodeMaker.Slice(s, 2)
-		for i := range graph {
-			graph[i].Next = arena.PtrTo(base, &graph[(i+1)%4])
-		}
+		graph = nodeMaker.Slice(s, 4)
+		name := byteMaker.Slice(s, 8)
+		copy(name, "the pond")
 		state, root := save.Begin(r, s, maker)
-		root.First = arena.PtrTo(base, &graph[1])
+		root.Lamps, root.Name = arena.SliceOf(base, more), arena.StringOf(base, name[:3])
+		save.Readable(state, more)
+		save.Readable(state, lamps[:2])
+		save.Readable(state, name)
+		save.Readable[lamp](state, nil)
+		state.Verify(func(v save.View) error {
+			root := save.At(v, root)
+			if name := save.GetString(v, root.Name); name != "" && name != "the" {
+				t.Error(name)
+			}
+			if list := save.GetSlice(v, root.Lamps); root.Lamps.Len() == 4 && &list[0] != &more[0] {
+				t.Error("it is where the loader made it")
+			}
+			return nil
+		})
 		ring = save.NewRing(s, 2, state)
 	})
 	require.NoError(t, ring.Take(1))
 	image := save.Image(ring, 1)
-	require.NoError(t, save.Hold(ring, 2, image), "a graph that never changes")
-	lead := func(lamps, count, first uint64) error {
-		for i, w := range []uint64{lamps, count, first} {
+	require.NoError(t, save.Hold(ring, 2, image))
+	lead := func(words ...uint64) error {
+		for i, w := range words {
 			binary.LittleEndian.PutUint64(image[save.ControlOf(ring).From+8*i:], w)
 		}
 		return save.Hold(ring, 2, image)
 	}
-	const words = "over words of a pool or a scope"
-	voices, chunks := storedOf(r, voice), storedOf(r, chunk)
-	require.NoError(t, lead(voices, 2, 0))
-	require.ErrorContains(t, lead(voices-8, 2, 0), words)
-	require.ErrorContains(t, lead(voices-2, 1, 0), words)
-	require.NoError(t, lead(chunks, 4, 0))
-	require.ErrorContains(t, lead(chunks-2, 1, 0), words)
-	at := storedOf(r, &loose[1])
-	require.NoError(t, lead(0, 0, at))
-	// What never changes leads on.
-	*(*uint64)(unsafe.Pointer(&graph[0].Value)) = chunks - 8
-	require.ErrorContains(t, lead(0, 0, storedOf(r, &graph[0])+8), words)
+	const before = "before the state: only what Readable named may be led to there"
+	require.NoError(t, lead(storedOf(r, &lamps[0]), 2, 0))
+	require.ErrorContains(t, lead(storedOf(r, &lamps[0]), 3, 0), before)
+	require.ErrorContains(t, lead(storedOf(r, &lamps[2]), 1, 0), before)
+	require.ErrorContains(t, lead(storedOf(r, voice), 1, 0), before)
+	require.ErrorContains(t, lead(storedOf(r, chunk), 1, 0), before)
+	require.ErrorContains(t, lead(0, 0, storedOf(r, &graph[1])), before)
+	require.ErrorContains(t, lead(0, 0, storedOf(r, &more[0])), before, "a node has a link")
+	require.ErrorContains(t, lead(0, 0, 0, storedOf(r, &lamps[0]), 8), before, "any byte, as a bool")
+	require.NoError(t, lead(0, 0, 0, 0, 0))
+}
+
+// TestReadableMisuse: what nobody may take for numbers is never readable.
+func TestReadableMisuse(t *testing.T) {
+	type flag struct {
+		On bool
+		_  [7]byte
+	}
+	type list struct{ All arena.Slice[lamp] }
+	b := open(t, twoRegions())
+	r := b.Region("level")
+	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+		before := lampMaker.Slice(s, 4)
+		state, root := save.Begin(r, s, roomMaker)
+		inside := lampMaker.Slice(s, 4)
+		elsewhere := "save: BUG: Readable of region level: the values lie elsewhere than before the state"
+		require.PanicsWithValue(t, elsewhere, func() { save.Readable(state, inside) })
+		require.PanicsWithValue(t, elsewhere, func() { save.Readable(state, make([]lamp, 3)) })
+		require.PanicsWithValue(t, elsewhere, func() {
+			save.Readable(state, unsafe.Slice(&root.Used, 1))
+		})
+		if !arena_c.Checked && !arena_c.Asan {
+			require.PanicsWithValue(t, elsewhere, func() {
+				save.Readable(state, unsafe.Slice(&before[0], 1000))
+			})
+		}
+		require.PanicsWithValue(t, "save: BUG: Readable of region level can't name a save_test.list, "+
+			"which has a bool, an arena.Ptr or an arena.Slice", func() { save.Readable(state, []list{}) })
+		require.Panics(t, func() { save.Readable(state, []flag{}) })
+		require.Panics(t, func() { save.Readable(state, []struct{ Way scope.Addr[lamp] }{}) })
+		values := "save: BUG: Values of region level lie elsewhere than in the state"
+		require.PanicsWithValue(t, values, func() { save.Values(state, before) })
+		require.PanicsWithValue(t, values, func() { save.Values(state, make([]lamp, 3)) })
+		require.Panics(t, func() { save.Values(state, []uintptr{}) })
+		save.Values[lamp](state, nil)
+		save.NewRing(s, 1, state)
+		require.PanicsWithValue(t, "save: BUG: Readable of region level after NewRing", func() {
+			save.Readable(state, before)
+		})
+		require.PanicsWithValue(t, "save: BUG: Values of region level after NewRing", func() {
+			save.Values(state, inside)
+		})
+	})
 }
 
 // hostileLinks changes where links lead, four bytes each: which one, where to, and how many. Where
@@ -163,13 +236,17 @@ func TestLinksBefore(t *testing.T) {
 func (l *linked) hostileLinks(t testing.TB, program []byte) (held bool) {
 	c := save.ControlOf(l.ring)
 	l.image = save.Image(l.ring, 1)
-	links := []int{l.lamps, l.first, l.tail, c.From + int(unsafe.Offsetof(l.hall.Name))}
+	links := []int{l.lamps, l.first, l.tail, l.name}
 	for _, n := range l.nodes {
 		links = append(links, c.From+int(storedOf(l.region, n)-l.from))
 	}
 	for ; len(program) >= 4; program = program[4:] {
 		link := links[int(program[0])%len(links)]
-		l.lead(link, l.from+uint64(binary.LittleEndian.Uint16(program[1:]))%(l.to+64-l.from))
+		first := l.from
+		if program[0] >= 0x80 {
+			first = 1
+		}
+		l.lead(link, first+uint64(binary.LittleEndian.Uint16(program[1:]))%(l.to+64-first))
 		if len(links) > 4 && link != l.first && program[0]%7 < 4 {
 			binary.LittleEndian.PutUint64(l.image[link+8:], uint64(program[3]%32))
 		}
@@ -203,6 +280,11 @@ func (l *linked) hostileLinks(t testing.TB, program []byte) (held bool) {
 	after := save.Image(l.ring, 2)
 	require.Equal(t, l.image[l.pool.Numbers:l.pool.Chunks], after[l.pool.Numbers:l.pool.Chunks])
 	require.Equal(t, l.image[:c.From], after[:c.From])
+	for i := range l.pool.Count {
+		require.LessOrEqual(t, after[l.pool.Chunks+i*l.pool.Stride+int(unsafe.Offsetof(actor{}.Up))],
+			byte(1), "a bool")
+	}
+	require.Equal(t, l.never, l.region.Base().Bytes()[400:l.mark], "what Readable didn't name")
 	for _, at := range c.Nodes {
 		require.Equal(t, l.image[at:at+40], after[at:at+40])
 	}
@@ -215,6 +297,7 @@ func FuzzLinks(f *testing.F) {
 	l := newLinked(f)
 	f.Add([]byte{0, 64, 0, 3})
 	f.Add([]byte{1, 80, 0, 0, 4, 100, 0, 0})
+	f.Add([]byte{0x80, 0, 0, 31})
 	f.Fuzz(func(t *testing.T, program []byte) { l.hostileLinks(t, program) })
 }
 

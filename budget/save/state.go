@@ -20,6 +20,8 @@ type State struct {
 	root    reflect.Type
 	of      []subject // that its play depends on
 	rebuild []func() error
+	reads   []span   // before the state: what links may lead to
+	values  []values // in it, which Go keeps
 	verify  []func(View) error
 	view    viewed       // while they are called
 	pools   []pool       // that lie in it, by address

@@ -11,6 +11,9 @@ type tenant struct {
 	// the same residue of a line; an offset in its error counts from their first one.
 	check  func(image []byte) error
 	values []values // of Go types, in its bytes
+	// live says of an image that check passed whether [from, to) lies within one block that somebody
+	// has. nil: no arena.Ptr or arena.Slice may lead into the tenant.
+	live func(image []byte, from, to uint64) bool
 }
 
 // values are so many values of one type.

@@ -33,8 +33,8 @@ var (
 // Scout is at home in a tent.
 type Scout struct{ Home uint64 } // an index of Tents
 
-// A game indexes by what is in its state, and counts on an enum. So it checks both, in each snapshot
-// from outside, and Restore puts no other in place.
+// A game indexes by what is in its state, and counts on an enum. So it checks both, in each
+// snapshot from outside, and Restore puts no other in place.
 func ExampleState_Verify() {
 	b, err := budget.Open(budget.Plan{Name: "camp", Regions: []budget.RegionPlan{
 		{Name: "wood", Size: 64 * budget.KiB, State: true}}})

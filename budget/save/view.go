@@ -33,7 +33,7 @@ type viewed struct {
 // Go allocation when a snapshot is verified but those of fn.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
-// admit says why the spare image, which came from outside as a snapshot of that number, isn't taken.
+// admit says why the spare image, from outside, can't be the snapshot of that number.
 func (r *Ring) admit(number uint64) error {
 	for i := range r.parts {
 		if err := r.parts[i].check(r.spare); err != nil {
@@ -74,7 +74,7 @@ func (v *viewed) end() { *v = viewed{} }
 
 func (v View) its() *viewed {
 	if v.of == nil || v.of.part == nil {
-		panic("save: BUG: a View is used outside of the function of State.Verify that it was given to")
+		panic("save: BUG: a View is used outside of its function of State.Verify")
 	}
 	return v.of
 }
@@ -98,10 +98,13 @@ func (v *viewed) to(stored, count, size, align uint64) unsafe.Pointer {
 		return nil
 	}
 	at := h.Start + stored - 1
-	if at < v.part.mark || at > v.part.end || size*count > v.part.end-at {
-		return nil
+	switch size *= count; {
+	case at >= v.part.mark && at <= v.part.end && size <= v.part.end-at:
+		return unsafe.Add(startOf(v.state), at-v.part.mark)
+	case v.part.isReadable(at, at+size):
+		return h.At(at)
 	}
-	return unsafe.Add(startOf(v.state), at-v.part.mark)
+	return nil
 }
 
 // pool is the pool of a header.
@@ -147,8 +150,8 @@ func SliceAt[T any](v View, list []T) []T {
 	return unsafe.Slice((*T)(p), len(list))
 }
 
-// Get gives what a link of the snapshot leads to in the snapshot. It is nil where the link is nil, or
-// leads elsewhere. Cost: as that of [At].
+// Get gives what a link of the snapshot leads to: in the snapshot, or among the values that
+// [Readable] named. It is nil where the link is nil, or leads elsewhere. Cost: as that of [At].
 func Get[T any](v View, p arena.Ptr[T]) *T {
 	var one T
 	stored := *(*uint64)(unsafe.Pointer(&p))

@@ -174,7 +174,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"leave: region level, snapshot 1: a hall of no lamps")
 	_, err = l.ring.Read(&file)
 	require.ErrorIs(t, err, no)
-	require.ErrorContains(t, err, "the snapshot is what play doesn't leave: region level, snapshot 1: ")
+	require.ErrorContains(t, err, "what play doesn't leave: region level, snapshot 1: ")
 	assert.Equal(t, 2, l.asked)
 	assert.Equal(t, before, save.Image(l.ring, 1))
 	assert.EqualValues(t, 1, l.hall.Tick)
@@ -194,7 +194,7 @@ func TestVerifyPanics(t *testing.T) {
 	}
 	require.PanicsWithValue(t, "index out of range", func() { _ = l.apply(t) })
 	assert.Equal(t, before, save.Image(l.ring, 1))
-	const late = "save: BUG: a View is used outside of the function of State.Verify that it was given to"
+	const late = "save: BUG: a View is used outside of its function of State.Verify"
 	require.PanicsWithValue(t, late, func() { save.At(kept, l.hall) })
 	require.PanicsWithValue(t, late, func() { save.At(save.View{}, l.hall) })
 	require.PanicsWithValue(t, late, func() {
@@ -230,8 +230,8 @@ func TestViewMisuse(t *testing.T) {
 		require.NoError(t, l.apply(t))
 		return
 	}
-	require.PanicsWithValue(t, "save: BUG: a function of State.Verify wrote to the snapshot, which it "+
-		"may only read", func() { _ = l.apply(t) })
+	require.PanicsWithValue(t, "save: BUG: a function of State.Verify wrote to the snapshot, which "+
+		"it may only read", func() { _ = l.apply(t) })
 }
 
 // TestVerifyAllocatesNothing: but what the function itself does.
