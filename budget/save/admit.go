@@ -7,21 +7,26 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/scope"
 )
 
-// elsewhere is what means nothing in another process, and what to write instead: of types of
-// package scope by their names.
-var elsewhere = map[string]string{
-	"Addr":  "arena.Ptr, or the arena.Handle of a HandlePool",
-	"Ref":   "arena.Ptr, or the arena.Handle of a HandlePool",
-	"Owned": "a number of yours, and keep the Owned beside the state",
+// ours is what types of a package mean that nobody else can check, and what to write instead: of this
+// module's packages by their paths in it.
+var ours = map[string]string{
+	"scope": "means nothing in another process; use arena.Ptr, or the arena.Handle of a HandlePool",
+	"arena/blob": "is good in a blob that was verified, and nowhere else; use an index, and check it in " +
+		"a function of State.Verify",
+	"scope/flow": "is good in a graph that was verified, and nowhere else; use its value",
 }
+
+const ownedElsewhere = "means nothing in another process; use a number of yours, and keep the Owned " +
+	"beside the state"
 
 const noAddress = "arena.Ptr for what lies in the region, or uint64 for a number"
 
-var scopePath, arenaPath = reflect.TypeFor[scope.Scope]().PkgPath(),
-	reflect.TypeFor[arena.Base]().PkgPath()
+var arenaPath = reflect.TypeFor[arena.Base]().PkgPath()
+
+// module is where this one's packages lie.
+var module = strings.TrimSuffix(arenaPath, "arena")
 
 // admits says why a state region can't have values of a type, with a line for each field at any
 // depth that is at fault, and through arena.Ptr and arena.Slice; nil when it can. Bytes that nobody
@@ -58,9 +63,8 @@ func (a *admission) look(t reflect.Type, name string) {
 			name = t.String()
 		}
 	}
-	generic, _, _ := strings.Cut(t.Name(), "[")
-	if better := elsewhere[generic]; better != "" && t.PkgPath() == scopePath {
-		a.fault("%s (%v) means nothing in another process; use %s", name, t, better)
+	if why := oursOf(t); why != "" {
+		a.fault("%s (%v) %s", name, t, why)
 		return
 	}
 	if to := pointsTo(t); to != nil {
@@ -81,6 +85,19 @@ func (a *admission) look(t reflect.Type, name string) {
 		reflect.Interface: // CheckPlain refuses them
 		a.fault("%s (%v) is an address; use %s", name, t, noAddress)
 	}
+}
+
+// oursOf is what is wrong with a type of this module's, also with one that is declared as such.
+func oursOf(t reflect.Type) string {
+	if t.Name() == "Owned" && t.PkgPath() == module+"scope" {
+		return ownedElsewhere
+	}
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		if path, in := strings.CutPrefix(t.Field(i).PkgPath, module); in && ours[path] != "" {
+			return ours[path]
+		}
+	}
+	return ""
 }
 
 func (a *admission) lookInto(t reflect.Type, name string) {

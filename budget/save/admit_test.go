@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena/blob"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/flow"
 )
 
 type (
@@ -79,6 +81,27 @@ func TestTypesOfStates(t *testing.T) {
 		"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and "+
 		"keep the Owned beside the state",
 		begin(func(r *budget.Region, s scope.Scope) { save.Begin(r, s, addressesMaker) }))
+	type near scope.Addr[room]
+	type line blob.Link[room]
+	for fault, fn := range map[string]func(*budget.Region, scope.Scope){
+		"near (save_test.near) means nothing in another process; use arena.Ptr": func(r *budget.Region,
+			s scope.Scope) {
+			save.Begin(r, s, scope.Plain[near]())
+		},
+		"line (save_test.line) is good in a blob that was verified, and nowhere else; use an index": func(
+			r *budget.Region, s scope.Scope) {
+			save.Begin(r, s, scope.Plain[line]())
+		},
+		"Str (blob.Str) is good in a blob": func(r *budget.Region, s scope.Scope) {
+			save.Begin(r, s, scope.Plain[blob.Str]())
+		},
+		"(flow.In[bool]) is good in a graph that was verified, and nowhere else; use its value": func(
+			r *budget.Region, s scope.Scope) {
+			save.Begin(r, s, scope.Plain[struct{ Says flow.In[bool] }]())
+		},
+	} {
+		assert.Contains(t, begin(fn), fault)
+	}
 	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, fineMaker)
 		fineMaker.Pool(s, 3)
