@@ -60,6 +60,8 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #define UPFRONT_UNCHECKED
 #endif
 
+#define UPFRONT_COLD __attribute__((noinline, cold)) /* what a fast path calls when something is wrong */
+
 #if defined(UPFRONT_ASAN) && defined(UPFRONT_CHECKED)
 #error "upfront: UPFRONT_CHECKED doesn't go with AddressSanitizer"
 #endif

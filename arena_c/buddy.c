@@ -6,8 +6,23 @@ static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->
 
 static uint64_t buddy_free(const upfront_buddy *b) { return b->end - b->first - b->used; }
 
+static uint64_t buddy_offset(const upfront_buddy *b, uint64_t from) {
+    return b->first + (from - b->low) * b->smallest;
+}
+
 static char *buddy_address(const upfront_buddy *b, uint64_t from) {
-    return (char *)(uintptr_t)b + b->first + (from - b->low) * b->smallest;
+    return (char *)(uintptr_t)b + buddy_offset(b, from);
+}
+
+UPFRONT_COLD static void buddy_met(upfront_buddy *b, uint64_t where) {
+    b->damaged++;
+    b->where = where;
+}
+
+/* What was no live block: whether its byte was overwritten. */
+UPFRONT_COLD static void buddy_refused(upfront_buddy *b, upfront_buddy_found f) {
+    if (f.code == UPFRONT_CORRUPT)
+        buddy_met(b, buddy_offset(b, f.from));
 }
 
 /* The bytes of the blocks that this one is in, from an order up, as their halves say now. Halves
@@ -113,7 +128,7 @@ void upfront_buddy_reset(upfront_buddy *b) {
     if (b == NULL || b->root == 0 || !upfront_enter(&b->busy, &b->raced))
         return;
     high = upfront_buddy_high(b);
-    b->used = b->live = b->given = b->asked = 0;
+    b->used = b->live = b->given = b->asked = b->look = 0;
     memset(b + 1, 0, (size_t)(((high + 1) & ~UINT64_C(1)) - (b->low & ~UINT64_C(1)) - 1));
     upfront_mark_dead((char *)b + b->first, b->end - b->first);
     if (b->low % 2 != 0)
@@ -153,9 +168,21 @@ static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, 
            (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
 }
 
+/* Before a refusal: whether bytes were overwritten. A look at all of them: as many refusals go by
+ * without one as there are times 64 of them. */
+UPFRONT_COLD static void buddy_look(upfront_buddy *b) {
+    uint64_t count;
+    if (b->failed < b->look)
+        return;
+    b->look = b->failed + 1 + (b->end - b->first) / b->smallest / 64;
+    if (upfront_buddy_look(b, NULL, 0, &count) != UPFRONT_OK)
+        buddy_met(b, 0);
+}
+
 static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
     uint64_t from, had;
     if (!buddy_may(b, buddy_bytes(b, order)) || !buddy_search(b, order, &from, &had)) {
+        buddy_look(b);
         b->failed++;
         b->scattered += (uint64_t)buddy_may(b, buddy_bytes(b, order));
         b->refused = size;
@@ -210,6 +237,8 @@ int upfront_buddy_free(upfront_buddy *b, void *p) {
     f = buddy_find(b, p);
     if (f.code == UPFRONT_OK)
         buddy_end(b, f.from, f.order);
+    else
+        buddy_refused(b, f);
     upfront_leave(&b->busy);
     return f.code;
 }
@@ -272,6 +301,8 @@ void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
     f = buddy_find(b, p);
     if (f.code == UPFRONT_OK)
         q = buddy_resize(b, f.from, f.order, upfront_size(size));
+    else
+        buddy_refused(b, f);
     upfront_leave(&b->busy);
     return q;
 }

@@ -31,6 +31,7 @@ type Buddy struct {
 	First, End, Smallest, Low, Root          uint64
 	Used, Peak, Phase, Reserve, Live         uint64
 	Given, Asked, Failed, Scattered, Refused uint64
+	Damaged, Where, Look                     uint64
 	Busy, Raced                              uint64
 }
 

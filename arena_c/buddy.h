@@ -17,7 +17,7 @@
  *            M. That takes the lowest address for every request. realloc gives it up: what it cuts
  *            in place lies where it lay, and what it moves is there twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of,
- *            and realloc but for the bytes it moves. largest is O(1). Space: 136 bytes in front, at
+ *            and realloc but for the bytes it moves. largest is O(1). Space: 160 bytes in front, at
  *            most one byte more than there are smallest blocks, and what lies before the first
  *            multiple of the smallest block and behind the last.
  * Threads    As a heap: one at a time, upfront_buddy_size_of included. The checked build refuses
@@ -69,6 +69,10 @@ typedef struct upfront_buddy {
     uint64_t scattered; /* of these, refused while as many bytes were free, in smaller blocks: that
                            is external waste */
     uint64_t refused;   /* size of the last refusal */
+    uint64_t damaged;   /* how often bytes were met that a stray write had overwritten */
+    uint64_t where;     /* of the last: offset of the smallest block that they are about; 0: nobody
+                           knows */
+    uint64_t look;      /* refusals, `failed`, before which the bytes aren't looked at again */
     uint64_t busy;      /* checked build: somebody is inside */
     uint64_t raced;     /* checked build: who came meanwhile, and was refused: there is no lock */
 } upfront_buddy;
@@ -256,6 +260,10 @@ static inline upfront_buddy_found upfront_buddy_find(const upfront_buddy *b, uin
     }
     return f;
 }
+
+/* upfront_buddy_walk from within a call. */
+int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+                       uint64_t *count);
 
 #ifdef __cplusplus
 }

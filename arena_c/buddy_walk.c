@@ -17,9 +17,12 @@ static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) 
     return 1;
 }
 
-static int buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
-                      uint64_t *count) {
+int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+                       uint64_t *count) {
     uint64_t from, high, used = 0, live = 0;
+    if (b == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    *count = 0;
     if (b->root == 0) /* which nobody made */
         return UPFRONT_CORRUPT;
     high = upfront_buddy_high(b);
@@ -56,7 +59,7 @@ int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_
     *count = 0;
     if (!upfront_enter(&b->busy, &b->raced))
         return UPFRONT_RACED;
-    code = buddy_walk(b, out, room, count);
+    code = upfront_buddy_look(b, out, room, count);
     upfront_leave(&b->busy);
     return code;
 }

@@ -18,6 +18,8 @@
  *              size                what was asked for last (a buddy: what its block has); 0 of NULL
  * Misuse     An address that is no live block's start is refused and changes nothing: free does nothing, realloc gives NULL, size 0. No C
  *            library looks, so `misuse` counts such calls, and says of the last which it was, of what address, and its code (base.h).
+ *            It counts calls that met what a stray write had overwritten, too: the code is UPFRONT_CORRUPT, the address the overwritten
+ *            block's (that of the arena, if nobody knows). Such a malloc or free did what it is for all the same, while anything is whole.
  * The rest   The program may use the arena itself while it holds `lock`: a reserve lifted for a clean-up, the walk, counts. Nothing is for
  *            signal handlers. In a child after fork only exec may follow, unless no other thread was in a call. The words hold addresses,
  *            so an arena and its lock stay in the process that made them.
@@ -52,12 +54,13 @@
 extern "C" {
 #endif
 
-/* Calls with an address that is no live block's start. */
+/* Calls with an address that is no live block's start, and calls that met damage. */
 typedef struct upfront_misuse {
     uint64_t calls;
-    const char *call; /* the last one's: "free", "realloc" or "size" */
-    const void *address;
+    const char *call;    /* the last one's: "malloc", "realloc", "free" or "size" */
+    const void *address; /* of the argument, or of the block that was overwritten */
     int code;
+    uint64_t damaged; /* how often the arena had met damage then */
 } upfront_misuse;
 
 static inline void upfront_misuse_note(upfront_misuse *m, const char *call, const void *address, int64_t code) {
@@ -65,6 +68,14 @@ static inline void upfront_misuse_note(upfront_misuse *m, const char *call, cons
     m->call = call;
     m->address = address;
     m->code = (int)code;
+}
+
+/* After a call: notes the damage that it met. `damaged` and `where` are the arena's. */
+static inline void upfront_misuse_look(upfront_misuse *m, const char *call, const void *arena, uint64_t damaged, uint64_t where) {
+    if (m->damaged == damaged)
+        return;
+    m->damaged = damaged;
+    upfront_misuse_note(m, call, (const char *)arena + where, UPFRONT_CORRUPT);
 }
 
 /* Whether the lock was taken: while the process has one thread it isn't. glibc's malloc does the same. */
@@ -89,6 +100,11 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
         pthread_mutex_t lock;                                                                                 \
     } upfront_shared_##kind;                                                                                  \
                                                                                                               \
+    static inline void upfront_shared_##kind##_look(upfront_shared_##kind *s, const char *call) {             \
+        if (s->arena != NULL)                                                                                 \
+            upfront_misuse_look(&s->misuse, call, s->arena, s->arena->damaged, s->arena->where);              \
+    }                                                                                                         \
+                                                                                                              \
     static inline int upfront_shared_##kind##_init(upfront_shared_##kind *s, upfront_##kind *arena) {         \
         memset(s, 0, sizeof *s);                                                                              \
         s->arena = arena;                                                                                     \
@@ -101,6 +117,7 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
         void *p;                                                                                              \
         taken = upfront_shared_lock(&s->lock);                                                                \
         p = upfront_##kind##_alloc(s->arena, size, UPFRONT_HEAP_ALIGN);                                       \
+        upfront_shared_##kind##_look(s, "malloc");                                                            \
         upfront_shared_unlock(&s->lock, taken);                                                               \
         return p;                                                                                             \
     }                                                                                                         \
@@ -123,6 +140,7 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
             if (code < 0)                                                                                     \
                 upfront_misuse_note(&s->misuse, "realloc", p, code);                                          \
         }                                                                                                     \
+        upfront_shared_##kind##_look(s, "realloc");                                                           \
         upfront_shared_unlock(&s->lock, taken);                                                               \
         return q;                                                                                             \
     }                                                                                                         \
@@ -134,8 +152,9 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
             return;                                                                                           \
         taken = upfront_shared_lock(&s->lock);                                                                \
         code = upfront_##kind##_free(s->arena, p);                                                            \
-        if (code != UPFRONT_OK)                                                                               \
+        if (code != UPFRONT_OK && (s->arena == NULL || s->arena->damaged == s->misuse.damaged))               \
             upfront_misuse_note(&s->misuse, "free", p, code);                                                 \
+        upfront_shared_##kind##_look(s, "free");                                                              \
         upfront_shared_unlock(&s->lock, taken);                                                               \
     }                                                                                                         \
                                                                                                               \
@@ -161,7 +180,7 @@ UPFRONT_SHARED(buddy)
 /* UPFRONT_CALLBACKS, without a semicolon, declares for one file the arena with a lock called `name`, and name_malloc, name_calloc,
  * name_realloc, name_free and name_size. The program sets name.arena before the first call; without one everything is full. */
 #define UPFRONT_CALLBACKS(name, kind)                                                                         \
-    static upfront_shared_##kind name = {NULL, {0, NULL, NULL, 0}, PTHREAD_MUTEX_INITIALIZER};                \
+    static upfront_shared_##kind name = {NULL, {0, NULL, NULL, 0, 0}, PTHREAD_MUTEX_INITIALIZER};                \
     UPFRONT_UNUSED static inline void *name##_malloc(size_t size) {                                           \
         return upfront_shared_##kind##_malloc(&name, size);                                                   \
     }                                                                                                         \

@@ -120,7 +120,7 @@ static inline void heap_melt(upfront_heap *h, uint64_t at) {
     heap_make_free(h, at, size, upfront_heap_before(h, at));
 }
 
-/* What is wrong with an address. */
+/* What is wrong with an address at which no live block begins. */
 static int heap_why(const upfront_heap *h, uint64_t at) {
     uint64_t off;
     if (at - h->first >= h->end - h->first)
@@ -128,9 +128,9 @@ static int heap_why(const upfront_heap *h, uint64_t at) {
     if (at % 16 != 0)
         return UPFRONT_MISALIGNED;
     off = upfront_heap_off(h, at);
-    if (off == UPFRONT_HEAP_TURNED || off == UPFRONT_HEAP_BURIED || (off == 0 && !upfront_heap_is_live(h, at)))
+    if (off == UPFRONT_HEAP_TURNED || off == UPFRONT_HEAP_BURIED || off == 0)
         return UPFRONT_DOUBLE;
-    return off == 0 ? UPFRONT_CORRUPT : UPFRONT_MISALIGNED;
+    return off == UPFRONT_HEAP_SHUT ? UPFRONT_CORRUPT : UPFRONT_MISALIGNED;
 }
 
 /* Whether the header of a live block is at `at`. */
@@ -243,6 +243,143 @@ static inline void heap_park(upfront_heap *h, uint64_t at, uint64_t size) {
     heap_turn(h, at);
 }
 
+/* The lowest header above an offset to which the headers lead from the end, each to the one before it. */
+static uint64_t heap_back(const upfront_heap *h, uint64_t low) {
+    uint64_t at = h->end, before;
+    for (;; at -= before) {
+        before = upfront_heap_before(h, at);
+        if (before >= at - low || !upfront_heap_stands(h, at - before) || upfront_heap_size(h, at - before) != before)
+            return at;
+    }
+}
+
+/* Whether a live block's header is there. pre: it stands. */
+static int heap_lives(const upfront_heap *h, uint64_t at) {
+    return upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at);
+}
+
+/* Where the overwritten block at `at` ends. `sure` is where the headers are known to be good again. In between, where several were
+ * overwritten, live blocks alone are believed: bytes of a heap that was made here before may look like a free one. */
+static uint64_t heap_resume(const upfront_heap *h, uint64_t at, uint64_t *sure) {
+    uint64_t to;
+    *sure = heap_back(h, at);
+    if (upfront_heap_before(h, *sure) == *sure - at)
+        return *sure;
+    for (to = at + 16; to < *sure; to += 16)
+        if (upfront_heap_stands(h, to) && heap_lives(h, to) && upfront_heap_size(h, to) <= *sure - to)
+            break;
+    return to;
+}
+
+/* Whether a link may be good. Of two blocks whose links contradict each other both stay in service: nobody knows which one is. */
+static int heap_may_lead(const upfront_heap *h, uint64_t to) { return to == 0 || upfront_heap_is_inside(h, to); }
+
+/* Whether the links of a free or parked block may be good. */
+static int heap_may_link(const upfront_heap *h, uint64_t at) {
+    return heap_may_lead(h, upfront_heap_word(h, at + 16)) && (upfront_heap_is_live(h, at) || heap_may_lead(h, upfront_heap_word(h, at + 24)));
+}
+
+static void heap_met(upfront_heap *h, uint64_t at) {
+    h->damaged++;
+    h->where = at + UPFRONT_HEAP_HEADER;
+}
+
+/* Whether the block whose header was overwritten was free, as the header behind it says. */
+static int heap_was_free(const upfront_heap *h, uint64_t at, uint64_t next) { return heap_hole(h, next) == next - at; }
+
+/* Puts what was overwritten out of service: its neighbours don't melt into it. Of a large free block that is the front alone: links and
+ * header lie there, and nothing else says what was in the rest. */
+static void heap_shut(upfront_heap *h, uint64_t at, uint64_t size, int was_free) {
+    if (was_free && size >= UPFRONT_HEAP_CUT + UPFRONT_HEAP_LEAST) {
+        upfront_heap_seal(h, at + UPFRONT_HEAP_CUT, UPFRONT_HEAP_CUT, size - UPFRONT_HEAP_CUT);
+        heap_set_before(h, at + size, (size - UPFRONT_HEAP_CUT) | UPFRONT_HEAP_HOLE);
+        size = UPFRONT_HEAP_CUT;
+    } else {
+        heap_set_before(h, at + size, size);
+    }
+    upfront_heap_seal(h, at, 0, size | UPFRONT_HEAP_LIVE);
+    heap_turn(h, at);
+    heap_bury(h, at);
+    heap_met(h, at);
+}
+
+/* Shuts each block whose header or links were overwritten. */
+static void heap_shut_all(upfront_heap *h) {
+    uint64_t at, next, sure = 0;
+    for (at = h->first; at != h->end; at = next) {
+        int stands = upfront_heap_stands(h, at);
+        next = stands ? at + upfront_heap_size(h, at) : heap_resume(h, at, &sure);
+        if (stands && (heap_lives(h, at) || upfront_heap_off(h, at) == UPFRONT_HEAP_SHUT || (at >= sure && heap_may_link(h, at))))
+            continue;
+        heap_shut(h, at, next - at, stands ? at >= sure && !upfront_heap_is_live(h, at) : heap_was_free(h, at, next));
+    }
+}
+
+/* What the header at `at` says of the block before it becomes true. */
+static void heap_tell_before(upfront_heap *h, uint64_t at, uint64_t before) {
+    if ((upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) == before)
+        return;
+    heap_set_before(h, at, before);
+    if (upfront_heap_off(h, at) != UPFRONT_HEAP_SHUT)
+        heap_met(h, at);
+}
+
+/* The size of a block, with the free ones behind it if it is free: one that passed for live may have left it alone. */
+static uint64_t heap_join(upfront_heap *h, uint64_t at) {
+    uint64_t size = upfront_heap_size(h, at);
+    if (upfront_heap_is_live(h, at))
+        return size;
+    while (at + size != h->end && !upfront_heap_is_live(h, at + size)) {
+        uint64_t next = at + size;
+        size += upfront_heap_size(h, next);
+        heap_bury(h, next);
+        upfront_heap_seal(h, at, upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE, size);
+    }
+    return size;
+}
+
+static void heap_count(upfront_heap *h, uint64_t at, uint64_t size) {
+    uint64_t off = upfront_heap_off(h, at);
+    if (off == UPFRONT_HEAP_SHUT) {
+        h->lost++;
+        h->lost_bytes += size;
+    } else if (off != 0) {
+        heap_turn(h, at);
+        heap_park(h, at, size);
+    } else if (upfront_heap_is_live(h, at)) {
+        h->live++;
+        h->used += size;
+    } else {
+        heap_insert(h, at, size);
+    }
+}
+
+/* After something overwritten was met, in a block whose bytes have the offset, or 0: all of it is put out of service, and the lists are made anew of what is whole. A
+ * header whose seal holds tells where the next one is. Where one doesn't, the headers behind it lead back to it, from the end. Cost:
+ * O(blocks). */
+UPFRONT_COLD static void heap_mend(upfront_heap *h, uint64_t met) {
+    uint64_t at, size = 0, hole = 0, damaged = h->damaged, lost_bytes = h->lost_bytes;
+    heap_shut_all(h);
+    h->map = h->sizes = h->parked = h->used = h->live = h->lost = h->lost_bytes = 0;
+    memset(h->bits, 0, sizeof h->bits);
+    memset(h + 1, 0, (size_t)h->first - sizeof *h);
+    for (at = h->first; at != h->end; at += size) {
+        heap_tell_before(h, at, size | hole);
+        size = heap_join(h, at);
+        hole = upfront_heap_is_live(h, at) ? 0 : UPFRONT_HEAP_HOLE;
+        heap_count(h, at, size);
+    }
+    if (upfront_heap_off(h, at) != 0)
+        upfront_heap_seal(h, at, 0, UPFRONT_HEAP_LIVE);
+    heap_tell_before(h, at, size | hole);
+    lost_bytes = h->lost_bytes - lost_bytes;
+    h->most = lost_bytes < h->most ? h->most - lost_bytes : 0;
+    if (h->damaged == damaged) {
+        h->damaged++;
+        h->where = met;
+    }
+}
+
 /* Melts the first of a size. 0, and nothing has changed: it, or what is beside it, was written over. */
 static int heap_unpark(upfront_heap *h, uint64_t size) {
     uint64_t at = heap_parked(h, size);
@@ -270,20 +407,46 @@ static int heap_make_way(upfront_heap *h) {
     return heap_unpark(h, size);
 }
 
-/* Says whether a block melted. */
-static int heap_flush(upfront_heap *h) {
-    uint64_t parked = h->parked, sizes = h->sizes, size;
-    for (; sizes != 0; sizes &= sizes - 1) {
+static void heap_unpark_all(upfront_heap *h) {
+    uint64_t sizes, size;
+    for (sizes = h->sizes; sizes != 0; sizes &= sizes - 1) {
         size = heap_next_size(sizes, 0);
         while (heap_unpark(h, size))
             ;
     }
-    return parked != h->parked;
+}
+
+/* Says whether a block melted. What doesn't melt, or is in no list any more, was overwritten. */
+static int heap_flush(upfront_heap *h) {
+    uint64_t parked = h->parked;
+    heap_unpark_all(h);
+    if (h->parked != 0) {
+        heap_mend(h, 0);
+        heap_unpark_all(h);
+    }
+    return parked != 0;
+}
+
+/* Before a refusal: whether something was overwritten, so that it is worth another try. A look at all blocks: as many refusals go by
+ * without one as there were times 64 blocks. */
+UPFRONT_COLD static int heap_looks(upfront_heap *h) {
+    uint64_t count;
+    int code;
+    if (h->lists == 0 || h->failed < h->look)
+        return 0;
+    code = upfront_heap_look(h, NULL, 0, &count);
+    h->look = h->failed + 1 + count / 64;
+    if (code == UPFRONT_OK)
+        return 0;
+    heap_mend(h, 0);
+    return 1;
 }
 
 /* A parked block of exactly that size has somebody else now; NULL: none. */
 static inline void *heap_again(upfront_heap *h, uint64_t need, uint64_t asked) {
     uint64_t at = heap_parked(h, need);
+    if (at == 0)
+        heap_mend(h, 0);
     if (at == 0 || h->used + need > h->most)
         return NULL;
     heap_pop(h, need, at);
@@ -293,13 +456,17 @@ static inline void *heap_again(upfront_heap *h, uint64_t need, uint64_t asked) {
     return upfront_mark_live((char *)h + at + UPFRONT_HEAP_HEADER, asked);
 }
 
+UPFRONT_COLD static void *heap_take_mended(upfront_heap *h, uint64_t size, uint64_t align, uint64_t found);
+
 static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
     uint64_t need = heap_need(size), at, room, gap, before;
     if (h->used + need > h->most)
         return NULL;
     at = heap_search(h, need, align);
-    if (at == 0 || !heap_is_whole(h, at))
+    if (at == 0)
         return NULL;
+    if (!heap_is_whole(h, at))
+        return heap_take_mended(h, size, align, at);
     room = upfront_heap_size(h, at);
     gap = heap_gap(h, at, align);
     before = upfront_heap_before(h, at);
@@ -311,6 +478,12 @@ static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
     return upfront_mark_live((char *)h + at + gap + UPFRONT_HEAP_HEADER, size);
 }
 
+/* After a search found a block that isn't whole: now all in the lists are. */
+static void *heap_take_mended(upfront_heap *h, uint64_t size, uint64_t align, uint64_t found) {
+    heap_mend(h, found + UPFRONT_HEAP_HEADER);
+    return heap_take(h, size, align);
+}
+
 static void *heap_refuse(upfront_heap *h, uint64_t size) {
     h->failed++;
     h->refused = size;
@@ -320,6 +493,8 @@ static void *heap_refuse(upfront_heap *h, uint64_t size) {
 static void *heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     void *p = heap_take(h, size, align);
     if (p == NULL && heap_flush(h))
+        p = heap_take(h, size, align);
+    if (p == NULL && heap_looks(h))
         p = heap_take(h, size, align);
     return p != NULL ? p : heap_refuse(h, size);
 }
@@ -336,7 +511,9 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     return p;
 }
 
-/* pre: at is a live block's. */
+UPFRONT_COLD static int heap_free_mended(upfront_heap *h, uint64_t at);
+
+/* pre: at is a live block's, and heap_agrees. */
 static int heap_free(upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
     if (h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER && (h->parked < h->parks || heap_make_way(h))) {
@@ -344,13 +521,21 @@ static int heap_free(upfront_heap *h, uint64_t at) {
         heap_park(h, at, size);
     } else {
         if (!heap_may_melt(h, at))
-            return UPFRONT_CORRUPT;
+            return heap_free_mended(h, at);
         upfront_mark_dead((char *)h + at + UPFRONT_HEAP_HEADER, size - UPFRONT_HEAP_HEADER);
         heap_melt(h, at);
     }
     h->used -= size;
     h->live--;
     return UPFRONT_OK;
+}
+
+/* The block is given back and the damage told. A block with a forged seal, which isn't where one can be, is not. */
+static int heap_free_mended(upfront_heap *h, uint64_t at) {
+    heap_mend(h, 0);
+    if (heap_has(h, at) && heap_may_melt(h, at))
+        heap_free(h, at);
+    return UPFRONT_CORRUPT;
 }
 
 int upfront_heap_free(upfront_heap *h, void *p) {
@@ -362,7 +547,10 @@ int upfront_heap_free(upfront_heap *h, void *p) {
         return UPFRONT_OK;
     if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
-    code = heap_has(h, at) && heap_agrees(h, at) ? heap_free(h, at) : heap_why(h, at);
+    if (heap_has(h, at))
+        code = heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at);
+    else
+        code = heap_why(h, at);
     upfront_leave(&h->busy);
     return code;
 }
@@ -422,12 +610,10 @@ static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     return p;
 }
 
-/* The offset of the live block at p, whose neighbours are well on both sides, or a code. */
+/* The offset of the live block at p, or a code. */
 static int64_t heap_find(const upfront_heap *h, const void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
-    if (!heap_has(h, at) || !heap_agrees(h, at))
-        return heap_why(h, at);
-    return heap_may_melt(h, at) ? (int64_t)at : (int64_t)UPFRONT_CORRUPT;
+    return heap_has(h, at) ? (int64_t)at : (int64_t)heap_why(h, at);
 }
 
 void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
@@ -440,8 +626,15 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
     found = heap_find(h, p);
     if (found >= 0) {
         size = upfront_size(size);
+        if (!heap_agrees(h, (uint64_t)found) || !heap_may_melt(h, (uint64_t)found))
+            heap_mend(h, 0);
+        found = heap_find(h, p); /* a forged one isn't there any more */
+    }
+    if (found >= 0) {
         q = heap_resize(h, (uint64_t)found, size);
         if (q == NULL && heap_flush(h))
+            q = heap_resize(h, (uint64_t)found, size);
+        if (q == NULL && heap_looks(h))
             q = heap_resize(h, (uint64_t)found, size);
         if (q == NULL)
             q = heap_refuse(h, size);
@@ -479,7 +672,8 @@ void upfront_heap_reset(upfront_heap *h) {
     if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
         return;
     h->epoch += UINT64_C(1) << 43;
-    h->map = h->used = h->live = h->parked = h->sizes = h->hand = 0;
+    h->most += h->lost_bytes;
+    h->map = h->used = h->live = h->parked = h->sizes = h->hand = h->lost = h->lost_bytes = h->look = 0;
     memset(h->bits, 0, sizeof h->bits);
     memset(h + 1, 0, (size_t)h->first - sizeof *h);
     upfront_mark_dead((char *)h + h->first, h->end + UPFRONT_HEAP_HEADER - h->first);
@@ -492,7 +686,7 @@ void upfront_heap_reserve(upfront_heap *h, uint64_t bytes) {
     uint64_t all;
     if (h == NULL)
         return;
-    all = h->end - h->first;
+    all = h->end - h->first - h->lost_bytes;
     h->most = bytes < all ? all - bytes : 0;
 }
 
@@ -505,6 +699,25 @@ uint64_t upfront_heap_phase(upfront_heap *h) {
         h->highest = peak;
     h->peak = h->used;
     return peak;
+}
+
+/* What is free and beside one another is one block once the parked ones among it melt. */
+uint64_t upfront_heap_largest(upfront_heap *h) {
+    uint64_t at, room = 0, largest = UPFRONT_HEAP_HEADER;
+    if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
+        return 0;
+    if (upfront_heap_look(h, NULL, 0, &at) != UPFRONT_OK)
+        heap_mend(h, 0);
+    for (at = h->first; at != h->end; at += upfront_heap_size(h, at)) {
+        if (heap_lives(h, at) || upfront_heap_off(h, at) == UPFRONT_HEAP_SHUT)
+            room = 0;
+        else
+            room += upfront_heap_size(h, at);
+        if (room > largest)
+            largest = room;
+    }
+    upfront_leave(&h->busy);
+    return largest - UPFRONT_HEAP_HEADER;
 }
 
 void upfront_heap_flush(upfront_heap *h) {

@@ -37,16 +37,20 @@ type Heap struct {
 	Fronts, Lists, Map                uint64
 	Bits                              [8]uint64
 	Highest, Failed, Bounded, Refused uint64
+	Damaged, Where, Lost, LostBytes   uint64
+	Look, Spare                       uint64
 	Busy, Raced                       uint64
 }
 
 // HeapBlock is the smallest block of a heap, and HeapFrontBytes what front lists add to it. HeapAlign is the alignment of what it gives
-// and the size of the header before that. HeapParked is what the walk says of a parked block, instead of 1 or 0.
+// and the size of the header before that. HeapParked is what the walk says of a parked block, instead of 1 or 0,
+// and HeapLost of one that is out of service.
 const (
 	HeapBlock      = C.UPFRONT_HEAP_BLOCK
 	HeapFrontBytes = C.UPFRONT_HEAP_FRONT_BYTES
 	HeapAlign      = C.UPFRONT_HEAP_ALIGN
 	HeapParked     = C.UPFRONT_HEAP_PARKED
+	HeapLost       = C.UPFRONT_HEAP_LOST
 )
 
 // HeapRange is a block of a heap, as the walk names it.
@@ -171,7 +175,7 @@ func (h *Heap) Flush() { crossed(writes(&h.Used), C.upfront_heap_flush(h.c())) }
 
 // Largest is upfront_heap_largest.
 func (h *Heap) Largest() uint64 {
-	return uint64(crossed(reads(&h.Used), C.upfront_heap_largest(h.c())))
+	return uint64(crossed(writes(&h.Used), C.upfront_heap_largest(h.c())))
 }
 
 // Walk is upfront_heap_walk.

@@ -43,7 +43,8 @@ extern "C" {
 
 #define UPFRONT_HEAP_SCAN 8
 #define UPFRONT_HEAP_ALIGN UINT64_C(16)
-#define UPFRONT_HEAP_BLOCK 416 /* the smallest block of a heap: room for one allocation of 16 bytes */
+#define UPFRONT_HEAP_BLOCK 464 /* the smallest block of a heap: room for one allocation of 16 bytes */
+#define UPFRONT_HEAP_CUT UINT64_C(1024) /* of a free block that was overwritten, so much is put out of service at most */
 #define UPFRONT_HEAP_FRONT 1024 /* the largest size that has a front list */
 #define UPFRONT_HEAP_FRONT_BYTES 512 /* of the front lists' first offsets: so much larger is the smallest block with them */
 
@@ -70,6 +71,12 @@ typedef struct upfront_heap {
     uint64_t failed;     /* requests refused for want of room */
     uint64_t bounded;    /* of these, refused by the bound: not every block that might fit was looked at */
     uint64_t refused;    /* size of the last refusal */
+    uint64_t damaged;    /* how often something was met that a stray write had overwritten */
+    uint64_t where;      /* of the last: offset of the block's bytes; 0: nobody knows */
+    uint64_t lost;       /* blocks that are out of service: they were overwritten */
+    uint64_t lost_bytes; /* of these, headers included */
+    uint64_t look;       /* refusals, `failed`, before which the blocks aren't looked at again */
+    uint64_t spare;
     uint64_t busy;       /* checked build: somebody is inside */
     uint64_t raced;      /* checked build: who came meanwhile, and was refused: there is no lock */
 } upfront_heap;
@@ -80,10 +87,11 @@ typedef struct upfront_heap_range {
     uint64_t size;   /* header included */
     uint64_t asked;  /* what was asked for; 0 for a free block */
     uint64_t align;  /* what was asked for, at least 16 */
-    uint64_t live;   /* 1; 0 for a free block, UPFRONT_HEAP_PARKED for a parked one */
+    uint64_t live;   /* 1; 0 for a free block, UPFRONT_HEAP_PARKED for a parked one, UPFRONT_HEAP_LOST for one out of service */
 } upfront_heap_range;
 
 #define UPFRONT_HEAP_PARKED 2
+#define UPFRONT_HEAP_LOST 3
 
 /* Makes a heap of the block: header and lists at its front, the rest one free block. `parked` is how many blocks the front lists may hold;
  * 0: there are none. A free and an alloc of small blocks take a third of the time with them; more than 256 are seldom better. NULL when
@@ -125,7 +133,7 @@ uint64_t upfront_heap_phase(upfront_heap *h);
 void upfront_heap_flush(upfront_heap *h);
 
 /* The largest size that can be given at align 16, whatever the reserve. Cost: O(blocks). pre: the walk says ok. */
-uint64_t upfront_heap_largest(const upfront_heap *h);
+uint64_t upfront_heap_largest(upfront_heap *h);
 
 /* Names every block in order of address, and checks the chain of headers, the lists, the bits and the counts. Writes at most `room`
  * blocks; *count is the number there is. UPFRONT_CORRUPT when they contradict each other; *count is then how many were named before.
@@ -162,6 +170,7 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 #define UPFRONT_HEAP_SEAL_SIZE (~((UINT64_C(1) << UPFRONT_HEAP_SEAL) - 1))
 #define UPFRONT_HEAP_TURNED (UPFRONT_HEAP_SEAL_SIZE >> 26)
 #define UPFRONT_HEAP_BURIED UPFRONT_HEAP_SEAL_BEFORE
+#define UPFRONT_HEAP_SHUT (UPFRONT_HEAP_TURNED | UPFRONT_HEAP_BURIED)
 
 /* Headers and free blocks are poisoned for everybody but these two: what runs over the end of a block is seen. */
 UPFRONT_UNCHECKED static inline uint64_t upfront_heap_word(const upfront_heap *h, uint64_t offset) {
@@ -219,6 +228,18 @@ static inline uint64_t upfront_heap_align(const upfront_heap *h, uint64_t offset
     return UPFRONT_HEAP_ALIGN << ((upfront_heap_word(h, offset + 8) >> UPFRONT_HEAP_LOG) & 31);
 }
 
+/* Whether a header is sealed, live, free, parked or out of service, and says what one may say. Then its size is the block's: the seal is
+ * of it. */
+static inline int upfront_heap_stands(const upfront_heap *h, uint64_t at) {
+    uint64_t size = upfront_heap_size(h, at), off = upfront_heap_off(h, at);
+    uint64_t least = off == UPFRONT_HEAP_SHUT ? UPFRONT_HEAP_HEADER : UPFRONT_HEAP_LEAST;
+    if ((off != 0 && off != UPFRONT_HEAP_TURNED && off != UPFRONT_HEAP_SHUT) || size < least || size > h->end - at)
+        return 0;
+    if (upfront_heap_is_live(h, at))
+        return upfront_heap_asked(h, at) < size && upfront_heap_align(h, at) <= UPFRONT_ALIGN_MAX;
+    return off == 0;
+}
+
 /* Steps of 16 below 512, then 16 steps to each power of two. */
 static inline uint64_t upfront_heap_class(uint64_t size) {
     uint64_t log = 63 - (uint64_t)__builtin_clzll(size | 256);
@@ -233,6 +254,9 @@ static inline uint64_t *upfront_heap_list(const upfront_heap *h, uint64_t class_
 static inline uint64_t *upfront_heap_front(const upfront_heap *h, uint64_t size) {
     return (uint64_t *)((uintptr_t)h + (uintptr_t)(h->fronts + size / 2 - UPFRONT_HEAP_LEAST / 2));
 }
+
+/* upfront_heap_walk from within a call. */
+int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus
 }

@@ -1,22 +1,5 @@
 #include "heap.h"
 
-/* What is free and beside one another is one block once the parked ones among it melt. */
-uint64_t upfront_heap_largest(const upfront_heap *h) {
-    uint64_t at, room = 0, largest = UPFRONT_HEAP_HEADER;
-    if (h == NULL || !upfront_enter(&h->busy, &h->raced))
-        return 0;
-    for (at = h->first; at != h->end; at += upfront_heap_size(h, at)) {
-        if (upfront_heap_is_live(h, at) && upfront_heap_off(h, at) == 0)
-            room = 0;
-        else
-            room += upfront_heap_size(h, at);
-        if (room > largest)
-            largest = room;
-    }
-    upfront_leave(&h->busy);
-    return largest - UPFRONT_HEAP_HEADER;
-}
-
 /* Whether a header says the truth of the block before it. */
 static int heap_before_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
     uint64_t hole = before != 0 && !upfront_heap_is_live(h, at - before) ? UPFRONT_HEAP_HOLE : 0;
@@ -25,12 +8,9 @@ static int heap_before_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
 
 /* A header in the chain: sealed, of a possible size, and at peace with the block before it. */
 static int heap_header_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
-    uint64_t size = upfront_heap_size(h, at), off = upfront_heap_off(h, at);
-    if ((off != 0 && off != UPFRONT_HEAP_TURNED) || size < UPFRONT_HEAP_LEAST || size > h->end - at || !heap_before_ok(h, at, before))
+    if (!upfront_heap_stands(h, at) || !heap_before_ok(h, at, before))
         return 0;
-    if (upfront_heap_is_live(h, at))
-        return upfront_heap_asked(h, at) < size && upfront_heap_align(h, at) <= UPFRONT_ALIGN_MAX;
-    return off == 0 && (before == 0 || upfront_heap_is_live(h, at - before));
+    return upfront_heap_is_live(h, at) || before == 0 || upfront_heap_is_live(h, at - before);
 }
 
 /* The free blocks in a list, each linked both ways and of the list's class; more than there can be when they aren't. A list that runs in
@@ -77,19 +57,26 @@ static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
     return listed == count && h->parked == count && h->sizes == sizes;
 }
 
-static int heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
-    uint64_t at, before = 0, used = 0, live = 0, parked = 0, named = 0;
+int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
+    uint64_t at, before = 0, used = 0, live = 0, parked = 0, lost = 0, lost_bytes = 0, named = 0;
+    if (h == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    *count = 0;
     if (h->lists == 0 || h->first > h->end) /* which nobody made, and whose words agree; or where there is no way to the end */
         return UPFRONT_CORRUPT;
     for (at = h->first; at != h->end; at += before) {
-        uint64_t is_live, is_parked;
+        uint64_t off, is_live, is_parked, is_lost;
         if (!heap_header_ok(h, at, before))
             return UPFRONT_CORRUPT;
         before = upfront_heap_size(h, at);
-        is_parked = upfront_heap_off(h, at) != 0;
-        is_live = !is_parked && upfront_heap_is_live(h, at);
+        off = upfront_heap_off(h, at);
+        is_parked = off == UPFRONT_HEAP_TURNED;
+        is_lost = off == UPFRONT_HEAP_SHUT;
+        is_live = off == 0 && upfront_heap_is_live(h, at);
         live += is_live;
         parked += is_parked;
+        lost += is_lost;
+        lost_bytes += is_lost * before;
         used += is_live * before;
         if (named < room) {
             upfront_heap_range *b = &out[named];
@@ -97,13 +84,15 @@ static int heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t ro
             b->size = before;
             b->asked = is_live != 0 ? upfront_heap_asked(h, at) : 0;
             b->align = is_live != 0 ? upfront_heap_align(h, at) : UPFRONT_HEAP_ALIGN;
-            b->live = is_parked != 0 ? UPFRONT_HEAP_PARKED : is_live;
+            b->live = is_parked * UPFRONT_HEAP_PARKED + is_lost * UPFRONT_HEAP_LOST + is_live;
         }
         *count = ++named;
     }
     if (upfront_heap_off(h, at) != 0 || !heap_before_ok(h, at, before) || used != h->used || live != h->live || used > h->peak)
         return UPFRONT_CORRUPT;
-    if (!heap_lists_ok(h, named - live - parked) || !heap_fronts_ok(h, parked))
+    if (lost != h->lost || lost_bytes != h->lost_bytes)
+        return UPFRONT_CORRUPT;
+    if (!heap_lists_ok(h, named - live - parked - lost) || !heap_fronts_ok(h, parked))
         return UPFRONT_CORRUPT;
     return named > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
 }
@@ -118,7 +107,7 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
     *count = 0;
     if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
-    code = heap_walk(h, out, room, count);
+    code = upfront_heap_look(h, out, room, count);
     upfront_leave(&h->busy);
     return code;
 }

@@ -38,7 +38,7 @@ typedef struct misused {
 } misused;
 
 static misused misused_new(uint64_t seed) {
-    enum { COUNT = 41, FROM = 11, FRONT = 192 };
+    enum { COUNT = 41, FROM = 11, FRONT = 256 };
     misused m;
     uint64_t i;
     m.window = window_new(UPFRONT_ALIGN_MAX + WINDOW);

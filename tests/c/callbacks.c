@@ -71,8 +71,24 @@ static void callbacks_misuse(uint64_t parked) {
     CHECK(holds(p, 200, 7) && pond_size(p) == 200);
     pond_free(p);
     CHECK(pond.misuse.calls == 6 && pond.arena->live == 0);
+    /* A malloc meets what was overwritten, and a free, and a realloc: they do what they are for. */
+    p = (unsigned char *)pond_malloc(2000);
+    dead = (unsigned char *)pond_malloc(2000);
+    pond_free(p);
+    UPFRONT_UNPOISON(w, WINDOW);
+    memset(p, 'A', 16);
+    CHECK(pond_malloc(1900) > (void *)dead && pond.arena->lost == 1);
+    CHECK(pond.misuse.calls == 7 && strcmp(pond.misuse.call, "malloc") == 0 && pond.misuse.address == p);
+    dead[2000] ^= 0x10;
+    pond_free(dead);
+    CHECK(callbacks_refused(8, "free", pond.misuse.address, UPFRONT_CORRUPT));
+    p = (unsigned char *)pond_malloc(3008);
+    UPFRONT_UNPOISON(w, WINDOW);
+    p[3008] ^= 0x10;
+    CHECK(pond_realloc(p, 3100) != NULL && pond.misuse.calls == 9 && strcmp(pond.misuse.call, "realloc") == 0);
+    CHECK(pond.arena->live == 2 && upfront_heap_walk(pond.arena, NULL, 0, NULL) == UPFRONT_OK);
     pond.arena = NULL;
-    pond.misuse.calls = 0;
+    pond.misuse.calls = pond.misuse.damaged = 0;
     UPFRONT_UNPOISON(w, WINDOW);
     window_free(w, WINDOW);
 }

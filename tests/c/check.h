@@ -104,6 +104,7 @@ void test_scope(void);
 void test_scope_temp(void);
 void test_heap(void);
 void test_heap_misuse(void);
+void test_damage(void);
 void test_buddy(void);
 void test_buddy_misuse(void);
 void test_callbacks(void);

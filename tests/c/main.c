@@ -14,6 +14,7 @@ int main(void) {
     test_pool_large();
     test_heap();
     test_heap_misuse();
+    test_damage();
     test_buddy();
     test_buddy_misuse();
     test_callbacks();

@@ -120,6 +120,7 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
     NO(upfront_heap_largest(h));
     REFUSED(upfront_heap_walk(h, &range, 1, &count));
     REFUSED(upfront_heap_walk(h, NULL, 0, NULL));
+    REFUSED(upfront_heap_look(h, &range, 1, &count));
     NO(upfront_heap_hook(h, NULL, 0, 8));
     NO(upfront_heap_hook(h, w, 8, 0));
     nothing_is_touched();
@@ -143,6 +144,7 @@ static void nothing_buddy(upfront_buddy *b, unsigned char *w) {
     NO(upfront_buddy_phase(b));
     REFUSED(upfront_buddy_walk(b, &range, 1, &count));
     REFUSED(upfront_buddy_walk(b, NULL, 0, NULL));
+    REFUSED(upfront_buddy_look(b, &range, 1, &count));
     NO(upfront_buddy_hook(b, NULL, 0, 8));
     NO(upfront_buddy_hook(b, w, 8, 0));
     if (b != NULL)
