@@ -25,6 +25,7 @@ type Level struct {
 
 	loaded []doom.Sector // as the file has them
 	state  *save.State
+	made   Room // the room's slices as they were made, and no counts
 	system *frogSystem
 	here   scope.Addr[Room] // of the room, for what has it in another region
 	grid   grid

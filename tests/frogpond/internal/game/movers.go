@@ -29,6 +29,7 @@ type mover struct {
 
 type plane uint8
 
+// The planes, as bits.
 const (
 	floorPlane plane = iota + 1
 	ceilingPlane
@@ -235,6 +236,16 @@ func (w *World) Donut(pillar *doom.Sector, e *doom.Effect) bool {
 		m.Low, m.State, m.Ends = around.Floor, falling, true
 	}
 	return true
+}
+
+// moves says whether an action has movers.
+func moves(a doom.Action) bool {
+	switch a {
+	case doom.OpenDoor, doom.CloseDoor, doom.RaiseDoor, doom.ReopenDoor, doom.MoveFloor,
+		doom.MoveCeiling, doom.Crusher, doom.Lift, doom.Perpetual, doom.Stairs, doom.Donut:
+		return true
+	}
+	return false
 }
 
 func (m *mover) isDoor() bool { return doom.OpenDoor <= m.Action && m.Action <= doom.ReopenDoor }

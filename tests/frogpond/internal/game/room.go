@@ -85,6 +85,9 @@ func (l *Level) makeState(region *budget.Region, s scope.Scope, players int) err
 	l.voices = voiceMaker.Pool(s, maxVoices)
 	l.Room.Events = arena.SliceOf(l.Base, eventMaker.Slice(s, eventsLength))
 	l.World.makeState(s)
+	l.made = *l.Room
+	l.made.counts = counts{}
+	l.state.Verify(l.verify)
 	return l.state.Rebuild(l.rebuild)
 }
 
@@ -104,16 +107,13 @@ func (l *Level) rebuild() error {
 	w.lights = r.Lights.Get(l.Base)
 	w.scrolls = r.Scrolls.Get(l.Base)
 	w.carries = r.Carries.Get(l.Base)
-	if int(r.LightCount) > len(w.lights) || int(r.ScrollCount) > len(w.scrolls) ||
-		int(r.CarryCount) > len(w.carries) { // of a file that nobody wrote by playing
-		return fmt.Errorf("%s: it is said to have %d lights, %d scrolls, %d carries, and there is room "+
-			"for %d, %d, %d", l.Name, r.LightCount, r.ScrollCount, r.CarryCount, len(w.lights),
-			len(w.scrolls), len(w.carries))
-	}
 	w.lights = w.lights[:r.LightCount]
 	w.scrolls = w.scrolls[:r.ScrollCount]
 	w.carries = w.carries[:r.CarryCount]
 	l.grid.filled = false
+	if r.Instance != 0 && !w.script.graph.Live(r.Instance) { // of a file that nobody wrote by playing
+		return fmt.Errorf("%s: the graph's instance isn't live", l.Name)
+	}
 	return nil
 }
 

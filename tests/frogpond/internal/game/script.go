@@ -11,6 +11,7 @@ import (
 type script struct {
 	graph     *flow.Graph
 	runner    *flow.Runner
+	instance  flow.Instance // that the level begins with
 	variables int
 	steps     int  // that an event may take
 	acted     bool // an action of this event did something

@@ -18,6 +18,16 @@ import (
 // things are in pairs: a room, a kind.
 func strip(t *testing.T, rooms []room, lines []special, things ...int) (*World, *Player) {
 	t.Helper()
+	s := stripServer(t, rooms, lines, things...)
+	g, err := s.start(t, s.Maps[0], 1)
+	require.NoError(t, err)
+	g.Level.World.script.runner.Begin()
+	return g.Level.World, g.Level.Players.At(0)
+}
+
+// stripServer is a server that has that map alone.
+func stripServer(t testing.TB, rooms []room, lines []special, things ...int) *Server {
+	t.Helper()
 	var vertexes, sides, linedefs, sectors []byte
 	add := func(to *[]byte, values ...int) { *to = append(*to, doomtest.Row(values...)...) }
 	vertex, count := 0, 0
@@ -59,11 +69,7 @@ func strip(t *testing.T, rooms []room, lines []special, things ...int) (*World, 
 		{Name: "SIDEDEFS", Data: sides}, {Name: "VERTEXES", Data: vertexes}, {Name: "SECTORS", Data: sectors}}))
 	small := plan
 	small.GoHeap = 0 // several are open at a time
-	s := openWith(t, small, "strip.wad")
-	g, err := s.start(t, s.Maps[0], 1)
-	require.NoError(t, err)
-	g.Level.World.script.runner.Begin()
-	return g.Level.World, g.Level.Players.At(0)
+	return openWith(t, small, "strip.wad")
 }
 
 type room struct{ floor, ceiling, light, special, tag, flat int }

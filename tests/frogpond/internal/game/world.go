@@ -2,6 +2,7 @@ package game
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
@@ -16,6 +17,7 @@ type World struct {
 	lights   []light
 	scrolls  []scroll
 	carries  []carry
+	begun    begun
 	keys     []key
 	landings []landing
 	starts   []uint16 // the sectors of the level's starts
@@ -36,6 +38,12 @@ type scroll struct {
 	Line   uint32
 	Step   int32 // units a tick
 	Offset int32
+}
+
+// begun is what scrolls and carries from the begin on, beside the state.
+type begun struct {
+	scrolls []scroll // with no offset yet
+	carries []carry
 }
 
 // carry is a floor that moves bodies on.
@@ -182,12 +190,14 @@ func (w *World) begin(seed uint64) error {
 		w.timedDoor(&w.Sectors[i], &special)
 	}
 	c := &w.script
-	if w.Room.Instance = c.graph.New(); w.Room.Instance == 0 {
+	if c.instance = c.graph.New(); c.instance == 0 {
 		return fmt.Errorf("%s: its graph: %w", w.Name, scope.ErrFull)
 	}
+	w.Room.Instance = c.instance
 	c.runner.Begin()
 	w.check(began.Fire(c.runner, c.graph, w.Room.Instance, 0, struct{}{}))
 	c.runner.End()
+	w.begun = begun{slices.Clone(w.scrolls), slices.Clone(w.carries)}
 	return nil
 }
 

@@ -1,0 +1,206 @@
+package game
+
+import (
+	"fmt"
+
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// verify refuses a state from outside that no tick could have left in what ticks index by, count
+// with or loop over. The library has looked at pools, links and bools by then. What else there is
+// may be any number: the play is another one, and goes on.
+func (l *Level) verify(v save.View) error {
+	for _, part := range []func(save.View) error{l.verifyRoom, l.verifySectors, l.verifyFrogs,
+		l.verifyPlayers, l.verifySounds, l.World.verifyLights, l.World.verifySlides,
+		l.World.verifyMovers} {
+		if err := part(v); err != nil {
+			return fmt.Errorf("%s: %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// verifyRoom wants the slices and the instance that this level was made and begun with: no tick
+// changes these.
+func (l *Level) verifyRoom(v save.View) error {
+	r := save.At(v, l.Room)
+	slices := *r
+	slices.counts = counts{}
+	switch {
+	case slices != l.made:
+		return fmt.Errorf("a slice of the room isn't where the level has it")
+	case r.Instance != l.World.script.instance:
+		return fmt.Errorf("the graph's instance is %#x, and here %#x", r.Instance,
+			l.World.script.instance)
+	case r.Heard > r.Happened:
+		return fmt.Errorf("%d events heard of %d", r.Heard, r.Happened)
+	}
+	return nil
+}
+
+// sector says whether there is one of that number.
+func (l *Level) sector(number uint16) bool { return int(number) < len(l.loaded) }
+
+func (l *Level) verifySectors(v save.View) error {
+	for i := range save.SliceAt(v, l.Sectors) {
+		switch c := &save.SliceAt(v, l.Sectors)[i]; {
+		case int(c.Number) != i:
+			return fmt.Errorf("sector %d: its number is %d", i, c.Number)
+		case !l.sector(c.Flat):
+			return fmt.Errorf("sector %d: its flat is that of sector %d of %d", i, c.Flat, len(l.loaded))
+		}
+	}
+	return nil
+}
+
+// verifyBody looks at where a body is: within the map, and in one of its sectors.
+func (l *Level) verifyBody(at doom.Point, sector uint16, heading uint32) error {
+	switch {
+	case at != l.Inside(at):
+		return fmt.Errorf("it is at %d, %d, beyond the map", at.X, at.Y)
+	case !l.sector(sector):
+		return fmt.Errorf("it is in sector %d of %d", sector, len(l.loaded))
+	case heading > 15:
+		return fmt.Errorf("its heading is %d of 16", heading)
+	}
+	return nil
+}
+
+// verifyFrogs looks also for places that have the handle of another, of now or of later: its frog
+// would be two, and die twice.
+func (l *Level) verifyFrogs(v save.View) error {
+	handles := save.SliceAt(v, l.Frogs.handles)
+	for i, h := range handles {
+		if h != 0 && int(uint32(h)) != i { // the lower half of a handle is the number of its chunk
+			return fmt.Errorf("the frog at place %d has the handle %#x, of another place", i, h)
+		}
+	}
+	for h, f := range save.AllHandles(v, l.Frogs.pool) {
+		place := uint32(h)
+		err := l.verifyBody(f.At, f.Sector, uint32(f.Heading))
+		switch {
+		case err != nil:
+		case handles[place] != h:
+			err = fmt.Errorf("its handle is %#x, and its place has %#x", h, handles[place])
+		case f.Life == 0:
+			err = fmt.Errorf("it has no tick left")
+		}
+		if err != nil {
+			return fmt.Errorf("frog %d: %w", place, err)
+		}
+	}
+	return nil
+}
+
+func (l *Level) verifyPlayers(v save.View) error {
+	all := 0
+	for i, p := range save.All(v, l.Players) {
+		all++
+		err := l.verifyBody(p.At, p.Sector, p.Heading)
+		switch {
+		case err != nil:
+		case p.Away > 1:
+			err = fmt.Errorf("it is away %d times", p.Away)
+		case p.Still > maxStill:
+			err = fmt.Errorf("it stands still for %d ticks: %d is the most", p.Still, maxStill)
+		case p.Health < 1 || p.Health > fullHealth:
+			err = fmt.Errorf("its health is %d: 1 to %d", p.Health, fullHealth)
+		case p.Keys&^uint32(doom.Blue|doom.Yellow|doom.Red) != 0:
+			err = fmt.Errorf("its keys are %#x", p.Keys)
+		}
+		if err != nil {
+			return fmt.Errorf("player %d: %w", i, err)
+		}
+	}
+	if all != l.Players.Cap() {
+		return fmt.Errorf("%d players of %d", all, l.Players.Cap())
+	}
+	return nil
+}
+
+// verifySounds looks at events and voices. Whom they name may be gone, so a handle may be any.
+func (l *Level) verifySounds(v save.View) error {
+	for i := range save.SliceAt(v, l.events) {
+		switch e := &save.SliceAt(v, l.events)[i]; {
+		case e.Kind > died:
+			return fmt.Errorf("event %d: its kind is %d of %d", i, e.Kind, died)
+		case e.Kind != 0 && e.At != l.Inside(e.At):
+			return fmt.Errorf("event %d: it is at %d, %d, beyond the map", i, e.At.X, e.At.Y)
+		}
+	}
+	for i, voice := range save.All(v, l.voices) {
+		if voice.Left < 1 || voice.Left > songTicks {
+			return fmt.Errorf("voice %d: it sings for %d ticks of %d", i, voice.Left, songTicks)
+		}
+	}
+	return nil
+}
+
+func (w *World) verifyLights(v save.View) error {
+	r := save.At(v, w.Room)
+	lights, count := save.GetSlice(v, r.Lights), int(r.LightCount)
+	if count > len(lights) {
+		return fmt.Errorf("%d lights, and there is room for %d", count, len(lights))
+	}
+	for i := range lights[:count] {
+		switch n := &lights[i]; {
+		case !w.sector(n.Sector):
+			return fmt.Errorf("light %d: it is in sector %d of %d", i, n.Sector, len(w.loaded))
+		case n.Kind == doom.SteadyLight || n.Kind > doom.StrobeInStep:
+			return fmt.Errorf("light %d: its kind is %d of %d", i, n.Kind, doom.StrobeInStep)
+		case n.Up > 1:
+			return fmt.Errorf("light %d: it goes up by %d", i, n.Up)
+		}
+	}
+	return nil
+}
+
+// verifySlides looks at walls whose texture moves and floors that carry: they are the level's from
+// its begin on, and no tick makes another.
+func (w *World) verifySlides(v save.View) error {
+	r, made := save.At(v, w.Room), &w.begun
+	if int(r.ScrollCount) != len(made.scrolls) || int(r.CarryCount) != len(made.carries) {
+		return fmt.Errorf("%d scrolls and %d carries, and here %d and %d", r.ScrollCount, r.CarryCount,
+			len(made.scrolls), len(made.carries))
+	}
+	for i, n := range save.GetSlice(v, r.Scrolls)[:r.ScrollCount] {
+		if s := &made.scrolls[i]; n.Line != s.Line || n.Step != s.Step {
+			return fmt.Errorf("scroll %d: line %d by %d, and here line %d by %d", i, n.Line, n.Step,
+				s.Line, s.Step)
+		}
+	}
+	for i, n := range save.GetSlice(v, r.Carries)[:r.CarryCount] {
+		if n != made.carries[i] {
+			return fmt.Errorf("carry %d: %+v, and here %+v", i, n, made.carries[i])
+		}
+	}
+	return nil
+}
+
+// verifyMovers looks also for a second mover of one floor or ceiling.
+func (w *World) verifyMovers(v save.View) error {
+	moved := make([]plane, len(w.loaded))
+	for i, m := range save.All(v, w.movers) {
+		var err error
+		switch {
+		case !w.sector(m.Sector):
+			err = fmt.Errorf("it is of sector %d of %d", m.Sector, len(w.loaded))
+		case m.Plane != floorPlane && m.Plane != ceilingPlane:
+			err = fmt.Errorf("its plane is %d of %d", m.Plane, ceilingPlane)
+		case moved[m.Sector]&m.Plane != 0:
+			err = fmt.Errorf("sector %d has another", m.Sector)
+		case m.State < rising || m.State > waiting, m.Next > falling, m.State == waiting && m.Next == 0:
+			err = fmt.Errorf("its state is %d, and then %d", m.State, m.Next)
+		case !moves(m.Action):
+			err = fmt.Errorf("its action is %d", m.Action)
+		case m.Changes && !w.sector(m.Flat):
+			err = fmt.Errorf("its flat is that of sector %d of %d", m.Flat, len(w.loaded))
+		}
+		if err != nil {
+			return fmt.Errorf("mover %d: %w", i, err)
+		}
+		moved[m.Sector] |= m.Plane
+	}
+	return nil
+}
