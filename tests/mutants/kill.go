@@ -107,30 +107,37 @@ func (r *runner) build(k killer, dir string, files map[string]string) (string, v
 }
 
 func (r *runner) buildGo(k killer, dir, program string, files map[string]string) (*exec.Cmd, error) {
-	root, err := filepath.Abs(r.root)
+	name, err := overlay(r.root, dir, files)
 	if err != nil {
 		return nil, err
+	}
+	args := append([]string{"test", "-vet=off", "-c", "-o", program, "-overlay", name}, k.flags...)
+	cmd := exec.Command("go", append(args, ".")...)
+	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(k.folder))
+	return cmd, nil
+}
+
+// overlay writes the files that replace those of the tree into dir, and what tells the go command of
+// them, whose name it returns.
+func overlay(root, dir string, files map[string]string) (string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
 	}
 	replace := map[string]string{}
 	for file, text := range files {
 		name := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
 		if err = os.WriteFile(name, []byte(text), 0o644); err != nil {
-			return nil, err
+			return "", err
 		}
 		replace[filepath.Join(root, filepath.FromSlash(file))] = name
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	name := filepath.Join(dir, "overlay.json")
-	if err = os.WriteFile(name, overlay, 0o644); err != nil {
-		return nil, err
-	}
-	args := append([]string{"test", "-vet=off", "-c", "-o", program, "-overlay", name}, k.flags...)
-	cmd := exec.Command("go", append(args, ".")...)
-	cmd.Dir = filepath.Join(root, filepath.FromSlash(k.folder))
-	return cmd, nil
+	return name, os.WriteFile(name, text, 0o644)
 }
 
 // buildC builds the C core with the files of tests/c that define the killer's functions.

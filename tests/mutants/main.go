@@ -2,6 +2,9 @@
 // `go run ./tests/mutants` runs all mutants, in the root of the repository.
 //
 //	mutants [-run PATTERN] [-list] [-v]
+//	mutants -random N [-seed N] [-files PATTERN]
+//
+// With -random it prints faults that a seed chooses, as mutants whose tests are to be found.
 //
 // A mutant is a section of a file in testdata: see parse. Its texts replace those of the tree by
 // `go test -overlay`, so the tree is never touched, and a mutant of moved code still applies. The
@@ -29,10 +32,20 @@ func main() {
 	pattern := flag.String("run", "", "run only mutants whose names match the `pattern`")
 	list := flag.Bool("list", false, "print the mutants and their killers, and run none")
 	verbose := flag.Bool("v", false, "print what each killer printed")
+	count := flag.Int("random", 0, "print `n` faults that the seed chooses, and run none")
+	seed := flag.Uint64("seed", 1, "of -random")
+	files := flag.String("files", "", "with -random, only of files whose paths match the `pattern`")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "mutants: no arguments are expected")
 		os.Exit(2)
+	}
+	if *count != 0 {
+		if err := random(os.Stdout, ".", folders, *files, *count, *seed); err != nil {
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+			os.Exit(2)
+		}
+		return
 	}
 	ok, err := mutants(os.Stdout, ".", *pattern, *list, *verbose)
 	if err != nil {

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// folders are those in which -random puts faults.
+var folders = []string{"arena_c", "arena", "scope", "budget", "budget/save"}
+
+// fault is one that can be put into a file: the text from one byte to another becomes a new one.
+type fault struct {
+	from, to  int
+	text, is  string // is says what the new text does
+	inOneLine int    // the line of the first byte, from 1
+}
+
+// random prints n faults that a seed chooses, as mutants, of the files that match. The lines that
+// can have faults stand in a row, file after file; of n equal parts of the row each has one. A line
+// that has several has each as likely. What doesn't compile makes room for the next line's.
+func random(w io.Writer, root string, folders []string, match string, n int, seed uint64) error {
+	matches, err := regexp.Compile(match)
+	if err != nil {
+		return err
+	}
+	type line struct {
+		file   *source
+		faults []fault
+	}
+	var row []line
+	for _, folder := range folders {
+		files, err := sources(root, folder)
+		if err != nil {
+			return err
+		}
+		for _, s := range files {
+			if !matches.MatchString(s.name) {
+				continue
+			}
+			for i, f := range s.faults {
+				if i == 0 || f.inOneLine != s.faults[i-1].inOneLine {
+					row = append(row, line{file: s})
+				}
+				last := &row[len(row)-1]
+				last.faults = append(last.faults, f)
+			}
+		}
+	}
+	if n < 1 || n > len(row) {
+		return fmt.Errorf("%d faults: want 1 to %d, the lines that can have one", n, len(row))
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	fmt.Fprintf(w, "Seed %d: one fault in each %d lines of %d.\n", seed, len(row)/n, len(row))
+	for i := range n {
+		from, to := i*len(row)/n, (i+1)*len(row)/n
+		begin := r.IntN(to - from)
+		if err := func() error {
+			for j := range to - from {
+				l := row[from+(begin+j)%(to-from)]
+				for _, k := range r.Perm(len(l.faults)) {
+					f := l.faults[k]
+					if changed := l.file.with(f); l.file.compiles(changed) {
+						l.file.print(w, seed, i, f, changed)
+						return nil
+					}
+				}
+			}
+			return fmt.Errorf("nothing compiles from %s:%d to %s:%d", row[from].file.name, row[from].faults[0].inOneLine,
+				row[to-1].file.name, row[to-1].faults[0].inOneLine)
+		}(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// source is a file, with its faults by lines.
+type source struct {
+	name     string // from the root, with slashes
+	text     string
+	faults   []fault
+	compiles func(text string) bool
+}
+
+// sources reads the files of a folder that some build of make check compiles.
+func sources(root, folder string) ([]*source, error) {
+	all, err := sourcesOfGo(root, folder)
+	if err != nil {
+		return nil, err
+	}
+	ofC, err := sourcesOfC(root, folder)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, ofC...)
+	for _, s := range all {
+		for i := range s.faults {
+			s.faults[i].inOneLine = 1 + strings.Count(s.text[:s.faults[i].from], "\n")
+		}
+		slices.SortStableFunc(s.faults, func(a, b fault) int { return a.from - b.from })
+		slices.SortStableFunc(s.faults, func(a, b fault) int { return a.inOneLine - b.inOneLine })
+	}
+	slices.SortFunc(all, func(a, b *source) int { return strings.Compare(a.name, b.name) })
+	return all, nil
+}
+
+func readSource(root, folder, base string) (*source, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(folder), base))
+	return &source{name: folder + "/" + base, text: string(text)}, err
+}
+
+// with returns the text with a fault, whose lines that are blank now are left out.
+func (s *source) with(f fault) string {
+	before, after := s.text[:f.from], s.text[f.to:]
+	begin := strings.LastIndexByte(before, '\n') + 1
+	rest, next, _ := strings.Cut(after, "\n")
+	if strings.TrimSpace(before[begin:]+f.text+rest) == "" {
+		return before[:begin] + next
+	}
+	return before + f.text + after
+}
+
+// print prints a fault as a mutant that has no test yet: the lines that differ, and as many before
+// and after them as it takes for the old text to stand in the file once.
+func (s *source) print(w io.Writer, seed uint64, number int, f fault, changed string) {
+	old, new := strings.SplitAfter(s.text, "\n"), strings.SplitAfter(changed, "\n")
+	from := 0
+	for from < min(len(old), len(new)) && old[from] == new[from] {
+		from++
+	}
+	behind := 0
+	for behind < min(len(old), len(new))-from && old[len(old)-1-behind] == new[len(new)-1-behind] {
+		behind++
+	}
+	text := func() string { return strings.Join(old[from:len(old)-behind], "") }
+	stands := func() (n int) {
+		for at := range old {
+			if strings.HasPrefix(strings.Join(old[at:], ""), text()) {
+				n++
+			}
+		}
+		return n
+	}
+	for down := true; strings.TrimSpace(text()) == "" || stands() > 1 || old[len(old)-behind-1] == "\n"; down = !down {
+		if down && behind > 1 || from == 0 {
+			behind--
+		} else {
+			from--
+		}
+	}
+	base := strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(filepath.Base(s.name)))
+	fmt.Fprintf(w, "\n=== random-%d-%d-%s\nfault: %s: %s.\ntest: %s Test\n--- old %s\n%s--- new\n%s", seed, number, base,
+		strings.TrimSuffix(s.name, filepath.Ext(s.name)), f.is, filepath.ToSlash(filepath.Dir(s.name)), s.name, text(),
+		strings.Join(new[from:len(new)-behind], ""))
+}
