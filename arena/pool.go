@@ -43,7 +43,7 @@ func makePool[T any](what string, block []byte, handles bool) (p pool[T], err er
 	if err := room.Err(); err != nil {
 		return p, err
 	}
-	header := arena_c.PoolMake(room, uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), handles)
+	header := arena_c.PoolMake(room.Chunks(reflect.TypeFor[T](), nil), uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), handles)
 	if header == nil {
 		return p, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
 			unsafe.Sizeof(zero))

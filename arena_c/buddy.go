@@ -1,6 +1,11 @@
 package arena_c
 
 // #include "buddy.h"
+// static inline upfront_buddy_found upfront_buddy_block(const upfront_buddy *b, uint64_t offset) {
+//     return upfront_buddy_find(b, b->low + (offset - b->first) / b->smallest);
+// }
+// #cgo noescape upfront_buddy_block
+// #cgo nocallback upfront_buddy_block
 // #cgo nocallback upfront_buddy_init
 // #cgo noescape upfront_buddy_size
 // #cgo nocallback upfront_buddy_size
@@ -53,7 +58,7 @@ func (b *Buddy) c() *C.upfront_buddy { return (*C.upfront_buddy)(checked(b)) }
 
 // BuddyInit is upfront_buddy_init.
 func BuddyInit(r Room, smallest uint64) *Buddy {
-	b := C.upfront_buddy_init(r.of(RoomBuddy), C.uint64_t(r.size), C.uint64_t(smallest))
+	b := C.upfront_buddy_init(r.of(RoomBuddy), C.uint64_t(r.Size), C.uint64_t(smallest))
 	return made[Buddy](r, unsafe.Pointer(b))
 }
 
@@ -181,3 +186,20 @@ func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
 
 // Check is upfront_buddy_walk that only checks.
 func (b *Buddy) Check() Code { return Code(C.upfront_buddy_walk(b.c(), nil, 0, nil)) }
+
+// BlockOf is the live block that has the byte at an offset: where it begins, and its size. pre: the
+// words are whole, and the byte is a block's.
+func (b *Buddy) BlockOf(offset uint64) (from, size uint64, live bool) {
+	f := C.upfront_buddy_block(b.c(), C.uint64_t(offset))
+	return b.First + (uint64(f.from)-b.Low)*b.Smallest, b.Smallest << f.order, f.code == C.UPFRONT_OK
+}
+
+// EdgesHold reports whether the halves of pairs that lie outside of the blocks are marked as taken. The walk doesn't look.
+// pre: first, end, smallest and low are right.
+func (b *Buddy) EdgesHold() bool {
+	high := b.Low + (b.End-b.First)/b.Smallest
+	byteOf := func(at uint64) uint8 {
+		return *(*uint8)(unsafe.Add(unsafe.Pointer(b), uint64(unsafe.Sizeof(*b))+at-b.Low&^1-1))
+	}
+	return (b.Low%2 == 0 || byteOf(b.Low)&C.UPFRONT_BUDDY_LEFT != 0) && (high%2 == 0 || byteOf(high)&C.UPFRONT_BUDDY_RIGHT != 0)
+}

@@ -8,7 +8,8 @@ static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) 
         at = upfront_buddy_at(from, j);
         if (!upfront_buddy_is_inside(b, at))
             continue;
-        if (*upfront_buddy_byte(b, at) != upfront_buddy_sum(b, at))
+        if (*upfront_buddy_byte(b, at) != upfront_buddy_sum(b, at) ||
+            *upfront_buddy_byte(b, at) == upfront_buddy_whole(j)) /* halves that are free have melted */
             return 0;
     }
     for (at = from + 1; at < from + size; at++)

@@ -40,7 +40,7 @@ func (e *Ends) c() *C.upfront_ends { return (*C.upfront_ends)(checked(e)) }
 
 // EndsInit is upfront_ends_init.
 func EndsInit(r Room) *Ends {
-	return made[Ends](r, unsafe.Pointer(C.upfront_ends_init(r.of(RoomEnds), C.uint64_t(r.size))))
+	return made[Ends](r, unsafe.Pointer(C.upfront_ends_init(r.of(RoomEnds), C.uint64_t(r.Size))))
 }
 
 // Rewind is upfront_ends_rewind.

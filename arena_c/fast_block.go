@@ -76,7 +76,7 @@ func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
 	if h.Gen != gen || at+size > h.Limit {
 		return nil
 	}
-	*(*uint64)(unsafe.Add(unsafe.Pointer(h), word)) = (at-word-ringWord)*ringPadding | size
+	*(*uint64)(unsafe.Add(unsafe.Pointer(h), word)) = (at-word-ringWord)*RingPadding | size
 	h.Cursor = at + size
 	r.Count++
 	return unsafe.Add(unsafe.Pointer(h), at)
@@ -86,7 +86,7 @@ func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
 func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
 	if r.Count != 0 {
 		word := *(*uint64)(r.At(r.Oldest))
-		p, size = r.At(r.Oldest+ringWord+word/ringPadding), word%ringPadding
+		p, size = r.At(r.Oldest+ringWord+word/RingPadding), word%RingPadding
 	}
 	return
 }
@@ -101,8 +101,8 @@ func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
 		stop = r.Cursor
 	}
 	word := *(*uint64)(r.At(r.Oldest))
-	at := r.Oldest + ringWord + word/ringPadding
-	after := at + word%ringPadding
+	at := r.Oldest + ringWord + word/RingPadding
+	after := at + word%RingPadding
 	if r.At(at) != p || after > stop {
 		return false
 	}

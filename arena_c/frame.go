@@ -55,7 +55,7 @@ func FrameSize(size, buffers uint64) uint64 {
 
 // FrameInit is upfront_frame_init.
 func FrameInit(r Room, buffers uint64) *Frame {
-	f := C.upfront_frame_init(r.of(RoomFrame), C.uint64_t(r.size), C.uint64_t(buffers))
+	f := C.upfront_frame_init(r.of(RoomFrame), C.uint64_t(r.Size), C.uint64_t(buffers))
 	return made[Frame](r, unsafe.Pointer(f))
 }
 

@@ -53,6 +53,13 @@ const (
 	HeapLost       = C.UPFRONT_HEAP_LOST
 )
 
+// What the second word of a block's header has below its seal, and where its size is; and how many front lists there are.
+const (
+	HeapSealBits   = C.UPFRONT_HEAP_SEAL
+	HeapSizeBits   = C.UPFRONT_OFFSET_MAX - 16
+	HeapFrontLists = C.UPFRONT_HEAP_FRONT_BYTES / 8
+)
+
 // HeapRange is a block of a heap, as the walk names it.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
 
@@ -66,7 +73,7 @@ func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(checked(h)) }
 
 // HeapInit is upfront_heap_init.
 func HeapInit(r Room, parked uint64) *Heap {
-	h := C.upfront_heap_init(r.of(RoomHeap), C.uint64_t(r.size), C.uint64_t(parked))
+	h := C.upfront_heap_init(r.of(RoomHeap), C.uint64_t(r.Size), C.uint64_t(parked))
 	return made[Heap](r, unsafe.Pointer(h))
 }
 

@@ -83,7 +83,7 @@ func one(is bool) (n int) {
 
 // PoolMake is upfront_pool_make.
 func PoolMake(r Room, size, align uint64, handles bool) *Pool {
-	p := C.upfront_pool_make_at(r.of(RoomPool), C.uint64_t(r.size), C.uint64_t(size), C.uint64_t(align), C.int(one(handles)))
+	p := C.upfront_pool_make_at(r.of(RoomPool), C.uint64_t(r.Size), C.uint64_t(size), C.uint64_t(align), C.int(one(handles)))
 	return made[Pool](r, unsafe.Pointer(p))
 }
 

@@ -32,7 +32,7 @@ var _ [unsafe.Sizeof(Ring{})]byte = [unsafe.Sizeof(C.upfront_ring{})]byte{}
 const (
 	ringWord    = C.UPFRONT_RING_WORD
 	RingMask    = ringWord - 1
-	ringPadding = C.UPFRONT_RING_PADDING // the padding in such a word, above the size
+	RingPadding = C.UPFRONT_RING_PADDING // the padding in such a word, above the size
 )
 
 // Used is the bytes from the oldest block to the newest, with the skipped tail.
@@ -54,7 +54,7 @@ func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(checked(r)) }
 
 // RingInit is upfront_ring_init.
 func RingInit(r Room) *Ring {
-	return made[Ring](r, unsafe.Pointer(C.upfront_ring_init(r.of(RoomRing), C.uint64_t(r.size))))
+	return made[Ring](r, unsafe.Pointer(C.upfront_ring_init(r.of(RoomRing), C.uint64_t(r.Size))))
 }
 
 // Wrap is upfront_ring_wrap.

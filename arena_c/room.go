@@ -5,6 +5,11 @@ package arena_c
 // static inline int upfront_take_room_at(uintptr_t from, uint64_t size, upfront_room *out) {
 //     return upfront_take_room((const void *)from, size, out);
 // }
+// static inline int upfront_note_room_at(uint64_t kind, uintptr_t block, uint64_t size) {
+//     return upfront_note_room(kind, (const void *)block, size);
+// }
+// #cgo noescape upfront_note_room_at
+// #cgo nocallback upfront_note_room_at
 // static inline void upfront_odd(upfront_scopes *h, uint64_t bit) { __atomic_fetch_or(&h->odd, bit, __ATOMIC_RELAXED); }
 // #cgo noescape upfront_odd
 // #cgo nocallback upfront_odd
@@ -14,6 +19,7 @@ package arena_c
 import "C"
 
 import (
+	"reflect"
 	"sync/atomic"
 	"unsafe"
 )
@@ -44,19 +50,26 @@ func (k RoomKind) String() string { return roomNames[k] }
 // Room is a block that an arena's header is about to be laid into. RoomOf alone makes one, and each constructor of this
 // package takes one: so no arena is made on memory of a budget without its knowledge.
 type Room struct {
-	block unsafe.Pointer
-	size  uint64
-	kind  RoomKind
+	RoomBlock
 	owner RoomOwner
 	err   error
+}
+
+// RoomBlock is what the owner of the bytes knows of a room.
+type RoomBlock struct {
+	Kind  RoomKind
+	Block unsafe.Pointer
+	Size  uint64
+	Of    reflect.Type             // of the chunks of a pool; nil: no type says it
+	Check func(chunk []byte) error // refuses bytes of a live chunk that can't be one; nil: any may be
 }
 
 // RoomOwner is whoever the bytes of a block belong to.
 type RoomOwner interface {
 	// MayMake refuses an arena on the block, by name.
-	MayMake(kind RoomKind, block unsafe.Pointer, size uint64) error
+	MayMake(b RoomBlock) error
 	// Made is told of the arena that is there now.
-	Made(kind RoomKind, block unsafe.Pointer, size uint64)
+	Made(b RoomBlock)
 }
 
 // roomOwners finds the owner of a block, or nil; nil itself while there is none at all.
@@ -68,12 +81,18 @@ func SetRoomOwners(find *func(block unsafe.Pointer) RoomOwner) { roomOwners.Stor
 // RoomOf is the room for an arena of a kind, on a block of so many bytes. Cost: where no budget is open one load, else a
 // search for the arena that the block lies in.
 func RoomOf(kind RoomKind, block unsafe.Pointer, size uint64) Room {
-	r := Room{block: block, size: size, kind: kind}
+	r := Room{RoomBlock: RoomBlock{Kind: kind, Block: block, Size: size}}
 	if find := roomOwners.Load(); find != nil {
 		if r.owner = (*find)(block); r.owner != nil {
-			r.err = r.owner.MayMake(kind, block, size)
+			r.err = r.owner.MayMake(r.RoomBlock)
 		}
 	}
+	return r
+}
+
+// Chunks is the room of a pool whose chunks are of a type, or are looked at by check.
+func (r Room) Chunks(of reflect.Type, check func(chunk []byte) error) Room {
+	r.Of, r.Check = of, check
 	return r
 }
 
@@ -82,18 +101,23 @@ func (r Room) Err() error { return r.err }
 
 // of is where C may lay out an arena of the kind: nowhere for another, or one that is refused, and C refuses that.
 func (r Room) of(kind RoomKind) unsafe.Pointer {
-	if r.err != nil || r.kind != kind {
+	if r.err != nil || r.Kind != kind {
 		return nil
 	}
-	return r.block
+	return r.Block
 }
 
 // made tells the owner of an arena that was made.
 func made[H any](r Room, header unsafe.Pointer) *H {
 	if header != nil && r.owner != nil {
-		r.owner.Made(r.kind, r.block, r.size)
+		r.owner.Made(r.RoomBlock)
 	}
 	return (*H)(header)
+}
+
+// NoteRoom is upfront_note_room.
+func NoteRoom(kind RoomKind, block unsafe.Pointer, size uint64) Code {
+	return Code(C.upfront_note_room_at(C.uint64_t(kind), C.uintptr_t(uintptr(block)), C.uint64_t(size)))
 }
 
 // CRoom is an arena that C made by itself: where its block begins, from where the search began.
@@ -119,4 +143,6 @@ const CRoomsMax = C.UPFRONT_ROOMS
 func CRoomsLost() uint64 { return uint64(C.upfront_rooms_lost()) }
 
 // SetOdd sets a bit of Odd, from any goroutine. Who has the arena writes the word as if it were alone.
-func (h *Scopes) SetOdd(bit uint64) { C.upfront_odd((*C.upfront_scopes)(unsafe.Pointer(h)), C.uint64_t(bit)) }
+func (h *Scopes) SetOdd(bit uint64) {
+	C.upfront_odd((*C.upfront_scopes)(unsafe.Pointer(h)), C.uint64_t(bit))
+}

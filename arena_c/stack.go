@@ -42,7 +42,7 @@ func (s *Stack) c() *C.upfront_stack { return (*C.upfront_stack)(checked(s)) }
 
 // StackInit is upfront_stack_init.
 func StackInit(r Room) *Stack {
-	return made[Stack](r, unsafe.Pointer(C.upfront_stack_init(r.of(RoomStack), C.uint64_t(r.size))))
+	return made[Stack](r, unsafe.Pointer(C.upfront_stack_init(r.of(RoomStack), C.uint64_t(r.Size))))
 }
 
 // Padding is upfront_stack_padding.

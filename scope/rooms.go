@@ -3,6 +3,7 @@ package scope
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"sort"
 	"sync"
@@ -18,6 +19,8 @@ type Room struct {
 	Offset, Size uint64       // of its block, from the arena's header; bytes
 	C            bool         // C made it by itself
 	Site         arena_c.Site // where it was made
+	Of           reflect.Type // of the chunks of a pool; nil: no type says it
+	Check        func(chunk []byte) error
 }
 
 func (r *Room) end() uint64 { return r.Offset + r.Size }
@@ -132,17 +135,17 @@ func (st *Stack) roomEnds(*Room) error { return nil }
 type roomOwner Stack
 
 // MayMake refuses what would lie in a state that is whole: nobody would check its words there.
-func (o *roomOwner) MayMake(kind arena_c.RoomKind, block unsafe.Pointer, size uint64) error {
+func (o *roomOwner) MayMake(b arena_c.RoomBlock) error {
 	st := (*Stack)(o)
 	r := &st.rooms
-	at := st.h.Offset(block)
+	at := st.h.Offset(b.Block)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at >= r.to || at+size <= r.from {
+	if at >= r.to || at+b.Size <= r.from {
 		return nil
 	}
 	return fmt.Errorf("%s: BUG: %s %s of %d bytes in its state, at offset %#x, after the state's end: "+
-		"make it before save.NewRing", st.Arena, article(kind.String()), kind, size, at-st.h.Start)
+		"make it before save.NewRing", st.Arena, article(b.Kind.String()), b.Kind, b.Size, at-st.h.Start)
 }
 
 func article(name string) string {
@@ -153,14 +156,14 @@ func article(name string) string {
 }
 
 // Made notes it.
-func (o *roomOwner) Made(kind arena_c.RoomKind, block unsafe.Pointer, size uint64) {
+func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	st := (*Stack)(o)
-	room := Room{Kind: kind, Offset: st.h.Offset(block), Size: size}
+	room := Room{Kind: b.Kind, Offset: st.h.Offset(b.Block), Size: b.Size, Of: b.Of, Check: b.Check}
 	room.Site.Note()
 	r := &st.rooms
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch kind {
+	switch b.Kind {
 	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // they end as the bytes do
 		if !r.watched {
 			return

@@ -1,7 +1,6 @@
 package save
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -14,6 +13,15 @@ import (
 // allocation but the first time. pre: the state is of a state region. The image is as it was
 // afterwards.
 func (p *part) check(image []byte) error {
+	if r := p.library; r != nil && !p.trusted {
+		who := "a C library"
+		if !r.C {
+			who = "the library behind it"
+		}
+		return p.bad(r.Offset-p.mark, "%s: what %s keeps in it, addresses and the like, nobody can check; "+
+			"Take and Restore are fine; what comes from outside is taken only if the program "+
+			"authenticates it, and says so by State.Authenticated", r.Kind, who)
+	}
 	words, state := image[p.words:p.from], image[p.from:p.to]
 	for _, node := range p.nodes {
 		if at := node.At - p.mark; !isZero(state[at:][:node.Size]) {
@@ -59,35 +67,11 @@ func (p *part) checkPool(pool *pool, words, state []byte) error {
 		why := fmt.Errorf(text, args...)
 		return p.bad(at, "a pool of %d chunks of %d bytes: %w", count, h.Stride, why)
 	}
-	var of [256]uint32 // chunks in each state
-	for _, s := range states {
-		of[s]++
-	}
-	fresh, over := of[arena_c.ChunkFresh], of[arena_c.ChunkRetired]
-	gets := fresh + of[arena_c.ChunkFree]
-	switch at := pool.first - uint64(count); {
-	case gets+over+of[arena_c.ChunkLive] != count:
-		return bad(at, "%d chunks whose state is none", count-gets-over-of[arena_c.ChunkLive])
-	case free != gets || retired != over:
-		return bad(at, "%d free and %d retired by its words, and %d and %d by the states of its chunks",
-			free, retired, gets, over)
-	case retired != 0 && h.Handles == 0:
-		return bad(at, "%d chunks retired, and it has no handles", retired)
-	case bytes.Count(states[:fresh], []byte{arena_c.ChunkFresh}) != int(fresh):
-		return bad(at, "a chunk that was never taken before one that was")
-	}
 	numbers := pool.first + h.Numbers - h.Chunks
-	if place, what := checkNumbers(state[numbers:], states, fresh, free); what != "" {
-		return bad(numbers+4*uint64(place), "its list of free chunks %s", what)
-	}
-	if h.Handles != 0 {
-		from, own := numbers+4*uint64(count), uint32(pool.index)*(h.Handles+1)
-		for i := range uint64(count) {
-			g := binary.LittleEndian.Uint32(state[from+4*i:])
-			if g&^h.Handles != own || g&h.Handles == 0 {
-				return bad(from+4*i, "generation %#x of chunk %d, which this pool doesn't give", g, i)
-			}
-		}
+	c := poolChunks{states: states, numbers: state[numbers:], free: free, retired: retired, handles: h.Handles,
+		own: uint32(pool.index) * (h.Handles + 1)}
+	if at, err := c.check(pool.first, numbers); err != nil {
+		return bad(at, "%w", err)
 	}
 	at := pool.first
 	for i := len(states) - 1; i >= 0; i-- {

@@ -32,6 +32,7 @@ type links struct {
 type typed struct {
 	at, count, stride uint64
 	of                *shape
+	in                *tenant // of a tenant with live blocks: which of the values there are
 }
 
 // span is [from, to), as offsets from the arena's header.
@@ -66,6 +67,9 @@ func newLinks(st *State) *links {
 	for i := range st.tenants {
 		for _, v := range st.tenants[i].values {
 			l.root(v.at, v.count, v.stride, v.of)
+			if t := &st.tenants[i]; t.live != nil {
+				l.roots[len(l.roots)-1].in = t
+			}
 		}
 	}
 	for _, v := range st.values {
@@ -97,7 +101,7 @@ func newLinks(st *State) *links {
 func (l *links) root(at, count, stride uint64, of reflect.Type) {
 	s := l.shape(of)
 	s.isRoot = true
-	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, s})
+	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, s, nil})
 }
 
 // misses says whether values in the state have bools or links that check doesn't see: their type is
@@ -122,7 +126,7 @@ func (l *links) check(state []byte) error {
 	}
 	for _, r := range l.roots {
 		l.from = place{r.at, nil}
-		if err := l.all(r); err != nil {
+		if err := l.rootValues(r); err != nil {
 			return err
 		}
 	}
@@ -135,6 +139,24 @@ func (l *links) check(state []byte) error {
 		}
 	}
 	l.state = nil
+	return nil
+}
+
+// rootValues looks at values of a root; of a tenant's at those that there are.
+func (l *links) rootValues(r typed) error {
+	t := r.in
+	if t == nil {
+		return l.all(r)
+	}
+	image := l.state[t.at:][:t.size]
+	for ; r.count != 0; r.count-- {
+		if at := r.at - l.st.mark - t.at; t.live(image, at, at+r.of.size) {
+			if err := l.all(typed{at: r.at, count: 1, stride: r.stride, of: r.of}); err != nil {
+				return err
+			}
+		}
+		r.at += r.stride
+	}
 	return nil
 }
 
@@ -169,7 +191,7 @@ func (l *links) follow() error {
 		return l.leads("%d bytes at offset %#x, over %s, at %#x", end-at, at-start, l.wards[i].name(),
 			l.wards[i].from-start)
 	}
-	return l.all(typed{at, count, to.size, to})
+	return l.all(typed{at, count, to.size, to, nil})
 }
 
 // isLive says whether a range lies in one live block of a tenant.

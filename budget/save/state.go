@@ -29,6 +29,9 @@ type State struct {
 	nodes   []scope.Node // of a state region: that lie in it, and never change
 	chain   []byte       // their bytes, one after the other
 	tenants []tenant     // that lie in it, by offset
+	library *room        // of which nobody can check what is in it, or nil
+	trusted bool         // Authenticated
+	broken  error        // of an allocator in it that isn't whole
 	owned   []owned      // Go values that are kept in it: not of a state region
 	alive   int          // of owned: the first ones
 	ring    *Ring        // the last one; nil: none was whole yet
@@ -77,6 +80,15 @@ func (st *State) Rebuild(fn func() error) error {
 	return fn()
 }
 
+// Authenticated is the program's promise that each snapshot that comes from outside, by [Ring.Apply]
+// or [Ring.Read], was made by this process, or by one in which all that the libraries with an
+// allocator in the state keep there, addresses and function pointers, means the same; and that nobody
+// could have changed it since: the program has checked a signature or a MAC. Without it a state that
+// has such an allocator, an arena.Shared or one that C made by itself, is good for Take and Restore,
+// and refused when it comes from outside, since nobody can check what a library keeps. All that can
+// be checked is checked with it, too.
+func (st *State) Authenticated() { st.trusted = true }
+
 // Size is how many bytes the state has: 0 before NewRing.
 func (st *State) Size() uint64 {
 	if st.end == 0 {
@@ -100,6 +112,9 @@ func (st *State) complete(s scope.Scope) error {
 	case s != st.own && err != nil:
 		return fmt.Errorf("save: BUG: NewRing in another scope than the load's own: %w", err)
 	}
+	if st.broken != nil {
+		return st.broken
+	}
 	if st.end != 0 { // a ring that isn't there any more, or wasn't whole
 		return st.plain()
 	}
@@ -107,9 +122,13 @@ func (st *State) complete(s scope.Scope) error {
 	var types map[*arena_c.Pool]reflect.Type
 	if st.saved.IsState() {
 		types, st.made = st.saved.Stack().Watched()
+		st.broken = st.findRooms()
 	}
 	st.findPools(types)
 	st.still.begin(st)
+	if st.broken != nil {
+		return st.broken
+	}
 	return st.plain()
 }
 

@@ -117,8 +117,19 @@ func (g *Graph) Instances(n int) {
 	}
 	clear(block) // also what nothing else writes: the same state is the same bytes
 	data := uint64(8 * len(g.template))
-	g.pool = arena_c.PoolMake(room, data, 8, true)
+	g.pool = arena_c.PoolMake(room.Chunks(nil, g.checkData), data, 8, true)
 	g.gen = g.pool.Gen
+}
+
+// checkData refuses data of an instance, from outside, that compiled code would stumble over: a bool
+// that is neither 0 nor 1. All else may be any.
+func (g *Graph) checkData(data []byte) error {
+	for i, v := range g.root.Variables.Get(g.blob) {
+		if v.Type == Bool && data[v.At] > 1 {
+			return fmt.Errorf("graph %q: variable %d is a bool, and has %d", g.root.Name.Get(g.blob), i, data[v.At])
+		}
+	}
+	return nil
 }
 
 // lacks says what the graph needs that the host hasn't.

@@ -1,0 +1,575 @@
+package save
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// room is an allocator that lies in a state, on bytes of its own: package arena's, or one that C made.
+// Which words of its header never change, this process knows, as it made them: an image from outside
+// has the same. All else is checked on the image, by them. After that no call of the allocator reads
+// or writes outside of its block, or goes on for ever, whatever the image says.
+type room struct {
+	scope.Room
+	at    uint64   // from the state's first byte
+	fixed []uint64 // the words of roomKinds[Kind].fixed
+	own   uint32   // of a pool with handles: what all of its generations have in common
+	heads []uint64 // of a heap, after a check: a bit for each 16 bytes, where a header is
+	inner []*room  // in blocks of it
+}
+
+// roomKind is what is to know of a kind of rooms.
+type roomKind struct {
+	header uint64                  // its size
+	fixed  []uintptr               // offsets of words in it that never change
+	fits   func(image []byte) bool // what the words lay out lies in the block
+	check  func(r *room, image []byte) error
+	// live reports whether [from, to), from the image's first byte, is in one live block, of an image that
+	// was checked.
+	live func(r *room, image []byte, from, to uint64) bool
+}
+
+// headerFixed are the words of an arena.h header that never change: but of a frame.
+var headerFixed = []uintptr{unsafe.Offsetof(arena_c.Header{}.Gen), unsafe.Offsetof(arena_c.Header{}.Next),
+	unsafe.Offsetof(arena_c.Header{}.Start)}
+
+// roomKinds has an entry for each kind, or doesn't compile.
+var roomKinds = [...]roomKind{
+	{}, // no kind is 0
+	{ // arena_c.RoomHeap
+		header: uint64(unsafe.Sizeof(arena_c.Heap{})),
+		fixed: []uintptr{unsafe.Offsetof(arena_c.Heap{}.First), unsafe.Offsetof(arena_c.Heap{}.End),
+			unsafe.Offsetof(arena_c.Heap{}.Parks), unsafe.Offsetof(arena_c.Heap{}.Fronts),
+			unsafe.Offsetof(arena_c.Heap{}.Lists)},
+		fits: fitsHeap, check: checkHeap, live: liveInHeap},
+	{ // arena_c.RoomBuddy
+		header: uint64(unsafe.Sizeof(arena_c.Buddy{})),
+		fixed: []uintptr{unsafe.Offsetof(arena_c.Buddy{}.First), unsafe.Offsetof(arena_c.Buddy{}.End),
+			unsafe.Offsetof(arena_c.Buddy{}.Smallest), unsafe.Offsetof(arena_c.Buddy{}.Low),
+			unsafe.Offsetof(arena_c.Buddy{}.Root)},
+		fits: fitsBuddy, check: checkBuddy, live: liveInBuddy},
+	{ // arena_c.RoomRing
+		header: uint64(unsafe.Sizeof(arena_c.Ring{})),
+		fixed:  append([]uintptr{unsafe.Offsetof(arena_c.Ring{}.End)}, headerFixed...),
+		fits:   fitsRing, check: checkRing, live: liveInRing},
+	{ // arena_c.RoomEnds
+		header: uint64(unsafe.Sizeof(arena_c.Ends{})),
+		fixed:  append([]uintptr{unsafe.Offsetof(arena_c.Ends{}.End)}, headerFixed...),
+		fits:   fitsEnds, check: checkEnds, live: liveInEnds},
+	{ // arena_c.RoomStack
+		header: uint64(unsafe.Sizeof(arena_c.Stack{})),
+		fixed:  append([]uintptr{unsafe.Offsetof(arena_c.Stack{}.End)}, headerFixed...),
+		fits:   fitsStack, check: checkStack, live: liveInStack},
+	{ // arena_c.RoomFrame
+		header: uint64(unsafe.Sizeof(arena_c.Frame{})),
+		fixed:  []uintptr{unsafe.Offsetof(arena_c.Frame{}.Buffers), unsafe.Offsetof(arena_c.Frame{}.Size)},
+		fits:   fitsFrame, check: checkFrame, live: liveInFrame},
+	{ // arena_c.RoomPool
+		header: uint64(unsafe.Sizeof(arena_c.Pool{})),
+		fixed: []uintptr{unsafe.Offsetof(arena_c.Pool{}.Gen), unsafe.Offsetof(arena_c.Pool{}.Chunks),
+			unsafe.Offsetof(arena_c.Pool{}.Numbers), unsafe.Offsetof(arena_c.Pool{}.Stride),
+			unsafe.Offsetof(arena_c.Pool{}.Inverse)}, // and what lies behind, of 32 bits: checkRoomPool
+		fits: fitsPool, check: checkRoomPool, live: liveInPool},
+	{ // arena_c.RoomShared: what is in it, is a library's
+		check: func(*room, []byte) error { return nil },
+		live:  func(*room, []byte, uint64, uint64) bool { return false }},
+}
+
+var _ [arena_c.RoomKinds]struct{} = [len(roomKinds)]struct{}{}
+
+func (r *room) kind() *roomKind { return &roomKinds[r.Kind] }
+
+// word is one of the image, whose first byte is aligned to 8.
+func wordAt(image []byte, at uint64) *uint64 { return (*uint64)(unsafe.Pointer(&image[at : at+8][0])) }
+
+// headerOf is the header at the front of an image.
+func headerOf[H any](image []byte) *H { return (*H)(unsafe.Pointer(unsafe.SliceData(image))) }
+
+// findRooms makes tenants of the allocators in the state.
+func (st *State) findRooms() error {
+	list, err := st.saved.Stack().WatchedRooms(st.mark, st.end)
+	if err != nil {
+		return fmt.Errorf("save: BUG: the state of region %s: %w", st.saved.Name(), err)
+	}
+	state := st.bytes()
+	arena_c.Gather(startOf(state), uint64(len(state)))
+	var outer []*room
+	for _, of := range list {
+		r := &room{Room: of, at: of.Offset - st.mark}
+		if r.at+r.Size > uint64(len(state)) || r.Kind != arena_c.RoomShared && r.Size < r.kind().header {
+			return st.badRoom(r, fmt.Errorf("C noted %d bytes, which aren't all there", r.Size))
+		}
+		if st.library == nil && (r.C || r.Kind == arena_c.RoomShared) {
+			st.library = r
+		}
+		if n := len(outer) - 1; n >= 0 && outer[n].at+outer[n].Size > r.at { // no two overlap else
+			outer[n].adopt(r)
+		} else {
+			outer = append(outer, r)
+		}
+	}
+	for _, r := range outer {
+		image := state[r.at:][:r.Size]
+		if !r.learn(image) {
+			return st.badRoom(r, fmt.Errorf("its words say other than %d bytes", r.Size))
+		}
+		if err := r.check(image); err != nil {
+			return st.badRoom(r, err)
+		}
+		st.tenants = append(st.tenants, tenant{at: r.at, size: r.Size, name: r.Kind.String(), check: r.check, live: r.live,
+			values: r.chunks(state, r.at)})
+	}
+	slices.SortFunc(st.tenants, func(a, b tenant) int { return int(int64(a.at - b.at)) })
+	return nil
+}
+
+func (st *State) badRoom(r *room, err error) error {
+	return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: the %s isn't whole: %w%s", st.saved.Name(), r.at,
+		r.Kind, err, r.Site.Tell("made"))
+}
+
+// chunks are what pools among r and the rooms in it hold; at is where r begins in the state.
+func (r *room) chunks(state []byte, at uint64) (list []values) {
+	if r.Kind == arena_c.RoomPool && r.Of != nil {
+		h := headerOf[arena_c.Pool](state[at:])
+		list = append(list, values{at + h.Chunks, uint64(h.Count), h.Stride, r.Of})
+	}
+	for _, in := range r.inner {
+		list = append(list, in.chunks(state, at+in.at)...)
+	}
+	return list
+}
+
+// adopt adds a room that lies in a block of r, or of one that does.
+func (r *room) adopt(inner *room) {
+	inner.at -= r.at
+	if n := len(r.inner) - 1; n >= 0 && r.inner[n].at+r.inner[n].Size >= inner.at+inner.Size {
+		r.inner[n].adopt(inner)
+		return
+	}
+	r.inner = append(r.inner, inner)
+}
+
+// learn copies the words that never change. False: what they lay out isn't in the block, as where C
+// noted another size than it made.
+func (r *room) learn(image []byte) bool {
+	if fits := r.kind().fits; fits != nil && !fits(image) {
+		return false
+	}
+	for _, at := range r.kind().fixed {
+		r.fixed = append(r.fixed, *wordAt(image, uint64(at)))
+	}
+	if r.Kind == arena_c.RoomPool {
+		h := headerOf[arena_c.Pool](image)
+		r.fixed = append(r.fixed, uint64(h.Count), uint64(h.Kind), uint64(h.Handles))
+		if numbers := h.Numbers + 4*uint64(h.Count); h.Handles != 0 && numbers+4 <= uint64(len(image)) {
+			r.own = binary.NativeEndian.Uint32(image[numbers:]) &^ h.Handles
+		}
+	}
+	for _, in := range r.inner {
+		if !in.learn(image[in.at:][:in.Size]) {
+			return false
+		}
+	}
+	return true
+}
+
+// check refuses an image that no play could have left of the room, and of those in it.
+func (r *room) check(image []byte) error {
+	for i, at := range r.kind().fixed {
+		if word := *wordAt(image, uint64(at)); word != r.fixed[i] {
+			return fmt.Errorf("word %d of its header is %#x, and is %#x here for good", at/8, word, r.fixed[i])
+		}
+	}
+	if err := r.kind().check(r, image); err != nil {
+		return err
+	}
+	for _, in := range r.inner {
+		if !r.kind().live(r, image, in.at, in.at+in.Size) {
+			return fmt.Errorf("the %s at its byte %#x isn't in one live block of it: it lives as long as the state", in.Kind, in.at)
+		}
+		if err := in.check(image[in.at:][:in.Size]); err != nil {
+			return fmt.Errorf("at its byte %#x: %s: %w", in.at, in.Kind, err)
+		}
+	}
+	return nil
+}
+
+// live reports whether bytes are in one live block, and no room's.
+func (r *room) live(image []byte, from, to uint64) bool {
+	if from > to || to > r.Size {
+		return false
+	}
+	for _, in := range r.inner {
+		if from < in.at+in.Size && in.at < to {
+			return in.at <= from && to <= in.at+in.Size && in.live(image[in.at:][:in.Size], from-in.at, to-in.at)
+		}
+	}
+	return r.kind().live(r, image, from, to)
+}
+
+var errInside = fmt.Errorf("it says that a call is inside")
+
+func fitsHeap(image []byte) bool {
+	h := headerOf[arena_c.Heap](image)
+	first := uint64(unsafe.Sizeof(*h)) + 8*h.Lists
+	if h.Fronts != 0 {
+		first += arena_c.HeapFrontBytes
+	}
+	return h.Lists-1 < 512 && h.First == first && h.First < h.End && h.End == uint64(len(image))&^15-heapUnit
+}
+
+func fitsBuddy(image []byte) bool {
+	b := headerOf[arena_c.Buddy](image)
+	return b.Smallest != 0 && b.First < b.End && b.End <= uint64(len(image)) &&
+		uint64(unsafe.Sizeof(*b))+(b.End-b.First)/b.Smallest <= b.First+1
+}
+
+func fitsRing(image []byte) bool  { return fitsEnd(image, headerOf[arena_c.Ring](image).End) }
+func fitsEnds(image []byte) bool  { return fitsEnd(image, headerOf[arena_c.Ends](image).End) }
+func fitsStack(image []byte) bool { return fitsEnd(image, headerOf[arena_c.Stack](image).End) }
+
+func fitsEnd(image []byte, end uint64) bool {
+	h := headerOf[arena_c.Header](image)
+	return h.Start == 2*arena_c.LineSize && end == uint64(len(image))
+}
+
+func fitsFrame(image []byte) bool {
+	f := headerOf[arena_c.Frame](image)
+	return f.Buffers-arena_c.FrameMin <= arena_c.FrameMax-arena_c.FrameMin && f.Size < uint64(len(image)) &&
+		uint64(unsafe.Sizeof(*f))+f.Buffers*f.Size <= uint64(len(image))
+}
+
+func fitsPool(image []byte) bool {
+	h, size := headerOf[arena_c.Pool](image), uint64(len(image))
+	count := uint64(h.Count)
+	return h.Stride != 0 && h.Stride <= size && h.Chunks <= size && count*h.Stride <= size-h.Chunks &&
+		h.Numbers >= uint64(unsafe.Sizeof(*h)) && h.Numbers <= h.Chunks && h.Numbers%4 == 0 &&
+		count*uint64(5+4*min(h.Handles, 1)) <= h.Chunks-h.Numbers
+}
+
+// countMax is more than is ever counted.
+const countMax = 1 << 48
+
+// A heap: the C core's walk knows that the chain of headers, the counts, the bits and the lists agree;
+// but one in a list may be bytes of a live block that look like a free one.
+
+const heapUnit = arena_c.HeapAlign
+
+func checkHeap(r *room, image []byte) error {
+	h := headerOf[arena_c.Heap](image)
+	room := h.End - h.First
+	switch {
+	case h.Busy != 0:
+		return errInside
+	case h.Epoch%(1<<43) != 0:
+		return fmt.Errorf("epoch %#x", h.Epoch)
+	case h.Failed > countMax || h.LostBytes > room:
+		return fmt.Errorf("%d requests refused, and %d bytes out of service", h.Failed, h.LostBytes)
+	case h.Most > room-h.LostBytes || h.Peak > room || h.Highest > room || h.Parked > h.Parks:
+		return fmt.Errorf("of %d bytes %d may be used, %d and %d were, and %d of %d blocks are parked", room, h.Most, h.Peak,
+			h.Highest, h.Parked, h.Parks)
+	}
+	if _, code := h.Walk(nil); code != arena_c.OK {
+		return fmt.Errorf("its blocks, lists and counts contradict each other")
+	}
+	if last := *wordAt(image, h.End+8) & (1<<arena_c.HeapSealBits - 1); last != 1 {
+		return fmt.Errorf("its last header, which has no bytes, says %#x", last)
+	}
+	if r.heads == nil {
+		r.heads = make([]uint64, h.End/heapUnit/64+1)
+	}
+	clear(r.heads)
+	for at := h.First; at != h.End; at += *wordAt(image, at+8) & arena_c.HeapSizeBits {
+		r.heads[at/heapUnit/64] |= 1 << (at / heapUnit % 64)
+	}
+	header := uint64(unsafe.Sizeof(*h))
+	for list := range h.Lists + arena_c.HeapFrontLists {
+		place := header + 8*list
+		if list >= h.Lists {
+			if h.Fronts == 0 {
+				break
+			}
+			place = h.Fronts + 8*(list-h.Lists)
+		}
+		for at := *wordAt(image, place); at != 0; at = *wordAt(image, at+heapUnit) {
+			if r.heads[at/heapUnit/64]>>(at/heapUnit%64)&1 == 0 {
+				return fmt.Errorf("a list of free blocks has byte %#x, where no block is", at)
+			}
+		}
+	}
+	return nil
+}
+
+func liveInHeap(r *room, image []byte, from, to uint64) bool {
+	h := headerOf[arena_c.Heap](image)
+	if from < h.First+heapUnit || to > h.End || r.heads == nil {
+		return false
+	}
+	at := (from - heapUnit) / heapUnit // of the header, at the highest
+	for r.heads[at/64]<<(63-at%64) == 0 {
+		at = at/64*64 - 1
+	}
+	for r.heads[at/64]>>(at%64)&1 == 0 {
+		at--
+	}
+	at *= heapUnit
+	asked, code := h.SizeOf(unsafe.Pointer(&image[at+heapUnit]))
+	return code == arena_c.OK && to <= at+heapUnit+asked
+}
+
+func checkBuddy(_ *room, image []byte) error {
+	b := headerOf[arena_c.Buddy](image)
+	switch {
+	case b.Busy != 0:
+		return errInside
+	case b.Failed > countMax:
+		return fmt.Errorf("%d requests refused", b.Failed)
+	case b.Peak > b.End-b.First:
+		return fmt.Errorf("of %d bytes %d were used", b.End-b.First, b.Peak)
+	case b.Check() != arena_c.OK || !b.EdgesHold():
+		return fmt.Errorf("its blocks and counts contradict each other")
+	}
+	return nil
+}
+
+func liveInBuddy(_ *room, image []byte, from, to uint64) bool {
+	b := headerOf[arena_c.Buddy](image)
+	if from < b.First || from >= b.End {
+		return false
+	}
+	at, size, live := b.BlockOf(from)
+	return live && to <= at+size
+}
+
+// eachInRing gives the blocks of a ring, with the word before each; false: they aren't those that its
+// words say. yield ends it by false.
+func eachInRing(image []byte, yield func(from, to uint64) bool) bool {
+	h := headerOf[arena_c.Ring](image)
+	run := func(at, stop uint64) bool {
+		for at < stop {
+			if stop-at < 8 {
+				return false
+			}
+			word := *wordAt(image, at)
+			from := at + 8 + word/arena_c.RingPadding
+			to := from + word%arena_c.RingPadding
+			if to > stop || !yield(from, to) {
+				return false
+			}
+			at = (to + 7) &^ 7
+			if at >= stop {
+				return to == stop
+			}
+		}
+		return true
+	}
+	if h.Seam != 0 {
+		return run(h.Oldest, h.Seam) && run(h.Start, h.Cursor)
+	}
+	return run(h.Oldest, h.Cursor)
+}
+
+func checkRing(_ *room, image []byte) error {
+	h := headerOf[arena_c.Ring](image)
+	in := func(at uint64) bool { return at >= h.Start && at <= h.End }
+	bad := fmt.Errorf("its blocks and words contradict each other")
+	switch {
+	case !in(h.Oldest) || !in(h.Cursor) || h.Oldest%8 != 0 || h.Least > h.End-h.Start:
+		return bad
+	case h.Seam == 0 && (h.Limit != h.End || h.Oldest > h.Cursor || h.Count == 0 && h.Cursor != h.Start),
+		h.Seam != 0 && (h.Limit != h.Oldest || !in(h.Seam) || h.Oldest >= h.Seam || h.Cursor > h.Oldest || h.Cursor == h.Start):
+		return bad
+	}
+	count := uint64(0)
+	if !eachInRing(image, func(uint64, uint64) bool { count++; return true }) || count != h.Count {
+		return bad
+	}
+	return nil
+}
+
+func liveInRing(_ *room, image []byte, from, to uint64) (live bool) {
+	eachInRing(image, func(begin, end uint64) bool {
+		live = begin <= from && to <= end
+		return !live
+	})
+	return live
+}
+
+// checkBounds looks at what an arena with two ends has in common with a stack.
+func checkBounds(e *arena_c.Ends) error {
+	size := e.End - e.Start
+	if e.Cursor < e.Start || e.Cursor > e.Limit || e.Limit > e.End || e.High-e.Start > size || e.Low-e.Start > size ||
+		e.Mark < e.Start || e.Mark > e.Cursor || e.FarMark < e.Limit || e.FarMark > e.End || e.Least > size {
+		return fmt.Errorf("its ends or marks lie outside of its %d bytes, or beyond each other", size)
+	}
+	return nil
+}
+
+func checkEnds(_ *room, image []byte) error {
+	e := headerOf[arena_c.Ends](image)
+	if e.Last != 0 || e.FarLast != 0 {
+		return fmt.Errorf("it has a last block, as only a Stack has")
+	}
+	return checkBounds(e)
+}
+
+func liveInEnds(_ *room, image []byte, from, to uint64) bool {
+	e := headerOf[arena_c.Ends](image)
+	return from >= e.Start && to <= e.Cursor || from >= e.Limit && to <= e.End
+}
+
+// stackWords are the size of the two words before a block of a stack: where its end was, and which
+// block was the last then.
+const stackWords = arena_c.StackMask + 1
+
+// eachInStack gives the blocks of a stack, newest first, those of the near end before those of the far
+// one; false: the words before one can't be. yield ends it by false.
+func eachInStack(image []byte, yield func(from, to uint64) bool) bool {
+	s := headerOf[arena_c.Stack](image)
+	at, last := s.Cursor, s.Last
+	for last != 0 {
+		if last%stackWords != 0 || last > at || last < s.Start+stackWords || !yield(last, at) {
+			return false
+		}
+		was := *wordAt(image, last-stackWords)
+		if was > last-stackWords || was < s.Start {
+			return false
+		}
+		at, last = was, *wordAt(image, last-stackWords+8)
+	}
+	if at != s.Start {
+		return false
+	}
+	at, last = s.Limit, s.FarLast
+	for last != 0 {
+		if last%stackWords != 0 || last != at+stackWords || last > s.End {
+			return false
+		}
+		was := *wordAt(image, at)
+		if was < last || was > s.End || !yield(last, was) {
+			return false
+		}
+		at, last = was, *wordAt(image, at+8)
+	}
+	return at == s.End
+}
+
+func checkStack(_ *room, image []byte) error {
+	s := headerOf[arena_c.Stack](image)
+	if err := checkBounds((*arena_c.Ends)(s)); err != nil {
+		return err
+	}
+	if s.Mark != s.Start || s.FarMark != s.End {
+		return fmt.Errorf("it has a mark, as only a Linear has")
+	}
+	if !eachInStack(image, func(uint64, uint64) bool { return true }) {
+		return fmt.Errorf("the words before its blocks contradict each other")
+	}
+	return nil
+}
+
+func liveInStack(_ *room, image []byte, from, to uint64) (live bool) {
+	eachInStack(image, func(begin, end uint64) bool {
+		live = begin <= from && to <= end
+		return !live
+	})
+	return live
+}
+
+func checkFrame(_ *room, image []byte) error {
+	f := headerOf[arena_c.Frame](image)
+	header := uint64(unsafe.Sizeof(*f))
+	if f.Current >= f.Buffers || f.Start != header+f.Current*f.Size || f.Limit != f.Start+f.Size || f.Cursor < f.Start ||
+		f.Cursor > f.Limit || f.Gen != f.Header.Next || f.Gen == 0 || f.Least > f.Size || f.Count > f.Cursor-f.Start {
+		return fmt.Errorf("its current buffer, cursor and generation contradict each other")
+	}
+	return nil
+}
+
+func liveInFrame(_ *room, image []byte, from, to uint64) bool {
+	f := headerOf[arena_c.Frame](image)
+	header := uint64(unsafe.Sizeof(*f))
+	return from >= header && to <= header+f.Buffers*f.Size && (from-header)/f.Size == (max(to, from+1)-1-header)/f.Size
+}
+
+func checkRoomPool(r *room, image []byte) error {
+	h := headerOf[arena_c.Pool](image)
+	for i, word := range []uint32{h.Count, h.Kind, h.Handles} {
+		if here := r.fixed[len(r.fixed)-3+i]; uint64(word) != here {
+			return fmt.Errorf("its count, kind or handles is %#x, and is %#x here for good", word, here)
+		}
+	}
+	if h.Free > uint64(h.Count) {
+		return fmt.Errorf("%d free chunks of %d", h.Free, h.Count)
+	}
+	c := poolChunks{states: image[h.Chunks-uint64(h.Count) : h.Chunks], numbers: image[h.Numbers:],
+		free: uint32(h.Free), retired: h.Retired, handles: h.Handles, own: r.own}
+	if at, err := c.check(h.Chunks, h.Numbers); err != nil {
+		return fmt.Errorf("at its byte %#x: %w", at, err)
+	}
+	if r.Check == nil {
+		return nil
+	}
+	for i := range uint64(h.Count) {
+		if *h.State(i) == arena_c.ChunkLive {
+			if err := r.Check(image[h.Chunks+i*h.Stride:][:h.Stride:h.Stride]); err != nil {
+				return fmt.Errorf("chunk %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+func liveInPool(_ *room, image []byte, from, to uint64) bool {
+	h := headerOf[arena_c.Pool](image)
+	if from < h.Chunks {
+		return false
+	}
+	i := (from - h.Chunks) / h.Stride
+	return i < uint64(h.Count) && *h.State(i) == arena_c.ChunkLive && to <= h.Chunks+(i+1)*h.Stride
+}
+
+// poolChunks is what says which chunks of a pool are free, as an image has it.
+type poolChunks struct {
+	states, numbers []byte // the last chunk's state first
+	free, retired   uint32
+	handles, own    uint32 // the bits of a generation that count, and the others; 0: no handles
+}
+
+// check says at which byte it is wrong, where states end and numbers begin at these.
+func (c *poolChunks) check(statesEnd, numbersBegin uint64) (at uint64, err error) {
+	count := uint32(len(c.states))
+	var of [256]uint32 // chunks in each state
+	for _, s := range c.states {
+		of[s]++
+	}
+	fresh, over := of[arena_c.ChunkFresh], of[arena_c.ChunkRetired]
+	gets := fresh + of[arena_c.ChunkFree]
+	switch at = statesEnd - uint64(count); {
+	case gets+over+of[arena_c.ChunkLive] != count:
+		return at, fmt.Errorf("%d chunks whose state is none", count-gets-over-of[arena_c.ChunkLive])
+	case c.free != gets || c.retired != over:
+		return at, fmt.Errorf("%d free and %d retired by its words, and %d and %d by the states of its chunks",
+			c.free, c.retired, gets, over)
+	case c.retired != 0 && c.handles == 0:
+		return at, fmt.Errorf("%d chunks retired, and it has no handles", c.retired)
+	case bytes.Count(c.states[:fresh], []byte{arena_c.ChunkFresh}) != int(fresh):
+		return at, fmt.Errorf("a chunk that was never taken before one that was")
+	}
+	if place, what := checkNumbers(c.numbers, c.states, fresh, c.free); what != "" {
+		return numbersBegin + 4*uint64(place), fmt.Errorf("its list of free chunks %s", what)
+	}
+	for i := uint64(count); i < 2*uint64(count) && c.handles != 0; i++ {
+		if g := binary.LittleEndian.Uint32(c.numbers[4*i:]); g&^c.handles != c.own || g&c.handles == 0 {
+			return numbersBegin + 4*i, fmt.Errorf("generation %#x of chunk %d, which this pool doesn't give", g, i-uint64(count))
+		}
+	}
+	return 0, nil
+}
