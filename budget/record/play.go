@@ -124,7 +124,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 // The plan has regions of the same names as the program's, and as many slots, buffers, workers and scratch arenas as it
 // used, at least. Pages aren't made present, locked or huge, addresses are any, and the Go heap has no share: the plan of a
 // larger machine will do, as long as there are addresses for it. Guards have their place in it. Who made the file decides how long it takes, and
-// no more: beside the plan, memory is at most as much as the file has bytes.
+// no more: beside the plan, memory is at most as much as the file has bytes, and 260 MiB whatever it has.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	tried := plan
 	tried.Base, tried.GoHeap, tried.Pages, tried.OnError = 0, 0, budget.Pages{Prefault: budget.Off, Guards: plan.Pages.Guards}, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,4 +83,26 @@ bob   1      7       7     MAP01  1       1
 	assert.Len(t, table, 3)
 	assert.Equal(t, 1, run(t.Context(), []string{"scores", name + "?"}, io.Discard, io.Discard))
 	assert.Equal(t, 1, run(t.Context(), []string{"scores", "main.go"}, io.Discard, io.Discard))
+}
+
+// readScores are the scores of a file.
+func readScores(name string) (list []disk.Score, torn int, err error) {
+	torn, err = disk.ReadScores(name, func(c *disk.Score) error {
+		list = append(list, *c)
+		return nil
+	})
+	return list, torn, err
+}
+
+// A file of scores of more games than are kept is shown as far as they go, and says so.
+func TestScoresOfManyGames(t *testing.T) {
+	var last lastScores
+	for i := range uint32(3) {
+		require.NoError(t, last.add(&disk.Score{Epoch: i, Caught: 1}))
+	}
+	last.games = slices.Grow(last.games, gamesMost)[:gamesMost]
+	assert.EqualError(t, last.add(&disk.Score{Epoch: 3}),
+		"it has the scores of more than 1048576 games: the first of these are shown")
+	require.NoError(t, last.add(&disk.Score{Epoch: 2, Caught: 9}), "of one that is kept")
+	assert.EqualValues(t, 9, last.games[2].Caught)
 }

@@ -37,7 +37,8 @@ func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) i
 	if !ok {
 		return code
 	}
-	list, torn, failed := disk.ReadScores(name)
+	var last lastScores
+	torn, failed := disk.ReadScores(name, last.add)
 	if torn != 0 {
 		fmt.Fprintf(stderr, "frogpond: %s: the last %d bytes are torn\n", name, torn)
 	}
@@ -45,10 +46,10 @@ func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) i
 		fmt.Fprintln(stderr, "frogpond:", failed)
 		code = 1
 	}
-	if failed != nil && list == nil {
+	if failed != nil && last.games == nil {
 		return code
 	}
-	table := standings(list)
+	table := standings(last.games)
 	table = table[:min(len(table), max(0, *most))]
 	tell := func(w io.Writer) { tellScores(w, table) }
 	if err := printResult(stdout, *asJSON, table, tell); err != nil {
@@ -58,33 +59,47 @@ func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) i
 	return code
 }
 
+// gamesMost is how many games of players are summed up: some 200 MB of Go heap.
+const gamesMost = 1 << 20
+
 // lastScores are the last of each player in each game. One whose numbers are smaller than
 // those before it is of a new game, as after a server's start without saves.
-func lastScores(list []disk.Score) (games []disk.Score) {
-	type player struct {
-		name                [16]byte
-		on                  [8]byte
-		room, epoch, player uint32
-	}
-	last := map[player]int{}
-	for _, c := range list {
-		who := player{c.Name, c.Map, c.Room, c.Epoch, c.Player}
-		at, known := last[who]
-		if known && c.Ticks >= games[at].Ticks && c.Caught >= games[at].Caught &&
-			c.Deaths >= games[at].Deaths && c.Exits >= games[at].Exits {
-			games[at] = c
-			continue
-		}
-		last[who] = len(games)
-		games = append(games, c)
-	}
-	return games
+type lastScores struct {
+	games []disk.Score
+	last  map[scorer]int // the place of the last game
 }
 
-// standings sums up scores by name: who caught most is first.
-func standings(list []disk.Score) []Standing {
+// scorer is a player in an epoch of a room.
+type scorer struct {
+	name                [16]byte
+	on                  [8]byte
+	room, epoch, player uint32
+}
+
+// add adds a score, or says that there are more games than it keeps.
+func (l *lastScores) add(c *disk.Score) error {
+	who := scorer{c.Name, c.Map, c.Room, c.Epoch, c.Player}
+	if at, known := l.last[who]; known && c.Ticks >= l.games[at].Ticks &&
+		c.Caught >= l.games[at].Caught && c.Deaths >= l.games[at].Deaths && c.Exits >= l.games[at].Exits {
+		l.games[at] = *c
+		return nil
+	}
+	if len(l.games) == gamesMost {
+		return fmt.Errorf("it has the scores of more than %d games: the first of these are shown",
+			gamesMost)
+	}
+	if l.last == nil {
+		l.last = map[scorer]int{}
+	}
+	l.last[who] = len(l.games)
+	l.games = append(l.games, *c)
+	return nil
+}
+
+// standings sums up games by name: who caught most is first.
+func standings(games []disk.Score) []Standing {
 	byName := map[[16]byte]*Standing{}
-	for _, c := range lastScores(list) {
+	for _, c := range games {
 		s := byName[c.Name]
 		if s == nil {
 			s = &Standing{Name: printable(c.Name[:])}

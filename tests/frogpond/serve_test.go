@@ -212,12 +212,12 @@ func TestServeKilled(t *testing.T) {
 				return false
 			}
 		}
-		list, _, err := disk.ReadScores(scores)
+		list, _, err := readScores(scores)
 		return err == nil && len(list) > 0 && list[len(list)-1].Ticks > 4*35
 	})
 	s.kill()
 	saved := savedTicks(t, saves, 2)
-	before, _, err := disk.ReadScores(scores)
+	before, _, err := readScores(scores)
 	require.NoError(t, err)
 	first := offline(t, "-wad", doom.Builtin, inputs)
 	require.Len(t, first.Records, 2)
@@ -240,7 +240,7 @@ func TestServeKilled(t *testing.T) {
 		assert.Greater(t, r.TickCount[i], tick)
 	}
 	checkMemory(t, &r)
-	after, torn, err := disk.ReadScores(scores)
+	after, torn, err := readScores(scores)
 	require.NoError(t, err)
 	assert.Zero(t, torn)
 	require.GreaterOrEqual(t, len(after), len(before))

@@ -115,11 +115,28 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// play opens the budget, boots, plays every map, and unwinds.
-func (o *options) play(ctx context.Context) (played []outcome, err error) {
-	wasm, err := os.ReadFile(o.file)
+// modMost is how many bytes the file of a mod has at most.
+const modMost = 16 << 20
+
+// readMod reads a mod, whose size is asked before memory is.
+func readMod(name string) ([]byte, error) {
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	defer file.Close()
+	wasm, err := io.ReadAll(io.LimitReader(file, modMost+1))
+	if err == nil && len(wasm) > modMost {
+		err = fmt.Errorf("a mod has at most %d bytes", modMost)
+	}
+	return wasm, err
+}
+
+// play opens the budget, boots, plays every map, and unwinds.
+func (o *options) play(ctx context.Context) (played []outcome, err error) {
+	wasm, err := readMod(o.file)
+	if err != nil {
+		return nil, fmt.Errorf("-mods %s: %w", o.file, err)
 	}
 	parsed, err := budget.ParsePlan(plan)
 	if err != nil {

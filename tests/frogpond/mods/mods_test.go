@@ -202,3 +202,14 @@ func read(t *testing.T, name string) []byte {
 	require.NoError(t, err)
 	return text
 }
+
+// A mod of 40 GB isn't read: its size has a bound.
+func TestHugeMod(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "huge.wasm")
+	require.NoError(t, os.WriteFile(name, nil, 0o644))
+	if err := os.Truncate(name, 40e9); err != nil {
+		t.Skip("no sparse files here: ", err)
+	}
+	_, err := readMod(name)
+	assert.EqualError(t, err, "a mod has at most 16777216 bytes")
+}

@@ -3,7 +3,9 @@
 // Go heap, but for an error; opening does.
 //
 // All numbers are little-endian, all sums CRC32C (Castagnoli), all bytes that are not named zero.
-// Who reads believes nothing: an error names the byte. Names and maps end in zeros.
+// Who reads believes nothing: an error names the byte. Nor does a file's size take memory: a save
+// has at most [SaveMost] bytes, a record [RecordMost], which writers keep to as well, and of scores
+// 64 KiB are looked at at once. Names and maps end in zeros.
 //
 // A save, room-07.a or room-07.b ([Saves]), is a header of 512 bytes and a file of package
 // budget/save:

@@ -38,12 +38,15 @@ const (
 	roomsMost     = 256
 )
 
+// RecordMost is how many bytes a record has at most: those of ten hours of 16 players.
+const RecordMost = 256 << 20
+
 // TickSize is how many bytes a tick has in a record.
 func TickSize(players int) int { return players*inputSize + 4 }
 
 // CreateRecord makes the file of an epoch, which must not be there. state is that before the first
-// tick, as save.Ring.AppendFile makes it, or empty. Until all of that lies in it, the file has
-// another name: a crash leaves no record without a beginning.
+// tick, as save.Ring.AppendFile makes it, or empty; it has [SaveMost] bytes at most. Until all of
+// that lies in it, the file has another name: a crash leaves no record without a beginning.
 func CreateRecord(dir string, h *RecordHead, state []byte) (*Record, error) {
 	if h.Players < 1 || h.Players > playersMost {
 		return nil, fmt.Errorf("a record is of 1 to %d players, not %d", playersMost, h.Players)
@@ -53,6 +56,9 @@ func CreateRecord(dir string, h *RecordHead, state []byte) (*Record, error) {
 	}
 	if h.FirstTick != 0 && len(state) == 0 {
 		return nil, fmt.Errorf("a record from tick %d on needs the state before it", h.FirstTick)
+	}
+	if len(state) > SaveMost {
+		return nil, tooLarge(int64(len(state)), "state", SaveMost)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -101,13 +107,17 @@ func (h *RecordHead) header(state []byte) []byte {
 }
 
 // Append appends the next ticks, [TickSize] bytes each: the players' inputs, and four more, which
-// it fills. A tick that couldn't be written ends the record, since those after it would be of no
-// use: the error comes back from each further call. Cost: a write; no Go allocation.
+// it fills. A tick that couldn't be written, or that [RecordMost] has no room for, ends the record,
+// since those after it would be of no use: the error comes back from each further call. Cost: a
+// write; no Go allocation.
 func (r *Record) Append(ticks []byte) error {
 	size := TickSize(r.players)
 	if r.err == nil && len(ticks)%size != 0 {
 		r.err = fmt.Errorf("%s: %d bytes are no ticks of %d players, %d bytes each", r.file.Name(),
 			len(ticks), r.players, size)
+	}
+	if size := r.size + int64(len(ticks)); r.err == nil && size > RecordMost {
+		r.err = fmt.Errorf("%s: %w; it ends here", r.file.Name(), tooLarge(size, "record", RecordMost))
 	}
 	if r.err != nil {
 		return r.err

@@ -2,7 +2,9 @@ package disk
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -16,17 +18,39 @@ type Replay struct {
 	ticks []byte
 }
 
-// OpenReplay reads a record. Damage before a whole tick is an error, which names the byte.
+// OpenReplay reads a record into the Go heap. Damage before a whole tick is an error, which names
+// the byte, and so is a file of more than [RecordMost] bytes.
 func OpenReplay(name string) (*Replay, error) {
-	data, err := os.ReadFile(name)
+	data, err := readFile(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r, err := parseReplay(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
+}
+
+// readFile reads a file whose size is asked before memory is.
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name) // first: opening a pipe would wait for a writer
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no regular file")
+	case info.Size() > RecordMost:
+		return nil, tooLarge(info.Size(), "record", RecordMost)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data := make([]byte, info.Size())
+	_, err = io.ReadFull(file, data)
+	return data, err
 }
 
 // Inputs are those of the i-th tick, 12 bytes a player.

@@ -41,6 +41,9 @@ const (
 	saveHeader  = 512
 )
 
+// SaveMost is how many bytes a save has at most, with its header.
+const SaveMost = 16 << 20
+
 // OpenSaves opens the saves of so many rooms. The folder and the files are made where they are
 // missing. That another server has the folder is known on Linux, macOS and the BSDs alone.
 func OpenSaves(dir string, rooms int) (*Saves, error) {
@@ -78,9 +81,14 @@ func (s *Saves) open(dir string) (err error) {
 }
 
 // Write saves a room: file is what save.Ring.AppendFile made. It is on the disk then. After an
-// error the save before it is what Read gives. Cost: the disk's, for two syncs; no Go allocation.
+// error, one for more than [SaveMost] bytes among these, the save before it is what Read gives.
+// Cost: the disk's, for two syncs; no Go allocation.
 func (s *Saves) Write(room int, h *SaveHead, file []byte) error {
 	r := &s.rooms[room]
+	if len(file) > SaveMost-saveHeader {
+		return fmt.Errorf("%s: %w", r.files[1-r.newest].Name(),
+			tooLarge(int64(saveHeader+len(file)), "save", SaveMost))
+	}
 	to := 1 - r.newest
 	h.Serial = r.serial + 1
 	if err := r.write(r.files[to], h, file); err != nil {
@@ -113,8 +121,9 @@ func (r *saveFiles) write(f *os.File, h *SaveHead, file []byte) error {
 	return f.Sync()
 }
 
-// Read gives the newer whole save of a room; found is false when it has none. Damage is an error
-// where no whole one is left.
+// Read gives the newer whole save of a room; found is false when it has none. Damage, and a file of
+// more than [SaveMost] bytes, is an error where no whole one is left. Cost: two reads into the Go
+// heap.
 func (s *Saves) Read(room int) (h SaveHead, file []byte, found bool, err error) {
 	return s.rooms[room].read()
 }
@@ -176,6 +185,9 @@ func readSave(f *os.File, room int) (h SaveHead, file []byte, whole bool, err er
 	info, err := f.Stat()
 	if err != nil {
 		return h, nil, false, err
+	}
+	if info.Size() > SaveMost { // before memory is asked for
+		return h, nil, false, tooLarge(info.Size(), "save", SaveMost)
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, info.Size()), data); err != nil {

@@ -36,7 +36,8 @@ const (
 
 // OpenScores opens a file of scores, or makes it. What a crash left at its end of scores that are
 // not whole is cut off: so many bytes. A file that is damaged, or is none, is an error, and left
-// alone. No other server may have it, as with [OpenSaves].
+// alone. No other server may have it, as with [OpenSaves]. Cost: a look at the file, with memory of
+// 64 KiB, whatever it has.
 func OpenScores(name string) (s *Scores, cut int, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -52,15 +53,11 @@ func OpenScores(name string) (s *Scores, cut int, err error) {
 }
 
 func openScores(file *os.File) (s *Scores, cut int, err error) {
-	data, err := readFile(file.Name())
-	if err != nil {
-		return nil, 0, err
-	}
-	_, torn, err := parseScores(data)
+	whole, torn, err := scan(file, func(*Score) error { return nil })
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	s = &Scores{file: file, size: int64(len(data) - torn)}
+	s = &Scores{file: file, size: whole}
 	if torn != 0 {
 		err = file.Truncate(s.size)
 	}
@@ -92,33 +89,19 @@ func (s *Scores) Sync() error { return s.file.Sync() }
 // Close closes the file.
 func (s *Scores) Close() error { return s.file.Close() }
 
-// ReadScores reads a file of scores, and says how many bytes at its end are torn. An error names
-// the first byte of a score that is damaged; those that are whole come all the same.
-func ReadScores(name string) (list []Score, torn int, err error) {
-	data, err := readFile(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	if list, torn, err = parseScores(data); err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return list, torn, err
-}
-
-// readFile reads as much as a file says that it has: a device may have no end.
-func readFile(name string) ([]byte, error) {
+// ReadScores calls each with the scores of a file, in their order, and says how many bytes at its
+// end are torn. An error is that of each, which ends it, or names the first byte of a score that is
+// damaged; those that are whole come all the same. Cost: memory of 64 KiB, whatever the file has.
+func ReadScores(name string, each func(*Score) error) (torn int, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
+	if _, torn, err = scan(file, each); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	data := make([]byte, info.Size())
-	_, err = io.ReadFull(file, data)
-	return data, err
+	return torn, err
 }
 
 func (c *Score) put(to []byte) {
@@ -135,27 +118,44 @@ func (c *Score) put(to []byte) {
 	putSum(to)
 }
 
-func parseScores(data []byte) (list []Score, torn int, err error) {
-	if n := min(len(data), len(scoreMagic)); string(data[:n]) != scoreMagic[:n] && !isZero(data[:n]) {
-		return nil, 0, bad(0, "it starts with %q, not with %q", data[:n], scoreMagic)
-	}
-	whole, first := 0, -1 // bytes up to the last that is whole; the first that is not
-	for at := 0; at+scoreSize <= len(data); at += scoreSize {
-		if c, ok := parseScore(data[at : at+scoreSize]); ok {
-			list = append(list, c)
-			whole = at + scoreSize
-		} else if first < 0 {
-			first = at
+// scan reads scores to the end, some at once, and calls each with those that are whole. whole is
+// where the last of these ends, and torn how many bytes follow: with more than a crash leaves it is
+// no file of scores, and isn't read further.
+func scan(rd io.Reader, each func(*Score) error) (whole int64, torn int, err error) {
+	buffer := make([]byte, tornMost)
+	first := int64(-1) // that is not whole
+	for at, more := int64(0), true; more; {
+		n, err := io.ReadFull(rd, buffer)
+		if more = err == nil; !more && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return whole, 0, err
 		}
+		if n := min(n, len(scoreMagic)); at == 0 && string(buffer[:n]) != scoreMagic[:n] &&
+			!isZero(buffer[:n]) {
+			return 0, 0, bad(0, "it starts with %q, not with %q", buffer[:n], scoreMagic)
+		}
+		for i := 0; i+scoreSize <= n; i += scoreSize {
+			c, ok := parseScore(buffer[i : i+scoreSize])
+			if !ok {
+				if first < 0 {
+					first = at + int64(i)
+				}
+				continue
+			}
+			whole = at + int64(i+scoreSize)
+			if err := each(&c); err != nil {
+				return whole, 0, err
+			}
+		}
+		if at += int64(n); at-whole > tornMost {
+			return whole, 0, bad(int(whole), "no score is whole in more than %d bytes from here on",
+				tornMost)
+		}
+		torn = int(at - whole)
 	}
-	torn = len(data) - whole
-	switch {
-	case first >= 0 && first < whole:
-		err = bad(first, "a score is damaged, and others after it are not")
-	case torn > tornMost:
-		err = bad(whole, "no score is whole in the last %d bytes", torn)
+	if first >= 0 && first < whole {
+		return whole, torn, bad(int(first), "a score is damaged, and others after it are not")
 	}
-	return list, torn, err
+	return whole, torn, nil
 }
 
 func parseScore(b []byte) (c Score, ok bool) {

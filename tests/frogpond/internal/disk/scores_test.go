@@ -48,7 +48,7 @@ func TestScores(t *testing.T) {
 	require.NoError(t, s.Close())
 	s = openScoresOf(t, name)
 	require.NoError(t, s.Append(list[3:]), "more than are written at once")
-	got, torn, err := ReadScores(name)
+	got, torn, err := readScores(name)
 	require.NoError(t, err)
 	assert.Zero(t, torn)
 	assert.Equal(t, list, got)
@@ -71,7 +71,7 @@ func TestTornScores(t *testing.T) {
 		require.Equal(t, torn, cut)
 		require.NoError(t, s.Append(list[:1]))
 		require.NoError(t, s.Close())
-		got, torn, err := ReadScores(name)
+		got, torn, err := readScores(name)
 		require.NoError(t, err)
 		require.Zero(t, torn)
 		require.Equal(t, append(list[:n/scoreSize:n/scoreSize], list[0]), got)
@@ -101,10 +101,10 @@ func TestDamagedScores(t *testing.T) {
 // What isn't a file of scores isn't cut, whatever it looks like.
 func TestForeignScores(t *testing.T) {
 	for line, data := range map[string][]byte{
-		`byte 0: it starts with "root", not with "FSC1"`:    []byte("root:x:0:0"),
-		`byte 0: it starts with "x", not with "FSC1"`:       []byte("x"),
-		"byte 0: no score is whole in the last 70000 bytes": make([]byte, 70000),
-		"byte 64: no score is whole in the last 80000 bytes": append(scoresFile(someScores(1)),
+		`byte 0: it starts with "root", not with "FSC1"`:                  []byte("root:x:0:0"),
+		`byte 0: it starts with "x", not with "FSC1"`:                     []byte("x"),
+		"byte 0: no score is whole in more than 65536 bytes from here on": make([]byte, 70000),
+		"byte 64: no score is whole in more than 65536 bytes from here on": append(scoresFile(someScores(1)),
 			bytes.Repeat([]byte("FSC1"), 20000)...),
 	} {
 		name := filepath.Join(t.TempDir(), "file")
@@ -132,7 +132,21 @@ func TestScoresOnFullDisk(t *testing.T) {
 	require.NoError(t, s.file.Close())
 	s.file = good
 	require.NoError(t, s.Append(list[2:]))
-	got, _, err := ReadScores(name)
+	got, _, err := readScores(name)
 	require.NoError(t, err)
 	assert.Equal(t, list, got)
+}
+
+// parseScores are the scores of a file's bytes.
+func parseScores(data []byte) (list []Score, torn int, err error) {
+	_, torn, err = scan(bytes.NewReader(data), func(c *Score) error {
+		list = append(list, *c)
+		return nil
+	})
+	return list, torn, err
+}
+
+func readScores(name string) (list []Score, torn int, err error) {
+	torn, err = ReadScores(name, func(c *Score) error { list = append(list, *c); return nil })
+	return list, torn, err
 }

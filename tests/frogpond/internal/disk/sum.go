@@ -40,6 +40,11 @@ func checkHeader(data []byte, size int, magic string, version uint32) ([]byte, e
 	return head, nil
 }
 
+// tooLarge is the error of a file of more bytes than any has.
+func tooLarge(size int64, what string, most int64) error {
+	return fmt.Errorf("it has %d bytes: a %s has at most %d", size, what, most)
+}
+
 func bad(at int, format string, args ...any) error {
 	return fmt.Errorf("byte %d: %s", at, fmt.Sprintf(format, args...))
 }

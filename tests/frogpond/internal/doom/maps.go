@@ -89,14 +89,19 @@ func (m Map) lumps() (found [lumpKinds]*Entry, err error) {
 	return found, nil
 }
 
-// Lump reads one of the map's lumps, by its name, into the Go heap: for tools, not for play.
+// Lump reads one of the map's lumps, by its name, into the Go heap: for tools, not for play. It has
+// 65535 elements at most, as when the map is loaded; a BLOCKMAP is none of them.
 func (m Map) Lump(name string) ([]byte, error) {
 	found, err := m.lumps()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range found {
+	raw := rawMap{Map: m, entry: found}
+	for kind, e := range found[:blockmap] {
 		if e != nil && e.name() == name {
+			if err := raw.checkSize(kind); err != nil {
+				return nil, err
+			}
 			lump := make([]byte, e.Size)
 			_, err := m.WAD.file.ReadAt(lump, int64(e.Offset))
 			return lump, err

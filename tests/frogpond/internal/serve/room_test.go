@@ -242,7 +242,7 @@ func TestScoreFalls(t *testing.T) {
 		s.rooms[0].scoreAll(s.now())
 	}
 	s.close(t)
-	list, _, err := disk.ReadScores(file)
+	list, _, err := readScores(file)
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	assert.EqualValues(t, 5, list[0].Caught)
@@ -262,7 +262,7 @@ func TestScoresWait(t *testing.T) {
 	}
 	s.keeper.writeScores()
 	s.close(t)
-	list, _, err := disk.ReadScores(file)
+	list, _, err := readScores(file)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*scoreMost, list[len(list)-1].Caught)
 }
@@ -427,4 +427,13 @@ func TestFirstSave(t *testing.T) {
 	require.NoError(t, s.keeper.images[0].fill(s.rooms[0]))
 	runtime.ReadMemStats(&after)
 	assert.Less(t, after.Mallocs-before.Mallocs, uint64(20))
+}
+
+// readScores are the scores of a file.
+func readScores(name string) (list []disk.Score, torn int, err error) {
+	torn, err = disk.ReadScores(name, func(c *disk.Score) error {
+		list = append(list, *c)
+		return nil
+	})
+	return list, torn, err
 }
