@@ -8,12 +8,13 @@ import (
 	"io"
 	"os"
 
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
 // inputs are those of -playdemo, as far as they are played; with room for those of each tick, where
 // somebody wants them.
-func (o *options) inputs() (in inputs, err error) {
+func (o *options) inputs(l *game.Level) (in inputs, err error) {
 	in = inputs{players: o.bots}
 	if o.rollback != 0 || o.demo != "" || o.playDemo != "" {
 		in.list = make([]game.Input, 0, o.bots*o.Ticks)
@@ -21,18 +22,45 @@ func (o *options) inputs() (in inputs, err error) {
 	if o.playDemo == "" {
 		return in, nil
 	}
-	data, err := os.ReadFile(o.playDemo)
+	file, err := os.Open(o.playDemo)
 	if err != nil {
 		return in, fmt.Errorf("-playdemo: %w", err)
 	}
+	defer file.Close()
 	size := binary.Size(game.Input{})
-	if len(data)%(size*o.bots) != 0 {
-		return in, fmt.Errorf("-playdemo %s: %d bytes are no inputs of %d players, %d bytes each",
-			o.playDemo, len(data), o.bots, size)
+	data, err := disk.ReadDemo(file, make([]byte, cap(in.list)*size),
+		func(h *disk.DemoHead) error { return o.isDemoOf(l, h) })
+	if err != nil {
+		return in, fmt.Errorf("-playdemo %s: %w", o.playDemo, err)
 	}
-	in.list = in.list[:min(len(data)/size, cap(in.list))]
+	in.list = in.list[:len(data)/size]
 	_, err = binary.Decode(data, binary.LittleEndian, in.list)
 	return in, err
+}
+
+// isDemoOf refuses a demo of another game than that on a level.
+func (o *options) isDemoOf(l *game.Level, h *disk.DemoHead) error {
+	switch {
+	case h.Players != uint32(o.bots):
+		return fmt.Errorf("it is of %d players, and -bots is %d", h.Players, o.bots)
+	case printable(h.Map[:]) != l.Name:
+		return fmt.Errorf("it is of map %s, and not of %s", printable(h.Map[:]), l.Name)
+	case h.Seed != o.Seed:
+		return fmt.Errorf("it is of seed %d, and -seed is %d", h.Seed, o.Seed)
+	}
+	return l.IsOf(h.MapSum)
+}
+
+// writeDemo writes the inputs of a game on a level.
+func (o *options) writeDemo(w io.Writer, l *game.Level, in *inputs) error {
+	head := disk.DemoHead{Players: uint32(o.bots), Seed: o.Seed, MapSum: l.Sum,
+		Ticks: uint64(in.ticks())}
+	copy(head.Map[:], l.Name)
+	data, err := binary.Append(nil, binary.LittleEndian, in.list)
+	if err != nil {
+		return err
+	}
+	return disk.WriteDemo(w, &head, data)
 }
 
 // begin is the tick to begin with: that of -load, whose state is in place then. The library says
@@ -73,7 +101,7 @@ func (o *options) end(g *game.Game, in *inputs, ticks int) (hash uint64, err err
 	}
 	if o.demo != "" {
 		if err := write("-demo", o.demo, func(w io.Writer) error {
-			return binary.Write(w, binary.LittleEndian, in.list)
+			return o.writeDemo(w, g.Level, in)
 		}); err != nil {
 			return 0, err
 		}

@@ -156,6 +156,9 @@ func playRecord(ctx context.Context, s *game.Server, crew *game.Crew, r *disk.Re
 	if err != nil {
 		return 0, err
 	}
+	if err := level.IsOf(r.Head.MapSum); err != nil {
+		return 0, err
+	}
 	g, err := s.BeginEmpty(level, r.Head.Seed)
 	if err != nil {
 		return 0, err

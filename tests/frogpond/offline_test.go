@@ -57,6 +57,7 @@ func (r *recorder) play(room, epoch uint32, m, players, ticks int) (first, last 
 	require.NoError(t, err)
 	head := disk.RecordHead{Room: room, Epoch: epoch, Seed: seed, Players: uint32(players)}
 	copy(head.Map[:], level.Name)
+	head.MapSum = level.Sum
 	first = r.record(g, &head, nil, ticks/2)
 
 	var state bytes.Buffer
@@ -176,8 +177,11 @@ func TestOfflineRefuses(t *testing.T) {
 		assert.Contains(t, stderr, "room-00-0002.inputs: ")
 		assert.Contains(t, stderr, want)
 	}
+	_, stderr := offlineOf(t, 1, "-seed", "2", rec.dir) // of the maps, which have the same names
+	assert.Regexp(t, `^frogpond: .*room-00-0001.inputs: it is of a map MAP01 of sum 0x[0-9a-f]{16}, `+
+		`and that in builtin has sum 0x[0-9a-f]{16}\n$`, stderr)
 	require.NoError(t, os.Rename(first, second))
-	_, stderr := offlineOf(t, 1, rec.dir)
+	_, stderr = offlineOf(t, 1, rec.dir)
 	assert.Equal(t, "frogpond: "+second+": it is of room 0, epoch 1\n", stderr)
 
 	r, _ := offlineOf(t, 0, t.TempDir())

@@ -73,7 +73,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.record, "record", "", "record what the maps do to the budget in a `file`:"+
 		" upfront replay tries it in another plan, upfront plan suggest makes one of it")
 	f.StringVar(&o.demo, "demo", "", "write the players' inputs to a `file`, of the last map")
-	f.StringVar(&o.playDemo, "playdemo", "", "play with the inputs in a `file`, as far as it goes")
+	f.StringVar(&o.playDemo, "playdemo", "", "play with the inputs in a `file` that -demo wrote of this map,"+
+		" with this seed and as many players, as far as it goes")
 	f.StringVar(&o.save, "save", "",
 		"write the state after the last tick to a `file`, of the last map")
 	f.StringVar(&o.load, "load", "",

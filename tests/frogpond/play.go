@@ -71,7 +71,7 @@ func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m d
 		return err
 	}
 	defer row.tellFirst()
-	in, err := o.inputs()
+	in, err := o.inputs(level)
 	if err != nil {
 		return err
 	}

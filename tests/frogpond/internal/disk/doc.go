@@ -1,5 +1,5 @@
 // Package disk is the files of a server: the saves of its rooms, the inputs of each map that was
-// played, and the scores. What a server does in play (Write, Append, Sync) allocates nothing on the
+// played, and the scores; and demos. What a server does in play (Write, Append, Sync) allocates nothing on the
 // Go heap, but for an error; opening does.
 //
 // All numbers are little-endian, all sums CRC32C (Castagnoli), all bytes that are not named zero.
@@ -11,7 +11,7 @@
 // budget/save:
 //
 //	  0  "frogsave"
-//	  8  version 1          u32
+//	  8  version 2          u32
 //	 12  room               u32
 //	 16  serial             u64   of the room's saves, from 1; the larger is the newer
 //	 24  tick, epoch        u32, u32
@@ -20,17 +20,18 @@
 //	 48  sum of the file    u32
 //	 56  map                8 bytes
 //	 64  names of players   16 × 16 bytes
+//	320  sum of the map     u64
 //	508  sum of bytes 0 to 507
 //
 // The two are written in turn, each in four steps: zeros over its header, the file, both to the
 // disk, the header. So a crash at any time leaves the other as it was, and a file whose header is
 // zeros, as far as it goes, was never finished.
 //
-// The inputs of an epoch, room-07-0003.inputs ([Record] writes, [Replay] reads), are a header of 64
+// The inputs of an epoch, room-07-0003.inputs ([Record] writes, [Replay] reads), are a header of 72
 // bytes, the state that it began with, and the ticks:
 //
 //	 0  "froginpt"
-//	 8  version 1           u32
+//	 8  version 2           u32
 //	12  room, epoch         u32, u32
 //	20  players             u32
 //	24  seed                u64
@@ -38,12 +39,28 @@
 //	36  sum of the state    u32
 //	40  map                 8 bytes
 //	48  size of the state   u64   0: it began fresh, with tick 0
-//	60  sum of bytes 0 to 59
-//	64  the state, a file of package budget/save
+//	56  sum of the map      u64
+//	68  sum of bytes 0 to 67
+//	72  the state, a file of package budget/save
 //
 // Each tick is 12 bytes a player, a game.Input as it lies, and u32, the sum of these and of the
 // tick's number as u32. What follows the last whole tick is torn: a crash cut it off. A tick that
 // isn't whole, before one that is, is damage.
+//
+// A demo, the inputs of a game without a network from its first tick on ([WriteDemo], [ReadDemo]), is
+// a header of 64 bytes, and 12 bytes for each player in each tick:
+//
+//	 0  "frogdemo"
+//	 8  version 1           u32
+//	12  players             u32
+//	16  seed                u64
+//	24  map                 8 bytes
+//	32  sum of the map      u64
+//	40  ticks               u64
+//	60  sum of bytes 0 to 59
+//
+// The sum of a map is doom.Level.Sum: what was saved or recorded of one map doesn't go on with
+// another that has its name.
 //
 // Scores are appended to one file ([Scores]), 64 bytes each. Of a player in an epoch there may be
 // many: what it came to by then.

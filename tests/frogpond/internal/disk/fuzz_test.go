@@ -98,3 +98,25 @@ func FuzzScores(f *testing.F) {
 		}
 	})
 }
+
+func FuzzDemo(f *testing.F) {
+	data := demo(f)
+	f.Add(data)
+	f.Add(data[:len(data)-1])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = bytes.Clone(data)
+		for range 2 {
+			var h DemoHead
+			read, err := ReadDemo(bytes.NewReader(data), make([]byte, 1<<10),
+				func(head *DemoHead) error { h = *head; return nil })
+			if err == nil {
+				var again bytes.Buffer
+				require.NoError(t, WriteDemo(&again, &h, read))
+				require.True(t, bytes.HasPrefix(data, again.Bytes()))
+			}
+			if len(data) >= demoHeader {
+				putSum(data[:demoHeader])
+			}
+		}
+	})
+}

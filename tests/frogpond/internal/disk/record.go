@@ -27,12 +27,13 @@ type RecordHead struct {
 	Players     uint32
 	FirstTick   uint32 // 0 without a state
 	Map         [8]byte
+	MapSum      uint64 // doom.Level.Sum
 }
 
 const (
 	recordMagic   = "froginpt"
-	recordVersion = 1
-	recordHeader  = 64
+	recordVersion = 2
+	recordHeader  = 72
 	inputSize     = 12
 	playersMost   = 256
 	roomsMost     = 256
@@ -102,6 +103,7 @@ func (h *RecordHead) header(state []byte) []byte {
 	binary.LittleEndian.PutUint32(to[36:], sum(state))
 	copy(to[40:], h.Map[:])
 	binary.LittleEndian.PutUint64(to[48:], uint64(len(state)))
+	binary.LittleEndian.PutUint64(to[56:], h.MapSum)
 	putSum(to)
 	return to
 }

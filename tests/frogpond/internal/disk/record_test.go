@@ -13,7 +13,7 @@ import (
 
 func recordOf(players uint32) *RecordHead {
 	return &RecordHead{Room: 7, Epoch: 3, Seed: 0x1112131415161718, Players: players,
-		Map: [8]byte{'E', '1', 'M', '1'}}
+		Map: [8]byte{'E', '1', 'M', '1'}, MapSum: 0x2122232425262728}
 }
 
 func createRecord(t *testing.T, dir string, h *RecordHead, state []byte) *Record {
@@ -61,7 +61,7 @@ func recorded(t *testing.T, dir string, h *RecordHead, state []byte) (name strin
 	name = filepath.Join(dir, "room-07-0003.inputs")
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
-	require.Len(t, data, 64+len(state)+10*TickSize(int(h.Players)))
+	require.Len(t, data, recordHeader+len(state)+10*TickSize(int(h.Players)))
 	return name, data
 }
 
@@ -134,7 +134,7 @@ func TestRecordOnFullDisk(t *testing.T) {
 func TestTornRecord(t *testing.T) {
 	state := file(5, 20)
 	_, data := recorded(t, t.TempDir(), recordOf(2), state)
-	start, size := 64+len(state), TickSize(2)
+	start, size := recordHeader+len(state), TickSize(2)
 	for n := range len(data) {
 		r, err := parseReplay(data[:n])
 		if n < start {
@@ -157,7 +157,7 @@ func TestTornRecord(t *testing.T) {
 func TestDamagedRecord(t *testing.T) {
 	state := file(5, 20)
 	_, data := recorded(t, t.TempDir(), recordOf(2), state)
-	start, size := 64+len(state), TickSize(2)
+	start, size := recordHeader+len(state), TickSize(2)
 	last := len(data) - size
 	for bit := range 8 * len(data) {
 		data[bit/8] ^= 1 << (bit % 8)
@@ -173,7 +173,7 @@ func TestDamagedRecord(t *testing.T) {
 	tick := func(i int) []byte { return data[start+i*size:][:size] }
 	_, err := parseReplay(append(append(append(bytes.Clone(data[:start+3*size]), tick(4)...),
 		tick(3)...), data[start+5*size:]...))
-	assert.EqualError(t, err, "byte 168: tick 3 is damaged, and tick 5 is not")
+	assert.EqualError(t, err, "byte 176: tick 3 is damaged, and tick 5 is not")
 	r, err := parseReplay(append(bytes.Clone(data[:start+3*size]), data[start+4*size:]...))
 	require.NoError(t, err)
 	assert.Equal(t, 3, r.Ticks)
@@ -182,7 +182,7 @@ func TestDamagedRecord(t *testing.T) {
 	binary.LittleEndian.PutUint32(data[32:], 1)
 	binary.LittleEndian.PutUint64(data[48:], 0)
 	binary.LittleEndian.PutUint32(data[36:], 0)
-	putSum(data[:64])
+	putSum(data[:recordHeader])
 	_, err = parseReplay(data)
 	assert.EqualError(t, err, "byte 32: it begins with tick 1, and without a state")
 }
@@ -214,4 +214,22 @@ func TestRecords(t *testing.T) {
 	assert.Zero(t, epoch)
 	_, err = NextEpoch(name("scores"), 0)
 	assert.Error(t, err, "a file is no folder")
+}
+
+// A file of before the headers had a sum of the map is refused by its version.
+func TestOldVersions(t *testing.T) {
+	dir := t.TempDir()
+	_, data := recorded(t, dir, recordOf(2), nil)
+	data[8] = 1
+	putSum(data[:recordHeader])
+	_, err := parseReplay(data)
+	assert.EqualError(t, err, "byte 8: it is of version 1; this program reads 2")
+
+	h := head()
+	save := make([]byte, saveHeader)
+	h.put(save, 0, nil)
+	save[8] = 1
+	putSum(save)
+	_, _, _, err = parseSave(save, 0)
+	assert.EqualError(t, err, "byte 8: it is of version 1; this program reads 2")
 }

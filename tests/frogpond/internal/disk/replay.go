@@ -67,7 +67,7 @@ func parseReplay(data []byte) (*Replay, error) {
 	r := &Replay{Head: RecordHead{Room: binary.LittleEndian.Uint32(head[12:]),
 		Epoch: binary.LittleEndian.Uint32(head[16:]), Players: binary.LittleEndian.Uint32(head[20:]),
 		Seed: binary.LittleEndian.Uint64(head[24:]), FirstTick: binary.LittleEndian.Uint32(head[32:]),
-		Map: [8]byte(head[40:])}}
+		Map: [8]byte(head[40:]), MapSum: binary.LittleEndian.Uint64(head[56:])}}
 	rest := data[recordHeader:]
 	size := binary.LittleEndian.Uint64(head[48:])
 	switch {
@@ -79,8 +79,8 @@ func parseReplay(data []byte) (*Replay, error) {
 		return nil, bad(len(data), "the file ends, in a state of %d bytes", size)
 	case size == 0 && r.Head.FirstTick != 0:
 		return nil, bad(32, "it begins with tick %d, and without a state", r.Head.FirstTick)
-	case !isZero(head[56:60]):
-		return nil, bad(56, "bytes without a meaning are not zero")
+	case !isZero(head[64:68]):
+		return nil, bad(64, "bytes without a meaning are not zero")
 	}
 	r.State, r.ticks = rest[:size], rest[size:]
 	if binary.LittleEndian.Uint32(head[36:]) != sum(r.State) {

@@ -22,6 +22,7 @@ type SaveHead struct {
 	Seed        uint64
 	Tick, Epoch uint32
 	Map         [8]byte
+	MapSum      uint64       // doom.Level.Sum
 	Names       [16][16]byte // of players, by place
 }
 
@@ -37,7 +38,7 @@ type saveFiles struct {
 
 const (
 	saveMagic   = "frogsave"
-	saveVersion = 1
+	saveVersion = 2
 	saveHeader  = 512
 )
 
@@ -178,6 +179,7 @@ func (h *SaveHead) put(to []byte, room int, file []byte) {
 	for i := range h.Names {
 		copy(to[64+16*i:], h.Names[i][:])
 	}
+	binary.LittleEndian.PutUint64(to[320:], h.MapSum)
 	putSum(to[:saveHeader])
 }
 
@@ -213,15 +215,16 @@ func parseSave(data []byte, room int) (h SaveHead, file []byte, whole bool, err 
 		err = bad(40, "%d bytes follow the header, which says %d", len(file), size)
 	case binary.LittleEndian.Uint32(head[48:]) != sum(file):
 		err = bad(48, "the sum of what follows the header is %#x, and not this", sum(file))
-	case !isZero(head[52:56]) || !isZero(head[320:508]):
-		err = bad(52, "bytes without a meaning are not zero, here or from 320 on")
+	case !isZero(head[52:56]) || !isZero(head[328:508]):
+		err = bad(52, "bytes without a meaning are not zero, here or from 328 on")
 	}
 	if err != nil {
 		return h, nil, false, err
 	}
 	h = SaveHead{Serial: binary.LittleEndian.Uint64(head[16:]),
 		Tick: binary.LittleEndian.Uint32(head[24:]), Epoch: binary.LittleEndian.Uint32(head[28:]),
-		Seed: binary.LittleEndian.Uint64(head[32:]), Map: [8]byte(head[56:])}
+		Seed: binary.LittleEndian.Uint64(head[32:]), Map: [8]byte(head[56:]),
+		MapSum: binary.LittleEndian.Uint64(head[320:])}
 	for i := range h.Names {
 		h.Names[i] = [16]byte(head[64+16*i:])
 	}

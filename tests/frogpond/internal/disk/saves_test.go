@@ -22,7 +22,7 @@ func openSaves(t *testing.T, dir string) *Saves {
 // head is one whose every byte can be told from its neighbour's.
 func head() SaveHead {
 	h := SaveHead{Seed: 0x1112131415161718, Tick: 0x21222324, Epoch: 0x31323334,
-		Map: [8]byte{'M', 'A', 'P', '0', '7'}}
+		Map: [8]byte{'M', 'A', 'P', '0', '7'}, MapSum: 0x4142434445464748}
 	for i := range h.Names {
 		copy(h.Names[i][:], "frog "+string(rune('a'+i)))
 	}

@@ -2,6 +2,7 @@ package doom
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
@@ -75,6 +76,8 @@ type Level struct {
 	Starts   []Point // where players enter
 	Blocks   Blocks
 
+	Sum uint64 // of the lumps: that of another map, or of the same in another file, is another
+
 	Min, Max Point      // the vertexes' bounds; nobody leaves them
 	Base     arena.Base // of the region: what the offsets count from
 }
@@ -90,6 +93,7 @@ func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 		return l, err
 	}
 	defer raw.temp.Close() // what is loaded after the map needs its room
+	l.Sum = raw.sum()
 	l.readVertexes(s, &raw)
 	l.readSectors(s, &raw)
 	if err := l.readLines(s, &raw); err != nil {
@@ -97,6 +101,15 @@ func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 	}
 	l.readThings(s, &raw)
 	return l, l.readBlocks(s, &raw)
+}
+
+// IsOf refuses what was saved or recorded of a map with another sum than the level's.
+func (l *Level) IsOf(sum uint64) error {
+	if sum == l.Sum {
+		return nil
+	}
+	return fmt.Errorf("it is of a map %s of sum %#016x, and that in %s has sum %#016x", l.Name, sum,
+		l.WAD.Name, l.Sum)
 }
 
 func (l *Level) readVertexes(s scope.Scope, raw *rawMap) {

@@ -162,6 +162,16 @@ func (r *rawMap) checkSize(kind int) error {
 	return nil
 }
 
+// sum is one of all that is read of the map, so of all that its play depends on.
+func (r *rawMap) sum() uint64 {
+	h := HashStart
+	for _, lump := range r.bytes {
+		h.Add(uint64(len(lump)))
+		h.AddBytes(lump)
+	}
+	return uint64(h)
+}
+
 func (r *rawMap) count(kind int) int { return len(r.bytes[kind]) / rowSizes[kind] }
 
 // word reads the i-th 16-bit word of a row.

@@ -76,6 +76,7 @@ var (
 // changes; what is made after it is nobody's state.
 func (l *Level) makeState(region *budget.Region, s scope.Scope, players int) error {
 	l.state, l.Room = save.Begin(region, s, roomMaker)
+	l.state.Of("map "+l.Name, l.Sum)
 	l.PlaceSectors(s)
 	l.Room.Sectors = arena.SliceOf(l.Base, l.Sectors)
 	frogs := min(len(l.Things), maxFrogs)

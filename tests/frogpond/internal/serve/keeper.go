@@ -211,7 +211,8 @@ func (m *image) fill(r *room) (err error) {
 	}
 	m.room = r
 	r.saving.Store(true)
-	*m.head = disk.SaveHead{Seed: p.seed, Tick: p.tick, Epoch: p.number, Map: p.title}
+	*m.head = disk.SaveHead{Seed: p.seed, Tick: p.tick, Epoch: p.number, Map: p.title,
+		MapSum: p.level.Sum}
 	for i := range min(len(m.head.Names), r.s.o.Players) {
 		m.head.Names[i] = r.seats[i].name
 	}

@@ -173,6 +173,11 @@ func TestGoesOn(t *testing.T) {
 	other.Maps = "MAP05"
 	_, err := Run(t.Context(), &other)
 	assert.ErrorContains(t, err, "room 0: its save is of MAP01, which isn't among the maps")
+	other = *s.o
+	other.Seed = 2 // of the maps, which have the same names
+	_, err = Run(t.Context(), &other)
+	assert.ErrorContains(t, err, "room 0: its save: it is of a map MAP01 of sum 0x")
+	assert.ErrorContains(t, err, ", and that in builtin has sum 0x")
 }
 
 func abs(v int32) int32 { return max(v, -v) }

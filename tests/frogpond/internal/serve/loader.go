@@ -130,6 +130,9 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 	}
 	p.title = wire.MakeMapName(m.Name)
 	if from != nil {
+		if err := p.level.IsOf(from.head.MapSum); err != nil {
+			return nil, err
+		}
 		p.seed = from.head.Seed
 	}
 	if p.game, err = l.s.game.BeginEmpty(p.level, p.seed); err != nil {
@@ -160,7 +163,8 @@ func (l *loader) record(r *room, p *play, state []byte) (err error) {
 	r.free = 1 - r.free
 	p.inputs.reset()
 	p.record, err = disk.CreateRecord(l.s.o.Inputs, &disk.RecordHead{Room: uint32(r.number), Epoch: p.number,
-		Seed: p.seed, Players: uint32(l.s.o.Players), FirstTick: p.tick, Map: p.title}, state)
+		Seed: p.seed, Players: uint32(l.s.o.Players), FirstTick: p.tick, Map: p.title,
+		MapSum: p.level.Sum}, state)
 	if err != nil && l.s.serving.Load() { // before, who starts a server is told
 		l.s.unrecorded.Add(1)
 		l.s.keeper.check(err)
