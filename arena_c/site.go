@@ -89,7 +89,7 @@ func Here(skip int) uint32 {
 func textOf(text string) uint32 {
 	sites.Lock()
 	defer sites.Unlock()
-	return sites.add(maphash.String(siteSeed, text), []byte(text))
+	return sites.add(maphash.String(siteSeed, text), unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
 // Text is what a number of Here stands for, "" for 0. It stays for ever. Cost: one call into C.

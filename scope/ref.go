@@ -26,8 +26,8 @@ const (
 //
 // It refuses what could be gone while s is open: a chunk of a pool, which HandlePool names, and what a constructor that
 // runs now has made in s (see [ObjectMaker.Make]), until it has succeeded. Both are a caller's bug and panic, as is an x
-// that lies elsewhere, or an s that is closed. Cost: a look at each of the arena's pools; no Go allocation, no call into
-// C.
+// that lies elsewhere, or an s that is closed. A value of a container is taken: the Ref is good until the value is taken
+// away (see package container). Cost: a look at each of the arena's pools; no Go allocation, no call into C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
 	if !s.alive() {
 		panic(s.misuse("RefTo in"))

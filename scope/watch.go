@@ -9,8 +9,26 @@ import (
 
 // watch is what package save wants to know of what is made while a state is.
 type watch struct {
-	pools map[*arena_c.Pool]reflect.Type
-	made  []Made // by offset; in checked builds
+	pools   map[*arena_c.Pool]reflect.Type
+	tenants []Tenant // by offset
+	made    []Made   // by offset; in checked builds
+}
+
+// Tenant is something in an arena that keeps words of its own among its bytes: a container.
+type Tenant struct {
+	Offset, Size uint64 // from the arena's header; bytes
+	Name         string // of its type
+	Values       []TenantValues
+
+	// Check refuses bytes that the tenant's own code can't have left. They are an image of its own,
+	// aligned to 8.
+	Check func(image []byte) error
+}
+
+// TenantValues are values of one type, one behind the other, in a tenant's bytes.
+type TenantValues struct {
+	Offset, Count uint64 // from the tenant's first byte
+	Type          reflect.Type
 }
 
 // Made is something that lies in an arena: what was asked for at once.
@@ -22,9 +40,9 @@ type Made struct {
 	Site         arena_c.Site // where it was made
 }
 
-// Watch begins to note which types pools have, and in checked builds all that is made. What is free
-// is zeros from now on, also what is given back: so gaps between what is made are the same
-// everywhere. It goes on until Watched, or until the arena is empty.
+// Watch begins to note which types pools have, which tenants there are, and in checked builds all
+// that is made. What is free is zeros from now on, also what is given back: so gaps between what is
+// made are the same everywhere. It goes on until Watched, or until the arena is empty.
 func (st *Stack) Watch() {
 	st.watch = &watch{pools: map[*arena_c.Pool]reflect.Type{}}
 	st.h.Odd |= oddWatched
@@ -33,12 +51,12 @@ func (st *Stack) Watch() {
 }
 
 // Watched ends what Watch began: the types of pools by their headers, and what there is by offset.
-func (st *Stack) Watched() (pools map[*arena_c.Pool]reflect.Type, made []Made) {
+func (st *Stack) Watched() (pools map[*arena_c.Pool]reflect.Type, tenants []Tenant, made []Made) {
 	if w := st.watch; w != nil {
-		pools, made = w.pools, w.made
+		pools, tenants, made = w.pools, w.tenants, w.made
 	}
 	st.unwatch()
-	return pools, made
+	return pools, tenants, made
 }
 
 func (st *Stack) unwatch() {
@@ -58,6 +76,11 @@ func (st *Stack) watchBack(from, end uint64) {
 		n--
 	}
 	w.made = w.made[:n]
+	n = len(w.tenants)
+	for n > 0 && w.tenants[n-1].Offset+w.tenants[n-1].Size > st.h.Cursor {
+		n--
+	}
+	w.tenants = w.tenants[:n]
 }
 
 func (st *Stack) watchPool(s Scope, header *arena_c.Pool, of reflect.Type) {
@@ -69,12 +92,18 @@ func (st *Stack) watchPool(s Scope, header *arena_c.Pool, of reflect.Type) {
 	}
 }
 
-// watching is the stack that wants to know what s makes, or nil.
-func (s Scope) watching() *Stack {
+// Watching returns the stack that wants to know what s makes, or nil.
+func Watching(s Scope) *Stack {
 	if st := stackOf(s.h); st != nil && st.watch != nil && s.h.Back == 0 {
 		return st
 	}
 	return nil
+}
+
+// NoteTenant adds a tenant whose bytes were made last. pre: Watch began.
+func (st *Stack) NoteTenant(bytes []byte, t Tenant) {
+	t.Offset, t.Size = st.h.Offset(unsafe.Pointer(unsafe.SliceData(bytes))), uint64(len(bytes))
+	st.watch.tenants = append(st.watch.tenants, t)
 }
 
 // note adds what was made last in s.
@@ -111,7 +140,7 @@ func notedSlice[T any](s Scope, list []T) []T {
 			arena_c.NoteType(unsafe.Pointer(unsafe.SliceData(list)), reflect.TypeFor[T]().String())
 		}
 		recordMade(s)
-		if st := s.watching(); st != nil {
+		if st := Watching(s); st != nil {
 			st.note(s, Made{Offset: s.h.Offset(unsafe.Pointer(unsafe.SliceData(list))),
 				Size: sizeOf[T](len(list)), Type: reflect.TypeFor[T]()})
 		}
@@ -128,7 +157,7 @@ func notedMore[T any](s Scope, first *T, from, to int) {
 		arena_c.NoteType(unsafe.Pointer(first), reflect.TypeFor[T]().String())
 	}
 	recordMade(s)
-	st := s.watching()
+	st := Watching(s)
 	if st == nil {
 		return
 	}

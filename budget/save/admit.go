@@ -148,6 +148,9 @@ func (st *State) admitsAll() error {
 			return fmt.Errorf("%w\n\tas a pool of %d has it", err, p.header.Count)
 		}
 	}
+	if err := st.admitsKept(); err != nil {
+		return err
+	}
 	if len(st.made) == 0 { // in release builds
 		return nil
 	}

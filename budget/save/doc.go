@@ -16,8 +16,8 @@
 //
 // Use it for rollback, for save games, to send a state to who joins, and to find out which field
 // made two machines differ. It can't put back what lies elsewhere: Go values (the length of a
-// container.List, Deque or Map is one, so a state has none of these), files, sockets, what C keeps
-// of its own; and a state that goes on changing its size is none, since a loaded region is frozen.
+// scope.Text, or of a slice), files, sockets, what C keeps of its own; and a state that goes on
+// changing its size is none, since a loaded region is frozen.
 //
 // Five names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore], [Ring.Hash]. [Ring.Delta]
 // and [Ring.Apply] are for who sends; [Ring.Write], [Ring.AppendFile] and [Ring.Read] are files;
@@ -31,6 +31,11 @@
 // from a snapshot gets the same ones. Scopes, pools and pointers into the region stay as good as
 // they were, since nothing moves. In checked and asan builds, where what is put and taken again
 // lies elsewhere, ask for pointers into pools anew; see [State.Rebuild].
+//
+// The lists, deques and maps of package container that were made there are state too, with all that
+// they know: their Go values only point to it. In a state region the hashes of a map are seeded by
+// the program (container.Map.Seed), so that the bytes are the same everywhere. A scope.Builder is
+// done before NewRing, which refuses one that isn't.
 //
 // An arena.Heap or arena.Buddy on bytes of the state is part of it, its free bytes included. Checked
 // builds fill those, and race builds what is freed: of such a state two builds have two hashes.

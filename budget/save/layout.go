@@ -127,7 +127,10 @@ func firstCall(s arena_c.Site) string {
 // folders are what a type's name has before the packages of what it is of.
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
-func typeName(t reflect.Type) string { return folders.ReplaceAllString(t.String(), "") }
+func typeName(t reflect.Type) string { return typeNameIn(t.String()) }
+
+// typeNameIn is a type's name without the folders of packages.
+func typeNameIn(name string) string { return folders.ReplaceAllString(name, "") }
 
 // describer gives types names.
 type describer struct {

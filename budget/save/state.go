@@ -109,6 +109,9 @@ func (st *State) complete(s scope.Scope) error {
 	switch err := st.saved.Check(); {
 	case st.ring != nil && st.ring.alive():
 		return fmt.Errorf("save: BUG: the state of region %s has a ring already", st.saved.Name())
+	case st.header().Odd&arena_c.Building != 0:
+		return fmt.Errorf("save: BUG: a Builder is at work in region %s, and its values are in no state "+
+			"yet: call Done before NewRing", st.saved.Name())
 	case s != st.own && err != nil:
 		return fmt.Errorf("save: BUG: NewRing in another scope than the load's own: %w", err)
 	}
@@ -121,7 +124,9 @@ func (st *State) complete(s scope.Scope) error {
 	st.end = st.header().Cursor
 	var types map[*arena_c.Pool]reflect.Type
 	if st.saved.IsState() {
-		types, st.made = st.saved.Stack().Watched()
+		var kept []scope.Tenant
+		types, kept, st.made = st.saved.Stack().Watched()
+		st.addKept(kept)
 		st.broken = st.findRooms()
 	}
 	st.findPools(types)

@@ -1,13 +1,17 @@
 package container
 
 import (
+	"fmt"
+	"math"
+	"math/bits"
+	"reflect"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// noCopy has go vet refuse copies: one would not see what the other takes away.
+// noCopy has go vet refuse copies: one would know a scope that the other doesn't.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
@@ -25,7 +29,7 @@ type life struct {
 func lifeOf(s scope.Scope) life {
 	header, gen := s.C()
 	h := (*arena_c.Scopes)(header)
-	return life{h.Record(h.Find(gen)), gen, s}
+	return life{h.Record(h.Find(gen)), gen, s} // one word more, and alive copies it
 }
 
 func (l life) alive() bool { return l.record.Gen == l.gen }
@@ -53,8 +57,77 @@ func (c closed) Error() string { return c.what + ": " + c.Unwrap().Error() }
 // Unwrap is a *scope.Misuse, so that errors.Is finds scope.ErrClosed.
 func (c closed) Unwrap() error { return c.life.scope.Err() }
 
-// gone tells the race detector of values that were taken away: who still reads one is reported.
-func gone[T any](values []T) {
-	var zero T
-	arena_c.Dead(unsafe.Pointer(unsafe.SliceData(values)), uintptr(len(values))*unsafe.Sizeof(zero))
+// kept says whether a container lies in a state of package save, whose bytes are the same in every
+// build.
+type kept bool
+
+func keptIn(s scope.Scope) kept { return scope.Watching(s) != nil }
+
+// gone is called with values that were taken away. In a state they become zeros, in every build.
+// Elsewhere the race detector is told: it reports a goroutine that still reads one.
+func gone[T any](inState kept, values []T) {
+	if inState {
+		clear(values)
+		return
+	}
+	arena_c.Dead(unsafe.Pointer(unsafe.SliceData(values)), uintptr(len(values))*unsafe.Sizeof(*new(T)))
+}
+
+// wordSize is what the parts of a container are aligned to.
+const wordSize = 8
+
+// check refuses what is wrong before a scope is asked: unit is what n counts.
+func check(kind string, n, most int, unit string, declared bool) {
+	if !declared {
+		panic(&scope.Misuse{Text: "a Maker that was never declared: make it with scope.Plain or scope.Object"})
+	}
+	if n < 0 || n > most {
+		panic(&scope.Misuse{Text: fmt.Sprintf("a %s of %d %s: at most %d", kind, n, unit, most)})
+	}
+}
+
+func declared[T any](m scope.Maker[T]) bool { return m != scope.Maker[T]{} }
+
+var octets = scope.Plain[byte]()
+
+// take takes the bytes of a container C, all at once: so a full says what all of it needs.
+func take[C any](s scope.Scope, size uint64) []byte {
+	bytes := octets.SliceAligned(s, int(min(size, math.MaxInt)), wordSize)
+	if arena_c.Checked && len(bytes) != 0 {
+		arena_c.NoteType(unsafe.Pointer(unsafe.SliceData(bytes)), reflect.TypeFor[C]().String())
+	}
+	return bytes
+}
+
+// cut cuts n values off the bytes of a container, up to the next multiple of 8. The bytes are those
+// in the scope, or an image of them.
+func cut[T any](rest *[]byte, n int) []T {
+	values := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(*rest))), n)
+	*rest = (*rest)[min(words[T](n), uint64(len(*rest))):]
+	return values
+}
+
+// sizeOf is the size of n values, or one that no scope has when that would be more.
+func sizeOf[T any](n int) uint64 {
+	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(*new(T))))
+	if over != 0 {
+		return math.MaxInt
+	}
+	return min(size, math.MaxInt)
+}
+
+// words is sizeOf, up to the next multiple of 8.
+func words[T any](n int) uint64 { return (sizeOf[T](n) + wordSize - 1) &^ (wordSize - 1) }
+
+// note tells a state of a container of type C in its bytes: how to look at an image of them, and
+// which values lie there. s is that of the state.
+func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error, values ...scope.TenantValues) {
+	t := scope.Tenant{Name: reflect.TypeFor[C]().String(), Check: look, Values: values}
+	scope.Watching(s).NoteTenant(bytes, t)
+}
+
+// valuesAt are the values, which lie in a container's bytes.
+func valuesAt[T any](bytes []byte, values []T) scope.TenantValues {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(values))) - uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
+	return scope.TenantValues{Offset: uint64(at), Count: uint64(len(values)), Type: reflect.TypeFor[T]()}
 }

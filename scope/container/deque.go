@@ -1,38 +1,75 @@
 package container
 
 import (
+	"fmt"
 	"iter"
+	"math"
 
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Deque is a queue with two ends for at most n values of T, in a ring of n * size of T bytes. A
-// value doesn't move.
+// Deque is a queue with two ends for at most n values of T, in a ring of n * size of T bytes, with
+// 16 bytes before it. A value doesn't move.
 type Deque[T any] struct {
-	_     noCopy
-	life  life
-	ring  []T
-	front int // where in the ring the first value lies
-	used  int // values in it
+	_    noCopy
+	life life
+	queued[T]
+	kept kept
+}
+
+// queued is what lies in a deque's bytes.
+type queued[T any] struct {
+	ends *ends
+	ring []T
+}
+
+// ends are the words of a Deque.
+type ends struct {
+	front uint64 // where in the ring the first value lies
+	used  uint64 // values in it
+}
+
+func layDeque[T any](bytes []byte, n int) queued[T] {
+	return queued[T]{&cut[ends](&bytes, 1)[0], cut[T](&bytes, n)}
+}
+
+// look refuses an image that no play leaves.
+func (q queued[T]) look() error {
+	if n := uint64(len(q.ring)); q.ends.used > n || q.ends.front >= max(n, 1) {
+		return fmt.Errorf("%d values from place %d on, in a ring of %d", q.ends.used, q.ends.front, n)
+	}
+	return nil
 }
 
 // NewDeque makes an empty deque for up to n values in s. Cost: O(n), the zeroing. A full scope
 // unwinds; a scope that is not the topmost, and a negative n, panic.
 func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
-	return Deque[T]{life: lifeOf(s), ring: values.Slice(s, n)}
+	check("Deque", n, math.MaxInt, "values", declared(values))
+	bytes := take[Deque[T]](s, words[ends](1)+sizeOf[T](n))
+	queue, kept := layDeque[T](bytes, n), keptIn(s)
+	if kept {
+		look := func(image []byte) error { return layDeque[T](image, n).look() }
+		note[Deque[T]](s, bytes, look, valuesAt(bytes, queue.ring))
+	}
+	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
 }
 
 // PushBack puts x behind the last. It is false when n values are in it. Cost: three comparisons and
-// the copy of x.
+// the copy of x, inlined.
 func (d *Deque[T]) PushBack(x T) bool {
 	if !d.life.alive() {
 		panic(closed{d.life, "PushBack to a Deque"})
 	}
-	if d.used == len(d.ring) {
+	ends, n := d.ends, uint64(len(d.ring))
+	if ends.used >= n {
 		return false
 	}
-	d.ring[d.place(d.used)] = x
-	d.used++
+	at := ends.front + ends.used // place, said again: a call of it is too much for the inliner
+	if at >= n {
+		at -= n
+	}
+	d.ring[at] = x
+	ends.used++
 	return true
 }
 
@@ -41,56 +78,59 @@ func (d *Deque[T]) PushFront(x T) bool {
 	if !d.life.alive() {
 		panic(closed{d.life, "PushFront to a Deque"})
 	}
-	if d.used == len(d.ring) {
+	n := uint64(len(d.ring))
+	if d.ends.used >= n {
 		return false
 	}
-	at := d.front
+	at := d.ends.front
 	if at == 0 {
-		at = len(d.ring)
+		at = n
 	}
-	d.front = at - 1
 	d.ring[at-1] = x
-	d.used++
+	d.ends.front = at - 1
+	d.ends.used++
 	return true
 }
 
 // PopBack takes the last value away. It is false when the deque is empty.
 func (d *Deque[T]) PopBack() (last T, ok bool) {
-	if d.Len() == 0 {
+	n := d.Len()
+	if n == 0 {
 		return last, false
 	}
-	d.used--
-	at := d.place(d.used)
+	at := d.place(uint64(n - 1))
 	last = d.ring[at]
-	gone(d.ring[at : at+1])
+	gone(d.kept, d.ring[at:at+1])
+	d.ends.used = uint64(n - 1)
 	return last, true
 }
 
 // PopFront takes the first value away. It is false when the deque is empty.
 func (d *Deque[T]) PopFront() (first T, ok bool) {
-	if d.Len() == 0 {
+	n := d.Len()
+	if n == 0 {
 		return first, false
 	}
-	at := d.front
+	at := d.ends.front
 	first = d.ring[at]
-	gone(d.ring[at : at+1])
-	d.front = d.place(1)
-	d.used--
+	gone(d.kept, d.ring[at:at+1])
+	d.ends.front = d.place(1)
+	d.ends.used = uint64(n - 1)
 	return first, true
 }
 
 // At is the value at i, counted from the front, in place. It panics out of range, as a slice does.
 func (d *Deque[T]) At(i int) *T {
 	_ = d.ring[:d.Len()][i]
-	return &d.ring[d.place(i)]
+	return &d.ring[d.place(uint64(i))]
 }
 
 // Clear takes all values away.
 func (d *Deque[T]) Clear() {
 	if d.Len() > 0 {
-		gone(d.ring)
+		gone(d.kept, d.ring)
+		d.ends.used = 0
 	}
-	d.used = 0
 }
 
 // Len is the number of values in it.
@@ -98,7 +138,7 @@ func (d *Deque[T]) Len() int {
 	if !d.life.began().alive() {
 		return 0
 	}
-	return d.used
+	return int(min(d.ends.used, uint64(len(d.ring))))
 }
 
 // Cap is n, the number of values that there may be.
@@ -117,10 +157,12 @@ func (d *Deque[T]) each(yield func(int, *T) bool) {
 	}
 }
 
-// place is where in the ring what is i behind the front lies. pre: 0 <= i <= len(ring).
-func (d *Deque[T]) place(i int) int {
-	if left := len(d.ring) - d.front; i >= left {
-		return i - left
+// place is where in the ring what is i behind the front lies. pre: the front and i are at most
+// len(ring).
+func (d *Deque[T]) place(i uint64) uint64 {
+	at := d.ends.front + i
+	if n := uint64(len(d.ring)); at >= n {
+		at -= n
 	}
-	return d.front + i
+	return at
 }

@@ -3,8 +3,9 @@
 //
 // They can't grow, and take the bytes for all that may ever be in them at once, when they are made:
 // a capacity that is never reached is memory that nothing else has. What has no known size is a
-// scope.Builder, or grows by Append of scope.Maker. They lie on the Go heap or stack themselves and
-// point into the scope, so a container can't lie in a block; its values can't hold Go pointers.
+// scope.Builder, or grows by Append of scope.Maker. All that a container holds lies in the scope:
+// its values, and its words (its length, a deque's front, a map's index). The Go value only points
+// there, so a container can't lie in a block; its values can't hold Go pointers.
 //
 //	var flies = scope.Plain[Fly]()
 //
@@ -30,11 +31,28 @@
 // A container isn't copied, which go vet says: pass a pointer. The zero one is of no use. One
 // goroutine at a time writes; while none does, many may read.
 //
+// # Pointers to values
+//
+// A value of a Deque or of a map doesn't move. Its pointer, a scope.Ref or a scope.Addr of it, is
+// good until the value is taken away: by Pop, by Delete of its key, by Clear. Then the place is
+// nobody's, and may be another value's soon. In a List, RemoveSwap moves the last value too.
+//
+// # State
+//
+// A container that is made between save.Begin and save.NewRing (package budget/save) is part of the
+// state: Take, Restore, Hash, Delta and files have it, and the Go value is as good after a Restore
+// as before. In a state region what is taken away becomes zeros, so that the bytes are the same in
+// every build. The hashes of a map have the seed of 0 there, or that of [Map.Seed], and no random
+// one. An image from outside is looked at whole before anything changes: one that no play of the
+// container leaves is refused, with where. The types of values have the rules of a state's other
+// types: no padding, no address. Ask for a pointer into a container anew after Restore: its value
+// may be gone.
+//
 // # Costs
 //
 // Push of a List or a Deque is inlined: two comparisons and the copy of the value. Get and Set of
-// the maps cost a hash and a few ns. Nothing here makes a Go allocation. A count is of elements, a
-// size is in bytes.
+// the maps cost a hash and a few ns. Nothing here makes a Go allocation, but to make a container in
+// a state. A count is of elements, a size is in bytes.
 //
 // # Why
 //

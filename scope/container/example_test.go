@@ -41,7 +41,7 @@ func ExampleList() {
 	fmt.Println(near.Slice())
 	fmt.Println(s.Close(), near.Len())
 	// Output:
-	// used: 24
+	// used: 32
 	// push 0 true
 	// push 1 true
 	// push 2 true

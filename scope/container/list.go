@@ -1,23 +1,51 @@
 package container
 
 import (
+	"fmt"
 	"iter"
+	"math"
 
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// List is a list of at most n values of T, in one piece, n * size of T bytes. A value moves only
-// when RemoveSwap puts the last in a gap.
+// List is a list of at most n values of T, in one piece, 8 + n * size of T bytes. A value moves
+// only when RemoveSwap puts the last in a gap.
 type List[T any] struct {
-	_     noCopy
-	life  life
-	items []T // what is in it, and room for the rest
+	_    noCopy
+	life life
+	listed[T]
+	kept kept
+}
+
+// listed is what lies in a list's bytes.
+type listed[T any] struct {
+	used  *uint64 // how many are in it
+	items []T     // what is in it, and room for the rest
+}
+
+func layList[T any](bytes []byte, n int) listed[T] {
+	return listed[T]{&cut[uint64](&bytes, 1)[0], cut[T](&bytes, n)}
+}
+
+// look refuses an image that no play leaves.
+func (l listed[T]) look() error {
+	if n := uint64(len(l.items)); *l.used > n {
+		return fmt.Errorf("%d values, of %d at most", *l.used, n)
+	}
+	return nil
 }
 
 // NewList makes an empty list for up to n values in s. Cost: O(n), the zeroing. A full scope
 // unwinds; a scope that is not the topmost, and a negative n, panic.
 func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
-	return List[T]{life: lifeOf(s), items: values.Slice(s, n)[:0]}
+	check("List", n, math.MaxInt, "values", declared(values))
+	bytes := take[List[T]](s, wordSize+sizeOf[T](n))
+	list, kept := layList[T](bytes, n), keptIn(s)
+	if kept {
+		look := func(image []byte) error { return layList[T](image, n).look() }
+		note[List[T]](s, bytes, look, valuesAt(bytes, list.items))
+	}
+	return List[T]{life: lifeOf(s), listed: list, kept: kept}
 }
 
 // Push puts x behind the others. It is false when n values are in it. Cost: two comparisons and the
@@ -26,12 +54,12 @@ func (l *List[T]) Push(x T) bool {
 	if !l.life.alive() {
 		panic(closed{l.life, "Push to a List"})
 	}
-	n := len(l.items)
-	if n == cap(l.items) {
+	n := *l.used
+	if n >= uint64(len(l.items)) {
 		return false
 	}
-	l.items = l.items[:n+1] // append, without the code for an end of the capacity
 	l.items[n] = x
+	*l.used = n + 1
 	return true
 }
 
@@ -43,8 +71,8 @@ func (l *List[T]) Pop() (last T, ok bool) {
 	}
 	n := len(items) - 1
 	last = items[n]
-	gone(items[n:])
-	l.items = items[:n]
+	gone(l.kept, items[n:])
+	*l.used = uint64(n)
 	return last, true
 }
 
@@ -52,7 +80,7 @@ func (l *List[T]) Pop() (last T, ok bool) {
 func (l *List[T]) At(i int) *T { return &l.live()[i] }
 
 // Slice is the values, in place; cap is len. It is good until Pop, RemoveSwap or Clear, and no
-// longer than the scope is open.
+// longer than the scope is open. In a state, a Restore ends it too.
 func (l *List[T]) Slice() []T {
 	items := l.live()
 	return items[:len(items):len(items)]
@@ -62,13 +90,17 @@ func (l *List[T]) Slice() []T {
 // out of range. Cost: O(1).
 func (l *List[T]) RemoveSwap(i int) {
 	gap := l.At(i)
-	*gap, _ = l.Pop()
+	last := len(l.live()) - 1
+	*gap = *l.At(last)
+	l.Pop()
 }
 
 // Clear takes all values away.
 func (l *List[T]) Clear() {
-	gone(l.live())
-	l.items = l.items[:0]
+	if items := l.live(); len(items) != 0 {
+		gone(l.kept, items)
+		*l.used = 0
+	}
 }
 
 // Len is the number of values in it.
@@ -91,5 +123,5 @@ func (l *List[T]) live() []T {
 	if !l.life.began().alive() {
 		return nil
 	}
-	return l.items
+	return l.items[:min(*l.used, uint64(len(l.items)))]
 }

@@ -2,7 +2,6 @@ package container
 
 import (
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"reflect"
 	"strings"
@@ -11,30 +10,57 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Map finds at most n values of V by keys of K. They stand in the order of insertion, which Delete
-// changes; it never depends on the hashes, so two runs range alike. The hashes are seeded at
-// random, because players choose keys: compare what two runs range over, not their bytes.
+// Map finds at most n values of V by keys of K. A value doesn't move. They come in the order of
+// insertion, but Delete puts the last in the order in the place of the deleted one. The order never
+// depends on the hashes, so two runs range alike. The hashes are seeded at random, because players
+// choose keys: compare what two runs range over, not their bytes. In a state of package save the
+// bytes are alike too: see [Map.Seed].
 //
-// Its bytes are 8 for each cell of the index, the least power of two from n * 4/3 up, n keys,
-// rounded up to 8, and n values.
+// Its bytes are 24, 8 for each cell of the index, the least power of two from n * 4/3 up, 8 * n for
+// the order, n keys, rounded up to 8, and n values.
 type Map[K comparable, V any] struct {
 	table[V]
-	keys []K
+	keys  []K // of all n entries
+	parts []keyPart
 }
 
-// NewMap makes an empty map for up to n keys in s, n at most 2^28. Cost: O(n), the zeroing. A full
-// scope unwinds; a scope that is not the topmost, an n out of range, and a K that has an
-// arena.String or arena.Slice at any depth, which compare by offset, panic.
+// NewMap makes an empty map for up to n keys in s, n at most 2^28. Cost: O(n). A full scope
+// unwinds; a scope that is not the topmost, an n out of range, and a K that has an arena.String or
+// arena.Slice at any depth, which compare by offset, panic.
 func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) Map[K, V] {
-	checkMap("Map", n, declared(keys) && declared(values))
-	if key := reflect.TypeFor[K](); byOffset(key) {
+	check("Map", n, nMax, "keys", declared(keys) && declared(values))
+	key := reflect.TypeFor[K]()
+	if byOffset(key) {
 		panic(&scope.Misuse{Text: fmt.Sprintf("a Map of keys %v: an arena.String or arena.Slice compares by offset; "+
 			"use a StringMap, or an array of bytes", key)})
 	}
-	cells := cellsFor(n)
-	rest := take(s, cells*cellSize+words[K](n)+sizeOf[V](n))
-	index, allKeys, allValues := cut[cell](&rest, int(cells)), cut[K](&rest, n), cut[V](&rest, n)
-	return Map[K, V]{table[V]{life: lifeOf(s), seed: maphash.MakeSeed(), index: index, values: allValues[:0]}, allKeys[:0]}
+	bytes := take[Map[K, V]](s, entriesSize(n)+words[K](n)+sizeOf[V](n))
+	parts, kept := partsOf(key), keptIn(s)
+	t, allKeys, allValues := layMap[K, V](bytes, n)
+	t.begin(kept)
+	if kept {
+		look := func(image []byte) error {
+			t, allKeys, _ := layMap[K, V](image, n)
+			m := Map[K, V]{table: table[V]{entries: t}, keys: allKeys, parts: parts}
+			return m.look()
+		}
+		note[Map[K, V]](s, bytes, look, valuesAt(bytes, allKeys), valuesAt(bytes, allValues))
+	}
+	return Map[K, V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys, parts}
+}
+
+func layMap[K comparable, V any](bytes []byte, n int) (entries, []K, []V) {
+	return layEntries(&bytes, n), cut[K](&bytes, n), cut[V](&bytes, n)
+}
+
+// look refuses an image that no play leaves.
+func (m *Map[K, V]) look() error {
+	return m.entries.look(func(entry uint32) (at, hash uint32, ok bool) {
+		k := m.keys[entry]
+		hash = m.hash(&k)
+		at, found := m.find(k, hash)
+		return at, hash, found == int(entry)
+	})
 }
 
 // Set gives k the value v. It is false when k is new and n keys are in it. A key that differs from
@@ -46,46 +72,43 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 	if k != k {
 		panic(&scope.Misuse{Text: fmt.Sprintf("Set in a Map: a %v that differs from itself", reflect.TypeFor[K]())})
 	}
-	hash := m.hash(k)
+	hash := m.hash(&k)
 	at, entry := m.find(k, hash)
 	if entry >= 0 {
 		m.values[entry] = v
 		return true
 	}
-	if len(m.keys) == cap(m.keys) {
+	if m.used() == len(m.order) {
 		return false
 	}
-	m.keys, m.values = append(m.keys, k), append(m.values, v)
-	*m.index.at(at) = cell{hash, uint32(len(m.keys))}
+	m.keys[m.enter(at, hash, v)] = k
 	return true
 }
 
-// Get is the value of k, in place, or nil when there is no such key. The pointer is good until
-// Delete, which may move any value, or Clear, and no longer than the scope is open.
+// Get is the value of k, in place, or nil when there is no such key. The pointer is good until k is
+// deleted, or Clear, and no longer than the scope is open. What is deleted is nobody's: its place
+// may be that of another key afterwards.
 func (m *Map[K, V]) Get(k K) *V {
 	if !m.life.began().alive() {
 		return nil
 	}
-	if _, entry := m.find(k, m.hash(k)); entry >= 0 {
+	if _, entry := m.find(k, m.hash(&k)); entry >= 0 {
 		return &m.values[entry]
 	}
 	return nil
 }
 
-// Delete takes k and its value away and puts the last in their place. It is false when there is no
-// such key.
+// Delete takes k and its value away. No other value moves. It is false when there is no such key.
 func (m *Map[K, V]) Delete(k K) bool {
 	if !m.life.began().alive() {
 		return false
 	}
-	at, gap := m.find(k, m.hash(k))
-	if gap < 0 {
+	at, entry := m.find(k, m.hash(&k))
+	if entry < 0 {
 		return false
 	}
-	last := len(m.keys) - 1
-	m.drop(at, gap, m.hash(m.keys[last]))
-	m.keys[gap] = m.keys[last]
-	m.keys = m.keys[:last]
+	m.leave(at, uint32(entry))
+	gone(m.kept, m.keys[entry:entry+1])
 	return true
 }
 
@@ -93,39 +116,43 @@ func (m *Map[K, V]) Delete(k K) bool {
 func (m *Map[K, V]) Clear() {
 	if m.life.began().alive() {
 		m.clear()
-		m.keys = m.keys[:0]
+		gone(m.kept, m.keys)
 	}
 }
 
 // All ranges over keys and values in the order of insertion, as Delete left it; also over those
-// that Set adds meanwhile. Delete of the current key is fine: what took its place comes next.
+// that Set adds meanwhile. Delete of the current key is fine: what took its rank comes next.
 func (m *Map[K, V]) All() iter.Seq2[K, *V] { return m.each }
 
 func (m *Map[K, V]) each(yield func(K, *V) bool) {
 	for i := 0; i < m.Len(); {
-		key := m.keys[i]
-		if !yield(key, &m.values[i]) {
+		entry := m.order[i].entry
+		key := m.keys[entry]
+		if !yield(key, &m.values[entry]) {
 			return
 		}
-		if i < m.Len() && m.keys[i] == key {
+		if i < m.Len() && m.order[i].entry == entry && m.keys[entry] == key {
 			i++
 		}
 	}
 }
 
-func (m *Map[K, V]) hash(k K) uint32 { return uint32(maphash.Comparable(m.seed, k)) }
+func (m *Map[K, V]) hash(k *K) uint32 { return hashOf(&m.words.seed, m.parts, k) }
 
-// find is where the cell of k is, or an empty one for it, and its entry, -1 when there is none.
+// find is where the cell of k is, or an empty one for it, and its entry, -1 when there is none. It
+// looks at each cell once, whatever is in them.
 func (m *Map[K, V]) find(k K, hash uint32) (at uint32, entry int) {
-	for at = hash; ; at++ {
+	for i := range uint32(len(m.index)) {
+		at = hash + i
 		c := m.index.at(at)
 		if c.entry == 0 {
-			return at, -1
+			break
 		}
-		if entry = int(c.entry) - 1; c.hash == hash && m.keys[entry] == k {
-			return at, entry
+		if entry := c.entry - 1; c.hash == hash && uint64(entry) < uint64(len(m.keys)) && m.keys[entry] == k {
+			return at, int(entry)
 		}
 	}
+	return at, -1
 }
 
 // byOffset says whether two of equal contents may differ: a t is, or has in it, an arena.String or

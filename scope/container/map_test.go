@@ -261,7 +261,7 @@ func keyed[K comparable](s scope.Scope) { container.NewMap(s, scope.Plain[K](), 
 // TestMapKeysOfEqualHashes: of so many keys, ten pairs have the same 32 bits, more or less.
 func TestMapKeysOfEqualHashes(t *testing.T) {
 	s := budgettest.Open(t, budget.Plan{Name: "large", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.ScratchPlan{Workers: 1, Size: 8 * budget.MiB}}).Scratch(0, 0).Open("a")
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 9 * budget.MiB}}).Scratch(0, 0).Open("a")
 	const n = 300_000
 	m := container.NewMap(s, ids, ids, n)
 	for k := range int32(n) {

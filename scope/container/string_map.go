@@ -3,7 +3,6 @@ package container
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"unsafe"
 
@@ -17,17 +16,21 @@ var errAllKeys = fmt.Errorf("container: the StringMap has all its keys: %w", sco
 var ErrLongKey = errors.New("container: the key is longer than the keys of this StringMap may be")
 
 // StringMap finds at most n values of V by strings of at most k bytes each. It copies their bytes
-// into its own, so a key may come from anywhere. The keys stand in the order of insertion, as in a
-// Map, and their hashes are seeded at random.
+// into its own, so a key may come from anywhere. A value doesn't move. The order and the seed of
+// the hashes are as in a Map.
 //
-// Its bytes are 8 for each cell of the index, the least power of two from n * 4/3 up, n
-// values, rounded up to 8, and n * (k + 8) for the keys.
+// Its bytes are 24, 8 for each cell of the index, the least power of two from n * 4/3 up, 8 * n for
+// the order, n values, rounded up to 8, and n * (k + 8) for the keys.
 type StringMap[V any] struct {
 	table[V]
-	names   []name
-	bytes   []byte // of the keys, most for each
-	most    int
-	entered uint32 // names that ever came
+	allNames
+}
+
+// allNames are the keys of a StringMap.
+type allNames struct {
+	names []name
+	bytes []byte // most for each
+	most  int
 }
 
 // name is what is known of a key beside its bytes.
@@ -40,15 +43,43 @@ type name struct {
 // Cost: O(n * k), the zeroing. A full scope unwinds; a scope that is not the topmost, and an n or k
 // out of range, panic.
 func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringMap[V] {
-	checkMap("StringMap", n, declared(values))
+	check("StringMap", n, nMax, "keys", declared(values))
 	if k < 0 || k > nMax {
 		panic(&scope.Misuse{Text: fmt.Sprintf("a StringMap of keys of %d bytes: at most %d", k, nMax)})
 	}
-	cells := cellsFor(n)
-	rest := take(s, cells*cellSize+sizeOf[name](n)+words[V](n)+uint64(n)*uint64(k))
-	index, names, allValues := cut[cell](&rest, int(cells)), cut[name](&rest, n), cut[V](&rest, n)
-	return StringMap[V]{table: table[V]{life: lifeOf(s), seed: maphash.MakeSeed(), index: index, values: allValues[:0]},
-		names: names[:0], bytes: rest, most: k}
+	bytes := take[StringMap[V]](s, entriesSize(n)+words[name](n)+words[V](n)+uint64(n)*uint64(k))
+	kept := keptIn(s)
+	t, allKeys, allValues := layStringMap[V](bytes, n, k)
+	t.begin(kept)
+	if kept {
+		look := func(image []byte) error {
+			t, allKeys, _ := layStringMap[V](image, n, k)
+			m := StringMap[V]{table[V]{entries: t}, allKeys}
+			return m.look()
+		}
+		note[StringMap[V]](s, bytes, look, valuesAt(bytes, allValues))
+	}
+	return StringMap[V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys}
+}
+
+func layStringMap[V any](bytes []byte, n, k int) (entries, allNames, []V) {
+	t, names, values := layEntries(&bytes, n), cut[name](&bytes, n), cut[V](&bytes, n)
+	return t, allNames{names, bytes, k}, values
+}
+
+// look refuses an image that no play leaves.
+func (m *StringMap[V]) look() error {
+	for i := range m.names {
+		if size := m.names[i].size; uint64(size) > uint64(m.most) {
+			return fmt.Errorf("a key of %d bytes, of %d at most", size, m.most)
+		}
+	}
+	return m.entries.look(func(entry uint32) (at, hash uint32, ok bool) {
+		key := m.key(int(entry))
+		hash = m.hash(key)
+		at, found := m.find(key, hash)
+		return at, hash, found == int(entry)
+	})
 }
 
 // Set gives a key the value v. It gives [ErrLongKey] for a key of more than k bytes, and
@@ -67,20 +98,19 @@ func (m *StringMap[V]) Set(key string, v V) error {
 		m.values[entry] = v
 		return nil
 	}
-	entry = len(m.names)
-	if entry == cap(m.names) {
+	if m.used() == len(m.order) {
 		return errAllKeys
 	}
-	m.entered++
-	m.names, m.values = append(m.names, name{uint32(len(key)), m.entered}), append(m.values, v)
+	entry = int(m.enter(at, hash, v))
+	m.words.entered++
+	m.names[entry] = name{uint32(len(key)), m.words.entered}
 	copy(m.slot(entry), key)
-	*m.index.at(at) = cell{hash, uint32(entry) + 1}
 	return nil
 }
 
 // Get is the value of a key, in place, or nil when there is no such key. The pointer is good until
-// Delete, which may move any value, or Clear, and no longer than the scope is open. No Go
-// allocation.
+// the key is deleted, or Clear, and no longer than the scope is open. What is deleted is nobody's:
+// its place may be that of another key afterwards. No Go allocation.
 func (m *StringMap[V]) Get(key string) *V {
 	if !m.life.began().alive() {
 		return nil
@@ -91,44 +121,50 @@ func (m *StringMap[V]) Get(key string) *V {
 	return nil
 }
 
-// Delete takes a key and its value away and puts the last in their place. It is false when there is
-// no such key.
+// Delete takes a key and its value away. No other value moves. It is false when there is no such
+// key.
 func (m *StringMap[V]) Delete(key string) bool {
 	if !m.life.began().alive() {
 		return false
 	}
-	at, gap := m.find(key, m.hash(key))
-	if gap < 0 {
+	at, entry := m.find(key, m.hash(key))
+	if entry < 0 {
 		return false
 	}
-	last := len(m.names) - 1
-	m.drop(at, gap, m.hash(m.key(last)))
-	copy(m.slot(gap), m.key(last))
-	m.names[gap] = m.names[last]
-	m.names = m.names[:last]
+	m.leave(at, uint32(entry))
+	if m.kept {
+		clear(m.slot(entry))
+		m.names[entry] = name{}
+	}
 	return true
 }
 
-// Clear takes all keys and values away. Cost: O(n).
+// Clear takes all keys and values away. Cost: O(n), in a state O(n * k).
 func (m *StringMap[V]) Clear() {
-	if m.life.began().alive() {
-		m.clear()
-		m.names = m.names[:0]
+	if !m.life.began().alive() {
+		return
+	}
+	m.clear()
+	if m.kept {
+		clear(m.bytes)
+		clear(m.names)
 	}
 }
 
 // All ranges over keys and values in the order of insertion, as Delete left it; also over those
-// that Set adds meanwhile. Delete of the current key is fine: what took its place comes next. A key
-// is a view of the map's bytes, good until Delete or Clear; strings.Clone gives one to keep.
+// that Set adds meanwhile. Delete of the current key is fine: what took its rank comes next. A key
+// is a view of the map's bytes, good until it is deleted, or Clear; strings.Clone gives one to
+// keep.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
 func (m *StringMap[V]) each(yield func(string, *V) bool) {
 	for i := 0; i < m.Len(); {
-		name := m.names[i]
-		if !yield(m.key(i), &m.values[i]) {
+		entry := int(m.order[i].entry)
+		name := m.names[entry]
+		if !yield(m.key(entry), &m.values[entry]) {
 			return
 		}
-		if i < m.Len() && m.names[i] == name {
+		if i < m.Len() && int(m.order[i].entry) == entry && m.names[entry] == name {
 			i++
 		}
 	}
@@ -138,20 +174,27 @@ func (m *StringMap[V]) each(yield func(string, *V) bool) {
 func (m *StringMap[V]) slot(entry int) []byte { return m.bytes[entry*m.most:][:m.most] }
 
 func (m *StringMap[V]) key(entry int) string {
-	return unsafe.String(unsafe.SliceData(m.slot(entry)), m.names[entry].size)
+	slot := m.slot(entry)
+	return unsafe.String(unsafe.SliceData(slot), min(int(m.names[entry].size), len(slot)))
 }
 
-func (m *StringMap[V]) hash(key string) uint32 { return uint32(maphash.String(m.seed, key)) }
+func (m *StringMap[V]) hash(key string) uint32 {
+	seed := &m.words.seed
+	return uint32(seed.hash(seed[0], unsafe.Slice(unsafe.StringData(key), len(key))))
+}
 
 // find is where the cell of a key is, or an empty one for it, and its entry, -1 when there is none.
+// It looks at each cell once, whatever is in them.
 func (m *StringMap[V]) find(key string, hash uint32) (at uint32, entry int) {
-	for at = hash; ; at++ {
+	for i := range uint32(len(m.index)) {
+		at = hash + i
 		c := m.index.at(at)
 		if c.entry == 0 {
-			return at, -1
+			break
 		}
-		if entry = int(c.entry) - 1; c.hash == hash && m.key(entry) == key {
-			return at, entry
+		if entry := c.entry - 1; c.hash == hash && uint64(entry) < uint64(len(m.names)) && m.key(int(entry)) == key {
+			return at, int(entry)
 		}
 	}
+	return at, -1
 }

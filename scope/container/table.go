@@ -1,23 +1,75 @@
 package container
 
 import (
+	"errors"
 	"fmt"
-	"hash/maphash"
-	"math"
 	"math/bits"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// table is what Map and StringMap share: values in the order of insertion, and an index that leads
-// to them by the hashes of their keys.
+// table is what Map and StringMap share: a place for each of n entries, and an index that leads to
+// them by the hashes of their keys. An entry stays in its place until its key is deleted.
 type table[V any] struct {
-	_      noCopy
-	life   life
-	seed   maphash.Seed // players choose keys: the hashes are others in each map
-	index  index
-	values []V // those that there are, and room for the rest
+	_    noCopy
+	life life
+	entries
+	values []V // of all n entries
+	kept   kept
+}
+
+// entries is what lies in a map's bytes before keys and values.
+type entries struct {
+	words *tableWords
+	index index
+	order []standing
+}
+
+// tableWords are the words of a table.
+type tableWords struct {
+	seed    seed
+	used    uint32 // keys in it
+	entered uint32 // keys of a StringMap that ever came
+}
+
+// standing is two permutations of the entries in one: which entry stands so far in the order, and
+// where in the order the entry of that place stands. The entries that are free come last.
+type standing struct{ entry, rank uint32 }
+
+func layEntries(bytes *[]byte, n int) entries {
+	words, cells := &cut[tableWords](bytes, 1)[0], cut[cell](bytes, int(cellsFor(n)))
+	return entries{words, cells, cut[standing](bytes, n)}
+}
+
+// entriesSize is the bytes of n entries.
+func entriesSize(n int) uint64 {
+	return words[tableWords](1) + cellsFor(n)*cellSize + words[standing](n)
+}
+
+// begin makes zeroed bytes an empty table.
+func (t entries) begin(inState kept) {
+	for i := range t.order {
+		t.order[i] = standing{uint32(i), uint32(i)}
+	}
+	t.words.seed = randomSeed()
+	if inState {
+		t.words.seed = seedOf(0)
+	}
+}
+
+// Seed seeds the hashes of an empty map by a number, so that they are the same wherever the number
+// is. A map that is made in a state has the seed of 0: give it one that players don't know, if they
+// choose the keys. Any other is seeded at random. It panics when there is a key in the map, and
+// after its scope closed.
+func (t *table[V]) Seed(number uint64) {
+	if !t.life.began().alive() {
+		panic(closed{t.life, "Seed of a map"})
+	}
+	if used := t.used(); used != 0 {
+		panic(&scope.Misuse{Text: fmt.Sprintf("Seed of a map that has %d keys: seed it first", used)})
+	}
+	t.words.seed = seedOf(number)
 }
 
 // Len is the number of keys in it.
@@ -25,7 +77,7 @@ func (t *table[V]) Len() int {
 	if !t.life.began().alive() {
 		return 0
 	}
-	return len(t.values)
+	return t.used()
 }
 
 // Cap is n, the number of keys that there may be.
@@ -33,25 +85,85 @@ func (t *table[V]) Cap() int {
 	if !t.life.began().alive() {
 		return 0
 	}
-	return cap(t.values)
+	return len(t.order)
 }
 
-// clear takes all values away.
+func (t entries) used() int { return int(min(t.words.used, uint32(len(t.order)))) }
+
+// enter gives the next free place to a key of that hash, whose cell is at `at`.
+func (t *table[V]) enter(at, hash uint32, v V) (entry uint32) {
+	entry = t.order[t.words.used].entry
+	t.words.used++
+	t.values[entry] = v
+	*t.index.at(at) = cell{hash, entry + 1}
+	return entry
+}
+
+// leave takes the entry away to which a cell leads. The last in the order takes its rank, and stays
+// where it is.
+func (t *table[V]) leave(at, entry uint32) {
+	t.index.remove(at)
+	t.words.used--
+	last := t.words.used
+	rank, other := t.order[entry].rank, t.order[last].entry
+	t.order[rank].entry, t.order[other].rank = other, rank
+	t.order[last].entry, t.order[entry].rank = entry, last
+	gone(t.kept, t.values[entry:entry+1])
+}
+
+// clear takes all away.
 func (t *table[V]) clear() {
 	clear(t.index)
-	gone(t.values)
-	t.values = t.values[:0]
+	gone(t.kept, t.values)
+	t.words.used = 0
 }
 
-// drop takes the value at gap, to which a cell leads, away, and puts the last, whose hash is given,
-// in its place.
-func (t *table[V]) drop(cell uint32, gap int, hashOfLast uint32) {
-	last := len(t.values) - 1
-	t.index.rename(hashOfLast, last, gap)
-	t.index.remove(cell)
-	t.values[gap] = t.values[last]
-	gone(t.values[last:])
-	t.values = t.values[:last]
+// lookMost is how many cells a look at an image looks at, for each key and at least: many keys of
+// one hash would take it too long.
+const (
+	lookMost = 1 << 24
+	lookEach = 64
+)
+
+var errCollide = errors.New("keys that collide too often; play with another Seed")
+
+// look refuses an image that no play leaves. find gives the cell of an entry's key, and says
+// whether that leads to the entry.
+func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool)) error {
+	used, n := t.words.used, uint32(len(t.order))
+	if used > n {
+		return fmt.Errorf("%d keys, of %d at most", used, n)
+	}
+	for rank := range n {
+		if entry := t.order[rank].entry; entry >= n || t.order[entry].rank != rank {
+			return fmt.Errorf("entry %d of %d stands in its order, or is there twice", entry, n)
+		}
+	}
+	cells := uint32(0)
+	for i := range t.index {
+		if c := &t.index[i]; c.entry != 0 {
+			cells++
+		} else if c.hash != 0 {
+			return fmt.Errorf("cell %d is empty and has the hash %#x", i, c.hash)
+		}
+	}
+	if cells != used {
+		return fmt.Errorf("%d keys, and %d cells that lead to one", used, cells)
+	}
+	steps := max(lookMost, lookEach*uint64(n))
+	for rank := range used {
+		entry := t.order[rank].entry
+		at, hash, ok := find(entry)
+		if !ok {
+			return fmt.Errorf("no cell leads to entry %d by its key", entry)
+		}
+		if far := uint64((at-hash)&uint32(len(t.index)-1)) + 1; far > steps {
+			return errCollide
+		} else {
+			steps -= far
+		}
+	}
+	return nil
 }
 
 // index is a table of cells, a power of two and at most three quarters of them in use. The cell of
@@ -68,19 +180,11 @@ func cellsFor(n int) uint64 { return 1 << bits.Len64(uint64(max(0, n*4-1))/3) }
 // at is the cell that is i behind the first, round and round.
 func (x index) at(i uint32) *cell { return &x[i&uint32(len(x)-1)] }
 
-// rename has the cell of entry `from`, whose hash is given, lead to entry `to`.
-func (x index) rename(hash uint32, from, to int) {
-	for x.at(hash).entry != uint32(from)+1 {
-		hash++
-	}
-	x.at(hash).entry = uint32(to) + 1
-}
-
 // remove empties a cell. A cell behind it moves in if its hash leads to there, and leaves the next
 // one to be emptied.
 func (x index) remove(gap uint32) {
 	mask := uint32(len(x) - 1)
-	for i := gap + 1; x.at(i).entry != 0; i++ {
+	for i, end := gap+1, gap+1+mask; i != end && x.at(i).entry != 0; i++ {
 		if c := *x.at(i); (i-c.hash)&mask >= (i-gap)&mask {
 			*x.at(gap) = c
 			gap = i
@@ -90,37 +194,3 @@ func (x index) remove(gap uint32) {
 }
 
 const nMax = 1 << 28 // keys of a map: the number of its cells is an uint32
-
-// checkMap refuses what is wrong already.
-func checkMap(kind string, n int, declared bool) {
-	if !declared {
-		panic(&scope.Misuse{Text: "a Maker that was never declared: make it with scope.Plain or scope.Object"})
-	}
-	if n < 0 || n > nMax {
-		panic(&scope.Misuse{Text: fmt.Sprintf("a %s of %d keys: at most %d", kind, n, nMax)})
-	}
-}
-
-func declared[T any](m scope.Maker[T]) bool { return m != scope.Maker[T]{} }
-
-var octets = scope.Plain[byte]()
-
-// take takes the bytes of a map, aligned to 8, all at once: so a full says what all of it needs.
-// What it gives is cut up by cut.
-func take(s scope.Scope, size uint64) []byte {
-	return octets.SliceAligned(s, int(min(size, math.MaxInt)), 8)
-}
-
-// cut cuts n values off the rest of what was taken.
-func cut[T any](rest *[]byte, n int) []T {
-	values := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(*rest))), n)
-	*rest = (*rest)[min(words[T](n), uint64(len(*rest))):]
-	return values
-}
-
-// sizeOf is the size of n values. It can't wrap: n is nMax at most, and what a function takes by
-// value has less than 2^30 bytes, as a frame of the stack has.
-func sizeOf[T any](n int) uint64 { return uint64(n) * uint64(unsafe.Sizeof(*new(T))) }
-
-// words is the size of n values with others behind them: a multiple of 8.
-func words[T any](n int) uint64 { return (sizeOf[T](n) + 7) &^ 7 }

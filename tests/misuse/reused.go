@@ -1,5 +1,7 @@
 package main
 
+import "github.com/upfront-mem/upfront/scope/container"
+
 // Stale pointers to a place that was given out again: in release only names that know their end can tell (Handle, Ref).
 
 var reusedMemory = []line{
@@ -18,6 +20,29 @@ var reusedMemory = []line{
 		}},
 	}, []answer{
 		{"asan, checked", "address", "scope: BUG: Put of … put twice", panics},
+	}, ""},
+	{"read a container's value after it was taken away", []program{
+		{name: "read after Delete", goesOn: "is 0x7", run: func(wrong bool) {
+			byName := container.NewStringMap(open().Scratch(0, 0).Open("query"), frogs, 2, 8)
+			check(byName.Set("ada", Frog{Age: 7}))
+			ada := byName.Get("ada")
+			check(byName.Set("bob", Frog{}))
+			if wrong {
+				byName.Delete("ada")
+			}
+			say("the frog's age is %#x", ada.Age)
+		}},
+		{name: "read after Pop", goesOn: "is 0x7", run: func(wrong bool) {
+			list := container.NewList(open().Scratch(0, 0).Open("query"), frogs, 2)
+			list.Push(Frog{Age: 7})
+			frog := list.At(0)
+			if wrong {
+				list.Pop()
+			}
+			say("the frog's age is %#x", frog.Age)
+		}},
+	}, []answer{
+		{"race", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
 	{"free twice, when the block is taken again", []program{
 		{name: "free after free and Alloc", goesOn: "live: 0", right: "live: 1", run: func(wrong bool) {

@@ -50,6 +50,20 @@ var states = []line{
 	}, []answer{
 		{every, "number of the load; state of the pool", "region level", told},
 	}, ""},
+	{"end a state while a Builder is at work in it", []program{
+		{name: "NewRing before Done", run: func(wrong bool) {
+			b := open()
+			saved(b, noMore, func(s scope.Scope) {
+				frogs := frogs.Build(s)
+				frogs.Push(Frog{})
+				if !wrong {
+					frogs.Done()
+				}
+			})
+		}},
+	}, []answer{
+		{every, "scope's state", "save: BUG: a Builder is at work in region level … call Done before NewRing", panics},
+	}, ""},
 	{"write what a load made before save.Begin, which no snapshot has", []program{
 		{name: "Take after a write before Begin", run: func(wrong bool) {
 			b := open()
