@@ -136,9 +136,12 @@ func overlay(root, dir string, files map[string]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := filepath.Join(dir, "overlay.json")
+	name := overlayIn(dir)
 	return name, os.WriteFile(name, text, 0o644)
 }
+
+// overlayIn is what overlay writes for the go command.
+func overlayIn(dir string) string { return filepath.Join(dir, "overlay.json") }
 
 // buildC builds the C core with the files of tests/c that define the killer's functions.
 func (r *runner) buildC(k killer, dir, program string, files map[string]string) (*exec.Cmd, error) {
@@ -221,6 +224,10 @@ func (r *runner) test(k killer, program string) verdict {
 	}
 	if k.step != "" {
 		cmd.Env = append(cmd.Env, step.Variable+"="+k.step)
+	}
+	if k.folder != "" { // programs that the test builds have the mutant, too
+		flags := os.Getenv("GOFLAGS") + " -overlay=" + overlayIn(filepath.Dir(program))
+		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(flags))
 	}
 	text, err := output(cmd, most+10*time.Second)
 	late := errors.Is(err, context.DeadlineExceeded) || timeLine.MatchString(text)

@@ -8,8 +8,8 @@
 //
 // A mutant is a section of a file in testdata: see parse. Its texts replace those of the tree by
 // `go test -overlay`, so the tree is never touched, and a mutant of moved code still applies. The
-// overlay also replaces C sources and headers, for the package in their own folder. A mutant of the
-// C core may name a test of tests/c instead; that test is built from a copy of arena_c.
+// overlay also replaces C sources and headers, for the package in their own folder, and holds for
+// programs that a test builds. A mutant of the C core may name a test of tests/c instead; that test is built from a copy of arena_c.
 //
 // Each killer, a test that should fail of a mutant, first runs without any mutant and has to pass.
 // A mutant that doesn't compile is an error. A killer that runs into its limit kills only a mutant

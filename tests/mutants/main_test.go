@@ -14,12 +14,14 @@ import (
 
 // tree is a module with a package and its tests.
 var tree = map[string]string{
-	"go.mod":     "module example.com/sum\n\ngo 1.26\n",
-	"sum/sum.go": "package sum\n\n// Sum adds.\nfunc Sum(a, b int) int {\n\treturn a + b\n}\n",
+	"go.mod":           "module example.com/sum\n\ngo 1.26\n",
+	"sum/sum.go":       "package sum\n\n// Sum adds.\nfunc Sum(a, b int) int {\n\treturn a + b\n}\n",
+	"sum/main/main.go": "package main\n\nimport \"example.com/sum/sum\"\n\nfunc main() { println(sum.Sum(2, 3)) }\n",
 	"sum/sum_test.go": `package sum
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -37,6 +39,12 @@ func TestZero(t *testing.T) {
 
 func TestRed(t *testing.T) { t.Error("it always fails") }
 
+func TestProgram(t *testing.T) {
+	if output, err := exec.Command("go", "run", "./main").CombinedOutput(); string(output) != "5\n" {
+		t.Error(string(output), err)
+	}
+}
+
 func TestLong(t *testing.T) {
 	if os.Getenv("UPFRONT_STEP") != "check" {
 		t.Skip("make check runs it")
@@ -49,6 +57,7 @@ func TestLong(t *testing.T) {
 // lines are what is printed of a mutant, by its name: the new line and the keys, and what is said.
 var lines = map[string]struct{ keys, line, want string }{
 	"minus":     {"test: sum TestSum", "\treturn a - b", "killed by TestSum, "},
+	"program":   {"test: sum TestProgram", "\treturn a - b", "killed by TestProgram, "},
 	"crash":     {"test: sum TestSum", "\tpanic(a + b)", "killed by TestSum, "},
 	"long":      {"test: sum TestLong\nstep: check", "\treturn a - b", "killed by TestLong, "},
 	"hangs":     {"test: sum TestSum\nhangs: 1s", "\tselect {}", "killed by TestSum, which hangs, "},
@@ -95,11 +104,11 @@ func TestRun(t *testing.T) {
 	}
 	for _, want := range []string{
 		"undefined: c", "it doesn't compile", "it always fails", "go test sum -run '^(TestRed)$' fails without a mutant",
-		"TestLong didn't run: it is skipped, or isn't there", "TestNone didn't run", "5 of 10 killed, ",
+		"TestLong didn't run: it is skipped, or isn't there", "TestNone didn't run", "6 of 11 killed, ",
 	} {
 		assert.Contains(t, out.String(), want)
 	}
-	require.Equal(t, 5, killed)
+	require.Equal(t, 6, killed)
 
 	out.Reset()
 	ok, err = mutants(&out, root, "^(minus|crash)$", false, true)

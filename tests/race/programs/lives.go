@@ -195,6 +195,17 @@ var ends = map[string]func(p *play) (*frog, func()){
 		x := onHeap.New(b)
 		return x, func() { b.Reset() } // end/buddy-reset second
 	},
+	"shared-free": func(p *play) (*frog, func()) {
+		h := newShared(p, 0)
+		x := onHeap.New(h)
+		return x, func() { must(onHeap.Delete(h, x)) } // end/shared-free second
+	},
+	"shared-realloc": func(p *play) (*frog, func()) {
+		h := newShared(p, 0)
+		x := onHeap.New(h)
+		onHeap.New(h)
+		return x, func() { _, err := h.Realloc(unsafe.Pointer(x), 500); must(err) } // end/shared-realloc second
+	},
 	"proxy-put": func(p *play) (*frog, func()) {
 		chunks := arena.NewPoolProxy("y", newChunks(p, 0))
 		x := chunks.Get()

@@ -56,6 +56,12 @@ func newHeap(p *play, worker int) arena.Heap {
 	return h
 }
 
+func newShared(p *play, worker int) arena.Shared {
+	h, err := newHeap(p, worker).Shared()
+	must(err)
+	return h
+}
+
 func newBuddy(p *play, worker int) arena.Buddy {
 	b, err := arena.NewBuddy(blockOf(p, worker), 64)
 	must(err)
