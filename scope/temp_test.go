@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -208,4 +209,18 @@ func TestFullPastADeferredCloseOfTemporaries(t *testing.T) {
 	assert.ErrorAs(t, err, &full)
 	assert.Less(t, full.Free, uint64(scratchSize/2))
 	assert.Equal(t, uint64(scratchSize*5/4+64), full.Need)
+}
+
+// TestTempsTellWhatTheyMetFirst: before what the finalizers say, and once.
+func TestTempsTellWhatTheyMetFirst(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	temp := s.Temp(64)
+	newMark(temp, 1, doFail)
+	require.Nil(t, points.TrySlice(temp, 100))
+	err := s.Close()
+	require.Error(t, err)
+	told := strings.Split(err.Error(), "\n")
+	require.Len(t, told, 2)
+	assert.Contains(t, told[0], "asked for 800")
+	assert.Contains(t, told[1], "mark failed")
 }
