@@ -250,3 +250,16 @@ func TestDoThatClosesItsBudget(t *testing.T) {
 	assert.PanicsWithError(t, "scope: BUG: Do on scratch 0.0, whose budget is closed", func() { _ = scratch.Do("do", nil) })
 	require.NoError(t, newer.Close())
 }
+
+// TestAligns: each named alignment is what its name says, and no more.
+func TestAligns(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	for align, want := range map[scope.Align]uintptr{scope.Align8: 8, scope.Align16: 16, scope.Align64: 64} {
+		s := scratch.Open("s")
+		line := accounted(s, s.AllocUnzeroed(64, 64))
+		s.AllocUnzeroed(1, 1)
+		next := accounted(s, s.AllocUnzeroedAs(1, align))
+		assert.Equal(t, 64+want, uintptr(next)-uintptr(line), "%d", align)
+		require.NoError(t, s.Close())
+	}
+}
