@@ -23,6 +23,41 @@ func saved(b *budget.Budget, before, in func(s scope.Scope)) (frog *Frog, ring *
 	return frog, ring
 }
 
+var bools = scope.Plain[bool]()
+
+// openState opens a budget whose region level is for states.
+func openState() *budget.Budget {
+	plan := pondPlan
+	plan.Regions = []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB, State: true}}
+	return made(budget.Open(plan))
+}
+
+// verified is a state of the region level whose snapshots from outside fn looks at.
+func verified(b *budget.Budget, fn func(save.View, *Frog)) (frog *Frog, ring *save.Ring) {
+	level := b.Region("level")
+	load(b, "level", func(s scope.Scope) *Frog {
+		state, root := save.Begin(level, s, frogs)
+		state.Verify(func(v save.View) error {
+			fn(v, root)
+			return nil
+		})
+		frog, ring = root, save.NewRing(s, 2, state)
+		return nil
+	})
+	return frog, ring
+}
+
+// fromOutside has the ring take a snapshot by a delta.
+func fromOutside(frog *Frog, ring *save.Ring) {
+	check(ring.Take(1))
+	frog.Age++
+	check(ring.Take(2))
+	delta, err := ring.Delta(nil, 1, 2)
+	check(err)
+	_, err = ring.Apply(delta)
+	check(err)
+}
+
 // noMore makes nothing.
 func noMore(scope.Scope) {}
 
@@ -63,6 +98,49 @@ var states = []line{
 		}},
 	}, []answer{
 		{every, "scope's state", "save: BUG: a Builder is at work in region level … call Done before NewRing", panics},
+	}, ""},
+	{"have bools in a state to which Go code alone leads", []program{
+		{name: "NewRing with bools that nothing leads to", run: func(wrong bool) {
+			b := openState()
+			level := b.Region("level")
+			load(b, "level", func(s scope.Scope) *Frog {
+				state, _ := save.Begin(level, s, frogs)
+				flags := bools.Slice(s, 4)
+				if !wrong {
+					save.Values(state, flags)
+				}
+				save.NewRing(s, 1, state)
+				return nil
+			})
+		}},
+	}, []answer{
+		{"checked", "type", "isn't checked for … name it by save.Values … made at", panics},
+	}, ""},
+	{"use a save.View after its function returned", []program{
+		{name: "At of a View that is kept", says: "used outside of its function", run: func(wrong bool) {
+			b := openState()
+			var kept save.View
+			frog, ring := verified(b, func(v save.View, _ *Frog) { kept = v })
+			fromOutside(frog, ring)
+			if wrong {
+				save.At(kept, frog)
+			}
+		}},
+	}, []answer{
+		{every, "view's word", "save: BUG: a View is used", panics},
+	}, ""},
+	{"write through a save.View", []program{
+		{name: "Verify that writes", run: func(wrong bool) {
+			b := openState()
+			frog, ring := verified(b, func(v save.View, frog *Frog) {
+				if wrong {
+					save.At(v, frog).Age++
+				}
+			})
+			fromOutside(frog, ring)
+		}},
+	}, []answer{
+		{"checked", "sum", "save: BUG: a function of State.Verify wrote to the snapshot", panics},
 	}, ""},
 	{"write what a load made before save.Begin, which no snapshot has", []program{
 		{name: "Take after a write before Begin", run: func(wrong bool) {
