@@ -237,6 +237,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
+		image := save.Image(p.ring, number)
+		require.NoError(t, save.Hold(p.ring, number, image), "what Read took is what play could have left")
 		_, _, err = p.ring.Diff(1, number)
 		require.NoError(t, err)
 		require.NoError(t, save.Hold(p.ring, number, save.Image(p.ring, number)))

@@ -3,10 +3,13 @@ package save_test
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget/save"
 )
 
@@ -30,10 +33,12 @@ func FuzzApply(f *testing.F) {
 		f.Add(append(binary.AppendUvarint(nil, uint64(at)), 2, 3, 1))
 		f.Add(append(binary.AppendUvarint(nil, uint64(at)), 1, 200))
 	}
+	r := newHostileRooms(f)
 	f.Fuzz(func(t *testing.T, changes []byte) {
 		if _, err := l.ring.Apply(save.Sealed(l.ring, 1, 2, changes)); err == nil {
 			l.plays(t, 2)
 		}
+		r.tryDelta(t, changes)
 		for _, delta := range [][]byte{changes, save.Sealed(p.ring, good, 7, changes)} {
 			before := holding(t, p, good, good+1, good+2)
 			number, err := p.ring.Apply(delta)
@@ -62,5 +67,84 @@ func FuzzImage(f *testing.F) {
 		}
 	}
 	f.Add(bytes.Repeat([]byte{6, byte(c.Words[0]), 0}, 3))
-	f.Fuzz(func(t *testing.T, program []byte) { h.try(t, program) })
+	r := newHostileRooms(f)
+	for _, at := range r.headers {
+		f.Add([]byte{1, byte(at + 8), byte((at + 8) >> 8), 16})
+	}
+	f.Fuzz(func(t *testing.T, program []byte) {
+		h.try(t, program)
+		r.try(t, program)
+	})
+}
+
+// FuzzReadRooms: FuzzRead of a state that has an allocator of each kind, and a graph's instances: a
+// file that Read takes is played on from.
+func FuzzReadRooms(f *testing.F) {
+	r := newHostileRooms(f)
+	file := written(f, r.ring, 1)
+	image := len(file) - len(r.good)
+	for _, at := range r.headers {
+		f.Add(uint32(image+at), []byte{0xff})
+		f.Add(uint32(image+at+48), []byte{0xff, 0, 0, 0, 1})
+	}
+	f.Fuzz(func(t *testing.T, at uint32, change []byte) {
+		damaged := bytes.Clone(file)
+		copy(damaged[image+int(at)%len(r.good):], change)
+		binary.LittleEndian.PutUint64(damaged[24:], 3)
+		resum(damaged)
+		if number, err := r.ring.Read(bytes.NewReader(damaged)); err == nil {
+			require.NoError(t, save.Hold(r.ring, number, save.Image(r.ring, number)))
+			r.playOn(t, number)
+		}
+	})
+}
+
+// hostileRooms plays what comes from outside of a state that has an allocator of each kind.
+type hostileRooms struct {
+	*rooms
+	good    []byte
+	headers []int // of the allocators, in the image
+}
+
+func newHostileRooms(t testing.TB) *hostileRooms {
+	h := &hostileRooms{rooms: newRooms(t, 4, nil)}
+	for n := range uint64(40) {
+		h.step(n * 5)
+	}
+	require.NoError(t, h.ring.Take(1))
+	h.good = save.Image(h.ring, 1)
+	first := save.ControlOf(h.ring).From
+	for _, block := range h.blocks {
+		h.headers = append(h.headers, first+int(arena_c.Place(unsafe.Pointer(&block[0]), unsafe.Pointer(h.root))))
+	}
+	slices.Sort(h.headers)
+	return h
+}
+
+// try is hostile.try.
+func (h *hostileRooms) try(t testing.TB, program []byte) {
+	image := bytes.Clone(h.good)
+	for program = program[min(1, len(program)):]; len(program) >= 3; program = program[3:] {
+		image[int(binary.LittleEndian.Uint16(program))%len(image)] ^= program[2]
+	}
+	if save.Hold(h.ring, 3, image) == nil {
+		h.playOn(t, 3)
+	}
+}
+
+func (h *hostileRooms) tryDelta(t testing.TB, changes []byte) {
+	if number, err := h.ring.Apply(save.Sealed(h.ring, 1, 3, changes)); err == nil {
+		h.playOn(t, number)
+	}
+}
+
+// playOn plays from a snapshot, and then is as it was.
+func (h *hostileRooms) playOn(t testing.TB, number uint64) {
+	require.NoError(t, h.ring.Restore(t.Context(), number))
+	for n := range uint64(20) {
+		h.step(n)
+	}
+	require.NoError(t, h.ring.Take(2))
+	require.NoError(t, save.Hold(h.ring, 3, save.Image(h.ring, 2)), "what play leaves passes")
+	require.NoError(t, h.ring.Restore(t.Context(), 1))
 }
