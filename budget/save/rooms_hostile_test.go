@@ -441,3 +441,32 @@ func TestRoomWords(t *testing.T) {
 		})
 	}
 }
+
+// TestForgedHeapList: a block in a list of free ones is a block, not bytes of a live one that look like it.
+func TestForgedHeapList(t *testing.T) {
+	block := guarded(t)[:8192]
+	h := arena_c.HeapInit(arena_c.RoomOf(arena_c.RoomHeap, unsafe.Pointer(&block[0]), 8192), 0)
+	live := h.Alloc(1000, 16)
+	hole, _ := h.Alloc(512, 16), h.Alloc(16, 16)
+	require.Equal(t, arena_c.OK, h.Free(hole))
+	arena_c.Unpoison(unsafe.Pointer(&block[0]), 8192)
+	room := &room{Room: scope.Room{Kind: arena_c.RoomHeap, Size: 8192}}
+	require.True(t, room.learn(block))
+	require.NoError(t, room.check(block))
+	at := uint64(uintptr(live)-uintptr(unsafe.Pointer(&block[0]))) + 64
+	real := uint64(uintptr(hole)-uintptr(unsafe.Pointer(&block[0]))) - arena_c.HeapAlign
+	body := uint64(512 + arena_c.HeapAlign)
+	m := (at^h.Epoch)*0x9E3779B97F4A7C15 + body
+	digest := (m ^ m>>32) * 0xBF58476D1CE4E5B9
+	*wordAt(block, at) = digest &^ (1<<38 - 1)
+	*wordAt(block, at+8) = body | digest<<26&^(1<<arena_c.HeapSealBits-1)
+	*wordAt(block, at+16), *wordAt(block, at+24) = 0, 0
+	for list := range h.Lists {
+		if place := uint64(unsafe.Sizeof(*h)) + 8*list; *wordAt(block, place) == real {
+			*wordAt(block, place) = at
+		}
+	}
+	_, code := h.Walk(nil)
+	require.Equal(t, arena_c.OK, code, "the walk can't tell")
+	assert.ErrorContains(t, room.check(block), "a list of free blocks has byte")
+}
