@@ -25,7 +25,7 @@ import (
 // It is a small value; copies are the same buddy, and one goroutine at a time may use it: a Shared
 // is for more, and for C libraries. The race detector reports two; checked builds refuse who comes
 // second, with an error or, where a method has none, a panic. It lives as long as its block. It
-// holds no address, so a level's state may have one (budget/save).
+// holds no address, so a level's state may have one (budget/save): made before the state is whole.
 type Buddy struct{ header *arena_c.Buddy }
 
 var _ Reallocator = Buddy{}

@@ -17,7 +17,7 @@ import (
 // before each block: arena_c/heap.h says what it can't tell. It is a small value; copies are the same heap, and one
 // goroutine at a time may use it: a Shared is for more, and for C libraries. The race detector reports two; checked builds
 // refuse who comes second, with an error or, where a method has none, a panic. It lives as long as its block. It holds no
-// address, so a level's state may have one (budget/save).
+// address, so a level's state may have one (budget/save): made before the state is whole.
 type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}

@@ -15,7 +15,8 @@ import (
 // The lock and the counts lie in the arena's block, at the start of a block of their own, which counts as live. The lock is
 // C's: no call waits for Go's scheduler or its collector while it holds it, but for Locked. From when it is made all use of
 // the arena goes through it, or happens in Locked. It lives as long as the arena's block, which may not be saved and put
-// back, as it holds addresses; a Reset of the arena ends it. Make one for an arena: a second has a lock of its own. C knows no
+// back in another process, as it holds addresses: in a level's state it is for Take and Restore alone, while no call is
+// inside (budget/save); a Reset of the arena ends it. Make one for an arena: a second has a lock of its own. C knows no
 // lifetimes: a library that goes on after the block ended writes to what is another's by then, so end the library first; a
 // scope's Defer does it. A block from NewBlock is the collector's: hold it until the library has ended.
 //

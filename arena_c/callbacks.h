@@ -22,7 +22,8 @@
  *            block's (that of the arena, if nobody knows). Such a malloc or free did what it is for all the same, while anything is whole.
  * The rest   The program may use the arena itself while it holds `lock`: a reserve lifted for a clean-up, the walk, counts. Nothing is for
  *            signal handlers. In a child after fork only exec may follow, unless no other thread was in a call. The words hold addresses,
- *            so an arena and its lock stay in the process that made them.
+ *            so an arena and its lock stay in the process that made them. An arena that C makes in the state of a Go program
+ *            is noted there: room.h.
  * Given as   SQLite  sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) before anything else: sizes are int, so a line around each of the five;
  *                    xRoundup rounds up to 8, xInit and xShutdown do nothing. What is full can't even DROP: keep a reserve.
  *            ENet    ENetCallbacks c = {pond_malloc, pond_free, no_memory}; enet_initialize_with_callbacks(ENET_VERSION, &c);

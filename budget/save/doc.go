@@ -38,7 +38,15 @@
 // done before NewRing, which refuses one that isn't.
 //
 // An arena.Heap or arena.Buddy on bytes of the state is part of it, its free bytes included. Checked
-// builds fill those, and race builds what is freed: of such a state two builds have two hashes.
+// builds fill those, and race builds what is freed: of such a state two builds have two hashes. All
+// arenas of package arena that the load makes between Begin and NewRing are known, and so are a
+// graph's instances: what comes from outside is checked in their words, too. No arena is made on the
+// state's bytes after NewRing: the constructor's error says so. One in a block of another lives as
+// long as the state.
+//
+// What a C library keeps in a heap of the state, by an arena.Shared or by one that C made itself
+// (arena_c/room.h), nobody can check: it has addresses. Such a state is good for Take and Restore in
+// its process, and refused when it comes from outside, but see [State.Authenticated].
 //
 // Everything but Take and Restore asks for a state region (budget.RegionPlan.State): there the
 // bytes, but a Heap's and a Buddy's, are the same on every machine and in every build that got the

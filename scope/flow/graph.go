@@ -100,7 +100,7 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 // Instances makes room for so many instances of the graph, in the scope that it was loaded in,
 // which is the topmost one: all that changes when graphs run lies there, so that who saves a
 // level's state may have the blob before it. A full scope unwinds. A second call is a caller's bug
-// and panics. Cost: for each instance its dynamic data and 9 bytes, and 64; one call into C.
+// and panics, and so is one on the bytes of a state that is whole (save.NewRing). Cost: for each instance its dynamic data and 9 bytes, and 64; one call into C.
 func (g *Graph) Instances(n int) {
 	g.loaded()
 	if g.pool != nil {
