@@ -27,6 +27,7 @@ type Tenant struct {
 
 // TenantValues are values of one type, one behind the other, in a tenant's bytes.
 type TenantValues struct {
+	What          string // "values", "keys"
 	Offset, Count uint64 // from the tenant's first byte
 	Type          reflect.Type
 }

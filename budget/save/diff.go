@@ -208,7 +208,12 @@ func stateName(s byte) string {
 func (c *comparison) at(at uint64) Difference {
 	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + at}
 	object := c.book(&d, at)
-	g := c.named(at)
+	kept, g := c.keptAt(c.known, at)
+	if kept == nil {
+		g = c.named(at)
+	} else if g == nil {
+		d.Object, object = "words of "+kept.Name, nil
+	}
 	if g == nil && object != nil {
 		of := c.known[object.Type]
 		g = &thing{path: object.Type, of: of, offset: object.Offset, many: object.Size > of.Size,

@@ -150,7 +150,7 @@ func (st *State) AddTenant(t Tenant) {
 	of := tenant{at: t.At, size: t.Size, name: "a tenant", live: t.Live,
 		check: func([]byte) error { return nil }}
 	for _, v := range t.Values {
-		of.values = append(of.values, values{v.At, v.Count, v.Stride, v.Of})
+		of.values = append(of.values, values{at: v.At, count: v.Count, stride: v.Stride, of: v.Of})
 	}
 	st.tenants = append(st.tenants, of)
 }

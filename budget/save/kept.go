@@ -13,10 +13,11 @@ func (st *State) addKept(kept []scope.Tenant) {
 		t := tenant{at: k.Offset - st.mark, size: k.Size, name: typeNameIn(k.Name), check: k.Check}
 		for _, v := range k.Values {
 			if v.Type.Size() != 0 && v.Count != 0 {
-				t.values = append(t.values, values{t.at + v.Offset, v.Count, uint64(v.Type.Size()), v.Type})
+				t.values = append(t.values, values{t.at + v.Offset, v.Count, uint64(v.Type.Size()), v.Type, v.What})
 			}
 		}
 		t.live = func(_ []byte, from, to uint64) bool { return t.hasValues(from, to) }
+		t.kept = true
 		st.tenants = append(st.tenants, t)
 	}
 }
@@ -43,4 +44,101 @@ func (st *State) admitsKept() error {
 		}
 	}
 	return nil
+}
+
+// keptLayout is a container in a state. Offsets count from the state's first byte.
+type keptLayout struct {
+	Name   string         `json:"name"` // of its type
+	Offset uint64         `json:"offset"`
+	Size   uint64         `json:"size"`
+	Values []valuesLayout `json:"values,omitempty"`
+}
+
+// valuesLayout is values of one type, one behind the other: as many as there may be.
+type valuesLayout struct {
+	What   string `json:"what"`
+	Type   string `json:"type"`
+	Offset uint64 `json:"offset"`
+	Count  uint64 `json:"count"`
+}
+
+// kept describes the containers of a state.
+func (d *describer) kept(tenants []tenant) (list []keptLayout) {
+	for i := range tenants {
+		if t := &tenants[i]; t.kept {
+			k := keptLayout{Name: t.name, Offset: t.at, Size: t.size}
+			for _, v := range t.values {
+				k.Values = append(k.Values, valuesLayout{v.what, d.name(v.of), v.at, v.count})
+			}
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// differsKept says in which container two parts of that region differ first, or "".
+func (p *partLayout) differsKept(file *partLayout) string {
+	for i := range max(len(p.Kept), len(file.Kept)) {
+		here, there := "none", "none"
+		if i < len(p.Kept) {
+			here = p.Kept[i].String()
+		}
+		if i < len(file.Kept) {
+			there = file.Kept[i].String()
+		}
+		if here != there {
+			return fmt.Sprintf("container %d of region %s: %s here, and %s in the file", i, p.Region, here, there)
+		}
+	}
+	return ""
+}
+
+// String is a container for a person, with all that must be the same.
+func (k *keptLayout) String() string {
+	text := fmt.Sprintf("%s, %d bytes at %#x", k.Name, k.Size, k.Offset)
+	for _, v := range k.Values {
+		text += fmt.Sprintf(", %d %s of %s at %#x", v.Count, v.What, v.Type, v.Offset)
+	}
+	return text
+}
+
+// checkKept refuses containers that don't lie in the part.
+func (p *partLayout) checkKept(known map[string]*typeLayout) error {
+	for i := range p.Kept {
+		k := &p.Kept[i]
+		if !isPrintable(k.Name) || k.Offset > p.Size || k.Size > p.Size-k.Offset {
+			return fmt.Errorf("a %q at byte %d of %d", k.Name, k.Offset, p.Size)
+		}
+		for _, v := range k.Values {
+			of := known[v.Type]
+			if !isPrintable(v.What) || of == nil || of.Size == 0 || v.Offset < k.Offset ||
+				v.Offset-k.Offset > k.Size || v.Count > (k.Size-(v.Offset-k.Offset))/of.Size {
+				return fmt.Errorf("%d %q of %q at byte %d, in a %q", v.Count, v.What, v.Type, v.Offset, k.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// keptAt is the container that has a byte, and values of it, nil where it is among its words.
+func (p *partLayout) keptAt(known map[string]*typeLayout, at uint64) (*keptLayout, *thing) {
+	for i := range p.Kept {
+		k := &p.Kept[i]
+		if at < k.Offset || at-k.Offset >= k.Size {
+			continue
+		}
+		for _, v := range k.Values {
+			if g := k.thing(known, v); g.has(at) {
+				return k, &g
+			}
+		}
+		return k, nil
+	}
+	return nil, nil
+}
+
+func (k *keptLayout) thing(known map[string]*typeLayout, v valuesLayout) thing {
+	of := known[v.Type]
+	return thing{path: v.What + " of " + k.Name, of: of, offset: v.Offset, count: v.Count, many: true,
+		stride: of.Size}
 }

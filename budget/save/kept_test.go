@@ -651,3 +651,88 @@ func TestPtrToAKeptValue(t *testing.T) {
 	require.ErrorContains(t, save.Hold(ring, 2, image),
 		"over container.List[save_test.fly], and in no one live block of it")
 }
+
+// aMapOf loads a state with one map, whose geometry and types the caller says, and takes 1.
+func aMapOf[K comparable, V any](t *testing.T, n int, rest int) (*save.Ring, *container.Map[K, V]) {
+	b := open(t, pondPlan())
+	r := b.Region("level")
+	var ring *save.Ring
+	var made *container.Map[K, V]
+	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, roomMaker)
+		m := container.NewMap(s, scope.Plain[K](), scope.Plain[V](), n)
+		made = &m
+		byteMaker.Slice(s, rest) // so that the sizes are one
+		ring = save.NewRing(s, 3, state)
+	})
+	require.NoError(t, ring.Take(1))
+	return ring, made
+}
+
+func fileOf(t *testing.T, r *save.Ring, number uint64) []byte {
+	var file bytes.Buffer
+	require.NoError(t, r.Write(&file, number))
+	return file.Bytes()
+}
+
+// TestFilesOfContainers: a file of a container of another type or capacity is refused by name, also
+// when the sizes are one; and so is a description that no ring writes.
+func TestFilesOfContainers(t *testing.T) {
+	ring, _ := aMapOf[int32, fly](t, 8, 100)
+	_, err := ring.Read(bytes.NewReader(fileOf(t, ring, 1)))
+	require.NoError(t, err)
+	wide, _ := aMapOf[int32, [4]int32](t, 8, 100)
+	_, err = ring.Read(bytes.NewReader(fileOf(t, wide, 1)))
+	require.ErrorContains(t, err, "container 0 of region level: container.Map[int32,save_test.fly] here, "+
+		"and container.Map[int32,[4]int32] in the file")
+	fewer, _ := aMapOf[int32, fly](t, 7, 128)
+	_, err = ring.Read(bytes.NewReader(fileOf(t, fewer, 1)))
+	require.ErrorContains(t, err, "8 keys of int32 at ")
+	require.ErrorContains(t, err, "7 keys of int32 at ")
+
+	for what, change := range map[string]func(k *save.KeptLayout){
+		"a name":         func(k *save.KeptLayout) { k.Name = "\x1b" },
+		"an offset":      func(k *save.KeptLayout) { k.Offset = 1 << 40 },
+		"a size":         func(k *save.KeptLayout) { k.Size = 1 << 40 },
+		"a type":         func(k *save.KeptLayout) { k.Values[0].Type = "nothing" },
+		"what":           func(k *save.KeptLayout) { k.Values[0].What = "\x1b" },
+		"before":         func(k *save.KeptLayout) { k.Values[0].Offset = k.Offset - 4 },
+		"behind":         func(k *save.KeptLayout) { k.Values[1].Offset = k.Offset + k.Size + 4 },
+		"too many":       func(k *save.KeptLayout) { k.Values[1].Count = 9 },
+		"very many":      func(k *save.KeptLayout) { k.Values[1].Count = 1 << 63 },
+		"of no size":     func(k *save.KeptLayout) { k.Values[1].Type = "struct {}" },
+		"another offset": func(k *save.KeptLayout) { k.Offset -= 8; k.Values = nil },
+	} {
+		file := save.WithKept(fileOf(t, ring, 1), ring, change)
+		_, err := ring.Read(bytes.NewReader(file))
+		require.Error(t, err, what)
+		if what != "another offset" {
+			require.Error(t, save.Show(new(bytes.Buffer), bytes.NewReader(file)), what)
+			require.ErrorContains(t, err, `region "level"`, what)
+		}
+	}
+	var shown bytes.Buffer
+	require.NoError(t, save.Show(&shown, bytes.NewReader(fileOf(t, ring, 1))))
+	require.Contains(t, shown.String(), "container.Map[int32,save_test.fly]")
+}
+
+// TestDiffOfContainers names values and keys by the container that has them.
+func TestDiffOfContainers(t *testing.T) {
+	ring, m := aMapOf[int32, fly](t, 8, 100)
+	m.Set(5, fly{At: 1})
+	m.Set(7, fly{At: 1})
+	differs := func(change func()) string {
+		t.Helper()
+		require.NoError(t, ring.Take(1))
+		change()
+		require.NoError(t, ring.Take(2))
+		d, differ, err := ring.Diff(1, 2)
+		require.NoError(t, err)
+		require.True(t, differ)
+		return d.String()
+	}
+	assert.Contains(t, differs(func() { m.Get(7).At = 2 }),
+		"region level: values of container.Map[int32,save_test.fly][1].At: 1 in A, 2 in B (uint64 of save_test.fly; ")
+	assert.Contains(t, differs(func() { m.Set(9, fly{}) }),
+		"region level: words of container.Map[int32,save_test.fly]: 02 00 00 00 00 00 00 00 in A, 03 00 00 00")
+}

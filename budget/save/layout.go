@@ -30,6 +30,7 @@ type partLayout struct {
 	Root    string       `json:"root"`         // its type
 	Of      []subject    `json:"of,omitempty"` // that its play depends on
 	Pools   []poolLayout `json:"pools,omitempty"`
+	Kept    []keptLayout `json:"kept,omitempty"`
 	Objects []object     `json:"objects,omitempty"` // by offset; only a checked build knows them
 }
 
@@ -102,6 +103,7 @@ func (r *Ring) describe() *layout {
 				pool.first,
 				pool.first + h.Numbers - h.Chunks, h.Handles != 0})
 		}
+		part.Kept = d.kept(p.tenants)
 		d.Parts = append(d.Parts, part)
 	}
 	for i := range r.parts { // last: a release build has the same names for the others
@@ -206,6 +208,11 @@ func (l *layout) needed() (list []typeLayout) {
 		for _, p := range l.Parts[i].Pools {
 			names = append(names, p.Type)
 		}
+		for _, k := range l.Parts[i].Kept {
+			for _, v := range k.Values {
+				names = append(names, v.Type)
+			}
+		}
 	}
 	for len(names) != 0 {
 		name := names[0]
@@ -283,6 +290,11 @@ func (l *layout) differs(file *layout) string {
 		if len(here.Pools) != len(there.Pools) {
 			return differ("pools of region "+here.Region, len(here.Pools), len(there.Pools))
 		}
+		for k := range min(len(here.Kept), len(there.Kept)) {
+			if a, b := here.Kept[k].Name, there.Kept[k].Name; a != b {
+				return differ(fmt.Sprintf("container %d of region %s", k, here.Region), a, b)
+			}
+		}
 	}
 	known := file.byName()
 	for _, t := range l.needed() {
@@ -300,6 +312,9 @@ func (l *layout) differs(file *layout) string {
 			case a != b:
 				return differ(what, fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 			}
+		}
+		if text := here.differsKept(there); text != "" {
+			return text
 		}
 		if here.Mark != there.Mark {
 			return differ("bytes before the state of region "+here.Region, here.Mark, there.Mark)

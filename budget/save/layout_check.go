@@ -147,6 +147,9 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 		}
 		end = q.Offset + q.Count*q.Stride
 	}
+	if err := p.checkKept(known); err != nil {
+		return err
+	}
 	for i := range p.Objects {
 		o := &p.Objects[i]
 		o.Scope, o.Label, o.Made = printable(o.Scope), printable(o.Label), printable(o.Made)

@@ -65,6 +65,11 @@ func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield fu
 			}
 		}
 	}
+	for i := range p.Kept {
+		for _, v := range p.Kept[i].Values {
+			r.add(p.Kept[i].thing(known, v))
+		}
+	}
 	for n := 0; n < len(r.queue) && !r.tired(); n++ {
 		g := r.queue[n]
 		if r.by = n; !yield(&g) {

@@ -61,7 +61,7 @@ func Values[T any](st *State, list []T) {
 		panic(fmt.Sprintf("save: BUG: Values of region %s lie elsewhere than in the state",
 			st.saved.Name()))
 	default:
-		st.values = append(st.values, values{at - st.mark, uint64(len(list)), uint64(t.Size()), t})
+		st.values = append(st.values, values{at: at - st.mark, count: uint64(len(list)), stride: uint64(t.Size()), of: t})
 	}
 }
 

@@ -57,6 +57,9 @@ func (p *partLayout) show(w io.Writer, image []byte) {
 		fmt.Fprintf(w, "  offset %#x\tpool of %s\t%d chunks of %d bytes, %d live\n", p.Mark+q.Offset,
 			q.Type, q.Count, q.Stride, live)
 	}
+	for _, k := range p.Kept {
+		fmt.Fprintf(w, "  offset %#x\t%s\t%d bytes\n", p.Mark+k.Offset, k.Name, k.Size)
+	}
 	for _, o := range p.Objects {
 		if o.Pool {
 			continue

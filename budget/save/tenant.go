@@ -7,6 +7,7 @@ import "reflect"
 type tenant struct {
 	at, size uint64 // from the state's first byte
 	name     string // "arena.Heap", "container.List of game.Frog"
+	kept     bool   // Go code keeps its geometry: so a layout has it
 	// check refuses bytes that no play could have left. They are an image of the tenant's bytes, at
 	// the same residue of a line; an offset in its error counts from their first one.
 	check  func(image []byte) error
@@ -20,4 +21,5 @@ type tenant struct {
 type values struct {
 	at, count, stride uint64 // from the state's first byte
 	of                reflect.Type
+	what              string // "keys", "values"; "" of what no layout has
 }

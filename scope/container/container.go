@@ -127,7 +127,7 @@ func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error, val
 }
 
 // valuesAt are the values, which lie in a container's bytes.
-func valuesAt[T any](bytes []byte, values []T) scope.TenantValues {
+func valuesAt[T any](what string, bytes []byte, values []T) scope.TenantValues {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(values))) - uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
-	return scope.TenantValues{Offset: uint64(at), Count: uint64(len(values)), Type: reflect.TypeFor[T]()}
+	return scope.TenantValues{What: what, Offset: uint64(at), Count: uint64(len(values)), Type: reflect.TypeFor[T]()}
 }

@@ -49,7 +49,7 @@ func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	queue, kept := layDeque[T](bytes, n), keptIn(s)
 	if kept {
 		look := func(image []byte) error { return layDeque[T](image, n).look() }
-		note[Deque[T]](s, bytes, look, valuesAt(bytes, queue.ring))
+		note[Deque[T]](s, bytes, look, valuesAt("values", bytes, queue.ring))
 	}
 	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
 }

@@ -43,7 +43,7 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	list, kept := layList[T](bytes, n), keptIn(s)
 	if kept {
 		look := func(image []byte) error { return layList[T](image, n).look() }
-		note[List[T]](s, bytes, look, valuesAt(bytes, list.items))
+		note[List[T]](s, bytes, look, valuesAt("values", bytes, list.items))
 	}
 	return List[T]{life: lifeOf(s), listed: list, kept: kept}
 }

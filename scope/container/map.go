@@ -44,7 +44,7 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 			m := Map[K, V]{table: table[V]{entries: t}, keys: allKeys, parts: parts}
 			return m.look()
 		}
-		note[Map[K, V]](s, bytes, look, valuesAt(bytes, allKeys), valuesAt(bytes, allValues))
+		note[Map[K, V]](s, bytes, look, valuesAt("keys", bytes, allKeys), valuesAt("values", bytes, allValues))
 	}
 	return Map[K, V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys, parts}
 }

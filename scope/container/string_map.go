@@ -57,7 +57,7 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 			m := StringMap[V]{table[V]{entries: t}, allKeys}
 			return m.look()
 		}
-		note[StringMap[V]](s, bytes, look, valuesAt(bytes, allValues))
+		note[StringMap[V]](s, bytes, look, valuesAt("values", bytes, allValues))
 	}
 	return StringMap[V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys}
 }
