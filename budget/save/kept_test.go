@@ -736,3 +736,48 @@ func TestDiffOfContainers(t *testing.T) {
 	assert.Contains(t, differs(func() { m.Set(9, fly{}) }),
 		"region level: words of container.Map[int32,save_test.fly]: 02 00 00 00 00 00 00 00 in A, 03 00 00 00")
 }
+
+// TestContainersInAView: a function of State.Verify sees what a snapshot from outside has in them.
+func TestContainersInAView(t *testing.T) {
+	b := open(t, pondPlan())
+	r := b.Region("level")
+	var ring *save.Ring
+	x := &shelf{}
+	seen := ""
+	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, roomMaker)
+		x.flies = container.NewList(s, flyMaker, 2)
+		x.line = container.NewDeque(s, countMaker, 2)
+		x.ids = container.NewMap(s, countMaker, countMaker, 2)
+		x.names = container.NewStringMap(s, flyMaker, 2, 4)
+		state.Verify(func(v save.View) error {
+			flies, line, ids, names := x.flies.In(v), x.line.In(v), x.ids.In(v), x.names.In(v)
+			seen = fmt.Sprint(flies.Len(), flies.At(0).At, line.Len(), *line.At(0), ids.Len(), *ids.Get(5),
+				names.Len(), names.Get("ada").At)
+			if flies.At(0).At > 5 {
+				return context.Canceled
+			}
+			return nil
+		})
+		ring = save.NewRing(s, 2, state)
+	})
+	x.flies.Push(fly{At: 1})
+	x.line.PushFront(2)
+	x.ids.Set(5, 3)
+	require.NoError(t, x.names.Set("ada", fly{At: 4}))
+	require.NoError(t, ring.Take(1))
+	file := fileOf(t, ring, 1)
+	x.flies.At(0).At = 6
+	require.NoError(t, ring.Take(1))
+	wrong := fileOf(t, ring, 1)
+	x.flies.Clear()
+	x.line.Clear()
+	x.ids.Clear()
+	x.names.Clear()
+	_, err := ring.Read(bytes.NewReader(file))
+	require.NoError(t, err)
+	require.Equal(t, "1 1 1 2 1 3 1 4", seen)
+	require.Zero(t, x.flies.Len())
+	_, err = ring.Read(bytes.NewReader(wrong))
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -150,6 +150,9 @@ func SliceAt[T any](v View, list []T) []T {
 	return unsafe.Slice((*T)(p), len(list))
 }
 
+// Snapshot is [SliceAt] of bytes: In of a container of package container asks for it.
+func (v View) Snapshot(state []byte) []byte { return SliceAt(v, state) }
+
 // Get gives what a link of the snapshot leads to: in the snapshot, or among the values that
 // [Readable] named. It is nil where the link is nil, or leads elsewhere. Cost: as that of [At].
 func Get[T any](v View, p arena.Ptr[T]) *T {

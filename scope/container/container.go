@@ -119,6 +119,17 @@ func sizeOf[T any](n int) uint64 {
 // words is sizeOf, up to the next multiple of 8.
 func words[T any](n int) uint64 { return (sizeOf[T](n) + wordSize - 1) &^ (wordSize - 1) }
 
+// View shows the bytes of a snapshot: a View of package save does.
+type View interface {
+	// Snapshot gives what the snapshot has in the place of bytes of the state.
+	Snapshot(state []byte) []byte
+}
+
+// imageOf is the snapshot's of a container whose first word is given, of so many bytes.
+func imageOf[T any](v View, first *T, size uint64) []byte {
+	return v.Snapshot(unsafe.Slice((*byte)(unsafe.Pointer(first)), size))
+}
+
 // note tells a state of a container of type C in its bytes: how to look at an image of them, and
 // which values lie there. s is that of the state.
 func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error, values ...scope.TenantValues) {

@@ -45,13 +45,21 @@ func (q queued[T]) look() error {
 // unwinds; a scope that is not the topmost, and a negative n, panic.
 func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	check("Deque", n, math.MaxInt, "values", declared(values))
-	bytes := take[Deque[T]](s, words[ends](1)+sizeOf[T](n))
+	bytes := take[Deque[T]](s, dequeSize[T](n))
 	queue, kept := layDeque[T](bytes, n), keptIn(s)
 	if kept {
 		look := func(image []byte) error { return layDeque[T](image, n).look() }
 		note[Deque[T]](s, bytes, look, valuesAt("values", bytes, queue.ring))
 	}
 	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
+}
+
+func dequeSize[T any](n int) uint64 { return words[ends](1) + sizeOf[T](n) }
+
+// In is the deque as a snapshot from outside has it: as that of a List.
+func (d *Deque[T]) In(v View) Deque[T] {
+	n := len(d.ring)
+	return Deque[T]{life: d.life.began(), queued: layDeque[T](imageOf(v, d.ends, dequeSize[T](n)), n)}
 }
 
 // PushBack puts x behind the last. It is false when n values are in it. Cost: three comparisons and

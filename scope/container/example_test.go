@@ -1,10 +1,12 @@
 package container_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
 )
@@ -121,4 +123,37 @@ func ExampleStringMap() {
 	// zoe {0 0}
 	// ada {2 1}
 	// <nil> true
+}
+
+// What is made between Begin and NewRing is a state, its containers too.
+func Example_state() {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{
+		{Name: "level", Size: budget.MiB, State: true}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	var byName container.StringMap[fly]
+	var ring *save.Ring
+	ctx, level := context.Background(), b.Region("level")
+	_, err = budget.Load(ctx, level, func(s scope.Scope) (*fly, error) {
+		state, root := save.Begin(level, s, flies)
+		byName = container.NewStringMap(s, flies, 10, 8)
+		byName.Seed(20261126) // the same on every machine that plays this match
+		ring = save.NewRing(s, 2, state)
+		return root, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	_ = byName.Set("ada", fly{ID: 1})
+	fmt.Println(ring.Take(1))
+	byName.Delete("ada")
+	_ = byName.Set("bob", fly{ID: 2})
+	fmt.Println(ring.Restore(ctx, 1))
+	fmt.Println(byName.Len(), *byName.Get("ada"), byName.Get("bob") == nil)
+	// Output:
+	// <nil>
+	// <nil>
+	// 1 {1 0} true
 }

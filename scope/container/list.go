@@ -39,13 +39,22 @@ func (l listed[T]) look() error {
 // unwinds; a scope that is not the topmost, and a negative n, panic.
 func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	check("List", n, math.MaxInt, "values", declared(values))
-	bytes := take[List[T]](s, wordSize+sizeOf[T](n))
+	bytes := take[List[T]](s, listSize[T](n))
 	list, kept := layList[T](bytes, n), keptIn(s)
 	if kept {
 		look := func(image []byte) error { return layList[T](image, n).look() }
 		note[List[T]](s, bytes, look, valuesAt("values", bytes, list.items))
 	}
 	return List[T]{life: lifeOf(s), listed: list, kept: kept}
+}
+
+func listSize[T any](n int) uint64 { return wordSize + sizeOf[T](n) }
+
+// In is the list as a snapshot from outside has it, for a function of State.Verify in package save:
+// v is its View. It is to be read, and good until the function returns.
+func (l *List[T]) In(v View) List[T] {
+	n := len(l.items)
+	return List[T]{life: l.life.began(), listed: layList[T](imageOf(v, l.used, listSize[T](n)), n)}
 }
 
 // Push puts x behind the others. It is false when n values are in it. Cost: two comparisons and the

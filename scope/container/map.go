@@ -34,7 +34,7 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 		panic(&scope.Misuse{Text: fmt.Sprintf("a Map of keys %v: an arena.String or arena.Slice compares by offset; "+
 			"use a StringMap, or an array of bytes", key)})
 	}
-	bytes := take[Map[K, V]](s, entriesSize(n)+words[K](n)+sizeOf[V](n))
+	bytes := take[Map[K, V]](s, mapSize[K, V](n))
 	parts, kept := partsOf(key), keptIn(s)
 	t, allKeys, allValues := layMap[K, V](bytes, n)
 	t.begin(kept)
@@ -51,6 +51,17 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 
 func layMap[K comparable, V any](bytes []byte, n int) (entries, []K, []V) {
 	return layEntries(&bytes, n), cut[K](&bytes, n), cut[V](&bytes, n)
+}
+
+func mapSize[K comparable, V any](n int) uint64 {
+	return entriesSize(n) + words[K](n) + sizeOf[V](n)
+}
+
+// In is the map as a snapshot from outside has it: as that of a List.
+func (m *Map[K, V]) In(v View) Map[K, V] {
+	life, n := m.life.began(), len(m.order)
+	t, allKeys, allValues := layMap[K, V](imageOf(v, m.words, mapSize[K, V](n)), n)
+	return Map[K, V]{table[V]{life: life, entries: t, values: allValues}, allKeys, m.parts}
 }
 
 // look refuses an image that no play leaves.

@@ -295,3 +295,40 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed",
 		func() { _ = m.Set("toads", 1) })
 }
+
+// TestMapValuesStay: the pointer, Ref and Addr of a value are its key's until that is deleted,
+// whatever else is.
+func TestMapValuesStay(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	const n = 24
+	byID, byName := container.NewMap(s, ids, points, n), container.NewStringMap(s, points, n, 1)
+	name := func(i int32) string { return string('a' + i) }
+	type held struct {
+		at  *point
+		ref scope.Ref[point]
+	}
+	inID, inName := map[int32]held{}, map[int32]held{}
+	random := rand.New(rand.NewSource(1))
+	for range 4000 {
+		i := int32(random.Intn(n))
+		if _, known := inID[i]; known {
+			require.True(t, byID.Delete(i) && byName.Delete(name(i)))
+			delete(inID, i)
+			delete(inName, i)
+		} else {
+			require.True(t, byID.Set(i, point{i, -i}))
+			require.NoError(t, byName.Set(name(i), point{i, -i}))
+			inID[i] = held{byID.Get(i), scope.RefTo(s, byID.Get(i))}
+			inName[i] = held{byName.Get(name(i)), scope.RefTo(s, byName.Get(name(i)))}
+		}
+		for k, h := range inID {
+			require.Same(t, h.at, byID.Get(k))
+			require.Equal(t, point{k, -k}, *h.ref.Get())
+		}
+		for k, h := range inName {
+			require.Same(t, h.at, byName.Get(name(k)))
+			require.Equal(t, point{k, -k}, *h.ref.Get())
+		}
+	}
+	require.NoError(t, s.Close())
+}

@@ -47,7 +47,7 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 	if k < 0 || k > nMax {
 		panic(&scope.Misuse{Text: fmt.Sprintf("a StringMap of keys of %d bytes: at most %d", k, nMax)})
 	}
-	bytes := take[StringMap[V]](s, entriesSize(n)+words[name](n)+words[V](n)+uint64(n)*uint64(k))
+	bytes := take[StringMap[V]](s, stringMapSize[V](n, k))
 	kept := keptIn(s)
 	t, allKeys, allValues := layStringMap[V](bytes, n, k)
 	t.begin(kept)
@@ -65,6 +65,18 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 func layStringMap[V any](bytes []byte, n, k int) (entries, allNames, []V) {
 	t, names, values := layEntries(&bytes, n), cut[name](&bytes, n), cut[V](&bytes, n)
 	return t, allNames{names, bytes, k}, values
+}
+
+func stringMapSize[V any](n, k int) uint64 {
+	return entriesSize(n) + words[name](n) + words[V](n) + uint64(n)*uint64(k)
+}
+
+// In is the map as a snapshot from outside has it: as that of a List.
+func (m *StringMap[V]) In(v View) StringMap[V] {
+	life, n := m.life.began(), len(m.order)
+	image := imageOf(v, m.words, stringMapSize[V](n, m.most))
+	t, allKeys, allValues := layStringMap[V](image, n, m.most)
+	return StringMap[V]{table[V]{life: life, entries: t, values: allValues}, allKeys}
 }
 
 // look refuses an image that no play leaves.
