@@ -3,6 +3,7 @@ package save_test
 import (
 	"bytes"
 	"encoding/binary"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"unsafe"
@@ -147,4 +148,33 @@ func (h *hostileRooms) playOn(t testing.TB, number uint64) {
 	require.NoError(t, h.ring.Take(2))
 	require.NoError(t, save.Hold(h.ring, 3, save.Image(h.ring, 2)), "what play leaves passes")
 	require.NoError(t, h.ring.Restore(t.Context(), 1))
+}
+
+// FuzzContainers: whatever bytes containers have in an image, when it passes play goes on from
+// there, stays in their bytes, and leaves what passes.
+func FuzzContainers(f *testing.F) {
+	x := newShelf(f, open(f, pondPlan()), 4)
+	r := rand.New(rand.NewPCG(5, 5))
+	h := newHeld()
+	for range 200 {
+		x.step(f, r, &h)
+	}
+	require.NoError(f, x.ring.Take(1))
+	good := save.Image(x.ring, 1)
+	for _, t := range save.Tenants(x.ring) {
+		for _, at := range []int{t[0], t[0] + 16, t[0] + 24, t[1] - 4} {
+			f.Add([]byte{byte(at), byte(at >> 8), 1})
+		}
+	}
+	f.Fuzz(func(t *testing.T, program []byte) {
+		image := bytes.Clone(good)
+		for ; len(program) >= 3; program = program[3:] {
+			image[int(binary.LittleEndian.Uint16(program))%len(image)] ^= program[2]
+		}
+		if save.Hold(x.ring, 2, image) != nil {
+			return
+		}
+		require.NoError(t, x.ring.Restore(t.Context(), 2))
+		x.survives(t, rand.New(rand.NewPCG(1, 2)))
+	})
 }

@@ -138,7 +138,7 @@ func (st *State) badRoom(r *room, err error) error {
 func (r *room) chunks(state []byte, at uint64) (list []values) {
 	if r.Kind == arena_c.RoomPool && r.Of != nil {
 		h := headerOf[arena_c.Pool](state[at:])
-		list = append(list, values{at + h.Chunks, uint64(h.Count), h.Stride, r.Of})
+		list = append(list, values{at: at + h.Chunks, count: uint64(h.Count), stride: h.Stride, of: r.Of})
 	}
 	for _, in := range r.inner {
 		list = append(list, in.chunks(state, at+in.at)...)
