@@ -7,6 +7,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
+// maxTick is more than anybody plays: two years. So no tick is the first again.
+const maxTick = 1<<31 - 1
+
 // verify refuses a state from outside that no tick could have left in what ticks index by, count
 // with or loop over. The library has looked at pools, links and bools by then. What else there is
 // may be any number: the play is another one, and goes on.
@@ -33,6 +36,8 @@ func (l *Level) verifyRoom(v save.View) error {
 	case r.Instance != l.World.script.instance:
 		return fmt.Errorf("the graph's instance is %#x, and here %#x", r.Instance,
 			l.World.script.instance)
+	case r.Tick > maxTick:
+		return fmt.Errorf("tick %d: there are %d at most", r.Tick, maxTick)
 	case r.Heard > r.Happened:
 		return fmt.Errorf("%d events heard of %d", r.Heard, r.Happened)
 	}
