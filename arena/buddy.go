@@ -32,7 +32,8 @@ var _ Reallocator = Buddy{}
 
 // NewBuddy makes a buddy of the block, of as many smallest blocks as fit: a power of two from 64
 // bytes to 1 MiB, at most 2^30 of them. BuddySize is the size of a block that has room for so many
-// bytes. The block begins at a multiple of 64. What was in it is lost.
+// bytes. The block begins at a multiple of 64. What was in it is lost. Blocks that are live when
+// its scope closes are a leak, unless MayLive was said.
 //
 // The blocks are aligned as addresses, up to 1 MiB. So where they lie in the block, and how many
 // there are, depends on where that begins, and in checked and asan builds it begins elsewhere. Take
@@ -134,6 +135,12 @@ func (b Buddy) Reset() {
 	raced := b.its().Raced
 	b.header.Reset()
 	b.alone("Buddy.Reset", raced)
+	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.header), arena_c.RoomWasReset)
+}
+
+// MayLive says that blocks may be live when the memory of the buddy ends: see Heap.MayLive.
+func (b Buddy) MayLive() {
+	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.its()), arena_c.RoomMayLive)
 }
 
 // Reserve keeps so many bytes back: a request that needs any of them is full. Reserve(0) lifts it,

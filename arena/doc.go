@@ -27,6 +27,11 @@
 // of its contents. What an arena is for bytes of any size is the interface Allocator; Freer and Reallocator say what some
 // can do beyond.
 //
+// In a scope of a budget, a Heap, Buddy or Shared of which blocks are live when the scope closes is a leak: its users free
+// one by one, and one forgot. The scope's Close, or whatever else ends the memory, returns an error that says how many
+// blocks, and the budget's report counts them. Heap.MayLive says that they may live. Rings and pools may end with what is in
+// them, unless MustEmpty is said.
+//
 // An address is no good in a block that may move, be saved, or be read on another machine. Offsets are:
 //
 //	type Node struct {

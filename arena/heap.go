@@ -23,7 +23,8 @@ type Heap struct{ header *arena_c.Heap }
 var _ Reallocator = Heap{}
 
 // NewHeap makes a heap of the block, which begins at a multiple of 64 and has at least 416 bytes: in a scope,
-// BytesUnzeroed(n, 64). What was in the block is lost.
+// BytesUnzeroed(n, 64). What was in the block is lost. Blocks that are live when the scope closes are a leak, unless MayLive
+// was said.
 //
 // Of freed blocks of 1 KiB or less so many as parked says are kept as they are, and given to who asks for just that size.
 // That takes C a third of the time among a thousand small blocks, two thirds among 100,000, and little less where sizes go
@@ -100,6 +101,20 @@ func (h Heap) Reset() {
 	raced := h.its().Raced
 	h.header.Reset()
 	h.alone("Heap.Reset", raced)
+	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.header), arena_c.RoomWasReset)
+}
+
+// MayLive says that blocks may be live when the memory of the heap ends: the level, the match, the request that it lies in.
+// Say it where that is how they are freed, as of an interpreter that is dropped with all that it has, or of values whose
+// memory alone matters. Without it live blocks are a leak: the Close of the scope, the Rewind of the region or the Close of
+// the budget that ends them returns an error that says how many, and in checked builds where the heap was made. It ends with
+// the heap, and holds for its Shared.
+//
+// A heap that lies in no budget, as one on NewBlock, ends when the collector takes it: nobody looks, and MayLive does
+// nothing. Nor does anybody look at a heap in a block of another arena; that one's block is what is freed, or leaks. Any
+// goroutine may say it. Cost: a search for the arena that the heap lies in.
+func (h Heap) MayLive() {
+	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.its()), arena_c.RoomMayLive)
 }
 
 // Reserve keeps so many bytes back, or 16 fewer, blocks' headers included: a request that needs any of them is full.

@@ -105,4 +105,11 @@ func (p pool[T]) Cap() int  { return int(p.its().Count) }
 func (p pool[T]) Live() int { return int(p.its().Live()) }
 func (p pool[T]) Peak() int { return int(p.its().Peak()) }
 
+// MustEmpty says that no chunk may be live when the memory of the pool ends, as where each is a place at a table that must be
+// given back: those that are, are a leak then, as a block of a Heap is. Else a pool ends with what is in it. On memory of no
+// budget it does nothing, as Heap.MayLive.
+func (p pool[T]) MustEmpty() {
+	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
+}
+
 func (p pool[T]) its() *arena_c.Pool { return made(p.header, "BlockPool") }

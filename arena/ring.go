@@ -67,6 +67,13 @@ func (r Ring) Free(oldest unsafe.Pointer) error {
 // Reset frees everything.
 func (r Ring) Reset() { r.its().Reset(r.gen) }
 
+// MustEmpty says that nothing may be live in the ring when its memory ends, as where each message must be read: what is, is
+// a leak then, as a block of a Heap is. Else a ring ends with what is in it. On memory of no budget it does nothing, as
+// Heap.MayLive.
+func (r Ring) MustEmpty() {
+	arena_c.SayOfRoom(arena_c.RoomRing, unsafe.Pointer(r.its()), arena_c.RoomMustEmpty)
+}
+
 // Len is the number of live allocations.
 func (r Ring) Len() int { return int(r.its().Count) }
 

@@ -46,7 +46,9 @@ func shared(a Freer, kind arena_c.SharedKind, header unsafe.Pointer) (Shared, er
 	if err := room.Err(); err != nil {
 		return Shared{}, errors.Join(err, a.Free(p))
 	}
-	return Shared{arena_c.SharedInit(room, kind, header)}, nil
+	s := Shared{arena_c.SharedInit(room, kind, header)}
+	s.header.SayOfRoom(arena_c.RoomHasLock)
+	return s, nil
 }
 
 // Alloc is that of the arena: size bytes aligned to align, not zeroed; nil when it is full.
@@ -97,6 +99,9 @@ type CFunctions struct {
 	Free    unsafe.Pointer // void (*)(void *context, void *p)
 	Size    unsafe.Pointer // size_t (*)(void *context, void *p)
 }
+
+// MayLive says that blocks of the arena may be live when its memory ends: see Heap.MayLive. That of the lock never counts.
+func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
 
 // Functions are C's way into the arena. They are good as long as the Shared is.
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }

@@ -196,6 +196,15 @@ func (s *Shared) refused(p unsafe.Pointer, size uint64) uint64 {
 	return size
 }
 
+// SayOfRoom is SayOfRoom of the arena that has the lock.
+func (s *Shared) SayOfRoom(word RoomWord) {
+	kind := RoomHeap
+	if s.Smallest() != 0 {
+		kind = RoomBuddy
+	}
+	SayOfRoom(kind, unsafe.Pointer(s.c().of.arena), word)
+}
+
 // Smallest is the size of the smallest block of a buddy; 0 for a heap, whose sizes are those that were asked for.
 func (s *Shared) Smallest() uint64 { return uint64(s.c().smallest) }
 

@@ -70,6 +70,28 @@ type RoomOwner interface {
 	MayMake(b RoomBlock) error
 	// Made is told of the arena that is there now.
 	Made(b RoomBlock)
+	// Says is told what the program says of the arena whose header lies there.
+	Says(kind RoomKind, header unsafe.Pointer, word RoomWord)
+}
+
+// RoomWord is what a program says of an arena that it made.
+type RoomWord uint8
+
+// Words of a room: what may live in it when its bytes are given back, and which of it is no user's.
+const (
+	RoomMayLive   RoomWord = 1 + iota
+	RoomMustEmpty          // nothing may
+	RoomHasLock            // one more block is a lock's
+	RoomWasReset           // none is any more
+)
+
+// SayOfRoom tells the owner of an arena's bytes, if there is one. Cost: that of RoomOf.
+func SayOfRoom(kind RoomKind, header unsafe.Pointer, word RoomWord) {
+	if find := roomOwners.Load(); find != nil {
+		if owner := (*find)(header); owner != nil {
+			owner.Says(kind, header, word)
+		}
+	}
 }
 
 // roomOwners finds the owner of a block, or nil; nil itself while there is none at all.

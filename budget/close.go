@@ -10,7 +10,8 @@ import (
 )
 
 // Close rewinds every region, top first, closes frame and scratch arenas, gives the memory back, and returns the errors of
-// finalizers and what leaked ([Leaks]): scopes, owned values, and what was lent and never came back, scratch arenas and slots. The
+// finalizers and what leaked ([Leaks]): scopes, owned values, blocks of heaps, and what was lent and never came back, scratch
+// arenas and slots. The
 // addresses stay reserved and dead; package platform says why. It is refused, and changes nothing, while something loads,
 // from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {

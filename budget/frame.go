@@ -23,7 +23,7 @@ func (b *Budget) Frame() scope.Scope {
 }
 
 // NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
-// errors and a full of a Try... in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
+// errors, which heaps there had live blocks, and a full of a Try... in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
 // that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
 // them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
 // for each pool that is open there; where there are none, tens of nanoseconds, whatever was made.

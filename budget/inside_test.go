@@ -123,11 +123,13 @@ func (m *maker) arena(s scope.Scope) {
 		p := h.Alloc(100, 8)
 		h.Alloc(50, 64)
 		require.NoError(m.t, h.Free(p))
+		h.MayLive()
 		a = h
 	case 1:
 		b, err := arena.NewBuddy(block, 64)
 		require.NoError(m.t, err)
 		b.Alloc(100, 8)
+		b.MayLive()
 		a = b
 	case 2:
 		r, err := arena.NewRing(block)

@@ -13,13 +13,26 @@ import (
 // Leaks counts what should not be. What was lent is counted at Close: until then its owner may still give it back.
 //
 // Close names each of them in its error. In checked builds the error says too where each was opened, owned, acquired or
-// taken: a line a call.
+// taken, and where an arena was made whose blocks live on: a line a call.
 type Leaks struct {
 	Scopes     int `json:"scopes"`     // of the frame and of scratch arenas, that were open at NextFrame, Release or Close
 	Owned      int `json:"owned"`      // Go values that outlived their scope: something wrote over a chain of finalizers
 	Finalizers int `json:"finalizers"` // that returned an error or panicked
 	Slots      int `json:"slots"`      // that were acquired and not released before Close
 	Scratch    int `json:"scratch"`    // pairs of scratch arenas that were taken and not given back before Close
+
+	// Blocks of arenas on memory of the budget that lived when that ended ([arena.Heap.MayLive]).
+	Blocks int `json:"blocks,omitempty"`
+}
+
+// text has them in one line; blocks only where there are some.
+func (l Leaks) text() string {
+	text := fmt.Sprintf("%d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas",
+		l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch)
+	if l.Blocks != 0 {
+		text += fmt.Sprintf(", %d blocks", l.Blocks)
+	}
+	return text
 }
 
 // leak is one of them: its name, and where it began as lines that follow the error's first one.

@@ -40,7 +40,8 @@ func (l Loaded[T]) Get() *T {
 // fn made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full of a Try... in the
 // region that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic
 // unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's
-// OnError, never into the verdict; so do all finalizers' where Load doesn't return.
+// OnError, never into the verdict; so do all finalizers' where Load doesn't return, and leaks of heaps that lie in the old
+// contents or in the load's temporaries. A load that fails leaks no blocks: fn had no chance to free them.
 //
 // Inside fn a region above may be loaded, rewound or released by who proves to be inside, with the
 // scope that fn was given:
@@ -73,7 +74,7 @@ func Load[T any](ctx context.Context, r *Region, fn func(scope.Scope) (*T, error
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
-// returns the finalizers' errors. It waits for workers that have it pinned ([Reader]) until ctx ends; then it says who is, and
+// returns the finalizers' errors, and which heaps had live blocks ([arena.Heap.MayLive]). It waits for workers that have it pinned ([Reader]) until ctx ends; then it says who is, and
 // nothing has changed.
 func (r *Region) Rewind(ctx context.Context) error {
 	return r.empty(ctx, "Rewind", false)

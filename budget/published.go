@@ -67,6 +67,7 @@ func (r *Report) add(region bool, f figures) {
 	}
 	r.Leaks.Finalizers += f.failed
 	r.Leaks.Owned += f.lost
+	r.Leaks.Blocks += f.blocks
 }
 
 // goHeap reads the figures as they are now. Any goroutine may.

@@ -92,10 +92,10 @@ func (r *region) keep() (word uint64, err error) {
 }
 
 // rewind empties the region, finalizers newest first.
-func (r *region) rewind(by string, site arena_c.Site) error {
+func (r *region) rewind(by string, site arena_c.Site, failed bool) error {
 	r.step(rewinding, empty, loading, loaded)
 	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
-	return r.stack.Empty(by, site)
+	return r.stack.Empty(by, site, failed)
 }
 
 // Of an owner word. Above stands how often the slot was released.
@@ -182,7 +182,7 @@ func (l *load) emptyAll(failed bool) (errs []error) {
 	}
 	insist(len(l.along), func(i int) {
 		i = len(l.along) - 1 - i
-		errs = append(errs, l.along[i].rewind(by, l.site))
+		errs = append(errs, l.along[i].rewind(by, l.site, failed))
 		if i > 0 || !failed {
 			l.along[i].stack.ResetPeak(false)
 		}

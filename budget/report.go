@@ -98,6 +98,7 @@ type figures struct {
 	seen  uint64 // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
 	RegionReport
 	failed int              // finalizers
+	blocks int              // that leaked
 	lost   int              // owned values, while nothing is open that could hold them
 	since  uint64           // highest use since the count of the arena's peak began anew
 	full   *scope.FullError // the last; its text is made when the figures are copied
@@ -133,7 +134,7 @@ func (f *figures) read() {
 	if f.sites != nil {
 		f.sites.Read(f.stack)
 	}
-	f.failed, f.lost = s.Failed, 0
+	f.failed, f.blocks, f.lost = s.Failed, int(s.Leaks), 0
 	if f.stack.Depth() == 0 {
 		f.lost = s.Owned
 	}

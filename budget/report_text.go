@@ -50,8 +50,7 @@ func (r Report) String() string {
 		fmt.Fprintf(&out, "  proxy %q: %d live, of %s, peak %s; gave %d, refused %d\n",
 			x.Name, x.Live, SizeText(x.Asked), SizeText(x.Peak), x.Total, x.Failed)
 	}
-	fmt.Fprintf(&out, "  leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas\n",
-		r.Leaks.Scopes, r.Leaks.Owned, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Scratch)
+	fmt.Fprintf(&out, "  leaks: %s\n", r.Leaks.text())
 	return out.String()
 }
 

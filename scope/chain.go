@@ -239,7 +239,7 @@ func (u *unwinding) finish() {
 	h := u.h
 	if u.to.cursor != 0 {
 		end := h.Cursor
-		u.errs.add(u.st.endRooms(u.to.cursor, end))
+		u.errs.add(u.st.endRooms(u.to.cursor, end, nil))
 		h.Cut(u.to.cursor)
 		u.st.watchBack(h.Cursor, end)
 		if h.Back == 0 {
@@ -374,7 +374,7 @@ func (u *unwinding) closeLong() {
 	n.lost, n.err = nil, nil
 	if h.Back != 0 {
 		from := st.h.Limit
-		u.errs.add(st.endRooms(from, h.Top().Edge))
+		u.errs.add(st.endRooms(from, h.Top().Edge, u.tells()))
 		h.TempClose()
 		st.watchBack(from, st.h.Limit)
 		if u := &st.names; u.lines != nil {
@@ -383,7 +383,7 @@ func (u *unwinding) closeLong() {
 		return
 	}
 	st.gone(h.Depth, h.Bytes(h.Depth), h.Top().Count/arena_c.Object)
-	u.errs.add(st.endRooms(h.Top().Mark, end))
+	u.errs.add(st.endRooms(h.Top().Mark, end, u.tells()))
 	h.Close(h.Top())
 	st.watchBack(h.Cursor, end)
 	if h.Depth == 0 {

@@ -22,7 +22,8 @@ func (s Scope) mayNest() *Stack {
 }
 
 // Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their
-// errors come back joined, and with them what Err says. Closing a scope twice, or one that is
+// errors come back joined, and with them what Err says, and which heaps that lie in s have live blocks
+// ([arena.Heap.MayLive]). Closing a scope twice, or one that is
 // covered, is refused with an error that says so, and changes nothing.
 func (s Scope) Close() error {
 	h := s.its()
@@ -143,7 +144,11 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 		if verdict == nil && other == nil {
 			verdict = joined(st.leftOpen(depth), st.rememberedSince(before))
 		}
-		err = joined(verdict, st.CloseTo(depth-1))
+		if verdict != nil || other != nil {
+			err = joined(verdict, st.fail(depth-1))
+		} else {
+			err = st.CloseTo(depth - 1)
+		}
 		if other != nil {
 			panic(other)
 		}

@@ -21,6 +21,10 @@ type Room struct {
 	Site         arena_c.Site // where it was made
 	Of           reflect.Type // of the chunks of a pool; nil: no type says it
 	Check        func(chunk []byte) error
+
+	word  arena_c.RoomWord // what the program said of its end; 0: nothing
+	locks uint64           // live blocks of it that a Shared has
+	shape uint64           // of its header, as long as that is the one that was made
 }
 
 func (r *Room) end() uint64 { return r.Offset + r.Size }
@@ -104,20 +108,22 @@ func (r *rooms) add(room Room) {
 	r.list = append(r.list, room)
 }
 
-// endRooms ends what lies in bytes that are about to be given back, newest first.
-func (st *Stack) endRooms(from, to uint64) (err error) {
+// endRooms ends what lies in bytes that are about to be given back, newest first. h is the end of
+// the arena whose topmost scope closes there; nil: nobody is told what lives.
+func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 	r := &st.rooms
 	if from >= to {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.list) - 1; i >= 0; i-- {
-		if room := &r.list[i]; from < room.end() && room.Offset < to {
-			err = joined(err, st.roomEnds(room))
-			r.list = slices.Delete(r.list, i, i+1)
+	ends := func(room Room) bool { return from < room.end() && room.Offset < to }
+	for i := len(r.list) - 1; i >= 0 && h != nil; i-- {
+		if ends(r.list[i]) {
+			err = joined(err, st.leaked(i, h))
 		}
 	}
+	r.list = slices.DeleteFunc(r.list, ends)
 	if from < r.to && r.from < to {
 		r.from, r.to = 0, 0
 	}
@@ -126,10 +132,6 @@ func (st *Stack) endRooms(from, to uint64) (err error) {
 	}
 	return err
 }
-
-// roomEnds looks at an arena whose bytes are still there, and are about to be given back: what speaks
-// against its end is told with that of the scope.
-func (st *Stack) roomEnds(*Room) error { return nil }
 
 // roomOwner is a Stack to whoever makes an arena on its bytes.
 type roomOwner Stack
@@ -158,7 +160,8 @@ func article(name string) string {
 // Made notes it.
 func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	st := (*Stack)(o)
-	room := Room{Kind: b.Kind, Offset: st.h.Offset(b.Block), Size: b.Size, Of: b.Of, Check: b.Check}
+	room := Room{Kind: b.Kind, Offset: st.h.Offset(b.Block), Size: b.Size, Of: b.Of, Check: b.Check,
+		shape: shapeOf(b.Kind, b.Block)}
 	room.Site.Note()
 	r := &st.rooms
 	r.mu.Lock()

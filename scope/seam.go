@@ -120,10 +120,13 @@ func (st *Stack) LastFull() *FullError { return st.lastFull }
 func (st *Stack) Fulls() int { return st.fulls }
 
 // Empty is CloseTo of all that is open. Who comes with what was there is told by whom, "Load of region room 3", and where
-// that was called.
-func (st *Stack) Empty(by string, site arena_c.Site) error {
+// that was called. If what made it failed, blocks that live in arenas are no leaks.
+func (st *Stack) Empty(by string, site arena_c.Site, failed bool) error {
 	if st.h.Depth != 0 {
 		st.emptied.Store(&emptied{by, time.Now(), site, st.h.Next})
+	}
+	if failed {
+		return st.fail(0)
 	}
 	return st.CloseTo(0)
 }

@@ -38,6 +38,8 @@ type Stack struct {
 	finalizers uint64
 	unwound    uint64 // how often nodes ran
 	failed     int
+	fails      bool       // what ran failed, and is unwound
+	leaks      uint64     // blocks that lived when their arena ended
 	lastFull   *FullError // the last that was told
 	fulls      int        // how many were
 	dropped    bool       // its budget is closed

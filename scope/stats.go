@@ -11,6 +11,7 @@ type Stats struct {
 	Finalizers               uint64 // that ran since the arena was made
 	Failed                   int    // of them, those that returned an error or panicked
 	Owned                    int    // Go values held now
+	Leaks                    uint64 // blocks that lived when the arena that gave them ended
 	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
 
 	MostOpen struct{ Scopes, Pools, Owned, Labels int } // at once, since the arena was made
@@ -19,7 +20,7 @@ type Stats struct {
 // Stats reads the figures. Call it where the arena may be used: they are live.
 func (st *Stack) Stats() Stats {
 	row := st.row
-	s := Stats{Size: row.Size(), Used: row.Used(), Finalizers: st.finalizers, Failed: st.failed}
+	s := Stats{Size: row.Size(), Used: row.Used(), Finalizers: st.finalizers, Failed: st.failed, Leaks: st.leaks}
 	s.PeakSince = row.Peak()
 	s.Peak = max(st.peakEver, s.PeakSince)
 	s.Free = s.Size - s.Used

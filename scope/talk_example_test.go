@@ -369,6 +369,8 @@ func Example_sushiBarOnHeap() {
 		if err != nil {
 			return err
 		}
+		bar.MayLive() // at the end all go together
+
 		const seat, header = 1024, 16 // bytes; the header is the heap's own, in front of each block
 		sit := func(party uint64) unsafe.Pointer { return bar.Alloc(party*seat-header, 16) }
 

@@ -37,6 +37,8 @@ func TestRestoreOfHeapAndBuddy(t *testing.T) {
 			if buddy, err = arena.NewBuddy(bb, 64); err != nil {
 				return nil, err
 			}
+			heap.MayLive()
+			buddy.MayLive()
 			ring = save.NewRing(s, 4, state)
 			return m, nil
 		})

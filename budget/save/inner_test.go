@@ -31,6 +31,7 @@ func TestArenasInStates(t *testing.T) {
 		queue, errs[2] = arena.NewRing(block())
 		pool, errs[3] = arena.NewBlockPool[room](block())
 		require.Equal(t, [4]error{}, errs)
+		heap.MayLive()
 		ring = save.NewRing(s, 2, state)
 	})
 	var all []*room

@@ -104,6 +104,8 @@ func newRooms(t testing.TB, places int, more func(r *rooms, s scope.Scope)) *roo
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}
+		r.heap.MayLive() // these tests look at states that hold something
+		r.buddy.MayLive()
 		r.graph.Instances(4)
 		if more != nil {
 			more(r, s)

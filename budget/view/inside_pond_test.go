@@ -58,6 +58,7 @@ func loadPond(s scope.Scope, look func(...arena.Inner) error) error {
 	if err != nil {
 		return err
 	}
+	heap.MayLive()
 	first := heap.Alloc(80, 16)
 	heap.Alloc(48, 16)
 	heap.Alloc(112, 16)

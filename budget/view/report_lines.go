@@ -342,8 +342,8 @@ func badLines(r budget.Report) (lines []reportLine) {
 	said(badLine, "error: ", r.Errors, max(r.ErrorCount, len(r.Errors)))
 	if l := r.Leaks; l != (budget.Leaks{}) {
 		lines = append(lines, reportLine{kind: badLine, name: fmt.Sprintf(
-			"leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas",
-			l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch)})
+			"leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas, %d blocks",
+			l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks)})
 	}
 	if len(lines) != 0 {
 		lines = append([]reportLine{{kind: headLine, name: "to be known"}}, lines...)

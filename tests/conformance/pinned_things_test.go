@@ -153,6 +153,7 @@ var pinnedThings = []struct {
 	{"Heap", func(p *pinning, s scope.Scope) []unsafe.Pointer {
 		h, err := arena.NewHeap(s.BytesUnzeroed(6000, 64), 0)
 		return inBlock(err, func() []unsafe.Pointer {
+			h.MayLive()
 			a, b := h.Alloc(uint64(1+p.random(400)), 8), h.Alloc(40, 128)
 			_ = h.Free(a)
 			c, _ := h.Realloc(b, uint64(50+p.random(900)))

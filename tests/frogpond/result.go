@@ -161,7 +161,7 @@ func (r *Result) finish(b *budget.Budget) {
 		r.close = errors.Join(r.close, r.pictures.write(r.options.pictures, r.timeline.Read()))
 	}
 	l := last.Leaks
-	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch
+	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch + l.Blocks
 	r.BudgetBytes = r.Report.Size
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

@@ -100,6 +100,7 @@ var bounds = []line{
 		{name: "write past a block of a heap", run: func(wrong bool) {
 			b := open()
 			heap := load(b, "level", heapOf).Get()
+			heap.MayLive()
 			block := heap.Alloc(64, 16)
 			heap.Alloc(64, 16)
 			size := uintptr(64)

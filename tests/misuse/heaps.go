@@ -116,6 +116,49 @@ var heaps = []line{
 	}, []answer{
 		{every, "seal; Shared.Err tells it", "arena: BUG: 1 call from C refused; the last: …", told},
 	}, ""},
+	{"leave a block of a heap, buddy or Shared live at its end, or a chunk where none must be", []program{
+		{name: "leave a block in a level", says: "region level … an arena.Heap of 32768 bytes", run: func(wrong bool) {
+			b := open()
+			heap := load(b, "level", heapOf).Get()
+			block := heap.Alloc(64, 16)
+			when(!wrong, func() error { return heap.Free(block) })
+			check(b.Region("level").Rewind(ctx))
+		}},
+		{name: "leave a block of no bytes", says: "region level … an arena.Heap of 32768 bytes", run: func(wrong bool) {
+			b := open()
+			heap := load(b, "level", heapOf).Get()
+			list := arena.SliceOf(b.Base(), unsafe.Slice((*byte)(heap.Alloc(0, 1)), 0))
+			when(!wrong, func() error { return heap.Free(unsafe.Pointer(unsafe.SliceData(list.Get(b.Base())))) })
+			closeAll(b)
+		}},
+		{name: "leave a page", says: "scope \"query\": an arena.Buddy", run: func(wrong bool) {
+			_, query := openQuery()
+			pages := made(arena.NewBuddy(query.BytesUnzeroed(8192, 64), 64))
+			page := pages.Alloc(4096, 64)
+			when(!wrong, func() error { return pages.Free(page) })
+			closeAll(query)
+		}},
+		{name: "C leaves a block", says: "scope \"query\": an arena.Heap", run: func(wrong bool) {
+			_, query := openQuery()
+			heap := made(arena.NewHeap(query.BytesUnzeroed(8192, 64), 0))
+			shared := made(heap.Shared())
+			if !wrong {
+				heap.MayLive()
+			}
+			shared.Alloc(64, 16)
+			closeAll(query)
+		}},
+		{name: "leave a chunk", says: "MustEmpty", run: func(wrong bool) {
+			_, query := openQuery()
+			seats := made(arena.NewBlockPool[Frog](query.BytesUnzeroed(1024, 64)))
+			seats.MustEmpty()
+			frog := seats.Get()
+			when(!wrong, func() error { return seats.Put(frog) })
+			closeAll(query)
+		}},
+	}, []answer{
+		{every, "count, unless MayLive", "ends with 1 live", told},
+	}, ""},
 	{"free or rewind a Stack, Ring or Linear out of order", []program{
 		{name: "free in a stack's wrong order", says: "out of order", run: func(wrong bool) {
 			stack := made(arena.NewStack(arena.NewBlock(4096, 64)))

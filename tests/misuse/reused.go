@@ -48,6 +48,7 @@ var reusedMemory = []line{
 		{name: "free after free and Alloc", goesOn: "live: 0", right: "live: 1", run: func(wrong bool) {
 			b := open()
 			heap := load(b, "level", heapOf).Get()
+			heap.MayLive()
 			block := heap.Alloc(64, 16)
 			check(heap.Free(block))
 			heap.Alloc(64, 16) // the same block

@@ -258,10 +258,12 @@ func (e *ended) Close() error {
 			return l.close()
 		case l.word.CompareAndSwap(calling, closed):
 			l.handle.Delete()
+			l.heap.MayLive()
 			return fmt.Errorf("lua: BUG: the scope of state %q closes while a Go function that it called runs",
 				l.plan.Name)
 		case l.word.CompareAndSwap(lost, closed):
 			l.handle.Delete()
+			l.heap.MayLive()
 			return nil
 		}
 		runtime.Gosched()
@@ -274,6 +276,7 @@ func (l *State) close() error {
 		C.lua_close(l.c.state)
 	}
 	if live := l.heap.Stats().Live; live != 0 {
+		l.heap.MayLive() // this error says it
 		return fmt.Errorf("lua: BUG: state %q has closed, and %d blocks are live", l.plan.Name, live)
 	}
 	return nil

@@ -160,7 +160,7 @@ func judged(figure string) judgement {
 	switch figure {
 	case "size", "peak", "go_heap.limit":
 		return inBytes
-	case "fulls", "errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch":
+	case "fulls", "errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch", "leaks.blocks":
 		return atAll
 	}
 	return notJudged

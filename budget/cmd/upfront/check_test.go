@@ -158,6 +158,7 @@ func TestNoMore(t *testing.T) {
 		"leaks.finalizers": func(r *budget.Report) { r.Leaks.Finalizers++ },
 		"leaks.slots":      func(r *budget.Report) { r.Leaks.Slots++ },
 		"leaks.scratch":    func(r *budget.Report) { r.Leaks.Scratch++ },
+		"leaks.blocks":     func(r *budget.Report) { r.Leaks.Blocks++ },
 	} {
 		for _, base := range []string{"testdata/main.json", "testdata/branch.json"} {
 			code, found := tooMuch(t, changed(t, base, change), "--against", base, "--max-growth", "1000%", "--min-growth", "1000")
@@ -178,7 +179,7 @@ func TestJudged(t *testing.T) {
 	want := map[string]judgement{
 		"size": inBytes, "peak": inBytes, "go_heap.limit": inBytes,
 		"fulls": atAll, "errors": atAll,
-		"leaks.scopes": atAll, "leaks.owned": atAll, "leaks.finalizers": atAll, "leaks.slots": atAll, "leaks.scratch": atAll,
+		"leaks.scopes": atAll, "leaks.owned": atAll, "leaks.finalizers": atAll, "leaks.slots": atAll, "leaks.scratch": atAll, "leaks.blocks": atAll,
 		"used": notJudged, "load_peak": notJudged, "objects": notJudged, "padding": notJudged, "finalizers": notJudged, "arenas": notJudged,
 		"pool_cap": notJudged, "pool_peak": notJudged, "committed": notJudged, "not_granted": notJudged,
 		"most_open.scopes": notJudged, "most_open.pools": notJudged, "most_open.owned": notJudged, "most_open.labels": notJudged,

@@ -60,6 +60,7 @@ func figuresOf(r budget.Report) figures {
 	f.count(b, "leaks.finalizers", r.Leaks.Finalizers)
 	f.count(b, "leaks.slots", r.Leaks.Slots)
 	f.count(b, "leaks.scratch", r.Leaks.Scratch)
+	f.count(b, "leaks.blocks", r.Leaks.Blocks)
 	for _, a := range slices.Concat(r.Regions, r.Beside) {
 		f.arena(a)
 	}

@@ -151,6 +151,7 @@ func leaks(l budget.Leaks) []leak {
 		{"finalizers that failed", l.Finalizers},
 		{"slots not released", l.Slots},
 		{"scratch arenas not given back", l.Scratch},
+		{"blocks that lived when their arena ended", l.Blocks},
 	}
 	return slices.DeleteFunc(all, func(l leak) bool { return l.Count == 0 })
 }

@@ -935,6 +935,7 @@ func TestRefused(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	require.NoError(t, table.scratch.Do("place", func(s scope.Scope) error {
 		p := places["heap"](t, s, room)
+		p.from.(arena.Shared).MayLive() // nobody gets it back
 		guests := with.NewGuests(s, table.runtime, with.Memory{From: refuses{p.from}, Most: most})
 		mod, err := guests.Instantiate(t.Context(), table.compile(guest{name: "frog", min: 1}), anonymous)
 		require.NoError(t, err)
