@@ -14,7 +14,8 @@ import (
 // takes the same time however full it is; a crossing into C is a good part of it.
 //
 // A block costs 16 bytes beside its own, is rounded up to 16, and takes 32 at least. Misuse is told by a sealed header
-// before each block: arena_c/heap.h says what it can't tell. It is a small value; copies are the same heap, and one
+// before each block: arena_c/heap.h says what it can't tell. A stray write into free memory puts the block out of service
+// that it hit, and no other; Err tells it. In checked builds a method that meets it panics, unless it has an error. It is a small value; copies are the same heap, and one
 // goroutine at a time may use it: a Shared is for more, and for C libraries. The race detector reports two; checked builds
 // refuse who comes second, with an error or, where a method has none, a panic. It lives as long as its block. It holds no
 // address, so a level's state may have one (budget/save): made before the state is whole.
@@ -22,7 +23,7 @@ type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}
 
-// NewHeap makes a heap of the block, which begins at a multiple of 64 and has at least 416 bytes: in a scope,
+// NewHeap makes a heap of the block, which begins at a multiple of 64 and has at least 464 bytes: in a scope,
 // BytesUnzeroed(n, 64). What was in the block is lost. Blocks that are live when the scope closes are a leak, unless MayLive
 // was said.
 //
@@ -53,37 +54,81 @@ func NewHeap(block []byte, parked uint64) (Heap, error) {
 // address of its own.
 func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Heap", size, align)
-	raced := h.its().Raced
+	was := seen(h.its())
 	p := h.header.Alloc(size, align)
-	if p == nil {
-		h.alone("Heap.Alloc", raced)
+	if p == nil || arena_c.Checked {
+		h.tell("Heap.Alloc", was)
 	}
 	return p
 }
 
-// alone panics when somebody came while another was inside, which checked builds refuse and count, since there were so many.
-func (h Heap) alone(what string, raced uint64) {
-	if h.header.Raced != raced {
+// heapSeen is what a heap had counted before a call.
+type heapSeen struct{ raced, damaged uint64 }
+
+func seen(h *arena_c.Heap) heapSeen { return heapSeen{h.Raced, h.Damaged} }
+
+// tell panics when somebody came while another was inside, which checked builds refuse and count, or when the call met
+// damage, in checked builds.
+func (h Heap) tell(what string, was heapSeen) {
+	if h.header.Raced != was.raced {
 		panic(refused(what, arena_c.Raced).Error())
+	}
+	if arena_c.Checked && h.header.Damaged != was.damaged {
+		panic(fmt.Sprintf("arena: BUG: %s: %v", what, h.Err()))
 	}
 }
 
+// Err says whether a stray write into free memory was met, or one past a block's end: how often, and where the last was.
+// The block that it hit is out of service; Alloc gives all others. Nil also where nobody has come by yet: Alloc looks
+// over the blocks before it says that the heap is full.
+func (h Heap) Err() error {
+	x := h.its()
+	return damage("Heap", unsafe.Pointer(x), x.Damaged, x.Where, fmt.Sprintf("; %d bytes are out of service", x.LostBytes))
+}
+
+// damage is the error for so many times that an arena met something overwritten; nil for 0.
+func damage(what string, header unsafe.Pointer, times, where uint64, lost string) error {
+	if times == 0 {
+		return nil
+	}
+	at := "at a place that nobody knows"
+	if where != 0 {
+		at = fmt.Sprintf("the last in the block at %p, offset %d", unsafe.Add(header, where), where)
+	}
+	return fmt.Errorf("arena: BUG: %s: a write past a block or into freed memory was met %s, %s%s", what, timesOf(times), at, lost)
+}
+
+func timesOf(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 // Free takes a block back; nil is nothing to take. A double free, and an address that is no block of this heap, are
-// refused and change nothing.
+// refused and change nothing. An error that says "corrupt table" tells of a write past the block's end or into a free
+// one beside it; the block is given back all the same.
 func (h Heap) Free(p unsafe.Pointer) error {
-	return refused("Heap.Free", h.its().Free(p))
+	code := h.its().Free(p)
+	if code == arena_c.Corrupt && h.header.Damaged != 0 {
+		return fmt.Errorf("%w: %w", refused("Heap.Free", code), h.Err())
+	}
+	return refused("Heap.Free", code)
 }
 
 // Realloc gives the block another size, and keeps its contents and its alignment. It shrinks in place, and grows in
 // place, up or down, where there is room; otherwise the block moves. When the heap is full it gives nil and no error,
 // and p is as it was. A nil p is Alloc aligned to 16. An address that is no live block is refused, with an error.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	raced := h.its().Raced
+	was := seen(h.its())
 	q := h.header.Realloc(p, size)
 	if q != nil {
+		if arena_c.Checked {
+			h.tell("Heap.Realloc", was)
+		}
 		return q, nil
 	}
-	if h.header.Raced != raced {
+	if h.header.Raced != was.raced {
 		return nil, refused("Heap.Realloc", arena_c.Raced)
 	}
 	return nil, refused("Heap.Realloc", h.header.Check(p))
@@ -98,9 +143,9 @@ func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
 // Reset frees everything, and ends a Shared of the heap, whose lock lies in it. Addresses from before are refused, also where
 // nothing was written since. The reserve, the peaks and the counts of refusals stay.
 func (h Heap) Reset() {
-	raced := h.its().Raced
+	was := seen(h.its())
 	h.header.Reset()
-	h.alone("Heap.Reset", raced)
+	h.tell("Heap.Reset", was)
 	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.header), arena_c.RoomWasReset)
 }
 
@@ -127,9 +172,9 @@ func (h Heap) Phase() uint64 { return h.its().Phase() }
 
 // Flush melts the parked blocks with the free ones beside them. Cost: O(parked).
 func (h Heap) Flush() {
-	raced := h.its().Raced
+	was := seen(h.its())
 	h.header.Flush()
-	h.alone("Heap.Flush", raced)
+	h.tell("Heap.Flush", was)
 }
 
 // HeapStats are those of a heap. The headers of blocks are in Used; parked blocks are in Free. Padding isn't counted.
@@ -140,6 +185,8 @@ type HeapStats struct {
 	Reserve uint64 // bytes that are kept back
 	Failed  uint64 // requests that were refused for want of room since NewHeap
 	Bounded uint64 // of those, how many a block may have fitted that lies deeper in its list than Alloc looks
+	Lost    uint64 // bytes of blocks that are out of service, because they were overwritten: in neither Used nor Free
+	Damaged uint64 // how often something overwritten was met: Err says where
 }
 
 // Stats reads the counts.
@@ -147,17 +194,18 @@ func (h Heap) Stats() HeapStats {
 	x := h.its()
 	size := x.End - x.First
 	return HeapStats{
-		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used, Peak: max(x.Peak, x.Highest)},
-		Live:  x.Live, Parked: x.Parked, Reserve: size - x.Most, Failed: x.Failed, Bounded: x.Bounded,
+		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used - x.LostBytes, Peak: max(x.Peak, x.Highest)},
+		Live:  x.Live, Parked: x.Parked, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Bounded: x.Bounded,
+		Lost: x.LostBytes, Damaged: x.Damaged,
 	}
 }
 
 // LargestFree is the size of the largest free block: of what Alloc could give aligned to 16 without a reserve. Cost:
 // O(blocks).
 func (h Heap) LargestFree() uint64 {
-	raced := h.its().Raced
+	was := seen(h.its())
 	largest := h.header.Largest()
-	h.alone("Heap.LargestFree", raced)
+	h.tell("Heap.LargestFree", was)
 	return largest
 }
 

@@ -107,7 +107,8 @@ func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
 // Err says whether C gave an address that is no live block: of all such calls how many, and of the last which it was. They
-// changed nothing, and the library went on; so ask when it has ended. In checked builds it also says whether somebody used
+// changed nothing, and the library went on; so ask when it has ended. Calls that met what a stray write had overwritten
+// are counted, too. In checked builds it also says whether somebody used
 // the arena beside the lock: a call that met another inside was refused, an Alloc or a malloc as if it were full.
 func (s Shared) Err() error {
 	if raced := s.its().Raced(); raced != 0 {
@@ -115,9 +116,21 @@ func (s Shared) Err() error {
 	}
 	calls, call, address, code := s.its().Misuse()
 	if calls == 0 {
-		return nil
+		return s.damage()
+	}
+	if code == arena_c.Corrupt {
+		return fmt.Errorf("arena: BUG: %s from C refused or beside damage; the last: %s, which met the block at %#x: %v", callsOf(calls), call,
+			address, code)
 	}
 	return fmt.Errorf("arena: BUG: %s from C refused; the last: %s of %#x: %v", callsOf(calls), call, address, code)
+}
+
+// damage is that which calls from Go met.
+func (s Shared) damage() error {
+	if s.header.Smallest() != 0 {
+		return Buddy{(*arena_c.Buddy)(s.header.Arena())}.Err()
+	}
+	return Heap{(*arena_c.Heap)(s.header.Arena())}.Err()
 }
 
 func callsOf(n uint64) string {

@@ -210,12 +210,14 @@ func (s *Shared) Smallest() uint64 { return uint64(s.c().smallest) }
 
 // Raced is how many calls a checked build refused, as they came while another was inside: somebody went past the lock.
 func (s *Shared) Raced() uint64 {
-	arena := unsafe.Pointer(s.c().of.arena)
 	if s.Smallest() != 0 {
-		return (*Buddy)(arena).Raced
+		return (*Buddy)(s.Arena()).Raced
 	}
-	return (*Heap)(arena).Raced
+	return (*Heap)(s.Arena()).Raced
 }
+
+// Arena is the header of the arena.
+func (s *Shared) Arena() unsafe.Pointer { return unsafe.Pointer(s.c().of.arena) }
 
 // Lock and Unlock are for one thread: who calls them has locked its goroutine to it.
 func (s *Shared) Lock() { C.shared_lock(s.c()) }

@@ -2,6 +2,12 @@
 
 #define NONE UINT64_MAX
 
+#ifdef UPFRONT_CHECKED
+#define IS_CHECKED(h) (!(h)->plain)
+#else
+#define IS_CHECKED(h) 0
+#endif
+
 /* The first list at or above the class that holds something. */
 static inline uint64_t heap_next_class(const upfront_heap *h, uint64_t from) {
     uint64_t word = from / 64, bits, words;
@@ -60,9 +66,17 @@ static void heap_bury(upfront_heap *h, uint64_t at) {
     upfront_heap_set(h, at, upfront_heap_word(h, at) ^ UPFRONT_HEAP_SEAL_BEFORE);
 }
 
+/* Whether a header has any seal: the checked build looks at all of what is behind a block. */
+static inline int heap_sealed(const upfront_heap *h, uint64_t at) {
+    uint64_t off = upfront_heap_off(h, at);
+    return off == 0 || off == UPFRONT_HEAP_TURNED || off == UPFRONT_HEAP_SHUT;
+}
+
 /* Whether what lies behind a block knows its size: who ran over the block's end wrote over that first. */
 static int heap_agrees(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
+    if (IS_CHECKED(h) && size <= h->end - at && !heap_sealed(h, at + size))
+        return 0;
     return size <= h->end - at && upfront_heap_before(h, at + size) == size; /* only forged words can say more */
 }
 
@@ -82,6 +96,12 @@ static inline void heap_make_free(upfront_heap *h, uint64_t at, uint64_t size, u
     heap_insert(h, at, size);
 }
 
+/* The checked build's free bytes are dead ones, but for headers, buried or not. */
+static inline void heap_fill_links(upfront_heap *h, uint64_t at) {
+    if (IS_CHECKED(h))
+        memset((char *)h + at + UPFRONT_HEAP_HEADER, UPFRONT_DEAD, 16);
+}
+
 /* Takes the free block behind a block of `size` out of its list: what the two have together. */
 static inline uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) {
     uint64_t next = at + size;
@@ -90,6 +110,7 @@ static inline uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) 
     heap_remove(h, next);
     size += upfront_heap_size(h, next);
     heap_bury(h, next);
+    heap_fill_links(h, next);
     return size;
 }
 
@@ -113,6 +134,7 @@ static inline void heap_melt(upfront_heap *h, uint64_t at) {
     uint64_t size = heap_absorb(h, at, upfront_heap_size(h, at)), hole = heap_hole(h, at);
     if (hole != 0) {
         heap_bury(h, at);
+        heap_fill_links(h, at);
         at -= hole;
         size += hole;
         heap_remove(h, at);
@@ -303,16 +325,37 @@ static void heap_shut(upfront_heap *h, uint64_t at, uint64_t size, int was_free)
     heap_met(h, at);
 }
 
+/* Whether front lists may have a block of the size. */
+static inline int heap_has_front(const upfront_heap *h, uint64_t size) {
+    return h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER;
+}
+
+/* Whether a block that nobody has may be as it is: its links, and that it rests. */
+static int heap_may_stay(const upfront_heap *h, uint64_t at) {
+    if (upfront_heap_is_live(h, at) && !IS_CHECKED(h) && !heap_has_front(h, upfront_heap_size(h, at)))
+        return 0;
+    return heap_may_link(h, at);
+}
+
 /* Shuts each block whose header or links were overwritten. */
 static void heap_shut_all(upfront_heap *h) {
     uint64_t at, next, sure = 0;
     for (at = h->first; at != h->end; at = next) {
         int stands = upfront_heap_stands(h, at);
         next = stands ? at + upfront_heap_size(h, at) : heap_resume(h, at, &sure);
-        if (stands && (heap_lives(h, at) || upfront_heap_off(h, at) == UPFRONT_HEAP_SHUT || (at >= sure && heap_may_link(h, at))))
+        if (stands && (heap_lives(h, at) || upfront_heap_off(h, at) == UPFRONT_HEAP_SHUT || (at >= sure && heap_may_stay(h, at))))
             continue;
         heap_shut(h, at, next - at, stands ? at >= sure && !upfront_heap_is_live(h, at) : heap_was_free(h, at, next));
     }
+}
+
+/* A parked block that is in no front list: it rests. */
+static inline void heap_rest(upfront_heap *h, uint64_t at, uint64_t size) {
+#ifdef UPFRONT_CHECKED
+    upfront_rest_add(&h->rest, h, at + UPFRONT_HEAP_HEADER, size);
+#else
+    (void)h, (void)at, (void)size;
+#endif
 }
 
 /* What the header at `at` says of the block before it becomes true. */
@@ -333,16 +376,39 @@ static uint64_t heap_join(upfront_heap *h, uint64_t at) {
         uint64_t next = at + size;
         size += upfront_heap_size(h, next);
         heap_bury(h, next);
+        heap_fill_links(h, next);
         upfront_heap_seal(h, at, upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE, size);
     }
     return size;
 }
 
+#ifdef UPFRONT_CHECKED
+/* A stray write that hit no header and no link is told, and forgotten. */
+static void heap_clean(upfront_heap *h, uint64_t at) {
+    uint64_t dirt = upfront_heap_dirt(h, at), end = at + upfront_heap_size(h, at), cell;
+    if (dirt == 0)
+        return;
+    h->damaged++;
+    h->where = dirt;
+    if (upfront_heap_is_live(h, at))
+        memset((char *)h + dirt, UPFRONT_DEAD, (size_t)(end - dirt));
+    else
+        for (cell = dirt / 16 * 16; cell < end; cell += 16)
+            if (upfront_heap_off(h, cell) != UPFRONT_HEAP_BURIED)
+                memset((char *)h + cell, UPFRONT_DEAD, 16);
+}
+#else
+#define heap_clean(h, at) ((void)0)
+#endif
+
 static void heap_count(upfront_heap *h, uint64_t at, uint64_t size) {
     uint64_t off = upfront_heap_off(h, at);
+    heap_clean(h, at);
     if (off == UPFRONT_HEAP_SHUT) {
         h->lost++;
         h->lost_bytes += size;
+    } else if (IS_CHECKED(h) && off != 0 && !heap_has_front(h, size)) {
+        heap_rest(h, at, size);
     } else if (off != 0) {
         heap_turn(h, at);
         heap_park(h, at, size);
@@ -361,6 +427,7 @@ UPFRONT_COLD static void heap_mend(upfront_heap *h, uint64_t met) {
     uint64_t at, size = 0, hole = 0, damaged = h->damaged, lost_bytes = h->lost_bytes;
     heap_shut_all(h);
     h->map = h->sizes = h->parked = h->used = h->live = h->lost = h->lost_bytes = 0;
+    memset(&h->rest, 0, sizeof h->rest);
     memset(h->bits, 0, sizeof h->bits);
     memset(h + 1, 0, (size_t)h->first - sizeof *h);
     for (at = h->first; at != h->end; at += size) {
@@ -407,6 +474,8 @@ static int heap_make_way(upfront_heap *h) {
     return heap_unpark(h, size);
 }
 
+static void heap_wake_all(upfront_heap *h);
+
 static void heap_unpark_all(upfront_heap *h) {
     uint64_t sizes, size;
     for (sizes = h->sizes; sizes != 0; sizes &= sizes - 1) {
@@ -418,7 +487,8 @@ static void heap_unpark_all(upfront_heap *h) {
 
 /* Says whether a block melted. What doesn't melt, or is in no list any more, was overwritten. */
 static int heap_flush(upfront_heap *h) {
-    uint64_t parked = h->parked;
+    uint64_t parked = h->parked + h->rest.blocks;
+    heap_wake_all(h);
     heap_unpark_all(h);
     if (h->parked != 0) {
         heap_mend(h, 0);
@@ -427,19 +497,23 @@ static int heap_flush(upfront_heap *h) {
     return parked != 0;
 }
 
+/* Looks at all blocks, whose number it gives, and mends. */
+UPFRONT_COLD static uint64_t heap_inspect(upfront_heap *h) {
+    uint64_t count;
+    if (upfront_heap_look(h, NULL, 0, &count) != UPFRONT_OK)
+        heap_mend(h, 0);
+    return count;
+}
+
 /* Before a refusal: whether something was overwritten, so that it is worth another try. A look at all blocks: as many refusals go by
  * without one as there were times 64 blocks. */
 UPFRONT_COLD static int heap_looks(upfront_heap *h) {
     uint64_t count;
-    int code;
     if (h->lists == 0 || h->failed < h->look)
         return 0;
-    code = upfront_heap_look(h, NULL, 0, &count);
-    h->look = h->failed + 1 + count / 64;
-    if (code == UPFRONT_OK)
-        return 0;
-    heap_mend(h, 0);
-    return 1;
+    count = h->damaged;
+    h->look = h->failed + 1 + heap_inspect(h) / 64;
+    return count != h->damaged;
 }
 
 /* A parked block of exactly that size has somebody else now; NULL: none. */
@@ -449,6 +523,7 @@ static inline void *heap_again(upfront_heap *h, uint64_t need, uint64_t asked) {
         heap_mend(h, 0);
     if (at == 0 || h->used + need > h->most)
         return NULL;
+    heap_clean(h, at);
     heap_pop(h, need, at);
     h->live++;
     heap_use(h, need);
@@ -457,6 +532,20 @@ static inline void *heap_again(upfront_heap *h, uint64_t need, uint64_t asked) {
 }
 
 UPFRONT_COLD static void *heap_take_mended(upfront_heap *h, uint64_t size, uint64_t align, uint64_t found);
+
+#ifdef UPFRONT_CHECKED
+/* Of the free block at `at` so many bytes are to be somebody's, behind which the next header comes: they are dead ones. */
+static void heap_meet(upfront_heap *h, uint64_t at, uint64_t bytes) {
+    uint64_t size = upfront_heap_size(h, at), end = bytes + UPFRONT_HEAP_LEAST < size ? bytes + UPFRONT_HEAP_LEAST : size;
+    uint64_t dirt = h->plain ? 0 : upfront_heap_dirt_in(h, at + UPFRONT_HEAP_LEAST, at + end);
+    if (dirt != 0) {
+        h->damaged++;
+        h->where = dirt;
+    }
+}
+#else
+#define heap_meet(h, at, bytes) ((void)0)
+#endif
 
 static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
     uint64_t need = heap_need(size), at, room, gap, before;
@@ -470,6 +559,7 @@ static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
     room = upfront_heap_size(h, at);
     gap = heap_gap(h, at, align);
     before = upfront_heap_before(h, at);
+    heap_meet(h, at, gap + need);
     heap_remove(h, at);
     heap_cut(h, at + gap, room - gap, gap == 0 ? before : gap | UPFRONT_HEAP_HOLE, size, align);
     if (gap != 0)
@@ -499,6 +589,21 @@ static void *heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     return p != NULL ? p : heap_refuse(h, size);
 }
 
+#ifdef UPFRONT_CHECKED
+/* Notes who made a block, and fills what it has beyond the size that was asked for. */
+static void heap_gave(const upfront_heap *h, void *p) {
+    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER, asked;
+    if (p == NULL)
+        return;
+    asked = upfront_heap_asked(h, at);
+    upfront_note_made(p, asked);
+    if (!h->plain)
+        memset((char *)p + asked, UPFRONT_DEAD, (size_t)(upfront_heap_size(h, at) - UPFRONT_HEAP_HEADER - asked));
+}
+#else
+#define heap_gave(h, p) ((void)0)
+#endif
+
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     void *p = NULL;
     if (h == NULL || !upfront_is_align(align) || !upfront_enter(&h->busy, &h->raced))
@@ -507,6 +612,7 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
         p = heap_again(h, heap_need(size), size);
     if (p == NULL)
         p = heap_alloc(h, upfront_size(size), align < UPFRONT_HEAP_ALIGN ? UPFRONT_HEAP_ALIGN : align);
+    heap_gave(h, p);
     upfront_leave(&h->busy);
     return p;
 }
@@ -538,6 +644,55 @@ static int heap_free_mended(upfront_heap *h, uint64_t at) {
     return UPFRONT_CORRUPT;
 }
 
+#ifdef UPFRONT_CHECKED
+/* The block that rests the longest is given back. When it isn't where it should be, all are found anew. */
+static void heap_wake(upfront_heap *h) {
+    uint64_t at = h->rest.oldest - UPFRONT_HEAP_HEADER, size;
+    if (!upfront_heap_is_inside(h, at) || upfront_heap_off(h, at) != UPFRONT_HEAP_TURNED) {
+        heap_mend(h, 0);
+        return;
+    }
+    heap_clean(h, at);
+    size = upfront_heap_size(h, at);
+    upfront_rest_take(&h->rest, h, size);
+    heap_turn(h, at);
+    h->used += size;
+    h->live++;
+    if (heap_agrees(h, at))
+        heap_free(h, at);
+    else
+        heap_free_mended(h, at);
+}
+
+static void heap_wake_all(upfront_heap *h) {
+    while (h->rest.blocks != 0)
+        heap_wake(h);
+}
+
+/* Frees a block, which rests. What is behind it, and beyond the size that was asked for, is looked at before. */
+static int heap_retire(upfront_heap *h, uint64_t at) {
+    uint64_t size = upfront_heap_size(h, at), damaged = h->damaged;
+    int code = UPFRONT_OK;
+    heap_clean(h, at);
+    if (h->plain || !heap_agrees(h, at)) {
+        code = heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at);
+    } else {
+        upfront_mark_dead((char *)h + at + UPFRONT_HEAP_HEADER, size - UPFRONT_HEAP_HEADER);
+        heap_turn(h, at);
+        h->used -= size;
+        h->live--;
+        heap_rest(h, at, size);
+        while (upfront_rest_is_over(&h->rest, h->end - h->first))
+            heap_wake(h);
+    }
+    upfront_note_ended((char *)h + at + UPFRONT_HEAP_HEADER);
+    return damaged == h->damaged ? code : (int)UPFRONT_CORRUPT;
+}
+#else
+static void heap_wake_all(upfront_heap *h) { (void)h; }
+#define heap_retire(h, at) (heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at))
+#endif
+
 int upfront_heap_free(upfront_heap *h, void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
     int code;
@@ -548,7 +703,7 @@ int upfront_heap_free(upfront_heap *h, void *p) {
     if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
     if (heap_has(h, at))
-        code = heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at);
+        code = heap_retire(h, at);
     else
         code = heap_why(h, at);
     upfront_leave(&h->busy);
@@ -596,7 +751,7 @@ static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
         q = (char *)heap_take(h, size, upfront_heap_align(h, at));
         if (q != NULL) {
             memcpy(q, p, (size_t)old);
-            heap_free(h, at);
+            heap_retire(h, at);
         }
         return q;
     }
@@ -616,6 +771,17 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
     return heap_has(h, at) ? (int64_t)at : (int64_t)heap_why(h, at);
 }
 
+#ifdef UPFRONT_CHECKED
+/* After a realloc: p is another block than it was, or none. */
+static void heap_regave(const upfront_heap *h, const void *p, void *q) {
+    if (q != NULL && q != p)
+        upfront_note_ended(p);
+    heap_gave(h, q);
+}
+#else
+#define heap_regave(h, p, q) ((void)0)
+#endif
+
 void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
     int64_t found;
     void *q = NULL;
@@ -631,6 +797,7 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
         found = heap_find(h, p); /* a forged one isn't there any more */
     }
     if (found >= 0) {
+        heap_clean(h, (uint64_t)found);
         q = heap_resize(h, (uint64_t)found, size);
         if (q == NULL && heap_flush(h))
             q = heap_resize(h, (uint64_t)found, size);
@@ -638,6 +805,7 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
             q = heap_resize(h, (uint64_t)found, size);
         if (q == NULL)
             q = heap_refuse(h, size);
+        heap_regave(h, p, q);
     }
     upfront_leave(&h->busy);
     return q;
@@ -671,6 +839,9 @@ int upfront_heap_check(const upfront_heap *h, const void *p) {
 void upfront_heap_reset(upfront_heap *h) {
     if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
         return;
+    if (IS_CHECKED(h) && h->peak + h->highest != 0)
+        heap_inspect(h);
+    memset(&h->rest, 0, sizeof h->rest);
     h->epoch += UINT64_C(1) << 43;
     h->most += h->lost_bytes;
     h->map = h->used = h->live = h->parked = h->sizes = h->hand = h->lost = h->lost_bytes = h->look = 0;
@@ -690,6 +861,21 @@ void upfront_heap_reserve(upfront_heap *h, uint64_t bytes) {
     h->most = bytes < all ? all - bytes : 0;
 }
 
+void upfront_heap_plain(upfront_heap *h) {
+    if (h != NULL)
+        h->plain = 1;
+}
+
+uint32_t upfront_heap_made(const upfront_heap *h, const void *p) {
+#ifdef UPFRONT_CHECKED
+    upfront_note note;
+    return h != NULL && upfront_note_of(p, &note) && note.live ? note.made : 0;
+#else
+    (void)h, (void)p;
+    return 0;
+#endif
+}
+
 uint64_t upfront_heap_phase(upfront_heap *h) {
     uint64_t peak;
     if (h == NULL)
@@ -706,8 +892,7 @@ uint64_t upfront_heap_largest(upfront_heap *h) {
     uint64_t at, room = 0, largest = UPFRONT_HEAP_HEADER;
     if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
         return 0;
-    if (upfront_heap_look(h, NULL, 0, &at) != UPFRONT_OK)
-        heap_mend(h, 0);
+    heap_inspect(h);
     for (at = h->first; at != h->end; at += upfront_heap_size(h, at)) {
         if (heap_lives(h, at) || upfront_heap_off(h, at) == UPFRONT_HEAP_SHUT)
             room = 0;
@@ -723,6 +908,8 @@ uint64_t upfront_heap_largest(upfront_heap *h) {
 void upfront_heap_flush(upfront_heap *h) {
     if (h != NULL && upfront_enter(&h->busy, &h->raced)) {
         heap_flush(h);
+        if (IS_CHECKED(h) && h->lists != 0)
+            heap_inspect(h);
         upfront_leave(&h->busy);
     }
 }

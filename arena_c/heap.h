@@ -35,7 +35,7 @@
 #ifndef UPFRONT_HEAP_H
 #define UPFRONT_HEAP_H
 
-#include "mirror.h"
+#include "notes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,7 +43,7 @@ extern "C" {
 
 #define UPFRONT_HEAP_SCAN 8
 #define UPFRONT_HEAP_ALIGN UINT64_C(16)
-#define UPFRONT_HEAP_BLOCK 464 /* the smallest block of a heap: room for one allocation of 16 bytes */
+#define UPFRONT_HEAP_BLOCK 496 /* the smallest block of a heap: room for one allocation of 16 bytes */
 #define UPFRONT_HEAP_CUT UINT64_C(1024) /* of a free block that was overwritten, so much is put out of service at most */
 #define UPFRONT_HEAP_FRONT 1024 /* the largest size that has a front list */
 #define UPFRONT_HEAP_FRONT_BYTES 512 /* of the front lists' first offsets: so much larger is the smallest block with them */
@@ -76,7 +76,8 @@ typedef struct upfront_heap {
     uint64_t lost;       /* blocks that are out of service: they were overwritten */
     uint64_t lost_bytes; /* of these, headers included */
     uint64_t look;       /* refusals, `failed`, before which the blocks aren't looked at again */
-    uint64_t spare;
+    uint64_t plain;      /* checked build: offsets and order are those of a release build; nothing rests, and no fill is looked at */
+    upfront_rest rest;   /* checked build: freed blocks that nobody gets yet; they are as parked ones */
     uint64_t busy;       /* checked build: somebody is inside */
     uint64_t raced;      /* checked build: who came meanwhile, and was refused: there is no lock */
 } upfront_heap;
@@ -116,6 +117,12 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
 
 /* Whether free and realloc would take p, or the code by which they refuse it. Nothing changes. */
 int upfront_heap_check(const upfront_heap *h, const void *p);
+
+/* In a checked build: offsets and order as in a release build, whose states a heap may share. Before the first allocation. */
+void upfront_heap_plain(upfront_heap *h);
+
+/* In a checked build: the number of the text that says who made the live block at p (checked.h). Otherwise 0. */
+uint32_t upfront_heap_made(const upfront_heap *h, const void *p);
 
 /* Frees every block. The counts of refusals, the peaks and the reserve stay. Addresses from before are refused. */
 void upfront_heap_reset(upfront_heap *h);
@@ -254,6 +261,15 @@ static inline uint64_t *upfront_heap_list(const upfront_heap *h, uint64_t class_
 static inline uint64_t *upfront_heap_front(const upfront_heap *h, uint64_t size) {
     return (uint64_t *)((uintptr_t)h + (uintptr_t)(h->fronts + size / 2 - UPFRONT_HEAP_LEAST / 2));
 }
+
+/* The checked build's fills: the offset of the first byte behind the block at `at` or in it, if it is free, that somebody wrote to; or of
+ * such a byte among free ones. 0: there is none. */
+#ifdef UPFRONT_CHECKED
+uint64_t upfront_heap_dirt(const upfront_heap *h, uint64_t at);
+uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end);
+#else
+#define upfront_heap_dirt(h, at) ((uint64_t)0)
+#endif
 
 /* upfront_heap_walk from within a call. */
 int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);

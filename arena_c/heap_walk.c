@@ -44,6 +44,46 @@ static int heap_lists_ok(const upfront_heap *h, uint64_t count) {
     return listed == count && map == h->map;
 }
 
+#ifdef UPFRONT_CHECKED
+/* Whether all blocks rest that should, in a queue. */
+static int heap_rest_ok(const upfront_heap *h) {
+    uint64_t at, last = 0, listed = 0, bytes = 0;
+    for (at = h->rest.oldest; at != 0; at = upfront_heap_word(h, at)) {
+        uint64_t header = at - UPFRONT_HEAP_HEADER;
+        if (!upfront_heap_is_inside(h, header) || upfront_heap_off(h, header) != UPFRONT_HEAP_TURNED || listed++ == h->rest.blocks)
+            return 0;
+        bytes += upfront_heap_size(h, header);
+        last = at;
+    }
+    return listed == h->rest.blocks && bytes == h->rest.bytes && (listed == 0 || last == h->rest.newest);
+}
+
+static uint64_t heap_dead(const upfront_heap *h, uint64_t at, uint64_t size) {
+    return upfront_dead_bytes((const char *)h + at, size);
+}
+
+uint64_t upfront_heap_dirt(const upfront_heap *h, uint64_t at) {
+    uint64_t size = upfront_heap_size(h, at), off = upfront_heap_off(h, at), from, cell;
+    if (h->plain || off == UPFRONT_HEAP_SHUT)
+        return 0;
+    if (off != 0 || upfront_heap_is_live(h, at)) { /* live, or parked: behind what was asked for, or behind the link */
+        from = at + UPFRONT_HEAP_HEADER + (off == 0 ? upfront_heap_asked(h, at) : sizeof(uint64_t));
+        cell = from + heap_dead(h, from, at + size - from);
+        return cell == at + size ? 0 : cell;
+    }
+    return upfront_heap_dirt_in(h, at + UPFRONT_HEAP_LEAST, at + size);
+}
+
+uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end) {
+    for (; from < end; from += 16)
+        if (upfront_heap_off(h, from) != UPFRONT_HEAP_BURIED && heap_dead(h, from, 16) != 16)
+            return from + heap_dead(h, from, 16);
+    return 0;
+}
+#else
+#define heap_rest_ok(h) ((h)->rest.blocks == 0)
+#endif
+
 /* The same of the parked blocks and the front lists. */
 static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
     uint64_t size, at, listed = 0, sizes = 0;
@@ -67,6 +107,8 @@ int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t r
     for (at = h->first; at != h->end; at += before) {
         uint64_t off, is_live, is_parked, is_lost;
         if (!heap_header_ok(h, at, before))
+            return UPFRONT_CORRUPT;
+        if (upfront_heap_dirt(h, at) != 0)
             return UPFRONT_CORRUPT;
         before = upfront_heap_size(h, at);
         off = upfront_heap_off(h, at);
@@ -92,7 +134,7 @@ int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t r
         return UPFRONT_CORRUPT;
     if (lost != h->lost || lost_bytes != h->lost_bytes)
         return UPFRONT_CORRUPT;
-    if (!heap_lists_ok(h, named - live - parked - lost) || !heap_fronts_ok(h, parked))
+    if (!heap_lists_ok(h, named - live - parked - lost) || !heap_fronts_ok(h, parked - h->rest.blocks) || !heap_rest_ok(h))
         return UPFRONT_CORRUPT;
     return named > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
 }

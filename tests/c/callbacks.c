@@ -9,7 +9,7 @@ static void callbacks_answers(uint64_t parked) {
     volatile size_t huge = SIZE_MAX; /* of a constant the compiler says that it's too much */
     uint64_t room;
     CHECK(pond_malloc(1) == NULL && pond_calloc(1, 1) == NULL); /* there is no arena yet */
-    pond.arena = upfront_heap_init(w, WINDOW, parked);
+    pond.arena = heap_of(w, WINDOW, parked);
     room = upfront_heap_largest(pond.arena);
 
     p = (unsigned char *)pond_malloc(0);
@@ -54,7 +54,7 @@ static int callbacks_refused(uint64_t calls, const char *call, const void *addre
 
 static void callbacks_misuse(uint64_t parked) {
     unsigned char *w = window_new(WINDOW), *p, *dead;
-    pond.arena = upfront_heap_init(w, WINDOW, parked);
+    pond.arena = heap_of(w, WINDOW, parked);
     p = (unsigned char *)pond_malloc(200);
     dead = (unsigned char *)pond_malloc(200);
     fill(p, 200, 7);

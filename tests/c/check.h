@@ -55,6 +55,13 @@ static inline uint64_t everywhere_size(uint64_t align) { return 3 * (align < WIN
 
 static inline uint64_t everywhere_align(uint64_t place) { return place > 8192 ? WINDOW : UPFRONT_ALIGN_MAX; }
 
+/* A heap whose blocks lie in every build where they lie in a release build. */
+static inline upfront_heap *heap_of(void *block, uint64_t size, uint64_t parked) {
+    upfront_heap *h = upfront_heap_init(block, size, parked);
+    upfront_heap_plain(h);
+    return h;
+}
+
 /* xorshift64: the same numbers everywhere. */
 static inline uint64_t next_random(uint64_t *seed) {
     *seed ^= *seed << 13;

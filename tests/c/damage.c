@@ -21,7 +21,7 @@ static void damage_make(uint64_t parked) {
     static const uint64_t sizes[] = {16, 80, 112, 80, 500, 80, 16, 1000, 16, 528};
     uint64_t i;
     damage.window = window_new(WINDOW);
-    damage.h = upfront_heap_init(damage.window, DAMAGE_SIZE, parked);
+    damage.h = heap_of(damage.window, DAMAGE_SIZE, parked);
     for (i = 0; i < DAMAGE_BLOCKS; i++) {
         damage.size[i] = sizes[i / 2 % 10];
         damage.live[i] = (unsigned char *)upfront_heap_alloc(damage.h, damage.size[i], 16);

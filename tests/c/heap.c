@@ -50,7 +50,7 @@ static void heap_init_refuses(uint64_t parked, uint64_t least) {
         CHECK(upfront_heap_init(w, size, parked) == NULL);
     CHECK(holds(w, WINDOW, 0));
     for (size = least; size < 3000; size++) {
-        upfront_heap *h = upfront_heap_init(w, size, parked);
+        upfront_heap *h = heap_of(w, size, parked);
         uint64_t most;
         CHECK(h != NULL);
         heap_is_empty(h);
@@ -67,7 +67,7 @@ static void heap_init_refuses(uint64_t parked, uint64_t least) {
 static void heap_refuses(void) {
     static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 15, UINT64_MAX - 16, UINT64_C(1) << 63, UPFRONT_OFFSET_MAX};
     unsigned char *w = window_new(WINDOW);
-    upfront_heap zero, *h = upfront_heap_init(w, WINDOW, 0);
+    upfront_heap zero, *h = heap_of(w, WINDOW, 0);
     void *p = heap_got(h, 100, 16);
     uint64_t i;
     memset(&zero, 0, sizeof zero);
@@ -138,7 +138,7 @@ static void heap_step(upfront_heap *h, uint64_t *seed) {
 /* A block that is freed is parked, and whoever asks for its size next has it; each size has a list of its own. */
 static void heap_parks(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_heap *h = upfront_heap_init(w, WINDOW, 3);
+    upfront_heap *h = heap_of(w, WINDOW, 3);
     char *p[6], *q;
     uint64_t i, used;
     for (i = 0; i < 6; i++)
@@ -197,7 +197,7 @@ static void heap_parks(void) {
 /* What was looked at in vain before the parked blocks melted is no refusal, and one refusal counts once. */
 static void heap_bounded(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_heap *h = upfront_heap_init(w, WINDOW, 2);
+    upfront_heap *h = heap_of(w, WINDOW, 2);
     void *p[UPFRONT_HEAP_SCAN + 1], *a, *b;
     uint64_t i;
     for (i = 0; i <= UPFRONT_HEAP_SCAN; i++) { /* 512 bytes, in one class with 528 */
@@ -226,7 +226,7 @@ static void heap_bounded(void) {
 /* What is kept back is refused to all, parked or not, until it is lifted. */
 static void heap_reserves(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_heap *h = upfront_heap_init(w, 8192, 4);
+    upfront_heap *h = heap_of(w, 8192, 4);
     uint64_t all = h->end - h->first;
     char *p, *q;
     upfront_heap_reserve(h, 1040);
@@ -251,7 +251,7 @@ static void heap_reserves(void) {
 
 static void heap_phases(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_heap *h = upfront_heap_init(w, 8192, 4);
+    upfront_heap *h = heap_of(w, 8192, 4);
     char *p = heap_got(h, 1008, 1), *q = heap_got(h, 496, 1);
     heap_give(h, p);
     CHECK_EQ(upfront_heap_phase(h), 1536);
@@ -269,7 +269,7 @@ static void heap_phases(void) {
 /* The checked build refuses who comes while another is inside; the others don't look. */
 static void heap_raced(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_heap *h = upfront_heap_init(w, 8192, 4);
+    upfront_heap *h = heap_of(w, 8192, 4);
     char *p = heap_got(h, 100, 1);
 #ifdef UPFRONT_CHECKED
     h->busy = 1;
@@ -290,7 +290,7 @@ static void heap_raced(void) {
 
 static void heap_random(uint64_t seed, uint64_t parked) {
     unsigned char *w = window_new(2 * WINDOW);
-    upfront_heap *h = upfront_heap_init(w + 4096, 2 * WINDOW - 4096, parked);
+    upfront_heap *h = heap_of(w + 4096, 2 * WINDOW - 4096, parked);
     uint64_t i;
     memset(heap_live, 0, sizeof heap_live);
     for (i = 0; i < 20000; i++) {

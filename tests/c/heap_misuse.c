@@ -3,7 +3,7 @@
 
 static void misuse_codes(void) {
     unsigned char *w = window_new(WINDOW), *copy = window_new(WINDOW);
-    upfront_heap *h = upfront_heap_init(w, WINDOW / 2, 0);
+    upfront_heap *h = heap_of(w, WINDOW / 2, 0);
     char *a = (char *)upfront_heap_alloc(h, 100, 16), *b = (char *)upfront_heap_alloc(h, 100, 16);
     char *c = (char *)upfront_heap_alloc(h, 100, 16);
     uint64_t i;
@@ -55,7 +55,7 @@ static small small_of(uint64_t parked) {
     void *p[5];
     uint64_t i;
     s.window = window_new(WINDOW);
-    s.h = upfront_heap_init(s.window, 4096, parked);
+    s.h = heap_of(s.window, 4096, parked);
     for (i = 0; i < 5; i++) {
         p[i] = upfront_heap_alloc(s.h, 80, 16);
         s.at[i] = (uint64_t)((uintptr_t)p[i] - (uintptr_t)s.h) - UPFRONT_HEAP_HEADER;

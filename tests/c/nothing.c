@@ -116,6 +116,8 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
     upfront_heap_reset(h);
     upfront_heap_reserve(h, 0);
     upfront_heap_flush(h);
+    NO(upfront_heap_made(h, w));
+    upfront_heap_plain(h);
     NO(upfront_heap_phase(h));
     NO(upfront_heap_largest(h));
     REFUSED(upfront_heap_walk(h, &range, 1, &count));

@@ -47,7 +47,7 @@ func heapSure(size uint64) uint64 {
 }
 
 func newHeapModel(start, end, parks uint64) *heapModel {
-	least, fronts := uint64(416), uint64(0)
+	least, fronts := uint64(464), uint64(0)
 	if parks > 0 {
 		fronts = 512
 	}
