@@ -1,5 +1,11 @@
 #include "buddy.h"
 
+#ifdef UPFRONT_CHECKED
+#define IS_CHECKED(b) (!(b)->plain)
+#else
+#define IS_CHECKED(b) 0
+#endif
+
 static uint64_t buddy_blocks(uint64_t order) { return UINT64_C(1) << order; }
 
 static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->smallest << order; }
@@ -13,6 +19,8 @@ static uint64_t buddy_offset(const upfront_buddy *b, uint64_t from) {
 static char *buddy_address(const upfront_buddy *b, uint64_t from) {
     return (char *)(uintptr_t)b + buddy_offset(b, from);
 }
+
+UPFRONT_COLD static void buddy_inspect(upfront_buddy *b);
 
 UPFRONT_COLD static void buddy_met(upfront_buddy *b, uint64_t where) {
     b->damaged++;
@@ -128,6 +136,10 @@ void upfront_buddy_reset(upfront_buddy *b) {
     if (b == NULL || b->root == 0 || !upfront_enter(&b->busy, &b->raced))
         return;
     high = upfront_buddy_high(b);
+    if (IS_CHECKED(b) && b->peak != 0)
+        buddy_inspect(b);
+    memset(&b->rest, 0, sizeof b->rest);
+    b->padded = 0;
     b->used = b->live = b->given = b->asked = b->look = 0;
     memset(b + 1, 0, (size_t)(((high + 1) & ~UINT64_C(1)) - (b->low & ~UINT64_C(1)) - 1));
     upfront_mark_dead((char *)b + b->first, b->end - b->first);
@@ -168,31 +180,147 @@ static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, 
            (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
 }
 
-/* Before a refusal: whether bytes were overwritten. A look at all of them: as many refusals go by
- * without one as there are times 64 of them. */
-UPFRONT_COLD static void buddy_look(upfront_buddy *b) {
-    uint64_t count;
-    if (b->failed < b->look)
+#ifdef UPFRONT_CHECKED
+static void buddy_meet(upfront_buddy *b, uint64_t dirt) {
+    if (dirt != 0)
+        buddy_met(b, dirt);
+}
+
+/* A free block that is to be somebody's. */
+static void buddy_meet_in(upfront_buddy *b, uint64_t from, uint64_t order) {
+    upfront_buddy_found f = {UPFRONT_DOUBLE, from, order};
+    buddy_meet(b, upfront_buddy_dirt(b, f));
+}
+
+/* Bytes that were told of are dead again. */
+static void buddy_clean(upfront_buddy *b, upfront_buddy_found f) {
+    uint64_t dirt = upfront_buddy_dirt(b, f), end = buddy_offset(b, f.from) + buddy_bytes(b, f.order);
+    buddy_meet(b, dirt);
+    if (dirt != 0)
+        memset((char *)b + dirt, UPFRONT_DEAD, (size_t)(end - dirt));
+}
+
+/* The block that rests the longest is free. When the queue was overwritten, what is in it is nobody's any more. */
+static void buddy_wake(upfront_buddy *b) {
+    uint64_t offset = b->rest.oldest - b->first, from = b->low + offset / b->smallest;
+    upfront_buddy_found f = {UPFRONT_CORRUPT, 0, 0};
+    if (offset < b->end - b->first && offset % b->smallest == 0)
+        f = upfront_buddy_find(b, from);
+    if (f.code != UPFRONT_OK || f.from != from) {
+        buddy_met(b, b->rest.oldest < b->end ? b->rest.oldest : 0);
+        b->live += b->rest.blocks;
+        b->padded += b->rest.bytes;
+        memset(&b->rest, 0, sizeof b->rest);
         return;
-    b->look = b->failed + 1 + (b->end - b->first) / b->smallest / 64;
-    if (upfront_buddy_look(b, NULL, 0, &count) != UPFRONT_OK)
+    }
+    buddy_clean(b, f);
+    upfront_rest_take(&b->rest, b, buddy_bytes(b, f.order));
+    memset(buddy_address(b, from), UPFRONT_DEAD, sizeof(uint64_t));
+    buddy_set(b, from, f.order, 0);
+    buddy_rise(b, from, f.order + 1);
+}
+
+/* Before a refusal: what rests and what is a redzone is given up. */
+static void buddy_give_way(upfront_buddy *b) {
+    uint64_t from, high = upfront_buddy_high(b), natural;
+    while (b->rest.blocks != 0)
+        buddy_wake(b);
+    for (from = b->low; b->padded != 0 && from < high;) {
+        upfront_buddy_found f = upfront_buddy_find(b, from);
+        if (f.code == UPFRONT_OK && (natural = upfront_buddy_natural(b, from, f.order)) < f.order) {
+            buddy_clean(b, f);
+            buddy_cut(b, from, f.order, natural);
+            b->padded -= buddy_bytes(b, f.order) - buddy_bytes(b, natural);
+        }
+        from += buddy_blocks(f.order);
+    }
+}
+
+/* The order of the block that a request gets: one more where it fills its own. */
+static uint64_t buddy_wide(const upfront_buddy *b, uint64_t size, uint64_t order) {
+    return order + (IS_CHECKED(b) && buddy_bytes(b, order) - size < UPFRONT_BUDDY_ZONE);
+}
+
+static int buddy_look_for(upfront_buddy *b, uint64_t size, uint64_t order, uint64_t *held, uint64_t *from, uint64_t *had) {
+    *held = buddy_wide(b, size, order);
+    if (buddy_search(b, *held, from, had))
+        return 1;
+    *held = order;
+    if (buddy_search(b, order, from, had))
+        return 1;
+    buddy_give_way(b);
+    return buddy_search(b, order, from, had);
+}
+
+static void buddy_gave(upfront_buddy *b, uint64_t from, uint64_t size, uint64_t order, uint64_t held) {
+    char *p = buddy_address(b, from);
+    upfront_note_made(p, size, (uint32_t)order);
+    if (!b->plain)
+        memset(p + size, UPFRONT_DEAD, (size_t)(buddy_bytes(b, held) - size));
+}
+
+/* Frees a block, which rests. */
+static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
+    uint64_t natural = upfront_buddy_natural(b, f.from, f.order), bytes = buddy_bytes(b, f.order), newest = b->rest.newest;
+    upfront_note_ended(buddy_address(b, f.from));
+    upfront_mark_dead(buddy_address(b, f.from), bytes);
+    b->used -= buddy_bytes(b, natural);
+    b->padded -= bytes - buddy_bytes(b, natural);
+    b->live--;
+    if (!upfront_rest_add(&b->rest, b, buddy_offset(b, f.from), bytes))
+        buddy_met(b, newest);
+    while (upfront_rest_is_over(&b->rest, b->end - b->first))
+        buddy_wake(b);
+}
+#else
+#define buddy_meet_in(b, from, order) ((void)0)
+#define buddy_clean(b, f) ((void)0)
+#define buddy_wide(b, size, order) (order)
+#define buddy_look_for(b, size, order, held, from, had) (*(held) = (order), buddy_search(b, order, from, had))
+#define buddy_gave(b, from, size, order, held) ((void)0)
+#define buddy_retire(b, f) ((void)0)
+#endif
+
+/* Looks at all blocks. Fills that were overwritten are told of one by one, and good again. */
+UPFRONT_COLD static void buddy_inspect(upfront_buddy *b) {
+    uint64_t from, high = upfront_buddy_high(b);
+    for (from = b->low; IS_CHECKED(b) && from < high;) {
+        upfront_buddy_found f = upfront_buddy_find(b, from);
+        if (f.code != UPFRONT_CORRUPT)
+            buddy_clean(b, f);
+        from += buddy_blocks(f.order);
+    }
+    if (upfront_buddy_look(b, NULL, 0, &from) != UPFRONT_OK)
         buddy_met(b, 0);
 }
 
+/* Before a refusal: whether bytes were overwritten. A look at all of them: as many refusals go by
+ * without one as there are times 64 of them. */
+UPFRONT_COLD static void buddy_look(upfront_buddy *b) {
+    if (b->failed < b->look)
+        return;
+    b->look = b->failed + 1 + (b->end - b->first) / b->smallest / 64;
+    buddy_inspect(b);
+}
+
 static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
-    uint64_t from, had;
-    if (!buddy_may(b, buddy_bytes(b, order)) || !buddy_search(b, order, &from, &had)) {
+    uint64_t from, had, held;
+    if (!buddy_may(b, buddy_bytes(b, order)) || !buddy_look_for(b, size, order, &held, &from, &had)) {
         buddy_look(b);
         b->failed++;
         b->scattered += (uint64_t)buddy_may(b, buddy_bytes(b, order));
         b->refused = size;
         return NULL;
     }
-    buddy_cut(b, from, had, order);
+    buddy_cut(b, from, had, held);
+    buddy_meet_in(b, from, held);
     b->live++;
     b->used += buddy_bytes(b, order);
+    if (IS_CHECKED(b))
+        b->padded += buddy_bytes(b, held) - buddy_bytes(b, order);
     buddy_count(b, size, order);
     upfront_mark_live(buddy_address(b, from), buddy_bytes(b, order));
+    buddy_gave(b, from, size, order, held);
     return buddy_address(b, from);
 }
 
@@ -213,17 +341,27 @@ static upfront_buddy_found buddy_find(const upfront_buddy *b, const void *p) {
     if (offset >= b->end - b->first)
         return f;
     f = upfront_buddy_find(b, b->low + offset / b->smallest);
+    if (f.code == UPFRONT_OK && upfront_buddy_rests(b, f.from))
+        f.code = UPFRONT_DOUBLE;
     if (f.code == UPFRONT_OK && buddy_address(b, f.from) != p)
         f.code = UPFRONT_MISALIGNED;
     return f;
 }
 
-static void buddy_end(upfront_buddy *b, uint64_t from, uint64_t order) {
+static int buddy_end(upfront_buddy *b, upfront_buddy_found f) {
+    uint64_t from = f.from, order = f.order;
+    if (IS_CHECKED(b)) {
+        uint64_t damaged = b->damaged;
+        buddy_clean(b, f);
+        buddy_retire(b, f);
+        return damaged == b->damaged ? UPFRONT_OK : UPFRONT_CORRUPT;
+    }
     b->used -= buddy_bytes(b, order);
     b->live--;
     upfront_mark_dead(buddy_address(b, from), buddy_bytes(b, order));
     buddy_set(b, from, order, 0);
     buddy_rise(b, from, order + 1);
+    return UPFRONT_OK;
 }
 
 int upfront_buddy_free(upfront_buddy *b, void *p) {
@@ -236,7 +374,7 @@ int upfront_buddy_free(upfront_buddy *b, void *p) {
         return UPFRONT_RACED;
     f = buddy_find(b, p);
     if (f.code == UPFRONT_OK)
-        buddy_end(b, f.from, f.order);
+        f.code = buddy_end(b, f);
     else
         buddy_refused(b, f);
     upfront_leave(&b->busy);
@@ -267,27 +405,36 @@ static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t o
     buddy_rise(b, from, order + 1);
 }
 
-static void *buddy_resize(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t size) {
-    uint64_t order = buddy_order(b, size), bytes = buddy_bytes(b, had);
+static void *buddy_resize(upfront_buddy *b, upfront_buddy_found f, uint64_t size) {
+    uint64_t from = f.from, had = f.order, order = buddy_order(b, size), want = buddy_wide(b, size, order);
+    uint64_t bytes = buddy_bytes(b, upfront_buddy_natural(b, from, had));
     char *p = buddy_address(b, from), *q;
-    int stays = order <= had || (buddy_may(b, buddy_bytes(b, order) - bytes) &&
-                                 buddy_can_grow(b, from, had, order));
+    int stays;
+    if (IS_CHECKED(b) && order <= had && want > had)
+        want = had; /* it doesn't move for a redzone */
+    stays = want <= had || (buddy_may(b, buddy_bytes(b, order) - bytes) &&
+                                buddy_can_grow(b, from, had, want));
+    buddy_clean(b, f);
     if (!stays) {
         q = (char *)buddy_alloc(b, size, order);
         if (q != NULL) {
             memcpy(q, p, (size_t)bytes);
-            buddy_end(b, from, had);
+            f = upfront_buddy_find(b, from); /* it may have given way */
+            buddy_end(b, f);
         }
         return q;
     }
-    if (order > had) {
-        buddy_grow(b, from, had, order);
-    } else if (order < had) {
-        upfront_mark_dead(p + buddy_bytes(b, order), bytes - buddy_bytes(b, order));
-        buddy_cut(b, from, had, order);
+    if (IS_CHECKED(b))
+        b->padded += buddy_bytes(b, want) - buddy_bytes(b, had) - buddy_bytes(b, order) + bytes;
+    if (want > had) {
+        buddy_grow(b, from, had, want);
+    } else if (want < had) {
+        upfront_mark_dead(p + buddy_bytes(b, want), buddy_bytes(b, had) - buddy_bytes(b, want));
+        buddy_cut(b, from, had, want);
     }
     b->used += buddy_bytes(b, order) - bytes;
     buddy_count(b, size, order);
+    buddy_gave(b, from, size, order, want);
     return p;
 }
 
@@ -300,12 +447,20 @@ void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
         return NULL;
     f = buddy_find(b, p);
     if (f.code == UPFRONT_OK)
-        q = buddy_resize(b, f.from, f.order, upfront_size(size));
+        q = buddy_resize(b, f, upfront_size(size));
     else
         buddy_refused(b, f);
     upfront_leave(&b->busy);
     return q;
 }
+
+#ifdef UPFRONT_CHECKED
+static void buddy_know(const upfront_buddy *b, upfront_buddy_found f) {
+    upfront_note_asked(buddy_address(b, f.from), buddy_bytes(b, f.order));
+}
+#else
+#define buddy_know(b, f) ((void)0)
+#endif
 
 int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
     upfront_buddy_found f;
@@ -314,6 +469,10 @@ int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
     if (!upfront_enter(&b->busy, &b->raced))
         return UPFRONT_RACED;
     f = buddy_find(b, p);
+    if (f.code == UPFRONT_OK)
+        f.order = upfront_buddy_natural(b, f.from, f.order);
+    if (f.code == UPFRONT_OK && IS_CHECKED(b))
+        buddy_know(b, f); /* that all of it is the caller's */
     upfront_leave(&b->busy);
     return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);
 }
@@ -338,6 +497,21 @@ uint64_t upfront_buddy_phase(upfront_buddy *b) {
     peak = b->phase;
     b->phase = b->used;
     return peak;
+}
+
+void upfront_buddy_plain(upfront_buddy *b) {
+    if (b != NULL && b->root != 0)
+        b->plain = 1;
+}
+
+uint32_t upfront_buddy_made(const upfront_buddy *b, const void *p) {
+#ifdef UPFRONT_CHECKED
+    upfront_note note;
+    return b != NULL && upfront_note_of(p, &note) && note.live ? note.made : 0;
+#else
+    (void)b, (void)p;
+    return 0;
+#endif
 }
 
 int upfront_buddy_check(const upfront_buddy *b, const void *p) {

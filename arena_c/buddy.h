@@ -17,7 +17,7 @@
  *            M. That takes the lowest address for every request. realloc gives it up: what it cuts
  *            in place lies where it lay, and what it moves is there twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of,
- *            and realloc but for the bytes it moves. largest is O(1). Space: 160 bytes in front, at
+ *            and realloc but for the bytes it moves. largest is O(1). Space: 208 bytes in front, at
  *            most one byte more than there are smallest blocks, and what lies before the first
  *            multiple of the smallest block and behind the last.
  * Threads    As a heap: one at a time, upfront_buddy_size_of included. The checked build refuses
@@ -41,7 +41,7 @@
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
 
-#include "mirror.h"
+#include "notes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +73,9 @@ typedef struct upfront_buddy {
     uint64_t where;     /* of the last: offset of the smallest block that they are about; 0: nobody
                            knows */
     uint64_t look;      /* refusals, `failed`, before which the bytes aren't looked at again */
+    uint64_t plain;     /* checked build: as in a release build, nothing rests, no redzones */
+    uint64_t padded;    /* checked build: bytes of live blocks that are redzones */
+    upfront_rest rest;  /* checked build: freed blocks that nobody gets yet */
     uint64_t busy;      /* checked build: somebody is inside */
     uint64_t raced;     /* checked build: who came meanwhile, and was refused: there is no lock */
 } upfront_buddy;
@@ -116,6 +119,10 @@ int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p);
 
 /* As upfront_heap_check. */
 int upfront_buddy_check(const upfront_buddy *b, const void *p);
+
+/* As upfront_heap_plain and upfront_heap_made. */
+void upfront_buddy_plain(upfront_buddy *b);
+uint32_t upfront_buddy_made(const upfront_buddy *b, const void *p);
 
 /* Frees every block. Peaks, counts of refusals and the reserve stay. Cost: O(smallest blocks). */
 void upfront_buddy_reset(upfront_buddy *b);
@@ -260,6 +267,20 @@ static inline upfront_buddy_found upfront_buddy_find(const upfront_buddy *b, uin
     }
     return f;
 }
+
+/* The checked build: the order of the block that a live one would have in a release build, and the
+ * offset of the first byte beyond what was asked for that somebody wrote to, or of such a byte in a
+ * block that is free or rests. 0: there is none. */
+#ifdef UPFRONT_CHECKED
+#define UPFRONT_BUDDY_ZONE 16 /* the least redzone behind a block, where there is room */
+uint64_t upfront_buddy_natural(const upfront_buddy *b, uint64_t from, uint64_t order);
+uint64_t upfront_buddy_dirt(const upfront_buddy *b, upfront_buddy_found f);
+int upfront_buddy_rests(const upfront_buddy *b, uint64_t from);
+#else
+#define upfront_buddy_natural(b, from, order) (order)
+#define upfront_buddy_dirt(b, f) ((uint64_t)0)
+#define upfront_buddy_rests(b, from) 0
+#endif
 
 /* upfront_buddy_walk from within a call. */
 int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,

@@ -18,6 +18,44 @@ static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) 
     return 1;
 }
 
+#ifdef UPFRONT_CHECKED
+static char *buddy_at(const upfront_buddy *b, uint64_t from) {
+    return (char *)(uintptr_t)b + b->first + (from - b->low) * b->smallest;
+}
+
+uint64_t upfront_buddy_natural(const upfront_buddy *b, uint64_t from, uint64_t order) {
+    upfront_note note;
+    int is = !b->plain && upfront_note_of(buddy_at(b, from), &note) && note.live;
+    return is && note.order < order ? note.order : order;
+}
+
+int upfront_buddy_rests(const upfront_buddy *b, uint64_t from) {
+    uint64_t i, at = b->rest.oldest, offset = (uint64_t)(buddy_at(b, from) - (const char *)b);
+    for (i = 0; i < b->rest.blocks && at >= b->first && at < b->end && at % 8 == 0; i++) {
+        if (at == offset)
+            return 1;
+        at = *(const uint64_t *)((uintptr_t)b + (uintptr_t)at);
+    }
+    return 0;
+}
+
+uint64_t upfront_buddy_dirt(const upfront_buddy *b, upfront_buddy_found f) {
+    const char *bytes = buddy_at(b, f.from);
+    uint64_t size = b->smallest << f.order, from = 0, dead;
+    upfront_note note;
+    if (b->plain)
+        return 0;
+    if (f.code == UPFRONT_OK) {
+        if (upfront_buddy_rests(b, f.from))
+            from = sizeof(uint64_t);
+        else
+            from = upfront_note_of(bytes, &note) && note.live && note.asked < size ? note.asked : size;
+    }
+    dead = upfront_dead_bytes(bytes + from, size - from);
+    return dead == size - from ? 0 : (uint64_t)(bytes - (const char *)b) + from + dead;
+}
+#endif
+
 int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
                        uint64_t *count) {
     uint64_t from, high, used = 0, live = 0;
@@ -30,12 +68,12 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
     for (from = b->low; from < high; ++*count) {
         upfront_buddy_found f = upfront_buddy_find(b, from);
         uint64_t size = b->smallest << f.order;
-        if (f.code == UPFRONT_CORRUPT || !buddy_is_true(b, from, f.order))
+        if (f.code == UPFRONT_CORRUPT || !buddy_is_true(b, from, f.order) || upfront_buddy_dirt(b, f) != 0)
             return UPFRONT_CORRUPT;
         if (*count < room) {
             out[*count].offset = b->first + (from - b->low) * b->smallest;
             out[*count].size = size;
-            out[*count].live = f.code == UPFRONT_OK;
+            out[*count].live = f.code == UPFRONT_OK && !upfront_buddy_rests(b, from);
         }
         if (f.code == UPFRONT_OK) {
             live++;
@@ -43,7 +81,7 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
         }
         from += UINT64_C(1) << f.order;
     }
-    if (used != b->used || live != b->live || used > b->phase || b->phase > b->peak ||
+    if (used != b->used + b->padded + b->rest.bytes || live != b->live + b->rest.blocks || b->used > b->phase || b->phase > b->peak ||
         b->scattered > b->failed)
         return UPFRONT_CORRUPT;
     return *count > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;

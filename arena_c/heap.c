@@ -352,7 +352,11 @@ static void heap_shut_all(upfront_heap *h) {
 /* A parked block that is in no front list: it rests. */
 static inline void heap_rest(upfront_heap *h, uint64_t at, uint64_t size) {
 #ifdef UPFRONT_CHECKED
-    upfront_rest_add(&h->rest, h, at + UPFRONT_HEAP_HEADER, size);
+    uint64_t newest = h->rest.newest;
+    if (!upfront_rest_add(&h->rest, h, at + UPFRONT_HEAP_HEADER, size)) {
+        h->damaged++;
+        h->where = newest;
+    }
 #else
     (void)h, (void)at, (void)size;
 #endif
@@ -596,7 +600,7 @@ static void heap_gave(const upfront_heap *h, void *p) {
     if (p == NULL)
         return;
     asked = upfront_heap_asked(h, at);
-    upfront_note_made(p, asked);
+    upfront_note_made(p, asked, 0);
     if (!h->plain)
         memset((char *)p + asked, UPFRONT_DEAD, (size_t)(upfront_heap_size(h, at) - UPFRONT_HEAP_HEADER - asked));
 }
@@ -862,7 +866,7 @@ void upfront_heap_reserve(upfront_heap *h, uint64_t bytes) {
 }
 
 void upfront_heap_plain(upfront_heap *h) {
-    if (h != NULL)
+    if (h != NULL && h->lists != 0)
         h->plain = 1;
 }
 

@@ -5,6 +5,7 @@
 enum { NOTES_LOOK = 16 }; /* places that a note may have */
 
 static upfront_note notes[UPFRONT_NOTES];
+static uint64_t notes_made;
 static uint32_t notes_busy;
 
 static void notes_enter(void) {
@@ -41,9 +42,10 @@ static upfront_note *notes_new(uintptr_t address) {
     return dead;
 }
 
-void upfront_note_made(const void *p, uint64_t asked) {
-    upfront_note made = {(uintptr_t)p, asked, upfront_site, 0, 1}, *n;
+void upfront_note_made(const void *p, uint64_t asked, uint32_t order) {
+    upfront_note made = {(uintptr_t)p, asked, upfront_site, 0, 1, order, 0}, *n;
     notes_enter();
+    made.when = ++notes_made;
     n = notes_find(made.address);
     if (n == NULL)
         n = notes_new(made.address);
@@ -72,13 +74,21 @@ int upfront_note_of(const void *p, upfront_note *out) {
     return n != NULL;
 }
 
+void upfront_note_asked(const void *p, uint64_t asked) {
+    upfront_note *n;
+    notes_enter();
+    n = notes_find((uintptr_t)p);
+    if (n != NULL)
+        n->asked = asked;
+    notes_leave();
+}
+
 int upfront_note_near(const void *p, upfront_note *out) {
-    uintptr_t address = (uintptr_t)p, best = 0;
-    uint64_t i;
+    uint64_t i, best = 0;
     notes_enter();
     for (i = 0; i < UPFRONT_NOTES; i++)
-        if (notes[i].address <= address && notes[i].address > best) {
-            best = notes[i].address;
+        if (notes[i].when > best && (uint64_t)(uintptr_t)p - notes[i].address < notes[i].asked + UPFRONT_LINE) {
+            best = notes[i].when;
             *out = notes[i];
         }
     notes_leave();

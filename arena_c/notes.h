@@ -31,13 +31,15 @@ typedef struct upfront_note {
     uintptr_t address; /* 0: no note */
     uint64_t asked;
     uint32_t made, ended; /* upfront_site of then */
-    uint32_t live;
+    uint32_t live, order; /* and a number of the arena's */
+    uint64_t when;        /* notes that were made before */
 } upfront_note;
 
-void upfront_note_made(const void *p, uint64_t asked);
+void upfront_note_made(const void *p, uint64_t asked, uint32_t order);
+void upfront_note_asked(const void *p, uint64_t asked); /* as if so much had been asked for */
 void upfront_note_ended(const void *p);
 
-/* The note of what begins at p; or of what contains p or ends before it, the nearest. 0: there is none. */
+/* The note of what begins at p; or of the newest that has p, or ends a line before it at most. 0: there is none. */
 int upfront_note_of(const void *p, upfront_note *out);
 int upfront_note_near(const void *p, upfront_note *out);
 
@@ -50,21 +52,22 @@ static inline uint64_t upfront_dead_bytes(const void *p, uint64_t size) {
     return n;
 }
 
-static inline void upfront_rest_add(upfront_rest *r, void *base, uint64_t offset, uint64_t size) {
+/* 0: somebody wrote over the link of the newest, which is good again. */
+static inline int upfront_rest_add(upfront_rest *r, void *base, uint64_t offset, uint64_t size) {
+    uint64_t *link = r->blocks == 0 ? &r->oldest : (uint64_t *)((uintptr_t)base + (uintptr_t)r->newest), was = *link;
     *(uint64_t *)((uintptr_t)base + (uintptr_t)offset) = 0;
-    if (r->blocks == 0)
-        r->oldest = offset;
-    else
-        *(uint64_t *)((uintptr_t)base + (uintptr_t)r->newest) = offset;
+    *link = offset;
     r->newest = offset;
     r->blocks++;
     r->bytes += size;
+    return was == 0;
 }
 
 /* pre: something rests, and the oldest is where a block can be. */
 static inline void upfront_rest_take(upfront_rest *r, void *base, uint64_t size) {
     r->oldest = *(uint64_t *)((uintptr_t)base + (uintptr_t)r->oldest);
-    r->blocks--;
+    if (--r->blocks == 0)
+        r->newest = 0;
     r->bytes -= size;
 }
 

@@ -42,17 +42,17 @@ static void buddy_give(upfront_buddy *b, void *p) {
 static void buddy_init_refuses(void) {
     unsigned char *w = window_new(WINDOW);
     uint64_t smallest;
-    CHECK(upfront_buddy_init(NULL, 4096, 64) == NULL &&
-          upfront_buddy_init(w + 16, 4096, 64) == NULL);
-    CHECK(upfront_buddy_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE, 64) == NULL &&
-          upfront_buddy_init(w, UINT64_MAX, 64) == NULL);
+    CHECK(buddy_of_plain(NULL, 4096, 64) == NULL &&
+          buddy_of_plain(w + 16, 4096, 64) == NULL);
+    CHECK(buddy_of_plain(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE, 64) == NULL &&
+          buddy_of_plain(w, UINT64_MAX, 64) == NULL);
     /* more than UPFRONT_BUDDY_MOST */
-    CHECK(upfront_buddy_init(w, UPFRONT_OFFSET_MAX / 2, 64) == NULL);
+    CHECK(buddy_of_plain(w, UPFRONT_OFFSET_MAX / 2, 64) == NULL);
     for (smallest = 0; smallest < 64; smallest++)
-        CHECK(upfront_buddy_init(w, 4096, smallest) == NULL);
-    CHECK(upfront_buddy_init(w, 4096, 96) == NULL &&
-          upfront_buddy_init(w, WINDOW, 2 * UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_buddy_init(w, WINDOW, WINDOW) == NULL && upfront_buddy_init(w, 255, 64) == NULL);
+        CHECK(buddy_of_plain(w, 4096, smallest) == NULL);
+    CHECK(buddy_of_plain(w, 4096, 96) == NULL &&
+          buddy_of_plain(w, WINDOW, 2 * UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(buddy_of_plain(w, WINDOW, WINDOW) == NULL && buddy_of_plain(w, 255, 64) == NULL);
     CHECK(holds(w, WINDOW, 0));
     window_free(w, WINDOW);
 }
@@ -75,7 +75,7 @@ static void buddy_everywhere(void) {
     for (smallest = 64; smallest <= 4096; smallest *= 8)
         for (place = 0; place < 4 * smallest; place += 64 * (1 + smallest / 512))
             for (size = 200; size < 30 * smallest; size += 1 + smallest / 3) {
-                upfront_buddy *b = upfront_buddy_init(w + place, size, smallest);
+                upfront_buddy *b = buddy_of_plain(w + place, size, smallest);
                 count = buddy_most((uint64_t)(uintptr_t)w + place, size, smallest);
                 CHECK((b != NULL) == (count > 0));
                 if (b == NULL)
@@ -97,7 +97,7 @@ static void buddy_everywhere(void) {
                     upfront_buddy_reset(b);
                 (void)buddy_walked(b);
                 CHECK(b->used == 0 && b->live == 0);
-                b = upfront_buddy_init(w + place, upfront_buddy_size(count * smallest, smallest),
+                b = buddy_of_plain(w + place, upfront_buddy_size(count * smallest, smallest),
                                        smallest);
                 CHECK(buddy_walked(b) > 0 && b->end - b->first >= count * smallest);
                 all++;
@@ -112,7 +112,7 @@ static void buddy_everywhere(void) {
 static upfront_buddy *buddy_of(unsigned char *w, uint64_t count, uint64_t from) {
     uint64_t front = upfront_round_up(sizeof(upfront_buddy) + 1 + count, 64);
     uint64_t past = UPFRONT_ALIGN_MAX + 64 * from - front;
-    upfront_buddy *b = upfront_buddy_init(w + past, front + 64 * count, 64);
+    upfront_buddy *b = buddy_of_plain(w + past, front + 64 * count, 64);
     CHECK(b != NULL && b->end - b->first == 64 * count && b->low == from);
     return b;
 }
@@ -317,7 +317,7 @@ static void buddy_keeps_a_reserve(void) {
 /* The checked build refuses who comes while another is inside; the others don't look. */
 static void buddy_raced(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_buddy *b = upfront_buddy_init(w, 8192, 64);
+    upfront_buddy *b = buddy_of_plain(w, 8192, 64);
     unsigned char *p = buddy_take(b, 100, 1);
 #ifdef UPFRONT_CHECKED
     b->busy = 1;
@@ -345,7 +345,7 @@ static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64
     int j;
     for (j = 0; j < 2; j++) {
         w[j] = window_new(size + 4096);
-        b[j] = upfront_buddy_init(w[j] + 1984, size, smallest);
+        b[j] = buddy_of_plain(w[j] + 1984, size, smallest);
         memset(live[j], 0, sizeof live[j]);
     }
     for (i = 0; i < steps; i++) {

@@ -4,7 +4,7 @@
 
 static void misuse_addresses(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_buddy *b = upfront_buddy_init(w, 8192, 64);
+    upfront_buddy *b = buddy_of_plain(w, 8192, 64);
     unsigned char *a = (unsigned char *)upfront_buddy_alloc(b, 1024, 1), *c =
           (unsigned char *)upfront_buddy_alloc(b, 64, 1);
     uint64_t i;
@@ -33,7 +33,7 @@ enum { MISUSE_LIVE = 12 };
 typedef struct misused {
     unsigned char *window, *bytes;
     upfront_buddy *b, was;
-    unsigned char state[56];
+    unsigned char state[48];
     char *live[MISUSE_LIVE];
 } misused;
 
@@ -42,7 +42,7 @@ static misused misused_new(uint64_t seed) {
     misused m;
     uint64_t i;
     m.window = window_new(UPFRONT_ALIGN_MAX + WINDOW);
-    m.b = upfront_buddy_init(m.window + UPFRONT_ALIGN_MAX + 64 * FROM - FRONT, FRONT + 64 * COUNT,
+    m.b = buddy_of_plain(m.window + UPFRONT_ALIGN_MAX + 64 * FROM - FRONT, FRONT + 64 * COUNT,
           64);
     CHECK(m.b != NULL && m.b->low == FROM && m.b->end - m.b->first == 64 * COUNT);
     for (i = 0; i < MISUSE_LIVE; i++)

@@ -62,6 +62,12 @@ static inline upfront_heap *heap_of(void *block, uint64_t size, uint64_t parked)
     return h;
 }
 
+static inline upfront_buddy *buddy_of_plain(void *block, uint64_t size, uint64_t smallest) {
+    upfront_buddy *b = upfront_buddy_init(block, size, smallest);
+    upfront_buddy_plain(b);
+    return b;
+}
+
 /* xorshift64: the same numbers everywhere. */
 static inline uint64_t next_random(uint64_t *seed) {
     *seed ^= *seed << 13;
@@ -112,6 +118,7 @@ void test_scope_temp(void);
 void test_heap(void);
 void test_heap_misuse(void);
 void test_damage(void);
+void test_security(void);
 void test_buddy(void);
 void test_buddy_misuse(void);
 void test_callbacks(void);

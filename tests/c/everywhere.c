@@ -15,7 +15,7 @@ static void *kind_stack(void *block, uint64_t size, uint64_t align) { return (vo
 static void *kind_ring(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_ring_init(block, size); }
 static void *kind_frame(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_frame_init(block, size, 2); }
 static void *kind_heap(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_heap_init(block, size, 0); }
-static void *kind_buddy(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_buddy_init(block, size, 64); }
+static void *kind_buddy(void *block, uint64_t size, uint64_t align) { return (void)align, buddy_of_plain(block, size, 64); }
 
 enum { KIND_CHUNK = 24 };
 

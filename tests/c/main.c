@@ -15,6 +15,7 @@ int main(void) {
     test_heap();
     test_heap_misuse();
     test_damage();
+    test_security();
     test_buddy();
     test_buddy_misuse();
     test_callbacks();

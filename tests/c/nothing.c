@@ -141,6 +141,8 @@ static void nothing_buddy(upfront_buddy *b, unsigned char *w) {
     CHECK_EQ(upfront_buddy_check(b, NULL), b == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);
     REFUSED(upfront_buddy_check(b, w));
     upfront_buddy_reset(b);
+    NO(upfront_buddy_made(b, w));
+    upfront_buddy_plain(b);
     NO(upfront_buddy_largest(b));
     upfront_buddy_reserve(b, 64);
     NO(upfront_buddy_phase(b));
