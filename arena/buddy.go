@@ -15,7 +15,7 @@ import (
 // LargestFree O(1).
 //
 // There is no header in a block: all of its bytes are the caller's, and neighbours begin where it
-// ends. Beside the blocks there are 160 bytes, and one for each smallest block. Double, foreign and
+// ends. Beside the blocks there are 208 bytes, and one for each smallest block. Double, foreign and
 // interior frees are told in every build.
 //
 // Don't take it for odd sizes: those from 16 to 4096 cost 1.41 times their bytes, where a Heap

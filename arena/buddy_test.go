@@ -26,7 +26,7 @@ func TestBuddySaysWhyNot(t *testing.T) {
 	_, err := arena.NewBuddy(arena.NewBlock(128, 64), 64)
 	assert.EqualError(t, err,
 		"arena: a Buddy has 1 to 1073741824 smallest blocks; of 64 bytes a block of 128 "+
-			"has not: 289 are enough for one")
+			"has not: 337 are enough for one")
 	_, err = arena.NewBuddy(arena.NewBlock(512, 64)[8:], 64)
 	assert.ErrorContains(t, err, "a Buddy's block begins at a multiple of 64")
 	for _, smallest := range []uint64{0, 32, 96, 2 << 20, 1<<64 - 1} {

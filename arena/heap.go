@@ -23,7 +23,7 @@ type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}
 
-// NewHeap makes a heap of the block, which begins at a multiple of 64 and has at least 464 bytes: in a scope,
+// NewHeap makes a heap of the block, which begins at a multiple of 64 and has at least 496 bytes: in a scope,
 // BytesUnzeroed(n, 64). What was in the block is lost. Blocks that are live when the scope closes are a leak, unless MayLive
 // was said.
 //

@@ -63,7 +63,7 @@ func saysWhyNot(t *testing.T, name string, a arena.Reallocator, has uint64) {
 
 func TestHeapSaysWhyNot(t *testing.T) {
 	_, err := arena.NewHeap(arena.NewBlock(256, 64), 0)
-	assert.EqualError(t, err, "arena: a Heap needs a block of at least 464 bytes, this one has 256")
+	assert.EqualError(t, err, "arena: a Heap needs a block of at least 496 bytes, this one has 256")
 	_, err = arena.NewHeap(arena.NewBlock(512, 64)[8:], 0)
 	assert.ErrorContains(t, err, "a Heap's block begins at a multiple of 64")
 	h := newHeap(t, 4096)
@@ -82,7 +82,7 @@ func TestHeapParks(t *testing.T) {
 	block := arena.NewBlock(8192, 64)
 	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), 8192) })
 	_, err := arena.NewHeap(block[:900], 2)
-	assert.EqualError(t, err, "arena: a Heap needs a block of at least 976 bytes, this one has 900")
+	assert.EqualError(t, err, "arena: a Heap needs a block of at least 1008 bytes, this one has 900")
 	h, err := arena.NewHeap(block, 2)
 	require.NoError(t, err)
 	empty := h.LargestFree()

@@ -1,11 +1,5 @@
 #include "buddy.h"
 
-#ifdef UPFRONT_CHECKED
-#define IS_CHECKED(b) (!(b)->plain)
-#else
-#define IS_CHECKED(b) 0
-#endif
-
 static uint64_t buddy_blocks(uint64_t order) { return UINT64_C(1) << order; }
 
 static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->smallest << order; }
@@ -136,7 +130,7 @@ void upfront_buddy_reset(upfront_buddy *b) {
     if (b == NULL || b->root == 0 || !upfront_enter(&b->busy, &b->raced))
         return;
     high = upfront_buddy_high(b);
-    if (IS_CHECKED(b) && b->peak != 0)
+    if (UPFRONT_LOOKS(b) && b->peak != 0)
         buddy_inspect(b);
     memset(&b->rest, 0, sizeof b->rest);
     b->padded = 0;
@@ -238,7 +232,7 @@ static void buddy_give_way(upfront_buddy *b) {
 
 /* The order of the block that a request gets: one more where it fills its own. */
 static uint64_t buddy_wide(const upfront_buddy *b, uint64_t size, uint64_t order) {
-    return order + (IS_CHECKED(b) && buddy_bytes(b, order) - size < UPFRONT_BUDDY_ZONE);
+    return order + (UPFRONT_LOOKS(b) && buddy_bytes(b, order) - size < UPFRONT_BUDDY_ZONE);
 }
 
 static int buddy_look_for(upfront_buddy *b, uint64_t size, uint64_t order, uint64_t *held, uint64_t *from, uint64_t *had) {
@@ -284,7 +278,7 @@ static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
 /* Looks at all blocks. Fills that were overwritten are told of one by one, and good again. */
 UPFRONT_COLD static void buddy_inspect(upfront_buddy *b) {
     uint64_t from, high = upfront_buddy_high(b);
-    for (from = b->low; IS_CHECKED(b) && from < high;) {
+    for (from = b->low; UPFRONT_LOOKS(b) && from < high;) {
         upfront_buddy_found f = upfront_buddy_find(b, from);
         if (f.code != UPFRONT_CORRUPT)
             buddy_clean(b, f);
@@ -316,7 +310,7 @@ static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
     buddy_meet_in(b, from, held);
     b->live++;
     b->used += buddy_bytes(b, order);
-    if (IS_CHECKED(b))
+    if (UPFRONT_LOOKS(b))
         b->padded += buddy_bytes(b, held) - buddy_bytes(b, order);
     buddy_count(b, size, order);
     upfront_mark_live(buddy_address(b, from), buddy_bytes(b, order));
@@ -350,7 +344,7 @@ static upfront_buddy_found buddy_find(const upfront_buddy *b, const void *p) {
 
 static int buddy_end(upfront_buddy *b, upfront_buddy_found f) {
     uint64_t from = f.from, order = f.order;
-    if (IS_CHECKED(b)) {
+    if (UPFRONT_LOOKS(b)) {
         uint64_t damaged = b->damaged;
         buddy_clean(b, f);
         buddy_retire(b, f);
@@ -410,7 +404,7 @@ static void *buddy_resize(upfront_buddy *b, upfront_buddy_found f, uint64_t size
     uint64_t bytes = buddy_bytes(b, upfront_buddy_natural(b, from, had));
     char *p = buddy_address(b, from), *q;
     int stays;
-    if (IS_CHECKED(b) && order <= had && want > had)
+    if (UPFRONT_LOOKS(b) && order <= had && want > had)
         want = had; /* it doesn't move for a redzone */
     stays = want <= had || (buddy_may(b, buddy_bytes(b, order) - bytes) &&
                                 buddy_can_grow(b, from, had, want));
@@ -424,7 +418,7 @@ static void *buddy_resize(upfront_buddy *b, upfront_buddy_found f, uint64_t size
         }
         return q;
     }
-    if (IS_CHECKED(b))
+    if (UPFRONT_LOOKS(b))
         b->padded += buddy_bytes(b, want) - buddy_bytes(b, had) - buddy_bytes(b, order) + bytes;
     if (want > had) {
         buddy_grow(b, from, had, want);
@@ -471,7 +465,7 @@ int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
     f = buddy_find(b, p);
     if (f.code == UPFRONT_OK)
         f.order = upfront_buddy_natural(b, f.from, f.order);
-    if (f.code == UPFRONT_OK && IS_CHECKED(b))
+    if (f.code == UPFRONT_OK && UPFRONT_LOOKS(b))
         buddy_know(b, f); /* that all of it is the caller's */
     upfront_leave(&b->busy);
     return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);

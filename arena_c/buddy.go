@@ -6,15 +6,20 @@ package arena_c
 // }
 // #cgo noescape upfront_buddy_block
 // #cgo nocallback upfront_buddy_block
+// static inline void *upfront_buddy_alloc_at(upfront_buddy *b, uint64_t size, uint64_t align, uint32_t site)
+//     UPFRONT_AT_SITE(void *, upfront_buddy_alloc(b, size, align))
+// static inline int upfront_buddy_free_at(upfront_buddy *b, void *p, uint32_t site) UPFRONT_AT_SITE(int, upfront_buddy_free(b, p))
+// static inline void *upfront_buddy_realloc_at(upfront_buddy *b, void *p, uint64_t size, uint32_t site)
+//     UPFRONT_AT_SITE(void *, upfront_buddy_realloc(b, p, size))
 // #cgo nocallback upfront_buddy_init
 // #cgo noescape upfront_buddy_size
 // #cgo nocallback upfront_buddy_size
-// #cgo noescape upfront_buddy_alloc
-// #cgo nocallback upfront_buddy_alloc
-// #cgo noescape upfront_buddy_free
-// #cgo nocallback upfront_buddy_free
-// #cgo noescape upfront_buddy_realloc
-// #cgo nocallback upfront_buddy_realloc
+// #cgo noescape upfront_buddy_alloc_at
+// #cgo nocallback upfront_buddy_alloc_at
+// #cgo noescape upfront_buddy_free_at
+// #cgo nocallback upfront_buddy_free_at
+// #cgo noescape upfront_buddy_realloc_at
+// #cgo nocallback upfront_buddy_realloc_at
 // #cgo noescape upfront_buddy_size_of
 // #cgo nocallback upfront_buddy_size_of
 // #cgo noescape upfront_buddy_reset
@@ -23,6 +28,10 @@ package arena_c
 // #cgo nocallback upfront_buddy_largest
 // #cgo noescape upfront_buddy_phase
 // #cgo nocallback upfront_buddy_phase
+// #cgo noescape upfront_buddy_made
+// #cgo nocallback upfront_buddy_made
+// #cgo noescape upfront_buddy_plain
+// #cgo nocallback upfront_buddy_plain
 // #cgo noescape upfront_buddy_walk
 // #cgo nocallback upfront_buddy_walk
 // #cgo noescape upfront_buddy_robson_bound
@@ -36,7 +45,8 @@ type Buddy struct {
 	First, End, Smallest, Low, Root          uint64
 	Used, Peak, Phase, Reserve, Live         uint64
 	Given, Asked, Failed, Scattered, Refused uint64
-	Damaged, Where, Look                     uint64
+	Damaged, Where, Look, Plain, Padded      uint64
+	Rest                                     Rest
 	Busy, Raced                              uint64
 }
 
@@ -85,7 +95,7 @@ func (b *Buddy) Alloc(size, align uint64) unsafe.Pointer {
 		return nil
 	}
 	return crossed(writes(&b.Used),
-		C.upfront_buddy_alloc(b.c(), C.uint64_t(size), C.uint64_t(align)))
+		C.upfront_buddy_alloc_at(b.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1))))
 }
 
 // Free is upfront_buddy_free. In race builds the dead block is overwritten: a goroutine that still
@@ -104,7 +114,7 @@ func (b *Buddy) Free(p unsafe.Pointer) Code {
 		}
 		raceDead(p, uintptr(size))
 	}
-	return Code(crossed(writes(&b.Used), C.upfront_buddy_free(b.c(), p)))
+	return Code(crossed(writes(&b.Used), C.upfront_buddy_free_at(b.c(), p, C.uint32_t(Here(1)))))
 }
 
 // refuses asks before, whether there is room or not: a buddy can't take back what it gave. p is the
@@ -131,10 +141,10 @@ func (b *Buddy) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 		return nil
 	}
 	if !Race || p == nil {
-		return crossed(writes(&b.Used), C.upfront_buddy_realloc(b.c(), p, C.uint64_t(size)))
+		return crossed(writes(&b.Used), C.upfront_buddy_realloc_at(b.c(), p, C.uint64_t(size), C.uint32_t(Here(1))))
 	}
 	old, code := b.SizeOf(p)
-	q := crossed(writes(&b.Used), C.upfront_buddy_realloc(b.c(), p, C.uint64_t(size)))
+	q := crossed(writes(&b.Used), C.upfront_buddy_realloc_at(b.c(), p, C.uint64_t(size), C.uint32_t(Here(1))))
 	if code != OK || q == nil {
 		return q
 	}
@@ -157,6 +167,12 @@ func (b *Buddy) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	}
 	return uint64(found), OK
 }
+
+// Keep is upfront_buddy_plain.
+func (b *Buddy) Keep() { C.upfront_buddy_plain(b.c()) }
+
+// Made is upfront_buddy_made.
+func (b *Buddy) Made(p unsafe.Pointer) uint32 { return uint32(C.upfront_buddy_made(b.c(), p)) }
 
 // Reset is upfront_buddy_reset.
 func (b *Buddy) Reset() {

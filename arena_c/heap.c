@@ -2,12 +2,6 @@
 
 #define NONE UINT64_MAX
 
-#ifdef UPFRONT_CHECKED
-#define IS_CHECKED(h) (!(h)->plain)
-#else
-#define IS_CHECKED(h) 0
-#endif
-
 /* The first list at or above the class that holds something. */
 static inline uint64_t heap_next_class(const upfront_heap *h, uint64_t from) {
     uint64_t word = from / 64, bits, words;
@@ -75,7 +69,7 @@ static inline int heap_sealed(const upfront_heap *h, uint64_t at) {
 /* Whether what lies behind a block knows its size: who ran over the block's end wrote over that first. */
 static int heap_agrees(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
-    if (IS_CHECKED(h) && size <= h->end - at && !heap_sealed(h, at + size))
+    if (UPFRONT_LOOKS(h) && size <= h->end - at && !heap_sealed(h, at + size))
         return 0;
     return size <= h->end - at && upfront_heap_before(h, at + size) == size; /* only forged words can say more */
 }
@@ -98,7 +92,7 @@ static inline void heap_make_free(upfront_heap *h, uint64_t at, uint64_t size, u
 
 /* The checked build's free bytes are dead ones, but for headers, buried or not. */
 static inline void heap_fill_links(upfront_heap *h, uint64_t at) {
-    if (IS_CHECKED(h))
+    if (UPFRONT_LOOKS(h))
         memset((char *)h + at + UPFRONT_HEAP_HEADER, UPFRONT_DEAD, 16);
 }
 
@@ -332,7 +326,7 @@ static inline int heap_has_front(const upfront_heap *h, uint64_t size) {
 
 /* Whether a block that nobody has may be as it is: its links, and that it rests. */
 static int heap_may_stay(const upfront_heap *h, uint64_t at) {
-    if (upfront_heap_is_live(h, at) && !IS_CHECKED(h) && !heap_has_front(h, upfront_heap_size(h, at)))
+    if (upfront_heap_is_live(h, at) && !UPFRONT_LOOKS(h) && !heap_has_front(h, upfront_heap_size(h, at)))
         return 0;
     return heap_may_link(h, at);
 }
@@ -411,7 +405,7 @@ static void heap_count(upfront_heap *h, uint64_t at, uint64_t size) {
     if (off == UPFRONT_HEAP_SHUT) {
         h->lost++;
         h->lost_bytes += size;
-    } else if (IS_CHECKED(h) && off != 0 && !heap_has_front(h, size)) {
+    } else if (UPFRONT_LOOKS(h) && off != 0 && !heap_has_front(h, size)) {
         heap_rest(h, at, size);
     } else if (off != 0) {
         heap_turn(h, at);
@@ -692,8 +686,10 @@ static int heap_retire(upfront_heap *h, uint64_t at) {
     upfront_note_ended((char *)h + at + UPFRONT_HEAP_HEADER);
     return damaged == h->damaged ? code : (int)UPFRONT_CORRUPT;
 }
+#define heap_moved(h, at) heap_retire(h, at)
 #else
 static void heap_wake_all(upfront_heap *h) { (void)h; }
+#define heap_moved(h, at) heap_free(h, at)
 #define heap_retire(h, at) (heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at))
 #endif
 
@@ -755,7 +751,7 @@ static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
         q = (char *)heap_take(h, size, upfront_heap_align(h, at));
         if (q != NULL) {
             memcpy(q, p, (size_t)old);
-            heap_retire(h, at);
+            heap_moved(h, at);
         }
         return q;
     }
@@ -843,7 +839,7 @@ int upfront_heap_check(const upfront_heap *h, const void *p) {
 void upfront_heap_reset(upfront_heap *h) {
     if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
         return;
-    if (IS_CHECKED(h) && h->peak + h->highest != 0)
+    if (UPFRONT_LOOKS(h) && h->peak + h->highest != 0)
         heap_inspect(h);
     memset(&h->rest, 0, sizeof h->rest);
     h->epoch += UINT64_C(1) << 43;
@@ -912,7 +908,7 @@ uint64_t upfront_heap_largest(upfront_heap *h) {
 void upfront_heap_flush(upfront_heap *h) {
     if (h != NULL && upfront_enter(&h->busy, &h->raced)) {
         heap_flush(h);
-        if (IS_CHECKED(h) && h->lists != 0)
+        if (UPFRONT_LOOKS(h) && h->lists != 0)
             heap_inspect(h);
         upfront_leave(&h->busy);
     }

@@ -1,13 +1,19 @@
 package arena_c
 
 // #include "heap.h"
+// // Who calls is told in the call, as a goroutine's next call may be made by another thread.
+// static inline void *upfront_heap_alloc_at(upfront_heap *h, uint64_t size, uint64_t align, uint32_t site)
+//     UPFRONT_AT_SITE(void *, upfront_heap_alloc(h, size, align))
+// static inline int upfront_heap_free_at(upfront_heap *h, void *p, uint32_t site) UPFRONT_AT_SITE(int, upfront_heap_free(h, p))
+// static inline void *upfront_heap_realloc_at(upfront_heap *h, void *p, uint64_t size, uint32_t site)
+//     UPFRONT_AT_SITE(void *, upfront_heap_realloc(h, p, size))
 // #cgo nocallback upfront_heap_init
-// #cgo noescape upfront_heap_alloc
-// #cgo nocallback upfront_heap_alloc
-// #cgo noescape upfront_heap_free
-// #cgo nocallback upfront_heap_free
-// #cgo noescape upfront_heap_realloc
-// #cgo nocallback upfront_heap_realloc
+// #cgo noescape upfront_heap_alloc_at
+// #cgo nocallback upfront_heap_alloc_at
+// #cgo noescape upfront_heap_free_at
+// #cgo nocallback upfront_heap_free_at
+// #cgo noescape upfront_heap_realloc_at
+// #cgo nocallback upfront_heap_realloc_at
 // #cgo noescape upfront_heap_size_of
 // #cgo nocallback upfront_heap_size_of
 // #cgo noescape upfront_heap_check
@@ -22,6 +28,10 @@ package arena_c
 // #cgo nocallback upfront_heap_phase
 // #cgo noescape upfront_heap_flush
 // #cgo nocallback upfront_heap_flush
+// #cgo noescape upfront_heap_made
+// #cgo nocallback upfront_heap_made
+// #cgo noescape upfront_heap_plain
+// #cgo nocallback upfront_heap_plain
 // #cgo noescape upfront_heap_walk
 // #cgo nocallback upfront_heap_walk
 import "C"
@@ -38,9 +48,13 @@ type Heap struct {
 	Bits                              [8]uint64
 	Highest, Failed, Bounded, Refused uint64
 	Damaged, Where, Lost, LostBytes   uint64
-	Look, Spare                       uint64
+	Look, Plain                       uint64
+	Rest                              Rest
 	Busy, Raced                       uint64
 }
+
+// Rest is a queue of blocks that rest: notes.h.
+type Rest struct{ Blocks, Bytes, Oldest, Newest uint64 }
 
 // HeapBlock is the smallest block of a heap, and HeapFrontBytes what front lists add to it. HeapAlign is the alignment of what it gives
 // and the size of the header before that. HeapParked is what the walk says of a parked block, instead of 1 or 0,
@@ -87,7 +101,7 @@ func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
 	if Checked && h.refuses(nil, size) {
 		return nil
 	}
-	return crossed(writes(&h.Used), C.upfront_heap_alloc(h.c(), C.uint64_t(size), C.uint64_t(align)))
+	return crossed(writes(&h.Used), C.upfront_heap_alloc_at(h.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1))))
 }
 
 // Free is upfront_heap_free. In race builds the dead block is overwritten: a goroutine that still reads it is reported.
@@ -105,7 +119,7 @@ func (h *Heap) Free(p unsafe.Pointer) Code {
 		}
 		raceDead(p, uintptr(size))
 	}
-	return Code(crossed(writes(&h.Used), C.upfront_heap_free(h.c(), p)))
+	return Code(crossed(writes(&h.Used), C.upfront_heap_free_at(h.c(), p, C.uint32_t(Here(1)))))
 }
 
 // refuses asks before, whether there is room or not: a heap can't take back what it gave. p is the block that is to be
@@ -131,10 +145,10 @@ func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 		return nil
 	}
 	if !Race || p == nil {
-		return crossed(writes(&h.Used), C.upfront_heap_realloc(h.c(), p, C.uint64_t(size)))
+		return crossed(writes(&h.Used), C.upfront_heap_realloc_at(h.c(), p, C.uint64_t(size), C.uint32_t(Here(1))))
 	}
 	old, code := h.SizeOf(p)
-	q := crossed(writes(&h.Used), C.upfront_heap_realloc(h.c(), p, C.uint64_t(size)))
+	q := crossed(writes(&h.Used), C.upfront_heap_realloc_at(h.c(), p, C.uint64_t(size), C.uint32_t(Here(1))))
 	if code == OK && q != nil && q != p {
 		raceWrite(p, uintptr(old))
 	}
@@ -160,6 +174,12 @@ func (h *Heap) Check(p unsafe.Pointer) Code {
 	}
 	return Code(crossed(reads(&h.Used), C.upfront_heap_check(h.c(), p)))
 }
+
+// Keep is upfront_heap_plain.
+func (h *Heap) Keep() { C.upfront_heap_plain(h.c()) }
+
+// Made is upfront_heap_made.
+func (h *Heap) Made(p unsafe.Pointer) uint32 { return uint32(C.upfront_heap_made(h.c(), p)) }
 
 // Reset is upfront_heap_reset.
 func (h *Heap) Reset() {

@@ -21,6 +21,13 @@ typedef struct upfront_rest {
     uint64_t oldest, newest; /* offsets of blocks' bytes; 0: none */
 } upfront_rest;
 
+/* Whether an arena has redzones, and looks at fills. */
+#ifdef UPFRONT_CHECKED
+#define UPFRONT_LOOKS(arena) (!(arena)->plain)
+#else
+#define UPFRONT_LOOKS(arena) 0
+#endif
+
 #ifdef UPFRONT_CHECKED
 
 #define UPFRONT_NOTES (UINT64_C(1) << 16)

@@ -434,8 +434,18 @@ static void walk_forged(void) {
     small_caught(&s);
     upfront_heap_set(s.h, s.at[1] + 8, upfront_heap_word(s.h, s.at[1] + 8) ^ UPFRONT_HEAP_SEAL_SIZE); /* free, and turned */
     small_caught(&s);
-    upfront_heap_set(s.h, s.at[0] + 8, upfront_heap_word(s.h, s.at[0] + 8) ^ UPFRONT_HEAP_SEAL_SIZE); /* parked without lists */
-    small_caught(&s);
+    for (i = 0; i < 2; i++) { /* parked without lists, or too large for them */
+        uint64_t at;
+        if (i == 1) {
+            window_free(s.window, WINDOW);
+            s = small_of(4);
+            CHECK(upfront_heap_alloc(s.h, 2000, 16) == small_bytes(&s, 5));
+        }
+        at = s.at[i * 5] + 8;
+        upfront_heap_set(s.h, at, upfront_heap_word(s.h, at) ^ UPFRONT_HEAP_SEAL_SIZE);
+        CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+        CHECK(upfront_heap_largest(s.h) > 0 && s.h->lost == 1 && small_walk(&s) == UPFRONT_OK);
+    }
     window_free(s.window, WINDOW);
 }
 

@@ -13,21 +13,21 @@ typedef struct suite {
     uint64_t *where;
 } suite;
 
-static void *heap_get(void *a, uint64_t size) { return upfront_heap_alloc((upfront_heap *)a, size, 16); }
-static void *heap_reget(void *a, void *p, uint64_t size) { return upfront_heap_realloc((upfront_heap *)a, p, size); }
-static int heap_give_back(void *a, void *p) { return upfront_heap_free((upfront_heap *)a, p); }
+static void *suite_heap_get(void *a, uint64_t size) { return upfront_heap_alloc((upfront_heap *)a, size, 16); }
+static void *suite_heap_reget(void *a, void *p, uint64_t size) { return upfront_heap_realloc((upfront_heap *)a, p, size); }
+static int suite_heap_give(void *a, void *p) { return upfront_heap_free((upfront_heap *)a, p); }
 
-static uint64_t heap_told(void *a) {
+static uint64_t suite_heap_told(void *a) {
     upfront_heap *h = (upfront_heap *)a;
     upfront_heap_flush(h);
     return h->damaged + (upfront_heap_walk(h, NULL, 0, NULL) != UPFRONT_OK);
 }
 
-static void *buddy_get(void *a, uint64_t size) { return upfront_buddy_alloc((upfront_buddy *)a, size, 1); }
-static void *buddy_reget(void *a, void *p, uint64_t size) { return upfront_buddy_realloc((upfront_buddy *)a, p, size); }
-static int buddy_give_back(void *a, void *p) { return upfront_buddy_free((upfront_buddy *)a, p); }
+static void *suite_buddy_get(void *a, uint64_t size) { return upfront_buddy_alloc((upfront_buddy *)a, size, 1); }
+static void *suite_buddy_reget(void *a, void *p, uint64_t size) { return upfront_buddy_realloc((upfront_buddy *)a, p, size); }
+static int suite_buddy_give(void *a, void *p) { return upfront_buddy_free((upfront_buddy *)a, p); }
 
-static uint64_t buddy_told(void *a) {
+static uint64_t suite_buddy_told(void *a) {
     upfront_buddy *b = (upfront_buddy *)a;
     return b->damaged + (upfront_buddy_walk(b, NULL, 0, NULL) != UPFRONT_OK);
 }
@@ -35,9 +35,9 @@ static uint64_t buddy_told(void *a) {
 enum { SUITE_SIZE = 1 << 18 };
 
 static suite suite_of(unsigned char *w, int of_buddy, uint64_t parked) {
-    suite s = {"heap", NULL, heap_get, heap_reget, heap_give_back, heap_told, NULL};
+    suite s = {"heap", NULL, suite_heap_get, suite_heap_reget, suite_heap_give, suite_heap_told, NULL};
     if (of_buddy) {
-        suite b = {"buddy", upfront_buddy_init(w, SUITE_SIZE, 64), buddy_get, buddy_reget, buddy_give_back, buddy_told, NULL};
+        suite b = {"buddy", upfront_buddy_init(w, SUITE_SIZE, 64), suite_buddy_get, suite_buddy_reget, suite_buddy_give, suite_buddy_told, NULL};
         b.where = &((upfront_buddy *)b.arena)->where;
         return b;
     }

@@ -31,7 +31,7 @@ type buddyModel struct {
 func newBuddyModel(start, end, smallest uint64) *buddyModel {
 	m := &buddyModel{smallest: smallest}
 	for count := (end - start) / smallest; count > 0; count-- {
-		m.first = up(start+160+1+count, smallest)
+		m.first = up(start+208+1+count, smallest)
 		m.end = m.first + count*smallest
 		if m.end <= end {
 			break

@@ -47,12 +47,12 @@ func heapSure(size uint64) uint64 {
 }
 
 func newHeapModel(start, end, parks uint64) *heapModel {
-	least, fronts := uint64(464), uint64(0)
+	least, fronts := uint64(496), uint64(0)
 	if parks > 0 {
 		fronts = 512
 	}
 	lists := up(heapClass(end-start-least-fronts+32)+1, 16)
-	m := &heapModel{base: start, first: start + 240 + 8*lists + fronts, end: start + (end-start)/16*16 - 16, parks: parks}
+	m := &heapModel{base: start, first: start + 320 + 8*lists + fronts, end: start + (end-start)/16*16 - 16, parks: parks}
 	m.reset()
 	return m
 }
