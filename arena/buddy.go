@@ -81,20 +81,18 @@ func RobsonBound(live, largest, smallest uint64) uint64 {
 // smallest block.
 func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Buddy", size, align)
-	raced := b.its().Raced
+	was := b.seen()
 	p := b.header.Alloc(size, align)
-	if p == nil {
-		b.alone("Buddy.Alloc", raced)
+	if p == nil || arena_c.Checked {
+		b.tell("Buddy.Alloc", was)
 	}
 	return p
 }
 
-// alone is that of a heap.
-func (b Buddy) alone(what string, raced uint64) {
-	if b.header.Raced != raced {
-		panic(refused(what, arena_c.Raced).Error())
-	}
-}
+func (b Buddy) seen() heapSeen { return heapSeen{b.its().Raced, b.header.Damaged} }
+
+// tell is that of a heap.
+func (b Buddy) tell(what string, was heapSeen) { was.tell(what, b.seen(), b.Err) }
 
 // Err says whether bytes that say which blocks are free were met overwritten: how often, and where the last was. What a
 // buddy still gives then may be somebody's: Reset it. Nil also where nobody has come by yet.
@@ -104,9 +102,10 @@ func (b Buddy) Err() error {
 }
 
 // Free takes a block back; nil is nothing to do. A double free, and an address that is no block of
-// this buddy, are refused and change nothing.
+// this buddy, are refused and change nothing. In a checked build an error that says "corrupt table"
+// tells of a write past the block's end; the block is given back all the same.
 func (b Buddy) Free(p unsafe.Pointer) error {
-	return refused("Buddy.Free", b.its().Free(p))
+	return refusedOr("Buddy.Free", b.its().Free(p), b.Err)
 }
 
 // Realloc gives the block another size, and keeps its contents; it is aligned to its new size. It
@@ -114,12 +113,15 @@ func (b Buddy) Free(p unsafe.Pointer) error {
 // it moves. When the buddy is full it gives nil and no error, and p is as it was. A nil p is Alloc.
 // An address that is no live block is refused, with an error.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	raced := b.its().Raced
+	was := b.seen()
 	q := b.header.Realloc(p, size)
 	if q != nil {
+		if arena_c.Checked {
+			b.tell("Buddy.Realloc", was)
+		}
 		return q, nil
 	}
-	if b.header.Raced != raced {
+	if b.header.Raced != was.raced {
 		return nil, refused("Buddy.Realloc", arena_c.Raced)
 	}
 	if p == nil {
@@ -139,9 +141,9 @@ func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 // Reset frees everything, and ends a Shared of the buddy, whose lock lies in it. The reserve, the
 // peaks and the counts of refusals stay. Cost: a byte for each smallest block.
 func (b Buddy) Reset() {
-	raced := b.its().Raced
+	was := b.seen()
 	b.header.Reset()
-	b.alone("Buddy.Reset", raced)
+	b.tell("Buddy.Reset", was)
 	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.header), arena_c.RoomWasReset)
 }
 

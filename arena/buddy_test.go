@@ -19,6 +19,7 @@ func newBuddy(t *testing.T, size int, smallest uint64) arena.Buddy {
 	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(size)) })
 	b, err := arena.NewBuddy(block, smallest)
 	require.NoError(t, err)
+	keepBuddy(block)
 	return b
 }
 
@@ -116,6 +117,7 @@ func TestRobsonsBound(t *testing.T) {
 		block := arena.NewBlock(1<<16, arena_c.AlignMax)[512-front%512:][:front+bound-less*64]
 		b, err := arena.NewBuddy(block, 64)
 		require.NoError(t, err)
+		keepBuddy(block)
 		require.Equal(t, bound-less*64, b.Stats().Size)
 		refused, live := false, map[unsafe.Pointer]uint64{}
 		for size := uint64(64); size <= 512; size *= 2 {
@@ -190,12 +192,17 @@ func TestWhatOddSizesCost(t *testing.T) {
 		}
 		buddy, err := arena.NewBuddy(block, 64)
 		require.NoError(t, err)
+		keepBuddy(block)
 		ofBuddy := cost(buddy)
 		heap, err := arena.NewHeap(block, 0)
 		require.NoError(t, err)
+		keepHeap(block)
 		ofHeap := cost(heap)
 		t.Logf("%s: a buddy takes %.3f times the bytes, a heap %.3f", kind.name, ofBuddy, ofHeap)
 		assert.InDelta(t, kind.buddy, ofBuddy, 0.02, kind.name)
 		assert.InDelta(t, kind.heap, ofHeap, 0.02, kind.name)
 	}
 }
+
+// keepBuddy is keepHeap of a buddy.
+func keepBuddy(block []byte) { (*arena_c.Buddy)(unsafe.Pointer(unsafe.SliceData(block))).Keep() }

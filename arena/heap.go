@@ -69,12 +69,14 @@ func seen(h *arena_c.Heap) heapSeen { return heapSeen{h.Raced, h.Damaged} }
 
 // tell panics when somebody came while another was inside, which checked builds refuse and count, or when the call met
 // damage, in checked builds.
-func (h Heap) tell(what string, was heapSeen) {
-	if h.header.Raced != was.raced {
+func (h Heap) tell(what string, was heapSeen) { was.tell(what, seen(h.header), h.Err) }
+
+func (was heapSeen) tell(what string, is heapSeen, err func() error) {
+	if is.raced != was.raced {
 		panic(refused(what, arena_c.Raced).Error())
 	}
-	if arena_c.Checked && h.header.Damaged != was.damaged {
-		panic(fmt.Sprintf("arena: BUG: %s: %v", what, h.Err()))
+	if arena_c.Checked && is.damaged != was.damaged {
+		panic(fmt.Sprintf("arena: BUG: %s: %v", what, err()))
 	}
 }
 
@@ -91,11 +93,12 @@ func damage(what string, header unsafe.Pointer, times, where uint64, lost string
 	if times == 0 {
 		return nil
 	}
-	at := "at a place that nobody knows"
+	at, had := "at a place that nobody knows", ""
 	if where != 0 {
-		at = fmt.Sprintf("the last in the block at %p, offset %d", unsafe.Add(header, where), where)
+		p := unsafe.Add(header, where)
+		at, had = fmt.Sprintf("the last at %p, offset %d", p, where), arena_c.Had(p)
 	}
-	return fmt.Errorf("arena: BUG: %s: a write past a block or into freed memory was met %s, %s%s", what, timesOf(times), at, lost)
+	return fmt.Errorf("arena: BUG: %s: a write past a block or into freed memory was met %s, %s%s%s", what, timesOf(times), at, lost, had)
 }
 
 func timesOf(n uint64) string {
@@ -109,11 +112,17 @@ func timesOf(n uint64) string {
 // refused and change nothing. An error that says "corrupt table" tells of a write past the block's end or into a free
 // one beside it; the block is given back all the same.
 func (h Heap) Free(p unsafe.Pointer) error {
-	code := h.its().Free(p)
-	if code == arena_c.Corrupt && h.header.Damaged != 0 {
-		return fmt.Errorf("%w: %w", refused("Heap.Free", code), h.Err())
+	return refusedOr("Heap.Free", h.its().Free(p), h.Err)
+}
+
+// refusedOr is refused with what err says, for a code that tells of damage.
+func refusedOr(what string, code arena_c.Code, err func() error) error {
+	if code == arena_c.Corrupt {
+		if damage := err(); damage != nil {
+			return fmt.Errorf("%w: %w", refused(what, code), damage)
+		}
 	}
-	return refused("Heap.Free", code)
+	return refused(what, code)
 }
 
 // Realloc gives the block another size, and keeps its contents and its alignment. It shrinks in place, and grows in
@@ -181,7 +190,7 @@ func (h Heap) Flush() {
 type HeapStats struct {
 	Stats
 	Live    uint64 // blocks
-	Parked  uint64 // freed blocks in front lists
+	Parked  uint64 // freed blocks in front lists, and in checked builds those that rest
 	Reserve uint64 // bytes that are kept back
 	Failed  uint64 // requests that were refused for want of room since NewHeap
 	Bounded uint64 // of those, how many a block may have fitted that lies deeper in its list than Alloc looks
@@ -195,7 +204,7 @@ func (h Heap) Stats() HeapStats {
 	size := x.End - x.First
 	return HeapStats{
 		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used - x.LostBytes, Peak: max(x.Peak, x.Highest)},
-		Live:  x.Live, Parked: x.Parked, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Bounded: x.Bounded,
+		Live:  x.Live, Parked: x.Parked + x.Rest.Blocks, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Bounded: x.Bounded,
 		Lost: x.LostBytes, Damaged: x.Damaged,
 	}
 }

@@ -37,8 +37,12 @@ func newHeap(t *testing.T, size int) arena.Heap {
 	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(size)) })
 	h, err := arena.NewHeap(block, 0)
 	require.NoError(t, err)
+	keepHeap(block)
 	return h
 }
+
+// keepHeap has a heap be in checked builds as in others: what is freed is free at once.
+func keepHeap(block []byte) { (*arena_c.Heap)(unsafe.Pointer(unsafe.SliceData(block))).Keep() }
 
 // saysWhyNot gives a Reallocator every wrong address; one of 100 bytes has `has`.
 func saysWhyNot(t *testing.T, name string, a arena.Reallocator, has uint64) {
@@ -85,6 +89,7 @@ func TestHeapParks(t *testing.T) {
 	assert.EqualError(t, err, "arena: a Heap needs a block of at least 1008 bytes, this one has 900")
 	h, err := arena.NewHeap(block, 2)
 	require.NoError(t, err)
+	keepHeap(block)
 	empty := h.LargestFree()
 	p, q := h.Alloc(100, 8), h.Alloc(100, 8)
 	require.NoError(t, h.Free(p))
@@ -203,4 +208,63 @@ func TestWhoComesSecondIsTold(t *testing.T) {
 	b, err := arena.NewBuddy(block, 64)
 	require.NoError(t, err)
 	refuses(t, b, &(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Busy, b.Reset)
+}
+
+// TestHeapTellsDamage: a stray write costs the block that it hit, is told by who meets it, and nothing else changes.
+func TestHeapTellsDamage(t *testing.T) {
+	if arena_c.Asan {
+		t.Skip("AddressSanitizer ends at the write")
+	}
+	block := arena.NewBlock(8192, 64)
+	h, err := arena.NewHeap(block, 0)
+	require.NoError(t, err)
+	keepHeap(block)
+	p, q, r := h.Alloc(100, 16), h.Alloc(100, 16), h.Alloc(100, 16)
+	require.NoError(t, h.Free(q))
+	require.NoError(t, h.Err())
+	copy(unsafe.Slice((*byte)(q), 16), "a stray write...")
+	err = h.Free(p)
+	require.ErrorContains(t, err, "arena: BUG: Heap.Free: corrupt table: arena: BUG: Heap: a write past a block or into freed memory was met once, "+
+		fmt.Sprintf("the last at %p, offset %d; 128 bytes are out of service", q, uintptr(q)-uintptr(unsafe.Pointer(&block[0]))))
+	require.Error(t, h.Free(p), "it was freed all the same")
+	s := h.Stats()
+	assert.Equal(t, []uint64{1, 128, 1, s.Size - 2*128}, []uint64{s.Live, s.Lost, s.Damaged, s.Free})
+	assert.ErrorContains(t, h.Err(), "met once")
+	assert.ErrorContains(t, h.Free(q), "corrupt table")
+	bytes, counts := requireLayout(t, h, "heap", block)
+	assert.Equal(t, []uint64{128, 1}, []uint64{bytes["lost"], counts["lost"]})
+	assert.Equal(t, p, h.Alloc(100, 16))
+	shared, err := h.Shared()
+	require.NoError(t, err)
+	assert.ErrorContains(t, shared.Err(), "Heap: a write past a block or into freed memory was met once")
+	require.NoError(t, h.Free(r))
+	h.Reset()
+	assert.Zero(t, h.Stats().Lost)
+	assert.Error(t, h.Err(), "for good")
+}
+
+// TestCheckedHeapTellsWhose: who made the block that was written to, and who freed it.
+func TestCheckedHeapTellsWhose(t *testing.T) {
+	if !arena_c.Checked {
+		t.Skip("in the checked build")
+	}
+	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 16)
+	require.NoError(t, err)
+	buddy, err := arena.NewBuddy(arena.NewBlock(8192, 64), 64)
+	require.NoError(t, err)
+	for name, a := range map[string]interface {
+		arena.Reallocator
+		Reset()
+	}{"Heap": heap, "Buddy": buddy} {
+		p, q := a.Alloc(100, 16), a.Alloc(64, 16)
+		unsafe.Slice((*byte)(p), 101)[100] = 7
+		assert.ErrorContains(t, a.Free(p), "made at:", name)
+		unsafe.Slice((*byte)(q), 65)[64] = 7
+		assert.ErrorContains(t, a.Free(q), name+": a write past a block", name)
+		unsafe.Slice((*byte)(p), 101)[50] = 7
+		func() {
+			defer func() { assert.Contains(t, fmt.Sprint(recover()), "freed at:", name) }()
+			a.Reset()
+		}()
+	}
 }

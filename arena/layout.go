@@ -56,7 +56,7 @@ func (h Heap) Layout(room uint64) (Layout, error) {
 	return l, nil
 }
 
-var heapKinds = [...]string{0: "free", 1: "live", arena_c.HeapParked: "parked"}
+var heapKinds = [...]string{0: "free", 1: "live", arena_c.HeapParked: "parked", arena_c.HeapLost: "lost"}
 
 // Block is the first byte of the buddy's block.
 func (b Buddy) Block() unsafe.Pointer { return unsafe.Pointer(b.its()) }

@@ -273,6 +273,7 @@ static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
 #define buddy_look_for(b, size, order, held, from, had) (*(held) = (order), buddy_search(b, order, from, had))
 #define buddy_gave(b, from, size, order, held) ((void)0)
 #define buddy_retire(b, f) ((void)0)
+#define buddy_give_way(b) ((void)0)
 #endif
 
 /* Looks at all blocks. Fills that were overwritten are told of one by one, and good again. */
@@ -494,8 +495,11 @@ uint64_t upfront_buddy_phase(upfront_buddy *b) {
 }
 
 void upfront_buddy_plain(upfront_buddy *b) {
-    if (b != NULL && b->root != 0)
-        b->plain = 1;
+    if (b == NULL || b->root == 0 || !upfront_enter(&b->busy, &b->raced))
+        return;
+    buddy_give_way(b);
+    b->plain = 1;
+    upfront_leave(&b->busy);
 }
 
 uint32_t upfront_buddy_made(const upfront_buddy *b, const void *p) {

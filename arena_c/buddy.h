@@ -37,7 +37,16 @@
  *              UPFRONT_DOUBLE      where a free block begins, or inside of one,
  *              UPFRONT_CORRUPT     where a byte was overwritten, if that is met on the way.
  *            What it can't tell: an old address at which a new block begins; and a write past the
- *            end of a block, where no header lies. AddressSanitizer sees one into a free block. */
+ *            end of a block, where no header lies. AddressSanitizer sees one into a free block.
+ * Damage     Nothing in free blocks matters. Where the bytes that say what is free were overwritten
+ *            nothing outside of the blocks is given or written; a free or realloc that meets it
+ *            answers UPFRONT_CORRUPT, and a refusal looks at all bytes before, one in 1 + smallest
+ *            blocks / 64. `damaged` counts it, and `where` is the last. Nothing is mended: what is
+ *            given then may be somebody's.
+ * Checked    UPFRONT_CHECKED. As a heap: fills are looked at, and what is freed rests. A block's
+ *            bytes beyond the asked size are a redzone, and a request that would have fewer than 16
+ *            gets the next order, while there is room: `padded` bytes, which are given up before
+ *            anything is refused. Who asks upfront_buddy_size_of has all that a release build says. */
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
 

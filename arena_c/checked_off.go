@@ -27,6 +27,9 @@ func textOf(string) uint32 { return 0 }
 // Made says where something was made: in the checked build.
 func Made(unsafe.Pointer) string { return "" }
 
+// Had says where a block of a heap or a buddy was made, and freed: in the checked build.
+func Had(unsafe.Pointer) string { return "" }
+
 // Text is the text of a number: in the checked build.
 func Text(uint32) string { return "" }
 

@@ -862,8 +862,11 @@ void upfront_heap_reserve(upfront_heap *h, uint64_t bytes) {
 }
 
 void upfront_heap_plain(upfront_heap *h) {
-    if (h != NULL && h->lists != 0)
-        h->plain = 1;
+    if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
+        return;
+    heap_wake_all(h);
+    h->plain = 1;
+    upfront_leave(&h->busy);
 }
 
 uint32_t upfront_heap_made(const upfront_heap *h, const void *p) {

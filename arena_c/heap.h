@@ -9,29 +9,45 @@
  * Bound      Align 16: a request is served when a block of a certain class is free, which has up to a sixteenth more than is needed, or
  *            when one that fits is among the first UPFRONT_HEAP_SCAN. A larger alignment adds itself and 16 bytes to what makes a class
  *            certain. What would be refused melts the parked blocks first. A refusal after which lists had more than was looked at is
- *            counted in `bounded`: a block that fits may lie deeper. Any other means that none fits, or that the reserve keeps it.
+ *            counted in `bounded`: a block that fits may lie deeper. Any other means that none fits, that the reserve keeps it, or that
+ *            a stray write hid it since the blocks were looked at last (see Damage).
  *            Not promised: how many bytes lie between live blocks. The worst programs need many times what is live (Robson). Measure
  *            yours by `peak` and upfront_heap_phase, and keep a reserve.
- * Cost       O(1): alloc, free, size_of, and realloc but for the bytes it moves. Parked blocks melt one by one, all in one call. Space: 16
- *            bytes a block, sizes rounded up to 16, at least 32 in all; a block is never cut to less. In front 240 bytes, 128 for each
- *            power of two from 256 to the size, and 512 for front lists.
+ * Cost       O(1): alloc, free, size_of, and realloc but for the bytes it moves. Parked blocks melt one by one, all in one call. A refusal
+ *            looks at all blocks before, one refusal in 1 + blocks / 64: O(64) each in the mean. A call that meets damage is O(blocks).
+ *            Space: 16 bytes a block, sizes rounded up to 16, at least 32 in all; a block is never cut to less. In front 320 bytes,
+ *            128 for each power of two from 256 to the size, and 512 for front lists.
  * Threads    One at a time, upfront_heap_size_of included: who asks while another frees may be told that a live block is none. One lock
  *            around every call does; callbacks.h has it. The checked build refuses who comes second, and counts it in `raced`.
  * Source     Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems"; Frykholm, "Custom Memory
  *            Allocation in C++"; Wilson, Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey" (lists of exact sizes).
  *
  * Misuse     A header is sealed: 41 bits of it are a digest of its size, its offset and the heap's epoch. Some of them are turned over in a
- *            header that melted into another, and others in that of a parked block. An address is taken only when the seal before it holds;
- *            for free and realloc the header behind the block must know its size, and in the free blocks beside it nothing may be
- *            overwritten, unless it is only to be parked. So an address is refused as
+ *            header that melted into another, and others in that of a parked block. An address is taken only when the seal before it
+ *            holds. So an address is refused, and nothing changes, as
  *              UPFRONT_FOREIGN     outside of the heap,
  *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal there,
  *              UPFRONT_DOUBLE      of a free block, or of one that was freed and melted, until something is written over its header,
- *              UPFRONT_CORRUPT     of a live block whose end was run over, or beside a free one that was written to.
- *            An allocation doesn't take a free block of which something was overwritten.
+ *              UPFRONT_CORRUPT     of a block that is out of service: see Damage.
  *            What it can't tell: an old address at which a new block begins; bytes inside a live block that are such a seal, by chance
- *            (1 in 2^41, and what lies behind must agree) or by intent; and, on a block where another heap was made before, that heap's
- *            addresses. upfront_heap_reset has no such gap: it begins a new epoch. */
+ *            (1 in 2^41) or by intent; and, on a block where another heap was made before, that heap's addresses. upfront_heap_reset has no
+ *            such gap: it begins a new epoch.
+ * Damage     Nothing is followed that was overwritten: a free block is taken, or melts, only if its header, its links and what lies behind
+ *            it agree. A call that meets damage puts the block out of service, as a header says that nobody takes for free or live, makes
+ *            the lists anew of all blocks that are whole, and goes on. `damaged` counts what was met, `where` is the last, `lost` and
+ *            `lost_bytes` are what is out of service, until a reset. A free or a realloc beside damage does its work; the free answers
+ *            UPFRONT_CORRUPT all the same.
+ *            After one stray write of up to 64 bytes into free memory all blocks but the one that it hit are given; of a free one of more
+ *            than UPFRONT_HEAP_CUT bytes, all but its front. A header that doesn't hold leads on to the next by the way back from the end.
+ *            Between the first and the last of several such headers live blocks alone are believed; the rest is out of service. Of two blocks
+ *            whose links contradict each other both stay, with new links. Bytes of a free block that are neither header nor link say
+ *            nothing: a write there is told by a checked build.
+ *            What it trusts: the words of the heap's header, and the lists' first offsets.
+ * Checked    UPFRONT_CHECKED. What is freed is filled, and rests in a queue of up to a sixteenth of the heap before it is free; the fill is
+ *            looked at when it leaves, when bytes are given again, at flush, at reset, before a refusal and by the walk. So are the bytes
+ *            that a block has beyond the asked size, and all of the header behind it, at its free. `where` is then the first byte that was
+ *            overwritten, and notes.h says whose it was. Before anything is refused nothing rests any more; used, peak and sizes are as in
+ *            a release build, offsets are not: upfront_heap_plain. */
 #ifndef UPFRONT_HEAP_H
 #define UPFRONT_HEAP_H
 
@@ -118,7 +134,8 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
 /* Whether free and realloc would take p, or the code by which they refuse it. Nothing changes. */
 int upfront_heap_check(const upfront_heap *h, const void *p);
 
-/* In a checked build: offsets and order as in a release build, whose states a heap may share. Before the first allocation. */
+/* From now on a checked build's offsets and order are a release build's, and no fill is looked at: for a heap in a state, which another
+ * build may have written (package budget/save; it calls this for each one it knows). */
 void upfront_heap_plain(upfront_heap *h);
 
 /* In a checked build: the number of the text that says who made the live block at p (checked.h). Otherwise 0. */

@@ -10,6 +10,10 @@
  * Source     Frykholm, "Custom Memory Allocation in C++"; for the handles his "Managing Decoupling Part 4: The ID Lookup Table" and Llopis,
  *            "Managing Data Relationships"; Lemire et al. for the division by a reciprocal.
  *
+ * Damage     A free chunk holds no words: a write there changes nothing. The stack of numbers and the states lie before chunk 0. get
+ *            doesn't look at what it takes from them, for it has two comparisons: a number that was overwritten leads anywhere. A save
+ *            that comes from outside is looked at whole before (package budget/save).
+ *
  * index = high word of offset * ceil(2^64 / stride), exact while offset * stride < 2^64; upfront_pool_init refuses a pool that could
  * go beyond. Chunks are first handed out in order of address, and a put chunk is always reused before an untouched one: so the number
  * of chunks that were ever touched is the peak. */

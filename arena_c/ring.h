@@ -11,6 +11,10 @@
  * Source     The scratch allocator of Bitsquid's foundation, whose fault this one can't have: it asked whether the new cursor lies in
  *            live memory, and a block that jumps over all of it was handed out. Here the room is measured before the block is made.
  *
+ * Damage     Free room holds no words: a write there changes nothing. The word before a block isn't sealed. One that leads beyond the
+ *            newest block is told when its block is the oldest, as UPFRONT_CORRUPT; another size that fits frees more or less than the
+ *            block, and the walk tells it.
+ *
  * `count` tells an empty ring from a full one, not the cursors: in both they may be the same. An empty ring begins at its start again. */
 #ifndef UPFRONT_RING_H
 #define UPFRONT_RING_H

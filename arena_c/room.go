@@ -155,6 +155,7 @@ func TakeCRoom(from unsafe.Pointer, size uint64) (CRoom, bool) {
 	if C.upfront_take_room_at(C.uintptr_t(uintptr(from)), C.uint64_t(size), &out) != C.UPFRONT_OK {
 		return CRoom{}, false
 	}
+	keepRoom(RoomKind(out.kind), unsafe.Pointer(out.block))
 	return CRoom{RoomKind(out.kind), Place(out.block, from), uint64(out.size)}, true
 }
 
@@ -163,6 +164,19 @@ const CRoomsMax = C.UPFRONT_ROOMS
 
 // CRoomsLost is how many rooms of C's found the table full.
 func CRoomsLost() uint64 { return uint64(C.upfront_rooms_lost()) }
+
+// keepRoom has a heap or a buddy lie in every build as in a release build: what is in a state.
+func keepRoom(kind RoomKind, block unsafe.Pointer) {
+	switch kind {
+	case RoomHeap:
+		(*Heap)(block).Keep()
+	case RoomBuddy:
+		(*Buddy)(block).Keep()
+	}
+}
+
+// Keep has the arena there lie in every build as in a release build.
+func (b RoomBlock) Keep() { keepRoom(b.Kind, b.Block) }
 
 // SetOdd sets a bit of Odd, from any goroutine. Who has the arena writes the word as if it were alone.
 func (h *Scopes) SetOdd(bit uint64) {

@@ -3,6 +3,10 @@
 package arena_c
 
 // #include "checked.h"
+// #include "notes.h"
+// static inline int upfront_note_at(uintptr_t p, upfront_note *out) { return upfront_note_near((const void *)p, out); }
+// #cgo noescape upfront_note_at
+// #cgo nocallback upfront_note_at
 // static inline uint32_t upfront_made_of(uintptr_t canonical) {
 //     upfront_found found = {0};
 //     (void)upfront_mirror_find((uintptr_t)upfront_position((const void *)canonical), &found);
@@ -102,6 +106,16 @@ func Text(id uint32) string {
 func Made(canonical unsafe.Pointer) string {
 	made := Site{calls: uint32(C.upfront_made_of(C.uintptr_t(uintptr(canonical))))}
 	return made.Tell("made")
+}
+
+// Had is Site.Tell of the block of a heap or a buddy that has p or had it last: where it was made, and freed.
+func Had(p unsafe.Pointer) string {
+	var note C.upfront_note
+	if C.upfront_note_at(C.uintptr_t(uintptr(p)), &note) == 0 {
+		return ""
+	}
+	made, freed := Site{calls: uint32(note.made)}, Site{calls: uint32(note.ended)}
+	return made.Tell("made") + freed.Tell("freed")
 }
 
 var siteSeed = maphash.MakeSeed()

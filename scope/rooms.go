@@ -166,6 +166,9 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	r := &st.rooms
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.watched {
+		b.Keep()
+	}
 	switch b.Kind {
 	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // they end as the bytes do
 		if !r.watched {

@@ -46,13 +46,13 @@ var roomKinds = [...]roomKind{
 		header: uint64(unsafe.Sizeof(arena_c.Heap{})),
 		fixed: []uintptr{unsafe.Offsetof(arena_c.Heap{}.First), unsafe.Offsetof(arena_c.Heap{}.End),
 			unsafe.Offsetof(arena_c.Heap{}.Parks), unsafe.Offsetof(arena_c.Heap{}.Fronts),
-			unsafe.Offsetof(arena_c.Heap{}.Lists)},
+			unsafe.Offsetof(arena_c.Heap{}.Lists), unsafe.Offsetof(arena_c.Heap{}.Plain)},
 		fits: fitsHeap, check: checkHeap, live: liveInHeap},
 	{ // arena_c.RoomBuddy
 		header: uint64(unsafe.Sizeof(arena_c.Buddy{})),
 		fixed: []uintptr{unsafe.Offsetof(arena_c.Buddy{}.First), unsafe.Offsetof(arena_c.Buddy{}.End),
 			unsafe.Offsetof(arena_c.Buddy{}.Smallest), unsafe.Offsetof(arena_c.Buddy{}.Low),
-			unsafe.Offsetof(arena_c.Buddy{}.Root)},
+			unsafe.Offsetof(arena_c.Buddy{}.Root), unsafe.Offsetof(arena_c.Buddy{}.Plain)},
 		fits: fitsBuddy, check: checkBuddy, live: liveInBuddy},
 	{ // arena_c.RoomRing
 		header: uint64(unsafe.Sizeof(arena_c.Ring{})),
@@ -214,7 +214,10 @@ func (r *room) live(image []byte, from, to uint64) bool {
 	return r.kind().live(r, image, from, to)
 }
 
-var errInside = fmt.Errorf("it says that a call is inside")
+var (
+	errInside = fmt.Errorf("it says that a call is inside")
+	errRests  = fmt.Errorf("it says that freed blocks rest, or that there are redzones")
+)
 
 func fitsHeap(image []byte) bool {
 	h := headerOf[arena_c.Heap](image)
@@ -268,6 +271,8 @@ func checkHeap(r *room, image []byte) error {
 	switch {
 	case h.Busy != 0:
 		return errInside
+	case h.Rest != arena_c.Rest{}:
+		return errRests
 	case h.Epoch%(1<<43) != 0:
 		return fmt.Errorf("epoch %#x", h.Epoch)
 	case h.Failed > countMax || h.LostBytes > room:
@@ -329,6 +334,8 @@ func checkBuddy(_ *room, image []byte) error {
 	switch {
 	case b.Busy != 0:
 		return errInside
+	case b.Rest != arena_c.Rest{} || b.Padded != 0:
+		return errRests
 	case b.Failed > countMax:
 		return fmt.Errorf("%d requests refused", b.Failed)
 	case b.Peak > b.End-b.First:

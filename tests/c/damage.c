@@ -156,7 +156,27 @@ static void damage_runs(uint64_t parked) {
     window_free(damage.window, WINDOW);
 }
 
+/* A block that melted into the rest of the heap: the rest is still served, but for a front of bounded size. */
+static void damage_of_the_rest(void) {
+    unsigned char *w = window_new(WINDOW), *p;
+    upfront_heap *h = heap_of(w, WINDOW, 0);
+    uint64_t i, all = h->end - h->first;
+    CHECK(upfront_heap_alloc(h, 100, 16) != NULL);
+    p = (unsigned char *)upfront_heap_alloc(h, 4096, 16);
+    CHECK_EQ(upfront_heap_free(h, p), UPFRONT_OK);
+    UPFRONT_UNPOISON(w, WINDOW);
+    fill(p, 16, 'A');
+    for (i = 0; i < 50; i++)
+        CHECK(upfront_heap_alloc(h, 1000, 16) != NULL);
+    CHECK(h->lost == 1 && h->lost_bytes == UPFRONT_HEAP_CUT && h->damaged == 1);
+    CHECK_EQ(h->where, (uint64_t)(p - w));
+    CHECK_EQ(upfront_heap_largest(h), all - 128 - UPFRONT_HEAP_CUT - 50 * 1024 - 16);
+    UPFRONT_UNPOISON(w, WINDOW);
+    window_free(w, WINDOW);
+}
+
 void test_damage(void) {
+    damage_of_the_rest();
     damage_words(0);
     damage_words(64);
     damage_runs(0);

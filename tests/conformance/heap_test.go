@@ -22,6 +22,7 @@ func openHeapOf(block []byte, parks uint64) (machine, model, error) {
 	}
 	start, end := bounds(block)
 	m, h := newHeapModel(start, end, parks), (*arena_c.Heap)(at(block))
+	h.Keep()
 	walked := make([]arena_c.HeapRange, len(block)/32)
 	check := func() error {
 		count, code := h.Walk(walked)

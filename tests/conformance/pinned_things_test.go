@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
 )
@@ -151,9 +152,11 @@ var pinnedThings = []struct {
 		})
 	}},
 	{"Heap", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		h, err := arena.NewHeap(s.BytesUnzeroed(6000, 64), 0)
+		block := s.BytesUnzeroed(6000, 64)
+		h, err := arena.NewHeap(block, 0)
 		return inBlock(err, func() []unsafe.Pointer {
 			h.MayLive()
+			(*arena_c.Heap)(at(block)).Keep()
 			a, b := h.Alloc(uint64(1+p.random(400)), 8), h.Alloc(40, 128)
 			_ = h.Free(a)
 			c, _ := h.Realloc(b, uint64(50+p.random(900)))
