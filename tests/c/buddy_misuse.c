@@ -76,6 +76,7 @@ static void misused_bears(misused *m, uint64_t seed) {
             (void)upfront_buddy_free(m->b, p != NULL ? p : first + 64 * (next_random(&seed) % 41));
             continue;
         }
+        UPFRONT_UNPOISON(first, 64 * 41); /* what garbage calls live may have been free, and is copied */
         p = (char *)upfront_buddy_realloc(m->b, next_random(&seed) % 2 == 0 ? p : NULL, size);
         CHECK(p == NULL || (p >= first && p + size <= end));
     }
