@@ -82,12 +82,12 @@ func TestBlocksThatNobodyFreed(t *testing.T) {
 					if temp {
 						inner, name = inner.Temp(6000), "temp"
 					}
-					free, word := k.made(t, inner.BytesUnzeroed(5000, 64))
+					release, word := k.made(t, inner.BytesUnzeroed(5000, 64))
 					if says {
 						word()
 					}
 					if frees {
-						require.NoError(t, free())
+						require.NoError(t, release())
 					}
 					err := inner.Close()
 					if frees || says != k.asks {

@@ -20,6 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
 )
@@ -58,6 +59,7 @@ var zeros = map[string]any{
 	"container.List":        &container.List[frog]{},
 	"container.Map":         &container.Map[int, frog]{},
 	"container.StringMap":   &container.StringMap[frog]{},
+	"save.View":             save.View{},
 	"scope.Addr":            scope.Addr[frog]{},
 	"scope.Builder":         &scope.Builder[frog]{},
 	"scope.HandlePool":      scope.HandlePool[frog]{},

@@ -103,7 +103,7 @@ func (st *State) findRooms() error {
 	for _, of := range list {
 		r := &room{Room: of, at: of.Offset - st.mark}
 		if r.at+r.Size > uint64(len(state)) || r.Kind != arena_c.RoomShared && r.Size < r.kind().header {
-			return st.badRoom(r, fmt.Errorf("C noted %d bytes, which aren't all there", r.Size))
+			return st.badRoom(r, fmt.Errorf("%d bytes were noted by C, and they aren't all there", r.Size))
 		}
 		if st.library == nil && (r.C || r.Kind == arena_c.RoomShared) {
 			st.library = r

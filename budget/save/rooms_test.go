@@ -25,7 +25,7 @@ type roomsRoot struct {
 	Instance flow.Instance
 	Cell     arena.Ptr[cell] // in the heap
 	Page     arena.Slice[cell]
-	Held     arena.Handle[cell]
+	Kept     arena.Handle[cell]
 }
 
 type cell struct {
@@ -56,7 +56,7 @@ type rooms struct {
 var (
 	roomsMaker = scope.Plain[roomsRoot]()
 	roomsHost  = flow.NewHost[struct{}]()
-	roomsUsed  = flow.NewEvent[struct{ HasKey bool }](roomsHost, "line.used")
+	_          = flow.NewEvent[struct{ HasKey bool }](roomsHost, "line.used")
 	roomsGraph = flow.Source{Name: "door",
 		Variables: []flow.Variable{{Name: "has key", Type: flow.Bool}},
 		Nodes: []flow.Node{
@@ -164,11 +164,11 @@ func (r *rooms) step(n uint64) {
 			c.Count, c.IsOpen = n, n%2 == 0
 		}
 	}
-	if r.held.At(r.root.Held) != nil {
-		_ = r.held.Put(r.root.Held)
+	if r.held.At(r.root.Kept) != nil {
+		_ = r.held.Put(r.root.Kept)
 	}
 	if c, h := r.held.Get(); c != nil {
-		r.root.Held = h
+		r.root.Kept = h
 	}
 }
 
@@ -343,10 +343,10 @@ func TestRoomsOfC(t *testing.T) {
 			require.Equal(t, arena_c.OK, note(kind, block, roomSize))
 		})
 	}
-	refused("C noted 16 bytes, which aren't all there", func(block []byte) {
+	refused("16 bytes were noted by C, and they aren't all there", func(block []byte) {
 		require.Equal(t, arena_c.OK, note(arena_c.RoomHeap, block, 16))
 	})
-	refused("C noted 1048576 bytes, which aren't all there", func(block []byte) {
+	refused("1048576 bytes were noted by C, and they aren't all there", func(block []byte) {
 		require.Equal(t, arena_c.OK, note(arena_c.RoomHeap, block, budget.MiB))
 	})
 	refused("C noted more than 256 arenas", func(block []byte) {

@@ -7,7 +7,7 @@ typedef struct suite {
     const char *name;
     void *arena;
     void *(*alloc)(void *arena, uint64_t size);
-    void *(*realloc)(void *arena, void *p, uint64_t size);
+    void *(*resize)(void *arena, void *p, uint64_t size);
     int (*give)(void *arena, void *p);
     uint64_t (*told)(void *arena); /* after a look */
     uint64_t *where;
@@ -97,11 +97,11 @@ static int suite_run(suite *s, const suite_write *w, uint64_t size, int wrong) {
     fill(p, size, 2);
     fill(behind, size, 3);
     if (w->moved == 1)
-        p = (unsigned char *)s->realloc(s->arena, p, size += 30);
+        p = (unsigned char *)s->resize(s->arena, p, size += 30);
     if (w->moved == 2)
-        p = (unsigned char *)s->realloc(s->arena, p, size = size * 3 / 4);
+        p = (unsigned char *)s->resize(s->arena, p, size = size * 3 / 4);
     if (w->moved == 3)
-        p = (unsigned char *)s->realloc(s->arena, p, 2 * size + 100);
+        p = (unsigned char *)s->resize(s->arena, p, 2 * size + 100);
     else
         old = p;
     CHECK(before != NULL && behind != NULL && p != NULL && (w->moved != 3 || p != old));
@@ -145,7 +145,7 @@ static void suite_frees(unsigned char *w, int of_buddy, uint64_t parked, uint64_
     uint64_t i;
     CHECK(s.give(s.arena, p + (size > 16 ? 16 : 8)) < 0 && s.give(s.arena, &s) < 0 && s.give(s.arena, w) < 0);
     CHECK_EQ(s.give(s.arena, p), UPFRONT_OK);
-    CHECK(s.give(s.arena, p) < 0 && s.realloc(s.arena, p, size) == NULL);
+    CHECK(s.give(s.arena, p) < 0 && s.resize(s.arena, p, size) == NULL);
     for (i = 0; i < 3; i++)
         CHECK(s.give(s.arena, p) == UPFRONT_DOUBLE);
     CHECK_EQ(s.give(s.arena, q), UPFRONT_OK);
