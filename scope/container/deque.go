@@ -57,9 +57,9 @@ func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 func dequeSize[T any](n int) uint64 { return words[ends](1) + sizeOf[T](n) }
 
 // In is the deque as a snapshot from outside has it: as that of a List.
-func (d *Deque[T]) In(v View) Deque[T] {
+func (d *Deque[T]) In(v View) *Deque[T] {
 	n := len(d.ring)
-	return Deque[T]{life: d.life.began(), queued: layDeque[T](imageOf(v, d.ends, dequeSize[T](n)), n)}
+	return &Deque[T]{life: d.life.began(), queued: layDeque[T](imageOf(v, d.ends, dequeSize[T](n)), n)}
 }
 
 // PushBack puts x behind the last. It is false when n values are in it. Cost: three comparisons and

@@ -52,9 +52,9 @@ func listSize[T any](n int) uint64 { return wordSize + sizeOf[T](n) }
 
 // In is the list as a snapshot from outside has it, for a function of State.Verify in package save:
 // v is its View. It is to be read, and good until the function returns.
-func (l *List[T]) In(v View) List[T] {
+func (l *List[T]) In(v View) *List[T] {
 	n := len(l.items)
-	return List[T]{life: l.life.began(), listed: layList[T](imageOf(v, l.used, listSize[T](n)), n)}
+	return &List[T]{life: l.life.began(), listed: layList[T](imageOf(v, l.used, listSize[T](n)), n)}
 }
 
 // Push puts x behind the others. It is false when n values are in it. Cost: two comparisons and the

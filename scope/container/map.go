@@ -58,10 +58,10 @@ func mapSize[K comparable, V any](n int) uint64 {
 }
 
 // In is the map as a snapshot from outside has it: as that of a List.
-func (m *Map[K, V]) In(v View) Map[K, V] {
+func (m *Map[K, V]) In(v View) *Map[K, V] {
 	life, n := m.life.began(), len(m.order)
 	t, allKeys, allValues := layMap[K, V](imageOf(v, m.words, mapSize[K, V](n)), n)
-	return Map[K, V]{table[V]{life: life, entries: t, values: allValues}, allKeys, m.parts}
+	return &Map[K, V]{table[V]{life: life, entries: t, values: allValues}, allKeys, m.parts}
 }
 
 // look refuses an image that no play leaves.

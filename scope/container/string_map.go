@@ -72,11 +72,11 @@ func stringMapSize[V any](n, k int) uint64 {
 }
 
 // In is the map as a snapshot from outside has it: as that of a List.
-func (m *StringMap[V]) In(v View) StringMap[V] {
+func (m *StringMap[V]) In(v View) *StringMap[V] {
 	life, n := m.life.began(), len(m.order)
 	image := imageOf(v, m.words, stringMapSize[V](n, m.most))
 	t, allKeys, allValues := layStringMap[V](image, n, m.most)
-	return StringMap[V]{table[V]{life: life, entries: t, values: allValues}, allKeys}
+	return &StringMap[V]{table[V]{life: life, entries: t, values: allValues}, allKeys}
 }
 
 // look refuses an image that no play leaves.
