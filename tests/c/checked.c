@@ -27,7 +27,7 @@ static void check_fault(const upfront_map *m, uint64_t place, const char *want) 
 }
 
 /* Wherever the room ends, the text is a front of the whole one with its line ended, and nothing is written behind it. */
-static void test_room(void) {
+static void checked_room(void) {
     char whole[TOLD_ROOM], out[TOLD_ROOM];
     uint32_t site = text_of("\tmain.main /x/y.go:3\n");
     size_t room, size = upfront_describe_closed((const void *)(uintptr_t)site, "pond", 0x123, whole, sizeof whole);
@@ -60,7 +60,7 @@ void test_checked(void) {
     unsigned char *block = window_new(size);
     upfront_map *m = upfront_map_init(block, size, told_plan, TOLD_ROWS, 2, 1, WINDOW);
     CHECK(m != NULL);
-    test_room();
+    checked_room();
     check_fault(m, 100, ": the control tables\n");
     check_fault(m, m->tables, ": the slack or the guard behind the control tables\n");
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 0)), ": bytes of region \"level\"\n");
