@@ -501,7 +501,21 @@ static void walk_lists(void) {
     window_free(s.window, WINDOW);
 }
 
+/* A header whose seal is right, and whose size leads out of the heap: Realloc puts the block out of service, and doesn't grow it. */
+static void grow_forged(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, WINDOW, 0);
+    char *p = (char *)upfront_heap_alloc(h, 100, 16), *q = (char *)upfront_heap_alloc(h, 100, 16);
+    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
+    upfront_heap_seal(h, at, 0, (h->end + 16) | UPFRONT_HEAP_LIVE);
+    CHECK(upfront_heap_realloc(h, p, 200) == NULL && h->lost == 1 && h->live == 1 && h->damaged != 0);
+    CHECK(upfront_heap_free(h, p) < 0);
+    CHECK(upfront_heap_realloc(h, q, 200) != NULL);
+    window_free(w, WINDOW);
+}
+
 void test_heap_misuse(void) {
+    grow_forged();
     misuse_codes();
     walk_answers();
     walk_bits();
