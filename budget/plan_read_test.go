@@ -436,3 +436,10 @@ var opensSeeds = []struct {
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"base":65536}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"go_heap":"64TiB"}`, false},
 }
+
+// TestPlanFaultIsToldOnce: a count that is none counts as 0, of which no other fault follows.
+func TestPlanFaultIsToldOnce(t *testing.T) {
+	_, err := ParsePlan([]byte(`{"name": "small", "regions": [{"name": "level", "size": "64KiB"}],
+		"scratch": {"workers": -1}}`))
+	assert.EqualError(t, err, "line 2: scratch.workers: -1 is not a count (a whole number from 0)")
+}
