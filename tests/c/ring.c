@@ -179,7 +179,7 @@ static uint64_t *ring_open_word(const upfront_ring *r, uint64_t offset) {
 /* The ranges lie side by side: from the oldest block to the newest, or around the seam with the skipped tail. */
 static void ring_walks(void) {
     enum { SIZE = RING_HEAD + 256, START = RING_HEAD };
-    unsigned char *w = window_new(WINDOW), *first;
+    unsigned char *w = window_new(WINDOW), *first, kept[24];
     upfront_ring *r = upfront_ring_init(w, SIZE);
     upfront_ring_range out[8];
     uint64_t count = 7;
@@ -199,6 +199,11 @@ static void ring_walks(void) {
     ring_spoil(r, &r->count, 3);
     ring_spoil(r, ring_open_word(r, START), 200);
     ring_spoil(r, ring_open_word(r, START), 200 * UPFRONT_RING_PADDING);
+    memcpy(kept, first, sizeof kept); /* bytes of the first name a second block, and a third that leads beyond */
+    memset(first, 0, 16);
+    memset(first + 16, 255, 8);
+    ring_spoil(r, ring_open_word(r, START), 8);
+    memcpy(first, kept, sizeof kept);
 
     CHECK(ring_take(r, SIZE, 80, 8) != NULL);
     ring_give(r, SIZE, first);
