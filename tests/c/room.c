@@ -4,7 +4,11 @@
 void test_room(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_room r;
+    static const uint64_t kinds[] = {UPFRONT_ROOM_HEAP,  UPFRONT_ROOM_BUDDY, UPFRONT_ROOM_RING, UPFRONT_ROOM_ENDS,
+                                     UPFRONT_ROOM_STACK, UPFRONT_ROOM_FRAME, UPFRONT_ROOM_POOL};
     uint64_t i;
+    for (i = 0; i < sizeof kinds / sizeof *kinds; i++) /* each has a number of its own */
+        CHECK(upfront_note_room(kinds[i], w, 64) == UPFRONT_OK && upfront_take_room(w, 64, &r) == UPFRONT_OK && r.kind == i + 1);
     CHECK(upfront_take_room(w, WINDOW, &r) == UPFRONT_FOREIGN);
     CHECK(upfront_note_room(UPFRONT_ROOM_HEAP, w, 512) == UPFRONT_OK);
     CHECK(upfront_note_room(UPFRONT_ROOM_POOL, w + 64, 256) == UPFRONT_OK);
