@@ -86,6 +86,16 @@ func TestRoomsInRooms(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// Arenas are told by where they lie, whichever was made first.
+func TestRoomsByOffset(t *testing.T) {
+	_, s := opened(t, "s")
+	first, second := s.BytesUnzeroed(1024, 64), s.BytesUnzeroed(1024, 64)
+	made[arena.Heap](t)(arena.NewHeap(second, 0))
+	made[arena.Ring](t)(arena.NewRing(first))
+	assert.Equal(t, []arena_c.RoomKind{arena_c.RoomRing, arena_c.RoomHeap}, kindsOf(scope.StackOf(s)))
+	require.NoError(t, s.Close())
+}
+
 // The bytes of a scope may be given to a goroutine, which makes an arena of them while the scope's owner goes on.
 func TestRoomsOfAnotherGoroutine(t *testing.T) {
 	scratch, s := opened(t, "s")
