@@ -151,3 +151,24 @@ func TestRoomsOfBudgets(t *testing.T) {
 	assert.Empty(t, kindsOf(scope.StackOf(s)))
 	assert.Equal(t, 1, outer.Depth())
 }
+
+// A budget is known by its first arena, however many it has, until the last one is gone.
+func TestRoomsOfManyArenas(t *testing.T) {
+	for regions := 1; regions <= 3; regions++ {
+		plan := budget.Plan{Name: "many"}
+		for _, name := range []string{"a", "b", "c"}[:regions] {
+			plan.Regions = append(plan.Regions, budget.RegionPlan{Name: name, Size: 4096})
+		}
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		for _, r := range plan.Regions {
+			_, err = budget.Load(t.Context(), b.Region(r.Name), func(s scope.Scope) (*point, error) {
+				made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(1024, 64), 0))
+				assert.Equal(t, []arena_c.RoomKind{arena_c.RoomHeap}, kindsOf(scope.StackOf(s)), "%s of %d", r.Name, regions)
+				return nil, nil
+			})
+			require.NoError(t, err)
+		}
+		require.NoError(t, b.Close())
+	}
+}
