@@ -148,6 +148,14 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 	}
 }
 
+// TestStrictForgivesWhatIsNotedOfLeaks: of a scope that is open on scratch at the end of a frame.
+func TestStrictForgivesWhatIsNotedOfLeaks(t *testing.T) {
+	b, after := strict(t)
+	assert.Empty(t, after(func() { b.Scratch(0, 0).Open("left open") }))
+	assert.Empty(t, turn(b))
+	assert.Equal(t, 1, b.Report().Leaks.Scopes)
+}
+
 func TestStrictForgivesARefusal(t *testing.T) {
 	b, after := strict(t)
 	ended, cancel := context.WithCancel(background)
