@@ -111,7 +111,8 @@ func (r *runner) buildGo(k killer, dir, program string, files map[string]string)
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"test", "-vet=off", "-c", "-o", program, "-overlay", name}, k.flags...)
+	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-c", "-o", program, "-overlay", name} // as go test links
+	args = append(args, k.flags...)
 	cmd := exec.Command("go", append(args, ".")...)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(k.folder))
 	return cmd, nil
