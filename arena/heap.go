@@ -161,8 +161,8 @@ func (h Heap) Reset() {
 // MayLive says that blocks may be live when the memory of the heap ends: the level, the match, the request that it lies in.
 // Say it where that is how they are freed, as of an interpreter that is dropped with all that it has, or of values whose
 // memory alone matters. Without it live blocks are a leak: the Close of the scope, the Rewind of the region or the Close of
-// the budget that ends them returns an error that says how many, and in checked builds where the heap was made. It ends with
-// the heap, and holds for its Shared.
+// the budget that ends them returns an error that says how many, and in checked builds where the heap was made and where each
+// block was allocated. It ends with the heap, and holds for its Shared.
 //
 // A heap that lies in no budget, as one on NewBlock, ends when the collector takes it: nobody looks, and MayLive does
 // nothing. Nor does anybody look at a heap in a block of another arena; that one's block is what is freed, or leaks. Any

@@ -69,9 +69,11 @@ package arena_c
 //     s->smallest = s->kind == &shared_buddy ? ((const upfront_buddy *)arena)->smallest : 0;
 //     s->kind->init(&s->of, arena);
 // }
-// static void *shared_alloc(shared *s, uint64_t size, uint64_t align) { return s->kind->alloc(&s->of, size, align); }
-// static int shared_free(shared *s, uintptr_t p) { return s->kind->free(&s->of, p); }
-// static void *shared_realloc(shared *s, uintptr_t p, uint64_t size) { return s->kind->realloc(&s->of, p, size); }
+// static void *shared_alloc(shared *s, uint64_t size, uint64_t align, uint32_t site)
+//     UPFRONT_AT_SITE(void *, s->kind->alloc(&s->of, size, align))
+// static int shared_free(shared *s, uintptr_t p, uint32_t site) UPFRONT_AT_SITE(int, s->kind->free(&s->of, p))
+// static void *shared_realloc(shared *s, uintptr_t p, uint64_t size, uint32_t site)
+//     UPFRONT_AT_SITE(void *, s->kind->realloc(&s->of, p, size))
 // static int64_t shared_size_of(shared *s, uintptr_t p) { return s->kind->size_of(&s->of, p); }
 // static int shared_check(shared *s, uintptr_t p) { return s->kind->check(&s->of, p); }
 // static void shared_lock(shared *s) { pthread_mutex_lock(s->kind->lock(&s->of)); }
@@ -140,20 +142,20 @@ func SharedInit(r Room, kind SharedKind, arena unsafe.Pointer) *Shared {
 
 // Alloc is that of the arena.
 func (s *Shared) Alloc(size, align uint64) unsafe.Pointer {
-	return C.shared_alloc(s.c(), C.uint64_t(s.refused(nil, size)), C.uint64_t(align))
+	return C.shared_alloc(s.c(), C.uint64_t(s.refused(nil, size)), C.uint64_t(align), C.uint32_t(Here(1)))
 }
 
 // Free is that of the arena. The race detector hears of the block's death before: afterwards it is another's.
 func (s *Shared) Free(p unsafe.Pointer) Code {
 	s.dies(p)
-	return Code(C.shared_free(s.c(), C.uintptr_t(uintptr(p))))
+	return Code(C.shared_free(s.c(), C.uintptr_t(uintptr(p)), C.uint32_t(Here(1))))
 }
 
 // Realloc is that of the arena.
 func (s *Shared) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	size = s.refused(p, size)
 	s.dies(p)
-	return C.shared_realloc(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(size))
+	return C.shared_realloc(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(size), C.uint32_t(Here(1)))
 }
 
 // SizeOf is that of the arena.

@@ -77,8 +77,9 @@
 //
 // A heap of package arena, on bytes of a scope, must be empty when the scope closes, and so must a Buddy
 // and a Shared. Close looks after the finalizers have run, which may free. If blocks are live, it returns
-// an error that names the scope, the arena, and how many blocks, beside the errors of finalizers; the
-// bytes are free all the same. So does whatever else ends the bytes: Rewind and Load of a region,
+// an error that names the scope, the arena, and how many blocks, beside the errors of finalizers; a
+// checked build adds the places that allocated them, the 16 with the most bytes. The bytes of the scope
+// are free all the same. So does whatever else ends the bytes: Rewind and Load of a region,
 // NextFrame, Release, the budget's Close. [arena.Heap.MayLive] says that blocks may be live, and
 // [arena.Ring.MustEmpty] has a ring or a block pool tell, too. A scope that is unwound because its
 // function failed, was full or panicked tells nothing of blocks: that error is told.

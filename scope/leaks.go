@@ -1,8 +1,10 @@
 package scope
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -49,8 +51,92 @@ func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 		do = "MustEmpty asked for none"
 	}
 	name := room.Kind.String()
-	return fmt.Errorf("%s, scope %q: %s %s of %d bytes ends with %d live %s, %d bytes used; %s%s", st.Arena,
-		st.nameOf(h, h.Depth), article(name), name, room.Size, live, what, used, do, room.Site.Tell("made"))
+	return fmt.Errorf("%s, scope %q: %s %s of %d bytes ends with %d live %s, %d bytes used; %s%s%s", st.Arena,
+		st.nameOf(h, h.Depth), article(name), name, room.Size, live, what, used, do, room.Site.Tell("made"),
+		st.whose(room.Kind, block, live))
+}
+
+// placesTold is how many places are named of those where live blocks were allocated.
+const placesTold = 16
+
+// allocated is the live blocks that were allocated at one place, and their sizes in sum.
+type allocated struct {
+	at            arena_c.Site
+	blocks, bytes uint64
+}
+
+// whose says in checked builds where the live blocks of a heap or a buddy were allocated: those with the most
+// bytes first. live is how many there are; a walk that ends at damage names fewer. pre: the lock of
+// the rooms is held.
+func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64) string {
+	if !arena_c.Checked {
+		return ""
+	}
+	var list []allocated
+	add := func(p unsafe.Pointer, x interface {
+		Made(p unsafe.Pointer) uint32
+		SizeOf(p unsafe.Pointer) (uint64, arena_c.Code)
+	}) {
+		lock := func(r Room) bool { return r.Kind == arena_c.RoomShared && r.Offset == st.h.Offset(p) }
+		if slices.ContainsFunc(st.rooms.list, lock) {
+			return
+		}
+		size, _ := x.SizeOf(p)
+		site := arena_c.SiteOf(x.Made(p))
+		i := slices.IndexFunc(list, func(a allocated) bool { return a.at == site })
+		if i < 0 {
+			i, list = len(list), append(list, allocated{at: site})
+		}
+		list[i].blocks++
+		list[i].bytes += size
+	}
+	switch kind {
+	case arena_c.RoomHeap:
+		x := (*arena_c.Heap)(header)
+		for _, r := range walked(x.Walk) {
+			if r.Live == 1 {
+				add(unsafe.Add(header, r.Offset+arena_c.HeapAlign), x)
+			}
+		}
+	case arena_c.RoomBuddy:
+		x := (*arena_c.Buddy)(header)
+		for _, r := range walked(x.Walk) {
+			if r.Live == 1 {
+				add(unsafe.Add(header, r.Offset), x)
+			}
+		}
+	default:
+		return ""
+	}
+	slices.SortStableFunc(list, func(a, b allocated) int { return cmp.Compare(b.bytes, a.bytes) })
+	var text strings.Builder
+	for _, a := range list[:min(len(list), placesTold)] {
+		what := fmt.Sprintf("%s, %d bytes, allocated", blocks(a.blocks), a.bytes)
+		if a.at == (arena_c.Site{}) {
+			text.WriteString("\n\t" + what + " by C, or at a place that is forgotten")
+		}
+		text.WriteString(a.at.Tell(what))
+		live -= a.blocks
+	}
+	if live > 0 {
+		text.WriteString("\n\tand " + blocks(live) + " more")
+	}
+	return text.String()
+}
+
+// walked is what a walk names, as far as it comes.
+func walked[R any](walk func([]R) (uint64, arena_c.Code)) []R {
+	n, _ := walk(nil)
+	list := make([]R, n)
+	n, _ = walk(list)
+	return list[:min(n, uint64(len(list)))]
+}
+
+func blocks(n uint64) string {
+	if n == 1 {
+		return "1 block"
+	}
+	return fmt.Sprintf("%d blocks", n)
 }
 
 // isBlockOf: it lies in a block of another arena, or in a chunk.
@@ -115,18 +201,19 @@ func (o *roomOwner) Says(kind arena_c.RoomKind, header unsafe.Pointer, word aren
 	at, r := st.h.Offset(header), &st.rooms
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range r.list {
-		room := &r.list[i]
-		if room.Kind != kind || room.Offset != at {
-			continue
-		}
-		switch word {
-		case arena_c.RoomHasLock:
-			room.locks++
-		case arena_c.RoomWasReset:
-			room.locks = 0
-		default:
-			room.word = word
-		}
+	i := slices.IndexFunc(r.list, func(room Room) bool { return room.Kind == kind && room.Offset == at })
+	if i < 0 {
+		return
+	}
+	room := &r.list[i]
+	switch word {
+	case arena_c.RoomHasLock:
+		room.locks++
+	case arena_c.RoomWasReset:
+		room.locks = 0
+		of := *room
+		r.list = slices.DeleteFunc(r.list, func(in Room) bool { return in.isBlockOf(of) })
+	default:
+		room.word = word
 	}
 }

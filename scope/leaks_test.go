@@ -12,6 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/conformance/threads"
 )
 
 // leaky is a kind of arena on bytes of a scope: made, it gives one block, and a way to free it.
@@ -132,6 +133,100 @@ func TestLeaksAreToldWhole(t *testing.T) {
 	assert.EqualValues(t, 103, scope.StackOf(s).Stats().Leaks)
 }
 
+// sharer is what a Shared can be put before.
+type sharer interface {
+	arena.Allocator
+	Reset()
+	Shared() (arena.Shared, error)
+}
+
+// TestLeaksSayWhoAllocated in checked builds: each place with its blocks, that of the most bytes first.
+func TestLeaksSayWhoAllocated(t *testing.T) {
+	for _, k := range []struct {
+		lines []string
+		made  func(block []byte) sharer
+	}{
+		{[]string{
+			"made at:", "3 blocks, 3000 bytes, allocated at:", "1 block, 250 bytes, allocated at:",
+			"1 block, 100 bytes, allocated by C, or at a place that is forgotten", "2 blocks, 20 bytes, allocated at:",
+		}, func(block []byte) sharer { return made[arena.Heap](t)(arena.NewHeap(block, 8)) }},
+		{[]string{
+			"made at:", "3 blocks, 3072 bytes, allocated at:", "1 block, 256 bytes, allocated at:",
+			"2 blocks, 128 bytes, allocated at:", "1 block, 128 bytes, allocated by C, or at a place that is forgotten",
+		}, func(block []byte) sharer { return made[arena.Buddy](t)(arena.NewBuddy(block, 64)) }},
+	} {
+		_, s := opened(t, "match")
+		a := k.made(s.BytesUnzeroed(16<<10, 64))
+		shared := made[arena.Shared](t)(a.Shared())
+		for range 2 {
+			a.Alloc(10, 1)
+		}
+		_, err := shared.Realloc(shared.Alloc(500, 1), 250)
+		require.NoError(t, err)
+		require.NoError(t, shared.Free(shared.Alloc(500, 1)))
+		for range 3 {
+			a.Alloc(1000, 1)
+		}
+		threads.New(shared.Functions()).Malloc(100)
+		err = s.Close()
+		assert.Contains(t, first(err), "ends with 7 live blocks, ")
+		var lines, calls []string
+		for line := range strings.Lines(err.Error()) {
+			switch line = strings.TrimSuffix(line, "\n"); {
+			case strings.HasPrefix(line, "\t\t"):
+				calls = append(calls, line)
+			case strings.HasPrefix(line, "\t"):
+				lines = append(lines, line[1:])
+			}
+		}
+		if !arena_c.Checked {
+			assert.Empty(t, append(lines, calls...))
+			continue
+		}
+		assert.Equal(t, k.lines, lines)
+		assert.Contains(t, strings.Join(calls, ""), "leaks_test.go:")
+	}
+}
+
+// TestLeaksOfManyPlaces: of so many are told as an error has room for, and how many blocks are of others.
+func TestLeaksOfManyPlaces(t *testing.T) {
+	if !arena_c.Checked {
+		t.Skip("a checked build knows places")
+	}
+	_, s := opened(t, "match")
+	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(16<<10, 64), 0))
+	var alloc func(way, calls int)
+	alloc = func(way, calls int) {
+		switch {
+		case calls == 0:
+			h.Alloc(8, 1)
+		case way%2 == 0:
+			alloc(way/2, calls-1)
+		default:
+			alloc(way/2, calls-1)
+		}
+	}
+	for way := range 20 {
+		alloc(way, 5)
+	}
+	text := s.Close().Error()
+	assert.Equal(t, 16, strings.Count(text, "1 block, 8 bytes, allocated at:"))
+	assert.True(t, strings.HasSuffix(text, "\n\tand 4 blocks more"), text)
+}
+
+// TestLeaksWhereALockWas: a block there is its user's.
+func TestLeaksWhereALockWas(t *testing.T) {
+	_, s := opened(t, "s")
+	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(4096, 64), 0))
+	lock := made[arena.Shared](t)(h.Shared()).Functions().Context
+	h.Reset()
+	p := h.Alloc(100, 1)
+	require.Less(t, uintptr(lock)-uintptr(p), uintptr(100))
+	err := s.Close()
+	assert.Contains(t, first(err), "ends with 1 live block, ")
+	assert.Equal(t, arena_c.Checked, strings.Contains(err.Error(), "\t1 block, 100 bytes, allocated at:"), err)
+}
+
 // TestFinalizersFree: what they free isn't told, whatever lies between the heap and them.
 func TestFinalizersFree(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
@@ -227,11 +322,7 @@ func TestResetLeaksNothing(t *testing.T) {
 	_, s := opened(t, "s")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(4096, 64), 0))
 	b := made[arena.Buddy](t)(arena.NewBuddy(s.BytesUnzeroed(4096, 64), 64))
-	for _, a := range []interface {
-		arena.Allocator
-		Reset()
-		Shared() (arena.Shared, error)
-	}{h, b} {
+	for _, a := range []sharer{h, b} {
 		made[arena.Shared](t)(a.Shared())
 		a.Alloc(10, 1)
 		a.Reset()

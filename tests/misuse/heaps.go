@@ -157,7 +157,8 @@ var heaps = []line{
 			closeAll(query)
 		}},
 	}, []answer{
-		{every, "count, unless MayLive", "ends with 1 live", told},
+		{"release, race, asan", "count, unless MayLive", "ends with 1 live", told},
+		{"checked", "count, and who allocated", "ends with 1 live … allocated at / MustEmpty asked for none … made at", told},
 	}, ""},
 	{"free or rewind a Stack, Ring or Linear out of order", []program{
 		{name: "free in a stack's wrong order", says: "out of order", run: func(wrong bool) {
