@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"testing"
 
@@ -208,8 +209,11 @@ func TestForgedSaves(t *testing.T) {
 // FuzzState: an honest save with changes at places of the fuzzer's, and right sums, is refused or
 // played.
 func FuzzState(f *testing.F) {
+	folder, err := os.Getwd()
+	require.NoError(f, err)
 	s := specialServer(f)
 	forger := newForger(f, s, s.Maps[0])
+	f.Chdir(folder) // where the fuzzer's workers begin
 	f.Add(uint8(3), []byte{0, 1, 0, 0xff})
 	for _, at := range []int{0, len(forger.busy) / 3, len(forger.busy) - 1} {
 		place := uint16((forger.busy[at] - forger.image) / 8)
