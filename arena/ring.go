@@ -47,16 +47,19 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 // Overwrite is Alloc that finds room: it frees the oldest blocks until there is some. It gives up that a block lives until
 // Free: who still reads the oldest reads what is new, and who frees it then is refused, unless the oldest begins there
 // now. So it is for what may be lost, the last events before a crash, and for one goroutine that writes and reads. Nil:
-// size bytes don't fit in the empty ring either, and nothing was freed. Cost: O(blocks freed).
+// size bytes don't fit in the empty ring either, and nothing was freed; or a stray write hit the word before an allocation,
+// which Free says, and Reset mends. Cost: O(blocks freed).
 func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Ring", size, align)
 	return r.its().Overwrite(r.gen, size, mask|arena_c.RingMask)
 }
 
-// Oldest is what was allocated first of what is live, and its size; nil when the ring is empty.
+// Oldest is what was allocated first of what is live, and its size; nil when the ring is empty. Where a stray write hit the
+// word before it, so that it would end behind the newest, it has 0 bytes, and Free says "corrupt table".
 func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 
-// Free frees the oldest, and no other: anything else is refused and changes nothing. Cost: O(1).
+// Free frees the oldest, and no other: anything else is refused and changes nothing. An error that says "corrupt table"
+// tells of a stray write into the word before an allocation; Reset makes the ring whole. Cost: O(1), when refused O(blocks).
 func (r Ring) Free(oldest unsafe.Pointer) error {
 	if r.its().Pop(r.gen, oldest) {
 		return nil
@@ -83,6 +86,9 @@ func (r Ring) Room() uint64 { return r.its().Room() }
 // Stats counts as used what lies between the oldest and the newest, with the tail that was skipped. Padding isn't counted.
 func (r Ring) Stats() Stats {
 	size, used := r.its().Size(), r.header.Used()
+	if used > size { // the oldest would begin behind the newest: a stray write
+		used = 0
+	}
 	return Stats{Size: size, Used: used, Free: size - used, Peak: r.header.Peak()}
 }
 

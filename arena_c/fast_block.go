@@ -84,21 +84,29 @@ func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
 
 // Front is upfront_ring_front.
 func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
-	if r.Count != 0 {
+	stop := r.Seam
+	if stop == 0 {
+		stop = r.Cursor
+	}
+	if stop >= r.Oldest+ringWord {
 		word := *(*uint64)(r.At(r.Oldest))
-		p, size = r.At(r.Oldest+ringWord+word/RingPadding), word%RingPadding
+		at := r.Oldest + ringWord + word/RingPadding
+		if size = word % RingPadding; at+size > stop {
+			at, size = r.Oldest+ringWord, 0
+		}
+		p = r.At(at)
 	}
 	return
 }
 
 // Pop is upfront_ring_pop; false is a caller's bug, and Find says which.
 func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
-	if r.Count == 0 || r.Gen != gen {
-		return false
-	}
 	stop := r.Seam
 	if stop == 0 {
 		stop = r.Cursor
+	}
+	if stop < r.Oldest+ringWord || r.Gen != gen {
+		return false
 	}
 	word := *(*uint64)(r.At(r.Oldest))
 	at := r.Oldest + ringWord + word/RingPadding
@@ -118,7 +126,7 @@ func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
 		r.Oldest = r.Start
 		r.Seam = 0
 		r.Limit = r.End
-	} else if r.Seam != 0 {
+	} else if r.Oldest < r.Seam {
 		r.Limit = r.Oldest
 	}
 	return true

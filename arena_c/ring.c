@@ -15,17 +15,24 @@ upfront_ring *upfront_ring_init(void *block, uint64_t size) {
     return r;
 }
 
+/* Where the room before the oldest block ends. A word that was written over may lead some bytes past the newest. */
+static uint64_t ring_before(const upfront_ring *r) {
+    uint64_t stop = upfront_ring_stop(r);
+    return r->oldest < stop ? r->oldest : stop;
+}
+
 void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = (upfront_arena *)r;
-    uint64_t at;
+    uint64_t at, before;
     if (r == NULL)
         return NULL;
+    before = ring_before(r);
     at = upfront_arena_up(a, a->start + UPFRONT_RING_WORD, mask);
-    if (a->gen != gen || r->seam != 0 || at > r->oldest || size > r->oldest - at)
+    if (a->gen != gen || r->seam != 0 || at > before || size > before - at)
         return upfront_arena_refuse(a, gen, size); /* in an empty ring the oldest block is at the start, and nothing fits before it */
     r->seam = a->cursor;
     a->cursor = a->start;
-    a->limit = r->oldest;
+    a->limit = before;
     return upfront_ring_push(r, gen, size, mask);
 }
 
@@ -55,26 +62,27 @@ void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align) {
     return p;
 }
 
-/* Where the run of blocks ends that the oldest one begins. */
-static uint64_t ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->arena.cursor : r->seam; }
-
 int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p) {
-    uint64_t offset, word, at, start;
+    uint64_t offset, word, at, start, count;
     if (r == NULL || p == NULL)
         return UPFRONT_BAD_ARGUMENT;
     if (r->arena.gen != gen)
         return UPFRONT_STALE;
     if (r->count == 0)
         return UPFRONT_FOREIGN;
+    if (upfront_ring_stop(r) < r->oldest + UPFRONT_RING_WORD)
+        return UPFRONT_CORRUPT;
     offset = upfront_arena_offset(&r->arena, p);
     start = r->arena.start;
     word = upfront_ring_word(r, r->oldest);
     at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING;
-    if (at + word % UPFRONT_RING_PADDING > ring_stop(r))
+    if (at + word % UPFRONT_RING_PADDING > upfront_ring_stop(r))
         return UPFRONT_CORRUPT;
     if (offset == at)
         return UPFRONT_OK;
-    if (offset - r->oldest <= ring_stop(r) - r->oldest || (r->seam != 0 && offset - start <= r->arena.cursor - start))
+    if (upfront_ring_walk(r, NULL, 0, &count) != UPFRONT_OK)
+        return UPFRONT_CORRUPT;
+    if (offset - r->oldest <= upfront_ring_stop(r) - r->oldest || (r->seam != 0 && offset - start <= r->arena.cursor - start))
         return UPFRONT_ORDER;
     return UPFRONT_FOREIGN;
 }
@@ -85,16 +93,18 @@ int upfront_ring_free(upfront_ring *r, void *p) {
 
 int upfront_ring_reset(upfront_ring *r, uint64_t gen) {
     upfront_arena *a;
+    uint64_t oldest;
     if (r == NULL)
         return UPFRONT_BAD_ARGUMENT;
     a = &r->arena;
+    oldest = ring_before(r);
     if (!upfront_arena_is(a, gen))
         return UPFRONT_STALE;
     a->least = upfront_ring_least(r);
     if (r->seam == 0) {
-        upfront_mark_dead(upfront_arena_at(a, r->oldest), a->cursor - r->oldest);
+        upfront_mark_dead(upfront_arena_at(a, oldest), a->cursor - oldest);
     } else {
-        upfront_mark_dead(upfront_arena_at(a, r->oldest), r->seam - r->oldest);
+        upfront_mark_dead(upfront_arena_at(a, oldest), r->seam - oldest);
         upfront_mark_dead(upfront_arena_at(a, a->start), a->cursor - a->start);
     }
     ring_restart(r);
@@ -105,7 +115,7 @@ uint64_t upfront_ring_room(const upfront_ring *r) {
     uint64_t front, behind, skip, most;
     if (r == NULL)
         return 0;
-    front = r->seam == 0 ? r->oldest - r->arena.start : 0;
+    front = r->seam == 0 ? ring_before(r) - r->arena.start : 0;
     behind = r->arena.limit - r->arena.cursor;
     skip = upfront_ring_up(r->arena.cursor) - r->arena.cursor;
     behind = behind < skip ? 0 : behind - skip;
@@ -123,12 +133,21 @@ static void ring_name(upfront_ring_range range, upfront_ring_range *out, uint64_
 static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_ring_range *out, uint64_t room, uint64_t *count) {
     while (at < stop) {
         upfront_ring_range b = {at, 0, 0, 0};
-        uint64_t word = upfront_ring_word(r, at), head = UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING, next;
+        uint64_t word, head, next;
+        if (stop - at < UPFRONT_RING_WORD)
+            return 0;
+        word = upfront_ring_word(r, at);
+        head = UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING;
         b.asked = word % UPFRONT_RING_PADDING;
         if (head > stop - at || b.asked > stop - at - head)
             return 0;
         next = upfront_ring_up(at + head + b.asked);
-        b.size = (next < stop ? next : stop) - at;
+        if (next >= stop) {
+            if (at + head + b.asked != stop)
+                return 0;
+            next = stop;
+        }
+        b.size = next - at;
         ring_name(b, out, room, count);
         at = next;
     }
@@ -142,7 +161,7 @@ int upfront_ring_walk(const upfront_ring *r, upfront_ring_range *out, uint64_t r
     *count = 0;
     start = r->arena.start;
     cursor = r->arena.cursor;
-    stop = ring_stop(r);
+    stop = upfront_ring_stop(r);
     if (r->end <= start || r->oldest - start > r->end - start || cursor - start > r->end - start || stop > r->end || stop < r->oldest ||
         (r->seam != 0 && cursor > r->oldest))
         return UPFRONT_CORRUPT;

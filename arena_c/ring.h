@@ -11,9 +11,11 @@
  * Source     The scratch allocator of Bitsquid's foundation, whose fault this one can't have: it asked whether the new cursor lies in
  *            live memory, and a block that jumps over all of it was handed out. Here the room is measured before the block is made.
  *
- * Damage     Free room holds no words: a write there changes nothing. The word before a block isn't sealed. One that leads beyond the
- *            newest block is told when its block is the oldest, as UPFRONT_CORRUPT; another size that fits frees more or less than the
- *            block, and the walk tells it.
+ * Damage     Free room holds no words: a write there changes nothing. The word before a block isn't sealed. One that leads
+ *            beyond the newest block is refused as UPFRONT_CORRUPT when its block is the oldest, and front then gives no
+ *            byte. One with another size that fits frees more or less than the block: the next pop that doesn't find its
+ *            block there is refused as UPFRONT_CORRUPT, and the walk tells it before. Until then room of a live block may be
+ *            handed out; nothing outside of the ring's block is read or written. A reset makes the ring whole.
  *
  * `count` tells an empty ring from a full one, not the cursors: in both they may be the same. An empty ring begins at its start again. */
 #ifndef UPFRONT_RING_H
@@ -83,26 +85,35 @@ static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t si
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
-/* The oldest block and its size; NULL when there is none. What it says of a word that was written over is of no use. */
+/* Where the run of blocks ends that the oldest one begins. */
+static inline uint64_t upfront_ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->arena.cursor : r->seam; }
+
+/* The oldest block and its size; NULL when there is none. Behind a word that leads beyond the newest block there are 0 bytes, which
+ * upfront_ring_pop refuses. */
 static inline void *upfront_ring_front(const upfront_ring *r, uint64_t *size) {
-    uint64_t word;
-    if (r->count == 0)
+    uint64_t word, at, stop = upfront_ring_stop(r);
+    if (stop < r->oldest + UPFRONT_RING_WORD) /* empty, or a word was written over */
         return NULL;
     word = upfront_ring_word(r, r->oldest);
+    at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING;
     *size = word % UPFRONT_RING_PADDING;
-    return upfront_arena_at(&r->arena, r->oldest + UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING);
+    if (at + *size > stop) {
+        *size = 0;
+        at = r->oldest + UPFRONT_RING_WORD;
+    }
+    return upfront_arena_at(&r->arena, at);
 }
 
 /* UPFRONT_OK for the address of the oldest block. Otherwise UPFRONT_BAD_ARGUMENT for null, UPFRONT_STALE, UPFRONT_CORRUPT when something
- * wrote over the word before the oldest block, UPFRONT_ORDER for an address in live memory, UPFRONT_FOREIGN for any other, which a block
- * that was freed already is until its place is used again. */
+ * wrote over the words before blocks, UPFRONT_ORDER for an address in live memory, UPFRONT_FOREIGN for any other, which a block that was
+ * freed already is until its place is used again. Cost: O(1), of what isn't the oldest block O(blocks). */
 int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p);
 
 /* Frees the oldest block; any other is refused with the code of upfront_ring_find. */
 static inline int upfront_ring_pop(upfront_ring *r, uint64_t gen, void *p) {
     upfront_arena *a = &r->arena;
-    uint64_t word, at, after, stop = r->seam == 0 ? a->cursor : r->seam;
-    if (r->count == 0 || a->gen != gen)
+    uint64_t word, at, after, stop = upfront_ring_stop(r);
+    if (stop < r->oldest + UPFRONT_RING_WORD || a->gen != gen) /* there is no word: empty, or one was written over */
         return upfront_ring_find(r, gen, p);
     word = upfront_ring_word(r, r->oldest);
     at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING;
@@ -118,7 +129,7 @@ static inline int upfront_ring_pop(upfront_ring *r, uint64_t gen, void *p) {
         r->oldest = a->start;
         r->seam = 0;
         a->limit = r->end;
-    } else if (r->seam != 0) {
+    } else if (r->oldest < r->seam) { /* wrapped, and no word led past the seam */
         a->limit = r->oldest;
     }
     return UPFRONT_OK;

@@ -1,5 +1,10 @@
 /* damage.c - one stray write into free memory, at each place and of several values: all that is whole is given afterwards, nobody else's
  * bytes change, and the damage is told. */
+#if defined(__linux__)
+#define _DEFAULT_SOURCE 1
+#include <sys/mman.h>
+#endif
+
 #include "check.h"
 
 enum { DAMAGE_SIZE = 8192, DAMAGE_BLOCKS = 20, DAMAGE_GIVEN = 512 };
@@ -175,7 +180,140 @@ static void damage_of_the_rest(void) {
     window_free(w, WINDOW);
 }
 
+enum { DAMAGE_RING = 512, DAMAGE_RUN = 6, DAMAGE_PAGE = 1 << 16 };
+
+static struct {
+    unsigned char *pages; /* what can't be read follows the block */
+    upfront_ring *r;
+    unsigned char *live[DAMAGE_RUN]; /* the oldest first */
+    uint64_t blocks, size;
+    unsigned char before[DAMAGE_RING];
+} loop;
+
+static int loop_holds(const unsigned char *p, uint64_t size) {
+    return p == NULL || (p >= (unsigned char *)(loop.r + 1) && p + size <= (unsigned char *)loop.r + loop.size);
+}
+
+static unsigned char *loop_in(unsigned char *p, uint64_t size) {
+    CHECK(loop_holds(p, size));
+    if (p != NULL)
+        fill(p, size, 0xEE);
+    return p;
+}
+
+static void loop_add(uint64_t size, uint64_t align) {
+    loop.live[loop.blocks] = loop_in((unsigned char *)upfront_ring_alloc(loop.r, size, align), size);
+    CHECK(loop.live[loop.blocks++] != NULL);
+}
+
+/* The last block ends where no word can begin. */
+static void loop_make(int wrapped, uint64_t size) {
+    loop.size = size;
+    loop.r = upfront_ring_init(loop.pages + DAMAGE_PAGE - DAMAGE_RING, size);
+    loop.blocks = 0;
+    loop_add(wrapped ? 120 : 40, 8);
+    loop_add(75, 32);
+    if (wrapped) {
+        CHECK_EQ(upfront_ring_free(loop.r, loop.live[0]), UPFRONT_OK);
+        loop.live[0] = loop.live[1];
+        loop.blocks = 1;
+    }
+    loop_add(0, 8);
+    if (!wrapped)
+        loop_add(40, 8);
+    loop_add(DAMAGE_RING - 6 - upfront_ring_up(loop.r->arena.cursor) - UPFRONT_RING_WORD, 8);
+    if (wrapped) {
+        loop_add(20, 8);
+        loop_add(33, 8);
+    }
+    CHECK(upfront_ring_stop(loop.r) == DAMAGE_RING - 6 && (loop.r->seam != 0) == wrapped);
+    UPFRONT_UNPOISON(loop.r, DAMAGE_RING);
+    memcpy(loop.before, loop.r, DAMAGE_RING);
+}
+
+/* Whatever the words say now, nothing leads out of the block, and a reset makes the ring whole. */
+static void loop_goes_on(void) {
+    upfront_ring *r = loop.r;
+    uint64_t i, size = 0, room, count;
+    for (i = 0; i < 12; i++) {
+        unsigned char *p = (unsigned char *)upfront_ring_front(r, &size);
+        CHECK(loop_holds(p, size));
+        if (i % 3 != 0)
+            (void)upfront_ring_free(r, p);
+        room = upfront_ring_room(r);
+        CHECK(room < DAMAGE_RING);
+        loop_in((unsigned char *)upfront_ring_alloc(r, i < 6 ? room : i, 8), i < 6 ? room : i);
+        loop_in((unsigned char *)upfront_ring_overwrite(r, 5 * i, 1), 5 * i);
+        CHECK(upfront_ring_peak(r) <= upfront_ring_size(r));
+    }
+    CHECK_EQ(upfront_ring_reset(r, r->arena.gen), UPFRONT_OK);
+    CHECK(upfront_ring_walk(r, NULL, 0, &count) == UPFRONT_OK && count == 0);
+    CHECK_EQ(upfront_ring_room(r), upfront_ring_size(r) - UPFRONT_RING_WORD);
+}
+
+/* All blocks go back, or damage is told: by the walk at once, and by the free that meets it. */
+static void loop_after(uint64_t freed_first) {
+    upfront_ring *r = loop.r;
+    uint64_t i, count;
+    int told = upfront_ring_walk(r, NULL, 0, &count), code = UPFRONT_OK;
+    for (i = 0; i < loop.blocks && i < freed_first && code == UPFRONT_OK; i++) {
+        code = upfront_ring_free(r, loop.live[i]);
+        CHECK(code == UPFRONT_OK || code == (told == UPFRONT_OK ? UPFRONT_ORDER : UPFRONT_CORRUPT)); /* a block of less padding holds p */
+    }
+    if (i == loop.blocks && code == UPFRONT_OK && told == UPFRONT_OK)
+        CHECK(r->count == 0 && upfront_ring_used(r) == 0);
+    if (code == UPFRONT_CORRUPT)
+        CHECK_EQ(upfront_ring_find(r, r->arena.gen, r), UPFRONT_CORRUPT);
+    loop_goes_on();
+}
+
+static void damage_rings(int wrapped, uint64_t size) {
+    static const uint64_t values[] = {UINT64_MAX, UINT64_C(0x4141414141414141), UPFRONT_RING_PADDING, 24 * UPFRONT_RING_PADDING,
+                                      200 * UPFRONT_RING_PADDING | 3, UPFRONT_RING_PADDING - 1};
+    enum { FIXED = sizeof values / sizeof *values };
+    uint64_t at, v, freed;
+    loop_make(wrapped, size);
+    for (at = sizeof(upfront_ring); at + 8 <= size; at += 8)
+        for (v = 0; v < FIXED + DAMAGE_RING; v++)
+            for (freed = 0; freed <= loop.blocks; freed++) {
+                UPFRONT_UNPOISON(loop.r, DAMAGE_RING);
+                memcpy(loop.r, loop.before, DAMAGE_RING);
+                *(uint64_t *)((uintptr_t)loop.r + (uintptr_t)at) = v < FIXED ? values[v] : v - FIXED;
+                loop_after(freed);
+            }
+    UPFRONT_UNPOISON(loop.r, DAMAGE_RING);
+}
+
+/* Memory that ends where nothing can be read, on Linux. */
+static unsigned char *damage_pages(void) {
+#if defined(__linux__)
+    void *pages = mmap(NULL, 2 * DAMAGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED && mprotect((char *)pages + DAMAGE_PAGE, DAMAGE_PAGE, PROT_NONE) == 0);
+    return (unsigned char *)pages;
+#else
+    return window_new(DAMAGE_PAGE);
+#endif
+}
+
+static void damage_pages_end(unsigned char *pages) {
+#if defined(__linux__)
+    CHECK_EQ(munmap(pages, 2 * DAMAGE_PAGE), 0);
+#else
+    window_free(pages, DAMAGE_PAGE);
+#endif
+}
+
+static void damage_of_rings(void) {
+    loop.pages = damage_pages();
+    damage_rings(0, DAMAGE_RING);
+    damage_rings(1, DAMAGE_RING);
+    damage_rings(0, DAMAGE_RING - 6);
+    damage_rings(1, DAMAGE_RING - 6);
+    damage_pages_end(loop.pages);
+}
+
 void test_damage(void) {
+    damage_of_rings();
     damage_of_the_rest();
     damage_words(0);
     damage_words(64);
