@@ -17,7 +17,8 @@ import (
 // or writes outside of its block, or goes on for ever, whatever the image says.
 type room struct {
 	scope.Room
-	at    uint64   // from the state's first byte
+	at    uint64   // from the state's first byte; of one in another's block, from that one's first byte
+	host  uint64   // of one in another's block, which block that is: see roomKind.live; 0: not known yet
 	fixed []uint64 // the words of roomKinds[Kind].fixed
 	own   uint32   // of a pool with handles: what all of its generations have in common
 	heads []uint64 // of a heap, after a check: a bit for each 16 bytes, where a header is
@@ -30,10 +31,17 @@ type roomKind struct {
 	fixed  []uintptr               // offsets of words in it that never change
 	fits   func(image []byte) bool // what the words lay out lies in the block
 	check  func(r *room, image []byte) error
-	// live reports whether [from, to), from the image's first byte, is in one live block, of an image that
-	// was checked.
-	live func(r *room, image []byte, from, to uint64) bool
+	// live reports whether [from, to), from the image's first byte, is in one live block of an image that
+	// was checked, and which block that is: where it begins, and farEnd where the far end has it.
+	live func(r *room, image []byte, from, to uint64) (block uint64, live bool)
 }
+
+// wholeEnd is the block that all bytes of an end are in which no address gives back, farEnd the bit of
+// what a far end has: that is given back without the near one.
+const (
+	wholeEnd = 1
+	farEnd   = 1 << 63
+)
 
 // headerFixed are the words of an arena.h header that never change: but of a frame.
 var headerFixed = []uintptr{unsafe.Offsetof(arena_c.Header{}.Gen), unsafe.Offsetof(arena_c.Header{}.Next),
@@ -78,7 +86,7 @@ var roomKinds = [...]roomKind{
 		fits: fitsPool, check: checkRoomPool, live: liveInPool},
 	{ // arena_c.RoomShared: what is in it, is a library's
 		check: func(*room, []byte) error { return nil },
-		live:  func(*room, []byte, uint64, uint64) bool { return false }},
+		live:  func(*room, []byte, uint64, uint64) (uint64, bool) { return 0, false }},
 }
 
 var _ [arena_c.RoomKinds]struct{} = [len(roomKinds)]struct{}{}
@@ -122,6 +130,7 @@ func (st *State) findRooms() error {
 		if err := r.check(image); err != nil {
 			return st.badRoom(r, err)
 		}
+		r.settle(image)
 		st.tenants = append(st.tenants, tenant{at: r.at, size: r.Size, name: r.Kind.String(), check: r.check, live: r.live,
 			values: r.chunks(state, r.at)})
 	}
@@ -180,7 +189,44 @@ func (r *room) learn(image []byte) bool {
 	return true
 }
 
-// check refuses an image that no play could have left of the room, and of those in it.
+// settle notes in which blocks the rooms in r are, of an image that was checked.
+func (r *room) settle(image []byte) {
+	for _, in := range r.inner {
+		in.host, _ = r.kind().live(r, image, in.at, in.at+in.Size)
+		in.settle(image[in.at:][:in.Size])
+	}
+}
+
+// mayHost refuses rooms in blocks that end by a turn, or by a handle, which may be any that is good.
+func (r *room) mayHost() error {
+	switch r.Kind {
+	case arena_c.RoomFrame:
+		return fmt.Errorf("an allocator lies in a buffer of it, which the next turn takes: make it elsewhere")
+	case arena_c.RoomPool:
+		return errInChunk
+	}
+	return nil
+}
+
+var errInChunk = fmt.Errorf("an allocator lies in a chunk of it, which the game may put: make it elsewhere")
+
+// roomsInChunks refuses rooms in chunks of the region's own pools.
+func (st *State) roomsInChunks() error {
+	for i := range st.tenants {
+		for _, p := range st.pools {
+			t, end := &st.tenants[i], p.first+uint64(p.header.Count)*p.header.Stride
+			if !t.kept && t.at < end && p.first < t.at+t.size {
+				return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: %s: a pool of %d chunks of %d bytes: %w",
+					st.saved.Name(), t.at, t.name, p.header.Count, p.header.Stride, errInChunk)
+			}
+		}
+	}
+	return nil
+}
+
+// check refuses an image that no play could have left of the room, and of those in it. Each of those
+// is in the block that it is in here: if that began elsewhere, who frees what begins there would have
+// the room's words given to somebody else.
 func (r *room) check(image []byte) error {
 	for i, at := range r.kind().fixed {
 		if word := *wordAt(image, uint64(at)); word != r.fixed[i] {
@@ -190,9 +236,19 @@ func (r *room) check(image []byte) error {
 	if err := r.kind().check(r, image); err != nil {
 		return err
 	}
+	if len(r.inner) != 0 {
+		if err := r.mayHost(); err != nil {
+			return err
+		}
+	}
 	for _, in := range r.inner {
-		if !r.kind().live(r, image, in.at, in.at+in.Size) {
+		block, live := r.kind().live(r, image, in.at, in.at+in.Size)
+		switch {
+		case !live:
 			return fmt.Errorf("the %s at its byte %#x isn't in one live block of it: it lives as long as the state", in.Kind, in.at)
+		case block != in.host && in.host != 0:
+			return fmt.Errorf("the %s at its byte %#x is in the block at %#x, and is in that at %#x here for good", in.Kind,
+				in.at, block&^farEnd, in.host&^farEnd)
 		}
 		if err := in.check(image[in.at:][:in.Size]); err != nil {
 			return fmt.Errorf("at its byte %#x: %s: %w", in.at, in.Kind, err)
@@ -201,7 +257,8 @@ func (r *room) check(image []byte) error {
 	return nil
 }
 
-// live reports whether bytes are in one live block, and no room's.
+// live reports whether bytes are in one live block, and no room's. A block that a room is in isn't
+// led to where it begins: who has its address may free it.
 func (r *room) live(image []byte, from, to uint64) bool {
 	if from > to || to > r.Size {
 		return false
@@ -211,7 +268,8 @@ func (r *room) live(image []byte, from, to uint64) bool {
 			return in.at <= from && to <= in.at+in.Size && in.live(image[in.at:][:in.Size], from-in.at, to-in.at)
 		}
 	}
-	return r.kind().live(r, image, from, to)
+	block, live := r.kind().live(r, image, from, to)
+	return live && (block&^farEnd != from || !slices.ContainsFunc(r.inner, func(in *room) bool { return in.host == block }))
 }
 
 var (
@@ -312,10 +370,10 @@ func checkHeap(r *room, image []byte) error {
 	return nil
 }
 
-func liveInHeap(r *room, image []byte, from, to uint64) bool {
+func liveInHeap(r *room, image []byte, from, to uint64) (block uint64, live bool) {
 	h := headerOf[arena_c.Heap](image)
 	if from < h.First+heapUnit || to > h.End || r.heads == nil {
-		return false
+		return 0, false
 	}
 	at := (from - heapUnit) / heapUnit // of the header, at the highest
 	for r.heads[at/64]<<(63-at%64) == 0 {
@@ -324,9 +382,9 @@ func liveInHeap(r *room, image []byte, from, to uint64) bool {
 	for r.heads[at/64]>>(at%64)&1 == 0 {
 		at--
 	}
-	at *= heapUnit
-	asked, code := h.SizeOf(unsafe.Pointer(&image[at+heapUnit]))
-	return code == arena_c.OK && to <= at+heapUnit+asked
+	block = (at + 1) * heapUnit
+	asked, code := h.SizeOf(unsafe.Pointer(&image[block]))
+	return block, code == arena_c.OK && to <= block+asked
 }
 
 func checkBuddy(_ *room, image []byte) error {
@@ -346,13 +404,13 @@ func checkBuddy(_ *room, image []byte) error {
 	return nil
 }
 
-func liveInBuddy(_ *room, image []byte, from, to uint64) bool {
+func liveInBuddy(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
 	b := headerOf[arena_c.Buddy](image)
 	if from < b.First || from >= b.End {
-		return false
+		return 0, false
 	}
-	at, size, live := b.BlockOf(from)
-	return live && to <= at+size
+	block, size, live := b.BlockOf(from)
+	return block, live && to <= block+size
 }
 
 // eachInRing gives the blocks of a ring, with the word before each; false: they aren't those that its
@@ -401,12 +459,12 @@ func checkRing(_ *room, image []byte) error {
 	return nil
 }
 
-func liveInRing(_ *room, image []byte, from, to uint64) (live bool) {
+func liveInRing(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
 	eachInRing(image, func(begin, end uint64) bool {
-		live = begin <= from && to <= end
+		block, live = begin, begin <= from && to <= end
 		return !live
 	})
-	return live
+	return block, live
 }
 
 // checkBounds looks at what an arena with two ends has in common with a stack.
@@ -427,9 +485,12 @@ func checkEnds(_ *room, image []byte) error {
 	return checkBounds(e)
 }
 
-func liveInEnds(_ *room, image []byte, from, to uint64) bool {
+func liveInEnds(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
 	e := headerOf[arena_c.Ends](image)
-	return from >= e.Start && to <= e.Cursor || from >= e.Limit && to <= e.End
+	if from >= e.Limit {
+		return wholeEnd | farEnd, to <= e.End
+	}
+	return wholeEnd, from >= e.Start && to <= e.Cursor
 }
 
 // stackWords are the size of the two words before a block of a stack: where its end was, and which
@@ -482,12 +543,16 @@ func checkStack(_ *room, image []byte) error {
 	return nil
 }
 
-func liveInStack(_ *room, image []byte, from, to uint64) (live bool) {
+func liveInStack(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
+	limit := headerOf[arena_c.Stack](image).Limit
 	eachInStack(image, func(begin, end uint64) bool {
-		live = begin <= from && to <= end
+		block, live = begin, begin <= from && to <= end
 		return !live
 	})
-	return live
+	if block > limit {
+		block |= farEnd
+	}
+	return block, live
 }
 
 func checkFrame(_ *room, image []byte) error {
@@ -500,10 +565,10 @@ func checkFrame(_ *room, image []byte) error {
 	return nil
 }
 
-func liveInFrame(_ *room, image []byte, from, to uint64) bool {
+func liveInFrame(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
 	f := headerOf[arena_c.Frame](image)
 	header := uint64(unsafe.Sizeof(*f))
-	return from >= header && to <= header+f.Buffers*f.Size && (from-header)/f.Size == (max(to, from+1)-1-header)/f.Size
+	return wholeEnd, from >= header && to <= header+f.Buffers*f.Size && (from-header)/f.Size == (max(to, from+1)-1-header)/f.Size
 }
 
 func checkRoomPool(r *room, image []byte) error {
@@ -534,13 +599,14 @@ func checkRoomPool(r *room, image []byte) error {
 	return nil
 }
 
-func liveInPool(_ *room, image []byte, from, to uint64) bool {
+func liveInPool(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
 	h := headerOf[arena_c.Pool](image)
 	if from < h.Chunks {
-		return false
+		return 0, false
 	}
 	i := (from - h.Chunks) / h.Stride
-	return i < uint64(h.Count) && *h.State(i) == arena_c.ChunkLive && to <= h.Chunks+(i+1)*h.Stride
+	block = h.Chunks + i*h.Stride
+	return block, i < uint64(h.Count) && *h.State(i) == arena_c.ChunkLive && to <= block+h.Stride
 }
 
 // poolChunks is what says which chunks of a pool are free, as an image has it.

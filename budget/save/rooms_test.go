@@ -358,6 +358,31 @@ func TestRoomsOfC(t *testing.T) {
 	assert.Equal(t, arena_c.BadArgument, note(arena_c.RoomShared, make([]byte, 8), 8))
 }
 
+// roomy is a chunk in which an allocator may be made.
+type roomy struct{ Bytes [roomSize]byte }
+
+var roomyMaker = scope.Plain[roomy]()
+
+// TestRoomsInChunks: an allocator in a chunk of the region's own pool is refused, since a handle from
+// outside may put that.
+func TestRoomsInChunks(t *testing.T) {
+	b := open(t, budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
+	_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*roomsRoot, error) {
+		state, root := save.Begin(b.Region("level"), s, roomsMaker)
+		chunk := roomyMaker.HandlePool(s, 2)
+		p, _ := chunk.Get()
+		bytes := p.Bytes[-uintptr(unsafe.Pointer(p))%64:]
+		_, err := arena.NewRing(bytes[:1024])
+		require.NoError(t, err)
+		for range 2 {
+			err = panicked(func() { save.NewRing(s, 1, state) })
+			require.ErrorContains(t, err, "arena.Ring: a pool of 2 chunks of 4096 bytes: an allocator lies in a chunk of it")
+		}
+		return root, nil
+	})
+	require.NoError(t, err)
+}
+
 // panicked is the error that fn panics with, or nil.
 func panicked(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()

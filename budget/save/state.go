@@ -130,6 +130,9 @@ func (st *State) complete(s scope.Scope) error {
 		st.broken = st.findRooms()
 	}
 	st.findPools(types)
+	if st.broken == nil {
+		st.broken = st.roomsInChunks()
+	}
 	st.still.begin(st)
 	if st.broken != nil {
 		return st.broken
