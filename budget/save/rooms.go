@@ -2,6 +2,7 @@ package save
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -22,6 +23,7 @@ type room struct {
 	fixed []uint64 // the words of roomKinds[Kind].fixed
 	own   uint32   // of a pool with handles: what all of its generations have in common
 	heads []uint64 // of a heap, after a check: a bit for each 16 bytes, where a header is
+	spans []span   // of a ring or a stack, after a check: its blocks, by offset
 	inner []*room  // in blocks of it
 }
 
@@ -65,7 +67,7 @@ var roomKinds = [...]roomKind{
 	{ // arena_c.RoomRing
 		header: uint64(unsafe.Sizeof(arena_c.Ring{})),
 		fixed:  append([]uintptr{unsafe.Offsetof(arena_c.Ring{}.End)}, headerFixed...),
-		fits:   fitsRing, check: checkRing, live: liveInRing},
+		fits:   fitsRing, check: checkRing, live: inSpan},
 	{ // arena_c.RoomEnds
 		header: uint64(unsafe.Sizeof(arena_c.Ends{})),
 		fixed:  append([]uintptr{unsafe.Offsetof(arena_c.Ends{}.End)}, headerFixed...),
@@ -414,8 +416,8 @@ func liveInBuddy(_ *room, image []byte, from, to uint64) (block uint64, live boo
 }
 
 // eachInRing gives the blocks of a ring, with the word before each; false: they aren't those that its
-// words say. yield ends it by false.
-func eachInRing(image []byte, yield func(from, to uint64) bool) bool {
+// words say.
+func eachInRing(image []byte, yield func(from, to uint64)) bool {
 	h := headerOf[arena_c.Ring](image)
 	run := func(at, stop uint64) bool {
 		for at < stop {
@@ -425,9 +427,10 @@ func eachInRing(image []byte, yield func(from, to uint64) bool) bool {
 			word := *wordAt(image, at)
 			from := at + 8 + word/arena_c.RingPadding
 			to := from + word%arena_c.RingPadding
-			if to > stop || !yield(from, to) {
+			if to > stop {
 				return false
 			}
+			yield(from, to)
 			at = (to + 7) &^ 7
 			if at >= stop {
 				return to == stop
@@ -441,7 +444,7 @@ func eachInRing(image []byte, yield func(from, to uint64) bool) bool {
 	return run(h.Oldest, h.Cursor)
 }
 
-func checkRing(_ *room, image []byte) error {
+func checkRing(r *room, image []byte) error {
 	h := headerOf[arena_c.Ring](image)
 	in := func(at uint64) bool { return at >= h.Start && at <= h.End }
 	bad := fmt.Errorf("its blocks and words contradict each other")
@@ -452,19 +455,29 @@ func checkRing(_ *room, image []byte) error {
 		h.Seam != 0 && (h.Limit != h.Oldest || !in(h.Seam) || h.Oldest >= h.Seam || h.Cursor > h.Oldest || h.Cursor == h.Start):
 		return bad
 	}
-	count := uint64(0)
-	if !eachInRing(image, func(uint64, uint64) bool { count++; return true }) || count != h.Count {
+	if !r.keepSpans(eachInRing, image) || uint64(len(r.spans)) != h.Count {
 		return bad
 	}
 	return nil
 }
 
-func liveInRing(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
-	eachInRing(image, func(begin, end uint64) bool {
-		block, live = begin, begin <= from && to <= end
-		return !live
-	})
-	return block, live
+// keepSpans notes the blocks that each gives, by offset, and returns what each does. A search for each
+// link that leads into them would take hours: each of many links might pass as many blocks.
+func (r *room) keepSpans(each func(image []byte, yield func(from, to uint64)) bool, image []byte) bool {
+	r.spans = r.spans[:0]
+	ok := each(image, func(from, to uint64) { r.spans = append(r.spans, span{from, to}) })
+	slices.SortFunc(r.spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return ok
+}
+
+// inSpan is live of roomKind, for a ring and a stack.
+func inSpan(r *room, _ []byte, from, to uint64) (block uint64, live bool) {
+	behind, _ := slices.BinarySearchFunc(r.spans, from+1, func(s span, at uint64) int { return cmp.Compare(s.from, at) })
+	if behind == 0 {
+		return 0, false
+	}
+	s := r.spans[behind-1]
+	return s.from, to <= s.to
 }
 
 // checkBounds looks at what an arena with two ends has in common with a stack.
@@ -498,14 +511,15 @@ func liveInEnds(_ *room, image []byte, from, to uint64) (block uint64, live bool
 const stackWords = arena_c.StackMask + 1
 
 // eachInStack gives the blocks of a stack, newest first, those of the near end before those of the far
-// one; false: the words before one can't be. yield ends it by false.
-func eachInStack(image []byte, yield func(from, to uint64) bool) bool {
+// one; false: the words before one can't be.
+func eachInStack(image []byte, yield func(from, to uint64)) bool {
 	s := headerOf[arena_c.Stack](image)
 	at, last := s.Cursor, s.Last
 	for last != 0 {
-		if last%stackWords != 0 || last > at || last < s.Start+stackWords || !yield(last, at) {
+		if last%stackWords != 0 || last > at || last < s.Start+stackWords {
 			return false
 		}
+		yield(last, at)
 		was := *wordAt(image, last-stackWords)
 		if was > last-stackWords || was < s.Start {
 			return false
@@ -521,15 +535,16 @@ func eachInStack(image []byte, yield func(from, to uint64) bool) bool {
 			return false
 		}
 		was := *wordAt(image, at)
-		if was < last || was > s.End || !yield(last, was) {
+		if was < last || was > s.End {
 			return false
 		}
+		yield(last, was)
 		at, last = was, *wordAt(image, at+8)
 	}
 	return at == s.End
 }
 
-func checkStack(_ *room, image []byte) error {
+func checkStack(r *room, image []byte) error {
 	s := headerOf[arena_c.Stack](image)
 	if err := checkBounds((*arena_c.Ends)(s)); err != nil {
 		return err
@@ -537,19 +552,15 @@ func checkStack(_ *room, image []byte) error {
 	if s.Mark != s.Start || s.FarMark != s.End {
 		return fmt.Errorf("it has a mark, as only a Linear has")
 	}
-	if !eachInStack(image, func(uint64, uint64) bool { return true }) {
+	if !r.keepSpans(eachInStack, image) {
 		return fmt.Errorf("the words before its blocks contradict each other")
 	}
 	return nil
 }
 
-func liveInStack(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
-	limit := headerOf[arena_c.Stack](image).Limit
-	eachInStack(image, func(begin, end uint64) bool {
-		block, live = begin, begin <= from && to <= end
-		return !live
-	})
-	if block > limit {
+func liveInStack(r *room, image []byte, from, to uint64) (block uint64, live bool) {
+	block, live = inSpan(r, image, from, to)
+	if block > headerOf[arena_c.Stack](image).Limit {
 		block |= farEnd
 	}
 	return block, live

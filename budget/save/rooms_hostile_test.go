@@ -694,6 +694,37 @@ func TestRoomHosts(t *testing.T) {
 	}
 }
 
+// TestManyBlocks: as many links as there are blocks of a ring or a stack cost no search each.
+func TestManyBlocks(t *testing.T) {
+	const size, count = 8 << 20, 250_000
+	for _, kind := range []arena_c.RoomKind{arena_c.RoomRing, arena_c.RoomStack} {
+		all := make([]byte, size+64)
+		block := all[-uintptr(unsafe.Pointer(&all[0]))%64:][:size]
+		of := arena_c.RoomOf(kind, unsafe.Pointer(&block[0]), size)
+		at := make([]uint64, 0, count)
+		var give func() unsafe.Pointer
+		if kind == arena_c.RoomRing {
+			give = func() unsafe.Pointer { return (*arena_c.Ring)(unsafe.Pointer(&block[0])).Alloc(1, 8, 7) }
+			arena_c.RingInit(of)
+		} else {
+			give = func() unsafe.Pointer { return (*arena_c.Stack)(unsafe.Pointer(&block[0])).Push(1, 8, 15) }
+			arena_c.StackInit(of)
+		}
+		for range count {
+			at = append(at, uint64(uintptr(give())-uintptr(unsafe.Pointer(&block[0]))))
+		}
+		arena_c.Unpoison(unsafe.Pointer(&block[0]), size)
+		r := &room{Room: scope.Room{Kind: kind, Size: size}}
+		require.True(t, r.learn(block))
+		require.NoError(t, r.check(block))
+		for _, from := range at {
+			if !r.live(block, from, from+8) || r.live(block, from-8, from) || r.live(block, from, from+9) {
+				t.Fatalf("%s at %#x", kind, from)
+			}
+		}
+	}
+}
+
 // TestRoomsThatHostNone: what a turn ends, or a put by a handle that may be any good one, is no place
 // for an allocator that lives as long as the state.
 func TestRoomsThatHostNone(t *testing.T) {
