@@ -35,11 +35,10 @@ type Reallocator interface {
 
 // Stats counts the bytes of an arena, or of one end of it.
 type Stats struct {
-	Size    uint64 // its room when it is empty; of a Frame, that of one buffer
-	Used    uint64 // what it has given and not back, with padding
-	Free    uint64 // the rest, which two ends share
-	Peak    uint64 // the highest Used
-	Padding uint64 // bytes that it gave and nobody asked for, where they are counted: see the arena's own Stats
+	Size uint64 // its room when it is empty; of a Frame, that of one buffer
+	Used uint64 // what it has given and not back, with padding
+	Free uint64 // the rest, which two ends share
+	Peak uint64 // the highest Used
 }
 
 // refused is the error for a code of the core's; nil for OK.

@@ -160,8 +160,7 @@ func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 // Phase gives the highest Used since the last phase began, and begins another.
 func (b Buddy) Phase() uint64 { return b.its().TakePhase() }
 
-// BuddyStats are those of a buddy. Padding isn't counted: nobody knows what of a live block was
-// asked for.
+// BuddyStats are those of a buddy.
 type BuddyStats struct {
 	Stats
 	Live      uint64 // blocks

@@ -22,7 +22,7 @@ func ExampleStack() {
 	s := must(arena.NewStack(arena.NewBlock(4096, 64)))
 	first, second := s.Alloc(100, 8), s.Alloc(50, 8)
 	fmt.Println(s.Free(first))
-	fmt.Println(s.Free(second), s.Stats().Used, "used,", s.Stats().Padding, "of it padding")
+	fmt.Println(s.Free(second), s.Stats().Used, "used,", s.Padding(), "of it padding")
 	mark := s.Mark()
 	s.Alloc(10, 1)
 	fmt.Println(s.Rewind(mark), s.Stats().Used, "of", s.Stats().Size, "peak", s.Stats().Peak)

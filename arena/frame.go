@@ -69,11 +69,14 @@ func (h FrameHandle) Live() bool { return h.header != nil && h.header.Live(h.gen
 func (f Frame) Buffers() int { return int(f.its().Buffers) }
 func (f Frame) Current() int { return int(f.its().Current) }
 
-// Stats is that of the current buffer; Peak is that of any frame. Padding is what of Used nobody asked for, which checked
-// builds count; in others it is 0.
+// Stats is that of the current buffer; Peak is that of any frame.
 func (f Frame) Stats() Stats {
 	h := f.its()
-	return Stats{Size: h.Size, Used: h.Used(), Free: h.Limit - h.Cursor, Peak: h.Peak(), Padding: h.Padding()}
+	return Stats{Size: h.Size, Used: h.Used(), Free: h.Limit - h.Cursor, Peak: h.Peak()}
 }
+
+// Padding is the bytes of Used that nobody asked for. Checked builds count them; others, in which Alloc does nothing that
+// it needn't, don't know them, and say false.
+func (f Frame) Padding() (bytes uint64, known bool) { return f.its().Padding(), arena_c.Checked }
 
 func (f Frame) its() *arena_c.Frame { return made(f.header, "Frame") }

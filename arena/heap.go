@@ -186,7 +186,7 @@ func (h Heap) Flush() {
 	h.tell("Heap.Flush", was)
 }
 
-// HeapStats are those of a heap. The headers of blocks are in Used; parked blocks are in Free. Padding isn't counted.
+// HeapStats are those of a heap. The headers of blocks are in Used; parked blocks are in Free.
 type HeapStats struct {
 	Stats
 	Live    uint64 // blocks

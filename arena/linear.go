@@ -64,13 +64,12 @@ func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
 // Reset frees everything at both ends.
 func (l Linear) Reset() { l.its().Reset() }
 
-// Stats is the near end's. Padding is what alignment has cost there since Reset, also in what was rewound since; checked
-// builds count it, in others it is 0.
-func (l Linear) Stats() Stats {
-	s := nearStats(l.its())
-	s.Padding = l.header.Lost
-	return s
-}
+// Stats is the near end's.
+func (l Linear) Stats() Stats { return nearStats(l.its()) }
+
+// Padding is the bytes that alignment has cost at the near end since Reset, also in what was rewound since. Checked builds
+// count them; others, in which Alloc does nothing that it needn't, don't know them, and say false.
+func (l Linear) Padding() (bytes uint64, known bool) { return l.its().Lost, arena_c.Checked }
 
 func nearStats(e *arena_c.Ends) Stats {
 	return Stats{Size: e.End - e.Start, Used: e.Cursor - e.Start, Free: e.Limit - e.Cursor, Peak: max(e.High, e.Cursor) - e.Start}

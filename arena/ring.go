@@ -83,7 +83,7 @@ func (r Ring) Len() int { return int(r.its().Count) }
 // Room is the largest size that Alloc gives now at an align of 8 or less.
 func (r Ring) Room() uint64 { return r.its().Room() }
 
-// Stats counts as used what lies between the oldest and the newest, with the tail that was skipped. Padding isn't counted.
+// Stats counts as used what lies between the oldest and the newest, with the tail that was skipped.
 func (r Ring) Stats() Stats {
 	size, used := r.its().Size(), r.header.Used()
 	if used > size { // the oldest would begin behind the newest: a stray write

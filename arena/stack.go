@@ -50,12 +50,11 @@ func (s Stack) Rewind(m Mark) error { return refusedMark("Stack", m, s.its().Rew
 // Reset frees everything at both ends.
 func (s Stack) Reset() { s.its().Reset() }
 
-// Stats is the near end's. Padding is the 16 bytes of each live block, and its alignment, in every build. Cost: O(blocks).
-func (s Stack) Stats() Stats {
-	stats := nearStats((*arena_c.Ends)(s.its()))
-	stats.Padding = s.header.Padding()
-	return stats
-}
+// Stats is the near end's.
+func (s Stack) Stats() Stats { return nearStats((*arena_c.Ends)(s.its())) }
+
+// Padding is the bytes of Used that nobody asked for: 16 of each live block, and its alignment. Cost: O(blocks).
+func (s Stack) Padding() uint64 { return s.its().Padding() }
 
 // Far is the other end of the stack: it comes down from the end of the block towards the near one. Both share the room
 // and never meet; each frees its own last block and has its own marks.
