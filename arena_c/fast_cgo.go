@@ -63,7 +63,10 @@ package arena_c
 // #cgo nocallback upfront_pool_put_at
 import "C"
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // The fast paths, by the bindings: fast.go and fast_block.go have the same functions in Go. In a checked build each that
 // gives memory asks whether it may, and takes back what it may not give.
@@ -267,8 +270,19 @@ func whole[T any](p *Pool, chunk unsafe.Pointer) *T {
 	return (*T)(chunk)
 }
 
-// refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
-func (p *Pool) refuses(gen uint64) bool { return p.Gen == gen && p.Free != 0 && Refuse() }
+// refuses asks before, for a chunk that there is: a chunk that was given has lost its state. It panics where the next one
+// isn't free, as upfront_pool_next_is_free says.
+func (p *Pool) refuses(gen uint64) bool {
+	if p.Gen != gen || p.Free == 0 {
+		return false
+	}
+	index := *p.Number(p.Free - 1)
+	if index >= p.Count || *p.State(uint64(index)) != ChunkFresh && *p.State(uint64(index)) != ChunkFree {
+		panic(fmt.Sprintf("upfront: BUG: a write into what a pool of %d chunks of %d bytes keeps before them: the next one, "+
+			"number %d, isn't free", p.Count, p.Stride, index))
+	}
+	return Refuse()
+}
 
 // Put is upfront_pool_put; false where that gives a code.
 func Put[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers, x *T) bool {

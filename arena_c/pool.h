@@ -11,8 +11,9 @@
  *            "Managing Data Relationships"; Lemire et al. for the division by a reciprocal.
  *
  * Damage     A free chunk holds no words: a write there changes nothing. The stack of numbers and the states lie before chunk 0. get
- *            doesn't look at what it takes from them, for it has two comparisons: a number that was overwritten leads anywhere. A save
- *            that comes from outside is looked at whole before (package budget/save).
+ *            doesn't look at what it takes from them, for it has two comparisons: in a release build a number that was overwritten
+ *            leads anywhere. In a checked build get gives NULL for one that is no free chunk's, and Go's panics. A save that
+ *            comes from outside is looked at whole before (package budget/save).
  *
  * index = high word of offset * ceil(2^64 / stride), exact while offset * stride < 2^64; upfront_pool_init refuses a pool that could
  * go beyond. Chunks are first handed out in order of address, and a put chunk is always reused before an untouched one: so the number
@@ -87,11 +88,23 @@ static inline uint64_t upfront_high64(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* NULL: all chunks are live, or gen is not the pool's (it was closed). */
+#ifdef UPFRONT_CHECKED
+/* Whether the next chunk is a free one, as long as nothing has overwritten its number or state. pre: a chunk is free. */
+static inline int upfront_pool_next_is_free(const upfront_pool *p) {
+    uint32_t index = upfront_pool_numbers(p)[p->free - 1];
+    return index < p->count && (*upfront_pool_state(p, index) == UPFRONT_CHUNK_FRESH || *upfront_pool_state(p, index) == UPFRONT_CHUNK_FREE);
+}
+#endif
+
+/* NULL: all chunks are live, or gen is not the pool's (it was closed). In a checked build also: see Damage. */
 static inline void *upfront_pool_get(upfront_pool *p, uint64_t gen) {
     uint64_t index;
     if (p->gen != gen || p->free == 0)
         return NULL;
+#ifdef UPFRONT_CHECKED
+    if (!upfront_pool_next_is_free(p))
+        return NULL;
+#endif
     index = upfront_pool_numbers(p)[--p->free];
     *upfront_pool_state(p, index) = UPFRONT_CHUNK_LIVE;
     return upfront_mark_live(upfront_pool_canonical(p, index), p->stride);

@@ -312,7 +312,43 @@ static void damage_of_rings(void) {
     damage_pages_end(loop.pages);
 }
 
+/* One stray write into what a pool keeps before its chunks: in a checked build no chunk is given outside of it, and none twice. */
+static void damage_of_pools(void) {
+#ifdef UPFRONT_CHECKED
+    static const uint64_t values[] = {0, UINT64_MAX, UINT64_C(0x0101010101010101), UINT64_C(0x0202020202020202), UINT64_C(0x500000005)};
+    enum { CHUNKS = 12 };
+    unsigned char *w = window_new(WINDOW), *first, *p, before[1024];
+    upfront_pool *pool = upfront_pool_make(w, 1024, 40, 8, 0);
+    uint64_t at, v, i, free, state;
+    int live[64];
+    for (i = 0; i < CHUNKS; i++)
+        CHECK(upfront_pool_get(pool, 1) != NULL);
+    first = (unsigned char *)upfront_pool_chunk(pool, 0);
+    for (i = 0; i < CHUNKS; i += 2)
+        CHECK_EQ(upfront_pool_put(pool, 1, first + i * pool->stride), UPFRONT_OK);
+    free = pool->free;
+    memcpy(before, w, sizeof before);
+    for (at = sizeof *pool; at < (uint64_t)(first - w); at += 8)
+        for (v = 0; v < sizeof values / sizeof *values; v++) {
+            memcpy(w, before, sizeof before);
+            *(uint64_t *)(void *)(w + at) = values[v];
+            for (i = 0; i < pool->count; i++) {
+                state = *upfront_pool_state(pool, i);
+                live[i] = state != UPFRONT_CHUNK_FRESH && state != UPFRONT_CHUNK_FREE;
+            }
+            for (i = 0; (p = (unsigned char *)upfront_pool_get(pool, 1)) != NULL; i++) {
+                uint64_t index = (uint64_t)(p - first) / pool->stride;
+                CHECK(i < free && index < pool->count && !live[index]);
+                live[index] = 1;
+            }
+            CHECK(i == free || !upfront_pool_next_is_free(pool));
+        }
+    window_free(w, WINDOW);
+#endif
+}
+
 void test_damage(void) {
+    damage_of_pools();
     damage_of_rings();
     damage_of_the_rest();
     damage_words(0);

@@ -46,3 +46,24 @@ func TestRingTellsDamage(t *testing.T) {
 		require.Equal(t, uint64(size-128-8), r.Room())
 	}
 }
+
+// TestCheckedPoolTellsDamage: a number that was overwritten is no chunk's.
+func TestCheckedPoolTellsDamage(t *testing.T) {
+	if !arena_c.Checked {
+		t.Skip("in the checked build")
+	}
+	block := arena.NewBlock(1024, 64)
+	p, err := arena.NewBlockPool[[5]uint64](block)
+	require.NoError(t, err)
+	live := p.Get()
+	require.NotNil(t, live)
+	header := (*arena_c.Pool)(unsafe.Pointer(&block[0]))
+	next := header.Number(header.Free - 1)
+	was := *next
+	for _, wrong := range []uint32{0, header.Count, 1<<32 - 1} {
+		*next = wrong
+		assert.Panics(t, func() { p.Get() }, "%d", wrong)
+	}
+	*next = was
+	assert.NotNil(t, p.Get())
+}
