@@ -140,9 +140,9 @@ func TestPins(t *testing.T) {
 // TestLoadThatWaits calls OnError once, after a second, and goes on waiting.
 func TestLoadThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		told := make(chan string, 8)
 		plan := small()
-		plan.OnError = func(err error) { told = append(told, err.Error()) }
+		plan.OnError = func(err error) { told <- err.Error() }
 		b := open(t, plan)
 		reader := b.Region("level").Reader("worker")
 		require.True(t, reader.Pin())
@@ -153,7 +153,8 @@ func TestLoadThatWaits(t *testing.T) {
 		assert.Empty(t, told)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, []string{`budget "small": waiting for "worker" has pinned region level`}, told)
+		require.Len(t, told, 1)
+		assert.Equal(t, `budget "small": waiting for "worker" has pinned region level`, <-told)
 		reader.Unpin()
 		assert.NoError(t, <-rewound)
 	})

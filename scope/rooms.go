@@ -186,7 +186,7 @@ type openBudget struct {
 	from   unsafe.Pointer
 	size   uint64
 	end    uintptr // the highest of its own and of those before it: one may lie in another
-	stacks int     // that were started and not dropped
+	stacks *int    // that were started and not dropped; read under the registry's lock alone
 }
 
 // findRoomOwner is what package arena_c asks while a budget is open.
@@ -248,7 +248,7 @@ func countStack(from unsafe.Pointer, size uint64, by int) {
 	}
 	n, found := slices.BinarySearchFunc(list, uintptr(from), byAddress)
 	if found {
-		if list[n].stacks += by; list[n].stacks != 0 { // who searches doesn't read it
+		if *list[n].stacks += by; *list[n].stacks != 0 {
 			return
 		}
 	}
@@ -256,7 +256,7 @@ func countStack(from unsafe.Pointer, size uint64, by int) {
 	if found {
 		list = slices.Delete(list, n, n+1)
 	} else {
-		list = slices.Insert(list, n, openBudget{from: from, size: size, stacks: by})
+		list = slices.Insert(list, n, openBudget{from: from, size: size, stacks: &by})
 	}
 	end := uintptr(0)
 	for i := range list {
