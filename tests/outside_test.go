@@ -97,6 +97,10 @@ func TestOutsideCProgram(t *testing.T) {
 				assert.Equal(t, []string{version[1]}, flags("--modversion", library))
 				program, err := build(o.cc, "c", library, library)
 				require.NoError(t, err, program)
+				want := want
+				if library == "upfront-checked" { // freed blocks rest there, so others are given
+					want = strings.Replace(want, "peak 1392", "peak 1376", 1)
+				}
 				assert.Equal(t, want, runs(t, o.qemu, program), library)
 				if o.cxx != "" {
 					program, err = build(o.cxx, "c++", library, library)

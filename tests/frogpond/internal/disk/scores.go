@@ -53,7 +53,7 @@ func OpenScores(name string) (s *Scores, cut int, err error) {
 }
 
 func openScores(file *os.File) (s *Scores, cut int, err error) {
-	whole, torn, err := scan(file, func(*Score) error { return nil })
+	whole, torn, err := scanFile(file, func(*Score) error { return nil })
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", file.Name(), err)
 	}
@@ -98,7 +98,7 @@ func ReadScores(name string, each func(*Score) error) (torn int, err error) {
 		return 0, err
 	}
 	defer file.Close()
-	if _, torn, err = scan(file, each); err != nil {
+	if _, torn, err = scanFile(file, each); err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return torn, err
@@ -116,6 +116,15 @@ func (c *Score) put(to []byte) {
 		binary.LittleEndian.PutUint32(to[40+4*i:], n)
 	}
 	putSum(to)
+}
+
+// scanFile is scan of as much as a file says that it has: a device may have no end.
+func scanFile(file *os.File, each func(*Score) error) (whole int64, torn int, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	return scan(io.LimitReader(file, info.Size()), each)
 }
 
 // scan reads scores to the end, some at once, and calls each with those that are whole. whole is
