@@ -73,8 +73,10 @@ func (o *overlay) write(careful bool) (list string, err error) {
 		return "", err
 	}
 	same := func(text []byte) []byte { return text }
-	if err := o.copy(filepath.Join("testdata", "goheap", "serve"), "serve", same); err != nil {
-		return "", err
+	for _, name := range []string{"game", "serve"} {
+		if err := o.copy(filepath.Join("testdata", "goheap", name), name, same); err != nil {
+			return "", err
+		}
 	}
 	text, err := json.Marshal(map[string]any{"Replace": o.instead})
 	if err != nil {
