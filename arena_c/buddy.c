@@ -221,7 +221,7 @@ static void buddy_give_way(upfront_buddy *b) {
         buddy_wake(b);
     for (from = b->low; b->padded != 0 && from < high;) {
         upfront_buddy_found f = upfront_buddy_find(b, from);
-        if (f.code == UPFRONT_OK && (natural = upfront_buddy_natural(b, from, f.order)) < f.order) {
+        if (f.code == UPFRONT_OK && f.from == from && (natural = upfront_buddy_natural(b, from, f.order)) < f.order) {
             buddy_clean(b, f);
             buddy_cut(b, from, f.order, natural);
             b->padded -= buddy_bytes(b, f.order) - buddy_bytes(b, natural);
@@ -249,6 +249,8 @@ static int buddy_look_for(upfront_buddy *b, uint64_t size, uint64_t order, uint6
 static void buddy_gave(upfront_buddy *b, uint64_t from, uint64_t size, uint64_t order, uint64_t held) {
     char *p = buddy_address(b, from);
     upfront_note_made(p, size, (uint32_t)order);
+    if (held > 0)
+        *upfront_buddy_byte(b, upfront_buddy_at(from, held)) = held > order ? UPFRONT_BUDDY_PADDED : UPFRONT_BUDDY_LIVE;
     if (!b->plain)
         memset(p + size, UPFRONT_DEAD, (size_t)(buddy_bytes(b, held) - size));
 }
@@ -260,6 +262,7 @@ static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
     upfront_mark_dead(buddy_address(b, f.from), bytes);
     b->used -= buddy_bytes(b, natural);
     b->padded -= bytes - buddy_bytes(b, natural);
+    buddy_set(b, f.from, f.order, 1); /* all of it rests */
     b->live--;
     if (!upfront_rest_add(&b->rest, b, buddy_offset(b, f.from), bytes))
         buddy_met(b, newest);
@@ -267,6 +270,7 @@ static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
         buddy_wake(b);
 }
 #else
+#define buddy_stays(b, f, order, want) 0
 #define buddy_meet_in(b, from, order) ((void)0)
 #define buddy_clean(b, f) ((void)0)
 #define buddy_wide(b, size, order) (order)
@@ -400,16 +404,36 @@ static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t o
     buddy_rise(b, from, order + 1);
 }
 
+#ifdef UPFRONT_CHECKED
+/* Before a block moves that would stay in a release build: it stays without a redzone, if need be where others gave way. */
+static int buddy_stays(upfront_buddy *b, upfront_buddy_found *f, uint64_t order, uint64_t *want) {
+    uint64_t from = f->from, at, had;
+    if (b->plain)
+        return 0;
+    if (!buddy_can_grow(b, from, f->order, order)) {
+        if (buddy_search(b, order, &at, &had))
+            return 0;
+        buddy_give_way(b);
+        *f = upfront_buddy_find(b, from);
+        if (f->code != UPFRONT_OK || f->from != from || !buddy_can_grow(b, from, f->order, order))
+            return 0;
+    }
+    *want = order;
+    return 1;
+}
+#endif
+
 static void *buddy_resize(upfront_buddy *b, upfront_buddy_found f, uint64_t size) {
     uint64_t from = f.from, had = f.order, order = buddy_order(b, size), want = buddy_wide(b, size, order);
     uint64_t bytes = buddy_bytes(b, upfront_buddy_natural(b, from, had));
     char *p = buddy_address(b, from), *q;
-    int stays;
+    int stays, may;
     if (UPFRONT_LOOKS(b) && order <= had && want > had)
         want = had; /* it doesn't move for a redzone */
-    stays = want <= had || (buddy_may(b, buddy_bytes(b, order) - bytes) &&
-                                buddy_can_grow(b, from, had, want));
+    may = buddy_bytes(b, order) <= bytes || buddy_may(b, buddy_bytes(b, order) - bytes);
     buddy_clean(b, f);
+    stays = may && (want <= had || buddy_can_grow(b, from, had, want) || buddy_stays(b, &f, order, &want));
+    had = f.order;
     if (!stays) {
         q = (char *)buddy_alloc(b, size, order);
         if (q != NULL) {

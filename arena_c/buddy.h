@@ -186,9 +186,11 @@ uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t sm
  * A byte: of a block that is whole and free, SPLIT and its order + 1; of one that is whole and
  * live, LIVE; below one of these, 0; else SPLIT and the order + 1 of the largest free block below,
  * 0 for none. A pair that is split has a bit for each half that isn't free; what lies outside
- * isn't. */
+ * isn't. The checked build has PADDED for LIVE where a release build's block would be of the order
+ * below: the other half is a redzone. */
 #define UPFRONT_BUDDY_SPLIT 0x80
 #define UPFRONT_BUDDY_LIVE 0x60
+#define UPFRONT_BUDDY_PADDED 0x40
 #define UPFRONT_BUDDY_LEFT 0x20
 #define UPFRONT_BUDDY_RIGHT 0x40
 #define UPFRONT_BUDDY_LARGEST 0x1F
@@ -250,6 +252,14 @@ static inline uint8_t upfront_buddy_sum(const upfront_buddy *b, uint64_t at) {
     return (uint8_t)(UPFRONT_BUDDY_SPLIT + (left > right ? left : right));
 }
 
+static inline int upfront_buddy_is_live(uint8_t byte) {
+#ifdef UPFRONT_CHECKED
+    if (byte == UPFRONT_BUDDY_PADDED)
+        return 1;
+#endif
+    return byte == UPFRONT_BUDDY_LIVE;
+}
+
 /* A live block, a free one, or a code: the one that has the smallest block. */
 typedef struct upfront_buddy_found {
     int code; /* UPFRONT_OK: live, UPFRONT_DOUBLE: free, UPFRONT_CORRUPT */
@@ -264,11 +274,11 @@ static inline upfront_buddy_found upfront_buddy_find(const upfront_buddy *b, uin
         at = upfront_buddy_at(smallest, order);
         if (!upfront_buddy_is_inside(b, at) || (byte = *upfront_buddy_byte(b, at)) == 0)
             continue; /* below it, or no block */
-        if (byte == UPFRONT_BUDDY_LIVE || byte == upfront_buddy_whole(order)) {
+        if (upfront_buddy_is_live(byte) || byte == upfront_buddy_whole(order)) {
             f.order = order;
             f.from = smallest >> order << order;
             if (f.from >= b->low && f.from + (UINT64_C(1) << order) <= upfront_buddy_high(b))
-                f.code = byte == UPFRONT_BUDDY_LIVE ? UPFRONT_OK : UPFRONT_DOUBLE;
+                f.code = upfront_buddy_is_live(byte) ? UPFRONT_OK : UPFRONT_DOUBLE;
         } else if (order == 1 && byte >= UPFRONT_BUDDY_SPLIT) {
             int half = smallest < at ? UPFRONT_BUDDY_LEFT : UPFRONT_BUDDY_RIGHT;
             f.code = byte & half ? UPFRONT_OK : UPFRONT_DOUBLE;

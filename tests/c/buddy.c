@@ -384,6 +384,40 @@ static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64
     }
 }
 
+/* With redzones and blocks that rest, and more blocks than the checked build has notes: a block whose note is lost is accounted for as
+ * the others are. */
+static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t each) {
+    enum { LIVE = 1 << 17 };
+    static unsigned char *live[LIVE];
+    unsigned char *w = window_new(size);
+    upfront_buddy *b = upfront_buddy_init(w, size, 64);
+    uint64_t i, of = size / 64 < LIVE ? 100 : LIVE;
+    for (i = 0; i < steps; i++) {
+        uint64_t at = next_random(&seed) % of, want = next_random(&seed) % (UINT64_C(64) << next_random(&seed) % (of == LIVE ? 2 : 7));
+        unsigned char *p;
+        if (next_random(&seed) % 4 == 0) {
+            buddy_give(b, live[at]);
+            live[at] = NULL;
+        } else if ((p = (unsigned char *)upfront_buddy_realloc(b, live[at], want)) != NULL) {
+            live[at] = p;
+            fill(p, want, (int)at);
+        }
+        if (i % 512 == 0) /* what is kept back stays free */
+            upfront_buddy_reserve(b, b->used < size / 2 && i % 1024 == 0 ? size / 16 : 0);
+        CHECK(b->used <= b->peak && b->used + b->padded + b->rest.bytes <= b->end - b->first);
+        CHECK(i % each != 0 || upfront_buddy_walk(b, NULL, 0, NULL) == UPFRONT_OK);
+    }
+    for (i = 0; i < of; i++) {
+        buddy_give(b, live[i]);
+        live[i] = NULL;
+    }
+    CHECK(b->used == 0 && b->live == 0 && b->padded == 0 && b->damaged == 0);
+    CHECK_EQ(upfront_buddy_walk(b, NULL, 0, NULL), UPFRONT_OK);
+    upfront_buddy_plain(b);
+    CHECK(buddy_walked(b) > 0 && b->rest.blocks == 0);
+    window_free(w, size);
+}
+
 /* What may happen to a program that has at most `live` smallest blocks in blocks of at most
  * 2^orders: all states of a buddy that it can come to. Whether a request is refused in one of
  * them. */
@@ -527,4 +561,6 @@ void test_buddy(void) {
     buddy_raced();
     buddy_random(88172645463325252u, 64, 100000, 5000);
     buddy_random(1234567u, 65536, 20 << 20, 200);
+    buddy_pads(88172645463325252u, 65536, 5000, 1);
+    buddy_pads(1234567u, 16 << 20, 1 << 19, 1 << 17);
 }

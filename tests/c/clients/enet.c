@@ -5,6 +5,9 @@
 
 enum { PEERS = 2, PACKETS = 24, LARGEST = 9000 };
 
+/* The least heap with front lists, and what the last size may lose when it is rounded down to 64. */
+enum { SMALLEST = UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_FRONT_BYTES + 64 };
+
 static int out_of_memory; /* how often ENet said so: it calls no_memory, and goes on with what it has for that */
 
 static void no_memory(void) { out_of_memory++; }
@@ -99,6 +102,6 @@ static int run(uint64_t size) {
 
 int main(int argc, char **argv) {
     int sizes = client_sizes(argc, argv);
-    client_shrink(sizes, 2 << 20, 1024, run);
+    client_shrink(sizes, 2 << 20, SMALLEST, run);
     return client_done();
 }
