@@ -56,7 +56,7 @@ uint64_t upfront_buddy_dirt(const upfront_buddy *b, upfront_buddy_found f) {
 
 int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
                        uint64_t *count) {
-    uint64_t from, high, used = 0, live = 0, pads = 0;
+    uint64_t from, high, used = 0, live = 0, redzones = 0;
     if (b == NULL)
         return UPFRONT_BAD_ARGUMENT;
     *count = 0;
@@ -76,12 +76,12 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
         if (f.code == UPFRONT_OK) {
             live++;
             used += size;
-            pads += size - (b->smallest << upfront_buddy_natural(b, from, f.order));
+            redzones += size - (b->smallest << upfront_buddy_natural(b, from, f.order));
         }
         from += UINT64_C(1) << f.order;
     }
 #ifdef UPFRONT_CHECKED
-    if (pads > b->padded || (pads < b->padded && b->damaged == 0)) /* of a queue that was overwritten all is padded */
+    if (redzones > b->padded || (redzones < b->padded && b->damaged == 0)) /* of a queue that was overwritten all is padded */
         return UPFRONT_CORRUPT;
 #endif
     if (used != b->used + b->padded + b->rest.bytes || live != b->live + b->rest.blocks || b->used > b->phase || b->phase > b->peak ||
