@@ -248,7 +248,7 @@ static int buddy_look_for(upfront_buddy *b, uint64_t size, uint64_t order, uint6
 
 static void buddy_gave(upfront_buddy *b, uint64_t from, uint64_t size, uint64_t order, uint64_t held) {
     char *p = buddy_address(b, from);
-    upfront_note_made(p, size, (uint32_t)order);
+    upfront_note_made(p, size);
     if (held > 0)
         *upfront_buddy_byte(b, upfront_buddy_at(from, held)) = held > order ? UPFRONT_BUDDY_PADDED : UPFRONT_BUDDY_LIVE;
     if (!b->plain)

@@ -594,7 +594,7 @@ static void heap_gave(const upfront_heap *h, void *p) {
     if (p == NULL)
         return;
     asked = upfront_heap_asked(h, at);
-    upfront_note_made(p, asked, 0);
+    upfront_note_made(p, asked);
     if (!h->plain)
         memset((char *)p + asked, UPFRONT_DEAD, (size_t)(upfront_heap_size(h, at) - UPFRONT_HEAP_HEADER - asked));
 }

@@ -42,8 +42,8 @@ static upfront_note *notes_new(uintptr_t address) {
     return dead;
 }
 
-void upfront_note_made(const void *p, uint64_t asked, uint32_t order) {
-    upfront_note made = {(uintptr_t)p, asked, upfront_site, 0, 1, order, 0}, *n;
+void upfront_note_made(const void *p, uint64_t asked) {
+    upfront_note made = {(uintptr_t)p, asked, upfront_site, 0, 1, 0}, *n;
     notes_enter();
     made.when = ++notes_made;
     n = notes_find(made.address);

@@ -38,11 +38,11 @@ typedef struct upfront_note {
     uintptr_t address; /* 0: no note */
     uint64_t asked;
     uint32_t made, ended; /* upfront_site of then */
-    uint32_t live, order; /* and a number of the arena's */
+    uint64_t live;
     uint64_t when;        /* notes that were made before */
 } upfront_note;
 
-void upfront_note_made(const void *p, uint64_t asked, uint32_t order);
+void upfront_note_made(const void *p, uint64_t asked);
 void upfront_note_asked(const void *p, uint64_t asked); /* as if so much had been asked for */
 void upfront_note_ended(const void *p);
 
