@@ -15,7 +15,7 @@ import (
 // it moved is told.
 func TestRingTellsDamage(t *testing.T) {
 	if arena_c.Asan {
-		t.Skip("AddressSanitizer ends at the write")
+		t.Skip("AddressSanitizer ends the program at the write: go test ./arena goes on")
 	}
 	const size = 128 + 106
 	block := arena.NewBlock(size, 64)
@@ -50,7 +50,7 @@ func TestRingTellsDamage(t *testing.T) {
 // TestCheckedPoolTellsDamage: a number that was overwritten is no chunk's.
 func TestCheckedPoolTellsDamage(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("in the checked build")
+		t.Skip("only a checked build looks before it gives a chunk: go test -tags checked ./arena does")
 	}
 	block := arena.NewBlock(1024, 64)
 	p, err := arena.NewBlockPool[[5]uint64](block)

@@ -213,7 +213,7 @@ func TestWhoComesSecondIsTold(t *testing.T) {
 // TestHeapTellsDamage: a stray write costs the block that it hit, is told by who meets it, and nothing else changes.
 func TestHeapTellsDamage(t *testing.T) {
 	if arena_c.Asan {
-		t.Skip("AddressSanitizer ends at the write")
+		t.Skip("AddressSanitizer ends the program at the write: go test ./arena goes on")
 	}
 	block := arena.NewBlock(8192, 64)
 	h, err := arena.NewHeap(block, 0)
@@ -246,7 +246,7 @@ func TestHeapTellsDamage(t *testing.T) {
 // TestCheckedHeapTellsWhose: who made the block that was written to, and who freed it.
 func TestCheckedHeapTellsWhose(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("in the checked build")
+		t.Skip("only a checked build notes who made a block: go test -tags checked ./arena does")
 	}
 	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 16)
 	require.NoError(t, err)
