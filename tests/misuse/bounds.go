@@ -115,6 +115,31 @@ var bounds = []line{
 		{"release, race, checked", "seal, when it is freed", "BUG: Heap.Free: corrupt table", told},
 		{"asan", "ASan", poison, asanEnd},
 	}, ""},
+	{"write a byte past a block of a heap or a buddy", []program{
+		{name: "write a byte past a block of a heap", goesOn: "live: 0", run: func(wrong bool) {
+			heap := made(arena.NewHeap(arena.NewBlock(8192, 64), 0))
+			writePastBlock(heap, 60, wrong)
+			say("live: %d", heap.Stats().Live)
+		}},
+		{name: "write a byte past a block of a buddy", goesOn: "live: 0", run: func(wrong bool) {
+			buddy := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+			writePastBlock(buddy, 64, wrong)
+			say("live: %d", buddy.Stats().Live)
+		}},
+	}, []answer{
+		{"asan", "ASan", poison, asanEnd},
+		{"checked", "redzone, when it is freed", "BUG: … corrupt table … made at", told},
+	}, ""},
+}
+
+// writePastBlock fills a block of so many bytes, and one byte more.
+func writePastBlock(a arena.Reallocator, size uint64, wrong bool) {
+	block := a.Alloc(size, 4)
+	if wrong {
+		size++
+	}
+	caller.Fill(block, 7, uintptr(size))
+	check(a.Free(block))
 }
 
 func writePastObjectInC(wrong bool) {

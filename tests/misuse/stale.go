@@ -5,6 +5,7 @@ package main
 import (
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/misuse/caller"
 )
@@ -234,6 +235,33 @@ var staleMemory = []line{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "quarantine", toDead, panics},
 	}, ""},
+	{"write after free, to a block of a heap or a buddy", []program{
+		{name: "write after a heap's free", goesOn: "live: 0", run: func(wrong bool) {
+			heap := made(arena.NewHeap(arena.NewBlock(8192, 64), 0))
+			writeFreed(heap, wrong)
+			say("live: %d", heap.Stats().Live)
+		}},
+		{name: "write after a buddy's free", goesOn: "live: 0", run: func(wrong bool) {
+			buddy := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+			writeFreed(buddy, wrong)
+			say("live: %d", buddy.Stats().Live)
+		}},
+	}, []answer{
+		{"asan", "ASan", poison, asanEnd},
+		{"checked", "quarantine", "BUG: … freed at", panics},
+	}, ""},
+}
+
+// writeFreed writes to the middle of a block before it is freed, or after.
+func writeFreed(a interface {
+	arena.Reallocator
+	Reset()
+}, wrong bool) {
+	frog := (*[8]Frog)(a.Alloc(8*uint64(unsafe.Sizeof(Frog{})), 8))
+	write(!wrong, &frog[4])
+	check(a.Free(unsafe.Pointer(frog)))
+	write(wrong, &frog[4])
+	a.Reset()
 }
 
 func pondOfFrogs(s scope.Scope) *scope.Pool[Frog] {
