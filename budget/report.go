@@ -18,11 +18,12 @@ type RegionReport struct {
 	Peak       uint64        `json:"peak"`      // highest use since Open, temporaries included
 	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and scratch arenas the Peak
 	Free       uint64        `json:"free"`
-	Objects    uint64        `json:"objects,omitempty"` // allocations that are live; in checked builds
+	Counted    bool          `json:"counted,omitempty"` // Objects, Padding and the objects of Labels and Scopes are known: in checked builds
+	Objects    uint64        `json:"objects,omitempty"` // allocations that are live
 	Finalizers uint64        `json:"finalizers"`        // that ran since Open
 	PoolCap    uint64        `json:"pool_cap"`          // chunks of the pools that are open
 	PoolPeak   uint64        `json:"pool_peak"`         // sum of their peaks
-	Padding    uint64        `json:"padding,omitempty"` // of Used, what alignment costs; in checked builds
+	Padding    uint64        `json:"padding,omitempty"` // of Used, what alignment costs
 	MostOpen   Limits        `json:"most_open"`         // the most that were open at once since Open
 	Labels     []scope.Usage `json:"labels,omitempty"`  // what subsystems hold and held (scope.Label), by name
 	Scopes     []scope.Usage `json:"scopes,omitempty"`  // what scopes hold and held, by name; of regions and frame, not scratch arenas
@@ -125,7 +126,7 @@ func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "re
 func (f *figures) read() {
 	s := f.stack.Stats()
 	f.RegionReport = RegionReport{Name: f.Name, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
-		Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
+		Counted: s.Counted, Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
 		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Fulls: f.stack.Fulls()}
 	if f.since, f.full = s.PeakSince, f.stack.LastFull(); !f.isRegion() {
 		f.LoadPeak = s.Peak

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -29,8 +28,8 @@ func (r Report) String() string {
 			SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
 	}
 	for _, x := range arenas {
-		names.usage(x.Name, "scope", x.Scopes)
-		names.usage(x.Name, "label", x.Labels)
+		names.usage(x, "scope", x.Scopes)
+		names.usage(x, "label", x.Labels)
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, SizeText(r.Size))
@@ -93,19 +92,19 @@ func (l *reportLines) add(arena, text string) {
 }
 
 // usage adds a line for each name.
-func (l *reportLines) usage(arena, what string, list []scope.Usage) {
+func (l *reportLines) usage(x RegionReport, what string, list []scope.Usage) {
 	list = slices.DeleteFunc(slices.Clone(list), func(u scope.Usage) bool { return u.Bytes|u.Peak == 0 })
 	slices.SortStableFunc(list, func(a, b scope.Usage) int { return cmp.Compare(b.Peak, a.Peak) })
 	for i, u := range list {
 		if i == reportNames {
-			l.add(arena, fmt.Sprintf("%d more of %ss", len(list)-i, what))
+			l.add(x.Name, fmt.Sprintf("%d more of %ss", len(list)-i, what))
 			return
 		}
 		objects := ""
-		if arena_c.Checked {
+		if x.Counted {
 			objects = fmt.Sprintf(" in %d", u.Objects)
 		}
-		l.add(arena, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
+		l.add(x.Name, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
 	}
 }
 

@@ -5,9 +5,10 @@ import "github.com/upfront-mem/upfront/arena_c"
 // Stats are figures of the arena; Used, Padding and Objects are of this moment.
 type Stats struct {
 	Size, Used, Free         uint64
-	Padding                  uint64 // of Used, bytes that nobody asked for: alignment, in checked builds
+	Counted                  bool   // Objects and Padding are known: checked builds count, the others don't
+	Objects                  uint64 // allocations in the scopes that are open
+	Padding                  uint64 // of Used, bytes that nobody asked for: alignment
 	Peak, PeakSince          uint64 // highest use ever, and since ResetPeak
-	Objects                  uint64 // allocations in the scopes that are open: in checked builds
 	Finalizers               uint64 // that ran since the arena was made
 	Failed                   int    // of them, those that returned an error or panicked
 	Owned                    int    // Go values held now
@@ -20,11 +21,11 @@ type Stats struct {
 // Stats reads the figures. Call it where the arena may be used: they are live.
 func (st *Stack) Stats() Stats {
 	row := st.row
-	s := Stats{Size: row.Size(), Used: row.Used(), Finalizers: st.finalizers, Failed: st.failed, Leaks: st.leaks}
+	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.finalizers, Failed: st.failed, Leaks: st.leaks}
 	s.PeakSince = row.Peak()
 	s.Peak = max(st.peakEver, s.PeakSince)
 	s.Free = s.Size - s.Used
-	if arena_c.Checked {
+	if s.Counted {
 		s.Padding = s.Used
 		for _, h := range st.ends() {
 			for i := uint64(1); i <= h.Depth; i++ {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -92,6 +93,7 @@ func TestTempThatDoesNotFit(t *testing.T) {
 		`held by %s; raise scratch.size in the plan to %d or more`
 	assert.EqualError(t, recovered(func() { s.Temp(scratchSize) }), fmt.Sprintf(near, "s", 65564, scratchSize-100, `"s" 100`, 104+65564))
 	assert.Equal(t, counted(1), scratch.Stats().Objects, "nothing is left of it")
+	assert.Equal(t, arena_c.Checked, scratch.Stats().Counted)
 	assert.EqualValues(t, 100, scratch.Stats().Used)
 	temp := s.Temp(1000)
 	assert.EqualError(t, recovered(func() { temp.Temp(scratchSize) }),

@@ -4,7 +4,7 @@ package scope
 type Usage struct {
 	Name    string `json:"name"`
 	Bytes   uint64 `json:"bytes"`             // held now
-	Objects uint64 `json:"objects,omitempty"` // allocations that are live; in checked builds
+	Objects uint64 `json:"objects,omitempty"` // allocations that are live; where they are Counted
 	Peak    uint64 `json:"peak"`              // the most Bytes that the name had at once since Open; 0 where it isn't counted
 
 	PeakObjects uint64 `json:"peak_objects,omitempty"` // likewise of Objects

@@ -36,18 +36,18 @@ func measureM() []series {
 		x.values = []float64{100 * float64(lost) / float64(asked)}
 		return x
 	}
-	return []series{percent(library, paddingOf(things)), percent(goHeap, roundingOf(things)-asked)}
+	return []series{percent(library, usedBy(things)-asked), percent(goHeap, roundingOf(things)-asked)}
 }
 
-// paddingOf is what the budget's report says of a scratch arena that holds the things.
-func paddingOf(list []thingM) uint64 {
+// usedBy is how many bytes a scratch arena uses that holds the things.
+func usedBy(list []thingM) uint64 {
 	b, end := scratches(1, budget.MiB)
 	defer end()
 	s := b.Scratch(0, 0).Open("things")
 	for _, x := range list {
 		s.AllocUnzeroed(x.size, x.align)
 	}
-	return b.Report().Beside[0].Padding
+	return b.Report().Beside[0].Used
 }
 
 var keptM []unsafe.Pointer

@@ -125,13 +125,17 @@ func (f *figures) count(w whose, name string, n int) { f.sum(w, name, atLeastZer
 func atLeastZero(n int) uint64 { return uint64(max(0, n)) }
 
 // differences are those of two reports: the budget's own first, then by region, each with its names below, what changed
-// by most bytes first.
+// by most bytes first. What one of them didn't count is no difference.
 func differences(a, b budget.Report) (list []difference) {
 	from, to := figuresOf(a), figuresOf(b)
+	counted := counts(a) && counts(b)
 	for _, key := range to.order {
 		from.sum(key.whose, key.name, 0)
 	}
 	for _, key := range from.order {
+		if !counted && (key.name == "objects" || key.name == "padding") {
+			continue
+		}
 		if d := (difference{key.whose, key.name, from.values[key], to.values[key]}); d.A != d.B {
 			list = append(list, d)
 		}
@@ -143,6 +147,10 @@ func differences(a, b budget.Report) (list []difference) {
 	}
 	slices.SortStableFunc(list, func(a, b difference) int { return before(a.whose, b.whose, weights) })
 	return list
+}
+
+func counts(r budget.Report) bool {
+	return !slices.ContainsFunc(r.Regions, func(a budget.RegionReport) bool { return !a.Counted })
 }
 
 // weight is by how many bytes a figure changed; of other figures it is 0.

@@ -17,6 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/budget/with/pprof"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 // recorded is where reports lie that frogpond wrote.
@@ -348,4 +349,19 @@ func FuzzReport(f *testing.F) {
 			t.Errorf("it disturbs a terminal: %q", out.String())
 		}
 	})
+}
+
+// TestDiffOfWhatIsCounted: objects and padding are compared where both builds count them.
+func TestDiffOfWhatIsCounted(t *testing.T) {
+	level := budget.RegionReport{Name: "level", Counted: true, Objects: 7, Padding: 5, Scopes: []scope.Usage{{Name: "level", Objects: 7}}}
+	counted := budget.Report{Regions: []budget.RegionReport{level}}
+	release := budget.Report{Regions: []budget.RegionReport{{Name: "level", Scopes: []scope.Usage{{Name: "level"}}}}}
+	level.Objects, level.Padding, level.Scopes = 8, 6, []scope.Usage{{Name: "level", Objects: 8}}
+	more := budget.Report{Regions: []budget.RegionReport{level}}
+	if list := differences(counted, release); len(list) != 0 {
+		t.Errorf("one of them doesn't count: %v", list)
+	}
+	if list := differences(counted, more); len(list) != 3 {
+		t.Errorf("both count: %v", list)
+	}
 }

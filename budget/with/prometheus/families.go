@@ -37,7 +37,7 @@ var families = []family{
 	{"region_arena_used_bytes", "What the fullest arena of the region holds.", gauge, region},
 	{"region_arena_peak_bytes", "The most that an arena of the region ever held.", gauge, region},
 	{"region_arena_load_peak_bytes", "The most that an arena of the region held since it was last emptied.", gauge, region},
-	{"region_objects", "Allocations that live in the region; 0 in a build that doesn't count them.", gauge, region},
+	{"region_objects", "Allocations that live in the region, in a checked build; others don't count them.", gauge, region},
 	{"region_pool_chunks", "Chunks of the pools that are open in the region.", gauge, region},
 	{"region_pool_chunks_peak", "The sum of the most that these pools gave at once.", gauge, region},
 	{"region_finalizers_total", "Finalizers that ran in the region.", counter, region},

@@ -49,7 +49,9 @@ func (p *part) add(a budget.RegionReport) {
 	most("region_arena_used_bytes", a.Used)
 	most("region_arena_peak_bytes", a.Peak)
 	most("region_arena_load_peak_bytes", a.LoadPeak)
-	sum("region_objects", a.Objects)
+	if a.Counted {
+		sum("region_objects", a.Objects)
+	}
 	sum("region_pool_chunks", a.PoolCap)
 	sum("region_pool_chunks_peak", a.PoolPeak)
 	sum("region_finalizers_total", a.Finalizers)
