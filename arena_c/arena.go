@@ -1,5 +1,7 @@
 package arena_c
 
+// // The module's path: two copies of it in a program have two cores. names.h says more.
+// #cgo CFLAGS: -UUPFRONT_PREFIX -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #include "arena.h"
 import "C"
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "names.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -13,10 +13,12 @@
 //
 // A package with cgo that takes memory of a scope has the scope's two words from scope.Scope.C, and the headers by
 //
-//	export CGO_CFLAGS="-O2 -g -I$(go list -f '{{.Dir}}' github.com/upfront-mem/upfront/arena_c)"
+//	export CGO_CFLAGS="-O2 -g -I$(go list -f '{{.Dir}} {{join .CgoCFLAGS " "}}' github.com/upfront-mem/upfront/arena_c)"
 //
-// Functions that aren't inline are linked from this package. The C side must know a checked build for what it is: its marks
-// are in the inlined fast paths, too. -asan needs nothing.
+// Functions that aren't inline are linked from this package. Their names begin with the module's path, which the second part
+// of the line above says: so a program may have two copies of the module, a fork or another major version, and its C code
+// calls the one that it names. A fork changes UPFRONT_PREFIX in arena.go. The C side must know a checked build for what it
+// is: its marks are in the inlined fast paths, too. -asan needs nothing.
 //
 //	// #include "upfront.h"
 //	// #cgo checked CFLAGS: -DUPFRONT_CHECKED

@@ -2,6 +2,7 @@
 
 package crash
 
+// #cgo CFLAGS: -D_GNU_SOURCE
 // #include "handler.h"
 // static inline int upfront_crash_watch_at(uintptr_t base, uint64_t size, const char *name, size_t length, uintptr_t describe,
 //                                          uintptr_t arg) {

@@ -9,13 +9,13 @@
 //
 //	SIGSEGV: segmentation violation
 //	…
-//	upfront_heap_init
-//		…/arena_c/heap.c:107 pc=0x5a3bd1
+//	github_com_upfront_mem_upfront_heap_init
+//		…/arena_c/heap.c:199 pc=0x8c08ed
 //	…
-//	github.com/upfront-mem/upfront/arena.NewHeap({0x7fe7c4ea0000, 0x1000, 0x307dcf332080?})
-//		…/arena/heap.go:32 +0x4e fp=0x307dcf281a18 sp=0x307dcf2819c0 pc=0x4de42e
-//	main.crash({0x6500f0, 0x307dcf332080}, 0x307dcf2dc008)
-//		…/tests/frogpond/crash.go:24 +0x1a5 fp=0x307dcf281af0 sp=0x307dcf281a18 pc=0x573525
+//	github.com/upfront-mem/upfront/arena.NewHeap({0x2000240000, 0x1000, 0x2b391901a190?}, 0x0)
+//		…/arena/heap.go:42 +0x136 fp=0x2b3918ed1758 sp=0x2b3918ed1620 pc=0x51fe76
+//	main.crash({0xa5ea58, 0x2b391901a190}, 0x2b391900a908)
+//		…/tests/frogpond/crash.go:23 +0x1a7 fp=0x2b3918ed1830 sp=0x2b3918ed1758 pc=0x83f947
 //
 // What it doesn't show:
 //

@@ -114,10 +114,19 @@ plain() {
         awk '$1 == "U" && $2 !~ /^(upfront_|mem|_GLOBAL_OFFSET_TABLE_$)/ { print $2 }' | sort -u)
     [ -z "$outside" ] || { echo "the core calls: $outside"; exit 1; }
     say "nm -u, $1" "only mem*"
+    named "$1-O2"
+}
+
+# named NAME: names.h has every name that the linker sees of this build of the core.
+named() {
+    lacks=$(nm -g --defined-only "$build/$1"/core/*.o | awk 'NF == 3 { print "#define " $3 " UPFRONT_NAME(" substr($3, 9) ")" }' | sort -u |
+        grep -vxFf arena_c/names.h || true)
+    [ -z "$lacks" ] || { echo "arena_c/names.h lacks: $lacks"; exit 1; }
 }
 
 checkers() {
     check "$1-O0-checked" "$1" -O0 -O0 -DUPFRONT_CHECKED
+    named "$1-O0-checked"
     # shellcheck disable=SC2086
     check "$1-asan-ubsan" "$1" -O1 -O0 $sanitize
 }

@@ -2,26 +2,9 @@
 // compares it with arena_c/fast.go and fast_block.go. It is not a test file because those may not import "C".
 package bindings
 
-// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
+// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
-// // The library's own objects lie in another package and can't be called from here. So pool.c is compiled once more,
-// // under other names. upfront_ring_pop calls a function to say why it refuses; here a refusal is enough.
-// #define upfront_pool_size mouth_pool_size
-// #define upfront_pool_init mouth_pool_init
-// #define upfront_pool_make mouth_pool_make
-// #define upfront_pool_close mouth_pool_close
-// #define upfront_pool_find mouth_pool_find
-// #define upfront_pool_put_handle mouth_pool_put_handle
-// #define upfront_pool_next mouth_pool_next
-// #define upfront_pool_peak mouth_pool_peak
-// #define upfront_pool_remark mouth_pool_remark
-// #define upfront_ring_find mouth_ring_find
 // #include "upfront.h"
-// #include "pool.c"
-// int mouth_ring_find(const upfront_ring *r, uint64_t tag, const void *p) {
-//     (void)r, (void)tag, (void)p;
-//     return UPFRONT_BAD_ARGUMENT;
-// }
 //
 // // What a C library does with a scope of Go: it allocates there and adds a finalizer, which tells where it was told to.
 // typedef struct teller { int32_t *log, *count; int32_t id; } teller;

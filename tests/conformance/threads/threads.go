@@ -1,9 +1,11 @@
 // Package threads is a C library that is given functions for its memory and calls them from threads of its own. It is a
-// package of its own because test files may not import "C", and knows no header of ours.
+// package of its own because test files may not import "C". Of our headers it knows the heap's, to
+// call one without the functions.
 package threads
 
-// // What isn't inline lies in the library's own objects, where the last link finds it.
-// #cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
+// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
+// #cgo checked CFLAGS: -DUPFRONT_CHECKED
+// #include "heap.h"
 // #include <pthread.h>
 // #include <stdint.h>
 // #include <string.h>
@@ -24,10 +26,6 @@ package threads
 // }
 //
 // // A heap without a lock, called the same way.
-// void *upfront_heap_alloc(void *heap, uint64_t size, uint64_t align);
-// void *upfront_heap_realloc(void *heap, void *p, uint64_t size);
-// int upfront_heap_free(void *heap, void *p);
-// int64_t upfront_heap_size_of(const void *heap, const void *p);
 // static void *bare_malloc(void *heap, size_t size) { return upfront_heap_alloc(heap, size, 16); }
 // static void *bare_calloc(void *heap, size_t count, size_t size) {
 //     void *p = bare_malloc(heap, count * size);

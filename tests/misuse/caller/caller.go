@@ -4,10 +4,8 @@
 // The headers lie outside: the build cache doesn't see a change in them (go clean -cache).
 package caller
 
-// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
+// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
-// // What isn't inline lies in the library's own objects, where the last link finds it.
-// #cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
 // #include <stdlib.h>
 // #include "upfront.h"
 //

@@ -2,7 +2,7 @@
 // because test files may not import "C".
 package clib
 
-// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
+// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
 // #include "scope.h"
 // extern void clibFinalize(int64_t id);
