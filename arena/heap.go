@@ -29,8 +29,8 @@ var _ Reallocator = Heap{}
 //
 // Of freed blocks of 1 KiB or less so many as parked says are kept as they are, and given to who asks for just that size.
 // That takes C a third of the time among a thousand small blocks, two thirds among 100,000, and little less where sizes go
-// to 4 KiB: a C library's heap parks 256, and more are seldom better. What would be refused melts them first. They need 512
-// bytes more in front; 0 parks none.
+// to 4 KiB. A C library's heap parks 256; more are better where a program frees more before it takes them again. What would
+// be refused melts them first, all in one call. They need 512 bytes more in front; 0 parks none.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	if err := checkBlock("Heap", block, arena_c.LineSize); err != nil {
 		return Heap{}, err

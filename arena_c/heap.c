@@ -514,11 +514,17 @@ UPFRONT_COLD static int heap_looks(upfront_heap *h) {
     return count != h->damaged;
 }
 
-/* A parked block of exactly that size has somebody else now; NULL: none. */
-static inline void *heap_again(upfront_heap *h, uint64_t need, uint64_t asked) {
-    uint64_t at = heap_parked(h, need);
-    if (at == 0)
-        heap_mend(h, 0);
+/* Whether blocks are parked that serve a request. */
+static inline int heap_serves(const upfront_heap *h, uint64_t size, uint64_t align) {
+    return size <= UPFRONT_HEAP_FRONT && align <= UPFRONT_HEAP_ALIGN && (h->sizes & heap_bit(heap_need(size))) != 0;
+}
+
+/* A parked block of exactly that size has somebody else now; NULL: none. It calls nothing, so that no register is saved. */
+static inline void *heap_again(upfront_heap *h, uint64_t asked, uint64_t align) {
+    uint64_t need = heap_need(asked), at;
+    if (!heap_serves(h, asked, align))
+        return NULL;
+    at = heap_parked(h, need);
     if (at == 0 || h->used + need > h->most)
         return NULL;
     heap_clean(h, at);
@@ -579,7 +585,10 @@ static void *heap_refuse(upfront_heap *h, uint64_t size) {
 }
 
 static void *heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
-    void *p = heap_take(h, size, align);
+    void *p;
+    if (heap_serves(h, size, align) && heap_parked(h, heap_need(size)) == 0)
+        heap_mend(h, 0);
+    p = heap_take(h, size, align);
     if (p == NULL && heap_flush(h))
         p = heap_take(h, size, align);
     if (p == NULL && heap_looks(h))
@@ -602,14 +611,20 @@ static void heap_gave(const upfront_heap *h, void *p) {
 #define heap_gave(h, p) ((void)0)
 #endif
 
+static __attribute__((noinline)) void *heap_alloc_new(upfront_heap *h, uint64_t size, uint64_t align) {
+    void *p = heap_alloc(h, upfront_size(size), align < UPFRONT_HEAP_ALIGN ? UPFRONT_HEAP_ALIGN : align);
+    heap_gave(h, p);
+    upfront_leave(&h->busy);
+    return p;
+}
+
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
-    void *p = NULL;
+    void *p;
     if (h == NULL || !upfront_is_align(align) || !upfront_enter(&h->busy, &h->raced))
         return NULL;
-    if (size <= UPFRONT_HEAP_FRONT && align <= UPFRONT_HEAP_ALIGN && (h->sizes & heap_bit(heap_need(size))) != 0)
-        p = heap_again(h, heap_need(size), size);
+    p = heap_again(h, size, align);
     if (p == NULL)
-        p = heap_alloc(h, upfront_size(size), align < UPFRONT_HEAP_ALIGN ? UPFRONT_HEAP_ALIGN : align);
+        return heap_alloc_new(h, size, align);
     heap_gave(h, p);
     upfront_leave(&h->busy);
     return p;
@@ -620,7 +635,7 @@ UPFRONT_COLD static int heap_free_mended(upfront_heap *h, uint64_t at);
 /* pre: at is a live block's, and heap_agrees. */
 static int heap_free(upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
-    if (h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER && (h->parked < h->parks || heap_make_way(h))) {
+    if (heap_has_front(h, size) && (h->parked < h->parks || heap_make_way(h))) {
         upfront_mark_dead((char *)h + at + UPFRONT_HEAP_HEADER, size - UPFRONT_HEAP_HEADER);
         heap_park(h, at, size);
     } else {
@@ -687,27 +702,45 @@ static int heap_retire(upfront_heap *h, uint64_t at) {
     return damaged == h->damaged ? code : (int)UPFRONT_CORRUPT;
 }
 #define heap_moved(h, at) heap_retire(h, at)
+#define heap_took(h, at) ((void)(at), 0)
 #else
 static void heap_wake_all(upfront_heap *h) { (void)h; }
 #define heap_moved(h, at) heap_free(h, at)
 #define heap_retire(h, at) (heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at))
+
+/* Parks a live block that is whole, which calls nothing; 0: there is none, or no room. */
+static inline int heap_took(upfront_heap *h, uint64_t at) {
+    uint64_t size;
+    if (h->parked >= h->parks || !heap_has(h, at))
+        return 0;
+    size = upfront_heap_size(h, at);
+    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || !heap_agrees(h, at))
+        return 0;
+    upfront_mark_dead((char *)h + at + UPFRONT_HEAP_HEADER, size - UPFRONT_HEAP_HEADER);
+    heap_park(h, at, size);
+    h->used -= size;
+    h->live--;
+    return 1;
+}
 #endif
 
-int upfront_heap_free(upfront_heap *h, void *p) {
+static __attribute__((noinline)) int heap_free_other(upfront_heap *h, const void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
     int code;
-    if (h == NULL)
-        return UPFRONT_BAD_ARGUMENT;
     if (p == NULL)
         return UPFRONT_OK;
     if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
-    if (heap_has(h, at))
-        code = heap_retire(h, at);
-    else
-        code = heap_why(h, at);
+    code = heap_has(h, at) ? heap_retire(h, at) : heap_why(h, at);
     upfront_leave(&h->busy);
     return code;
+}
+
+int upfront_heap_free(upfront_heap *h, void *p) {
+    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
+    if (h == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    return heap_took(h, at) ? UPFRONT_OK : heap_free_other(h, p);
 }
 
 /* Grows the block at `at` down into the free block before it. NULL, and nothing has changed, when there is none or it doesn't do. */

@@ -110,10 +110,11 @@ typedef struct upfront_heap_range {
 #define UPFRONT_HEAP_PARKED 2
 #define UPFRONT_HEAP_LOST 3
 
-/* Makes a heap of the block: header and lists at its front, the rest one free block. `parked` is how many blocks the front lists may hold;
- * 0: there are none. A free and an alloc of small blocks take a third of the time with them; more than 256 are seldom better. NULL when
- * the block is null, not aligned to 64, too large, or smaller than UPFRONT_HEAP_BLOCK, and UPFRONT_HEAP_FRONT_BYTES with front lists. What
- * was in the block is not looked at. */
+/* Makes a heap of the block: header and lists at its front, the rest one free block. `parked` is how many blocks the front lists may
+ * hold; 0: there are none. A free and an alloc of small blocks take a third of the time with them. More than 256 are better where a
+ * program frees more before it takes them again; a flush, and a refusal, take longer by each. NULL when the block is null, not aligned
+ * to 64, too large, or smaller than UPFRONT_HEAP_BLOCK, and UPFRONT_HEAP_FRONT_BYTES with front lists. What was in the block is not
+ * looked at. */
 upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked);
 
 /* NULL: full, or null, or size or align out of bounds, which alone is not counted as failed. An align below 16 is 16. Size 0 gives an

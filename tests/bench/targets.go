@@ -59,6 +59,8 @@ var targets = []target{
 	{work: "H 16-4096 bytes, 1k live", who: []string{library}, most: 1.15, of: glibc, gate: inC},
 	{work: "H 16-4096 bytes, 1k live", who: []string{library}, most: 1.1, of: tlsf, gate: inC},
 	{work: "H 16-4096 bytes, 10k live", who: []string{library}, most: 1.1, of: tlsf, gate: inC},
+	{work: "H 32 bytes, 1600 at once", who: []string{library}, most: 1.3, of: glibc, gate: inC},
+	{work: "H numbers", who: []string{library}, most: 1.3, of: glibc, gate: inC},
 	{work: "H flush", who: []string{library}, most: 100, gate: inC},
 	{work: "H memory", who: []string{library}, most: 1 / 0.92, gate: count},
 	{work: "H unflushed memory", who: []string{library}, most: 1 / 0.90, gate: count},

@@ -16,7 +16,8 @@ const (
 var workH = work{
 	letter: "H", title: "a heap: of so many live things a random one is freed, and one of a random " +
 		"size allocated in its place",
-	absent: "upfront's parks up to 256 freed blocks. All are called from C, in a program of one " +
+	absent: "upfront's parks up to 256 freed blocks, and 1600 where so many are freed before they are taken " +
+		"again. Numbers are of a few words, each result a new one, and their arithmetic counts, too. All are called from C, in a program of one " +
 		"thread, which is glibc's best case: it takes no lock there. TLSF is third_party/tlsf, " +
 		"without its assertions. A flush is with 100,000 things of 16 to 256 bytes live. Memory is " +
 		"the smallest block in which 10,000 live things of 16 to 4096 bytes come and go, and of " +
@@ -31,6 +32,8 @@ var workH = work{
 		inHeaps("H 16-4096 bytes, 1k live", "pair", "pairs", "1000", "4096"),
 		inHeaps("H 16-4096 bytes, 10k live", "pair", "pairs", "10000", "4096"),
 		inHeaps("H 16-4096 bytes, 100k live", "pair", "pairs", "100000", "4096"),
+		inHeaps("H 32 bytes, 1600 at once", "pair", "one-size"),
+		inHeaps("H numbers", "number", "numbers"),
 		inHeaps("H flush", "ns a parked block", "flush"),
 		inHeaps("H memory", timesAsked, "memory"),
 		inHeaps("H unflushed memory", timesAsked, "unflushed"),
@@ -46,7 +49,7 @@ const timesAsked = "times what is asked for"
 // heapsProgram compiles the program of works H and T, once.
 func (h *harness) heapsProgram() (string, error) {
 	return h.programs.compile("heaps", "-Ithird_party/tlsf", "heaps/main.c", "heaps/pairs.c",
-		"heaps/times.c", "third_party/tlsf/tlsf.c", "-ldl")
+		"heaps/times.c", "heaps/shapes.c", "third_party/tlsf/tlsf.c", "-ldl")
 }
 
 // heaps runs it.

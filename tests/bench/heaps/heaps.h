@@ -20,6 +20,7 @@ typedef struct library {
 enum { PARKED = 256 };
 
 extern upfront_heap *heap;
+extern uint64_t parked; /* by upfront's, PARKED unless a work says otherwise */
 extern upfront_buddy *pages;
 extern tlsf_t two_level;
 extern library jemalloc, mimalloc;
@@ -29,7 +30,7 @@ int library_open(library *l, const char *file, const char *prefix);
 /* Who begins, in a block of `size` bytes; takes n bytes; gives p back; makes it n bytes. */
 #define IN_BLOCK(X)                                               \
     X(parking, "upfront",                                         \
-      (heap = upfront_heap_init(block, size, PARKED)) != NULL,    \
+      (heap = upfront_heap_init(block, size, parked)) != NULL,    \
       upfront_heap_alloc(heap, n, 16),                            \
       upfront_heap_free(heap, p),                                 \
       upfront_heap_realloc(heap, p, n))                           \
@@ -88,6 +89,7 @@ void flush(int rounds);
 void memory(char **who);
 void unflushed(void);
 void times(void);
+void shapes(int rounds, int factors, char **who);
 
 int wanted(const char *name, char **who);
 

@@ -1,4 +1,5 @@
-/* main.c - heaps ROUNDS pairs LIVE MOST [WHO...] | flush | memory [WHO...] | unflushed | times:
+/* main.c - heaps ROUNDS pairs LIVE MOST [WHO...] | flush | memory [WHO...] | unflushed | times |
+ * one-size [WHO...] | numbers [WHO...]:
  * prints lines of fields with tabs between. */
 #define _GNU_SOURCE
 #include "heaps.h"
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 
 upfront_heap *heap;
+uint64_t parked = PARKED;
 upfront_buddy *pages;
 tlsf_t two_level;
 library jemalloc, mimalloc;
@@ -83,6 +85,8 @@ int main(int count, char **words) {
         unflushed();
     else if (strcmp(what, "times") == 0)
         times();
+    else if (strcmp(what, "one-size") == 0 || strcmp(what, "numbers") == 0)
+        shapes(rounds, what[0] == 'n', words + 3);
     else
         fail(words[0], "see main.c");
     return 0;
