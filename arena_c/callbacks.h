@@ -179,8 +179,10 @@ UPFRONT_SHARED(buddy)
 #define UPFRONT_UNUSED __attribute__((unused)) /* a library takes some of them */
 
 /* UPFRONT_CALLBACKS, without a semicolon, declares for one file the arena with a lock called `name`, and name_malloc, name_calloc,
- * name_realloc, name_free and name_size. The program sets name.arena before the first call; without one everything is full. */
-#define UPFRONT_CALLBACKS(name, kind)                                                                         \
+ * name_realloc, name_free and name_size. The program sets name.arena before the first call; without one everything is full.
+ * Both arguments may be macros. */
+#define UPFRONT_CALLBACKS(name, kind) UPFRONT_CALLBACKS_OF(name, kind) /* expands them, before ## pastes */
+#define UPFRONT_CALLBACKS_OF(name, kind)                                                                      \
     static upfront_shared_##kind name = {NULL, {0, NULL, NULL, 0, 0}, PTHREAD_MUTEX_INITIALIZER};                \
     UPFRONT_UNUSED static inline void *name##_malloc(size_t size) {                                           \
         return upfront_shared_##kind##_malloc(&name, size);                                                   \

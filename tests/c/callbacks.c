@@ -4,6 +4,25 @@
 
 UPFRONT_CALLBACKS(pond, heap)
 
+/* A program that chooses its kind, and a name, when it is compiled. */
+#define LAKE_KIND buddy
+#define LAKE lake
+UPFRONT_CALLBACKS(LAKE, LAKE_KIND)
+
+static void callbacks_macros(void) {
+    unsigned char *w = window_new(WINDOW);
+    void *p;
+    lake.arena = upfront_buddy_init(w, WINDOW, 64);
+    p = lake_malloc(40);
+    CHECK(p != NULL && lake.arena->live == 1);
+    CHECK(lake_size(p) >= 40);
+    lake_free(p);
+    CHECK(lake.misuse.calls == 0 && lake.arena->live == 0);
+    lake.arena = NULL;
+    UPFRONT_UNPOISON(w, WINDOW);
+    window_free(w, WINDOW);
+}
+
 static void callbacks_answers(uint64_t parked) {
     unsigned char *w = window_new(WINDOW), *p, *q;
     volatile size_t huge = SIZE_MAX; /* of a constant the compiler says that it's too much */
@@ -164,6 +183,7 @@ static void callbacks_threads(uint64_t parked) {
 
 void test_callbacks(void) {
     uint64_t parked;
+    callbacks_macros();
     for (parked = 0; parked <= 256; parked += 256) { /* without front lists, and with */
         callbacks_answers(parked);
         callbacks_misuse(parked);
