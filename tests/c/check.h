@@ -96,11 +96,19 @@ static inline int holds(const void *p, uint64_t size, int value) {
 /* Whether the checked builds hold the byte for dead or for live; the others can't say, and agree with whatever is asked. */
 #if defined(UPFRONT_ASAN)
 int __asan_address_is_poisoned(void const volatile *addr);
+#define UPFRONT_SANITIZED 1
 static inline int is_marked(const unsigned char *p, int dead) { return !__asan_address_is_poisoned(p) == !dead; }
 #elif defined(UPFRONT_CHECKED)
+#define UPFRONT_FILLS 1
 static inline int is_marked(const unsigned char *p, int dead) { return (*p == UPFRONT_DEAD) == dead; }
 #else
 static inline int is_marked(const unsigned char *p, int dead) { return p != NULL || dead; }
+#endif
+#ifndef UPFRONT_SANITIZED
+#define UPFRONT_SANITIZED 0
+#endif
+#ifndef UPFRONT_FILLS
+#define UPFRONT_FILLS 0
 #endif
 
 void test_everywhere(void);
@@ -119,6 +127,7 @@ void test_heap(void);
 void test_heap_misuse(void);
 void test_damage(void);
 void test_security(void);
+void test_shows(void);
 void test_buddy(void);
 void test_buddy_misuse(void);
 void test_callbacks(void);

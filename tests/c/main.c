@@ -16,6 +16,7 @@ int main(void) {
     test_heap_misuse();
     test_damage();
     test_security();
+    test_shows();
     test_buddy();
     test_buddy_misuse();
     test_callbacks();
