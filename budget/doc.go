@@ -63,7 +63,8 @@
 //     has ended is found when the thing ends, when its offset is given again, when its region ends,
 //     at [Budget.Walk], or when the budget closes. The process ends then, with who made and who
 //     ended it. A region, a buffer of the frame, or scratch arenas on loan have no access after
-//     their end. [Budget.Close] says of each leak where it began.
+//     their end. A read of what a scope or a pool gave back has the fill, and nothing tells it but
+//     -asan. [Budget.Close] says of each leak where it began.
 //   - That takes addresses of 161 times the budget, and memory of them where they are used: of what
 //     is small two pages for each 64 bytes, and half a page for notes. They are beside the plan,
 //     not locked, not made present, and counted nowhere; but RLIMIT_AS and RLIMIT_DATA count them,

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,6 +94,79 @@ func TestReadmeProgram(t *testing.T) {
 	out = address.ReplaceAllString(strings.ReplaceAll(out, dir, "/pond"), "0x…")
 	said := address.ReplaceAllString(block(t, "text")+block(t, "checked"), "0x…")
 	assert.True(t, strings.HasPrefix(out, said), "expected: %s\ngot: %s", said, out)
+}
+
+// TestReadmeShows runs the commands of the README's table on its program: what one shows is in its
+// output, and what it doesn't show isn't.
+func TestReadmeShows(t *testing.T) {
+	step.Needs(t, step.Gate)
+	dir := program(t, block(t, "go"))
+	for _, row := range cells(t, page(t, "README.md"), "| command | what it shows |") {
+		t.Run(row[0], func(t *testing.T) {
+			cmd := exec.Command("sh", "-c", strings.Trim(row[0], "`"))
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=")
+			out, err := cmd.CombinedOutput()
+			shown := strings.HasPrefix(row[1], "`")
+			assert.Equal(t, shown, err != nil, "%s", out)
+			if shown {
+				inOrder(t, string(out), strings.Split(strings.Split(row[1], "`")[1], " … ")...)
+			}
+			named := strings.Contains(row[1], "main.go:35`")
+			assert.Equal(t, named, strings.Contains(string(out), "main.go:35"), "%s", out)
+		})
+	}
+	test := "package main\n\nimport \"testing\"\n\nfunc TestMain(*testing.M) { main() }\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main_test.go"), []byte(test), 0o600))
+	for flags, named := range map[string]bool{"-asan": false, "-asan -ldflags='-s=0 -w=0'": true} {
+		cmd := exec.Command("sh", "-c", "go test "+flags+" .")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=")
+		out, err := cmd.CombinedOutput()
+		assert.Error(t, err)
+		assert.Contains(t, string(out), "use-after-poison")
+		assert.Equal(t, named, strings.Contains(string(out), "main.go:35"), "%s: %s", flags, out)
+	}
+}
+
+// TestCoreShows compares the table of the core's page with the rows that tests/c/shows.c proves.
+func TestCoreShows(t *testing.T) {
+	rows := ""
+	source := page(t, "tests/c/shows.c")
+	for _, row := range cells(t, page(t, "arena_c/README.md"), "| misuse | upfront | upfront-checked |") {
+		text := "    {\"" + strings.Join(row, `", "`) + "\",\n"
+		assert.True(t, strings.Contains(source, text), "tests/c/shows.c has no row %s", text)
+		rows += text
+	}
+	assert.Equal(t, strings.Count(rows, "    {\""), strings.Count(source, "    {\""))
+}
+
+// TestCoreMirror compiles the page's program with a mirror, and runs it in each build.
+func TestCoreMirror(t *testing.T) {
+	step.Needs(t, step.Gate)
+	tools(t, "cc")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mirror.c")
+	text := enclosed(t, page(t, "arena_c/README.md"), "\n```mirror\n", "```\n")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	core, err := filepath.Glob(filepath.Join("..", "arena_c", "*.c"))
+	require.NoError(t, err)
+	lineOf := func(mark string) string {
+		before, _, found := strings.Cut(text, mark)
+		require.True(t, found, mark)
+		return strconv.Itoa(strings.Count(before, "\n") + 1)
+	}
+	for flag, says := range map[string]string{
+		"-O0":                "0 0\n",
+		"-DUPFRONT_CHECKED":  "a write past 4 bytes, made at line " + lineOf("UPFRONT_SITE(") + "\n",
+		"-fsanitize=address": "mirror.c:" + lineOf("memcpy("),
+	} {
+		binary := filepath.Join(dir, "mirror"+flag)
+		args := []string{"-Wall", "-Wextra", "-Werror", "-g", flag, "-I../arena_c", file, "-o", binary}
+		output(t, ".", nil, "cc", append(args, core...)...)
+		cmd := exec.Command(binary)
+		out, err := cmd.CombinedOutput()
+		assert.Equal(t, flag == "-O0", err == nil, flag)
+		assert.Contains(t, string(out), says, flag)
+	}
 }
 
 // TestCoreProgram compiles the core's program as its page says, without Go.

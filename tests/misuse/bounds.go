@@ -130,6 +130,23 @@ var bounds = []line{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "redzone, when it is freed", "BUG: … corrupt table … made at", told},
 	}, ""},
+	{"write past what was asked of a buddy, in its block or into the next", []program{
+		{name: "write past what was asked of a buddy", goesOn: "live: 0", run: func(wrong bool) {
+			buddy := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+			writePastBlock(buddy, 40, wrong)
+			say("live: %d", buddy.Stats().Live)
+		}},
+		{name: "write past a block of a buddy into the next", goesOn: "live: 1", run: func(wrong bool) {
+			buddy := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+			first, next := buddy.Alloc(64, 4), buddy.Alloc(64, 4)
+			caller.Fill(next, 7, 64)
+			check(buddy.Free(first))
+			writePastBlock(buddy, 64, wrong)
+			say("live: %d", buddy.Stats().Live)
+		}},
+	}, []answer{
+		{"checked", "redzone, when it is freed", "BUG: … corrupt table … made at", told},
+	}, ""},
 }
 
 // writePastBlock fills a block of so many bytes, and one byte more.
