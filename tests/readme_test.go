@@ -139,48 +139,63 @@ func TestCoreShows(t *testing.T) {
 	assert.Equal(t, strings.Count(rows, "    {\""), strings.Count(source, "    {\""))
 }
 
-// TestCoreMirror compiles the page's program with a mirror, and runs it in each build.
-func TestCoreMirror(t *testing.T) {
-	step.Needs(t, step.Gate)
-	tools(t, "cc")
-	dir := t.TempDir()
-	file := filepath.Join(dir, "mirror.c")
-	text := enclosed(t, page(t, "arena_c/README.md"), "\n```mirror\n", "```\n")
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	core, err := filepath.Glob(filepath.Join("..", "arena_c", "*.c"))
-	require.NoError(t, err)
-	lineOf := func(mark string) string {
-		before, _, found := strings.Cut(text, mark)
-		require.True(t, found, mark)
-		return strconv.Itoa(strings.Count(before, "\n") + 1)
-	}
-	for flag, says := range map[string]string{
-		"-O0":                "0 0\n",
-		"-DUPFRONT_CHECKED":  "a write past 4 bytes, made at line " + lineOf("UPFRONT_SITE(") + "\n",
-		"-fsanitize=address": "mirror.c:" + lineOf("memcpy("),
-	} {
-		binary := filepath.Join(dir, "mirror"+flag)
-		args := []string{"-Wall", "-Wextra", "-Werror", "-g", flag, "-I../arena_c", file, "-o", binary}
-		output(t, ".", nil, "cc", append(args, core...)...)
-		cmd := exec.Command(binary)
-		out, err := cmd.CombinedOutput()
-		assert.Equal(t, flag == "-O0", err == nil, flag)
-		assert.Contains(t, string(out), says, flag)
-	}
-}
-
-// TestCoreProgram compiles the core's program as its page says, without Go.
-func TestCoreProgram(t *testing.T) {
+// TestCorePrograms compiles the core in each build, and the programs of its page against it.
+func TestCorePrograms(t *testing.T) {
 	step.Needs(t, step.Check)
 	tools(t, "cc")
 	dir := t.TempDir()
-	file := filepath.Join(dir, "level.c")
-	require.NoError(t, os.WriteFile(file, []byte(enclosed(t, page(t, "arena_c/README.md"), "\n```c\n", "```\n")), 0o600))
-	core, err := filepath.Glob(filepath.Join("..", "arena_c", "*.c"))
+	folder, err := filepath.Abs("../arena_c")
 	require.NoError(t, err)
-	args := append([]string{"-Wall", "-Wextra", "-Werror", "-I../arena_c", file, "-o", filepath.Join(dir, "level")}, core...)
-	output(t, ".", nil, "cc", args...)
-	assert.Equal(t, "1000 floats, full\n", output(t, ".", nil, filepath.Join(dir, "level")))
+	core, err := filepath.Glob(filepath.Join(folder, "*.c"))
+	require.NoError(t, err)
+	text := page(t, "arena_c/README.md")
+	mirror := enclosed(t, text, "\n```mirror\n", "```\n")
+	for name, text := range map[string]string{
+		"level":  enclosed(t, text, "\n```c\n", "```\n"),
+		"mirror": mirror,
+		"pools":  page(t, "tests/testdata/pools/pools.c"),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".c"), []byte(text), 0o600))
+	}
+	lineOf := func(mark string) string {
+		before, _, found := strings.Cut(mirror, mark)
+		require.True(t, found, mark)
+		return strconv.Itoa(strings.Count(before, "\n") + 1)
+	}
+	for _, build := range []struct {
+		flag   string
+		step   step.Step
+		mirror string // what that program says, which fails in all builds but release
+	}{
+		{"-O0", step.Check, "0 0\n"},
+		{"-DUPFRONT_CHECKED", step.Gate, "past 4 bytes, made at line " + lineOf("UPFRONT_SITE(")},
+		{"-fsanitize=address", step.Gate, "mirror.c:" + lineOf("memcpy(")},
+	} {
+		t.Run(build.flag, func(t *testing.T) {
+			step.Needs(t, build.step)
+			objects := t.TempDir()
+			output(t, objects, nil, "cc", append([]string{"-g", build.flag, "-c"}, core...)...)
+			built, err := filepath.Glob(filepath.Join(objects, "*.o"))
+			require.NoError(t, err)
+			says := func(name string) (text string, ended bool) {
+				binary := filepath.Join(objects, name)
+				args := []string{"-Wall", "-Wextra", "-Wshadow", "-Werror", "-g", build.flag, "-I", folder,
+					name + ".c", "-o", binary}
+				output(t, dir, nil, "cc", append(args, built...)...)
+				out, err := exec.Command(binary).CombinedOutput()
+				return string(out), err == nil
+			}
+			text, ended := says("level")
+			assert.True(t, ended)
+			assert.Equal(t, "1000 floats, full\n", text)
+			text, ended = says("pools")
+			assert.True(t, ended)
+			assert.Equal(t, "ada closes\nstatus 0\ncy closes\nlog closes\nstatus 7\n", text)
+			text, ended = says("mirror")
+			assert.Equal(t, build.step == step.Check, ended)
+			assert.Contains(t, text, build.mirror)
+		})
+	}
 }
 
 // around is what the examples of the README's table find there.
