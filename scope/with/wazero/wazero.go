@@ -53,7 +53,8 @@ func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 }
 
 // Module is an instance, as wazero has it but for Close. What takes wazero's own type alone, as
-// some packages below experimental do, takes the Module in it.
+// some packages below experimental do, takes the Module in it. Host functions and Runtime.Module
+// have that one.
 type Module struct {
 	api.Module
 	instance *instance
@@ -104,7 +105,8 @@ func (f function) CallWithStack(ctx context.Context, stack []uint64) error {
 // the scope's TryAllocUnzeroed that was full, which the scope remembers. After the scope closed the
 // error wraps [scope.ErrClosed].
 //
-// A start function can't instantiate another module with the context that it gets: that fails.
+// A start function gets a context with the allocator and the values of ctx. It can't instantiate
+// another module with it: that fails.
 //
 // Cost: an Alloc of From, the clearing of the first pages, and what wazero takes beside memory.
 func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,

@@ -776,6 +776,39 @@ func TestContextThatIsPassedOn(t *testing.T) {
 	})
 }
 
+// TestWhatDiffers shows what the page says that a host sees otherwise than with wazero alone.
+func TestWhatDiffers(t *testing.T) {
+	type key struct{}
+	ctx := context.WithValue(t.Context(), key{}, "pond")
+	everywhere(t, func(t *table, p place, s scope.Scope) {
+		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
+		var got context.Context
+		var caller api.Module
+		t.host = func(ctx context.Context, mod api.Module) { got, caller = ctx, mod }
+		frog := t.compile(guest{name: "frog", min: 1, start: "host"})
+		mod, err := guests.Instantiate(ctx, frog, wazero.NewModuleConfig())
+		require.NoError(t, err)
+		require.True(t, got != ctx, "in a start function it has the allocator")
+		require.Equal(t, "pond", got.Value(key{}))
+		_, err = mod.ExportedFunction("host").Call(ctx)
+		require.NoError(t, err)
+		require.True(t, got == ctx)
+		require.True(t, caller == mod.Module && caller != api.Module(mod))
+		require.True(t, t.runtime.Module("frog") == mod.Module)
+
+		plain, err := t.runtime.InstantiateModule(ctx, t.compile(guest{min: 1, max: 4}), anonymous)
+		require.NoError(t, err)
+		for memory, stays := range map[api.Memory]bool{mod.Memory(): true, plain.Memory(): false} {
+			before, ok := memory.Read(0, 8)
+			require.True(t, ok)
+			_, ok = memory.Grow(1)
+			require.True(t, ok && memory.WriteByte(0, 7))
+			require.Equal(t, stays, before[0] == 7)
+		}
+		require.NoError(t, plain.Close(ctx))
+	})
+}
+
 // TestGoexit: a start function that ends its goroutine leaves a module that wazero has, until the
 // runtime closes.
 func TestGoexit(t *testing.T) {
