@@ -186,6 +186,32 @@ var works = []work{
 		defer a.Release()
 		return a.String(), nil
 	}},
+	{"concatenate list views", func(_ context.Context, mem memory.Allocator, in columns) (string, error) {
+		b := array.NewListViewBuilder(mem, arrow.PrimitiveTypes.Int16)
+		defer b.Release()
+		built := func(length int) arrow.Array {
+			values := b.ValueBuilder().(*array.Int16Builder)
+			for i := range in.ages.Len() {
+				size := length * (i % 4)
+				b.AppendWithSize(i%4 != 0, size) // some are null
+				for range size {
+					values.Append(int16(i))
+				}
+			}
+			return b.NewArray()
+		}
+		parts := []arrow.Array{built(1), built(2)}
+		a, err := array.Concatenate(parts, mem)
+		for _, part := range parts {
+			part.Release()
+		}
+		if err != nil {
+			return "", err
+		}
+		defer a.Release()
+		built(3).Release() // where the parts were
+		return a.String(), a.(*array.ListView).ValidateFull()
+	}},
 	{"write and read", func(_ context.Context, mem memory.Allocator, in columns) (string, error) {
 		var file bytes.Buffer
 		w := ipc.NewWriter(&file, ipc.WithSchema(in.rows.Schema()), ipc.WithAllocator(mem), ipc.WithZstd())
