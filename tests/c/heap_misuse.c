@@ -90,6 +90,14 @@ static void small_mended(small *s, uint64_t i) {
     *s = small_of(0);
 }
 
+/* What would be parked is told, too: the header behind it says otherwise. */
+static void parked_ran_over(void) {
+    small s = small_of(8);
+    upfront_heap_set(s.h, s.at[5], upfront_heap_word(s.h, s.at[5]) + 16);
+    small_mended(&s, 4);
+    window_free(s.window, WINDOW);
+}
+
 static void walk_answers(void) {
     small s = small_new();
     upfront_heap_range out[6];
@@ -523,6 +531,7 @@ void test_heap_misuse(void) {
     parked_beside();
     parked_twice();
     parked_lost();
+    parked_ran_over();
     links_overwritten();
     headers_stay_bad();
     headers_of_many();
