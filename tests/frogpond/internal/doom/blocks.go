@@ -22,76 +22,181 @@ const (
 	countSize = 4 // bytes of what countMaker makes
 )
 
-// readBlocks reads the BLOCKMAP or, where there is none, builds it.
-func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
-	if len(raw.bytes[blockmap]) == 0 {
+// readBlocks takes the map's BLOCKMAP. Where that is missing, makes no sense, or lacks a line in a
+// cell that the line passes, the level has one that is built from the lines.
+func (l *Level) readBlocks(s scope.Scope, raw *rawMap) {
+	if !l.takeBlocks(s, raw) {
 		l.buildBlocks(s)
-		return nil
 	}
+}
+
+// takeBlocks reports whether the BLOCKMAP agrees with the lines. If it does, takeBlocks copies it
+// to s; if it doesn't, s is as it was.
+func (l *Level) takeBlocks(s scope.Scope, raw *rawMap) bool {
 	size := raw.count(blockmap)
 	if size < 4 {
-		return raw.badRow(blockmap, 0, "%d words; the header alone has 4", size)
+		return false
 	}
 	b := Blocks{X: int32(raw.int16(blockmap, 0, 0)), Y: int32(raw.int16(blockmap, 1, 0)),
 		Columns: int(raw.word(blockmap, 2, 0)), Rows: int(raw.word(blockmap, 3, 0))}
 	if cells := int64(b.Columns) * int64(b.Rows); cells == 0 || cells > int64(size-4) {
-		return raw.badRow(blockmap, 4, "%d columns and %d rows don't fit into %d words", b.Columns,
-			b.Rows, size)
+		return false
 	}
-	b.Cells = cellMaker.Slice(s, b.Columns*b.Rows)
+	cells := b.Columns * b.Rows
+	temp := s.Temp(size * countSize)
+	defer temp.Close()
+	lists, ok := l.readLists(temp, raw, cells)
+	if !ok || !l.agrees(&b, &lists) {
+		return false
+	}
+	b.Cells = cellMaker.Slice(s, cells)
 	words := wordMaker.Slice(s, size)
 	for i := range words {
 		words[i] = raw.word(blockmap, i, 0)
 	}
-	temp := s.Temp(size * countSize)
-	defer temp.Close()
-	ends := l.listEnds(temp, words)
 	for i := range b.Cells {
-		start := int(words[4+i])
-		switch {
-		case start < 4+len(b.Cells):
-			return raw.badRow(blockmap, 8+2*i, "cell %d: its list starts at word %d, before the lists", i,
-				start)
-		case start >= size:
-			return raw.badRow(blockmap, 8+2*i, "cell %d: its list starts at word %d of %d", i, start, size)
-		case ends[start] == 0:
-			return l.badList(raw, words, i, start)
-		}
-		list := words[start:ends[start]]
-		if len(list) > 0 && list[0] == 0 {
-			list = list[1:] // by custom each list starts with a 0 that means nothing
-		}
-		b.Cells[i].Lines = arena.SliceOf(l.Base, list)
+		start, end := lists.of(i)
+		b.Cells[i].Lines = arena.SliceOf(l.Base, words[start:end])
 	}
-	b.Ways = words[4 : 4+len(b.Cells)] // where the lists start is in the cells now
+	b.Ways = words[4 : 4+cells] // where the lists start is in the cells now
 	l.Blocks = b
-	return nil
+	return true
+}
+
+// lists are those of a BLOCKMAP's cells, as ranges of its words.
+type lists struct {
+	raw  *rawMap
+	ends []uint32 // by the word that a list starts at
+	skip int      // words at the beginning of each list that mean nothing
+}
+
+// readLists finds the end of each cell's list. ok is false where a list starts outside the words
+// for lists, has no end, or names a line that there isn't: offsets of 16 bits wrap in a large map.
+//
+// By custom each list starts with a 0 that means nothing. The custom holds for all lists or none:
+// if one starts with another word, a 0 is line 0.
+func (l *Level) readLists(t scope.Scope, raw *rawMap, cells int) (r lists, ok bool) {
+	r = lists{raw: raw, ends: l.listEnds(t, raw), skip: 1}
+	for i := range cells {
+		start := int(raw.word(blockmap, 4+i, 0))
+		if start < 4+cells || start >= len(r.ends) || r.ends[start] == 0 {
+			return r, false
+		}
+		if raw.word(blockmap, start, 0) != 0 {
+			r.skip = 0
+		}
+	}
+	return r, true
+}
+
+// of returns the words of a cell's list: the first, and the one behind the last.
+func (r *lists) of(cell int) (start, end int) {
+	start = int(r.raw.word(blockmap, 4+cell, 0))
+	return start + r.skip, int(r.ends[start])
+}
+
+// have reports whether a cell's list has a line, and how many words the search read.
+func (r *lists) have(cell, line int) (found bool, read int) {
+	start, end := r.of(cell)
+	for i := start; i < end; i++ {
+		if int(r.raw.word(blockmap, i, 0)) == line {
+			return true, i - start + 1
+		}
+	}
+	return false, end - start
 }
 
 // listEnds gives, for each word, the end of a list that starts there, or 0 if
 // the list holds a bad line or doesn't end: one pass for all lists, since a
 // hostile lump can make every cell share one long list.
-func (l *Level) listEnds(t scope.Scope, words []uint16) []uint32 {
-	ends := countMaker.Slice(t, len(words))
-	for i := len(words) - 1; i >= 0; i-- {
-		switch {
-		case words[i] == 0xffff:
+func (l *Level) listEnds(t scope.Scope, raw *rawMap) []uint32 {
+	ends := countMaker.Slice(t, raw.count(blockmap))
+	for i := len(ends) - 1; i >= 0; i-- {
+		switch word := raw.word(blockmap, i, 0); {
+		case word == 0xffff:
 			ends[i] = uint32(i)
-		case int(words[i]) < len(l.Lines) && i+1 < len(words):
+		case int(word) < len(l.Lines) && i+1 < len(ends):
 			ends[i] = ends[i+1]
 		}
 	}
 	return ends
 }
 
-// badList names the first bad word of a cell's list.
-func (l *Level) badList(raw *rawMap, words []uint16, cell, start int) error {
-	for i := start; i < len(words); i++ {
-		if int(words[i]) >= len(l.Lines) {
-			return raw.badRow(blockmap, 2*i, "cell %d: line %d of %d", cell, words[i], len(l.Lines))
+// mostRead bounds the words that agrees reads. Freedoom's largest map needs 150,000; a hostile
+// BLOCKMAP whose cells share one long list would take minutes.
+const mostRead = 1 << 23
+
+// agrees reports whether each line is in the lists of all cells that it passes. An idle line may be
+// in none: some node builders leave those out.
+func (l *Level) agrees(b *Blocks, r *lists) bool {
+	reads := 0
+	for i := range l.Lines {
+		n := &l.Lines[i]
+		listed, missing := false, !b.holds(n)
+		walk := b.Along(n.Ends())
+		for cell, ok := walk.Next(); ok; cell, ok = walk.Next() {
+			if !b.passes(n, cell) {
+				continue
+			}
+			found, read := r.have(cell, i)
+			listed, missing = listed || found, missing || !found
+			reads += read
+		}
+		if reads > mostRead || missing && (listed || !l.idle(n)) {
+			return false
 		}
 	}
-	return raw.badRow(blockmap, 2*start, "cell %d: its list has no end", cell)
+	return true
+}
+
+// holds reports whether a line lies within the grid.
+func (b *Blocks) holds(n *Line) bool {
+	x, y := int64(n.X)-int64(b.X), int64(n.Y)-int64(b.Y)
+	width, height := int64(b.Columns)*cellUnits, int64(b.Rows)*cellUnits
+	return min(x, x+int64(n.DX)) >= 0 && max(x, x+int64(n.DX)) < width &&
+		min(y, y+int64(n.DY)) >= 0 && max(y, y+int64(n.DY)) < height
+}
+
+// passes reports whether a line lies in a cell: a part of it, more than one point. Of its edges a
+// cell has the left and the lower one; the other two are those of its neighbours.
+func (b *Blocks) passes(n *Line, cell int) bool {
+	// the cell's corner, from the line's start
+	x := int64(b.X) + int64(cell%b.Columns)*cellUnits - int64(n.X)
+	y := int64(b.Y) + int64(cell/b.Columns)*cellUnits - int64(n.Y)
+	dx, dy := int64(n.DX), int64(n.DY)
+	if !overlaps(dx, x) || !overlaps(dy, y) {
+		return false
+	}
+	if dx == 0 || dy == 0 {
+		return dx != dy
+	}
+	// which side of the line the corner is on, and the corners beside and above it
+	side, right, up := dx*y-dy*x, -dy*cellUnits, dx*cellUnits
+	return side+min(right, 0)+min(up, 0) < 0 && side+max(right, 0)+max(up, 0) > 0
+}
+
+// overlaps reports whether the way from 0 to d shares more than an end with the cell that begins
+// at x.
+func overlaps(d, x int64) bool {
+	if d == 0 {
+		return x <= 0 && 0 < x+cellUnits
+	}
+	return min(d, 0) < x+cellUnits && max(d, 0) > x
+}
+
+// idle reports whether a line stops nobody: both sides have one floor and one ceiling, or its only
+// side is closed, and neither the line nor a tag beside it moves anything.
+func (l *Level) idle(n *Line) bool {
+	front := n.Front.Get(l.Base)
+	if n.Special != 0 || l.Outline(front).Tag != 0 {
+		return false
+	}
+	if n.Back.IsNil() {
+		return front.Floor >= front.Ceiling
+	}
+	back := n.Back.Get(l.Base)
+	return n.Flags&Impassable == 0 && l.Outline(back).Tag == 0 && front.Floor == back.Floor &&
+		front.Ceiling == back.Ceiling
 }
 
 // buildBlocks makes the blockmap from the lines: once to count, once to fill.

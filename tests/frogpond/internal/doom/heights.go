@@ -3,8 +3,11 @@ package doom
 // What the effects of specials are computed from: which sectors a tag names, what lies beside a
 // sector, and which lines a way crosses. Nothing here changes the level.
 
-// TwoSided is the flag of a line that bodies and looks pass; only there a sector has neighbours.
-const TwoSided = 4
+// Flags of a line.
+const (
+	Impassable = 1 // it stops everyone
+	TwoSided   = 4 // bodies and looks pass it; only there a sector has neighbours
+)
 
 // The heights that a sector without neighbours finds beside it.
 const (

@@ -15,6 +15,11 @@ import (
 
 // load reads a file and loads each of its maps, and ends both.
 func load(t *testing.T, b *budget.Budget, file []byte) error {
+	return loadEach(t, b, file, func(*doom.Level) {})
+}
+
+// loadEach is load, and looks at each level.
+func loadEach(t *testing.T, b *budget.Budget, file []byte, look func(*doom.Level)) error {
 	doomtest.Write(t, "bad.wad", file)
 	library, err := budget.Load(t.Context(), b.Region("init"), func(s scope.Scope) (
 		*doom.Library, error) {
@@ -29,6 +34,9 @@ func load(t *testing.T, b *budget.Budget, file []byte) error {
 		level := b.Region("level")
 		_, err = budget.Load(t.Context(), level, func(s scope.Scope) (*doom.Level, error) {
 			l, err := maps[i].Load(s, level.Base())
+			if err == nil {
+				look(&l)
+			}
 			return &l, err
 		})
 		require.NoError(t, level.Rewind(t.Context()))

@@ -100,7 +100,8 @@ func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 		return l, err
 	}
 	l.readThings(s, &raw)
-	return l, l.readBlocks(s, &raw)
+	l.readBlocks(s, &raw)
+	return l, nil
 }
 
 // IsOf refuses what was saved or recorded of a map with another sum than the level's.

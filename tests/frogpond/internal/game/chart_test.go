@@ -33,7 +33,8 @@ func TestChartIsWhatTracesSay(t *testing.T) {
 	assert.Positive(t, ways[1])
 }
 
-// Blockmaps of one map, built, read, or with cells that share one long list, which has no chart, give the same game.
+// Blockmaps of one map give the same game: built, read, with and without the 0 that lists begin
+// with, wrong ones, which are built anew, and one whose cells share a long list, without a chart.
 func TestBlockmapsPlayAlike(t *testing.T) {
 	const columns, rows, lines = 100, 100, 120
 	words := []int{0, 0, columns, rows}
@@ -43,8 +44,13 @@ func TestBlockmapsPlayAlike(t *testing.T) {
 	for i := range lines {
 		words = append(words, i%4)
 	}
-	var hashes []doom.Hash
-	for name, blockmap := range map[string][]byte{"built": nil, "read": doomtest.GoodBlockmap(), "hostile": doomtest.Row(append(words, 0xffff)...)} {
+	blockmaps := doomtest.WrongBlockmaps()
+	blockmaps["read"] = doomtest.GoodBlockmap()
+	blockmaps["hostile"] = doomtest.Row(append(words, 0xffff)...)
+	blockmaps["without leading 0s"] = append(doomtest.GoodBlockmap()[:2*29], doomtest.Row(1, 2, 3, 0, 0xffff)...)
+	hashes := map[string]doom.Hash{}
+	blockmaps["built"] = nil
+	for name, blockmap := range blockmaps {
 		t.Run(name, func(t *testing.T) {
 			doomtest.Write(t, "map.wad", doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "BLOCKMAP", blockmap)))
 			s := openServer(t, "map.wad")
@@ -54,10 +60,10 @@ func TestBlockmapsPlayAlike(t *testing.T) {
 			for range 200 {
 				require.NoError(t, g.Step())
 			}
-			hashes = append(hashes, g.Hash())
+			hashes[name] = g.Hash()
 		})
 	}
-	require.Len(t, hashes, 3)
-	assert.Equal(t, hashes[0], hashes[1])
-	assert.Equal(t, hashes[0], hashes[2])
+	for name, hash := range hashes {
+		assert.Equal(t, hashes["built"], hash, name)
+	}
 }

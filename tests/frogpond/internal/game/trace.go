@@ -17,7 +17,6 @@ var (
 )
 
 const (
-	impassable = 1  // the flag of a line that stops everyone
 	stepHeight = 24 // the highest step that can be climbed
 	maxHits    = 128
 )
@@ -46,7 +45,7 @@ func abs(v int64) int64 { return max(v, -v) }
 
 // passable says whether a body can cross the line from one of its sides.
 func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
-	if n.Back.IsNil() || n.Flags&impassable != 0 {
+	if n.Back.IsNil() || n.Flags&doom.Impassable != 0 {
 		return false
 	}
 	here, there := n.Front.Get(l.Base), n.Back.Get(l.Base)
@@ -62,7 +61,7 @@ func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
 // mayOpen says whether a line that a player can't cross now may be one that can be crossed later:
 // it has a special, or beside it is what a special of another line moves.
 func (l *Level) mayOpen(n *doom.Line) bool {
-	if n.Back.IsNil() || n.Flags&impassable != 0 {
+	if n.Back.IsNil() || n.Flags&doom.Impassable != 0 {
 		return false
 	}
 	return n.Special != 0 || l.Outline(n.Front.Get(l.Base)).Tag != 0 ||

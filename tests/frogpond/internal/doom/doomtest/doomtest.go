@@ -3,9 +3,11 @@
 package doomtest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
@@ -27,13 +29,40 @@ func GoodMap() []doom.Lump {
 }
 
 // GoodBlockmap suits GoodMap: five by five cells, which share a list of all lines.
-func GoodBlockmap() []byte {
-	list := 4 + 25
-	words := []int{0, 0, 5, 5}
-	for range 25 {
-		words = append(words, list)
+func GoodBlockmap() []byte { return blockmap(5, 5, 0, 0, 1, 2, 3, 0xffff) }
+
+// blockmap has cells which share a list.
+func blockmap(columns, rows int, list ...int) []byte {
+	words := []int{0, 0, columns, rows}
+	for range columns * rows {
+		words = append(words, 4+columns*rows)
 	}
-	return Row(append(words, 0, 0, 1, 2, 3, 0xffff)...)
+	return Row(append(words, list...)...)
+}
+
+// WrongBlockmaps are BLOCKMAPs of GoodMap that don't agree with its lines, or make no sense.
+func WrongBlockmaps() map[string][]byte {
+	const list = 4 + 25 // where it starts
+	wrapped := slices.Concat(GoodBlockmap()[:2*list], bytes.Repeat(Row(0xffff), 1<<16), GoodBlockmap()[2*list:])
+	lacking := append(GoodBlockmap(), Row(0, 1, 2, 3, 0xffff)...) // line 0 in the corner's cell
+	copy(lacking[8:], Row(list+6))
+	return map[string][]byte{
+		"no header":              Row(0, 0),
+		"odd size":               make([]byte, 9),
+		"more cells than words":  Row(0, 0, 65535, 65535),
+		"no cells":               Row(0, 0, 0, 9),
+		"a list beyond the end":  blockmap(5, 5),
+		"a list among the cells": append(Row(0, 0, 5, 5, 4), GoodBlockmap()[10:]...),
+		"a list without an end":  blockmap(5, 5, 0, 0, 1, 2, 3),
+		"a line of a larger map": blockmap(5, 5, 0, 0, 1, 2, 3, 4, 0xffff),
+		"offsets that wrap":      wrapped,
+		"no line 0":              blockmap(5, 5, 0, 1, 2, 3, 0xffff),
+		"no line 3":              blockmap(5, 5, 0, 0, 1, 2, 0xffff),
+		"no line 0 in one cell":  lacking,
+		"a column less":          blockmap(4, 5, 0, 0, 1, 2, 3, 0xffff),
+		"a row less":             blockmap(5, 4, 0, 0, 1, 2, 3, 0xffff),
+		"another corner":         append(Row(1, 0), GoodBlockmap()[4:]...),
+	}
 }
 
 // Row is 16-bit words as a lump has them.

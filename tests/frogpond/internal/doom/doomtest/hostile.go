@@ -78,22 +78,6 @@ var Hostile = []struct {
 		"bad.wad: MAP01: LINEDEFS: offset 76: line 3: side 65534 of 4"},
 	{"sector out of range", at(78+60+28, 1),
 		"bad.wad: MAP01: SIDEDEFS: offset 166: side 2: sector 1 of 1"},
-	{"BLOCKMAP without header", with("BLOCKMAP", Row(0, 0)),
-		"bad.wad: MAP01: BLOCKMAP: offset 240: 2 words; the header alone has 4"},
-	{"BLOCKMAP of odd size", with("BLOCKMAP", make([]byte, 9)),
-		"bad.wad: MAP01: BLOCKMAP: offset 240: 9 bytes don't divide by 2"},
-	{"BLOCKMAP larger than its lump", with("BLOCKMAP", Row(0, 0, 65535, 65535)),
-		"bad.wad: MAP01: BLOCKMAP: offset 244: 65535 columns and 65535 rows don't fit into 4 words"},
-	{"BLOCKMAP without cells", with("BLOCKMAP", Row(0, 0, 0, 9)),
-		"bad.wad: MAP01: BLOCKMAP: offset 244: 0 columns and 9 rows don't fit into 4 words"},
-	{"list beyond the lump", with("BLOCKMAP", Row(0, 0, 1, 1, 6, 0xffff)),
-		"bad.wad: MAP01: BLOCKMAP: offset 248: cell 0: its list starts at word 6 of 6"},
-	{"list among the starts", with("BLOCKMAP", Row(0, 0, 1, 1, 4, 0xffff)),
-		"bad.wad: MAP01: BLOCKMAP: offset 248: cell 0: its list starts at word 4, before the lists"},
-	{"list without an end", with("BLOCKMAP", Row(0, 0, 1, 1, 5, 0, 1)),
-		"bad.wad: MAP01: BLOCKMAP: offset 250: cell 0: its list has no end"},
-	{"line out of range", with("BLOCKMAP", Row(0, 0, 1, 1, 5, 0, 4, 0xffff)),
-		"bad.wad: MAP01: BLOCKMAP: offset 252: cell 0: line 4 of 4"},
 }
 
 // with is GoodMap with other data in a lump.
