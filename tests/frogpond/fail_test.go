@@ -32,11 +32,11 @@ type failing struct {
 
 func newFailing(t *testing.T) *failing {
 	o := options{bots: 4, Options: game.Options{Log: os.DevNull, Workers: 1, Ticks: 3, Seed: 1,
-		Maps: "E1M1,E1M3,MAP07"}}
+		Maps: "E1M1,E1M3,MAP31,MAP07"}}
 	if freedoom() {
 		o.WADs = append(doom.InstalledWADs(), doom.Builtin)
 	} else { // two files as well: each that is open is a value that a scope holds
-		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP07"
+		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP05,MAP06,MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
 	// each request of each tick would take minutes

@@ -12,7 +12,8 @@ import (
 )
 
 // export prints the graph of a map, or what graphs may use here, as the tool upfront reads them.
-func export(ctx context.Context, o *options, plan budget.Plan, out io.Writer) (err error) {
+func export(ctx context.Context, o *options, plan budget.Plan, out, stderr io.Writer) (
+	err error) {
 	if o.vocabulary {
 		_, err := out.Write(source.WriteVocabulary(game.Vocabulary()))
 		return err
@@ -28,6 +29,7 @@ func export(ctx context.Context, o *options, plan budget.Plan, out io.Writer) (e
 		return err
 	}
 	defer s.Stop()
+	sayReplaced(stderr, s.Maps)
 	if len(s.Maps) != 1 {
 		return fmt.Errorf("-flow %s: one map at a time", o.flow)
 	}

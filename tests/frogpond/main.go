@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
@@ -86,7 +87,7 @@ func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return 1
 	}
 	if o.flow != "" || o.vocabulary {
-		if err := export(ctx, o, plan, stdout); err != nil {
+		if err := export(ctx, o, plan, stdout, stderr); err != nil {
 			fmt.Fprintln(stderr, "frogpond:", err)
 			return 1
 		}
@@ -98,6 +99,13 @@ func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return 1
 	}
 	return result.print(stdout, stderr, o.json, o.verbose)
+}
+
+// sayReplaced says which files' maps are played instead of earlier files' of the same name.
+func sayReplaced(stderr io.Writer, maps []doom.Map) {
+	for _, line := range doom.Replaced(maps) {
+		fmt.Fprintln(stderr, "frogpond:", line)
+	}
 }
 
 // playAll opens the budget, boots, plays every map, and unwinds.
@@ -125,6 +133,7 @@ func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, 
 		return err
 	}
 	defer s.Stop()
+	sayReplaced(stderr, s.Maps)
 	s.Timeline = result.timeline
 	err = s.Seal()
 	for i := 0; i < len(s.Maps) && err == nil && ctx.Err() == nil; i++ {

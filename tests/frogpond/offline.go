@@ -47,7 +47,7 @@ func offlineCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	if !ok {
 		return code
 	}
-	result, err := playRecords(ctx, o)
+	result, err := playRecords(ctx, o, stderr)
 	if err == nil {
 		err = printResult(stdout, o.json, result, result.tell)
 	}
@@ -76,7 +76,7 @@ func parseOffline(args []string, stderr io.Writer) (o *offlineOptions, code int,
 }
 
 // playRecords plays each record of the folder, by room and epoch.
-func playRecords(ctx context.Context, o *offlineOptions) (r *Offline, err error) {
+func playRecords(ctx context.Context, o *offlineOptions, stderr io.Writer) (r *Offline, err error) {
 	files, err := disk.Records(o.dir)
 	if err != nil {
 		return nil, err
@@ -94,6 +94,7 @@ func playRecords(ctx context.Context, o *offlineOptions) (r *Offline, err error)
 	if err != nil {
 		return nil, err
 	}
+	sayReplaced(stderr, s.Maps)
 	crew := game.Alone(b, 0)
 	r = &Offline{Records: []OfflineRecord{}, Hash: []string{}}
 	for _, file := range files {

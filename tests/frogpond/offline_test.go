@@ -28,7 +28,9 @@ type recorder struct {
 	crew   *game.Crew
 }
 
-func newRecorder(t *testing.T) *recorder {
+func newRecorder(t *testing.T) *recorder { return recorderOf(t, doom.Builtin) }
+
+func recorderOf(t *testing.T, wads ...string) *recorder {
 	t.Helper()
 	plan, err := budget.ParsePlan(defaultServePlan)
 	require.NoError(t, err)
@@ -37,7 +39,7 @@ func newRecorder(t *testing.T) *recorder {
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	s, err := game.Open(t.Context(), game.Options{WADs: []string{doom.Builtin}, Maps: "all",
+	s, err := game.Open(t.Context(), game.Options{WADs: wads, Maps: "all",
 		Log: os.DevNull, Seed: 1}, b)
 	require.NoError(t, err)
 	return &recorder{t, t.TempDir(), s, game.Alone(b, 0)}

@@ -95,8 +95,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 }
 
 func wadFlag(f *flag.FlagSet, to *[]string) {
-	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be repeated, or be a list with commas "+
-		"(default: installed Freedoom, else "+doom.Builtin+")",
+	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be repeated, or be a list with commas: of two "+
+		"maps with one name the later file's is played (default: installed Freedoom, else "+doom.Builtin+")",
 		func(v string) error { *to = append(*to, strings.Split(v, ",")...); return nil })
 }
 

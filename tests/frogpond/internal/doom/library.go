@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/scope"
@@ -49,13 +50,22 @@ func OpenLibrary(s scope.Scope, names []string, seed uint64) (*Library, error) {
 	return l, nil
 }
 
-// Maps lists the maps of all files, in their order. That there is none is an error.
+// Maps lists the maps of all files, in their order. Of two with one name the later takes the place
+// of the earlier, as in the game ([Replaced] tells of it). That there is none is an error.
 func (l *Library) Maps() ([]Map, error) {
 	var all []Map
 	var names []string
 	for i := range l.WADs {
 		names = append(names, l.WADs[i].Name)
-		all = append(all, l.WADs[i].maps()...)
+		for _, m := range l.WADs[i].maps() {
+			at := slices.IndexFunc(all, func(old Map) bool { return old.Name == m.Name })
+			if at < 0 {
+				all = append(all, m)
+				continue
+			}
+			m.Replaces = new(all[at])
+			all[at] = m
+		}
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: no map (a mark named ExMy or MAPxx)", strings.Join(names, ", "))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -33,9 +34,31 @@ var mapName = regexp.MustCompile(`^(E[0-9]M[0-9]|MAP[0-9][0-9])$`)
 
 // Map is a map to be played: a WAD and the place of the mark in its table.
 type Map struct {
-	Name string
-	WAD  *WAD
-	mark int
+	Name     string
+	WAD      *WAD
+	Replaces *Map // of an earlier WAD, with the same name; nil: none
+	mark     int
+}
+
+// Replaced returns a line for each two WADs of which the later replaces maps of the earlier.
+func Replaced(maps []Map) (lines []string) {
+	type pair struct{ later, earlier *WAD }
+	var pairs []pair
+	names := map[pair][]string{}
+	for i := range maps {
+		for old := maps[i].Replaces; old != nil; old = old.Replaces {
+			p := pair{maps[i].WAD, old.WAD}
+			if names[p] == nil {
+				pairs = append(pairs, p)
+			}
+			names[p] = append(names[p], maps[i].Name)
+		}
+	}
+	for _, p := range pairs {
+		lines = append(lines, fmt.Sprintf("%s replaces %s of %s", p.later.Name, strings.Join(names[p], ", "),
+			p.earlier.Name))
+	}
+	return lines
 }
 
 func (e *Entry) isMap() bool { return mapName.MatchString(e.name()) }

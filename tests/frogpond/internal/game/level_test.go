@@ -14,21 +14,30 @@ import (
 
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
-// some are the maps of every kind there is here, or in make test some of each.
+// some are its maps, or in make test the first and the last.
 func (s *Server) some() []doom.Map {
-	if n := len(s.Maps); n > 12 && step.Now() < step.Check { // there are others than the built-in ones
+	if n := len(s.Maps); n > 6 && step.Now() < step.Check {
 		return append(slices.Clone(s.Maps[:3]), s.Maps[n-3:]...)
 	}
 	return s.Maps
 }
 
+// eachServer opens a server for each kind of maps there is here: kinds share names.
+func eachServer(t *testing.T) (list []*Server) {
+	for _, wads := range [][]string{doom.InstalledWADs(), {doom.Builtin}} {
+		list = append(list, openCrew(t, 1, wads...))
+	}
+	return list
+}
+
 // eachMap loads maps of every kind there is here.
 func eachMap(t *testing.T, each func(t *testing.T, g *Game)) {
-	s := openServer(t, append(doom.InstalledWADs(), doom.Builtin)...)
-	for _, m := range s.some() {
-		g, err := s.start(t, m, 8)
-		require.NoError(t, err)
-		t.Run(m.Name, func(t *testing.T) { each(t, g) })
+	for _, s := range eachServer(t) {
+		for _, m := range s.some() {
+			g, err := s.start(t, m, 8)
+			require.NoError(t, err)
+			t.Run(m.Name, func(t *testing.T) { each(t, g) })
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 	"github.com/upfront-mem/upfront/tests/step"
@@ -446,6 +449,24 @@ func slotFor(t *testing.T, o *Options, fit1, fit2, larger string) uint64 {
 	fits := (max(size(fit1), size(fit2)) + 65535) &^ 65535
 	require.Greater(t, size(larger), fits, "choose other maps")
 	return fits
+}
+
+// Rooms play the later of two files' maps of one name, and go on in it when the server starts again.
+func TestLaterFilesReplace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var wads []string
+	for name, lumps := range map[string][]doom.Lump{"first.wad": doomtest.GoodMap(), "second.wad": doomtest.OtherMap()} {
+		wads = append(wads, filepath.Join(dir, name))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), doom.MakeWAD(lumps), 0o644))
+	}
+	slices.Sort(wads)
+	saved := func(o *Options) { o.WADs, o.Saves = wads, filepath.Join(dir, "saves") }
+	s := begin(t, saved)
+	first := s.end()
+	assert.Equal(t, []string{"MAP01", "MAP01"}, first.Maps)
+	assert.Contains(t, s.said.String(), "frogpond: "+wads[1]+" replaces MAP01 of "+wads[0]+"\n")
+	assert.Equal(t, first.Hash, begin(t, saved).end().Hash)
 }
 
 // Health is asked for while another plan is taken: nobody looks into memory that isn't there.

@@ -166,6 +166,9 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 	if s.game, err = game.Open(ctx, s.o.Options, s.b); err != nil {
 		return nil, err
 	}
+	for _, line := range doom.Replaced(s.game.Maps) {
+		fmt.Fprintln(s.o.Say, "frogpond:", line)
+	}
 	if err := s.openFiles(); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,17 @@ func GoodMap() []doom.Lump {
 	} // the table is at 240
 }
 
+// OtherMap is GoodMap with a higher ceiling, so another map of its name.
+func OtherMap() []doom.Lump {
+	return Set(GoodMap(), "SECTORS", Row(0, 256, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0))
+}
+
+// Second is a map of another name, to stand beside it in a file.
+func Second(lumps []doom.Lump) []doom.Lump {
+	lumps[0].Name = "MAP02"
+	return lumps
+}
+
 // GoodBlockmap suits GoodMap: five by five cells, which share a list of all lines.
 func GoodBlockmap() []byte { return blockmap(5, 5, 0, 0, 1, 2, 3, 0xffff) }
 
