@@ -52,3 +52,31 @@ func TestLaterFilesReplace(t *testing.T) {
 	assert.Equal(t, said, stderr.String())
 	assert.Contains(t, stdout.String(), hash)
 }
+
+// Maps that can't be loaded, empty ones among them, keep no other from being played, and are told.
+func TestBadMapsKeepNone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	empty := []doom.Lump{{Name: "E1M1"}}
+	for _, l := range doomtest.GoodMap()[1:] {
+		empty = append(empty, doom.Lump{Name: l.Name})
+	}
+	writeWAD(t, "maps.wad", empty, doomtest.GoodMap(), []doom.Lump{{Name: "E1M2"}}, doomtest.Second(doomtest.OtherMap()))
+	for _, how := range [][]string{nil, {"-sweep"}} {
+		r, stderr := play(t, 1, append(how, "-ticks", "20", "-wad", "maps.wad")...)
+		assert.Equal(t, "frogpond: E1M1: not run: maps.wad: E1M1: LINEDEFS: offset 12: is empty\n"+
+			"frogpond: E1M2: not run: maps.wad: E1M2: THINGS: offset 240: the map has no such lump\n", stderr)
+		var played []string
+		for _, l := range r.Levels {
+			if l.Error == "" {
+				played = append(played, l.Name)
+			}
+		}
+		assert.Equal(t, []string{"MAP01", "MAP02"}, played)
+		assert.Len(t, r.Levels, 4)
+		assert.Zero(t, r.Leaks)
+	}
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, 1, run(t.Context(), []string{"-v", "-ticks", "20", "-wad", "maps.wad"}, &stdout, &stderr))
+	assert.Contains(t, stdout.String(), "Everything fitted.\nNot run, as it can't be loaded: E1M1, E1M2.\n")
+	assert.Regexp(t, `(?m)^ +E1M2 +not run *$`, stdout.String())
+}

@@ -48,8 +48,8 @@ func offlineCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 		return code
 	}
 	result, err := playRecords(ctx, o, stderr)
-	if err == nil {
-		err = printResult(stdout, o.json, result, result.tell)
+	if result != nil {
+		err = errors.Join(err, printResult(stdout, o.json, result, result.tell))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "frogpond:", err)
@@ -75,7 +75,8 @@ func parseOffline(args []string, stderr io.Writer) (o *offlineOptions, code int,
 	return o, 0, true
 }
 
-// playRecords plays each record of the folder, by room and epoch.
+// playRecords plays each record of the folder, by room and epoch, until one can't be played. The
+// result beside an error has the records before that one; nil: there are none.
 func playRecords(ctx context.Context, o *offlineOptions, stderr io.Writer) (r *Offline, err error) {
 	files, err := disk.Records(o.dir)
 	if err != nil {
@@ -98,21 +99,31 @@ func playRecords(ctx context.Context, o *offlineOptions, stderr io.Writer) (r *O
 	crew := game.Alone(b, 0)
 	r = &Offline{Records: []OfflineRecord{}, Hash: []string{}}
 	for _, file := range files {
-		replay, err := disk.OpenReplay(file.Name)
-		if err != nil {
-			return nil, err
+		if err := r.play(ctx, s, crew, file); err != nil {
+			if len(r.Records) == 0 {
+				return nil, err
+			}
+			return r, err
 		}
-		if replay.Head.Room != file.Room || replay.Head.Epoch != file.Epoch {
-			return nil, fmt.Errorf("%s: it is of room %d, epoch %d", file.Name, replay.Head.Room,
-				replay.Head.Epoch)
-		}
-		hash, err := playRecord(ctx, s, crew, replay)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Name, err)
-		}
-		r.add(replay, fmt.Sprintf("%016x", uint64(hash)))
 	}
 	return r, nil
+}
+
+// play plays the record of a file, and adds it.
+func (o *Offline) play(ctx context.Context, s *game.Server, crew *game.Crew, file disk.RecordFile) error {
+	replay, err := disk.OpenReplay(file.Name)
+	if err != nil {
+		return err
+	}
+	if replay.Head.Room != file.Room || replay.Head.Epoch != file.Epoch {
+		return fmt.Errorf("%s: it is of room %d, epoch %d", file.Name, replay.Head.Room, replay.Head.Epoch)
+	}
+	hash, err := playRecord(ctx, s, crew, replay)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.Name, err)
+	}
+	o.add(replay, fmt.Sprintf("%016x", uint64(hash)))
+	return nil
 }
 
 // readPlan gives a server's memory plan, but for what one that plays a level at a time doesn't

@@ -20,22 +20,36 @@ import (
 
 const tickTime = time.Second / 35
 
-// play loads a map, plays it, and rewinds it. A map that doesn't fit is listed
-// as not run and is no error: the region is empty again and the next may fit.
+// badMap is the error of a map that can't be loaded: another may be.
+type badMap struct{ error }
+
+func (e badMap) Unwrap() error { return e.error }
+
+// ofMap is an error of a load, which is the map's but for a cancel.
+func ofMap(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return badMap{err}
+}
+
+// play loads a map, plays it, and rewinds it. A map that doesn't fit, or can't be loaded, is listed
+// as not run and is no error: the region is empty again and the next may be played.
 func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map,
 	stderr io.Writer) error {
 	row := LevelResult{Name: m.Name}
 	r.recording.Mark(m.Name)
 	var err error
 	if o.sweep {
-		err = r.sweep(ctx, &row, s, m)
+		err = ofMap(r.sweep(ctx, &row, s, m))
 	}
 	region := s.Budget.Region("level")
 	finalizers := region.Report().Finalizers
 	if err == nil {
 		err = r.playLoaded(ctx, o, s, m, &row)
 	}
-	if err != nil && !errors.Is(err, budget.ErrFull) {
+	var bad badMap
+	if err != nil && !errors.Is(err, budget.ErrFull) && !errors.As(err, &bad) {
 		return err
 	}
 	if err != nil {
@@ -63,7 +77,7 @@ func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m d
 	row.LoadMicros = measured(time.Since(start).Microseconds())
 	r.check(s.Budget)
 	if err != nil {
-		return err
+		return ofMap(err)
 	}
 	r.specials(row, level)
 	g, err := s.Begin(level, o.Seed)

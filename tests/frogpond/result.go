@@ -92,6 +92,9 @@ type LevelResult struct {
 	tick  int
 }
 
+// bad reports whether the map couldn't be loaded, though it may have fitted.
+func (l LevelResult) bad() bool { return l.err != nil && !errors.Is(l.err, budget.ErrFull) }
+
 // TickTimes are percentiles in nanoseconds.
 type TickTimes struct {
 	P50 *uint32 `json:"p50"`
@@ -200,7 +203,7 @@ func (r *Result) code() int {
 	desynced := func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }
 	switch {
 	case r.close != nil || r.Leaks > 0 || !r.IdentityOK || len(r.Wrong) > 0 ||
-		slices.ContainsFunc(r.Levels, desynced):
+		slices.ContainsFunc(r.Levels, desynced) || slices.ContainsFunc(r.Levels, LevelResult.bad):
 		return 1
 	case slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Error != "" }):
 		return 3

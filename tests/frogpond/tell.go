@@ -14,13 +14,16 @@ import (
 
 // tell says what was played, whether it stayed inside its plan, and where the plan has slack.
 func (r *Result) tell(out io.Writer, verbose bool) {
-	var refused []string
+	var refused, bad []string
 	for _, l := range r.Levels {
-		if l.Error != "" {
+		switch {
+		case l.bad():
+			bad = append(bad, l.Name)
+		case l.Error != "":
 			refused = append(refused, l.Name)
 		}
 	}
-	played := len(r.Levels) - len(refused)
+	played := len(r.Levels) - len(refused) - len(bad)
 	fmt.Fprintf(out, "Frogpond played %s of %s by itself in %.1f s:\n",
 		many(played, "map"), r.files(), r.Seconds)
 	fmt.Fprintf(out, "on each %s and up to %s (35 are a second of the game), with %s.\n",
@@ -33,6 +36,9 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 		fmt.Fprintf(out, "Not run, as the plan has no room for it: %s.\n", strings.Join(refused, ", "))
 	} else {
 		fmt.Fprintln(out, "Everything fitted.")
+	}
+	if len(bad) > 0 {
+		fmt.Fprintf(out, "Not run, as it can't be loaded: %s.\n", strings.Join(bad, ", "))
 	}
 	fmt.Fprintf(out, "%s\n%s\n%s\n", r.kept(), r.during(), r.again())
 	r.slack(out)
