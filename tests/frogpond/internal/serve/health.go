@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// serveHealth answers who asks whether the server is well, in the shape of Agones' REST SDK, if that
-// was asked for. It is no part of play: it takes Go allocations, and its own time.
-func (s *Server) serveHealth() (stop func(), err error) {
+// listenHealth takes the port of -health; nil: nobody asked for it. It is called before there are
+// rooms: a port that another program has ends the server while it has nothing to give back.
+func (s *Server) listenHealth() (net.Listener, error) {
 	if s.o.Health == "" {
-		return func() {}, nil
+		return nil, nil
 	}
 	listener, err := net.Listen("tcp", s.o.Health)
 	if err != nil {
@@ -24,8 +26,18 @@ func (s *Server) serveHealth() (stop func(), err error) {
 		return nil, errors.Join(fmt.Errorf("-health %s: it is for this machine alone: say 127.0.0.1:PORT", s.o.Health),
 			listener.Close())
 	}
-	fmt.Fprintf(s.o.Say, "frogpond: health on http://%s/health, /ready, /gameserver\n", listener.Addr())
-	server := &http.Server{Handler: s.healthHandler(), ReadHeaderTimeout: time.Second,
+	return listener, nil
+}
+
+// serveHealth answers whether the server is well, in the shape of Agones' REST SDK, until stop, which
+// closes the listener. It is no part of play: it takes Go allocations, and its own time.
+func (s *Server) serveHealth(listener net.Listener) (stop func()) {
+	if listener == nil {
+		return func() {}
+	}
+	at := listener.Addr().(*net.TCPAddr)
+	fmt.Fprintf(s.o.Say, "frogpond: health on http://%s/health, /ready, /gameserver\n", at)
+	server := &http.Server{Handler: onlyTo(at, s.healthHandler()), ReadHeaderTimeout: time.Second,
 		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 4096}
 	ended := make(chan struct{})
 	go func() {
@@ -37,7 +49,25 @@ func (s *Server) serveHealth() (stop func(), err error) {
 		defer cancel()
 		_ = errors.Join(server.Shutdown(ctx), server.Close())
 		<-ended
-	}, nil
+	}
+}
+
+// onlyTo refuses requests to another host than the address, or localhost, with its port. A browser
+// can be led here by a name of somebody else's (DNS rebinding), which it sends as the host.
+func onlyTo(at *net.TCPAddr, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, port, err := net.SplitHostPort(r.Host)
+		if err != nil { // without a port it is HTTP's
+			host, port = strings.Trim(r.Host, "[]"), "80"
+		}
+		ip := net.ParseIP(host)
+		if port != strconv.Itoa(at.Port) || !at.IP.Equal(ip) && !strings.EqualFold(host, "localhost") {
+			http.Error(w, fmt.Sprintf("this server is %s: ask it by its address, or as localhost:%d", at, at.Port),
+				http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 func (s *Server) healthHandler() http.Handler {

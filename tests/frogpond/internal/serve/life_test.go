@@ -373,6 +373,23 @@ func TestHealth(t *testing.T) {
 	answers("/ready", 200, "{}")
 	answers("/gameserver", 200, `"state":"Allocated"`)
 	answers("/gameserver", 200, `"players":{"count":1,"capacity":8}`)
+	address := strings.TrimPrefix(url, "http://")
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	for host, own := range map[string]bool{address: true, "localhost:" + port: true, "LocalHost:" + port: true,
+		"":                     true, // that of the URL
+		"evil.example:" + port: false, "evil.example": false, "localhost": false, "127.0.0.1": false, "127.0.0.1:1": false,
+		"10.0.0.1:" + port: false, "localhost.evil.example:" + port: false, "[::1]:" + port: false} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/ready", nil)
+		require.NoError(t, err)
+		request.Host = host
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err, host)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, errors.Join(err, answer.Body.Close()))
+		assert.Equal(t, own, answer.StatusCode != http.StatusForbidden, host)
+		assert.Equal(t, !own, strings.Contains(string(text), "as localhost:"+port), host)
+	}
 	s.stop()
 	answers("/ready", 503, "{}")
 	answers("/health", 200, "{}")
@@ -380,8 +397,25 @@ func TestHealth(t *testing.T) {
 	<-s.ended
 	assert.NoError(t, s.err)
 
-	_, err := Run(t.Context(), func() *Options { o := *s.o; o.Health = "0.0.0.0:0"; return &o }())
+	_, err = Run(t.Context(), func() *Options { o := *s.o; o.Health = "0.0.0.0:0"; return &o }())
 	assert.ErrorContains(t, err, "for this machine alone")
+}
+
+// A health port that another program has is the one thing that the server says: it didn't begin.
+func TestHealthPortTaken(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	s := begin(t, nil)
+	s.end()
+	o := *s.o
+	said := &said{}
+	o.Say, o.Health = said, taken.Addr().String()
+	result, err := Run(t.Context(), &o)
+	assert.Nil(t, result)
+	assert.EqualError(t, err, "-health: listen tcp "+o.Health+": bind: address already in use")
+	assert.Empty(t, said.String())
 }
 
 // What the plan has no room for is refused before there is a server, with the key to raise.

@@ -185,11 +185,21 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 	for again := true; again && err == nil; {
 		again, err = s.serve(ctx, result)
 	}
+	if result.Plans == 0 { // nobody was served
+		return nil, err
+	}
 	return result, err
 }
 
 // serve is a plan's time: it makes the rooms, plays, and ends them. again: there is another plan.
 func (s *Server) serve(ctx context.Context, result *Result) (again bool, err error) {
+	health, err := s.listenHealth()
+	if err != nil {
+		return false, err
+	}
+	if health != nil {
+		defer health.Close()
+	}
 	whole := context.WithoutCancel(ctx) // a signal is for who serves
 	if err = s.build(whole); err != nil && result.Plans > 0 {
 		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
@@ -200,13 +210,10 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	if err != nil {
 		return false, err
 	}
-	stopHealth, err := s.serveHealth()
-	if err != nil {
-		return false, err
-	}
+	stopHealth := s.serveHealth(health)
 	defer stopHealth()
 	if err := s.b.Seal(); err != nil {
-		return false, err
+		return false, errors.Join(err, s.release())
 	}
 	s.start()
 	result.listen()
