@@ -519,12 +519,9 @@ static inline int heap_serves(const upfront_heap *h, uint64_t size, uint64_t ali
     return size <= UPFRONT_HEAP_FRONT && align <= UPFRONT_HEAP_ALIGN && (h->sizes & heap_bit(heap_need(size))) != 0;
 }
 
-/* A parked block of exactly that size has somebody else now; NULL: none. It calls nothing, so that no register is saved. */
-static inline void *heap_again(upfront_heap *h, uint64_t asked, uint64_t align) {
-    uint64_t need = heap_need(asked), at;
-    if (!heap_serves(h, asked, align))
-        return NULL;
-    at = heap_parked(h, need);
+/* A parked block of exactly that size has somebody else now; NULL: none. It calls nothing. pre: heap_serves. */
+static inline void *heap_again(upfront_heap *h, uint64_t asked) {
+    uint64_t need = heap_need(asked), at = heap_parked(h, need);
     if (at == 0 || h->used + need > h->most)
         return NULL;
     heap_clean(h, at);
@@ -622,7 +619,9 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     void *p;
     if (h == NULL || !upfront_is_align(align) || !upfront_enter(&h->busy, &h->raced))
         return NULL;
-    p = heap_again(h, size, align);
+    if (!heap_serves(h, size, align))
+        return heap_alloc_new(h, size, align);
+    p = heap_again(h, size);
     if (p == NULL)
         return heap_alloc_new(h, size, align);
     heap_gave(h, p);
@@ -711,10 +710,10 @@ static void heap_wake_all(upfront_heap *h) { (void)h; }
 /* Parks a live block that is whole, which calls nothing; 0: there is none, or no room. */
 static inline int heap_took(upfront_heap *h, uint64_t at) {
     uint64_t size;
-    if (h->parked >= h->parks || !heap_has(h, at))
+    if (h->parked >= h->parks || !upfront_heap_is_inside(h, at))
         return 0;
     size = upfront_heap_size(h, at);
-    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || !heap_agrees(h, at))
+    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || !heap_has(h, at) || !heap_agrees(h, at))
         return 0;
     upfront_mark_dead((char *)h + at + UPFRONT_HEAP_HEADER, size - UPFRONT_HEAP_HEADER);
     heap_park(h, at, size);
