@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/binary"
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -355,6 +356,20 @@ func TestServePython(t *testing.T) {
 	assert.Greater(t, saw.Moved, 10.0)
 	checkPlayed(t, frogs.saw(), 8, states)
 	s.end()
+}
+
+// A server on all of the machine's addresses answers from the one that a player asked.
+func TestServeAtEachAddress(t *testing.T) {
+	beside(t)
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1", "-addr", ":0")
+	_, port, err := net.SplitHostPort(s.address)
+	require.NoError(t, err)
+	const states = 5
+	for _, asked := range []string{"127.0.0.1", "127.0.0.2"} {
+		s.address = net.JoinHostPort(asked, port)
+		checkPlayed(t, s.bots(2, states).saw(), 2, states)
+	}
+	checkMemory(t, new(s.end()))
 }
 
 // A second signal ends a drain at once, without a result.

@@ -22,13 +22,24 @@ import (
 
 // Address is where a datagram came from or goes to, as the system writes it: plain data, which may
 // lie in a budget. Equal addresses have equal bytes.
+//
+// A socket of all of the machine's addresses receives at any of them. Local is the one that the
+// datagram was sent to, and the one that a datagram to this address is sent from: a client takes an
+// answer from no other. IPv4 has its IPv6 form there. Zeros leave the choice to the system.
 type Address struct {
 	Bytes [28]byte // a sockaddr_in or a sockaddr_in6
 	Size  uint32
+	Local [16]byte
 }
 
-// Raw is the address without its unused end.
+// Raw is the address of the other side without its unused end.
 func (a *Address) Raw() []byte { return a.Bytes[:min(int(a.Size), len(a.Bytes))] }
+
+// mapped begins the IPv6 form of an IPv4 address.
+var mapped = [12]byte{10: 0xff, 11: 0xff}
+
+// isMapped reports whether an IPv6 address is the form of an IPv4 address.
+func isMapped(ip []byte) bool { return [12]byte(ip) == mapped }
 
 // AddrPort is the address for people.
 func (a *Address) AddrPort() netip.AddrPort {

@@ -21,6 +21,7 @@ const familyIPv4, familyIPv6 = unix.AF_INET, unix.AF_INET6
 type batch struct {
 	messages []message
 	vectors  []vector
+	controls []control
 }
 
 // message is the system's struct mmsghdr.
@@ -43,18 +44,27 @@ type header struct {
 // vector is the system's struct iovec.
 type vector struct{ start, size uintptr }
 
+// control has room for two of the system's struct cmsghdr, each with the local address of a
+// datagram: an IPv6 socket tells that of IPv4 in both ways.
+type control [9]uint64
+
+func (c *control) bytes() []byte { return (*[unsafe.Sizeof(*c)]byte)(unsafe.Pointer(c))[:] }
+
 var (
 	messageMaker = scope.Plain[message]()
 	vectorMaker  = scope.Plain[vector]()
+	controlMaker = scope.Plain[control]()
 )
 
 func (m *batch) make(s scope.Scope, b *Batch) {
 	m.messages, m.vectors = messageMaker.Slice(s, b.Cap()), vectorMaker.Slice(s, b.Cap())
+	m.controls = controlMaker.Slice(s, b.Cap())
 	for i := range m.messages {
 		m.vectors[i] = vector{uintptr(unsafe.Pointer(&b.buffers[i*b.size])), uintptr(b.size)}
 		m.messages[i].header = header{name: uintptr(unsafe.Pointer(&b.addresses[i])),
 			nameSize: uint32(len(b.addresses[i].Bytes)), vectors: uintptr(unsafe.Pointer(&m.vectors[i])),
-			vectorCount: 1}
+			vectorCount: 1, control: uintptr(unsafe.Pointer(&m.controls[i])),
+			controlSize: unsafe.Sizeof(m.controls[i])}
 	}
 }
 
@@ -62,7 +72,52 @@ func (m *batch) received(i int) int { return int(m.messages[i].received) }
 
 func (m *batch) sends(b *Batch, i, size int) {
 	m.messages[i].nameSize = b.addresses[i].Size
+	m.messages[i].controlSize = m.controls[i].sendFrom(&b.addresses[i])
 	m.vectors[i].size = uintptr(size)
+}
+
+// sendFrom has a datagram leave from its local address, and returns how many bytes say so.
+func (c *control) sendFrom(to *Address) uintptr {
+	if to.Local == ([16]byte{}) {
+		return 0
+	}
+	h := (*unix.Cmsghdr)(unsafe.Pointer(c))
+	data := c.bytes()[unix.CmsgLen(0):]
+	clear(data)
+	if isMapped(to.Local[:]) { // struct in_pktinfo: the interface, the source, the destination
+		h.Level, h.Type = unix.IPPROTO_IP, unix.IP_PKTINFO
+		copy(data[4:8], to.Local[len(mapped):])
+		h.SetLen(unix.CmsgLen(unix.SizeofInet4Pktinfo))
+		return uintptr(unix.CmsgSpace(unix.SizeofInet4Pktinfo))
+	}
+	h.Level, h.Type = unix.IPPROTO_IPV6, unix.IPV6_PKTINFO // struct in6_pktinfo: the source, the interface
+	copy(data[:16], to.Local[:])
+	h.SetLen(unix.CmsgLen(unix.SizeofInet6Pktinfo))
+	return uintptr(unix.CmsgSpace(unix.SizeofInet6Pktinfo))
+}
+
+// local is the address that a datagram was sent to, or the one to answer from, if it was sent to
+// several machines; zeros where the system told neither.
+func (c *control) local(size uintptr) (ip [16]byte) {
+	for rest := c.bytes()[:size]; len(rest) >= unix.CmsgLen(0); {
+		h, data, next, err := unix.ParseOneSocketControlMessage(rest)
+		if err != nil {
+			break
+		}
+		rest = next
+		switch {
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_PKTINFO:
+			copy(ip[:], mapped[:])
+			copy(ip[len(mapped):], data[4:8])
+			return ip
+		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_PKTINFO:
+			const multicast = 0xff
+			if data[0] != multicast && !isMapped(data) {
+				copy(ip[:], data)
+			}
+		}
+	}
+	return ip
 }
 
 // Socket is a UDP socket. One goroutine receives; any sends, each a batch of its own.
@@ -79,7 +134,8 @@ type Socket struct {
 }
 
 // Listen opens a socket on an address: "127.0.0.1:0", or ":7777" for IPv4 and, where there is one,
-// IPv6. It asks the system for a buffer of so many bytes for what comes.
+// IPv6. It asks the system for a buffer of so many bytes for what comes, and where the address is
+// all of the machine's, to tell with each datagram which of them it was sent to.
 func Listen(address string, buffer int) (*Socket, error) {
 	conn, err := net.ListenPacket("udp", address)
 	if err != nil {
@@ -87,7 +143,10 @@ func Listen(address string, buffer int) (*Socket, error) {
 	}
 	s := &Socket{conn: conn.(*net.UDPConn)}
 	if s.raw, err = s.conn.SyscallConn(); err == nil {
-		err = errors.Join(s.raw.Control(func(fd uintptr) { s.fd, err = int(fd), s.ask(int(fd), buffer) }), err)
+		err = errors.Join(s.raw.Control(func(fd uintptr) {
+			s.fd = int(fd)
+			err = errors.Join(s.ask(s.fd, buffer), s.askLocal(s.fd))
+		}), err)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("udp: %s: %w", address, err), conn.Close())
@@ -104,6 +163,19 @@ func (s *Socket) ask(fd, buffer int) (err error) {
 		}
 	}
 	s.granted, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	return err
+}
+
+// askLocal asks for the local address of each datagram, if there is more than one.
+func (s *Socket) askLocal(fd int) error {
+	ip := s.conn.LocalAddr().(*net.UDPAddr).IP
+	if !ip.IsUnspecified() {
+		return nil
+	}
+	err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	if ip.To4() == nil { // such a socket receives IPv4, too
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1))
+	}
 	return err
 }
 
@@ -133,8 +205,9 @@ func (s *Socket) Receive(b *Batch) (count int, err error) {
 	}
 	for i := range s.count {
 		m := &b.system.messages[i]
-		b.addresses[i].Size = m.nameSize
-		m.nameSize = uint32(len(b.addresses[i].Bytes))
+		a := &b.addresses[i]
+		a.Size, a.Local = m.nameSize, b.system.controls[i].local(m.controlSize)
+		m.nameSize, m.controlSize = uint32(len(a.Bytes)), unsafe.Sizeof(control{})
 	}
 	return s.count, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -138,8 +139,10 @@ func TestClosed(t *testing.T) {
 
 func TestNoGoAllocation(t *testing.T) {
 	list := batches(t, 2, 4, 32)
-	s := listen(t, "127.0.0.1:0")
-	to := FromAddrPort(netip.MustParseAddrPort(s.Addr().String()))
+	s := listen(t, ":0")
+	to := FromAddrPort(netip.AddrPortFrom(netip.MustParseAddr("::ffff:127.0.0.1"),
+		uint16(s.Addr().(*net.UDPAddr).Port)))
+	to.Local = netip.MustParseAddr("127.0.0.2").As16()
 	round := func() {
 		for range 4 {
 			list[1].Add(len(append(list[1].Next(&to), 1, 2, 3)))
@@ -157,4 +160,85 @@ func TestNoGoAllocation(t *testing.T) {
 	}
 	round()
 	assert.Zero(t, testing.AllocsPerRun(100, round))
+}
+
+// A socket of all addresses answers from the one that was asked: who connected to that takes no
+// other answer.
+func TestAnswersFromWhereItWasAsked(t *testing.T) {
+	list := batches(t, 2, 4, 32)
+	in, out := list[0], list[1]
+	s := listen(t, ":0")
+	port := s.Addr().(*net.UDPAddr).Port
+	for _, c := range asked(t) {
+		client, err := net.DialUDP("udp", &net.UDPAddr{IP: c.from, Zone: c.zone},
+			&net.UDPAddr{IP: c.to, Zone: c.zone, Port: port})
+		require.NoError(t, err, c)
+		_, err = client.Write([]byte("who"))
+		require.NoError(t, err)
+		n, err := s.Receive(in)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		from := *in.Address(0)
+		assert.Equal(t, c.to.To16(), net.IP(from.Local[:]), "%v", c)
+		assert.Equal(t, client.LocalAddr().(*net.UDPAddr).AddrPort().Port(), from.AddrPort().Port())
+		out.Add(len(append(out.Next(&from), "me"...)))
+		require.NoError(t, s.Send(out))
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(10*time.Second)))
+		buffer := make([]byte, 32)
+		n, err = client.Read(buffer)
+		require.NoError(t, err, "%v hears no answer", c)
+		assert.Equal(t, "me", string(buffer[:n]))
+		require.NoError(t, client.Close())
+	}
+	assert.Zero(t, s.Unsent())
+}
+
+// question is from one of this machine's addresses to another.
+type question struct {
+	from, to net.IP
+	zone     string
+}
+
+// asked are questions whose answers the system would send from another address than was asked, and
+// some where it wouldn't.
+func asked(t *testing.T) []question {
+	t.Helper()
+	one := net.IPv4(127, 0, 0, 1)
+	list := []question{{from: one, to: one}, {from: one, to: net.IPv4(127, 0, 0, 2)},
+		{from: one, to: net.IPv4(127, 8, 8, 8)}}
+	interfaces, err := net.Interfaces()
+	require.NoError(t, err)
+	for i := range interfaces {
+		addresses, err := interfaces[i].Addrs()
+		require.NoError(t, err)
+		for _, a := range addresses {
+			switch ip := a.(*net.IPNet).IP; {
+			case ip.To4() != nil:
+			case ip.IsLinkLocalUnicast():
+				list = append(list, question{ip, ip, interfaces[i].Name})
+			default:
+				list = append(list, question{from: net.IPv6loopback, to: ip})
+			}
+		}
+	}
+	return list
+}
+
+// Who asks several machines at once is answered from an address of this one.
+func TestAsksAll(t *testing.T) {
+	in := batches(t, 1, 4, 32)[0]
+	s := listen(t, ":0")
+	client, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 255, 255, 255),
+		Port: s.Addr().(*net.UDPAddr).Port})
+	if err != nil {
+		t.Skip("no such address here: ", err)
+	}
+	defer client.Close()
+	if _, err := client.Write([]byte("who")); err != nil {
+		t.Skip("no such address here: ", err)
+	}
+	_, err = s.Receive(in)
+	require.NoError(t, err)
+	local := net.IP(in.Address(0).Local[:])
+	assert.Equal(t, net.IPv4(127, 0, 0, 1), local)
 }
