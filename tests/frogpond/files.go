@@ -109,9 +109,10 @@ func (o *options) end(g *game.Game, in *inputs, ticks int) (hash uint64, err err
 	if o.save == "" {
 		return hash, nil
 	}
-	return hash, write("-save", o.save, func(w io.Writer) error {
-		return ring.Write(w, uint64(ticks))
-	})
+	if err := disk.Replace(o.save, func(w io.Writer) error { return ring.Write(w, uint64(ticks)) }); err != nil {
+		return 0, fmt.Errorf("-save %s: %w", o.save, err)
+	}
+	return hash, nil
 }
 
 func write(flag, name string, fn func(io.Writer) error) error {

@@ -70,9 +70,21 @@ func TestMain(m *testing.M) {
 // start starts the program. It is killed at the end of the test at the latest.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startInto(t, nil, nil, args...)
+}
+
+// startInto starts it with other files for what it prints and says, where they aren't nil.
+func startInto(t *testing.T, stdout, stderr *os.File, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	if stdout != nil {
+		p.cmd.Stdout = stdout
+	}
+	if stderr != nil {
+		p.cmd.Stderr = stderr
+	}
 	err := p.cmd.Start()
 	if errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("an emulator starts no programs")

@@ -156,7 +156,7 @@ func TestBadSaves(t *testing.T) {
 		{"-maps MAP03 -playdemo inputs -seed 2", 1,
 			`-playdemo inputs: it is of seed 1, and -seed is 2`},
 		{"-maps MAP04 -playdemo inputs", 1, `-playdemo inputs: it is of map MAP03, and not of MAP04`},
-		{"-maps MAP03 -save absent/file", 1, `-save absent/file: open absent/file: no such file`},
+		{"-maps MAP03 -save absent/file", 1, `-save absent/file: open absent/file.new: no such file`},
 		{"-maps MAP03 -demo absent/file", 1, `-demo absent/file: open absent/file: no such file`},
 		{"-rollback 1", 2, `-rollback 1: 2 at least, or 0 for none`},
 		{"-rollback -8", 2, `-rollback -8: 2 at least, or 0 for none`},

@@ -40,6 +40,7 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if len(o.WADs) == 0 {
 		o.WADs = doom.InstalledWADs()
 	}
+	signal.Ignore(syscall.SIGPIPE) // the readers of stdout and stderr may go: the players stay
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)

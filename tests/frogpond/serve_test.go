@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -209,7 +211,7 @@ func TestServeKilled(t *testing.T) {
 	s.botsFor(32, patience, badNetwork...) // killed at the end
 	s.until("both saves of both rooms, and scores", func() bool {
 		for _, name := range []string{"room-00.a", "room-00.b", "room-01.a", "room-01.b"} {
-			if info, err := os.Stat(filepath.Join(saves, name)); err != nil || info.Size() == 0 {
+			if _, err := os.Stat(filepath.Join(saves, name)); err != nil {
 				return false
 			}
 		}
@@ -370,6 +372,76 @@ func TestServeAtEachAddress(t *testing.T) {
 		checkPlayed(t, s.bots(2, states).saw(), 2, states)
 	}
 	checkMemory(t, new(s.end()))
+}
+
+// A server plays on when the reader of its stderr has gone: it says that a room is over, and at its
+// end it saves.
+func TestServeNobodyReadsStderr(t *testing.T) {
+	beside(t)
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	s := &serving{process: startInto(t, nil, w, "serve", "-json", "-addr", "127.0.0.1:0", "-wad", doom.Builtin,
+		"-rooms", "1", "-saves", dir, "-plant", "panic:0:10")}
+	lines := bufio.NewReader(r)
+	for s.address == "" {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		if m := listensOn.FindStringSubmatch(line); m != nil {
+			s.address = m[1]
+		}
+	}
+	require.NoError(t, errors.Join(r.Close(), w.Close()))
+	player := s.bots(1, 30)
+	select {
+	case <-s.ended:
+		require.Fail(t, "the server is gone", s.cmd.ProcessState)
+	case <-player.ended:
+	}
+	saw := player.saw()
+	assert.EqualValues(t, 1, saw.RoomsEnded)
+	assert.EqualValues(t, 2, saw.Joined)
+	s.signal(syscall.SIGTERM)
+	<-s.ended
+	assert.Equal(t, 1, s.cmd.ProcessState.ExitCode(), "as a room was unwound: %s", s.cmd.ProcessState)
+	var result serve.Result
+	require.NoError(t, json.Unmarshal(s.stdout.Bytes(), &result))
+	assert.EqualValues(t, 1, result.Faults)
+	assert.Equal(t, result.TickCount, savedTicks(t, dir, 1))
+}
+
+// A server whose result nobody reads has saved before, and fails with the reason.
+func TestServeNobodyReadsStdout(t *testing.T) {
+	beside(t)
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	s := startInto(t, w, nil, "serve", "-json", "-addr", "127.0.0.1:0", "-wad", doom.Builtin, "-rooms", "1",
+		"-saves", dir)
+	require.NoError(t, w.Close())
+	s.says("players on", 1)
+	s.signal(syscall.SIGTERM)
+	<-s.ended
+	assert.Equal(t, 1, s.cmd.ProcessState.ExitCode(), s.cmd.ProcessState)
+	assert.Contains(t, s.stderr.String(), "broken pipe")
+	savedTicks(t, dir, 1)
+}
+
+// Of the signals that a program may be sent, those that the page doesn't name end no server.
+func TestServeOtherSignals(t *testing.T) {
+	beside(t)
+	dir := t.TempDir()
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1", "-saves", dir)
+	for _, other := range []syscall.Signal{syscall.SIGPIPE, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM,
+		syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGIO, syscall.SIGPWR, syscall.SIGXCPU, syscall.SIGXFSZ,
+		syscall.SIGURG, syscall.SIGCHLD, syscall.SIGWINCH, syscall.SIGCONT, 40} {
+		s.signal(other)
+	}
+	const states = 5
+	checkPlayed(t, s.bots(1, states).saw(), 1, states)
+	r := s.end()
+	assert.Equal(t, r.TickCount, savedTicks(t, dir, 1))
 }
 
 // A second signal ends a drain at once, without a result.

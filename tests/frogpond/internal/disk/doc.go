@@ -23,9 +23,9 @@
 //	320  sum of the map     u64
 //	508  sum of bytes 0 to 507
 //
-// The two are written in turn, each in four steps: zeros over its header, the file, both to the
-// disk, the header. So a crash at any time leaves the other as it was, and a file whose header is
-// zeros, as far as it goes, was never finished.
+// The two are written in turn, each beside, as room-07.a.new, and given its name once it is on the
+// disk. So a crash at any time leaves files that are whole, or not there, and the other as it was. A
+// file whose header is zeros, as far as it goes, is none: an earlier version wrote the header last.
 //
 // The inputs of an epoch, room-07-0003.inputs ([Record] writes, [Replay] reads), are a header of 72
 // bytes, the state that it began with, and the ticks:

@@ -21,7 +21,7 @@ type Replay struct {
 // OpenReplay reads a record into the Go heap. Damage before a whole tick is an error, which names
 // the byte, and so is a file of more than [RecordMost] bytes.
 func OpenReplay(name string) (*Replay, error) {
-	data, err := readFile(name)
+	data, err := readFile(name, "record", RecordMost)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -32,16 +32,17 @@ func OpenReplay(name string) (*Replay, error) {
 	return r, nil
 }
 
-// readFile reads a file whose size is asked before memory is.
-func readFile(name string) ([]byte, error) {
+// readFile reads a file of at most so many bytes, whose size is asked before memory is. An error
+// calls it what it is.
+func readFile(name, what string, most int64) ([]byte, error) {
 	info, err := os.Stat(name) // first: opening a pipe would wait for a writer
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is no regular file")
-	case info.Size() > RecordMost:
-		return nil, tooLarge(info.Size(), "record", RecordMost)
+	case info.Size() > most:
+		return nil, tooLarge(info.Size(), what, most)
 	}
 	file, err := os.Open(name)
 	if err != nil {

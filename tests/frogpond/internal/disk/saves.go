@@ -4,16 +4,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 )
 
 // Saves are the last states of a server's rooms, in a folder that no other server has meanwhile:
-// two files a room, written in turn. Each room has one goroutine at a time.
+// two files a room, written in turn. Each is whole, or not there. Each room has one goroutine at a
+// time.
 type Saves struct {
-	lock  *os.File
-	rooms []saveFiles
+	lock   *os.File
+	folder folder
+	rooms  []saveFiles
 }
 
 // SaveHead is what a save says of the room. It is plain data, and may lie in a budget.
@@ -29,7 +30,7 @@ type SaveHead struct {
 // saveFiles are the two files of a room.
 type saveFiles struct {
 	room   int
-	files  [2]*os.File
+	files  [2]entry
 	newest int    // which has the newest whole save, if one has
 	serial uint64 // of that, or 0
 
@@ -45,8 +46,9 @@ const (
 // SaveMost is how many bytes a save has at most, with its header.
 const SaveMost = 16 << 20
 
-// OpenSaves opens the saves of so many rooms. The folder and the files are made where they are
-// missing. That another server has the folder is known on Linux, macOS and the BSDs alone.
+// OpenSaves opens the saves of so many rooms. The folder is made where it is missing, and a room's
+// files with its first saves. That another server has the folder is known on Linux, macOS and the
+// BSDs alone.
 func OpenSaves(dir string, rooms int) (*Saves, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -57,28 +59,21 @@ func OpenSaves(dir string, rooms int) (*Saves, error) {
 	}
 	s := &Saves{lock: lock, rooms: make([]saveFiles, rooms)}
 	if err = lockFile(lock); err == nil {
-		err = s.open(dir)
+		s.folder, err = openFolder(dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, lock.Close())
 	}
-	return s, nil
-}
-
-func (s *Saves) open(dir string) (err error) {
 	for room := range s.rooms {
 		r := &s.rooms[room]
 		r.room = room
 		for i, end := range [...]string{"a", "b"} {
-			name := filepath.Join(dir, fmt.Sprintf("room-%02d.%s", room, end))
-			if r.files[i], err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-				return err
-			}
+			r.files[i] = s.folder.entry(fmt.Sprintf("room-%02d.%s", room, end))
 		}
 		r.newest = 1          // so a is the first to be written
 		_, _, _, _ = r.read() // for which is the newest; damage is told by Read
 	}
-	return syncFolder(dir)
+	return s, nil
 }
 
 // Write saves a room: file is what save.Ring.AppendFile made. It is on the disk then. After an
@@ -86,40 +81,18 @@ func (s *Saves) open(dir string) (err error) {
 // Cost: the disk's, for two syncs; no Go allocation.
 func (s *Saves) Write(room int, h *SaveHead, file []byte) error {
 	r := &s.rooms[room]
+	to := 1 - r.newest
 	if len(file) > SaveMost-saveHeader {
-		return fmt.Errorf("%s: %w", r.files[1-r.newest].Name(),
+		return fmt.Errorf("%s: %w", r.files[to].path,
 			tooLarge(int64(saveHeader+len(file)), "save", SaveMost))
 	}
-	to := 1 - r.newest
 	h.Serial = r.serial + 1
-	if err := r.write(r.files[to], h, file); err != nil {
+	h.put(r.header[:], r.room, file)
+	if err := s.folder.replace(&r.files[to], r.header[:], file); err != nil {
 		return err
 	}
 	r.newest, r.serial = to, h.Serial
 	return nil
-}
-
-// write puts the header last, over zeros, so that what is torn has none; and should the disk take
-// the file before the zeros, the old header has another sum.
-func (r *saveFiles) write(f *os.File, h *SaveHead, file []byte) error {
-	clear(r.header[:])
-	if _, err := f.WriteAt(r.header[:], 0); err != nil {
-		return err
-	}
-	if _, err := f.WriteAt(file, saveHeader); err != nil {
-		return err
-	}
-	if err := f.Truncate(saveHeader + int64(len(file))); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	h.put(r.header[:], r.room, file)
-	if _, err := f.WriteAt(r.header[:], 0); err != nil {
-		return err
-	}
-	return f.Sync()
 }
 
 // Read gives the newer whole save of a room; found is false when it has none. Damage, and a file of
@@ -131,11 +104,12 @@ func (s *Saves) Read(room int) (h SaveHead, file []byte, found bool, err error) 
 
 func (r *saveFiles) read() (h SaveHead, file []byte, found bool, err error) {
 	var damage []error
-	for i, f := range r.files {
-		head, data, whole, err := readSave(f, r.room)
+	for i := range r.files {
+		name := r.files[i].path
+		head, data, whole, err := readSave(name, r.room)
 		switch {
 		case err != nil:
-			damage = append(damage, fmt.Errorf("%s: %w", f.Name(), err))
+			damage = append(damage, fmt.Errorf("%s: %w", name, err))
 		case whole && (!found || head.Serial > h.Serial):
 			h, file, found = head, data, true
 			r.newest, r.serial = i, head.Serial
@@ -150,17 +124,9 @@ func (r *saveFiles) read() (h SaveHead, file []byte, found bool, err error) {
 	return h, nil, false, fmt.Errorf("%w; %w", damage[0], damage[1])
 }
 
-// Close closes the files, and leaves the folder to another server.
+// Close leaves the folder to another server.
 func (s *Saves) Close() error {
-	var errs []error
-	for i := range s.rooms {
-		for _, f := range s.rooms[i].files {
-			if f != nil {
-				errs = append(errs, f.Close())
-			}
-		}
-	}
-	return errors.Join(append(errs, s.lock.Close())...)
+	return errors.Join(s.folder.close(), s.lock.Close())
 }
 
 // put makes the header.
@@ -183,22 +149,19 @@ func (h *SaveHead) put(to []byte, room int, file []byte) {
 	putSum(to[:saveHeader])
 }
 
-func readSave(f *os.File, room int) (h SaveHead, file []byte, whole bool, err error) {
-	info, err := f.Stat()
+func readSave(name string, room int) (h SaveHead, file []byte, whole bool, err error) {
+	data, err := readFile(name, "save", SaveMost)
+	if errors.Is(err, os.ErrNotExist) {
+		return h, nil, false, nil
+	}
 	if err != nil {
-		return h, nil, false, err
-	}
-	if info.Size() > SaveMost { // before memory is asked for
-		return h, nil, false, tooLarge(info.Size(), "save", SaveMost)
-	}
-	data := make([]byte, info.Size())
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, info.Size()), data); err != nil {
 		return h, nil, false, err
 	}
 	return parseSave(data, room)
 }
 
-// parseSave is neither whole nor an error where no save was finished.
+// parseSave is neither whole nor an error of a file that begins with zeros, or is empty: an earlier
+// version of this program wrote a save's header last.
 func parseSave(data []byte, room int) (h SaveHead, file []byte, whole bool, err error) {
 	if isZero(data[:min(len(data), saveHeader)]) {
 		return h, nil, false, nil

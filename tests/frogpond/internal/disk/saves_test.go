@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -175,13 +176,45 @@ const noSpace = ": no space left on device"
 
 func TestSaveOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	full(t, filepath.Join(dir, "room-00.b"))
 	s := openSaves(t, dir)
 	h := head()
 	require.NoError(t, s.Write(0, &h, file(1, 40)))
 	for range 2 {
+		full(t, filepath.Join(dir, "room-00.b.new"))
 		assert.ErrorContains(t, s.Write(0, &h, file(2, 40)), "room-00.b"+noSpace)
 		checkSave(t, s, 0, 1, file(1, 40))
+		assert.NoFileExists(t, filepath.Join(dir, "room-00.b"))
+		assert.NoFileExists(t, filepath.Join(dir, "room-00.b.new"), "nor does it keep the disk full")
+	}
+	require.NoError(t, s.Write(0, &h, file(3, 40)))
+	checkSave(t, s, 0, 2, file(3, 40))
+}
+
+// A save takes the place of another whole: who has the other open reads it as it was. Before the
+// first there is none.
+func TestSaveIsWholeOrNotThere(t *testing.T) {
+	dir := t.TempDir()
+	s := openSaves(t, dir)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "the lock")
+	h := head()
+	require.NoError(t, s.Write(0, &h, file(1, 40)))
+	old, err := os.Open(filepath.Join(dir, "room-00.a"))
+	require.NoError(t, err)
+	defer old.Close()
+	for i := range 2 {
+		require.NoError(t, s.Write(0, &h, file(byte(i+2), 30)))
+	}
+	checkSave(t, s, 0, 3, file(3, 30))
+	data, err := io.ReadAll(old)
+	require.NoError(t, err)
+	_, is, whole, err := parseSave(data, 0)
+	require.NoError(t, err)
+	require.True(t, whole)
+	assert.Equal(t, file(1, 40), is)
+	for _, name := range []string{"room-00.a.new", "room-00.b.new"} {
+		assert.NoFileExists(t, filepath.Join(dir, name))
 	}
 }
 
