@@ -164,7 +164,7 @@ func (d *duel) play(program string, more ...string) (said served, err error) {
 		return nil, err
 	}
 	line := []string{"serve", "-json", "-addr", "127.0.0.1:0", "-rooms", fmt.Sprint(d.rooms), "-drain", drainP.String(),
-		"-inputs", records}
+		"-per-address", "0", "-inputs", records}
 	var env []string
 	if n := len(more) - 1; n >= 0 {
 		line, env = append(line, "-plan", more[n]), more[:n]

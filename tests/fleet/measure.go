@@ -102,7 +102,7 @@ var listens = regexp.MustCompile(` players on (\S+);`)
 
 // start starts a server, and waits until it says where it is.
 func start(program string, environment []string, flags ...string) (*server, error) {
-	s := &server{Cmd: exec.Command(program, append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-drain", "0s"}, flags...)...)}
+	s := &server{Cmd: exec.Command(program, append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-drain", "0s", "-per-address", "0"}, flags...)...)}
 	s.Env, s.Stdout = append(os.Environ(), environment...), &s.out
 	pipe, err := s.StderrPipe()
 	if err == nil {

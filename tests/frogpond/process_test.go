@@ -150,7 +150,7 @@ var listensOn = regexp.MustCompile(`players on ([^;]+);`)
 // startServer waits until it listens.
 func startServer(t *testing.T, args ...string) *serving {
 	t.Helper()
-	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", silence}, args...)
+	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", silence, "-per-address", "0"}, args...)
 	s := &serving{process: start(t, args...)}
 	s.says("players on", 1)
 	s.address = listensOn.FindStringSubmatch(s.stderr.String())[1]

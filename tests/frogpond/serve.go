@@ -71,6 +71,8 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.IntVar(&o.Buffer, "rcvbuf", 4<<20, "`bytes` that the system is asked for, for what comes")
 	f.IntVar(&o.Rooms, "rooms", 8, "matches at the same time; the plan has a slot for each")
 	f.IntVar(&o.Players, "players", 16, "of a room, at most")
+	f.IntVar(&o.PerAddress, "per-address", 16, "places that players of one IP address may have, and one of a watcher "+
+		"for eight of them; the addresses of an IPv6 /64 are one; 0: all")
 	f.IntVar(&o.Options.Workers, "workers", min(runtime.GOMAXPROCS(0), 8), "goroutines that play the rooms")
 	f.IntVar(&o.Rollback, "rollback", 8, "`ticks` that a player's input may be late: the room is played again")
 	f.IntVar(&o.Bytes, "bytes", 480, "of a State, at most: what a player is told")
@@ -114,6 +116,8 @@ func checkServe(o *serve.Options) error {
 		return fmt.Errorf("-rooms %d: 1 to %d", o.Rooms, serve.RoomsMost)
 	case o.Players < 1 || o.Players > serve.PlayersMost:
 		return fmt.Errorf("-players %d: 1 to %d", o.Players, serve.PlayersMost)
+	case o.PerAddress < 0:
+		return fmt.Errorf("-per-address %d: must not be negative; 0 is no limit", o.PerAddress)
 	case o.Options.Workers < 1:
 		return fmt.Errorf("-workers %d: there must be at least one", o.Options.Workers)
 	case o.Rollback < 0 || o.Rollback > serve.RollbackMost:

@@ -134,6 +134,20 @@ func TestServeOverload(t *testing.T) {
 	assert.Zero(t, *r.BudgetFaults)
 }
 
+// Players of one address get so many places, and the next hears how many they are.
+func TestServeOneAddress(t *testing.T) {
+	step.Needs(t, step.Check)
+	beside(t)
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-per-address", "3", "-health", "127.0.0.1:0")
+	in := s.botsFor(3, patience)
+	s.inside(3)
+	out := s.botsFor(2, time.Second, "-seed", "2").saw()
+	assert.Zero(t, out.Joined+out.Lost+out.States)
+	in.signal(syscall.SIGTERM)
+	checkPlayed(t, in.saw(), 3, 1)
+	assert.EqualValues(t, 3, s.end().Joined)
+}
+
 // What a tick costs those inside is the same, whoever knocks.
 func TestServeOverloadCost(t *testing.T) {
 	step.Needs(t, step.Soak)

@@ -89,7 +89,8 @@ var (
 
 // serve starts a server, and bots in two of its rooms.
 func serve(program string) error {
-	said, err := run(program, "serve", "-rooms", "6", "-addr", "127.0.0.1:0", "-http", "127.0.0.1:0", "-drain", "0s")
+	said, err := run(program, "serve", "-rooms", "6", "-addr", "127.0.0.1:0", "-http", "127.0.0.1:0", "-drain", "0s",
+		"-per-address", "0")
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/binary"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -19,13 +20,18 @@ type receiver struct {
 	cookies wire.Cookies
 	nonces  []uint64 // of those who have a place, by session: where to look for a Join that came again
 
+	networks []uint64 // of the same: who has how many places
+
 	came            uint64 // datagrams; read when it has ended
 	joined, refused atomic.Uint64
 	returned        atomic.Uint64 // sessions that go on from another address
 	dropped         [wire.Reasons]atomic.Uint64
 }
 
-var nonceMaker = scope.Plain[uint64]()
+var (
+	nonceMaker   = scope.Plain[uint64]()
+	networkMaker = scope.Plain[uint64]()
+)
 
 // receiveBatch is how many datagrams come with one call.
 const receiveBatch = 64
@@ -33,7 +39,7 @@ const receiveBatch = 64
 func newReceiver(s *Server, in scope.Scope, secret wire.Key) *receiver {
 	return &receiver{s: s, in: udp.NewBatch(in, receiveBatch, wire.PacketMost+1),
 		out: udp.NewBatch(in, receiveBatch, wire.PacketMost), cookies: wire.MakeCookies(secret),
-		nonces: nonceMaker.Slice(in, len(s.net.sessions))}
+		nonces: nonceMaker.Slice(in, len(s.net.sessions)), networks: networkMaker.Slice(in, len(s.net.sessions))}
 }
 
 // loop receives until the socket is closed.
@@ -98,11 +104,33 @@ func seconds(now time.Duration) uint32 { return uint32(now / time.Second) }
 func (r *receiver) answer(packet []byte) { r.out.Add(len(packet)) }
 
 func (r *receiver) refuse(to *udp.Address, nonce wire.Nonce, why wire.RefuseReason) {
-	r.refused.Add(1)
-	places := uint32(len(r.s.rooms) * r.s.o.Players)
-	r.answer(wire.AppendRefuse(r.out.Next(to), &wire.RefusePacket{Nonce: nonce, Reason: why,
-		Players: r.s.players(), Places: places, Rooms: uint32(len(r.s.rooms)), RetryAfter: 1000}))
+	r.refuseWith(to, nonce, why, r.s.players(), uint32(len(r.s.rooms)*r.s.o.Players))
 }
+
+func (r *receiver) refuseWith(to *udp.Address, nonce wire.Nonce, why wire.RefuseReason, players, places uint32) {
+	r.refused.Add(1)
+	r.answer(wire.AppendRefuse(r.out.Next(to), &wire.RefusePacket{Nonce: nonce, Reason: why,
+		Players: players, Places: places, Rooms: uint32(len(r.s.rooms)), RetryAfter: 1000}))
+}
+
+// has is how many places of a kind a network has, and how many it may have.
+func (r *receiver) has(network uint64, watching bool) (n, most uint32) {
+	for i, is := range r.networks {
+		if is == network && r.watches(i) == watching && r.s.net.sessions[i].taken.Load() != 0 {
+			n++
+		}
+	}
+	switch {
+	case r.s.o.PerAddress == 0:
+		return n, math.MaxUint32
+	case watching: // as a room has them: two beside sixteen players
+		return n, uint32((r.s.o.PerAddress*watchers + PlayersMost - 1) / PlayersMost)
+	}
+	return n, uint32(r.s.o.PerAddress)
+}
+
+// watches reports whether the place of a session is one of a watcher.
+func (r *receiver) watches(at int) bool { return at%r.s.net.places >= r.s.o.Players }
 
 // join lets in who says the cookie again, if there is a place.
 func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Reason {
@@ -128,6 +156,11 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 		r.refuse(from, j.Nonce, why)
 		return 0
 	}
+	network := from.Network()
+	if n, most := r.has(network, r.watches(at)); n >= most {
+		r.refuseWith(from, j.Nonce, wire.AddressFull, n, most)
+		return 0
+	}
 	inbox, s := &r.s.rooms[at/r.s.net.places].inbox, &r.s.net.sessions[at]
 	m := inbox.next(s)
 	if m == nil {
@@ -138,7 +171,7 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	}
 	s.nonce, s.name, s.address, s.window = j.Nonce, j.Name, *from, wire.Window{}
 	s.key = r.cookies.SessionKey(&r.mac, s.id, j.Nonce, j.Cookie)
-	r.nonces[at] = j.Nonce
+	r.nonces[at], r.networks[at] = j.Nonce, network
 	s.taken.Store(1)
 	*m = message{what: joined, place: uint8(at % r.s.net.places), session: s.id,
 		came: now.Nanoseconds(), address: *from}
@@ -159,11 +192,17 @@ func (r *receiver) cameBefore(j *wire.JoinPacket, from *udp.Address) int {
 	return -1
 }
 
-// goesOn moves a session to another address, if the Join proves whose it is.
+// goesOn moves a session to another address, if the Join proves whose it is, and the address may have
+// one more: else a client with two addresses could take all places.
 func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now time.Duration) (
 	at int, ok bool) {
 	s, room, place := r.s.net.find(j.Old)
 	if s == nil || !r.mac.Proves(&s.key, p) {
+		return 0, false
+	}
+	at = room*r.s.net.places + place
+	network := from.Network()
+	if n, most := r.has(network, r.watches(at)); n >= most && network != r.networks[at] {
 		return 0, false
 	}
 	inbox := &r.s.rooms[room].inbox
@@ -171,8 +210,7 @@ func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now t
 	if m == nil {
 		return 0, false
 	}
-	at = room*r.s.net.places + place
-	s.nonce, s.address, r.nonces[at] = j.Nonce, *from, j.Nonce
+	s.nonce, s.address, r.nonces[at], r.networks[at] = j.Nonce, *from, j.Nonce, network
 	*m = message{what: moved, place: uint8(place), session: s.id, came: now.Nanoseconds(), address: *from}
 	inbox.put(s)
 	r.returned.Add(1)

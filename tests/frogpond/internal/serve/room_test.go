@@ -437,3 +437,101 @@ func readScores(name string) (list []disk.Score, torn int, err error) {
 	})
 	return list, torn, err
 }
+
+// asker is a client's socket that says Join by itself.
+type asker struct {
+	t    *testing.T
+	s    *Server
+	conn *net.UDPConn
+	from udp.Address
+}
+
+func (s *Server) asker(t *testing.T, ip string) *asker {
+	t.Helper()
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), 0)))
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return &asker{t, s, conn, udp.FromAddrPort(conn.LocalAddr().(*net.UDPAddr).AddrPort())}
+}
+
+// join asks for a place, or for an old one by its key, and gives the answer.
+func (a *asker) join(nonce wire.Nonce, flags uint8, old *session) (accept wire.AcceptPacket, refuse wire.RefusePacket) {
+	a.t.Helper()
+	r := a.s.receiver
+	j := wire.JoinPacket{Nonce: nonce, Room: wire.AnyRoom, Flags: flags,
+		Cookie: r.cookies.Make(&r.mac, a.from.Raw(), nonce, seconds(a.s.now()))}
+	if old != nil {
+		j.Old = old.id
+	}
+	p := wire.AppendJoin(nil, &j)
+	if old != nil {
+		proof := (&wire.Mac{}).Proof(&old.key, p)
+		copy(p[wire.ProofAt:], proof[:])
+	}
+	require.Zero(a.t, r.take(p, &a.from, a.s.now()))
+	require.NoError(a.t, a.s.socket.Send(r.out))
+	buffer := make([]byte, wire.PacketMost)
+	require.NoError(a.t, a.conn.SetReadDeadline(time.Now().Add(patience)))
+	for {
+		n, err := a.conn.Read(buffer)
+		require.NoError(a.t, err)
+		var reason wire.Reason
+		switch kind, _ := wire.KindOf(buffer[:n]); kind {
+		case wire.Accept:
+			accept, reason = wire.ParseAccept(buffer[:n])
+		case wire.Refuse:
+			refuse, reason = wire.ParseRefuse(buffer[:n])
+		default: // of a session that it has
+			continue
+		}
+		require.Zero(a.t, reason)
+		return accept, refuse
+	}
+}
+
+// An address has so many places, whichever of its sockets asks, and one more is refused with
+// numbers: others get theirs. It isn't got round by moving there, and a place that is given back is
+// free.
+func TestPlacesOfAnAddress(t *testing.T) {
+	s := built(t, func(o *Options) { o.Address, o.Rooms, o.PerAddress = ":0", 2, 3 })
+	defer s.close(t)
+	one, same, other := s.asker(t, "127.0.0.1"), s.asker(t, "127.0.0.1"), s.asker(t, "127.0.0.2")
+	for nonce := range wire.Nonce(3) {
+		accept, _ := one.join(nonce+1, 0, nil)
+		require.NotZero(t, accept.Session)
+	}
+	full := wire.RefusePacket{Reason: wire.AddressFull, Players: 3, Places: 3, Rooms: 2, RetryAfter: 1000}
+	for i, a := range []*asker{one, same} {
+		full.Nonce = wire.Nonce(10 + i)
+		_, refuse := a.join(full.Nonce, 0, nil)
+		assert.Equal(t, full, refuse)
+	}
+	again, _ := one.join(1, 0, nil)
+	assert.NotZero(t, again.Session, "the same Join, whose answer may have been lost")
+
+	watching, _ := one.join(20, wire.Watch, nil)
+	assert.NotZero(t, watching.Session, "it has none of those who watch")
+	_, refuse := one.join(21, wire.Watch, nil)
+	assert.Equal(t, wire.RefusePacket{Nonce: 21, Reason: wire.AddressFull, Players: 1, Places: 1, Rooms: 2,
+		RetryAfter: 1000}, refuse)
+
+	accept, _ := other.join(30, 0, nil)
+	require.NotZero(t, accept.Session)
+	theirs, _, _ := s.net.find(accept.Session)
+	_, refuse = one.join(31, 0, theirs)
+	assert.Equal(t, wire.AddressFull, refuse.Reason)
+	accept, _ = s.asker(t, "127.0.0.2").join(32, 0, theirs)
+	assert.Equal(t, theirs.id, accept.Session, "to another port it may move")
+
+	s.ticks(1)
+	s.hears(0, message{what: leaves})
+	s.ticks(1)
+	moved, _ := one.join(33, 0, theirs)
+	assert.Equal(t, theirs.id, moved.Session, "there is room now")
+	_, refuse = same.join(34, 0, nil)
+	assert.Equal(t, wire.AddressFull, refuse.Reason)
+	for nonce := range wire.Nonce(3) {
+		accept, _ := other.join(nonce+40, 0, nil)
+		require.NotZero(t, accept.Session)
+	}
+}

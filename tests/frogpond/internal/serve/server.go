@@ -54,6 +54,7 @@ type Options struct {
 	Buffer     int // bytes that are asked for, for what comes
 	Rooms      int
 	Players    int // of a room
+	PerAddress int // places that an address may have as players; 0: all
 	Rollback   int // ticks that inputs may be late
 	Bytes      int // of a State, at most
 	Every      int // ticks from one State to the next

@@ -39,7 +39,23 @@ func (a *Address) Raw() []byte { return a.Bytes[:min(int(a.Size), len(a.Bytes))]
 var mapped = [12]byte{10: 0xff, 11: 0xff}
 
 // isMapped reports whether an IPv6 address is the form of an IPv4 address.
-func isMapped(ip []byte) bool { return [12]byte(ip) == mapped }
+func isMapped(ip []byte) bool { return [len(mapped)]byte(ip) == mapped }
+
+// Network is a number for the party that an address is of: an IPv4 address, or the first 64 bits of
+// an IPv6 address, which a party has to itself, with all that they begin.
+func (a *Address) Network() uint64 {
+	if a.Size != uint32(len(a.Bytes)) {
+		return ipv4Network | uint64(binary.BigEndian.Uint32(a.Bytes[4:]))
+	}
+	ip := a.Bytes[8:24]
+	if isMapped(ip) {
+		return ipv4Network | uint64(binary.BigEndian.Uint32(ip[len(mapped):]))
+	}
+	return binary.BigEndian.Uint64(ip)
+}
+
+// ipv4Network marks the number of an IPv4 address: no IPv6 network begins so.
+const ipv4Network = 0xffff << 32
 
 // AddrPort is the address for people.
 func (a *Address) AddrPort() netip.AddrPort {

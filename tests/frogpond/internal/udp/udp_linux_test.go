@@ -80,6 +80,22 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// A party is an IPv4 address, however a socket has it, or an IPv6 network of 64 bits.
+func TestNetwork(t *testing.T) {
+	of := func(text string) uint64 {
+		a := FromAddrPort(netip.MustParseAddrPort(text))
+		return a.Network()
+	}
+	for _, same := range [][2]string{{"1.2.3.4:5", "1.2.3.4:6"}, {"1.2.3.4:5", "[::ffff:1.2.3.4]:5"},
+		{"[2001:db8:1:2::3]:4", "[2001:db8:1:2:5:6:7:8]:9"}} {
+		assert.Equal(t, of(same[0]), of(same[1]), same)
+	}
+	for _, others := range [][2]string{{"1.2.3.4:5", "1.2.3.5:5"}, {"[::ffff:1.2.3.4]:5", "[::ffff:1.2.3.5]:5"},
+		{"[2001:db8:1:2::3]:4", "[2001:db8:1:3::3]:4"}, {"0.0.0.0:5", "[::1]:5"}} {
+		assert.NotEqual(t, of(others[0]), of(others[1]), others)
+	}
+}
+
 func TestTooLong(t *testing.T) {
 	in := batches(t, 1, 4, 32)[0]
 	s := listen(t, "127.0.0.1:0")

@@ -122,6 +122,10 @@ func (w *watcher) watch(ctx context.Context) (err error) {
 func (w *watcher) nothing() error {
 	if w.client.Refusals > 0 {
 		r := w.client.Refusal()
+		if r.Reason == wire.AddressFull {
+			return fmt.Errorf("%s: %v: this one has %d places, and may have %d", w.options.Address, r.Reason,
+				r.Players, r.Places)
+		}
 		return fmt.Errorf("%s: %v: %d players in %d places of %d rooms", w.options.Address, r.Reason,
 			r.Players, r.Places, r.Rooms)
 	}

@@ -2,7 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// RefusePacket is a Refuse: why not, how full the server is, and when to ask again.
+// RefusePacket is a Refuse: why not, how full the server is, and when to ask again. With AddressFull
+// players and places are those of the client's address.
 type RefusePacket struct {
 	Nonce                  Nonce
 	Players, Places, Rooms uint32 // of the server, now
@@ -21,10 +22,11 @@ const (
 	NoRoom                               // there is no such room
 	ServerCloses                         // it drains
 	OtherVersion                         // it speaks another version: the one in the packet
+	AddressFull                          // the client's address has as many places as one may have
 )
 
 var refuseReasons = [...]string{"", "server full", "room full", "no such room", "server closes",
-	"other version"}
+	"other version", "address full"}
 
 // String is what a player is told.
 func (r RefuseReason) String() string {
