@@ -91,6 +91,8 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 		"127.0.0.1:0 takes any port that is free")
 	f.BoolVar(&o.HTTPPublic, "http-public", false, "-http may be an address that others reach: who does, sees all; "+
 		"there is no password")
+	f.IntVar(&o.HTTPEach, "http-per-address", 32, "of the 128 connections that -http may have, those of one IP "+
+		"address; behind a proxy all viewers have its")
 	f.StringVar(&o.Timeline, "timeline", "", "write what each arena held over time to a `file` at the end, as JSON: "+
 		"budget.TimelineData")
 	f.StringVar(&o.Flight, "flight", "", "when something was full or a tick came late, write the last seconds to a "+
@@ -118,6 +120,8 @@ func checkServe(o *serve.Options) error {
 		return fmt.Errorf("-players %d: 1 to %d", o.Players, serve.PlayersMost)
 	case o.PerAddress < 0:
 		return fmt.Errorf("-per-address %d: must not be negative; 0 is no limit", o.PerAddress)
+	case o.HTTPEach < 1:
+		return fmt.Errorf("-http-per-address %d: there must be at least one", o.HTTPEach)
 	case o.Options.Workers < 1:
 		return fmt.Errorf("-workers %d: there must be at least one", o.Options.Workers)
 	case o.Rollback < 0 || o.Rollback > serve.RollbackMost:

@@ -43,7 +43,7 @@ func TestViewers(t *testing.T) {
 // viewed serves 32 bots in two rooms, with a crowd before the pages.
 func viewed(t *testing.T, crowd string) (r serve.Result) {
 	t.Helper()
-	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-http", "127.0.0.1:0")
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-http", "127.0.0.1:0", "-http-per-address", "128")
 	states := step.Pick(0, 50, minute)
 	b := s.bots(32, states)
 	address := regexp.MustCompile(`page on http://([^/]+)/`).FindStringSubmatch(s.stderr.String())[1]

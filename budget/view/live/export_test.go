@@ -6,6 +6,9 @@ var Serve = serve
 // Open is how many connections are open.
 func (s *Server) Open() int { return int(s.listen.open.Load()) }
 
+// PartyOf is whose a connection is.
+var PartyOf = partyOf
+
 // Places is how many streams there are now.
 func (f *Feed) Places() int { return len(f.viewers) }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,11 @@ type Server struct {
 type ServerOptions struct {
 	Public      bool // listen beyond this machine, too: whoever reaches the address may look
 	Connections int  // at once; 0: 128. One more is closed without an answer
+
+	// PerAddress is how many of the connections one IP address may have, the addresses of an IPv6 /64
+	// together. 0: a quarter, so that no viewer keeps the others out. One more is answered with status
+	// 503 and the numbers, and closed. Behind a proxy all viewers have its address.
+	PerAddress int
 }
 
 const (
@@ -47,7 +53,7 @@ const (
 // A request has 5 seconds to come, and so has the next one of its connection; its header has 8 KiB at most. Each
 // connection costs a goroutine or two, and of the system's memory 64 KiB and more where nobody reads. All together get
 // 64 MiB a second, in a few thousand writes at most: who asks again and again takes a few per cent of a core from the program,
-// and waits.
+// and waits. One address has a quarter of the connections, unless o.PerAddress says otherwise.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -64,7 +70,7 @@ func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 func serve(listener net.Listener, h http.Handler, o ServerOptions) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		listen: &bounded{Listener: listener, most: int64(cmp.Or(o.Connections, connections))},
+		listen: newBounded(listener, o),
 		cancel: cancel,
 		ended:  make(chan struct{}),
 	}
@@ -102,8 +108,65 @@ func (s *Server) Close() error {
 type bounded struct {
 	net.Listener
 	most int64
+	each int // of them, of one address
 	open atomic.Int64
 	pace pace
+	mu   sync.Mutex
+	held map[netip.Addr]int // how many connections each has
+}
+
+func newBounded(listener net.Listener, o ServerOptions) *bounded {
+	most := cmp.Or(o.Connections, connections)
+	return &bounded{Listener: listener, most: int64(most), each: cmp.Or(o.PerAddress, max(1, most/4)),
+		held: map[netip.Addr]int{}}
+}
+
+// partyOf is where a connection comes from: an IPv4 address, or the first 64 bits of an IPv6
+// address. A connection that isn't TCP has none.
+func partyOf(c net.Conn) netip.Addr {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if ip.Is4() {
+		return ip
+	}
+	const network = 64
+	prefix, _ := ip.Prefix(network) // each IPv6 address has one
+	return prefix.Addr()
+}
+
+// take gives a connection one of its address's places, if there is one left.
+func (l *bounded) take(of netip.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if of.IsValid() && l.held[of] >= l.each {
+		return false
+	}
+	l.held[of]++
+	l.open.Add(1)
+	return true
+}
+
+func (l *bounded) giveBack(of netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[of]--; l.held[of] == 0 {
+		delete(l.held, of)
+	}
+	l.open.Add(-1)
+}
+
+// refuse answers a connection of an address that has its share. Nothing was written to it, so that
+// the system has room for the answer and no write waits.
+func (l *bounded) refuse(c net.Conn) {
+	text := fmt.Sprintf("this address has %d of the %d connections that one may have here, of %d\n",
+		l.each, l.each, l.most)
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"+
+		"Retry-After: %d\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		int(headerTime/time.Second), len(text), text)
+	_ = c.Close()
 }
 
 func (l *bounded) Accept() (net.Conn, error) {
@@ -112,14 +175,19 @@ func (l *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Load() < l.most { // one goroutine accepts
-			l.open.Add(1)
-			if tcp, ok := c.(*net.TCPConn); ok {
-				_ = tcp.SetWriteBuffer(kernelMax) // a wish; without it the system decides
-			}
-			return &counted{Conn: c, of: l}, nil
+		if l.open.Load() >= l.most { // one goroutine accepts
+			_ = c.Close() // nobody was answered on it
+			continue
 		}
-		_ = c.Close() // nobody was answered on it
+		of := partyOf(c)
+		if !l.take(of) {
+			l.refuse(c)
+			continue
+		}
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetWriteBuffer(kernelMax) // a wish; without it the system decides
+		}
+		return &counted{Conn: c, of: l, party: of}, nil
 	}
 }
 
@@ -127,6 +195,7 @@ func (l *bounded) Accept() (net.Conn, error) {
 type counted struct {
 	net.Conn
 	of     *bounded
+	party  netip.Addr
 	closed atomic.Bool
 }
 
@@ -137,7 +206,7 @@ func (c *counted) Write(b []byte) (int, error) {
 
 func (c *counted) Close() error {
 	if c.closed.CompareAndSwap(false, true) {
-		c.of.open.Add(-1)
+		c.of.giveBack(c.party)
 	}
 	return c.Conn.Close()
 }

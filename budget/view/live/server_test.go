@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -105,6 +106,74 @@ func TestThousandViewers(t *testing.T) {
 		require.NoError(t, s.Close())
 		assert.Zero(t, s.Open())
 	}) // the end of the bubble needs that of all its goroutines
+}
+
+// TestPerAddress: one address holds its share of the connections, and others find theirs. One more
+// is told the numbers.
+func TestPerAddress(t *testing.T) {
+	const each = 3
+	held := make(chan bool)
+	s, err := live.Listen("0.0.0.0:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hold" {
+			held <- true
+			<-r.Context().Done()
+		}
+	}), live.ServerOptions{Public: true, PerAddress: each})
+	require.NoError(t, err)
+	defer s.Close()
+	_, port, err := net.SplitHostPort(strings.Trim(s.URL(), "htp:/"))
+	require.NoError(t, err)
+	dial := func(from net.IP, path string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}
+		c, err := d.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			t.Skip("no such address here: ", err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+		return c
+	}
+	answer := func(c net.Conn) string {
+		text, _ := io.ReadAll(c) // a refused connection may end by a reset, after the answer
+		return string(text)
+	}
+	one, other := net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)
+	var list []net.Conn
+	for range each {
+		list = append(list, dial(one, "/hold"))
+		<-held
+	}
+	refused := answer(dial(one, "/"))
+	assert.Contains(t, refused, "HTTP/1.1 503 ")
+	assert.Contains(t, refused, "\r\n\r\nthis address has 3 of the 3 connections that one may have here, of 128\n")
+	assert.Contains(t, answer(dial(other, "/")), "HTTP/1.1 200 ")
+	assert.Equal(t, each, s.Open())
+	require.NoError(t, list[0].Close())
+	for !strings.Contains(answer(dial(one, "/")), "HTTP/1.1 200 ") { // when the server has seen it
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// from is a connection of an address.
+type from struct {
+	net.Conn
+	address net.TCPAddr
+}
+
+func (f from) RemoteAddr() net.Addr { return &f.address }
+
+// TestPartyOf an address of IPv6 is its network.
+func TestPartyOf(t *testing.T) {
+	of := func(ip string) netip.Addr {
+		return live.PartyOf(from{address: net.TCPAddr{IP: net.ParseIP(ip), Zone: "lo"}})
+	}
+	assert.Equal(t, of("1.2.3.4"), of("::ffff:1.2.3.4"))
+	assert.NotEqual(t, of("1.2.3.4"), of("1.2.3.5"))
+	assert.Equal(t, of("2001:db8:1:2::3"), of("2001:db8:1:2:3:4:5:6"))
+	assert.NotEqual(t, of("2001:db8:1:2::3"), of("2001:db8:1:3::3"))
+	mine, its := net.Pipe()
+	defer mine.Close()
+	assert.Equal(t, netip.Addr{}, live.PartyOf(its))
 }
 
 // TestLateRequest: who begins and doesn't end is gone in time.

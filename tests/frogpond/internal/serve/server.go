@@ -68,6 +68,7 @@ type Options struct {
 	Health     string // address
 	HTTP       string // address, of the page
 	HTTPPublic bool   // others than this machine may reach it
+	HTTPEach   int    // connections that an address may have there; 0: as package live says
 	Timeline   string // file, of what each arena held; who writes it has it of the result
 	Flight     string // folder, of traces
 	Plant      Plant

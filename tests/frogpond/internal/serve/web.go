@@ -26,7 +26,8 @@ func (s *Server) serveWeb() (stop func() error, err error) {
 	for _, path := range []string{"/rooms/", "/room/", "/map/"} {
 		mux.Handle(path, hub)
 	}
-	server, err := live.Listen(s.o.HTTP, mux, live.ServerOptions{Public: s.o.HTTPPublic})
+	server, err := live.Listen(s.o.HTTP, mux, live.ServerOptions{Public: s.o.HTTPPublic,
+		PerAddress: s.o.HTTPEach})
 	if err != nil {
 		page.Close()
 		return nil, errors.Join(fmt.Errorf("-http: %w", err), hub.Close())

@@ -213,7 +213,7 @@ func hostile(i int, address string) net.Conn {
 func TestHostileViewers(t *testing.T) {
 	const connections = 128
 	before := runtime.NumGoroutine()
-	s, url := beginWeb(t, nil)
+	s, url := beginWeb(t, func(o *Options) { o.HTTPEach = connections })
 	p := s.joins(client.Options{Name: "in", Room: 0, Seed: 1})
 	s.until("it plays", p.saw(10))
 	calm := runtime.NumGoroutine()
@@ -251,6 +251,26 @@ func TestHostileViewers(t *testing.T) {
 	t.Logf("%d ticks, %d late; CPU p50 %d us, p99 %d us", r.Ticks, r.LateTicks, r.CPUP50, r.CPUP99)
 	http.DefaultClient.CloseIdleConnections()
 	s.until("no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// Viewers of one address that hold as many connections as they get leave some to others, who are
+// answered at once.
+func TestViewersOfOneAddress(t *testing.T) {
+	t.Parallel()
+	s, url := beginWeb(t, nil)
+	address := strings.Trim(strings.TrimPrefix(url, "http://"), "/")
+	for range 150 {
+		c, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		defer c.Close()
+	}
+	other := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}}
+	answer, err := other.Get(url + "rooms/")
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	s.end()
 }
 
 // heapInUse is the Go heap after a collection.
