@@ -348,6 +348,17 @@ func TestListWhileRanging(t *testing.T) {
 		list.Pop()
 	}
 	assert.Equal(t, 3, list.Len())
+	const misuse = "scope: BUG: RemoveSwap of a List while All ranges over it: it moves a value; count down instead"
+	assert.PanicsWithError(t, misuse, func() {
+		for i := range list.All() {
+			list.RemoveSwap(i)
+		}
+	})
+	for i := range list.All() {
+		list.RemoveSwap(i)
+		break
+	}
+	assert.Equal(t, 1, list.Len())
 	for range list.All() {
 		require.NoError(t, s.Close()) // and there is nothing more
 	}
@@ -367,6 +378,103 @@ func TestDequeWhileRanging(t *testing.T) {
 	}
 	assert.Equal(t, []int{3, 4}, []int{seen, d.Len()})
 	for range d.All() {
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestDequesAreRangedOnce: a loop over a deque ends, shows none of its values twice, and each that
+// is there throughout, whatever its body pushes and pops.
+func TestDequesAreRangedOnce(t *testing.T) {
+	const n, mark = 6, 100
+	type deque = container.Deque[int32]
+	pop := func(d *deque) { d.PopFront() }
+	turn := func(d *deque) { v, _ := d.PopFront(); d.PushBack(v + mark) }
+	for _, test := range []struct {
+		what  string
+		body  func(d *deque)
+		shown []int32 // of 0, 1, 2, 3; those that the body pushes have the mark
+	}{
+		{"pop the current one", pop, []int32{0, 1, 2, 3}},
+		{"pop two", func(d *deque) { pop(d); pop(d) }, []int32{0, 2}},
+		{"pop the last", func(d *deque) { d.PopBack() }, []int32{0, 1}},
+		{"push", func(d *deque) { d.PushBack(mark) }, []int32{0, 1, 2, 3, mark, mark}},
+		{"push to the front", func(d *deque) { d.PushFront(mark) }, []int32{0, 1, 2, 3, mark, mark}}, // round the ring
+		{"turn", turn, []int32{0, 1, 2, 3, mark, mark + 1}},
+		{"turn twice", func(d *deque) { turn(d); turn(d) }, []int32{0, 2, mark}},
+		{"clear", (*deque).Clear, []int32{0}},
+		{"clear and push", func(d *deque) { d.Clear(); d.PushBack(mark) }, []int32{0}},
+	} {
+		for front := range n { // wherever in the ring they are
+			s := open(t).Scratch(0, 0).Open("a")
+			d := container.NewDeque(s, ids, n)
+			for range front {
+				d.PushBack(0)
+				d.PopFront()
+			}
+			for i := range int32(4) {
+				d.PushBack(i)
+			}
+			var shown []int32
+			for i, v := range d.All() {
+				require.Same(t, d.At(i), v, test.what)
+				shown = append(shown, *v)
+				require.LessOrEqual(t, len(shown), n, test.what)
+				test.body(&d)
+			}
+			assert.Equal(t, test.shown, shown, "%s, front %d", test.what, front)
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// TestDequesAtRandomWhileRanging is TestDequesAreRangedOnce of any body: each value has a number, and
+// what is there from begin to end is shown.
+func TestDequesAtRandomWhileRanging(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	for seed := range int64(2000) {
+		random := rand.New(rand.NewSource(seed))
+		s := scratch.Open("a")
+		n, next := 1+random.Intn(6), int32(0)
+		d := container.NewDeque(s, ids, n)
+		there := map[int32]bool{}
+		push := func(push func(int32) bool) {
+			next++
+			push(next)
+		}
+		pop := func(pop func() (int32, bool)) {
+			v, _ := pop()
+			delete(there, v)
+		}
+		for range random.Intn(2 * n) {
+			push(d.PushBack)
+			if random.Intn(3) == 0 {
+				pop(d.PopFront)
+			}
+		}
+		for _, v := range d.All() {
+			there[*v] = true
+		}
+		shown := map[int32]bool{}
+		for i, v := range d.All() {
+			require.Same(t, d.At(i), v)
+			require.False(t, shown[*v], "%d twice", *v)
+			shown[*v] = true
+			for range random.Intn(4) {
+				switch random.Intn(5) {
+				case 0, 1:
+					push(d.PushBack)
+				case 2:
+					pop(d.PopFront)
+				case 3:
+					pop(d.PopBack)
+				case 4:
+					push(d.PushFront)
+				}
+			}
+		}
+		for v := range there {
+			require.True(t, shown[v], "seed %d: %d was there and isn't shown", seed, v)
+		}
 		require.NoError(t, s.Close())
 	}
 }

@@ -157,11 +157,47 @@ func (d *Deque[T]) Cap() int {
 	return len(d.ring)
 }
 
-// All ranges over the values from front to back, also over those that PushBack adds meanwhile.
+// All ranges over the values from front to back. The loop may push and pop at both ends. Then a
+// value that is popped before its turn is not shown, and each other one is shown once. What PushBack
+// puts behind the current value is shown too, but the loop ends after n values: it goes round the
+// ring once. Any other value that is pushed meanwhile may be shown. The index is the value's at that
+// moment, as At has it.
 func (d *Deque[T]) All() iter.Seq2[int, *T] { return d.each }
 
+// each goes round the ring once, from where the front was. A value doesn't move, so it is met at
+// most once.
 func (d *Deque[T]) each(yield func(int, *T) bool) {
-	for i := 0; i < d.Len() && yield(i, d.At(i)); i++ {
+	if d.Len() == 0 {
+		return
+	}
+	n, from, end := uint64(len(d.ring)), d.ends.front, uint64(0) // end is how far the back was seen
+	behind := func(at, from uint64) uint64 { // how far at is behind from in the ring
+		if at < from {
+			at += n
+		}
+		return at - from
+	}
+	for k := uint64(0); k < n; k++ {
+		used := uint64(d.Len())
+		if used == 0 {
+			return
+		}
+		at := from + k
+		if at >= n {
+			at -= n
+		}
+		i := behind(at, d.ends.front)
+		if i >= used { // the loop is behind the back, or before the front, which has overtaken it
+			ahead := behind(d.ends.front, from)
+			if ahead <= k || ahead >= end {
+				return
+			}
+			k, at, i = ahead, d.ends.front, 0
+		}
+		end = max(end, k+used-i)
+		if !yield(int(i), &d.ring[at]) {
+			return
+		}
 	}
 }
 

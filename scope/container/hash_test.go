@@ -182,8 +182,8 @@ func TestForgedWords(t *testing.T) {
 		assert.Equal(t, []int{n, n}, []int{m.Len(), names.Len()})
 		assert.False(t, m.Set(8, 8))
 		assert.ErrorIs(t, names.Set("8", 8), scope.ErrFull)
-		for i := range names.names {
-			names.names[i].size = math.MaxUint32
+		for i := range names.sizes {
+			names.sizes[i] = math.MaxUint64
 		}
 		for k := range names.All() {
 			assert.Len(t, k, 4)

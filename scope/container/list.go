@@ -14,7 +14,8 @@ type List[T any] struct {
 	_    noCopy
 	life life
 	listed[T]
-	kept kept
+	kept  kept
+	moves uint64 // how often RemoveSwap ran
 }
 
 // listed is what lies in a list's bytes.
@@ -101,6 +102,7 @@ func (l *List[T]) RemoveSwap(i int) {
 	gap := l.At(i)
 	last := len(l.live()) - 1
 	*gap = *l.At(last)
+	l.moves++
 	l.Pop()
 }
 
@@ -118,12 +120,17 @@ func (l *List[T]) Len() int { return len(l.live()) }
 // Cap is n, the number of values that there may be.
 func (l *List[T]) Cap() int { return cap(l.live()) }
 
-// All ranges over the values in order, also over those that Push adds meanwhile. Who removes while
-// ranging counts down instead.
+// All ranges over the values in order, also over those that Push adds meanwhile; a value that Pop or
+// Clear takes away before its turn is not shown. RemoveSwap would move a value past the loop, so the
+// loop panics if it goes on after one: count down from Len instead.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {
+	moves := l.moves
 	for i := 0; i < l.Len() && yield(i, l.At(i)); i++ {
+		if l.moves != moves {
+			panic(&scope.Misuse{Text: "RemoveSwap of a List while All ranges over it: it moves a value; count down instead"})
+		}
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Map finds at most n values of V by keys of K. A value doesn't move. They come in the order of
-// insertion, but Delete puts the last in the order in the place of the deleted one. The order never
-// depends on the hashes, so two runs range alike. The hashes are seeded at random, because players
-// choose keys: compare what two runs range over, not their bytes. In a state of package save the
-// bytes are alike too: see [Map.Seed].
+// Map finds at most n values of V by keys of K. A value doesn't move. The order of the keys is that
+// of insertion, but a new key takes the place of the one that was deleted last, as long as such a
+// place is free. The order never depends on the hashes, so two runs range alike. The hashes are
+// seeded at random, because players choose keys: compare what two runs range over, not their bytes.
+// In a state of package save the bytes are alike too: see [Map.Seed].
 //
 // Its bytes are 24, 8 for each cell of the index, the least power of two from n * 4/3 up, 8 * n for
 // the order, n keys, rounded up to 8, and n values.
@@ -131,20 +131,15 @@ func (m *Map[K, V]) Clear() {
 	}
 }
 
-// All ranges over keys and values in the order of insertion, as Delete left it; also over those
-// that Set adds meanwhile. Delete of the current key is fine: what took its rank comes next.
+// All ranges over keys and values in the order of the keys. As in a range over a map of Go, the loop
+// may set and delete any key. Then a key that is deleted before its turn is not shown, one that is
+// set meanwhile may be shown, and all others are shown once. A key that is deleted and set again
+// counts as a new one. The loop ends after n keys at the latest. Cost: O(the most keys that were in
+// the map since it was made or cleared).
 func (m *Map[K, V]) All() iter.Seq2[K, *V] { return m.each }
 
 func (m *Map[K, V]) each(yield func(K, *V) bool) {
-	for i := 0; i < m.Len(); {
-		entry := m.order[i].entry
-		key := m.keys[entry]
-		if !yield(key, &m.values[entry]) {
-			return
-		}
-		if i < m.Len() && m.order[i].entry == entry && m.keys[entry] == key {
-			i++
-		}
+	for i := m.after(0); i >= 0 && yield(m.keys[i], &m.values[i]); i = m.after(i + 1) {
 	}
 }
 

@@ -1,6 +1,7 @@
 package container_test
 
 import (
+	"iter"
 	"math"
 	"math/rand"
 	"slices"
@@ -17,24 +18,41 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// mapModel is a map of the language, and the order of its keys.
+// mapModel is a map of the language, and the places of its keys in the order.
 type mapModel[K comparable] struct {
 	values map[K]point
-	order  []K
+	places []K
+	free   []int // places of no key, the one that was freed last behind the others
 }
 
 func (m *mapModel[K]) set(k K, v point) {
 	if _, ok := m.values[k]; !ok {
-		m.order = append(m.order, k)
+		if last := len(m.free) - 1; last >= 0 {
+			m.places[m.free[last]] = k
+			m.free = m.free[:last]
+		} else {
+			m.places = append(m.places, k)
+		}
 	}
 	m.values[k] = v
 }
 
 func (m *mapModel[K]) remove(k K) {
-	i, last := slices.Index(m.order, k), len(m.order)-1
-	m.order[i] = m.order[last]
-	m.order = m.order[:last]
+	for i, other := range m.places {
+		if other == k && !slices.Contains(m.free, i) {
+			m.free = append(m.free, i)
+		}
+	}
 	delete(m.values, k)
+}
+
+func (m *mapModel[K]) order() (order []K) {
+	for i, k := range m.places {
+		if !slices.Contains(m.free, i) {
+			order = append(order, k)
+		}
+	}
+	return order
 }
 
 // aMap is what Map and StringMap have in common.
@@ -61,7 +79,7 @@ func isAMap[K comparable](t *testing.T, make func(s scope.Scope, n int) aMap[K],
 				old, known := model.values[k]
 				switch op := random.Intn(100); {
 				case op < 55:
-					fits := known || len(model.order) < n
+					fits := known || len(model.values) < n
 					require.Equal(t, fits, m.set(k, v))
 					if fits {
 						model.set(k, v)
@@ -92,15 +110,15 @@ func isAMap[K comparable](t *testing.T, make func(s scope.Scope, n int) aMap[K],
 
 func same[K comparable](t *testing.T, m *aMap[K], model *mapModel[K]) {
 	t.Helper()
-	order := make([]K, 0, len(model.order))
+	order := make([]K, 0, len(model.values))
 	for k, v := range m.all {
 		order = append(order, k)
 		if *v != model.values[k] || v != m.get(k) {
 			t.Fatalf("%v has the value %v at %p, found at %p, want %v", k, *v, v, m.get(k), model.values[k])
 		}
 	}
-	if !slices.Equal(order, model.order) {
-		t.Fatalf("the order is %v, want %v", order, model.order)
+	if want := model.order(); !slices.Equal(order, want) {
+		t.Fatalf("the order is %v, want %v", order, want)
 	}
 }
 
@@ -160,33 +178,87 @@ func TestMapWhileRanging(t *testing.T) {
 			byID.Delete(k)
 		}
 	}
-	assert.Equal(t, "ajbcihdegf", seen, "each once: what took the place comes next")
+	assert.Equal(t, "abcdefghij", seen)
 	assert.Equal(t, seen, seenByID)
-	assert.Equal(t, "jbhdf", letters(m.All()))
+	assert.Equal(t, "bdfhj", letters(m.All()))
 	for k := range m.All() {
-		if k == "d" {
+		if k == "h" {
 			break
 		}
 		assert.ErrorIs(t, m.Set("too long", 0), container.ErrLongKey)
 		_ = m.Set(strings.ToUpper(k), 0)
 	}
-	assert.Equal(t, "jbhdfJBH", letters(m.All()), "what Set adds comes along")
+	assert.Equal(t, "bdFfDhBj", letters(m.All()), "in the places that were freed, the last one first")
 	m.Clear()
-	require.NoError(t, m.Set("x", 0))
-	seen = ""
-	for k := range m.All() {
-		if seen += strings.Clone(k); k == "x" {
-			m.Delete(k)
-			require.NoError(t, m.Set("y", 0))
-		}
+	for _, k := range "xyz" {
+		require.NoError(t, m.Set(string(k), 0))
 	}
-	assert.Equal(t, "xy", seen, "also what Set put in the place of the current key")
+	assert.Equal(t, "xyz", letters(m.All()), "in the order of insertion again")
 	for range m.All() {
 		require.NoError(t, s.Close())
 	}
 	assert.Nil(t, m.Get("y"))
 	assert.False(t, m.Delete("y"))
 	assert.False(t, byID.Delete('b'))
+}
+
+// TestMapsAreRangedAsGoDoes: a loop ends, and shows each key once that is there throughout, whatever
+// its body sets and deletes; in a map of one key and in others.
+func TestMapsAreRangedAsGoDoes(t *testing.T) {
+	type maps struct {
+		all    iter.Seq2[int32, *int32]
+		set    func(k int32)
+		remove func(k int32)
+	}
+	const n = 6
+	number := func(k string) int32 { return int32(k[0]) - 'a' }
+	name := func(k int32) string { return string('a' + k) }
+	for what, body := range map[string]func(m maps, k int32){
+		"delete and set the current key": func(m maps, k int32) { m.remove(k); m.set(k) },
+		"delete it, and set another":     func(m maps, k int32) { m.remove(k); m.set(k + n) },
+		"delete an earlier one":          func(m maps, k int32) { m.remove(k - 1) },
+		"and set it":                     func(m maps, k int32) { m.remove(k - 1); m.set(k - 1) },
+		"delete a later one":             func(m maps, k int32) { m.remove(k + 1) },
+		"and set it again":               func(m maps, k int32) { m.remove(k + 1); m.set(k + 1) },
+		"both":                           func(m maps, k int32) { m.remove(k - 1); m.remove(k); m.set(k); m.set(k - 1) },
+		"all":                            func(m maps, k int32) { remake(m.remove, n); remake(m.set, n) },
+	} {
+		for keys := int32(1); keys <= n; keys++ {
+			s := open(t).Scratch(0, 0).Open("a")
+			byID, byName := container.NewMap(s, ids, ids, n), container.NewStringMap(s, ids, n, 1)
+			for _, m := range []maps{
+				{byID.All(), func(k int32) { byID.Set(k, k) }, func(k int32) { byID.Delete(k) }},
+				{func(yield func(int32, *int32) bool) {
+					byName.All()(func(k string, v *int32) bool { return yield(number(k), v) })
+				}, func(k int32) { _ = byName.Set(name(k), k) }, func(k int32) { byName.Delete(name(k)) }},
+			} {
+				for k := range keys {
+					m.set(k)
+				}
+				touched := map[int32]bool{} // deleted at some time
+				remove := m.remove
+				m.remove = func(k int32) { touched[k] = true; remove(k) }
+				shown, steps := map[int32]int{}, 0
+				for k, v := range m.all {
+					require.Equal(t, k, *v, what)
+					shown[k]++
+					steps++
+					require.LessOrEqual(t, steps, n, what)
+					body(m, k)
+				}
+				for k := range keys {
+					require.True(t, shown[k] == 1 || touched[k], "%s: %d of %d was shown %d times", what, k, keys, shown[k])
+				}
+			}
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+func remake(each func(int32), n int32) {
+	for k := range n {
+		each(k)
+	}
 }
 
 // TestMapKeys: keys are equal when == says so, whatever their bytes are.

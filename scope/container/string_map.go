@@ -28,15 +28,9 @@ type StringMap[V any] struct {
 
 // allNames are the keys of a StringMap.
 type allNames struct {
-	names []name
-	bytes []byte // most for each
+	sizes []uint64 // of each key
+	bytes []byte   // most for each
 	most  int
-}
-
-// name is what is known of a key beside its bytes.
-type name struct {
-	size   uint32
-	number uint32 // it was the so-maniest to come: tells it from another that took its place
 }
 
 // NewStringMap makes an empty map in s for up to n keys of at most k bytes each, n at most 2^28.
@@ -63,12 +57,12 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 }
 
 func layStringMap[V any](bytes []byte, n, k int) (entries, allNames, []V) {
-	t, names, values := layEntries(&bytes, n), cut[name](&bytes, n), cut[V](&bytes, n)
-	return t, allNames{names, bytes, k}, values
+	t, sizes, values := layEntries(&bytes, n), cut[uint64](&bytes, n), cut[V](&bytes, n)
+	return t, allNames{sizes, bytes, k}, values
 }
 
 func stringMapSize[V any](n, k int) uint64 {
-	return entriesSize(n) + words[name](n) + words[V](n) + uint64(n)*uint64(k)
+	return entriesSize(n) + words[uint64](n) + words[V](n) + uint64(n)*uint64(k)
 }
 
 // In is the map as a snapshot from outside has it: as that of a List.
@@ -81,8 +75,8 @@ func (m *StringMap[V]) In(v View) *StringMap[V] {
 
 // look refuses an image that no play leaves.
 func (m *StringMap[V]) look() error {
-	for i := range m.names {
-		if size := m.names[i].size; uint64(size) > uint64(m.most) {
+	for _, size := range m.sizes {
+		if size > uint64(m.most) {
 			return fmt.Errorf("a key of %d bytes, of %d at most", size, m.most)
 		}
 	}
@@ -114,8 +108,7 @@ func (m *StringMap[V]) Set(key string, v V) error {
 		return errAllKeys
 	}
 	entry = int(m.enter(at, hash, v))
-	m.words.entered++
-	m.names[entry] = name{uint32(len(key)), m.words.entered}
+	m.sizes[entry] = uint64(len(key))
 	copy(m.slot(entry), key)
 	return nil
 }
@@ -146,7 +139,7 @@ func (m *StringMap[V]) Delete(key string) bool {
 	m.leave(at, uint32(entry))
 	if m.kept {
 		clear(m.slot(entry))
-		m.names[entry] = name{}
+		m.sizes[entry] = 0
 	}
 	return true
 }
@@ -159,26 +152,16 @@ func (m *StringMap[V]) Clear() {
 	m.clear()
 	if m.kept {
 		clear(m.bytes)
-		clear(m.names)
+		clear(m.sizes)
 	}
 }
 
-// All ranges over keys and values in the order of insertion, as Delete left it; also over those
-// that Set adds meanwhile. Delete of the current key is fine: what took its rank comes next. A key
-// is a view of the map's bytes, good until it is deleted, or Clear; strings.Clone gives one to
-// keep.
+// All ranges over keys and values, as that of a [Map]. A key is a view of the map's bytes, good
+// until it is deleted, or Clear; strings.Clone gives one to keep.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
 func (m *StringMap[V]) each(yield func(string, *V) bool) {
-	for i := 0; i < m.Len(); {
-		entry := int(m.order[i].entry)
-		name := m.names[entry]
-		if !yield(m.key(entry), &m.values[entry]) {
-			return
-		}
-		if i < m.Len() && int(m.order[i].entry) == entry && m.names[entry] == name {
-			i++
-		}
+	for i := m.after(0); i >= 0 && yield(m.key(i), &m.values[i]); i = m.after(i + 1) {
 	}
 }
 
@@ -187,7 +170,7 @@ func (m *StringMap[V]) slot(entry int) []byte { return m.bytes[entry*m.most:][:m
 
 func (m *StringMap[V]) key(entry int) string {
 	slot := m.slot(entry)
-	return unsafe.String(unsafe.SliceData(slot), min(int(m.names[entry].size), len(slot)))
+	return unsafe.String(unsafe.SliceData(slot), min(m.sizes[entry], uint64(len(slot))))
 }
 
 func (m *StringMap[V]) hash(key string) uint32 {
@@ -204,7 +187,7 @@ func (m *StringMap[V]) find(key string, hash uint32) (at uint32, entry int) {
 		if c.entry == 0 {
 			break
 		}
-		if entry := c.entry - 1; c.hash == hash && uint64(entry) < uint64(len(m.names)) && m.key(int(entry)) == key {
+		if entry := c.entry - 1; c.hash == hash && uint64(entry) < uint64(len(m.sizes)) && m.key(int(entry)) == key {
 			return at, int(entry)
 		}
 	}

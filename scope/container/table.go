@@ -28,13 +28,14 @@ type entries struct {
 
 // tableWords are the words of a table.
 type tableWords struct {
-	seed    seed
-	used    uint32 // keys in it
-	entered uint32 // keys of a StringMap that ever came
+	seed seed
+	used uint32 // keys in it
+	most uint32 // the most keys that were in it since it was empty: All looks at so many entries
 }
 
 // standing is two permutations of the entries in one: which entry stands so far in the order, and
-// where in the order the entry of that place stands. The entries that are free come last.
+// where in the order the entry of that place stands. The entries that have a key come first, then
+// those that are free, the one that was freed last before the others.
 type standing struct{ entry, rank uint32 }
 
 func layEntries(bytes *[]byte, n int) entries {
@@ -49,9 +50,7 @@ func entriesSize(n int) uint64 {
 
 // begin makes zeroed bytes an empty table.
 func (t entries) begin(inState kept) {
-	for i := range t.order {
-		t.order[i] = standing{uint32(i), uint32(i)}
-	}
+	t.free()
 	t.words.seed = randomSeed()
 	if inState {
 		t.words.seed = seedOf(0)
@@ -90,17 +89,40 @@ func (t *table[V]) Cap() int {
 
 func (t entries) used() int { return int(min(t.words.used, uint32(len(t.order)))) }
 
+// free makes all entries free: the first keys get the first of them.
+func (t entries) free() {
+	for i := range t.order {
+		t.order[i] = standing{uint32(i), uint32(i)}
+	}
+	t.words.used, t.words.most = 0, 0
+}
+
+// after is the first entry from i on that has a key, or -1. A key doesn't move, so a loop over the
+// entries meets each at most once, whatever its body sets and deletes.
+func (t *table[V]) after(i int) int {
+	if !t.life.began().alive() {
+		return -1
+	}
+	for most := min(uint(t.words.most), uint(len(t.order))); uint(i) < most; i++ {
+		if t.order[i].rank < t.words.used {
+			return i
+		}
+	}
+	return -1
+}
+
 // enter gives the next free place to a key of that hash, whose cell is at `at`.
 func (t *table[V]) enter(at, hash uint32, v V) (entry uint32) {
 	entry = t.order[t.words.used].entry
 	t.words.used++
+	t.words.most = max(t.words.most, t.words.used)
 	t.values[entry] = v
 	*t.index.at(at) = cell{hash, entry + 1}
 	return entry
 }
 
-// leave takes the entry away to which a cell leads. The last in the order takes its rank, and stays
-// where it is.
+// leave takes the entry away to which a cell leads. The last in the order takes its rank. No entry
+// moves.
 func (t *table[V]) leave(at, entry uint32) {
 	t.index.remove(at)
 	t.words.used--
@@ -115,7 +137,7 @@ func (t *table[V]) leave(at, entry uint32) {
 func (t *table[V]) clear() {
 	clear(t.index)
 	gone(t.kept, t.values)
-	t.words.used = 0
+	t.free()
 }
 
 // lookMost is how many cells a look at an image looks at, for each key and at least: many keys of
@@ -130,9 +152,12 @@ var errCollide = errors.New("keys that collide too often; play with another Seed
 // look refuses an image that no play leaves. find gives the cell of an entry's key, and says
 // whether that leads to the entry.
 func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool)) error {
-	used, n := t.words.used, uint32(len(t.order))
+	used, most, n := t.words.used, t.words.most, uint32(len(t.order))
 	if used > n {
 		return fmt.Errorf("%d keys, of %d at most", used, n)
+	}
+	if most < used || most > n {
+		return fmt.Errorf("%d keys at most so far, now %d, of %d at most", most, used, n)
 	}
 	for rank := range n {
 		if entry := t.order[rank].entry; entry >= n || t.order[entry].rank != rank {
@@ -156,6 +181,9 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 		at, hash, ok := find(entry)
 		if !ok {
 			return fmt.Errorf("no cell leads to entry %d by its key", entry)
+		}
+		if entry >= most {
+			return fmt.Errorf("a key has entry %d, and there were %d keys at most", entry, most)
 		}
 		if far := uint64((at-hash)&uint32(len(t.index)-1)) + 1; far > steps {
 			return errCollide
