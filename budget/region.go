@@ -177,8 +177,11 @@ func (r *Region) Base() arena.Base {
 // failed the peak of its region stays: how far it came.
 func (l *load) emptyAll(failed bool) (errs []error) {
 	by := l.name
-	if failed {
+	switch {
+	case failed:
 		by += " that failed"
+	case l.what == "Close": // what came with a scope that had ended before is told of that
+		by = ""
 	}
 	insist(len(l.along), func(i int) {
 		i = len(l.along) - 1 - i

@@ -75,11 +75,11 @@ func (s Scope) misuse(what string) error {
 	}
 	depth := h.Find(s.gen)
 	if depth == 0 {
-		ended := ""
+		var e *emptied
 		if h.Back == 0 {
-			ended = st.ended(s.gen)
+			e = st.emptied.Load()
 		}
-		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed%s", what, st.Arena, ended), true}
+		return lost{st.made, st.Arena, e, nil}.misuse(what, s.gen)
 	}
 	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.Arena)
 	switch {
@@ -101,6 +101,11 @@ func (s Scope) misuse(what string) error {
 		text += ", which is frozen since its load returned"
 	}
 	return &Misuse{Text: text}
+}
+
+// misuse is that of a scope that is closed.
+func (l lost) misuse(what string, gen uint64) *Misuse {
+	return &Misuse{fmt.Sprintf("%s a scope of %s that is closed%s", what, l.arena, l.ended(gen)), true}
 }
 
 // givenBack says why a scratch arena that was given back refuses.

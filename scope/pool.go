@@ -87,6 +87,7 @@ func (p pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too muc
 		if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 			return
 		}
+		panic(badPut[T]{p, *h, x}.Unwrap()) // now: a checked build finds x by what it knows of the budget
 	} else if h.Gen == p.gen {
 		if i < uintptr(h.Count) {
 			if unsafe.Add(p.first, i*unsafe.Sizeof(arena_c.Chunk[T]{})) == unsafe.Pointer(x) {
@@ -114,29 +115,29 @@ func (b badPut[T]) Unwrap() error {
 	offset := arena_c.Place(unsafe.Pointer(b.x), unsafe.Pointer(b.pool.header)) - b.was.Chunks
 	switch {
 	case b.was.Gen != b.pool.gen:
-		return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Stale)
+		return misusedPut(b.x, b.pool.gen, arena_c.Stale)
 	case offset/b.was.Stride >= uint64(b.was.Count):
-		return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Foreign)
+		return misusedPut(b.x, b.pool.gen, arena_c.Foreign)
 	case offset%b.was.Stride != 0:
-		return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Misaligned)
+		return misusedPut(b.x, b.pool.gen, arena_c.Misaligned)
 	}
-	return misusedPut(b.x, b.pool.header, b.pool.gen, arena_c.Double)
+	return misusedPut(b.x, b.pool.gen, arena_c.Double)
 }
 
 func (b badPut[T]) Error() string { return b.Unwrap().Error() }
 
-func misusedPut[T any](x *T, header *arena_c.Pool, gen uint64, code arena_c.Code) error {
+func misusedPut[T any](x *T, gen uint64, code arena_c.Code) error {
 	if x == nil {
 		return bug("Put of nil, pool of %T", *new(T))
 	}
-	return misusedPool("Put of", *new(T), header, gen, code)
+	return misusedPool("Put of", *new(T), gen, code)
 }
 
 // misusedPool is the misuse of a pool of values like one.
-func misusedPool(what string, one any, header *arena_c.Pool, gen uint64, code arena_c.Code) error {
+func misusedPool(what string, one any, gen uint64, code arena_c.Code) error {
 	ended := ""
 	if code == arena_c.Stale {
-		ended = endedPool(header, gen)
+		ended = endedPool(gen)
 	}
 	return &Misuse{fmt.Sprintf("%s a %T: %v%s", what, one, code, ended), code == arena_c.Stale}
 }
@@ -145,7 +146,7 @@ func misusedPool(what string, one any, header *arena_c.Pool, gen uint64, code ar
 func toPut[T any](p pool[T], x *T) (uint64, error) {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
-		return 0, misusedPut(x, p.header, p.gen, code)
+		return 0, misusedPut(x, p.gen, code)
 	}
 	return index, nil
 }
@@ -155,7 +156,7 @@ func toPut[T any](p pool[T], x *T) (uint64, error) {
 func (p pool[T]) Index(x *T) int {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
-		panic(misusedPool("Index of", *new(T), p.header, p.gen, code))
+		panic(misusedPool("Index of", *new(T), p.gen, code))
 	}
 	return int(index)
 }
@@ -306,7 +307,7 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 
 func (p HandlePool[T]) put(h arena.Handle[T]) error {
 	if code := itsHeader(p.header).PutHandle(p.gen, uint64(h)); code != arena_c.OK {
-		return misusedPool("Put of a handle of", *new(T), p.header, p.gen, code)
+		return misusedPool("Put of a handle of", *new(T), p.gen, code)
 	}
 	return nil
 }

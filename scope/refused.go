@@ -13,16 +13,21 @@ func why(r arena_c.Refusal) error {
 	h, st := r.Arena, stackOf(r.Arena)
 	s := Scope{h, r.Gen}
 	_, bad := h.BadAlign(r.Gen)
-	switch {
-	case st == nil:
-		if err := told(r.Gen); err != nil && h.Misused != r.Gen {
-			return err
+	if (st == nil || st.made != numberOf(r.Gen)) && h.Misused != r.Gen { // refused before its budget closed
+		if l, ok := lostOf(r.Gen); ok {
+			if err := lastOf(l.told, r.Gen); err != nil {
+				return err
+			}
+			return l.misuse("allocation in", r.Gen)
 		}
-		return &Misuse{"use of a scope whose budget is closed", true}
+	}
+	switch {
 	case bad:
 		return badAlign
 	case r.Gen&key != 0:
 		return undeclared
+	case st == nil:
+		return s.misuse("use of")
 	}
 	depth := h.Find(r.Gen)
 	if h.Misused == r.Gen && depth == 0 {
@@ -37,10 +42,7 @@ func why(r arena_c.Refusal) error {
 	if depth == h.Depth && h.Asked != 0 {
 		return st.remembered(h, depth)
 	}
-	if err := lastOf(st.notes, r.Gen); err != nil {
-		return err
-	}
-	if err := told(r.Gen); err != nil { // another budget has the header by now
+	if err := lastOf(st.told(), r.Gen); err != nil {
 		return err
 	}
 	return s.misuse("allocation in")
@@ -84,13 +86,14 @@ func forget(r arena_c.Refusal) {
 // that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
 // nil.
 func (st *Stack) settle(h *arena_c.Scopes) {
+	gen := h.Misused
 	depth, err := st.misused(h)
 	if err == nil {
 		return
 	}
 	h.Odd |= oddNoted
 	n := st.noteOf(h, depth)
-	n.told = lastError{h.Record(depth).Gen, err}
+	n.told = lastError{gen, err}
 	if n.err == nil {
 		n.err = err
 	}

@@ -17,15 +17,34 @@ var registry struct {
 	used   uint64                                  // ids that were ever given, and 0, which is nobody's
 	free   []uint64                                // of them, those whose stack was dropped
 	made   uint64                                  // the number that was given last
-	told   []note                                  // of the stack that was dropped last
+	lost   []lost                                  // stacks that were dropped, the last ones
 }
 
-// told is what a scope met last whose stack was dropped last, or nil.
-func told(gen uint64) error {
+// lost is what is kept of a stack that was dropped: a panic on its way may be printed after that.
+type lost struct {
+	made    uint64
+	arena   string
+	emptied *emptied
+	told    []lastError // what its scopes met last
+}
+
+// lostMost is how many stacks are kept at least, when more were dropped.
+const lostMost = 512
+
+// lostOf is what is kept of the stack of a scope or pool of that generation, if that was dropped.
+func lostOf(gen uint64) (lost, bool) {
 	registry.Lock()
 	defer registry.Unlock()
-	return lastOf(registry.told, gen)
+	for _, l := range slices.Backward(registry.lost) {
+		if l.made == numberOf(gen) || lastOf(l.told, gen) != nil { // a refused align looks like another number
+			return l, true
+		}
+	}
+	return lost{}, false
 }
+
+// numberOf is the number of the stack that gave a generation.
+func numberOf(gen uint64) uint64 { return gen &^ key / generationsEach }
 
 func stackOf(h *arena_c.Scopes) *Stack { return stackAt(h.Owner) }
 
@@ -110,12 +129,13 @@ func (st *Stack) Drop() {
 	(*registry.stacks.Load())[st.id].Store(nil)
 	registry.free = append(registry.free, st.id)
 	for _, end := range st.ends() {
-		end.Owner, end.Odd = 0, 0
+		end.Owner, end.Odd, end.Asked, end.Misused = 0, 0, 0, 0
 	}
 	countStack(st.From, st.Size, -1)
 	st.dropped = true
 	st.lent.Store(lentDropped)
-	if slices.ContainsFunc(st.notes, func(n note) bool { return n.told.err != nil }) {
-		registry.told = st.notes
+	if len(registry.lost) == 2*lostMost {
+		registry.lost = append(registry.lost[:0], registry.lost[lostMost:]...)
 	}
+	registry.lost = append(registry.lost, lost{st.made, st.Arena, st.emptied.Load(), st.told()})
 }

@@ -120,9 +120,9 @@ func (st *Stack) LastFull() *FullError { return st.lastFull }
 func (st *Stack) Fulls() int { return st.fulls }
 
 // Empty is CloseTo of all that is open. Who comes with what was there is told by whom, "Load of region room 3", and where
-// that was called. If what made it failed, blocks that live in arenas are no leaks.
+// that was called; "" tells nothing. If what made it failed, blocks that live in arenas are no leaks.
 func (st *Stack) Empty(by string, site arena_c.Site, failed bool) error {
-	if st.h.Depth != 0 {
+	if st.h.Depth != 0 && by != "" {
 		st.emptied.Store(&emptied{by, time.Now(), site, st.h.Next})
 	}
 	if failed {
@@ -141,29 +141,36 @@ type emptied struct {
 
 // ended says who emptied the arena since the scope or pool of that generation was opened at the near end; nothing when
 // nobody did: it was closed where it was opened. Any goroutine may ask.
-func (st *Stack) ended(gen uint64) string {
-	e := st.emptied.Load()
-	if e == nil || gen > e.last || gen < st.made*generationsEach { // another budget had the headers then
+func (l lost) ended(gen uint64) string {
+	e := l.emptied
+	if e == nil || gen > e.last || numberOf(gen) != l.made { // another budget had the headers then
 		return ""
 	}
-	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", st.Arena, e.by, time.Since(e.when).Round(time.Millisecond)) +
+	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", l.arena, e.by, time.Since(e.when).Round(time.Millisecond)) +
 		e.site.Tell(e.by)
 }
 
-// endedPool is ended of a pool, by where its header lies.
-func endedPool(p *arena_c.Pool, gen uint64) string {
-	all := registry.stacks.Load()
-	if all == nil {
-		return ""
-	}
-	at := uintptr(unsafe.Pointer(p))
-	for i := range *all {
-		st := (*all)[i].Load()
-		if st != nil && at >= uintptr(unsafe.Pointer(st.row.Pool(0))) && at < uintptr(unsafe.Pointer(st.row.Pool(st.row.Pools))) {
-			return st.ended(gen)
+// endedPool is ended of a pool, by its generation.
+func endedPool(gen uint64) string {
+	if all := registry.stacks.Load(); all != nil {
+		for i := range *all {
+			if st := (*all)[i].Load(); st != nil && st.made == numberOf(gen) {
+				return lost{st.made, st.Arena, st.emptied.Load(), nil}.ended(gen)
+			}
 		}
 	}
-	return ""
+	l, _ := lostOf(gen)
+	return l.ended(gen)
+}
+
+// WasClosed is the misuse of s, which is closed, in words that stay as they are when its budget closes.
+func WasClosed(s Scope) error {
+	if st := stackOf(s.its()); st == nil || st.made != numberOf(s.gen) {
+		if l, ok := lostOf(s.gen); ok {
+			return l.misuse("use of", s.gen)
+		}
+	}
+	return s.misuse("use of")
 }
 
 // EachOwned calls fn with each Go value that is held: what it is, and where it was given.

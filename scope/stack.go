@@ -126,15 +126,25 @@ type making struct {
 // scope closed: a panic that nobody handles is printed when every deferred Close has run. It stays
 // until another scope in the same place meets something.
 type lastError struct {
-	gen uint64
+	gen uint64 // that the arena was asked with: of the scope, but for a bad align and a Maker that was never declared
 	err error
 }
 
-// lastOf is what the scope of the generation met last, or nil.
-func lastOf(notes []note, gen uint64) error {
-	for i := range notes {
-		if told := notes[i].told; told.gen == gen && told.err != nil {
-			return told.err
+// told is what scopes met last.
+func (st *Stack) told() (list []lastError) {
+	for i := range st.notes {
+		if told := st.notes[i].told; told.err != nil {
+			list = append(list, told)
+		}
+	}
+	return list
+}
+
+// lastOf is what was met by asking with that generation, or nil.
+func lastOf(told []lastError, gen uint64) error {
+	for _, t := range told {
+		if t.gen == gen {
+			return t.err
 		}
 	}
 	return nil

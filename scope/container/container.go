@@ -55,7 +55,7 @@ type closed struct {
 func (c closed) Error() string { return c.what + ": " + c.Unwrap().Error() }
 
 // Unwrap is a *scope.Misuse, so that errors.Is finds scope.ErrClosed.
-func (c closed) Unwrap() error { return c.life.scope.Err() }
+func (c closed) Unwrap() error { return scope.WasClosed(c.life.scope) }
 
 // kept says whether a container lies in a state of package save, whose bytes are the same in every
 // build.

@@ -171,7 +171,7 @@ func (d *Deque[T]) each(yield func(int, *T) bool) {
 		return
 	}
 	n, from, end := uint64(len(d.ring)), d.ends.front, uint64(0) // end is how far the back was seen
-	behind := func(at, from uint64) uint64 { // how far at is behind from in the ring
+	behind := func(at, from uint64) uint64 {                     // how far at is behind from in the ring
 		if at < from {
 			at += n
 		}
