@@ -80,12 +80,12 @@ type FullError struct {
 	Budget string  // name of the plan
 	Arena  string  // "region level"
 	Scope  string  // who asked, by its name; of a full table of scopes, who would have opened; "" of slots
-	What   string  // "bytes"; the table that is full: "scopes", "pools", "owned", "labels", "slots"; or "temporaries" (see [Scope.Temp])
+	What   string  // "bytes"; the table that is full: "scopes", "pools", "owned", "labels", "slots"; "temporaries" (see [Scope.Temp]); or "keys" of a StringMap
 	Asked  uint64  // bytes, without alignment; or 1
 	Free   uint64  // what was left
 	Size   uint64  // of the arena or the table
 	Need   uint64  // a size with which it has room: the least, or what alignment may ask for beyond; 0: none has
-	Key    string  // of the plan: "regions[2].size"
+	Key    string  // of the plan: "regions[2].size"; of keys the parameter
 	Top    []Usage // who holds most of the arena, largest first: three at most
 	Cause  error   // what went wrong after the full, if it wasn't handled
 
@@ -97,6 +97,11 @@ type FullError struct {
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
 func (e *FullError) Error() string {
 	var b strings.Builder
+	if e.What == "keys" { // the arena isn't full
+		fmt.Fprintf(&b, "budget %q: %s: scope %q: a StringMap has %d of %d keys; make it with an n of %d or more",
+			e.Budget, e.Arena, e.Scope, e.Size-e.Free, e.Size, e.Need)
+		return b.String()
+	}
 	state := "is full"
 	if e.OnPurpose {
 		state = "refused on purpose (budgettest.FailEach)"

@@ -163,6 +163,13 @@ func endedPool(gen uint64) string {
 	return l.ended(gen)
 }
 
+// KeysFull is the full of a StringMap in s that has all of its n keys. pre: s is alive.
+func KeysFull(s Scope, n int) *FullError {
+	st := stackOf(s.h)
+	return &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(s.h, s.h.Find(s.gen)), What: "keys", Asked: 1,
+		Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMap"}
+}
+
 // WasClosed is the misuse of s, which is closed, in words that stay as they are when its budget closes.
 func WasClosed(s Scope) error {
 	if st := stackOf(s.its()); st == nil || st.made != numberOf(s.gen) {

@@ -300,7 +300,7 @@ func TestNoGoAllocation(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		s := scratch.Open("a")
 		list, deque := container.NewList(s, points, 4), container.NewDeque(s, points, 4)
-		byPoint, byName := container.NewMap(s, points, ids, 4), container.NewStringMap(s, ids, 4, 8)
+		byPoint, byName := container.NewMap(s, points, ids, 4), container.NewStringMap(s, ids, 26, 8)
 		for i := range int32(6) {
 			list.Push(point{i, i})
 			deque.PushFront(point{i, i})

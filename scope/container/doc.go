@@ -52,7 +52,7 @@
 //
 // Push of a List or a Deque is inlined: two comparisons and the copy of the value. Get and Set of
 // the maps cost a hash and a few ns. Nothing here makes a Go allocation, but to make a container in
-// a state. A count is of elements, a size is in bytes.
+// a state, and the first full of a StringMap. A count is of elements, a size is in bytes.
 //
 // # Why
 //

@@ -359,7 +359,11 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 	assert.Equal(t, container.ErrLongKey, m.Set("toads", 2), "not full")
 	assert.Equal(t, []any{false, (*int32)(nil), 1}, []any{m.Delete("toads"), m.Get("toads"), m.Len()})
 	require.NoError(t, m.Set("", 3))
-	assert.EqualError(t, m.Set("toad", 2), "container: the StringMap has all its keys: upfront: full")
+	assert.EqualError(t, m.Set("toad", 2), `budget "test": scratch 0.0: scope "a": a StringMap has 2 of 2 keys; `+
+		`make it with an n of 3 or more`)
+	var full *scope.FullError
+	require.ErrorAs(t, m.Set("toad", 2), &full)
+	assert.Equal(t, []any{"a", uint64(2), uint64(3)}, []any{full.Scope, full.Size, full.Need})
 	assert.Equal(t, container.ErrLongKey, m.Set("toads", 2), "also when it is full")
 	require.NoError(t, m.Set("frog", 4), "a key that is known")
 	assert.Equal(t, int32(4), *m.Get("frog"))

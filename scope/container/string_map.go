@@ -9,9 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// errAllKeys is made once: who is refused makes no Go allocation.
-var errAllKeys = fmt.Errorf("container: the StringMap has all its keys: %w", scope.ErrFull)
-
 // ErrLongKey is what Set of a StringMap says to a key that is longer than its keys may be.
 var ErrLongKey = errors.New("container: the key is longer than the keys of this StringMap may be")
 
@@ -24,6 +21,7 @@ var ErrLongKey = errors.New("container: the key is longer than the keys of this 
 type StringMap[V any] struct {
 	table[V]
 	allNames
+	full *scope.FullError // what Set was refused with first
 }
 
 // allNames are the keys of a StringMap.
@@ -48,12 +46,12 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 	if kept {
 		look := func(image []byte) error {
 			t, allKeys, _ := layStringMap[V](image, n, k)
-			m := StringMap[V]{table[V]{entries: t}, allKeys}
+			m := StringMap[V]{table: table[V]{entries: t}, allNames: allKeys}
 			return m.look()
 		}
 		note[StringMap[V]](s, bytes, look, valuesAt("values", bytes, allValues))
 	}
-	return StringMap[V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys}
+	return StringMap[V]{table: table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allNames: allKeys}
 }
 
 func layStringMap[V any](bytes []byte, n, k int) (entries, allNames, []V) {
@@ -70,7 +68,7 @@ func (m *StringMap[V]) In(v View) *StringMap[V] {
 	life, n := m.life.began(), len(m.order)
 	image := imageOf(v, m.words, stringMapSize[V](n, m.most))
 	t, allKeys, allValues := layStringMap[V](image, n, m.most)
-	return &StringMap[V]{table[V]{life: life, entries: t, values: allValues}, allKeys}
+	return &StringMap[V]{table: table[V]{life: life, entries: t, values: allValues}, allNames: allKeys}
 }
 
 // look refuses an image that no play leaves.
@@ -88,9 +86,9 @@ func (m *StringMap[V]) look() error {
 	})
 }
 
-// Set gives a key the value v. It gives [ErrLongKey] for a key of more than k bytes, and
-// an error that is [scope.ErrFull] when the key is new and n keys are in it; else nil. Cost: that of the hash, the
-// copy of the key, and a few ns; no Go allocation.
+// Set gives a key the value v. It gives [ErrLongKey] for a key of more than k bytes, and a
+// [scope.FullError] when the key is new and n keys are in it; else nil. Cost: that of the hash, the
+// copy of the key, and a few ns; no Go allocation, but for the first full.
 func (m *StringMap[V]) Set(key string, v V) error {
 	if !m.life.began().alive() {
 		panic(closed{m.life, "Set in a StringMap"})
@@ -105,7 +103,10 @@ func (m *StringMap[V]) Set(key string, v V) error {
 		return nil
 	}
 	if m.used() == len(m.order) {
-		return errAllKeys
+		if m.full == nil {
+			m.full = scope.KeysFull(m.life.scope, m.Cap())
+		}
+		return m.full
 	}
 	entry = int(m.enter(at, hash, v))
 	m.sizes[entry] = uint64(len(key))
