@@ -39,7 +39,7 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 }
 
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
-	full := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: scope, What: table, Asked: 1, Size: size,
+	full := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: short(scope), What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: "limits." + table}
 	st.keepFull(full)
 	return full
@@ -54,7 +54,7 @@ func (st *Stack) scopesFull(name string) *FullError {
 	full := st.tableFull("scopes", st.h.Slots, name)
 	full.sameName = st.h.Depth > 1
 	for depth := st.h.Base + 1; depth <= st.h.Depth; depth++ {
-		full.sameName = full.sameName && st.nameOf(st.h, depth) == name
+		full.sameName = full.sameName && st.nameOf(st.h, depth) == short(name)
 	}
 	return full
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -351,4 +353,38 @@ func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 	}))
 	assert.ErrorContains(t, err, `scope "query 2" asked`)
 	assert.Equal(t, "sound 1", labels(b)[0].Name)
+}
+
+// TestLongNames: a name is as long as somebody makes it, and what tells it isn't.
+func TestLongNames(t *testing.T) {
+	b := open(t)
+	scratch := b.Scratch(0, 0)
+	name := strings.Repeat("frog\u00e4", 20_000)
+	s := scratch.Open(name)
+	err := scope.Label(s, name, func() error {
+		points.TrySlice(s, 1<<20)
+		return s.Err()
+	})
+	require.ErrorIs(t, err, scope.ErrFull)
+	child := s.Open(name)
+	misuse := said(t, func() { points.New(s) })
+	require.ErrorContains(t, misuse, `while scope "frogäfrog`)
+	inside, err1 := b.Inside("scratch 0.0")
+	require.NoError(t, err1)
+	var drawn strings.Builder
+	require.NoError(t, view.InsideText(&drawn, inside))
+	require.NoError(t, child.Close())
+	for what, text := range map[string]string{"a full": err.Error(), "a misuse": misuse.Error(), "a picture": drawn.String(),
+		"a report": b.Report().String(), "a leak": b.Close().Error()} {
+		require.Less(t, len(text), 4000, what)
+		require.NotContains(t, text, `\x`, what)
+	}
+}
+
+// said is what fn panics with.
+func said(t *testing.T, fn func()) (err error) {
+	t.Helper()
+	defer func() { err, _ = recover().(error) }()
+	fn()
+	return nil
 }

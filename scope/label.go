@@ -18,6 +18,7 @@ func Label(s Scope, name string, fn func() error) error {
 		panic(s.misuse("Label of"))
 	}
 	st, begin := stackOf(s.h), s.h.Cursor
+	name = short(name)
 	l := &st.labels
 	l.settle()
 	line := st.labelOf(s, name)

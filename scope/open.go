@@ -7,7 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost:
+// Open opens a scope in s and covers s until it closes. The name is for messages and reports, which
+// show its first 128 bytes. Cost:
 // no byte of the arena; on a scratch arena a few ns; in regions and the frame, which count what scopes hold by
 // name, tens, and for a name that is new in its place a look through the names. It unwinds as full
 // when the arena's planned number of nested scopes (limits.scopes, 64 by default) is open; the scope

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -107,9 +108,24 @@ func (st *Stack) nameOf(h *arena_c.Scopes, depth uint64) string {
 		return tempName
 	}
 	if n := &st.notes[depth]; n.gen == h.Record(depth).Gen {
-		return n.name
+		return short(n.name)
 	}
 	return cName
+}
+
+// nameMost is how much of a name is told, in bytes.
+const nameMost = 128
+
+// short is the part of a name that is told.
+func short(name string) string {
+	if len(name) <= nameMost {
+		return name
+	}
+	end := nameMost
+	for end > nameMost-utf8.UTFMax && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end]
 }
 
 // Depth is the number of open scopes.
