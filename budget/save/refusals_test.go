@@ -145,6 +145,9 @@ func TestRefusals(t *testing.T) {
 			`budget "pond": region level: its load failed: upfront: closed`)
 		load(t, b, "level", func(*budget.Region, scope.Scope) {})
 		assert.ErrorContains(t, failed.Take(1), "rewound or loaded again since")
+		for number := range uint64(7) {
+			assert.False(t, p.ring.Has(number) && p.ring.Restore(background, number) != nil, "Has is what Restore takes")
+		}
 		assert.EqualError(t, p.ring.Take(6),
 			`budget "pond": region level was rewound or loaded again since: upfront: closed`)
 		require.NoError(t, b.Close())

@@ -114,8 +114,9 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 // Size is the bytes of one snapshot.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
-// Has says whether the ring holds the snapshot of that number.
-func (r *Ring) Has(number uint64) bool { return r.find(number) != nil }
+// Has says whether the ring holds the snapshot of that number, of states that are loaded still: once
+// a region of theirs was loaded again or rewound, there is none that Restore would take.
+func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
 // Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error
 // says that a region's load isn't over, or that it was loaded again or rewound; in checked builds
