@@ -308,6 +308,20 @@ func (n *compiled) place(f field) unsafe.Pointer {
 	return unsafe.Add(n.node, f.at)
 }
 
+// offers lists the fields of a node that have one of the roles.
+func (n *compiled) offers(roles []role) string {
+	var names []string
+	for _, f := range n.fields {
+		if slices.Contains(roles, f.role) {
+			names = append(names, f.name)
+		}
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
 // find gives the field of a name and a role, once.
 func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool,
 	roles ...role) (f field, ok bool) {
@@ -315,7 +329,7 @@ func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool,
 	i := slices.IndexFunc(n.fields, is)
 	switch {
 	case i < 0:
-		s.fault(name, -1, "%s has no %s %q", a(s.Type), what, name)
+		s.fault(name, -1, "%s has no %s %q (there are %s)", a(s.Type), what, name, n.offers(roles))
 		return f, false
 	case seen[name]:
 		s.fault(name, -1, "%s %q is there twice", what, name)

@@ -72,8 +72,9 @@
 //
 // # Running
 //
-// A runner runs one graph at a time, in one goroutine at a time, and only between Begin and End: a
-// call at another time is a bug of the program, and panics with what it was. An event may take so
+// A runner runs one graph at a time, and only between Begin and End, in the goroutine that called
+// Begin: a call at another time is a bug of the program, and panics with what it was. That another
+// goroutine calls it is found in a checked build, and in each while an event runs. An event may take so
 // many steps; one that takes more ends with an error that names graph, event and node, and the
 // level goes on. An action that can't do its part says so by Fail: what follows its node isn't run,
 // all else is, and the error names the node.

@@ -165,11 +165,13 @@ func extend(what string, to *[]Signature, s Signature) error {
 	return nil
 }
 
-// sourceName is a field's name as a source has it: HasKey is has_key.
+// sourceName is a field's name as a source has it: HasKey is has_key, ID is id, HTTPPort http_port.
 func sourceName(field string) string {
 	var b strings.Builder
-	for i, c := range field {
-		if i > 0 && unicode.IsUpper(c) {
+	letters := []rune(field)
+	for i, c := range letters {
+		if i > 0 && unicode.IsUpper(c) &&
+			(!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(c))

@@ -111,3 +111,17 @@ func TestFull(t *testing.T) {
 	})
 	assert.True(t, errors.Is(err, scope.ErrFull))
 }
+
+// TestNamesOfFields: a field's name in a source is as a person writes it, words of capitals too.
+func TestNamesOfFields(t *testing.T) {
+	type fields struct {
+		ID, HasKey, PlayerID, HTTPPort, X, A1B int32
+	}
+	h := flow.NewHost[struct{}]()
+	flow.NewEvent[fields](h, "e")
+	var names []string
+	for _, p := range h.Vocabulary().Events[0].Parameters {
+		names = append(names, p.Name)
+	}
+	assert.Equal(t, []string{"id", "has_key", "player_id", "http_port", "x", "a1_b"}, names)
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
@@ -37,10 +38,13 @@ func TestMisuse(t *testing.T) {
 	w.inner = func() { g.Free(i) }
 	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "pond" while it runs: free it when its event has returned`, fire)
 	w.inner = func() { runtime.Goexit() }
+	r.End()
 	done := make(chan bool)
-	go func() { defer close(done); fire() }()
+	go func() { defer close(done); r.Begin(); fire() }()
 	<-done
 	w.inner = nil
+	r.End()
+	r.Begin()
 	fire()
 
 	inside, other := make(chan bool), make(chan any)
@@ -50,10 +54,19 @@ func TestMisuse(t *testing.T) {
 		defer func() { other <- recover() }()
 		fire()
 	}()
-	var wait sync.WaitGroup
-	wait.Go(fire)
-	wait.Wait()
+	fire()
 	w.inner = nil
+	if arena_c.Checked {
+		var wait sync.WaitGroup
+		for what, do := range map[string]func(){"Fire": fire, "Tick": func() { _ = r.Tick(g) }} {
+			wait.Go(func() {
+				assert.PanicsWithValue(t, "flow: BUG: "+what+" in another goroutine than Begin: each has a runner of its own, "+
+					"or calls Begin and End", do)
+			})
+			wait.Wait()
+		}
+		fire() // and it goes on
+	}
 	r.End()
 
 	g.Free(i)

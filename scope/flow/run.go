@@ -3,10 +3,12 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -20,6 +22,8 @@ type Runner struct {
 	world unsafe.Pointer
 	stack unsafe.Pointer // of ranges of links that are not done: see push
 	steps int            // of each event
+	by    uint64         // in checked builds the goroutine that called Begin
+	text  [32]byte       // room for its name
 	level place          // where nodes send to
 	trace func(Step)
 
@@ -90,11 +94,37 @@ type Step struct {
 	Port     int // by which it is led to
 }
 
-// Begin opens the phase in which the runner may be used.
-func (r *Runner) Begin() { r.change(closed, ready, "Begin") }
+// Begin opens the phase in which the runner may be used, by the goroutine that calls it: a checked
+// build refuses Fire and Tick of any other.
+func (r *Runner) Begin() {
+	r.change(closed, ready, "Begin")
+	if arena_c.Checked {
+		r.by = r.goroutine()
+	}
+}
 
 // End closes it.
 func (r *Runner) End() { r.change(ready, closed, "End") }
+
+// enter opens what Fire or Tick runs.
+func (r *Runner) enter(what string) {
+	r.change(ready, running, what)
+	if arena_c.Checked && r.by != r.goroutine() {
+		r.word.Store(ready)
+		panic(bug("%s in another goroutine than Begin: each has a runner of its own, or calls Begin and End", what))
+	}
+}
+
+// goroutine is the number of the goroutine that asks. pre: it has changed the word.
+func (r *Runner) goroutine() (number uint64) {
+	for _, c := range r.text[len("goroutine "):runtime.Stack(r.text[:], false)] {
+		if c < '0' || c > '9' {
+			break
+		}
+		number = 10*number + uint64(c-'0')
+	}
+	return number
+}
 
 func (r *Runner) change(from, to uint32, what string) {
 	if !r.word.CompareAndSwap(from, to) {
@@ -179,7 +209,7 @@ func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.
 		r.wrong(e, g)
 	}
 	n := g.find(eventKey(e.hash, key))
-	r.change(ready, running, "Fire")
+	r.enter("Fire")
 	defer r.done()
 	if g.running != 0 {
 		r.graph = nil
