@@ -92,3 +92,10 @@ func HoldKept(plan Plan) (give func()) {
 
 // Closed says whether Close has come to its end.
 func (b *Budget) Closed() bool { return b.closed.Load() }
+
+// SetWideFirst has Measure begin with so many bytes, and gives a function that undoes it.
+func SetWideFirst(size uint64) (undo func()) {
+	was := wideFirst
+	wideFirst = size
+	return func() { wideFirst = was }
+}

@@ -67,10 +67,21 @@ func (l *leaks) err(wrong, do string) error {
 		return nil
 	}
 	var names []string
-	began := ""
+	began, times := "", map[string]int{} // how often something began in the same calls
 	for _, one := range l.first {
 		names = append(names, one.name)
-		began += one.began
+		_, calls, _ := strings.Cut(one.began, beganAt)
+		times[calls]++
+	}
+	for _, one := range l.first {
+		what, calls, _ := strings.Cut(one.began, beganAt)
+		switch n := times[calls]; {
+		case n > 1 && calls != "":
+			began += fmt.Sprintf("%s, and %d more%s%s", what, n-1, beganAt, calls)
+		case n == 1:
+			began += one.began
+		}
+		times[calls] = 0 // each calls once
 	}
 	more := ""
 	if l.count > len(names) {
@@ -80,6 +91,8 @@ func (l *leaks) err(wrong, do string) error {
 }
 
 const reportErrors = 16
+
+const beganAt = " at:\n" // of Site.Tell, before the calls
 
 // leftOpen are the scopes of frame and scratch arenas that were open when none should be.
 type leftOpen struct {

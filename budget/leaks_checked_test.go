@@ -109,3 +109,16 @@ func TestSitesAllocateNothing(t *testing.T) {
 	}))
 	require.NoError(t, s.Close())
 }
+
+// TestLeaksOfOneCall: where the same calls leaked often, their stack is told once, and how often.
+func TestLeaksOfOneCall(t *testing.T) {
+	b := open(t, small())
+	for range 7 {
+		opensAPadScope(b)
+	}
+	b.Scratch(0, 1).Open("another")
+	text := b.Close().Error()
+	requireSite(t, text, `scope "query" opened, and 6 more`, "opensAPadScope")
+	assert.Contains(t, text, "scope \"another\" opened at:\n")
+	assert.Equal(t, 1, strings.Count(text, "budget_test.opensAPadScope "), text)
+}

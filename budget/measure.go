@@ -35,9 +35,10 @@ import (
 // plan is an error that says so.
 //
 // The shadow is open without pages made present, locked, huge or guarded, at no certain address,
-// and without a share of the Go heap: fn may run beside a budget that governs it. In checked and
-// asan builds each [scope.Builder] looks at all that is free, which in the shadow is GiBs: measure
-// in a release build.
+// and without a share of the Go heap: fn may run beside a budget that governs it. In a checked build
+// the shadow has 256 MiB at first, and where fn is full in those it runs again in 16 times as much.
+// In checked and asan builds each [scope.Builder] looks at all that is free: measure in a release
+// build.
 //
 // Nothing stays reserved but the head of the tables, so that scopes and pools that fn kept stay
 // dead. What fn kept of the memory itself is none of anybody's: unlike with other budgets, whose
@@ -74,7 +75,9 @@ const measureTries = 100
 
 // runWide runs fn with room in plenty.
 func (m *measurement) runWide(shadow Plan) (Report, error) {
-	b, wide, err := openWide(shadow, wideTotal())
+	most := wideTotal()
+	total := min(wideFirst, most)
+	b, wide, err := openWide(shadow, total)
 	for {
 		if err != nil {
 			return Report{}, err
@@ -84,12 +87,22 @@ func (m *measurement) runWide(shadow Plan) (Report, error) {
 		if failed != nil || len(fulls) == 0 {
 			return report, failed
 		}
+		widen := false
 		for _, full := range fulls {
-			if !wide.Limits.raise(full, 2*full.Size) {
+			if wide.Limits.raise(full, 2*full.Size) {
+				continue
+			}
+			if widen = total < most; !widen {
 				return Report{}, fmt.Errorf("budget %q: Measure: full even in a plan that is far wider: %w", m.plan.Name, full)
 			}
 		}
-		b, err = openPlan(wide, inPassing)
+		if !widen {
+			b, err = openPlan(wide, inPassing)
+			continue
+		}
+		total = min(wideMore*total, most)
+		shadow.Limits.raiseTo(wide.Limits)
+		b, wide, err = openWide(shadow, total)
 	}
 }
 
@@ -248,6 +261,19 @@ const (
 	wideLimit = 4096
 	wideRoom  = 4096
 )
+
+// wideFirst is what a wide plan has at first, and is multiplied by wideMore when it is full: a checked build has tables of
+// its own for all that there may be in a budget, which takes it seconds where it is 16 GiB.
+var wideFirst = wideAtFirst()
+
+func wideAtFirst() uint64 {
+	if arena_c.Checked {
+		return 256 * MiB
+	}
+	return math.MaxUint64
+}
+
+const wideMore = 16
 
 // wide is the plan with every part as large as an equal share of total, and with limits to match, but at least as planned.
 func (p Plan) wide(total uint64) Plan {

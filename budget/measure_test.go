@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -417,4 +418,28 @@ func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
 	b := open(t, r.Plan)
 	require.NoError(t, fn(b))
 	assert.NoError(t, b.NextFrame())
+}
+
+// TestMeasureWidens: where fn is full in what a checked build begins with, it runs in more.
+func TestMeasureWidens(t *testing.T) {
+	narrowMachine(t)
+	measure := func(size int) (budget.Report, int, error) {
+		runs := 0
+		report, err := budget.Measure(small(), func(b *budget.Budget) error {
+			runs++
+			_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(size); return nil })
+			return err
+		})
+		return report, runs, err
+	}
+	defer budget.SetWideFirst(2 * budget.MiB)()
+	for _, test := range []struct{ size, runs int }{{100, 2}, {budget.MiB, 3}} {
+		report, runs, err := measure(test.size)
+		require.NoError(t, err)
+		assert.Equal(t, test.runs, runs)
+		assert.Equal(t, uint64(test.size)+uint64(unsafe.Sizeof(frog{})), report.Plan.Regions[2].Size)
+	}
+	_, runs, err := measure(32 * budget.MiB)
+	assert.ErrorContains(t, err, "full even in a plan that is far wider")
+	assert.Equal(t, 2, runs)
 }
