@@ -228,7 +228,7 @@ func (t *tool) gated(w io.Writer, result gateResult) error {
 	for _, r := range result.Reports {
 		rows := [][]cell{{left(""), left(""), right("base"), right("now"), right("change"), right(""), right("allowed")}}
 		if len(result.Reports) > 1 {
-			fmt.Fprintf(w, "%s:\n", r.Report)
+			fmt.Fprintf(w, "%s:\n", printable(r.Report))
 		}
 		var names naming
 		for _, x := range r.Figures {

@@ -88,9 +88,9 @@ func (c checkedGraphs) print(w io.Writer) error {
 		case !g.Fine:
 			continue
 		case g.Host == "":
-			fmt.Fprintf(w, "%s: fine, as far as can be said without --host\n", g.File)
+			fmt.Fprintf(w, "%s: fine, as far as can be said without --host\n", printable(g.File))
 		default:
-			fmt.Fprintf(w, "%s: fine\n", g.File)
+			fmt.Fprintf(w, "%s: fine\n", printable(g.File))
 		}
 		if err := g.Takes.print(w); err != nil {
 			return err

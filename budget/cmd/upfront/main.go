@@ -92,7 +92,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		if t.json && !t.printed {
 			err = errors.Join(err, t.printJSON(failed{err.Error()}))
 		}
-		fmt.Fprintln(stderr, err)
+		fmt.Fprintln(stderr, printable(err.Error()))
 	}
 	return codeOf(err)
 }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 	"testing"
@@ -150,6 +151,22 @@ func TestFull(t *testing.T) {
 			if code := run(args, full{}, &said); code != codeTrouble || said.Len() == 0 {
 				t.Errorf("%s: exit %d, %q", args, code, said.String())
 			}
+		}
+	}
+}
+
+// TestNamesThatSteerATerminal: what a file is called can't colour, move or clear anything.
+func TestNamesThatSteerATerminal(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a\x1b[31m\u202e\xff.json")
+	for what, plan := range map[string]string{"fine": `{"name": "p", "regions": [{"name": "level", "size": 1000}]}`, "faulty": "{"} {
+		if err := os.WriteFile(name, []byte(plan), 0o600); err != nil {
+			t.Skip(err) // a system that has no such names
+		}
+		var out, failed bytes.Buffer
+		run([]string{"plan", "check", name}, &out, &failed)
+		text := out.String() + failed.String()
+		if !strings.Contains(text, `a\x1b[31m\u202e\xff.json:`) || strings.Contains(text, "\x1b") {
+			t.Errorf("%s: %q", what, text)
 		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -72,8 +74,25 @@ func (t *tool) printJSON(value any) error {
 func (t *tool) warn(lines []string) {
 	t.progress.end()
 	for _, line := range lines {
-		fmt.Fprintln(t.stderr, "warning: "+line)
+		fmt.Fprintln(t.stderr, "warning: "+printable(line))
 	}
+}
+
+// printable is a text for a terminal: what would steer it, in the name of a file for one, is written as Go quotes it.
+func printable(text string) string {
+	var b strings.Builder
+	for rest := text; rest != ""; {
+		char, size := utf8.DecodeRuneInString(rest)
+		switch part := rest[:size]; {
+		case char == '\n' || char == '\t' || unicode.IsPrint(char) && (char != utf8.RuneError || size > 1):
+			b.WriteString(part)
+		default:
+			quoted := strconv.Quote(part)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		rest = rest[size:]
+	}
+	return b.String()
 }
 
 // text is a result that is for people alone.

@@ -171,13 +171,13 @@ func (t *tool) checked(w io.Writer, result checkedPlans) error {
 	var b strings.Builder
 	for _, p := range result.Plans {
 		for _, f := range p.Faults {
-			b.WriteString(f.at(p.File) + t.paint(red, f.text()) + "\n")
+			b.WriteString(f.at(printable(p.File)) + t.paint(red, f.text()) + "\n")
 		}
 		for _, f := range p.Warnings {
-			b.WriteString(f.at(p.File) + f.text() + "\n")
+			b.WriteString(f.at(printable(p.File)) + f.text() + "\n")
 		}
 		if p.Fine {
-			fmt.Fprintf(&b, "%s: %s; it takes %s\n", p.File, t.paint(green, "fine"), budget.SizeText(p.Bytes))
+			fmt.Fprintf(&b, "%s: %s; it takes %s\n", printable(p.File), t.paint(green, "fine"), budget.SizeText(p.Bytes))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -126,13 +126,13 @@ func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) er
 	for i, r := range result.Traces {
 		in := "its own plan"
 		if r.Plan != "" {
-			in = r.Plan
+			in = printable(r.Plan)
 		}
 		if !r.Fits {
-			fmt.Fprintf(w, "%s: %s in %s: %s\n", r.Trace, t.paint(red, "doesn't fit"), in, r.Error)
+			fmt.Fprintf(w, "%s: %s in %s: %s\n", printable(r.Trace), t.paint(red, "doesn't fit"), in, printable(r.Error))
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s in %s; %s, %s\n", r.Trace, t.paint(green, "fits"), in, counted(r.Events, "event"), counted(uint64(r.Marks), "mark"))
+		fmt.Fprintf(w, "%s: %s in %s; %s, %s\n", printable(r.Trace), t.paint(green, "fits"), in, counted(r.Events, "event"), counted(uint64(r.Marks), "mark"))
 		if !r.Whole {
 			fmt.Fprintf(w, "it ends early: its program didn't come to close it\n")
 		}
