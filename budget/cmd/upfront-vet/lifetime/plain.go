@@ -3,6 +3,7 @@ package lifetime
 import (
 	"go/ast"
 	"go/types"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,29 +22,148 @@ var plainTypes = &analysis.Analyzer{
 	Doc: `reports types with Go pointers that are declared for an arena
 
 The collector doesn't look into a block. scope.Plain, scope.Object, arena.HeapOf and the block pools of package arena refuse
-such a type when the program starts; this is the same, in the same words, before that.`,
+such a type when the program starts; this is the same, in the same words, before that. A generic function that gives them its
+own type is asked about where it is used.`,
+	FactTypes: []analysis.Fact{new(declares)},
 	Run: func(pass *analysis.Pass) (any, error) {
-		keeps := keepsOf(pass)
-		var at []*ast.Ident
-		for id := range pass.TypesInfo.Instances {
-			at = append(at, id)
-		}
-		slices.SortFunc(at, func(a, b *ast.Ident) int { return int(a.Pos() - b.Pos()) })
-		for _, id := range at {
-			fn, ok := pass.TypesInfo.Uses[id].(*types.Func)
-			if !ok || fn.Pkg() == nil {
-				continue
+		uses := usesOf(pass)
+		for grown := true; grown; { // a generic function may give its types to another
+			grown = false
+			for _, u := range uses {
+				grown = u.handOn(pass) || grown
 			}
-			rest, ours := strings.CutPrefix(fn.Pkg().Path(), upfront)
-			if name := rest + "." + fn.Name(); ours && declaring[name] && !keeps.covers(id.Pos()) {
-				t := pass.TypesInfo.Instances[id].TypeArgs.At(0)
-				if lines := plain.Check(read{t}); lines != nil {
-					pass.ReportRangef(id, "%s[%s]: %s", name, types.TypeString(t, types.RelativeTo(pass.Pkg)), strings.Join(lines, "\n\t"))
+		}
+		for _, u := range uses {
+			for _, d := range u.declared(pass) {
+				if lines := plain.Check(read{d.t}); lines != nil {
+					pass.ReportRangef(u.id, "%s[%s]%s: %s", d.name, types.TypeString(d.t, types.RelativeTo(pass.Pkg)), d.by,
+						strings.Join(lines, "\n\t"))
 				}
 			}
 		}
 		return nil, nil
 	},
+}
+
+// declares is what a generic function, or a method of a generic type, declares for an arena: by each of the functions above
+// the numbers of the type parameters whose values lie in what it is given.
+type declares map[string][]int
+
+func (*declares) AFact() {}
+
+// use is where a generic function is named, or a method of a generic type, with the types that it is given.
+type use struct {
+	id    *ast.Ident
+	fn    *types.Func
+	types *types.TypeList
+	in    *types.Func // that it is in, or nil
+}
+
+// usesOf are those of a package, but for those that are silent, in the order of the text.
+func usesOf(pass *analysis.Pass) (list []use) {
+	keeps := keepsOf(pass)
+	add := func(id *ast.Ident, args *types.TypeList) {
+		if fn, ok := pass.TypesInfo.Uses[id].(*types.Func); ok && fn.Pkg() != nil && args.Len() > 0 && !keeps.covers(id.Pos()) {
+			list = append(list, use{id, fn.Origin(), args, nil})
+		}
+	}
+	for id, instance := range pass.TypesInfo.Instances {
+		add(id, instance.TypeArgs)
+	}
+	for selector, selection := range pass.TypesInfo.Selections {
+		t := types.Unalias(selection.Recv())
+		if p, ok := t.(*types.Pointer); ok {
+			t = types.Unalias(p.Elem())
+		}
+		if named, ok := t.(*types.Named); ok && len(selection.Index()) == 1 { // else the method is another type's
+			add(selector.Sel, named.TypeArgs())
+		}
+	}
+	slices.SortFunc(list, func(a, b use) int { return int(a.id.Pos() - b.id.Pos()) })
+	for _, file := range pass.Files {
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				in, _ := pass.TypesInfo.Defs[d.Name].(*types.Func)
+				for i := range list {
+					if id := list[i].id; d.Pos() <= id.Pos() && id.Pos() < d.End() {
+						list[i].in = in
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// declared is a type that a use declares: with which function, and by which other.
+type declared struct {
+	name, by string
+	t        types.Type
+}
+
+func (u *use) declared(pass *analysis.Pass) (list []declared) {
+	rest, ours := strings.CutPrefix(u.fn.Pkg().Path(), upfront)
+	if name := rest + "." + u.fn.Name(); ours && declaring[name] {
+		return []declared{{name, "", u.types.At(0)}}
+	}
+	var fact declares
+	if !pass.ImportObjectFact(u.fn, &fact) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(fact)) {
+		for _, i := range fact[name] {
+			if i < u.types.Len() {
+				list = append(list, declared{name, " by " + u.fn.Name(), u.types.At(i)})
+			}
+		}
+	}
+	return list
+}
+
+// handOn has the function that a use is in declare what the use makes of its type parameters. It says whether that is new.
+func (u *use) handOn(pass *analysis.Pass) (grown bool) {
+	if u.in == nil {
+		return false
+	}
+	sig := u.in.Signature()
+	params := sig.TypeParams()
+	if params.Len() == 0 {
+		params = sig.RecvTypeParams()
+	}
+	fact := declares{}
+	pass.ImportObjectFact(u.in, &fact)
+	for _, d := range u.declared(pass) {
+		for i := range params.Len() {
+			if !slices.Contains(fact[d.name], i) && lies(params.At(i), d.t) {
+				fact[d.name], grown = append(fact[d.name], i), true
+			}
+		}
+	}
+	if grown {
+		pass.ExportObjectFact(u.in, &fact)
+	}
+	return grown
+}
+
+// lies says whether values of a type parameter lie in values of t.
+func lies(p *types.TypeParam, t types.Type) bool {
+	if types.Unalias(t) == types.Type(p) {
+		return true
+	}
+	if _, other := types.Unalias(t).(*types.TypeParam); other {
+		return false
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		return lies(p, u.Elem())
+	case *types.Struct:
+		for f := range u.Fields() {
+			if lies(p, f.Type()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // read is a type that was read in a program's text, as package plain asks of it.
