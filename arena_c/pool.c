@@ -148,12 +148,21 @@ void upfront_pool_remark(upfront_pool *p, const uint8_t *states) {
     }
 }
 
+/* Whether none of eight chunks lives. pre: there are eight, from index on. */
+static int pool_none_lives(const upfront_pool *p, uint64_t index) {
+    const uint64_t each = UINT64_MAX / 255, low = 127 * each;
+    uint64_t states;
+    memcpy(&states, upfront_pool_state(p, index + 7), sizeof states);
+    states ^= UPFRONT_CHUNK_LIVE * each;
+    return (((states & low) + low) | states | low) == UINT64_MAX;
+}
+
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index) {
     if (p == NULL)
         return 0;
     while (index < p->count && *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
-        index++;
-    return index;
+        index = index % 8 == 0 && index + 8 <= p->count && pool_none_lives(p, index) ? index + 8 : index + 1;
+    return index < p->count ? index : p->count;
 }
 
 uint64_t upfront_pool_peak(const upfront_pool *p) {

@@ -21,6 +21,7 @@ package arena_c
 import "C"
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 )
@@ -105,6 +106,34 @@ func (p *Pool) Find(gen uint64, chunk unsafe.Pointer) (index uint64, code Code) 
 func (p *Pool) Next(index uint64) uint64 {
 	return uint64(crossed(reads(&p.Free), C.upfront_pool_next(p.c(), C.uint64_t(index))))
 }
+
+// NextLive is upfront_pool_next in a pool of that generation. Where there is none, or the pool has another generation, the
+// index is beyond all.
+func (p *Pool) NextLive(gen, index uint64) uint64 {
+	const beyond = ^uint64(0)
+	if p.Gen != gen {
+		return beyond
+	}
+	count := uint64(p.Count)
+	for ; index|7 < count; index = index&^7 + 8 { // eight states in a word, the lowest index's on top
+		states := *(*uint64)(unsafe.Pointer(p.State(index | 7))) ^ ChunkLive*eachByte
+		dead := (states&lowBits + lowBits) | states | lowBits // with the upper bit of each byte that isn't 0
+		if live := ^dead & (beyond >> (index % 8 * 8)); live != 0 {
+			return index&^7 + uint64(bits.LeadingZeros64(live))/8
+		}
+	}
+	for ; index < count; index++ {
+		if *p.State(index) == ChunkLive {
+			return index
+		}
+	}
+	return beyond
+}
+
+const (
+	eachByte = ^uint64(0) / 255
+	lowBits  = 127 * eachByte
+)
 
 // Peak is upfront_pool_peak.
 func (p *Pool) Peak() uint64 { return uint64(crossed(reads(&p.Free), C.upfront_pool_peak(p.c()))) }

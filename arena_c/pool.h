@@ -184,7 +184,7 @@ void upfront_pool_close(upfront_pool *p);
  * last chunk's first), and what is live and wasn't. The states themselves are among those bytes. Cost: O(count). */
 void upfront_pool_remark(upfront_pool *p, const uint8_t *states);
 
-/* The index of the live chunk at or after `index`, or count. Cost: O(count). */
+/* The index of the live chunk at or after `index`, or count. Cost: O(count), eight chunks that aren't live in a step. */
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index);
 
 /* The largest number of chunks that were live at once. Cost: O(log count). */

@@ -210,16 +210,31 @@ func (p pool[T]) Peak() int {
 	return 0
 }
 
-// All ranges over the live values and the numbers of their chunks. Put of the current one is fine; whether one that Get
-// gives meanwhile comes along is open.
+// All ranges over the live values and the numbers of their chunks. The body may put any of them, and close the scope: what
+// is gone isn't shown. Whether one that Get gives meanwhile comes along is open. Cost: some ns for each that is live, and one
+// for eight chunks that aren't.
 func (p pool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
-		for i := range p.Cap() {
-			if x := p.At(i); x != nil && !yield(i, x) {
+		h, first := itsHeader(p.header), p.first
+		for i, n := uint64(0), uint64(h.Count); i < n; i++ {
+			if h.Gen != p.gen || *h.State(i) != arena_c.ChunkLive {
+				if i = h.NextLive(p.gen, i); i >= n {
+					return
+				}
+			}
+			if !yield(int(i), chunkOf[T](h, first, i)) {
 				return
 			}
 		}
 	}
+}
+
+// chunkOf is h.Chunk, whose first is known.
+func chunkOf[T any](h *arena_c.Pool, first unsafe.Pointer, i uint64) *T {
+	if arena_c.Crossing {
+		return (*T)(h.Chunk(i))
+	}
+	return (*T)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(arena_c.Chunk[T]{})))
 }
 
 // ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is
@@ -312,12 +327,17 @@ func (p HandlePool[T]) put(h arena.Handle[T]) error {
 	return nil
 }
 
-// All ranges over the live values and their handles. Put of the current one is fine; whether one that Get gives meanwhile
-// comes along is open.
+// All ranges over the live values and their handles, as Pool.All does, at its cost.
 func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	return func(yield func(arena.Handle[T], *T) bool) {
-		for i, x := range p.pool.All() {
-			if !yield(arena.Handle[T](p.header.Handle(uint64(i))), x) {
+		h, first := itsHeader(p.header), p.first
+		for i, n := uint64(0), uint64(h.Count); i < n; i++ {
+			if h.Gen != p.gen || *h.State(i) != arena_c.ChunkLive {
+				if i = h.NextLive(p.gen, i); i >= n {
+					return
+				}
+			}
+			if !yield(arena.Handle[T](h.Handle(i)), chunkOf[T](h, first, i)) {
 				return
 			}
 		}
