@@ -50,7 +50,7 @@ func entriesSize(n int) uint64 {
 
 // begin makes zeroed bytes an empty table.
 func (t entries) begin(inState kept) {
-	t.free()
+	t.letGo()
 	t.words.seed = randomSeed()
 	if inState {
 		t.words.seed = seedOf(0)
@@ -89,8 +89,8 @@ func (t *table[V]) Cap() int {
 
 func (t entries) used() int { return int(min(t.words.used, uint32(len(t.order)))) }
 
-// free makes all entries free: the first keys get the first of them.
-func (t entries) free() {
+// letGo makes all entries free: the first keys get the first of them.
+func (t entries) letGo() {
 	for i := range t.order {
 		t.order[i] = standing{uint32(i), uint32(i)}
 	}
@@ -137,7 +137,7 @@ func (t *table[V]) leave(at, entry uint32) {
 func (t *table[V]) clear() {
 	clear(t.index)
 	gone(t.kept, t.values)
-	t.free()
+	t.letGo()
 }
 
 // lookMost is how many cells a look at an image looks at, for each key and at least: many keys of
