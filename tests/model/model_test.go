@@ -214,7 +214,7 @@ func TestModel(t *testing.T) {
 		did["finalizers"] += len(w.ran)
 	}
 	t.Log(did)
-	const few = 300 // the runtime's own come and go
+	const few = 600 // the runtime's own come and go, and so do traces of stacks that were dropped
 	assert.Less(t, liveObjects(), objects+few+uint64(did["programs"])/4, "a program leaves nothing on the Go heap")
 	assert.Equal(t, uint64(offsetsOfAll), offsets, "offsets and peaks are the same in each build, on each target of 64 bits")
 	if step.Now() < step.Check {
