@@ -76,7 +76,7 @@ func TestScopeOfAFrameSaysWhere(t *testing.T) {
 	err := b.Close()
 	require.Error(t, err)
 	requireSite(t, err.Error(), `scope "query" opened`, "opensAPadScope")
-	assert.Equal(t, 4, strings.Count(err.Error(), " opened at:"))
+	requireSite(t, err.Error(), `scope "inner" opened, and 2 more`, "TestScopeOfAFrameSaysWhere")
 }
 
 func TestSiteKeepsTheNewestCalls(t *testing.T) {
