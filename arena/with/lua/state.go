@@ -68,7 +68,7 @@ const parked = 256
 // scope.ErrFull, and what was taken of s is free again; a full s unwinds, as Maker.New does. Cost:
 // some 20 µs.
 func New(s scope.Scope, plan Plan) (*State, error) {
-	return open(s, plan, unsafe.Pointer(C.upfront_heap_hook))
+	return open(s, plan, unsafe.Pointer(C.github_com_upfront_mem_upfront_heap_hook))
 }
 
 // open takes the allocator, a lua_Alloc, so that tests can compare it with Lua's own.

@@ -45,7 +45,7 @@ int upfront_lua_new(upfront_lua *u, lua_Alloc allocate, void *context);
 /* Does it, and gives Lua's code, or that the state is gone. */
 int upfront_lua_do(upfront_lua *u, int what, int count);
 
-/* arena_c/heap.h has it, which this package is linked with. */
-void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
+/* upfront_heap_hook of arena_c/heap.h, as a Go program that has it names it (arena_c/names.h). */
+void *github_com_upfront_mem_upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 
 #endif
