@@ -22,8 +22,6 @@ type Runner struct {
 	world unsafe.Pointer
 	stack unsafe.Pointer // of ranges of links that are not done: see push
 	steps int            // of each event
-	by    uint64         // in checked builds the goroutine that called Begin
-	text  [32]byte       // room for its name
 	level place          // where nodes send to
 	trace func(Step)
 
@@ -37,6 +35,9 @@ type Runner struct {
 	next, end uint32         // the range of links that it is in
 	top, left int            // of the stack, of the steps
 	unit      place          // that sent what it is in, or nothing
+
+	by   uint64   // in checked builds the goroutine that called Begin
+	text [32]byte // room for its name
 }
 
 // place is an instance of a graph.
@@ -106,10 +107,9 @@ func (r *Runner) Begin() {
 // End closes it.
 func (r *Runner) End() { r.change(ready, closed, "End") }
 
-// enter opens what Fire or Tick runs.
-func (r *Runner) enter(what string) {
-	r.change(ready, running, what)
-	if arena_c.Checked && r.by != r.goroutine() {
+// byBeginner refuses what another goroutine than Begin's has entered.
+func (r *Runner) byBeginner(what string) {
+	if r.by != r.goroutine() {
 		r.word.Store(ready)
 		panic(bug("%s in another goroutine than Begin: each has a runner of its own, or calls Begin and End", what))
 	}
@@ -209,7 +209,9 @@ func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.
 		r.wrong(e, g)
 	}
 	n := g.find(eventKey(e.hash, key))
-	r.enter("Fire")
+	if r.change(ready, running, "Fire"); arena_c.Checked {
+		r.byBeginner("Fire")
+	}
 	defer r.done()
 	if g.running != 0 {
 		r.graph = nil

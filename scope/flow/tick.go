@@ -15,7 +15,9 @@ const due = 1 << 31
 // of the first. Cost: of an instance where nothing waits, a look at one word.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
-	r.enter("Tick")
+	if r.change(ready, running, "Tick"); arena_c.Checked {
+		r.byBeginner("Tick")
+	}
 	defer r.done()
 	r.graph = nil
 	g.alone()
