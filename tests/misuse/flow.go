@@ -75,6 +75,24 @@ func after(end, do func(x scripted)) func(wrong bool) {
 	}
 }
 
+// elsewhere does something in a goroutine of its own, and waits for it.
+func elsewhere(do func(x scripted)) func(wrong bool) {
+	return func(wrong bool) {
+		x := openScript()
+		x.world.action = func() { say("splash") }
+		if !wrong {
+			do(x)
+			return
+		}
+		ended := make(chan bool)
+		go func() {
+			do(x)
+			close(ended)
+		}()
+		<-ended
+	}
+}
+
 func ofPhase(x scripted)    { x.End() }
 func ofInstance(x scripted) { x.graph.Free(x.instance) }
 func ofScope(x scripted)    { check(x.scope.Close()) }
@@ -100,6 +118,12 @@ var scripts = []line{
 		}, []answer{
 			{every, "the runner's word", "flow: BUG: ", panics},
 		}, ""},
+	{"fire an event or tick in another goroutine than Begin's", []program{
+		{name: "Fire in another goroutine than Begin's", goesOn: "splash", run: elsewhere(scripted.fire)},
+		{name: "Tick in another goroutine than Begin's", goesOn: "done", run: elsewhere(scripted.tick)},
+	}, []answer{
+		{"checked", "the goroutine's number", "flow: BUG: … in another goroutine than Begin", panics},
+	}, ""},
 	{"fire an event or tick when the scope of the graph or the runner has closed", []program{
 		{name: "Fire in a stale graph", run: after(ofScope, scripted.fire)},
 		{name: "Tick of a stale graph", run: after(ofScope, scripted.tick)},
