@@ -169,4 +169,9 @@ func TestNamesThatSteerATerminal(t *testing.T) {
 			t.Errorf("%s: %q", what, text)
 		}
 	}
+	var out, failed bytes.Buffer
+	run([]string{"report", "draw", name + "none"}, &out, &failed)
+	if text := failed.String(); !strings.Contains(text, `a\x1b[31m\u202e\xff.jsonnone`) || strings.Contains(text, "\x1b") {
+		t.Errorf("none: %q", text)
+	}
 }
