@@ -93,4 +93,9 @@ void shapes(int rounds, int factors, char **who);
 
 int wanted(const char *name, char **who);
 
+double now(void); /* in nanoseconds */
+
+/* Names what callgrind has counted since the last zero: n pairs or blocks of `who`. */
+void counted(const char *who, int n);
+
 #endif

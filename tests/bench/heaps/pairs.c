@@ -9,14 +9,13 @@
 
 static uint32_t live;
 
-static double now(void) {
+double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* counted names what callgrind has counted since the last zero: `n` pairs or blocks of `who`. */
-static void counted(const char *who, int n) {
+void counted(const char *who, int n) {
     char label[64];
     snprintf(label, sizeof label, "%s|%d|1", who, n);
     CALLGRIND_DUMP_STATS_AT(label);

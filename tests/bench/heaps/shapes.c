@@ -2,28 +2,14 @@
  * one size are made and then all freed, half of them in the order they were made and half in the
  * other, as glibc's own benchmark does; and numbers of a few words, each result a new one, as a
  * program that factors has. */
-#define _GNU_SOURCE
 #include "count.h"
 #include "heaps.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* As many as a program frees before it takes them again are parked. */
 enum { AT_ONCE = 1600, SIZE = 32, TIMES = 200, BITS = 32, LIMBS = 8, STEPS_OF_FACTOR = 12000 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void counted(const char *who, int n) {
-    char label[64];
-    snprintf(label, sizeof label, "%s|%d|1", who, n);
-    CALLGRIND_DUMP_STATS_AT(label);
-}
 
 /* A number of up to 2 * LIMBS limbs, the lowest first. */
 typedef struct number {
