@@ -101,7 +101,7 @@ func neighbours(t *testing.T) (first, second []byte) {
 // TestABlockBeforeAnother: a race build lets nobody address what lies behind the block; who does so doesn't get here.
 func TestABlockBeforeAnother(t *testing.T) {
 	if !arena_c.Race {
-		t.Skip("only a race build looks where an address leads")
+		t.Skip("only a race build looks where an address leads: go test -race ./arena does")
 	}
 	block, behind := neighbours(t)
 	l, err := arena.NewLinear(block)

@@ -707,7 +707,7 @@ static void heap_wake_all(upfront_heap *h) { (void)h; }
 #define heap_moved(h, at) heap_free(h, at)
 #define heap_retire(h, at) (heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at))
 
-/* Parks a live block that is whole, which calls nothing; 0: there is none, or no room. */
+/* Parks a live block that is whole. It calls nothing. 0: no such block is there, or no room for it. */
 static inline int heap_took(upfront_heap *h, uint64_t at) {
     uint64_t size;
     if (h->parked >= h->parks || !upfront_heap_is_inside(h, at))

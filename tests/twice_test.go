@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestTwoCopies(t *testing.T) {
 	renamed := strings.NewReplacer(module, fork, prefixOf(module), prefixOf(fork))
 	for _, name := range []string{"arena", "arena_c", "budget", "platform", "scope"} {
 		require.NoError(t, fs.WalkDir(os.DirFS(".."), name, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || !strings.Contains(".go .c .h", filepath.Ext(path)) {
+			if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".go", ".c", ".h"}, filepath.Ext(path)) {
 				return err
 			}
 			text, err := os.ReadFile(filepath.Join("..", path))
