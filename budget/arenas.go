@@ -40,7 +40,7 @@ func (a Arenas) Forgive() (end func()) { return forgive() }
 // the frame's own scope, which is closed meanwhile.
 func (a Arenas) Drive(what string, fn func() error) (err error) {
 	b := a.b
-	l, err := b.begin(nil, what)
+	l, err := b.begin(Region{}, what)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type Budget struct {
 	plan Plan
 	grant
 	stacks    []*scope.Stack // of all arenas, as they lie in the map: regions, frame, scratch arenas
-	regions   []*Region      // bottom first, each slot one
+	regions   []*region      // bottom first, each slot one
 	slots     []*Slots
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame

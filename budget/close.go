@@ -16,7 +16,7 @@ import (
 // from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {
 	defer forgive()()
-	l, err := b.begin(nil, "Close")
+	l, err := b.begin(Region{}, "Close")
 	if err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func (b *Budget) release(l *load) error {
 	for _, st := range b.stacks {
 		st.Drop()
 	}
-	l.shut = nil
+	l.shut = reach{}
 	b.end(l)
 	b.unwatchFaults()
-	errs = append(errs, b.untrack(l.along))
+	errs = append(errs, b.untrack(b.regions))
 	errs = append(errs, b.closeMirror())
 	errs = append(errs, b.giveBack())
 	b.restoreGo()

@@ -58,7 +58,7 @@ func (c *crowd) end(random *rand.Rand, s scope.Scope) error {
 }
 
 // load loads a region with a frog that is whole, and says whether it did. inside is called in the load.
-func (c *crowd) load(r *budget.Region, random *rand.Rand, inside func(s scope.Scope)) (l budget.Loaded[frog], ok bool) {
+func (c *crowd) load(r budget.Region, random *rand.Rand, inside func(s scope.Scope)) (l budget.Loaded[frog], ok bool) {
 	defer func() {
 		if v := recover(); v != nil && v != errCrowd {
 			panic(v)

@@ -29,7 +29,7 @@ var (
 )
 
 // Pond can't be declared: a pool is a Go value, which belongs beside the budget, not inside.
-func loadPond(ctx context.Context, level *budget.Region, frogs int) (budget.Loaded[Pond], error) {
+func loadPond(ctx context.Context, level budget.Region, frogs int) (budget.Loaded[Pond], error) {
 	return budget.Load(ctx, level, func(s scope.Scope) (*Pond, error) {
 		raw := s.Temp(10_000).Bytes(10_000) // what is only needed while the level is loaded
 		raw[0] = 1

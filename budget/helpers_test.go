@@ -108,7 +108,7 @@ func load(b *budget.Budget, region string, fn func(scope.Scope) error) (budget.L
 	return loadRegion(b.Region(region), fn)
 }
 
-func loadRegion(r *budget.Region, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
+func loadRegion(r budget.Region, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
 	return budget.Load(background, r, func(s scope.Scope) (*frog, error) {
 		f := frogs.New(s)
 		if fn == nil {
@@ -124,7 +124,7 @@ func mustLoad(t testing.TB, b *budget.Budget, region string, fn func(scope.Scope
 	return mustLoadRegion(t, b.Region(region), fn)
 }
 
-func mustLoadRegion(t testing.TB, r *budget.Region, fn func(scope.Scope)) budget.Loaded[frog] {
+func mustLoadRegion(t testing.TB, r budget.Region, fn func(scope.Scope)) budget.Loaded[frog] {
 	t.Helper()
 	l, err := loadRegion(r, func(s scope.Scope) error {
 		if fn != nil {

@@ -66,9 +66,9 @@ func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 //
 // Cost: a copy on the Go heap, a line for each node and pool; in checked builds for each thing, with tens of bytes for each
 // call that led to it.
-func (r *Region) Inside(within ...arena.Inner) (Inside, error) {
+func (r Region) Inside(within ...arena.Inner) (Inside, error) {
 	defer forgive()()
-	if r.its().released() {
+	if r.released() {
 		return Inside{}, fmt.Errorf("budget %q: Inside of region %s, which was released: %w", r.b.plan.Name, r.name, ErrClosed)
 	}
 	return r.b.lookInside(r.index, within)

@@ -33,7 +33,7 @@ var (
 type maker struct {
 	t      *testing.T
 	random *rand.Rand
-	region *budget.Region
+	region budget.Region
 	steps  int
 	inner  []arena.Inner
 }

@@ -110,7 +110,7 @@ func TestLoadedIsWhatItLoaded(t *testing.T) {
 }
 
 // mustLoadAndRewind loads, and has another goroutine, which waits for the end of the load, rewind at once.
-func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.Region, rewound chan error) budget.Loaded[frog] {
+func mustLoadAndRewind(t *testing.T, b *budget.Budget, level budget.Region, rewound chan error) budget.Loaded[frog] {
 	t.Helper()
 	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
 		s.Temp(64).Defer(func() { // nothing that the load does then waits for anybody, until its end

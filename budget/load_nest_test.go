@@ -17,7 +17,7 @@ import (
 )
 
 // refused are the ways to touch regions while one is being loaded.
-func refused(b *budget.Budget, regions ...*budget.Region) (errs []error) {
+func refused(b *budget.Budget, regions ...budget.Region) (errs []error) {
 	for _, r := range regions {
 		_, err := loadRegion(r, func(scope.Scope) error { panic("it should be refused") })
 		errs = append(errs, err, r.Rewind(background))
@@ -25,7 +25,7 @@ func refused(b *budget.Budget, regions ...*budget.Region) (errs []error) {
 	return append(errs, b.Close())
 }
 
-func regionsOf(b *budget.Budget) (regions []*budget.Region) {
+func regionsOf(b *budget.Budget) (regions []budget.Region) {
 	for _, name := range []string{"init", "systems", "level"} {
 		regions = append(regions, b.Region(name))
 	}
@@ -33,7 +33,7 @@ func regionsOf(b *budget.Budget) (regions []*budget.Region) {
 }
 
 // inAll are the regions for who claims to be inside the load of that scope.
-func inAll(regions []*budget.Region, s scope.Scope) (in []*budget.Region) {
+func inAll(regions []budget.Region, s scope.Scope) (in []budget.Region) {
 	for _, r := range regions {
 		in = append(in, r.In(s))
 	}
@@ -114,7 +114,7 @@ func TestForgottenIn(t *testing.T) {
 // see TestLoadsInsideFail.
 func TestKeptProof(t *testing.T) {
 	b := open(t, small())
-	var kept *budget.Region
+	var kept budget.Region
 	mustLoad(t, b, "systems", func(s scope.Scope) { kept = b.Region("level").In(s) })
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(100) })
 	assert.Equal(t, b.Region("level").Report(), kept.Report())
@@ -132,7 +132,7 @@ type innerLoad struct {
 	loaded budget.Loaded[frog] // when it is done
 }
 
-func startInner(r *budget.Region) *innerLoad {
+func startInner(r budget.Region) *innerLoad {
 	inside, l := make(chan bool), &innerLoad{leave: make(chan bool), done: make(chan error, 1)}
 	go func() {
 		loaded, err := loadRegion(r, func(scope.Scope) error {
@@ -337,13 +337,13 @@ func TestErrorsAreOneFlatList(t *testing.T) {
 	plan.Regions[2] = budget.RegionPlan{Name: "level", Size: budget.KiB, Slots: slots}
 	plan.Pages.Prefault = budget.Off
 	b := open(t, plan)
-	var rooms []*budget.Region
+	var rooms []budget.Region
 	for range slots {
 		room, err := b.Slots("level").Acquire()
 		require.NoError(t, err)
 		rooms = append(rooms, room)
 	}
-	fill := func(in func(*budget.Region) *budget.Region) {
+	fill := func(in func(budget.Region) budget.Region) {
 		for i, room := range rooms {
 			mustLoadRegion(t, in(room), func(s scope.Scope) { newMark(s, int64(i), doFail) })
 		}
@@ -354,11 +354,11 @@ func TestErrorsAreOneFlatList(t *testing.T) {
 		require.True(t, ok, what)
 		assert.Len(t, joined.Unwrap(), slots+more, what)
 	}
-	itself := func(room *budget.Region) *budget.Region { return room }
+	itself := func(room budget.Region) budget.Region { return room }
 	fill(itself)
 	flat("Rewind", b.Region("systems").Rewind(background), 0)
 	_, err := load(b, "systems", func(s scope.Scope) error {
-		fill(func(room *budget.Region) *budget.Region { return room.In(s) })
+		fill(func(room budget.Region) budget.Region { return room.In(s) })
 		return errLoader
 	})
 	flat("Load", err, 1)

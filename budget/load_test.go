@@ -166,7 +166,7 @@ func TestLoadsInsideFail(t *testing.T) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, small())
-			var kept *budget.Region
+			var kept budget.Region
 			var level budget.Loaded[frog]
 			want := []int64{2, 1}
 			o := attempt(func() error {

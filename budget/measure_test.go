@@ -301,7 +301,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 	return func(b *budget.Budget) error {
 		r := rand.New(rand.NewPCG(seed, 1))
-		var taken []*budget.Region
+		var taken []budget.Region
 		for range 1 + r.IntN(3) {
 			for _, name := range []string{"init", "level"}[r.IntN(2):] {
 				if _, err := load(b, name, func(s scope.Scope) error { randomWork(s, r, temps); return nil }); err != nil {

@@ -68,7 +68,7 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		return errors.Join(err, b.giveBack())
 	}
 	b.makeStacks()
-	b.track(b.along(nil))
+	b.track(b.regions)
 	if missing, ok := b.memory.Missing(); ok {
 		b.resident = b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}
@@ -82,7 +82,9 @@ func (b *Budget) makeStacks() {
 			name := part.name(i)
 			switch part.kind {
 			case arena_c.KindRegion:
-				b.addRegion(level, i, b.makeStack("region "+name, part.key, 1))
+				st := b.makeStack("region "+name, part.key, 1)
+				st.CountNames(true)
+				b.addRegion(level, i, st)
 			case arena_c.KindFrame:
 				st := b.makeStack(name, part.key, 1)
 				st.CountNames(true)
@@ -114,7 +116,8 @@ func (b *Budget) makeStack(name, key string, base int) *scope.Stack {
 func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	planned := b.plan.Regions[level]
 	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track, stack: st}
-	b.regions = append(b.regions, &Region{region: r})
+	r.siblingsEnd = r.index - slot + max(planned.Slots, 1)
+	b.regions = append(b.regions, r)
 	if planned.Slots == 0 {
 		return
 	}

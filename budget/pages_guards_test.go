@@ -62,7 +62,7 @@ func requireGuards(t *testing.T, b *budget.Budget) {
 // fillRegions writes every byte of the regions of worlds.
 func fillRegions(t *testing.T, b *budget.Budget) {
 	t.Helper()
-	whole := func(r *budget.Region) {
+	whole := func(r budget.Region) {
 		size := int(r.Report().Size)
 		_, err := budget.Load(background, r, func(s scope.Scope) (*frog, error) {
 			bytes := s.Bytes(size)

@@ -31,7 +31,7 @@ func TestLoadShutsBeforeItLooks(t *testing.T) {
 	cancel()
 	b.mu.Lock()
 	still := make(chan []string)
-	go func() { still <- b.keepOut(ctx, new(load), []*region{r.region}) }()
+	go func() { still <- b.keepOut(ctx, new(load), reach{from: []*region{r.region}}) }()
 	for end := time.Now().Add(5 * time.Minute); r.region.owner.Load()&ownerShut == 0 && time.Now().Before(end); {
 		runtime.Gosched()
 	}

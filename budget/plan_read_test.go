@@ -391,7 +391,7 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 		if i > 0 && i < len(b.regions)-1 {
 			continue
 		}
-		r := &Region{region: open.region} // as Acquire gives a slot, but for its owner
+		r := Region{region: open} // as Acquire gives a slot, but for its owner
 		size := int(r.Report().Size)
 		require.EqualValues(t, plan.resolved().Regions[r.level].Size, size)
 		_, err = Load(context.Background(), r, func(s scope.Scope) (*byte, error) {

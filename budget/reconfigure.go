@@ -25,7 +25,7 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if err := b.onlySizesDiffer(plan); err != nil {
 		return err
 	}
-	l, err := b.begin(nil, "Reconfigure")
+	l, err := b.begin(Region{}, "Reconfigure")
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 			return fmt.Errorf("budget %q: Reconfigure while region %s is loaded; Rewind it first", b.plan.Name, r.name)
 		}
 	}
-	if still := b.keepOut(ctx, l, changed); still != nil {
+	if still := b.keepOut(ctx, l, reach{from: changed}); still != nil {
 		return fmt.Errorf("budget %q: Reconfigure waited for workers: %s: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
 	}
 	return b.reconfigure(changed, plan)
@@ -87,7 +87,7 @@ func (b *Budget) changed(plan Plan) (list []*region) {
 	}
 	for _, r := range b.regions {
 		if first <= r.level && r.level <= last {
-			list = append(list, r.region)
+			list = append(list, r)
 		}
 	}
 	return list
@@ -121,7 +121,7 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	for _, r := range changed {
 		r.stack.ResetPeak(true)
 	}
-	b.publishRegions(changed, "Reconfigure")
+	b.publishRegions(reach{from: changed}, "Reconfigure")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size

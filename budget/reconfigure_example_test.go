@@ -9,7 +9,7 @@ import (
 )
 
 // loadWorld fills a region with so many bytes.
-func loadWorld(r *budget.Region, size int) error {
+func loadWorld(r budget.Region, size int) error {
 	_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*struct{}, error) {
 		s.Bytes(size)
 		return nil, nil

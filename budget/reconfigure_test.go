@@ -120,7 +120,7 @@ func TestReconfigureAtRandom(t *testing.T) {
 			})
 			require.NoError(t, err)
 		}
-		for _, room := range []*budget.Region{acquire(t, b), acquire(t, b)} {
+		for _, room := range []budget.Region{acquire(t, b), acquire(t, b)} {
 			_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 				s.Bytes(int(64 * units[1] * budget.KiB))
 				assert.Nil(t, s.TryAllocUnzeroed(1, 1))

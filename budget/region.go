@@ -16,11 +16,13 @@ import (
 
 // Region is a region of an open budget, or one slot of a region for as long as somebody has acquired it. Regions are
 // rewound from the top: a region takes along those after it in the plan, a slot never its siblings ([RegionPlan] shows the
-// order). Who comes with a scope, pool or container of a region that was emptied is told by which load, and when.
+// order). Who comes with a scope, pool or container of a region that was emptied is told by which load, and when. It is a small
+// value; copy it freely. The zero Region is nobody's: its methods panic.
 type Region struct {
 	*region
-	owner uint64       // the region's owner when this was made
-	in    *scope.Scope // see In; nil without it
+	owner  uint64      // the region's owner when this was made
+	in     scope.Scope // see In
+	inside bool        // it came from In
 }
 
 // region is a region or a slot.
@@ -41,6 +43,9 @@ type region struct {
 	busy      *load         // the innermost that touches it; guarded by b.mu
 	readers   []*Reader     // guarded by b.mu
 	site      arena_c.Site  // of a slot, where it was acquired
+
+	siblingsEnd int  // among the budget's regions: those above begin there
+	own         load // the one that begins here; guarded by b.mu
 }
 
 // phase is what a region is at.
@@ -77,7 +82,6 @@ func (r *region) open() scope.Scope {
 	if r.state {
 		r.stack.Clear()
 	}
-	r.stack.CountNames(true)
 	return r.stack.Open(r.name)
 }
 
@@ -91,11 +95,15 @@ func (r *region) keep() (word uint64, err error) {
 	return r.step(loaded, loading), nil
 }
 
-// rewind empties the region, finalizers newest first.
-func (r *region) rewind(by string, site arena_c.Site, failed bool) error {
+// rewind empties the region, finalizers newest first. Who comes with what was there is told of the load, but what came with a
+// scope that had ended before Close is told of that.
+func (r *region) rewind(l *load, failed bool) error {
 	r.step(rewinding, empty, loading, loaded)
 	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
-	return r.stack.Empty(by, site, failed)
+	if l.of == nil {
+		return r.stack.CloseTo(0)
+	}
+	return r.stack.Empty(l.what, l.of.name, l.site, failed)
 }
 
 // Of an owner word. Above stands how often the slot was released.
@@ -108,8 +116,8 @@ const (
 func (r *region) taken() bool { return r.owner.Load()&ownerTaken != 0 }
 
 // take is for who acquires a slot that is free.
-func (r *region) take() *Region {
-	return &Region{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
+func (r *region) take() Region {
+	return Region{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
 }
 
 // disown ends the owner's time: what he has refuses from now on. pre: b.mu is held.
@@ -119,22 +127,22 @@ func (r *region) disown() {
 }
 
 // its is r, unless nobody gave it.
-func (r *Region) its() *Region {
-	if r == nil || r.region == nil {
+func (r Region) its() *region {
+	if r.region == nil {
 		panic("budget: BUG: a zero Region: Budget.Region gives one, and Slots.Acquire")
 	}
-	return r
+	return r.region
 }
 
 // released says whether the slot has another owner by now, or none.
-func (r *Region) released() bool { return r.owner != r.region.owner.Load()&^ownerShut }
+func (r Region) released() bool { return r.owner != r.its().owner.Load()&^ownerShut }
 
 // Region is the region of that name, one without slots. An unknown name is a caller's bug and panics with the names there
 // are.
-func (b *Budget) Region(name string) *Region {
+func (b *Budget) Region(name string) Region {
 	for _, r := range b.regions {
 		if r.name == name && r.slot < 0 {
-			return r
+			return Region{region: r}
 		}
 	}
 	for _, s := range b.slots {
@@ -161,14 +169,14 @@ func (b *Budget) regionNames(slots bool) string {
 // function runs; after that, and with any other scope, they are ErrLoading. For everything else it
 // is as the region itself. A goroutine that the function started may use it too; a load ends when
 // what goes on inside has ended, and reports one that outlasts its function as a bug.
-func (r *Region) In(s scope.Scope) *Region { return &Region{r.its().region, r.owner, &s} }
+func (r Region) In(s scope.Scope) Region { return Region{r.its(), r.owner, s, true} }
 
 // Name is the region's name in the plan; a slot's is followed by its number: "match 3".
-func (r *Region) Name() string { return r.its().name }
+func (r Region) Name() string { return r.its().name }
 
 // Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
 // another machine.
-func (r *Region) Base() arena.Base {
+func (r Region) Base() arena.Base {
 	header := r.its().b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
 }
@@ -176,18 +184,14 @@ func (r *Region) Base() arena.Base {
 // emptyAll empties the regions of a load, top first: what lies above may point into what is below. After a load that
 // failed the peak of its region stays: how far it came.
 func (l *load) emptyAll(failed bool) (errs []error) {
-	by := l.name
-	switch {
-	case failed:
-		by += " that failed"
-	case l.what == "Close": // what came with a scope that had ended before is told of that
-		by = ""
-	}
-	insist(len(l.along), func(i int) {
-		i = len(l.along) - 1 - i
-		errs = append(errs, l.along[i].rewind(by, l.site, failed))
+	insist(l.along.count(), func(i int) {
+		i = l.along.count() - 1 - i
+		r := l.along.at(i)
+		if err := r.rewind(l, failed); err != nil {
+			errs = append(errs, err)
+		}
 		if i > 0 || !failed {
-			l.along[i].stack.ResetPeak(false)
+			r.stack.ResetPeak(false)
 		}
 	})
 	return errs
@@ -225,7 +229,7 @@ type Reader struct {
 
 // Reader makes a reader for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up; that of
 // a slot, which ends with Release, in the slot's load, where Strict forgives the Go allocation.
-func (r *Region) Reader(name string) *Reader {
+func (r Region) Reader(name string) *Reader {
 	r.its().b.mu.Lock()
 	defer r.b.mu.Unlock()
 	d := &Reader{region: r.region, owner: r.owner, name: strings.Clone(name)}
@@ -257,9 +261,9 @@ func (d *Reader) Unpin() {
 
 // Report are the figures of this region now; after Close, as they were then. It is for who may load it, while no load below
 // does; any other goroutine has [Budget.Published].
-func (r *Region) Report() RegionReport {
+func (r Region) Report() RegionReport {
 	defer forgive()()
-	if r.its().released() {
+	if r.released() {
 		return RegionReport{Name: r.name} // the figures are another owner's
 	}
 	if r.b.closed.Load() {

@@ -103,7 +103,7 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 	other := small()
 	other.Name = "other"
 	var opened *budget.Budget
-	var room *budget.Region
+	var room budget.Region
 	var err error
 	loader := func(s scope.Scope) (*frog, error) { escape(); fillMap(); return frogs.New(s), nil }
 	openOther := func() {

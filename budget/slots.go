@@ -42,9 +42,9 @@ func (b *Budget) Slots(name string) *Slots {
 }
 
 // Acquire gives the first free slot to its new owner, who loads it ([Load]) and gives it back ([Region.Release]). When none is free
-// the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock, a
-// look at each slot and a Go allocation.
-func (s *Slots) Acquire() (*Region, error) {
+// the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock and a
+// look at each slot; no Go allocation.
+func (s *Slots) Acquire() (Region, error) {
 	defer forgive()()
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: Budget.Slots gives them")
@@ -52,7 +52,7 @@ func (s *Slots) Acquire() (*Region, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
+		return Region{}, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
 	}
 	onPurpose := false
 	for _, slot := range s.slots {
@@ -67,7 +67,7 @@ func (s *Slots) Acquire() (*Region, error) {
 		return slot.take(), nil
 	}
 	n := uint64(len(s.slots))
-	return nil, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, What: "slots", Asked: 1, Size: n,
+	return Region{}, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, What: "slots", Asked: 1, Size: n,
 		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 
@@ -83,8 +83,9 @@ func (s *Slots) Available() (free int) {
 
 // Release rewinds a slot (see [Region.Rewind]) and gives it back; from then on this Region and its readers refuse. The errors are
 // those of Rewind; the slot is free all the same. When the slot can't be rewound, because workers are inside until
-// ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
-func (r *Region) Release(ctx context.Context) error {
+// ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused. No Go allocation, but of the errors and of what
+// finalizers do.
+func (r Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)
 }
 

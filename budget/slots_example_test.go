@@ -25,7 +25,7 @@ func openPlaces() *budget.Budget {
 	return b
 }
 
-func loadPlace(slot *budget.Region, name string, tiles int) (budget.Loaded[Place], error) {
+func loadPlace(slot budget.Region, name string, tiles int) (budget.Loaded[Place], error) {
 	return budget.Load(context.Background(), slot, func(s scope.Scope) (*Place, error) {
 		return &Place{name, s.Bytes(tiles)}, nil
 	})

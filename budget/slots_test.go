@@ -28,7 +28,7 @@ func rooms(above bool) budget.Plan {
 	return plan
 }
 
-func acquire(t testing.TB, b *budget.Budget) *budget.Region {
+func acquire(t testing.TB, b *budget.Budget) budget.Region {
 	t.Helper()
 	room, err := b.Slots("room").Acquire()
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func acquire(t testing.TB, b *budget.Budget) *budget.Region {
 }
 
 // fillRoom loads a room with a frog whose X is x, and a mark whose finalizer tells x.
-func fillRoom(room *budget.Region, x int64, end error) (budget.Loaded[frog], error) {
+func fillRoom(room budget.Region, x int64, end error) (budget.Loaded[frog], error) {
 	return budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 		f := frogs.New(s)
 		f.X = x
@@ -45,7 +45,7 @@ func fillRoom(room *budget.Region, x int64, end error) (budget.Loaded[frog], err
 	})
 }
 
-func mustFill(t testing.TB, room *budget.Region, x int64) budget.Loaded[frog] {
+func mustFill(t testing.TB, room budget.Region, x int64) budget.Loaded[frog] {
 	t.Helper()
 	l, err := fillRoom(room, x, nil)
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func mustFill(t testing.TB, room *budget.Region, x int64) budget.Loaded[frog] {
 func TestAcquireIsAdmissionControl(t *testing.T) {
 	b := open(t, rooms(false))
 	slots := b.Slots("room")
-	var taken []*budget.Region
+	var taken []budget.Region
 	for i := range 4 {
 		assert.Equal(t, 4-i, slots.Available())
 		taken = append(taken, acquire(t, b))
@@ -78,7 +78,7 @@ func TestAcquireIsAdmissionControl(t *testing.T) {
 
 func TestSlotsDontTouchEachOther(t *testing.T) {
 	b := open(t, rooms(true))
-	var list []*budget.Region
+	var list []budget.Region
 	var loaded []budget.Loaded[frog]
 	for i := range int64(4) {
 		list = append(list, acquire(t, b))

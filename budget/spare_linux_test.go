@@ -62,7 +62,7 @@ type handles struct {
 
 func handlesOf(t *testing.T, b *budget.Budget) (h handles) {
 	region := b.Plan().Regions[0]
-	take := func() (*budget.Region, error) { return b.Region(region.Name), nil }
+	take := func() (budget.Region, error) { return b.Region(region.Name), nil }
 	if region.Slots != 0 {
 		take = b.Slots(region.Name).Acquire
 	}

@@ -18,12 +18,12 @@ type State struct {
 
 // StateOf is the load that is at work in r; s is the scope that its function was given, and the
 // proof.
-func StateOf(r *Region, s scope.Scope) (*State, error) {
+func StateOf(r Region, s scope.Scope) (*State, error) {
 	b := r.its().b
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := r.busy
-	if l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.along[0] != r.region {
+	if l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.of != r.region {
 		return nil, fmt.Errorf("budget %q: BUG: a state of region %s begins in its load, with the scope that the load's function "+
 			"was given", b.plan.Name, r.name)
 	}
@@ -86,16 +86,16 @@ type Exclusive struct {
 // NewExclusive is for states of one budget, of different regions. Others are a caller's bug and panic.
 func NewExclusive(what string, states ...*State) *Exclusive {
 	e := &Exclusive{states: states}
-	e.work.name = what + " of region " + states[0].Name()
+	e.work.what, e.work.of = what, states[0].region
 	for _, s := range states {
 		switch first := states[0].region.b; {
 		case s.region.b != first:
 			panic(fmt.Sprintf("budget: BUG: %s: a state of budget %q, together with one of budget %q, which "+
-				"nobody locks at once", e.work.name, s.Budget(), first.plan.Name))
-		case slices.Contains(e.work.along, s.region):
-			panic(fmt.Sprintf("budget: BUG: %s: two states of region %s", e.work.name, s.Name()))
+				"nobody locks at once", e.work.name(), s.Budget(), first.plan.Name))
+		case slices.Contains(e.work.along.from, s.region):
+			panic(fmt.Sprintf("budget: BUG: %s: two states of region %s", e.work.name(), s.Name()))
 		}
-		e.work.along = append(e.work.along, s.region)
+		e.work.along.from = append(e.work.along.from, s.region)
 	}
 	return e
 }
@@ -105,7 +105,7 @@ func NewExclusive(what string, states ...*State) *Exclusive {
 func (e *Exclusive) Begin(ctx context.Context) error {
 	b := e.states[0].region.b
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("budget %q: %s: %w", b.plan.Name, e.work.name, err)
+		return fmt.Errorf("budget %q: %s: %w", b.plan.Name, e.work.name(), err)
 	}
 	if err := b.beginAgain(e); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (b *Budget) beginAgain(e *Exclusive) error {
 			return err
 		}
 		if by := s.region.busy; by != nil {
-			return fmt.Errorf("budget %q: %s during a %s: %w", b.plan.Name, e.work.name, by.name, ErrLoading)
+			return fmt.Errorf("budget %q: %s during a %s: %w", b.plan.Name, e.work.name(), by.name(), ErrLoading)
 		}
 	}
 	for _, s := range e.states {

@@ -75,9 +75,9 @@ func (s Scope) misuse(what string) error {
 	}
 	depth := h.Find(s.gen)
 	if depth == 0 {
-		var e *emptied
+		var e emptied
 		if h.Back == 0 {
-			e = st.emptied.Load()
+			e = st.emptied.get()
 		}
 		return lost{st.made, st.Arena, e, nil}.misuse(what, s.gen)
 	}

@@ -11,7 +11,7 @@ import (
 
 // loadStudio books what each subsystem takes of the level. The bytes stand for what a real one
 // would load.
-func loadStudio(level *budget.Region, textures int) error {
+func loadStudio(level budget.Region, textures int) error {
 	_, err := budget.Load(context.Background(), level, func(s scope.Scope) (*struct{}, error) {
 		err := scope.Label(s, "sound", func() error {
 			s.Bytes(20 * budget.KiB)

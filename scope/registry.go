@@ -24,7 +24,7 @@ var registry struct {
 type lost struct {
 	made    uint64
 	arena   string
-	emptied *emptied
+	emptied emptied
 	told    []lastError // what its scopes met last
 }
 
@@ -137,5 +137,5 @@ func (st *Stack) Drop() {
 	if len(registry.lost) == 2*lostMost {
 		registry.lost = append(registry.lost[:0], registry.lost[lostMost:]...)
 	}
-	registry.lost = append(registry.lost, lost{st.made, st.Arena, st.emptied.Load(), st.told()})
+	registry.lost = append(registry.lost, lost{st.made, st.Arena, st.emptied.get(), st.told()})
 }

@@ -3,6 +3,7 @@ package scope
 import (
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -119,11 +120,11 @@ func (st *Stack) LastFull() *FullError { return st.lastFull }
 // Fulls is how many fulls the arena told of, to whomever.
 func (st *Stack) Fulls() int { return st.fulls }
 
-// Empty is CloseTo of all that is open. Who comes with what was there is told by whom, "Load of region room 3", and where
-// that was called; "" tells nothing. If what made it failed, blocks that live in arenas are no leaks.
-func (st *Stack) Empty(by string, site arena_c.Site, failed bool) error {
-	if st.h.Depth != 0 && by != "" {
-		st.emptied.Store(&emptied{by, time.Now(), site, st.h.Next})
+// Empty is CloseTo of all that is open. Who comes with what was there is told by what, "Load", of which region, "room 3",
+// and where that was called. If what made it failed, blocks that live in arenas are no leaks.
+func (st *Stack) Empty(what, region string, site arena_c.Site, failed bool) error {
+	if st.h.Depth != 0 {
+		st.emptied.set(emptied{what, region, failed, time.Now(), site, st.h.Next})
 	}
 	if failed {
 		return st.fail(0)
@@ -133,21 +134,50 @@ func (st *Stack) Empty(by string, site arena_c.Site, failed bool) error {
 
 // emptied is how an arena ended last.
 type emptied struct {
-	by   string
-	when time.Time
-	site arena_c.Site
-	last uint64 // the generation of what was opened last
+	what   string // "Load"
+	region string // where that began
+	failed bool
+	when   time.Time
+	site   arena_c.Site
+	last   uint64 // the generation of what was opened last; 0: it was never emptied
+}
+
+// by is what emptied it: "Load of region room 3".
+func (e *emptied) by() string {
+	by := e.what + " of region " + e.region
+	if e.failed {
+		by += " that failed"
+	}
+	return by
+}
+
+// lastEmptied is that for any goroutine. It is a value behind a lock: a load makes no Go allocation.
+type lastEmptied struct {
+	mu   sync.Mutex
+	last emptied
+}
+
+func (l *lastEmptied) set(e emptied) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = e
+}
+
+func (l *lastEmptied) get() emptied {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
 }
 
 // ended says who emptied the arena since the scope or pool of that generation was opened at the near end; nothing when
 // nobody did: it was closed where it was opened. Any goroutine may ask.
 func (l lost) ended(gen uint64) string {
-	e := l.emptied
-	if e == nil || gen > e.last || numberOf(gen) != l.made { // another budget had the headers then
+	e := &l.emptied
+	if gen > e.last || numberOf(gen) != l.made { // another budget had the headers then
 		return ""
 	}
-	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", l.arena, e.by, time.Since(e.when).Round(time.Millisecond)) +
-		e.site.Tell(e.by)
+	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", l.arena, e.by(), time.Since(e.when).Round(time.Millisecond)) +
+		e.site.Tell(e.by())
 }
 
 // endedPool is ended of a pool, by its generation.
@@ -155,7 +185,7 @@ func endedPool(gen uint64) string {
 	if all := registry.stacks.Load(); all != nil {
 		for i := range *all {
 			if st := (*all)[i].Load(); st != nil && st.made == numberOf(gen) {
-				return lost{st.made, st.Arena, st.emptied.Load(), nil}.ended(gen)
+				return lost{st.made, st.Arena, st.emptied.get(), nil}.ended(gen)
 			}
 		}
 	}

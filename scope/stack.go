@@ -49,7 +49,7 @@ type Stack struct {
 	watch      *watch     // nil: nobody asks
 	rooms      rooms
 	recorder   *recorder // likewise
-	emptied    atomic.Pointer[emptied]
+	emptied    lastEmptied
 	_          noCopy
 }
 

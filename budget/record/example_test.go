@@ -12,7 +12,7 @@ import (
 )
 
 // loadLevel fills the level with a lily for each frog.
-func loadLevel(level *budget.Region, frogs int) error {
+func loadLevel(level budget.Region, frogs int) error {
 	_, err := budget.Load(context.Background(), level, func(s scope.Scope) (*struct{}, error) {
 		s.Bytes(400 * frogs)
 		return nil, nil

@@ -46,7 +46,7 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	return b
 }
 
-func load(t testing.TB, r *budget.Region, fn func(s scope.Scope)) {
+func load(t testing.TB, r budget.Region, fn func(s scope.Scope)) {
 	t.Helper()
 	_, err := budget.Load(ctx, r, func(s scope.Scope) (*int, error) { fn(s); return nil, nil })
 	require.NoError(t, err)

@@ -61,13 +61,13 @@ const holesFaults = "\n\t3 bytes of padding behind holes.A may hold anything; wr
 // refused in a state region, with each field; elsewhere nobody asks.
 func TestTypesOfStates(t *testing.T) {
 	b := open(t, twoRegions())
-	begin := func(fn func(*budget.Region, scope.Scope)) string {
+	begin := func(fn func(budget.Region, scope.Scope)) string {
 		return panicOf(t, func() { load(t, b, "level", fn) })
 	}
 	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.holes:"+holesFaults,
-		begin(func(r *budget.Region, s scope.Scope) { save.Begin(r, s, holesMaker) }))
+		begin(func(r budget.Region, s scope.Scope) { save.Begin(r, s, holesMaker) }))
 	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.tree:"+holesFaults,
-		begin(func(r *budget.Region, s scope.Scope) { save.Begin(r, s, treeMaker) }))
+		begin(func(r budget.Region, s scope.Scope) { save.Begin(r, s, treeMaker) }))
 	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.addresses:"+
 		"\n\taddresses.Where (uintptr) is an address, or has another size elsewhere; use arena.Ptr "+
 		"for what lies in the region, or "+
@@ -80,40 +80,40 @@ func TestTypesOfStates(t *testing.T) {
 		"use arena.Ptr, or the arena.Handle of a HandlePool"+
 		"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and "+
 		"keep the Owned beside the state",
-		begin(func(r *budget.Region, s scope.Scope) { save.Begin(r, s, addressesMaker) }))
+		begin(func(r budget.Region, s scope.Scope) { save.Begin(r, s, addressesMaker) }))
 	type near scope.Addr[room]
 	type line blob.Link[room]
-	for fault, fn := range map[string]func(*budget.Region, scope.Scope){
-		"near (save_test.near) means nothing in another process; use arena.Ptr": func(r *budget.Region,
+	for fault, fn := range map[string]func(budget.Region, scope.Scope){
+		"near (save_test.near) means nothing in another process; use arena.Ptr": func(r budget.Region,
 			s scope.Scope) {
 			save.Begin(r, s, scope.Plain[near]())
 		},
 		"line (save_test.line) is good in a blob that was verified, and nowhere else; use an index": func(
-			r *budget.Region, s scope.Scope) {
+			r budget.Region, s scope.Scope) {
 			save.Begin(r, s, scope.Plain[line]())
 		},
-		"Str (blob.Str) is good in a blob": func(r *budget.Region, s scope.Scope) {
+		"Str (blob.Str) is good in a blob": func(r budget.Region, s scope.Scope) {
 			save.Begin(r, s, scope.Plain[blob.Str]())
 		},
 		"(flow.In[bool]) is good in a graph that was verified, and nowhere else; use its value": func(
-			r *budget.Region, s scope.Scope) {
+			r budget.Region, s scope.Scope) {
 			save.Begin(r, s, scope.Plain[struct{ Says flow.In[bool] }]())
 		},
 	} {
 		assert.Contains(t, begin(fn), fault)
 	}
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, fineMaker)
 		fineMaker.Pool(s, 3)
 		save.NewRing(s, 1, state)
 	})
-	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "extra", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, holesMaker)
 		addressesMaker.Pool(s, 3)
 		addressesMaker.New(s)
 		save.NewRing(s, 1, state)
 	})
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, fineMaker)
 		holesMaker.HandlePool(s, 5)
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }),
@@ -141,7 +141,7 @@ func TestTypesOfAllThatIsMade(t *testing.T) {
 			list.Done()
 		},
 	} {
-		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		load(t, b, "level", func(r budget.Region, s scope.Scope) {
 			state, _ := save.Begin(r, s, fineMaker)
 			require.NoError(t, s.Do("gone", func(s scope.Scope) error { make(s); return nil }))
 			_, err := fineMaker.Make(s, func(*fine) error { make(s); return assert.AnError })
@@ -149,7 +149,7 @@ func TestTypesOfAllThatIsMade(t *testing.T) {
 			require.NoError(t, scope.Label(s, "things", func() error { fineMaker.New(s); return nil }))
 			save.NewRing(s, 1, state)
 		})
-		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		load(t, b, "level", func(r budget.Region, s scope.Scope) {
 			state, _ := save.Begin(r, s, fineMaker)
 			require.NoError(t, scope.Label(s, "things", func() error { make(s); return nil }))
 			if !arena_c.Checked {
@@ -170,7 +170,7 @@ func TestSameGaps(t *testing.T) {
 	var want uint64
 	var ring *save.Ring
 	for i := range 3 {
-		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		load(t, b, "level", func(r budget.Region, s scope.Scope) {
 			dirty := func(n int) {
 				require.NoError(t, s.Do("before", func(s scope.Scope) error {
 					for k, bytes := 0, s.Bytes(n); k < n; k++ {
@@ -215,7 +215,7 @@ func TestWhatNeverChanges(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
 	var before, after []byte
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		before = byteMaker.Slice(s, 1000)
 		state, _ := save.Begin(r, s, roomMaker)
 		after = byteMaker.Slice(s, 100)

@@ -52,7 +52,7 @@ var (
 
 // made is a state of houses, with bools wherever one may be.
 type made struct {
-	region *budget.Region
+	region budget.Region
 	ring   *save.Ring
 	house  *house
 	gate   *lock
@@ -67,7 +67,7 @@ func newMade(t testing.TB) *made {
 	b := open(t, twoRegions())
 	m := &made{region: b.Region("level")}
 	base := m.region.Base()
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		var state *save.State
 		state, m.house = save.Begin(m.region, s, houseMaker)
 		m.gate, m.lane = lockMaker.New(s), lockMaker.Slice(s, 3)
@@ -147,7 +147,7 @@ func TestBoolsAlone(t *testing.T) {
 	var ring *save.Ring
 	var root *shed
 	var flags scope.HandlePool[shed]
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		var state *save.State
 		state, root = save.Begin(r, s, shedMaker)
 		flags = shedMaker.HandlePool(s, 2)
@@ -189,7 +189,7 @@ func TestUnseenBools(t *testing.T) {
 		{func(_ *save.State, s scope.Scope) { lampMaker.Slice(s, 2) }, ""},
 		{func(st *save.State, s scope.Scope) { save.Values(st, boolMaker.Slice(s, 5)) }, ""},
 	} {
-		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		load(t, b, "level", func(r budget.Region, s scope.Scope) {
 			state, _ := save.Begin(r, s, scope.Plain[struct{ All arena.Slice[lock] }]())
 			test.makes(state, s)
 			if test.says == "" || !arena_c.Checked {
@@ -218,7 +218,7 @@ func TestTenantsValues(t *testing.T) {
 	var ring *save.Ring
 	var at *root
 	var block, own []uint64 // a tenant's bytes, of which links may lead to block[4:8] and to block[8:]
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		var state *save.State
 		state, at = save.Begin(r, s, scope.Plain[root]())
 		words := scope.Plain[uint64]()

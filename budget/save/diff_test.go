@@ -54,7 +54,7 @@ var (
 
 // building is a state with something of each kind.
 type building struct {
-	region *budget.Region
+	region budget.Region
 	ring   *save.Ring
 	hall   *hall
 	actors scope.HandlePool[actor]
@@ -263,7 +263,7 @@ func TestDiffFiles(t *testing.T) {
 func TestObjects(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		marks := markMaker.Append(s, nil, mark{})
 		for range 4 {
@@ -345,7 +345,7 @@ func TestDiffOfList(t *testing.T) {
 	plan.Regions[0].Size = 2 * budget.MiB
 	var ring *save.Ring
 	var nodes []node
-	load(t, open(t, plan), "level", func(r *budget.Region, s scope.Scope) {
+	load(t, open(t, plan), "level", func(r budget.Region, s scope.Scope) {
 		state, root := save.Begin(r, s, scope.Plain[list]())
 		nodes = nodeMaker.Slice(s, count)
 		for i := range nodes[1:] {

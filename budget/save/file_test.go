@@ -248,7 +248,7 @@ func FuzzRead(f *testing.F) {
 
 // TestOtherPrograms: a file of another program, plan or data is refused by what differs first.
 func TestOtherPrograms(t *testing.T) {
-	file := func(plan budget.Plan, load func(r *budget.Region, s scope.Scope) *save.State) []byte {
+	file := func(plan budget.Plan, load func(r budget.Region, s scope.Scope) *save.State) []byte {
 		var ring *save.Ring
 		b := open(t, plan)
 		r := b.Region(plan.Regions[0].Name)
@@ -268,32 +268,32 @@ func TestOtherPrograms(t *testing.T) {
 	}
 	b := open(t, twoRegions())
 	var ring *save.Ring
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		frogMaker.HandlePool(s, 40)
 		flyMaker.Pool(s, 5)
 		ring = save.NewRing(s, 1, state)
 	})
-	for want, load := range map[string]func(r *budget.Region, s scope.Scope) *save.State{
+	for want, load := range map[string]func(r budget.Region, s scope.Scope) *save.State{
 		"the root of region level: save_test.room here, and save_test.hall in the " +
-			"file": func(r *budget.Region, s scope.Scope) *save.State {
+			"file": func(r budget.Region, s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, hallMaker)
 			return state
 		},
-		"pools of region level: 2 here, and 1 in the file": func(r *budget.Region,
+		"pools of region level: 2 here, and 1 in the file": func(r budget.Region,
 			s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 40)
 			return state
 		},
-		"the pool of save_test.frog has 40 chunks here, and 64 in the file": func(r *budget.Region,
+		"the pool of save_test.frog has 40 chunks here, and 64 in the file": func(r budget.Region,
 			s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 64)
 			flyMaker.Pool(s, 5)
 			return state
 		},
-		"bytes before the state of region level: 0 here, and 128 in the file": func(r *budget.Region,
+		"bytes before the state of region level: 0 here, and 128 in the file": func(r budget.Region,
 			s scope.Scope) *save.State {
 			byteMaker.Slice(s, 100)
 			state, _ := save.Begin(r, s, roomMaker)
@@ -301,7 +301,7 @@ func TestOtherPrograms(t *testing.T) {
 			flyMaker.Pool(s, 5)
 			return state
 		},
-		"bytes of the state of region level: ": func(r *budget.Region, s scope.Scope) *save.State {
+		"bytes of the state of region level: ": func(r budget.Region, s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 40)
 			flyMaker.Pool(s, 5)
@@ -313,7 +313,7 @@ func TestOtherPrograms(t *testing.T) {
 		assert.ErrorContains(t, err,
 			"save: a file for region level, byte 56: it is of another program, plan or data: "+want)
 	}
-	same := func(r *budget.Region, s scope.Scope) *save.State {
+	same := func(r budget.Region, s scope.Scope) *save.State {
 		state, _ := save.Begin(r, s, roomMaker)
 		return state
 	}
@@ -325,7 +325,7 @@ func TestOtherPrograms(t *testing.T) {
 	assert.ErrorContains(t, err, `the plan: "two" here, and "three" in the file`)
 
 	// A type whose field is another: the name of the type is the same.
-	text := bytes.Replace(file(twoRegions(), func(r *budget.Region, s scope.Scope) *save.State {
+	text := bytes.Replace(file(twoRegions(), func(r budget.Region, s scope.Scope) *save.State {
 		state, _ := save.Begin(r, s, roomMaker)
 		frogMaker.HandlePool(s, 40)
 		flyMaker.Pool(s, 5)
@@ -446,7 +446,7 @@ func TestSameInEveryBuild(t *testing.T) {
 
 	// Chunks of 16 bytes for values of 12.
 	var ring *save.Ring
-	load(t, open(t, twoRegions()), "level", func(r *budget.Region, s scope.Scope) {
+	load(t, open(t, twoRegions()), "level", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		pool, handles := oddMaker.Pool(s, 3), oddMaker.HandlePool(s, 3)
 		*pool.GetUnzeroed() = odd{1, 2, 3}

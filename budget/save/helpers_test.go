@@ -16,7 +16,7 @@ import (
 
 // pond is a small game: what its steps do depends on what is there and on their inputs alone.
 type pond struct {
-	region *budget.Region
+	region budget.Region
 	state  *save.State
 	ring   *save.Ring
 	room   *room

@@ -22,7 +22,7 @@ func TestArenasInStates(t *testing.T) {
 	var heap arena.Heap
 	var queue arena.Ring
 	var pool arena.BlockPool[room]
-	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "extra", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		block := func() []byte { return byteMaker.SliceAligned(s, 4096, 64) }
 		var errs [4]error

@@ -40,7 +40,7 @@ var (
 
 // shelf is a state that has containers.
 type shelf struct {
-	region *budget.Region
+	region budget.Region
 	room   *room
 	flies  container.List[fly]
 	line   container.Deque[int32]
@@ -526,7 +526,7 @@ func TestKeysThatCollide(t *testing.T) {
 	type key [4]uint64
 	var ring *save.Ring
 	var ids container.Map[key, uint8]
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		ids = container.NewMap(s, scope.Plain[key](), byteMaker, n)
 		ring = save.NewRing(s, 2, state)
@@ -564,7 +564,7 @@ func TestWhatKeptRefuses(t *testing.T) {
 			t.Helper()
 			assert.ErrorContains(t, recover().(error), says)
 		}()
-		load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+		load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 			state, _ := save.Begin(r, s, roomMaker)
 			in(s)
 			save.NewRing(s, 1, state)
@@ -593,7 +593,7 @@ func TestKeptThatWentBack(t *testing.T) {
 	b := open(t, pondPlan())
 	r := b.Region("level")
 	var ring *save.Ring
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		require.NoError(t, s.Do("child", func(s scope.Scope) error {
 			container.NewList(s, flyMaker, 3)
@@ -619,7 +619,7 @@ func TestSeed(t *testing.T) {
 			b := open(t, pondPlan())
 			r := b.Region("level")
 			var ring *save.Ring
-			load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+			load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 				state, _ := save.Begin(r, s, roomMaker)
 				m := container.NewMap(s, countMaker, countMaker, 3)
 				if seed != 0 {
@@ -647,7 +647,7 @@ func TestPtrToAKeptValue(t *testing.T) {
 	b := open(t, pondPlan())
 	r := b.Region("level")
 	var ring *save.Ring
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		state, root := save.Begin(r, s, scope.Plain[root]())
 		flies := container.NewList(s, flyMaker, 3)
 		flies.Push(fly{})
@@ -669,7 +669,7 @@ func aMapOf[K comparable, V any](t *testing.T, n int, rest int) (*save.Ring, *co
 	r := b.Region("level")
 	var ring *save.Ring
 	var made *container.Map[K, V]
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		m := container.NewMap(s, scope.Plain[K](), scope.Plain[V](), n)
 		made = &m
@@ -755,7 +755,7 @@ func TestContainersInAView(t *testing.T) {
 	var ring *save.Ring
 	x := &shelf{}
 	seen := ""
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		x.flies = container.NewList(s, flyMaker, 2)
 		x.line = container.NewDeque(s, countMaker, 2)

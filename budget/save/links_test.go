@@ -48,7 +48,7 @@ func newLinked(t testing.TB) *linked {
 }
 
 // storedOf is what an arena.Ptr to p has.
-func storedOf[T any](r *budget.Region, p *T) uint64 {
+func storedOf[T any](r budget.Region, p *T) uint64 {
 	to := arena.PtrTo(r.Base(), p)
 	return *(*uint64)(unsafe.Pointer(&to))
 }
@@ -144,7 +144,7 @@ func TestLinksBefore(t *testing.T) {
 	b := open(t, twoRegions())
 	r := b.Region("level")
 	base := r.Base()
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		lamps, voice, more = lampMaker.Slice(s, 4), voiceMaker.New(s), lampMaker.Slice(s, 4)
 		frogs := frogMaker.Pool(s, 4)
 		chunk = frogs.Get()
@@ -199,7 +199,7 @@ func TestReadableMisuse(t *testing.T) {
 	type list struct{ All arena.Slice[lamp] }
 	b := open(t, twoRegions())
 	r := b.Region("level")
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		before := lampMaker.Slice(s, 4)
 		state, root := save.Begin(r, s, roomMaker)
 		inside := lampMaker.Slice(s, 4)
@@ -342,7 +342,7 @@ func TestLinksOften(t *testing.T) {
 	var ring *save.Ring
 	var lists []arena.Slice[node]
 	var nodes []node
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		state, root := save.Begin(r, s, scope.Plain[many]())
 		lists, nodes = scope.Plain[arena.Slice[node]]().Slice(s, count), nodeMaker.Slice(s, count)
 		root.All = arena.SliceOf(r.Base(), lists)
@@ -381,7 +381,7 @@ func TestDeclaredLinks(t *testing.T) {
 	r := b.Region("level")
 	var ring *save.Ring
 	var root *club
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		state, club := save.Begin(r, s, scope.Plain[club]())
 		root = club
 		root.All = crowd(arena.SliceOf(r.Base(), nodeMaker.Slice(s, 2)))
@@ -396,7 +396,7 @@ func TestDeclaredLinks(t *testing.T) {
 	image := save.Image(ring, 1)
 	binary.LittleEndian.PutUint64(image[save.ControlOf(ring).From:], storedOf(r, root)+8)
 	require.ErrorContains(t, save.Hold(ring, 2, image), "where another has an arena.Ptr")
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		require.PanicsWithError(t, "save: BUG: the state of region level can't have a save_test.odd:\n\t"+
 			"3 bytes of padding behind padded.B may hold anything; write a field `_ [3]byte` there, or "+
 			"have larger fields first", func() { save.Begin(r, s, scope.Plain[odd]()) })

@@ -24,7 +24,7 @@ type subject struct {
 // ringOf is the ring of a state that is of some things, whose bytes are the same whatever they are.
 func ringOf(t *testing.T, of ...subject) (ring *save.Ring) {
 	b := open(t, pondPlan())
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, m := save.Begin(r, s, roomMaker)
 		for _, o := range of {
 			state.Of(o.name, o.sum)
@@ -83,7 +83,7 @@ func TestOf(t *testing.T) {
 // After NewRing it is too late: a file may have been written. A name that a terminal would obey is
 // none.
 func TestOfLate(t *testing.T) {
-	load(t, open(t, pondPlan()), "level", func(r *budget.Region, s scope.Scope) {
+	load(t, open(t, pondPlan()), "level", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		state.Of("a\x1bb", 1)
 		ring := save.NewRing(s, 1, state)

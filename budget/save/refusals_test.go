@@ -24,7 +24,7 @@ type voice struct{ Left uint64 }
 var voiceMaker = scope.Object(func(*voice) error { return nil })
 
 // load loads a region of a budget with two.
-func load(t testing.TB, b *budget.Budget, name string, fn func(r *budget.Region, s scope.Scope)) {
+func load(t testing.TB, b *budget.Budget, name string, fn func(r budget.Region, s scope.Scope)) {
 	r := b.Region(name)
 	_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
 		fn(r, s)
@@ -61,13 +61,13 @@ func TestTogether(t *testing.T) {
 	var states [2]*save.State
 	var rooms [2]*room
 	for i, name := range []string{"level", "extra"} {
-		load(t, b, name, func(r *budget.Region, s scope.Scope) {
+		load(t, b, name, func(r budget.Region, s scope.Scope) {
 			states[i], rooms[i] = save.Begin(r, s, roomMaker)
 			byteMaker.Slice(s, 100*(i+1)+i)
 		})
 	}
 	var ring *save.Ring
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "rollback", func(_ budget.Region, s scope.Scope) {
 		ring = save.NewRing(s, 2, states[0], states[1])
 	})
 	lines := func(size uint64) uint64 { return (size + 63) / 64 * 64 }
@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 		require.True(t, anna.Pin(), "it is open again")
 		anna.Unpin()
 
-		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		load(t, b, "level", func(r budget.Region, s scope.Scope) {
 			assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
 			state, _ := save.Begin(r, s, roomMaker)
 			ring := save.NewRing(s, 1, state)
@@ -143,7 +143,7 @@ func TestRefusals(t *testing.T) {
 		require.ErrorIs(t, err, assert.AnError)
 		assert.EqualError(t, failed.Take(1),
 			`budget "pond": region level: its load failed: upfront: closed`)
-		load(t, b, "level", func(*budget.Region, scope.Scope) {})
+		load(t, b, "level", func(budget.Region, scope.Scope) {})
 		assert.ErrorContains(t, failed.Take(1), "rewound or loaded again since")
 		for number := range uint64(7) {
 			assert.False(t, p.ring.Has(number) && p.ring.Restore(background, number) != nil, "Has is what Restore takes")
@@ -187,7 +187,7 @@ func TestRestoreMeetsLoads(t *testing.T) {
 func TestWhereStatesBegin(t *testing.T) {
 	b := open(t, twoRegions())
 	var outer scope.Scope
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		outer = s
 		require.NoError(t, s.Do("inner", func(in scope.Scope) error {
 			assert.Contains(t, panicOf(t, func() { save.Begin(r, in, roomMaker) }),
@@ -199,7 +199,7 @@ func TestWhereStatesBegin(t *testing.T) {
 		state, _ := save.Begin(r, s, roomMaker)
 		assert.Equal(t, `budget "two": BUG: a load of region level has one state, which began before`,
 			panicOf(t, func() { save.Begin(r, s, roomMaker) }))
-		load := func(t *testing.T, r *budget.Region, fn func(scope.Scope)) {
+		load := func(t *testing.T, r budget.Region, fn func(scope.Scope)) {
 			_, err := budget.Load(background, r.In(s), func(in scope.Scope) (*room, error) {
 				fn(in)
 				return nil, nil
@@ -248,7 +248,7 @@ func TestObjectsThatEnded(t *testing.T) {
 	var ring *save.Ring
 	var live *room
 	var voices scope.ObjectPool[voice]
-	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "extra", func(r budget.Region, s scope.Scope) {
 		var state *save.State
 		state, live = save.Begin(r, s, roomMaker)
 		voices = voiceMaker.Pool(s, 3)
@@ -279,13 +279,13 @@ func TestStatesThatDontFit(t *testing.T) {
 	a, b := open(t, twoRegions()), open(t, twoRegions())
 	var states [2]*save.State
 	for i, b := range []*budget.Budget{a, b} {
-		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		load(t, b, "level", func(r budget.Region, s scope.Scope) {
 			states[i], _ = save.Begin(r, s, roomMaker)
 			assert.Contains(t, panicOf(t, func() { save.Begin(r, s, roomMaker) }),
 				"a load of region level has one state, which began before")
 		})
 	}
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "rollback", func(_ budget.Region, s scope.Scope) {
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, states[0], states[1]) }),
 			`a state of budget "two", together with one of budget "two"`)
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, states[1], states[1]) }),
@@ -297,7 +297,7 @@ func TestStatesThatDontFit(t *testing.T) {
 func TestRingAgain(t *testing.T) {
 	b := open(t, twoRegions())
 	var state *save.State
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, _ = save.Begin(r, s, roomMaker)
 		byteMaker.Slice(s, 1000)
 	})
@@ -320,12 +320,12 @@ func TestRingAgain(t *testing.T) {
 func TestScopeOfARing(t *testing.T) {
 	b := open(t, twoRegions())
 	var state *save.State
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, _ = save.Begin(r, s, roomMaker)
 	})
 	var ring *save.Ring
 	var own scope.Scope
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "rollback", func(_ budget.Region, s scope.Scope) {
 		own, ring = s, save.NewRing(s, 1, state)
 	})
 	require.Nil(t, roomMaker.TryNew(own))
@@ -341,7 +341,7 @@ func TestTakeWhileAnObjectEnds(t *testing.T) {
 	var ring *save.Ring
 	var voices scope.ObjectPool[voice]
 	atEnd := func() error { return nil }
-	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "extra", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)
 		voices = atEndMaker.Pool(s, 2)
 		ring = save.NewRing(s, 2, state)
@@ -372,7 +372,7 @@ func TestOwnedValuesThatEnded(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
 	var kept [4]scope.Owned
-	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "extra", func(r budget.Region, s scope.Scope) {
 		before := s.Keep(new(int8))
 		state, _ := save.Begin(r, s, roomMaker)
 		for i, v := range []any{new(int16), new(int32), new(int64)} {

@@ -36,7 +36,7 @@ type cell struct {
 
 // rooms is a load whose state has an allocator of each kind.
 type rooms struct {
-	region *budget.Region
+	region budget.Region
 	state  *save.State
 	ring   *save.Ring
 	root   *roomsRoot

@@ -31,14 +31,14 @@ func TestShow(t *testing.T) {
 	b := open(t, plan)
 	var states [2]*save.State
 	for i, name := range []string{"level", "extra"} {
-		load(t, b, name, func(r *budget.Region, s scope.Scope) {
+		load(t, b, name, func(r budget.Region, s scope.Scope) {
 			states[i], _ = save.Begin(r, s, roomMaker)
 			flies := flyMaker.Pool(s, 3+i)
 			flies.Get()
 		})
 	}
 	var ring *save.Ring
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "rollback", func(_ budget.Region, s scope.Scope) {
 		ring = save.NewRing(s, 1, states[0], states[1])
 	})
 	require.NoError(t, ring.Take(7))

@@ -56,7 +56,7 @@ func (p *pool) states(bytes []byte) []byte {
 // from which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s
 // is the scope that the load's function was given; with another Begin panics. So does a T that a
 // state region may not have, with every field that is at fault. One load has one state.
-func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
+func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
 		panic(err)

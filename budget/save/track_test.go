@@ -25,12 +25,12 @@ func trackedPlan(size uint64) budget.Plan {
 // region above.
 func trackedState(t testing.TB, b *budget.Budget, size, places int) (all []byte, ring *save.Ring) {
 	var state *save.State
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		byteMaker.Slice(s, 5000)
 		state, _ = save.Begin(r, s, roomMaker)
 		all = byteMaker.Slice(s, size)
 	})
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "rollback", func(_ budget.Region, s scope.Scope) {
 		ring = save.NewRing(s, places, state)
 	})
 	return all, ring
@@ -97,12 +97,12 @@ func TestTrackedChunksThatAreCleared(t *testing.T) {
 	b := open(t, trackedPlan(budget.MiB))
 	var state *save.State
 	var pool scope.HandlePool[wide]
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
 		state, _ = save.Begin(r, s, roomMaker)
 		pool = wideMaker.HandlePool(s, 20)
 	})
 	var ring *save.Ring
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { ring = save.NewRing(s, 3, state) })
+	load(t, b, "rollback", func(_ budget.Region, s scope.Scope) { ring = save.NewRing(s, 3, state) })
 	x, h := pool.Get()
 	for i := range x {
 		x[i] = 77

@@ -18,7 +18,7 @@ import (
 
 // looked is a state with something of each kind that a View shows.
 type looked struct {
-	region *budget.Region
+	region budget.Region
 	state  *save.State
 	ring   *save.Ring
 	hall   *hall
@@ -36,7 +36,7 @@ func newLooked(t testing.TB) *looked {
 	b := open(t, twoRegions())
 	l := &looked{region: b.Region("level")}
 	base := l.region.Base()
-	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
+	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		byteMaker.Slice(s, 100)
 		l.state, l.hall = save.Begin(l.region, s, hallMaker)
 		l.actors, l.flies = actorMaker.HandlePool(s, 4), flyMaker.Pool(s, 4)

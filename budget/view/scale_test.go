@@ -44,7 +44,7 @@ func used(t *testing.T, plan budget.Plan) *budget.Budget {
 	return b
 }
 
-func fill(t *testing.T, r *budget.Region) {
+func fill(t *testing.T, r budget.Region) {
 	t.Helper()
 	_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*int, error) {
 		half := int(r.Report().Size / 6)

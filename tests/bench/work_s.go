@@ -214,7 +214,7 @@ func bytesS(level budget.RegionPlan, size, places int) (all []byte, ring *save.R
 		{Name: "ring", Size: uint64(places+1)*uint64(size) + budget.MiB}}})
 	mustS(err)
 	var state *save.State
-	for _, r := range []*budget.Region{b.Region("level"), b.Region("ring")} {
+	for _, r := range []budget.Region{b.Region("level"), b.Region("ring")} {
 		_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*rootS, error) {
 			if state == nil {
 				state, _ = save.Begin(r, s, rootMakerS)

@@ -200,12 +200,12 @@ func mapNamed(maps []doom.Map, name string) (m doom.Map, err error) {
 }
 
 // takeLevel gives the region that a level is played in, or a slot of it, and how it is left.
-func takeLevel(b *budget.Budget) (region *budget.Region, leave func(context.Context) error,
+func takeLevel(b *budget.Budget) (region budget.Region, leave func(context.Context) error,
 	err error) {
 	for _, r := range b.Report().Plan.Regions {
 		if r.Name == "level" && r.Slots > 0 {
 			if region, err = b.Slots("level").Acquire(); err != nil {
-				return nil, nil, err
+				return budget.Region{}, nil, err
 			}
 			return region, region.Release, nil
 		}

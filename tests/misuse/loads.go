@@ -11,13 +11,13 @@ import (
 
 var loads = []line{
 	{"load, rewind or release a slot below a region without slots, which ends with it", []program{
-		{name: "Load of a slot below a list", says: "Load of region room 0", run: emptiesNet(func(room *budget.Region) {
+		{name: "Load of a slot below a list", says: "Load of region room 0", run: emptiesNet(func(room budget.Region) {
 			loadIn(room, frogs.New)
 		})},
-		{name: "Rewind of a slot below a list", says: "Rewind of region room 0", run: emptiesNet(func(room *budget.Region) {
+		{name: "Rewind of a slot below a list", says: "Rewind of region room 0", run: emptiesNet(func(room budget.Region) {
 			check(room.Rewind(ctx))
 		})},
-		{name: "Release of a slot below a list", says: "Release of region room 0", run: emptiesNet(func(room *budget.Region) {
+		{name: "Release of a slot below a list", says: "Release of region room 0", run: emptiesNet(func(room budget.Region) {
 			check(room.Release(ctx))
 		})},
 		{name: "Check of a plan with slots below", says: "warning", status: told, run: func(wrong bool) {
@@ -148,7 +148,7 @@ var loads = []line{
 }
 
 // emptiesNet pushes to a list that lies above the slots, after a slot below it ended.
-func emptiesNet(end func(room *budget.Region)) func(wrong bool) {
+func emptiesNet(end func(room budget.Region)) func(wrong bool) {
 	return func(wrong bool) {
 		b, room := acquireBelow()
 		loadIn(room, frogs.New)

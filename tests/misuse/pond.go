@@ -30,7 +30,7 @@ var pondPlan = budget.Plan{
 func open() *budget.Budget { return made(budget.Open(pondPlan)) }
 
 // acquireRoom opens a budget with two rooms, and takes one.
-func acquireRoom() (*budget.Budget, *budget.Region) {
+func acquireRoom() (*budget.Budget, budget.Region) {
 	plan := pondPlan
 	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
 	b := made(budget.Open(plan))
@@ -39,7 +39,7 @@ func acquireRoom() (*budget.Budget, *budget.Region) {
 }
 
 // acquireBelow opens a budget with two rooms below a region without slots, and takes one.
-func acquireBelow() (*budget.Budget, *budget.Region) {
+func acquireBelow() (*budget.Budget, budget.Region) {
 	plan := pondPlan
 	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}, {Name: "net", Size: budget.KiB}}
 	b := made(budget.Open(plan))
@@ -65,7 +65,7 @@ func load[T any](b *budget.Budget, region string, fn func(s scope.Scope) *T) bud
 }
 
 // loadIn is load of a region that the program has, perhaps with the proof of being inside a load.
-func loadIn[T any](region *budget.Region, fn func(s scope.Scope) *T) budget.Loaded[T] {
+func loadIn[T any](region budget.Region, fn func(s scope.Scope) *T) budget.Loaded[T] {
 	loaded, err := budget.Load(ctx, region, func(s scope.Scope) (*T, error) { return fn(s), nil })
 	check(err)
 	return loaded

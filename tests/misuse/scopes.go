@@ -141,7 +141,7 @@ var scopes = []line{
 		{name: "Load of no Region", says: "a zero Region", run: func(wrong bool) {
 			region := open().Region("level")
 			if wrong {
-				region = nil
+				region = budget.Region{}
 			}
 			made(budget.Load(ctx, region, func(s scope.Scope) (*Frog, error) { return nil, nil }))
 		}},

@@ -15,7 +15,7 @@ type part struct {
 	arena  *arena
 	level  int
 	slot   bool
-	region *budget.Region // nil: a slot that nobody has
+	region budget.Region // zero: a slot that nobody has
 	loaded budget.Loaded[uint64]
 	alive  bool
 }
@@ -44,7 +44,7 @@ func (w *world) along(p *part) (list []*part) {
 }
 
 // claim is the region as somebody has it who says inside of which load he is, and whether he may touch it.
-func (w *world) claim(p *part) (region *budget.Region, inside *load, may bool) {
+func (w *world) claim(p *part) (region budget.Region, inside *load, may bool) {
 	switch {
 	case len(w.over) > 0 && w.chance(8):
 		return p.region.In(w.over[w.random.IntN(len(w.over))]), nil, false
@@ -97,7 +97,7 @@ func (w *world) note(t told) {
 // load loads a part with a random body.
 func (w *world) load() {
 	p := w.parts[w.random.IntN(len(w.parts))]
-	if p.region == nil || len(w.running) > 2 {
+	if p.region == (budget.Region{}) || len(w.running) > 2 {
 		return
 	}
 	region, outer, may := w.claim(p)
@@ -202,7 +202,7 @@ func (w *world) kept(p *part, along []*part, e ended, then int) {
 // rewind empties a part, or gives a slot back.
 func (w *world) rewind() {
 	p := w.parts[w.random.IntN(len(w.parts))]
-	if p.region == nil {
+	if p.region == (budget.Region{}) {
 		return
 	}
 	region, _, may := w.claim(p)
@@ -226,7 +226,7 @@ func (w *world) rewind() {
 			w.expect("Rewind", e.err, t)
 		}
 		if release {
-			p.region = nil
+			p.region = budget.Region{}
 		}
 	})
 }
@@ -236,7 +236,7 @@ func (w *world) acquire() {
 	w.say("acquire")
 	region, err := w.b.Slots("room").Acquire()
 	for _, p := range w.parts {
-		if p.slot && p.region == nil {
+		if p.slot && p.region == (budget.Region{}) {
 			w.check(err == nil && region.Name() == p.arena.name, "Acquire: %v", err)
 			p.region = region
 			return

@@ -86,7 +86,7 @@ func TestFigures(t *testing.T) {
 }
 
 // ours gives how many bytes SQLite still had when the database was closed.
-func ours(t *testing.T, r *budget.Region, do func(db *sql.DB)) (live uint64) {
+func ours(t *testing.T, r budget.Region, do func(db *sql.DB)) (live uint64) {
 	play(t, r, 64*budget.MiB, 0, func(s scope.Scope, m *sqlite.Memory) {
 		before := m.Stats().Used
 		s.Defer(func() { live = m.Stats().Used - before })

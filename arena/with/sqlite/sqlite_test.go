@@ -30,14 +30,14 @@ const reserve = 384 * budget.KiB
 var ctx = context.Background()
 
 // pond is a budget with one region.
-func pond(t *testing.T, size uint64) *budget.Region {
+func pond(t *testing.T, size uint64) budget.Region {
 	t.Helper()
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: size}}}
 	return budgettest.Open(t, plan).Region("level")
 }
 
 // play runs fn on SQLite in a heap, and ends the level: SQLite has given every block back, and the level every byte.
-func play(t *testing.T, r *budget.Region, size, reserve uint64, fn func(s scope.Scope, m *sqlite.Memory)) {
+func play(t *testing.T, r budget.Region, size, reserve uint64, fn func(s scope.Scope, m *sqlite.Memory)) {
 	t.Helper()
 	require.Zero(t, r.Report().Used)
 	var before, after uint64

@@ -23,7 +23,7 @@ const hostile = `</table><script src="http://example.com/x.js">alert(1)</script>
 type pond struct {
 	*budget.Budget
 	timeline *budget.Timeline
-	slots    []*budget.Region
+	slots    []budget.Region
 	ticks    int
 }
 
@@ -61,7 +61,7 @@ func newPond(t testing.TB) *pond {
 	return p
 }
 
-func (p *pond) load(r *budget.Region, count int) error {
+func (p *pond) load(r budget.Region, count int) error {
 	_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*int, error) {
 		for i, name := range []string{"map", "frogs", hostile} {
 			err := scope.Label(s, name, func() error {

@@ -60,7 +60,7 @@ func play(t *testing.T, b *budget.Budget) {
 	require.NoError(t, b.NextFrame())
 }
 
-func fill(t *testing.T, r *budget.Region, fn func(scope.Scope)) {
+func fill(t *testing.T, r budget.Region, fn func(scope.Scope)) {
 	t.Helper()
 	_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*struct{}, error) { fn(s); return nil, nil })
 	require.NoError(t, err)

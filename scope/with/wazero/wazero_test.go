@@ -300,7 +300,7 @@ func TestSlots(t *testing.T) {
 	compiled := table.compile(guest{min: 1})
 	b := budgettest.Open(t, budget.Plan{Name: "clients", Pages: budget.Pages{Prefault: budget.Off},
 		Regions: []budget.RegionPlan{{Name: "room", Size: most + page, Slots: 4}}})
-	var slots []*budget.Region
+	var slots []budget.Region
 	var mods []api.Module
 	for i := range 4 {
 		slot, err := b.Slots("room").Acquire()

@@ -52,13 +52,13 @@ var faults = []fault{
 	{name: "a region has two owners",
 		shortest: "empty: g1 load level, g2 rewind level",
 		verbs: func(v *verbs) {
-			v.rewind = func(r *budget.Region, ctx context.Context) error { return unless(budget.ErrLoading, r.Rewind(ctx)) }
+			v.rewind = func(r budget.Region, ctx context.Context) error { return unless(budget.ErrLoading, r.Rewind(ctx)) }
 		}},
 	{name: "a slot has two owners",
 		shortest: "empty: g1 acquire, g1 acquire, g1 acquire",
 		verbs: func(v *verbs) {
-			var last *budget.Region
-			v.acquire = func(s *budget.Slots) (*budget.Region, error) {
+			var last budget.Region
+			v.acquire = func(s *budget.Slots) (budget.Region, error) {
 				r, err := s.Acquire()
 				if errors.Is(err, budget.ErrFull) {
 					return last, nil
@@ -69,11 +69,11 @@ var faults = []fault{
 		}},
 	{name: "a slot is released and stays taken",
 		shortest: "empty: g1 acquire, g1 release",
-		verbs:    func(v *verbs) { v.release = (*budget.Region).Rewind }},
+		verbs:    func(v *verbs) { v.release = budget.Region.Rewind }},
 	{name: "who released a slot may still touch it",
 		shortest: "empty: g1 acquire, g1 release, g1 rewind room",
 		verbs: func(v *verbs) {
-			v.rewind = func(r *budget.Region, ctx context.Context) error {
+			v.rewind = func(r budget.Region, ctx context.Context) error {
 				err := r.Rewind(ctx)
 				if err != nil && strings.Contains(err.Error(), "which was released") {
 					return nil
@@ -84,7 +84,7 @@ var faults = []fault{
 	{name: "a closed budget may be rewound",
 		shortest: "empty: g1 close, g1 load level, g1 rewind level",
 		verbs: func(v *verbs) {
-			v.rewind = func(r *budget.Region, ctx context.Context) error { return unless(budget.ErrClosed, r.Rewind(ctx)) }
+			v.rewind = func(r budget.Region, ctx context.Context) error { return unless(budget.ErrClosed, r.Rewind(ctx)) }
 		}},
 	{name: "a finalizer runs twice",
 		shortest: "empty: g1 load level, g1 fails, g1 goes on",
@@ -109,7 +109,7 @@ var faults = []fault{
 		shortest: "empty: g1 load level, g1 goes on, g1 acquire, g1 load room inside",
 		verbs: func(v *verbs) {
 			var last budget.Loaded[frog]
-			v.load = func(ctx context.Context, r *budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
+			v.load = func(ctx context.Context, r budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
 				l, err := budget.Load(ctx, r, fn)
 				if err == nil {
 					last = l
@@ -122,7 +122,7 @@ var faults = []fault{
 	{name: "a load that fails says that it succeeded",
 		shortest: "empty: g1 load level, g1 fails, g1 goes on",
 		verbs: func(v *verbs) {
-			v.load = func(ctx context.Context, r *budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
+			v.load = func(ctx context.Context, r budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
 				l, err := budget.Load(ctx, r, fn)
 				return l, unless(errFails, err)
 			}
@@ -152,7 +152,7 @@ var faults = []fault{
 	{name: "a closed budget has slots",
 		shortest: "empty: g1 close, g1 load level, g1 rewind level, g1 pin level, g1 acquire",
 		verbs: func(v *verbs) {
-			v.acquire = func(s *budget.Slots) (*budget.Region, error) {
+			v.acquire = func(s *budget.Slots) (budget.Region, error) {
 				r, err := s.Acquire()
 				return r, unless(budget.ErrClosed, err)
 			}

@@ -9,10 +9,10 @@ import (
 
 // verbs are what the goroutines call. A fault puts another in the place of one.
 type verbs struct {
-	load    func(ctx context.Context, r *budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error)
-	rewind  func(r *budget.Region, ctx context.Context) error
-	release func(r *budget.Region, ctx context.Context) error
-	acquire func(s *budget.Slots) (*budget.Region, error)
+	load    func(ctx context.Context, r budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error)
+	rewind  func(r budget.Region, ctx context.Context) error
+	release func(r budget.Region, ctx context.Context) error
+	acquire func(s *budget.Slots) (budget.Region, error)
 	pin     func(d *budget.Reader) bool
 	unpin   func(d *budget.Reader)
 	close   func(b *budget.Budget) error
@@ -24,8 +24,8 @@ type verbs struct {
 func (f fault) library() verbs {
 	v := verbs{
 		load:    budget.Load[frog],
-		rewind:  (*budget.Region).Rewind,
-		release: (*budget.Region).Release,
+		rewind:  budget.Region.Rewind,
+		release: budget.Region.Release,
 		acquire: (*budget.Slots).Acquire,
 		pin:     (*budget.Reader).Pin,
 		unpin:   (*budget.Reader).Unpin,

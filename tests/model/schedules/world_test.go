@@ -34,11 +34,11 @@ type world struct {
 	verbs
 	block    []byte
 	b        *budget.Budget
-	level    *budget.Region
+	level    budget.Region
 	readers  [goroutines]*budget.Reader // of level
 	slots    *budget.Slots
-	acquired []*budget.Region // by now
-	proofs   [2]scope.Scope   // of the last load of level, and of the one before
+	acquired []budget.Region // by now
+	proofs   [2]scope.Scope  // of the last load of level, and of the one before
 	hands    [goroutines]*hand
 	things   [most]thing
 	made     int
@@ -211,12 +211,12 @@ func (w *world) obey(who int, h *hand, do order) {
 }
 
 // region is what an operation is done to.
-func (w *world) region(do order) *budget.Region {
+func (w *world) region(do order) budget.Region {
 	switch {
 	case do == loadLevel || do == rewindLevel:
 		return w.level
 	case do == acquire || do == closeBudget:
-		return nil
+		return budget.Region{}
 	case do == rewindFormer || do == pinFormer:
 		return w.room(2)
 	case do == loadRoomFormer:
@@ -228,9 +228,9 @@ func (w *world) region(do order) *budget.Region {
 }
 
 // room is what the last Acquire gave, the last but one, and so on.
-func (w *world) room(back int) *budget.Region { return w.acquired[len(w.acquired)-back] }
+func (w *world) room(back int) budget.Region { return w.acquired[len(w.acquired)-back] }
 
-func (w *world) does(h *hand, r *budget.Region, do order) error {
+func (w *world) does(h *hand, r budget.Region, do order) error {
 	switch {
 	case do.loads():
 		return w.loads(h, r, do)
@@ -250,7 +250,7 @@ func (w *world) meet() {
 	defer w.met.Unlock()
 }
 
-func (w *world) loads(h *hand, r *budget.Region, do order) error {
+func (w *world) loads(h *hand, r budget.Region, do order) error {
 	var t *thing
 	loaded, err := w.load(h.ctx, r, func(s scope.Scope) (*frog, error) {
 		w.meet()

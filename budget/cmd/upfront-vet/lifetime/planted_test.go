@@ -426,7 +426,7 @@ func headerOf(s scope.Scope, file io.ReaderAt) (w struct{ header []byte }, err e
 		want: "scope.ReadAt(temp, file, 0, headerSize) is a temporary of the Temp at line"},
 	{name: "a load that gives its temporary", check: "escape", file: "game/server.go",
 		wrong: `
-func (s *Server) loadEnds(ctx context.Context, region *budget.Region) (*[4]uint32, error) {
+func (s *Server) loadEnds(ctx context.Context, region budget.Region) (*[4]uint32, error) {
 	ends, err := budget.Load(ctx, region, func(in scope.Scope) (*[4]uint32, error) {
 		temp := in.Temp(64)
 		return (*[4]uint32)(countMaker.Slice(temp, 4)), nil //!
@@ -435,7 +435,7 @@ func (s *Server) loadEnds(ctx context.Context, region *budget.Region) (*[4]uint3
 }
 `,
 		right: `
-func (s *Server) loadEnds(ctx context.Context, region *budget.Region) (*[4]uint32, error) {
+func (s *Server) loadEnds(ctx context.Context, region budget.Region) (*[4]uint32, error) {
 	ends, err := budget.Load(ctx, region, func(in scope.Scope) (*[4]uint32, error) {
 		temp := in.Temp(64)
 		return (*[4]uint32)(countMaker.Clone(in, countMaker.Slice(temp, 4))), nil

@@ -49,7 +49,7 @@ func recording(s scope.Scope) *State {
 
 var rootMaker = scope.Plain[uint64]()
 
-func Begin[T any](r *budget.Region, s scope.Scope, root Maker[T]) (*State, *T) {
+func Begin[T any](r budget.Region, s scope.Scope, root Maker[T]) (*State, *T) {
 	inBudget, _ := save.Begin(r, s, rootMaker)
 	st := &State{State: inBudget}
 	states.lock.Lock()

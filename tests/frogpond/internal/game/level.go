@@ -48,7 +48,7 @@ var (
 // loadLevel makes the level of m in s, with room for so many players and snapshots, and for what
 // players see if somebody is shown it. The chart is drawn with a scratch. Each part has a label, so
 // that a report says which of them takes what.
-func loadLevel(region *budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
+func loadLevel(region budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
 	players, snapshots int, shown bool, logName string) (*Level, error) {
 	l := &Level{}
 	l.World = &World{Level: l}

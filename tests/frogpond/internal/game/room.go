@@ -74,7 +74,7 @@ var (
 
 // makeState makes what a tick leaves for the next. What it looks at was made before and never
 // changes; what is made after it is nobody's state.
-func (l *Level) makeState(region *budget.Region, s scope.Scope, players int) error {
+func (l *Level) makeState(region budget.Region, s scope.Scope, players int) error {
 	l.state, l.Room = save.Begin(region, s, roomMaker)
 	l.state.Of("map "+l.Name, l.Sum)
 	l.PlaceSectors(s)

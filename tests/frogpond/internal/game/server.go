@@ -89,12 +89,12 @@ func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, err
 
 // LoadInto loads a map into a region, which may be a slot, for players who are shown what they see
 // ([Game.See]). The scratch is that of the crew's first worker.
-func (s *Server) LoadInto(ctx context.Context, region *budget.Region, crew *Crew, m doom.Map,
+func (s *Server) LoadInto(ctx context.Context, region budget.Region, crew *Crew, m doom.Map,
 	players int) (*Level, error) {
 	return s.load(ctx, region, crew, m, players, true)
 }
 
-func (s *Server) load(ctx context.Context, region *budget.Region, crew *Crew, m doom.Map,
+func (s *Server) load(ctx context.Context, region budget.Region, crew *Crew, m doom.Map,
 	players int, shown bool) (*Level, error) {
 	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {
 		return loadLevel(region, in, m, crew.workers[0].scratches[1], players, s.snapshots, shown,

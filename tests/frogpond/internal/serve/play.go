@@ -15,7 +15,7 @@ import (
 // play is a map in a room. The loader makes it in a slot of its own, and ends it there; the room's
 // worker plays it.
 type play struct {
-	region  *budget.Region
+	region  budget.Region
 	level   *game.Level
 	game    *game.Game
 	number  uint32 // of the room's maps
