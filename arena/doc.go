@@ -18,6 +18,7 @@
 //	NewBlock, BlockFrom   a block: at a multiple of 64; of the Go heap, or of another arena
 //	Ptr, Slice, String    pointers that may live in a block: offsets from a Base
 //	Inline                a short text that lies where it is declared
+//	HeapOf, NewString     values, slices and texts on a Heap or a Buddy, without unsafe: New, Slice, Grow, Delete
 //	Shared                a Heap or Buddy behind a lock: for goroutines, and for C libraries on threads of their own
 //	Proxy, PoolProxy      before an allocator or a pool, for one client: totals, leaks, a trace
 //

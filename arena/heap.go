@@ -1,9 +1,7 @@
 package arena
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -216,81 +214,6 @@ func (h Heap) LargestFree() uint64 {
 	largest := h.header.Largest()
 	h.tell("Heap.LargestFree", was)
 	return largest
-}
-
-// HeapMaker makes values of T on a Heap or a Buddy, or by a Shared or a Proxy before one. Declare it once, at package level,
-// with HeapOf: the zero HeapMaker panics.
-type HeapMaker[T any] struct{ finalizer func(*T) error }
-
-// HeapOf declares T for heaps, with the finalizer that Delete runs, or nil for none. A T that holds a Go pointer stops the
-// program here, with the field named.
-//
-//	var (
-//		frogs = arena.HeapOf[Frog](nil)
-//		logs  = arena.HeapOf((*LogFile).close)
-//	)
-func HeapOf[T any](finalizer func(*T) error) HeapMaker[T] {
-	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
-		panic("arena: " + err.Error())
-	}
-	if finalizer == nil { // it tells one that was declared
-		finalizer = func(*T) error { return nil }
-	}
-	return HeapMaker[T]{finalizer}
-}
-
-// New gives a zeroed T, or nil when the heap is full. The finalizer must bear a zero T.
-func (m HeapMaker[T]) New(h Reallocator) *T {
-	m.declared()
-	x := (*T)(h.Alloc(uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]()))
-	if x != nil {
-		arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
-	}
-	return x
-}
-
-// Make gives a T that construct has made ready. When construct fails or panics, T is freed and not finalized. It gives
-// nil, nil when the heap is full.
-func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err error) {
-	if x = m.New(h); x == nil {
-		return nil, nil
-	}
-	done := false
-	defer func() {
-		if !done {
-			err = errors.Join(err, h.Free(unsafe.Pointer(x)))
-			x = nil
-		}
-	}()
-	err = construct(x)
-	done = err == nil
-	return x, err
-}
-
-// Delete finalizes x and frees it, whatever the finalizer says. Where x is no live block of T's size, it is refused, and
-// the finalizer doesn't run.
-func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
-	m.declared()
-	size, err := h.SizeOf(unsafe.Pointer(x))
-	if err != nil {
-		return fmt.Errorf("arena: HeapMaker.Delete of a %T: %w", *new(T), err)
-	}
-	want := uint64(unsafe.Sizeof(*x))
-	if b, ok := h.(rounds); ok {
-		want = b.sizeFor(want, arena_c.AlignOf[T]())
-	}
-	if size != want {
-		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: its block has %d bytes, not %d", *new(T), size, want)
-	}
-	defer func() { err = errors.Join(err, h.Free(unsafe.Pointer(x))) }()
-	return m.finalizer(x)
-}
-
-// declared refuses the zero HeapMaker, which nobody asked whether its T holds Go pointers.
-func (m HeapMaker[T]) declared() {
-	if m.finalizer == nil {
-		panic(fmt.Sprintf("arena: BUG: a HeapMaker of %v that was never declared: make it with arena.HeapOf", reflect.TypeFor[T]()))
-	}
 }
 
 func (h Heap) its() *arena_c.Heap { return made(h.header, "Heap") }

@@ -136,3 +136,30 @@ func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	assert.NotNil(t, larger)
 	require.NoError(t, err)
 }
+
+// TestWordsOfAHeapAreRefusedOneByOne: whichever request is refused, the word says that it is full, and what was there
+// is as it was.
+func TestWordsOfAHeapAreRefusedOneByOne(t *testing.T) {
+	memory := block(4096)
+	heap, base := made(arena.NewHeap(memory, 0)), arena.BaseOf(memory)
+	for nth := uint64(1); ; nth++ {
+		arena_c.FailAt(nth)
+		slice := octets.Slice(heap, 10)
+		full := slice == nil
+		longer, err := octets.Grow(heap, slice, 30)
+		require.NoError(t, err)
+		if longer != nil {
+			slice = longer
+		}
+		name, ok := arena.NewString(heap, base, "ada")
+		refused, _ := arena_c.Failed()
+		assert.Equal(t, refused, full || longer == nil || !ok, "request %d", nth)
+		require.NoError(t, octets.DeleteSlice(heap, slice))
+		require.NoError(t, arena.DeleteString(heap, base, name))
+		require.Zero(t, heap.Stats().Live)
+		if !refused {
+			assert.EqualValues(t, 4, nth)
+			return
+		}
+	}
+}

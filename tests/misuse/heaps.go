@@ -97,6 +97,53 @@ var heaps = []line{
 	}, []answer{
 		{every, "block's state", "arena: BUG: …", told},
 	}, ""},
+	{"Grow or DeleteSlice of a slice that ended or was cut, or in another heap", []program{
+		{name: "Grow of a slice that was freed", says: "put twice", run: func(wrong bool) {
+			heap := load(open(), "level", heapOf).Get()
+			slice := heapFrogs.Slice(heap, 10)
+			if wrong {
+				check(heapFrogs.DeleteSlice(heap, slice))
+			}
+			slice, err := heapFrogs.Grow(heap, slice, 30)
+			check(err)
+			check(heapFrogs.DeleteSlice(heap, slice))
+		}},
+		{name: "DeleteSlice twice", says: "put twice", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
+			check(heapFrogs.DeleteSlice(heap, slice))
+			return slice
+		})},
+		{name: "DeleteSlice of what Grow ended, and moved", says: "put twice", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
+			heapFrogs.New(heap) // so that it moves
+			made(heapFrogs.Grow(heap, slice, 20))
+			return slice
+		})},
+		{name: "DeleteSlice of what Grow ended in its place", says: "not 240: it was cut, or Grow ended it",
+			run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
+				made(heapFrogs.Grow(heap, slice, 20))
+				return slice
+			})},
+		{name: "DeleteSlice of a part", says: "inside a chunk, not at its start", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
+			return slice[5:]
+		})},
+		{name: "DeleteSlice of what append moved to the Go heap", says: "not from here", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
+			return append(slice, Frog{})
+		})},
+		{name: "DeleteSlice in another heap", says: "not from here", run: endsSlice(func(*arena.Heap, []Frog) []Frog {
+			other := made(arena.NewHeap(arena.NewBlock(8192, 64), 0))
+			return heapFrogs.Slice(other, 10)
+		})},
+		{name: "DeleteString twice", says: "put twice", run: func(wrong bool) {
+			b := open()
+			heap := load(b, "level", heapOf).Get()
+			name, _ := arena.NewString(heap, b.Base(), "ada")
+			check(arena.DeleteString(heap, b.Base(), name))
+			if wrong {
+				check(arena.DeleteString(heap, b.Base(), name))
+			}
+		}},
+	}, []answer{
+		{every, "seal, and the block's size", "arena: …HeapMaker.", told},
+	}, ""},
 	{"C gives free, realloc or size a Shared's freed, foreign or interior block", []program{
 		{name: "C frees twice", says: "free of … put twice", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
 			caller.FreeBy(c.Free, c.Context, block)
@@ -245,6 +292,18 @@ func cSays(wrongly func(c arena.CFunctions, block unsafe.Pointer)) func(wrong bo
 			wrongly(shared.Functions(), block)
 		}
 		check(shared.Err())
+	}
+}
+
+// endsSlice is a program that frees a slice of a heap, or what it takes for one after it did something to the slice.
+func endsSlice(instead func(heap *arena.Heap, slice []Frog) []Frog) func(wrong bool) {
+	return func(wrong bool) {
+		heap := load(open(), "level", heapOf).Get()
+		slice := heapFrogs.Slice(heap, 10)
+		if wrong {
+			slice = instead(heap, slice)
+		}
+		check(heapFrogs.DeleteSlice(heap, slice))
 	}
 }
 

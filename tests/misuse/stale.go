@@ -241,6 +241,16 @@ var staleMemory = []line{
 			writeFreed(heap, wrong)
 			say("live: %d", heap.Stats().Live)
 		}},
+		{name: "write to a slice that Grow moved", goesOn: "live: 2", run: func(wrong bool) {
+			heap := made(arena.NewHeap(arena.NewBlock(8192, 64), 0))
+			slice := heapFrogs.Slice(heap, 8)
+			heapFrogs.New(heap) // so that it moves
+			longer := made(heapFrogs.Grow(heap, slice, 20))
+			write(!wrong, &longer[4])
+			write(wrong, &slice[4])
+			say("live: %d", heap.Stats().Live)
+			heap.Reset()
+		}},
 		{name: "write after a buddy's free", goesOn: "live: 0", run: func(wrong bool) {
 			buddy := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
 			writeFreed(buddy, wrong)
