@@ -7,9 +7,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Heap gives blocks of any size, in any order, and takes them back: for C libraries, and for the few things whose life
-// nobody knows. It fragments: LargestFree may be far below Stats.Free, and nothing bounds by how much. Each operation
-// takes the same time however full it is; a crossing into C is a good part of it.
+// Heap gives blocks of any size, in any order, and takes them back: for C libraries, and for things of different size that
+// come and go. HeapOf and NewString give values, slices and texts on it. It fragments: LargestFree may be far below
+// Stats.Free, and nothing bounds by how much. Each operation takes the same time however full it is; a crossing into C is a
+// good part of it.
 //
 // A block costs 16 bytes beside its own, is rounded up to 16, and takes 32 at least. Misuse is told by a sealed header
 // before each block: arena_c/heap.h says what it can't tell. A stray write into free memory puts the block out of service

@@ -17,7 +17,8 @@
 //     that grows (Append).
 //   - [Object]: declares a type with a finalizer.
 //   - [Pool]: values that come and go in any order; [HandlePool] names them, so that a stale name is
-//     told; [SharedPool] is for many goroutines.
+//     told; [SharedPool] is for many goroutines. What differs in length is on an [arena.Heap] in a scope
+//     (see [arena.HeapOf]); package budget has a world that streams as an example.
 //   - [Builder]: values whose number isn't known yet. [Text]: a text. Package container: a list, a
 //     deque and maps for up to n.
 //   - [Owned]: a Go value that a scope closes or keeps (Own, Defer, Keep).

@@ -218,6 +218,7 @@ var (
 	frogs = scope.Plain[Frog]()
 	ids   = scope.Plain[int32]()
 	addrs = scope.Plain[scope.Addr[Frog]]()
+	herds = arena.HeapOf[Frog](nil)
 )
 
 func main() {
@@ -230,7 +231,11 @@ func main() {
 		file, err := os.Open(os.Args[0])
 		if err == nil {
 			_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Frog, error) {
-				example(context.Background(), b, s, b.Region("level").Base(), frogs.New(s), file, 100)
+				heap, err := arena.NewHeap(s.BytesUnzeroed(8192, 64), 0)
+				if err != nil {
+					return nil, err
+				}
+				example(context.Background(), b, s, b.Region("level").Base(), heap, frogs.New(s), file, 100)
 				return nil, nil
 			})
 		}
@@ -248,7 +253,7 @@ var examples = []` + example + `{
 `
 
 // example is the type of a row's function.
-const example = `func(ctx context.Context, b *budget.Budget, s scope.Scope, base arena.Base, frog *Frog, file *os.File, n int)`
+const example = `func(ctx context.Context, b *budget.Budget, s scope.Scope, base arena.Base, heap arena.Heap, frog *Frog, file *os.File, n int)`
 
 // TestReadmeFromGo compiles and runs what stands in each row of the table.
 func TestReadmeFromGo(t *testing.T) {
