@@ -91,3 +91,15 @@ func ExampleInline() {
 	// true true false
 	// Ada false 3 [66 111 98]
 }
+
+// A name from the network comes as bytes, in a buffer that the next packet overwrites.
+func ExampleInline_SetBytes() {
+	buffer := []byte("\x03Ada")
+	var name arena.Inline[[8]byte]
+	fmt.Println(name.SetBytes(buffer[1:1+buffer[0]]), name.SetBytes(make([]byte, 9)))
+	clear(buffer)
+	fmt.Println(name.String())
+	// Output:
+	// true false
+	// Ada
+}

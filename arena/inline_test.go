@@ -29,10 +29,17 @@ func TestInline(t *testing.T) {
 			assert.Equal(t, []byte(text), append([]byte{}, x.Bytes()...))
 			assert.Equal(t, len(text), cap(x.Bytes()))
 			seen[x] = text
+			packet := []byte(text)
+			require.True(t, x.Set(before) && x.SetBytes(packet))
+			for i := range packet {
+				packet[i] = '?' // the next packet
+			}
+			assert.Equal(t, text, seen[x], "SetBytes made the same Inline, and keeps nothing of its bytes")
 		}
 		was := x
 		for _, bad := range []string{strings.Repeat("y", 17), strings.Repeat("y", 1000), "\x00", "a\x00", strings.Repeat("y", 15) + "\x00"} {
 			assert.False(t, x.Set(bad), "%q", bad)
+			assert.False(t, x.SetBytes([]byte(bad)), "%q", bad)
 			assert.Equal(t, was, x)
 		}
 	}
@@ -41,8 +48,64 @@ func TestInline(t *testing.T) {
 		assert.Equal(t, text, x.String())
 	}
 	var a, b arena.Inline[[256]byte]
-	assert.Zero(t, testing.AllocsPerRun(100, func() { a.Set(b.String()); b.Set("frog") }))
+	packet := []byte("frog!")
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		a.Set(b.String())
+		a.SetBytes(b.Bytes())
+		b.SetBytes(packet[:4])
+	}))
 	assert.True(t, a == b && a.Set(a.String()) && a.String() == "frog", "of itself, too")
+	assert.True(t, a.SetBytes(a.Bytes()[1:]) && a.String() == "rog", "of its own bytes, too")
+	assert.True(t, a.SetBytes(nil) && a == arena.Inline[[256]byte]{})
+}
+
+// TestInlineEnds: in each size, the text ends behind the last byte that isn't zero, wherever that is and whatever comes
+// before it.
+func TestInlineEnds(t *testing.T) {
+	endsOf[[4]byte](t)
+	endsOf[[8]byte](t)
+	endsOf[[12]byte](t)
+	endsOf[[16]byte](t)
+	endsOf[[24]byte](t)
+	endsOf[[32]byte](t)
+	endsOf[[48]byte](t)
+	endsOf[[64]byte](t)
+	endsOf[[96]byte](t)
+	endsOf[[128]byte](t)
+	endsOf[[192]byte](t)
+	endsOf[[256]byte](t)
+}
+
+func endsOf[A [4]byte | [8]byte | [12]byte | [16]byte | [24]byte | [32]byte | [48]byte | [64]byte | [96]byte | [128]byte |
+	[192]byte | [256]byte](t *testing.T) {
+	// What lies around it isn't zero: a look beyond its bytes would show.
+	var among struct {
+		before [8]byte
+		x      arena.Inline[A]
+		after  [8]byte
+	}
+	all := unsafe.Slice((*byte)(unsafe.Pointer(&among)), unsafe.Sizeof(among))
+	text := all[8 : len(all)-8]
+	for _, fill := range []byte{0, 1, 0xff} {
+		for _, last := range []byte{1, 0x80, 0xff} {
+			for n := 0; n <= len(text); n++ {
+				for i := range all {
+					all[i] = 0xff
+				}
+				clear(text)
+				for i := range n {
+					text[i] = fill
+				}
+				if n > 0 {
+					text[n-1] = last
+				}
+				got := among.x.Bytes()
+				if string(got) != string(text[:n]) || cap(got) != n || among.x.String() != string(text[:n]) {
+					t.Fatalf("%d bytes, the last of %d is %#x, before it are %#x: %q", len(text), n, last, fill, got)
+				}
+			}
+		}
+	}
 }
 
 // FuzzInline: also what was read from a file is one text, and == says what the texts say.
@@ -55,6 +118,8 @@ func FuzzInline(f *testing.F) {
 		require.Equal(t, x == y, x.String() == y.String())
 		require.True(t, z.Set(x.String()))
 		require.Equal(t, x, z)
+		require.True(t, z.SetBytes(y.Bytes()))
+		require.Equal(t, y, z)
 		require.Equal(t, strings.TrimRight(string(one[:min(16, len(one))]), "\x00"), x.String())
 	})
 }

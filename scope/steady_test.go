@@ -24,6 +24,7 @@ var (
 	fine    = func(*point) error { return nil }
 
 	twoPoints = []point{{1, 2}, {3, 4}}
+	fourBytes = []byte("newt")
 )
 
 // steady is what a program does a million times. Each takes a scope that is open and leaves it as it was, or makes
@@ -79,7 +80,7 @@ var steady = []struct {
 		var room [32]byte
 		_, _ = text.Write(strconv.AppendFloat(room[:0], 123456789.987654321, 'f', 2, 64))
 		_, _ = text.Write(text.Bytes())
-		text.Reset().Add("toad ")
+		text.Reset().Add("toad ").AddBytes(fourBytes)
 	}},
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }
@@ -98,7 +99,14 @@ func TestNoGoAllocation(t *testing.T) {
 			assert.NoError(t, s.Close())
 		})
 	}
-	scratches := open(t).Scratches(0)
+	b := open(t)
+	base, scratches := b.Base(), b.Scratches(0)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		s := scratches.Pick().Open("names")
+		name := scope.StringOf(s, base, fourBytes)
+		scope.StringOf(s, base, name.Get(base))
+		_ = s.Close()
+	}), "texts, of bytes too")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		out := scratches.Pick().Open("out")
 		beside := scratches.Pick(out).Open("beside")

@@ -32,6 +32,12 @@ func (t *Text) Add(s string) *Text {
 	return t
 }
 
+// AddBytes adds a copy of p, as what comes from the network. The bytes are the caller's again when it returns.
+func (t *Text) AddBytes(p []byte) *Text {
+	t.add(p)
+	return t
+}
+
 // AddInt adds i in decimal.
 func (t *Text) AddInt(i int64) *Text {
 	var room [20]byte
@@ -101,13 +107,16 @@ func Sprintf(s Scope, format string, args ...any) string {
 	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
-// StringOf copies a text into s and gives what a T has in place of a string; base is that of s's region, or of the budget. It
-// dies with s. A full scope unwinds; a base that s doesn't lie in is a caller's bug and panics. Cost: the copy.
+// StringOf copies a text, a string or bytes, into s and gives what a T has in place of a string; base is that of s's region, or
+// of the budget. It dies with s. A full scope unwinds; a base that s doesn't lie in is a caller's bug and panics. Cost: the
+// copy; no Go allocation.
 //
 //	f.Name = scope.StringOf(s, base, "ada")
-func StringOf(s Scope, base arena.Base, text string) arena.String {
-	made := clone(s, unsafe.Slice(unsafe.StringData(text), len(text)))
-	if text == "" {
+//	f.Name = scope.StringOf(s, base, packet[4:20])
+func StringOf[S ~string | ~[]byte](s Scope, base arena.Base, text S) arena.String {
+	made := s.BytesUnzeroed(len(text), 1)
+	copy(made, text)
+	if len(text) == 0 {
 		return arena.String{} // equal texts of no bytes are equal bytes of a state
 	}
 	return arena.StringOf(base, made)

@@ -50,6 +50,22 @@ func ExampleText() {
 	// ff {1 2}
 }
 
+// What a packet says goes into the answer without becoming a string in between.
+func ExampleText_AddBytes() {
+	b, scratch := openExample()
+	defer b.Close()
+	s := scratch.Open("tick")
+	defer s.Close()
+
+	packet := []byte("ada:hello")
+	answer := s.Text()
+	answer.AddBytes(packet[:3]).Add(" says ").AddBytes(packet[4:])
+	copy(packet, "zoe:hi   ") // the next one
+	fmt.Println(answer.String(), s.Err())
+	// Output:
+	// ada says hello <nil>
+}
+
 func ExampleSprintf() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -66,7 +82,7 @@ func ExampleSprintf() {
 }
 
 // A Go string's bytes lie on the Go heap. StringOf copies them into the region and says where they
-// are.
+// are. It takes bytes just as well.
 func ExampleStringOf() {
 	b, _ := openExample()
 	defer b.Close()
@@ -74,10 +90,12 @@ func ExampleStringOf() {
 
 	type Match struct{ Players []Player }
 	match, err := budget.Load(context.Background(), region, func(s scope.Scope) (*Match, error) {
-		players := playerKind.Slice(s, 2)
+		players := playerKind.Slice(s, 3)
 		for i, name := range []string{"Ada", "Zoë"} {
 			players[i].Name = scope.StringOf(s, region.Base(), name)
 		}
+		packet := []byte("join Bob")
+		players[2].Name = scope.StringOf(s, region.Base(), packet[5:])
 		return &Match{players}, nil
 	})
 	if err != nil {
@@ -89,4 +107,5 @@ func ExampleStringOf() {
 	// Output:
 	// Ada 3 bytes
 	// Zoë 4 bytes
+	// Bob 3 bytes
 }

@@ -20,6 +20,7 @@ func TestTextAdds(t *testing.T) {
 	for want, add := range map[string]func(*scope.Text) *scope.Text{
 		"":                     func(x *scope.Text) *scope.Text { return x.Add("") },
 		"frog 3":               func(x *scope.Text) *scope.Text { return x.Add("frog ").AddInt(3) },
+		"toad 4":               func(x *scope.Text) *scope.Text { return x.AddBytes([]byte("toad ")).AddBytes(nil).AddInt(4) },
 		"-9223372036854775808": func(x *scope.Text) *scope.Text { return x.AddInt(math.MinInt64) },
 		"12 00ff":              func(x *scope.Text) *scope.Text { fmt.Fprintf(x, "%d %04x", 12, 255); return x },
 	} {
@@ -33,6 +34,22 @@ func TestTextAdds(t *testing.T) {
 		assert.Equal(t, text.Len(), cap(text.Bytes()), "append can't run into what lies behind")
 		require.NoError(t, s.Close())
 	}
+}
+
+// TestTextCopiesBytes: the bytes are the caller's again, also those of the text itself.
+func TestTextCopiesBytes(t *testing.T) {
+	_, s := opened(t, "s")
+	text, packet := s.Text(), []byte("frog")
+	text.AddBytes(packet)
+	copy(packet, "toad")
+	text.AddBytes(packet[:1]).AddBytes(text.Bytes()[1:])
+	copy(packet, "newt")
+	assert.Equal(t, "frogtrogt", text.String())
+	s.Bytes(scratchSize - 20)
+	was := text.Len()
+	assert.Equal(t, was, text.AddBytes(make([]byte, 20)).Len(), "what doesn't fit is left out")
+	assert.ErrorIs(t, s.Err(), scope.ErrFull)
+	assert.ErrorIs(t, s.Close(), scope.ErrFull)
 }
 
 func TestTextThatIsFull(t *testing.T) {
@@ -109,6 +126,7 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 	for _, add := range []func(*scope.Text){
 		func(x *scope.Text) { x.Add("") },
 		func(x *scope.Text) { x.AddInt(1) },
+		func(x *scope.Text) { x.AddBytes(nil) },
 		func(x *scope.Text) { fmt.Fprint(x, 1) },
 	} {
 		assert.PanicsWithError(t, stale, func() { add(&spare) })
@@ -160,12 +178,19 @@ func TestStringOf(t *testing.T) {
 			free := s.Free()
 			for _, base := range []arena.Base{region.Base(), b.Base()} {
 				assert.Equal(t, text, scope.StringOf(s, base, text).Get(base))
+				packet := []byte(text)
+				kept := scope.StringOf(s, base, packet)
+				clear(packet)
+				assert.Equal(t, text, kept.Get(base), "of bytes, which are the caller's again")
 			}
-			assert.Equal(t, free-2*uint64(len(text)), s.Free())
+			assert.Equal(t, free-4*uint64(len(text)), s.Free())
 		}
+		assert.Equal(t, arena.String{}, scope.StringOf(s, b.Base(), []byte(nil)))
 		assert.Panics(t, func() { scope.StringOf(b.Scratch(0, 0).Open("elsewhere"), region.Base(), "ada") })
 		assert.PanicsWithError(t, "scope: BUG: a zero Scope: budget.Load gives one, Budget.Frame, and Open of a Scope or a Scratch",
 			func() { scope.StringOf(scope.Scope{}, region.Base(), "ada") })
+		assert.PanicsWithError(t, "scope: BUG: a zero Scope: budget.Load gives one, Budget.Frame, and Open of a Scope or a Scratch",
+			func() { scope.StringOf(scope.Scope{}, region.Base(), []byte{}) })
 		scope.StringOf(s, region.Base(), strings.Repeat("x", 256<<10))
 		return nil, nil
 	})

@@ -219,6 +219,8 @@ var (
 	ids   = scope.Plain[int32]()
 	addrs = scope.Plain[scope.Addr[Frog]]()
 	herds = arena.HeapOf[Frog](nil)
+
+	packet = []byte("ada joins")
 )
 
 func main() {

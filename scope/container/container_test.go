@@ -310,6 +310,10 @@ func TestNoGoAllocation(t *testing.T) {
 			if v := byName.Get(string(letters)); v != nil {
 				sum += *v
 			}
+			_ = byName.SetBytes(letters, 2*i)
+			if v := byName.GetBytes(letters); v != nil {
+				sum += *v
+			}
 		}
 		list.RemoveSwap(1)
 		for _, p := range list.All() {
@@ -326,6 +330,7 @@ func TestNoGoAllocation(t *testing.T) {
 		}
 		byPoint.Delete(point{1, 1})
 		byName.Delete("afrog")
+		byName.DeleteBytes(letters)
 		byName.Clear()
 		_ = s.Close()
 	}))

@@ -13,6 +13,7 @@
 //	if !near.Push(Fly{ID: 7}) { … }                       // false has one meaning: 16 are in it
 //	byName := container.NewStringMap(level, flies, 100, 32)
 //	byName.Set(player, fly)                               // the bytes of the key are copied
+//	byName.GetBytes(packet[2:10]).Bites++                 // no string in between
 //
 // # Full
 //

@@ -125,6 +125,41 @@ func ExampleStringMap() {
 	// <nil> true
 }
 
+// A server reads each packet into the same buffer. The map has its own copy of a key, so a name is looked
+// up, set and deleted where it lies in the packet.
+func ExampleStringMap_SetBytes() {
+	b := openPond()
+	defer b.Close()
+	s := b.Scratch(0, 0).Open("room")
+	byName := container.NewStringMap(s, flies, 10, 8)
+
+	var buffer [64]byte
+	for i, received := range []string{"+ada", "+zoe", "+ada", "-zoe"} {
+		packet := buffer[:copy(buffer[:], received)] // as conn.Read does
+		name := packet[1:]
+		switch known := byName.GetBytes(name); {
+		case packet[0] == '-':
+			fmt.Printf("%s leaves: %v\n", name, byName.DeleteBytes(name))
+		case known != nil:
+			known.Bites++
+			fmt.Printf("%s is fly %d, and bites\n", name, known.ID)
+		default:
+			fmt.Printf("%s comes: %v\n", name, byName.SetBytes(name, fly{ID: int32(i)}))
+		}
+	}
+	for name, f := range byName.All() {
+		fmt.Println(name, *f)
+	}
+	fmt.Println(s.Close())
+	// Output:
+	// ada comes: <nil>
+	// zoe comes: <nil>
+	// ada is fly 0, and bites
+	// zoe leaves: true
+	// ada {0 1}
+	// <nil>
+}
+
 // What is made between Begin and NewRing is a state, its containers too.
 func Example_state() {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{

@@ -1,6 +1,7 @@
 package container_test
 
 import (
+	"errors"
 	"iter"
 	"math"
 	"math/rand"
@@ -129,29 +130,58 @@ func TestMapIsAMap(t *testing.T) {
 	}, func(i int) int32 { return int32(i) })
 }
 
-// TestStringMapIsAMap has keys of all lengths that may be, also of none and of zeros.
+// TestStringMapIsAMap has keys of all lengths that may be, also of none and of zeros. They come now as
+// strings and now as bytes, of one buffer that has something else in it afterwards.
 func TestStringMapIsAMap(t *testing.T) {
 	key := func(i int) string {
 		return strings.Repeat("\x00", i%5) + strings.Repeat("frog", i/5%3) + string(rune(i/15))
 	}
-	isAMap(t, func(s scope.Scope, n int) aMap[string] {
-		m := container.NewStringMap(s, points, n, 16)
-		set := func(k string, v point) bool {
-			err := m.Set(k, v)
-			if err != nil {
-				require.ErrorIs(t, err, scope.ErrFull)
-			}
-			return err == nil
+	isAMap(t, stringMap, key)
+}
+
+func stringMap(s scope.Scope, n int) aMap[string] {
+	m, step := container.NewStringMap(s, points, n, 16), 0
+	var buffer [16]byte
+	packet := func(k string, use func(key []byte)) bool {
+		if step++; step%5 < 2 {
+			return false
 		}
-		all := func(yield func(string, *point) bool) {
-			for k, v := range m.All() {
-				if !yield(strings.Clone(k), v) {
-					return
-				}
+		use(buffer[:copy(buffer[:], k)])
+		for i := range buffer {
+			buffer[i] = byte(step)
+		}
+		return true
+	}
+	set := func(k string, v point) bool {
+		var err error
+		if !packet(k, func(key []byte) { err = m.SetBytes(key, v) }) {
+			err = m.Set(k, v)
+		}
+		if err != nil && !errors.Is(err, scope.ErrFull) {
+			panic(err)
+		}
+		return err == nil
+	}
+	get := func(k string) (v *point) {
+		if !packet(k, func(key []byte) { v = m.GetBytes(key) }) {
+			v = m.Get(k)
+		}
+		return v
+	}
+	remove := func(k string) (there bool) {
+		if !packet(k, func(key []byte) { there = m.DeleteBytes(key) }) {
+			there = m.Delete(k)
+		}
+		return there
+	}
+	all := func(yield func(string, *point) bool) {
+		for k, v := range m.All() {
+			if !yield(strings.Clone(k), v) {
+				return
 			}
 		}
-		return aMap[string]{set, m.Get, m.Delete, m.Clear, all}
-	}, key)
+	}
+	return aMap[string]{set, get, remove, m.Clear, all}
 }
 
 // letters are keys in the order in which they stand.
@@ -370,6 +400,39 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed",
 		func() { _ = m.Set("toads", 1) })
+}
+
+// TestStringMapOfBytes: a key of bytes is the key of that text, also where it is refused; the bytes
+// are the caller's again.
+func TestStringMapOfBytes(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	m := container.NewStringMap(s, ids, 2, 4)
+	packet := []byte("frogtoad!")
+	require.NoError(t, m.SetBytes(packet[:4], 1))
+	require.NoError(t, m.SetBytes(packet[4:8], 2))
+	assert.Equal(t, container.ErrLongKey, m.SetBytes(packet, 3))
+	assert.ErrorIs(t, m.SetBytes(packet[8:], 3), scope.ErrFull)
+	copy(packet, "ToadFrog?")
+	assert.Equal(t, "frogtoad", letters(m.All()))
+	for _, key := range []string{"frog", "toad", "Toad", "fro", "frogs", ""} {
+		assert.Equal(t, m.Get(key), m.GetBytes([]byte(key)), key)
+	}
+	assert.Same(t, m.Get("toad"), m.GetBytes([]byte("toad")))
+	assert.Nil(t, m.GetBytes(nil))
+	assert.False(t, m.DeleteBytes(packet[:4]) || m.DeleteBytes(packet) || m.DeleteBytes(nil))
+	assert.True(t, m.DeleteBytes([]byte("frog")))
+	require.NoError(t, m.SetBytes(nil, 4), "a key of no bytes")
+	assert.Equal(t, int32(4), *m.Get(""))
+	require.NoError(t, s.Close())
+	assert.Equal(t, []any{(*int32)(nil), false}, []any{m.GetBytes([]byte("toad")), m.DeleteBytes([]byte("toad"))})
+	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed",
+		func() { _ = m.SetBytes([]byte("toad"), 1) })
+	var zero container.StringMap[int32]
+	for _, use := range []func(){
+		func() { _ = zero.SetBytes(nil, 1) }, func() { zero.GetBytes(nil) }, func() { zero.DeleteBytes(nil) },
+	} {
+		assert.Panics(t, use)
+	}
 }
 
 // TestMapValuesStay: the pointer, Ref and Addr of a value are its key's until that is deleted,

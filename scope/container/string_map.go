@@ -114,6 +114,10 @@ func (m *StringMap[V]) Set(key string, v V) error {
 	return nil
 }
 
+// SetBytes is Set of a key that lies in bytes, as in a packet. It keeps a copy: the bytes are the
+// caller's again when it returns.
+func (m *StringMap[V]) SetBytes(key []byte, v V) error { return m.Set(text(key), v) }
+
 // Get is the value of a key, in place, or nil when there is no such key. The pointer is good until
 // the key is deleted, or Clear, and no longer than the scope is open. What is deleted is nobody's:
 // its place may be that of another key afterwards. No Go allocation.
@@ -126,6 +130,9 @@ func (m *StringMap[V]) Get(key string) *V {
 	}
 	return nil
 }
+
+// GetBytes is Get of a key that lies in bytes.
+func (m *StringMap[V]) GetBytes(key []byte) *V { return m.Get(text(key)) }
 
 // Delete takes a key and its value away. No other value moves. It is false when there is no such
 // key.
@@ -144,6 +151,9 @@ func (m *StringMap[V]) Delete(key string) bool {
 	}
 	return true
 }
+
+// DeleteBytes is Delete of a key that lies in bytes.
+func (m *StringMap[V]) DeleteBytes(key []byte) bool { return m.Delete(text(key)) }
 
 // Clear takes all keys and values away. Cost: O(n), in a state O(n * k).
 func (m *StringMap[V]) Clear() {
@@ -165,6 +175,9 @@ func (m *StringMap[V]) each(yield func(string, *V) bool) {
 	for i := m.after(0); i >= 0 && yield(m.key(i), &m.values[i]); i = m.after(i + 1) {
 	}
 }
+
+// text is a view of bytes. It is for a call that keeps nothing of it.
+func text(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), len(bytes)) }
 
 // slot is the bytes for the key of an entry, key those that it has.
 func (m *StringMap[V]) slot(entry int) []byte { return m.bytes[entry*m.most:][:m.most] }

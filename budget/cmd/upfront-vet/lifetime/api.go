@@ -160,6 +160,8 @@ var table = map[string]does{
 	"scope/flow.Host.Load":          {holds, 1, 0},
 	"scope/flow.Host.NewRunner":     {holds, 1, -1},
 	"budget.Load":                   {loads, 2, -1},
+
+	"scope/container.StringMap.GetBytes": {gives, 0, -1},
 }
 
 // passing are the functions of the standard library whose first result is, or points into, their first argument.

@@ -147,7 +147,7 @@ func setName(to *arena.Inline[[8]byte], from []byte) {
 			name[n] -= 'a' - 'A'
 		}
 	}
-	to.Set(string(name[:n]))
+	to.SetBytes(name[:n])
 }
 
 // name is for people: what is not printable ASCII appears as a question mark.
