@@ -11,7 +11,9 @@ import (
 // gives back the rest when it is done, to the byte. So nothing moves, and no value has an address
 // before Done.
 //
-// Meanwhile the scope is covered: two Builders at once need two scopes, of two arenas. In checked and
+// Meanwhile the scope is covered: two Builders at once need two scopes, of two arenas. A [List]
+// covers nothing, so several grow on one scratch arena; its values are copied once more, to where
+// they stay. In checked and
 // asan builds Build and Done look at all that is free. One goroutine at a time uses it; don't copy a
 // Builder.
 type Builder[T any] struct {

@@ -19,8 +19,8 @@
 //   - [Pool]: values that come and go in any order; [HandlePool] names them, so that a stale name is
 //     told; [SharedPool] is for many goroutines. What differs in length is on an [arena.Heap] in a scope
 //     (see [arena.HeapOf]); package budget has a world that streams as an example.
-//   - [Builder]: values whose number isn't known yet. [Text]: a text. Package container: a list, a
-//     deque and maps for up to n.
+//   - [Builder]: values whose number isn't known yet. [List]: several such, side by side, on scratch.
+//     [Text]: a text. Package container: a list, a deque and maps for up to n.
 //   - [Owned]: a Go value that a scope closes or keeps (Own, Defer, Keep).
 //   - [Ref]: a reference that knows when its scope has closed. [Addr]: one that needn't know.
 //   - [Scratch]: a worker's own arena, for scopes that follow the call stack.

@@ -83,6 +83,37 @@ func ExampleBuilder() {
 	// <nil>
 }
 
+// Two arrays whose sizes aren't known yet grow on scratch, side by side. Each is then copied to the
+// level, in one piece of the exact size.
+func ExampleList() {
+	b, _ := openExample()
+	defer b.Close()
+	scratches := b.Scratches(0)
+	level := scratches.Pick().Open("level")
+	defer level.Close()
+
+	sort := func(out scope.Scope) (odd, even []fly) {
+		t := scratches.Pick(out).Open("sort")
+		defer t.Close()
+		odds, evens := flies.List(t), flies.List(t)
+		for id := int32(1); id*id < 1000; id++ {
+			if id%2 == 1 {
+				odds.Push(fly{ID: id * id})
+			} else {
+				evens.Push(fly{ID: id * id})
+			}
+		}
+		for _, f := range odds.All() {
+			f.Bites++
+		}
+		return odds.Slice(out), evens.Slice(out)
+	}
+	odd, even := sort(level)
+	fmt.Println(len(odd), odd[15], len(even), even[14])
+	// Output:
+	// 16 {961 1} 15 {900 0}
+}
+
 // A Go slice's elements lie on the Go heap. A copy lies in the scope.
 func ExampleMaker_Clone() {
 	b, scratch := openExample()

@@ -26,7 +26,7 @@ import (
 //	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
 //	thread-local scratch          scratch, held by handle; two a worker (Pick)    ExampleReadAt
 //	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
-//	array of unknown size         Builder on scratch                              ExampleBuilder
+//	array of unknown size         List on scratch, then its Slice; Builder        ExampleList, ExampleBuilder
 //	dynamic lifetimes             Pool, HandlePool, SharedPool                      ExampleObjectPool
 //	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
 //

@@ -63,6 +63,7 @@ var zeros = map[string]any{
 	"scope.Addr":            scope.Addr[frog]{},
 	"scope.Builder":         &scope.Builder[frog]{},
 	"scope.HandlePool":      scope.HandlePool[frog]{},
+	"scope.List":            &scope.List[frog]{},
 	"scope.Maker":           scope.Maker[frog]{},
 	"scope.ObjectMaker":     scope.ObjectMaker[frog]{},
 	"scope.ObjectPool":      scope.ObjectPool[frog]{},
@@ -81,7 +82,7 @@ type frog struct{ X, Y float64 }
 // bare are the fast paths: a look at the zero value would cost each call. They dereference nil.
 var bare = []string{
 	"arena.BlockPool.Get", "arena.BlockPool.GetUnzeroed", "arena.BlockPool.Put", "budget.Reader.Pin", "container.Deque.PushBack",
-	"container.Deque.PushFront", "container.List.Push", "scope.Builder.Push", "scope.Builder.TryPush", "scope.ObjectPool.Get",
+	"container.Deque.PushFront", "container.List.Push", "scope.Builder.Push", "scope.Builder.TryPush", "scope.List.Push", "scope.List.TryPush", "scope.ObjectPool.Get",
 	"scope.Pool.Get", "scope.Pool.GetUnzeroed", "scope.Pool.Put", "scope.Scope.AllocUnzeroed", "scope.Scope.AllocUnzeroedAs",
 	"scope.Scope.TryAllocUnzeroed", "declared.Append", "declared.New", "declared.TryNew",
 }

@@ -3,7 +3,7 @@
 //
 // They can't grow, and take the bytes for all that may ever be in them at once, when they are made:
 // a capacity that is never reached is memory that nothing else has. What has no known size is a
-// scope.Builder, or grows by Append of scope.Maker. All that a container holds lies in the scope:
+// scope.Builder or a scope.List, or grows by Append of scope.Maker. All that a container holds lies in the scope:
 // its values, and its words (its length, a deque's front, a map's index). The Go value only points
 // there, so a container can't lie in a block; its values can't hold Go pointers.
 //

@@ -133,6 +133,41 @@ var names = []line{
 	}, []answer{
 		{every, "generation", "scope: BUG: … closed", panics},
 	}, ""},
+	{"Push to a scope.List, range over it, or Slice it, after its scope closed", []program{
+		{name: "Push to a scope.List", run: func(wrong bool) {
+			var list scope.List[Frog]
+			query(wrong, func(s scope.Scope) { list = frogs.List(s) })
+			list.Push(Frog{})
+		}},
+		{name: "range over a scope.List", run: func(wrong bool) {
+			var list scope.List[Frog]
+			query(wrong, func(s scope.Scope) {
+				list = frogs.List(s)
+				list.Push(Frog{})
+			})
+			for _, frog := range list.All() {
+				frog.Age++
+			}
+		}},
+		{name: "close the scope while ranging over a scope.List", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			list := frogs.List(query)
+			list.Push(Frog{})
+			for range list.All() {
+				when(wrong, query.Close)
+			}
+		}},
+		{name: "Slice a scope.List", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			list := frogs.List(query)
+			list.Push(Frog{})
+			when(wrong, query.Close)
+			list.Slice(b.Scratch(0, 1).Open("result"))
+		}},
+	}, []answer{
+		{every, "generation", "scope: BUG: … closed", panics},
+	}, ""},
 	{"AddrOf what lies in another arena, or on the Go heap", []program{
 		{name: "AddrOf another arena's", run: func(wrong bool) {
 			b := open()

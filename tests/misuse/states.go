@@ -99,6 +99,24 @@ var states = []line{
 	}, []answer{
 		{every, "scope's state", "save: BUG: a Builder is at work in region level … call Done before NewRing", panics},
 	}, ""},
+	{"grow a scope.List in a state", []program{
+		{name: "Push to a scope.List after Begin", run: func(wrong bool) {
+			b := openState()
+			level := b.Region("level")
+			load(b, "level", func(s scope.Scope) *Frog {
+				_, root := save.Begin(level, s, frogs)
+				list := frogs.List(b.Scratch(0, 0).Open("query"))
+				if wrong {
+					list = frogs.List(s)
+				}
+				list.Push(Frog{})
+				list.Slice(s)
+				return root
+			})
+		}},
+	}, []answer{
+		{every, "scope's state", "scope: BUG: Push to a List in a state", panics},
+	}, ""},
 	{"have bools in a state to which Go code alone leads", []program{
 		{name: "NewRing with bools that nothing leads to", run: func(wrong bool) {
 			b := openState()

@@ -63,6 +63,7 @@ var table = map[string]does{
 	"scope.Maker.Append":            {gives, 1, -1},
 	"scope.Maker.Make":              {fills, 1, 0},
 	"scope.Maker.Build":             {holds, 1, -1},
+	"scope.Maker.List":              {holds, 1, -1},
 	"scope.Maker.Pool":              {holds, 1, -1},
 	"scope.Maker.HandlePool":        {holds, 1, -1},
 	"scope.Maker.SharedPool":        {holds, 1, -1},
@@ -72,6 +73,8 @@ var table = map[string]does{
 	"scope.ObjectMaker.Make":        {fills, 1, 0},
 	"scope.ObjectMaker.Pool":        {holds, 1, -1},
 	"scope.Builder.Done":            {gives, 0, -1},
+	"scope.List.All":                {holds, 0, -1},
+	"scope.List.Slice":              {gives, 1, -1},
 	"scope.pool.Get":                {gives, 0, -1},
 	"scope.pool.At":                 {gives, 0, -1},
 	"scope.pool.All":                {holds, 0, -1},
@@ -248,7 +251,7 @@ func isScope(t types.Type) bool { return named(t) == "scope.Scope" }
 var guarded = map[string]bool{
 	"scope.Scope": true, "scope.Scratch": true, "scope.Scratches": true, "scope.Ref": true, "scope.Owned": true,
 	"scope.Pool": true, "scope.HandlePool": true, "scope.ObjectPool": true, "scope.SharedPool": true, "scope.pool": true,
-	"scope.Text": true, "scope.Builder": true, "scope.Maker": true, "scope.ObjectMaker": true, "arena.Handle": true,
+	"scope.Text": true, "scope.Builder": true, "scope.List": true, "scope.Maker": true, "scope.ObjectMaker": true, "arena.Handle": true,
 	"scope/container.List": true, "scope/container.Deque": true, "scope/container.Map": true, "scope/container.StringMap": true,
 	"budget.Loaded": true, "budget.Lease": true, "budget.Region": true, "budget.Budget": true,
 }

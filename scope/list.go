@@ -1,0 +1,197 @@
+package scope
+
+import (
+	"iter"
+	"math"
+	"reflect"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// List gathers values whose number isn't known yet, in chunks. It takes a chunk from its scope when
+// the last one is full, and doesn't cover the scope: several Lists grow in one scope at once, and
+// other things are made between their values. A value has its address at once, and doesn't move.
+// Slice copies the values to another scope, in one piece of the exact size.
+//
+// The first chunk takes 128 bytes, each further one twice as many as the one before it, up to 8
+// KiB; each has at least one value. Where the scope has no room for such a chunk, the List takes as
+// many values as there is room for: it is full when not even one fits. 16 bytes of each chunk say
+// where the next one is. No chunk goes back before the scope closes.
+//
+// A [Builder] is for one list at a time, which stays where it is: it copies nothing, and takes what
+// the values take. A List is for scratch: for several at once, or where the values are made while
+// other things are. container.List is for up to n values, and its room is taken at once.
+//
+// A List ends with its scope. Push, All and Slice panic then. A List that was made inside a
+// constructor that failed is gone like any other pointer from there. It isn't part of a state of
+// package save, and takes no bytes there: make it on scratch, and its Slice in the state. One
+// goroutine at a time uses it; don't copy a List.
+type List[T any] struct {
+	_           noCopy
+	scope       Scope
+	first, last *chunk
+	tail        []T    // the values of the last chunk, with its capacity
+	before      int    // values in the chunks before it
+	bytes       uint64 // of the last chunk
+	made        uint64 // the offset that the next thing in the scope had when the List was made
+}
+
+// chunk is what lies before the values of a chunk. It holds no address.
+type chunk struct {
+	next  uint64 // how far behind this chunk the next one is
+	count uint64 // values that the chunk has room for
+}
+
+// The sizes of chunks.
+const (
+	chunkMin = 128
+	chunkMax = 8 << 10
+)
+
+// List begins a List in s, which must be the topmost scope. It takes no byte before the first Push.
+func (m Maker[T]) List(s Scope) List[T] {
+	m.declared()
+	if !s.open() {
+		panic(s.misuse("List in"))
+	}
+	return List[T]{scope: s, bytes: chunkMin / 2, made: s.h.Cursor}
+}
+
+// Push puts x behind the others. A full scope unwinds; so does one that is covered or closed, even
+// where the chunk has room. Cost: that of the built-in append within capacity, and of a call, and
+// what the chunks cost: their zeroing; no Go allocation, no call into C.
+func (l *List[T]) Push(x T) {
+	if !l.TryPush(x) {
+		panic(refusal(l.scope))
+	}
+}
+
+// TryPush is Push that is false; the scope remembers ([Scope.Err]).
+func (l *List[T]) TryPush(x T) bool {
+	if l.scope.h.Gen == l.scope.gen && len(l.tail) < cap(l.tail) || l.grow() {
+		l.tail = append(l.tail, x)
+		return true
+	}
+	return false
+}
+
+// front is what lies before the values of a chunk: a chunk's words, up to the values' align.
+func (l *List[T]) front() uint64 {
+	return roundUp(uint64(unsafe.Sizeof(chunk{})), arena_c.AlignOf[T]())
+}
+
+// grow takes the next chunk, or is false.
+func (l *List[T]) grow() bool {
+	s, front, size := l.scope, l.front(), uint64(unsafe.Sizeof(*new(T)))
+	align := max(arena_c.AlignOf[T](), 8)
+	if !s.open() {
+		s.take(front+size, align) // so that s remembers who was refused
+		return false
+	}
+	if Watching(s) != nil {
+		panic(bug("Push to a List in a state: make the List on scratch, and its Slice in the state"))
+	}
+	s.mayGrow(l.made, "Push inside a constructor to a List")
+	bytes, count := min(2*l.bytes, chunkMax), uint64(math.MaxInt) // of what has no size
+	if size != 0 {
+		room := uint64(0)
+		from := uint64(uintptr(unsafe.Pointer(s.h)))
+		if at := roundUp(from+s.h.Cursor, align) - from + front; at < s.h.Limit {
+			room = s.h.Limit - at
+		}
+		count = max(min(bytes-min(front, bytes), room)/size, 1)
+	}
+	taken := front + count*size
+	p := s.take(taken, align)
+	if p == nil {
+		return false
+	}
+	arena_c.Zero(p, uintptr(taken))
+	notedSlice(s, unsafe.Slice((*byte)(p), taken))
+	if arena_c.Checked {
+		arena_c.NoteType(p, reflect.TypeFor[List[T]]().String())
+	}
+	c := (*chunk)(p)
+	c.count = count
+	if l.last == nil {
+		l.first = c
+	} else {
+		l.last.next = s.h.Offset(p) - s.h.Offset(unsafe.Pointer(l.last))
+	}
+	l.before += len(l.tail)
+	l.last, l.bytes = c, bytes
+	l.tail = unsafe.Slice((*T)(unsafe.Add(p, front)), count)[:0]
+	return true
+}
+
+// Len is the number of values.
+func (l *List[T]) Len() int { return l.before + len(l.tail) }
+
+// All ranges over the values in order, in place, with their indexes, also over those that Push adds
+// meanwhile. It reads a covered scope, too. It panics when the scope has closed, also between two
+// values. Cost: a call a value; no Go allocation.
+func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
+
+func (l *List[T]) each(yield func(int, *T) bool) {
+	alive, n := l.alive("All of"), 0
+	for c := l.first; c != nil; c = l.after(c) {
+		for i, values := 0, l.in(c); ; i++ {
+			if i == len(values) {
+				if values = l.in(c); i == len(values) {
+					break
+				}
+			}
+			if !yield(n, &values[i]) {
+				return
+			}
+			n++
+			if alive.Gen != l.scope.gen {
+				l.alive("All of")
+			}
+		}
+	}
+}
+
+// Slice gives a copy of the values in another scope, or in the List's own; cap is len. A full scope
+// unwinds. The List stays as it is. Cost: the copy; no Go allocation, no call into C.
+func (l *List[T]) Slice(into Scope) []T {
+	l.alive("Slice of")
+	n := l.Len()
+	p := into.take(sizeOf[T](n), arena_c.AlignOf[T]())
+	if p == nil {
+		panic(refusal(into))
+	}
+	list := notedSlice(into, unsafe.Slice((*T)(p), n))
+	rest := list
+	for c := l.first; c != nil; c = l.after(c) {
+		rest = rest[copy(rest, l.in(c)):]
+	}
+	return list
+}
+
+// alive is the record of the List's scope, which is open.
+func (l *List[T]) alive(what string) *arena_c.Record {
+	depth := l.scope.its().Find(l.scope.gen)
+	if depth == 0 {
+		panic(l.scope.misuse(what + " a List in"))
+	}
+	return l.scope.h.Record(depth)
+}
+
+// in is the values of a chunk.
+func (l *List[T]) in(c *chunk) []T {
+	if c == l.last {
+		return l.tail
+	}
+	return unsafe.Slice((*T)(unsafe.Add(unsafe.Pointer(c), l.front())), c.count)
+}
+
+// after is the next chunk, or nil.
+func (l *List[T]) after(c *chunk) *chunk {
+	if c == l.last {
+		return nil
+	}
+	h := l.scope.h
+	return (*chunk)(h.At(h.Offset(unsafe.Pointer(c)) + c.next))
+}
