@@ -12,7 +12,7 @@ ONLY =
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test check gate soak mutants lint fuzz bench bench-base cross dist install deps tools plan base readme clean
+.PHONY: help run serve bots test check gate soak mutants lint fuzz bench bench-base strangers cross dist install deps tools plan base readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,8 @@ bench: ## the cost of memory here: build/bench.md; ARGS='-works A,C'
 bench-base: ## counts instructions anew, for make check to compare with
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -base
+strangers: ## programs by the docs alone, beside careful Go twins; ARGS=-h
+	@$(GO) run ./tests/strangers $(ARGS)
 
 cross: ## a handheld's files, for each target; ARGS=linux-arm64
 	@$(RUN) cross $(ARGS)

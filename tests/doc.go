@@ -11,6 +11,7 @@
 //   - c tests the core without Go.
 //   - clients tests each module that puts another library into a budget.
 //   - bench counts and measures; page is a browser; fleet is Kubernetes' scheduler.
+//   - strangers has programs that were written by the docs alone, beside careful twins in Go.
 //   - mutants puts known faults into the code and sees a test fail.
 //   - run runs the steps test, check, gate and soak, and builds for other machines; step tells a
 //     test which step runs it.

@@ -1,0 +1,184 @@
+// Command strangers runs four programs, each beside a careful twin on the Go heap, and prints what
+// both cost: README.md says which programs and how they are measured.
+//
+//	strangers [-rounds 5] [-programs rooms,game]
+//	strangers -half rooms/Go
+//
+// The second form runs one half in this process and prints a line of JSON. The first form starts it
+// for each half, so that a process's CPU time, garbage and peak are the half's own.
+package main
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/upfront-mem/upfront/tests/strangers/twin"
+	"github.com/upfront-mem/upfront/tests/strangers/work"
+)
+
+// program is a program with its halves: the twin is the first.
+type program struct {
+	name   string
+	sum    uint64 // of each half
+	halves []half
+}
+
+type half struct {
+	name string
+	run  work.Half
+	file string  // has the half's code
+	cpu  float64 // the target: CPU time, at most so many times the twin's
+}
+
+var programs = []program{
+	{"rooms", 0xa67a78b98d8e34d0, []half{
+		{"Go", twin.Rooms, "twin/rooms.go", 0},
+	}},
+	{"world", 0x71bbe92f1c025128, []half{
+		{"Go", twin.World, "twin/world.go", 0},
+	}},
+	{"lines", 0x9fca32e772cab5bd, []half{
+		{"Go", twin.Lines, "twin/lines.go", 0},
+	}},
+	{"game", 0x97a52578ae6f812e, []half{
+		{"Go", twin.Game, "twin/game.go", 0},
+	}},
+}
+
+// The other targets: at most so many times the twin's figure.
+const (
+	mostGarbage  = 0.1
+	mostSlowest  = 1.1
+	mostResident = 1.5
+)
+
+//go:embed */*.go
+var sources embed.FS
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "strangers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("strangers", flag.ContinueOnError)
+	rounds := flags.Int("rounds", 5, "`times` that each half is run")
+	names := flags.String("programs", "", "the programs to run, `names` with commas; all without it")
+	one := flags.String("half", "", "the `half` to run in this process, such as rooms/Go")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *one != "" {
+		return alone(*one)
+	}
+	chosen, err := choose(*names)
+	if err != nil {
+		return err
+	}
+	seen := map[string][]figures{}
+	for round := range max(*rounds, 1) {
+		for _, p := range chosen {
+			for _, h := range p.halves {
+				name := p.name + "/" + h.name
+				f, err := start(name)
+				if err == nil {
+					err = p.check(h, f.Sum)
+				}
+				if err != nil {
+					return err
+				}
+				seen[name] = append(seen[name], f)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, *rounds)
+	}
+	fmt.Print(table(chosen, seen))
+	return nil
+}
+
+func choose(names string) (chosen []program, err error) {
+	if names == "" {
+		return programs, nil
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		known := false
+		for _, p := range programs {
+			if p.name == name {
+				chosen, known = append(chosen, p), true
+			}
+		}
+		if !known {
+			return nil, fmt.Errorf("-programs: no program %q", name)
+		}
+	}
+	return chosen, nil
+}
+
+// check returns an error if a half's sum isn't the program's.
+func (p program) check(h half, sum uint64) error {
+	if sum != p.sum {
+		return fmt.Errorf("%s/%s: the sum is %#x, and the program's is %#x", p.name, h.name, sum, p.sum)
+	}
+	return nil
+}
+
+// figures are what a half costs. The process of the half knows all but the CPU time.
+type figures struct {
+	Sum      uint64  `json:"sum"`
+	CPU      float64 `json:"-"`           // s, of the whole process
+	Garbage  float64 `json:"garbage_mb"`  // allocated on the Go heap after the set-up
+	Slowest  float64 `json:"slowest_us"`  // the tick that all but one of a thousand are faster than
+	Resident float64 `json:"resident_mb"` // the process's peak, or 0 where the system doesn't say
+	Ticks    int     `json:"ticks"`
+}
+
+// alone runs a half in this process.
+func alone(name string) error {
+	for _, p := range programs {
+		for _, h := range p.halves {
+			if p.name+"/"+h.name != name {
+				continue
+			}
+			sum, m, err := work.Run(h.run)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return json.NewEncoder(os.Stdout).Encode(figures{Sum: sum, Garbage: float64(m.Garbage()) / 1e6,
+				Slowest: float64(m.Slowest().Nanoseconds()) / 1e3, Resident: peak(), Ticks: m.Ticks()})
+		}
+	}
+	return fmt.Errorf("-half: no half %q", name)
+}
+
+// peak returns the most memory that this process had resident, in MB.
+func peak() float64 {
+	status, _ := os.ReadFile("/proc/self/status") // Linux; getrusage's peak includes the parent's
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	var kib float64
+	_, _ = fmt.Sscan(after, &kib)
+	return kib * 1024 / 1e6
+}
+
+// start runs a half in a process of its own.
+func start(name string) (f figures, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return f, err
+	}
+	var out bytes.Buffer
+	c := exec.Command(program, "-half", name)
+	c.Stdout, c.Stderr = &out, os.Stderr
+	if err = c.Run(); err != nil {
+		return f, fmt.Errorf("%s: %w", name, err)
+	}
+	f.CPU = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
+	return f, json.Unmarshal(out.Bytes(), &f)
+}

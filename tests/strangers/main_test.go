@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
+	"github.com/upfront-mem/upfront/tests/strangers/work"
+)
+
+// TestHalves runs each half twice: the sum is the program's each time, no plan is too small, which
+// would be an error, and a half with upfront makes at most a tenth of its twin's garbage.
+func TestHalves(t *testing.T) {
+	step.Needs(t, step.Gate)
+	slow := arena_c.Race || arena_c.Asan
+	rounds := 2
+	if slow {
+		rounds = 1
+	}
+	for _, p := range programs {
+		var twin uint64
+		for i, h := range p.halves {
+			for range rounds {
+				sum, m, err := work.Run(h.run)
+				require.NoError(t, err, "%s/%s", p.name, h.name)
+				require.NoError(t, p.check(h, sum))
+				garbage := m.Garbage()
+				if i == 0 {
+					twin = garbage
+				} else if !arena_c.Checked && !slow { // these builds note who made what
+					assert.LessOrEqual(t, float64(garbage), mostGarbage*float64(twin), "%s/%s: bytes on the Go heap", p.name, h.name)
+				}
+			}
+		}
+	}
+}
+
+// TestCommand runs a program as make strangers does: each half in a process of its own.
+func TestCommand(t *testing.T) {
+	step.Needs(t, step.Gate)
+	command := filepath.Join(t.TempDir(), "strangers")
+	out, err := exec.Command("go", "build", "-o", command, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	shown := exec.Command(command, "-rounds", "1", "-programs", "game")
+	shown.Stderr = os.Stderr
+	text, err := shown.Output()
+	require.NoError(t, err)
+	assert.Equal(t, 2+len(programs[3].halves), bytes.Count(text, []byte("\n")), string(text))
+	assert.Contains(t, string(text), "\n| game, Go | ")
+	out, err = exec.Command(command, "-half", "game/C").CombinedOutput()
+	assert.Error(t, err)
+	assert.Equal(t, "strangers: -half: no half \"game/C\"\n", string(out))
+}
+
+func TestChoose(t *testing.T) {
+	chosen, err := choose("game,rooms")
+	require.NoError(t, err)
+	require.Len(t, chosen, 2)
+	assert.Equal(t, "game", chosen[0].name)
+	assert.Equal(t, "rooms", chosen[1].name)
+	_, err = choose("game,pong")
+	assert.EqualError(t, err, `-programs: no program "pong"`)
+	err = programs[0].check(programs[0].halves[0], 1)
+	assert.ErrorContains(t, err, "rooms/Go: the sum is 0x1, and the program's is 0x")
+	assert.NoError(t, programs[0].check(programs[0].halves[0], programs[0].sum))
+}
+
+// TestTable: medians, not means; ratios to the twin; what is above its target is bold.
+func TestTable(t *testing.T) {
+	p := program{name: "rooms", halves: []half{
+		{name: "Go", file: "twin/rooms.go"},
+		{name: "Upfront", file: "twin/rooms.go", cpu: 1.15},
+	}}
+	seen := map[string][]figures{
+		"rooms/Go": {
+			{CPU: 9, Garbage: 9, Slowest: 100, Resident: 8},
+			{CPU: 0.5, Garbage: 8, Slowest: 900, Resident: 8},
+			{CPU: 0.4, Garbage: 10, Slowest: 200, Resident: 8}},
+		"rooms/Upfront": {{CPU: 0.6, Garbage: 0.9, Slowest: 220, Resident: 12.4}},
+	}
+	lines := codeLines("twin/rooms.go")
+	assert.Greater(t, lines, 100)
+	assert.Equal(t, "| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines |\n"+
+		"|---|--:|--:|--:|--:|--:|\n"+
+		"| rooms, Go | 0.50 | 9.0 | 200 | 8.0 | N |\n"+
+		"| rooms, Upfront | 0.60 (**1.20 of 1.15**) | 0.9 (0.10 of 0.1) | 220 (1.10 of 1.1) | 12.4 (**1.55 of 1.5**) | N |\n",
+		string(bytes.ReplaceAll([]byte(table([]program{p}, seen)), fmt.Appendf(nil, "| %d |", lines), []byte("| N |"))))
+}
