@@ -3,7 +3,8 @@
 //
 // The folders beside it:
 //
-//   - frogpond is the game server that is the library's main job.
+//   - pond is a small room server to copy; frogpond is the game server that is the library's main
+//     job.
 //   - conformance is the suite that every arena passes.
 //   - model runs random programs beside a model of scopes and budget; model/schedules runs every
 //     schedule of a few operations on regions.

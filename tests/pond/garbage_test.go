@@ -1,0 +1,34 @@
+//go:build !asan
+
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestNoGarbage: joins that keep a seat, hops, chat, ticks and what is told make no Go allocation.
+func TestNoGarbage(t *testing.T) {
+	b, s := start(t, 2)
+	var all []*client
+	for i := range 12 {
+		name, room := fmt.Sprintf("player %d", i), []string{"lobby", "attic"}[i%2]
+		all = append(all, enter(t, s.conn.LocalAddr(), name, room))
+	}
+	says := []byte("shello, all of you: this is a line of many bytes")
+	hops := []byte{kindHop, 1, 2, 3, 4}
+	rounds := func(n int) {
+		for range n {
+			for _, c := range all {
+				c.send(says)
+				c.send(hops)
+				c.settle()
+			}
+			s.step()
+		}
+	}
+	rounds(100)
+	assert.NoError(t, b.NoHeap(func() { rounds(100) }))
+}

@@ -1,0 +1,78 @@
+// Command pond is a small room server to copy and make your own: players join rooms by name over
+// UDP, chat, and hop about. Its state lies in one budget. A room has a slot there: a room opens
+// whole or not at all, and ends in one move. Play makes no garbage.
+//
+// main.go is the life of the server, server.go its seats, room.go a room and its rules, wire.go the
+// protocol, and plan.json the memory. A game of your own begins in room.go.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+//go:embed plan.json
+var planJSON []byte
+
+func main() {
+	address := flag.String("addr", "127.0.0.1:35036", "the UDP `address` to serve on")
+	drain := flag.Duration("drain", 10*time.Second, "after SIGTERM: how long players may go on")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	conn, err := net.ListenPacket("udp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Print("listens on ", conn.LocalAddr())
+	if err := run(ctx, conn.(*net.UDPConn), *drain); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run serves until ctx ends, and then until all players have left or the time to drain is over.
+func run(ctx context.Context, conn *net.UDPConn, drain time.Duration) error {
+	defer conn.Close()
+	plan, err := budget.ParsePlan(planJSON)
+	if err != nil {
+		return err
+	}
+	b, err := budget.Open(plan) // all memory is taken here
+	if err != nil {
+		return err
+	}
+	s, err := newServer(b, conn)
+	if err == nil {
+		err = b.Seal() // from here on the budget asks the system for nothing
+	}
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	var receiver sync.WaitGroup
+	receiver.Go(s.receive)
+	ticks := time.NewTicker(time.Second / ticksPerSecond)
+	defer ticks.Stop()
+	for ctx.Err() == nil {
+		<-ticks.C
+		s.step()
+	}
+	for ends := time.Now().Add(drain); !s.drain(time.Now().After(ends)); {
+		<-ticks.C
+		s.step()
+	}
+	conn.Close()
+	receiver.Wait()
+	log.Printf("%+v\n%v", s.counts, b.Report())
+	return b.Close() // nil: nothing leaked
+}

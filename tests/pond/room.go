@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"encoding/binary"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+// The worst case of a room. plan.json has its size in bytes, and the number of rooms.
+const (
+	playersMost = 16 // their IDs are bytes
+	linesMost   = 32 // of chat: a new player gets the last ones
+)
+
+// Name is the name of a player or a room. Two names compare with ==.
+type Name = arena.Inline[[nameMost]byte]
+
+// Player and Line are plain data: they lie in the room's slot, so a string in them is an Inline.
+type (
+	Player struct {
+		From         Address
+		Name         Name
+		Heard, Spoke uint32 // the ticks of the last packet, and of the last line
+		X, Y         int16
+		ToX, ToY     int16
+		ID           uint8
+	}
+	Line struct {
+		Name Name
+		Size uint32
+		Text [textMost]byte
+	}
+)
+
+var (
+	players = scope.Plain[Player]()
+	lines   = scope.Plain[Line]()
+)
+
+// Room is a Go value. Its players and lines lie in a slot of the budget, and end with it in one
+// move.
+type Room struct {
+	slot    *budget.Region
+	number  uint32 // in Server.rooms
+	name    Name
+	players scope.HandlePool[Player]
+	lines   container.Deque[Line]
+}
+
+// loadRoom fills a slot. A game of your own adds here what else a room holds: a map, frogs, a grid.
+// If the slot is too small, the load returns an ErrFull that names the key of the plan to raise.
+func loadRoom(s scope.Scope) (*Room, error) {
+	return &Room{
+		players: players.HandlePool(s, playersMost),
+		lines:   container.NewDeque(s, lines, linesMost),
+	}, nil
+}
+
+// has reports whether a player of that name is in the room.
+func (r *Room) has(name Name) bool {
+	for _, p := range r.players.All() {
+		if p.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// keep adds a line of chat and returns it. If there are linesMost, the oldest one goes.
+func (r *Room) keep(name Name, text []byte) *Line {
+	if r.lines.Len() == linesMost {
+		r.lines.PopFront()
+	}
+	line := Line{Name: name, Size: uint32(len(text))}
+	copy(line.Text[:], text)
+	r.lines.PushBack(line)
+	return r.lines.At(r.lines.Len() - 1)
+}
+
+// move plays a tick of the rules: each player hops one step towards its place.
+func (r *Room) move() {
+	for _, p := range r.players.All() {
+		p.X += int16(cmp.Compare(p.ToX, p.X))
+		p.Y += int16(cmp.Compare(p.ToY, p.Y))
+	}
+}
+
+func (r *Room) appendPlaces(b []byte, tick uint32) []byte {
+	b = binary.BigEndian.AppendUint32(append(b, kindPlaces), tick)
+	for _, p := range r.players.All() {
+		b = append(b, p.ID)
+		b = binary.BigEndian.AppendUint16(b, uint16(p.X))
+		b = binary.BigEndian.AppendUint16(b, uint16(p.Y))
+	}
+	return b
+}
+
+func (r *Room) appendNames(b []byte) []byte {
+	b = append(b, kindNames)
+	for _, p := range r.players.All() {
+		b = appendName(append(b, p.ID), p.Name.Bytes())
+	}
+	return b
+}
+
+func (l *Line) append(b []byte) []byte {
+	return append(appendName(append(b, kindSaid), l.Name.Bytes()), l.Text[:l.Size]...)
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+const (
+	ticksPerSecond = 20
+	silentMost     = 5 * ticksPerSecond // ticks; a player who is silent for longer has left
+)
+
+// Seat is the place of an address: a room, and a player in it.
+type Seat struct {
+	Room   uint32
+	Player arena.Handle[Player]
+}
+
+var (
+	addresses = scope.Plain[Address]()
+	seats     = scope.Plain[Seat]()
+	numbers   = scope.Plain[uint32]()
+)
+
+// Server holds the rooms and the seats in them. Two goroutines share it: one handles packets as
+// they come, the other plays the ticks.
+type Server struct {
+	conn  *net.UDPConn
+	slots *budget.Slots
+
+	mu     sync.Mutex                  // guards the fields below
+	rooms  []*Room                     // nil where the number is free
+	byName container.StringMap[uint32] // the numbers of rooms
+	seats  container.Map[Address, Seat]
+	out    []byte // the packet that is sent next
+	tick   uint32
+	drains bool
+	counts struct{ joined, roomFull, serverFull, malformed int }
+}
+
+// newServer returns a server with a room for each slot of the plan.
+func newServer(b *budget.Budget, conn *net.UDPConn) (*Server, error) {
+	slots := b.Slots("room")
+	rooms := slots.Available()
+	load := func(s scope.Scope) (*Server, error) {
+		return &Server{
+			conn:   conn,
+			slots:  slots,
+			rooms:  make([]*Room, rooms),
+			byName: container.NewStringMap(s, numbers, rooms, nameMost),
+			seats:  container.NewMap(s, addresses, seats, rooms*playersMost),
+			out:    s.Bytes(toldMost)[:0],
+		}, nil
+	}
+	server, err := budget.Load(context.Background(), b.Region("server"), load)
+	return server.Get(), err
+}
+
+// receive handles packets until the socket is closed.
+func (s *Server) receive() {
+	packet := make([]byte, heardMost+1) // a packet that fills it is too long
+	for {
+		n, from, err := s.conn.ReadFromUDPAddrPort(packet)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			time.Sleep(time.Millisecond) // the next call may fail, too
+		default:
+			s.handle(addressOf(from), packet[:n])
+		}
+	}
+}
+
+// handle obeys a packet. It counts a malformed one and doesn't answer it.
+func (s *Server) handle(from Address, packet []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(packet) == 0 || len(packet) > heardMost || !s.obey(from, packet[0], packet[1:]) {
+		s.counts.malformed++
+	}
+}
+
+// obey reports whether the packet is well-formed.
+func (s *Server) obey(from Address, kind byte, rest []byte) bool {
+	seat := s.seats.Get(from)
+	if kind == kindJoin {
+		player, room, ok := cutNames(rest)
+		if ok {
+			s.join(from, seat, player, room)
+		}
+		return ok
+	}
+	if seat == nil {
+		s.send(from, append(s.out, kindEnd, whyNoSeat))
+		return true
+	}
+	room := s.rooms[seat.Room]
+	p := room.players.At(seat.Player)
+	p.Heard = s.tick
+	switch {
+	case kind == kindHop && len(rest) == 4:
+		p.ToX = int16(binary.BigEndian.Uint16(rest))
+		p.ToY = int16(binary.BigEndian.Uint16(rest[2:]))
+	case kind == kindSay && isText(rest, textMost):
+		if p.Spoke != s.tick {
+			p.Spoke = s.tick
+			s.tell(room, room.keep(p.Name, rest).append(s.out))
+		}
+	case kind == kindLeave && len(rest) == 0:
+		s.leave(*seat, whyLeft)
+	default:
+		return false
+	}
+	return true
+}
+
+// join gives an address a seat and welcomes it, or says why not. It welcomes the owner of a seat
+// again.
+func (s *Server) join(from Address, seat *Seat, playerName, roomName []byte) {
+	if seat != nil {
+		p := s.rooms[seat.Room].players.At(seat.Player)
+		p.Heard = s.tick
+		s.send(from, append(s.out, kindWelcome, p.ID))
+	} else if why := s.admit(from, playerName, roomName); why != 0 {
+		s.send(from, append(s.out, kindEnd, why))
+	}
+}
+
+// admit gives an address a seat and returns 0, or returns why not.
+func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
+	if s.drains {
+		return whyServerEnds
+	}
+	room, err := s.room(roomName)
+	if err != nil {
+		if s.counts.serverFull++; s.counts.serverFull == 1 || !errors.Is(err, budget.ErrFull) {
+			log.Print(err) // an ErrFull names the key of the plan to raise
+		}
+		return whyServerFull
+	}
+	var name Name
+	if name.Set(string(playerName)); room.has(name) {
+		return whyNameTaken
+	}
+	p, player := room.players.Get()
+	if p == nil {
+		s.counts.roomFull++
+		return whyRoomFull
+	}
+	p.From, p.Name, p.ID = from, name, uint8(room.players.Index(player))
+	p.Heard, p.Spoke = s.tick, s.tick-1
+	s.seats.Set(from, Seat{room.number, player}) // there is a seat for each player of each room
+	s.counts.joined++
+	s.send(from, append(s.out, kindWelcome, p.ID))
+	s.send(from, room.appendNames(s.out))
+	for _, line := range room.lines.All() {
+		s.send(from, line.append(s.out))
+	}
+	return 0
+}
+
+// room returns the room of that name, which it opens in a free slot if there is none. With no slot
+// free the error is an ErrFull.
+func (s *Server) room(name []byte) (*Room, error) {
+	if number := s.byName.Get(string(name)); number != nil {
+		return s.rooms[*number], nil
+	}
+	slot, err := s.slots.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := budget.Load(context.Background(), slot, loadRoom)
+	if err != nil {
+		return nil, errors.Join(err, slot.Release(context.Background()))
+	}
+	room, number := loaded.Get(), slices.Index(s.rooms, nil) // there is one for each slot
+	room.slot, room.number = slot, uint32(number)
+	room.name.Set(string(name))
+	s.rooms[number] = room
+	return room, s.byName.Set(string(name), room.number)
+}
+
+// leave ends a seat and tells its player why. The last player to leave ends the room: its slot is
+// free again, all of it in one move.
+func (s *Server) leave(seat Seat, why uint8) {
+	room := s.rooms[seat.Room]
+	from := room.players.At(seat.Player).From
+	s.send(from, append(s.out, kindEnd, why))
+	s.seats.Delete(from)
+	room.players.Put(seat.Player)
+	if room.players.Live() > 0 {
+		return
+	}
+	s.rooms[seat.Room] = nil
+	s.byName.Delete(room.name.String())
+	if err := room.slot.Release(context.Background()); err != nil {
+		log.Print(err)
+	}
+}
+
+// step plays a tick of each room and tells its players.
+func (s *Server) step() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tick++
+	for _, room := range s.rooms {
+		if room == nil {
+			continue
+		}
+		for player, p := range room.players.All() {
+			if s.tick-p.Heard > silentMost {
+				s.leave(Seat{room.number, player}, whySilent)
+			}
+		}
+		room.move()
+		s.tell(room, room.appendPlaces(s.out, s.tick))
+		if s.tick%ticksPerSecond == 0 {
+			s.tell(room, room.appendNames(s.out))
+		}
+	}
+}
+
+// drain refuses joins from now on, and if end, ends all seats and with them the rooms. It reports
+// whether the server is empty.
+func (s *Server) drain(end bool) (empty bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drains = true
+	if end {
+		for _, seat := range s.seats.All() {
+			s.leave(*seat, whyServerEnds)
+		}
+	}
+	return s.seats.Len() == 0
+}
+
+// tell sends a packet to everybody in a room.
+func (s *Server) tell(room *Room, packet []byte) {
+	for _, p := range room.players.All() {
+		s.send(p.From, packet)
+	}
+}
+
+// send sends a packet. The network may lose it, so an error of the system makes no difference.
+func (s *Server) send(to Address, packet []byte) {
+	s.conn.WriteToUDPAddrPort(packet, to.addrPort())
+}
