@@ -4,7 +4,7 @@
 // The folders beside it:
 //
 //   - pond is a small room server to copy; frogpond is the game server that is the library's main
-//     job.
+//     job. copy makes a module of either.
 //   - conformance is the suite that every arena passes.
 //   - model runs random programs beside a model of scopes and budget; model/schedules runs every
 //     schedule of a few operations on regions.

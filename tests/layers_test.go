@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/upfront-mem/upfront/tests/step"
 )
 
 const module = "github.com/upfront-mem/upfront"
@@ -115,35 +111,6 @@ func ownModule(t *testing.T, dir string) {
 	goCommand(t, dir, "mod", "init", "example.com/pond")
 	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
 	goCommand(t, dir, "mod", "tidy")
-}
-
-// TestFrogpondIsATemplate copies frogpond into a module of its own, where its packages are that
-// module's, and builds and runs it there.
-func TestFrogpondIsATemplate(t *testing.T) {
-	step.Needs(t, step.Check)
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS("frogpond")))
-	for _, pattern := range []string{"*.go", "internal/*/*.go", "internal/*/*/*.go"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		require.NoError(t, err)
-		require.NotEmpty(t, files, pattern)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			text = bytes.ReplaceAll(text, []byte(module+"/tests/frogpond/"), []byte("example.com/pond/"))
-			require.NoError(t, os.WriteFile(file, text, 0o644))
-		}
-	}
-	ownModule(t, dir)
-	goCommand(t, dir, "build", "-trimpath", "-o", "server", ".")
-	out, err := exec.Command(filepath.Join(dir, "server"), "-ticks", "35", "-json").CombinedOutput()
-	require.NoError(t, err, string(out))
-	assert.Contains(t, string(out), `"identity_ok": true`)
-	for _, command := range []string{"serve", "bots", "watch", "offline", "scores"} {
-		out, err := exec.Command(filepath.Join(dir, "server"), command, "-h").CombinedOutput()
-		require.NoError(t, err, string(out))
-		assert.Contains(t, string(out), "frogpond "+command)
-	}
 }
 
 // TestABudgetLinksNoServer: what shows a budget, to browsers or in files, is linked by who asks for it.

@@ -1,9 +1,9 @@
 // Command frogpond is a game server without graphics: players walk the levels of Doom-format WAD
 // files, and frogs appear around them, all within one fixed budget. It plays by itself, with
 // seeded players; or, as `frogpond serve`, with who comes over UDP. README.md says what else it
-// does. It is the template for a server of your own: this file is the life of the memory. The
-// files beside it are what the program takes and says; internal/game is the play, and
-// internal/doom what reads a map. Who copies the folder replaces the path of their imports.
+// does. This file is the life of the memory. The files beside it are what the program takes and says;
+// internal/game is the play, and internal/doom what reads a map. Command copy, two folders away, makes
+// a module of your own of all of it.
 //
 // Its state can be copied and put back, by package budget/save: -rollback 8 plays with inputs that
 // come late, -synctest plays each tick twice, and -plant shows how a mistake in that is named; -save

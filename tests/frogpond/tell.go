@@ -48,8 +48,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 	}
 	fmt.Fprintf(out, "\n-v lists each map, with the hash of its last state; "+
 		"-json says all that was measured.\n")
-	fmt.Fprintf(out, "`make serve` lets others play it over the network, and `make bots`, beside it, "+
-		"sends players.\n")
+	fmt.Fprintf(out, "frogpond serve lets others play it over the network, and frogpond bots sends players.\n")
 }
 
 // files are the names of what was played, without their folders.

@@ -30,7 +30,7 @@ func TestTell(t *testing.T) {
 		`\n +level +1693KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +37KiB .*` +
 			`\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
 		"\n-v lists each map, with the hash of its last state; .*\n" +
-			"`make serve` lets others play it over the network, and `make bots`, beside it, sends players\\.\n\\z",
+			"frogpond serve lets others play it over the network, and frogpond bots sends players\\.\n\\z",
 	} {
 		assert.Regexp(t, said, short.String())
 	}

@@ -1,0 +1,174 @@
+// Command copy makes a module of your own of pond, the small room server, or of frogpond, the big one:
+//
+//	go run ./tests/copy [-replace DIR] pond|frogpond DIR MODULE
+//
+// Run it in a checkout of upfront, or in a module that requires it. The new module in DIR has the
+// program, its tests and the licence, imports that lead to its own packages, and a go.mod that requires
+// the version of the library that was copied from. A checkout has no version: then go.mod replaces the
+// library by the checkout, or by the one that -replace names. DIR is new or empty. If something fails,
+// copy leaves nothing behind.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const library = "github.com/upfront-mem/upfront"
+
+// programs are the folders below tests that can be copied.
+var programs = []string{"pond", "frogpond"}
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "copy:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// run copies what args say. When it is done, it prints what to do next.
+func run(args []string, stdout io.Writer) error {
+	f := flag.NewFlagSet("copy", flag.ContinueOnError)
+	f.Usage = func() {
+		fmt.Fprintln(f.Output(), "Usage: copy [-replace DIR] pond|frogpond DIR MODULE")
+		f.PrintDefaults()
+	}
+	replace := f.String("replace", "", "copy from a checkout of upfront in a `folder`, and build with it")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() != 3 {
+		f.Usage()
+		return fmt.Errorf("got %d arguments, needs 3: a program, a folder and a module path", f.NArg())
+	}
+	program, dir, module := f.Arg(0), f.Arg(1), f.Arg(2)
+	if !slices.Contains(programs, program) {
+		return fmt.Errorf("unknown program %q; there are %s", program, strings.Join(programs, " and "))
+	}
+	if module == library || strings.HasPrefix(module, library+"/") {
+		return fmt.Errorf("module path %q is the library's; choose your own, as example.com/mygame", module)
+	}
+	from, err := findLibrary(*replace)
+	if err != nil {
+		return err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	undo, err := claim(dir)
+	if err != nil {
+		return err
+	}
+	if err := makeModule(from, program, dir, module); err != nil {
+		return errors.Join(err, undo())
+	}
+	fmt.Fprintf(stdout, "%s is in %s, as module %s\n", program, dir, module)
+	if from.Version == "" {
+		fmt.Fprintf(stdout, "its go.mod replaces %s by %s\n", library, from.Dir)
+	}
+	fmt.Fprintf(stdout, "next: cd %s && go test ./... && go run .\n", dir)
+	return nil
+}
+
+// source is the library to copy from. Version is empty for a checkout.
+type source struct{ Dir, Version, GoVersion string }
+
+// findLibrary returns the library in a checkout, or the one that the go command finds from here.
+func findLibrary(checkout string) (source, error) {
+	var found struct {
+		source
+		Path    string
+		Replace *source
+	}
+	list := []string{"list", "-m", "-json", library}
+	if checkout != "" {
+		list = []string{"-C", checkout, "list", "-m", "-json"}
+	}
+	out, err := goCommand("", list...)
+	if err == nil {
+		err = json.Unmarshal(out, &found)
+	}
+	switch {
+	case checkout != "" && (err != nil || found.Path != library):
+		return source{}, fmt.Errorf("-replace %s: no checkout of %s", checkout, library)
+	case err != nil:
+		return source{}, fmt.Errorf("run this in a checkout of upfront or in a module that requires it: %w", err)
+	case found.Dir == "":
+		return source{}, fmt.Errorf("%s %s isn't on this machine: run go mod download", library, found.Version)
+	case found.Replace != nil && found.Replace.Version == "":
+		found.Version = "" // replaced by a checkout
+	}
+	return found.source, nil
+}
+
+// claim makes a folder that is new or empty. undo makes it what it was.
+func claim(dir string) (undo func() error, err error) {
+	entries, err := os.ReadDir(dir)
+	existed := err == nil
+	switch {
+	case len(entries) > 0:
+		return nil, fmt.Errorf("folder %s isn't empty: it has %s; choose a new one", dir, entries[0].Name())
+	case existed:
+	case errors.Is(err, fs.ErrNotExist):
+		err = os.MkdirAll(dir, 0o755)
+	}
+	return func() error {
+		err := os.RemoveAll(dir)
+		if existed {
+			err = errors.Join(err, os.Mkdir(dir, 0o755))
+		}
+		return err
+	}, err
+}
+
+// makeModule writes the module, and has the go command look at all of it.
+func makeModule(from source, program, dir, module string) error {
+	if _, err := goCommand(dir, "mod", "init", module); err != nil { // it judges the path
+		return err
+	}
+	c := copier{root: from.Dir, dir: dir, module: module, folders: map[string]string{"tests/" + program: "."}}
+	if err := c.folder("tests/" + program); err != nil {
+		return err
+	}
+	if err := c.file("LICENSE", filepath.Join(dir, "LICENSE")); err != nil {
+		return err
+	}
+	edit := []string{"mod", "edit", "-go=" + from.GoVersion, "-require=" + library + "@" + from.Version}
+	if from.Version == "" {
+		edit = []string{"mod", "edit", "-go=" + from.GoVersion, "-require=" + library + "@v0.0.0",
+			"-replace=" + library + "=" + from.Dir}
+	}
+	for _, args := range [][]string{edit, {"mod", "tidy"}, {"vet", "./..."}} {
+		if _, err := goCommand(dir, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// goCommand runs the go command in a folder. The error has what it said.
+func goCommand(dir string, args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err == nil {
+		return out, nil
+	}
+	said := ""
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		said = strings.TrimSpace(string(exit.Stderr))
+	}
+	return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, said)
+}
