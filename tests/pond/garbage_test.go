@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,4 +32,21 @@ func TestNoGarbage(t *testing.T) {
 	}
 	rounds(100)
 	assert.NoError(t, b.NoHeap(func() { rounds(100) }))
+}
+
+// TestRoomGarbage: a room that opens and ends makes one Go allocation, the Room. A checked build also
+// notes where the slot was acquired and loaded.
+func TestRoomGarbage(t *testing.T) {
+	b, s := start(t, 2)
+	most := 1.0
+	if b.Published().Regions[0].Counted {
+		most = 3
+	}
+	join, leave := []byte("j\x03adalobby"), []byte{kindLeave}
+	from := addressOf(s.conn.LocalAddr().(*net.UDPAddr).AddrPort()) // its answers are malformed joins
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		s.handle(from, join)
+		s.handle(from, leave)
+	}), most)
+	assert.Equal(t, 101, s.counts.joined)
 }

@@ -31,8 +31,7 @@ type (
 	}
 	Line struct {
 		Name Name
-		Size uint32
-		Text [textMost]byte
+		Text arena.Inline[[textMost]byte]
 	}
 )
 
@@ -44,7 +43,7 @@ var (
 // Room is a Go value. Its players and lines lie in a slot of the budget, and end with it in one
 // move.
 type Room struct {
-	slot    *budget.Region
+	slot    budget.Region
 	number  uint32 // in Server.rooms
 	name    Name
 	players scope.HandlePool[Player]
@@ -75,8 +74,8 @@ func (r *Room) keep(name Name, text []byte) *Line {
 	if r.lines.Len() == linesMost {
 		r.lines.PopFront()
 	}
-	line := Line{Name: name, Size: uint32(len(text))}
-	copy(line.Text[:], text)
+	line := Line{Name: name}
+	line.Text.SetBytes(text)
 	r.lines.PushBack(line)
 	return r.lines.At(r.lines.Len() - 1)
 }
@@ -108,5 +107,5 @@ func (r *Room) appendNames(b []byte) []byte {
 }
 
 func (l *Line) append(b []byte) []byte {
-	return append(appendName(append(b, kindSaid), l.Name.Bytes()), l.Text[:l.Size]...)
+	return append(appendName(append(b, kindSaid), l.Name.Bytes()), l.Text.Bytes()...)
 }

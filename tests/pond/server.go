@@ -151,7 +151,7 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 		return whyServerFull
 	}
 	var name Name
-	if name.Set(string(playerName)); room.has(name) {
+	if name.SetBytes(playerName); room.has(name) {
 		return whyNameTaken
 	}
 	p, player := room.players.Get()
@@ -174,7 +174,7 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 // room returns the room of that name, which it opens in a free slot if there is none. With no slot
 // free the error is an ErrFull.
 func (s *Server) room(name []byte) (*Room, error) {
-	if number := s.byName.Get(string(name)); number != nil {
+	if number := s.byName.GetBytes(name); number != nil {
 		return s.rooms[*number], nil
 	}
 	slot, err := s.slots.Acquire()
@@ -187,9 +187,9 @@ func (s *Server) room(name []byte) (*Room, error) {
 	}
 	room, number := loaded.Get(), slices.Index(s.rooms, nil) // there is one for each slot
 	room.slot, room.number = slot, uint32(number)
-	room.name.Set(string(name))
+	room.name.SetBytes(name)
 	s.rooms[number] = room
-	return room, s.byName.Set(string(name), room.number)
+	return room, s.byName.SetBytes(name, room.number)
 }
 
 // leave ends a seat and tells its player why. The last player to leave ends the room: its slot is
@@ -204,7 +204,7 @@ func (s *Server) leave(seat Seat, why uint8) {
 		return
 	}
 	s.rooms[seat.Room] = nil
-	s.byName.Delete(room.name.String())
+	s.byName.DeleteBytes(room.name.Bytes())
 	if err := room.slot.Release(context.Background()); err != nil {
 		log.Print(err)
 	}

@@ -46,7 +46,7 @@ const (
 
 const (
 	nameMost  = 16 // bytes
-	textMost  = 120
+	textMost  = 128
 	heardMost = 1 + textMost
 	toldMost  = max(1+playersMost*(2+nameMost), 2+nameMost+textMost) // names, or a line
 )
