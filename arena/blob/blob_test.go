@@ -440,6 +440,7 @@ func TestRandomWorlds(t *testing.T) {
 
 func FuzzVerify(f *testing.F) {
 	f.Add(made(f))
+	f.Add(bare(f))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		data := aligned(len(raw))
 		copy(data, raw)

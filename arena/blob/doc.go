@@ -30,7 +30,7 @@
 // Verify reads any bytes: what it lets through can be followed without another check than for nil,
 // for an addition a link. It makes nothing on the Go heap, doesn't recurse along links, and its
 // work is bounded by the size. A blob of other types is refused with the first field that differs:
-// the names of all fields lie at its end.
+// the names of all fields lie at its end. [Writer.Bare] leaves them out, and a fingerprint stays.
 //
 // A blob has less than 4 GiB, and little-endian order. It doesn't grow, and its nodes aren't freed.
 // What was verified isn't written to: in a stranger's blob a number may lie where another node has

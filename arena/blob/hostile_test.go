@@ -72,7 +72,7 @@ func TestForeignTypesThatAreLong(t *testing.T) {
 }
 
 // withTypes is a good blob whose types are others.
-func withTypes(t *testing.T, change func(text string) string) []byte {
+func withTypes(t testing.TB, change func(text string) string) []byte {
 	good := made(t)
 	header := unsafe.Slice((*uint32)(unsafe.Pointer(&good[0])), 8)
 	text := change(string(good[header[5]:]))
@@ -170,4 +170,52 @@ func TestPlacedToCollide(t *testing.T) {
 			assert.ErrorContains(t, err, c.err)
 		}
 	}
+}
+
+// bare is the good blob without the text of its types.
+func bare(t testing.TB) []byte { return withTypes(t, func(string) string { return "" }) }
+
+// TestBare: a bare blob is the other one without the text of its types, and is looked at as that one
+// is. One of other types is refused by the fingerprint.
+func TestBare(t *testing.T) {
+	full := made(t)
+	assert.False(t, blob.IsBare(full))
+	assert.False(t, blob.IsBare(full[:31]))
+	bare := bare(t)
+	assert.True(t, blob.IsBare(bare))
+	assert.Len(t, bare, int((*[8]uint32)(unsafe.Pointer(&full[0]))[5]))
+	hall, b, err := verify(bare)
+	require.NoError(t, err)
+	assert.Equal(t, "hall", hall.Name.Get(b))
+
+	print := &(*[4]uint64)(unsafe.Pointer(&bare[0]))[1]
+	*print++
+	resum(bare)
+	_, _, err = verify(bare)
+	assert.ErrorContains(t, err, "blob: of other types: here Room has the fingerprint ")
+	*print--
+	for at := 32; at < len(bare); at += 4 { // its links are looked at
+		word := (*uint32)(unsafe.Pointer(&bare[at]))
+		was := *word
+		if *word = 1 << 31; was != 0 {
+			resum(bare)
+			_, _, err = verify(bare)
+			other := aligned(len(full))
+			copy(other[copy(other, full[:32]):], bare[32:])
+			copy(other[len(bare):], full[len(bare):])
+			resum(other)
+			_, _, of := verify(other)
+			assert.Equal(t, of == nil, err == nil, at)
+		}
+		*word = was
+	}
+
+	w := rooms.Writer(aligned(100))
+	w.Bare()
+	one, err := w.Finish(blob.Put(w, Room{}))
+	require.NoError(t, err, "what would not fit with its types")
+	assert.True(t, blob.IsBare(one))
+	assert.Equal(t, len(one), w.Size())
+	_, _, err = verify(one)
+	require.NoError(t, err)
 }

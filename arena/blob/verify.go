@@ -120,6 +120,10 @@ func checkHeader(ts *types, data []byte) error {
 		return fmt.Errorf("blob: damaged: its types lie at %d of %d", h.text, h.size)
 	case h.sum != sumOf(data):
 		return fmt.Errorf("blob: damaged: the checksum is %08x, the bytes give %08x", h.sum, sumOf(data))
+	case h.types != ts.print && h.text == h.size:
+		return fmt.Errorf("blob: of other types: here %s has the fingerprint %016x, there it is %016x; "+
+			"the blob is bare, so the field that differs has no name", ts.list[0].name, ts.print, h.types)
+	case h.text == h.size:
 	case h.types != ts.print || string(data[h.text:]) != ts.text:
 		there := data[h.text:] // of any length
 		there = there[:min(len(there), len(ts.text)+100)]

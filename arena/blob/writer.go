@@ -14,6 +14,7 @@ type Writer[T any] struct {
 	types *types
 	block []byte
 	at    uint64 // where the next node may begin
+	text  string // of the types: what lies behind the last node
 }
 
 // Writer begins a blob in the block, which it clears. The block begins at a multiple of 8, as
@@ -25,7 +26,18 @@ func (f Format[T]) Writer(block []byte) *Writer[T] {
 	}
 	block = block[:min(uint64(len(block)), math.MaxUint32)]
 	clear(block)
-	return &Writer[T]{types: f.types, block: block, at: uint64(headerSize)}
+	return &Writer[T]{types: f.types, block: block, at: uint64(headerSize), text: f.types.text}
+}
+
+// Bare has the blob leave out the description of its types, which takes as many bytes as the names of
+// their fields. Verify looks at a bare blob as at any other, and compares the types by their
+// fingerprint: of other types it can't say which field differs.
+func (w *Writer[T]) Bare() { w.text = "" }
+
+// IsBare reports whether a blob, which Verify let through, has no description of its types.
+func IsBare(data []byte) bool {
+	h := (*header)(unsafe.Pointer(unsafe.SliceData(data)))
+	return len(data) >= int(headerSize) && h.text == h.size
 }
 
 // Put adds a node. Cost: a copy, and a look into a map of types.
@@ -77,17 +89,17 @@ func (w *Writer[T]) Str(text string) Str {
 }
 
 // Size is how many bytes the block needs for what was put so far.
-func (w *Writer[T]) Size() int { return int(w.at) + len(w.types.text) }
+func (w *Writer[T]) Size() int { return int(w.at) + len(w.text) }
 
 // Finish makes a blob of what was put, and the writer is done. data is the front of the block. It
 // checks all as Verify does, with scratch on the Go heap: a link of another writer is an error
 // here. So is a full block, which says what it needs.
 func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
-	if !w.fits(uint64(len(w.types.text))) {
+	if !w.fits(uint64(len(w.text))) {
 		return nil, fmt.Errorf("blob: full: a blob of %s needs %d bytes, the block has %d", w.types.list[0].name, w.Size(), len(w.block))
 	}
 	data, w.block = w.block[:w.Size()], nil
-	copy(data[w.at:], w.types.text)
+	copy(data[w.at:], w.text)
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(data)))
 	*h = header{magic: magic, size: uint32(len(data)), types: w.types.print, root: root.offset, text: uint32(w.at)}
 	c := checker{types: w.types, data: data, end: h.text}

@@ -18,33 +18,59 @@ import (
 // the error is a list of every [Fault] in the order of the source, as errors.Join gives it. It
 // works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
-	c := compiler{source: &source, vocabulary: vocabulary, offered: map[string]map[string]int{},
-		used: map[string]int{}}
-	if !utf8.ValidString(source.Name) {
+	c := compilerOf(&source, vocabulary)
+	if data, err = c.compile(); err != nil {
+		return nil, Report{}, err
+	}
+	c.report.Blob, c.report.Data = len(data), 8*len(c.template)
+	return data, c.report, nil
+}
+
+func (c *compiler) compile() ([]byte, error) {
+	if !utf8.ValidString(c.source.Name) {
 		c.fault(Fault{Variable: -1, Node: -1, Part: "name", Link: -1}, "graph %q: a name is UTF-8",
-			source.Name)
+			c.source.Name)
 	}
 	c.variables()
 	c.nodes()
 	if len(c.faults) > 0 {
 		slices.SortStableFunc(c.faults, func(a, b error) int { return a.(*Fault).Node - b.(*Fault).Node })
-		return nil, Report{}, errors.Join(c.faults...)
+		return nil, errors.Join(c.faults...)
 	}
-	w := format.Writer(nil) // counts
-	c.write(w)
-	w = format.Writer(make([]byte, w.Size()))
-	data, err = w.Finish(c.write(w))
-	if err != nil {
-		return nil, Report{}, fmt.Errorf("flow: %w", err)
+	return c.blob()
+}
+
+// blob writes what was understood.
+func (c *compiler) blob() ([]byte, error) {
+	size := 0
+	for {
+		w := format.Writer(make([]byte, size))
+		if c.strip {
+			w.Bare()
+		}
+		at := c.write(w)
+		if size == 0 { // it has counted
+			size = w.Size()
+			continue
+		}
+		data, err := w.Finish(at)
+		if err != nil {
+			return nil, fmt.Errorf("flow: %w", err)
+		}
+		return data, nil
 	}
-	c.report.Blob, c.report.Data = len(data), 8*len(c.template)
-	return data, c.report, nil
+}
+
+func compilerOf(source *Source, vocabulary Vocabulary) *compiler {
+	return &compiler{source: source, vocabulary: vocabulary, offered: map[string]map[string]int{},
+		used: map[string]int{}}
 }
 
 // compiler holds a source as far as it is understood.
 type compiler struct {
 	source     *Source
 	vocabulary Vocabulary
+	strip      bool
 	faults     []error
 
 	variable map[string]int // by name

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"strconv"
 	"unsafe"
 
@@ -8,29 +9,33 @@ import (
 )
 
 // Decompile gives the source of a blob, as far as it is there, and the part of the vocabulary that
-// it was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error.
-// scratch has blob.ScratchSize bytes. It works on the Go heap.
+// it was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error,
+// and so is a stripped graph ([Strip]): its names are gone. scratch has blob.ScratchSize bytes. It
+// works on the Go heap.
 func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
 		return Source{}, Vocabulary{}, err
 	}
-	source, vocabulary = sourceOf(r, b)
-	return source, vocabulary, nil
+	if blob.IsBare(data) {
+		return Source{}, Vocabulary{}, fmt.Errorf("flow: graph %q is stripped: its names are gone; take the blob "+
+			"or the source that it was made of", r.Name.Get(b))
+	}
+	d := decompiler{root: r, blob: b, vocabulary: Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)}}
+	return d.source(), d.vocabulary, nil
 }
 
-func sourceOf(r *root, b blob.Blob) (Source, Vocabulary) {
-	d := decompiler{r, b, Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)},
-		unsafe.Pointer(unsafe.SliceData(r.Template.Get(b)))}
-	s := Source{Name: textOf(r.Name, b), Seed: (*head)(d.template).random}
-	for _, v := range r.Variables.Get(b) {
-		s.Variables = append(s.Variables, Variable{textOf(v.Name, b), v.Type,
+func (d *decompiler) source() Source {
+	d.template = unsafe.Pointer(unsafe.SliceData(d.root.Template.Get(d.blob)))
+	s := Source{Name: textOf(d.root.Name, d.blob), Seed: (*head)(d.template).random}
+	for i, v := range d.root.Variables.Get(d.blob) {
+		s.Variables = append(s.Variables, Variable{variableName(d.root, d.blob, i), v.Type,
 			valueOf(unsafe.Add(d.template, v.At), v.Type)})
 	}
-	for i, l := range r.Nodes.Get(b) {
-		s.Nodes = append(s.Nodes, d.node(textOf(r.Names.Get(b)[i], b), l.Get(b)))
+	for i, l := range d.root.Nodes.Get(d.blob) {
+		s.Nodes = append(s.Nodes, d.node(nodeName(d.root, d.blob, i), l.Get(d.blob)))
 	}
-	return s, d.vocabulary
+	return s
 }
 
 type decompiler struct {
@@ -104,8 +109,7 @@ func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 
 // variable is the name of the one at an offset; verify found it there.
 func (d *decompiler) variable(at uint32) string {
-	variables := d.root.Variables.Get(d.blob)
-	return textOf(variables[variableAt(variables, at)].Name, d.blob)
+	return variableName(d.root, d.blob, variableAt(d.root.Variables.Get(d.blob), at))
 }
 
 func (d *decompiler) list(n *Node, name string, all links) {
@@ -117,8 +121,7 @@ func (d *decompiler) list(n *Node, name string, all links) {
 func (d *decompiler) links(all links) (list []Link) {
 	for _, l := range all.Get(d.blob) {
 		node := l.Node.Get(d.blob)
-		name := d.root.Names.Get(d.blob)[indexOf(d.root.Nodes.Get(d.blob), offsetOf(l.Node))]
-		link := Link{Node: textOf(name, d.blob)}
+		link := Link{Node: nodeName(d.root, d.blob, indexOf(d.root.Nodes.Get(d.blob), offsetOf(l.Node)))}
 		if l.Port != 0 {
 			link.Port = kinds[node.Tag].ports[l.Port]
 		}
@@ -127,9 +130,20 @@ func (d *decompiler) links(all links) (list []Link) {
 	return list
 }
 
-// Source is the graph as its author had it, but for notes. It works on the Go heap.
+// Source is the graph as its author had it, but for notes. Of a stripped graph the nodes and variables
+// are called by their indexes, "#3", and what the host has by the names there. It works on the Go heap.
 func (g *Graph) Source() Source {
 	g.loaded()
-	source, _ := sourceOf(g.root, g.blob)
-	return source
+	d := decompiler{root: g.root, blob: g.blob}
+	d.vocabulary.Actions = hostsOf(g.root.Actions, g.blob, g.of.Actions)
+	d.vocabulary.Events = hostsOf(g.root.Signals, g.blob, g.of.Events)
+	return d.source()
+}
+
+// hostsOf is the host's of each. pre: it lacks none.
+func hostsOf(there blob.Array[signature], b blob.Blob, here []Signature) (list []Signature) {
+	for _, s := range there.Get(b) {
+		list = append(list, here[hashed(here, s.Hash)])
+	}
+	return list
 }

@@ -34,7 +34,7 @@
 //	runner.End()
 //
 // A [Source] is the graph as its author has it; [Compile] makes the blob, and names every fault;
-// [Graph.Source] gives it back.
+// [Graph.Source] gives it back. [Strip] makes a smaller blob for games, without names.
 //
 // # Nodes
 //

@@ -22,3 +22,11 @@ func NameOf(g *Graph) int { return int(spanOf(&g.root.Names).offset) }
 func (g *Graph) Root() (at int, b blob.Blob) {
 	return int(uintptr(unsafe.Pointer(g.root)) - uintptr(g.base)), g.blob
 }
+
+// TemplateOf is where the data of a new instance lies in the blob, and ParameterOf the first event's
+// first parameter.
+func TemplateOf(g *Graph) int { return int(spanOf(&g.root.Template).offset) }
+
+func ParameterOf(g *Graph) int {
+	return int(spanOf(&g.root.Signals.Get(g.blob)[0].Parameters).offset)
+}

@@ -79,7 +79,7 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := h.lacks(r, b); err != nil {
+	if err := h.lacks(r, b, blob.IsBare(data)); err != nil {
 		return nil, fmt.Errorf("flow: graph %q: %w", r.Name.Get(b), err)
 	}
 	block := s.BytesUnzeroed(loadSize(r, data), 8)
@@ -133,7 +133,13 @@ func (g *Graph) checkData(data []byte) error {
 }
 
 // lacks says what the graph needs that the host hasn't.
-func (v *vocabulary) lacks(r *root, b blob.Blob) error {
+func (v *vocabulary) lacks(r *root, b blob.Blob, stripped bool) error {
+	if stripped {
+		if err := stripDiffers("action", r.Actions, b, v.Actions); err != nil {
+			return err
+		}
+		return stripDiffers("event", r.Signals, b, v.Events)
+	}
 	if err := differs("action", signaturesOf(r.Actions, b), v.Actions); err != nil {
 		return err
 	}
@@ -176,10 +182,13 @@ func signaturesOf(all blob.Array[signature], b blob.Blob) (list []Signature) {
 // resolve notes the host's index of each action.
 func (v *vocabulary) resolve(g *Graph) {
 	for i, s := range g.root.Actions.Get(g.blob) {
-		name := s.Name.Get(g.blob)
-		index := slices.IndexFunc(v.Actions, func(here Signature) bool { return here.Name == name })
-		*(*uint32)(unsafe.Add(unsafe.Pointer(g.actions), 4*i)) = uint32(index)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(g.actions), 4*i)) = uint32(hashed(v.Actions, s.Hash))
 	}
+}
+
+// hashed is the index of the signature whose name has the hash, or -1: a host has one at most.
+func hashed(list []Signature, hash uint32) int {
+	return slices.IndexFunc(list, func(s Signature) bool { return hashOf(s.Name) == hash })
 }
 
 // textOf is a copy of a text: who gets it, in an error as well, may outlive the blob.

@@ -80,9 +80,12 @@ func bounded(t testing.TB, s scope.Scope, data []byte) bool {
 }
 
 // TestHostileWords gives each word of a blob with all kinds of nodes values that lead elsewhere.
-func TestHostileWords(t *testing.T) {
+func TestHostileWords(t *testing.T) { hostileWords(t, compile(t, everything())) }
+
+func TestHostileWordsOfStripped(t *testing.T) { hostileWords(t, strip(t, compile(t, everything()))) }
+
+func hostileWords(t *testing.T, data []byte) {
 	s := openScope(t)
-	data := compile(t, everything())
 	require.True(t, bounded(t, s, data))
 	through, refused := 0, 0
 	for at := 0; at+4 <= len(data); at += 4 {
@@ -161,15 +164,22 @@ func everything() flow.Source {
 	}
 }
 
+// stripSeed is the bit of a seed whose blob is stripped.
+const stripSeed = 256
+
 // FuzzLoad: a blob any words of which were written over is refused, or runs within its bounds. What
 // package blob refuses, its own target is after.
 func FuzzLoad(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, []byte{byte(40 + 4*seed), 0, 8, 0, 0, 0})
+		f.Add(seed|stripSeed, []byte{byte(40 + 4*seed), 0, 8, 0, 0, 0})
 	}
 	s := openScope(f)
 	f.Fuzz(func(t *testing.T, seed uint64, edits []byte) {
 		data := compile(t, randomSource(rand.New(rand.NewPCG(seed%256, 3)), "fuzzed", int(seed%32)))
+		if seed&stripSeed != 0 {
+			data = strip(t, data)
+		}
 		for ; len(edits) >= 6; edits = edits[6:] {
 			at := int(binary.LittleEndian.Uint16(edits)) % (len(data) / 4) * 4
 			binary.LittleEndian.PutUint32(data[at:], binary.LittleEndian.Uint32(edits[2:]))

@@ -13,7 +13,7 @@ type root struct {
 	Name blob.Str
 	// in the order of the source, and so in that of their offsets
 	Nodes     blob.Array[blob.Link[node]]
-	Names     blob.Array[blob.Str]        // of the nodes: for errors, traces and pictures
+	Names     blob.Array[blob.Str]        // of the nodes, for errors, traces and pictures; none of a stripped graph
 	Events    blob.Array[entry]           // in order
 	Timed     blob.Array[blob.Link[node]] // delays and timers, in the order of the nodes
 	Variables blob.Array[variable]        // in the order of their offsets
@@ -38,8 +38,8 @@ type variable struct {
 }
 
 type signature struct {
-	Name       blob.Str
-	Hash       uint32 // of the name
+	Name       blob.Str // of a stripped graph the bytes of its print
+	Hash       uint32   // of the name
 	Parameters blob.Array[parameterOf]
 }
 

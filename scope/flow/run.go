@@ -385,15 +385,13 @@ func (r *Runner) home() *Graph {
 }
 
 // nameOf is a node's.
-func (g *Graph) nameOf(node uint32) string {
-	return textOf(g.root.Names.Get(g.blob)[g.index(node)], g.blob)
-}
+func (g *Graph) nameOf(node uint32) string { return nodeName(g.root, g.blob, g.index(node)) }
 
 // StepsError says that an event, or a delay or timer that went on, took more steps than there may
 // be.
 type StepsError struct {
 	Graph string
-	Began string // the node that it began with
+	Began string // the node that it began with; of a stripped graph its index, as "#3"
 	Node  string // the node that was next
 	Steps int
 }
@@ -422,7 +420,7 @@ func (r *Runner) Fail(err error) {
 // ActionError says which node's action failed.
 type ActionError struct {
 	Graph string
-	Began string // the node that it began with
+	Began string // the node that it began with; of a stripped graph its index, as "#3"
 	Node  string // of the action
 	Err   error  // what the action said
 }

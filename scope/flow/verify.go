@@ -19,7 +19,7 @@ func verify(data, scratch []byte) (*root, blob.Blob, error) {
 		return nil, b, fmt.Errorf("flow: %w", err)
 	}
 	v := verifier{root: r, blob: b, nodes: r.Nodes.Get(b), variables: r.Variables.Get(b),
-		size: uint64(r.Template.Len()) * 8, left: uint64(len(data))}
+		size: uint64(r.Template.Len()) * 8, left: uint64(len(data)), stripped: blob.IsBare(data)}
 	if err := v.all(); err != nil {
 		return nil, b, fmt.Errorf("flow: damaged: graph %.80q: %w", r.Name.Get(b), err)
 	}
@@ -33,10 +33,15 @@ type verifier struct {
 	variables []variable
 	size      uint64 // of the dynamic data
 	left      uint64 // bytes of the blob that no part has had yet
+	stripped  bool
 }
 
 func (v *verifier) all() error {
-	if len(v.nodes) != v.Names.Len() {
+	if v.stripped {
+		if err := v.nameless(); err != nil {
+			return err
+		}
+	} else if len(v.nodes) != v.Names.Len() {
 		return fmt.Errorf("%d nodes have %d names", len(v.nodes), v.Names.Len())
 	}
 	before := uint32(0)
@@ -54,7 +59,7 @@ func (v *verifier) all() error {
 	}
 	for _, all := range []blob.Array[signature]{v.Actions, v.Signals} {
 		for _, s := range all.Get(v.blob) {
-			if s.Hash != hashOf(s.Name.Get(v.blob)) {
+			if !v.stripped && s.Hash != hashOf(s.Name.Get(v.blob)) {
 				return fmt.Errorf("the hash of %.80q is %08x", s.Name.Get(v.blob), s.Hash)
 			}
 			for _, p := range s.Parameters.Get(v.blob) {
@@ -70,7 +75,7 @@ func (v *verifier) all() error {
 	}
 	for i, l := range v.nodes {
 		if err := v.node(l.Get(v.blob)); err != nil {
-			return fmt.Errorf("node %.80q: %w", v.Names.Get(v.blob)[i].Get(v.blob), err)
+			return fmt.Errorf("node %.80q: %w", nodeName(v.root, v.blob, i), err)
 		}
 	}
 	return v.tables()
@@ -159,14 +164,14 @@ func (v *verifier) data() error {
 	}
 	template := unsafe.Pointer(unsafe.SliceData(v.Template.Get(v.blob)))
 	end := headSize
-	for _, x := range v.variables {
+	for i, x := range v.variables {
 		size := x.Type.size()
 		if x.Type < Bool || x.Type > Handle || x.At < end || x.At > v.State || v.State-x.At < size ||
 			x.At%size != 0 {
-			return fmt.Errorf("variable %.80q is a %d at %d", x.Name.Get(v.blob), x.Type, x.At)
+			return fmt.Errorf("variable %.80q is a %d at %d", variableName(v.root, v.blob, i), x.Type, x.At)
 		}
 		if word := *(*uint32)(unsafe.Add(template, x.At)); !isConstant(word, x.Type) {
-			return fmt.Errorf("variable %.80q is %#x, no %v", x.Name.Get(v.blob), word, x.Type)
+			return fmt.Errorf("variable %.80q is %#x, no %v", variableName(v.root, v.blob, i), word, x.Type)
 		}
 		end = x.At + size
 	}

@@ -105,13 +105,15 @@ func (c *compiler) writeTables(w *blob.Writer[root], r *root) {
 	r.Template, r.State = blob.PutAll(w, c.template...), c.state
 	var variables []variable
 	for i, v := range c.source.Variables {
-		variables = append(variables, variable{w.Str(v.Name), v.Type, c.at[i]})
+		variables = append(variables, variable{w.Str(c.kept(v.Name)), v.Type, c.at[i]})
 	}
 	r.Variables = blob.PutAll(w, variables...)
-	r.Actions, r.Signals = writeSignatures(w, c.actions), writeSignatures(w, c.signals)
+	r.Actions, r.Signals = c.writeSignatures(w, c.actions), c.writeSignatures(w, c.signals)
 	var names []blob.Str
 	for _, n := range c.source.Nodes {
-		names = append(names, w.Str(n.Name))
+		if !c.strip {
+			names = append(names, w.Str(n.Name))
+		}
 	}
 	r.Names, r.Name = blob.PutAll(w, names...), w.Str(c.source.Name)
 }
@@ -126,18 +128,30 @@ func compare(x, y entry) int {
 	return cmp.Compare(eventKey(x.Hash, x.Key), eventKey(y.Hash, y.Key))
 }
 
-func writeSignatures(w *blob.Writer[root], of []Signature) blob.Array[signature] {
+// kept is a name as the blob has it.
+func (c *compiler) kept(name string) string {
+	if c.strip {
+		return ""
+	}
+	return name
+}
+
+func (c *compiler) writeSignatures(w *blob.Writer[root], of []Signature) blob.Array[signature] {
 	var all []signature
 	for _, s := range of {
+		name := s.Name
+		if c.strip {
+			name = printOf(s)
+		}
 		var parameters []parameterOf
 		for _, p := range s.Parameters {
-			q := parameterOf{w.Str(p.Name), p.Type, 0}
+			q := parameterOf{w.Str(c.kept(p.Name)), p.Type, 0}
 			if p.Out {
 				q.Out = 1
 			}
 			parameters = append(parameters, q)
 		}
-		all = append(all, signature{w.Str(s.Name), hashOf(s.Name), blob.PutAll(w, parameters...)})
+		all = append(all, signature{w.Str(name), hashOf(s.Name), blob.PutAll(w, parameters...)})
 	}
 	return blob.PutAll(w, all...)
 }

@@ -56,6 +56,30 @@ func TestFlowPage(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// TestStripE1M1: more than a third of a map's graph is what the host knows, and names.
+func TestStripE1M1(t *testing.T) {
+	needsFreedoom(t)
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"-flow", "E1M1"}, &stdout, &stderr), stderr.String())
+	graph, err := source.Read("E1M1", stdout.Bytes())
+	require.NoError(t, err)
+	data, report, err := flow.Compile(graph, game.Vocabulary())
+	require.NoError(t, err)
+	stripped, err := flow.Strip(data, make([]byte, blob.ScratchSize(data)))
+	require.NoError(t, err)
+	t.Logf("E1M1: %d bytes, stripped %d, of them nodes %d", len(data), len(stripped), report.Static)
+	assert.Equal(t, [3]int{12747, 7700, 5428}, [3]int{len(data), len(stripped), report.Static})
+	host, err := flow.HostOf(game.Vocabulary())
+	require.NoError(t, err)
+	b := budgettest.Open(t, budget.Plan{Name: "strip",
+		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+	_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*struct{}, error) {
+		_, err := host.Load(s, stripped, make([]byte, blob.ScratchSize(stripped)))
+		return new(struct{}), err
+	})
+	require.NoError(t, err)
+}
+
 func traceDoors(t *testing.T, graph flow.Source) string {
 	data, _, err := flow.Compile(graph, game.Vocabulary())
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func newFlowCommand(t *tool) *cobra.Command {
 
 Each FILE may be either. What a game offers to graphs, its events and actions, is a
 vocabulary: JSON that the game prints (source.WriteVocabulary) and --host names.`,
-		checkCommand(t), compileCommand(t), drawCommand(t), traceCommand(t), exportCommand(t))
+		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), traceCommand(t), exportCommand(t))
 }
 
 func checkCommand(t *tool) *cobra.Command {
@@ -136,6 +136,50 @@ func compileCommand(t *tool) *cobra.Command {
 type compiled struct {
 	written
 	Takes graphSizes `json:"takes"`
+}
+
+func stripCommand(t *tool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "strip IN OUT",
+		Short: "makes a smaller blob of a blob, without names and types; games load and run it alike",
+		Long: `Makes a smaller blob of a blob, without names and types; games load and run it alike.
+Errors then name nodes by their indexes, as "#3". No other command here reads a
+stripped blob: keep the graph, or the blob that it was made of.
+
+` + exitCodes,
+		Example: "  upfront flow strip door.blob level/door.blob",
+		Args:    takes(2, 2),
+		RunE: func(_ *cobra.Command, names []string) error {
+			data, err := readFile(names[0])
+			if err != nil {
+				return err
+			}
+			if !isBlob(data) {
+				return found{fmt.Errorf("%s: not a blob; upfront flow compile makes one", names[0])}
+			}
+			stripped, err := flow.Strip(data, make([]byte, blob.ScratchSize(data)))
+			if err != nil {
+				return found{fmt.Errorf("%s: %w", names[0], err)}
+			}
+			if names[1] == "-" {
+				return t.write(names[1], stripped) // and nothing else
+			}
+			if err := os.WriteFile(names[1], stripped, 0o644); err != nil {
+				return err
+			}
+			result := smaller{written{names[1], len(stripped)}, len(data)}
+			return t.print(result, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%d bytes, of %d\n", result.Bytes, result.Was)
+				return err
+			})
+		},
+	}
+}
+
+// smaller is what flow strip prints.
+type smaller struct {
+	written
+	Was int `json:"was"` // bytes
 }
 
 func drawCommand(t *tool) *cobra.Command {

@@ -24,6 +24,11 @@ func TestCommands(t *testing.T) {
 		"flow compile GRAPHS/every.json --host GRAPHS/host.json -o DIR/every.blob",
 		"flow check DIR/every.blob --host GRAPHS/host.json",
 		"flow export DIR/every.blob",
+		"flow strip DIR/every.blob DIR/stripped.blob",
+		"flow strip DIR/stripped.blob DIR/again.blob --json",
+		"flow strip GRAPHS/door.json DIR/again.blob",
+		"flow check DIR/stripped.blob --host GRAPHS/host.json",
+		"flow draw DIR/stripped.blob",
 		"flow draw DIR/every.blob -o DIR/every.dot",
 		"flow draw GRAPHS/door.json -o DIR/door.svg",
 		"flow trace GRAPHS/door.json -e line.used -k 12 -v keys=1",
@@ -71,8 +76,10 @@ func TestDamagedBlob(t *testing.T) {
 		if err := os.WriteFile(name, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, out, said := runs("flow", "export", name); code != codeFound || out != "" || !strings.HasPrefix(said, name+":") {
-			t.Fatalf("byte %d: exit %d, %s%s", i, code, out, said)
+		for _, args := range [][]string{{"flow", "export", name}, {"flow", "strip", name, "-"}} {
+			if code, out, said := runs(args...); code != codeFound || out != "" || !strings.HasPrefix(said, name+":") {
+				t.Fatalf("byte %d: exit %d, %s%s", i, code, out, said)
+			}
 		}
 	}
 }

@@ -5,7 +5,7 @@
 //	upfront check REPORT... --against BASE
 //	upfront replay TRACE... --plan FILE
 //	upfront profile URL|REPORT
-//	upfront flow check|compile|draw|trace|export FILE
+//	upfront flow check|compile|strip|draw|trace|export FILE
 //	upfront save diff A B | show FILE
 //
 // Install it from a checkout: cd budget/cmd && go install ./upfront
