@@ -48,7 +48,7 @@ type Streamed struct {
 
 // Step 3: one region has all of it: the pool, the map and the heap. The level's end is the end of each chunk, so blocks may
 // live on the heap then.
-func loadStreamed(region *budget.Region) (budget.Loaded[Streamed], error) {
+func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 	return budget.Load(context.Background(), region, func(s scope.Scope) (*Streamed, error) {
 		heap, err := arena.NewHeap(s.BytesUnzeroed(heapSize, 64), 64)
 		if err != nil {
