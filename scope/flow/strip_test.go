@@ -21,6 +21,8 @@ func strip(t testing.TB, data []byte) []byte {
 	t.Helper()
 	stripped, err := flow.Strip(data, scratch(data))
 	require.NoError(t, err)
+	_, err = flow.Size(stripped, scratch(stripped), 1)
+	require.NoError(t, err, "it is looked at")
 	return stripped
 }
 
