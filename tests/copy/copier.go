@@ -16,10 +16,9 @@ import (
 
 // copier copies folders of the library into a module.
 type copier struct {
-	root    string            // of the library
-	dir     string            // of the module
-	module  string            // its path
-	folders map[string]string // of the library, by their paths from the root: where they are in the module
+	root, dir string            // of the library, and of the module
+	module    string            // its path
+	folders   map[string]string // the library's, by path from its root, to the module's
 }
 
 // folder copies a folder of the library, and the packages of tests that it imports. It leaves out
@@ -97,8 +96,8 @@ func (c *copier) imports(name string, text []byte) ([]byte, error) {
 	return format.Source(text)
 }
 
-// own returns the module's path of a package of the library. A package that isn't below a folder that
-// is copied gets a place in internal, and is copied now.
+// own returns the module's path of a package of the library. A package that isn't below a folder
+// that is copied gets a place in internal, and is copied now.
 func (c *copier) own(name string) (string, error) {
 	for from, to := range c.folders {
 		if name == from || strings.HasPrefix(name, from+"/") {
@@ -130,7 +129,8 @@ func (c *copier) copied(name string) bool {
 	return false
 }
 
-// links rewrites the links of a page that lead out of what is copied, and the folders in its commands.
+// links rewrites the links of a page that lead out of what is copied, and the folders in its
+// commands.
 func (c *copier) links(folder string, page []byte) []byte {
 	page = link.ReplaceAllFunc(page, func(found []byte) []byte {
 		target := path.Join(folder, string(found[2:]))

@@ -1,12 +1,13 @@
-// Command copy makes a module of your own of pond, the small room server, or of frogpond, the big one:
+// Command copy makes a module of your own of pond, the small room server, or of frogpond, the big
+// one:
 //
 //	go run ./tests/copy [-replace DIR] pond|frogpond DIR MODULE
 //
 // Run it in a checkout of upfront, or in a module that requires it. The new module in DIR has the
-// program, its tests and the licence, imports that lead to its own packages, and a go.mod that requires
-// the version of the library that was copied from. A checkout has no version: then go.mod replaces the
-// library by the checkout, or by the one that -replace names. DIR is new or empty. If something fails,
-// copy leaves nothing behind.
+// program, its tests and the licence, imports that lead to its own packages, and a go.mod that
+// requires the version of the library that was copied from. A checkout has no version: then go.mod
+// replaces the library by the checkout, or by the one that -replace names. DIR is new or empty. If
+// something fails, copy leaves nothing behind.
 package main
 
 import (
@@ -44,20 +45,20 @@ func run(args []string, stdout io.Writer) error {
 		fmt.Fprintln(f.Output(), "Usage: copy [-replace DIR] pond|frogpond DIR MODULE")
 		f.PrintDefaults()
 	}
-	replace := f.String("replace", "", "copy from a checkout of upfront in a `folder`, and build with it")
+	replace := f.String("replace", "", "copy from the checkout in a `folder`, and build with it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() != 3 {
 		f.Usage()
-		return fmt.Errorf("got %d arguments, needs 3: a program, a folder and a module path", f.NArg())
+		return fmt.Errorf("got %d arguments, needs 3: program, folder, module path", f.NArg())
 	}
 	program, dir, module := f.Arg(0), f.Arg(1), f.Arg(2)
 	if !slices.Contains(programs, program) {
-		return fmt.Errorf("unknown program %q; there are %s", program, strings.Join(programs, " and "))
+		return fmt.Errorf("unknown program %q; choose %s", program, strings.Join(programs, " or "))
 	}
 	if module == library || strings.HasPrefix(module, library+"/") {
-		return fmt.Errorf("module path %q is the library's; choose your own, as example.com/mygame", module)
+		return fmt.Errorf("module path %q is the library's; choose your own: example.com/mygame", module)
 	}
 	from, err := findLibrary(*replace)
 	if err != nil {
@@ -104,9 +105,11 @@ func findLibrary(checkout string) (source, error) {
 	case checkout != "" && (err != nil || found.Path != library):
 		return source{}, fmt.Errorf("-replace %s: no checkout of %s", checkout, library)
 	case err != nil:
-		return source{}, fmt.Errorf("run this in a checkout of upfront or in a module that requires it: %w", err)
+		return source{}, fmt.Errorf("run copy in a checkout, or in a module that requires %s: %w",
+			library, err)
 	case found.Dir == "":
-		return source{}, fmt.Errorf("%s %s isn't on this machine: run go mod download", library, found.Version)
+		return source{}, fmt.Errorf("%s %s isn't on this machine: run go mod download",
+			library, found.Version)
 	case found.Replace != nil && found.Replace.Version == "":
 		found.Version = "" // replaced by a checkout
 	}
@@ -119,7 +122,8 @@ func claim(dir string) (undo func() error, err error) {
 	existed := err == nil
 	switch {
 	case len(entries) > 0:
-		return nil, fmt.Errorf("folder %s isn't empty: it has %s; choose a new one", dir, entries[0].Name())
+		return nil, fmt.Errorf("folder %s isn't empty: it has %s; choose a new one",
+			dir, entries[0].Name())
 	case existed:
 	case errors.Is(err, fs.ErrNotExist):
 		err = os.MkdirAll(dir, 0o755)
@@ -138,17 +142,19 @@ func makeModule(from source, program, dir, module string) error {
 	if _, err := goCommand(dir, "mod", "init", module); err != nil { // it judges the path
 		return err
 	}
-	c := copier{root: from.Dir, dir: dir, module: module, folders: map[string]string{"tests/" + program: "."}}
+	c := copier{root: from.Dir, dir: dir, module: module,
+		folders: map[string]string{"tests/" + program: "."}}
 	if err := c.folder("tests/" + program); err != nil {
 		return err
 	}
 	if err := c.file("LICENSE", filepath.Join(dir, "LICENSE")); err != nil {
 		return err
 	}
-	edit := []string{"mod", "edit", "-go=" + from.GoVersion, "-require=" + library + "@" + from.Version}
+	edit := []string{"mod", "edit", "-go=" + from.GoVersion}
 	if from.Version == "" {
-		edit = []string{"mod", "edit", "-go=" + from.GoVersion, "-require=" + library + "@v0.0.0",
-			"-replace=" + library + "=" + from.Dir}
+		edit = append(edit, "-require="+library+"@v0.0.0", "-replace="+library+"="+from.Dir)
+	} else {
+		edit = append(edit, "-require="+library+"@"+from.Version)
 	}
 	for _, args := range [][]string{edit, {"mod", "tidy"}, {"vet", "./..."}} {
 		if _, err := goCommand(dir, args...); err != nil {

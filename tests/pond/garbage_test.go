@@ -34,8 +34,8 @@ func TestNoGarbage(t *testing.T) {
 	assert.NoError(t, b.NoHeap(func() { rounds(100) }))
 }
 
-// TestRoomGarbage: a room that opens and ends makes one Go allocation, the Room. A checked build also
-// notes where the slot was acquired and loaded.
+// TestRoomGarbage: a room that opens and ends makes one Go allocation, the Room. A checked build
+// also notes where the slot was acquired and loaded.
 func TestRoomGarbage(t *testing.T) {
 	b, s := start(t, 2)
 	most := 1.0

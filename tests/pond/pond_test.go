@@ -282,6 +282,9 @@ func TestSilent(t *testing.T) {
 	s.step()
 	assert.Equal(t, string(rune(whySilent)), bob.refused())
 	ada.settle()
+	s.mu.Lock()
+	assert.Equal(t, 2, s.counts.joined, "ada kept her seat")
+	s.mu.Unlock()
 	for range silentMost + 1 {
 		s.step()
 	}

@@ -60,7 +60,7 @@ type Address struct {
 func addressOf(a netip.AddrPort) Address { return Address{a.Addr().As16(), a.Port()} }
 
 func (a Address) addrPort() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom16(a.IP).Unmap(), a.Port)
+	return netip.AddrPortFrom(netip.AddrFrom16(a.IP), a.Port)
 }
 
 // cutNames cuts what a join says into the names of the player and the room.
