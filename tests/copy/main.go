@@ -147,8 +147,10 @@ func makeModule(from source, program, dir, module string) error {
 	if err := c.folder("tests/" + program); err != nil {
 		return err
 	}
-	if err := c.file("LICENSE", filepath.Join(dir, "LICENSE")); err != nil {
-		return err
+	for _, name := range []string{"LICENSE", "go.sum"} { // tidy leaves of the sums what is needed
+		if err := c.file(name, filepath.Join(dir, name)); err != nil {
+			return err
+		}
 	}
 	edit := []string{"mod", "edit", "-go=" + from.GoVersion}
 	if from.Version == "" {
