@@ -1,12 +1,16 @@
 #include "map.h"
 
-static uint64_t siblings_of(const upfront_map_arena *a) { return a->siblings == 0 ? 1 : a->siblings; }
+/* What a line says, or else. */
+static uint64_t said_or(uint64_t said, uint64_t usual) { return said == 0 ? usual : said; }
+
+static uint64_t siblings_of(const upfront_map_arena *a) { return said_or(a->siblings, 1); }
 
 static uint64_t plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 static uint64_t times(uint64_t a, uint64_t b) { return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
 
-void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t guard, upfront_map_sum *sum) {
+void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
+                         upfront_map_sum *sum) {
     uint64_t i;
     if (sum == NULL)
         return;
@@ -15,11 +19,18 @@ void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64
         uint64_t size = arenas[i].size, rows = siblings_of(&arenas[i]);
         uint64_t each = size > UINT64_MAX - UPFRONT_EDGE - guard ? UINT64_MAX : upfront_map_behind(size, guard);
         sum->rows = plus(sum->rows, rows);
+        sum->slots = plus(sum->slots, times(rows, said_or(arenas[i].slots, slots)));
+        sum->pools = plus(sum->pools, times(rows, said_or(arenas[i].pools, pools)));
         sum->bytes = plus(sum->bytes, times(rows, size));
         sum->guards = plus(sum->guards, times(rows, guard));
         sum->whole = plus(sum->whole, times(rows, each));
     }
     sum->edges = sum->whole - plus(sum->bytes, sum->guards);
+}
+
+static int is_line(const upfront_map_arena *a, uint64_t slots, uint64_t pools) {
+    return a->size < UPFRONT_OFFSET_MAX && a->siblings <= UPFRONT_COUNT_MAX && upfront_map_is_kind(a->kind) &&
+           upfront_map_are_counts(said_or(a->slots, slots), said_or(a->pools, pools));
 }
 
 /* upfront_map_size, and what the arenas take of it. */
@@ -29,12 +40,12 @@ static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_
     if (arenas == NULL || count > UPFRONT_COUNT_MAX || !upfront_map_is_guard(guard))
         return 0;
     for (i = 0; i < count; i++)
-        if (arenas[i].size >= UPFRONT_OFFSET_MAX || arenas[i].siblings > UPFRONT_COUNT_MAX || !upfront_map_is_kind(arenas[i].kind))
+        if (!is_line(&arenas[i], slots, pools))
             return 0;
-    upfront_map_measure(arenas, count, guard, sum);
-    if (!upfront_map_are_counts(sum->rows, slots, pools))
+    upfront_map_measure(arenas, count, slots, pools, guard, sum);
+    if (!upfront_map_are_rows(sum->rows))
         return 0;
-    size = upfront_map_behind(upfront_map_tables(sum->rows, slots, pools), guard) + sum->whole;
+    size = upfront_map_behind(upfront_map_tables(sum->rows, sum->slots, sum->pools), guard) + sum->whole;
     return size < UPFRONT_OFFSET_MAX ? size : 0;
 }
 
@@ -43,12 +54,64 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
     return measure(arenas, count, slots, pools, guard, &sum);
 }
 
-/* Row `index` for the bytes [start, end) of the block. */
-static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const char *name, uint64_t start, uint64_t end) {
+/* Spans that are being named. */
+typedef struct spans {
+    upfront_span *out;
+    uint64_t room, count, page, end, bytes;
+} spans;
+
+/* Names the pages of [from, to), but for those that have a name. */
+static void name_span(spans *s, uint64_t from, uint64_t to) {
+    from = from / s->page * s->page;
+    if (from < s->end)
+        from = s->end;
+    to = upfront_round_up(to, s->page);
+    if (to <= from)
+        return;
+    if (s->count == 0 || from != s->end) {
+        if (s->count < s->room)
+            s->out[s->count].offset = from;
+        s->count++;
+    }
+    if (s->count <= s->room)
+        s->out[s->count - 1].size = to - s->out[s->count - 1].offset;
+    s->bytes += to - from;
+    s->end = to;
+}
+
+uint64_t upfront_map_memory(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
+                            uint64_t page, upfront_span *out, uint64_t room, uint64_t *named) {
+    upfront_map_sum sum;
+    spans s;
+    uint64_t i, k, start, head, headers;
+    if (named == NULL || (out == NULL && room != 0) || page > UPFRONT_EDGE || !upfront_is_align(page) ||
+        measure(arenas, count, slots, pools, guard, &sum) == 0)
+        return 0;
+    memset(&s, 0, sizeof s);
+    s.out = out;
+    s.room = room;
+    s.page = page;
+    head = upfront_map_head(sum.rows, sum.pools);
+    headers = upfront_map_headers(sum.rows, sum.pools);
+    start = upfront_map_tables(sum.rows, sum.slots, sum.pools);
+    name_span(&s, 0, sizeof(upfront_map) + sum.rows * sizeof(upfront_row));
+    name_span(&s, headers, headers + sum.pools * sizeof(upfront_pool));
+    name_span(&s, head, start);
+    start = upfront_map_behind(start, guard);
+    for (i = 0; i < count; i++)
+        for (k = 0; k < siblings_of(&arenas[i]); k++) {
+            name_span(&s, start, start + arenas[i].size);
+            start = upfront_map_behind(start + arenas[i].size, guard);
+        }
+    *named = s.count;
+    return s.bytes;
+}
+
+/* Row `index` of a line, for the bytes [start, end) of the block. Its tables lie behind those of the row before it. */
+static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const upfront_map_arena *a, uint64_t start) {
     upfront_row *r = upfront_map_row(m, index);
-    uint64_t at = upfront_distance(r, m), head = upfront_map_head(m->rows, m->pools);
-    upfront_row_init(r, m, name, start, end, m->slots, m->pools, head + index * upfront_map_records(m->slots) - at,
-                     upfront_map_headers(m->rows, m->pools) + index * m->pools * sizeof(upfront_pool) - at);
+    upfront_row_init(r, m, a->name, start, start + a->size, a->slots, a->pools, upfront_map_records_at(m, index) - upfront_distance(r, m),
+                     upfront_map_headers_at(m, index) - upfront_distance(r, m));
     return r;
 }
 
@@ -68,7 +131,7 @@ static void end_rest(upfront_map *m, uint64_t rows) {
     for (i = m->rows; i < rows; i++)
         if (upfront_map_row(m, i)->arena.depth != 0)
             end_row(upfront_map_row(m, i));
-    for (i = m->rows * m->pools; i < pools; i++)
+    for (i = m->pools; i < pools; i++)
         if (p[i].gen != 0) /* most pages of a large head were never written */
             p[i].gen = 0;
 }
@@ -90,7 +153,7 @@ static void go_on(upfront_map *m) {
 static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t first, uint64_t start) {
     uint64_t k;
     for (k = 0; k < siblings_of(a); k++) {
-        upfront_row *r = lay_out_row(m, first + k, a->name, start, start + a->size);
+        upfront_row *r = lay_out_row(m, first + k, a, start);
         r->kind = a->kind;
         r->kin = first << 32 | k;
         start = upfront_map_behind(start + a->size, m->guard);
@@ -108,16 +171,19 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     m->magic = UPFRONT_MAP_MAGIC;
     m->size = size;
     m->rows = sum.rows;
-    m->slots = slots;
-    m->pools = pools;
-    m->tables = upfront_map_tables(m->rows, slots, pools);
+    m->slots = sum.slots;
+    m->pools = sum.pools;
+    m->tables = upfront_map_tables(m->rows, m->slots, m->pools);
     m->guard = guard;
     m->unused = 0;
     go_on(m);
     start = upfront_map_behind(m->tables, guard);
     for (i = 0; i < count; i++) {
-        start = lay_out(m, &arenas[i], row, start);
-        row += siblings_of(&arenas[i]);
+        upfront_map_arena a = arenas[i];
+        a.slots = said_or(a.slots, slots);
+        a.pools = said_or(a.pools, pools);
+        start = lay_out(m, &a, row, start);
+        row += siblings_of(&a);
     }
     return m;
 }
@@ -187,7 +253,7 @@ int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes,
     start = upfront_map_start(m, upfront_map_row(m, row));
     for (i = 0; i < count; i++) {
         upfront_row *r = upfront_map_row(m, row + i), was = *r;
-        lay_out_row(m, row + i, was.name, start, start + sizes[i]);
+        upfront_row_init(r, m, was.name, start, start + sizes[i], was.arena.slots, was.pools, was.arena.records, was.headers);
         r->arena.owner = was.arena.owner;
         r->arena.base = was.arena.base;
         r->arena.odd = was.arena.odd;

@@ -5,6 +5,7 @@
  * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All headers lie in the
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
  *            A line of the plan may stand for equal siblings: each a row of its own, rewound without touching the others.
+ *            Edges, guards and the head's spare room are addresses alone: upfront_map_memory names what must be memory.
  * Bound      The layout depends on the plan alone, never on the page or the address.
  * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools).
  * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */
@@ -35,14 +36,16 @@ typedef struct upfront_map_arena {
     uint64_t kind;
     uint64_t size;     /* bytes of each; any number up to UPFRONT_OFFSET_MAX */
     uint64_t siblings; /* rows of this kind and size, one after the other; 0 is 1 */
+    uint64_t slots;    /* scopes of each; 0: as the call says for all */
+    uint64_t pools;    /* pool headers of each; 0: as the call says for all */
 } upfront_map_arena;
 
 typedef struct upfront_map {
     uint64_t magic;
     uint64_t size;  /* of the block */
     uint64_t rows;  /* arenas, each sibling one */
-    uint64_t slots; /* scopes of each */
-    uint64_t pools; /* pool headers of each */
+    uint64_t slots; /* scopes of all rows together */
+    uint64_t pools; /* pool headers of all rows together */
     uint64_t tables; /* bytes of the tables, which the three above must give */
     uint64_t guard;  /* bytes of the slack behind the tables and behind each arena */
     uint64_t unused;
@@ -58,11 +61,19 @@ typedef struct upfront_range {
 /* What lines of a plan take, one behind the other. */
 typedef struct upfront_map_sum {
     uint64_t rows;   /* each sibling is one */
+    uint64_t slots;  /* scopes of the rows */
+    uint64_t pools;  /* pool headers of the rows */
     uint64_t bytes;  /* of the rows */
     uint64_t edges;  /* slack: up to the next edge */
     uint64_t guards; /* slack: behind each row */
     uint64_t whole;  /* of these three */
 } upfront_map_sum;
+
+/* Whole pages of the block. */
+typedef struct upfront_span {
+    uint64_t offset;
+    uint64_t size;
+} upfront_span;
 
 #define UPFRONT_MAP_MAGIC UINT64_C(0x31544e4f52465055) /* "UPFRONT1" */
 
@@ -83,14 +94,17 @@ static inline uint64_t upfront_map_start(const upfront_map *m, const upfront_row
 
 static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *r) { return upfront_distance(r, m) + r->end; }
 
-/* Rows, slots and pools are counted in 16 bits; of the first two there is at least one. */
+/* Rows, and the slots and pools of a row, are counted in 16 bits; of the first two there is at least one. */
 #define UPFRONT_COUNT_MAX 65535
 
 /* The smallest head, of one row. */
 #define UPFRONT_HEAD_LEAST 4096
 
-static inline int upfront_map_are_counts(uint64_t rows, uint64_t slots, uint64_t pools) {
-    return rows - 1 < UPFRONT_COUNT_MAX && slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
+static inline int upfront_map_are_rows(uint64_t rows) { return rows - 1 < UPFRONT_COUNT_MAX; }
+
+/* Of one row. */
+static inline int upfront_map_are_counts(uint64_t slots, uint64_t pools) {
+    return slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }
 
 static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REGION <= UPFRONT_SCRATCH - UPFRONT_REGION; }
@@ -99,10 +113,11 @@ static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_
 
 /* The head is what handles point to, which may be kept after their map has ended: the map's header and the rows, then, from a part of
  * its size on, the pools' headers. In two heads of one size and one part at one address the same cells are rows, and the same are pools'
- * headers, whatever the counts are. So sizes are few: powers of two, and those halfway between. Gives the size. */
+ * headers, whatever the counts are. So sizes are few: powers of two, and those halfway between. Gives the size. pools are those of
+ * all rows together. */
 static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64_t part) {
     uint64_t size = UPFRONT_HEAD_LEAST;
-    while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part || rows * pools * sizeof(upfront_pool) > size - size / part)
+    while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part || pools * sizeof(upfront_pool) > size - size / part)
         size += (size & (size - 1)) == 0 ? size / 2 : size / 3;
     return size;
 }
@@ -116,7 +131,7 @@ static inline uint64_t upfront_map_headers(uint64_t rows, uint64_t pools) {
 /* Bytes of the head; 0: counts out of bounds. */
 static inline uint64_t upfront_map_head(uint64_t rows, uint64_t pools) {
     uint64_t usual, half;
-    if (!upfront_map_are_counts(rows, 1, pools))
+    if (!upfront_map_are_rows(rows) || pools > rows * UPFRONT_COUNT_MAX)
         return 0;
     usual = upfront_map_head_of(rows, pools, 8);
     half = upfront_map_head_of(rows, pools, 2);
@@ -126,18 +141,43 @@ static inline uint64_t upfront_map_head(uint64_t rows, uint64_t pools) {
 /* Bytes of a row's records, of both ends. They lie behind the head: no handle points to one. */
 static inline uint64_t upfront_map_records(uint64_t slots) { return 2 * (slots + 1) * sizeof(upfront_record); }
 
-/* Bytes of the tables. */
+/* Bytes of the tables; slots and pools are those of all rows together. */
 static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
-    return upfront_map_head(rows, pools) + rows * upfront_map_records(slots);
+    return upfront_map_head(rows, pools) + 2 * (slots + rows) * sizeof(upfront_record);
+}
+
+/* Offsets of a row's records and of its pools' headers: behind those of the row before it. pre: index <= map->rows, and that one is
+ * laid out. */
+static inline uint64_t upfront_map_records_at(const upfront_map *m, uint64_t index) {
+    const upfront_row *before;
+    if (index == 0)
+        return upfront_map_head(m->rows, m->pools);
+    before = upfront_map_row(m, index - 1);
+    return upfront_distance(before, m) + before->arena.records + upfront_map_records(before->arena.slots);
+}
+
+static inline uint64_t upfront_map_headers_at(const upfront_map *m, uint64_t index) {
+    const upfront_row *before;
+    if (index == 0)
+        return upfront_map_headers(m->rows, m->pools);
+    before = upfront_map_row(m, index - 1);
+    return upfront_distance(before, m) + before->headers + before->pools * sizeof(upfront_pool);
 }
 
 /* Adds up lines of a plan, tables not counted; O(count). What is beyond 64 bits is UINT64_MAX: lines
  * that upfront_map_size refuses are added up, too. pre: upfront_map_is_guard(guard). */
-void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t guard, upfront_map_sum *sum);
+void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
+                         upfront_map_sum *sum);
 
 /* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. guard is a
- * multiple of UPFRONT_EDGE. */
+ * multiple of UPFRONT_EDGE. slots and pools are those of each row whose line has none of its own. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
+
+/* Bytes of the map that are memory once all of it is in use, in whole pages of `page` bytes, a power of two up to UPFRONT_EDGE. The
+ * rest is addresses: edges, guards, and room in the head for other counts. 0: an argument is out of bounds. Writes at most `room`
+ * spans, in order of address, none of which touches the next, and sets *named to their number (rows + 3 is always enough). */
+uint64_t upfront_map_memory(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
+                            uint64_t page, upfront_span *out, uint64_t room, uint64_t *named);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size
  * bytes. The tables must be zero, or those of an earlier map whose head has the same size and part

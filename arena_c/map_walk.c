@@ -93,14 +93,23 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
            first->end - first->arena.arena.start == r->end - r->arena.arena.start;
 }
 
+/* The row's tables end where the next one's begin, or all of them end. */
+static int next_holds(const upfront_map *m, uint64_t row) {
+    const upfront_row *next = upfront_map_row(m, row + 1);
+    uint64_t records = upfront_map_records_at(m, row + 1), headers = upfront_map_headers_at(m, row + 1);
+    uint64_t end = upfront_map_headers(m->rows, m->pools) + m->pools * sizeof(upfront_pool);
+    if (row + 1 == m->rows)
+        return records == m->tables && headers == end;
+    return records <= m->tables && headers <= end && headers == upfront_distance(next, m) + next->headers;
+}
+
 static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, uint64_t start) {
     const upfront_arena *a = &r->arena.arena;
     uint64_t i, end = upfront_map_end(m, r), back = offsetof(upfront_row, temp), at = upfront_distance(r, m);
-    uint64_t records = upfront_map_head(m->rows, m->pools) + row * upfront_map_records(m->slots) - at;
-    uint64_t headers = upfront_map_headers(m->rows, m->pools) + row * m->pools * sizeof(upfront_pool) - at;
-    if (r->arena.slots != m->slots || r->pools != m->pools || !upfront_map_is_kind(r->kind) || r->arena.back != 0 ||
+    uint64_t records = upfront_map_records_at(m, row) - at, headers = upfront_map_headers_at(m, row) - at;
+    if (!upfront_map_are_counts(r->arena.slots, r->pools) || !upfront_map_is_kind(r->kind) || r->arena.back != 0 ||
         r->temp.back != back || r->arena.records != records || r->headers != headers ||
-        r->temp.records != records + upfront_map_records(m->slots) / 2 - back)
+        r->temp.records != records + upfront_map_records(r->arena.slots) / 2 - back || !next_holds(m, row))
         return 0;
     for (i = 0; i < sizeof r->unused / sizeof r->unused[0]; i++)
         if (r->unused[i] != 0)
@@ -124,7 +133,9 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
 static int map_holds(const upfront_map *m, uint64_t size) {
     if (m->magic != UPFRONT_MAP_MAGIC || m->size != size || m->unused != 0 || !upfront_map_is_guard(m->guard))
         return 0;
-    if (!upfront_map_are_counts(m->rows, m->slots, m->pools) || m->tables != upfront_map_tables(m->rows, m->slots, m->pools))
+    if (!upfront_map_are_rows(m->rows) || m->slots > m->rows * UPFRONT_COUNT_MAX || m->pools > m->rows * UPFRONT_COUNT_MAX)
+        return 0;
+    if (m->tables != upfront_map_tables(m->rows, m->slots, m->pools))
         return 0;
     return upfront_map_behind(m->tables, m->guard) <= size;
 }

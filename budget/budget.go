@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -22,6 +23,7 @@ var (
 type Budget struct {
 	plan Plan
 	grant
+	shape     arena_c.Map    // what the map's counts are to be
 	stacks    []*scope.Stack // of all arenas, as they lie in the map: regions, frame, scratch arenas
 	regions   []*region      // bottom first, each slot one
 	slots     []*Slots

@@ -38,7 +38,7 @@ var goShare struct {
 // sites is what checked builds keep beside the tables on the Go heap.
 func (p Plan) sites() uint64 {
 	_, sites := p.tableBytes()
-	return p.arenaCount() * sites
+	return sites
 }
 
 // takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a
@@ -78,14 +78,19 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
 func (p Plan) goTables() uint64 {
 	tables, _ := p.tableBytes()
-	return planRound(p.arenaCount() * tables)
+	return planRound(tables)
 }
 
-// tableBytes is what those of one arena take, and what checked builds add.
+// tableBytes is what those of all arenas take, and what checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
-	l := p.Limits.orDefault()
-	st := scope.Stack{Owned: l.Owned, Names: l.Labels}
-	return st.TableBytes(uint64(l.Scopes))
+	usual := p.Limits.orDefault()
+	for _, part := range p.sized() {
+		l := part.own.or(usual)
+		st := scope.Stack{Owned: l.Owned, Names: l.Labels}
+		each, more := st.TableBytes(uint64(l.Scopes))
+		tables, sites = tables+part.count*each, sites+part.count*more
+	}
+	return tables, sites
 }
 
 // goShare is what the plan needs of the Go heap: what it gives, or at least its tables there.

@@ -24,8 +24,9 @@ import (
 // it may be the next multiple of 64. Where it depends on which goroutine comes first how much a
 // scratch arena holds, it is what sufficed in the run. What was never used has 1 byte, the least
 // that a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at
-// least 1: they are as tight as sizes, and one Defer more than in the run is full. Set Plan.Limits
-// to your own to keep those.
+// least 1: they are as tight as sizes, and one Defer more than in the run is full. A region with
+// slots, and one that has limits in the given plan, has limits of its own, the highest of its
+// slots; Plan.Limits is the highest of the others. Set both to your own to keep those.
 //
 // fn runs at least twice, and once more for each part whose temporaries need the next line: it does
 // the same each time, starts with a fresh budget, ends its goroutines, and bears with being run
@@ -89,7 +90,7 @@ func (m *measurement) runWide(shadow Plan) (Report, error) {
 		}
 		widen := false
 		for _, full := range fulls {
-			if wide.Limits.raise(full, 2*full.Size) {
+			if wide.raiseLimit(full, 2*full.Size) {
 				continue
 			}
 			if widen = total < most; !widen {
@@ -102,6 +103,9 @@ func (m *measurement) runWide(shadow Plan) (Report, error) {
 		}
 		total = min(wideMore*total, most)
 		shadow.Limits.raiseTo(wide.Limits)
+		for i := range shadow.Regions {
+			shadow.Regions[i].Limits.raiseTo(wide.Regions[i].Limits)
+		}
 		b, wide, err = openWide(shadow, total)
 	}
 }
@@ -110,7 +114,8 @@ func (m *measurement) runWide(shadow Plan) (Report, error) {
 func (m *measurement) narrow(report Report) (Report, error) {
 	peaks, limits := report.peaks()
 	m.tight = m.wide
-	m.tight.Regions, m.tight.Limits = slices.Clone(m.wide.Regions), limits
+	m.tight.Regions = slices.Clone(m.wide.Regions)
+	m.tight.limit(limits)
 	for i, part := range m.tight.sized() {
 		*part.size = max(1, peaks[i])
 	}
@@ -147,7 +152,7 @@ func (m *measurement) narrow(report Report) (Report, error) {
 
 // raise makes the next plan larger where it was full. It is false when that had as much before as there ever was.
 func (m *measurement) raise(full *scope.FullError) bool {
-	if m.tight.Limits.raise(full, full.Need) {
+	if m.tight.raiseLimit(full, full.Need) {
 		return true
 	}
 	wide := m.wide.sized()
@@ -179,10 +184,20 @@ func (m *measurement) lower(report Report) (lowers bool) {
 
 func lineEnd(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
 
-// raise makes the limit that was full so many. It is false when it was another thing, or the limit is the largest already.
-func (l *Limits) raise(full *scope.FullError, to uint64) bool {
+// raiseLimit makes the limit that was full so many. It is false when it was another thing, or the limit is the largest already.
+// The plan's regions are its own.
+func (p *Plan) raiseLimit(full *scope.FullError, to uint64) bool {
+	for i := range p.Regions {
+		if p.Regions[i].Limits.raise(regionLimitsKey(i), full, to) {
+			return true
+		}
+	}
+	return p.Limits.raise("limits.", full, to)
+}
+
+func (l *Limits) raise(prefix string, full *scope.FullError, to uint64) bool {
 	for _, limit := range l.byKey() {
-		if "limits."+limit.key == full.Key {
+		if prefix+limit.key == full.Key {
 			*limit.value = max(*limit.value, int(min(to, planLimitMax)))
 			return full.Size < planLimitMax
 		}
@@ -252,7 +267,7 @@ func (b *Budget) fulls() (list []*scope.FullError) {
 
 // widens says whether a measured plan gives more of what was full.
 func widens(full *scope.FullError) bool {
-	return !full.OnPurpose && (strings.HasSuffix(full.Key, "size") || strings.HasPrefix(full.Key, "limits."))
+	return !full.OnPurpose && (strings.HasSuffix(full.Key, "size") || strings.Contains(full.Key, "limits."))
 }
 
 // wideLimit is the most of each that an arena of a wide plan may have open, if it has wideRoom for each: the tables have a
@@ -284,6 +299,13 @@ func (p Plan) wide(total uint64) Plan {
 	}
 	each := int(min(share/wideRoom, wideLimit))
 	p.Limits.raiseTo(Limits{each, each, each, each})
+	for i := range p.Regions {
+		for _, limit := range p.Regions[i].Limits.byKey() {
+			if *limit.value != 0 {
+				*limit.value = max(*limit.value, each)
+			}
+		}
+	}
 	return p
 }
 

@@ -377,11 +377,16 @@ func TestMeasureToTheByte(t *testing.T) {
 func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	t.Helper()
 	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
+	slots := limits
 	for i, row := range append(r.Regions, r.Beside...) {
 		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame",
 			"scratch", "scratch", "scratch", "scratch"}[i]
 		most[part] = max(most[part], row.Peak)
-		limits.Scopes, limits.Pools = max(limits.Scopes, row.MostOpen.Scopes), max(limits.Pools, row.MostOpen.Pools)
+		of := &limits
+		if part == "match" {
+			of = &slots
+		}
+		of.Scopes, of.Pools = max(of.Scopes, row.MostOpen.Scopes), max(of.Pools, row.MostOpen.Pools)
 	}
 	for part, size := range map[string]uint64{"init": r.Plan.Regions[0].Size, "match": r.Plan.Regions[1].Size,
 		"level": r.Plan.Regions[2].Size, "spare": r.Plan.Regions[3].Size, "frame": r.Plan.Frame.Size, "scratch": r.Plan.Scratch.Size} {
@@ -393,6 +398,8 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 		assert.LessOrEqual(t, most[part], size, part)
 	}
 	assert.Equal(t, limits, r.Plan.Limits)
+	assert.Equal(t, slots, r.Plan.Regions[1].Limits, "each slot pays for its own")
+	assert.Zero(t, r.Plan.Regions[2].Limits)
 	assert.Equal(t, "kept", r.Plan.Regions[2].Note)
 	requireNoFault(t, r.Plan)
 	suggested, err := budget.Suggest(r)

@@ -128,10 +128,6 @@ func (g *grant) giveBack() error {
 	return g.memory.Release()
 }
 
-func sameShape(a, b arena_c.Map) bool {
-	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools && a.Guard == b.Guard
-}
-
 // reserveAt takes the range at a base; 0 is any. The range of an earlier budget has the head of its tables still, and
 // handles into it may be kept: only a head of the same size may lie there, so that each handle finds its own words, dead.
 func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platform.Reservation, error) {

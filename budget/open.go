@@ -57,7 +57,8 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 	if b.grant, err = from(b.plan, l); err != nil {
 		return err
 	}
-	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
+	b.shape = l.shape
+	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, uint64(b.plan.Limits.Scopes), uint64(b.plan.Limits.Pools), l.shape.Guard)
 	if b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
 	}
@@ -82,15 +83,15 @@ func (b *Budget) makeStacks() {
 			name := part.name(i)
 			switch part.kind {
 			case arena_c.KindRegion:
-				st := b.makeStack("region "+name, part.key, 1)
+				st := b.makeStack("region "+name, part, 1)
 				st.CountNames(true)
 				b.addRegion(level, i, st)
 			case arena_c.KindFrame:
-				st := b.makeStack(name, part.key, 1)
+				st := b.makeStack(name, part, 1)
 				st.CountNames(true)
 				b.frame = append(b.frame, st)
 			case arena_c.KindScratch:
-				st := b.makeStack(name, part.key, 0)
+				st := b.makeStack(name, part, 0)
 				st.CountNames(false) // what scopes hold: theirs close as fast as can be
 				b.scratches = append(b.scratches, st)
 			}
@@ -104,8 +105,9 @@ func (b *Budget) makeStacks() {
 }
 
 // makeStack makes the next arena of the map.
-func (b *Budget) makeStack(name, key string, base int) *scope.Stack {
-	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Key: key, Owned: b.plan.Limits.Owned, Names: b.plan.Limits.Labels,
+func (b *Budget) makeStack(name string, part sizedPart, base int) *scope.Stack {
+	limits := part.own.or(b.plan.Limits)
+	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Key: part.key, TableKeys: part.keys, Owned: limits.Owned, Names: limits.Labels,
 		Base: base, From: b.memory.Base(), Size: b.Size()}
 	st.Start(b.table.Row(uint64(len(b.stacks))))
 	b.stacks = append(b.stacks, st)

@@ -49,6 +49,8 @@ type RegionPlan struct {
 	State bool   // package save may hash, compare and write what lies here: a load begins with zeros, and plain data alone is let in
 	Track bool   // the system tells package save which pages were written: see below
 	Note  string
+
+	Limits Limits // of the region, or of each slot, in place of the plan's; each is the plan's when it is 0
 }
 
 // Rest is the size of the one region that takes what the others, frame, scratch arenas and guards leave of Plan.Size ("rest" in
@@ -73,8 +75,9 @@ type ScratchPlan struct {
 
 // Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes (a load's own is one of them,
 // and the frame's), 64 pools, 256 owned values and 32 labels. Each arena (region, slot, buffer of the frame, scratch) pays
-// for them: of the budget's tables, 64 bytes a scope and a pool; of the Go heap about 160 a scope, 60 a
-// owned value and 300 a label (35 KiB an arena by default).
+// for them: of the budget's tables, 128 bytes a scope and 64 a pool (12 KiB an arena by default); of the Go heap about 160 a
+// scope, 60 an owned value and 300 a label (35 KiB an arena by default). A region with many small slots has limits of its
+// own ([RegionPlan]): with 4 of each a slot costs 0.8 KiB of tables and 3 KiB of the Go heap.
 type Limits struct {
 	Scopes int `json:"scopes"`
 	Pools  int `json:"pools"`

@@ -81,11 +81,7 @@ func (p Plan) faults() planFaults {
 	} else if each != 0 && p.Scratch.Workers == 0 {
 		f.add("scratch.each", "%d, but scratch.workers is 0; give both or neither", each)
 	}
-	for _, l := range p.Limits.byKey() {
-		if *l.value < 0 || *l.value > planLimitMax {
-			f.add("limits."+l.key, "%d; 0 (the default) or 1 to %d", *l.value, planLimitMax)
-		}
-	}
+	f.limits("limits.", p.Limits, "the default")
 	for _, page := range p.Pages.byKey() {
 		if demand := *page.value; demand != Default && demand != Off && !demand.asks() {
 			f.add("pages."+page.key, `%s; a demand is "off", "wished" or "required"`, jsonfile.Quote(string(demand)))
@@ -150,6 +146,7 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		if r.Slots < 0 || r.Slots > planSlotsMax {
 			f.add(key+".slots", "%d; 0 (the region is one) or 1 to %d", r.Slots, planSlotsMax)
 		}
+		f.limits(regionLimitsKey(i), r.Limits, "the plan's")
 		if !utf8.ValidString(r.Note) {
 			f.add(key+".note", "not UTF-8")
 		}
@@ -166,6 +163,15 @@ func (f *planFaults) name(key, name string) {
 		if c := name[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
 			f.add(key, "%q has %q; a name has a-z, 0-9, _ and - only", name, name[i:i+1])
 			return
+		}
+	}
+}
+
+// limits checks the limits whose keys begin with a prefix.
+func (f *planFaults) limits(prefix string, limits Limits, zero string) {
+	for _, l := range limits.byKey() {
+		if *l.value < 0 || *l.value > planLimitMax {
+			f.add(prefix+l.key, "%d; 0 (%s) or 1 to %d", *l.value, zero, planLimitMax)
 		}
 	}
 }

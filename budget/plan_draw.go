@@ -37,8 +37,8 @@ func (p Plan) String() string {
 	if p.GoHeap != 0 {
 		d.add("Go heap", p.GoHeap, "beside it")
 	}
-	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %d scopes, %d pools, %d owned values, %d labels\n  pages: %s\n",
-		p.Name, SizeText(d.total), d.text(), p.Limits.Scopes, p.Limits.Pools, p.Limits.Owned, p.Limits.Labels, p.Pages.text(p.Base))
+	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %s\n  pages: %s\n",
+		p.Name, SizeText(d.total), d.text(), p.Limits.text(), p.Pages.text(p.Base))
 	text += p.memoryText()
 	for _, warning := range p.warnings() {
 		text += "  warning: " + warning.key + ": " + warning.text + "\n"
@@ -77,6 +77,9 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 	if r.Slots != 0 {
 		text += "  " + planEach(r.Slots, "slot", r.Size)
 	}
+	if r.Limits != (Limits{}) {
+		text += "  " + r.Limits.text()
+	}
 	if r.State {
 		text += "  state"
 	}
@@ -87,6 +90,17 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 		text += "  " + jsonfile.Echo(r.Note)
 	}
 	return r.Name, text
+}
+
+// text is the limits that aren't 0.
+func (l Limits) text() string {
+	var words []string
+	for _, limit := range []keyed[int]{{"scope", l.Scopes}, {"pool", l.Pools}, {"owned value", l.Owned}, {"label", l.Labels}} {
+		if limit.value != 0 {
+			words = append(words, plural(limit.value, limit.key))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // text is the demands in a line.

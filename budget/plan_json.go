@@ -46,7 +46,7 @@ func (p *Plan) keys() []planKey {
 
 func (r *RegionPlan) keys() []planKey {
 	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots},
-		{"state", &r.State}, {"track", &r.Track}, {"note", &r.Note}}
+		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"note", &r.Note}}
 }
 
 // MarshalJSON writes the plan as ReadPlan reads it, sizes as "4MiB", and leaves out what is zero. It does

@@ -14,12 +14,12 @@ const planFileMax = 1 * MiB
 //	{"name": "handheld", "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "scratch": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
-// Further keys are "size", of which a region may have the "rest"; "slots" of a region, "state" and "track", true or false; "base", an address; "limits"
-// with "scopes", "pools", "owned" and "labels"; and what is demanded of the pages, each "off", "wished" or
-// "required":
+// Further keys are "size", of which a region may have the "rest"; "slots" of a region, "state" and "track", true or
+// false; "base", an address; "limits" of the plan and of a region, with "scopes", "pools", "owned" and "labels"; and the
+// demands on the pages, each "off", "wished" or "required":
 //
 //	{"name": "server", "size": "96MiB", "regions": [{"name": "cache", "size": "rest"},
-//	 {"name": "match", "size": "2MiB", "slots": 16}], "base": "0x200000000000",
+//	 {"name": "match", "size": "2MiB", "slots": 16, "limits": {"owned": 8}}], "base": "0x200000000000",
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off", "base": "required"}}
 //
 // Reading is strict: an unknown key, a key given twice, a value of another type, and anything after the plan is a

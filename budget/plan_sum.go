@@ -15,7 +15,7 @@ import (
 func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 	var lines []arena_c.Arena
 	for _, part := range parts {
-		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.count}
+		line := part.line(part.count)
 		if part.kind == arena_c.KindRegion && line.Size == Rest {
 			line.Size = 0
 		}
@@ -23,7 +23,13 @@ func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 			lines = append(lines, line)
 		}
 	}
-	return arena_c.MapMeasure(lines, p.guard())
+	return arena_c.MapMeasure(lines, planCount(p.Limits.Scopes), planCount(p.Limits.Pools), p.guard())
+}
+
+// line is the part, or so many arenas of it, as the C core wants it.
+func (part sizedPart) line(siblings uint64) arena_c.Arena {
+	return arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: siblings, Slots: planCount(part.own.Scopes),
+		Pools: planCount(part.own.Pools)}
 }
 
 // total is the bytes of all parts when they are laid out: at most Size when that is given. The plan
@@ -80,12 +86,18 @@ func (p Pages) orDefault(base uint64) Pages {
 
 // orDefault fills in the limits that are 0.
 func (l Limits) orDefault() Limits {
-	return Limits{Scopes: cmp.Or(l.Scopes, 64), Pools: cmp.Or(l.Pools, 64), Owned: cmp.Or(l.Owned, 256), Labels: cmp.Or(l.Labels, 32)}
+	return l.or(Limits{Scopes: 64, Pools: 64, Owned: 256, Labels: 32})
+}
+
+// or fills in the limits that are 0 from others.
+func (l Limits) or(other Limits) Limits {
+	return Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools), Owned: cmp.Or(l.Owned, other.Owned),
+		Labels: cmp.Or(l.Labels, other.Labels)}
 }
 
 // planRound rounds a size up to the next edge, as an arena of that size is laid out.
 func planRound(size uint64) uint64 {
-	return arena_c.MapMeasure([]arena_c.Arena{{Size: size}}, 0).Whole
+	return arena_c.MapMeasure([]arena_c.Arena{{Size: size}}, 0, 0, 0).Whole
 }
 
 // sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the scratch arenas.
@@ -95,6 +107,8 @@ type sizedPart struct {
 	count uint64  // arenas of that size; 0 in a faulty plan
 	kind  uint64  // of these arenas
 	name  func(arena int) string
+	own   Limits            // what the region says for itself
+	keys  map[string]string // of the tables that these are the limits of, by the limit's name
 }
 
 // The keys of sizes.
@@ -102,21 +116,38 @@ const frameSizeKey, scratchSizeKey = "frame.size", "scratch.size"
 
 func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", index) }
 
+// regionLimitsKey begins the keys of a region's limits.
+func regionLimitsKey(index int) string { return fmt.Sprintf("regions[%d].limits.", index) }
+
+// keys are those of the limits that aren't 0, by the limit's name.
+func (l Limits) keys(prefix string) (keys map[string]string) {
+	for _, limit := range l.byKey() {
+		if *limit.value != 0 {
+			if keys == nil {
+				keys = map[string]string{}
+			}
+			keys[limit.key] = prefix + limit.key
+		}
+	}
+	return keys
+}
+
 // sized are the parts of the plan in the order of their arenas. The plan's regions are its own (see slices.Clone).
 func (p *Plan) sized() (parts []sizedPart) {
 	for i := range p.Regions {
 		r := &p.Regions[i]
 		slots := max(1, planCount(r.Slots))
-		parts = append(parts, sizedPart{regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.slotName})
+		parts = append(parts, sizedPart{regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.slotName, r.Limits,
+			r.Limits.keys(regionLimitsKey(i))})
 	}
 	if f := &p.Frame; *f != (FramePlan{}) {
 		name := func(buffer int) string { return fmt.Sprintf("frame %d", buffer) }
-		parts = append(parts, sizedPart{frameSizeKey, &f.Size, planCount(f.Buffers), arena_c.KindFrame, name})
+		parts = append(parts, sizedPart{key: frameSizeKey, size: &f.Size, count: planCount(f.Buffers), kind: arena_c.KindFrame, name: name})
 	}
 	if s := &p.Scratch; *s != (ScratchPlan{}) {
 		name := func(i int) string { return fmt.Sprintf("scratch %d.%d", i/s.Each, i%s.Each) }
 		arenas := planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
-		parts = append(parts, sizedPart{scratchSizeKey, &s.Size, arenas, arena_c.KindScratch, name})
+		parts = append(parts, sizedPart{key: scratchSizeKey, size: &s.Size, count: arenas, kind: arena_c.KindScratch, name: name})
 	}
 	return parts
 }
@@ -161,7 +192,7 @@ func (l *Limits) dropUsual() {
 // layout is a plan in bytes.
 type layout struct {
 	arenas []arena_c.Arena
-	shape  arena_c.Map  // arenas, slots and pools
+	shape  arena_c.Map  // arenas, and the slots and pools of all
 	tables uint64       // bytes at the bottom
 	head   arena_c.Head // of them, what handles point to
 	size   uint64       // of all, tables included
@@ -175,9 +206,10 @@ const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 
 func (p Plan) layout() (l layout, err error) {
 	l.arenas = p.arenas()
-	l.shape = arena_c.Map{Rows: p.arenaCount(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
-	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
-	total := p.total()
+	sum := p.sum(p.sized()...)
+	l.shape = arena_c.Map{Rows: sum.Rows, Slots: sum.Slots, Pools: sum.Pools, Guard: p.guard()}
+	l.size = arena_c.MapSize(l.arenas, uint64(p.Limits.Scopes), uint64(p.Limits.Pools), l.shape.Guard)
+	total := sum.Whole
 	l.tables = l.size - total - l.shape.Guard
 	l.head = arena_c.MapHead(l.shape.Rows, l.shape.Pools)
 	if l.size != 0 && p.Size != 0 {
@@ -192,7 +224,7 @@ func (p Plan) layout() (l layout, err error) {
 // arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
 func (p Plan) arenas() (list []arena_c.Arena) {
 	add := func(name string, part sizedPart, siblings uint64) {
-		a := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: siblings}
+		a := part.line(siblings)
 		copy(a.Name[:arena_c.NameSize-1], name)
 		list = append(list, a)
 	}

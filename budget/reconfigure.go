@@ -67,6 +67,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
+		differs(fmt.Sprintf("regions[%d].limits", i), b.plan.Regions[i].Limits.or(b.plan.Limits), plan.Regions[i].Limits.or(plan.Limits))
 		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)
 		differs(fmt.Sprintf("regions[%d].track", i), b.plan.Regions[i].Track, plan.Regions[i].Track)
 	}

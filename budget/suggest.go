@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
@@ -20,7 +21,9 @@ import (
 // has no less than the plan of that report gave it. It may need more; LastFull says what it asked for last.
 //
 // Slots, workers and their scratch arenas are as many as at most in the plans. Limits are the default, or the
-// highest MostOpen where that is more. The note of a region says which report its size came from. The parts'
+// highest MostOpen where that is more. A region with slots, and one that has limits in the first plan, has limits of its own: the
+// highest MostOpen of its slots, at least 1, and no less than its plan gave it where it was full. One that was never used has
+// what the plans gave it. The note of a region says which report its size came from. The parts'
 // sum is the plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first
 // plan's.
 //
@@ -36,29 +39,38 @@ func Suggest(reports ...Report) (Plan, error) {
 	plan.Regions, plan.Size, plan.Limits = slices.Clone(plan.Regions), 0, Limits{}
 	parts := plan.sized()
 	needs := make([]need, len(parts))
+	limits, given := make([]Limits, len(parts)), make([]Limits, len(parts))
 	for n, report := range reports {
 		if err := plan.suits(report); err != nil {
 			return Plan{}, fmt.Errorf("budget: Suggest: report %d, %s: %w", n+1, jsonfile.Quote(report.Name), err)
 		}
-		peaks, limits := report.peaks()
+		peaks, most := report.peaks()
 		arenas, planned := report.siblings(), report.Plan.resolved() // with a size for what takes the rest
 		for i, part := range planned.sized() {
 			full := slices.ContainsFunc(arenas[i], func(a RegionReport) bool { return a.Fulls > 0 })
 			needs[i].see(n, peaks[i], *part.size, full)
+			limits[i].raiseTo(most[i])
+			given[i].raiseTo(part.own)
+			if full && part.kind == arena_c.KindRegion && plan.ownLimits(i) {
+				limits[i].raiseTo(part.own.or(planned.Limits))
+			}
 		}
-		plan.Limits.raiseTo(limits)
 		plan.Scratch.Workers = max(plan.Scratch.Workers, report.Plan.Scratch.Workers)
 		plan.Scratch.Each = max(plan.Scratch.Each, report.Plan.Scratch.Each)
 		for i, r := range report.Plan.Regions {
 			plan.Regions[i].Slots = max(plan.Regions[i].Slots, r.Slots)
 		}
 	}
+	plan.limit(limits)
 	plan.Limits.dropUsual()
 	for i, part := range parts {
 		*part.size = needs[i].size()
 	}
 	for i := range plan.Regions {
 		plan.Regions[i].Note = needs[i].note(reports)
+		if needs[i].bytes == 0 {
+			plan.Regions[i].Limits = given[i]
+		}
 	}
 	return plan, plan.check()
 }
@@ -132,7 +144,7 @@ func (p Plan) suits(report Report) error {
 }
 
 // Headroom is the plan with each size of regions, frame and scratch arenas larger by so many percent, rounded up to whole KiB, and
-// each limit that isn't the default too, rounded up, but at most 65535. The number of slots, buffers and workers, and the Go
+// each limit that is given too, of the plan and of a region, rounded up, but at most 65535. The number of slots, buffers and workers, and the Go
 // heap, stay; a Size that is given grows as the parts do, what takes the rest among them. Sizes that are too large for a plan are
 // Check's to report; they never wrap. A negative percent is a caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
@@ -154,12 +166,37 @@ func (p Plan) Headroom(percent int) Plan {
 	if rest >= 0 {
 		p.Regions[rest].Size = Rest
 	}
-	for _, l := range p.Limits.byKey() {
-		if *l.value > 0 {
-			*l.value = int(min(withHeadroom(uint64(*l.value), percent, 1), planLimitMax))
-		}
+	p.Limits.grow(percent)
+	for i := range p.Regions {
+		p.Regions[i].Limits.grow(percent)
 	}
 	return p
+}
+
+// grow makes each limit that is given larger by so many percent.
+func (l *Limits) grow(percent int) {
+	for _, limit := range l.byKey() {
+		if *limit.value > 0 {
+			*limit.value = int(min(withHeadroom(uint64(*limit.value), percent, 1), planLimitMax))
+		}
+	}
+}
+
+// ownLimits reports whether a suggested or measured plan has limits of the region's own: each slot pays for them.
+func (p Plan) ownLimits(region int) bool {
+	return p.Regions[region].Slots != 0 || p.Regions[region].Limits != Limits{}
+}
+
+// limit gives the plan and its regions the limits that its parts need. Its regions are its own.
+func (p *Plan) limit(parts []Limits) {
+	p.Limits = Limits{1, 1, 1, 1}
+	for i, limits := range parts {
+		if i < len(p.Regions) && p.ownLimits(i) {
+			p.Regions[i].Limits = limits
+		} else {
+			p.Limits.raiseTo(limits)
+		}
+	}
 }
 
 // withHeadroom is n and so many percent of it, rounded up to a multiple. What is too large is just that: below Rest.
@@ -179,17 +216,15 @@ func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 	return (n + more + multiple - 1) / multiple * multiple
 }
 
-// peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits that were
-// needed, at least 1 each.
-func (r Report) peaks() (sizes []uint64, limits Limits) {
-	limits = Limits{1, 1, 1, 1}
+// peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits, at least 1 each.
+func (r Report) peaks() (sizes []uint64, limits []Limits) {
 	for _, arenas := range r.siblings() {
-		peak := uint64(0)
+		peak, most := uint64(0), Limits{1, 1, 1, 1}
 		for _, arena := range arenas {
 			peak = max(peak, arena.Peak)
-			limits.raiseTo(arena.MostOpen)
+			most.raiseTo(arena.MostOpen)
 		}
-		sizes = append(sizes, peak)
+		sizes, limits = append(sizes, peak), append(limits, most)
 	}
 	return sizes, limits
 }

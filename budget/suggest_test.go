@@ -56,7 +56,7 @@ func TestSuggest(t *testing.T) {
 	one := recorded(t, "one", 0, 100, 5000, 0, 333)
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
 	two.Plan.Scratch.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
-	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
+	two.Regions[5].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
 
 	two.Plan.Regions[3].Size = 96 * budget.KiB // and one has 64
 	plan, err := budget.Suggest(one, two)

@@ -35,8 +35,7 @@ func (b *Budget) Walk() ([]Range, error) {
 	arenas := uint64(len(b.stacks))
 	raw := make([]arena_c.Range, 6*arenas+3)
 	count, code := arenas, arena_c.Corrupt
-	if sameShape(*b.table, arena_c.Map{Rows: arenas, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools),
-		Guard: b.plan.guard()}) {
+	if m := b.table; m.Rows == b.shape.Rows && m.Slots == b.shape.Slots && m.Pools == b.shape.Pools && m.Guard == b.shape.Guard {
 		count, code = b.table.Walk(b.Size(), raw)
 	}
 	if code == arena_c.Corrupt {

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -40,7 +41,7 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 	full := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: short(scope), What: table, Asked: 1, Size: size,
-		Need: size + 1, Key: "limits." + table}
+		Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)}
 	st.keepFull(full)
 	return full
 }

@@ -50,7 +50,10 @@ type Stack struct {
 	rooms      rooms
 	recorder   *recorder // likewise
 	emptied    lastEmptied
-	_          noCopy
+
+	TableKeys map[string]string // by table, keys of the limits that are not the plan's: "owned": "regions[1].limits.owned"
+
+	_ noCopy
 }
 
 type noCopy struct{}

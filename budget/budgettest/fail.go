@@ -98,6 +98,14 @@ func knobs(plan *budget.Plan) (list []knob) {
 	for i := range plan.Regions {
 		r := &plan.Regions[i]
 		size(fmt.Sprintf("regions[%d].size", i), &r.Size)
+		for _, l := range []struct {
+			key   string
+			limit *int
+		}{{"scopes", &r.Limits.Scopes}, {"pools", &r.Limits.Pools}, {"owned", &r.Limits.Owned}, {"labels", &r.Limits.Labels}} {
+			if *l.limit != 0 { // else the plan's
+				count(fmt.Sprintf("regions[%d].limits.%s", i, l.key), l.limit, 0)
+			}
+		}
 		if r.Slots > 1 {
 			count(fmt.Sprintf("regions[%d].slots", i), &r.Slots, 0)
 		}

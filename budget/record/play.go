@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -159,8 +160,8 @@ func play(b *budget.Budget, r io.Reader) (Played, error) {
 
 // Measure is [budget.Measure] of the recordings in files: the Plan of the report is one in which all run, to the byte, and
 // its figures are the peaks of all. What none of them used is as planned. It has as many slots, buffers, workers and scratch
-// arenas as any of them was made with, likewise limits, and else what the first has; their regions are the same. Each file is
-// read several times.
+// arenas as any of them was made with, likewise limits, and else what the first has; their regions are the same. The limits of
+// a region that has some of its own in the report, as one with slots, are measured. Each file is read several times.
 func Measure(names ...string) (budget.Report, error) {
 	if len(names) == 0 {
 		return budget.Report{}, errors.New("record: Measure: no recordings")
@@ -198,7 +199,7 @@ func keepUnused(report *budget.Report, planned budget.Plan) {
 	for i := range report.Plan.Regions {
 		r := &report.Plan.Regions[i]
 		if r.Note = fmt.Sprintf("%d bytes at most, recorded", peaks[r.Name]); peaks[r.Name] == 0 {
-			r.Size, r.Note = planned.Regions[i].Size, "never used: as planned"
+			r.Size, r.Limits, r.Note = planned.Regions[i].Size, planned.Regions[i].Limits, "never used: as planned"
 		}
 	}
 	report.Plan.Limits = planned.Limits
@@ -239,15 +240,28 @@ func widest(plan, other budget.Plan) (budget.Plan, error) {
 				own.Slots)
 		}
 		own.Slots = max(own.Slots, r.Slots)
+		if own.Limits != r.Limits { // one that a recording doesn't give is its plan's, whose defaults are filled in
+			own.Limits = most(orElse(own.Limits, plan.Limits), orElse(r.Limits, other.Limits))
+		}
 	}
-	own, limits := &plan.Limits, other.Limits
-	*own = budget.Limits{Scopes: max(own.Scopes, limits.Scopes), Pools: max(own.Pools, limits.Pools),
-		Owned: max(own.Owned, limits.Owned), Labels: max(own.Labels, limits.Labels)}
+	plan.Limits = most(plan.Limits, other.Limits)
 	plan.Frame = budget.FramePlan{Buffers: max(plan.Frame.Buffers, other.Frame.Buffers), Size: max(plan.Frame.Size, other.Frame.Size)}
 	plan.Scratch.Size = max(plan.Scratch.Size, other.Scratch.Size)
 	plan.Scratch.Workers = max(plan.Scratch.Workers, other.Scratch.Workers)
 	plan.Scratch.Each = max(plan.Scratch.Each, other.Scratch.Each)
 	return plan, nil
+}
+
+// most is the larger of each limit.
+func most(a, b budget.Limits) budget.Limits {
+	return budget.Limits{Scopes: max(a.Scopes, b.Scopes), Pools: max(a.Pools, b.Pools), Owned: max(a.Owned, b.Owned),
+		Labels: max(a.Labels, b.Labels)}
+}
+
+// orElse has other limits where one is 0.
+func orElse(l, other budget.Limits) budget.Limits {
+	return budget.Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools), Owned: cmp.Or(l.Owned, other.Owned),
+		Labels: cmp.Or(l.Labels, other.Labels)}
 }
 
 // player is a replay at work.

@@ -7,7 +7,7 @@
 enum { TOLD_ROWS = 3, TOLD_ROOM = 1024 };
 
 static const upfront_map_arena told_plan[TOLD_ROWS] = {
-    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"frame 0", UPFRONT_FRAME, WINDOW, 1}, {"scratch 1.0", UPFRONT_SCRATCH, 4096, 1}};
+    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1, 0, 0}, {"frame 0", UPFRONT_FRAME, WINDOW, 1, 0, 0}, {"scratch 1.0", UPFRONT_SCRATCH, 4096, 1, 0, 0}};
 
 static uint32_t text_of(const char *text) { return upfront_text_add(text, strlen(text)); }
 

@@ -8,7 +8,7 @@
 enum { MIRROR_ROWS = 2, MIRROR_NAME = 7 };
 
 static const upfront_map_arena mirror_plan[MIRROR_ROWS] = {
-    {"level", UPFRONT_REGION, 3 * WINDOW, 1}, {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1}};
+    {"level", UPFRONT_REGION, 3 * WINDOW, 1, 0, 0}, {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1, 0, 0}};
 
 static jmp_buf told;
 static upfront_found tale;

@@ -4,10 +4,10 @@
 enum { RECONFIGURE_ROWS = 6, RECONFIGURE_SLOTS = 3, RECONFIGURE_POOLS = 1, RECONFIGURE_RANGES = 6 * RECONFIGURE_ROWS + 3 };
 
 static const upfront_map_arena reconfigure_plan[] = {
-    {"init", UPFRONT_REGION, 1000, 1},
-    {"match", UPFRONT_REGION, 2 * WINDOW, 3},
-    {"level", UPFRONT_REGION, 3 * WINDOW - 1, 1},
-    {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1},
+    {"init", UPFRONT_REGION, 1000, 1, 0, 0},
+    {"match", UPFRONT_REGION, 2 * WINDOW, 3, 0, 0},
+    {"level", UPFRONT_REGION, 3 * WINDOW - 1, 1, 0, 0},
+    {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1, 0, 0},
 };
 
 static uint64_t reconfigure_size;

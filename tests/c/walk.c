@@ -4,8 +4,8 @@
 enum { WALK_ROWS = 5, WALK_SLOTS = 3, WALK_POOLS = 2, WALK_RANGES = 6 * WALK_ROWS + 3 };
 
 static const upfront_map_arena walk_plan[WALK_ROWS] = {
-    {"init", UPFRONT_REGION, 3000, 1},   {"level", UPFRONT_REGION, 5 * WINDOW + 24, 1}, {"frame 0", UPFRONT_FRAME, WINDOW, 1},
-    {"scratch 0.0", UPFRONT_SCRATCH, 0, 1}, {"scratch 0.1", UPFRONT_SCRATCH, 4096, 1},
+    {"init", UPFRONT_REGION, 3000, 1, 0, 0},   {"level", UPFRONT_REGION, 5 * WINDOW + 24, 1, 0, 0}, {"frame 0", UPFRONT_FRAME, WINDOW, 1, 0, 0},
+    {"scratch 0.0", UPFRONT_SCRATCH, 0, 1, 0, 0}, {"scratch 0.1", UPFRONT_SCRATCH, 4096, 1, 0, 0},
 };
 
 static uint64_t walk_size;
@@ -159,7 +159,8 @@ static uint64_t untold_of_pool(const upfront_pool *p, uint64_t word) {
 /* Which bits of the word at `word` words from the map may be wrong unnoticed. */
 static uint64_t untold(uint64_t word) {
     uint64_t header = sizeof(upfront_scopes) / 8, row_words = sizeof(upfront_row) / 8, records = WALK_SLOTS + 1;
-    uint64_t head = upfront_map_head(WALK_ROWS, WALK_POOLS) / 8, pools = upfront_map_headers(WALK_ROWS, WALK_POOLS) / 8;
+    uint64_t head = upfront_map_head(WALK_ROWS, WALK_ROWS * WALK_POOLS) / 8;
+    uint64_t pools = upfront_map_headers(WALK_ROWS, WALK_ROWS * WALK_POOLS) / 8;
     const upfront_row *r;
     if (word < sizeof(upfront_map) / 8)
         return none;
@@ -260,6 +261,30 @@ static void walk_tells_pairs(void) {
     CHECK(is_told());
     p->chunks += 40000 * 24;
     p->numbers += 40000 * 24;
+    CHECK(!is_told());
+    r = upfront_map_row(map, WALK_ROWS - 1); /* counts that fit together in their row, and not with the others */
+    good = *r;
+    r->arena.slots = --r->temp.slots;
+    r->temp.records -= sizeof(upfront_record);
+    CHECK(is_told());
+    *r = good;
+    r = upfront_map_row(map, WALK_ROWS - 2);
+    good = *r;
+    r->arena.slots = r->temp.slots = 1000; /* beyond the tables: no record is read there */
+    r->temp.records = r->arena.records + 1001 * sizeof(upfront_record) - r->temp.back;
+    CHECK_EQ(walks(&count), UPFRONT_CORRUPT);
+    CHECK_EQ(count, WALK_ROWS - 2);
+    *r = good;
+    r->pools = 65535; /* beyond the head */
+    upfront_map_row(map, WALK_ROWS - 1)->headers += (65535 - WALK_POOLS) * sizeof(upfront_pool);
+    CHECK_EQ(walks(&count), UPFRONT_CORRUPT);
+    CHECK_EQ(count, WALK_ROWS - 2);
+    upfront_map_row(map, WALK_ROWS - 1)->headers -= (65535 - WALK_POOLS) * sizeof(upfront_pool);
+    *r = good;
+    r->pools--;
+    CHECK_EQ(walks(&count), UPFRONT_CORRUPT);
+    CHECK_EQ(count, WALK_ROWS - 2); /* which row it was */
+    *r = good;
     CHECK(!is_told());
     walk_close();
 }
@@ -406,7 +431,7 @@ static void walk_tells_ends(void) {
 /* What is as large or as small as it can be: a row without bytes, a node without any, pools without chunks, of the smallest, all free, with
  * handles, up to the last byte; and a map that is smaller than its header. */
 static void walk_of_least(void) {
-    const upfront_map_arena plan[2] = {{"none", UPFRONT_REGION, 0, 1}, {"level", UPFRONT_REGION, 1000, 1}};
+    const upfront_map_arena plan[2] = {{"none", UPFRONT_REGION, 0, 1, 0, 0}, {"level", UPFRONT_REGION, 1000, 1, 0, 0}};
     uint64_t count, last, rows, size, whole = upfront_pool_size(8, 8, 3, 0) + 2 * sizeof(upfront_node);
     upfront_pool *p;
     upfront_scope s;

@@ -121,7 +121,7 @@ func isFault(name string, err error) bool {
 
 var (
 	faultLine = regexp.MustCompile(`^:(\d+): `)
-	faultKey  = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)?): `)
+	faultKey  = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)*): `)
 )
 
 // faults are the lines of ReadPlan's error.

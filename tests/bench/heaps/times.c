@@ -201,7 +201,7 @@ static void frame(void) {
 static void finalize(void *arg) { ++*(int *)arg; }
 
 static void scopes(void) {
-    const upfront_map_arena plan = {"level", UPFRONT_REGION, SIZE, 1};
+    const upfront_map_arena plan = {"level", UPFRONT_REGION, SIZE, 1, 0, 0};
     upfront_scopes *h;
     int finalized = 0;
     memset(room(), 0, MAP_SIZE);
