@@ -165,9 +165,11 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
                               uint64_t pools, uint64_t guard) {
     upfront_map *m = (upfront_map *)block;
     upfront_map_sum sum;
+    int earlier;
     uint64_t i, start, row = 0, needed = measure(arenas, count, slots, pools, guard, &sum);
     if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
         return NULL;
+    earlier = m->magic != 0;
     m->magic = UPFRONT_MAP_MAGIC;
     m->size = size;
     m->rows = sum.rows;
@@ -176,7 +178,8 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     m->tables = upfront_map_tables(m->rows, m->slots, m->pools);
     m->guard = guard;
     m->unused = 0;
-    go_on(m);
+    if (earlier) /* else the head is zero, and its pages stay untouched */
+        go_on(m);
     start = upfront_map_behind(m->tables, guard);
     for (i = 0; i < count; i++) {
         upfront_map_arena a = arenas[i];

@@ -23,7 +23,8 @@ var (
 type Budget struct {
 	plan Plan
 	grant
-	shape     arena_c.Map    // what the map's counts are to be
+	shape     arena_c.Map // what the map's counts are to be
+	cost      Cost
 	stacks    []*scope.Stack // of all arenas, as they lie in the map: regions, frame, scratch arenas
 	regions   []*region      // bottom first, each slot one
 	slots     []*Slots
@@ -38,7 +39,7 @@ type Budget struct {
 	cycles    uint64 // collections up to the end of Open
 	published published
 
-	mu      sync.Mutex // guards what follows, and the plan's regions and size
+	mu      sync.Mutex // guards what follows, and the plan's regions and size, and cost
 	errors  []string
 	errorsN int
 	last    Report // as of Close
@@ -67,11 +68,12 @@ func (b *Budget) Size() uint64 { return b.memory.Size() }
 // base that another resolves reads other bytes, unseen.
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size()) }
 
-// Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false
-// where it can't be measured. Cost: one system call, a byte a page.
+// Missing is the number of the pages of arenas and tables that are not present, each of which would cost a page fault; ok is
+// false where it can't be measured. Edges, guards and space that isn't planned are addresses alone and miss nothing. Cost: a
+// system call for each arena that an edge or a guard parts from the next, a byte a page.
 func (b *Budget) Missing() (pages int, ok bool) {
 	defer forgive()()
-	return b.memory.Missing()
+	return b.memory.Missing(b.parts...)
 }
 
 // note keeps what nobody is returned for the report and gives it to the plan's hook, as one error.

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"os"
 	"time"
 
 	"github.com/upfront-mem/upfront/platform"
@@ -50,6 +51,40 @@ func (b *Budget) Stop() (resume func()) {
 
 // PublishRegions publishes the figures of all regions.
 func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil), "") }
+
+// PartBytes is the bytes of the pages that hold arenas and tables.
+func (b *Budget) PartBytes() (bytes uint64) {
+	for _, part := range b.parts {
+		bytes += part.Size
+	}
+	return bytes
+}
+
+// ResidentOf is what of the budget is resident now, but for room in the head: an earlier budget may have used that.
+func (b *Budget) ResidentOf() (bytes uint64, ok bool) {
+	l, _ := b.plan.layout()
+	head := l.kept().Size
+	ask := []platform.PageRun{{Offset: head, Size: b.Size() - head}}
+	for _, part := range b.parts {
+		if end := min(part.Offset+part.Size, head); part.Offset < end {
+			ask = append(ask, platform.PageRun{Offset: part.Offset, Size: end - part.Offset})
+		}
+	}
+	for _, part := range ask {
+		bytes += part.Size
+	}
+	missing, ok := b.memory.Missing(ask...)
+	return bytes - uint64(missing)*uint64(os.Getpagesize()), ok
+}
+
+// MemoryOf is what a group is asked for the plan's budget, and what addresses it takes.
+func MemoryOf(plan Plan) (memory, size uint64) {
+	l, _ := plan.resolved().layout()
+	if platform.GoBacked {
+		return l.size, l.size
+	}
+	return l.memory(uint64(os.Getpagesize())), l.size
+}
 
 // GoTables is what the tables of the plan's arenas take of the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }

@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"unsafe"
 
@@ -15,10 +16,16 @@ type supply interface {
 	Base() unsafe.Pointer
 	Size() uint64
 	Addresses() uint64
-	Missing() (pages int, ok bool)
+	Missing(parts ...platform.PageRun) (pages int, ok bool)
 	Protect(offset, size uint64) error
 	Unprotect(offset, size uint64) error
 	Release() error
+}
+
+// pager is the supply whose pages are the budget's own affair.
+type pager interface {
+	Lock(parts ...platform.PageRun) error
+	Touch(parts ...platform.PageRun) error
 }
 
 // grant is the memory that a plan gets, and what the system refused of what the plan wished.
@@ -26,7 +33,9 @@ type grant struct {
 	memory     supply
 	table      *arena_c.Map          // at its bottom
 	mirror     *platform.Reservation // where the bytes lie in checked and asan builds, or nil
+	parts      []platform.PageRun    // of the memory, what holds arenas and tables; none: all of it
 	prefaulted bool
+	locked     bool
 	resident   uint64   // bytes that were present at the end of Open, where that is measured
 	guarded    bool     // guards have no access, or some that the system doesn't give back
 	refused    []string // a line each: the key, and why
@@ -54,7 +63,7 @@ func fromSystem(p Plan, l layout) (g grant, err error) {
 	if err != nil {
 		return g, err
 	}
-	g.memory = r
+	g.memory, g.parts = r, l.parts()
 	if err := g.furnish(r, p.Pages); err != nil {
 		return g, errors.Join(err, r.Release())
 	}
@@ -74,13 +83,13 @@ func inPassing(p Plan, l layout) (g grant, err error) {
 	return g, err
 }
 
-// furnish makes the range accessible and its pages what the plan demands.
+// furnish makes the range accessible, and the pages of its parts what the plan demands.
 func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	if err := r.Commit(); err != nil {
 		return err
 	}
 	prefault := func() (err error) {
-		if g.prefaulted, err = r.Prefault(); err == nil && !g.prefaulted {
+		if g.prefaulted, err = r.Prefault(g.parts...); err == nil && !g.prefaulted {
 			err = errors.New("not every page stayed present")
 		}
 		return err
@@ -92,13 +101,25 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 		return err
 	}
 	lock := func() error {
-		err := r.Lock()
-		if missing, ok := r.Missing(); err == nil && ok && missing == 0 {
+		err := g.lockParts(r)
+		if missing, ok := r.Missing(g.parts...); err == nil && ok && missing == 0 {
 			g.prefaulted = true // by this
 		}
+		g.locked = err == nil
 		return err
 	}
 	return g.want("lock", pages.Lock, lock)
+}
+
+// lockParts locks the parts: each of several makes mappings of the range.
+func (g *grant) lockParts(r pager) error {
+	if parts := uint64(len(g.parts)); parts > 1 && !platform.GoBacked {
+		if err := fitMappings(2*parts, fmt.Sprintf("to lock %d parts, with edges between them, takes", parts),
+			"have fewer slots, give them sizes that are multiples of 64KiB, or set pages.lock to \"off\""); err != nil {
+			return err
+		}
+	}
+	return r.Lock(g.parts...)
 }
 
 // reserve takes the range at the plan's base, or any.
@@ -153,11 +174,11 @@ type given struct {
 	size  uint64
 }
 
-func (g given) Base() unsafe.Pointer          { return g.base }
-func (g given) Size() uint64                  { return g.size }
-func (g given) Addresses() uint64             { return g.size }
-func (g given) Missing() (pages int, ok bool) { return 0, false }
-func (g given) Release() error                { return nil }
+func (g given) Base() unsafe.Pointer                             { return g.base }
+func (g given) Size() uint64                                     { return g.size }
+func (g given) Addresses() uint64                                { return g.size }
+func (g given) Missing(...platform.PageRun) (pages int, ok bool) { return 0, false }
+func (g given) Release() error                                   { return nil }
 
 func (g given) Protect(uint64, uint64) error   { return errGiven }
 func (g given) Unprotect(uint64, uint64) error { return errGiven }
@@ -191,14 +212,14 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 // readMappings is platform.Mappings; tests replace it.
 var readMappings = platform.Mappings
 
-// fitGuards says what to do when the guards need more mappings than the process may have. A part of them is left to the
+// fitMappings says what to do when more mappings are needed than the process may have. A part of them is left to the
 // runtime: it ends the process when it gets none.
-func (g *grant) fitGuards() error {
+func fitMappings(need uint64, what, or string) error {
 	used, most, ok := readMappings()
-	if reserve, need := most/64, 2*(g.table.Rows+1); ok && used+need+reserve > most {
-		return fmt.Errorf("%d arenas with guards need %d mappings more; vm.max_map_count allows %d, of which %d are in use and %d are "+
-			"left to the runtime: raise it (sysctl -w vm.max_map_count=%d) or have fewer guards (fewer slots, or guards off)",
-			g.table.Rows, need, most, used, reserve, (used+need)*64/63+1)
+	if reserve := most / 64; ok && used+need+reserve > most {
+		return fmt.Errorf("%s %d mappings more; vm.max_map_count allows %d, of which %d are in use and %d are "+
+			"left to the runtime: raise it (sysctl -w vm.max_map_count=%d) or %s",
+			what, need, most, used, reserve, (used+need)*64/63+1, or)
 	}
 	return nil
 }
@@ -206,7 +227,8 @@ func (g *grant) fitGuards() error {
 // protectGuards takes access to the guards away: to all, or, when the system refuses one, to none.
 func (g *grant) protectGuards() error {
 	if !platform.GoBacked && !g.foreign() {
-		if err := g.fitGuards(); err != nil {
+		what := fmt.Sprintf("%d arenas with guards need", g.table.Rows)
+		if err := fitMappings(2*(g.table.Rows+1), what, "have fewer guards (fewer slots, or guards off)"); err != nil {
 			return err
 		}
 	}
@@ -294,14 +316,17 @@ var readLimits = platform.Limits
 func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	heap := p.goShare()
 	for _, limit := range limits {
-		rest, beside, more := p.leftBy(limit, l, kept), uint64(0), ""
+		rest, size, beside, more := p.leftBy(limit, l, kept), l.size, uint64(0), ""
+		if !platform.GoBacked && !strings.HasPrefix(limit.Name, "RLIMIT") { // which counts addresses
+			size = l.memory(uint64(os.Getpagesize()))
+		}
 		if strings.HasPrefix(limit.Name, "cgroup") { // its answer to a byte too many is no error, but a kill
 			beside = p.beside(l)
 			more = ", page tables and runtime " + SizeText(beside)
 		}
-		if need := l.size + heap + beside; need > rest {
+		if need := size + heap + beside; need > rest {
 			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s%s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
-				SizeText(need), SizeText(l.size), SizeText(heap), more, limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), limit.Raise)
+				SizeText(need), SizeText(size), SizeText(heap), more, limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), limit.Raise)
 		}
 	}
 	return nil

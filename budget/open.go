@@ -57,7 +57,7 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 	if b.grant, err = from(b.plan, l); err != nil {
 		return err
 	}
-	b.shape = l.shape
+	b.shape, b.cost = l.shape, l.cost()
 	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, uint64(b.plan.Limits.Scopes), uint64(b.plan.Limits.Pools), l.shape.Guard)
 	if b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())

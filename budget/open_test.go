@@ -163,7 +163,7 @@ func TestReportSaysWhatThePagesCost(t *testing.T) {
 	plan := paged()
 	b := open(t, demanding(plan, "prefault", budget.Required))
 	r := b.Report()
-	assert.Equal(t, [3]uint64{8 * budget.MiB, b.Size(), b.Size()}, [3]uint64{r.Reserved, r.Committed, r.Resident})
+	assert.Equal(t, [3]uint64{8 * budget.MiB, b.Size(), b.PartBytes()}, [3]uint64{r.Reserved, r.Committed, r.Resident})
 	require.NoError(t, b.Close())
 	assert.Equal(t, r.Resident, b.Report().Resident, "after Close as before")
 
@@ -195,6 +195,7 @@ func TestReportIsDrawn(t *testing.T) {
 	assert.Regexp(t, "^  memory: [0-9]+KiB reserved, 1408KiB committed, [0-9]+KiB resident at Open$", lines[1])
 	lines = slices.Delete(lines, 1, 2)
 	assert.Equal(t, []string{"budget small: 1408KiB",
+		"  cost: 1408KiB of addresses, 1304KiB resident at most (pages of 64 KiB: 1408KiB), Go heap 192KiB",
 		"  init                      [................................] used       0KiB  peak       0KiB  of     128KiB",
 		"  systems                   [................................] used       0KiB  peak       0KiB  of     256KiB",
 		"  level                     [########++++++++................] used     129KiB  peak     257KiB  of     513KiB",

@@ -334,7 +334,7 @@ func effective(t *testing.T, b *budget.Budget, key string) bool {
 		missing, ok := b.Missing()
 		return b.Report().Prefaulted && (!ok || missing == 0)
 	case "lock":
-		return locked(t) >= b.Size()/budget.KiB
+		return locked(t) >= b.PartBytes()/budget.KiB
 	case "huge":
 		return isHuge(t, base)
 	case "guards":

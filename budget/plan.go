@@ -87,14 +87,17 @@ type Limits struct {
 
 // Pages is what the plan demands of the pages that it lies on.
 //
+// What is resident is arenas and tables, in whole pages. Edges, up to which an arena's size is rounded, guards, and what of
+// Plan.Size isn't planned are addresses alone; where Huge is asked for they may be part of a huge page.
+//
 // Prefault is a trade. With it the whole worst case is resident from Open on, whatever is used of it: a plan of 64 MiB
 // costs 64 MiB where a run uses 20, which may be twice what the same program takes of a garbage-collected heap. For that no
 // page fault (0.1 to 1 µs each, more under load) falls into play, and a machine without the memory says so at Open and
 // not in the middle. Off, pages become resident when they are first touched, and stay so until Close: rewinding gives none
 // back. Then Open may succeed and a touch be the end of the process (the OOM killer's). Servers and consoles
-// want it, tools don't. Report.Resident, and the plan's String, show what it costs.
+// want it, tools don't. [Plan.Cost] says what it costs, and Report.Resident what it did.
 type Pages struct {
-	Prefault Demand // every page is present when Open returns; default: wished
+	Prefault Demand // every page of arenas and tables is present when Open returns; default: wished
 	Lock     Demand // and kept present, out of the swap's reach; default: off
 	Huge     Demand // huge pages; default: off
 	Guards   Demand // 64 KiB without access behind each arena; default: off. They are part of the layout whether granted or not

@@ -46,19 +46,18 @@ func (p Plan) String() string {
 	return text
 }
 
-// memoryText is what the plan takes of the system when all is granted; nothing where it can't be laid
-// out. Of addresses a budget has more where they are plenty: Report.Reserved says how many.
+// memoryText is what the plan takes of the system; nothing where it can't be laid out. Of addresses a budget has more where
+// they are plenty: Report.Reserved says how many.
 func (p Plan) memoryText() string {
 	l, err := p.layout()
 	if err != nil {
 		return ""
 	}
-	resident := SizeText(l.size) + " resident at Open" // guards lose access, and stay
+	when := "from Open on"
 	if !p.Pages.Prefault.asks() && !p.Pages.Lock.asks() {
-		resident = "resident what is touched"
+		when = "when touched"
 	}
-	return fmt.Sprintf("  memory, tables of %s included: at least %s reserved, %s committed, %s\n",
-		SizeText(l.tables), SizeText(l.size), SizeText(l.size-guardBytes(&l.shape)), resident)
+	return fmt.Sprintf("  cost: %s\n    with tables of %s; resident %s\n", l.cost(), SizeText(l.tables), when)
 }
 
 // partText is the name of the i-th part, and what it is.

@@ -86,7 +86,8 @@ func TestPlanIsDrawn(t *testing.T) {
   Go heap  32768KiB  beside it
   limits of each arena: 64 scopes, 7 pools, 256 owned values, 32 labels
   pages: prefault wished, lock required, huge off, guards wished, base wished at 0x200000000000
-  memory, tables of 256KiB included: at least 131392KiB reserved, 129792KiB committed, 131392KiB resident at Open
+  cost: 131392KiB of addresses, 129696KiB resident at most (pages of 64 KiB: 129792KiB), Go heap 32768KiB
+    with tables of 256KiB; resident from Open on
   warning: regions[4]: "level" has no slots and lies above those of "one": a Load, Rewind or Release of one of them empties it, too; put it below
 `, plan.String())
 
@@ -96,10 +97,12 @@ func TestPlanIsDrawn(t *testing.T) {
   unplanned  960KiB  [..##############################]  size
   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
   pages: prefault wished, lock off, huge off, guards off, base off
-  memory, tables of 64KiB included: at least 1088KiB reserved, 1088KiB committed, 1088KiB resident at Open
+  cost: 1088KiB of addresses, 20KiB resident at most (pages of 64 KiB: 128KiB), Go heap 64KiB
+    with tables of 64KiB; resident from Open on
 `, Plan{Name: "x", Size: MiB, Regions: []RegionPlan{{Name: "a", Size: 8}}}.String())
 	assert.Contains(t, Plan{Name: "x", Regions: []RegionPlan{{Name: "a", Size: 8}}, Pages: Pages{Prefault: Off}}.String(),
-		"\n  memory, tables of 64KiB included: at least 128KiB reserved, 128KiB committed, resident what is touched\n")
+		"\n  cost: 128KiB of addresses, 20KiB resident at most (pages of 64 KiB: 128KiB), Go heap 64KiB\n"+
+			"    with tables of 64KiB; resident when touched\n")
 }
 
 // Whatever is in a faulty plan, its drawing is one line that doesn't disturb a terminal.

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 )
 
 // sum is what parts of the plan take when they are laid out, tables not counted: the C core adds it
@@ -196,6 +198,7 @@ type layout struct {
 	tables uint64       // bytes at the bottom
 	head   arena_c.Head // of them, what handles point to
 	size   uint64       // of all, tables included
+	plan   Plan
 }
 
 // guardBytes is what the guards of a map take: one behind each arena, and one behind the tables.
@@ -207,6 +210,7 @@ const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 func (p Plan) layout() (l layout, err error) {
 	l.arenas = p.arenas()
 	sum := p.sum(p.sized()...)
+	l.plan = p
 	l.shape = arena_c.Map{Rows: sum.Rows, Slots: sum.Slots, Pools: sum.Pools, Guard: p.guard()}
 	l.size = arena_c.MapSize(l.arenas, uint64(p.Limits.Scopes), uint64(p.Limits.Pools), l.shape.Guard)
 	total := sum.Whole
@@ -219,6 +223,68 @@ func (p Plan) layout() (l layout, err error) {
 		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeInPlan(sizeEnd), p.largest())
 	}
 	return l, nil
+}
+
+// memory is what of the layout is memory once all of it is in use, in pages of a size: arenas and tables, and neither edges,
+// guards nor unplanned space. A huge page has these, too.
+func (l layout) memory(page uint64) uint64 {
+	if l.plan.Pages.Huge.asks() {
+		return l.size
+	}
+	bytes, _ := l.spans(page, nil)
+	return bytes
+}
+
+func (l layout) spans(page uint64, out []arena_c.Span) (bytes, count uint64) {
+	limits := l.plan.Limits
+	return arena_c.MapMemory(l.arenas, uint64(limits.Scopes), uint64(limits.Pools), l.shape.Guard, page, out)
+}
+
+// parts are the pages of that memory; none are all of it.
+func (l layout) parts() (parts []platform.PageRun) {
+	if l.plan.Pages.Huge.asks() {
+		return nil
+	}
+	page := uint64(os.Getpagesize())
+	_, count := l.spans(page, nil)
+	spans := make([]arena_c.Span, count)
+	l.spans(page, spans)
+	for _, s := range spans {
+		parts = append(parts, platform.PageRun(s))
+	}
+	return parts
+}
+
+// Cost is what a budget takes of a machine, in bytes. It depends on the plan alone.
+type Cost struct {
+	Addresses   uint64 `json:"addresses"`    // of the budget: arenas, tables, edges of 64 KiB, guards, and what isn't planned
+	Resident4K  uint64 `json:"resident_4k"`  // of these at most resident, where pages have 4 KiB: arenas and tables
+	Resident64K uint64 `json:"resident_64k"` // at most resident where pages have 64 KiB
+	GoHeap      uint64 `json:"go_heap"`      // beside it: the plan's go_heap, or at least the arenas' tables on the Go heap
+}
+
+// Cost returns what a budget of the plan takes: addresses, which cost nothing by themselves, resident memory at most, and
+// the Go heap's part. It fails as Open does when the plan has a fault or can't be laid out. Where the plan asks for huge
+// pages all addresses may become resident.
+func (p Plan) Cost() (Cost, error) {
+	if err := p.check(); err != nil {
+		return Cost{}, err
+	}
+	l, err := p.resolved().layout()
+	if err != nil {
+		return Cost{}, err
+	}
+	return l.cost(), nil
+}
+
+func (l layout) cost() Cost {
+	return Cost{Addresses: l.size, Resident4K: l.memory(4 * KiB), Resident64K: l.memory(64 * KiB), GoHeap: l.plan.goShare()}
+}
+
+// String says it in a line, for people.
+func (c Cost) String() string {
+	return fmt.Sprintf("%s of addresses, %s resident at most (pages of 64 KiB: %s), Go heap %s", SizeText(c.Addresses),
+		SizeText(c.Resident4K), SizeText(c.Resident64K), SizeText(c.GoHeap))
 }
 
 // arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.

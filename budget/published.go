@@ -53,7 +53,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	r.Leaks.Scopes = b.left.count()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r.Plan = b.Plan()
+	r.Plan, r.Cost = b.Plan(), b.cost
 	r.Errors, r.ErrorCount = slices.Clone(b.errors), b.errorsN
 	return r
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 )
 
 // Reconfigure moves the edges of regions that are empty, to the sizes of the plan: what lies from the lowest region
@@ -15,7 +17,8 @@ import (
 //
 // It is refused, and nothing has changed, while anything lives in there, while something loads, when the plan differs in
 // more than sizes, and when the sizes don't come to the same total. It waits for workers that have it pinned ([Reader]) until ctx ends.
-// Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables.
+// Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables; where pages
+// were made present at Open, those that an edge has left are now.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	defer forgive()()
 	if err := plan.check(); err != nil {
@@ -34,7 +37,12 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	if err := b.sealRefuses(changed); err != nil {
+	edges, err := plan.layout()
+	if err != nil {
+		return err
+	}
+	parts := edges.parts()
+	if err := b.sealRefuses(changed, parts); err != nil {
 		return err
 	}
 	for _, r := range changed {
@@ -45,7 +53,36 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if still := b.keepOut(ctx, l, reach{from: changed}); still != nil {
 		return fmt.Errorf("budget %q: Reconfigure waited for workers: %s: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
 	}
-	return b.reconfigure(changed, plan)
+	return b.reconfigure(changed, plan, parts, edges.cost())
+}
+
+// furnishMoved makes present, or locks, what an edge was before the edges of these regions moved. Sealed, it makes no
+// system call.
+func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
+	if slices.Equal(parts, b.parts) {
+		return nil
+	}
+	b.parts = parts
+	from, to := b.table.Start(uint64(first)), b.table.End(uint64(last))
+	var moved []platform.PageRun
+	for _, part := range parts {
+		at, end := max(from, part.Offset), min(planRound(to), part.Offset+part.Size)
+		if at < end {
+			moved = append(moved, platform.PageRun{Offset: at, Size: end - at})
+		}
+	}
+	r, _ := b.memory.(pager)
+	switch {
+	case r == nil || len(moved) == 0:
+		return nil
+	case b.locked:
+		if err := r.Lock(moved...); err != nil {
+			return fmt.Errorf("budget %q: Reconfigure: the edges have moved, but pages.lock: %w", b.plan.Name, err)
+		}
+	case b.prefaulted:
+		return r.Touch(moved...)
+	}
+	return nil
 }
 
 // onlySizesDiffer says what else does. Names for people may.
@@ -94,7 +131,7 @@ func (b *Budget) changed(plan Plan) (list []*region) {
 	return list
 }
 
-func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
+func (b *Budget) reconfigure(changed []*region, plan Plan, parts []platform.PageRun, cost Cost) (err error) {
 	sizes := make([]uint64, len(changed))
 	for i, r := range changed {
 		sizes[i] = plan.Regions[r.level].Size
@@ -122,9 +159,10 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	for _, r := range changed {
 		r.stack.ResetPeak(true)
 	}
+	err = b.furnishMoved(first, changed[len(changed)-1].index, parts)
 	b.publishRegions(reach{from: changed}, "Reconfigure")
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size
-	return nil
+	b.plan.Regions, b.plan.Size, b.cost = plan.Regions, plan.Size, cost
+	return err
 }

@@ -54,8 +54,9 @@ type Report struct {
 	Size       uint64         `json:"size"`                  // bytes, tables and guards included
 	Reserved   uint64         `json:"reserved"`              // bytes of addresses: Size, mostly up to the next power of two; they cost nothing
 	Committed  uint64         `json:"committed"`             // of Size, what may be read and written: the guards in force are not
-	Resident   uint64         `json:"resident"`              // of Size, what was present when Open returned, guards too; the first touch of more comes on top
-	Prefaulted bool           `json:"prefaulted"`            // every page was present at Open
+	Resident   uint64         `json:"resident"`              // of Size, what was present when Open returned; the first touch of more comes on top, up to that of Cost
+	Cost       Cost           `json:"cost"`                  // what the plan takes at most: addresses, resident memory, Go heap
+	Prefaulted bool           `json:"prefaulted"`            // every page of arenas and tables was present at Open
 	NotGranted []string       `json:"not_granted,omitempty"` // what the plan wished and the system refused: key and reason
 	Regions    []RegionReport `json:"regions"`
 	Beside     []RegionReport `json:"beside,omitempty"` // frame and scratch arenas

@@ -35,6 +35,9 @@ func (r Report) String() string {
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, SizeText(r.Size))
 	fmt.Fprintf(&out, "  memory: %s reserved, %s committed, %s resident at Open\n", SizeText(r.Reserved), SizeText(r.Committed),
 		SizeText(r.Resident))
+	if r.Cost != (Cost{}) { // of a report of an earlier version
+		fmt.Fprintf(&out, "  cost: %s\n", r.Cost)
+	}
 	width := 10
 	for _, line := range bars.list {
 		width = max(width, len(line.who()))

@@ -2,13 +2,17 @@ package budget
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/upfront-mem/upfront/platform"
 )
 
 // Seal says that set-up is over: no memory is asked of the system until Close. The budget never does so
-// on its own; Reconfigure does, where Plan.Pages.Guards is not off, and is refused from now on. After
+// on its own; Reconfigure does where Plan.Pages.Guards is not off, or where pages are locked and edges part
+// others than before, and is refused from now on. After
 // SealStrict it ends what is strict: play can be strict, and the change of a level merely sealed.
 //
 // It is refused after Close. Only the goroutine that drives the program calls it.
@@ -80,8 +84,15 @@ func (b *Budget) unseal() {
 }
 
 // sealRefuses says why the edges of these regions can't move any more.
-func (b *Budget) sealRefuses(changed []*region) error {
-	if !b.sealed.Load() || !b.plan.Pages.Guards.asks() {
+func (b *Budget) sealRefuses(changed []*region, parts []platform.PageRun) error {
+	key, would := "guards", "move the guards between them"
+	if !b.plan.Pages.Guards.asks() {
+		key, would = "lock", "lock what edges leave"
+		if !b.locked || slices.Equal(parts, b.parts) {
+			return nil
+		}
+	}
+	if !b.sealed.Load() {
 		return nil
 	}
 	keys := make([]string, 0, len(changed))
@@ -90,8 +101,8 @@ func (b *Budget) sealRefuses(changed []*region) error {
 			keys = append(keys, regionSizeKey(r.level))
 		}
 	}
-	return fmt.Errorf("budget %q: Reconfigure after Seal: to move %s, the system would have to move the guards between them; "+
-		"set pages.guards to \"off\", or Reconfigure before Seal", b.plan.Name, strings.Join(keys, ", "))
+	return fmt.Errorf("budget %q: Reconfigure after Seal: to move %s, the system would have to %s; "+
+		"set pages.%s to \"off\", or Reconfigure before Seal", b.plan.Name, strings.Join(keys, ", "), would, key)
 }
 
 // strictFrame is NextFrame's look at the Go heap.

@@ -199,7 +199,8 @@ func ExamplePlan_String() {
 	//   Go heap  32768KiB  beside it
 	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
 	//   pages: prefault required, lock wished, huge off, guards off, base off
-	//   memory, tables of 384KiB included: at least 98688KiB reserved, 98688KiB committed, 98688KiB resident at Open
+	//   cost: 98688KiB of addresses, 98660KiB resident at most (pages of 64 KiB: 98688KiB), Go heap 32768KiB
+	//     with tables of 384KiB; resident from Open on
 }
 
 // Two libraries share a heap of the level. The report has what each of them holds.

@@ -17,6 +17,7 @@ type pages struct {
 	discardSparse change
 	unmap         change // give the addresses back, too; reserveAt may have them again
 	lock          change
+	lockAdvice    func(err error, size uint64) error // says what to do about a lock of so many bytes that failed
 	unlock        change
 	wantHuge      change
 	wantNone      change // takes wantHuge back

@@ -24,7 +24,8 @@ var host = pages{
 	discard:       discardPages(0, func([]byte) {}),
 	discardSparse: discardPages(unix.MAP_NORESERVE, wantNoHuge),
 	unmap:         func(p unsafe.Pointer, size uint64) error { return unix.MunmapPtr(p, uintptr(size)) },
-	lock:          lockOrAdvise,
+	lock:          lockPages,
+	lockAdvice:    lockAdvice,
 	unlock:        unlockPages,
 	wantHuge:      advise(unix.MADV_HUGEPAGE),
 	wantNone:      advise(unix.MADV_NOHUGEPAGE),
@@ -81,12 +82,9 @@ func discardPages(flags int, after func(b []byte)) change {
 	}
 }
 
-func lockOrAdvise(p unsafe.Pointer, size uint64) error {
-	err := lockPages(p, size)
-	if err != nil {
-		if advice := system.lockRefusal(size); advice != "" {
-			return fmt.Errorf("%w: %s", err, advice)
-		}
+func lockAdvice(err error, size uint64) error {
+	if advice := system.lockRefusal(size); advice != "" {
+		return fmt.Errorf("%w: %s", err, advice)
 	}
 	return err
 }

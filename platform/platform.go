@@ -174,31 +174,83 @@ func (r *Reservation) Commit() error {
 	return nil
 }
 
-// Prefault makes every page of a committed range present; contents stay. granted is true when every page was present
-// afterwards as far as the system tells. It is false without an error when the system took pages away again at once.
+// Prefault makes every page of a committed range present, or those of its parts where some are named; contents stay.
+// granted is true when all of them were present afterwards as far as the system tells. It is false without an error when the system took pages away again at once.
 // An error means that the system had no memory to give. Where it cannot be asked for pages, each page is written
 // to, and then a lack of memory is a signal of the system instead (on Linux the OOM killer's).
 //
 // After Protect it needs Commit first: it would touch the protected pages.
-func (r *Reservation) Prefault() (granted bool, err error) {
+func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
 	if err := r.checkAccess("prefault"); err != nil {
 		return false, err
 	}
-	r.present = true
-	err = injected(doPopulate)
-	if err == nil && host.populate != nil {
-		err = host.populate(r.block.base, r.size)
+	parts, size, err := r.partsOf("prefault", parts)
+	if err != nil {
+		return false, err
 	}
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return false, fmt.Errorf("platform: prefault %d bytes: %w", r.size, err)
+	r.present = true
+	for _, part := range parts {
+		err = injected(doPopulate)
+		if err == nil && host.populate != nil {
+			err = host.populate(r.at(part), part.Size)
+		}
+		if errors.Is(err, errors.ErrUnsupported) {
+			break
+		} else if err != nil {
+			return false, fmt.Errorf("platform: prefault %d bytes: %w", size, err)
+		}
 	}
 	// An emulator may take the request, do nothing and call it a success: only the count is believed.
-	if pages, ok := r.Missing(); ok && pages == 0 {
+	if pages, ok := r.Missing(parts...); ok && pages == 0 {
 		return true, nil
 	}
-	touch(r.block.base, r.size)
-	pages, ok := r.Missing()
+	for _, part := range parts {
+		touch(r.at(part), part.Size)
+	}
+	pages, ok := r.Missing(parts...)
 	return !ok || pages == 0, nil
+}
+
+// Touch writes to each page of a committed range, or of its parts where some are named, and changes none: those that
+// weren't present are then. None may be protected. It makes no system call. A lack of memory is a signal of the system (on Linux the OOM killer's).
+func (r *Reservation) Touch(parts ...PageRun) error {
+	if err := r.checkCommitted("touch"); err != nil {
+		return err
+	}
+	parts, _, err := r.partsOf("touch", parts)
+	for i := range parts {
+		touch(r.at(parts[i]), parts[i].Size)
+	}
+	return err
+}
+
+// at is where a part of the range begins.
+func (r *Reservation) at(part PageRun) unsafe.Pointer { return unsafe.Add(r.block.base, part.Offset) }
+
+// partsOf checks parts of the range, and adds them up. None are all of it.
+func (r *Reservation) partsOf(operation string, parts []PageRun) (list []PageRun, size uint64, err error) {
+	if len(parts) == 0 {
+		return []PageRun{{0, r.size}}, r.size, nil
+	}
+	for _, part := range parts {
+		if err := r.checkPart(operation, part.Offset, part.Size); err != nil {
+			return nil, 0, err
+		}
+		size += part.Size
+	}
+	return parts, size, nil
+}
+
+// checkPart refuses what isn't whole pages of the range.
+func (r *Reservation) checkPart(operation string, offset, size uint64) error {
+	page := uint64(os.Getpagesize())
+	switch {
+	case offset%page != 0 || size%page != 0:
+		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: not multiples of the page, %d bytes", operation, size, offset, page)
+	case offset > r.size || size > r.size-offset:
+		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: beyond the range of %d bytes", operation, size, offset, r.size)
+	}
+	return nil
 }
 
 // checkCommitted refuses what may be done between Commit and Release alone.
@@ -228,17 +280,28 @@ func touch(base unsafe.Pointer, size uint64) {
 	}
 }
 
-// Lock makes every page of a committed range present and keeps it so: the system swaps none out until Release, which
-// unlocks. The cost is that of Prefault. When the process may not lock so many bytes (RLIMIT_MEMLOCK; on
+// Lock makes every page of a committed range present, or those of its parts where some are named, and keeps them so: the
+// system swaps none out until Release, which unlocks. Each part takes up to two mappings ([Mappings]). The cost is that of Prefault. When the process may not lock so many bytes (RLIMIT_MEMLOCK; on
 // Windows its least working set), the error gives the limit, what is needed, and what to do. When it
-// fails nothing is locked. It needs Commit first after Protect; Protect after it is fine.
+// fails nothing is locked. All of a range needs Commit first after Protect, and a part has no protected page; Protect after
+// it is fine.
 //
 // In race builds, and on a system that has no Lock here, the error wraps errors.ErrUnsupported.
-func (r *Reservation) Lock() error {
-	if err := r.checkAccess("lock"); err != nil {
+func (r *Reservation) Lock(parts ...PageRun) error {
+	check := r.checkAccess
+	if len(parts) != 0 { // protected ones the system refuses
+		check = r.checkCommitted
+	}
+	if err := check("lock"); err != nil {
 		return err
 	}
-	err := ask(doLock, host.lock, r.block.base, r.size)
+	parts, size, err := r.partsOf("lock", parts)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(parts) && err == nil; i++ {
+		err = ask(doLock, host.lock, r.at(parts[i]), parts[i].Size)
+	}
 	if err == nil {
 		r.block.locked, r.present = true, true
 		return nil
@@ -247,11 +310,14 @@ func (r *Reservation) Lock() error {
 		// Some pages may be locked already. What cannot be undone now is left to Release.
 		r.present = true
 		refused := ask(doUnlock, host.unlock, r.block.base, r.size)
+		if host.lockAdvice != nil {
+			err = host.lockAdvice(err, size)
+		}
 		if r.block.locked = refused != nil; refused != nil {
 			err = errors.Join(err, fmt.Errorf("unlock what is locked already: %w", refused))
 		}
 	}
-	return fmt.Errorf("platform: lock %d bytes: %w", r.size, err)
+	return fmt.Errorf("platform: lock %d bytes: %w", size, err)
 }
 
 // HugePages asks that the range be made of transparent huge pages: fewer page faults in Prefault, and fewer misses of
@@ -304,12 +370,8 @@ func (r *Reservation) change(operation string, offset, size uint64, do change) e
 	if err := r.checkCommitted(operation); err != nil {
 		return err
 	}
-	page := uint64(os.Getpagesize())
-	switch {
-	case offset%page != 0 || size%page != 0:
-		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: not multiples of the page, %d bytes", operation, size, offset, page)
-	case offset > r.size || size > r.size-offset:
-		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: beyond the range of %d bytes", operation, size, offset, r.size)
+	if err := r.checkPart(operation, offset, size); err != nil {
+		return err
 	}
 	if err := ask(doProtect, do, unsafe.Add(r.block.base, offset), size); err != nil {
 		return fmt.Errorf("platform: %s %d bytes at offset %d: %w", operation, size, offset, err)
@@ -356,10 +418,26 @@ func (r *Reservation) Return() error {
 	return nil
 }
 
-// Missing counts the pages of the range that are not present now: an access to one costs a page fault. A page that was
-// only ever read counts as present, though the first write to it costs a fault too. ok is false where it is
-// not measured. It allocates nothing, save in builds that check pointers (-asan).
-func (r *Reservation) Missing() (pages int, ok bool) { return missing(r.block.base, r.size) }
+// Missing counts the pages of the range, or of its parts where some are named, that are not present now: an access to one
+// costs a page fault. A page that was only ever read counts as present, though the first write to it costs a fault too. ok
+// is false where it is not measured, and for parts that aren't whole pages of the range. It allocates nothing, save in
+// builds that check pointers (-asan).
+func (r *Reservation) Missing(parts ...PageRun) (pages int, ok bool) {
+	if len(parts) == 0 {
+		return missing(r.block.base, r.size)
+	}
+	for _, part := range parts {
+		if r.checkPart("count", part.Offset, part.Size) != nil {
+			return 0, false
+		}
+		n, ok := missing(r.at(part), part.Size)
+		if !ok {
+			return 0, false
+		}
+		pages += n
+	}
+	return pages, true
+}
 
 func errReleased(operation string) error {
 	return fmt.Errorf("platform: BUG: %s of a range already released", operation)

@@ -18,7 +18,7 @@ type Tracker struct {
 	runs   [runsMost]PageRun
 }
 
-// PageRun is Size bytes from Offset of a tracked range, both multiples of the page.
+// PageRun is Size bytes from Offset of a range, both multiples of the page.
 type PageRun struct{ Offset, Size uint64 }
 
 // runsMost is how many runs one call gives at most: as many as the kernel gathers at once of pages

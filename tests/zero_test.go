@@ -90,7 +90,7 @@ var bare = []string{
 // onlyRead are types whose zero value says nothing wrong: what is read, written, or an error; and those that only a pointer
 // from their constructor is good for.
 var onlyRead = []string{
-	"budget.Arenas", "budget.Budget", "budget.Exclusive", "budget.Inside", "budget.Mark", "budget.Plan", "budget.RegionReport",
+	"budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Inside", "budget.Mark", "budget.Plan", "budget.RegionReport",
 	"budget.Report", "budget.State", "budget.Timeline", "save.Difference", "save.Ring", "save.State", "scope.FullError",
 	"scope.Misuse", "scope.Piece", "scope.Site", "scope.Sites", "scope.Stack", "scope.Survey",
 }

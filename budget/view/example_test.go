@@ -37,12 +37,13 @@ func ExampleReportText() {
 		return &water, err
 	})
 	report := b.Report()
-	report.GoHeap = budget.GoHeap{} // which is another each time
+	report.GoHeap = budget.GoHeap{}   // which is another each time
+	report.Resident = 80 * budget.KiB // so much it is where pages have 4 KiB
 	if err := view.ReportText(os.Stdout, report); err != nil {
 		panic(err)
 	}
 	// Output:
-	// budget pond: 128KiB, 128KiB resident at Open
+	// budget pond: 128KiB, 80KiB resident at Open
 	//                                                              now at most planned
 	//   level                 [############..................] 27.4KiB 27.4KiB   64KiB
 	//    label sound          [#########.....................] 19.6KiB 19.6KiB

@@ -1,0 +1,204 @@
+package budget_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// smallRooms is a plan of small slots, with limits of their own or the default.
+func smallRooms(slots int, limits budget.Limits) budget.Plan {
+	return budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "room", Size: 17 * budget.KiB, Slots: slots, Limits: limits}}}
+}
+
+var few = budget.Limits{Scopes: 4, Pools: 4, Owned: 4, Labels: 4}
+
+// residentOf is what of the budget's addresses is resident, edges and all: the kernel's count, page by page.
+func residentOf(t *testing.T, b *budget.Budget) uint64 {
+	t.Helper()
+	if platform.GoBacked {
+		t.Skip("with -race the pages are the Go heap's: run it without")
+	}
+	bytes, ok := b.ResidentOf()
+	if !ok {
+		t.Skip("not measured here")
+	}
+	return bytes
+}
+
+// fillSlots uses every byte of every slot.
+func fillSlots(t *testing.T, b *budget.Budget, slots int) {
+	for range slots {
+		room, err := b.Slots("room").Acquire()
+		require.NoError(t, err)
+		_, err = budget.Load(background, room, func(s scope.Scope) (*frog, error) {
+			for i, bytes := 0, s.Bytes(int(s.Free())); i < len(bytes); i++ {
+				bytes[i] = 1
+			}
+			return nil, nil
+		})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, room.Release(background)) }()
+	}
+}
+
+// A slot costs what it holds: its pages, its tables, and those on the Go heap. Edges of 64 KiB cost addresses.
+func TestASlotCostsWhatItHolds(t *testing.T) {
+	const slots, most = 200, 26_000
+	for _, c := range []struct {
+		limits budget.Limits
+		most   uint64 // bytes of a slot, Go heap included
+	}{{budget.Limits{}, 76_000}, {few, most}, {budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}, 24_000}} {
+		for _, prefault := range []budget.Demand{budget.Required, budget.Off} {
+			plan := smallRooms(slots, c.limits)
+			plan.Pages.Prefault = prefault
+			b := open(t, plan)
+			at := residentOf(t, b)
+			cost := b.Report().Cost
+			if prefault == budget.Off {
+				fillSlots(t, b, slots)
+			}
+			full := residentOf(t, b)
+			each := (full + cost.GoHeap) / slots
+			what := fmt.Sprintf("%+v, prefault %s: a slot takes %d bytes of pages, and %d with the Go heap's tables", c.limits, prefault, full/slots, each)
+			t.Log(what)
+			assert.LessOrEqual(t, each, c.most, what)
+			assert.Greater(t, full/slots, uint64(17*budget.KiB), "control: a slot's bytes are there")
+			assert.Greater(t, cost.Addresses, uint64(slots*64*budget.KiB), "edges are addresses")
+			if os.Getpagesize() == 4*budget.KiB {
+				assert.LessOrEqual(t, full, cost.Resident4K, "at most")
+			}
+			if prefault == budget.Required {
+				assert.Equal(t, b.PartBytes(), at)
+				missing, _ := b.Missing()
+				assert.Zero(t, missing)
+				fillSlots(t, b, slots)
+				assert.Equal(t, at, residentOf(t, b), "nothing came on top")
+			}
+			require.NoError(t, b.Close())
+		}
+	}
+}
+
+// What Cost says is what Open makes resident, whatever the parts: and no more than is held comes on top with 64 KiB.
+func TestCostIsWhatIsResident(t *testing.T) {
+	plans := []budget.Plan{small(), paged(), worlds(256, 64, 512), guarded(320, 100, 333), smallRooms(3, few), smallRooms(9, budget.Limits{})}
+	for _, plan := range plans {
+		plan.Size = 0
+		plan.Pages.Prefault = budget.Required
+		whole := plan
+		cost, err := plan.Cost()
+		require.NoError(t, err)
+		b := open(t, plan)
+		assert.Equal(t, cost, b.Report().Cost)
+		assert.Equal(t, b.Size(), cost.Addresses)
+		resident := residentOf(t, b)
+		if os.Getpagesize() == 4*budget.KiB {
+			assert.Equal(t, cost.Resident4K, resident)
+		}
+		assert.LessOrEqual(t, cost.Resident4K, cost.Resident64K)
+		assert.LessOrEqual(t, cost.Resident64K, cost.Addresses)
+		require.NoError(t, b.Close())
+
+		whole.Size = 16 * budget.MiB // of which the most isn't planned
+		wide, err := whole.Cost()
+		require.NoError(t, err)
+		assert.Greater(t, wide.Addresses, uint64(16*budget.MiB))
+		assert.Equal(t, [3]uint64{cost.Resident4K, cost.Resident64K, cost.GoHeap}, [3]uint64{wide.Resident4K, wide.Resident64K, wide.GoHeap})
+		b = open(t, whole)
+		assert.Equal(t, resident, residentOf(t, b), "what isn't planned is addresses")
+		require.NoError(t, b.Close())
+
+		whole.Pages.Huge = budget.Wished
+		huge, err := whole.Cost()
+		require.NoError(t, err)
+		assert.Equal(t, huge.Addresses, huge.Resident4K, "a huge page has its edges, too")
+	}
+	_, err := budget.Plan{}.Cost()
+	assert.ErrorContains(t, err, "name")
+	small := small()
+	small.GoHeap = 5 * budget.MiB
+	cost, err := small.Cost()
+	require.NoError(t, err)
+	assert.EqualValues(t, 5*budget.MiB, cost.GoHeap)
+}
+
+// Pages that an edge has left are made present when the edges move, also by a sealed budget, which asks the system for nothing.
+func TestReconfigureMakesPresent(t *testing.T) {
+	plan := func(systems, level uint64) budget.Plan {
+		p := worlds(64, 64, 64)
+		p.Regions[1].Size, p.Regions[3].Size = systems*budget.KiB, level*budget.KiB
+		p.Pages.Prefault = budget.Required
+		return p
+	}
+	for _, sealed := range []bool{false, true} {
+		b := open(t, plan(17, 300))
+		residentOf(t, b)
+		if sealed {
+			require.NoError(t, b.Seal())
+		}
+		require.NoError(t, b.Region("init").Rewind(background))
+		for _, sizes := range [][2]uint64{{60, 257}, {1, 320}, {200, 100}, {128, 256}} {
+			if err := b.Reconfigure(background, plan(sizes[0], sizes[1])); err != nil {
+				t.Fatal(sizes, err)
+			}
+			missing, ok := b.Missing()
+			assert.True(t, ok)
+			assert.Zero(t, missing, "%v, sealed %v", sizes, sealed)
+			cost, err := b.Plan().Cost()
+			require.NoError(t, err)
+			assert.Equal(t, cost, b.Report().Cost)
+		}
+		require.NoError(t, b.Close())
+	}
+}
+
+// What is locked is what holds something; and what comes to hold something is locked then, but for a sealed budget.
+func TestLockIsOfWhatHolds(t *testing.T) {
+	if why := ungranted(t, "lock"); why != "" {
+		t.Skip(why)
+	}
+	for _, guards := range []budget.Demand{budget.Off, budget.Wished} {
+		plan := worlds(17, 64, 300)
+		plan.Pages.Lock, plan.Pages.Guards = budget.Required, guards
+		b := open(t, plan)
+		assert.EqualValues(t, b.PartBytes(), locked(t)*budget.KiB)
+		other := b.Plan()
+		other.Regions[1].Size, other.Regions[3].Size = 60*budget.KiB, 257*budget.KiB
+		require.NoError(t, b.Reconfigure(background, other))
+		missing, ok := b.Missing()
+		assert.True(t, !ok || missing == 0)
+		assert.GreaterOrEqual(t, locked(t)*budget.KiB, b.PartBytes())
+		require.NoError(t, b.Seal())
+		if guards == budget.Off {
+			other.Regions[1].Size = 33 * budget.KiB
+			assert.EqualError(t, b.Reconfigure(background, other), `budget "worlds": Reconfigure after Seal: to move regions[1].size, the `+
+				`system would have to lock what edges leave; set pages.lock to "off", or Reconfigure before Seal`)
+		}
+		require.NoError(t, b.Close())
+		assert.Zero(t, locked(t))
+	}
+}
+
+// Parts that are locked take mappings, which the system has so many of.
+func TestLockWithoutMappings(t *testing.T) {
+	if why := ungranted(t, "lock"); why != "" {
+		t.Skip(why)
+	}
+	defer budget.SetMappings(1000, 1400)()
+	plan := smallRooms(300, few)
+	plan.Pages.Lock = budget.Required
+	_, err := budget.Open(plan)
+	assert.EqualError(t, err, `budget "rooms": pages.lock is required: to lock 303 parts, with edges between them, takes 606 mappings more; `+
+		`vm.max_map_count allows 1400, of which 1000 are in use and 21 are left to the runtime: raise it (sysctl -w vm.max_map_count=1632) `+
+		`or have fewer slots, give them sizes that are multiples of 64KiB, or set pages.lock to "off"`)
+	plan.Regions[0].Size = 64 * budget.KiB
+	require.NoError(t, open(t, plan).Close(), "one behind the other they are one part or two")
+}
