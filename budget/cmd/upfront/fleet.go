@@ -11,18 +11,18 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 )
 
 func planFleetCommand(t *tool) *cobra.Command {
-	f := fleetFlags{reserve: 32 * budget.MiB}
+	f := fleetFlags{reserve: 32 * budget.MiB, pages: 4 * budget.KiB}
 	c := &cobra.Command{
 		Use:   "fleet FILE",
 		Short: "writes the Agones Fleet and the Deployment of a plan, whose memory is a sum",
 		Long: `Writes two manifests for Kubernetes: a Fleet for Agones, and a plain Deployment. A server's
-memory is a sum: what the plan takes, the Go runtime's share (go_heap), and a reserve for
-the rest of the process: code, thread stacks, C's malloc, the kernel's tables and buffers.
+memory is a sum: what of the plan is resident at most, the Go runtime's share (go_heap), and
+a reserve for the rest of the process: code, thread stacks, C's malloc, the kernel's tables
+and buffers. Where nodes have pages of 64 KiB (--pages) more of the plan is resident.
 Requests equal limits, for memory and CPU. The region with slots is a counter: its rooms.
 The program must have the plan as it is in FILE; its Open sets the Go runtime's limit.
 
@@ -49,6 +49,7 @@ The program must have the plan as it is in FILE; its Open sets the Go runtime's 
 	c.Flags().IntVar(&f.port, "port", 35035, "the UDP port that the program serves on")
 	c.Flags().StringVar(&f.cpu, "cpu", "1", "processors of a server, as Kubernetes writes them: 2, 0.5, 500m")
 	c.Flags().Var(&f.reserve, "reserve", "what the process needs beside the plan and the Go share")
+	c.Flags().Var(&f.pages, "pages", "of the nodes: 4KiB or 64KiB")
 	c.Flags().StringVar(&f.rooms, "rooms", "", "the region whose slots are rooms (default the one that has slots)")
 	c.Flags().IntVar(&f.spare, "spare", 0, "slots of it that no room has, such as those for maps that come next")
 	return c
@@ -58,7 +59,7 @@ The program must have the plan as it is in FILE; its Open sets the Go runtime's 
 type fleetFlags struct {
 	only, name, image, cpu, rooms string
 	replicas, port, spare         int
-	reserve                       sizeFlag
+	reserve, pages                sizeFlag
 }
 
 // sizeFlag is a size as a plan file has it.
@@ -73,8 +74,14 @@ func (s *sizeFlag) Set(text string) error {
 	return nil
 }
 
-func (s *sizeFlag) String() string { return fmt.Sprintf("%dMiB", *s/sizeFlag(budget.MiB)) } // the default is whole
-func (s *sizeFlag) Type() string   { return "size" }
+func (s *sizeFlag) String() string { // defaults are whole
+	if *s%sizeFlag(budget.MiB) != 0 {
+		return fmt.Sprintf("%dKiB", *s/sizeFlag(budget.KiB))
+	}
+	return fmt.Sprintf("%dMiB", *s/sizeFlag(budget.MiB))
+}
+
+func (s *sizeFlag) Type() string { return "size" }
 
 var (
 	objectName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`) // a label may be it, too
@@ -96,6 +103,8 @@ func (f *fleetFlags) check(plan budget.Plan) error {
 		return fmt.Errorf("--name %q: a letter, then at most 62 of a-z, 0-9 and -", f.name)
 	case f.replicas < 0:
 		return fmt.Errorf("--replicas %d: must not be negative", f.replicas)
+	case f.pages != 4*budget.KiB && f.pages != 64*budget.KiB:
+		return fmt.Errorf("--pages %s: 4KiB or 64KiB", f.pages.String())
 	case f.port < 1 || f.port > 65535:
 		return fmt.Errorf("--port %d: 1 to 65535", f.port)
 	case !cpuAmount.MatchString(f.cpu) || strings.Trim(f.cpu, "0.m") == "":
@@ -137,14 +146,16 @@ type manifests struct {
 
 // sum is a server's memory, in bytes.
 type sum struct {
-	Plan    uint64 `json:"plan"` // that Open takes, tables included
-	GoShare uint64 `json:"go_share"`
-	Reserve uint64 `json:"reserve"`
-	Total   uint64 `json:"total"`
+	Plan    uint64      `json:"plan"` // of it resident at most, tables included
+	GoShare uint64      `json:"go_share"`
+	Reserve uint64      `json:"reserve"`
+	Total   uint64      `json:"total"`
+	Cost    budget.Cost `json:"cost"` // of the plan
 }
 
 func (s sum) String() string {
-	return fmt.Sprintf("%d bytes: plan %d + Go share %d + reserve %d", s.Total, s.Plan, s.GoShare, s.Reserve)
+	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d + reserve %d", s.Total, s.Plan, s.Cost.Addresses, s.GoShare,
+		s.Reserve)
 }
 
 type manifest struct {
@@ -231,11 +242,14 @@ func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err e
 	if err != nil {
 		return m, err
 	}
-	need, err := plan.Need()
+	cost, err := plan.Cost()
 	if err != nil {
 		return m, err
 	}
-	s := sum{Plan: need - arena_c.Edge, GoShare: plan.GoHeap, Reserve: uint64(f.reserve)}
+	s := sum{Plan: cost.Resident4K, GoShare: cost.GoHeap, Reserve: uint64(f.reserve), Cost: cost}
+	if f.pages == 64*budget.KiB {
+		s.Plan = cost.Resident64K
+	}
 	s.Total = s.Plan + s.GoShare + s.Reserve
 	m = manifests{Plan: plan.Name, Memory: s}
 

@@ -39,6 +39,8 @@ func TestPlanFleet(t *testing.T) {
 		"plan fleet SERVE --reserve 48M",
 		"plan fleet SERVE --cpu 0.0",
 		"plan fleet SERVE --cpu 1e3",
+		"plan fleet SERVE --pages 16KiB",
+		"plan fleet DIR/none.json --only deployment --pages 64KiB",
 		"plan fleet SERVE --port 65536",
 		"plan fleet SERVE --replicas -1",
 		"plan fleet SERVE --only pod",
@@ -67,9 +69,10 @@ func TestFleetIsASum(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &m); code != codeFine || err != nil {
 		t.Fatal(code, said, err)
 	}
-	want := checked.Plans[0].Bytes + 64<<20 + 1000
-	if m.Memory.Plan != checked.Plans[0].Bytes || m.Memory.Total != want {
-		t.Errorf("%v, and plan check says %d", m.Memory, checked.Plans[0].Bytes)
+	plan := checked.Plans[0].Cost
+	want := plan.Resident4K + plan.GoHeap + 1000
+	if m.Memory.Plan != plan.Resident4K || m.Memory.Total != want || plan.GoHeap != 64<<20 || m.Memory.Cost != plan {
+		t.Errorf("%v, and plan check says %s", m.Memory, plan)
 	}
 	for _, p := range []podTemplate{m.Fleet.Spec.Template.Spec.Template, m.Deployment.Spec.Template} {
 		is := p.Spec.Containers[0].Resources

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/budget/view"
@@ -31,7 +30,8 @@ func planCheckCommand(t *tool) *cobra.Command {
 		Use:   "check FILE...",
 		Short: "says all that is wrong with plans, and what they take",
 		Long: `Says all that is wrong with plans, each fault by its line and key, and what plans without
-a fault take. A warning is no fault.
+a fault take: addresses, resident memory at most, and the Go heap's part. A warning is no
+fault.
 
 Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront plan check plan.json serve.json",
@@ -61,7 +61,7 @@ type checkedPlan struct {
 	File     string      `json:"file"`
 	Fine     bool        `json:"fine"`
 	Error    string      `json:"error,omitempty"` // it can't be read
-	Bytes    uint64      `json:"bytes,omitempty"` // that Open takes, tables included
+	Cost     budget.Cost `json:"cost,omitzero"`   // what it takes at most
 	Faults   []planFault `json:"faults,omitempty"`
 	Warnings []planFault `json:"warnings,omitempty"`
 }
@@ -93,10 +93,9 @@ func checkPlan(name string) (c checkedPlan, err error) {
 		return c, err
 	}
 	c.Fine = true
-	if c.Bytes, err = plan.Need(); err != nil {
+	if c.Cost, err = plan.Cost(); err != nil {
 		return c, err
 	}
-	c.Bytes -= arena_c.Edge // which only a block needs that begins anywhere; what Open maps begins at an edge
 	c.Warnings, err = warnings(name, plan)
 	return c, err
 }
@@ -177,7 +176,7 @@ func (t *tool) checked(w io.Writer, result checkedPlans) error {
 			b.WriteString(f.at(printable(p.File)) + f.text() + "\n")
 		}
 		if p.Fine {
-			fmt.Fprintf(&b, "%s: %s; it takes %s\n", printable(p.File), t.paint(green, "fine"), budget.SizeText(p.Bytes))
+			fmt.Fprintf(&b, "%s: %s; it takes %s\n", printable(p.File), t.paint(green, "fine"), p.Cost)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
