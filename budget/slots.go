@@ -17,6 +17,16 @@ import (
 // same time when no region lies above the slots in the plan. Otherwise each of them empties what lies above, and who
 // comes second meanwhile gets ErrLoading: put the slots last ([Plan.Check] warns).
 //
+// A slot costs its size in whole pages, its tables ([Limits]: with the default 12 KiB, and 40 KiB of the Go heap), and addresses up to the
+// next 64 KiB. Give a region of many small slots limits of its own ([RegionPlan]): a slot of 17 KiB takes 22 KB with limits
+// of 4, and 4 KB of the Go heap. [Plan.Cost] says what all of them take.
+//
+// Slots aren't for everything that comes and goes. Use one where a thing has an owner, finalizers, and bytes that nobody
+// foresees in detail; where it may be full on its own and end as a whole. Use a pool in one region ([scope.Plain]) for many
+// things of one type or size: chunks of a world, bullets, connections. Use an [arena.Heap] in one region where sizes
+// differ, so that what one doesn't take is another's: of slots each has the worst case. Below some 16 KiB a slot is mostly
+// its tables. Who loads or frees one in every tick pays a lock and a Load each time: a pool's Get takes nanoseconds.
+//
 // A slot that nobody released before Close is a leak, as a pair of scratch arenas is that nobody gave back ([Leaks]). Close empties it
 // all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
 // makes Acquire full for good. Who shuts down ends the owners first, as it ends its workers.

@@ -157,7 +157,7 @@ func (m memoryMap) edges(p *picture) {
 	if slack == 0 {
 		return
 	}
-	text := "pale: every arena begins at a multiple of " + sizeText(edge)
+	text := "pale: addresses alone; every arena begins at a multiple of " + sizeText(edge)
 	if m.guarded() {
 		text += ", and has a guard behind it"
 	}
