@@ -60,7 +60,7 @@ func (l Loaded[T]) Get() *T {
 // once; in both cases nothing changes. After a second of waiting OnError is called. fn itself watches ctx if it wants to.
 //
 // Cost: a few hundred ns for each region that it touches, finalizers, and what fn does. Load, Rewind and Release make no Go
-// allocation of their own, unless they fail; a fn that captures variables may be one of the caller.
+// allocation of their own, unless they fail or wait; a fn that captures variables may be one of the caller.
 func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	defer forgive()()
 	var value *T
@@ -361,15 +361,23 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []s
 		r.owner.Or(ownerShut)
 	}
 	start, reported := time.Now(), false
+	var timer *time.Timer // one for the whole wait, and none without
 	for pause := time.Microsecond; b.isPinned(regions); pause = min(2*pause, time.Millisecond) {
-		if ctx.Err() != nil {
-			return b.inside(regions)
-		}
 		if !reported && time.Since(start) > time.Second {
 			reported = true
 			b.note(fmt.Errorf("budget %q: waiting for %s", b.plan.Name, strings.Join(b.inside(regions), ", ")))
 		}
-		time.Sleep(pause) // no timer beside ctx: each would be a Go allocation
+		if timer == nil {
+			timer = time.NewTimer(pause)
+			defer timer.Stop()
+		} else {
+			timer.Reset(pause)
+		}
+		select {
+		case <-ctx.Done():
+			return b.inside(regions)
+		case <-timer.C:
+		}
 	}
 	return nil
 }
