@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
@@ -16,34 +18,52 @@ import (
 // leases are the scratch arenas of an open budget, by worker. A worker that is known at set-up has its
 // own, by number ([Budget.Scratches]); a goroutine that comes and goes borrows those of one that is free
 // ([Budget.Lease]). What was asked for by number is never lent. Its methods are for any goroutine.
+//
+// While nobody waits, to borrow and to give back is to swap a worker's state: no lock, and no word that all goroutines write. A
+// goroutine that finds no worker free counts itself among those that wait, looks once more if it is the first, and waits at
+// the channel, which serves in turn. Whoever makes a worker free looks whether somebody waits, and sends it there. A worker is made free
+// first, and a goroutine counts itself first: one of the two sees the other.
 type leases struct {
 	budget    string // the plan's name
 	left      *leftOpen
 	published *published
 	each      int // scratch arenas of a worker
+	workers   []lendable
 
-	free chan int      // the workers whose scratch may be lent, each once; and some asked for by number since
-	over chan struct{} // closed when no scratch will ever be free again
+	waiting atomic.Int64  // goroutines that wait; while there is one, nobody else looks for a worker that is free
+	free    chan int      // workers for those that wait; some of them were asked for by number since
+	over    chan struct{} // closed when no scratch will ever be free again
+	hints   [leaseHints]atomic.Int32
 
-	mu      sync.Mutex // guards what follows
-	workers []lendable
-	fixed   int // workers asked for by number
-	closed  bool
-	kept    leaks // at Close: what was never given back
+	mu     sync.Mutex // guards what follows, and changes to scratchFixed and scratchShut
+	fixed  int        // workers asked for by number
+	closed bool
+	kept   leaks // at Close: what was never given back
 }
 
-// lendable is a worker's scratch arenas; the state is what may be done with them.
+// leaseHints is how many hints there are, by where a goroutine's stack is, of the worker that it begins with.
+const leaseHints = 64
+
+// lendable is a worker's scratch arenas. The state is what may be done with them, and above it how often they were lent.
 type lendable struct {
-	site   arena_c.Site // where they were taken
+	state  atomic.Uint64
+	from   *leases
+	index  int
 	stacks []*scope.Stack
-	state  atomic.Int32 // changes under the lock, but from giving to free
+	site   arena_c.Site // where they were taken
+	_      [64]byte     // a line of its own
 }
 
 const (
-	scratchFree   = iota // in the channel
-	scratchFixed         // asked for by number: a worker's, until Close
-	scratchLent          // a goroutine's, until Release
-	scratchGiving        // given back with scopes left open, whose finalizers run
+	scratchFree   = iota
+	scratchFixed  // asked for by number: a worker's, until Close
+	scratchLent   // a goroutine's, until Release
+	scratchGiving // being lent or given back: for a moment
+	scratchEnding // given back with scopes left open, whose finalizers run
+	scratchSent   // in the channel, for the first that waits
+	scratchShut   // by Close
+	scratchKept   // lent, and shut by Close
+	scratchStates = 8
 )
 
 func newLeases(plan Plan, scratches []*scope.Stack, left *leftOpen, published *published) *leases {
@@ -55,10 +75,22 @@ func newLeases(plan Plan, scratches []*scope.Stack, left *leftOpen, published *p
 		for _, st := range stacks {
 			st.Siblings = stacks
 		}
-		p.workers[i].stacks = stacks
-		p.free <- n - 1 - i // those that are asked for by number count from 0
+		w := &p.workers[i]
+		w.from, w.index, w.stacks = p, i, stacks
+	}
+	for i := range p.hints {
+		p.hints[i].Store(int32(n - 1)) // those that are asked for by number count from 0
 	}
 	return p
+}
+
+// is says whether the state is one of scratchFree and so on.
+func (w *lendable) is(state uint64) bool { return w.state.Load()%scratchStates == state }
+
+// swap changes the state from one to another.
+func (w *lendable) swap(from, to uint64) bool {
+	is := w.state.Load()
+	return is%scratchStates == from && w.state.CompareAndSwap(is, is-from+to)
 }
 
 func (p *leases) of(worker int) scope.Scratches {
@@ -66,7 +98,7 @@ func (p *leases) of(worker int) scope.Scratches {
 		panic(fmt.Sprintf("budget: BUG: scratch of worker %d: plan %q has scratch for %d workers", worker, p.budget, len(p.workers)))
 	}
 	w := &p.workers[worker]
-	if w.state.Load() != scratchFixed {
+	if !w.is(scratchFixed) {
 		p.fix(worker)
 	}
 	return w.stacks[0].Scratches()
@@ -76,15 +108,15 @@ func (p *leases) fix(worker int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := &p.workers[worker]
-	switch state := w.state.Load(); {
-	case p.closed, state == scratchFixed:
-	case state != scratchFree:
-		panic(fmt.Sprintf("budget: BUG: the scratch of worker %d of plan %q is asked for by number while it is lent; "+
-			"ask for them before the first Lease", worker, p.budget))
-	default:
-		w.state.Store(scratchFixed)
-		if p.fixed++; p.fixed == len(p.workers) {
-			close(p.over)
+	for !p.closed && !w.is(scratchFixed) {
+		switch {
+		case w.is(scratchLent), w.is(scratchGiving), w.is(scratchEnding):
+			panic(fmt.Sprintf("budget: BUG: the scratch of worker %d of plan %q is asked for by number while it is lent; "+
+				"ask for them before the first Lease", worker, p.budget))
+		case w.swap(scratchFree, scratchFixed), w.swap(scratchSent, scratchFixed):
+			if p.fixed++; p.fixed == len(p.workers) {
+				close(p.over)
+			}
 		}
 	}
 }
@@ -93,13 +125,80 @@ func (p *leases) lease(ctx context.Context) (Lease, error) {
 	if len(p.workers) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no scratch; give it scratch.workers and scratch.size", p.budget))
 	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return Lease{}, p.refusal(err)
+	if err := ctx.Err(); err != nil {
+		return Lease{}, p.refusal(err)
+	}
+	if p.waiting.Load() == 0 {
+		if l := p.borrow(); l.from != nil {
+			return l, nil
 		}
+	}
+	return p.wait(ctx)
+}
+
+// borrow lends a worker that is free: the last, else the next one below. The zero Lease says that none is. So a goroutine that
+// borrows again finds what its caches hold, and a program of one goroutine the same scratch arenas each time. Goroutines on
+// several processors would all look at the last one, and take its line from each other: where a goroutine lost one to another, it
+// begins with the one that it got instead, from then on. A goroutine is known by where its stack is, which is a hint.
+func (p *leases) borrow() Lease {
+	var here byte
+	hint := &p.hints[uintptr(unsafe.Pointer(&here))>>13%leaseHints]
+	first, lost := int(hint.Load()), false
+	for i := first; ; {
+		l, taken := p.workers[i].lend(scratchFree)
+		if l.from != nil {
+			if lost {
+				hint.Store(int32(i))
+			}
+			return l
+		}
+		lost = lost || taken
+		if i--; i < 0 {
+			i = len(p.workers) - 1
+		}
+		if i == first {
+			return Lease{}
+		}
+	}
+}
+
+// lend lends the worker if it is free, or sent to the caller. lost says that it was, and that another was faster.
+func (w *lendable) lend(from uint64) (l Lease, lost bool) {
+	is := w.state.Load()
+	if is%scratchStates != from {
+		return Lease{}, false
+	}
+	held := is - from + scratchStates + scratchLent
+	if !arena_c.Checked {
+		if !w.state.CompareAndSwap(is, held) {
+			return Lease{}, true
+		}
+	} else {
+		if !w.state.CompareAndSwap(is, is-from+scratchGiving) {
+			return Lease{}, true
+		}
+		w.site.Note() // Close reads it of what is lent
+		w.state.Store(held)
+	}
+	return Lease{w.stacks[0].Scratches(), w, held}, false
+}
+
+// wait is lease for when no worker is free, or others wait.
+func (p *leases) wait(ctx context.Context) (Lease, error) {
+	first := p.waiting.Add(1) == 1
+	defer p.waited()
+	if p.isClosed() {
+		return Lease{}, p.refusal(nil)
+	}
+	if first {
+		if l := p.borrow(); l.from != nil {
+			return l, nil
+		}
+	}
+	for {
 		select {
 		case i := <-p.free:
-			if l, ok := p.lend(i); ok {
+			if l, _ := p.workers[i].lend(scratchSent); l.from != nil { // else it was asked for by number
 				return l, nil
 			}
 		case <-ctx.Done():
@@ -110,17 +209,54 @@ func (p *leases) lease(ctx context.Context) (Lease, error) {
 	}
 }
 
-// lend is false for what was asked for by number since it came into the channel, and after Close.
-func (p *leases) lend(i int) (l Lease, ok bool) {
+// isClosed waits for a Close that is at work.
+func (p *leases) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := &p.workers[i]
-	if p.closed || w.state.Load() != scratchFree {
-		return Lease{}, false
+	return p.closed
+}
+
+// waited ends a wait. What became free for the first that waits may be more than one.
+func (p *leases) waited() {
+	if p.waiting.Add(-1) == 0 {
+		p.unsend()
 	}
-	w.state.Store(scratchLent)
-	w.site.Note()
-	return Lease{w.stacks[0].Scratches(), p, i}, true
+	p.send()
+}
+
+// put makes a worker free, and gives it to the first that waits. pre: nobody else has it.
+func (p *leases) put(w *lendable) {
+	is := w.state.Load()
+	w.state.Store(is - is%scratchStates + scratchFree)
+	if p.waiting.Load() != 0 {
+		p.send()
+	}
+}
+
+// send sends workers that are free to those that wait.
+func (p *leases) send() {
+	n := p.waiting.Load()
+	for i := range p.workers {
+		if n <= 0 {
+			return
+		}
+		if p.workers[i].swap(scratchFree, scratchSent) {
+			p.free <- i // there is room: no worker is in it twice
+			n--
+		}
+	}
+}
+
+// unsend takes back what nobody waits for.
+func (p *leases) unsend() {
+	for {
+		select {
+		case i := <-p.free:
+			p.workers[i].swap(scratchSent, scratchFree)
+		default:
+			return
+		}
+	}
 }
 
 // refusal says why there is nothing to be had; ended is the end of the ctx of who waited, or nil.
@@ -137,7 +273,7 @@ func (p *leases) refusal(ended error) error {
 	}
 	lent := 0
 	for i := range p.workers {
-		if state := p.workers[i].state.Load(); state == scratchLent || state == scratchGiving {
+		if w := &p.workers[i]; w.is(scratchLent) || w.is(scratchGiving) || w.is(scratchEnding) {
 			lent++
 		}
 	}
@@ -150,74 +286,95 @@ func (p *leases) refusal(ended error) error {
 // Lease are of no use.
 type Lease struct {
 	scope.Scratches
-	from   *leases
-	worker int
+	from *lendable
+	held uint64 // its state meanwhile
 }
 
 // Release gives the scratch arenas back: from now on they refuse. Scopes that were left open are closed,
 // newest first, counted as leaks, and named in the error, which has the errors of their finalizers too.
 // From a finalizer of the scratch arenas, or inside a Do of theirs, it is refused and changes
 // nothing, and so is a second Release. After Close it is ErrClosed. The zero Lease has nothing to give:
-// `defer lease.Release()` may stand before the look at Lease's error. Cost: O(finalizers); no Go
-// allocation.
+// `defer lease.Release()` may stand before the look at Lease's error. Cost: some ten ns, and O(finalizers);
+// some hundred when a peak or another figure of the report has changed; no Go allocation.
 func (l Lease) Release() error {
 	if l.from == nil {
 		return nil
 	}
-	p := l.from
-	if open, err := p.takeBack(l); !open {
+	w := l.from
+	for !w.state.CompareAndSwap(l.held, l.held-scratchLent+scratchGiving) {
+		if err := w.notHeld(l.held); err != nil {
+			return err
+		}
+	}
+	if err := w.busy(); err != nil {
+		w.state.Store(l.held)
 		return err
 	}
-	defer p.release(l.worker) // also when a finalizer ends the goroutine
-	return p.closeOpen(&p.workers[l.worker])
-}
-
-// takeBack ends the lending. open says that scopes were left open: the worker is giving until release.
-func (p *leases) takeBack(l Lease) (open bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w, name := &p.workers[l.worker], p.budget
-	if p.closed {
-		return false, fmt.Errorf("budget %q: Release of scratch: %w", name, scope.ErrClosed)
-	}
-	if w.state.Load() != scratchLent || w.stacks[0].Scratches() != l.Scratches {
-		return false, fmt.Errorf("budget %q: BUG: Release of %s, which were given back before", name, w.name())
-	}
-	for _, st := range w.stacks {
-		closing, inside := st.Busy()
-		if closing {
-			return false, fmt.Errorf("budget %q: BUG: Release of %s from a finalizer of %s", name, w.name(), st.Arena)
-		}
-		if inside {
-			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do or a Make is at work on %s",
-				name, w.name(), st.Arena)
-		}
-	}
+	open := false
 	for _, st := range w.stacks {
 		st.EndLending()
 		open = open || st.Depth() > 0
 	}
-	if open {
-		w.state.Store(scratchGiving)
-		return true, nil
+	if !open {
+		w.from.release(w)
+		return nil
 	}
-	p.release(l.worker)
-	return false, nil
+	w.state.Store(l.held - scratchLent + scratchEnding)
+	defer w.from.release(w) // also when a finalizer ends the goroutine
+	return w.from.closeOpen(w)
+}
+
+// notHeld says why what was lent with that state can't be given back. Close may have it shut for a moment: then it is nil.
+func (w *lendable) notHeld(held uint64) error {
+	p := w.from
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return fmt.Errorf("budget %q: Release of scratch: %w", p.budget, scope.ErrClosed)
+	case w.state.Load() == held:
+		return nil
+	}
+	return fmt.Errorf("budget %q: BUG: Release of %s, which were given back before", p.budget, w.name())
+}
+
+// busy says why the scratch arenas can't be given back now.
+func (w *lendable) busy() error {
+	for _, st := range w.stacks {
+		closing, inside := st.Busy()
+		if closing {
+			return fmt.Errorf("budget %q: BUG: Release of %s from a finalizer of %s", w.from.budget, w.name(), st.Arena)
+		}
+		if inside {
+			return fmt.Errorf("budget %q: BUG: Release of %s while a Do or a Make is at work on %s",
+				w.from.budget, w.name(), st.Arena)
+		}
+	}
+	return nil
 }
 
 // release lets the next one have the scratch arenas.
-func (p *leases) release(i int) {
-	p.publish(i)
-	p.workers[i].state.Store(scratchFree) // from giving without the lock: Close holds it while it waits for this
-	p.free <- i                           // there is room: no worker is in it twice
+func (p *leases) release(w *lendable) {
+	p.publish(w.index)
+	p.put(w)
 }
 
-// publish is while nobody else can have the worker's scratch arenas.
+// publish is while nobody else can have the worker's scratch arenas. Most often their figures stand as they were published.
 func (p *leases) publish(worker int) {
+	list := p.published.scratch[worker*p.each : (worker+1)*p.each]
+	if !p.published.watched.Load() {
+		stand := true
+		for i := range list {
+			stand = stand && list[i].stands()
+		}
+		if stand {
+			return
+		}
+	}
 	p.published.beside.Lock()
 	defer p.published.beside.Unlock()
-	for i := worker * p.each; i < (worker+1)*p.each; i++ {
-		p.published.scratch[i].publishChanged()
+	for i := range list {
+		list[i].publishChanged()
 	}
 }
 
@@ -246,17 +403,29 @@ func (w *lendable) name() string {
 func (p *leases) close(ctx context.Context) (busy string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.waiting.Add(1) // all that come wait for the lock
+	defer p.waited()
 	var kept leaks
+	defer func() {
+		if busy != "" {
+			p.unshut()
+		}
+	}()
 	for i := range p.workers {
 		w := &p.workers[i]
-		for w.state.Load() == scratchGiving {
+		for !w.shut() {
+			if !w.is(scratchEnding) {
+				p.unsend()
+				runtime.Gosched()
+				continue
+			}
 			select {
 			case <-ctx.Done():
 				return w.name()
 			case <-time.After(closeWait / 100):
 			}
 		}
-		if w.state.Load() != scratchLent {
+		if !w.is(scratchKept) {
 			continue
 		}
 		for _, st := range w.stacks {
@@ -273,6 +442,21 @@ func (p *leases) close(ctx context.Context) (busy string) {
 	return ""
 }
 
+// shut ends the lending of a worker. It is false while the worker is sent or given: a moment, but for its finalizers.
+func (w *lendable) shut() bool {
+	return w.is(scratchFixed) || w.swap(scratchFree, scratchShut) || w.swap(scratchLent, scratchKept)
+}
+
+// unshut undoes it for all.
+func (p *leases) unshut() {
+	for i := range p.workers {
+		if w := &p.workers[i]; !w.swap(scratchKept, scratchLent) && w.is(scratchShut) {
+			p.put(w)
+		}
+	}
+	p.send() // what close took back before it was shut
+}
+
 // keptError names those that were never given back.
 func (p *leases) keptError() error {
 	return p.kept.err(fmt.Sprintf("budget %q: never given back: ", p.budget), "; call Release where Lease gave them")
@@ -280,7 +464,7 @@ func (p *leases) keptError() error {
 
 // isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the scratch arena.
 func (p *leases) isFixed(index int) bool {
-	return p.workers[index/p.each].state.Load() == scratchFixed
+	return p.workers[index/p.each].is(scratchFixed)
 }
 
 // closeWait is for workers on their way out: one that finds a region shut is inside for a moment.

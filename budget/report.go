@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
@@ -94,7 +95,7 @@ func (r RegionReport) clone() RegionReport {
 }
 
 // figures are those of one arena. Published, any goroutine may read them: they are copies in memory of their own, made at
-// Open. Publishing a frame or a scratch makes no Go allocation; nor does that of a region, once it has been loaded.
+// Open. Publishing makes no Go allocation.
 type figures struct {
 	stack *scope.Stack
 	seen  uint64 // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
@@ -106,6 +107,8 @@ type figures struct {
 	full   *scope.FullError // the last; its text is made when the figures are copied
 	gauge  *gauge           // nil: the budget has no timeline
 	sites  *scope.Sites     // in checked builds; nil: nobody asks
+	rests  bool             // no scope was open
+	rest   scope.Rest       // then
 }
 
 func newFigures(st *scope.Stack) figures {
@@ -207,7 +210,14 @@ func (f *figures) publishChanged() {
 		f.seen = 0
 	}
 	f.publishBeside()
+	if f.rests = f.stack.Depth() == 0; f.rests {
+		f.rest = f.stack.Rest()
+	}
 }
+
+// stands says that what publishChanged would publish stands there already. It is for the goroutine that has the arena: only that
+// one publishes it.
+func (f *figures) stands() bool { return f.rests && f.stack.Rests(&f.rest) }
 
 // hold publishes what a buffer holds of which nothing else changed.
 func (f *figures) hold(used uint64) {
@@ -227,6 +237,7 @@ type published struct {
 	regions []figures  // of the list, as the following
 	frame   []figures
 	scratch []figures
+	watched atomic.Bool // there is a timeline
 }
 
 // begin publishes all for the first time.
@@ -279,6 +290,7 @@ func (p *published) watch(gauges []gauge) {
 	if p.list[0].gauge != nil {
 		panic("budget: BUG: a second Timeline of a budget: it has one, which any goroutine may Read")
 	}
+	p.watched.Store(true)
 	for i := range p.list {
 		p.list[i].gauge = &gauges[i]
 		gauges[i].saw(p.list[i].Used, p.list[i].Used)

@@ -17,8 +17,9 @@ func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(work
 
 // Lease lends the scratch arenas of a worker that is free, and waits for one until ctx ends; then the
 // error says how many are lent. Who waits is served in turn. After Close it is ErrClosed, also for those
-// who wait. Without scratch arenas in the plan it panics. Cost: that of a channel and a lock; no Go
-// allocation.
+// who wait. Without scratch arenas in the plan it panics. A goroutine that borrows again gets, most often, what
+// it gave back, which its processor's caches hold. Cost: with its Release some 50 ns, and a look at each worker whose
+// scratch is lent; that of a channel and a lock for those who wait. No Go allocation.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 
 // scratchAsPublished says that nothing was done on the scratch arenas that only this goroutine and workers that it knows use.

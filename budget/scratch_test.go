@@ -272,7 +272,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; `+
 		`nothing was closed: upfront: loading`)
 	assert.ErrorContains(t, opened.(error), "which was given back")
-	two, three := take(t, b), take(t, b) // it came back all the same
+	three, two := take(t, b), take(t, b) // it came back all the same
 
 	s = three.Scratch(1).Open("a")
 	s.Defer(func() { given, closed = three.Release(), b.Close() })
@@ -302,12 +302,16 @@ type watched struct {
 
 func watchScratch(t *testing.T, b *budget.Budget, pairs int) watched {
 	w := watched{t, b, map[unsafe.Pointer]*int{}}
+	var all []budget.Lease // at once: one after the other they would be the same
 	for range pairs {
 		lent := take(t, b)
+		all = append(all, lent)
 		s := lent.Scratch(0).Open("first")
 		header, _ := s.C()
 		w.pairs[header] = new(int)
 		require.NoError(t, s.Close())
+	}
+	for _, lent := range all {
 		require.NoError(t, lent.Release())
 	}
 	require.Len(t, w.pairs, pairs)

@@ -94,8 +94,7 @@ func (s *Slots) Available() (free int) {
 // Release rewinds a slot (see [Region.Rewind]) and gives it back; from then on this Region and its readers refuse. The errors are
 // those of Rewind; the slot is free all the same. When the slot can't be rewound, because workers are inside until
 // ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
-// No Go allocation, unless it
-// fails or waits.
+// No Go allocation, unless it fails or waits.
 func (r Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)
 }

@@ -116,6 +116,7 @@ func (st *Stack) goOn(h *arena_c.Scopes, at uint64, failed error) error {
 
 // closing closes the topmost scope, and is at a node.
 func (st *Stack) closing(h *arena_c.Scopes, at uint64) unwinding {
+	st.unwound++
 	return unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}, at: at}
 }
 

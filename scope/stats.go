@@ -81,3 +81,29 @@ func (st *Stack) countMost() {
 		st.mostPools++
 	}
 }
+
+// Rest is what the figures of an arena depend on in which no scope is open.
+type Rest struct {
+	peak, unwound, finalizers, leaks, scopes, pools, owned uint64
+	fulls                                                  int
+}
+
+// Rest reads it. pre: the figures were read by Stats, and no scope is open.
+func (st *Stack) Rest() Rest {
+	return Rest{st.row.Peak(), st.unwound, st.finalizers, st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
+}
+
+// Rests reports whether Stats would read the figures that it read before r: no scope is open, whatever was since.
+// Cost: O(1), a few ns.
+func (st *Stack) Rests(r *Rest) bool {
+	if st.h.Depth|st.row.Temp.Depth != 0 || st.Rest() != *r {
+		return false
+	}
+	n := st.mostScopes
+	for _, h := range st.ends() {
+		if n < h.Slots && h.Record(n+1).Mark != 0 {
+			return false
+		}
+	}
+	return st.mostPools == st.row.Pools || st.row.Pool(st.mostPools).Stride == 0
+}

@@ -300,8 +300,22 @@ func (w *world) take() {
 		return
 	}
 	w.check(err == nil, "Lease: %v", err)
-	w.leases = append(w.leases, lease{l, w.free[0]})
-	w.free = w.free[1:]
+	pair := w.pairOf(l)
+	at := slices.Index(w.free, pair)
+	w.check(at >= 0, "Lease of pair %d, which is somebody's", pair)
+	w.leases = append(w.leases, lease{l, pair})
+	w.free = slices.Delete(w.free, at, at+1)
+}
+
+// pairOf finds out which pair was lent: most often the one that the goroutine had last.
+func (w *world) pairOf(l budget.Lease) int {
+	for _, st := range budget.ArenasOf(w.b).List() {
+		var pair, which int
+		if n, _ := fmt.Sscanf(st.Arena, "scratch %d.%d", &pair, &which); n == 2 && st.Scratches() == l.Scratches {
+			return pair
+		}
+	}
+	return -1
 }
 
 // give gives a pair back, once or twice. What is open there is closed.
