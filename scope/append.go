@@ -18,28 +18,43 @@ import (
 // list is unchanged then. Cost: a few ns for one element behind the last thing made, a copy where the list moves; no Go
 // allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
-	return appended(s, m.key, list, unsafe.SliceData(xs), len(xs)) // their capacity would be a word more than there are registers
+	return appended(s.h, (s.gen+m.key)^key, list, unsafe.SliceData(xs), len(xs)) // a capacity more would leave the registers
 }
 
-func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
-	h, first := s.h, unsafe.SliceData(list)
-	size, at := uint64(unsafe.Sizeof(*xs)), h.Offset(unsafe.Pointer(first))
-	// In a checked build it is one request.
-	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked {
-		if p, ok := h.Grow(s.gen+declared-key, at, size); ok {
-			if arena_c.Crossing && len(list) == 0 { // what has no bytes has no place elsewhere
-				first = (*T)(p)
-			}
+// appended is Append in a scope of a generation, whose top bit is set where the Maker wasn't declared: n elements, the first
+// of which is *xs. It has what happens most, one element behind the last thing in the scope; appendSlow has all else, and
+// all of the builds whose fast paths cross into C. The end of a list on the Go heap may be another's beginning there, which
+// the compiler's check of pointers refuses; it is only compared.
+//
+//go:nocheckptr
+func appended[T any](h *arena_c.Scopes, gen uint64, list []T, xs *T, n int) []T {
+	if size := uint64(unsafe.Sizeof(*xs)); n == 1 && size != 0 && !arena_c.Crossing {
+		first, bytes := unsafe.Pointer(unsafe.SliceData(list)), size*uint64(len(list))
+		cursor, p := h.Cursor, unsafe.Add(unsafe.Pointer(h), h.Cursor)
+		if unsafe.Add(first, bytes) == p && h.Gen == gen && h.Top().Mark+bytes <= cursor && cursor+size <= h.Limit {
+			h.Cursor = cursor + size
 			*(*T)(p) = *xs
-			return unsafe.Slice(first, len(list)+1)
+			return slice[T](first, len(list)+1)
 		}
 	}
-	return appendSlow(s, declared, list, unsafe.Slice(xs, n))
+	return appendSlow(h, gen, list, xs, n)
 }
 
-func appendSlow[T any](s Scope, declared uint64, list, xs []T) []T {
-	Maker[T]{key: declared}.declared()
-	longer, ok := appendTo(s, list, xs)
+// slice is unsafe.Slice of what lies within the address space: that asks, which takes as long as all else here.
+func slice[T any](first unsafe.Pointer, n int) []T {
+	header := struct {
+		first  unsafe.Pointer
+		len, c int
+	}{first, n, n}
+	return *(*[]T)(unsafe.Pointer(&header))
+}
+
+func appendSlow[T any](h *arena_c.Scopes, gen uint64, list []T, xs *T, n int) []T {
+	if gen >= key {
+		panic(undeclared)
+	}
+	s := Scope{h, gen}
+	longer, ok := appendTo(s, list, unsafe.Slice(xs, n))
 	if !ok {
 		panic(refusal(s))
 	}

@@ -45,6 +45,8 @@ func TestMisusedSlices(t *testing.T) {
 		{"a slice of -2 elements with room for -1", func() { longs.SliceCap(s, -2, -1) }},
 		{"a slice of -1 elements", func() { longs.SliceAligned(s, -1, 8) }},
 		{"a slice of -1 elements", func() { longs.TrySlice(s, -1) }},
+		{"a slice of -1 elements", func() { s.Bytes(-1) }},
+		{fmt.Sprintf("a slice of %d elements", math.MinInt), func() { s.Bytes(math.MinInt) }},
 		{"a slice aligned to 0: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 0) }},
 		{"a slice aligned to 24: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 24) }},
 		{"a slice aligned to 2097152: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<21) }},
@@ -184,6 +186,72 @@ func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 		assert.Equal(t, at(list), at(longer), "its own scope may")
 	}
 	require.NoError(t, outer.Close())
+}
+
+// TestAppendAsksForTheMaker, also where a list of another Maker is the last thing in the scope.
+func TestAppendAsksForTheMaker(t *testing.T) {
+	scratch, s := opened(t, "s")
+	list := longs.Append(s, nil, 1, 2)
+	var undeclared scope.Maker[uint64]
+	was := scratch.Stats()
+	for _, misuse := range []func(){
+		func() { undeclared.Append(s, list, 3) }, func() { undeclared.Append(s, list) }, func() { undeclared.Append(s, nil, 3, 4) },
+	} {
+		assert.ErrorContains(t, recovered(misuse), "never declared")
+	}
+	assert.Equal(t, was, scratch.Stats())
+	assert.NoError(t, s.Err())
+	assert.Equal(t, count(1, 3), longs.Append(s, list, 3))
+	require.NoError(t, s.Close())
+	var zero scope.Scope
+	assert.ErrorContains(t, recovered(func() { longs.Append(zero, nil, 1, 2) }), "a zero Scope")
+	assert.ErrorContains(t, recovered(func() { longs.Append(zero, nil) }), "a zero Scope")
+}
+
+// TestAppendToAListOfTheNextScope: a scope that is closed takes no more, also where the list is the last thing in the one
+// that is there now.
+func TestAppendToAListOfTheNextScope(t *testing.T) {
+	scratch, stale := opened(t, "stale")
+	require.NoError(t, stale.Close())
+	s := scratch.Open("s")
+	list := longs.Append(s, nil, 1)
+	assert.ErrorIs(t, recovered(func() { longs.Append(stale, list, 2) }), scope.ErrClosed)
+	assert.EqualValues(t, 8, scratch.Stats().Used)
+	require.NoError(t, s.Close())
+}
+
+// TestBytes: they are zeros, also where something was before, behind one another to the byte, and the last byte can be had.
+func TestBytes(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("dirt")
+	for i, all := 0, s.BytesUnzeroed(scratchSize, 1); i < len(all); i++ {
+		all[i] = 0xDB
+	}
+	require.NoError(t, s.Close())
+	s = scratch.Open("s")
+	used := 0
+	for n := range 300 {
+		list := s.Bytes(n)
+		assert.Equal(t, make([]byte, n), list)
+		assert.NotNil(t, list)
+		assert.Equal(t, n, cap(list))
+		used += n
+		assert.EqualValues(t, used, scratch.Stats().Used)
+		for i := range list {
+			list[i] = byte(n)
+		}
+	}
+	inner := s.Open("inner")
+	assert.ErrorContains(t, recovered(func() { s.Bytes(0) }), "allocation in scope")
+	assert.ErrorIs(t, recovered(func() { inner.Bytes(scratchSize - used + 1) }), scope.ErrFull)
+	assert.ErrorIs(t, recovered(func() { inner.Bytes(math.MaxInt) }), scope.ErrFull)
+	assert.Len(t, inner.Bytes(scratchSize-used), scratchSize-used)
+	assert.Empty(t, inner.Bytes(0))
+	assert.ErrorIs(t, recovered(func() { inner.Bytes(1) }), scope.ErrFull)
+	assert.ErrorIs(t, inner.Close(), scope.ErrFull)
+	_ = s.Close()
+	assert.ErrorIs(t, recovered(func() { s.Bytes(1) }), scope.ErrClosed)
+	assert.ErrorContains(t, recovered(func() { scope.Scope{}.Bytes(1) }), "a zero Scope")
 }
 
 // TestAppendToADeadList: a list of a scope that closed lies behind the cursor, and its capacity is nobody's.
