@@ -20,6 +20,7 @@ var workB = work{
 	loops: []loop{
 		{name: "B mixed sizes", unit: "thing", units: objectCount, enter: enterMixed},
 		{name: "B mixed sizes, zeroed", unit: "thing", units: objectCount, enter: enterMixedZeroed},
+		{name: "B bytes", unit: "slice", units: objectCount, enter: enterBytes},
 	},
 }
 
@@ -116,6 +117,47 @@ func enterMixedZeroed() []contestant {
 				keptRaw[i] = p
 			}
 		}, look),
+	}
+}
+
+// enterBytes has the sizes alone: a slice of bytes may begin anywhere.
+//
+//go:noinline
+func enterBytes() []contestant {
+	hand := bump.NewGo(budget.MiB)
+	look := func() (sum uint64) {
+		for i, m := range mixed {
+			b := unsafe.Slice((*byte)(keptRaw[i]), m.size)
+			sum = sum*31 + uint64(b[0])
+			for k := range b[1:] {
+				sum += uint64(b[1+k])
+				b[1+k] = dirt
+			}
+		}
+		return sum
+	}
+	return []contestant{
+		again(byHand, func() {
+			for i, m := range mixed {
+				b := unsafe.Slice((*byte)(hand.Alloc(m.size, 1)), m.size)
+				b[0] = byte(i)
+				keptRaw[i] = unsafe.Pointer(unsafe.SliceData(b))
+			}
+		}, look, hand.Reset),
+		inScope(library, func(s scope.Scope) {
+			for i, m := range mixed {
+				b := s.Bytes(int(m.size))
+				b[0] = byte(i)
+				keptRaw[i] = unsafe.Pointer(unsafe.SliceData(b))
+			}
+		}, look),
+		again(goHeap, func() {
+			for i, m := range mixed {
+				b := make([]byte, m.size)
+				b[0] = byte(i)
+				keptRaw[i] = unsafe.Pointer(unsafe.SliceData(b))
+			}
+		}, look, nil),
 	}
 }
 

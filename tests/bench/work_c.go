@@ -7,6 +7,7 @@ import (
 
 	"modernc.org/memory"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/bench/bump"
 	"github.com/upfront-mem/upfront/tests/bench/cfloor"
@@ -20,13 +21,17 @@ const (
 )
 
 var workC = work{
-	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order (random)",
+	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order (random); " +
+		"a loop over 4096 chunks, of which none, a tenth or all live",
 	absent: "The arena experiment gives nothing back alone. C and hand-written Go neither zero nor check.",
 	loops: []loop{
 		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(false) }},
 		{name: "C pool 64 random", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(true) }},
 		{name: "C pool 256 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter256(false) }},
 		{name: "C pool 256 random", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter256(true) }},
+		{name: "C all, none live", unit: "thousand chunks", units: perLoop, enter: func() []contestant { return enterAll(noneLive) }},
+		{name: "C all, a tenth live", unit: "thousand chunks", units: perLoop, enter: func() []contestant { return enterAll(tenthLive) }},
+		{name: "C all, all live", unit: "thousand chunks", units: perLoop, enter: func() []contestant { return enterAll(allLive) }},
 	},
 }
 
@@ -257,4 +262,81 @@ func poolFrom(who string, random bool, get func() *object, put func(*object)) co
 	})
 	c.units = len(list)
 	return c
+}
+
+const (
+	loopCount = 4096 // chunks that are looped over
+	perLoop   = 4    // thousands of them, of 1024
+
+	handles = "upfront, with handles"
+)
+
+// slot is what careful Go has for an object that comes and goes: a flag says whether it lives.
+type slot struct {
+	live bool
+	x    object
+}
+
+// Which chunks live.
+func noneLive(int) bool    { return false }
+func tenthLive(i int) bool { return i%10 == 3 }
+func allLive(int) bool     { return true }
+
+// enterAll has the values of all that lives summed up. A pool is filled first, and what shouldn't live is put.
+//
+//go:noinline
+func enterAll(lives func(i int) bool) []contestant {
+	slab := make([]slot, loopCount)
+	b, end := scratches(1, 4*loopCount*uint64(unsafe.Sizeof(object{})))
+	s := b.Scratch(0, 0).Open("pools")
+	pool, named := objects.Pool(s, loopCount), objects.HandlePool(s, loopCount)
+	type both struct {
+		x, named *object
+		handle   arena.Handle[object]
+	}
+	list := make([]both, loopCount)
+	for i := range list {
+		list[i].x = pool.Get()
+		list[i].named, list[i].handle = named.Get()
+		slab[i].live = lives(i)
+		slab[i].x[1], list[i].x[1], list[i].named[1] = uint64(i), uint64(i), uint64(i)
+	}
+	for i, l := range list {
+		if !lives(i) {
+			pool.Put(l.x)
+			named.Put(l.handle)
+		}
+	}
+	return []contestant{
+		allOf(byHand, func() (sum uint64) {
+			for i := range slab {
+				if x := &slab[i]; x.live {
+					sum += x.x[1]
+				}
+			}
+			return sum
+		}),
+		allOf(library, func() (sum uint64) {
+			for _, x := range pool.All() {
+				sum += x[1]
+			}
+			return sum
+		}).ending(end),
+		allOf(handles, func() (sum uint64) {
+			for _, x := range named.All() {
+				sum += x[1]
+			}
+			return sum
+		}),
+	}
+}
+
+//go:noinline
+func allOf(who string, sum func() uint64) contestant {
+	return contestant{who: who, run: func(n int) (last uint64) {
+		for range n {
+			last = sum()
+		}
+		return last
+	}}
 }
