@@ -18,7 +18,7 @@ import (
 // comes second meanwhile gets ErrLoading: put the slots last ([Plan.Check] warns).
 //
 // A slot costs its size in whole pages, its tables ([Limits]: with the default 12 KiB, and 40 KiB of the Go heap), and addresses up to the
-// next 64 KiB. Give a region of many small slots limits of its own ([RegionPlan]): a slot of 17 KiB takes 22 KB with limits
+// next 64 KiB. Set limits of its own for a region of many small slots ([RegionPlan]): a slot of 17 KiB takes 22 KB with limits
 // of 4, and 4 KB of the Go heap. [Plan.Cost] says what all of them take.
 //
 // Slots aren't for everything that comes and goes. Use one where a thing has an owner, finalizers, and bytes that nobody

@@ -452,7 +452,7 @@ static void map_counts_alike(void) {
 /* The spans are the pages that have a byte of a control word or of an arena: asked byte by byte. */
 static void memory_is_what_holds(const upfront_map_arena *plan, uint64_t count, uint64_t rows, uint64_t guard) {
     uint64_t size = upfront_map_size(plan, count, COUNTED_SLOTS, COUNTED_POOLS, guard), page, i, k, at, n, bytes;
-    unsigned char *w = window_new(size), *held = (unsigned char *)calloc(1, size);
+    unsigned char *w = window_new(size), *held = window_new(size);
     upfront_map *m = upfront_map_init(w, size, plan, count, COUNTED_SLOTS, COUNTED_POOLS, guard);
     upfront_span out[COUNTED_ROWS + 3];
     memset(held, 1, sizeof *m);
@@ -483,7 +483,7 @@ static void memory_is_what_holds(const upfront_map_arena *plan, uint64_t count, 
             CHECK(k != n || memcmp(few, out, n * sizeof *few) == 0);
         }
     }
-    free(held);
+    window_free(held, size);
     window_free(w, size);
 }
 
