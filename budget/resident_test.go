@@ -70,7 +70,9 @@ func TestASlotCostsWhatItHolds(t *testing.T) {
 			what := fmt.Sprintf("%+v, prefault %s: a slot takes %d bytes of pages, and %d with the Go heap's tables", c.limits, prefault, full/slots, each)
 			t.Log(what)
 			assert.LessOrEqual(t, each, c.most, what)
-			assert.Greater(t, full/slots, uint64(17*budget.KiB), "control: a slot's bytes are there")
+			if !instrumented || prefault == budget.Required { // else its bytes lie elsewhere
+				assert.Greater(t, full/slots, uint64(17*budget.KiB), "control: a slot's bytes are there")
+			}
 			assert.Greater(t, cost.Addresses, uint64(slots*64*budget.KiB), "edges are addresses")
 			if os.Getpagesize() == 4*budget.KiB {
 				assert.LessOrEqual(t, full, cost.Resident4K, "at most")
