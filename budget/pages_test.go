@@ -81,10 +81,11 @@ func TestDemandsOfARaceBuild(t *testing.T) {
 		t.Skip("the pages are the budget's own")
 	}
 	plan := paged()
-	size := open(t, plan).Size()
+	opened := open(t, plan)
+	size, parts := opened.Size(), opened.PartBytes()
 	const raceText = "unsupported operation: in a race build the memory is the Go heap's"
 	for key, why := range map[string]string{
-		"lock":   fmt.Sprintf("platform: lock %d bytes: %s", size, raceText),
+		"lock":   fmt.Sprintf("platform: lock %d bytes: %s", parts, raceText),
 		"huge":   fmt.Sprintf("platform: huge pages for %d bytes: %s", size, raceText),
 		"base":   fmt.Sprintf("platform: reserve %d bytes at 0x40000000: %s", size, raceText),
 		"guards": "the pages of a race build are Go's",
