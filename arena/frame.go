@@ -8,7 +8,7 @@ import (
 )
 
 // Frame is N equal buffers over a block that take turns: what was made in frame n lives until the end of frame n+N-1,
-// with two buffers to the end of the next. Nothing is freed one by one. It is a small value; copies are the same arena.
+// with two buffers to the end of the next, with one until Next. Nothing is freed one by one. It is a small value; copies are the same arena.
 type Frame struct{ header *arena_c.Frame }
 
 // FrameHandle is one frame of a Frame. It allocates until the frame turns, and tells whether what was made in it is
@@ -23,7 +23,7 @@ var (
 	_ Allocator = FrameHandle{}
 )
 
-// NewFrame makes buffers buffers, from 2 to 8, of the block. Their size is a multiple of 64; what is left over by the
+// NewFrame makes buffers buffers, from 1 to 8, of the block. Their size is a multiple of 64; what is left over by the
 // division isn't used. What was in the block is lost.
 func NewFrame(block []byte, buffers int) (Frame, error) {
 	if buffers < arena_c.FrameMin || buffers > arena_c.FrameMax {

@@ -2,7 +2,8 @@
  *
  * Algorithm  N equal buffers over one block, and one header of arena.h, which is that of the current buffer: a turn moves it to the
  *            next one, and gives it the next generation.
- * Bound      What is made in frame n lives until the end of frame n + N - 1: with two buffers, to the end of the next frame. An
+ * Bound      What is made in frame n lives until the end of frame n + N - 1: with two buffers, to the end of the next frame; with one, to the
+ *            end of its own, as in a linear arena that is reset. An
  *            allocation succeeds exactly when it fits in the current buffer, whatever the other buffers hold.
  * Cost       O(1); the fast path is that of a linear arena. The header is 128 bytes.
  * Source     Ranck, "Frame-Based Memory Allocation"; Bitsquid's and the consoles' double-buffered frame heaps.
@@ -18,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { UPFRONT_FRAME_MIN = 2, UPFRONT_FRAME_MAX = 8 };
+enum { UPFRONT_FRAME_MIN = 1, UPFRONT_FRAME_MAX = 8 };
 
 /* The arena's line, and one more; behind it lie the buffers, then what is left by the division. */
 typedef struct upfront_frame {
@@ -71,7 +72,7 @@ static inline void *upfront_frame_bump(upfront_frame *f, uint64_t gen, uint64_t 
 uint64_t upfront_frame_size(uint64_t size, uint64_t buffers);
 
 /* Makes `buffers` buffers of the block. NULL when the block is null, not aligned to 64, too large or too small for 64 bytes in each
- * buffer, or when there are fewer than 2 or more than 8. A block may be reused: what was there before is not looked at. */
+ * buffer, or when there are none or more than 8. A block may be reused: what was there before is not looked at. */
 upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers);
 
 /* From the current buffer. NULL: full, or size or align out of bounds. */

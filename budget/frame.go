@@ -11,7 +11,7 @@ import (
 const frameScope = "frame" // the name of the frame's own scope
 
 // Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame
-// n+1, with 3 buffers n+2.
+// n+1, with 3 buffers n+2, with one n itself.
 func (b *Budget) Frame() scope.Scope {
 	if len(b.frame) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
@@ -22,7 +22,8 @@ func (b *Budget) Frame() scope.Scope {
 	return b.current
 }
 
-// NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
+// NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. With one buffer that is
+// the one that ends; its finalizers may allocate nothing in it. It returns their
 // errors, which heaps there had live blocks, and a full of a Try... in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
 // that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
 // them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
@@ -50,8 +51,9 @@ func (b *Budget) NextFrame() (err error) {
 		next = 0
 	}
 	ending, oldest := b.frame[b.buffer], b.frame[next]
+	changed := b.published.frame[b.buffer].changed() // before: ending may be oldest
 	if s, used, ok := ending.NextPlain(oldest); ok {
-		b.publishPlain(next, used)
+		b.publishPlain(next, used, changed)
 		b.buffer, b.current = next, s
 		return nil
 	}
@@ -63,14 +65,24 @@ func (b *Budget) endFrame(next int) (err error) {
 	ending, oldest := b.frame[b.buffer], b.frame[next]
 	b.countOpenFrame()
 	left := ending.Left(1)
+	frozen := false
+	freeze := func() {
+		if !frozen {
+			frozen = true
+			ending.Freeze()
+		}
+	}
 	defer func() { // also when a finalizer ends the goroutine
-		ending.Freeze()
+		freeze()
 		err = errors.Join(err, oldest.CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
 		b.buffer, b.current = next, oldest.Open(frameScope)
 		b.publishFrame()
 	}()
-	closed, emptied := ending.CloseTo(1), oldest.CloseTo(0)
-	return errors.Join(left, closed, emptied)
+	closed := ending.CloseTo(1)
+	if ending == oldest { // else finalizers of the oldest may still allocate in the frame that ends
+		freeze()
+	}
+	return errors.Join(left, closed, oldest.CloseTo(0))
 }
 
 // finalizing names a buffer of the frame, or a scratch arena of a worker, whose finalizers are running, or is empty. Scratch on loan
@@ -118,11 +130,11 @@ func (b *Budget) publishFrame() {
 
 // publishPlain publishes a frame that ended with so many bytes, and the next one, with none: both are most often as they
 // were but for these.
-func (b *Budget) publishPlain(next int, used uint64) {
+func (b *Budget) publishPlain(next int, used uint64, changed bool) {
 	p := &b.published
 	p.beside.Lock()
 	ending, f, most := &p.frame[b.buffer], &p.frame[next], used
-	if ending.changed() {
+	if changed {
 		ending.publish()
 		most = ending.since
 	} else {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
-	for _, buffers := range []int{2, 3, 8} {
+	for _, buffers := range []int{1, 2, 3, 8} {
 		plan := small()
 		plan.Frame.Buffers = buffers
 		b := open(t, plan)

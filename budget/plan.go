@@ -57,7 +57,9 @@ type RegionPlan struct {
 // JSON). A region with slots can't.
 const Rest uint64 = math.MaxUint64
 
-// FramePlan gives 2 to 8 buffers that take turns, each of Size bytes; 0 buffers are no frame.
+// FramePlan gives 1 to 8 buffers that take turns, each of Size bytes; 0 buffers are no frame. What is made in a frame lives until
+// the end of the next one with 2 buffers, of the one after that with 3. One buffer takes half of the memory of two, and is
+// rewound by each NextFrame: nothing outlives its own frame, so what a worker or the GPU still reads then wants 2.
 type FramePlan struct {
 	Buffers int
 	Size    uint64
@@ -112,7 +114,7 @@ const (
 	planRegionsMax = 64
 	planSlotsMax   = 4096
 	planArenasMax  = 1<<16 - 1 // arenas of all kinds: the map counts them in 16 bits
-	planBuffersMin = 2
+	planBuffersMin = 1
 	planBuffersMax = 8
 	planWorkersMax = 256
 	planEachUsual  = 2

@@ -64,14 +64,14 @@ func ExampleParsePlan() {
 
 func ExamplePlan_Check() {
 	plan := pondPlan()
-	plan.Regions[0].Size, plan.Frame.Buffers = 0, 1
+	plan.Regions[0].Size, plan.Frame.Buffers = 0, 9
 	fmt.Println(plan.Check())
 
 	plan = budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "room", Size: budget.MiB, Slots: 8}, {Name: "net", Size: budget.MiB}}}
 	fmt.Println(errors.Is(plan.Check(), budget.ErrWarning)) // Open takes it, and each room's load would empty net
 	// Output:
 	// plan "pond": regions[0].size: 0 bytes; give a size
-	// plan "pond": frame.buffers: 1; 0 or 2 to 8
+	// plan "pond": frame.buffers: 9; 0 or 1 to 8
 	// true
 }
 

@@ -73,9 +73,9 @@ func TestFramesRefuse(t *testing.T) {
 		buffers int
 		want    string
 	}{
-		{window, 1, "arena: a Frame has 2 to 8 buffers, not 1"},
-		{window, 9, "arena: a Frame has 2 to 8 buffers, not 9"},
-		{window, -1, "arena: a Frame has 2 to 8 buffers, not -1"},
+		{window, 0, "arena: a Frame has 1 to 8 buffers, not 0"},
+		{window, 9, "arena: a Frame has 1 to 8 buffers, not 9"},
+		{window, -1, "arena: a Frame has 1 to 8 buffers, not -1"},
 		{nil, 2, "arena: a Frame needs a block of at least 128 bytes, this one has 0"},
 		{window[:255], 2, "arena: a Frame of 2 buffers needs a block of at least 256 bytes, this one has 255"},
 	} {
@@ -92,7 +92,7 @@ func TestFramesRefuse(t *testing.T) {
 }
 
 func TestHandlesOfAFrame(t *testing.T) {
-	for buffers := 2; buffers <= 8; buffers++ {
+	for buffers := 1; buffers <= 8; buffers++ {
 		f, err := arena.NewFrame(heapBlock(t, 4096, 64), buffers)
 		require.NoError(t, err)
 		var handles []arena.FrameHandle

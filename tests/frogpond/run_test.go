@@ -215,7 +215,7 @@ func TestPlanMustSuit(t *testing.T) {
 		{`"name": "level"`, `"name": "map"`,
 			`small.json: regions: are "init, systems, map"; this program needs init, systems, level`},
 		{`"32MiB", "state": true}`, `"32MiB"}`, "small.json: regions[2].state: is false"},
-		{`"buffers": 2`, `"buffers": 1`, "frame.buffers"},
+		{`"buffers": 2`, `"buffers": 9`, "frame.buffers"},
 		{`"go_heap"`, `"gopher"`, "gopher"},
 		{`"32MiB", `, `"-8MiB", `, "regions[2].size"},
 		{`"8MiB", "note"`, `"4KiB", "note"`, "raise regions[0].size"},
