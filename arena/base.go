@@ -46,18 +46,6 @@ func (b Base) empty(p unsafe.Pointer) uint64 {
 	return 0
 }
 
-// at is the address for a stored offset; nil for 0, and for what doesn't lie in the base: the bytes may come from a file.
-func (b Base) at(stored, size, align uint64) unsafe.Pointer {
-	if stored == 0 || stored-1 > b.size || size > b.size-(stored-1) {
-		return nil
-	}
-	p := unsafe.Add(b.start, stored-1)
-	if uint64(uintptr(p))&(align-1) != 0 {
-		return nil
-	}
-	return arena_c.Position(p)
-}
-
 // Ptr is a pointer that may live in a block: an offset from a Base, never an address. The zero Ptr is nil. 8 bytes.
 type Ptr[T any] struct {
 	_      [0]*T // so that no conversion makes one of another's, and who describes a type sees T
@@ -72,10 +60,15 @@ func PtrTo[T any](b Base, p *T) Ptr[T] {
 	return Ptr[T]{stored: b.offset(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "Ptr")}
 }
 
-// Get is the pointer; nil for nil, and for an offset that the base can't have. Cost: two comparisons.
-func (p Ptr[T]) Get(b Base) *T {
-	var zero T
-	return (*T)(b.at(p.stored, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))))
+// Get is the pointer; nil for nil, and for an offset that the base can't have. Cost: three comparisons, inlined.
+func (p Ptr[T]) Get(b Base) (x *T) {
+	at := p.stored - 1 // of nil beyond every size
+	if at <= b.size && uint64(unsafe.Sizeof(*x)) <= b.size-at {
+		if place := unsafe.Add(b.start, at); uintptr(place)%unsafe.Alignof(*x) == 0 {
+			x = (*T)(arena_c.Position(place))
+		}
+	}
+	return
 }
 
 // IsNil says whether it is the zero Ptr.
@@ -98,18 +91,23 @@ func SliceOf[T any](b Base, s []T) Slice[T] {
 	return Slice[T]{stored: b.offset(unsafe.Pointer(unsafe.SliceData(s)), size, "Slice"), count: uint64(len(s))}
 }
 
-// Get is the slice, with cap == len; nil for nil, and for what the base can't have.
-func (s Slice[T]) Get(b Base) []T {
-	var zero T
-	size := uint64(unsafe.Sizeof(zero))
-	if size != 0 && s.count > b.size/size || s.count > min(1<<38, math.MaxInt) {
-		return nil
+// Get is the slice, with cap == len; nil for nil, and for what the base can't have. Cost: three comparisons, inlined.
+func (s Slice[T]) Get(b Base) (list []T) {
+	at := s.stored - 1 // of nil beyond every size
+	if at <= b.size && s.count <= roomFor[T](b.size-at) {
+		if place := unsafe.Add(b.start, at); uintptr(place)%unsafe.Alignof(*new(T)) == 0 {
+			list = unsafe.Slice((*T)(arena_c.Position(place)), s.count)
+		}
 	}
-	p := b.at(s.stored, s.count*size, uint64(unsafe.Alignof(zero)))
-	if p == nil {
-		return nil
+	return
+}
+
+// roomFor is how many T have room in so many bytes.
+func roomFor[T any](bytes uint64) uint64 {
+	if unsafe.Sizeof(*new(T)) == 0 {
+		return min(1<<38, math.MaxInt)
 	}
-	return unsafe.Slice((*T)(p), s.count)
+	return bytes / uint64(unsafe.Sizeof(*new(T)))
 }
 
 // Len is the number of elements.

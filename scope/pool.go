@@ -299,9 +299,20 @@ func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 	return x, arena.Handle[T](h)
 }
 
-// At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. Cost: a few ns.
-func (p HandlePool[T]) At(h arena.Handle[T]) *T {
-	return (*T)(itsHeader(p.header).At(p.gen, uint64(h)))
+// At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. Cost: four
+// comparisons, inlined.
+func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) { // arena_c's At, said again: a call of it is too much for the inliner
+	header, i := itsHeader(p.header), uint64(h)&arena_c.HandleIndex
+	if arena_c.Crossing {
+		return (*T)(header.At(p.gen, uint64(h)))
+	}
+	if header.Gen == p.gen && i < uint64(header.Count) {
+		if *(*uint32)(unsafe.Add(unsafe.Pointer(p.numbers), 4*(uint64(header.Count)+i))) == uint32(h>>32) &&
+			*(*uint8)(unsafe.Add(p.first, ^i)) == arena_c.ChunkLive {
+			x = (*T)(unsafe.Add(p.first, i*uint64(unsafe.Sizeof(arena_c.Chunk[T]{}))))
+		}
+	}
+	return
 }
 
 // Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.

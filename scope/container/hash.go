@@ -60,6 +60,17 @@ func (s *seed) hash(h uint64, key []byte) uint64 {
 	return mix(m5^uint64(n), mix(a^s[1], b^h))
 }
 
+// hash4 and hash8 are hash of a key of 4 and of 8 bytes, for the inliner.
+func (s *seed) hash4(key *[4]byte) uint64 {
+	a := uint64(binary.LittleEndian.Uint32(key[:]))
+	return mix(m5^4, mix(a^s[1], a^s[0]))
+}
+
+func (s *seed) hash8(key *[8]byte) uint64 {
+	a := binary.LittleEndian.Uint64(key[:])
+	return mix(m5^8, mix(a^s[1], a^s[0]))
+}
+
 // hashOf is the hash of a key of a type with such parts: of all its bytes, if there are none.
 func hashOf[K comparable](s *seed, parts []keyPart, k *K) uint32 {
 	if parts == nil {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"reflect"
 	"strings"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
@@ -103,8 +104,23 @@ func (m *Map[K, V]) Get(k K) *V {
 	if !m.life.began().alive() {
 		return nil
 	}
-	if _, entry := m.find(k, m.hash(&k)); entry >= 0 {
-		return &m.values[entry]
+	var hash uint32 // this is m.hash and m.find, said again, without their calls
+	if seed, bytes := &m.words.seed, unsafe.Pointer(&k); m.parts == nil && unsafe.Sizeof(k) == 4 {
+		hash = uint32(seed.hash4((*[4]byte)(bytes)))
+	} else if m.parts == nil && unsafe.Sizeof(k) == 8 {
+		hash = uint32(seed.hash8((*[8]byte)(bytes)))
+	} else {
+		hash = m.hash(&k)
+	}
+	x, keys := m.index, m.keys
+	for at := hash; at-hash < uint32(len(x)); at++ {
+		c := *x.at(at)
+		if c.entry == 0 {
+			break
+		}
+		if entry := uint(c.entry - 1); c.hash == hash && entry < uint(len(keys)) && keys[entry] == k {
+			return &m.values[entry]
+		}
 	}
 	return nil
 }
@@ -138,8 +154,19 @@ func (m *Map[K, V]) Clear() {
 // the map since it was made or cleared).
 func (m *Map[K, V]) All() iter.Seq2[K, *V] { return m.each }
 
+// each goes over the entries. A key doesn't move, so the loop meets each at most once, whatever its body sets and deletes.
 func (m *Map[K, V]) each(yield func(K, *V) bool) {
-	for i := m.after(0); i >= 0 && yield(m.keys[i], &m.values[i]); i = m.after(i + 1) {
+	m.life.began()
+	order := m.order
+	keys, values := m.keys[:len(order)], m.values[:len(order)]
+	for i := 0; i < len(order) && m.life.alive(); i++ {
+		if order[i].rank >= m.words.used {
+			if i >= int(m.words.most) {
+				return
+			}
+		} else if !yield(keys[i], &values[i]) {
+			return
+		}
 	}
 }
 

@@ -171,8 +171,22 @@ func (m *StringMap[V]) Clear() {
 // until it is deleted, or Clear; strings.Clone gives one to keep.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
+// each is that of a Map.
 func (m *StringMap[V]) each(yield func(string, *V) bool) {
-	for i := m.after(0); i >= 0 && yield(m.key(i), &m.values[i]); i = m.after(i + 1) {
+	m.life.began()
+	order, bytes, most := m.order, unsafe.Pointer(unsafe.SliceData(m.bytes)), uint64(m.most)
+	sizes, values := m.sizes[:len(order)], m.values[:len(order)]
+	for i := 0; i < len(order) && m.life.alive(); i++ {
+		if order[i].rank >= m.words.used {
+			if i >= int(m.words.most) {
+				return
+			}
+			continue
+		}
+		key := (*byte)(unsafe.Add(bytes, uint64(i)*most)) // m.key: there is a slot for each i in order
+		if !yield(unsafe.String(key, min(sizes[i], most)), &values[i]) {
+			return
+		}
 	}
 }
 
@@ -183,8 +197,8 @@ func text(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), l
 func (m *StringMap[V]) slot(entry int) []byte { return m.bytes[entry*m.most:][:m.most] }
 
 func (m *StringMap[V]) key(entry int) string {
-	slot := m.slot(entry)
-	return unsafe.String(unsafe.SliceData(slot), min(m.sizes[entry], uint64(len(slot))))
+	key := m.bytes[entry*m.most:][:min(m.sizes[entry], uint64(m.most))]
+	return unsafe.String(unsafe.SliceData(key), len(key))
 }
 
 func (m *StringMap[V]) hash(key string) uint32 {
@@ -195,13 +209,13 @@ func (m *StringMap[V]) hash(key string) uint32 {
 // find is where the cell of a key is, or an empty one for it, and its entry, -1 when there is none.
 // It looks at each cell once, whatever is in them.
 func (m *StringMap[V]) find(key string, hash uint32) (at uint32, entry int) {
-	for i := range uint32(len(m.index)) {
-		at = hash + i
-		c := m.index.at(at)
+	at = hash
+	for x := m.index; at-hash < uint32(len(x)); at++ {
+		c := *x.at(at)
 		if c.entry == 0 {
 			break
 		}
-		if entry := c.entry - 1; c.hash == hash && uint64(entry) < uint64(len(m.sizes)) && m.key(int(entry)) == key {
+		if entry := uint(c.entry - 1); c.hash == hash && entry < uint(len(m.sizes)) && m.key(int(entry)) == key {
 			return at, int(entry)
 		}
 	}

@@ -97,20 +97,6 @@ func (t entries) letGo() {
 	t.words.used, t.words.most = 0, 0
 }
 
-// after is the first entry from i on that has a key, or -1. A key doesn't move, so a loop over the
-// entries meets each at most once, whatever its body sets and deletes.
-func (t *table[V]) after(i int) int {
-	if !t.life.began().alive() {
-		return -1
-	}
-	for most := min(uint(t.words.most), uint(len(t.order))); uint(i) < most; i++ {
-		if t.order[i].rank < t.words.used {
-			return i
-		}
-	}
-	return -1
-}
-
 // enter gives the next free place to a key of that hash, whose cell is at `at`.
 func (t *table[V]) enter(at, hash uint32, v V) (entry uint32) {
 	entry = t.order[t.words.used].entry
