@@ -97,6 +97,9 @@ type FullError struct {
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
 func (e *FullError) Error() string {
 	var b strings.Builder
+	if e.What == "keys" && e.Arena == "" {
+		return fmt.Sprintf("a StringMap has %d of %d keys; make it with an n of %d or more", e.Size-e.Free, e.Size, e.Need)
+	}
 	if e.What == "keys" { // the arena isn't full
 		fmt.Fprintf(&b, "budget %q: %s: scope %q: a StringMap has %d of %d keys; make it with an n of %d or more",
 			e.Budget, e.Arena, e.Scope, e.Size-e.Free, e.Size, e.Need)

@@ -74,14 +74,7 @@ func (r Ref[T]) Get() *T {
 func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	h, st, depth := s.h, stackOf(s.h), s.h.Find(s.gen)
 	at := h.Offset(p)
-	from, end := h.Record(depth).Mark, h.Record(depth).Mark+h.Bytes(depth)
-	if h.Back != 0 {
-		from, end = st.tempStart(), h.Cursor
-		if depth < h.Depth {
-			next := h.Record(depth + 1)
-			from, end = next.Edge-h.Back, next.Mark
-		}
-	}
+	from, end := st.edgesOf(h, depth)
 	if at-from > end-from || size > end-at {
 		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.Arena)
 	}
@@ -97,4 +90,17 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 			"refer to it when Make has returned", st.nameOf(h, depth), st.Arena)
 	}
 	return ""
+}
+
+// edgesOf is where the scope at a depth of an end begins and ends.
+func (st *Stack) edgesOf(h *arena_c.Scopes, depth uint64) (from, end uint64) {
+	switch {
+	case h.Back == 0:
+		from = h.Record(depth).Mark
+		return from, from + h.Bytes(depth)
+	case depth == h.Depth:
+		return st.tempStart(), h.Cursor
+	}
+	next := h.Record(depth + 1)
+	return next.Edge - h.Back, next.Mark
 }

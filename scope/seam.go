@@ -195,13 +195,40 @@ func endedPool(gen uint64) string {
 
 // KeysFull is the full of a StringMap in s that has all of its n keys. pre: s is alive.
 func KeysFull(s Scope, n int) *FullError {
+	if s == (Scope{}) { // on a heap that lies in no budget
+		return &FullError{What: "keys", Asked: 1, Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMapOn"}
+	}
 	st := stackOf(s.h)
 	return &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(s.h, s.h.Find(s.gen)), What: "keys", Asked: 1,
 		Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMap"}
 }
 
-// WasClosed is the misuse of s, which is closed, in words that stay as they are when its budget closes.
+// Holding is the open scope that p lies in, and whether that is a place in a state. ok is false where p lies in no budget. A p
+// in a budget that no open scope has is a caller's bug and panics.
+func Holding(p unsafe.Pointer) (s Scope, inState, ok bool) {
+	st := stackWith(p)
+	if st == nil {
+		return Scope{}, false, false
+	}
+	for _, h := range st.ends() {
+		at := h.Offset(p)
+		for depth := uint64(1); depth <= h.Depth; depth++ {
+			if from, end := st.edgesOf(h, depth); at-from < end-from {
+				st.rooms.mu.Lock()
+				defer st.rooms.mu.Unlock()
+				return Scope{h, h.Record(depth).Gen}, st.watch != nil || at-st.rooms.from < st.rooms.to-st.rooms.from, true
+			}
+		}
+	}
+	panic(bug("a container on a heap in %s whose scope is closed", st.Arena))
+}
+
+// WasClosed is the misuse of s, which is closed, in words that stay as they are when its budget closes. Of the zero Scope it is
+// that of a container that was freed.
 func WasClosed(s Scope) error {
+	if s == (Scope{}) {
+		return &Misuse{"use of a container that was freed", true}
+	}
 	if st := stackOf(s.its()); st == nil || st.made != numberOf(s.gen) {
 		if l, ok := lostOf(s.gen); ok {
 			return l.misuse("use of", s.gen)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -33,6 +34,36 @@ func lifeOf(s scope.Scope) life {
 }
 
 func (l life) alive() bool { return l.record.Gen == l.gen }
+
+// What a container knows where it isn't a scope that ends it: its heap lies in no budget, or it was freed.
+var outside, freed = &arena_c.Record{Gen: 1}, &arena_c.Record{}
+
+// takeOn takes the zeroed bytes of a container on a heap, nil when that is full: and what is to be known of them.
+func takeOn(a arena.Reallocator, size uint64) (bytes []byte, l life, inState kept) {
+	p := a.Alloc(size, wordSize)
+	if p == nil {
+		return nil, life{}, false
+	}
+	arena_c.Zero(p, uintptr(size))
+	s, state, ok := scope.Holding(p)
+	l = life{record: outside, gen: 1}
+	if ok {
+		l = lifeOf(s)
+	}
+	return unsafe.Slice((*byte)(p), size), l, kept(state)
+}
+
+// end ends a container on a heap, whose bytes begin at p.
+func (l *life) end(kind string, on arena.Reallocator, p unsafe.Pointer) error {
+	switch {
+	case !l.began().alive():
+		return closed{*l, "Free of a " + kind}
+	case on == nil:
+		return &scope.Misuse{Text: "Free of a " + kind + " that was made in a scope, which ends it: NewListOn and its like make one on a heap"}
+	}
+	*l = life{record: freed, gen: 1}
+	return on.Free(p)
+}
 
 // began is l of a container that was made; it is for all but what must be inlined.
 func (l life) began() life {

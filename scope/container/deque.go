@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -15,6 +17,7 @@ type Deque[T any] struct {
 	life life
 	queued[T]
 	kept kept
+	on   arena.Reallocator // that has its bytes; nil: its scope has them
 }
 
 // queued is what lies in a deque's bytes.
@@ -53,6 +56,19 @@ func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	}
 	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
 }
+
+// NewDequeOn makes an empty deque for up to n values on a heap, as NewListOn makes a list.
+func NewDequeOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (Deque[T], bool) {
+	check("Deque", n, math.MaxInt, "values", declared(values))
+	bytes, life, kept := takeOn(a, dequeSize[T](n))
+	if bytes == nil {
+		return Deque[T]{}, false
+	}
+	return Deque[T]{life: life, queued: layDeque[T](bytes, n), kept: kept, on: a}, true
+}
+
+// Free ends a deque that NewDequeOn made, and gives its bytes back: as that of a List.
+func (d *Deque[T]) Free() error { return d.life.end("Deque", d.on, unsafe.Pointer(d.ends)) }
 
 func dequeSize[T any](n int) uint64 { return words[ends](1) + sizeOf[T](n) }
 

@@ -15,6 +15,14 @@
 //	byName.Set(player, fly)                               // the bytes of the key are copied
 //	byName.GetBytes(packet[2:10]).Bites++                 // no string in between
 //
+// # On a heap
+//
+// NewListOn, NewDequeOn, NewMapOn and NewStringMapOn make one on an arena.Heap or Buddy, or by a Shared or a Proxy before one:
+// for containers that come and go in play, as those of a chunk of a world. Full is an answer there, false, and Free gives the
+// bytes back. One that isn't freed ends with the scope that the heap lies in; a heap's Reset ends its bytes and isn't asked
+// for. A heap in a state may have them: their bytes are as alike as those of others there. But nobody looks at an image of
+// them, so one from outside is for the program to check.
+//
 // # Full
 //
 // To make one may be full: it unwinds to the enclosing Do or Load, as all that a scope gives does.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -15,7 +17,8 @@ type List[T any] struct {
 	life life
 	listed[T]
 	kept  kept
-	moves uint64 // how often RemoveSwap ran
+	moves uint64            // how often RemoveSwap ran
+	on    arena.Reallocator // that has its bytes; nil: its scope has them
 }
 
 // listed is what lies in a list's bytes.
@@ -48,6 +51,22 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	}
 	return List[T]{life: lifeOf(s), listed: list, kept: kept}
 }
+
+// NewListOn makes an empty list for up to n values on a heap: an arena.Heap or Buddy, or a Shared or Proxy before one. It is
+// false when that is full. Free gives the bytes back; else the list ends with the scope that the heap lies in. A negative n
+// panics. Cost: that of Alloc, and the zeroing; no Go allocation.
+func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T], bool) {
+	check("List", n, math.MaxInt, "values", declared(values))
+	bytes, life, kept := takeOn(a, listSize[T](n))
+	if bytes == nil {
+		return List[T]{}, false
+	}
+	return List[T]{life: life, listed: layList[T](bytes, n), kept: kept, on: a}, true
+}
+
+// Free ends a list that NewListOn made, and gives its bytes back: it is empty then, as after its scope closed. One that was
+// freed, that lies in a scope itself, or whose heap's scope is closed, is refused with an error.
+func (l *List[T]) Free() error { return l.life.end("List", l.on, unsafe.Pointer(l.used)) }
 
 func listSize[T any](n int) uint64 { return wordSize + sizeOf[T](n) }
 

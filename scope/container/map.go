@@ -30,11 +30,7 @@ type Map[K comparable, V any] struct {
 // arena.Slice at any depth, which compare by offset, panic.
 func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) Map[K, V] {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
-	key := reflect.TypeFor[K]()
-	if byOffset(key) {
-		panic(&scope.Misuse{Text: fmt.Sprintf("a Map of keys %v: an arena.String or arena.Slice compares by offset; "+
-			"use a StringMap, or an array of bytes", key)})
-	}
+	key := keyType[K]()
 	bytes := take[Map[K, V]](s, mapSize[K, V](n))
 	parts, kept := partsOf(key), keptIn(s)
 	t, allKeys, allValues := layMap[K, V](bytes, n)
@@ -48,6 +44,30 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 		note[Map[K, V]](s, bytes, look, valuesAt("keys", bytes, allKeys), valuesAt("values", bytes, allValues))
 	}
 	return Map[K, V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys, parts}
+}
+
+// NewMapOn makes an empty map for up to n keys on a heap, as NewListOn makes a list. Cost: O(n). An n out of range, and a K
+// that NewMap refuses, panic.
+func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], values scope.Maker[V], n int) (Map[K, V], bool) {
+	check("Map", n, nMax, "keys", declared(keys) && declared(values))
+	key := keyType[K]()
+	bytes, life, kept := takeOn(a, mapSize[K, V](n))
+	if bytes == nil {
+		return Map[K, V]{}, false
+	}
+	t, allKeys, allValues := layMap[K, V](bytes, n)
+	t.begin(kept)
+	return Map[K, V]{table[V]{life: life, entries: t, values: allValues, kept: kept, on: a}, allKeys, partsOf(key)}, true
+}
+
+// keyType is that of K, which compares by contents.
+func keyType[K comparable]() reflect.Type {
+	key := reflect.TypeFor[K]()
+	if byOffset(key) {
+		panic(&scope.Misuse{Text: fmt.Sprintf("a Map of keys %v: an arena.String or arena.Slice compares by offset; "+
+			"use a StringMap, or an array of bytes", key)})
+	}
+	return key
 }
 
 func layMap[K comparable, V any](bytes []byte, n int) (entries, []K, []V) {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -36,9 +37,7 @@ type allNames struct {
 // out of range, panic.
 func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringMap[V] {
 	check("StringMap", n, nMax, "keys", declared(values))
-	if k < 0 || k > nMax {
-		panic(&scope.Misuse{Text: fmt.Sprintf("a StringMap of keys of %d bytes: at most %d", k, nMax)})
-	}
+	checkKeys(k)
 	bytes := take[StringMap[V]](s, stringMapSize[V](n, k))
 	kept := keptIn(s)
 	t, allKeys, allValues := layStringMap[V](bytes, n, k)
@@ -52,6 +51,26 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 		note[StringMap[V]](s, bytes, look, valuesAt("values", bytes, allValues))
 	}
 	return StringMap[V]{table: table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allNames: allKeys}
+}
+
+// NewStringMapOn makes an empty map on a heap for up to n keys of at most k bytes each, as NewListOn makes a list. Cost:
+// O(n * k), the zeroing. An n or k out of range panics.
+func NewStringMapOn[V any](a arena.Reallocator, values scope.Maker[V], n, k int) (StringMap[V], bool) {
+	check("StringMap", n, nMax, "keys", declared(values))
+	checkKeys(k)
+	bytes, life, kept := takeOn(a, stringMapSize[V](n, k))
+	if bytes == nil {
+		return StringMap[V]{}, false
+	}
+	t, allKeys, allValues := layStringMap[V](bytes, n, k)
+	t.begin(kept)
+	return StringMap[V]{table: table[V]{life: life, entries: t, values: allValues, kept: kept, on: a}, allNames: allKeys}, true
+}
+
+func checkKeys(k int) {
+	if k < 0 || k > nMax {
+		panic(&scope.Misuse{Text: fmt.Sprintf("a StringMap of keys of %d bytes: at most %d", k, nMax)})
+	}
 }
 
 func layStringMap[V any](bytes []byte, n, k int) (entries, allNames, []V) {

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -17,7 +18,11 @@ type table[V any] struct {
 	entries
 	values []V // of all n entries
 	kept   kept
+	on     arena.Reallocator // that has its bytes; nil: its scope has them
 }
+
+// Free ends a map that NewMapOn or NewStringMapOn made, and gives its bytes back: as that of a List.
+func (t *table[V]) Free() error { return t.life.end("map", t.on, unsafe.Pointer(t.words)) }
 
 // entries is what lies in a map's bytes before keys and values.
 type entries struct {
