@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/upfront-mem/upfront/tests/strangers/rooms"
 	"github.com/upfront-mem/upfront/tests/strangers/twin"
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
@@ -39,6 +40,7 @@ type half struct {
 var programs = []program{
 	{"rooms", 0xa67a78b98d8e34d0, []half{
 		{"Go", twin.Rooms, "twin/rooms.go", 0},
+		{"Upfront", rooms.Play, "rooms/rooms.go", 1.15},
 	}},
 	{"world", 0x71bbe92f1c025128, []half{
 		{"Go", twin.World, "twin/world.go", 0},

@@ -1,0 +1,292 @@
+// Package rooms is the program rooms with its memory in a budget: the directory of rooms in one
+// region, and each room in a slot, which ends with the room.
+package rooms
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+	"github.com/upfront-mem/upfront/tests/strangers/work"
+)
+
+// recalled is how many lines a player who joins recalls.
+const recalled = 8
+
+// planJSON is the plan: what budget.Measure says that the program needs, and a little to spare.
+//
+//go:embed plan.json
+var planJSON []byte
+
+type (
+	name   = arena.Inline[[work.NameSize]byte]
+	player struct{ Energy, Said, Spoke uint32 }
+	line   struct {
+		Name name
+		Text arena.Inline[[128]byte] // TextSize is none of the sizes that there are
+	}
+)
+
+var (
+	numbers = scope.Plain[int32]()
+	names   = scope.Plain[name]()
+	players = scope.Plain[player]()
+	lines   = scope.Plain[line]()
+)
+
+// room is a room that is open, or the place of one. Its lists and its map lie in its slot.
+type room struct {
+	slot    budget.Region
+	players container.List[player]
+	names   container.List[name]       // of the players, in their order
+	byName  container.StringMap[int32] // the player's number in both
+	lines   []line                     // a ring
+	said    int                        // lines that were said in the room
+}
+
+// load makes an empty room in its slot.
+func (r *room) load(s scope.Scope) (*room, error) {
+	r.players = container.NewList(s, players, work.RoomPlayers)
+	r.names = container.NewList(s, names, work.RoomPlayers)
+	r.byName = container.NewStringMap(s, numbers, work.RoomPlayers, work.NameSize)
+	r.lines = lines.Slice(s, work.RoomTexts)
+	r.said = 0
+	return r, nil
+}
+
+// player returns the number of the player with a name, or false.
+func (r *room) player(name []byte) (int, bool) {
+	i := r.byName.GetBytes(name)
+	if i == nil {
+		return 0, false
+	}
+	return int(*i), true
+}
+
+// add adds a player.
+func (r *room) add(text []byte, tick uint32) error {
+	var n name
+	if !n.SetBytes(text) || !r.players.Push(player{Energy: 100, Spoke: tick}) || !r.names.Push(n) {
+		return fmt.Errorf("no room for the player %q", text)
+	}
+	return r.byName.SetBytes(text, int32(r.players.Len()-1))
+}
+
+// remove removes the player with a number. The last player gets the number.
+func (r *room) remove(i int) {
+	r.byName.DeleteBytes(r.names.At(i).Bytes())
+	r.players.RemoveSwap(i)
+	r.names.RemoveSwap(i)
+	if i < r.players.Len() {
+		*r.byName.GetBytes(r.names.At(i).Bytes()) = int32(i)
+	}
+}
+
+// chat says a text in the room.
+func (r *room) chat(i int, name, text []byte, tick uint32) error {
+	l := &r.lines[r.said%work.RoomTexts]
+	r.said++
+	if !l.Name.SetBytes(name) || !l.Text.SetBytes(text) {
+		return fmt.Errorf("no room for the line %q of %q", text, name)
+	}
+	all := r.players.Slice()
+	all[i].Said++
+	all[i].Spoke = tick
+	for i := range all {
+		all[i].Energy = work.Hear(all[i].Energy, len(text))
+	}
+	return nil
+}
+
+// recall adds the last n lines to the sum, the oldest first.
+func (r *room) recall(sum *work.Sum, n int) {
+	for i := max(r.said-n, 0); i < r.said; i++ {
+		l := &r.lines[i%work.RoomTexts]
+		sum.Bytes(l.Name.Bytes())
+		sum.Bytes(l.Text.Bytes())
+	}
+}
+
+// server has the rooms.
+type server struct {
+	slots   *budget.Slots
+	byCode  container.StringMap[int32] // the number of a room that is open
+	free    container.List[int32]      // the numbers of the others
+	rooms   [work.RoomsAtOnce]room
+	loads   [work.RoomsAtOnce]func(scope.Scope) (*room, error) // of each room, its load
+	sum     work.Sum
+	refused uint64
+	idle    uint64
+}
+
+// newServer makes the directory of a server without rooms.
+func newServer(b *budget.Budget) (*server, error) {
+	v := &server{slots: b.Slots("room")}
+	for i := range v.rooms {
+		v.loads[i] = v.rooms[i].load
+	}
+	_, err := budget.Load(context.Background(), b.Region("directory"), func(s scope.Scope) (*server, error) {
+		v.byCode = container.NewStringMap(s, numbers, work.RoomsAtOnce, work.RoomCodeSize)
+		v.free = container.NewList(s, numbers, work.RoomsAtOnce)
+		for i := range v.rooms {
+			v.free.Push(int32(i))
+		}
+		return v, nil
+	})
+	return v, err
+}
+
+// open opens an empty room. It is false when there is no place for one.
+func (v *server) open(code []byte) (bool, error) {
+	number, ok := v.free.Pop()
+	if !ok {
+		return false, nil
+	}
+	slot, err := v.slots.Acquire()
+	if err != nil {
+		return false, err
+	}
+	v.rooms[number].slot = slot
+	if _, err := budget.Load(context.Background(), slot, v.loads[number]); err != nil {
+		return false, errors.Join(err, slot.Release(context.Background()))
+	}
+	return true, v.byCode.SetBytes(code, number)
+}
+
+// end ends a room.
+func (v *server) end(code []byte, number int32) error {
+	r := &v.rooms[number]
+	v.sum.Add(uint64(r.players.Len()))
+	r.recall(&v.sum, work.RoomTexts)
+	v.byCode.DeleteBytes(code)
+	v.free.Push(number)
+	return r.slot.Release(context.Background())
+}
+
+// serve does what a packet says. It is false when the packet is refused.
+func (v *server) serve(p *work.Packet, tick uint32) (bool, error) {
+	at := v.byCode.GetBytes(p.Code)
+	if p.Kind == work.Open {
+		if at != nil {
+			return false, nil
+		}
+		return v.open(p.Code)
+	}
+	if at == nil {
+		return false, nil
+	}
+	r := &v.rooms[*at]
+	if p.Kind == work.End {
+		return true, v.end(p.Code, *at)
+	}
+	i, known := r.player(p.Name)
+	if p.Kind == work.Join {
+		if known || r.players.Len() == work.RoomPlayers {
+			return false, nil
+		}
+		if err := r.add(p.Name, tick); err != nil {
+			return false, err
+		}
+		r.recall(&v.sum, recalled)
+		return true, nil
+	}
+	if !known {
+		return false, nil
+	}
+	switch p.Kind {
+	case work.Quit:
+		v.sum.Add(uint64(r.players.At(i).Energy))
+		r.remove(i)
+	case work.Find:
+		x := r.players.At(i)
+		v.sum.Add(uint64(x.Energy)<<32 | uint64(x.Said))
+	case work.Chat:
+		return true, r.chat(i, p.Name, p.Text, tick)
+	}
+	return true, nil
+}
+
+// turn gives each room its turn after a tick's packets.
+func (v *server) turn(tick uint32) {
+	var energy, count uint64
+	for _, number := range v.byCode.All() {
+		r := &v.rooms[*number]
+		for i := r.players.Len() - 1; i >= 0; i-- { // down: the player that remove moves had its turn
+			p := r.players.At(i)
+			if tick-p.Spoke > work.Idle {
+				v.idle += uint64(p.Energy)
+				r.remove(i)
+				continue
+			}
+			p.Energy = work.Tire(p.Energy, p.Said)
+			energy += uint64(p.Energy)
+		}
+		count += uint64(r.players.Len())
+	}
+	v.sum.Add(energy)
+	v.sum.Add(count)
+}
+
+// tick plays a tick.
+func (v *server) tick(packets *work.Packets, tick uint32) error {
+	for b := packets.Next(); b != nil; b = packets.Next() {
+		p := work.Split(b)
+		ok, err := v.serve(&p, tick)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			v.refused++
+		}
+	}
+	v.turn(tick)
+	return nil
+}
+
+// close ends the rooms that are open, without a word to the sum.
+func (v *server) close() (err error) {
+	for _, number := range v.byCode.All() {
+		err = errors.Join(err, v.rooms[*number].slot.Release(context.Background()))
+	}
+	v.byCode.Clear()
+	return err
+}
+
+// Play plays the program with its memory in a budget.
+func Play(m *work.Meter) (uint64, error) {
+	plan, err := budget.ParsePlan(planJSON)
+	if err != nil {
+		return 0, err
+	}
+	b, err := budget.Open(plan)
+	if err != nil {
+		return 0, err
+	}
+	sum, err := play(b, m)
+	return sum, errors.Join(err, b.Close())
+}
+
+// play plays the program in a budget that is open.
+func play(b *budget.Budget, m *work.Meter) (uint64, error) {
+	v, err := newServer(b)
+	if err != nil {
+		return 0, err
+	}
+	packets := work.NewPackets()
+	m.Ready()
+	for tick := uint32(0); packets.Tick(); tick++ {
+		m.Start()
+		if err := v.tick(packets, tick); err != nil {
+			return 0, errors.Join(err, v.close())
+		}
+		m.Stop()
+	}
+	v.sum.Add(v.refused)
+	v.sum.Add(v.idle)
+	return uint64(v.sum), v.close()
+}
