@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/upfront-mem/upfront/tests/strangers/lines"
 	"github.com/upfront-mem/upfront/tests/strangers/rooms"
 	"github.com/upfront-mem/upfront/tests/strangers/twin"
 	"github.com/upfront-mem/upfront/tests/strangers/work"
@@ -47,6 +48,7 @@ var programs = []program{
 	}},
 	{"lines", 0x9fca32e772cab5bd, []half{
 		{"Go", twin.Lines, "twin/lines.go", 0},
+		{"Upfront", lines.Play, "lines/lines.go", 1.15},
 	}},
 	{"game", 0x97a52578ae6f812e, []half{
 		{"Go", twin.Game, "twin/game.go", 0},
