@@ -27,10 +27,17 @@ type (
 	name   = arena.Inline[[work.NameSize]byte]
 	player struct{ Energy, Said, Spoke uint32 }
 	line   struct {
-		Name name
-		Text arena.Inline[[128]byte] // TextSize is none of the sizes that there are
+		NameSize, TextSize uint8
+		Name               [work.NameSize]byte
+		Text               [work.TextSize]byte
 	}
 )
+
+// set makes it the line of a sayer. It is false when one of them is too long.
+func (l *line) set(name, text []byte) bool {
+	l.NameSize, l.TextSize = uint8(len(name)), uint8(len(text))
+	return copy(l.Name[:], name) == len(name) && copy(l.Text[:], text) == len(text)
+}
 
 var (
 	numbers = scope.Plain[int32]()
@@ -91,7 +98,7 @@ func (r *room) remove(i int) {
 func (r *room) chat(i int, name, text []byte, tick uint32) error {
 	l := &r.lines[r.said%work.RoomTexts]
 	r.said++
-	if !l.Name.SetBytes(name) || !l.Text.SetBytes(text) {
+	if !l.set(name, text) {
 		return fmt.Errorf("no room for the line %q of %q", text, name)
 	}
 	all := r.players.Slice()
@@ -107,9 +114,26 @@ func (r *room) chat(i int, name, text []byte, tick uint32) error {
 func (r *room) recall(sum *work.Sum, n int) {
 	for i := max(r.said-n, 0); i < r.said; i++ {
 		l := &r.lines[i%work.RoomTexts]
-		sum.Bytes(l.Name.Bytes())
-		sum.Bytes(l.Text.Bytes())
+		sum.Bytes(l.Name[:l.NameSize])
+		sum.Bytes(l.Text[:l.TextSize])
 	}
+}
+
+// turn gives the players their turn after a tick. It returns the energy of those who stay and of
+// those who were idle.
+func (r *room) turn(tick uint32) (energy, idle uint64) {
+	all := r.players.Slice()
+	for i := len(all) - 1; i >= 0; i-- { // down: the player that remove moves had its turn
+		p := &all[i]
+		if tick-p.Spoke > work.Idle {
+			idle += uint64(p.Energy)
+			r.remove(i)
+			continue
+		}
+		p.Energy = work.Tire(p.Energy, p.Said)
+		energy += uint64(p.Energy)
+	}
+	return energy, idle
 }
 
 // server has the rooms.
@@ -118,7 +142,6 @@ type server struct {
 	byCode  container.StringMap[int32] // the number of a room that is open
 	free    container.List[int32]      // the numbers of the others
 	rooms   [work.RoomsAtOnce]room
-	loads   [work.RoomsAtOnce]func(scope.Scope) (*room, error) // of each room, its load
 	sum     work.Sum
 	refused uint64
 	idle    uint64
@@ -127,9 +150,6 @@ type server struct {
 // newServer makes the directory of a server without rooms.
 func newServer(b *budget.Budget) (*server, error) {
 	v := &server{slots: b.Slots("room")}
-	for i := range v.rooms {
-		v.loads[i] = v.rooms[i].load
-	}
 	_, err := budget.Load(context.Background(), b.Region("directory"), func(s scope.Scope) (*server, error) {
 		v.byCode = container.NewStringMap(s, numbers, work.RoomsAtOnce, work.RoomCodeSize)
 		v.free = container.NewList(s, numbers, work.RoomsAtOnce)
@@ -151,8 +171,9 @@ func (v *server) open(code []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	v.rooms[number].slot = slot
-	if _, err := budget.Load(context.Background(), slot, v.loads[number]); err != nil {
+	r := &v.rooms[number]
+	r.slot = slot
+	if _, err := budget.Load(context.Background(), slot, r.load); err != nil {
 		return false, errors.Join(err, slot.Release(context.Background()))
 	}
 	return true, v.byCode.SetBytes(code, number)
@@ -169,7 +190,8 @@ func (v *server) end(code []byte, number int32) error {
 }
 
 // serve does what a packet says. It is false when the packet is refused.
-func (v *server) serve(p *work.Packet, tick uint32) (bool, error) {
+func (v *server) serve(packet []byte, tick uint32) (bool, error) {
+	p := work.Split(packet)
 	at := v.byCode.GetBytes(p.Code)
 	if p.Kind == work.Open {
 		if at != nil {
@@ -216,16 +238,9 @@ func (v *server) turn(tick uint32) {
 	var energy, count uint64
 	for _, number := range v.byCode.All() {
 		r := &v.rooms[*number]
-		for i := r.players.Len() - 1; i >= 0; i-- { // down: the player that remove moves had its turn
-			p := r.players.At(i)
-			if tick-p.Spoke > work.Idle {
-				v.idle += uint64(p.Energy)
-				r.remove(i)
-				continue
-			}
-			p.Energy = work.Tire(p.Energy, p.Said)
-			energy += uint64(p.Energy)
-		}
+		has, idle := r.turn(tick)
+		energy += has
+		v.idle += idle
 		count += uint64(r.players.Len())
 	}
 	v.sum.Add(energy)
@@ -235,8 +250,7 @@ func (v *server) turn(tick uint32) {
 // tick plays a tick.
 func (v *server) tick(packets *work.Packets, tick uint32) error {
 	for b := packets.Next(); b != nil; b = packets.Next() {
-		p := work.Split(b)
-		ok, err := v.serve(&p, tick)
+		ok, err := v.serve(b, tick)
 		if err != nil {
 			return err
 		}
