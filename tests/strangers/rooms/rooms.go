@@ -128,6 +128,7 @@ func (r *room) turn(tick uint32) (energy, idle uint64) {
 		if tick-p.Spoke > work.Idle {
 			idle += uint64(p.Energy)
 			r.remove(i)
+			all = r.players.Slice()
 			continue
 		}
 		p.Energy = work.Tire(p.Energy, p.Said)
@@ -150,7 +151,8 @@ type server struct {
 // newServer makes the directory of a server without rooms.
 func newServer(b *budget.Budget) (*server, error) {
 	v := &server{slots: b.Slots("room")}
-	_, err := budget.Load(context.Background(), b.Region("directory"), func(s scope.Scope) (*server, error) {
+	region := b.Region("directory")
+	_, err := budget.Load(context.Background(), region, func(s scope.Scope) (*server, error) {
 		v.byCode = container.NewStringMap(s, numbers, work.RoomsAtOnce, work.RoomCodeSize)
 		v.free = container.NewList(s, numbers, work.RoomsAtOnce)
 		for i := range v.rooms {
