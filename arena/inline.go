@@ -9,7 +9,11 @@ import (
 // without an offset and without a base, so it may be copied, saved, and be a key of a map: two are == exactly when their
 // texts are. The zero Inline is the empty text. What is longer is a [String].
 //
+// The sizes are 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192 and 256 bytes.
+//
 // Behind the text are zero bytes, and nothing else says where it ends; so a text may have a NUL inside, and none at its end.
+// String and Bytes look for that end each time. Keep the length of a text that is read very often in
+// a field next to it.
 type Inline[A inlineBytes] struct{ text A }
 
 // inlineBytes are the sizes.

@@ -174,6 +174,10 @@ func (r Region) In(s scope.Scope) Region { return Region{r.its(), r.owner, s, tr
 // Name is the region's name in the plan; a slot's is followed by its number: "match 3".
 func (r Region) Name() string { return r.its().name }
 
+// Slot returns the slot's number among its siblings, from 0; -1 for a region without slots. A program
+// that has a Go value for each slot keeps them in a slice by that number.
+func (r Region) Slot() int { return r.its().slot }
+
 // Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
 // another machine.
 func (r Region) Base() arena.Base {

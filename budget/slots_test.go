@@ -60,6 +60,7 @@ func TestAcquireIsAdmissionControl(t *testing.T) {
 		assert.Equal(t, 4-i, slots.Available())
 		taken = append(taken, acquire(t, b))
 		assert.Equal(t, fmt.Sprintf("room %d", i), taken[i].Name())
+		assert.Equal(t, i, taken[i].Slot())
 	}
 	_, err := slots.Acquire()
 	assert.EqualError(t, err, `budget "rooms": region room is full: asked for one more of 4 slots; `+

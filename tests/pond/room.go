@@ -44,7 +44,7 @@ var (
 // move.
 type Room struct {
 	slot    budget.Region
-	number  uint32 // in Server.rooms
+	number  uint32 // the slot's: its place in Server.rooms
 	name    Name
 	players scope.HandlePool[Player]
 	lines   container.Deque[Line]

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -40,7 +39,7 @@ type Server struct {
 	slots *budget.Slots
 
 	mu     sync.Mutex                  // guards the fields below
-	rooms  []*Room                     // nil where the number is free
+	rooms  []*Room                     // by the number of the slot; nil where that is free
 	byName container.StringMap[uint32] // the numbers of rooms
 	seats  container.Map[Address, Seat]
 	out    []byte // the packet that is sent next
@@ -185,10 +184,10 @@ func (s *Server) room(name []byte) (*Room, error) {
 	if err != nil {
 		return nil, errors.Join(err, slot.Release(context.Background()))
 	}
-	room, number := loaded.Get(), slices.Index(s.rooms, nil) // there is one for each slot
-	room.slot, room.number = slot, uint32(number)
+	room := loaded.Get()
+	room.slot, room.number = slot, uint32(slot.Slot())
 	room.name.SetBytes(name)
-	s.rooms[number] = room
+	s.rooms[room.number] = room
 	return room, s.byName.SetBytes(name, room.number)
 }
 
