@@ -22,6 +22,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/rooms"
 	"github.com/upfront-mem/upfront/tests/strangers/twin"
 	"github.com/upfront-mem/upfront/tests/strangers/work"
+	"github.com/upfront-mem/upfront/tests/strangers/world"
 )
 
 // program is a program with its halves: the twin is the first.
@@ -45,6 +46,7 @@ var programs = []program{
 	}},
 	{"world", 0x71bbe92f1c025128, []half{
 		{"Go", twin.World, "twin/world.go", 0},
+		{"Slots", world.Slots, "world/slots.go", 1.4},
 	}},
 	{"lines", 0x9fca32e772cab5bd, []half{
 		{"Go", twin.Lines, "twin/lines.go", 0},

@@ -1,0 +1,306 @@
+// Package world is the program world with upfront, in two forms: Slots has each chunk in a slot of
+// a region, Heap has all of them in pools and a heap of one region.
+package world
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+	"github.com/upfront-mem/upfront/tests/strangers/work"
+)
+
+// slotHeap is the size of the heap for the data of a chunk's entities.
+const slotHeap = 8 * budget.KiB
+
+// slotsPlan has a region for what is known of all chunks, and a slot for each chunk. Few slots are
+// used at first, and of each only a part, so no page is present before it is touched.
+var slotsPlan = budget.Plan{
+	Name: "slots",
+	Regions: []budget.RegionPlan{
+		{Name: "index", Size: 16 * budget.KiB},
+		{Name: "chunk", Size: 32 * budget.KiB, Slots: work.ChunksAtOnce},
+	},
+	Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},
+	Pages:  budget.Pages{Prefault: budget.Off},
+}
+
+// slotChunk is a chunk, which its slot has whole.
+type slotChunk struct {
+	place    work.Place
+	heat     uint32
+	next     uint32 // heat
+	serial   uint32
+	count    int32 // of the entities
+	entities [work.EntitiesInChunk]slotEntity
+	terrain  [work.TerrainSize]byte
+}
+
+type slotEntity struct {
+	work.Entity
+	data arena.Slice[byte] // on the chunk's heap
+}
+
+var (
+	slotChunks = scope.Plain[slotChunk]()
+	places     = scope.Plain[work.Place]()
+	indexes    = scope.Plain[int32]()
+	bytes      = arena.HeapOf[byte](nil)
+)
+
+// loadedChunk is what Go has of a chunk that is loaded.
+type loadedChunk struct {
+	slot budget.Region
+	*slotChunk
+	heap arena.Heap
+}
+
+// slotWorld is the world whose chunks are in slots.
+type slotWorld struct {
+	ctx    context.Context
+	slots  *budget.Slots
+	base   arena.Base
+	chunks []loadedChunk                         // in any order
+	at     container.Map[work.Place, int32]      // their indexes
+	fill   func(scope.Scope) (*slotChunk, error) // loads the chunk that comes next
+	coming loadedChunk
+	place  work.Place // of it
+	gone   uint64
+	dead   uint64
+}
+
+// Slots plays the program with each chunk in a slot, which ends with the chunk.
+func Slots(m *work.Meter) (sum uint64, err error) {
+	b, err := budget.Open(slotsPlan)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if e := b.Close(); err == nil {
+			err = e
+		}
+	}()
+	return playSlots(b, m)
+}
+
+func playSlots(b *budget.Budget, m *work.Meter) (uint64, error) {
+	w := &slotWorld{
+		ctx:    context.Background(),
+		slots:  b.Slots("chunk"),
+		base:   b.Base(),
+		chunks: make([]loadedChunk, 0, work.ChunksAtOnce),
+	}
+	w.fill = w.fillChunk
+	if _, err := budget.Load(w.ctx, b.Region("index"), func(s scope.Scope) (*slotWorld, error) {
+		w.at = container.NewMap(s, places, indexes, work.ChunksAtOnce)
+		return w, nil
+	}); err != nil {
+		return 0, err
+	}
+	m.Ready()
+
+	var sum work.Sum
+	var walk work.Walk
+	var last work.Place
+	for tick := 0; ; tick++ {
+		player, ok := walk.Next()
+		if !ok {
+			break
+		}
+		m.Start()
+		if tick == 0 || player != last {
+			if err := w.stream(player); err != nil {
+				return 0, err
+			}
+			last = player
+		}
+		w.warm()
+		var heat, entities uint64
+		for i := range w.chunks {
+			c := &w.chunks[i]
+			if err := w.step(c, tick); err != nil {
+				return 0, err
+			}
+			heat += uint64(c.heat)
+			entities += uint64(c.count)
+		}
+		sum.Add(heat)
+		sum.Add(entities)
+		m.Stop()
+	}
+	for len(w.chunks) > 0 {
+		if err := w.unload(len(w.chunks) - 1); err != nil {
+			return 0, err
+		}
+	}
+	sum.Add(w.gone)
+	sum.Add(w.dead)
+	return uint64(sum), nil
+}
+
+// stream unloads the chunks that are too far from the player, and loads those that are near.
+func (w *slotWorld) stream(player work.Place) error {
+	for i := len(w.chunks) - 1; i >= 0; i-- {
+		if !w.chunks[i].place.Within(player, work.Far) {
+			if err := w.unload(i); err != nil {
+				return err
+			}
+		}
+	}
+	for z := player.Z - work.Near; z <= player.Z+work.Near; z++ {
+		for x := player.X - work.Near; x <= player.X+work.Near; x++ {
+			p := work.Place{X: x, Z: z}
+			if w.at.Get(p) != nil {
+				continue
+			}
+			if err := w.load(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load loads the chunk of a place into a free slot.
+func (w *slotWorld) load(p work.Place) error {
+	slot, err := w.slots.Acquire()
+	if err != nil {
+		return err
+	}
+	w.place, w.coming.slot = p, slot
+	loaded, err := budget.Load(w.ctx, slot, w.fill)
+	if err != nil {
+		return err
+	}
+	w.coming.slotChunk = loaded.Get()
+	w.at.Set(p, int32(len(w.chunks))) // has room: it is as large as there are slots
+	w.chunks = append(w.chunks, w.coming)
+	return nil
+}
+
+// fillChunk makes the chunk that comes, with its entities.
+func (w *slotWorld) fillChunk(s scope.Scope) (*slotChunk, error) {
+	c := slotChunks.New(s)
+	c.place, c.heat = w.place, work.FirstHeat(w.place)
+	work.Terrain(c.terrain[:], c.place)
+	heap, err := arena.NewHeap(s.BytesUnzeroed(slotHeap, 64), 16)
+	if err != nil {
+		return nil, err
+	}
+	heap.MayLive() // the chunk's end is the end of its entities
+	w.coming.heap, w.coming.slotChunk = heap, c
+	for range work.Population(c.place) {
+		if err := w.born(&w.coming); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// unload ends a chunk and its slot.
+func (w *slotWorld) unload(i int) error {
+	c := w.chunks[i]
+	var entities uint64
+	for j := range c.entities[:c.count] {
+		e := &c.entities[j]
+		entities += e.Digest(e.data.Get(w.base))
+	}
+	w.gone += work.ChunkDigest(c.place, c.heat, c.serial, c.terrain[:], entities)
+	w.at.Delete(c.place)
+	last := len(w.chunks) - 1
+	if i != last {
+		w.chunks[i] = w.chunks[last]
+		w.at.Set(w.chunks[i].place, int32(i))
+	}
+	w.chunks[last] = loadedChunk{}
+	w.chunks = w.chunks[:last]
+	return c.slot.Release(w.ctx)
+}
+
+// warm works out the next heat of all chunks.
+func (w *slotWorld) warm() {
+	for i := range w.chunks {
+		c, p := w.chunks[i].slotChunk, w.chunks[i].place
+		c.next = work.Warm(c.heat,
+			w.heat(work.Place{X: p.X, Z: p.Z - 1}), w.heat(work.Place{X: p.X + 1, Z: p.Z}),
+			w.heat(work.Place{X: p.X, Z: p.Z + 1}), w.heat(work.Place{X: p.X - 1, Z: p.Z}))
+	}
+}
+
+// heat returns the heat of the chunk of a place, 0 if there is none.
+func (w *slotWorld) heat(p work.Place) uint32 {
+	if i := w.at.Get(p); i != nil {
+		return w.chunks[*i].heat
+	}
+	return 0
+}
+
+// step plays a tick of a chunk, whose next heat is known.
+func (w *slotWorld) step(c *loadedChunk, tick int) error {
+	c.heat = c.next
+	work.Burn(c.terrain[:], c.heat)
+	for i := int32(0); i < c.count; {
+		e := &c.entities[i]
+		data := e.data.Get(w.base)
+		e.Step(c.terrain[:], data)
+		if e.Left == 0 {
+			w.dead += e.Digest(data)
+			if err := bytes.DeleteSlice(c.heap, data); err != nil {
+				return err
+			}
+			c.count--
+			*e = c.entities[c.count]
+			continue
+		}
+		if e.Resizes() {
+			data, err := resize(c.heap, &e.Entity, data)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.slot.Name(), err)
+			}
+			e.data = arena.SliceOf(w.base, data)
+		}
+		i++
+	}
+	if c.count < work.EntitiesInChunk && work.Spawns(c.place, tick) {
+		return w.born(c)
+	}
+	return nil
+}
+
+// born adds an entity to a chunk, which has room for it.
+func (w *slotWorld) born(c *loadedChunk) error {
+	e := work.Born(c.place, c.serial)
+	data := bytes.Slice(c.heap, e.DataSize())
+	if data == nil {
+		return fmt.Errorf("%s: %w", c.slot.Name(), heapFull(c.heap, e.DataSize()))
+	}
+	e.FillData(data, 0)
+	c.entities[c.count] = slotEntity{e, arena.SliceOf(w.base, data)}
+	c.count++
+	c.serial++
+	return nil
+}
+
+// resize gives the data of an entity the size that it should have now.
+func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
+	old, size := len(data), e.DataSize()
+	data, err := bytes.Grow(heap, data[:min(old, size)], size)
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		return nil, heapFull(heap, size)
+	}
+	e.FillData(data, old)
+	return data, nil
+}
+
+// heapFull is the error of a heap that has no room for so many bytes of data.
+func heapFull(heap arena.Heap, size int) error {
+	stats := heap.Stats()
+	return fmt.Errorf("the heap has no room for %d bytes, %d of %d are free: %w",
+		size, stats.Free, stats.Size, budget.ErrFull)
+}
