@@ -47,6 +47,7 @@ var programs = []program{
 	{"world", 0x71bbe92f1c025128, []half{
 		{"Go", twin.World, "twin/world.go", 0},
 		{"Slots", world.Slots, "world/slots.go", 1.4},
+		{"Heap", world.Heap, "world/heap.go", 1.2},
 	}},
 	{"lines", 0x9fca32e772cab5bd, []half{
 		{"Go", twin.Lines, "twin/lines.go", 0},
