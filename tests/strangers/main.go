@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/upfront-mem/upfront/tests/strangers/game"
 	"github.com/upfront-mem/upfront/tests/strangers/lines"
 	"github.com/upfront-mem/upfront/tests/strangers/rooms"
 	"github.com/upfront-mem/upfront/tests/strangers/twin"
@@ -55,6 +56,7 @@ var programs = []program{
 	}},
 	{"game", 0x97a52578ae6f812e, []half{
 		{"Go", twin.Game, "twin/game.go", 0},
+		{"Upfront", game.Play, "game/game.go", 1.1},
 	}},
 }
 
