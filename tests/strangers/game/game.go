@@ -1,68 +1,97 @@
-// Package game is the program game with upfront: its state lies in a region, and package save takes
-// it back, keeps it and loads it.
+// Package game is the program game with upfront: its state lies in regions of a budget, and package
+// save keeps snapshots of it, takes it back and saves it.
 package game
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 
-	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
+// A snapshot has all of a state, also what isn't in use. So the shots, of which there are far fewer
+// than MostShots most of the time, are in blocks, and each block is a state of its own: what has no
+// shot in it is in no snapshot.
+const (
+	blockSize = 256 // shots
+	blocks    = work.MostShots / blockSize
+)
+
+// start is the number of the snapshots of the state before the first tick. A ring has it as long as
+// the game is played, because it is the highest.
+const start = math.MaxUint64
+
+// fileSize is enough for a save game: a delta has at most twice the bytes of what it makes.
+const fileSize = 384 * budget.KiB
+
 var plan = budget.Plan{
-	Name:    "game",
-	Regions: []budget.RegionPlan{{Name: "match", Size: 4 * budget.MiB, State: true}},
-	Pages:   budget.Pages{Prefault: budget.Off},
+	Name: "game",
+	Regions: []budget.RegionPlan{
+		{Name: "match", Size: 64 * budget.KiB, State: true},
+		{Name: "file", Size: fileSize},
+		{Name: "shots", Size: 128 * budget.KiB, Slots: blocks, State: true},
+	},
+	Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},
+	Pages:  budget.Pages{Prefault: budget.Off}, // most blocks are never used
 }
 
-// match is what isn't a ship or a shot of the state.
-type match struct {
-	next  uint32 // ship's ID
-	kills uint32
-}
+type (
+	// match is the state without its shots.
+	match struct {
+		next  uint32 // ship's ID
+		kills uint32
+		shots uint32 // their number: the first so many of all blocks
+		high  uint32 // above all ships
+		ships [work.MostShips]ship
+	}
 
-type ship struct {
-	work.Ship
-	last arena.Handle[shot]
-}
+	// ship is a ship, or none if its ID is 0.
+	ship struct {
+		work.Ship
+		lastID uint64 // of its last shot
+		last   uint32 // where that is, if it still lives
+		_      [4]byte
+	}
 
-// shot is a work.Shot, whose padding a state may not have, and its target.
-type shot struct {
-	id           uint64
-	x, y, vx, vy int32
-	left         int32
-	_            [4]byte
-	target       arena.Handle[ship]
-}
+	// block is a part of the shots.
+	block [blockSize]shot
 
-func (s *shot) get() work.Shot {
-	return work.Shot{ID: s.id, X: s.x, Y: s.y, VX: s.vx, VY: s.vy, Left: s.left}
-}
+	// shot is a work.Shot, without the padding that a state may not have, and its target. All zeros
+	// is none.
+	shot struct {
+		id           uint64
+		x, y, vx, vy int32
+		left         int32
+		by           uint32 // index of the ship that fired it, which may be gone
+		target       uint32 // index of the ship
+		targetID     uint32 // of the ship, if it still lives
+	}
+)
 
+var (
+	matches = scope.Plain[match]()
+	shots   = scope.Plain[block]()
+)
+
+// set writes what is of a work.Shot.
 func (s *shot) set(to *work.Shot) {
 	s.id, s.x, s.y, s.vx, s.vy, s.left = to.ID, to.X, to.Y, to.VX, to.VY, to.Left
 }
 
-var (
-	matches = scope.Plain[match]()
-	ships   = scope.Plain[ship]()
-	shots   = scope.Plain[shot]()
-)
-
 // game is the match that is played.
 type game struct {
-	ctx   context.Context
-	match *match
-	ships scope.HandlePool[ship]
-	shots scope.HandlePool[shot]
-	ring  *save.Ring // the state after each of the last ticks
-	file  []byte
-	read  bytes.Reader
+	*match
+	blocks [blocks]*block
+	slots  [blocks]budget.Region
+	rings  [1 + blocks]*save.Ring // the states after the last ticks: of the match, of each block
+	ctx    context.Context
+	file   []byte // a save game
 }
 
 // Play plays the program with its memory in a budget.
@@ -71,20 +100,74 @@ func Play(m *work.Meter) (sum uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		if e := b.Close(); err == nil {
-			err = e
-		}
-	}()
-	return play(b, m)
-}
-
-func play(b *budget.Budget, m *work.Meter) (uint64, error) {
-	g, err := load(b)
-	if err != nil {
+	defer func() { err = errors.Join(err, b.Close()) }()
+	g := &game{ctx: context.Background()}
+	defer func() { err = errors.Join(err, g.release()) }()
+	if err := g.load(b); err != nil {
 		return 0, err
 	}
 	m.Ready()
+	return g.play(m)
+}
+
+// load makes the states, and the memory for their snapshots.
+func (g *game) load(b *budget.Budget) error {
+	region := b.Region("match")
+	_, err := budget.Load(g.ctx, region, func(s scope.Scope) (_ *match, err error) {
+		g.match, g.rings[0], err = state(region, s, matches)
+		g.next = 1
+		return g.match, err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = budget.Load(g.ctx, b.Region("file"), func(s scope.Scope) (*game, error) {
+		g.file = s.BytesUnzeroed(fileSize, 64)[:0]
+		return g, nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range g.blocks {
+		slot, err := b.Slots("shots").Acquire()
+		if err != nil {
+			return err
+		}
+		g.slots[i] = slot
+		_, err = budget.Load(g.ctx, slot, func(s scope.Scope) (_ *block, err error) {
+			g.blocks[i], g.rings[1+i], err = state(slot, s, shots)
+			return g.blocks[i], err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, ring := range g.rings {
+		if err := ring.Take(start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives the blocks' slots back.
+func (g *game) release() (err error) {
+	for i, slot := range g.slots {
+		if g.rings[1+i] != nil {
+			err = errors.Join(err, slot.Release(g.ctx))
+		}
+	}
+	return err
+}
+
+// state makes a state, which is one value, and a ring for its snapshots.
+func state[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*T, *save.Ring, error) {
+	st, x := save.Begin(r, s, root)
+	return x, save.NewRing(s, work.Snapshots+1, st), nil
+}
+
+// play plays all ticks and returns the program's sum.
+func (g *game) play(m *work.Meter) (uint64, error) {
 	var sum work.Sum
 	for tick := range work.GameTicks {
 		m.Start()
@@ -96,164 +179,258 @@ func play(b *budget.Budget, m *work.Meter) (uint64, error) {
 	return uint64(sum), nil
 }
 
-// load makes the state, and the memory for its snapshots.
-func load(b *budget.Budget) (*game, error) {
-	region := b.Region("match")
-	loaded, err := budget.Load(context.Background(), region, func(s scope.Scope) (*game, error) {
-		g := &game{ctx: context.Background()}
-		var state *save.State
-		state, g.match = save.Begin(region, s, matches)
-		g.match.next = 1
-		g.ships = ships.HandlePool(s, work.MostShips)
-		g.shots = shots.HandlePool(s, work.MostShots)
-		g.ring = save.NewRing(s, work.Snapshots, state)
-		g.file = s.BytesUnzeroed(g.ring.Size()+8*budget.KiB, 64)[:0]
-		return g, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return loaded.Get(), nil
-}
-
-// tick plays a tick, and those before it again, and saves and loads the game, as the tick wants it.
+// tick plays a tick, takes ticks back, saves and loads the game, as the tick wants it.
 func (g *game) tick(tick int, sum *work.Sum) error {
 	g.step(tick, work.Guess(tick))
-	if err := g.ring.Take(uint64(tick)); err != nil {
+	if err := g.take(tick); err != nil {
 		return err
 	}
 	if back := work.Back(tick); back > 0 {
-		if err := g.ring.Restore(g.ctx, uint64(tick-back)); err != nil {
+		if err := g.restore(tick - back); err != nil {
 			return err
 		}
 		for t := tick - back + 1; t <= tick; t++ {
 			g.step(t, work.Real(t))
-			if err := g.ring.Take(uint64(t)); err != nil {
+			if err := g.take(t); err != nil {
 				return err
 			}
 		}
 		sum.Add(g.hash())
 	}
-	if work.Saves(tick) {
-		return g.save(tick, sum)
+	if !work.Saves(tick) {
+		return nil
 	}
-	return nil
-}
-
-// save saves the game as it is after a tick, plays on, and loads it.
-func (g *game) save(tick int, sum *work.Sum) error {
 	hash := g.hash()
-	var err error
-	if g.file, err = g.ring.AppendFile(g.file[:0], uint64(tick)); err != nil {
+	if err := g.save(tick); err != nil {
 		return err
 	}
 	for t := tick + 1; t <= tick+3; t++ {
 		g.step(t, work.Real(t))
 	}
-	g.read.Reset(g.file)
-	number, err := g.ring.Read(&g.read)
-	if err != nil {
+	if err := g.open(); err != nil {
 		return err
 	}
-	if err := g.ring.Restore(g.ctx, number); err != nil {
-		return err
-	}
-	if loaded := g.hash(); loaded != hash {
-		return fmt.Errorf("the hash was %#x and is %#x after loading", hash, loaded)
+	if opened := g.hash(); opened != hash {
+		return fmt.Errorf("the hash was %#x when the game was saved, and is %#x", hash, opened)
 	}
 	sum.Add(hash)
 	return nil
 }
 
+// used returns the rings of the match and of the blocks that have shots.
+func (g *game) used() []*save.Ring {
+	return g.rings[:1+(g.shots+blockSize-1)/blockSize]
+}
+
+// take keeps a snapshot of the state after a tick.
+//
+// A block's ring has none of the ticks after which it had no shots. It may have one from before the
+// tick was played again, of which nothing asks; each of the last ticks has its place all the same.
+func (g *game) take(tick int) error {
+	for _, ring := range g.used() {
+		if err := ring.Take(uint64(tick)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore takes the state back to that after a tick.
+func (g *game) restore(tick int) error {
+	if err := g.rings[0].Restore(g.ctx, uint64(tick)); err != nil {
+		return err
+	}
+	for _, ring := range g.used()[1:] {
+		if err := ring.Restore(g.ctx, uint64(tick)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save writes the state after a tick to the file: how each used part of it differs from that before
+// the first tick, which each process has. Unlike Ring.Read, what opens it makes nothing on the Go
+// heap.
+func (g *game) save(tick int) (err error) {
+	g.file = g.file[:0]
+	for _, ring := range g.used() {
+		at := len(g.file)
+		g.file = append(g.file, 0, 0, 0, 0)
+		if g.file, err = ring.Delta(g.file, start, uint64(tick)); err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint32(g.file[at:], uint32(len(g.file)-at-4))
+	}
+	return nil
+}
+
+// open puts the state of the file in place.
+func (g *game) open() error {
+	ring := 0
+	for rest := g.file; len(rest) > 0; ring++ {
+		end := 4 + binary.LittleEndian.Uint32(rest)
+		number, err := g.rings[ring].Apply(rest[4:end])
+		if err != nil {
+			return err
+		}
+		if err := g.rings[ring].Restore(g.ctx, number); err != nil {
+			return err
+		}
+		rest = rest[end:]
+	}
+	return nil
+}
+
 // step plays the state for a tick.
 func (g *game) step(tick int, input uint32) {
-	for _, s := range g.ships.All() {
-		s.Fly(input)
-	}
-	for h, s := range g.shots.All() {
-		moved, hits := s.get(), false
-		if target := g.ships.At(s.target); target != nil {
-			if hits = moved.Chase(&target.Ship); hits {
-				target.Hull -= moved.Damage()
-			}
-		}
-		moved.Fly()
-		if hits || moved.Left <= 0 {
-			g.shots.Put(h)
-			continue
-		}
-		s.set(&moved)
-	}
-	for h, s := range g.ships.All() {
-		if s.Hull <= 0 {
-			g.ships.Put(h)
-			g.match.kills++
+	ships := g.ships[:g.high]
+	for i := range ships {
+		if s := &ships[i]; s.ID != 0 {
+			s.Fly(input)
 		}
 	}
-	for _, s := range g.ships.All() {
-		if s.Fires(tick) {
-			g.fire(s, tick)
+	g.fly()
+	for i := range ships {
+		if s := &ships[i]; s.ID != 0 && s.Hull <= 0 {
+			*s = ship{}
+			g.kills++
+		}
+	}
+	for i := range ships {
+		if s := &ships[i]; s.ID != 0 && s.Fires(tick) {
+			g.fire(uint32(i), tick)
 		}
 	}
 	if tick%4 == 0 {
-		if s, _ := g.ships.Get(); s != nil { // fewer than MostShips
-			s.Ship = work.NewShip(g.match.next)
-			g.match.next++
+		g.arrive()
+	}
+}
+
+// fly moves the shots.
+func (g *game) fly() {
+	for b, first := 0, uint32(0); first < g.shots; b, first = b+1, first+blockSize {
+		block := g.blocks[b]
+		for i := uint32(0); i < blockSize && first+i < g.shots; {
+			s := &block[i]
+			moved := work.Shot{X: s.x, Y: s.y, VX: s.vx, VY: s.vy, Left: s.left}
+			hits := false
+			if target := g.ship(s.target, s.targetID); target != nil {
+				if hits = moved.Chase(&target.Ship); hits {
+					moved.ID = s.id
+					target.Hull -= moved.Damage()
+				}
+			}
+			moved.Fly()
+			if hits || moved.Left <= 0 {
+				g.remove(first + i) // another is in its place
+				continue
+			}
+			s.x, s.y, s.vx, s.vy, s.left = moved.X, moved.Y, moved.VX, moved.VY, moved.Left
+			i++
 		}
 	}
 }
 
+// ship returns the ship of that index and ID, or nil if it is gone.
+func (g *game) ship(index, id uint32) *ship {
+	if s := &g.ships[index%work.MostShips]; s.ID == id && id != 0 {
+		return s
+	}
+	return nil
+}
+
+// shot returns the shot of that index and ID, or nil if it is gone.
+func (g *game) shot(index uint32, id uint64) *shot {
+	if s := g.at(index); s.id == id && id != 0 {
+		return s
+	}
+	return nil
+}
+
+func (g *game) at(index uint32) *shot {
+	return &g.blocks[index/blockSize%blocks][index%blockSize]
+}
+
+// remove removes a shot. The last one takes its place.
+func (g *game) remove(index uint32) {
+	g.shots--
+	s, last := g.at(index), g.at(g.shots)
+	if by := &g.ships[last.by%work.MostShips]; by.lastID == last.id {
+		by.last = index
+	}
+	*s = *last
+	*last = shot{}
+}
+
 // fire has a ship fire a shot at its target, if there is one and room for the shot.
-func (g *game) fire(s *ship, tick int) {
-	target, ok := g.target(s)
-	if !ok {
+func (g *game) fire(by uint32, tick int) {
+	s := &g.ships[by]
+	target, ok := g.target(by)
+	if !ok || g.shots == work.MostShots {
 		return
 	}
-	fired, h := g.shots.Get()
-	if fired == nil {
-		return // there are MostShots
-	}
-	if last := g.shots.At(s.last); last != nil {
+	if last := g.shot(s.last, s.lastID); last != nil {
 		last.left += work.Longer
 	}
-	shot := s.Fire(tick)
-	fired.set(&shot)
-	fired.target, s.last = target, h
+	fired := s.Fire(tick)
+	shot := g.at(g.shots)
+	shot.set(&fired)
+	shot.by, shot.target, shot.targetID = by, target, g.ships[target].ID
+	s.last, s.lastID = g.shots, fired.ID
+	g.shots++
 }
 
 // target returns the ship that a ship fires at: that with the next ID, or with the first one.
-func (g *game) target(from *ship) (target arena.Handle[ship], ok bool) {
-	best := ^uint32(0)
-	for h, s := range g.ships.All() {
-		// IDs above from's come before those below: they are closer to it, modulo 2^32.
-		if ahead := s.ID - from.ID - 1; s != from && ahead < best {
-			best, target, ok = ahead, h, true
+func (g *game) target(by uint32) (target uint32, ok bool) {
+	id, best := g.ships[by].ID, uint32(math.MaxUint32)
+	for i := range g.ships[:g.high] {
+		// Modulo 2^32 the IDs below come after those above, and its own is the last.
+		if s := &g.ships[i]; s.ID != 0 && s.ID-id-1 < best {
+			best, target, ok = s.ID-id-1, uint32(i), true
 		}
 	}
 	return target, ok
 }
 
+// arrive adds a ship, if there is room for it.
+func (g *game) arrive() {
+	for i := range g.ships {
+		if s := &g.ships[i]; s.ID == 0 {
+			*s = ship{Ship: work.NewShip(g.next)}
+			g.next++
+			g.high = max(g.high, uint32(i+1))
+			return
+		}
+	}
+}
+
 // hash returns the hash of the state.
 func (g *game) hash() uint64 {
-	var total uint64
-	for _, s := range g.ships.All() {
+	var total, ships uint64
+	for i := range g.ships[:g.high] {
+		s := &g.ships[i]
+		if s.ID == 0 {
+			continue
+		}
+		ships++
 		var last uint64
-		if shot := g.shots.At(s.last); shot != nil {
+		if shot := g.shot(s.last, s.lastID); shot != nil {
 			last = shot.id
 		}
 		total += s.Digest(last)
 	}
-	for _, s := range g.shots.All() {
+	for i := range g.shots {
+		s := g.at(i)
 		var target uint32
-		if ship := g.ships.At(s.target); ship != nil {
+		if ship := g.ship(s.target, s.targetID); ship != nil {
 			target = ship.ID
 		}
-		shot := s.get()
+		shot := work.Shot{ID: s.id, X: s.x, Y: s.y, VX: s.vx, VY: s.vy, Left: s.left}
 		total += shot.Digest(target)
 	}
 	var sum work.Sum
 	sum.Add(total)
-	sum.Add(uint64(g.match.next)<<32 | uint64(g.match.kills))
-	sum.Add(uint64(g.ships.Live())<<32 | uint64(g.shots.Live()))
+	sum.Add(uint64(g.next)<<32 | uint64(g.kills))
+	sum.Add(ships<<32 | uint64(g.shots))
 	return uint64(sum)
 }
