@@ -66,7 +66,7 @@ type (
 	// is none.
 	shot struct {
 		id           uint64
-		x, y, vx, vy int32
+		x, vx, y, vy int32 // in another order than in a work.Shot: see fly
 		left         int32
 		by           uint32 // index of the ship that fired it, which may be gone
 		target       uint32 // index of the ship
@@ -307,12 +307,16 @@ func (g *game) step(tick int, input uint32) {
 }
 
 // fly moves the shots.
+//
+// Where two fields that a work.Shot has side by side were so in a shot too, the compiler would copy
+// them at once, and each such copy would wait until what the rules wrote one by one is in the cache.
 func (g *game) fly() {
+	var moved work.Shot
 	for b, first := 0, uint32(0); first < g.shots; b, first = b+1, first+blockSize {
 		block := g.blocks[b]
 		for i := uint32(0); i < blockSize && first+i < g.shots; {
 			s := &block[i]
-			moved := work.Shot{X: s.x, Y: s.y, VX: s.vx, VY: s.vy, Left: s.left}
+			moved.X, moved.Y, moved.VX, moved.VY, moved.Left = s.x, s.y, s.vx, s.vy, s.left
 			hits := false
 			if target := g.ship(s.target, s.targetID); target != nil {
 				if hits = moved.Chase(&target.Ship); hits {
