@@ -318,7 +318,7 @@ func (g *game) fly() {
 			s := &block[i]
 			moved.X, moved.Y, moved.VX, moved.VY, moved.Left = s.x, s.y, s.vx, s.vy, s.left
 			hits := false
-			if target := g.ship(s.target, s.targetID); target != nil {
+			if target := g.ship(s.target); target.ID == s.targetID {
 				if hits = moved.Chase(&target.Ship); hits {
 					moved.ID = s.id
 					target.Hull -= moved.Damage()
@@ -335,31 +335,21 @@ func (g *game) fly() {
 	}
 }
 
-// ship returns the ship of that index and ID, or nil if it is gone.
-func (g *game) ship(index, id uint32) *ship {
-	if s := &g.ships[index%work.MostShips]; s.ID == id && id != 0 {
-		return s
-	}
-	return nil
-}
+// ship returns the ship of an index: another than the one that is meant has another ID, and none has
+// the ID 0.
+func (g *game) ship(index uint32) *ship { return &g.ships[index%work.MostShips] }
 
-// shot returns the shot of that index and ID, or nil if it is gone.
-func (g *game) shot(index uint32, id uint64) *shot {
-	if s := g.at(index); s.id == id && id != 0 {
-		return s
-	}
-	return nil
-}
-
-func (g *game) at(index uint32) *shot {
+// shot returns the shot of an index: another than the one that is meant has another ID, and none has
+// the ID 0.
+func (g *game) shot(index uint32) *shot {
 	return &g.blocks[index/blockSize%blocks][index%blockSize]
 }
 
 // remove removes a shot. The last one takes its place.
 func (g *game) remove(index uint32) {
 	g.shots--
-	s, last := g.at(index), g.at(g.shots)
-	if by := &g.ships[last.by%work.MostShips]; by.lastID == last.id {
+	s, last := g.shot(index), g.shot(g.shots)
+	if by := g.ship(last.by); by.lastID == last.id {
 		by.last = index
 	}
 	*s = *last
@@ -373,11 +363,11 @@ func (g *game) fire(by uint32, tick int) {
 	if !ok || g.shots == work.MostShots {
 		return
 	}
-	if last := g.shot(s.last, s.lastID); last != nil {
+	if last := g.shot(s.last); last.id == s.lastID && last.id != 0 {
 		last.left += work.Longer
 	}
 	fired := s.Fire(tick)
-	shot := g.at(g.shots)
+	shot := g.shot(g.shots)
 	shot.set(&fired)
 	shot.by, shot.target, shot.targetID = by, target, g.ships[target].ID
 	s.last, s.lastID = g.shots, fired.ID
@@ -418,18 +408,19 @@ func (g *game) hash() uint64 {
 		}
 		ships++
 		var last uint64
-		if shot := g.shot(s.last, s.lastID); shot != nil {
-			last = shot.id
+		if g.shot(s.last).id == s.lastID {
+			last = s.lastID
 		}
 		total += s.Digest(last)
 	}
+	var shot work.Shot
 	for i := range g.shots {
-		s := g.at(i)
+		s := g.shot(i)
 		var target uint32
-		if ship := g.ship(s.target, s.targetID); ship != nil {
-			target = ship.ID
+		if g.ship(s.target).ID == s.targetID {
+			target = s.targetID
 		}
-		shot := work.Shot{ID: s.id, X: s.x, Y: s.y, VX: s.vx, VY: s.vy, Left: s.left}
+		shot.ID, shot.X, shot.Y, shot.VX, shot.VY, shot.Left = s.id, s.x, s.y, s.vx, s.vy, s.left
 		total += shot.Digest(target)
 	}
 	var sum work.Sum
