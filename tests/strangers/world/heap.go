@@ -34,7 +34,8 @@ type (
 
 	heapEntity struct {
 		work.Entity
-		data arena.Slice[byte] // on the heap
+		block arena.Slice[byte] // on the heap
+		size  int32             // of the data in the block
 	}
 )
 
@@ -44,12 +45,20 @@ var (
 	chunkHandles = scope.Plain[arena.Handle[heapChunk]]()
 )
 
+// data returns the entity's data. Its capacity is that of the block.
+func (e *heapEntity) data(base arena.Base) []byte { return e.block.Get(base)[:e.size] }
+
+// keep has the entity have that data.
+func (e *heapEntity) keep(base arena.Base, data []byte) {
+	e.block, e.size = arena.SliceOf(base, data[:cap(data)]), int32(len(data))
+}
+
 // heapWorld is the world whose chunks are in a pool.
 type heapWorld struct {
 	base     arena.Base
 	chunks   scope.HandlePool[heapChunk]
 	entities scope.HandlePool[heapEntity]
-	at       container.Map[work.Place, arena.Handle[heapChunk]]
+	at       container.Map[place, arena.Handle[heapChunk]]
 	heap     arena.Heap
 	gone     uint64
 	dead     uint64
@@ -141,7 +150,7 @@ func (w *heapWorld) stream(player work.Place) error {
 	for z := player.Z - work.Near; z <= player.Z+work.Near; z++ {
 		for x := player.X - work.Near; x <= player.X+work.Near; x++ {
 			p := work.Place{X: x, Z: z}
-			if w.at.Get(p) != nil {
+			if w.at.Get(placeOf(x, z)) != nil {
 				continue
 			}
 			if err := w.load(p); err != nil {
@@ -157,7 +166,7 @@ func (w *heapWorld) load(p work.Place) error {
 	c, h := w.chunks.Get() // there is one: the pool has ChunksAtOnce
 	c.place, c.heat = p, work.FirstHeat(p)
 	work.Terrain(c.terrain[:], p)
-	w.at.Set(p, h)
+	w.at.Set(placeOf(p.X, p.Z), h)
 	for range work.Population(p) {
 		if err := w.born(c); err != nil {
 			return err
@@ -171,7 +180,7 @@ func (w *heapWorld) unload(h arena.Handle[heapChunk], c *heapChunk) error {
 	var entities uint64
 	for _, entity := range c.entities[:c.count] {
 		e := w.entities.At(entity)
-		data := e.data.Get(w.base)
+		data := e.data(w.base)
 		entities += e.Digest(data)
 		if err := bytes.DeleteSlice(w.heap, data); err != nil {
 			return err
@@ -179,14 +188,14 @@ func (w *heapWorld) unload(h arena.Handle[heapChunk], c *heapChunk) error {
 		w.entities.Put(entity)
 	}
 	w.gone += work.ChunkDigest(c.place, c.heat, c.serial, c.terrain[:], entities)
-	w.at.Delete(c.place)
+	w.at.Delete(placeOf(c.place.X, c.place.Z))
 	w.chunks.Put(h)
 	return nil
 }
 
 // heat returns the heat of the chunk of a place, 0 if there is none.
 func (w *heapWorld) heat(x, z int32) uint32 {
-	if h := w.at.Get(work.Place{X: x, Z: z}); h != nil {
+	if h := w.at.Get(placeOf(x, z)); h != nil {
 		return w.chunks.At(*h).heat
 	}
 	return 0
@@ -198,7 +207,7 @@ func (w *heapWorld) step(c *heapChunk, tick int) error {
 	work.Burn(c.terrain[:], c.heat)
 	for i := int32(0); i < c.count; {
 		e := w.entities.At(c.entities[i])
-		data := e.data.Get(w.base)
+		data := e.data(w.base)
 		e.Step(c.terrain[:], data)
 		if e.Left == 0 {
 			w.dead += e.Digest(data)
@@ -215,7 +224,7 @@ func (w *heapWorld) step(c *heapChunk, tick int) error {
 			if err != nil {
 				return err
 			}
-			e.data = arena.SliceOf(w.base, data)
+			e.keep(w.base, data)
 		}
 		i++
 	}
@@ -234,7 +243,7 @@ func (w *heapWorld) born(c *heapChunk) error {
 		return heapFull(w.heap, e.DataSize())
 	}
 	e.FillData(data, 0)
-	e.data = arena.SliceOf(w.base, data)
+	e.keep(w.base, data)
 	c.entities[c.count] = h
 	c.count++
 	c.serial++

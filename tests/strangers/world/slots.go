@@ -14,7 +14,7 @@ import (
 )
 
 // slotHeap is the size of the heap for the data of a chunk's entities.
-const slotHeap = 8 * budget.KiB
+const slotHeap = 12 * budget.KiB
 
 // slotsPlan has a region for what is known of all chunks, and a slot for each chunk. Few slots are
 // used at first, and of each only a part, so no page is present before it is touched.
@@ -35,39 +35,39 @@ type slotChunk struct {
 	next     uint32 // heat
 	serial   uint32
 	count    int32 // of the entities
-	entities [work.EntitiesInChunk]slotEntity
+	entities [work.EntitiesInChunk]work.Entity
 	terrain  [work.TerrainSize]byte
-}
-
-type slotEntity struct {
-	work.Entity
-	data arena.Slice[byte] // on the chunk's heap
 }
 
 var (
 	slotChunks = scope.Plain[slotChunk]()
-	places     = scope.Plain[work.Place]()
+	places     = scope.Plain[place]()
 	indexes    = scope.Plain[int32]()
 	bytes      = arena.HeapOf[byte](nil)
 )
+
+// place is a work.Place as the key of a map, which finds a number faster than a struct.
+type place uint64
+
+func placeOf(x, z int32) place { return place(uint32(x))<<32 | place(uint32(z)) }
 
 // loadedChunk is what Go has of a chunk that is loaded.
 type loadedChunk struct {
 	slot budget.Region
 	*slotChunk
 	heap arena.Heap
+	data [work.EntitiesInChunk][]byte // of the entities, on the heap
 }
 
 // slotWorld is the world whose chunks are in slots.
 type slotWorld struct {
 	ctx    context.Context
 	slots  *budget.Slots
-	base   arena.Base
 	chunks []loadedChunk                         // in any order
-	at     container.Map[work.Place, int32]      // their indexes
-	fill   func(scope.Scope) (*slotChunk, error) // loads the chunk that comes next
+	at     container.Map[place, int32]           // their indexes
+	fill   func(scope.Scope) (*slotChunk, error) // loads the chunk that comes
 	coming loadedChunk
-	place  work.Place // of it
+	place  work.Place // of the chunk that comes
 	gone   uint64
 	dead   uint64
 }
@@ -90,7 +90,6 @@ func playSlots(b *budget.Budget, m *work.Meter) (uint64, error) {
 	w := &slotWorld{
 		ctx:    context.Background(),
 		slots:  b.Slots("chunk"),
-		base:   b.Base(),
 		chunks: make([]loadedChunk, 0, work.ChunksAtOnce),
 	}
 	w.fill = w.fillChunk
@@ -153,7 +152,7 @@ func (w *slotWorld) stream(player work.Place) error {
 	for z := player.Z - work.Near; z <= player.Z+work.Near; z++ {
 		for x := player.X - work.Near; x <= player.X+work.Near; x++ {
 			p := work.Place{X: x, Z: z}
-			if w.at.Get(p) != nil {
+			if w.at.Get(placeOf(x, z)) != nil {
 				continue
 			}
 			if err := w.load(p); err != nil {
@@ -176,7 +175,7 @@ func (w *slotWorld) load(p work.Place) error {
 		return err
 	}
 	w.coming.slotChunk = loaded.Get()
-	w.at.Set(p, int32(len(w.chunks))) // has room: it is as large as there are slots
+	w.at.Set(placeOf(p.X, p.Z), int32(len(w.chunks))) // has room: it is as large as there are slots
 	w.chunks = append(w.chunks, w.coming)
 	return nil
 }
@@ -202,37 +201,34 @@ func (w *slotWorld) fillChunk(s scope.Scope) (*slotChunk, error) {
 
 // unload ends a chunk and its slot.
 func (w *slotWorld) unload(i int) error {
-	c := w.chunks[i]
+	c := &w.chunks[i]
 	var entities uint64
 	for j := range c.entities[:c.count] {
-		e := &c.entities[j]
-		entities += e.Digest(e.data.Get(w.base))
+		entities += c.entities[j].Digest(c.data[j])
 	}
 	w.gone += work.ChunkDigest(c.place, c.heat, c.serial, c.terrain[:], entities)
-	w.at.Delete(c.place)
+	w.at.Delete(placeOf(c.place.X, c.place.Z))
+	err := c.slot.Release(w.ctx)
 	last := len(w.chunks) - 1
 	if i != last {
-		w.chunks[i] = w.chunks[last]
-		w.at.Set(w.chunks[i].place, int32(i))
+		*c = w.chunks[last]
+		w.at.Set(placeOf(c.place.X, c.place.Z), int32(i))
 	}
-	w.chunks[last] = loadedChunk{}
 	w.chunks = w.chunks[:last]
-	return c.slot.Release(w.ctx)
+	return err
 }
 
 // warm works out the next heat of all chunks.
 func (w *slotWorld) warm() {
 	for i := range w.chunks {
 		c, p := w.chunks[i].slotChunk, w.chunks[i].place
-		c.next = work.Warm(c.heat,
-			w.heat(work.Place{X: p.X, Z: p.Z - 1}), w.heat(work.Place{X: p.X + 1, Z: p.Z}),
-			w.heat(work.Place{X: p.X, Z: p.Z + 1}), w.heat(work.Place{X: p.X - 1, Z: p.Z}))
+		c.next = work.Warm(c.heat, w.heat(p.X, p.Z-1), w.heat(p.X+1, p.Z), w.heat(p.X, p.Z+1), w.heat(p.X-1, p.Z))
 	}
 }
 
 // heat returns the heat of the chunk of a place, 0 if there is none.
-func (w *slotWorld) heat(p work.Place) uint32 {
-	if i := w.at.Get(p); i != nil {
+func (w *slotWorld) heat(x, z int32) uint32 {
+	if i := w.at.Get(placeOf(x, z)); i != nil {
 		return w.chunks[*i].heat
 	}
 	return 0
@@ -243,8 +239,7 @@ func (w *slotWorld) step(c *loadedChunk, tick int) error {
 	c.heat = c.next
 	work.Burn(c.terrain[:], c.heat)
 	for i := int32(0); i < c.count; {
-		e := &c.entities[i]
-		data := e.data.Get(w.base)
+		e, data := &c.entities[i], c.data[i]
 		e.Step(c.terrain[:], data)
 		if e.Left == 0 {
 			w.dead += e.Digest(data)
@@ -252,15 +247,15 @@ func (w *slotWorld) step(c *loadedChunk, tick int) error {
 				return err
 			}
 			c.count--
-			*e = c.entities[c.count]
+			*e, c.data[i] = c.entities[c.count], c.data[c.count]
 			continue
 		}
 		if e.Resizes() {
-			data, err := resize(c.heap, &e.Entity, data)
+			data, err := resize(c.heap, e, data)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.slot.Name(), err)
 			}
-			e.data = arena.SliceOf(w.base, data)
+			c.data[i] = data
 		}
 		i++
 	}
@@ -278,21 +273,27 @@ func (w *slotWorld) born(c *loadedChunk) error {
 		return fmt.Errorf("%s: %w", c.slot.Name(), heapFull(c.heap, e.DataSize()))
 	}
 	e.FillData(data, 0)
-	c.entities[c.count] = slotEntity{e, arena.SliceOf(w.base, data)}
+	c.entities[c.count], c.data[c.count] = e, data
 	c.count++
 	c.serial++
 	return nil
 }
 
-// resize gives the data of an entity the size that it should have now.
+// resize gives the data of an entity the size that it should have now. Its block grows when it is too
+// small, and shrinks when more than three quarters of it are not used.
 func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
 	old, size := len(data), e.DataSize()
-	data, err := bytes.Grow(heap, data[:min(old, size)], size)
-	if err != nil {
-		return nil, err
-	}
-	if data == nil {
-		return nil, heapFull(heap, size)
+	if size <= cap(data) && size >= cap(data)/4 {
+		data = data[:size]
+	} else {
+		resized, err := bytes.Grow(heap, data[:min(old, size)], size)
+		if err != nil {
+			return nil, err
+		}
+		if resized == nil {
+			return nil, heapFull(heap, size)
+		}
+		data = resized
 	}
 	e.FillData(data, old)
 	return data, nil
