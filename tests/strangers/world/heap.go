@@ -6,7 +6,6 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/scope/container"
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
@@ -28,40 +27,37 @@ type (
 		next     uint32 // heat
 		serial   uint32
 		count    int32 // of the entities
-		entities [work.EntitiesInChunk]arena.Handle[heapEntity]
+		index    int32 // in the pool
+		entities [work.EntitiesInChunk]entityRef
 		terrain  [work.TerrainSize]byte
 	}
 
-	heapEntity struct {
-		work.Entity
-		block arena.Slice[byte] // on the heap
-		size  int32             // of the data in the block
+	// entityRef refers to an entity, whose end is that of the entityRef.
+	entityRef struct {
+		handle arena.Handle[work.Entity]
+		scope.Addr[work.Entity]
 	}
 )
 
 var (
 	heapChunks   = scope.Plain[heapChunk]()
-	heapEntities = scope.Plain[heapEntity]()
-	chunkHandles = scope.Plain[arena.Handle[heapChunk]]()
+	heapEntities = scope.Plain[work.Entity]()
+	chunkAddrs   = scope.Plain[scope.Addr[heapChunk]]()
 )
-
-// data returns the entity's data. Its capacity is that of the block.
-func (e *heapEntity) data(base arena.Base) []byte { return e.block.Get(base)[:e.size] }
-
-// keep has the entity have that data.
-func (e *heapEntity) keep(base arena.Base, data []byte) {
-	e.block, e.size = arena.SliceOf(base, data[:cap(data)]), int32(len(data))
-}
 
 // heapWorld is the world whose chunks are in a pool.
 type heapWorld struct {
-	base     arena.Base
+	scope    scope.Scope
 	chunks   scope.HandlePool[heapChunk]
-	entities scope.HandlePool[heapEntity]
-	at       container.Map[place, arena.Handle[heapChunk]]
+	entities scope.HandlePool[work.Entity]
+	at       []scope.Addr[heapChunk] // the chunks, by the cells of their places
 	heap     arena.Heap
-	gone     uint64
-	dead     uint64
+
+	// data is that of the entities of each chunk, on the heap. It is as Grow gives it, with the
+	// capacity of its block.
+	data [work.ChunksAtOnce][work.EntitiesInChunk][]byte
+	gone uint64
+	dead uint64
 }
 
 // Heap plays the program with chunks and entities in pools, and the entities' data on a heap.
@@ -82,10 +78,10 @@ func playHeap(b *budget.Budget, m *work.Meter) (uint64, error) {
 	region := b.Region("world")
 	loaded, err := budget.Load(context.Background(), region, func(s scope.Scope) (*heapWorld, error) {
 		w := &heapWorld{
-			base:     region.Base(),
+			scope:    s,
 			chunks:   heapChunks.HandlePool(s, work.ChunksAtOnce),
 			entities: heapEntities.HandlePool(s, work.ChunksAtOnce*work.EntitiesInChunk),
-			at:       container.NewMap(s, places, chunkHandles, work.ChunksAtOnce),
+			at:       chunkAddrs.Slice(s, side*side),
 		}
 		var err error
 		w.heap, err = arena.NewHeap(s.BytesUnzeroed(dataHeap, 64), 256)
@@ -149,11 +145,10 @@ func (w *heapWorld) stream(player work.Place) error {
 	}
 	for z := player.Z - work.Near; z <= player.Z+work.Near; z++ {
 		for x := player.X - work.Near; x <= player.X+work.Near; x++ {
-			p := work.Place{X: x, Z: z}
-			if w.at.Get(placeOf(x, z)) != nil {
+			if w.find(x, z) != nil {
 				continue
 			}
-			if err := w.load(p); err != nil {
+			if err := w.load(work.Place{X: x, Z: z}); err != nil {
 				return err
 			}
 		}
@@ -164,9 +159,10 @@ func (w *heapWorld) stream(player work.Place) error {
 // load makes the chunk of a place, with its entities.
 func (w *heapWorld) load(p work.Place) error {
 	c, h := w.chunks.Get() // there is one: the pool has ChunksAtOnce
+	c.index = int32(w.chunks.Index(h))
 	c.place, c.heat = p, work.FirstHeat(p)
 	work.Terrain(c.terrain[:], p)
-	w.at.Set(placeOf(p.X, p.Z), h)
+	w.at[cell(p.X, p.Z)] = scope.AddrOf(w.scope, c)
 	for range work.Population(p) {
 		if err := w.born(c); err != nil {
 			return err
@@ -178,25 +174,33 @@ func (w *heapWorld) load(p work.Place) error {
 // unload ends a chunk and its entities.
 func (w *heapWorld) unload(h arena.Handle[heapChunk], c *heapChunk) error {
 	var entities uint64
-	for _, entity := range c.entities[:c.count] {
-		e := w.entities.At(entity)
-		data := e.data(w.base)
-		entities += e.Digest(data)
-		if err := bytes.DeleteSlice(w.heap, data); err != nil {
+	data := &w.data[c.index]
+	for i, e := range c.entities[:c.count] {
+		entities += e.Get().Digest(data[i])
+		if err := bytes.DeleteSlice(w.heap, data[i]); err != nil {
 			return err
 		}
-		w.entities.Put(entity)
+		w.entities.Put(e.handle)
 	}
 	w.gone += work.ChunkDigest(c.place, c.heat, c.serial, c.terrain[:], entities)
-	w.at.Delete(placeOf(c.place.X, c.place.Z))
+	w.at[cell(c.place.X, c.place.Z)] = scope.Addr[heapChunk]{}
 	w.chunks.Put(h)
 	return nil
 }
 
+// find returns the chunk of a place, or nil.
+func (w *heapWorld) find(x, z int32) *heapChunk {
+	c := w.at[cell(x, z)].Get()
+	if c == nil || c.place != (work.Place{X: x, Z: z}) {
+		return nil
+	}
+	return c
+}
+
 // heat returns the heat of the chunk of a place, 0 if there is none.
 func (w *heapWorld) heat(x, z int32) uint32 {
-	if h := w.at.Get(placeOf(x, z)); h != nil {
-		return w.chunks.At(*h).heat
+	if c := w.find(x, z); c != nil {
+		return c.heat
 	}
 	return 0
 }
@@ -205,26 +209,26 @@ func (w *heapWorld) heat(x, z int32) uint32 {
 func (w *heapWorld) step(c *heapChunk, tick int) error {
 	c.heat = c.next
 	work.Burn(c.terrain[:], c.heat)
+	data := &w.data[c.index]
 	for i := int32(0); i < c.count; {
-		e := w.entities.At(c.entities[i])
-		data := e.data(w.base)
-		e.Step(c.terrain[:], data)
+		e := c.entities[i].Get()
+		e.Step(c.terrain[:], data[i])
 		if e.Left == 0 {
-			w.dead += e.Digest(data)
-			if err := bytes.DeleteSlice(w.heap, data); err != nil {
+			w.dead += e.Digest(data[i])
+			if err := bytes.DeleteSlice(w.heap, data[i]); err != nil {
 				return err
 			}
-			w.entities.Put(c.entities[i])
+			w.entities.Put(c.entities[i].handle)
 			c.count--
-			c.entities[i] = c.entities[c.count]
+			c.entities[i], data[i] = c.entities[c.count], data[c.count]
 			continue
 		}
 		if e.Resizes() {
-			data, err := resize(w.heap, &e.Entity, data)
+			resized, err := resize(w.heap, e, data[i])
 			if err != nil {
 				return err
 			}
-			e.keep(w.base, data)
+			data[i] = resized
 		}
 		i++
 	}
@@ -237,14 +241,14 @@ func (w *heapWorld) step(c *heapChunk, tick int) error {
 // born adds an entity to a chunk, which has room for it.
 func (w *heapWorld) born(c *heapChunk) error {
 	e, h := w.entities.Get() // there is one: the pool has EntitiesInChunk for each chunk
-	e.Entity = work.Born(c.place, c.serial)
+	*e = work.Born(c.place, c.serial)
 	data := bytes.Slice(w.heap, e.DataSize())
 	if data == nil {
 		return heapFull(w.heap, e.DataSize())
 	}
 	e.FillData(data, 0)
-	e.keep(w.base, data)
-	c.entities[c.count] = h
+	c.entities[c.count] = entityRef{h, scope.AddrOf(w.scope, e)}
+	w.data[c.index][c.count] = data
 	c.count++
 	c.serial++
 	return nil

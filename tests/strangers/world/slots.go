@@ -9,7 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/scope/container"
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
@@ -41,15 +40,16 @@ type slotChunk struct {
 
 var (
 	slotChunks = scope.Plain[slotChunk]()
-	places     = scope.Plain[place]()
-	indexes    = scope.Plain[int32]()
+	addresses  = scope.Plain[scope.Addr[slotChunk]]()
 	bytes      = arena.HeapOf[byte](nil)
 )
 
-// place is a work.Place as the key of a map, which finds a number faster than a struct.
-type place uint64
+// side is the side of a square in which all loaded chunks lie, a power of two: no two of them have
+// places that are equal modulo side.
+const side = 16 // at least 2*work.Far + 1
 
-func placeOf(x, z int32) place { return place(uint32(x))<<32 | place(uint32(z)) }
+// cell returns the number of a place's cell among side*side.
+func cell(x, z int32) int32 { return z&(side-1)*side + x&(side-1) }
 
 // loadedChunk is what Go has of a chunk that is loaded.
 type loadedChunk struct {
@@ -64,7 +64,7 @@ type slotWorld struct {
 	ctx    context.Context
 	slots  *budget.Slots
 	chunks []loadedChunk                         // in any order
-	at     container.Map[place, int32]           // their indexes
+	at     []scope.Addr[slotChunk]               // them, by the cells of their places
 	fill   func(scope.Scope) (*slotChunk, error) // loads the chunk that comes
 	coming loadedChunk
 	place  work.Place // of the chunk that comes
@@ -94,7 +94,7 @@ func playSlots(b *budget.Budget, m *work.Meter) (uint64, error) {
 	}
 	w.fill = w.fillChunk
 	if _, err := budget.Load(w.ctx, b.Region("index"), func(s scope.Scope) (*slotWorld, error) {
-		w.at = container.NewMap(s, places, indexes, work.ChunksAtOnce)
+		w.at = addresses.Slice(s, side*side)
 		return w, nil
 	}); err != nil {
 		return 0, err
@@ -151,11 +151,10 @@ func (w *slotWorld) stream(player work.Place) error {
 	}
 	for z := player.Z - work.Near; z <= player.Z+work.Near; z++ {
 		for x := player.X - work.Near; x <= player.X+work.Near; x++ {
-			p := work.Place{X: x, Z: z}
-			if w.at.Get(placeOf(x, z)) != nil {
+			if w.find(x, z) != nil {
 				continue
 			}
-			if err := w.load(p); err != nil {
+			if err := w.load(work.Place{X: x, Z: z}); err != nil {
 				return err
 			}
 		}
@@ -175,7 +174,6 @@ func (w *slotWorld) load(p work.Place) error {
 		return err
 	}
 	w.coming.slotChunk = loaded.Get()
-	w.at.Set(placeOf(p.X, p.Z), int32(len(w.chunks))) // has room: it is as large as there are slots
 	w.chunks = append(w.chunks, w.coming)
 	return nil
 }
@@ -196,6 +194,7 @@ func (w *slotWorld) fillChunk(s scope.Scope) (*slotChunk, error) {
 			return nil, err
 		}
 	}
+	w.at[cell(c.place.X, c.place.Z)] = scope.AddrOf(s, c)
 	return c, nil
 }
 
@@ -207,13 +206,10 @@ func (w *slotWorld) unload(i int) error {
 		entities += c.entities[j].Digest(c.data[j])
 	}
 	w.gone += work.ChunkDigest(c.place, c.heat, c.serial, c.terrain[:], entities)
-	w.at.Delete(placeOf(c.place.X, c.place.Z))
+	w.at[cell(c.place.X, c.place.Z)] = scope.Addr[slotChunk]{}
 	err := c.slot.Release(w.ctx)
 	last := len(w.chunks) - 1
-	if i != last {
-		*c = w.chunks[last]
-		w.at.Set(placeOf(c.place.X, c.place.Z), int32(i))
-	}
+	*c = w.chunks[last]
 	w.chunks = w.chunks[:last]
 	return err
 }
@@ -226,10 +222,19 @@ func (w *slotWorld) warm() {
 	}
 }
 
+// find returns the chunk of a place, or nil.
+func (w *slotWorld) find(x, z int32) *slotChunk {
+	c := w.at[cell(x, z)].Get()
+	if c == nil || c.place != (work.Place{X: x, Z: z}) {
+		return nil
+	}
+	return c
+}
+
 // heat returns the heat of the chunk of a place, 0 if there is none.
 func (w *slotWorld) heat(x, z int32) uint32 {
-	if i := w.at.Get(placeOf(x, z)); i != nil {
-		return w.chunks[*i].heat
+	if c := w.find(x, z); c != nil {
+		return c.heat
 	}
 	return 0
 }
