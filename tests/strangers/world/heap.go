@@ -9,14 +9,16 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// dataHeap is the size of the heap for the data of all entities.
-const dataHeap = 2 * budget.MiB
+// dataHeap is the size of the heap for the data of all entities: what a run needs, and a quarter for
+// gaps.
+const dataHeap = 832 * budget.KiB
 
-// heapPlan has one region for all. No page is present before it is touched, since there are far
-// fewer chunks and entities than there may be.
+// heapPlan has one region for all. Its size and limits are those of budget.Measure. There are seldom as
+// many chunks and entities as there may be, so no page is present before it is touched.
 var heapPlan = budget.Plan{
 	Name:    "heap",
-	Regions: []budget.RegionPlan{{Name: "world", Size: 6 * budget.MiB}},
+	Regions: []budget.RegionPlan{{Name: "world", Size: 4660 * budget.KiB}},
+	Limits:  budget.Limits{Scopes: 1, Pools: 2, Owned: 1, Labels: 1},
 	Pages:   budget.Pages{Prefault: budget.Off},
 }
 
@@ -53,8 +55,7 @@ type heapWorld struct {
 	at       []scope.Addr[heapChunk] // the chunks, by the cells of their places
 	heap     arena.Heap
 
-	// data is that of the entities of each chunk, on the heap. It is as Grow gives it, with the
-	// capacity of its block.
+	// data is that of the entities of each chunk, by the chunk's index, on the heap.
 	data [work.ChunksAtOnce][work.EntitiesInChunk][]byte
 	gone uint64
 	dead uint64

@@ -12,16 +12,18 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// slotHeap is the size of the heap for the data of a chunk's entities.
-const slotHeap = 12 * budget.KiB
+// slotHeap is the size of the heap for the data of a chunk's entities: what a run needs, and a
+// quarter for gaps.
+const slotHeap = 10 * budget.KiB
 
-// slotsPlan has a region for what is known of all chunks, and a slot for each chunk. Few slots are
-// used at first, and of each only a part, so no page is present before it is touched.
+// slotsPlan has a region for what finds the chunks, and a slot for each chunk. Its sizes and limits
+// are those of budget.Measure. There are seldom as many chunks as there may be, so no page is present
+// before it is touched.
 var slotsPlan = budget.Plan{
 	Name: "slots",
 	Regions: []budget.RegionPlan{
-		{Name: "index", Size: 16 * budget.KiB},
-		{Name: "chunk", Size: 32 * budget.KiB, Slots: work.ChunksAtOnce},
+		{Name: "index", Size: 2 * budget.KiB},
+		{Name: "chunk", Size: 27 * budget.KiB, Slots: work.ChunksAtOnce},
 	},
 	Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},
 	Pages:  budget.Pages{Prefault: budget.Off},
@@ -284,21 +286,18 @@ func (w *slotWorld) born(c *loadedChunk) error {
 	return nil
 }
 
-// resize gives the data of an entity the size that it should have now. Its block grows when it is too
-// small, and shrinks when more than three quarters of it are not used.
+// resize gives the data of an entity the size that it should have now.
 func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
 	old, size := len(data), e.DataSize()
-	if size <= cap(data) && size >= cap(data)/4 {
-		data = data[:size]
-	} else {
-		resized, err := bytes.Grow(heap, data[:min(old, size)], size)
-		if err != nil {
-			return nil, err
-		}
-		if resized == nil {
-			return nil, heapFull(heap, size)
-		}
-		data = resized
+	if size == old {
+		return data, nil
+	}
+	data, err := bytes.Grow(heap, data[:min(old, size)], size) // shrinks the block, too
+	if err == nil && data == nil {
+		err = heapFull(heap, size)
+	}
+	if err != nil {
+		return nil, err
 	}
 	e.FillData(data, old)
 	return data, nil
