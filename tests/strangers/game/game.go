@@ -30,15 +30,17 @@ const start = math.MaxUint64
 // fileSize is enough for a save game: a delta has at most twice the bytes of what it makes.
 const fileSize = 384 * budget.KiB
 
+// plan has the sizes and limits of budget.Measure. Most blocks are seldom used, so no page is present
+// before it is touched.
 var plan = budget.Plan{
 	Name: "game",
 	Regions: []budget.RegionPlan{
-		{Name: "match", Size: 64 * budget.KiB, State: true},
+		{Name: "match", Size: 29 * budget.KiB, State: true},
 		{Name: "file", Size: fileSize},
-		{Name: "shots", Size: 128 * budget.KiB, Slots: blocks, State: true},
+		{Name: "shots", Size: 110 * budget.KiB, Slots: blocks, State: true},
 	},
 	Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},
-	Pages:  budget.Pages{Prefault: budget.Off}, // most blocks are never used
+	Pages:  budget.Pages{Prefault: budget.Off},
 }
 
 type (
@@ -88,7 +90,7 @@ func (s *shot) set(to *work.Shot) {
 type game struct {
 	*match
 	blocks [blocks]*block
-	slots  [blocks]budget.Region
+	slots  []budget.Region        // of the blocks
 	rings  [1 + blocks]*save.Ring // the states after the last ticks: of the match, of each block
 	ctx    context.Context
 	file   []byte // a save game
@@ -101,7 +103,7 @@ func Play(m *work.Meter) (sum uint64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	g := &game{ctx: context.Background()}
+	g := &game{ctx: context.Background(), slots: make([]budget.Region, 0, blocks)}
 	defer func() { err = errors.Join(err, g.release()) }()
 	if err := g.load(b); err != nil {
 		return 0, err
@@ -133,7 +135,7 @@ func (g *game) load(b *budget.Budget) error {
 		if err != nil {
 			return err
 		}
-		g.slots[i] = slot
+		g.slots = append(g.slots, slot)
 		_, err = budget.Load(g.ctx, slot, func(s scope.Scope) (_ *block, err error) {
 			g.blocks[i], g.rings[1+i], err = state(slot, s, shots)
 			return g.blocks[i], err
@@ -152,10 +154,8 @@ func (g *game) load(b *budget.Budget) error {
 
 // release gives the blocks' slots back.
 func (g *game) release() (err error) {
-	for i, slot := range g.slots {
-		if g.rings[1+i] != nil {
-			err = errors.Join(err, slot.Release(g.ctx))
-		}
+	for _, slot := range g.slots {
+		err = errors.Join(err, slot.Release(g.ctx))
 	}
 	return err
 }
