@@ -16,6 +16,13 @@ import (
 // quarter for gaps.
 const slotHeap = 10 * budget.KiB
 
+// Slots begin at multiples of 64 KiB. So that not all chunks lie in the same few lines of the
+// processor's caches, a chunk begins at one of colours places in its slot.
+const (
+	colours = 64
+	colour  = 256
+)
+
 // slotsPlan has a region for what finds the chunks, and a slot for each chunk. Its sizes and limits
 // are those of budget.Measure. There are seldom as many chunks as there may be, so no page is present
 // before it is touched.
@@ -23,7 +30,7 @@ var slotsPlan = budget.Plan{
 	Name: "slots",
 	Regions: []budget.RegionPlan{
 		{Name: "index", Size: 2 * budget.KiB},
-		{Name: "chunk", Size: 27 * budget.KiB, Slots: work.ChunksAtOnce},
+		{Name: "chunk", Size: 43 * budget.KiB, Slots: work.ChunksAtOnce},
 	},
 	Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},
 	Pages:  budget.Pages{Prefault: budget.Off},
@@ -53,23 +60,20 @@ const side = 16 // at least 2*work.Far + 1
 // cell returns the number of a place's cell among side*side.
 func cell(x, z int32) int32 { return z&(side-1)*side + x&(side-1) }
 
-// loadedChunk is what Go has of a chunk that is loaded.
-type loadedChunk struct {
-	slot budget.Region
-	*slotChunk
-	heap arena.Heap
-	data [work.EntitiesInChunk][]byte // of the entities, on the heap
+// slotValues is what Go has of a slot and its chunk.
+type slotValues struct {
+	slot       budget.Region
+	*slotChunk // nil where none is loaded
+	heap       arena.Heap
+	data       [work.EntitiesInChunk][]byte // of the entities, on the heap
 }
 
 // slotWorld is the world whose chunks are in slots.
 type slotWorld struct {
 	ctx    context.Context
 	slots  *budget.Slots
-	chunks []loadedChunk                         // in any order
-	at     []scope.Addr[slotChunk]               // them, by the cells of their places
-	fill   func(scope.Scope) (*slotChunk, error) // loads the chunk that comes
-	coming loadedChunk
-	place  work.Place // of the chunk that comes
+	chunks []slotValues            // by the slots' numbers
+	at     []scope.Addr[slotChunk] // the chunks, by the cells of their places
 	gone   uint64
 	dead   uint64
 }
@@ -92,9 +96,8 @@ func playSlots(b *budget.Budget, m *work.Meter) (uint64, error) {
 	w := &slotWorld{
 		ctx:    context.Background(),
 		slots:  b.Slots("chunk"),
-		chunks: make([]loadedChunk, 0, work.ChunksAtOnce),
+		chunks: make([]slotValues, work.ChunksAtOnce),
 	}
-	w.fill = w.fillChunk
 	if _, err := budget.Load(w.ctx, b.Region("index"), func(s scope.Scope) (*slotWorld, error) {
 		w.at = addresses.Slice(s, side*side)
 		return w, nil
@@ -122,6 +125,9 @@ func playSlots(b *budget.Budget, m *work.Meter) (uint64, error) {
 		var heat, entities uint64
 		for i := range w.chunks {
 			c := &w.chunks[i]
+			if c.slotChunk == nil {
+				continue
+			}
 			if err := w.step(c, tick); err != nil {
 				return 0, err
 			}
@@ -132,9 +138,11 @@ func playSlots(b *budget.Budget, m *work.Meter) (uint64, error) {
 		sum.Add(entities)
 		m.Stop()
 	}
-	for len(w.chunks) > 0 {
-		if err := w.unload(len(w.chunks) - 1); err != nil {
-			return 0, err
+	for i := range w.chunks {
+		if c := &w.chunks[i]; c.slotChunk != nil {
+			if err := w.unload(c); err != nil {
+				return 0, err
+			}
 		}
 	}
 	sum.Add(w.gone)
@@ -144,9 +152,9 @@ func playSlots(b *budget.Budget, m *work.Meter) (uint64, error) {
 
 // stream unloads the chunks that are too far from the player, and loads those that are near.
 func (w *slotWorld) stream(player work.Place) error {
-	for i := len(w.chunks) - 1; i >= 0; i-- {
-		if !w.chunks[i].place.Within(player, work.Far) {
-			if err := w.unload(i); err != nil {
+	for i := range w.chunks {
+		if c := &w.chunks[i]; c.slotChunk != nil && !c.place.Within(player, work.Far) {
+			if err := w.unload(c); err != nil {
 				return err
 			}
 		}
@@ -170,56 +178,55 @@ func (w *slotWorld) load(p work.Place) error {
 	if err != nil {
 		return err
 	}
-	w.place, w.coming.slot = p, slot
-	loaded, err := budget.Load(w.ctx, slot, w.fill)
-	if err != nil {
-		return err
-	}
-	w.coming.slotChunk = loaded.Get()
-	w.chunks = append(w.chunks, w.coming)
-	return nil
+	values := &w.chunks[slot.Slot()]
+	values.slot = slot
+	_, err = budget.Load(w.ctx, slot, func(s scope.Scope) (*slotChunk, error) {
+		return w.fill(s, values, p)
+	})
+	return err
 }
 
-// fillChunk makes the chunk that comes, with its entities.
-func (w *slotWorld) fillChunk(s scope.Scope) (*slotChunk, error) {
+// fill makes the chunk of a place, with its entities.
+func (w *slotWorld) fill(s scope.Scope, values *slotValues, p work.Place) (*slotChunk, error) {
+	s.BytesUnzeroed(values.slot.Slot()%colours*colour, 64)
 	c := slotChunks.New(s)
-	c.place, c.heat = w.place, work.FirstHeat(w.place)
-	work.Terrain(c.terrain[:], c.place)
+	c.place, c.heat = p, work.FirstHeat(p)
+	work.Terrain(c.terrain[:], p)
 	heap, err := arena.NewHeap(s.BytesUnzeroed(slotHeap, 64), 16)
 	if err != nil {
 		return nil, err
 	}
 	heap.MayLive() // the chunk's end is the end of its entities
-	w.coming.heap, w.coming.slotChunk = heap, c
-	for range work.Population(c.place) {
-		if err := w.born(&w.coming); err != nil {
+	values.slotChunk, values.heap = c, heap
+	for range work.Population(p) {
+		if err := w.born(values); err != nil {
 			return nil, err
 		}
 	}
-	w.at[cell(c.place.X, c.place.Z)] = scope.AddrOf(s, c)
+	w.at[cell(p.X, p.Z)] = scope.AddrOf(s, c)
 	return c, nil
 }
 
 // unload ends a chunk and its slot.
-func (w *slotWorld) unload(i int) error {
-	c := &w.chunks[i]
+func (w *slotWorld) unload(c *slotValues) error {
 	var entities uint64
 	for j := range c.entities[:c.count] {
 		entities += c.entities[j].Digest(c.data[j])
 	}
 	w.gone += work.ChunkDigest(c.place, c.heat, c.serial, c.terrain[:], entities)
 	w.at[cell(c.place.X, c.place.Z)] = scope.Addr[slotChunk]{}
-	err := c.slot.Release(w.ctx)
-	last := len(w.chunks) - 1
-	*c = w.chunks[last]
-	w.chunks = w.chunks[:last]
-	return err
+	c.slotChunk = nil
+	return c.slot.Release(w.ctx)
 }
 
 // warm works out the next heat of all chunks.
 func (w *slotWorld) warm() {
 	for i := range w.chunks {
-		c, p := w.chunks[i].slotChunk, w.chunks[i].place
+		c := w.chunks[i].slotChunk
+		if c == nil {
+			continue
+		}
+		p := c.place
 		c.next = work.Warm(c.heat, w.heat(p.X, p.Z-1), w.heat(p.X+1, p.Z), w.heat(p.X, p.Z+1), w.heat(p.X-1, p.Z))
 	}
 }
@@ -242,7 +249,7 @@ func (w *slotWorld) heat(x, z int32) uint32 {
 }
 
 // step plays a tick of a chunk, whose next heat is known.
-func (w *slotWorld) step(c *loadedChunk, tick int) error {
+func (w *slotWorld) step(c *slotValues, tick int) error {
 	c.heat = c.next
 	work.Burn(c.terrain[:], c.heat)
 	for i := int32(0); i < c.count; {
@@ -273,7 +280,7 @@ func (w *slotWorld) step(c *loadedChunk, tick int) error {
 }
 
 // born adds an entity to a chunk, which has room for it.
-func (w *slotWorld) born(c *loadedChunk) error {
+func (w *slotWorld) born(c *slotValues) error {
 	e := work.Born(c.place, c.serial)
 	data := bytes.Slice(c.heap, e.DataSize())
 	if data == nil {
