@@ -30,14 +30,8 @@ type (
 		serial   uint32
 		count    int32 // of the entities
 		index    int32 // in the pool
-		entities [work.EntitiesInChunk]entityRef
+		entities [work.EntitiesInChunk]arena.Handle[work.Entity]
 		terrain  [work.TerrainSize]byte
-	}
-
-	// entityRef refers to an entity, whose end is that of the entityRef.
-	entityRef struct {
-		handle arena.Handle[work.Entity]
-		scope.Addr[work.Entity]
 	}
 )
 
@@ -176,12 +170,12 @@ func (w *heapWorld) load(p work.Place) error {
 func (w *heapWorld) unload(h arena.Handle[heapChunk], c *heapChunk) error {
 	var entities uint64
 	data := &w.data[c.index]
-	for i, e := range c.entities[:c.count] {
-		entities += e.Get().Digest(data[i])
+	for i, h := range c.entities[:c.count] {
+		entities += w.entities.At(h).Digest(data[i])
 		if err := bytes.DeleteSlice(w.heap, data[i]); err != nil {
 			return err
 		}
-		w.entities.Put(e.handle)
+		w.entities.Put(h)
 	}
 	w.gone += work.ChunkDigest(c.place, c.heat, c.serial, c.terrain[:], entities)
 	w.at[cell(c.place.X, c.place.Z)] = scope.Addr[heapChunk]{}
@@ -212,14 +206,14 @@ func (w *heapWorld) step(c *heapChunk, tick int) error {
 	work.Burn(c.terrain[:], c.heat)
 	data := &w.data[c.index]
 	for i := int32(0); i < c.count; {
-		e := c.entities[i].Get()
+		e := w.entities.At(c.entities[i])
 		e.Step(c.terrain[:], data[i])
 		if e.Left == 0 {
 			w.dead += e.Digest(data[i])
 			if err := bytes.DeleteSlice(w.heap, data[i]); err != nil {
 				return err
 			}
-			w.entities.Put(c.entities[i].handle)
+			w.entities.Put(c.entities[i])
 			c.count--
 			c.entities[i], data[i] = c.entities[c.count], data[c.count]
 			continue
@@ -248,7 +242,7 @@ func (w *heapWorld) born(c *heapChunk) error {
 		return heapFull(w.heap, e.DataSize())
 	}
 	e.FillData(data, 0)
-	c.entities[c.count] = entityRef{h, scope.AddrOf(w.scope, e)}
+	c.entities[c.count] = h
 	w.data[c.index][c.count] = data
 	c.count++
 	c.serial++
