@@ -17,7 +17,7 @@ const dataHeap = 832 * budget.KiB
 // many chunks and entities as there may be, so no page is present before it is touched.
 var heapPlan = budget.Plan{
 	Name:    "heap",
-	Regions: []budget.RegionPlan{{Name: "world", Size: 4660 * budget.KiB}},
+	Regions: []budget.RegionPlan{{Name: "world", Size: 4618 * budget.KiB}},
 	Limits:  budget.Limits{Scopes: 1, Pools: 2, Owned: 1, Labels: 1},
 	Pages:   budget.Pages{Prefault: budget.Off},
 }
