@@ -30,8 +30,8 @@ const start = math.MaxUint64
 // fileSize is enough for a save game: a delta has at most twice the bytes of what it makes.
 const fileSize = 384 * budget.KiB
 
-// plan has the sizes and limits of budget.Measure. Most blocks are seldom used, so no page is present
-// before it is touched.
+// plan has the sizes and limits of budget.Measure. Most blocks are seldom used, so no page is
+// present before it is touched.
 var plan = budget.Plan{
 	Name: "game",
 	Regions: []budget.RegionPlan{
@@ -309,7 +309,8 @@ func (g *game) step(tick int, input uint32) {
 // fly moves the shots.
 //
 // Where two fields that a work.Shot has side by side were so in a shot too, the compiler would copy
-// them at once, and each such copy would wait until what the rules wrote one by one is in the cache.
+// them at once, and each such copy would wait until what the rules wrote one by one is in the
+// cache.
 func (g *game) fly() {
 	var moved work.Shot
 	for b, first := 0, uint32(0); first < g.shots; b, first = b+1, first+blockSize {
@@ -335,12 +336,12 @@ func (g *game) fly() {
 	}
 }
 
-// ship returns the ship of an index: another than the one that is meant has another ID, and none has
-// the ID 0.
+// ship returns the ship of an index: another than the one that is meant has another ID, and none
+// has the ID 0.
 func (g *game) ship(index uint32) *ship { return &g.ships[index%work.MostShips] }
 
-// shot returns the shot of an index: another than the one that is meant has another ID, and none has
-// the ID 0.
+// shot returns the shot of an index: another than the one that is meant has another ID, and none
+// has the ID 0.
 func (g *game) shot(index uint32) *shot {
 	return &g.blocks[index/blockSize%blocks][index%blockSize]
 }

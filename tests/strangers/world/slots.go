@@ -24,8 +24,8 @@ const (
 )
 
 // slotsPlan has a region for what finds the chunks, and a slot for each chunk. Its sizes and limits
-// are those of budget.Measure. There are seldom as many chunks as there may be, so no page is present
-// before it is touched.
+// are those of budget.Measure. There are seldom as many chunks as there may be, so no page is
+// present before it is touched.
 var slotsPlan = budget.Plan{
 	Name: "slots",
 	Regions: []budget.RegionPlan{
