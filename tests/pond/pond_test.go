@@ -255,7 +255,7 @@ func TestMalformed(t *testing.T) {
 		"j\x03ad\xfflobby", "j\x03adalob\x00by", "j\x11" + strings.Repeat("a", 17) + "lobby",
 		"j\x03ada" + strings.Repeat("a", 17), "h", "h\x00\x01\x00", "h\x00\x01\x00\x01\x00",
 		"s", "s\x00", "s\xc3", "s\x1b[2J", "s" + strings.Repeat("a", textMost+1),
-		"s" + strings.Repeat("a", 1500), "l\x00",
+		"s" + strings.Repeat("a", 1500), "l\x00", "s\u009b2J", "j\x04ad\u0085lobby", "j\x03adalob\u009dby",
 	}
 	for i, packet := range malformed {
 		ada.send([]byte(packet))

@@ -25,6 +25,7 @@ package main
 
 import (
 	"net/netip"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -75,12 +76,17 @@ func cutNames(b []byte) (player, room []byte, ok bool) {
 
 // isText reports whether b may be a name or a line of chat.
 func isText(b []byte, most int) bool {
-	for _, c := range b {
-		if c < ' ' || c == 0x7f {
+	if len(b) < 1 || len(b) > most || !utf8.Valid(b) {
+		return false
+	}
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if unicode.IsControl(r) {
 			return false
 		}
+		b = b[size:]
 	}
-	return len(b) >= 1 && len(b) <= most && utf8.Valid(b)
+	return true
 }
 
 // appendName writes a name behind its length.
