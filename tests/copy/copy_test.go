@@ -154,13 +154,26 @@ func outputOf(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
+// TestWorkspace: a workspace above the folder, which doesn't have the module yet, is no obstacle.
+func TestWorkspace(t *testing.T) {
+	step.Needs(t, step.Check)
+	work := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(work, "go.work"), []byte("go 1.26\n"), 0o600))
+	var said bytes.Buffer
+	require.NoError(t, run([]string{"pond", filepath.Join(work, "pond"), "example.com/mypond"}, &said))
+	assert.Contains(t, said.String(), "/pond && go work use . && go test ./... && go run .\n")
+	goRuns(t, filepath.Join(work, "pond"), "work", "use", ".")
+	goRuns(t, filepath.Join(work, "pond"), "vet", ".")
+}
+
 // TestRefused: each refusal says why, and leaves the folder as it was.
 func TestRefused(t *testing.T) {
 	full, empty, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
 	for _, name := range []string{filepath.Join(full, "mine.go"), file} {
 		require.NoError(t, os.WriteFile(name, []byte("mine"), 0o600))
 	}
-	fresh := filepath.Join(t.TempDir(), "fresh")
+	fresh, linked := filepath.Join(t.TempDir(), "new", "fresh"), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(empty, linked))
 	for _, c := range []struct {
 		args []string
 		says string
@@ -172,14 +185,18 @@ func TestRefused(t *testing.T) {
 		{[]string{"pond", fresh, library + "/mine"}, "is the library's; choose your own"},
 		{[]string{"pond", fresh, "not a path"}, `malformed module path "not a path"`},
 		{[]string{"pond", empty, "example.com/"}, `malformed module path "example.com/"`},
+		{[]string{"pond", linked, "example.com/"}, `malformed module path "example.com/"`},
 		{[]string{"-replace", empty, "pond", fresh, "example.com/x"}, empty + ": no checkout of " + library},
 		{[]string{"-replace", "../bench", "pond", fresh, "example.com/x"}, "../bench: no checkout"},
 	} {
 		err := run(c.args, new(bytes.Buffer))
 		require.Error(t, err, c.args)
 		assert.Contains(t, err.Error(), c.says)
-		assert.NoDirExists(t, fresh, c.args)
+		assert.NoDirExists(t, filepath.Dir(fresh), c.args)
 	}
+	info, err := os.Lstat(linked)
+	require.NoError(t, err)
+	assert.NotZero(t, info.Mode()&fs.ModeSymlink, "a link is one still")
 	assert.DirExists(t, empty)
 	for _, dir := range []string{full, empty} {
 		entries, err := os.ReadDir(dir)

@@ -79,7 +79,11 @@ func run(args []string, stdout io.Writer) error {
 	if from.Version == "" {
 		fmt.Fprintf(stdout, "its go.mod replaces %s by %s\n", library, from.Dir)
 	}
-	fmt.Fprintf(stdout, "next: cd %s && go test ./... && go run .\n", dir)
+	next := ""
+	if work, err := goCommand(dir, "env", "GOWORK"); err == nil && filepath.IsAbs(strings.TrimSpace(string(work))) {
+		next = "go work use . && "
+	}
+	fmt.Fprintf(stdout, "next: cd %s && %sgo test ./... && go run .\n", dir, next)
 	return nil
 }
 
@@ -116,25 +120,35 @@ func findLibrary(checkout string) (source, error) {
 	return found.source, nil
 }
 
-// claim makes a folder that is new or empty. undo makes it what it was.
+// claim makes a folder that is new or empty. undo makes it, and those above it, what they were.
 func claim(dir string) (undo func() error, err error) {
 	entries, err := os.ReadDir(dir)
-	existed := err == nil
 	switch {
 	case len(entries) > 0:
 		return nil, fmt.Errorf("folder %s isn't empty: it has %s; choose a new one",
 			dir, entries[0].Name())
-	case existed:
-	case errors.Is(err, fs.ErrNotExist):
-		err = os.MkdirAll(dir, 0o755)
+	case err == nil:
+		return func() error { return empty(dir) }, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	}
-	return func() error {
-		err := os.RemoveAll(dir)
-		if existed {
-			err = errors.Join(err, os.Mkdir(dir, 0o755))
+	made := dir // the highest folder that isn't there yet
+	for above := filepath.Dir(made); above != made; above = filepath.Dir(made) {
+		if _, err := os.Stat(above); err == nil {
+			break
 		}
-		return err
-	}, err
+		made = above
+	}
+	return func() error { return os.RemoveAll(made) }, os.MkdirAll(dir, 0o755)
+}
+
+// empty removes what is in a folder, which may be a link, or where somebody is, and stays.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	return err
 }
 
 // makeModule writes the module, and has the go command look at all of it.
@@ -166,10 +180,14 @@ func makeModule(from source, program, dir, module string) error {
 	return nil
 }
 
-// goCommand runs the go command in a folder. The error has what it said.
+// goCommand runs the go command in a folder. The error has what it said. A workspace above the folder doesn't have the
+// module yet, which go vet would refuse.
 func goCommand(dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
+	if args[0] == "vet" {
+		cmd.Env = append(cmd.Environ(), "GOWORK=off")
+	}
 	out, err := cmd.Output()
 	if err == nil {
 		return out, nil
