@@ -18,16 +18,18 @@ import (
 // list is unchanged then. Cost: a few ns for one element behind the last thing made, a copy where the list moves; no Go
 // allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
-	return appended(s.h, (s.gen+m.key)^key, list, unsafe.SliceData(xs), len(xs)) // a capacity more would leave the registers
+	return appended(list, s.h, (s.gen+m.key)^key, unsafe.SliceData(xs), len(xs)) // a capacity more would leave the registers
 }
 
 // appended is Append in a scope of a generation, whose top bit is set where the Maker wasn't declared: n elements, the first
 // of which is *xs. It has what happens most, one element behind the last thing in the scope; appendSlow has all else, and
 // all of the builds whose fast paths cross into C. The end of a list on the Go heap may be another's beginning there, which
-// the compiler's check of pointers refuses; it is only compared.
+// the compiler's check of pointers refuses; it is only compared. The list is first because the result then needs fewer moves.
+// It needs no look at the stack's limit: appendSlow has its own.
 //
 //go:nocheckptr
-func appended[T any](h *arena_c.Scopes, gen uint64, list []T, xs *T, n int) []T {
+//go:nosplit
+func appended[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []T {
 	if size := uint64(unsafe.Sizeof(*xs)); n == 1 && size != 0 && !arena_c.Crossing {
 		first, bytes := unsafe.Pointer(unsafe.SliceData(list)), size*uint64(len(list))
 		cursor, p := h.Cursor, unsafe.Add(unsafe.Pointer(h), h.Cursor)
@@ -37,7 +39,7 @@ func appended[T any](h *arena_c.Scopes, gen uint64, list []T, xs *T, n int) []T 
 			return slice[T](first, len(list)+1)
 		}
 	}
-	return appendSlow(h, gen, list, xs, n)
+	return appendSlow(list, h, gen, xs, n)
 }
 
 // slice is unsafe.Slice of what lies within the address space: that asks, which takes as long as all else here.
@@ -49,7 +51,7 @@ func slice[T any](first unsafe.Pointer, n int) []T {
 	return *(*[]T)(unsafe.Pointer(&header))
 }
 
-func appendSlow[T any](h *arena_c.Scopes, gen uint64, list []T, xs *T, n int) []T {
+func appendSlow[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []T {
 	if gen >= key {
 		panic(undeclared)
 	}
