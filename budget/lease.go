@@ -19,10 +19,11 @@ import (
 // own, by number ([Budget.Scratches]); a goroutine that comes and goes borrows those of one that is free
 // ([Budget.Lease]). What was asked for by number is never lent. Its methods are for any goroutine.
 //
-// While nobody waits, to borrow and to give back is to swap a worker's state: no lock, and no word that all goroutines write. A
-// goroutine that finds no worker free counts itself among those that wait, looks once more if it is the first, and waits at
-// the channel, which serves in turn. Whoever makes a worker free looks whether somebody waits, and sends it there. A worker is made free
-// first, and a goroutine counts itself first: one of the two sees the other.
+// While no goroutine waits, Lease and Release are one swap of a worker's state each: no lock, and no
+// word that all goroutines write. A goroutine that finds no free worker counts itself as waiting,
+// looks once more if no other waits, and waits at the channel, which serves in turn. Release frees the worker
+// first and then looks for a waiting goroutine, to which it sends the worker. Because both sides write
+// before they look, one of the two sees the other: no worker stays free while a goroutine waits.
 type leases struct {
 	budget    string // the plan's name
 	left      *leftOpen

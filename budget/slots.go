@@ -21,11 +21,16 @@ import (
 // next 64 KiB. Set limits of its own for a region of many small slots ([RegionPlan]): a slot of 17 KiB takes 22 KB with limits
 // of 4, and 4 KB of the Go heap. [Plan.Cost] says what all of them take.
 //
-// Slots aren't for everything that comes and goes. Use one where a thing has an owner, finalizers, and bytes that nobody
-// foresees in detail; where it may be full on its own and end as a whole. Use a pool in one region ([scope.Plain]) for many
-// things of one type or size: chunks of a world, bullets, connections. Use an [arena.Heap] in one region where sizes
-// differ, so that what one doesn't take is another's: of slots each has the worst case. Below some 16 KiB a slot is mostly
-// its tables. Who loads or frees one in every tick pays a lock and a Load each time: a pool's Get takes nanoseconds.
+// Slots aren't for everything that comes and goes:
+//
+//   - Use a slot for a thing with an owner, with finalizers, and with bytes that can't be foreseen in
+//     detail; one that may be full on its own and ends as a whole: a match, a room.
+//   - Use a pool in one region ([scope.Plain]) for many things of one type: chunks of a world,
+//     bullets, connections. A pool's Get takes nanoseconds; each new owner of a slot pays a lock and
+//     a Load.
+//   - Use an [arena.Heap] in one region where sizes differ. Each slot has the worst case's size; a
+//     heap gives the bytes that one thing doesn't need to another.
+//   - A slot below some 16 KiB is mostly tables.
 //
 // A slot that nobody released before Close is a leak, as a pair of scratch arenas is that nobody gave back ([Leaks]). Close empties it
 // all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
