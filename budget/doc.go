@@ -48,8 +48,7 @@
 //
 // [Budget.Timeline] records what each arena held, from the first tick to the last, in Go memory that
 // it takes at set-up; package view draws it. In a trace of the Go runtime (runtime/trace) each Load,
-// Rewind and Release is a task and a region, "upfront.Load", and each NextFrame a region. Package
-// flight writes such a trace of the last seconds when something was full.
+// Rewind and Release is a task and a region, "upfront.Load", and each NextFrame a region.
 //
 // # Tests and checked builds
 //

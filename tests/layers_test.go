@@ -36,7 +36,6 @@ var arrows = map[string][]string{
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
 	"budget/save":        {"budget", "scope", "arena", "arena_c", "platform"},
-	"budget/flight":      {"budget"},
 	"budget/record":      {"arena_c", "budget", "scope"},
 	"budget/view":        {"arena", "budget"},
 	"budget/view/live":   {"budget", "budget/view", "scope"},

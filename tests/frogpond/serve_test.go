@@ -527,7 +527,6 @@ func TestServeRecords(t *testing.T) {
 	}
 	assert.NotZero(t, slices.Max(room.Most))
 
-	require.NoError(t, os.Mkdir(flights, 0o755))
 	s = startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-flight", flights, "-plant", "full:0:10")
 	s.bots(4, states).saw()
 	s.says("the last seconds are in "+flights, 1)
@@ -536,7 +535,7 @@ func TestServeRecords(t *testing.T) {
 	files, err := os.ReadDir(flights)
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "there are more if ticks were late")
-	out, err := exec.Command("go", "tool", "trace", "-d=parsed", filepath.Join(flights, "frogpond-001.trace")).CombinedOutput()
+	out, err := exec.Command("go", "tool", "trace", "-d=parsed", filepath.Join(flights, files[0].Name())).CombinedOutput()
 	require.NoError(t, err, string(out))
-	assert.Contains(t, string(out), `Category="upfront.flight"`)
+	assert.Contains(t, string(out), `Category="frogpond.flight"`)
 }

@@ -1,11 +1,6 @@
 package serve
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/upfront-mem/upfront/budget/flight"
-)
+import "time"
 
 // watch begins to record what was asked for: what each arena holds over time, and what the runtime
 // did in the last seconds.
@@ -16,12 +11,8 @@ func (s *Server) watch() (err error) {
 	if s.o.Flight == "" {
 		return nil
 	}
-	s.flight, err = flight.Start(s.o.Flight, flight.Options{Name: "frogpond", OnError: s.say,
-		OnFile: func(file, reason string) { s.say(fmt.Errorf("%s: the last seconds are in %s", reason, file)) }})
-	if err != nil {
-		return fmt.Errorf("-flight: %w", err)
-	}
-	return nil
+	s.flight, err = newFlight(s.o.Flight, 10*time.Second, s.say)
+	return err
 }
 
 // sample is a goroutine that records what each arena holds, as often as rooms tick. Rooms have no

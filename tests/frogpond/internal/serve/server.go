@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/budget/flight"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
@@ -97,7 +96,7 @@ type Server struct {
 	loader   *loader
 	keeper   *keeper
 	timeline *budget.Timeline // nil: nobody wants it
-	flight   *flight.Recorder // likewise
+	flight   *flight          // likewise
 	saves    *disk.Saves
 	scores   *disk.Scores
 	running  sync.WaitGroup
@@ -129,7 +128,7 @@ func Run(ctx context.Context, o *Options) (*Result, error) {
 	}
 	s := &Server{o: o, b: b, began: time.Now(), mapTicks: uint32(o.MapTime.Seconds() * ticksPerSecond)}
 	result, err := s.run(ctx)
-	s.flight.Close()
+	s.flight.close()
 	err = errors.Join(err, s.closeFiles(), b.Close())
 	if result != nil {
 		result.finish(b)
@@ -473,7 +472,8 @@ func (s *Server) fault(r *room, err error) {
 
 // say writes an error for people, if there is one. What led to a full is kept.
 func (s *Server) say(err error) {
-	if s.flight.Watch(err) != nil {
+	s.flight.watch(err)
+	if err != nil {
 		s.saying.Lock()
 		defer s.saying.Unlock()
 		fmt.Fprintln(s.o.Say, "frogpond:", err)

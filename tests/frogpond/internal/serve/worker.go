@@ -95,7 +95,7 @@ func (w *worker) play(r *room) {
 	w.cpuTotal += uint64(cpu)
 	if to > r.due {
 		w.lateTicks++
-		w.s.flight.Dump(r.late)
+		w.s.flight.dump(r.late)
 	}
 	for to > r.due+maxBehind {
 		r.due += tickTime

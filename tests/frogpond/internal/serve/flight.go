@@ -1,0 +1,78 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// flight keeps the last seconds as the runtime's flight recorder does, and writes them to traces in
+// a folder: at most 8 of a run, rest apart. A nil flight is off.
+type flight struct {
+	recorder *trace.FlightRecorder
+	folder   string
+	rest     time.Duration
+	say      func(error)
+	busy     atomic.Bool // a trace is being written, or was less than rest ago, or the last one was
+	traces   int         // written, by the one that is busy
+	writing  sync.WaitGroup
+}
+
+// newFlight starts the runtime's flight recorder. It fails while another one of the process runs.
+func newFlight(folder string, rest time.Duration, say func(error)) (*flight, error) {
+	f := &flight{folder: folder, rest: rest, say: say,
+		recorder: trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 5 * time.Second, MaxBytes: 16 << 20})}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("-flight: %w", err)
+	}
+	if err := f.recorder.Start(); err != nil {
+		return nil, fmt.Errorf("-flight: %w", err)
+	}
+	return f, nil
+}
+
+// dump has a goroutine write a trace, in which the reason is a log. It never waits: while the flight
+// is busy nothing is written.
+func (f *flight) dump(reason string) {
+	if f == nil || !f.busy.CompareAndSwap(false, true) {
+		return
+	}
+	f.writing.Go(func() {
+		trace.Log(context.Background(), "frogpond.flight", reason)
+		file, err := os.CreateTemp(f.folder, "frogpond-*.trace")
+		if err == nil {
+			_, err = f.recorder.WriteTo(file)
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			f.say(fmt.Errorf("-flight: %w", err))
+		} else {
+			f.say(fmt.Errorf("%s: the last seconds are in %s", reason, file.Name()))
+		}
+		if f.traces++; f.traces < 8 {
+			time.AfterFunc(f.rest, func() { f.busy.Store(false) })
+		}
+	})
+}
+
+// watch dumps a full, with the error's text as the reason.
+func (f *flight) watch(err error) {
+	if f != nil && errors.Is(err, budget.ErrFull) {
+		f.dump(err.Error())
+	}
+}
+
+// close waits for the trace that is being written, and stops the recorder.
+func (f *flight) close() {
+	if f != nil {
+		f.writing.Wait()
+		f.recorder.Stop()
+	}
+}
