@@ -2,11 +2,10 @@
 //
 //	view.Plan(file, plan)                     // what is asked for: a memory map, to scale
 //	view.Report(file, b.Report())             // what is planned, was used at most, and is used now; and who uses it
-//	view.Walk(file, "game", ranges)           // every byte, as b.Walk found it
 //	view.Timeline(file, timeline.Read())      // what each part held over time
 //	view.Inside(file, inside)                 // what lies in an arena, as region.Inside found it
 //
-// Report, Walk, Timeline and Inside have a text each, of 80 columns, by the same name with Text behind it; of a plan it is its
+// Report, Timeline and Inside have a text each, of 80 columns, by the same name with Text behind it; of a plan it is its
 // String. Report.String of package budget is for a log: a line for each arena that differs, where ReportText sums siblings up.
 //
 // All write at once, or not at all, and what they return is what the writer says, or why there is nothing to draw. They

@@ -64,12 +64,9 @@ func readReport(t testing.TB, name string) (r budget.Report) {
 // TestGolden: pictures and texts of what is committed beside them.
 func TestGolden(t *testing.T) {
 	report := readReport(t, filepath.Join("testdata", "report.json"))
-	ranges := walked(report)
 	for name, fn := range map[string]func(io.Writer) error{
 		"report.svg": func(w io.Writer) error { return view.Report(w, report) },
 		"report.txt": func(w io.Writer) error { return view.ReportText(w, report) },
-		"walk.svg":   func(w io.Writer) error { return view.Walk(w, report.Name, ranges) },
-		"walk.txt":   func(w io.Writer) error { return view.WalkText(w, report.Name, ranges) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := drawn(t, fn)
@@ -81,29 +78,6 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-}
-
-// walked is what a walk over the budget of a report would find, with guards of 64 KiB behind what is a region.
-func walked(r budget.Report) (ranges []budget.Range) {
-	offset := uint64(0)
-	add := func(arena, what string, size uint64) {
-		if size != 0 {
-			ranges = append(ranges, budget.Range{Arena: arena, What: what, Offset: offset, Size: size})
-			offset += size
-		}
-	}
-	add("", "tables", 200_000)
-	add("", "slack: edge", 1<<18-200_000)
-	for _, a := range append(r.Regions, r.Beside...) {
-		add(a.Name, "used", a.Used)
-		add(a.Name, "free", a.Free*3/4)
-		add(a.Name, "temp", a.Free-a.Free*3/4)
-		if len(ranges) < 12 {
-			add(a.Name, "slack: guard", 1<<16)
-		}
-	}
-	add("", "slack: unplanned", 1<<20)
-	return ranges
 }
 
 var (
@@ -264,9 +238,8 @@ func chroma(t *testing.T, text string) int {
 // TestWriterFails: each says so.
 func TestWriterFails(t *testing.T) {
 	report := budget.Report{Name: "one", Size: 1}
-	ranges := []budget.Range{{What: "tables", Size: 1}}
 	for _, err := range []error{view.Plan(full{}, plans["one"]), view.Report(full{}, report), view.ReportText(full{}, report),
-		view.Walk(full{}, "one", ranges), view.WalkText(full{}, "one", ranges), view.Timeline(full{}, played(3)),
+		view.Timeline(full{}, played(3)),
 		view.TimelineText(full{}, played(3)), view.Inside(full{}, budget.Inside{}), view.InsideText(full{}, budget.Inside{})} {
 		assert.ErrorIs(t, err, io.ErrShortWrite)
 	}

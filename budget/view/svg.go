@@ -151,6 +151,17 @@ const colours = 8
 
 func colour(i int) string { return "c" + strconv.Itoa(i%colours) }
 
+// classOf is the colour of an arena: that of its part.
+func classOf(arena string) string {
+	switch part, _, sibling := strings.Cut(arena, " "); {
+	case arena == "":
+		return "other"
+	case sibling && (part == "frame" || part == "scratch"):
+		return part
+	}
+	return "region"
+}
+
 // escaped is a text that people wrote as XML may hold it.
 func escaped(text string) string { return html.EscapeString(printable(text)) }
 

@@ -14,20 +14,16 @@ import (
 // played, and all that it held over time. Nil: nobody asked.
 type pictures struct {
 	report budget.Report
-	ranges []budget.Range
 	inside budget.Inside
 }
 
 // look keeps what is there now, if the level never held more.
 func (p *pictures) look(b *budget.Budget) (err error) {
 	level := b.Region("level")
-	if p == nil || p.ranges != nil && level.Report().Used <= p.inside.Used {
+	if p == nil || p.inside.Arena != "" && level.Report().Used <= p.inside.Used {
 		return nil
 	}
 	p.report = b.Report()
-	if p.ranges, err = b.Walk(); err != nil {
-		return err
-	}
 	p.inside, err = level.Inside()
 	return err
 }
@@ -43,8 +39,6 @@ func (p *pictures) write(folder string, timeline budget.TimelineData) error {
 		"plan.txt":     func(w io.Writer) error { _, err := io.WriteString(w, plan.String()); return err },
 		"report.svg":   func(w io.Writer) error { return view.Report(w, p.report) },
 		"report.txt":   func(w io.Writer) error { return view.ReportText(w, p.report) },
-		"walk.svg":     func(w io.Writer) error { return view.Walk(w, plan.Name, p.ranges) },
-		"walk.txt":     func(w io.Writer) error { return view.WalkText(w, plan.Name, p.ranges) },
 		"timeline.svg": func(w io.Writer) error { return view.Timeline(w, timeline) },
 		"timeline.txt": func(w io.Writer) error { return view.TimelineText(w, timeline) },
 		"inside.svg":   func(w io.Writer) error { return view.Inside(w, p.inside) },

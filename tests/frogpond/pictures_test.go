@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestPictures: ten files, small, and each time the same but for the Go heap's share, which the report has.
+// TestPictures: eight files, small, and each time the same but for the Go heap's share, which the report has.
 func TestPictures(t *testing.T) {
 	drawn := func() (r Result, files map[string][]byte) {
 		folder := filepath.Join(t.TempDir(), "new", "pictures")
@@ -39,7 +39,7 @@ func TestPictures(t *testing.T) {
 	for _, l := range r.Levels {
 		largest = max(largest, *l.Used)
 	}
-	for _, name := range []string{"plan", "report", "walk", "timeline", "inside"} {
+	for _, name := range []string{"plan", "report", "timeline", "inside"} {
 		picture, text := files[name+".svg"], files[name+".txt"]
 		require.NotEmpty(t, picture, name)
 		require.NotEmpty(t, text, name)
@@ -56,7 +56,7 @@ func TestPictures(t *testing.T) {
 			assert.Equal(t, string(again[name+".txt"]), string(text), name)
 		}
 	}
-	assert.Len(t, files, 10)
+	assert.Len(t, files, 8)
 	assert.Contains(t, string(files["report.txt"]), budget.SizeText(largest), "of the map that fills the level most")
 	head, _, _ := strings.Cut(string(files["inside.txt"]), "\n")
 	assert.Contains(t, strings.ReplaceAll(head, ",", ""), " "+strconv.FormatUint(largest, 10)+" of ", "likewise")
