@@ -129,7 +129,7 @@ func run(plan budget.Plan, play func(servers []net.Addr)) error {
 	running.Wait() // the report and Close want them gone
 
 	report := b.Report() // fmt.Print(report) draws all of it
-	for _, r := range slices.Concat(report.Regions, report.Beside) {
+	for _, r := range report.Arenas {
 		if r.Peak > 0 {
 			fmt.Printf("%s: peak %d of %d bytes\n", r.Name, r.Peak, r.Size)
 		}

@@ -28,7 +28,7 @@ func TestAFrameOfOneBuffer(t *testing.T) {
 		first := placeOf(b, frogs.New(b.Frame()))
 		for range 12 {
 			require.NoError(t, b.NextFrame())
-			old, peak := b.Frame(), b.Report().Beside[0].Peak
+			old, peak := b.Frame(), beside(b.Report())[0].Peak
 			assert.Equal(t, first, placeOf(b, frogs.New(old)), "the same bytes again")
 			var want []int64
 			open, top := 0, old
@@ -44,7 +44,7 @@ func TestAFrameOfOneBuffer(t *testing.T) {
 					open++
 				}
 			}
-			used := b.Report().Beside[0].Used
+			used := beside(b.Report())[0].Used
 			err := b.NextFrame()
 			assert.Equal(t, open > 0, err != nil, "%v", err)
 			slices.Reverse(want)
@@ -54,10 +54,10 @@ func TestAFrameOfOneBuffer(t *testing.T) {
 				assert.Nil(t, frogs.TryNew(s))
 				assert.Contains(t, panics(t, func() { s.Open("late") }), "that is closed")
 			}
-			now := b.Published().Beside[0]
+			now := beside(b.Published())[0]
 			assert.Zero(t, now.Used)
 			assert.Equal(t, max(peak, used), now.Peak)
-			assert.Equal(t, b.Report().Beside[0], now)
+			assert.Equal(t, beside(b.Report())[0], now)
 			requireWalk(t, b)
 		}
 		_ = b.Close()
@@ -81,12 +81,12 @@ func TestAFrameOfOneIsCounted(t *testing.T) {
 			require.NoError(t, x.Close())
 			require.NoError(t, b.NextFrame())
 		}
-		f := b.Published().Beside[0]
+		f := beside(b.Published())[0]
 		assert.Zero(t, f.Used)
 		assert.EqualValues(t, 3000, f.Scopes[0].Peak, name)
 		assert.EqualValues(t, 4500, f.Peak, name)
 		assert.EqualValues(t, 4520, f.Scopes[0].Allocated, name)
-		assert.Equal(t, b.Report().Beside[0], f, name)
+		assert.Equal(t, beside(b.Report())[0], f, name)
 		if !instrumented {
 			assert.Zero(t, testing.AllocsPerRun(100, func() {
 				frogs.TryNew(b.Frame())

@@ -182,7 +182,7 @@ func quiet(b *budget.Budget) budget.Report {
 	return r
 }
 
-func regionReport(b *budget.Budget, name string) budget.RegionReport { return b.Region(name).Report() }
+func regionReport(b *budget.Budget, name string) budget.ArenaReport { return b.Region(name).Report() }
 
 // requireEmpty says that the region is as it was before its first load.
 func requireEmpty(t testing.TB, b *budget.Budget, name string) {
@@ -218,4 +218,14 @@ func tableOf(b *budget.Budget) *arena_c.Map {
 func onOneProcessor() (restore func()) {
 	before := runtime.GOMAXPROCS(1)
 	return func() { runtime.GOMAXPROCS(before) }
+}
+
+// beside are the arenas of a report that lie beside the regions: the frame's buffers and scratch.
+func beside(r budget.Report) (list []budget.ArenaReport) {
+	for _, a := range r.Arenas {
+		if a.Kind == "frame" || a.Kind == "scratch" {
+			list = append(list, a)
+		}
+	}
+	return list
 }

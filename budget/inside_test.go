@@ -197,7 +197,7 @@ func (m *maker) look() {
 	m.steps++
 }
 
-func requireInside(t *testing.T, in budget.Inside, r budget.RegionReport) {
+func requireInside(t *testing.T, in budget.Inside, r budget.ArenaReport) {
 	t.Helper()
 	require.NoError(t, in.Check())
 	require.Equal(t, r.Used, in.Used)
@@ -228,7 +228,7 @@ func requireChain(t *testing.T, in budget.Inside) {
 	require.Len(t, seen, most)
 }
 
-func requireKnown(t *testing.T, in budget.Inside, r budget.RegionReport, sums insideSums) {
+func requireKnown(t *testing.T, in budget.Inside, r budget.ArenaReport, sums insideSums) {
 	t.Helper()
 	require.Equal(t, in.Known, arena_c.Checked && !arena_c.Race)
 	if !arena_c.Checked {
@@ -458,10 +458,10 @@ func TestSitesOfWhatIsGone(t *testing.T) {
 		require.NoError(t, err)
 	}
 	load(func(s scope.Scope) { insideFiles.Slice(s, 10) })
-	before := b.Published().Regions[0].Sites
+	before := b.Published().Arenas[0].Sites
 	load(func(s scope.Scope) {
 		copy(s.Bytes(4096), strings.Repeat("\xff", 4096))
-		assert.Equal(t, before, b.Published().Regions[0].Sites)
+		assert.Equal(t, before, b.Published().Arenas[0].Sites)
 	})
 }
 
@@ -485,9 +485,9 @@ func TestSites(t *testing.T) {
 	insideFrogs.New(b.Frame())
 
 	published := b.Published()
-	assert.Equal(t, b.Report().Regions, published.Regions)
-	assert.Empty(t, b.Report().Beside[0].Sites, "a frame is published too often")
-	level := published.Regions[0]
+	assert.Equal(t, b.Report().Arenas, published.Arenas)
+	assert.Empty(t, beside(b.Report())[0].Sites, "a frame is published too often")
+	level := published.Arenas[0]
 	var bytes, objects uint64
 	for _, s := range level.Sites {
 		bytes += s.Bytes

@@ -378,7 +378,7 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	t.Helper()
 	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
 	slots := limits
-	for i, row := range append(r.Regions, r.Beside...) {
+	for i, row := range r.Arenas {
 		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame",
 			"scratch", "scratch", "scratch", "scratch"}[i]
 		most[part] = max(most[part], row.Peak)

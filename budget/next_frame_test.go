@@ -65,12 +65,12 @@ func TestFramesWithoutFinalizersAreCounted(t *testing.T) {
 			require.NoError(t, b.NextFrame())
 		}
 		for i, want := range []struct{ used, own, peak, all uint64 }{{2000, 3000, 4500, 5016}, {0, 1000, 1500, 1504}} {
-			f := b.Published().Beside[i]
+			f := beside(b.Published())[i]
 			assert.Equal(t, want.used, f.Used, "%s, buffer %d", name, i)
 			assert.Equal(t, want.own, f.Scopes[0].Peak, "%s, buffer %d", name, i)
 			assert.Equal(t, want.peak, f.Peak, "%s, buffer %d", name, i)
 			assert.Equal(t, want.all, f.Scopes[0].Allocated, "%s, buffer %d", name, i)
-			assert.Equal(t, b.Report().Beside[i], f, "%s, buffer %d", name, i)
+			assert.Equal(t, beside(b.Report())[i], f, "%s, buffer %d", name, i)
 			assert.Equal(t, 2, f.MostOpen.Scopes)
 		}
 	}

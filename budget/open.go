@@ -83,15 +83,15 @@ func (b *Budget) makeStacks() {
 			name := part.name(i)
 			switch part.kind {
 			case arena_c.KindRegion:
-				st := b.makeStack("region "+name, part, 1)
+				st := b.makeStack("region "+name, part, i, 1)
 				st.CountNames(true)
 				b.addRegion(level, i, st)
 			case arena_c.KindFrame:
-				st := b.makeStack(name, part, 1)
+				st := b.makeStack(name, part, i, 1)
 				st.CountNames(true)
 				b.frame = append(b.frame, st)
 			case arena_c.KindScratch:
-				st := b.makeStack(name, part, 0)
+				st := b.makeStack(name, part, i, 0)
 				st.CountNames(false) // what scopes hold: theirs close as fast as can be
 				b.scratches = append(b.scratches, st)
 			}
@@ -105,9 +105,10 @@ func (b *Budget) makeStacks() {
 }
 
 // makeStack makes the next arena of the map.
-func (b *Budget) makeStack(name string, part sizedPart, base int) *scope.Stack {
+func (b *Budget) makeStack(name string, part sizedPart, index, base int) *scope.Stack {
 	limits := part.own.or(b.plan.Limits)
-	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Key: part.key, TableKeys: part.keys, Owned: limits.Owned, Names: limits.Labels,
+	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of, Key: part.key, TableKeys: part.keys,
+		Owned: limits.Owned, Names: limits.Labels,
 		Base: base, From: b.memory.Base(), Size: b.Size()}
 	st.Start(b.table.Row(uint64(len(b.stacks))))
 	b.stacks = append(b.stacks, st)

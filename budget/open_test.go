@@ -83,7 +83,7 @@ func TestWhatIsOpened(t *testing.T) {
 		assert.Zero(t, addressOf(&b.Region(name).Base().Bytes()[0])%(64*budget.KiB), name)
 	}
 	var scratches []string
-	for _, r := range b.Report().Beside {
+	for _, r := range beside(b.Report()) {
 		scratches = append(scratches, r.Name)
 		assert.EqualValues(t, 64*budget.KiB, r.Size)
 	}

@@ -82,7 +82,7 @@ func fillRegions(t *testing.T, b *budget.Budget) {
 	}
 	whole(b.Region("level"))
 	for range 4 {
-		b.Frame().Bytes(int(b.Report().Beside[0].Free))
+		b.Frame().Bytes(int(beside(b.Report())[0].Free))
 		require.NoError(t, b.NextFrame())
 	}
 }

@@ -104,6 +104,8 @@ func planRound(size uint64) uint64 {
 
 // sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the scratch arenas.
 type sizedPart struct {
+	part  string  // as reports call it: the region's name, "frame", "scratch"
+	of    string  // what its arenas are: "region", "slot", "frame", "scratch"
 	key   string  // of the size: "regions[2].size"
 	size  *uint64 // in the plan
 	count uint64  // arenas of that size; 0 in a faulty plan
@@ -138,18 +140,21 @@ func (l Limits) keys(prefix string) (keys map[string]string) {
 func (p *Plan) sized() (parts []sizedPart) {
 	for i := range p.Regions {
 		r := &p.Regions[i]
-		slots := max(1, planCount(r.Slots))
-		parts = append(parts, sizedPart{regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.slotName, r.Limits,
+		of, slots := "region", uint64(1)
+		if r.Slots != 0 {
+			of, slots = "slot", max(1, planCount(r.Slots))
+		}
+		parts = append(parts, sizedPart{r.Name, of, regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.slotName, r.Limits,
 			r.Limits.keys(regionLimitsKey(i))})
 	}
 	if f := &p.Frame; *f != (FramePlan{}) {
 		name := func(buffer int) string { return fmt.Sprintf("frame %d", buffer) }
-		parts = append(parts, sizedPart{key: frameSizeKey, size: &f.Size, count: planCount(f.Buffers), kind: arena_c.KindFrame, name: name})
+		parts = append(parts, sizedPart{part: "frame", of: "frame", key: frameSizeKey, size: &f.Size, count: planCount(f.Buffers), kind: arena_c.KindFrame, name: name})
 	}
 	if s := &p.Scratch; *s != (ScratchPlan{}) {
 		name := func(i int) string { return fmt.Sprintf("scratch %d.%d", i/s.Each, i%s.Each) }
 		arenas := planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
-		parts = append(parts, sizedPart{key: scratchSizeKey, size: &s.Size, count: arenas, kind: arena_c.KindScratch, name: name})
+		parts = append(parts, sizedPart{part: "scratch", of: "scratch", key: scratchSizeKey, size: &s.Size, count: arenas, kind: arena_c.KindScratch, name: name})
 	}
 	return parts
 }

@@ -48,7 +48,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 		} else {
 			f = p.copyOf(i)
 		}
-		r.add(i < len(b.regions), f)
+		r.add(f)
 	}
 	r.Leaks.Scopes = b.left.count()
 	b.mu.Lock()
@@ -58,13 +58,9 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	return r
 }
 
-// add adds an arena, a region or one beside them.
-func (r *Report) add(region bool, f figures) {
-	if region {
-		r.Regions = append(r.Regions, f.RegionReport)
-	} else {
-		r.Beside = append(r.Beside, f.RegionReport)
-	}
+// add adds an arena.
+func (r *Report) add(f figures) {
+	r.Arenas = append(r.Arenas, f.ArenaReport)
 	r.Leaks.Finalizers += f.failed
 	r.Leaks.Owned += f.lost
 	r.Leaks.Blocks += f.blocks

@@ -265,13 +265,13 @@ func (d *Reader) Unpin() {
 
 // Report are the figures of this region now; after Close, as they were then. It is for who may load it, while no load below
 // does; any other goroutine has [Budget.Published].
-func (r Region) Report() RegionReport {
+func (r Region) Report() ArenaReport {
 	defer forgive()()
 	if r.released() {
-		return RegionReport{Name: r.name} // the figures are another owner's
+		return ArenaReport{Name: r.name} // the figures are another owner's
 	}
 	if r.b.closed.Load() {
-		return r.b.last.Regions[r.index].clone()
+		return r.b.last.Arenas[r.index].clone()
 	}
-	return r.b.published.regions[r.index].now().RegionReport
+	return r.b.published.regions[r.index].now().ArenaReport
 }

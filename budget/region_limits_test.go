@@ -195,13 +195,13 @@ func TestRegionLimitsMeasured(t *testing.T) {
 		assert.Equal(t, slots, suggested.Regions[1].Limits, "it is a copy")
 
 		full := b.Report()
-		full.Regions[2].Fulls, full.Plan.Regions[1].Limits.Pools = 1, 40
+		full.Arenas[2].Fulls, full.Plan.Regions[1].Limits.Pools = 1, 40
 		suggested, err = budget.Suggest(b.Report(), full)
 		require.NoError(t, err)
 		assert.Equal(t, 40, suggested.Regions[1].Limits.Pools, "it was full, so that no figure says what it needs")
 		never := full
-		for i := range never.Regions {
-			never.Regions[i].Peak, never.Regions[i].Fulls = 0, 0
+		for i := range never.Arenas {
+			never.Arenas[i].Peak, never.Arenas[i].Fulls = 0, 0
 		}
 		suggested, err = budget.Suggest(never)
 		require.NoError(t, err)

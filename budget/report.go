@@ -11,11 +11,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// RegionReport are the figures of a region or slot, a buffer of the frame, or a scratch arena. Sizes are bytes.
-type RegionReport struct {
-	Name       string        `json:"name"`
-	Size       uint64        `json:"size"`
-	Used       uint64        `json:"used"`
+// ArenaReport has the figures of an arena: a region, a slot, a buffer of the frame, or a scratch arena. Sizes are bytes.
+type ArenaReport struct {
+	Name       string        `json:"name"`      // as in errors: "level", "room 3", "frame 0", "scratch 1.0"
+	Part       string        `json:"part"`      // what the plan calls it and its siblings: "level", "room", "frame", "scratch"
+	Index      int           `json:"index"`     // among its siblings, from 0
+	Kind       string        `json:"kind"`      // "region", "slot", "frame" or "scratch"
+	Size       uint64        `json:"size"`      //
+	Used       uint64        `json:"used"`      //
 	Peak       uint64        `json:"peak"`      // highest use since Open, temporaries included
 	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and scratch arenas the Peak
 	Free       uint64        `json:"free"`
@@ -34,61 +37,50 @@ type RegionReport struct {
 	LastFull string `json:"last_full,omitempty"` // what it told of last
 }
 
-// RegionOf is what an arena of that name is one of: "room" for "room 3", "frame" for "frame 0", "level" for "level".
-func RegionOf(arena string) string {
-	region, _, _ := strings.Cut(arena, " ")
-	return region
-}
-
-// ScopeName is the name of a scope where all slots of a region count together: the scope of a load is named like its slot,
-// "room 3", and is a "room" like the others'.
-func (r RegionReport) ScopeName(name string) string {
-	if name == r.Name {
-		return RegionOf(name)
-	}
-	return name
-}
-
 // Report are the figures of a budget.
 type Report struct {
-	Name       string         `json:"name"`
-	Size       uint64         `json:"size"`                  // bytes, tables and guards included
-	Reserved   uint64         `json:"reserved"`              // bytes of addresses: Size, mostly up to the next power of two; they cost nothing
-	Committed  uint64         `json:"committed"`             // of Size, what may be read and written: the guards in force are not
-	Resident   uint64         `json:"resident"`              // of Size, what was present when Open returned; the first touch of more comes on top, up to that of Cost
-	Cost       Cost           `json:"cost"`                  // what the plan takes at most: addresses, resident memory, Go heap
-	Prefaulted bool           `json:"prefaulted"`            // every page of arenas and tables was present at Open
-	NotGranted []string       `json:"not_granted,omitempty"` // what the plan wished and the system refused: key and reason
-	Regions    []RegionReport `json:"regions"`
-	Beside     []RegionReport `json:"beside,omitempty"` // frame and scratch arenas
-	Leaks      Leaks          `json:"leaks"`
-	Errors     []string       `json:"errors,omitempty"` // of finalizers whose contents a load replaced: the last 16
-	ErrorCount int            `json:"error_count"`      // of them in all
-	GoHeap     GoHeap         `json:"go_heap"`
-	Plan       Plan           `json:"plan"` // as opened, with its defaults filled in
+	Name       string        `json:"name"`
+	Size       uint64        `json:"size"`                  // bytes, tables and guards included
+	Reserved   uint64        `json:"reserved"`              // bytes of addresses: Size, mostly up to the next power of two; they cost nothing
+	Committed  uint64        `json:"committed"`             // of Size, what may be read and written: the guards in force are not
+	Resident   uint64        `json:"resident"`              // of Size, what was present when Open returned; the first touch of more comes on top, up to that of Cost
+	Cost       Cost          `json:"cost"`                  // what the plan takes at most: addresses, resident memory, Go heap
+	Prefaulted bool          `json:"prefaulted"`            // every page of arenas and tables was present at Open
+	NotGranted []string      `json:"not_granted,omitempty"` // what the plan wished and the system refused: key and reason
+	Arenas     []ArenaReport `json:"arenas"`                // in the order of the map: regions and slots, the frame's buffers, scratch arenas
+	Leaks      Leaks         `json:"leaks"`
+	Errors     []string      `json:"errors,omitempty"` // of finalizers whose contents a load replaced: the last 16
+	ErrorCount int           `json:"error_count"`      // of them in all
+	GoHeap     GoHeap        `json:"go_heap"`
+	Plan       Plan          `json:"plan"` // as opened, with its defaults filled in
 
 	// Proxies are what clients have of allocators. The program adds those that it has: append(r.Proxies, sound.Stats()).
 	Proxies []arena.ProxyStats `json:"proxies,omitempty"`
 }
 
+// Arena returns the figures of an arena by its name; the zero ArenaReport if there is no such arena.
+func (r Report) Arena(name string) ArenaReport {
+	for i := range r.Arenas {
+		if r.Arenas[i].Name == name {
+			return r.Arenas[i]
+		}
+	}
+	return ArenaReport{}
+}
+
 // clone is a copy that shares nothing: callers may keep it and write to it.
 func (r Report) clone() Report {
 	r.NotGranted, r.Errors = slices.Clone(r.NotGranted), slices.Clone(r.Errors)
-	r.Regions, r.Beside = cloneAll(r.Regions), cloneAll(r.Beside)
+	r.Arenas = slices.Clone(r.Arenas)
+	for i := range r.Arenas {
+		r.Arenas[i] = r.Arenas[i].clone()
+	}
 	r.Plan.Regions = slices.Clone(r.Plan.Regions)
 	return r
 }
 
-func cloneAll(list []RegionReport) []RegionReport {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = list[i].clone()
-	}
-	return list
-}
-
 // clone makes lists without lines nil, as they are when they are read from JSON.
-func (r RegionReport) clone() RegionReport {
+func (r ArenaReport) clone() ArenaReport {
 	r.Labels, r.Scopes = append([]scope.Usage(nil), r.Labels...), append([]scope.Usage(nil), r.Scopes...)
 	r.Sites = append([]Site(nil), r.Sites...)
 	return r
@@ -99,7 +91,7 @@ func (r RegionReport) clone() RegionReport {
 type figures struct {
 	stack *scope.Stack
 	seen  uint64 // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
-	RegionReport
+	ArenaReport
 	failed int              // finalizers
 	blocks int              // that leaked
 	lost   int              // owned values, while nothing is open that could hold them
@@ -112,7 +104,7 @@ type figures struct {
 }
 
 func newFigures(st *scope.Stack) figures {
-	f := figures{stack: st, RegionReport: RegionReport{Name: arenaName(st)}}
+	f := figures{stack: st, ArenaReport: ArenaReport{Name: arenaName(st), Part: st.Part, Index: st.Index, Kind: st.Kind}}
 	if arena_c.Checked && f.isRegion() { // a frame is published too often
 		f.sites = new(scope.Sites)
 	}
@@ -129,7 +121,7 @@ func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "re
 // read reads the figures of the arena as they are now. It takes the room of the lists that are there.
 func (f *figures) read() {
 	s := f.stack.Stats()
-	f.RegionReport = RegionReport{Name: f.Name, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
+	f.ArenaReport = ArenaReport{Name: f.Name, Part: f.Part, Index: f.Index, Kind: f.Kind, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
 		Counted: s.Counted, Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
 		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Fulls: f.stack.Fulls()}
 	if f.since, f.full = s.PeakSince, f.stack.LastFull(); !f.isRegion() {
@@ -274,7 +266,7 @@ func (p *published) copyLocked(arena int) figures {
 	lock.Lock()
 	defer lock.Unlock()
 	f := p.list[arena]
-	f.RegionReport = f.clone()
+	f.ArenaReport = f.clone()
 	if f.sites != nil { // their texts take longer than a load is to wait
 		f.sites = &scope.Sites{List: slices.Clone(f.sites.List)}
 	}

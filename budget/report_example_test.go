@@ -41,12 +41,15 @@ func ExampleReport_json() {
 	if err := json.Unmarshal(text, &recorded); err != nil {
 		panic(err)
 	}
-	level, err := json.MarshalIndent(recorded.Regions[0], "", "  ")
+	level, err := json.MarshalIndent(recorded.Arenas[0], "", "  ")
 	fmt.Println(string(level), err)
 	fmt.Println(recorded.Plan.Regions[0].Size, "bytes were planned")
 	// Output:
 	// {
 	//   "name": "level",
+	//   "part": "level",
+	//   "index": 0,
+	//   "kind": "region",
 	//   "size": 65536,
 	//   "used": 4000,
 	//   "peak": 13000,
@@ -80,12 +83,12 @@ func ExampleReport_json() {
 }
 
 // Whoever logs, on any goroutine, logs what Published gives, or a part of it. Sizes are numbers of bytes, and each name is a group.
-func ExampleRegionReport_LogValue() {
+func ExampleArenaReport_LogValue() {
 	b := playedCabin()
 	defer b.Close()
 	var out strings.Builder
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	log.Info("a minute", "level", b.Published().Regions[0])
+	log.Info("a minute", "level", b.Published().Arenas[0])
 	_, line, _ := strings.Cut(out.String(), " ") // the time
 	fmt.Println(strings.ReplaceAll(line, " level.", "\nlevel."))
 	// Output:

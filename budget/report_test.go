@@ -65,8 +65,8 @@ func TestReportComesBackFromJSON(t *testing.T) {
 	r := b.Report()
 	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 2}, r.Leaks)
 	assert.Len(t, r.Errors, 1)
-	assert.Len(t, r.Regions[0].Scopes, 3)
-	assert.Equal(t, budget.Limits{Scopes: 2, Pools: 1, Owned: 1, Labels: 1}, r.Regions[0].MostOpen)
+	assert.Len(t, r.Arenas[0].Scopes, 3)
+	assert.Equal(t, budget.Limits{Scopes: 2, Pools: 1, Owned: 1, Labels: 1}, r.Arenas[0].MostOpen)
 	requireRoundTrip(t, r)
 	requireRoundTrip(t, b.Published())
 	plan := b.Plan()
@@ -83,7 +83,7 @@ func TestReportOfAFaultyPlan(t *testing.T) {
 	var r budget.Report
 	err := json.Unmarshal([]byte(`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "sise": "1KiB"}]}}`), &r)
 	assert.ErrorContains(t, err, "sise")
-	text := `{"regions": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`
+	text := `{"arenas": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`
 	require.NoError(t, json.Unmarshal([]byte(text), &r))
 	for _, line := range []string{"a          [................................] used     0.1KiB  peak     0.1KiB  of       0KiB",
 		"go heap    [################################] used     0.1KiB  collections     0  of     0.1KiB"} {
@@ -124,7 +124,7 @@ func TestReportIsLogged(t *testing.T) {
 	plan := reportPlan()
 	plan.Pages.Lock = budget.Off
 	b := open(t, plan)
-	assert.NotContains(t, logged(t, b.Report()), "regions", "none was used")
+	assert.NotContains(t, logged(t, b.Report()), "arenas", "none was used")
 	mustLoad(t, b, "systems", func(s scope.Scope) {
 		newMark(s, 1, doFail)
 		require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(8); return nil }))
@@ -139,17 +139,19 @@ func TestReportIsLogged(t *testing.T) {
 	heap := map[string]any{"limit": 0.0, "used": float64(r.GoHeap.Used), "collections": float64(r.GoHeap.Collections)}
 	assert.Equal(t, heap, v["go_heap"])
 	assert.EqualValues(t, r.Size, v["size"])
-	regions := v["regions"].(map[string]any)
-	assert.Len(t, regions, 1, "those that were used")
-	systems := regions["systems"].(map[string]any)
-	assert.Equal(t, systems, logged(t, r.Regions[0]))
+	arenas := v["arenas"].(map[string]any)
+	assert.Len(t, arenas, 2, "those that were used")
+	systems := arenas["systems"].(map[string]any)
+	assert.Equal(t, systems, logged(t, r.Arenas[0]))
 
 	// A log has every figure of the JSON, under the same key, but for the sites.
-	text, err := json.Marshal(r.Regions[0])
+	text, err := json.Marshal(r.Arenas[0])
 	require.NoError(t, err)
 	var want map[string]any
 	require.NoError(t, json.Unmarshal(text, &want))
-	delete(want, "sites")
+	for _, key := range []string{"sites", "part", "index", "kind"} {
+		delete(want, key)
+	}
 	for key, figure := range want {
 		switch key {
 		case "name":
@@ -166,8 +168,8 @@ func TestReportIsLogged(t *testing.T) {
 		assert.Equal(t, figure, systems[key], key)
 	}
 	assert.Len(t, systems, len(want)-1)
-	assert.Contains(t, v["beside"], "frame.0")
-	assert.NotContains(t, v["beside"], "scratch.0.0")
+	assert.Contains(t, arenas, "frame.0")
+	assert.NotContains(t, arenas, "scratch.0.0")
 }
 
 func TestGoHeapBesideTheRegions(t *testing.T) {
@@ -248,17 +250,16 @@ func requirePublished(t *testing.T, b *budget.Budget, when ...any) {
 func TestPublishedByWhatEnds(t *testing.T) {
 	b := open(t, reportPlan())
 	requirePublished(t, b)
-	assert.Len(t, b.Published().Regions, 5)
-	assert.Len(t, b.Published().Beside, 6)
+	assert.Len(t, b.Published().Arenas, 5+6)
 	mustLoad(t, b, "systems", func(s scope.Scope) {
 		s.Bytes(1000)
-		assert.Zero(t, b.Published().Regions[0].Used, "as of before the load")
-		assert.NotZero(t, b.Report().Regions[0].Used)
+		assert.Zero(t, b.Published().Arenas[0].Used, "as of before the load")
+		assert.NotZero(t, b.Report().Arenas[0].Used)
 		mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) {
 			require.NoError(t, s.Do("x", func(s scope.Scope) error { s.Bytes(5); return nil }))
 		})
-		assert.NotZero(t, b.Published().Regions[4].Used, "that load is over")
-		assert.Zero(t, b.Published().Regions[0].Used)
+		assert.NotZero(t, b.Published().Arenas[4].Used, "that load is over")
+		assert.Zero(t, b.Published().Arenas[0].Used)
 	})
 	requirePublished(t, b)
 	_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(5000); return errLoader })
@@ -324,40 +325,40 @@ func TestPublishedOfFrameAndScratch(t *testing.T) {
 	b := open(t, small())
 	fixed, lender := b.Scratch(0, 0), b
 	frogs.New(b.Frame())
-	assert.Zero(t, b.Published().Beside[0].Used)
+	assert.Zero(t, beside(b.Published())[0].Used)
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
-	assert.NotZero(t, b.Published().Beside[0].Used, "the frame that ended")
+	assert.NotZero(t, beside(b.Published())[0].Used, "the frame that ended")
 
 	s := fixed.Open("a")
 	frogs.New(s)
 	require.NoError(t, b.NextFrame())
-	assert.EqualValues(t, 24, b.Published().Beside[2].Used, "left open")
+	assert.EqualValues(t, 24, beside(b.Published())[2].Used, "left open")
 	assert.Equal(t, 1, b.Published().Leaks.Scopes)
 	frogs.New(s)
 	require.NoError(t, b.NextFrame())
-	assert.EqualValues(t, 48, b.Published().Beside[2].Used, "and still open")
+	assert.EqualValues(t, 48, beside(b.Published())[2].Used, "and still open")
 	require.NoError(t, s.Close())
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
-	assert.Zero(t, b.Published().Beside[2].Used)
-	assert.EqualValues(t, 48, b.Published().Beside[2].Peak)
+	assert.Zero(t, beside(b.Published())[2].Used)
+	assert.EqualValues(t, 48, beside(b.Published())[2].Peak)
 
 	lent, err := lender.Lease(background)
 	require.NoError(t, err)
 	require.NoError(t, lent.Scratch(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
-	assert.Zero(t, b.Published().Beside[5].Peak, "it is its borrower's")
+	assert.Zero(t, beside(b.Published())[5].Peak, "it is its borrower's")
 	require.NoError(t, lent.Release())
 	requirePublished(t, b)
-	assert.EqualValues(t, 24, b.Published().Beside[5].Peak)
+	assert.EqualValues(t, 24, beside(b.Published())[5].Peak)
 	lent, err = lender.Lease(background)
 	require.NoError(t, err)
 	newMark(lent.Scratch(1).Open("left"), 3, doFail)
 	require.ErrorIs(t, lent.Release(), errMark)
 	requirePublished(t, b)
-	assert.EqualValues(t, 1, b.Published().Beside[5].Finalizers)
+	assert.EqualValues(t, 1, beside(b.Published())[5].Finalizers)
 	assert.Equal(t, 1, b.Published().Leaks.Finalizers)
 
 	_, err = lender.Lease(background)
@@ -377,8 +378,8 @@ func TestReportsShareNothing(t *testing.T) {
 	})
 	mustLoad(t, b, "level", nil)
 	spoil := func(r budget.Report) {
-		r.Regions[2].Scopes[0].Name, r.Regions[2].Labels[0].Peak = "spoiled", 1
-		r.Regions[0].Name, r.Beside[0].Name, r.Plan.Regions[0].Name, r.Errors[0] = "spoiled", "spoiled", "spoiled", "spoiled"
+		r.Arenas[2].Scopes[0].Name, r.Arenas[2].Labels[0].Peak = "spoiled", 1
+		r.Arenas[0].Name, beside(r)[0].Name, r.Plan.Regions[0].Name, r.Errors[0] = "spoiled", "spoiled", "spoiled", "spoiled"
 		for i := range r.NotGranted {
 			r.NotGranted[i] = "spoiled"
 		}
@@ -414,7 +415,7 @@ func TestAllBesideEachOther(t *testing.T) {
 			readers.Go(func() {
 				for !over.Load() {
 					r := b.Published()
-					for _, x := range append(r.Regions, r.Beside...) {
+					for _, x := range r.Arenas {
 						if x.Used+x.Free != x.Size || x.Peak < x.Used || len(x.Scopes) > 0 && x.Scopes[0].Name == "" {
 							t.Error("torn", x)
 						}
@@ -500,16 +501,16 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 		require.NoError(t, s.Do("", func(s scope.Scope) error { s.Bytes(8); return nil }))
 	})
 	var out bytes.Buffer
-	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "r", b.Report().Regions[2])
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "r", b.Report().Arenas[2])
 	assert.Regexp(t, `"\\"\\"":{"bytes":0,"peak":8[,}]`, out.String())
 }
 
 // TestReportFoldsSiblings: what is said of many slots is said once, wherever they are; a region is nobody's sibling, and
 // JSON has every one.
 func TestReportFoldsSiblings(t *testing.T) {
-	r := budget.Report{Name: "many", Regions: []budget.RegionReport{{Name: "room"}, {Name: "hall"}}}
+	r := budget.Report{Name: "many", Arenas: []budget.ArenaReport{{Name: "room", Part: "room"}, {Name: "hall", Part: "hall"}}}
 	for i := range 4096 {
-		r.Regions = append(r.Regions, budget.RegionReport{Name: fmt.Sprintf("match %d", i), Size: budget.MiB, Used: uint64(i%2) * budget.KiB,
+		r.Arenas = append(r.Arenas, budget.ArenaReport{Name: fmt.Sprintf("match %d", i), Part: "match", Size: budget.MiB, Used: uint64(i%2) * budget.KiB,
 			Labels: []scope.Usage{{Name: "ai", Bytes: 500, Peak: 1000, Objects: 3}}})
 	}
 	text := strings.ReplaceAll(r.String(), " in 3", "") // of checked builds
@@ -534,7 +535,7 @@ func FuzzReport(f *testing.F) {
 	mustLoad(f, b, "level", func(s scope.Scope) { s.Bytes(1000) })
 	whole, err := json.Marshal(b.Report())
 	require.NoError(f, err)
-	for _, seed := range []string{string(whole), `{}`, `null`, `[]`, `{"regions": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`,
+	for _, seed := range []string{string(whole), `{}`, `null`, `[]`, `{"arenas": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`,
 		`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "size": "1KiB"}]}, "regions": [{"name": "a", "peak": 18446744073709551615}]}`,
 		`{"regions": [{"name": "a 1", "labels": [{"name": "\u0000", "bytes": 1}]}, {"name": "a 2", "labels": [{}]}], "beside": [{"size": 1}]}`} {
 		f.Add([]byte(seed))

@@ -18,16 +18,15 @@ import (
 // arenas of which the same is said have one line.
 func (r Report) String() string {
 	var bars, names reportLines
-	arenas := slices.Concat(r.Regions, r.Beside)
-	for _, x := range arenas {
-		bars.add(x.Name, fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak),
+	for _, x := range r.Arenas {
+		bars.add(x.Part, x.Name, fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak),
 			SizeText(x.Size)))
 	}
 	if heap := r.GoHeap; heap.Limit != 0 {
-		bars.add("go heap", fmt.Sprintf("%s used %10s  collections %5d  of %10s", bar(heap.Used, 0, heap.Limit, reportBar),
+		bars.add("", "go heap", fmt.Sprintf("%s used %10s  collections %5d  of %10s", bar(heap.Used, 0, heap.Limit, reportBar),
 			SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
 	}
-	for _, x := range arenas {
+	for _, x := range r.Arenas {
 		names.usage(x, "scope", x.Scopes)
 		names.usage(x, "label", x.Labels)
 	}
@@ -80,8 +79,7 @@ func (l reportLine) who() string {
 }
 
 // add adds a line, unless one says the same of a sibling.
-func (l *reportLines) add(arena, text string) {
-	part, _, _ := strings.Cut(arena, " ")
+func (l *reportLines) add(part, arena, text string) {
 	key := [2]string{part, text}
 	if i, said := l.said[key]; said {
 		l.list[i].more++
@@ -95,23 +93,23 @@ func (l *reportLines) add(arena, text string) {
 }
 
 // usage adds a line for each name.
-func (l *reportLines) usage(x RegionReport, what string, list []scope.Usage) {
+func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 	list = slices.DeleteFunc(slices.Clone(list), func(u scope.Usage) bool { return u.Bytes|u.Peak == 0 })
 	slices.SortStableFunc(list, func(a, b scope.Usage) int { return cmp.Compare(b.Peak, a.Peak) })
 	for i, u := range list {
 		if i == reportNames {
-			l.add(x.Name, fmt.Sprintf("%d more of %ss", len(list)-i, what))
+			l.add(x.Part, x.Name, fmt.Sprintf("%d more of %ss", len(list)-i, what))
 			return
 		}
 		objects := ""
 		if x.Counted {
 			objects = fmt.Sprintf(" in %d", u.Objects)
 		}
-		l.add(x.Name, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
+		l.add(x.Part, x.Name, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
 	}
 }
 
-func (x RegionReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
+func (x ArenaReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
 
 // bar shows what is used (#), what was at the peak (+) and what never was (.). What is beyond the size, as the Go heap may
 // be, fills the bar.
@@ -131,30 +129,24 @@ func bar(used, peak, size uint64, width int) string {
 // arenas ("frame.0", "scratch.0.1"). An arena that was never used is left out, and so are the plan and the
 // sites, of which there may be thousands.
 func (r Report) LogValue() slog.Value {
-	r.Regions, r.Beside = everUsed(r.Regions), everUsed(r.Beside)
+	r.Arenas = slices.DeleteFunc(slices.Clone(r.Arenas), func(a ArenaReport) bool { return a.Peak == 0 && a.Finalizers == 0 })
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
 }
 
 // LogValue is the figures as a group of attributes, with what scopes and labels hold and held, by name.
-func (r RegionReport) LogValue() slog.Value { return slog.GroupValue(logged(reflect.ValueOf(r))...) }
+func (r ArenaReport) LogValue() slog.Value { return slog.GroupValue(logged(reflect.ValueOf(r))...) }
 
-func everUsed(list []RegionReport) (some []RegionReport) {
-	for _, x := range list {
-		if x.Peak != 0 || x.Finalizers != 0 {
-			some = append(some, x)
-		}
-	}
-	return some
-}
+// unlogged are the keys that a log has not: the name is the key of the group, and says which arena of a part it is.
+var unlogged = []string{"name", "part", "index", "kind", "plan", "sites"}
 
-// logged are the fields of a struct but for its name, which is the key of the group that they are.
+// logged are the fields of a struct but for the unlogged.
 func logged(v reflect.Value) (attrs []slog.Attr) {
 	for i := range v.NumField() {
 		field := v.Field(i)
 		key, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		list := field.Kind() == reflect.Slice
 		switch {
-		case key == "name" || key == "plan" || key == "sites":
+		case slices.Contains(unlogged, key):
 		case option == "omitempty" && (field.IsZero() || list && field.Len() == 0):
 		case field.Kind() == reflect.Struct:
 			attrs = append(attrs, slog.Attr{Key: key, Value: slog.GroupValue(logged(field)...)})

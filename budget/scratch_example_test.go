@@ -25,7 +25,7 @@ func ExampleOpenScratch() {
 		fmt.Println(len(borrowed.Slice(s, 100)), "frogs")
 		return nil
 	}) // and they are gone
-	fmt.Println(err, b.Report().Beside[0].Used)
+	fmt.Println(err, b.Report().Arena("scratch 0.0").Used)
 	// Output:
 	// 100 frogs
 	// <nil> 0

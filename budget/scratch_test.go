@@ -78,8 +78,8 @@ func TestEachWorkerHasSoMany(t *testing.T) {
 		b, err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each, Size: 4096}})
 		require.NoError(t, err)
 		report := b.Report()
-		require.Len(t, report.Beside, 2*each)
-		assert.Equal(t, fmt.Sprintf("scratch 1.%d", each-1), report.Beside[2*each-1].Name)
+		require.Len(t, beside(report), 2*each)
+		assert.Equal(t, fmt.Sprintf("scratch 1.%d", each-1), beside(report)[2*each-1].Name)
 		for _, scratches := range []scope.Scratches{take(t, b).Scratches, b.Scratches(0)} {
 			var open []scope.Scope
 			for range each {

@@ -113,8 +113,8 @@ func TestRewindKeepsNothing(t *testing.T) {
 		mustLoad(t, b, "systems", fill)
 		mustLoad(t, b, "level", fill)
 		r := b.Report()
-		for i := range r.Regions {
-			r.Regions[i].Finalizers = 0
+		for i := range r.Arenas {
+			r.Arenas[i].Finalizers = 0
 		}
 		if first == "" {
 			first = r.String()

@@ -47,7 +47,7 @@ func Suggest(reports ...Report) (Plan, error) {
 		peaks, most := report.peaks()
 		arenas, planned := report.siblings(), report.Plan.resolved() // with a size for what takes the rest
 		for i, part := range planned.sized() {
-			full := slices.ContainsFunc(arenas[i], func(a RegionReport) bool { return a.Fulls > 0 })
+			full := slices.ContainsFunc(arenas[i], func(a ArenaReport) bool { return a.Fulls > 0 })
 			needs[i].see(n, peaks[i], *part.size, full)
 			limits[i].raiseTo(most[i])
 			given[i].raiseTo(part.own)
@@ -136,7 +136,7 @@ func (p Plan) suits(report Report) error {
 	if (p.Scratch.Workers == 0) != (other.Scratch.Workers == 0) {
 		return differs("scratch.workers", other.Scratch.Workers, p.Scratch.Workers)
 	}
-	arenas := uint64(len(report.Regions) + len(report.Beside))
+	arenas := uint64(len(report.Arenas))
 	if planned := other.arenaCount(); planned != arenas {
 		return fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d", arenas, planned)
 	}
@@ -230,8 +230,8 @@ func (r Report) peaks() (sizes []uint64, limits []Limits) {
 }
 
 // siblings are the arenas of each sized part of the report's plan.
-func (r Report) siblings() (parts [][]RegionReport) {
-	arenas := slices.Concat(r.Regions, r.Beside)
+func (r Report) siblings() (parts [][]ArenaReport) {
+	arenas := r.Arenas
 	for _, part := range r.Plan.sized() {
 		parts, arenas = append(parts, arenas[:part.count]), arenas[part.count:]
 	}

@@ -55,8 +55,8 @@ func recorded(t *testing.T, name string, bots, init, level, frame, scratch int) 
 func TestSuggest(t *testing.T) {
 	one := recorded(t, "one", 0, 100, 5000, 0, 333)
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
-	two.Plan.Scratch.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
-	two.Regions[5].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
+	two.Plan.Scratch.Workers, two.Arenas = 3, append(two.Arenas, beside(two)[2], beside(two)[3])
+	two.Arenas[5].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
 
 	two.Plan.Regions[3].Size = 96 * budget.KiB // and one has 64
 	plan, err := budget.Suggest(one, two)
@@ -89,7 +89,7 @@ func TestSuggest(t *testing.T) {
 func TestSuggestOfWhatWasFull(t *testing.T) {
 	calm, full := recorded(t, "calm", 0, 100, 5000, 70, 333), recorded(t, "full", 0, 90, 4000, 0, 11)
 	full.Plan.Size, full.Plan.Regions[2].Size = budget.MiB, budget.Rest
-	full.Regions[2].Fulls, full.Beside[1].Fulls, full.Beside[5].Fulls = 1, 1, 2
+	full.Arenas[2].Fulls, full.Arenas[5].Fulls, full.Arenas[9].Fulls = 1, 1, 2
 	rest := uint64(budget.MiB - 9*64*budget.KiB) // the other parts have one edge each
 	for _, reports := range [][]budget.Report{{calm, full}, {full, calm}} {
 		plan, err := budget.Suggest(reports...)
@@ -101,7 +101,7 @@ func TestSuggestOfWhatWasFull(t *testing.T) {
 		assert.EqualValues(t, 64*budget.KiB, plan.Scratch.Size)
 		requireNoFault(t, plan)
 	}
-	full.Regions[2].Peak = rest + 1 // before a Reconfigure, or so the file says
+	full.Arenas[2].Peak = rest + 1 // before a Reconfigure, or so the file says
 	plan, err := budget.Suggest(full)
 	require.NoError(t, err)
 	assert.Equal(t, rest+1, plan.Regions[2].Size)
@@ -125,9 +125,9 @@ func TestSuggestRefuses(t *testing.T) {
 		{"scratch.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Scratch = budget.ScratchPlan{} }},
 		{`plan "": name: "" has 0 bytes; a name has 1 to 31`, func(r *budget.Report) { r.Plan.Name = "" }},
 		{"has figures of 9 regions, slots, buffers and scratch arenas; its plan has 10",
-			func(r *budget.Report) { r.Beside = r.Beside[1:] }},
+			func(r *budget.Report) { r.Arenas = r.Arenas[:len(r.Arenas)-1] }},
 		{"has figures of 11 regions, slots, buffers and scratch arenas; its plan has 10",
-			func(r *budget.Report) { r.Regions = append(r.Regions, r.Regions[0]) }},
+			func(r *budget.Report) { r.Arenas = append(r.Arenas, r.Arenas[0]) }},
 	} {
 		first, second := recorded(t, "one", 0, 1, 2, 3, 4), recorded(t, "other", 0, 1, 2, 3, 4)
 		test.change(&second)
@@ -136,7 +136,7 @@ func TestSuggestRefuses(t *testing.T) {
 		assert.Zero(t, plan)
 	}
 	wrong := recorded(t, "one", 0, 1, 2, 3, 4)
-	wrong.Regions[0].Peak = math.MaxUint64
+	wrong.Arenas[0].Peak = math.MaxUint64
 	_, err = budget.Suggest(wrong)
 	assert.ErrorContains(t, err, `plan "one": regions[0].size: `)
 }

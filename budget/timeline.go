@@ -31,7 +31,9 @@ type TimelineData struct {
 
 // ArenaLine is an arena over time.
 type ArenaLine struct {
-	Name  string   `json:"name"`            // as in a Report: "room 3", of which RegionOf is "room"
+	Name  string   `json:"name"`            // as in a Report: "room 3"
+	Part  string   `json:"part"`            // likewise: "room"
+	Kind  string   `json:"kind"`            // likewise: "slot"
 	Size  uint64   `json:"size"`            // now: Reconfigure may have moved it
 	Most  []uint64 `json:"most"`            // the most that it held in the ticks of each sample
 	Marks []Mark   `json:"marks,omitempty"` // what happened in each; nil: nothing ever did
@@ -137,7 +139,7 @@ func (t *Timeline) copyCells() cells {
 // arenaLines are the names of all arenas.
 func (b *Budget) arenaLines() (list []ArenaLine) {
 	for _, st := range b.stacks {
-		list = append(list, ArenaLine{Name: arenaName(st)})
+		list = append(list, ArenaLine{Name: arenaName(st), Part: st.Part, Kind: st.Kind})
 	}
 	return list
 }

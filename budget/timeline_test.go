@@ -92,7 +92,7 @@ func (p *timelinePlay) tick() {
 	}
 	p.scratch()
 	p.frame()
-	for _, arena := range append(p.b.Published().Regions, p.b.Published().Beside...) {
+	for _, arena := range p.b.Published().Arenas {
 		p.seen[arena.Name] = append(p.seen[arena.Name], p.this[arena.Name])
 	}
 }
@@ -210,11 +210,11 @@ func TestTimelineOfWhatSlotsAndLeasesDo(t *testing.T) {
 
 	d := line.Read()
 	assert.Equal(t, budget.TimelineData{Budget: "small", Step: 1, Ticks: 3, Arenas: d.Arenas}, d)
-	assert.Equal(t, budget.ArenaLine{Name: "room 0", Size: 64 * budget.KiB, Most: []uint64{24, 24, 0},
+	assert.Equal(t, budget.ArenaLine{Name: "room 0", Part: "room", Kind: "slot", Size: 64 * budget.KiB, Most: []uint64{24, 24, 0},
 		Marks: []budget.Mark{budget.MarkLoad, budget.MarkRewind, 0}}, lineOfArena(t, d, "room 0"))
 	assert.Nil(t, lineOfArena(t, d, "room 1").Marks)
 	reply := lineOfArena(t, d, "scratch 1.0")
-	assert.Equal(t, "scratch", budget.RegionOf(reply.Name))
+	assert.Equal(t, "scratch", reply.Part)
 	assert.Equal(t, []uint64{0, 4000, 0}, reply.Most, "a lease's peak is known when it ends")
 	assert.Equal(t, "load, full", (budget.MarkLoad | budget.MarkFull).String())
 
@@ -401,22 +401,22 @@ func TestReportHasTheLastFull(t *testing.T) {
 	b := open(t, small())
 	_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(1 << 20); return nil })
 	require.ErrorIs(t, err, budget.ErrFull)
-	for _, r := range []budget.RegionReport{b.Report().Regions[2], b.Published().Regions[2], b.Region("level").Report()} {
+	for _, r := range []budget.ArenaReport{b.Report().Arenas[2], b.Published().Arenas[2], b.Region("level").Report()} {
 		assert.Equal(t, 1, r.Fulls)
 		assert.Equal(t, err.Error(), r.LastFull)
 	}
 	require.ErrorIs(t, b.Scratch(0, 0).Do("work", func(s scope.Scope) error { s.Bytes(1 << 20); return nil }), budget.ErrFull)
 	frogs.TrySlice(b.Frame(), 1<<20)
-	scratch := func() budget.RegionReport { return b.Published().Beside[2] }
+	scratch := func() budget.ArenaReport { return beside(b.Published())[2] }
 	assert.Zero(t, scratch().Fulls, "not yet")
 	assert.ErrorIs(t, b.NextFrame(), budget.ErrFull)
 	assert.Equal(t, 1, scratch().Fulls)
 	assert.Contains(t, scratch().LastFull, `scratch 0.0 is full: scope "work"`)
-	assert.Contains(t, b.Published().Beside[0].LastFull, `frame 0 is full`)
-	assert.Empty(t, b.Published().Beside[1].LastFull)
+	assert.Contains(t, beside(b.Published())[0].LastFull, `frame 0 is full`)
+	assert.Empty(t, beside(b.Published())[1].LastFull)
 	mustLoad(t, b, "level", nil)
-	assert.Equal(t, 1, b.Published().Regions[2].Fulls, "since Open")
+	assert.Equal(t, 1, b.Published().Arenas[2].Fulls, "since Open")
 	requireRoundTrip(t, b.Published())
 	_ = b.Close()
-	assert.Contains(t, b.Report().Regions[2].LastFull, "level is full")
+	assert.Contains(t, b.Report().Arenas[2].LastFull, "level is full")
 }

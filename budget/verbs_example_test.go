@@ -89,8 +89,8 @@ func ExampleBudget_NextFrame() {
 	defer b.Close()
 	first := b.Frame()
 	first.Bytes(100)
-	fmt.Println(b.NextFrame(), b.Report().Beside[0].Used)
-	fmt.Println(b.NextFrame(), b.Report().Beside[0].Used)
+	fmt.Println(b.NextFrame(), b.Report().Arena("frame 0").Used)
+	fmt.Println(b.NextFrame(), b.Report().Arena("frame 0").Used)
 	// Output:
 	// <nil> 100
 	// <nil> 0
@@ -156,9 +156,9 @@ func ExampleBudget_Published() {
 	mustBe(err)
 	defer b.Close()
 	b.Frame().Bytes(100)
-	fmt.Println(b.Published().Beside[0].Used, b.Report().Beside[0].Used)
+	fmt.Println(b.Published().Arena("frame 0").Used, b.Report().Arena("frame 0").Used)
 	mustBe(b.NextFrame())
-	fmt.Println(b.Published().Beside[0].Used)
+	fmt.Println(b.Published().Arena("frame 0").Used)
 	// Output:
 	// 0 100
 	// 100

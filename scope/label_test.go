@@ -19,7 +19,7 @@ import (
 
 // labels is what those of the only region hold, without their peaks.
 func labels(b *budget.Budget) (held []scope.Usage) {
-	for _, u := range b.Report().Regions[0].Labels {
+	for _, u := range b.Report().Arenas[0].Labels {
 		if u.Bytes != 0 || u.Peak == 0 {
 			held = append(held, scope.Usage{Name: u.Name, Bytes: u.Bytes})
 		}
@@ -184,7 +184,7 @@ func TestLabelsModel(t *testing.T) {
 		k.compare() // a region keeps them while it is loaded
 		require.NoError(t, b.Region("level").Rewind(t.Context()))
 		assert.Empty(t, labels(b))
-		for _, u := range b.Report().Regions[0].Labels {
+		for _, u := range b.Report().Arenas[0].Labels {
 			assert.GreaterOrEqual(t, u.Allocated, max(u.Peak, k.ever[u.Name]), "%s: constructors that fail take nodes, too", u.Name)
 			assert.Less(t, u.Allocated, 2*k.ever[u.Name], u.Name)
 		}
@@ -198,8 +198,8 @@ func TestScopesAreCountedByName(t *testing.T) {
 	b := open(t)
 	assert.Empty(t, byName(b), "nothing was loaded")
 	require.NoError(t, b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.AllocUnzeroed(7, 1); return nil }))
-	assert.Empty(t, b.Report().Beside[0].Scopes, "scratch doesn't count them")
-	assert.EqualValues(t, 7, b.Report().Beside[0].Peak)
+	assert.Empty(t, b.Report().Arena("scratch 0.0").Scopes, "scratch doesn't count them")
+	assert.EqualValues(t, 7, b.Report().Arena("scratch 0.0").Peak)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		s.AllocUnzeroed(100, 1)
 		for n := uint64(1); n <= 3; n++ {
@@ -337,7 +337,7 @@ func TestLabelPeaks(t *testing.T) {
 	want[0].Bytes = 0
 	assert.Equal(t, want, b.Region("level").Report().Labels)
 	require.NoError(t, b.Close())
-	assert.Equal(t, want, b.Report().Regions[0].Labels)
+	assert.Equal(t, want, b.Report().Arenas[0].Labels)
 }
 
 func TestCountingNamesAllocatesNothing(t *testing.T) {
@@ -389,7 +389,7 @@ func TestMostOpen(t *testing.T) {
 		assert.Equal(t, want, scratch.Stats().MostOpen, "nobody looked while they were open")
 		require.NoError(t, scratch.Open("d").Close())
 		assert.Equal(t, want, scratch.Stats().MostOpen)
-		assert.EqualValues(t, want, b.Report().Beside[0].MostOpen)
+		assert.EqualValues(t, want, b.Report().Arena("scratch 0.0").MostOpen)
 		require.NoError(t, b.Close())
 	}
 }

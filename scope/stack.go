@@ -16,6 +16,9 @@ import (
 type Stack struct {
 	Budget string         // name of the plan
 	Arena  string         // "region level", "frame 0", "scratch 1.0"
+	Part   string         // of the plan, as reports call it: "level", "frame"
+	Index  int            // among the arenas of its part
+	Kind   string         // "region", "slot", "frame", "scratch"
 	Key    string         // key of the plan that gives the arena its size
 	Owned  int            // how many Go values (Own, Defer, Keep) may be held at once
 	Names  int            // how many labels there may be at once

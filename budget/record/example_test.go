@@ -43,7 +43,7 @@ func ExampleReplay() {
 	}
 
 	report, played, err := record.Replay(plan, bytes.NewReader(trace.Bytes()))
-	fmt.Println(report.Regions[0].Peak, "bytes in", played.Marks, "levels:", err)
+	fmt.Println(report.Arenas[0].Peak, "bytes in", played.Marks, "levels:", err)
 
 	plan.Regions[0].Size = 30 * budget.KiB
 	_, _, err = record.Replay(plan, bytes.NewReader(trace.Bytes()))

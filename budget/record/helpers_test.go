@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,8 +75,8 @@ func same(t testing.TB, trace []byte, was budget.Report) {
 	assert.True(t, played.Whole)
 	assert.Equal(t, plan, again.Plan)
 	assert.Zero(t, again.GoHeap, "of the process that replays")
-	arenas := slices.Concat(again.Regions, again.Beside)
-	for i, a := range slices.Concat(was.Regions, was.Beside) {
+	arenas := again.Arenas
+	for i, a := range was.Arenas {
 		assert.Equal(t, a.Peak, arenas[i].Peak, "the peak of %s", a.Name)
 		assert.Equal(t, a.MostOpen, arenas[i].MostOpen, "the most open of %s", a.Name)
 		assert.Zero(t, arenas[i].Used, a.Name)
@@ -100,4 +99,14 @@ func failed(t testing.TB, plan budget.Plan, trace io.Reader) *record.Error {
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, played, e.Played)
 	return e
+}
+
+// beside are the arenas of a report that lie beside the regions: the frame's buffers and scratch.
+func beside(r budget.Report) (list []budget.ArenaReport) {
+	for _, a := range r.Arenas {
+		if a.Kind == "frame" || a.Kind == "scratch" {
+			list = append(list, a)
+		}
+	}
+	return list
 }

@@ -82,11 +82,11 @@ func TestKnobs(t *testing.T) {
 		set   func(p *budget.Plan) *uint64
 		least uint64
 	}{
-		{"regions[0].size", func(p *budget.Plan) *uint64 { return &p.Regions[0].Size }, was.Regions[0].Peak},
-		{"regions[1].size", func(p *budget.Plan) *uint64 { return &p.Regions[1].Size }, was.Regions[1].Peak},
-		{"regions[2].size", func(p *budget.Plan) *uint64 { return &p.Regions[2].Size }, was.Regions[2].Peak},
-		{"frame.size", func(p *budget.Plan) *uint64 { return &p.Frame.Size }, was.Beside[0].Peak},
-		{"scratch.size", func(p *budget.Plan) *uint64 { return &p.Scratch.Size }, was.Beside[3].Peak},
+		{"regions[0].size", func(p *budget.Plan) *uint64 { return &p.Regions[0].Size }, was.Arenas[0].Peak},
+		{"regions[1].size", func(p *budget.Plan) *uint64 { return &p.Regions[1].Size }, was.Arenas[1].Peak},
+		{"regions[2].size", func(p *budget.Plan) *uint64 { return &p.Regions[2].Size }, was.Arenas[2].Peak},
+		{"frame.size", func(p *budget.Plan) *uint64 { return &p.Frame.Size }, beside(was)[0].Peak},
+		{"scratch.size", func(p *budget.Plan) *uint64 { return &p.Scratch.Size }, beside(was)[3].Peak},
 	} {
 		t.Run(test.key, func(t *testing.T) {
 			plan := game()
@@ -168,7 +168,7 @@ func TestReplayHasGuards(t *testing.T) {
 	report, _, err := record.Replay(plan, bytes.NewReader(trace))
 	require.NoError(t, err)
 	assert.Equal(t, want.Size, report.Size)
-	assert.Equal(t, want.Regions[1].Size, report.Regions[1].Size)
+	assert.Equal(t, want.Arenas[1].Size, report.Arenas[1].Size)
 	assert.Equal(t, want.Plan.Regions, report.Plan.Regions)
 	assert.Empty(t, report.NotGranted, "of the machine that replays")
 }

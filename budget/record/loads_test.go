@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,7 +51,7 @@ func TestLoadsThatFail(t *testing.T) {
 				<-done
 				load(t, b.Region("level"), func(s scope.Scope) { octets.Slice(s, 10) })
 			})
-			assert.Greater(t, was.Regions[1].Peak, uint64(2000))
+			assert.Greater(t, was.Arenas[1].Peak, uint64(2000))
 		})
 	}
 }
@@ -122,8 +121,8 @@ func TestRecordedIsTheSame(t *testing.T) {
 		assert.Equal(t, timeless.ReplaceAllString(want[i], ""), timeless.ReplaceAllString(got[i], ""))
 	}
 	was, is := plain.Report(), b.Report()
-	for i, a := range slices.Concat(was.Regions, was.Beside) {
-		other := slices.Concat(is.Regions, is.Beside)[i]
+	for i, a := range was.Arenas {
+		other := is.Arenas[i]
 		a.Sites, other.Sites = nil, nil
 		assert.Equal(t, timeless.ReplaceAllString(a.LastFull, ""), timeless.ReplaceAllString(other.LastFull, ""))
 		a.LastFull, other.LastFull = "", ""
@@ -165,7 +164,7 @@ func TestEachRequestRefused(t *testing.T) {
 	for _, it := range runs {
 		again, _, err := record.Replay(it.report.Plan, &it.to)
 		require.NoError(t, err)
-		assert.Equal(t, it.report.Regions[0].Peak, again.Regions[0].Peak)
-		assert.Equal(t, it.report.Beside[0].Peak, again.Beside[0].Peak)
+		assert.Equal(t, it.report.Arenas[0].Peak, again.Arenas[0].Peak)
+		assert.Equal(t, beside(it.report)[0].Peak, beside(again)[0].Peak)
 	}
 }

@@ -89,5 +89,5 @@ func TestNamesWithoutEnd(t *testing.T) {
 	report, played, err := record.Replay(game(), file)
 	require.NoError(t, err)
 	assert.Equal(t, "the last", played.Mark)
-	assert.EqualValues(t, 1, report.Beside[3].Peak)
+	assert.EqualValues(t, 1, beside(report)[3].Peak)
 }

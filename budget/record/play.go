@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -192,8 +191,8 @@ func Measure(names ...string) (budget.Report, error) {
 // keepUnused gives the plan of the report a size where nothing was used, its limits, and notes.
 func keepUnused(report *budget.Report, planned budget.Plan) {
 	peaks := map[string]uint64{}
-	for _, a := range slices.Concat(report.Regions, report.Beside) {
-		part := budget.RegionOf(a.Name)
+	for _, a := range report.Arenas {
+		part := a.Part
 		peaks[part] = max(peaks[part], a.Peak)
 	}
 	for i := range report.Plan.Regions {

@@ -27,7 +27,7 @@ func TestReconfigure(t *testing.T) {
 		load(t, b.Region("map"), func(s scope.Scope) { octets.Slice(s, 4<<16); s.Temp(1 << 16) })
 		load(t, b.Region("sound"), func(s scope.Scope) { octets.Slice(s, 100) })
 	})
-	assert.EqualValues(t, 100, was.Regions[0].Peak)
+	assert.EqualValues(t, 100, was.Arenas[0].Peak)
 	before, err := record.Plan(bytes.NewReader(trace))
 	require.NoError(t, err)
 	assert.EqualValues(t, 6<<16, before.Regions[0].Size) // as it was at Start
@@ -39,6 +39,6 @@ func TestReconfigure(t *testing.T) {
 	report, played, err := record.Replay(both, bytes.NewReader(trace))
 	require.NoError(t, err)
 	assert.True(t, played.Whole)
-	assert.EqualValues(t, 5<<16, report.Regions[0].Peak)
-	assert.EqualValues(t, 5<<16+16, report.Regions[1].Peak)
+	assert.EqualValues(t, 5<<16, report.Arenas[0].Peak)
+	assert.EqualValues(t, 5<<16+16, report.Arenas[1].Peak)
 }

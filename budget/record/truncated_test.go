@@ -35,8 +35,8 @@ func TestTruncated(t *testing.T) {
 	assert.EqualValues(t, whole.Events+uint64(whole.Marks)+1, ends) // between two of them, and at the first
 	assert.Equal(t, whole.Events, before.Events)
 	report := b.Report()
-	for i, a := range slices.Concat(all.Regions, all.Beside) {
-		assert.Equal(t, a.Peak, slices.Concat(report.Regions, report.Beside)[i].Peak)
+	for i, a := range all.Arenas {
+		assert.Equal(t, a.Peak, report.Arenas[i].Peak)
 	}
 
 	played, err := record.Play(b, bytes.NewReader(append(slices.Clone(trace), 0)))

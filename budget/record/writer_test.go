@@ -107,7 +107,7 @@ func TestNilAndOver(t *testing.T) {
 	report, played, err := record.Replay(game(), &to.Buffer)
 	require.NoError(t, err)
 	assert.True(t, played.Whole)
-	assert.EqualValues(t, 100, report.Beside[3].Peak)
+	assert.EqualValues(t, 100, beside(report)[3].Peak)
 }
 
 // TestStartFailsWithItsWriter: a recording whose first write fails hasn't begun.

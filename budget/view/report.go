@@ -14,9 +14,9 @@ import (
 // side, a column each. Below a part stands who holds it: labels and scopes by name, most first, in the colours of its bar;
 // eight of each, and what the others hold together. Then come the Go heap, proxies, and what went wrong.
 //
-// Sizes are the report's, as [budget.SizeText] writes them; browsers show them to the byte where a pointer rests. Those of
-// siblings are sums, also of their peaks, which needn't have been at one time: a line under the table says so. A report that
-// a stranger wrote is drawn as far as it makes sense.
+// Sizes are the report's, as [budget.SizeText] writes them; browsers show them to the byte where a pointer rests. Figures are
+// those of [budget.Figures]: what siblings hold now is their sum, and the most is that of the one with the most, of so many
+// of a size. A report that a stranger wrote is drawn as far as it makes sense.
 func Report(w io.Writer, r budget.Report) error {
 	d := reportDrawing{lines: reportLines(r)}
 	d.measure()
@@ -62,7 +62,7 @@ func (d *reportDrawing) measure() {
 		if l.barred() {
 			names = max(names, letters(l.shown()))
 			for _, text := range l.texts {
-				sizes = max(sizes, len(text))
+				sizes = max(sizes, letters(text))
 			}
 		}
 	}
@@ -81,23 +81,23 @@ func (d *reportDrawing) whole(r budget.Report) {
 		x += 180 + long(k.text) + 200
 	}
 	total, offset := uint64(0), uint64(0)
-	parts := allParts(r)
+	parts := reportParts(r)
 	for _, p := range parts {
-		total = sum(total, p.size)
+		total += p.size
 	}
 	bar := scale{margin, width - margin, max(total, r.Size)}
 	for _, p := range parts {
-		from, to := bar.x(offset), bar.x(sum(offset, p.size))
-		arenas := p.arenas
+		from, to := bar.x(offset), bar.x(offset+p.size)
+		arenas := p.Arenas
 		if to-from < 30*px(len(arenas)) { // too narrow to tell apart
-			arenas = []budget.RegionReport{{Used: p.now, Peak: p.peak, Size: p.size}}
+			arenas = []budget.ArenaReport{{Used: p.now, Peak: p.peak, Size: p.size}}
 		}
 		for _, a := range arenas {
-			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(sum(offset, a.Size)) - 5, a.Size}, top, height, figures{a.Used, a.Peak, a.Size}, nil)
-			offset = sum(offset, a.Size)
+			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(offset+a.Size) - 5, a.Size}, top, height, figures{a.Used, a.Peak, a.Size}, nil)
+			offset += a.Size
 		}
-		if to-from > long(p.name) {
-			d.text("small middle", (from+to)/2, top+height+170, p.name)
+		if to-from > long(p.Name) {
+			d.text("small middle", (from+to)/2, top+height+170, p.Name)
 		}
 	}
 	d.rect("other pale", bar.x(offset)+5, top, bar.right-bar.x(offset)-5, height)
@@ -114,7 +114,7 @@ func (d *reportDrawing) filled(class string, bar scale, y, height px, f figures,
 	offset := uint64(0)
 	for _, s := range stack {
 		from := bar.x(offset)
-		offset = sum(offset, s.size)
+		offset += s.size
 		d.rect(s.class, from, y, bar.x(offset)-from, height)
 	}
 }

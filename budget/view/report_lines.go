@@ -3,10 +3,10 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 // figures are bytes, or chunks: what is used now, what was at most, and what there is.
@@ -17,26 +17,13 @@ func (f figures) texts() [3]string {
 	return [3]string{sizeText(f.now), sizeText(f.peak), sizeText(f.size)}
 }
 
-func (f *figures) add(now, peak, size uint64) {
-	f.now, f.peak, f.size = sum(f.now, now), sum(f.peak, peak), sum(f.size, size)
-}
-
 // barred says that it has a bar and figures.
 func (l reportLine) barred() bool {
 	return l.kind != headLine && l.kind != noteLine && l.kind != badLine
 }
 
-// summed says that its peak is a sum of several.
-func (l reportLine) summed() bool { return l.peak != 0 && (l.fence != nil || l.kind == chunkLine) }
-
 // shown is the name as there is room for it: of a label or a scope, what it is stands before.
 func (l reportLine) shown() string { return clip(l.name, nameLetters+len("scope ")) }
-
-// sum is what a report may say that nobody checked, at most.
-func sum(a, b uint64) uint64 {
-	total, carry := bits.Add64(a, b, 0)
-	return total | -carry
-}
 
 // lineKind is how a line of a report looks.
 type lineKind int
@@ -57,11 +44,11 @@ type reportLine struct {
 	class string // its colour
 	name  string
 	figures
-	of     uint64                // what fills its bar: the part's size
-	stack  []stacked             // of a part, who holds what is used now
-	fence  []budget.RegionReport // of a part, its arenas, where it has some
-	texts  [3]string             // its figures as they are written: now, at most, planned
-	detail string                // to the byte
+	of     uint64               // what fills its bar: the part's size
+	stack  []stacked            // of a part, who holds what is used now
+	fence  []budget.ArenaReport // of a part, its arenas, where it has some
+	texts  [3]string            // its figures as they are written: now, at most, planned
+	detail string               // to the byte
 }
 
 // stacked is what somebody holds of a part.
@@ -72,43 +59,58 @@ type stacked struct {
 
 // reportLines are all lines of a report.
 func reportLines(r budget.Report) (lines []reportLine) {
-	rest := r.Size
-	for _, p := range allParts(r) {
+	rest, several := r.Size, false
+	for _, p := range reportParts(r) {
 		lines = append(lines, p.lines()...)
 		rest -= min(rest, p.size)
+		several = several || len(p.Arenas) > 1 || p.Value("pool_chunks_peak") != 0
 	}
-	summed := slices.ContainsFunc(lines, reportLine.summed)
 	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", texts: [3]string{2: sizeText(rest)}})
-	if summed {
-		lines = append(lines, reportLine{kind: noteLine, name: "at most: of slots, buffers, scratch arenas and pools it is the sum of their " +
-			"peaks, which needn't have been at one time"})
+	if several {
+		lines = append(lines, reportLine{kind: noteLine, name: "at most: of slots, buffers and scratch arenas that of the one with the most; " +
+			"of pools the sum of their peaks, which needn't have been at one time"})
 	}
 	lines = append(lines, heapLines(r.GoHeap)...)
 	lines = append(lines, proxyLines(r)...)
 	return append(lines, badLines(r)...)
 }
 
-// reportPart is a region, all slots of one, the frame, or all scratch arenas.
+// reportPart is a part of the report as it is drawn.
 type reportPart struct {
-	class, name string
-	arenas      []budget.RegionReport
+	budget.Part
+	class string
 	figures
 }
 
-// allParts puts siblings together: "room 0" and "room 1" are the part "room".
-func allParts(r budget.Report) (parts []*reportPart) {
-	for _, arena := range slices.Concat(r.Regions, r.Beside) {
-		name := budget.RegionOf(arena.Name)
-		last := len(parts) - 1
-		if last < 0 || name == arena.Name || parts[last].name != name {
-			parts = append(parts, &reportPart{class: classOf(arena.Name), name: name})
-			last++
+// reportParts are all. The bar of a part with several arenas shows what they hold together now: the most that each held is
+// in its column of the fence.
+func reportParts(r budget.Report) (parts []reportPart) {
+	for _, p := range r.Parts() {
+		part := reportPart{p, classOf(p.Kind), figures{now: p.Value("used"), size: p.Value("size")}}
+		if len(p.Arenas) == 1 {
+			part.peak = p.Value("arena_peak")
 		}
-		p := parts[last]
-		p.arenas = append(p.arenas, arena)
-		p.add(arena.Used, arena.Peak, arena.Size)
+		parts = append(parts, part)
 	}
 	return parts
+}
+
+// texts are the part's figures as they are written: now, the most of one arena, and what is planned.
+func (p *reportPart) texts() [3]string {
+	planned := sizeText(p.Value("arena_size"))
+	if n := len(p.Arenas); n > 1 {
+		planned = fmt.Sprintf("%d×%s", n, planned)
+	}
+	return [3]string{sizeText(p.now), sizeText(p.Value("arena_peak")), planned}
+}
+
+// detail is the same to the byte.
+func (p *reportPart) detail() string {
+	if len(p.Arenas) == 1 {
+		return arenaText(p.Name, p.figures)
+	}
+	return fmt.Sprintf("%s: %s bytes now, %s at most in one, of %d×%s", p.Name, exact(p.now), exact(p.Value("arena_peak")), len(p.Arenas),
+		exact(p.Value("arena_size")))
 }
 
 // namesShown is how many scopes, labels, proxies or faults have a line of their own.
@@ -116,11 +118,10 @@ const namesShown = 8
 
 // lines are the part's own line, then who holds what of it.
 func (p *reportPart) lines() []reportLine {
-	labels, scopes := p.usage("label"), p.usage("scope")
-	own := reportLine{kind: partLine, class: p.class, name: p.name, figures: p.figures, of: p.size, texts: p.figures.texts(),
-		detail: arenaText(p.name, p.figures)}
-	if len(p.arenas) > 1 {
-		own.fence = p.arenas
+	labels, scopes := p.usage("label", p.Labels), p.usage("scope", p.Scopes)
+	own := reportLine{kind: partLine, class: p.class, name: p.Name, figures: p.figures, of: p.size, texts: p.texts(), detail: p.detail()}
+	if len(p.Arenas) > 1 {
+		own.fence = p.Arenas
 	}
 	if len(labels) != 0 {
 		labels = append(labels, p.unlabelled(labels)...)
@@ -131,7 +132,7 @@ func (p *reportPart) lines() []reportLine {
 	} else {
 		own.stack = coloured(scopes)
 	}
-	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), labels, scopes, p.pools())
+	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), labels, scopes, p.pools(), p.others())
 }
 
 // holder is who holds bytes: a label, a scope, a proxy.
@@ -148,14 +149,14 @@ func mostFirst(list []holder) {
 }
 
 // holders are the lines of a list: a few have their own. Those of the others weren't at their peaks at one time: only what
-// they hold now has a sum.
-func holders(list []holder, kind, class string, of uint64) (lines []reportLine) {
+// they hold now has a sum. The bar shows the peak too if all lie in one arena, alone.
+func holders(list []holder, kind, class string, of uint64, alone bool) (lines []reportLine) {
 	mostFirst(list)
 	for i, h := range list {
 		if i == namesShown {
 			line := reportLine{kind: nameLine, class: "other", name: "and " + many(len(list)-i, kind) + " more", of: of}
 			for _, h := range list[i:] {
-				line.now = sum(line.now, h.bytes)
+				line.now += h.bytes
 			}
 			line.texts[0], line.detail = sizeText(line.now), fmt.Sprintf("%s: %s bytes now", line.name, exact(line.now))
 			return append(lines, line)
@@ -164,9 +165,15 @@ func holders(list []holder, kind, class string, of uint64) (lines []reportLine) 
 		if h.objects != 0 {
 			objects = " in " + many(h.objects, "object")
 		}
-		lines = append(lines, reportLine{kind: nameLine, class: class, name: kind + " " + h.name, figures: figures{h.bytes, h.peak, 0}, of: of,
+		line := reportLine{kind: nameLine, class: class, name: kind + " " + h.name, figures: figures{now: h.bytes}, of: of,
 			texts:  [3]string{sizeText(h.bytes), sizeText(h.peak)},
-			detail: fmt.Sprintf("%s %s: %s bytes now%s, %s at most", kind, h.name, exact(h.bytes), objects, exact(h.peak))})
+			detail: fmt.Sprintf("%s %s: %s bytes now%s, %s at most", kind, h.name, exact(h.bytes), objects, exact(h.peak))}
+		if alone {
+			line.peak = h.peak
+		} else {
+			line.detail += " in one"
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -176,33 +183,15 @@ func arenaText(name string, f figures) string {
 	return fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(f.now), exact(f.peak), exact(f.size))
 }
 
-// usage is what the part's scopes, or labels, hold and held, by name.
-func (p *reportPart) usage(kind string) []reportLine {
+// usage is what the part's scopes, or labels, hold and held, by name: together now, and the most in one arena.
+func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 	var list []holder
-	at := map[string]int{}
-	for _, arena := range p.arenas {
-		names := arena.Labels
-		if kind == "scope" {
-			names = arena.Scopes
-		}
-		for _, u := range names {
-			name := u.Name
-			if kind == "scope" {
-				name = arena.ScopeName(name)
-			}
-			i, known := at[name]
-			switch {
-			case u.Bytes|u.Peak == 0:
-			case known:
-				h := &list[i]
-				h.bytes, h.peak, h.objects = sum(h.bytes, u.Bytes), sum(h.peak, u.Peak), sum(h.objects, u.Objects)
-			default:
-				at[name] = len(list)
-				list = append(list, holder{name, u.Bytes, u.Peak, u.Objects})
-			}
+	for _, u := range names {
+		if u.Bytes|u.Peak != 0 {
+			list = append(list, holder{u.Name, u.Bytes, u.Peak, u.Objects})
 		}
 	}
-	return holders(list, kind, p.class, p.size)
+	return holders(list, kind, p.class, p.size, len(p.Arenas) == 1)
 }
 
 // coloured gives lines a colour each, if several hold something, and the same to their shares of the part.
@@ -237,11 +226,11 @@ func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 
 // fullest says which arena of several is.
 func (p *reportPart) fullest() []reportLine {
-	if len(p.arenas) == 1 {
+	if len(p.Arenas) == 1 {
 		return nil
 	}
-	now, peak, used := p.arenas[0], p.arenas[0], 0
-	for _, a := range p.arenas {
+	now, peak, used := p.Arenas[0], p.Arenas[0], 0
+	for _, a := range p.Arenas {
 		if a.Used > now.Used {
 			now = a
 		}
@@ -252,7 +241,7 @@ func (p *reportPart) fullest() []reportLine {
 			used++
 		}
 	}
-	text := fmt.Sprintf("%d of %d in use", used, len(p.arenas))
+	text := fmt.Sprintf("%d of %d in use", used, len(p.Arenas))
 	if now.Used != 0 {
 		text += fmt.Sprintf("; the fullest: %s, %s of %s", clip(now.Name, nameLetters), sizeText(now.Used), sizeText(now.Size))
 	}
@@ -264,13 +253,13 @@ func (p *reportPart) fullest() []reportLine {
 
 // fulls say how often something didn't fit, and what an arena told of it last.
 func (p *reportPart) fulls() []reportLine {
-	count, last := uint64(0), ""
-	for _, a := range p.arenas {
-		count = sum(count, uint64(max(0, a.Fulls)))
+	last := ""
+	for _, a := range p.Arenas {
 		if a.LastFull != "" {
 			last = "; lately " + a.LastFull
 		}
 	}
+	count := p.Value("fulls")
 	if count == 0 && last == "" {
 		return nil
 	}
@@ -279,17 +268,32 @@ func (p *reportPart) fulls() []reportLine {
 
 // pools are the chunks of the pools that are open.
 func (p *reportPart) pools() []reportLine {
-	line := reportLine{kind: chunkLine, class: p.class, name: "pools, in chunks"}
-	for _, a := range p.arenas {
-		line.add(0, a.PoolPeak, a.PoolCap)
-	}
-	if line.size == 0 {
+	chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak")
+	if chunks == 0 {
 		return nil
 	}
-	line.of, line.texts = line.size, [3]string{1: fmt.Sprint(line.peak), 2: fmt.Sprint(line.size)}
-	line.detail = fmt.Sprintf("pools that are open: %s chunks, %s in use at most", exact(line.size), exact(line.peak))
-	return []reportLine{line}
+	return []reportLine{{kind: chunkLine, class: p.class, name: "pools, in chunks", figures: figures{0, most, chunks}, of: chunks,
+		texts:  [3]string{1: fmt.Sprint(most), 2: fmt.Sprint(chunks)},
+		detail: fmt.Sprintf("pools that are open: %s chunks, %s in use at most", exact(chunks), exact(most))}}
 }
+
+// others are the figures that have no place of their own above.
+func (p *reportPart) others() (lines []reportLine) {
+	for _, f := range budget.Figures() {
+		if v := p.Value(f.Name); v != 0 && f.Shown && !placed[f.Name] {
+			line := reportLine{kind: noteLine, class: p.class, name: f.Name + " " + exact(v)}
+			if f.Unit == budget.Bytes {
+				line.name = f.Name + " " + sizeText(v)
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// placed are the figures that other lines show.
+var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
+	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "fulls": true}
 
 // heapLines are the Go runtime's memory.
 func heapLines(heap budget.GoHeap) []reportLine {
@@ -316,9 +320,9 @@ func proxyLines(r budget.Report) (lines []reportLine) {
 	most, refused := uint64(0), uint64(0)
 	for _, x := range r.Proxies {
 		list = append(list, holder{x.Name, x.Asked, x.Peak, x.Live})
-		most, refused = max(most, x.Asked, x.Peak), sum(refused, x.Failed)
+		most, refused = max(most, x.Asked, x.Peak), refused+x.Failed
 	}
-	lines = append([]reportLine{{kind: headLine, name: "proxies"}}, holders(list, "proxy", "c1", most)...)
+	lines = append([]reportLine{{kind: headLine, name: "proxies"}}, holders(list, "proxy", "c1", most, true)...)
 	if refused != 0 {
 		lines = append(lines, reportLine{kind: badLine, name: many(refused, "request") + " of proxies refused"})
 	}

@@ -21,7 +21,7 @@ func ReportText(w io.Writer, r budget.Report) error {
 		if l.barred() {
 			t.name = max(t.name, min(letters(l.shown())+1, 23))
 			for _, text := range l.texts {
-				t.column = max(t.column, len(text)+1)
+				t.column = max(t.column, letters(text)+1)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (t *table) row(name, bar string, texts [3]string) {
 	}
 	line := fmt.Sprintf("  %s%s%-*s", name, strings.Repeat(" ", t.name-letters(name)), t.bars(), bar)
 	for _, text := range texts {
-		line += fmt.Sprintf("%*s", t.column, text)
+		line += strings.Repeat(" ", max(0, t.column-letters(text))) + text
 	}
 	fmt.Fprintln(&t.out, strings.TrimRight(line, " "))
 }

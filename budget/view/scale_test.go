@@ -83,12 +83,8 @@ func TestReportToScale(t *testing.T) {
 					bars[bar{m[1], m[2], m[4]}] = true
 				}
 			}
-			parts := map[string][3]uint64{}
 			offset, scale := uint64(0), 840/float64(r.Size)
-			for _, a := range slices.Concat(r.Regions, r.Beside) {
-				part, _, _ := strings.Cut(a.Name, " ")
-				sum := parts[part]
-				parts[part] = [3]uint64{sum[0] + a.Used, sum[1] + a.Peak, sum[2] + a.Size}
+			for _, a := range r.Arenas {
 				x, wide := 20.5+float64(offset)*scale, float64(a.Size)*scale-1
 				if wide > 4 {
 					assert.True(t, anyBar(bars, func(b bar) bool {
@@ -102,16 +98,20 @@ func TestReportToScale(t *testing.T) {
 				}
 				offset += a.Size
 				for _, u := range a.Labels {
-					if a.Name == part { // of siblings there is one line for all
+					if a.Kind == "region" { // of siblings there is one line for all
 						assert.Contains(t, text, ">"+budget.SizeText(u.Bytes)+"</text>")
 						assert.Contains(t, text, "label "+u.Name+": "+digits(u.Bytes)+" bytes now")
 					}
 				}
 			}
-			for part, sum := range parts {
-				for _, size := range sum {
-					assert.Contains(t, text, ">"+budget.SizeText(size)+"</text>", part)
-					assert.Contains(t, lines, budget.SizeText(size), part)
+			for _, p := range r.Parts() {
+				planned := budget.SizeText(p.Value("arena_size"))
+				if len(p.Arenas) > 1 {
+					planned = fmt.Sprintf("%d×%s", len(p.Arenas), planned)
+				}
+				for _, figure := range []string{budget.SizeText(p.Value("used")), budget.SizeText(p.Value("arena_peak")), planned} {
+					assert.Contains(t, text, ">"+figure+"</text>", p.Name)
+					assert.Contains(t, lines, figure, p.Name)
 				}
 			}
 		})
@@ -142,7 +142,7 @@ func TestWhoEats(t *testing.T) {
 			reached += number(t, m[4])
 		}
 	}
-	assert.InDelta(t, number(t, ground[3])*float64(r.Regions[0].Used)/float64(budget.MiB), reached, .3)
+	assert.InDelta(t, number(t, ground[3])*float64(r.Arenas[0].Used)/float64(budget.MiB), reached, .3)
 }
 
 const longName = "a-name-that-is-as-long-as-it-may"
@@ -152,8 +152,8 @@ func TestManySlots(t *testing.T) {
 	r := budget.Report{Name: longName[:31], Size: 256 * budget.GiB}
 	used := uint64(0)
 	for i := range uint64(4096) {
-		a := budget.RegionReport{Name: fmt.Sprintf("%s %d", longName[:31], i), Size: 60 * budget.MiB, Used: i * 1024, Peak: i*1024 + 500}
-		r.Regions = append(r.Regions, a)
+		a := budget.ArenaReport{Name: fmt.Sprintf("%s %d", longName[:31], i), Part: longName[:31], Kind: "slot", Size: 60 * budget.MiB, Used: i * 1024, Peak: i*1024 + 500}
+		r.Arenas = append(r.Arenas, a)
 		used += a.Used
 	}
 	text := drawn(t, func(w io.Writer) error { return view.Report(w, r) })
@@ -169,13 +169,14 @@ func TestManySlots(t *testing.T) {
 func hostile() map[string]budget.Report {
 	const most = math.MaxUint64
 	evil := "</svg>\x00\x1b[31m\u2028&\"'<script>"
-	arena := budget.RegionReport{Name: evil, Size: 1, Used: most, Peak: most, PoolCap: most, PoolPeak: most, Fulls: -5, LastFull: strings.Repeat(evil, 50)}
+	arena := budget.ArenaReport{Name: evil, Part: evil, Size: 1, Used: most, Peak: most, PoolCap: most, PoolPeak: most, Fulls: -5, LastFull: strings.Repeat(evil, 50)}
 	for i := range 40 {
 		arena.Labels = append(arena.Labels, scope.Usage{Name: evil + strings.Repeat("世", i), Bytes: most - uint64(i), Peak: most})
 	}
 	arena.Scopes = arena.Labels
-	all := budget.Report{Name: evil, Size: 0, Regions: []budget.RegionReport{arena, {}, arena, {Name: "x 1"}, {Name: "x 2", Size: most, Used: 1}},
-		Beside: []budget.RegionReport{arena, {Name: "frame 0", Size: most, Used: most}, {Name: "frame 1", Size: most}, {Name: "scratch"}},
+	all := budget.Report{Name: evil, Size: 0, Arenas: []budget.ArenaReport{arena, {}, arena, {Name: "x 1", Part: "x"},
+		{Name: "x 2", Part: "x", Size: most, Used: 1}, arena, {Name: "frame 0", Part: "frame", Kind: "frame", Size: most, Used: most},
+		{Name: "frame 1", Part: "frame", Kind: "frame", Size: most}, {Name: "scratch"}},
 		Errors: []string{evil, evil}, NotGranted: []string{strings.Repeat("a", 1000)}, ErrorCount: -1, GoHeap: budget.GoHeap{Limit: 1, Used: most, Collections: most}}
 	all.Leaks.Slots = -1
 	all.Proxies = slices.Grow(all.Proxies, 20)[:20]

@@ -151,13 +151,10 @@ const colours = 8
 
 func colour(i int) string { return "c" + strconv.Itoa(i%colours) }
 
-// classOf is the colour of an arena: that of its part.
-func classOf(arena string) string {
-	switch part, _, sibling := strings.Cut(arena, " "); {
-	case arena == "":
-		return "other"
-	case sibling && (part == "frame" || part == "scratch"):
-		return part
+// classOf is the colour of an arena of a kind.
+func classOf(kind string) string {
+	if kind == "frame" || kind == "scratch" {
+		return kind
 	}
 	return "region"
 }

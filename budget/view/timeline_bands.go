@@ -48,11 +48,10 @@ func timelineOf(d budget.TimelineData, samples int) timeline {
 	last := ""
 	for i := range d.Arenas {
 		line := &d.Arenas[i]
-		name := budget.RegionOf(line.Name)
-		if name == line.Name || name != last {
+		if i == 0 || line.Part != last {
 			t.part(line)
 		}
-		last = name
+		last = line.Part
 		if t.parts == len(t.bands) {
 			t.bands[t.parts-1].add(line, each)
 		}
@@ -68,7 +67,7 @@ func (t *timeline) part(line *budget.ArenaLine) {
 	if t.parts++; t.parts > bandsMost {
 		return
 	}
-	t.bands = append(t.bands, &band{class: classOf(line.Name), name: budget.RegionOf(line.Name), most: make([]uint64, t.samples),
+	t.bands = append(t.bands, &band{class: classOf(line.Kind), name: line.Part, most: make([]uint64, t.samples),
 		marks: make([]budget.Mark, t.samples)})
 }
 

@@ -20,7 +20,8 @@ func played(samples int) budget.TimelineData {
 	const levels = 68
 	d := budget.TimelineData{Budget: "pond", Step: 46, Ticks: uint64(samples)*46 - 11}
 	add := func(name string, size uint64, fn func(i int) (uint64, budget.Mark)) {
-		line := budget.ArenaLine{Name: name, Size: size, Most: make([]uint64, samples)}
+		part, _, _ := strings.Cut(name, " ")
+		line := budget.ArenaLine{Name: name, Part: part, Size: size, Most: make([]uint64, samples)}
 		var all budget.Mark
 		marks := make([]budget.Mark, samples)
 		for i := range samples {
@@ -91,7 +92,7 @@ func TestTimelineGolden(t *testing.T) {
 func strange() map[string]budget.TimelineData {
 	long := played(5000)
 	for i := range 40 {
-		long.Arenas = append(long.Arenas, budget.ArenaLine{Name: fmt.Sprint("r", i), Most: []uint64{1, 2}})
+		long.Arenas = append(long.Arenas, budget.ArenaLine{Name: fmt.Sprint("r", i), Part: fmt.Sprint("r", i), Most: []uint64{1, 2}})
 	}
 	return map[string]budget.TimelineData{
 		"none":     {},
@@ -101,8 +102,8 @@ func strange() map[string]budget.TimelineData {
 		"long":     long,
 		"torn": {Budget: "</svg>\x1b[31m", Step: math.MaxUint64, Ticks: 3, Arenas: []budget.ArenaLine{
 			{Name: strings.Repeat("x", 300) + ` "a" <b>`, Most: []uint64{math.MaxUint64, 1}, Marks: []budget.Mark{math.MaxUint16}},
-			{Name: "room 1", Size: math.MaxUint64, Most: []uint64{1, 2, 3}, Marks: make([]budget.Mark, 9)},
-			{Name: "room 2"},
+			{Name: "room 1", Part: "room", Size: math.MaxUint64, Most: []uint64{1, 2, 3}, Marks: make([]budget.Mark, 9)},
+			{Name: "room 2", Part: "room"},
 			{},
 		}},
 	}
@@ -126,6 +127,9 @@ func TestStrangeTimelines(t *testing.T) {
 func TestTimelineOfManyParts(t *testing.T) {
 	d := budget.TimelineData{Arenas: make([]budget.ArenaLine, 20_000)}
 	d.Arenas[0].Most = make([]uint64, 700)
+	for i := range d.Arenas {
+		d.Arenas[i].Part = fmt.Sprint(i)
+	}
 	assert.Less(t, taken(func() { assert.NoError(t, view.Timeline(io.Discard, d)) }), uint64(4*budget.MiB))
 	assert.Less(t, taken(func() { assert.NoError(t, view.TimelineText(io.Discard, d)) }), uint64(4*budget.MiB))
 	assert.Contains(t, string(drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })), "19976 more parts")

@@ -119,7 +119,7 @@ func (p *pinning) play() {
 		}
 	}
 	r := p.b.Report()
-	for _, g := range append(r.Regions, r.Beside...) {
+	for _, g := range r.Arenas {
 		p.note("%s: size %d used %d peak %d load_peak %d finalizers %d pools %d %d most open %v", g.Name,
 			g.Size, g.Used, g.Peak, g.LoadPeak, g.Finalizers, g.PoolCap, g.PoolPeak, g.MostOpen)
 	}

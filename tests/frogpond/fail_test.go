@@ -68,9 +68,9 @@ func (f *failing) plan(t *testing.T) budget.Plan {
 // needs are the sizes and limits that a plan needs for what was reported.
 func needs(r budget.Report) map[string]uint64 {
 	list := map[string]uint64{}
-	for i, part := range append(r.Regions, r.Beside...) {
+	for i, part := range r.Arenas {
 		key := fmt.Sprintf("regions[%d].size", i)
-		if i >= len(r.Regions) {
+		if i >= len(r.Arenas) {
 			kind, _, _ := strings.Cut(part.Name, " ")
 			key = map[string]string{"frame": "frame.size", "scratch": "scratch.size"}[kind]
 		}

@@ -43,7 +43,7 @@ func TestHashes(t *testing.T) {
 		}
 		r := checkHashes(t, name, ticks, only)
 		recorded := readReport(t, "testdata/recorded/freedoom.json")
-		assert.Equal(t, recorded.Regions[2].Peak, r.Report.Regions[2].Peak,
+		assert.Equal(t, recorded.Arenas[2].Peak, r.Report.Arenas[2].Peak,
 			"the plan is of what the largest map needs: make plan")
 	})
 }
@@ -129,7 +129,7 @@ func played(r Result) string {
 		fmt.Fprintln(&out, l.Name, *l.Ticks, *l.Hash, *l.StateHash, *l.Used, *l.Peak,
 			*l.FinalizersRun, *l.PoolCapacity, *l.PoolPeak)
 	}
-	for _, g := range append(r.Report.Regions, r.Report.Beside...) {
+	for _, g := range r.Report.Arenas {
 		if r.Workers == 4 || !strings.HasPrefix(g.Name, "scratch") {
 			fmt.Fprintln(&out, g.Name, g.Used, g.Peak)
 		}

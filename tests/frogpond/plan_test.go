@@ -45,7 +45,7 @@ func TestPlanIsRecordedPeaks(t *testing.T) {
 	for i, r := range freedoom.Plan.Regions {
 		assert.Equal(t, wide.Regions[i].Size, r.Size, "recorded with testdata/wide.json")
 	}
-	level := freedoom.Regions[2].Peak
+	level := freedoom.Arenas[2].Peak
 	assert.Less(t, level+level/10, plan.Regions[2].Size+1)
 	assert.Less(t, plan.Regions[2].Size, level+level/10+1025)
 }

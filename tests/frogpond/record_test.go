@@ -34,8 +34,8 @@ func checkRecording(t *testing.T, args ...string) {
 	require.NoError(t, err)
 	assert.True(t, steps.Whole)
 	assert.Equal(t, len(played.Levels), steps.Marks)
-	again := slices.Concat(report.Regions, report.Beside)
-	for i, a := range slices.Concat(was.Regions, was.Beside) {
+	again := report.Arenas
+	for i, a := range was.Arenas {
 		assert.Equal(t, a.Peak, again[i].Peak, a.Name)
 		assert.Equal(t, a.MostOpen, again[i].MostOpen, a.Name)
 	}

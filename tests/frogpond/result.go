@@ -143,7 +143,7 @@ func (r *Result) sample(b *budget.Budget) (err error) {
 
 // finish closes the budget, newest first, and takes the last figures.
 func (r *Result) finish(b *budget.Budget) {
-	if r.Report.Regions == nil {
+	if r.Report.Arenas == nil {
 		r.Report = b.Report()
 	}
 	r.BudgetBase = fmt.Sprintf("%p", b.Base().Bytes())

@@ -163,23 +163,13 @@ func (r *Result) slack(out io.Writer) {
 			strings.Repeat("#", filled), strings.Repeat(".", width-filled))
 	}
 	rest := r.BudgetBytes
-	for _, g := range r.Report.Regions {
-		line(g.Name, g.Size, g.Peak)
-		rest -= g.Size
-	}
-	for _, part := range []string{"frame", "scratch"} {
-		var most budget.RegionReport
-		count := 0
-		for _, g := range r.Report.Beside {
-			if strings.HasPrefix(g.Name, part+" ") {
-				most.Size, most.Peak = g.Size, max(most.Peak, g.Peak)
-				count++
-				rest -= g.Size
-			}
+	for _, p := range r.Report.Parts() {
+		name := p.Name
+		if n := len(p.Arenas); n > 1 || p.Kind == "frame" || p.Kind == "scratch" {
+			name = fmt.Sprintf("%s, each of %d", p.Name, n)
 		}
-		if count > 0 {
-			line(fmt.Sprintf("%s, each of %d", part, count), most.Size, most.Peak)
-		}
+		line(name, p.Value("arena_size"), p.Value("arena_peak"))
+		rest -= p.Value("size")
 	}
 	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\n", budget.SizeText(rest))
 	if r.Report.Plan.GoHeap > 0 {

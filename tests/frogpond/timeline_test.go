@@ -44,7 +44,7 @@ func TestTimeline(t *testing.T) {
 
 	d, level := readTimeline(t, file, "level")
 	assert.EqualValues(t, ticks*len(with.Levels), d.Ticks)
-	assert.Equal(t, with.Report.Regions[2].Peak, slices.Max(level.Most))
+	assert.Equal(t, with.Report.Arenas[2].Peak, slices.Max(level.Most))
 	loads := 0
 	for _, mark := range level.Marks {
 		assert.Zero(t, mark&budget.MarkFull)
@@ -52,9 +52,8 @@ func TestTimeline(t *testing.T) {
 	}
 	assert.Equal(t, len(with.Levels), loads)
 	for _, scratch := range []string{"frame 0", "frame 1", "scratch 0.0"} {
-		i := slices.IndexFunc(with.Report.Beside, func(r budget.RegionReport) bool { return r.Name == scratch })
 		_, line := readTimeline(t, file, scratch)
-		assert.Equal(t, with.Report.Beside[i].Peak, slices.Max(line.Most), scratch)
+		assert.Equal(t, with.Report.Arena(scratch).Peak, slices.Max(line.Most), scratch)
 	}
 	for i, l := range with.Levels {
 		assert.Equal(t, without.Levels[i].StateHash, l.StateHash)

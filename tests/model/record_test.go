@@ -3,7 +3,6 @@ package model_test
 import (
 	"bytes"
 	"errors"
-	"slices"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
@@ -17,8 +16,8 @@ func (w *world) replay() {
 	w.check(w.recording.Close() == nil, "the recording")
 	report, played, err := record.Replay(plan(), bytes.NewReader(w.recorded.Bytes()))
 	w.check(err == nil && played.Whole, "replay of %d events: %v", played.Events, err)
-	again := slices.Concat(report.Regions, report.Beside)
-	for i, was := range slices.Concat(w.b.Report().Regions, w.b.Report().Beside) {
+	again := report.Arenas
+	for i, was := range w.b.Report().Arenas {
 		w.check(was.Peak == again[i].Peak, "%s: a peak of %d, and of %d in the replay", was.Name, was.Peak, again[i].Peak)
 		w.check(was.MostOpen == again[i].MostOpen, "%s: %v open at most, and %v in the replay", was.Name, was.MostOpen, again[i].MostOpen)
 	}
@@ -28,7 +27,7 @@ func (w *world) replay() {
 
 // tooSmall replays with one byte less than the fullest region needs.
 func (w *world) tooSmall(report budget.Report) {
-	level := report.Regions[len(report.Regions)-1]
+	level := report.Arenas[len(report.Arenas)-1]
 	if level.Peak < 2 {
 		return
 	}

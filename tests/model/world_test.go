@@ -237,11 +237,12 @@ func (w *world) compare() {
 	}
 	r := w.b.Report()
 	for i, p := range w.parts {
-		w.compareFigures(p.arena, r.Regions[i].Used, r.Regions[i].Peak, r.Regions[i].Finalizers)
+		w.compareFigures(p.arena, r.Arenas[i].Used, r.Arenas[i].Peak, r.Arenas[i].Finalizers)
 		w.check((p.loaded.Get() != nil) == p.alive, "%s is loaded: %v", p.arena.name, p.loaded.Get() != nil)
 	}
 	for i, a := range w.frames {
-		w.compareFigures(a, r.Beside[i].Used, r.Beside[i].Peak, r.Beside[i].Finalizers)
+		is := r.Arenas[len(w.parts)+i]
+		w.compareFigures(a, is.Used, is.Peak, is.Finalizers)
 	}
 	for i, a := range w.scratches {
 		if scratch, ok := w.scratch(i); ok {

@@ -39,7 +39,7 @@ func TestNoGarbage(t *testing.T) {
 func TestRoomGarbage(t *testing.T) {
 	b, s := start(t, 2)
 	most := 1.0
-	if b.Published().Regions[0].Counted {
+	if b.Published().Arenas[0].Counted {
 		most = 3
 	}
 	join, leave := []byte("j\x03adalobby"), []byte{kindLeave}

@@ -304,7 +304,7 @@ func TestRoomEnds(t *testing.T) {
 		s.mu.Lock()
 		require.NotNil(t, s.rooms[0])
 		assert.Zero(t, s.rooms[0].lines.Len())
-		held := b.Published().Regions[1]
+		held := b.Published().Arenas[1]
 		s.mu.Unlock()
 		assert.NotZero(t, held.Used)
 		assert.Equal(t, held.Used, held.Peak)
@@ -318,7 +318,7 @@ func TestRoomEnds(t *testing.T) {
 		assert.Equal(t, string(rune(whyLeft)), ada.refused())
 		s.mu.Lock()
 		assert.Nil(t, s.rooms[0])
-		assert.Zero(t, b.Published().Regions[1].Used)
+		assert.Zero(t, b.Published().Arenas[1].Used)
 		s.mu.Unlock()
 	}
 }

@@ -70,11 +70,11 @@ func grouped(n uint64) markup {
 }
 
 // many is a number of things.
-func many(count int, thing markup) markup {
+func many[N int | uint64](count N, thing markup) markup {
 	if count != 1 {
 		thing += "s"
 	}
-	return grouped(natural(count)) + " " + thing
+	return grouped(uint64(max(0, count))) + " " + thing
 }
 
 // natural is a count; a report that a stranger wrote may have one below 0.

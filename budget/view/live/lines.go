@@ -18,7 +18,7 @@ type line struct {
 }
 
 // linesOf are those that made most in some arenas, in checked builds; "" is who isn't known.
-func linesOf(arenas []budget.RegionReport) list[line] {
+func linesOf(arenas []budget.ArenaReport) list[line] {
 	type key struct{ at, label string }
 	sums := map[key]*line{}
 	for _, x := range arenas {

@@ -20,25 +20,17 @@ const (
 
 // figures is what the page shows of a report: the same numbers, in the order in which people look for them.
 type figures struct {
-	Moment  uint64
-	Report  budget.Report
-	Used    uint64 // of all arenas
-	Regions []part
-	Beside  list[budget.RegionReport] // frame and scratch arenas that were ever used
-	Pools   []pools
-	Leaks   []leak
-	Full    list[budget.RegionReport] // arenas that were full, the one that was it most first
-	Fulls   int                       // how often all were
-	Links   []Link
-	Timed   bool // there is a timeline
-	Map     []stripe
-	Parts   []stripe // of the map, by name
-}
-
-// pools are those that are open in a region, or in all its slots together.
-type pools struct {
-	Name      string
-	Cap, Peak uint64 // chunks, and the sum of the most that each pool gave at once
+	Moment uint64
+	Report budget.Report
+	Used   uint64 // of all arenas
+	Parts  []part
+	Beside list[budget.ArenaReport] // frame and scratch arenas that were ever used
+	Leaks  []leak
+	Full   list[budget.ArenaReport] // arenas that were full, the one that was it most first
+	Fulls  uint64                   // how often all were
+	Links  []Link
+	Timed  bool // there is a timeline
+	Map    []stripe
 }
 
 // leak is how many of a kind there are.
@@ -60,32 +52,20 @@ func (f *figures) LeakCount() (all int) {
 	return all
 }
 
-// part is a region, or all its slots.
+// part is a part of the report, in the order in which people look for what is in it.
 type part struct {
-	Name    string
-	Slots   []budget.RegionReport // two or more lines; none of a region without slots
-	Size    uint64                // of the region, or of each slot
-	Used    uint64                // now; of slots their sum
-	Peak    uint64                // most at once; of slots the most in one
-	Free    uint64
-	Labels  list[holder]
+	budget.Part
+	Labels  list[scope.Usage]
 	Rest    uint64 // in use without a label
 	Lines   list[line]
-	Scopes  list[holder]
+	Scopes  list[scope.Usage]
 	Fence   []square // of slots
-	Fullest []budget.RegionReport
-	Loaded  int // slots that hold something
+	Fullest []budget.ArenaReport
 	Beyond  int // slots of a square, but for the first
 }
 
-// Whole is what the part has in all.
-func (p part) Whole() uint64 { return p.Size * uint64(max(1, len(p.Slots))) }
-
-// holder is a label or a kind of scope; of slots it is the sum over those that have it.
-type holder struct {
-	scope.Usage
-	Slots int // that hold some now
-}
+// isRegion says that it has an article of its own: frame and scratch arenas have a table.
+func (p part) isRegion() bool { return p.Kind == "region" || p.Kind == "slot" }
 
 // list is the first of many, and what the others come to.
 type list[T any] struct {
@@ -96,51 +76,19 @@ type list[T any] struct {
 
 // newFigures sorts a report for people. It takes any report: one that is faulty shows faulty numbers.
 func newFigures(r budget.Report) *figures {
-	f := &figures{Report: r}
-	for _, x := range arenasOf(r) {
-		f.Used += x.Used
-		f.Fulls += x.Fulls
-		f.Pools = addPools(f.Pools, x)
+	f := &figures{Report: r, Leaks: leaks(r.Leaks), Map: stripes(r)}
+	for _, p := range r.Parts() {
+		f.Used += p.Value("used")
+		f.Fulls += p.Value("fulls")
+		f.Parts = append(f.Parts, newPart(p))
 	}
-	for from := 0; from < len(r.Regions); {
-		to := from + 1
-		for to < len(r.Regions) && siblings(r.Regions[from].Name, r.Regions[to].Name) {
-			to++
-		}
-		f.Regions = append(f.Regions, newPart(r.Regions[from:to]))
-		from = to
-	}
-	f.Beside = first(used(r.Beside), arenas, byPeak, func(x budget.RegionReport) uint64 { return x.Used })
-	f.Full = first(full(r), troubles, byFulls, nil)
-	f.Leaks = leaks(r.Leaks)
-	f.Map, f.Parts = stripes(arenasOf(r)), stripes(folded(arenasOf(r)))
+	beside := slices.DeleteFunc(slices.Clone(r.Arenas), func(x budget.ArenaReport) bool {
+		return x.Peak == 0 || x.Kind == "region" || x.Kind == "slot"
+	})
+	f.Beside = first(beside, arenas, byPeak, func(x budget.ArenaReport) uint64 { return x.Used })
+	full := slices.DeleteFunc(slices.Clone(r.Arenas), func(x budget.ArenaReport) bool { return x.Fulls == 0 })
+	f.Full = first(full, troubles, byFulls, nil)
 	return f
-}
-
-func arenasOf(r budget.Report) []budget.RegionReport { return slices.Concat(r.Regions, r.Beside) }
-
-// addPools adds those of an arena.
-func addPools(all []pools, x budget.RegionReport) []pools {
-	if x.PoolCap|x.PoolPeak == 0 {
-		return all
-	}
-	name := budget.RegionOf(x.Name)
-	i := slices.IndexFunc(all, func(p pools) bool { return p.Name == name })
-	if i < 0 {
-		i, all = len(all), append(all, pools{Name: name})
-	}
-	all[i].Cap += x.PoolCap
-	all[i].Peak += x.PoolPeak
-	return all
-}
-
-func used(list []budget.RegionReport) []budget.RegionReport {
-	return slices.DeleteFunc(slices.Clone(list), func(x budget.RegionReport) bool { return x.Peak == 0 })
-}
-
-// full are the arenas that were.
-func full(r budget.Report) []budget.RegionReport {
-	return slices.DeleteFunc(arenasOf(r), func(x budget.RegionReport) bool { return x.Fulls == 0 })
 }
 
 // leaks are those that there are.
@@ -156,73 +104,25 @@ func leaks(l budget.Leaks) []leak {
 	return slices.DeleteFunc(all, func(l leak) bool { return l.Count == 0 })
 }
 
-// siblings are slots of one region: "level 0", "level 1".
-func siblings(a, b string) bool {
-	return a != budget.RegionOf(a) && b != budget.RegionOf(b) && budget.RegionOf(a) == budget.RegionOf(b)
-}
-
-func newPart(slots []budget.RegionReport) part {
-	p := part{Name: budget.RegionOf(slots[0].Name), Size: slots[0].Size}
-	if strings.Contains(slots[0].Name, " ") {
-		p.Slots = slots
-		p.Fence, p.Beyond = fence(slots)
-		p.Fullest = first(slots, fullest, byUse, nil).First
+func newPart(from budget.Part) part {
+	p := part{Part: from, Labels: largest(from.Labels), Scopes: largest(from.Scopes), Lines: linesOf(from.Arenas)}
+	p.Rest = p.Value("used")
+	for _, u := range from.Labels {
+		p.Rest = rest(u.Bytes, p.Rest)
 	}
-	labels, scopes := sums{}, sums{}
-	for _, x := range slots {
-		p.Used += x.Used
-		p.Free += x.Free
-		p.Peak = max(p.Peak, x.Peak)
-		if x.Used != 0 {
-			p.Loaded++
-		}
-		labels.add(x, x.Labels)
-		scopes.add(x, x.Scopes)
+	if p.Kind == "slot" {
+		p.Fence, p.Beyond = fence(p.Arenas)
+		p.Fullest = first(p.Arenas, fullest, byUse, nil).First
 	}
-	p.Labels, p.Scopes = labels.largest(), scopes.largest()
-	p.Rest = rest(labels.bytes(), p.Used)
-	p.Lines = linesOf(slots)
 	return p
 }
 
-// sums are what a name has in all slots, and the most that it had in one. The scope of a load has the slot's name, and is
-// counted under the region's.
-type sums map[string]*holder
-
-func (s sums) add(slot budget.RegionReport, lines []scope.Usage) {
-	for _, u := range lines {
-		u.Name = slot.ScopeName(u.Name)
-		h := s[u.Name]
-		if h == nil {
-			h = &holder{Usage: scope.Usage{Name: u.Name}}
-			s[u.Name] = h
-		}
-		h.Bytes += u.Bytes
-		h.Objects += u.Objects
-		h.Peak = max(h.Peak, u.Peak)
-		if u.Bytes != 0 {
-			h.Slots++
-		}
-	}
-}
-
-func (s sums) bytes() (all uint64) {
-	for _, h := range s {
-		all += h.Bytes
-	}
-	return all
-}
-
-func (s sums) largest() list[holder] {
-	var all []holder
-	for _, h := range s {
-		if h.Bytes|h.Peak != 0 {
-			all = append(all, *h)
-		}
-	}
-	return first(all, holders, func(a, b holder) int {
+// largest are the names that hold most, or held most.
+func largest(names []scope.Usage) list[scope.Usage] {
+	names = slices.DeleteFunc(slices.Clone(names), func(u scope.Usage) bool { return u.Bytes|u.Peak == 0 })
+	return first(names, holders, func(a, b scope.Usage) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Peak, a.Peak), strings.Compare(a.Name, b.Name))
-	}, func(h holder) uint64 { return h.Bytes })
+	}, func(u scope.Usage) uint64 { return u.Bytes })
 }
 
 // first are the first of all in an order, or as they are.
@@ -240,14 +140,14 @@ func first[T any](all []T, most int, order func(a, b T) int, size func(T) uint64
 	return l
 }
 
-func byUse(a, b budget.RegionReport) int {
+func byUse(a, b budget.ArenaReport) int {
 	return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(b.Peak, a.Peak))
 }
 
 // byPeak doesn't change its mind at each tick.
-func byPeak(a, b budget.RegionReport) int { return cmp.Compare(b.Peak, a.Peak) }
+func byPeak(a, b budget.ArenaReport) int { return cmp.Compare(b.Peak, a.Peak) }
 
-func byFulls(a, b budget.RegionReport) int { return cmp.Compare(b.Fulls, a.Fulls) }
+func byFulls(a, b budget.ArenaReport) int { return cmp.Compare(b.Fulls, a.Fulls) }
 
 // share is a part of a whole in per cent: what is there at all can be seen, and nothing is beyond the whole.
 func share(part, whole uint64) markup {

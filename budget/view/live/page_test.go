@@ -293,7 +293,7 @@ func TestNumbers(t *testing.T) {
 	page := still(t, r)
 	var read budget.Report
 	require.NoError(t, json.Unmarshal([]byte(body(t, ask(page, "GET", "/report.json"))), &read))
-	assert.Equal(t, len(r.Regions), len(read.Regions))
+	assert.Equal(t, len(r.Arenas), len(read.Arenas))
 	root := parse(t, body(t, ask(page, "GET", "/")))
 
 	for _, d := range root.all("data") {
@@ -305,7 +305,7 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 
-	systems := r.Regions[0]
+	systems := r.Arenas[0]
 	article := root.by("part-systems")
 	assert.Equal(t, []uint64{systems.Used, systems.Peak, systems.Free, systems.Size}, article.all("dl")[0].numbers(t))
 	labels := article.rows(t, "By label")
@@ -327,7 +327,7 @@ func TestNumbers(t *testing.T) {
 	level := root.by("part-level")
 	var used, free, most, size uint64
 	held := map[string]uint64{}
-	for _, x := range r.Regions[1:] {
+	for _, x := range slots(r) {
 		used, free, size, most = used+x.Used, free+x.Free, size+x.Size, max(most, x.Peak)
 		for _, u := range x.Labels {
 			held[u.Name] += u.Bytes
@@ -339,7 +339,7 @@ func TestNumbers(t *testing.T) {
 	}
 	fullest := level.rows(t, "The fullest slots")
 	assert.Len(t, fullest, 8)
-	for _, x := range r.Regions[1:] {
+	for _, x := range slots(r) {
 		if numbers, there := fullest[x.Name]; there {
 			assert.Equal(t, []uint64{x.Used, x.Peak, x.Free}, numbers)
 		} else {
@@ -347,42 +347,47 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	squares := level.all("svg")[1:] // behind the bar
-	for i, x := range r.Regions[1:] {
+	for i, x := range slots(r) {
 		assert.True(t, strings.HasPrefix(squares[i].text, fmt.Sprintf("%s: ", x.Name)), squares[i].text)
 	}
 
-	for _, x := range r.Beside {
-		if x.Peak != 0 {
+	for _, x := range r.Arenas {
+		if x.Peak != 0 && (x.Kind == "frame" || x.Kind == "scratch") {
 			assert.Equal(t, []uint64{x.Used, x.Peak, x.Size}, root.rows(t, "Buffers of the frame")[x.Name])
 		}
 	}
 	assert.Equal(t, []uint64{r.GoHeap.Used}, root.by("main").all("dl")[0].all("div")[1].numbers(t))
 	assert.Equal(t, "1 time", strings.TrimSpace(root.by("main").all("dl")[0].all("div")[3].all("dd")[0].text))
 	trouble := root.by("trouble")
-	full := r.Regions[3]
+	full := r.Arenas[3]
 	require.Equal(t, 1, full.Fulls)
 	assert.Equal(t, []uint64{1}, trouble.rows(t, "Since")[full.Name])
 	assert.Contains(t, trouble.text, full.LastFull)
 	assert.Contains(t, trouble.text, "a finalizer fails")
 }
 
+// slots are those of a report.
+func slots(r budget.Report) []budget.ArenaReport {
+	return slices.DeleteFunc(slices.Clone(r.Arenas), func(a budget.ArenaReport) bool { return a.Kind != "slot" })
+}
+
 // TestLines: in checked builds each line of the program has what it made, and together they have all.
 func TestLines(t *testing.T) {
 	r := newPond(t).Published()
-	checked := r.Regions[0].Sites != nil
-	for i := range r.Regions {
+	checked := r.Arenas[0].Sites != nil
+	for i := range r.Arenas {
 		if !checked { // what such a build could say
-			used := r.Regions[i].Used
-			r.Regions[i].Sites = []budget.Site{{Label: "map", Made: []string{"pond.load /src/load.go:31", "main.main /src/main.go:7"},
+			used := r.Arenas[i].Used
+			r.Arenas[i].Sites = []budget.Site{{Label: "map", Made: []string{"pond.load /src/load.go:31", "main.main /src/main.go:7"},
 				Bytes: used / 2, Objects: 3}, {Bytes: used - used/2}}
 		}
 	}
 	root := parse(t, body(t, ask(still(t, r), "GET", "/")))
-	slots := uint64(0)
-	for _, x := range r.Regions[1:] {
-		slots += x.Used
+	all := uint64(0)
+	for _, x := range slots(r) {
+		all += x.Used
 	}
-	for part, used := range map[string]uint64{"systems": r.Regions[0].Used, "level": slots} {
+	for part, used := range map[string]uint64{"systems": r.Arenas[0].Used, "level": all} {
 		sum := uint64(0)
 		for _, line := range root.by("part-"+part).lines(t, "By line") {
 			sum += line.numbers(t)[0]
@@ -445,11 +450,14 @@ func TestHostileNames(t *testing.T) {
 	const harmless = "harmless"
 	shown := func(name string) string {
 		usage := []scope.Usage{{Name: name, Bytes: 100, Peak: 200, Objects: 3}}
-		region := budget.RegionReport{Name: name, Size: 1000, Used: 200, Peak: 300, Labels: usage, Scopes: usage, Fulls: 1,
+		region := budget.ArenaReport{Name: name, Size: 1000, Used: 200, Peak: 300, Labels: usage, Scopes: usage, Fulls: 1,
 			LastFull: name, PoolCap: 5, Sites: []budget.Site{{Label: name, Bytes: 100, Made: []string{name + " file", name}}}}
 		slot, other := region, region
-		slot.Name, other.Name = name+" 0", name+" 1"
-		r := budget.Report{Name: name, Regions: []budget.RegionReport{region, slot, other}, Beside: []budget.RegionReport{region},
+		region.Part, region.Kind = name, "region"
+		slot.Name, slot.Part, slot.Kind, other.Name, other.Part, other.Kind = name+" 0", name+" ", "slot", name+" 1", name+" ", "slot"
+		frame := region
+		frame.Part, frame.Kind = "frame", "frame"
+		r := budget.Report{Name: name, Arenas: []budget.ArenaReport{region, slot, other, frame},
 			NotGranted: []string{name}, ErrorCount: 1, Errors: []string{name}, Proxies: []arena.ProxyStats{{Name: name}}}
 		page := live.New(nil, live.Options{Report: func() budget.Report { return r }, Links: []live.Link{{Name: name, Path: "/"}}})
 		defer page.Close()
@@ -457,7 +465,7 @@ func TestHostileNames(t *testing.T) {
 		return root.text + root.shape()
 	}
 	wanted := shown(harmless)
-	assert.Equal(t, 41, strings.Count(wanted, harmless))
+	assert.Equal(t, 43, strings.Count(wanted, harmless))
 	for _, name := range []string{`"><script>`, `'onload='alert(1)`, "--><b>", "&lt;b&gt;&amp;&#39;", "{main}{name}{rows}", "`${alert(1)}`"} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, strings.ReplaceAll(wanted, harmless, name), shown(name))
@@ -491,18 +499,20 @@ func TestAnyReport(t *testing.T) {
 	const most = ^uint64(0)
 	many := budget.Report{Name: "many", ErrorCount: -1, Leaks: budget.Leaks{Scopes: -5}}
 	for i := range 3000 {
-		x := budget.RegionReport{Name: fmt.Sprintf("level %d", i), Size: most, Used: most, Peak: 1, Fulls: i, PoolCap: most}
+		x := budget.ArenaReport{Name: fmt.Sprintf("level %d", i), Size: most, Used: most, Peak: 1, Fulls: i, PoolCap: most}
 		for k := range 40 {
 			x.Labels = append(x.Labels, scope.Usage{Name: strconv.Itoa(k), Bytes: most, Peak: most})
 		}
 		x.Scopes = x.Labels
-		many.Regions, many.Beside = append(many.Regions, x), append(many.Beside, x)
+		y := x
+		y.Part, y.Kind = "scratch", "scratch"
+		many.Arenas = append(many.Arenas, x, y)
 	}
 	for name, r := range map[string]budget.Report{
 		"empty":  {},
 		"many":   many,
-		"zeroes": {Regions: make([]budget.RegionReport, 70), Beside: make([]budget.RegionReport, 70)},
-		"used":   {Regions: []budget.RegionReport{{Name: "level", Used: most}}},
+		"zeroes": {Arenas: make([]budget.ArenaReport, 140)},
+		"used":   {Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Used: most}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := body(t, ask(still(t, r), "GET", "/"))
@@ -553,7 +563,7 @@ func TestTimeline(t *testing.T) {
 	for i := range level.All {
 		var sum, most uint64
 		for _, line := range d.Arenas {
-			if budget.RegionOf(line.Name) == "level" {
+			if line.Part == "level" {
 				sum, most = sum+line.Most[i], max(most, line.Most[i])
 			}
 		}

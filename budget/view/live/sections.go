@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 var (
@@ -42,7 +43,7 @@ func (f *figures) page(main markup) markup {
 func (f *figures) main() markup {
 	heap, fulls, leaks := f.Report.GoHeap, markup("never"), markup("none")
 	if f.Fulls != 0 {
-		fulls = `<a href="#trouble"><data value="` + decimal(natural(f.Fulls)) + `">` + many(f.Fulls, "time") + "</data></a>"
+		fulls = `<a href="#trouble"><data value="` + decimal(f.Fulls) + `">` + many(f.Fulls, "time") + "</data></a>"
 	}
 	if n := f.LeakCount(); n != 0 {
 		leaks = `<a href="#trouble">` + count(natural(n)) + "</a>"
@@ -50,10 +51,10 @@ func (f *figures) main() markup {
 	return fill(mainForm, "{moment}", decimal(f.Moment), "{used}", size(f.Used), "{planned}", size(f.Report.Size),
 		"{heap}", size(heap.Used)+when(heap.Limit != 0, " <small>of "+size(heap.Limit)+"</small>"),
 		"{collections}", count(uint64(heap.Collections)), "{fulls}", fulls, "{leaks}", leaks,
-		"{map}", each(f.Map, stripe.drawn), "{parts}", each(f.Parts, func(s stripe) markup {
-			return `<li><span class="swatch ` + s.Class + `"></span>` + text(s.Name) + " " + size(s.Size) + "</li>\n"
+		"{map}", each(f.Map, stripe.drawn), "{parts}", each(f.Parts, func(p part) markup {
+			return `<li><span class="swatch ` + class(p.Kind) + `"></span>` + text(p.Name) + " " + size(p.Value("size")) + "</li>\n"
 		}),
-		"{regions}", each(f.Regions, part.article), "{beside}", f.beside()+f.pools()+f.proxies(), "{trouble}", f.trouble(),
+		"{regions}", each(f.Parts, part.article), "{beside}", f.beside()+f.pools()+f.proxies(), "{trouble}", f.trouble(),
 		"{time}", when(f.Timed, overTime), "{files}", when(f.Timed, timeFiles))
 }
 
@@ -71,39 +72,63 @@ const timeFiles = `<li><a href="timeline.csv" download>timeline.csv</a> the most
 
 // article is what a region has.
 func (p part) article() markup {
+	if !p.isRegion() {
+		return ""
+	}
 	slots, most, fence := markup(""), markup("at once"), markup("")
-	if len(p.Slots) != 0 {
-		all := many(len(p.Slots), "slot")
-		slots = " <small>" + all + " of " + size(p.Size) + ", " + decimal(uint64(p.Loaded)) + " in use</small>"
-		most = "in one"
-		fence = `<div class="fence" role="img" aria-label="` + decimal(uint64(p.Loaded)) + " of " + all +
+	used, peak, whole := p.Value("used"), p.Value("arena_peak"), p.Value("size")
+	shown := peak
+	if p.Kind == "slot" {
+		all, loaded := many(len(p.Arenas), "slot"), decimal(p.Value("arenas_in_use"))
+		slots = " <small>" + all + " of " + size(p.Value("arena_size")) + ", " + loaded + " in use</small>"
+		most, shown = "in one", 0
+		fence = `<div class="fence" role="img" aria-label="` + loaded + " of " + all +
 			" in use; the fullest are in the table\">\n" + each(p.Fence, square.drawn) + "</div>\n" +
 			when(p.Beyond != 0, `<p class="note">A square is the fullest of `+many(p.Beyond+1, "slot")+".</p>\n")
 	}
-	return fill(regionForm, "{name}", text(p.Name), "{slots}", slots, "{bar}", bar(p.Used, p.Peak, p.Whole()),
-		"{used}", size(p.Used), "{most}", most, "{peak}", size(p.Peak), "{free}", size(p.Free), "{whole}", size(p.Whole()),
+	return fill(regionForm, "{name}", text(p.Name), "{slots}", slots, "{bar}", bar(used, shown, whole),
+		"{used}", size(used), "{most}", most, "{peak}", size(peak), "{free}", size(rest(used, whole)), "{whole}", size(whole),
 		"{fence}", fence, "{holders}", p.holders("label", p.Labels, p.Rest)+p.holders("scope", p.Scopes, 0),
-		"{tables}", p.lines()+p.fullest())
+		"{tables}", p.lines()+p.fullest()+p.others())
 }
 
+// others are the figures that have no place of their own.
+func (p part) others() markup {
+	t := newTable("Other figures", column{"", "Figure"}, column{"n", "Value"}, column{"text", "What it says"})
+	for _, f := range budget.Figures() {
+		if v := p.Value(f.Name); v != 0 && f.Shown && !placed[f.Name] {
+			value := count(v)
+			if f.Unit == budget.Bytes {
+				value = size(v)
+			}
+			t.row(named("", text(f.Name)), value, text(f.Help))
+		}
+	}
+	return t.end()
+}
+
+// placed are the figures that the page shows elsewhere.
+var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
+	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "fulls": true}
+
 // holders is who holds a part, by label or by scope, and the rest, which is in none of them.
-func (p part) holders(what markup, l list[holder], rest uint64) markup {
+func (p part) holders(what markup, l list[scope.Usage], rest uint64) markup {
 	things, most := column{"n extra", ""}, column{"n", "Most"}
 	for _, h := range l.First {
 		if h.Objects != 0 {
 			things.name = "Things"
 		}
 	}
-	if len(p.Slots) != 0 {
+	if p.Kind == "slot" {
 		most.name = "Most in one"
 	}
 	t := newTable("By "+what, column{"", "Name"}, column{"wide", unseen("Part of the region")}, column{"n", "Now"}, things, most)
 	for _, h := range l.First {
-		t.row(named("", text(h.Name)), bar(h.Bytes, 0, p.Whole()), size(h.Bytes), count(h.Objects), size(h.Peak))
+		t.row(named("", text(h.Name)), bar(h.Bytes, 0, p.Value("size")), size(h.Bytes), count(h.Objects), size(h.Peak))
 	}
-	t.more(l.More, bar(l.Bytes, 0, p.Whole()), size(l.Bytes), "", "")
+	t.more(l.More, bar(l.Bytes, 0, p.Value("size")), size(l.Bytes), "", "")
 	if rest != 0 {
-		t.rest("no "+what, bar(rest, 0, p.Whole()), size(rest), "", "")
+		t.rest("no "+what, bar(rest, 0, p.Value("size")), size(rest), "", "")
 	}
 	return t.end()
 }
@@ -114,9 +139,9 @@ func (p part) lines() markup {
 		column{"text", "Label"}, column{"n", "Now"}, column{"n extra", "Things"})
 	for _, l := range p.Lines.First {
 		t.row(named(` title="`+text(l.Whole)+`"`, text(cmp.Or(l.At, "not known"))),
-			bar(l.Bytes, 0, p.Whole()), text(l.Label), size(l.Bytes), count(l.Count))
+			bar(l.Bytes, 0, p.Value("size")), text(l.Label), size(l.Bytes), count(l.Count))
 	}
-	t.more(p.Lines.More, bar(p.Lines.Bytes, 0, p.Whole()), "", size(p.Lines.Bytes), "")
+	t.more(p.Lines.More, bar(p.Lines.Bytes, 0, p.Value("size")), "", size(p.Lines.Bytes), "")
 	return t.end()
 }
 
@@ -143,8 +168,10 @@ func (f *figures) beside() markup {
 func (f *figures) pools() markup {
 	t := newTable("Pools that are open: chunks, of all pools of a part together", column{"", "Part"},
 		column{"wide", unseen("Part of its chunks")}, column{"n", "Most in use"}, column{"n", "Of"})
-	for _, p := range f.Pools {
-		t.row(named("", text(p.Name)), bar(0, p.Peak, p.Cap), count(p.Peak), count(p.Cap))
+	for _, p := range f.Parts {
+		if chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak"); chunks|most != 0 {
+			t.row(named("", text(p.Name)), bar(0, most, chunks), count(most), count(chunks))
+		}
 	}
 	return t.end()
 }

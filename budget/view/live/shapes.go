@@ -9,61 +9,47 @@ import (
 // squares is how many a fence has: where there are more slots, a square stands for several.
 const squares = 240
 
-// stripe is an arena on the map, which is as wide as all of them: where it begins and how far it reaches, in per cent.
+// stripe is an arena on the map, or a part: where it begins and how far it reaches, in per cent.
 type stripe struct {
-	budget.RegionReport
-	Class, Left, Whole, Up, Now markup
+	Class, Title, Left, Whole, Up, Now markup
 }
 
-// stripes lays the arenas side by side. Where there are too many to tell apart, siblings are one.
-func stripes(list []budget.RegionReport) (all []stripe) {
-	if len(list) > squares {
-		list = folded(list)
-	}
+// stripes lays the arenas side by side. Where there are too many to tell apart, siblings are one: then there is no most that
+// they held at one time.
+func stripes(r budget.Report) (all []stripe) {
 	total, from := uint64(0), uint64(0)
-	for _, x := range list {
-		total += x.Size
+	for _, a := range r.Arenas {
+		total += a.Size
 	}
-	all = make([]stripe, 0, len(list))
-	for _, x := range list {
-		s := stripe{RegionReport: x, Class: class(x.Name), Left: share(from, total), Whole: share(x.Size, total)}
-		s.Up, s.Now = share(min(max(x.Peak, x.Used), x.Size), total), share(min(x.Used, x.Size), total)
-		all = append(all, s)
-		from += x.Size
+	add := func(kind string, title markup, used, peak, size uint64) {
+		all = append(all, stripe{class(kind), title, share(from, total), share(size, total),
+			share(min(max(peak, used), size), total), share(min(used, size), total)})
+		from += size
 	}
-	return all
-}
-
-// folded has one line for siblings, with their sums.
-func folded(list []budget.RegionReport) (all []budget.RegionReport) {
-	for _, x := range list {
-		last := len(all) - 1
-		if last < 0 || all[last].Name != budget.RegionOf(x.Name) {
-			all = append(all, budget.RegionReport{Name: budget.RegionOf(x.Name)})
-			last++
+	for _, p := range r.Parts() {
+		if used := p.Value("used"); len(r.Arenas) > squares && len(p.Arenas) > 1 {
+			add(p.Kind, text(p.Name)+": "+grouped(used)+" bytes in use, "+grouped(p.Value("arena_peak"))+" at most in one, of "+
+				decimal(uint64(len(p.Arenas)))+"×"+grouped(p.Value("arena_size")), used, 0, p.Value("size"))
+			continue
 		}
-		all[last].Size += x.Size
-		all[last].Used += x.Used
-		all[last].Peak += x.Peak
+		for _, a := range p.Arenas {
+			add(a.Kind, text(a.Name)+": "+grouped(a.Used)+" bytes in use, "+grouped(a.Peak)+" at most, of "+grouped(a.Size), a.Used, a.Peak, a.Size)
+		}
 	}
 	return all
 }
 
-// class is the colour of an arena, which pictures give it, too.
-func class(arena string) markup {
-	switch budget.RegionOf(arena) {
-	case "frame":
-		return "frame"
-	case "scratch":
-		return "scratch"
+// class is the colour of an arena of a kind, which pictures give it, too.
+func class(kind string) markup {
+	if kind == "frame" || kind == "scratch" {
+		return markup(kind)
 	}
 	return "region"
 }
 
 // drawn is the arena on the map: what is in use above what was above what is planned.
 func (s stripe) drawn() markup {
-	m := `<g class="` + s.Class + `"><title>` + text(s.Name) + ": " + grouped(s.Used) + " bytes in use, " + grouped(s.Peak) +
-		" at most, of " + grouped(s.Size) + "</title>"
+	m := `<g class="` + s.Class + `"><title>` + s.Title + "</title>"
 	for _, r := range [][2]markup{{"ground", s.Whole}, {"peak", s.Up}, {"used", s.Now}} {
 		m += when(r[1] != "0", `<rect class="`+r[0]+`" x="`+s.Left+`%" width="`+r[1]+`%" height="100%"/>`)
 	}
@@ -72,12 +58,12 @@ func (s stripe) drawn() markup {
 
 // square is a slot of the fence, or the fullest of some.
 type square struct {
-	budget.RegionReport
+	budget.ArenaReport
 	Others int
 }
 
 // fence has a square for each slot; where there are too many, one for the fullest of so many neighbours.
-func fence(slots []budget.RegionReport) (all []square, beyond int) {
+func fence(slots []budget.ArenaReport) (all []square, beyond int) {
 	each := (len(slots) + squares - 1) / squares
 	for some := range slices.Chunk(slots, each) {
 		all = append(all, square{slices.MinFunc(some, byUse), len(some) - 1})

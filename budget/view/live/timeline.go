@@ -31,7 +31,7 @@ func newChart(d budget.TimelineData) chart {
 	c := chart{Step: d.Step, Ticks: d.Ticks}
 	index := map[string]int{}
 	for _, line := range d.Arenas {
-		region := budget.RegionOf(line.Name)
+		region := line.Part
 		i, there := index[region]
 		if !there {
 			i = len(c.Parts)
