@@ -50,10 +50,6 @@ var kept = map[string]func() (state func() any, err error){
 		a, err := arena.NewBlockPool[int64](aligned(make([]byte, 4096)))
 		return func() any { return a.Cap() }, err
 	},
-	"BlockHandlePool": func() (func() any, error) {
-		a, err := arena.NewBlockHandlePool[int64](aligned(make([]byte, 4096)))
-		return func() any { return a.Cap() }, err
-	},
 }
 
 // overwrite uses a stack as deep as the makers'.

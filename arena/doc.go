@@ -11,7 +11,6 @@
 //	 .Far            a second such order in the same room     inlined, 16         the last block, or to mark  free in another order
 //	Ring             streams and commands                     a Go call, 8        the oldest block            free in another order
 //	BlockPool        equal things that come and go            Get inlined, 1      any chunk                   other sizes
-//	BlockHandlePool  those, named by who may outlive them     a Go call, 5        any chunk, by its handle    put by address
 //	Heap             any size, in any order: C libraries      a call into C, 16   any block                   stay in one piece
 //	Buddy            blocks of 2^k aligned to 2^k: pages      a call into C, 0    any block                   odd sizes without waste
 //

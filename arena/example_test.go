@@ -52,21 +52,6 @@ func ExampleLinear_Far() {
 	// Output: true true <nil> 420 0 1000
 }
 
-func ExampleBlockHandlePool() {
-	type frog struct{ X, Y int32 }
-	pool, err := arena.NewBlockHandlePool[frog](arena.NewBlock(1024, 64))
-	if err != nil {
-		panic(err)
-	}
-	_, prey := pool.Get()
-	fmt.Println(pool.At(prey) != nil, pool.Put(prey))
-	pool.Get() // takes the same chunk
-	fmt.Println(pool.At(prey), pool.Put(prey))
-	// Output:
-	// true <nil>
-	// <nil> arena: BUG: BlockHandlePool.Put of a arena_test.frog: put twice
-}
-
 func ExampleBlockFrom() {
 	level, err := arena.NewLinear(arena.NewBlock(4096, 64))
 	if err != nil {

@@ -168,30 +168,6 @@ func ExampleBlockPool_All() {
 	// Output: frog 4, newt 4, 2 live, at most 3
 }
 
-func ExampleBlockHandlePool_All() {
-	pool := must(arena.NewBlockHandlePool[uint64](arena.NewBlock(1024, 64)))
-	for i := range uint64(3) {
-		x, _ := pool.Get()
-		*x = i * i
-	}
-	for h, x := range pool.All() {
-		fmt.Print(pool.Index(h), ": ", *x, ", ")
-	}
-	fmt.Println(pool.Live(), "of", pool.Cap(), "live, at most", pool.Peak(), "and none at", pool.Index(0))
-	// Output: 0: 0, 1: 1, 2: 4, 3 of 56 live, at most 3 and none at -1
-}
-
-func ExampleHandlePoolProxy() {
-	pool := must(arena.NewBlockHandlePool[uint64](arena.NewBlock(1024, 64)))
-	spawner, hunter := arena.NewHandlePoolProxy("spawner", pool), arena.NewHandlePoolProxy("hunter", pool)
-	_, prey := spawner.Get()
-	fmt.Println(hunter.Put(prey))
-	fmt.Println(spawner.Put(prey), spawner.Close(), hunter.Close())
-	// Output:
-	// arena: BUG: proxy "hunter": Put: not of this proxy: another's, or given back already
-	// <nil> <nil> <nil>
-}
-
 // A block that may be saved holds offsets in place of addresses.
 func ExampleBase() {
 	type frog struct {

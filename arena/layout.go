@@ -23,7 +23,7 @@ type Part struct {
 	Asked  uint64 `json:"asked,omitempty"` // of what is live, where it is known
 }
 
-// Inner is an arena that lies in a block, which may be of a region: Heap, Buddy, Ring, BlockPool, BlockHandlePool.
+// Inner is an arena that lies in a block, which may be of a region: Heap, Buddy, Ring, BlockPool.
 type Inner interface {
 	// Block is the first byte of its block.
 	Block() unsafe.Pointer
@@ -33,7 +33,7 @@ type Inner interface {
 	Layout(room uint64) (Layout, error)
 }
 
-var _ = []Inner{Heap{}, Buddy{}, Ring{}, BlockPool[byte]{}, BlockHandlePool[byte]{}}
+var _ = []Inner{Heap{}, Buddy{}, Ring{}, BlockPool[byte]{}}
 
 // Block is the first byte of the heap's block.
 func (h Heap) Block() unsafe.Pointer { return unsafe.Pointer(h.its()) }
@@ -105,10 +105,10 @@ func (r Ring) Layout(room uint64) (Layout, error) {
 }
 
 // Block is the first byte of the pool's block.
-func (p pool[T]) Block() unsafe.Pointer { return unsafe.Pointer(p.its()) }
+func (p BlockPool[T]) Block() unsafe.Pointer { return unsafe.Pointer(p.its()) }
 
 // Layout is what lies in the pool's block: see [Inner].
-func (p pool[T]) Layout(room uint64) (Layout, error) {
+func (p BlockPool[T]) Layout(room uint64) (Layout, error) {
 	x, l := p.its(), Layout{Kind: "pool"}
 	if x.Gen != p.gen || x.Chunks > room || x.Stride == 0 || uint64(x.Count) > (room-x.Chunks)/x.Stride {
 		return l, refused("BlockPool.Layout", arena_c.Corrupt)

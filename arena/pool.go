@@ -9,12 +9,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// BlockPool is equal chunks for values of T over a block. BlockHandlePool is one that also knows handles of what was put. It is a
-// small value; copies are the same pool.
-type BlockPool[T any] struct{ pool[T] }
-
-// pool is what both kinds are.
-type pool[T any] struct {
+// BlockPool is equal chunks for values of T over a block. It is a small value; copies are the same
+// pool. A chunk is put by its address: a pool of a scope, [HandleChunks], has handles.
+type BlockPool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
 	first   unsafe.Pointer
@@ -23,33 +20,28 @@ type pool[T any] struct {
 
 // NewBlockPool makes a pool of the block, with as many chunks as fit. What was in the block is lost. A T that holds Go
 // pointers is refused. Cost: O(chunks).
-func NewBlockPool[T any](block []byte) (BlockPool[T], error) {
-	p, err := makePool[T]("BlockPool", block, false)
-	return BlockPool[T]{p}, err
-}
-
-func makePool[T any](what string, block []byte, handles bool) (p pool[T], err error) {
+func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return p, fmt.Errorf("arena: %w", err)
 	}
-	if err := checkBlock(what, block, arena_c.LineSize); err != nil {
+	if err := checkBlock("BlockPool", block, arena_c.LineSize); err != nil {
 		return p, err
 	}
 	var zero T
-	if unsafe.Sizeof(zero) == 0 && !handles {
-		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: no address tells one from another; use a BlockHandlePool", zero)
+	if unsafe.Sizeof(zero) == 0 {
+		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: no address tells one from another", zero)
 	}
 	room := arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
 	if err := room.Err(); err != nil {
 		return p, err
 	}
-	header := arena_c.PoolMake(room.Chunks(reflect.TypeFor[T](), nil), uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), handles)
+	header := arena_c.PoolMake(room.Chunks(reflect.TypeFor[T](), nil), uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), false)
 	if header == nil {
 		return p, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
 			unsafe.Sizeof(zero))
 	}
 	first, numbers := header.Bases()
-	return pool[T]{header, header.Gen, first, numbers}, nil
+	return BlockPool[T]{header, header.Gen, first, numbers}, nil
 }
 
 // Get gives a zeroed T, or nil when all chunks are live.
@@ -79,9 +71,7 @@ func (p BlockPool[T]) Index(x *T) (int, error) {
 }
 
 // At is the live value in chunk i; nil: i is out of range, or the chunk is free.
-func (p BlockPool[T]) At(i int) *T { return p.at(i) }
-
-func (p pool[T]) at(i int) *T {
+func (p BlockPool[T]) At(i int) *T {
 	if uint64(i) >= uint64(p.its().Count) || *p.header.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
@@ -93,7 +83,7 @@ func (p pool[T]) at(i int) *T {
 func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range p.Cap() {
-			if x := p.at(i); x != nil && !yield(i, x) {
+			if x := p.At(i); x != nil && !yield(i, x) {
 				return
 			}
 		}
@@ -101,15 +91,15 @@ func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 }
 
 // Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once.
-func (p pool[T]) Cap() int  { return int(p.its().Count) }
-func (p pool[T]) Live() int { return int(p.its().Live()) }
-func (p pool[T]) Peak() int { return int(p.its().Peak()) }
+func (p BlockPool[T]) Cap() int  { return int(p.its().Count) }
+func (p BlockPool[T]) Live() int { return int(p.its().Live()) }
+func (p BlockPool[T]) Peak() int { return int(p.its().Peak()) }
 
 // MustEmpty says that no chunk may be live when the memory of the pool ends, as where each is a place at a table that must be
 // given back: those that are, are a leak then, as a block of a Heap is. Else a pool ends with what is in it. On memory of no
 // budget it does nothing, as Heap.MayLive.
-func (p pool[T]) MustEmpty() {
+func (p BlockPool[T]) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
 }
 
-func (p pool[T]) its() *arena_c.Pool { return made(p.header, "BlockPool") }
+func (p BlockPool[T]) its() *arena_c.Pool { return made(p.header, "BlockPool") }

@@ -9,8 +9,8 @@ type Chunks[T any] interface {
 	Put(x *T) error
 }
 
-// HandleChunks is a pool with handles as a proxy sees it: a BlockHandlePool, or a HandlePoolProxy. That of package scope makes a
-// proxy by its method Proxy.
+// HandleChunks is a pool with handles as a proxy sees it: a scope.HandlePool, which makes a proxy by
+// its method Proxy, or a HandlePoolProxy.
 type HandleChunks[T any] interface {
 	Get() (*T, Handle[T])
 	Put(h Handle[T]) error
@@ -19,7 +19,6 @@ type HandleChunks[T any] interface {
 var (
 	_ Chunks[int]       = BlockPool[int]{}
 	_ Chunks[int]       = (*PoolProxy[int])(nil)
-	_ HandleChunks[int] = BlockHandlePool[int]{}
 	_ HandleChunks[int] = (*HandlePoolProxy[int])(nil)
 )
 

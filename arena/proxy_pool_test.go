@@ -43,34 +43,6 @@ func TestPoolProxyTellsWhatIsItsOwn(t *testing.T) {
 	assert.NotNil(t, pool.At(1), "it stays live")
 }
 
-func TestHandlePoolProxy(t *testing.T) {
-	pool, err := arena.NewBlockHandlePool[frog](poolBlock(t, 512))
-	require.NoError(t, err)
-	a, b := arena.NewHandlePoolProxy("a", pool), arena.NewHandlePoolProxy("b", pool)
-	_, x := a.Get()
-	_, y := b.Get()
-	_, z := pool.Get()
-	for _, bad := range []arena.Handle[frog]{y, z, 0, 1 << 31, ^arena.Handle[frog](0), x + 1<<32} {
-		assert.EqualError(t, a.Put(bad), `arena: BUG: proxy "a": Put: `+notOurs)
-	}
-	require.NoError(t, a.Put(x))
-	assert.ErrorContains(t, a.Put(x), notOurs)
-	_, again := pool.Get()
-	require.Equal(t, uint32(x), uint32(again), "the same chunk")
-	assert.ErrorContains(t, a.Put(again), notOurs)
-	require.NoError(t, a.Close())
-
-	require.NoError(t, pool.Put(y), "the pool can't tell")
-	_, y2 := pool.Get()
-	require.Equal(t, uint32(y), uint32(y2), "another name for the same chunk")
-	assert.ErrorContains(t, b.Put(y2), notOurs)
-	for v, _ := b.Get(); v != nil; v, _ = b.Get() {
-	}
-	assert.EqualValues(t, 1, b.Stats().Failed)
-	assert.ErrorContains(t, b.Put(y), "put twice", "by the pool")
-	assert.Error(t, b.Close())
-}
-
 func poolBlock(t *testing.T, size int) []byte {
 	block := arena.NewBlock(size, 64)
 	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(size)) })

@@ -29,7 +29,6 @@ func made[A any](a A, err error) A {
 // TestARequestThatIsRefusedOnceChangesNothing: the address that the refused one would have had goes to the next.
 func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 	pool := made(arena.NewBlockPool[uint64](block(1024)))
-	handles := made(arena.NewBlockHandlePool[uint64](block(1024)))
 	linear, stack := made(arena.NewLinear(block(1024))), made(arena.NewStack(block(1024)))
 	frame := made(arena.NewFrame(block(1024), 2))
 	of := func(a arena.Allocator) func() unsafe.Pointer { return func() unsafe.Pointer { return a.Alloc(48, 16) } }
@@ -41,11 +40,6 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Buddy":  of(made(arena.NewBuddy(block(2048), 64))),
 		"Shared": of(made(made(arena.NewHeap(block(2048), 0)).Shared())),
 		"Pool":   func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
-		"HandlePool": func() unsafe.Pointer {
-			x, h := handles.Get()
-			assert.Equal(t, x == nil, h == 0)
-			return unsafe.Pointer(x)
-		},
 	} {
 		first, second := give(), give()
 		step := uintptr(second) - uintptr(first)

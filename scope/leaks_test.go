@@ -53,11 +53,6 @@ var leakies = []leaky{
 		p := x.Get()
 		return func() error { return x.Put(p) }, x.MustEmpty
 	}},
-	{"pool on a block", true, func(t *testing.T, block []byte) (func() error, func()) {
-		x := made[arena.BlockHandlePool[point]](t)(arena.NewBlockHandlePool[point](block))
-		_, h := x.Get()
-		return func() error { return x.Put(h) }, x.MustEmpty
-	}},
 }
 
 // first is the first line of an error, without the lines that say in checked builds where something was made.

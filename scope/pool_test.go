@@ -335,14 +335,24 @@ func TestPoolProxy(t *testing.T) {
 	c, d := named.Proxy("c"), named.Proxy("d")
 	_, hc := c.Get()
 	_, hd := d.Get()
-	for _, other := range []arena.Handle[point]{hd, 0} {
+	_, own := named.Get()
+	for _, other := range []arena.Handle[point]{hd, own, 0, 1 << 31, ^arena.Handle[point](0), hc + 1<<32} {
 		assert.EqualError(t, c.Put(other), `arena: BUG: proxy "c": Put: `+notOfProxy)
 	}
 	require.NoError(t, c.Put(hc))
+	_, again := named.Get()
+	require.Equal(t, uint32(hc), uint32(again), "the same chunk")
+	assert.EqualError(t, c.Put(again), `arena: BUG: proxy "c": Put: `+notOfProxy)
 	require.NoError(t, c.Close())
 	named.Put(hd)
+	_, hd2 := named.Get()
+	require.Equal(t, uint32(hd), uint32(hd2), "another name for the same chunk")
+	assert.EqualError(t, d.Put(hd2), `arena: BUG: proxy "d": Put: `+notOfProxy)
+	for v, _ := d.Get(); v != nil; v, _ = d.Get() {
+	}
+	assert.EqualValues(t, 1, d.Stats().Failed)
 	assert.ErrorContains(t, d.Put(hd), "put twice", "behind its back")
-	require.NoError(t, d.Close())
+	require.Error(t, d.Close())
 
 	late := pool.Proxy("late")
 	x = late.Get()

@@ -29,7 +29,6 @@ import (
 // for: TestZerosAreAll misses a new one.
 var zeros = map[string]any{
 	"arena.Base":            arena.Base{},
-	"arena.BlockHandlePool": arena.BlockHandlePool[frog]{},
 	"arena.BlockPool":       arena.BlockPool[frog]{},
 	"arena.Buddy":           arena.Buddy{},
 	"arena.Frame":           arena.Frame{},

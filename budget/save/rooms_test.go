@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"unsafe"
 
@@ -48,7 +49,7 @@ type rooms struct {
 	stack  arena.Stack
 	frame  arena.Frame
 	cells  arena.BlockPool[cell]
-	held   arena.BlockHandlePool[cell]
+	held   *arena_c.Pool         // with handles, as a flow has
 	paged  arena.BlockPool[cell] // in a block of the buddy
 	graph  *flow.Graph
 }
@@ -90,7 +91,7 @@ func newRooms(t testing.TB, places int, more func(r *rooms, s scope.Scope)) *roo
 			r.blocks[name] = s.BytesUnzeroed(roomSize, align)
 			return r.blocks[name]
 		}
-		var errs [9]error
+		var errs [8]error
 		r.heap, errs[0] = arena.NewHeap(block("heap"), 16)
 		r.buddy, errs[1] = arena.NewBuddy(block("buddy"), 64)
 		r.queue, errs[2] = arena.NewRing(block("ring"))
@@ -98,9 +99,10 @@ func newRooms(t testing.TB, places int, more func(r *rooms, s scope.Scope)) *roo
 		r.stack, errs[4] = arena.NewStack(block("stack"))
 		r.frame, errs[5] = arena.NewFrame(block("frame"), 3)
 		r.cells, errs[6] = arena.NewBlockPool[cell](block("pool"))
-		r.held, errs[7] = arena.NewBlockHandlePool[cell](block("handles"))
+		room := arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(&block("handles")[0]), roomSize)
+		r.held = arena_c.PoolMake(room.Chunks(reflect.TypeFor[cell](), nil), uint64(unsafe.Sizeof(cell{})), 8, true)
 		page := r.buddy.Alloc(1024, 64)
-		r.paged, errs[8] = arena.NewBlockPool[cell](unsafe.Slice((*byte)(page), 1024))
+		r.paged, errs[7] = arena.NewBlockPool[cell](unsafe.Slice((*byte)(page), 1024))
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}
@@ -164,11 +166,11 @@ func (r *rooms) step(n uint64) {
 			c.Count, c.IsOpen = n, n%2 == 0
 		}
 	}
-	if r.held.At(r.root.Kept) != nil {
-		_ = r.held.Put(r.root.Kept)
+	if kept := uint64(r.root.Kept); r.held.At(r.held.Gen, kept) != nil {
+		r.held.PutHandle(r.held.Gen, kept)
 	}
-	if c, h := r.held.Get(); c != nil {
-		r.root.Kept = h
+	if c, h := r.held.TakeHandle(r.held.Gen); c != nil {
+		r.root.Kept = arena.Handle[cell](h)
 	}
 }
 

@@ -107,26 +107,28 @@ func TestBlocksFromScopes(t *testing.T) {
 
 // openHandles is a pool whose chunks are put by handle; it also asks every handle that died whether it still does.
 func openHandles[T any](block []byte) (machine, model, error) {
-	p, err := arena.NewBlockHandlePool[T](block)
-	if err != nil {
-		return machine{}, nil, err
-	}
-	names, dead := map[unsafe.Pointer]arena.Handle[T]{}, []arena.Handle[T]{0}
 	var zero T
+	room := arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	p := arena_c.PoolMake(room, uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), true)
+	if p == nil {
+		return machine{}, nil, errors.New("no room")
+	}
+	first, numbers := p.Bases()
+	names, dead := map[unsafe.Pointer]uint64{}, []uint64{0}
 	start, end := bounds(block)
 	return machine{
 		alloc: func(uint64, uint64) unsafe.Pointer {
-			x, h := p.Get()
+			x, h := arena_c.GetHandle[T](p, p.Gen, first, numbers)
 			if x == nil {
 				return nil
 			}
 			names[unsafe.Pointer(x)] = h
 			for _, old := range dead {
-				if old == h || p.At(old) != nil {
+				if old == h || p.At(p.Gen, old) != nil {
 					panic("a dead handle lives")
 				}
 			}
-			if p.At(h) != x {
+			if p.At(p.Gen, h) != unsafe.Pointer(x) {
 				panic("a new handle is of something else")
 			}
 			return unsafe.Pointer(x)
@@ -136,44 +138,16 @@ func openHandles[T any](block []byte) (machine, model, error) {
 			if !known {
 				return errors.New("no chunk")
 			}
-			err := p.Put(h)
-			if err == nil && len(dead) < 50 {
+			if code := p.PutHandle(p.Gen, h); code != arena_c.OK {
+				return errors.New(code.String())
+			}
+			if len(dead) < 50 {
 				dead = append(dead, h)
 			}
-			return err
+			return nil
 		},
 		zeroes: true,
 	}, newPoolModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)), besideHandle), nil
-}
-
-func TestHandlesThatAreNone(t *testing.T) {
-	p, err := arena.NewBlockHandlePool[[3]uint64](heapBlock(t, 1024, 64))
-	require.NoError(t, err)
-	_, first := p.Get()
-	x, h := p.Get()
-	assert.Nil(t, p.At(0))
-	assert.ErrorContains(t, p.Put(0), "not from here")
-	assert.ErrorContains(t, p.Put(1<<64-1), "not from here")
-	x[1] = 5
-	got := map[arena.Handle[[3]uint64]]uint64{}
-	for h, x := range p.All() {
-		got[h] = x[1]
-	}
-	assert.Equal(t, map[arena.Handle[[3]uint64]]uint64{first: 0, h: 5}, got)
-	for range p.All() {
-		break
-	}
-	require.NoError(t, p.Put(h))
-	again, newer := p.Get()
-	assert.Same(t, x, again)
-	assert.NotEqual(t, h, newer)
-	assert.Nil(t, p.At(h), "its chunk is another's")
-	assert.ErrorContains(t, p.Put(h), "put twice")
-	assert.Equal(t, []int{2, 2}, []int{p.Live(), p.Peak()})
-	_, err = arena.NewBlockHandlePool[*int](nil) //upfront:keeps it is refused
-	assert.ErrorContains(t, err, "holds a Go pointer")
-	_, err = arena.NewBlockHandlePool[[100]uint64](heapBlock(t, 192, 64))
-	assert.ErrorContains(t, err, "no room")
 }
 
 func TestPoolOfNothing(t *testing.T) {

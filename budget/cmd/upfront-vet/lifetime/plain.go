@@ -15,7 +15,7 @@ import (
 
 // declaring are the functions that refuse a type argument with Go pointers.
 var declaring = map[string]bool{"scope.Plain": true, "scope.Object": true, "arena.HeapOf": true,
-	"arena.NewBlockPool": true, "arena.NewBlockHandlePool": true}
+	"arena.NewBlockPool": true}
 
 var plainTypes = &analysis.Analyzer{
 	Name: "plain",
