@@ -32,12 +32,12 @@ var arrows = map[string][]string{
 	"scope/container":    {"arena", "arena_c", "scope"},
 	"scope/flow":         {"arena/blob", "arena_c", "scope"},
 	"scope/flow/source":  {"platform/jsonfile", "scope/flow"},
-	"scope/flow/view":    {"scope/flow"},
+	"scope/flow/view":    {"platform/jsonfile", "scope/flow"},
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
-	"budget/save":        {"budget", "scope", "arena", "arena_c", "platform"},
-	"budget/record":      {"arena_c", "budget", "scope"},
-	"budget/view":        {"arena", "budget"},
+	"budget/save":        {"budget", "scope", "arena", "arena_c", "platform", "platform/jsonfile"},
+	"budget/record":      {"arena_c", "budget", "scope", "platform/jsonfile"},
+	"budget/view":        {"arena", "budget", "platform/jsonfile"},
 	"budget/view/live":   {"budget", "budget/view", "scope"},
 }
 

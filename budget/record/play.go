@@ -9,9 +9,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -371,23 +371,13 @@ func (p *player) event(a arena, kind uint64) (err error) {
 	case errors.Is(err, budget.ErrFull):
 		failed := &Error{Played: p.Played, Scopes: a.openScopes(), Err: err}
 		if made != "" {
-			failed.Made = strings.Split(printable(made), "\n")
+			failed.Made = strings.Split(jsonfile.Printable(made, '\n'), "\n")
 		}
 		return failed
 	case err != nil:
 		return p.malformed("%w", err)
 	}
 	return nil
-}
-
-// printable is a text of somebody's that may be shown as it is.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c != '\n' && !unicode.IsPrint(c) {
-			return unicode.ReplacementChar
-		}
-		return c
-	}, text)
 }
 
 func (p *player) malformed(format string, args ...any) error {

@@ -2,10 +2,9 @@ package save
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // sizeMax is more than any state has: sums of such sizes and of what a file can list don't wrap.
@@ -152,7 +151,7 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 	}
 	for i := range p.Objects {
 		o := &p.Objects[i]
-		o.Scope, o.Label, o.Made = printable(o.Scope), printable(o.Label), printable(o.Made)
+		o.Scope, o.Label, o.Made = jsonfile.Printable(o.Scope), jsonfile.Printable(o.Label), jsonfile.Printable(o.Made)
 		if of := known[o.Type]; of == nil || o.Offset > p.Size || o.Size > p.Size-o.Offset {
 			return fmt.Errorf("an object of %q at byte %d of %d", o.Type, o.Offset, p.Size)
 		}
@@ -161,14 +160,4 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 }
 
 // isPrintable says whether a name does nothing to a terminal.
-func isPrintable(name string) bool { return printable(name) == name }
-
-// printable has other runes as '?': labels may have any.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, name)
-}
+func isPrintable(name string) bool { return jsonfile.Printable(name) == name }

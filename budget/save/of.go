@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // subject is something outside of a state that its play depends on.
@@ -29,7 +31,7 @@ func (st *State) Of(name string, sum uint64) {
 	if st.end != 0 {
 		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name()))
 	}
-	st.of = append(st.of, subject{printable(name), sum})
+	st.of = append(st.of, subject{jsonfile.Printable(name), sum})
 }
 
 // differsOf says in which subject two parts of that region differ first, or "".

@@ -94,7 +94,7 @@ func TestOfLate(t *testing.T) {
 	ring := ringOf(t, subject{"a\x1bb", 1})
 	var shown strings.Builder
 	require.NoError(t, save.Show(&shown, bytes.NewReader(written(t, ring, 7))))
-	assert.Contains(t, shown.String(), "  of a?b, sum 0x1\n")
+	assert.Contains(t, shown.String(), "  of a\ufffdb, sum 0x1\n")
 	require.NoError(t, ring.Write(io.Discard, 7))
 	require.NoError(t, ring.Restore(context.Background(), 7))
 }

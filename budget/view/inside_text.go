@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // InsideText is Inside for a terminal: at most 80 columns wide.
@@ -80,7 +81,7 @@ const poolLetters = textWidth - 4
 // poolText has a letter a chunk: those of the report's states.
 func poolText(b *bytes.Buffer, t *budget.Thing) {
 	fmt.Fprintf(b, "%s\n", clip(fmt.Sprintf("%s live, %s at most", thingText(t), exact(t.Pool.Peak)), textWidth))
-	states := printable(t.Pool.States)
+	states := jsonfile.Printable(t.Pool.States)
 	for from := 0; from < len(states) && from < 16*poolLetters; from += poolLetters {
 		fmt.Fprintf(b, "  %s\n", states[from:min(from+poolLetters, len(states))])
 	}

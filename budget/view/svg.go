@@ -8,9 +8,9 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // px is a length in tenths of a pixel. Whole numbers have the same digits on every target; floating point, which some
@@ -160,21 +160,11 @@ func classOf(kind string) string {
 }
 
 // escaped is a text that people wrote as XML may hold it.
-func escaped(text string) string { return html.EscapeString(printable(text)) }
-
-// printable is without what XML may not hold, and without what a terminal would obey.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
+func escaped(text string) string { return html.EscapeString(jsonfile.Printable(text)) }
 
 // clip is at most so many letters of a text, on one line.
 func clip(text string, most int) string {
-	text = printable(text)
+	text = jsonfile.Printable(text)
 	if letters(text) <= most {
 		return text
 	}
@@ -189,7 +179,7 @@ func clip(text string, most int) string {
 
 // wrapped is a text in so many lines at most, of so many letters.
 func wrapped(text string, wide, most int) (lines []string) {
-	for _, word := range strings.Fields(printable(text)) {
+	for _, word := range strings.Fields(jsonfile.Printable(text)) {
 		last := len(lines) - 1
 		switch {
 		case last >= 0 && letters(lines[last])+1+letters(word) <= wide:
@@ -221,7 +211,7 @@ func letterWidth(r rune) int {
 }
 
 // long is how wide a text is at most, about.
-func long(text string) px { return letter * px(letters(printable(text))) }
+func long(text string) px { return letter * px(letters(jsonfile.Printable(text))) }
 
 // fitting is what of a text fits into a width; nothing where a letter and a sign for the rest don't.
 func fitting(text string, wide px) string {

@@ -276,12 +276,18 @@ func Echo(text string) string {
 	if len(text) > most {
 		text, end = text[:most], "…"
 	}
+	return Printable(text) + end
+}
+
+// Printable is text that can't steer a terminal and is UTF-8: every character that isn't printable
+// is U+FFFD instead, unless it is one of except.
+func Printable(text string, except ...rune) string {
 	return strings.Map(func(char rune) rune {
-		if unicode.IsPrint(char) {
+		if unicode.IsPrint(char) || slices.Contains(except, char) {
 			return char
 		}
 		return utf8.RuneError
-	}, text) + end
+	}, text)
 }
 
 // Quote quotes text for a message; a file may hold a very long one.

@@ -72,3 +72,16 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "",
+		"größte Karte\ufffd":       "größte Karte\ufffd",
+		"a\x1b[31m\u202e\xff.json": "a\ufffd[31m\ufffd\ufffd.json",
+		"made\n\tat\x00":           "made\ufffd\ufffdat\ufffd",
+	} {
+		assert.Equal(t, want, Printable(text), "%q", text)
+		assert.Equal(t, want, Printable(want), "%q", want)
+	}
+	assert.Equal(t, "made\n\tat\ufffd", Printable("made\n\tat\x00", '\n', '\t'))
+}

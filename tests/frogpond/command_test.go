@@ -59,7 +59,7 @@ func TestScoresCommand(t *testing.T) {
 	assert.Empty(t, stderr.String())
 	assert.Equal(t, `NAME  GAMES  CAUGHT  BEST  ON     DEATHS  EXITS
 ann   3      9       4     MAP01  2       3
-?[2J  1      7       7     MAP01  0       1
+�[2J  1      7       7     MAP01  0       1
 bob   1      7       7     MAP01  1       1
 `, stdout.String())
 

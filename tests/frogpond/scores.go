@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 )
 
@@ -143,10 +142,5 @@ func printable(name []byte) string {
 	if len(name) == 0 {
 		return "-"
 	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, string(name))
+	return jsonfile.Printable(string(name))
 }

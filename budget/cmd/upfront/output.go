@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -78,22 +76,8 @@ func (t *tool) warn(lines []string) {
 	}
 }
 
-// printable is a text for a terminal: what would steer it, in the name of a file for one, is written as Go quotes it.
-func printable(text string) string {
-	var b strings.Builder
-	for rest := text; rest != ""; {
-		char, size := utf8.DecodeRuneInString(rest)
-		switch part := rest[:size]; {
-		case char == '\n' || char == '\t' || unicode.IsPrint(char) && (char != utf8.RuneError || size > 1):
-			b.WriteString(part)
-		default:
-			quoted := strconv.Quote(part)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-		rest = rest[size:]
-	}
-	return b.String()
-}
+// printable is a message, without what would steer a terminal.
+func printable(text string) string { return jsonfile.Printable(text, '\n', '\t') }
 
 // text is a result that is for people alone.
 type text struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -67,7 +68,7 @@ func (b *builder) sites(self *sample, a budget.RegionReport) error {
 		}
 		s = b.sample(s.frames, s.tags)
 		if site.Type != "" {
-			s.tags["type"] = printable(site.Type)
+			s.tags["type"] = jsonfile.Printable(site.Type)
 		}
 		for i := len(site.Made) - 1; i >= 0; i-- {
 			s.frames = append(s.frames, call(site.Made[i]))
@@ -94,7 +95,7 @@ func (s *sample) lose(to *sample) error {
 
 // call is the frame of a line of code: "main.load /pond/main.go:19".
 func call(text string) frame {
-	text = printable(text)
+	text = jsonfile.Printable(text)
 	name, place, _ := strings.Cut(text, " ")
 	file, number, _ := strings.Cut(place, ":")
 	line, err := strconv.ParseInt(number, 10, 32)

@@ -3,12 +3,11 @@ package pprof
 import (
 	"fmt"
 	"math"
-	"strings"
-	"unicode"
 
 	"github.com/google/pprof/profile"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // The columns of a sample.
@@ -197,21 +196,11 @@ const nameMax = 128
 
 // shown is a name as a level has it.
 func shown(name string) string {
-	name = printable(name)
+	name = jsonfile.Printable(name)
 	for at := range name {
 		if at >= nameMax {
 			return name[:at]
 		}
 	}
 	return name
-}
-
-// printable is a name for tables of text: UTF-8, and none of what moves a cursor.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, name)
 }

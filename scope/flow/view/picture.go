@@ -7,7 +7,8 @@ import (
 	"html"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // kind is what a box is: each has a shape of its own.
@@ -77,21 +78,11 @@ const textMax = 36
 
 // oneLine is what fits into a line of a text that people wrote.
 func oneLine(text string) string {
-	runes := []rune(printable(text))
+	runes := []rune(jsonfile.Printable(text))
 	if len(runes) > textMax {
 		runes = append(runes[:textMax-1], '…')
 	}
 	return string(runes)
-}
-
-// printable is without what XML may not hold, and without what a terminal would obey.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
 }
 
 // dot is the picture for Graphviz.

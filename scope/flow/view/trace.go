@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
@@ -89,7 +90,7 @@ func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
 	if port := s.PortName(); port != "" {
 		text += " → " + port
 	}
-	text += ": " + printable(whatText(n))
+	text += ": " + jsonfile.Printable(whatText(n))
 	if t.count == 1 && n.Type != "event" {
 		text += ", whose time has come"
 	}
@@ -100,14 +101,14 @@ func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
 	var parts []string
 	for _, in := range n.In {
 		if in.Variable != "" {
-			parts = append(parts, printable(in.Name)+" "+now(in.Variable))
+			parts = append(parts, jsonfile.Printable(in.Name)+" "+now(in.Variable))
 		} else {
-			parts = append(parts, printable(in.Name)+" "+valueText(in.Constant))
+			parts = append(parts, jsonfile.Printable(in.Name)+" "+valueText(in.Constant))
 		}
 	}
 	if n.Type == "event" { // what it put out came before its step
 		for _, out := range n.Out {
-			parts = append(parts, printable(out.Name)+" → "+now(out.Variable))
+			parts = append(parts, jsonfile.Printable(out.Name)+" → "+now(out.Variable))
 		}
 	}
 	if parts != nil {
