@@ -12,7 +12,7 @@ import (
 )
 
 // What grows a process, and stays in it, is measured in one of its own: this program again, which prints figures by name.
-var children = map[string]func(who string) map[string]float64{"E": childE, "L": childL, "count": childCount, "loop": childLoop}
+var children = map[string]func(who string) map[string]float64{"E": childE, "count": childCount, "loop": childLoop}
 
 func inside(args []string) {
 	if err := json.NewEncoder(os.Stdout).Encode(children[args[0]](args[1])); err != nil {

@@ -22,6 +22,7 @@ const (
 	syncPool = "sync.Pool"
 	modernc  = "modernc memory"
 	goArena  = "arena experiment"
+	glibc    = "glibc malloc"
 	jemalloc = "jemalloc"
 	mimalloc = "mimalloc"
 	tlsf     = "TLSF"

@@ -22,8 +22,8 @@ var readmeWho = []string{floor, careful, library, crossing, goHeap, syncPool}
 
 // readmeRows are the works that the README's table shows; build/bench.md has all.
 var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C pool 64 random", "D 8 objects, 2 clean-ups",
-	"E collection, 5 million live", "E peak RSS", "F push", "G two workers", "I rewind 1 GiB", "I rewind 1 M finalizers", "J tick p50",
-	"J tick p99.9", "J collections", "K walk", "L wasted of what is held, level full", "M in the order declared",
+	"E collection, 5 million live", "E peak RSS", "F push", "I rewind 1 GiB", "I rewind 1 M finalizers", "J tick p50",
+	"J tick p99.9", "J collections",
 	"O cascade of eight nodes", "O instance", "S snapshot", "S restore", "S snapshot and hash", "S delta, 3000 writes in 1.7 MB",
 	"S 64 MiB, 5 % written", "V verify nodes", "V verify numbers"}
 

@@ -3,38 +3,51 @@ package main
 import (
 	"context"
 	"sync"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/bench/bump"
 )
 
-const ownScratch = "upfront, own scratch"
+const (
+	ownScratch = "upfront, own scratch"
+
+	lessees = 2
+	leases  = 64 // of each lessee
+	batch   = 16 // objects
+)
 
 var workR = work{
 	letter: "R", title: "scratch on loan: a lease and its Release on one goroutine, with nothing between them or a scope of 16 objects; " +
 		"and two goroutines that lease 64 times and make 16 objects each time",
 	absent: "Hand-written Go lends its arenas through a channel. sync.Pool lends an object, or 16. Own scratch is never given back.",
 	loops: []loop{
-		{name: "R lease", unit: "lease", units: batchesG, enter: enterLease},
-		{name: "R lease, 16 objects", unit: "lease", units: batchesG, enter: enterLeaseAndFill},
-		{name: "R two lessees", unit: "object", units: workersG * batchesG * batchG, enter: enterLessees},
+		{name: "R lease", unit: "lease", units: leases, enter: enterLease},
+		{name: "R lease, 16 objects", unit: "lease", units: leases, enter: enterLeaseAndFill},
+		{name: "R two lessees", unit: "object", units: lessees * leases * batch, enter: enterLessees},
 	},
 }
 
+// held is what a lessee holds; they don't share a cache line.
+type held struct {
+	list [batch]*object
+	_    [64]byte
+}
+
 // leased returns scratch that two goroutines can have at a time, and a place for each.
-func leased() (*budget.Budget, func()) { return scratches(2*workersG, budget.MiB) }
+func leased() (*budget.Budget, func()) { return scratches(2*lessees, budget.MiB) }
 
 // lend lends arenas by hand: who comes waits in turn.
 func lend() chan *bump.Arena {
-	free := make(chan *bump.Arena, 2*workersG)
+	free := make(chan *bump.Arena, 2*lessees)
 	for range cap(free) {
 		free <- bump.NewGo(4096)
 	}
 	return free
 }
 
-func fillLease(s scope.Scope, list *[batchG]*object) {
+func fillLease(s scope.Scope, list *[batch]*object) {
 	for i := range list {
 		p := objects.New(s)
 		p[0] = uint64(i)
@@ -42,7 +55,7 @@ func fillLease(s scope.Scope, list *[batchG]*object) {
 	}
 }
 
-func fillBatch(a *bump.Arena, list *[batchG]*object) {
+func fillBatch(a *bump.Arena, list *[batch]*object) {
 	for i := range list {
 		p := bump.New[object](a)
 		p[0] = uint64(i)
@@ -51,7 +64,7 @@ func fillBatch(a *bump.Arena, list *[batchG]*object) {
 }
 
 // fillShared puts what the list holds first: at the end another would take what is still to be looked at.
-func fillShared(shared *sync.Pool, list *[batchG]*object) {
+func fillShared(shared *sync.Pool, list *[batch]*object) {
 	for _, p := range list {
 		if p != nil {
 			shared.Put(p)
@@ -79,7 +92,7 @@ func enterLease() []contestant {
 	}
 	return []contestant{
 		times(library, func() {
-			for range batchesG {
+			for range leases {
 				l, err := b.Lease(ctx)
 				if err != nil {
 					panic(err)
@@ -90,13 +103,13 @@ func enterLease() []contestant {
 			}
 		}).ending(end),
 		times(byHand, func() {
-			for range batchesG {
+			for range leases {
 				a := <-free
 				free <- a
 			}
 		}),
 		times(syncPool, func() {
-			for range batchesG {
+			for range leases {
 				shared.Put(shared.Get())
 			}
 		}),
@@ -107,16 +120,16 @@ func enterLease() []contestant {
 func enterLeaseAndFill() []contestant {
 	b, end := leased()
 	ctx, shared, free, own := context.Background(), objectsInPool(), lend(), b.Scratch(0, 0)
-	times := func(who string, fill func(list *[batchG]*object)) contestant {
-		list := new([batchG]*object)
+	times := func(who string, fill func(list *[batch]*object)) contestant {
+		list := new([batch]*object)
 		return again(who, func() {
-			for range batchesG {
+			for range leases {
 				fill(list)
 			}
 		}, func() uint64 { return inspect(pointers(list[:])) }, nil)
 	}
 	return []contestant{
-		times(library, func(list *[batchG]*object) {
+		times(library, func(list *[batch]*object) {
 			l, err := b.Lease(ctx)
 			if err != nil {
 				panic(err)
@@ -126,18 +139,18 @@ func enterLeaseAndFill() []contestant {
 			_ = s.Close()
 			_ = l.Release()
 		}).ending(end),
-		times(ownScratch, func(list *[batchG]*object) {
+		times(ownScratch, func(list *[batch]*object) {
 			s := own.Open("lessee")
 			fillLease(s, list)
 			_ = s.Close()
 		}),
-		times(byHand, func(list *[batchG]*object) {
+		times(byHand, func(list *[batch]*object) {
 			a := <-free
 			fillBatch(a, list)
 			a.Reset()
 			free <- a
 		}),
-		times(syncPool, func(list *[batchG]*object) { fillShared(shared, list) }),
+		times(syncPool, func(list *[batch]*object) { fillShared(shared, list) }),
 	}
 }
 
@@ -145,39 +158,63 @@ func enterLeaseAndFill() []contestant {
 func enterLessees() []contestant {
 	b, end := leased()
 	ctx, shared, free := context.Background(), objectsInPool(), lend()
-	own := [workersG]scope.Scratch{b.Scratch(0, 0), b.Scratch(1, 0)}
+	own := [lessees]scope.Scratch{b.Scratch(0, 0), b.Scratch(1, 0)}
 	return []contestant{
-		inTwo(library, func(_ int, held *heldG) {
-			for range batchesG {
+		inTwo(library, func(_ int, h *held) {
+			for range leases {
 				l, err := b.Lease(ctx)
 				if err != nil {
 					panic(err)
 				}
 				s := l.Scratch(0).Open("lessee")
-				fillLease(s, &held.list)
+				fillLease(s, &h.list)
 				_ = s.Close()
 				_ = l.Release()
 			}
 		}).ending(end),
-		inTwo(ownScratch, func(g int, held *heldG) {
-			for range batchesG {
+		inTwo(ownScratch, func(g int, h *held) {
+			for range leases {
 				s := own[g].Open("lessee")
-				fillLease(s, &held.list)
+				fillLease(s, &h.list)
 				_ = s.Close()
 			}
 		}),
-		inTwo(byHand, func(_ int, held *heldG) {
-			for range batchesG {
+		inTwo(byHand, func(_ int, h *held) {
+			for range leases {
 				a := <-free
-				fillBatch(a, &held.list)
+				fillBatch(a, &h.list)
 				a.Reset()
 				free <- a
 			}
 		}),
-		inTwo(syncPool, func(_ int, held *heldG) {
-			for range batchesG {
-				fillShared(shared, &held.list)
+		inTwo(syncPool, func(_ int, h *held) {
+			for range leases {
+				fillShared(shared, &h.list)
 			}
 		}),
 	}
+}
+
+// inTwo has two goroutines do the work n times; what they hold in the end is what was left.
+//
+//go:noinline
+func inTwo(who string, batches func(g int, h *held)) contestant {
+	both := new([lessees]held)
+	return contestant{who: who, run: func(n int) (sum uint64) {
+		for range n {
+			var wait sync.WaitGroup
+			for g := range both {
+				wait.Go(func() { batches(g, &both[g]) })
+			}
+			wait.Wait()
+		}
+		for g := range both {
+			for _, p := range both[g].list {
+				if p != nil {
+					sum = sum*31 + p[0] + uint64(uintptr(unsafe.Pointer(p))&7)
+				}
+			}
+		}
+		return sum
+	}}
 }
