@@ -15,18 +15,8 @@ import (
 //
 // It walks the type, which costs a hundred allocations and more. Check a type once, where it is declared.
 func CheckPlain(t reflect.Type) error {
-	if lines := plain.Check(reflected{t}); lines != nil {
+	if lines := plain.Check(plain.Go(t)); lines != nil {
 		return errors.New(strings.Join(lines, "\n"))
 	}
 	return nil
-}
-
-// reflected is a type of this program, as package plain asks of it.
-type reflected struct{ reflect.Type }
-
-func (t reflected) Elem() plain.Type { return reflected{t.Type.Elem()} }
-
-func (t reflected) Field(i int) (name string, of plain.Type) {
-	f := t.Type.Field(i)
-	return f.Name, reflected{f.Type}
 }

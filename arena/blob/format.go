@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/upfront-mem/upfront/arena/plain"
 )
 
 // Format is the types of a blob: that of its root and all that its links lead to. Declare it once,
@@ -315,19 +317,21 @@ func (ts *types) checkArray(name string, t reflect.Type) (check, error) {
 
 // alignOf is a type's alignment where 64 bits are aligned to 8, on every target.
 func alignOf(t reflect.Type) uint32 {
-	switch t.Kind() {
-	case reflect.Struct:
-		most := uint32(1)
-		for i := range t.NumField() {
-			most = max(most, alignOf(t.Field(i).Type))
+	most := uintptr(1)
+	plain.Walk(plain.Go(t), func(p plain.Part) (into bool) {
+		switch p.Kind {
+		case reflect.Invalid, reflect.Struct:
+		case reflect.Array:
+			most = max(most, uintptr(alignOf(p.Go().Elem()))) // also where there is no element
+			return false
+		case reflect.Complex64:
+			most = max(most, 4)
+		default:
+			most = max(most, min(p.Size, align))
 		}
-		return most
-	case reflect.Array:
-		return alignOf(t.Elem())
-	case reflect.Complex64:
-		return 4
-	}
-	return uint32(min(t.Size(), align))
+		return true
+	})
+	return uint32(most)
 }
 
 // spell writes a field's type as the types' text has it: the same for equal bytes, wherever it is

@@ -1,5 +1,5 @@
-// Package plain says which types may live in a block, and what to use in place of those that may not: for package arena, which
-// asks of a type that a program has, and for the tool upfront-vet, which asks of one that it reads of.
+// Package plain walks over types, and says which of them may live in a block and what to use in place of those that may not.
+// The packages of this module walk over types of the program; the tool upfront-vet walks over types of a program's text.
 package plain
 
 import (
@@ -8,18 +8,6 @@ import (
 	"reflect"
 	"strings"
 )
-
-// A Type is what there is to ask of a type. Those of package reflect have an answer, and those of go/types.
-type Type interface {
-	Name() string    // without its package; "" where it has none
-	PkgPath() string // "" of what isn't declared
-	String() string  // with the name of its package
-	Kind() reflect.Kind
-	NumField() int
-	Field(i int) (name string, t Type)
-	Len() int // of an array
-	Elem() Type
-}
 
 // module is where this one's packages lie.
 const module = "github.com/upfront-mem/upfront/"
@@ -52,45 +40,26 @@ var counterparts = map[string]string{
 	"time.Time":           "int64 of UnixNano",
 }
 
-// Check has a line for each field of t, at any depth, that holds a Go pointer, and its counterpart; none: t is plain.
+// Check returns a line for each field of t, at any depth, that holds a Go pointer, with its counterpart. It returns none if t is
+// plain. A type of the standard library or of this module is named as a whole.
 func Check(t Type) (lines []string) {
-	name := t.Name()
-	if name == "" {
-		name = t.String()
-	}
-	goPointers(t, name, func(where string, found Type) {
-		lines = append(lines, fmt.Sprintf("%s (%s) holds a Go pointer; use %s", where, found, counterpart(found)))
+	Walk(t, func(p Part) (into bool) {
+		into = p.Kind == reflect.Invalid || !isSealed(p.Type)
+		if found := p.Type; into && p.IsPointer() || !into && holdsPointer(found) {
+			lines = append(lines, fmt.Sprintf("%s (%s) holds a Go pointer; use %s", p.Path, found, counterpart(found)))
+		}
+		return into
 	})
 	return lines
 }
 
-// goPointers tells of each part of t that the collector would have to follow.
-func goPointers(t Type, name string, tell func(where string, found Type)) {
-	if isSealed(t) {
-		whole, told := tell, false
-		tell = func(string, Type) {
-			if !told {
-				whole(name, t)
-			}
-			told = true
-		}
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f, of := t.Field(i)
-			goPointers(of, name+"."+f, tell)
-		}
-	case reflect.Array:
-		if t.Len() != 0 {
-			goPointers(t.Elem(), name+"[0]", tell)
-		}
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
-		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr, reflect.Float32, reflect.Float64, reflect.Complex64,
-		reflect.Complex128:
-	default:
-		tell(name, t)
-	}
+// holdsPointer reports whether the collector would have to follow a part of t.
+func holdsPointer(t Type) (found bool) {
+	Walk(t, func(p Part) (into bool) {
+		found = found || p.IsPointer()
+		return !found
+	})
+	return found
 }
 
 // counterpart is what to use instead of a type.

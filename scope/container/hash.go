@@ -6,9 +6,12 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena/plain"
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
@@ -120,59 +123,69 @@ type keyPart struct {
 	count    uintptr
 }
 
-var keyParts sync.Map // by reflect.Type: a []keyPart
+var knownKeys sync.Map // by reflect.Type: a *keyType
 
-// partsOf is what == looks at in a key of type t; nil: at all its bytes. It looks at a type once.
-// The race detector would take keyParts for synchronization of all who make maps, which hides their
-// races: it gets a look each time.
-func partsOf(t reflect.Type) []keyPart {
-	if arena_c.Race {
-		return lookAt(t)
-	}
-	if known, ok := keyParts.Load(t); ok {
-		return *known.(*[]keyPart)
-	}
-	parts := lookAt(t)
-	keyParts.Store(t, &parts)
-	return parts
+// keyType is what there is to know of a type of keys.
+type keyType struct {
+	parts    []keyPart // that == looks at; nil: all of the bytes
+	byOffset bool      // two of equal contents may differ: it is, or has in it, an arena.String or an arena.Slice
 }
 
-func lookAt(t reflect.Type) []keyPart {
-	parts := appendParts([]keyPart{}, t, 0)
-	if t.Size() == 0 || len(parts) == 1 && parts[0].isBytes() && parts[0].size == t.Size() {
-		return nil
+// partsOf is the keyType of t. It looks at a type once. The race detector would take knownKeys for synchronization of all who
+// make maps, which hides their races: it gets a look each time.
+func partsOf(t reflect.Type) (parts []keyPart, byOffset bool) {
+	if !arena_c.Race {
+		if known, ok := knownKeys.Load(t); ok {
+			k := known.(*keyType)
+			return k.parts, k.byOffset
+		}
 	}
-	return parts
+	k := keyType{parts: []keyPart{}}
+	plain.Walk(plain.Go(t), k.look)
+	if t.Size() == 0 || len(k.parts) == 1 && k.parts[0].isBytes() && k.parts[0].size == t.Size() {
+		k.parts = nil
+	}
+	if !arena_c.Race {
+		knownKeys.Store(t, &k)
+	}
+	return k.parts, k.byOffset
 }
 
 func (p *keyPart) isBytes() bool { return !p.float && p.of == nil }
 
-func appendParts(parts []keyPart, t reflect.Type, at uintptr) []keyPart {
-	switch t.Kind() {
+// look adds a part of a key, as a walk gives it. == looks neither at padding nor at blank fields.
+func (k *keyType) look(p plain.Part) (into bool) {
+	if p.Kind == reflect.Invalid || p.Name == "_" {
+		return false
+	}
+	part := keyPart{at: p.Offset, size: p.Size}
+	switch p.Kind {
 	case reflect.Float32, reflect.Float64:
-		return append(parts, keyPart{at: at, size: t.Size(), float: true})
+		part.float = true
 	case reflect.Complex64, reflect.Complex128:
-		half := t.Size() / 2
-		return append(parts, keyPart{at: at, size: half, float: true},
-			keyPart{at: at + half, size: half, float: true})
+		part.float, part.size = true, p.Size/2
+		k.add(part)
+		part.at += part.size
 	case reflect.Array:
-		if of := partsOf(t.Elem()); of != nil {
-			return append(parts, keyPart{at: at, size: t.Elem().Size(), of: of, count: uintptr(t.Len())})
+		of, byOffset := partsOf(p.Go().Elem())
+		k.byOffset = k.byOffset || byOffset
+		if of != nil {
+			part = keyPart{at: p.Offset, size: p.Type.Elem().Size(), of: of, count: uintptr(p.Type.Len())}
 		}
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); f.Name != "_" {
-				parts = appendParts(parts, f.Type, at+f.Offset)
-			}
-		}
-		return parts
+		k.byOffset = k.byOffset || p.Type.PkgPath() == reflect.TypeFor[arena.String]().PkgPath() &&
+			(p.Type.Name() == "String" || strings.HasPrefix(p.Type.Name(), "Slice["))
+		return true
 	}
-	if t.Size() == 0 {
-		return parts
+	k.add(part)
+	return false
+}
+
+// add adds a part; bytes side by side are one.
+func (k *keyType) add(p keyPart) {
+	if last := len(k.parts) - 1; last >= 0 && p.isBytes() && k.parts[last].isBytes() && k.parts[last].at+k.parts[last].size == p.at {
+		k.parts[last].size += p.size
+	} else if p.size != 0 || p.of != nil {
+		k.parts = append(k.parts, p)
 	}
-	if last := len(parts) - 1; last >= 0 && parts[last].isBytes() && parts[last].at+parts[last].size == at {
-		parts[last].size += t.Size()
-		return parts
-	}
-	return append(parts, keyPart{at: at, size: t.Size()})
 }

@@ -81,13 +81,13 @@ type (
 
 // TestHashOfParts: the hash of a key has what == compares, and nothing else.
 func TestHashOfParts(t *testing.T) {
-	assert.Nil(t, partsOf(reflect.TypeFor[uint8]()))
-	assert.Nil(t, partsOf(reflect.TypeFor[[3]struct{ A, B uint16 }]()))
-	assert.Nil(t, partsOf(reflect.TypeFor[struct{}]()))
-	assert.Nil(t, partsOf(reflect.TypeFor[[0]float64]()))
-	assert.Equal(t, []keyPart{{at: 0, size: 1}, {at: 4, size: 5}}, partsOf(reflect.TypeFor[padded]()))
-	assert.Equal(t, []keyPart{{at: 2, size: 2}}, partsOf(reflect.TypeFor[blank]()))
-	assert.Equal(t, []keyPart{}, partsOf(reflect.TypeFor[blanks]()))
+	assert.Nil(t, keyParts[uint8]())
+	assert.Nil(t, keyParts[[3]struct{ A, B uint16 }]())
+	assert.Nil(t, keyParts[struct{}]())
+	assert.Nil(t, keyParts[[0]float64]())
+	assert.Equal(t, []keyPart{{at: 0, size: 1}, {at: 4, size: 5}}, keyParts[padded]())
+	assert.Equal(t, []keyPart{{at: 2, size: 2}}, keyParts[blank]())
+	assert.Equal(t, []keyPart{}, keyParts[blanks]())
 	zero := math.Copysign(0, -1)
 	sameHash(t, padded{1, 2, 3}, padded{1, 2, 4})
 	sameHash(t, blank{A: 1}, blank{A: 2})
@@ -101,7 +101,7 @@ func TestHashOfParts(t *testing.T) {
 
 // sameHash has k lie in bytes of all kinds: each has one hash, and another one another.
 func sameHash[K comparable](t *testing.T, k, another K) {
-	s, parts := seedOf(1), partsOf(reflect.TypeFor[K]())
+	s, parts := seedOf(1), keyParts[K]()
 	hashes := map[uint32]bool{}
 	for _, fill := range []byte{0, 0xff} {
 		raw := make([]uint64, (unsafe.Sizeof(k)+7)/8)

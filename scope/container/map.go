@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
@@ -30,9 +29,8 @@ type Map[K comparable, V any] struct {
 // arena.Slice at any depth, which compare by offset, panic.
 func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) Map[K, V] {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
-	key := keyType[K]()
-	bytes := take[Map[K, V]](s, mapSize[K, V](n))
-	parts, kept := partsOf(key), keptIn(s)
+	parts := keyParts[K]()
+	bytes, kept := take[Map[K, V]](s, mapSize[K, V](n)), keptIn(s)
 	t, allKeys, allValues := layMap[K, V](bytes, n)
 	t.begin(kept)
 	if kept {
@@ -50,24 +48,24 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 // that NewMap refuses, panic.
 func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], values scope.Maker[V], n int) (Map[K, V], bool) {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
-	key := keyType[K]()
+	parts := keyParts[K]()
 	bytes, life, kept := takeOn(a, mapSize[K, V](n))
 	if bytes == nil {
 		return Map[K, V]{}, false
 	}
 	t, allKeys, allValues := layMap[K, V](bytes, n)
 	t.begin(kept)
-	return Map[K, V]{table[V]{life: life, entries: t, values: allValues, kept: kept, on: a}, allKeys, partsOf(key)}, true
+	return Map[K, V]{table[V]{life: life, entries: t, values: allValues, kept: kept, on: a}, allKeys, parts}, true
 }
 
-// keyType is that of K, which compares by contents.
-func keyType[K comparable]() reflect.Type {
-	key := reflect.TypeFor[K]()
-	if byOffset(key) {
+// keyParts are those of K, which compares by contents.
+func keyParts[K comparable]() []keyPart {
+	parts, byOffset := partsOf(reflect.TypeFor[K]())
+	if byOffset {
 		panic(&scope.Misuse{Text: fmt.Sprintf("a Map of keys %v: an arena.String or arena.Slice compares by offset; "+
-			"use a StringMap, or an array of bytes", key)})
+			"use a StringMap, or an array of bytes", reflect.TypeFor[K]())})
 	}
-	return key
+	return parts
 }
 
 func layMap[K comparable, V any](bytes []byte, n int) (entries, []K, []V) {
@@ -206,24 +204,4 @@ func (m *Map[K, V]) find(k K, hash uint32) (at uint32, entry int) {
 		}
 	}
 	return at, -1
-}
-
-// byOffset says whether two of equal contents may differ: a t is, or has in it, an arena.String or
-// an arena.Slice.
-func byOffset(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Array:
-		return byOffset(t.Elem())
-	case reflect.Struct:
-		if t.PkgPath() == reflect.TypeFor[arena.String]().PkgPath() &&
-			(t.Name() == "String" || strings.HasPrefix(t.Name(), "Slice[")) {
-			return true
-		}
-		for i := range t.NumField() {
-			if byOffset(t.Field(i).Type) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -146,24 +146,12 @@ func (u *use) handOn(pass *analysis.Pass) (grown bool) {
 }
 
 // lies says whether values of a type parameter lie in values of t.
-func lies(p *types.TypeParam, t types.Type) bool {
-	if types.Unalias(t) == types.Type(p) {
-		return true
-	}
-	if _, other := types.Unalias(t).(*types.TypeParam); other {
-		return false
-	}
-	switch u := t.Underlying().(type) {
-	case *types.Array:
-		return lies(p, u.Elem())
-	case *types.Struct:
-		for f := range u.Fields() {
-			if lies(p, f.Type()) {
-				return true
-			}
-		}
-	}
-	return false
+func lies(p *types.TypeParam, t types.Type) (found bool) {
+	plain.Walk(read{t}, func(part plain.Part) (into bool) {
+		found = found || types.Unalias(part.Type.(read).Type) == types.Type(p)
+		return !found
+	})
+	return found
 }
 
 // read is a type that was read in a program's text, as package plain asks of it.
@@ -237,9 +225,12 @@ func (t read) Kind() reflect.Kind {
 
 func (t read) NumField() int { return t.Underlying().(*types.Struct).NumFields() }
 
-func (t read) Field(i int) (name string, of plain.Type) {
+// Size is 0: a program's text is read for any target.
+func (t read) Size() uintptr { return 0 }
+
+func (t read) Field(i int) (name string, offset uintptr, of plain.Type) {
 	f := t.Underlying().(*types.Struct).Field(i)
-	return f.Name(), read{f.Type()}
+	return f.Name(), 0, read{f.Type()}
 }
 
 func (t read) Len() int { return int(t.Underlying().(*types.Array).Len()) }

@@ -1,0 +1,86 @@
+package plain
+
+import (
+	"cmp"
+	"reflect"
+)
+
+// Type is what a walk asks of a type. Go makes one of package reflect's; upfront-vet has its own, of go/types.
+type Type interface {
+	Name() string    // without its package; "" if it has none
+	PkgPath() string // "" if the type isn't declared
+	String() string  // with the name of its package
+	Kind() reflect.Kind
+	Size() uintptr // 0 if sizes aren't known: a walk then gives no padding
+	NumField() int
+	Field(i int) (name string, offset uintptr, t Type)
+	Len() int // of an array
+	Elem() Type
+}
+
+// Part is a part of the values of a type: the value itself, a field, an element of an array, or padding.
+type Part struct {
+	Kind   reflect.Kind // Invalid: padding
+	Type   Type         // nil: padding
+	Name   string       // of a field; "" of any other part
+	Path   string       // "Match.Goals[0].At"; of padding the path of the part before it
+	Offset uintptr      // from the first byte of the value
+	Size   uintptr
+}
+
+// Walk calls visit for t and then for its parts, each before the parts that it consists of, in the order of their offsets. Of
+// an array it gives the first element, if there is one: the others have the same parts. If visit returns false, the walk skips
+// what the part consists of. Cost: a path and an interface for each part.
+func Walk(t Type, visit func(p Part) (into bool)) {
+	name := cmp.Or(t.Name(), t.String())
+	Part{Kind: t.Kind(), Type: t, Path: name, Size: t.Size()}.walk(visit)
+}
+
+func (p Part) walk(visit func(Part) bool) {
+	if !visit(p) {
+		return
+	}
+	switch p.Kind {
+	case reflect.Array:
+		if p.Type.Len() != 0 {
+			of := p.Type.Elem()
+			Part{of.Kind(), of, "", p.Path + "[0]", p.Offset, of.Size()}.walk(visit)
+		}
+	case reflect.Struct:
+		before := Part{Path: p.Path, Offset: p.Offset} // ends where the next field begins, if there is no padding
+		padding := func(to uintptr) {
+			if end := before.Offset + before.Size; end != to {
+				visit(Part{Path: before.Path, Offset: end, Size: to - end})
+			}
+		}
+		for i := range p.Type.NumField() {
+			name, offset, of := p.Type.Field(i)
+			padding(p.Offset + offset)
+			before = Part{of.Kind(), of, name, p.Path + "." + name, p.Offset + offset, of.Size()}
+			before.walk(visit)
+		}
+		padding(p.Offset + p.Size)
+	}
+}
+
+// Go returns a type of package reflect as a walk asks of it.
+func Go(t reflect.Type) Type { return goType{t} }
+
+// Go returns the type of the part in a walk over a type that Go returned; nil if the part is padding.
+func (p Part) Go() reflect.Type {
+	t, _ := p.Type.(goType)
+	return t.Type
+}
+
+type goType struct{ reflect.Type }
+
+func (t goType) Elem() Type { return goType{t.Type.Elem()} }
+
+func (t goType) Field(i int) (name string, offset uintptr, of Type) {
+	f := t.Type.Field(i)
+	return f.Name, f.Offset, goType{f.Type}
+}
+
+// IsPointer reports whether the part is a Go pointer or a Go value that holds some. It is false for a struct and an array,
+// whose parts tell.
+func (p Part) IsPointer() bool { return p.Kind > reflect.Array && p.Kind != reflect.Struct }
