@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena/plain"
 )
 
 // ours is what types of a package mean that nobody else can check, and what to write instead: of this
@@ -38,7 +39,7 @@ func (st *State) admits(t reflect.Type) error {
 		return nil
 	}
 	a := admission{seen: map[reflect.Type]bool{}}
-	a.look(t, "")
+	a.look(t)
 	if a.faults == nil {
 		return nil
 	}
@@ -52,39 +53,33 @@ type admission struct {
 	faults []string
 }
 
-// look looks at a type; name is what it lies in, as far as that has one.
-func (a *admission) look(t reflect.Type, name string) {
-	if name == "" {
-		if a.seen[t] {
-			return
-		}
-		a.seen[t] = true
-		if name = t.Name(); name == "" {
-			name = t.String()
-		}
-	}
-	if why := oursOf(t); why != "" {
-		a.fault("%s (%v) %s", name, t, why)
+// look looks at a type, and at those that its links lead to.
+func (a *admission) look(t reflect.Type) {
+	if a.seen[t] {
 		return
 	}
-	if to := pointsTo(t); to != nil {
-		a.look(to, "")
-		return
-	}
-	switch t.Kind() {
-	case reflect.Array:
-		if t.Len() != 0 {
-			a.look(t.Elem(), name+"[0]")
+	a.seen[t] = true
+	plain.Walk(plain.Go(t), func(p plain.Part) (into bool) {
+		if p.Kind == reflect.Invalid {
+			a.fault("%d bytes of padding behind %s may hold anything; write a field `_ [%[1]d]byte` there, "+
+				"or have larger fields first", p.Size, p.Path)
+			return false
 		}
-	case reflect.Struct:
-		a.lookInto(t, name)
-	case reflect.Uintptr:
-		a.fault("%s (%v) is an address, or has another size elsewhere; use %s", name, t, noAddress)
-	case reflect.Pointer, reflect.UnsafePointer, reflect.Func, reflect.Map, reflect.Slice,
-		reflect.String, reflect.Chan,
-		reflect.Interface: // CheckPlain refuses them
-		a.fault("%s (%v) is an address; use %s", name, t, noAddress)
-	}
+		why, to := oursOf(p.Go()), pointsTo(p.Go())
+		switch {
+		case why != "":
+			a.fault("%s (%v) %s", p.Path, p.Type, why)
+		case to != nil:
+			a.look(to)
+		case p.Kind == reflect.Uintptr:
+			a.fault("%s (%v) is an address, or has another size elsewhere; use %s", p.Path, p.Type, noAddress)
+		case p.IsPointer(): // CheckPlain refuses it
+			a.fault("%s (%v) is an address; use %s", p.Path, p.Type, noAddress)
+		default:
+			return true
+		}
+		return false
+	})
 }
 
 // oursOf is what is wrong with a type of this module's, also with one that is declared as such.
@@ -98,26 +93,6 @@ func oursOf(t reflect.Type) string {
 		}
 	}
 	return ""
-}
-
-func (a *admission) lookInto(t reflect.Type, name string) {
-	end := uintptr(0)
-	last := name // what the padding follows
-	for i := range t.NumField() {
-		f := t.Field(i)
-		a.padding(last, f.Offset-end)
-		last, end = name+"."+f.Name, f.Offset+f.Type.Size()
-		a.look(f.Type, last)
-	}
-	a.padding(last, t.Size()-end)
-}
-
-func (a *admission) padding(after string, n uintptr) {
-	if n != 0 {
-		a.fault("%d bytes of padding behind %s may hold anything; write a field `_ [%[1]d]byte` there, "+
-			"or have larger "+
-			"fields first", n, after)
-	}
 }
 
 func (a *admission) fault(format string, args ...any) {

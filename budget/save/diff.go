@@ -233,9 +233,9 @@ func (c *comparison) at(at uint64) Difference {
 		d.Object += fmt.Sprintf("[%d]", i)
 	}
 	start := g.offset + i*g.stride
-	path, of, from := leaf(c.known, g.of, at-start)
+	path, of, from := g.of.leaf(at - start)
 	from += start
-	d.Field = path
+	d.Field = strings.TrimPrefix(path, ".")
 	if of == nil { // between fields
 		d.A, d.B = hex(c.bytes[0][at:at+1]), hex(c.bytes[1][at:at+1])
 		return d

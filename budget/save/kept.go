@@ -10,7 +10,7 @@ import (
 func (st *State) addKept(kept []scope.Tenant) {
 	for i := range kept {
 		k := &kept[i]
-		t := tenant{at: k.Offset - st.mark, size: k.Size, name: typeNameIn(k.Name), check: k.Check}
+		t := tenant{at: k.Offset - st.mark, size: k.Size, name: typeName(k.Name), check: k.Check}
 		for _, v := range k.Values {
 			if v.Type.Size() != 0 && v.Count != 0 {
 				t.values = append(t.values, values{t.at + v.Offset, v.Count, uint64(v.Type.Size()), v.Type, v.What})
@@ -68,7 +68,7 @@ func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 		if t := &tenants[i]; t.kept {
 			k := keptLayout{Name: t.name, Offset: t.at, Size: t.size}
 			for _, v := range t.values {
-				k.Values = append(k.Values, valuesLayout{v.what, d.name(v.of), v.at, v.count})
+				k.Values = append(k.Values, valuesLayout{v.what, d.of(v.of).Name, v.at, v.count})
 			}
 			list = append(list, k)
 		}

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"reflect"
-	"regexp"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -15,9 +13,9 @@ import (
 // layout describes a snapshot: what a file has beside the bytes, and what gives them names. All
 // sizes and offsets are bytes.
 type layout struct {
-	Plan  string       `json:"plan"`
-	Parts []partLayout `json:"parts"`
-	Types []typeLayout `json:"types"`
+	Plan  string        `json:"plan"`
+	Parts []partLayout  `json:"parts"`
+	Types []*typeLayout `json:"types"`
 }
 
 // partLayout is the state of one region. Its image is two words for each pool, how many chunks are
@@ -55,67 +53,37 @@ type object struct {
 	Made   string `json:"made,omitempty"` // function and file:line
 }
 
-// typeLayout is how a value lies in memory. Kind is that of package reflect for what is a number,
-// which has a size in its name; struct, array; or ptr, slice, string, inline and handle for those
-// of package arena.
-type typeLayout struct {
-	Name   string        `json:"name"`
-	Kind   string        `json:"kind"`
-	Size   uint64        `json:"size"`
-	Of     string        `json:"of,omitempty"`    // of an array, a ptr, a slice
-	Count  uint64        `json:"count,omitempty"` // of an array
-	Fields []fieldLayout `json:"fields,omitempty"`
-}
-
-// fieldLayout is one of a struct.
-type fieldLayout struct {
-	Name   string `json:"name"`
-	Offset uint64 `json:"offset"`
-	Type   string `json:"type"`
-}
-
-// numbers are the kinds that have a size, which are types, too, that no layout lists.
-var numbers = map[string]uint64{"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8,
-	"uint8": 1, "uint16": 2,
-	"uint32": 4, "uint64": 8, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
-
-// The kinds of package arena.
-const (
-	kindPtr, kindSlice, kindString = "ptr", "slice", "string"
-	kindInline, kindHandle         = "inline", "handle"
-)
-
 // describe is the layout of the ring's snapshots, worked out once.
 func (r *Ring) describe() *layout {
 	if r.layout != nil {
 		return r.layout
 	}
-	d := describer{names: map[reflect.Type]string{}, used: map[string]int{}}
-	d.Plan = r.parts[0].saved.Budget()
+	var d describer
+	l := &layout{Plan: r.parts[0].saved.Budget()}
 	for i := range r.parts {
 		p := &r.parts[i]
 		part := partLayout{Region: p.saved.Region(), Slot: p.saved.Slot(),
-			Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.name(p.root),
+			Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.of(p.root).Name,
 			Of: p.of}
 		for k := range p.pools {
 			pool, h := &p.pools[k], p.pools[k].header
-			part.Pools = append(part.Pools, poolLayout{d.name(pool.of), uint64(h.Count), h.Stride,
+			part.Pools = append(part.Pools, poolLayout{d.of(pool.of).Name, uint64(h.Count), h.Stride,
 				pool.first,
 				pool.first + h.Numbers - h.Chunks, h.Handles != 0})
 		}
 		part.Kept = d.kept(p.tenants)
-		d.Parts = append(d.Parts, part)
+		l.Parts = append(l.Parts, part)
 	}
 	for i := range r.parts { // last: a release build has the same names for the others
 		for _, m := range r.parts[i].made {
-			part := &d.Parts[i]
-			part.Objects = append(part.Objects, object{m.Offset - r.parts[i].mark, m.Size, d.name(m.Type),
+			part := &l.Parts[i]
+			part.Objects = append(part.Objects, object{m.Offset - r.parts[i].mark, m.Size, d.of(m.Type).Name,
 				m.Pool, m.Scope, m.Label,
 				firstCall(m.Site)})
 		}
 	}
-	r.layout = &d.layout
-	return r.layout
+	l.Types, r.layout = d.Types, l
+	return l
 }
 
 // firstCall is the newest call of a site.
@@ -124,66 +92,6 @@ func firstCall(s arena_c.Site) string {
 		return calls[0]
 	}
 	return ""
-}
-
-// folders are what a type's name has before the packages of what it is of.
-var folders = regexp.MustCompile(`[^][{};*, ]+/`)
-
-func typeName(t reflect.Type) string { return typeNameIn(t.String()) }
-
-// typeNameIn is a type's name without the folders of packages.
-func typeNameIn(name string) string { return folders.ReplaceAllString(name, "") }
-
-// describer gives types names.
-type describer struct {
-	layout
-	names map[reflect.Type]string
-	used  map[string]int
-}
-
-// name is that of a type, which is described by now.
-func (d *describer) name(t reflect.Type) string {
-	if name, ok := d.names[t]; ok {
-		return name
-	}
-	name := typeName(t)
-	if numbers[name] != 0 {
-		return name
-	}
-	if d.used[name]++; d.used[name] > 1 { // of another package
-		name = fmt.Sprintf("%s#%d", name, d.used[name])
-	}
-	d.names[t] = name
-	at := len(d.Types)
-	d.Types = append(d.Types, typeLayout{Name: name})
-	of := typeLayout{Name: name, Size: uint64(t.Size()), Kind: t.Kind().String()}
-	generic, _, _ := strings.Cut(t.Name(), "[")
-	to := pointsTo(t)
-	switch ours := t.PkgPath() == arenaPath; {
-	case to != nil && t.NumField() == 2:
-		of.Kind, of.Of = kindPtr, d.name(to)
-	case to != nil:
-		of.Kind, of.Of = kindSlice, d.name(to)
-	case ours && generic == "String":
-		of.Kind, of.Of = kindString, "uint8"
-	case ours && generic == "Inline":
-		of.Kind = kindInline
-	case ours && generic == "Handle":
-		of.Kind = kindHandle
-	case t.Kind() == reflect.Array:
-		of.Of, of.Count = d.name(t.Elem()), uint64(t.Len())
-	case t.Kind() == reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Type.Size() != 0 {
-				of.Fields = append(of.Fields, fieldLayout{f.Name, uint64(f.Offset), d.name(f.Type)})
-			}
-		}
-	case of.Kind == "int", of.Kind == "uint":
-		of.Kind += fmt.Sprint(8 * of.Size)
-	}
-	d.Types[at] = of
-	return name
 }
 
 // fingerprint is over all that must be the same for a snapshot to fit: not where things were made.
@@ -200,7 +108,7 @@ func (l *layout) fingerprint() uint64 {
 
 // needed are the types of roots and pools, and all that they are made of or point to, in this
 // order.
-func (l *layout) needed() (list []typeLayout) {
+func (l *layout) needed() (list []*typeLayout) {
 	known, seen := l.byName(), map[string]bool{}
 	var names []string
 	for i := range l.Parts {
@@ -214,16 +122,13 @@ func (l *layout) needed() (list []typeLayout) {
 			}
 		}
 	}
-	for len(names) != 0 {
-		name := names[0]
-		names = names[1:]
-		t := known[name]
-		if seen[name] || t == nil {
+	for ; len(names) != 0; names = names[1:] {
+		t := known[names[0]]
+		if t == nil || seen[t.Name] {
 			continue
 		}
-		seen[name] = true
-		list = append(list, *t)
-		names = append(names, t.Of)
+		seen[t.Name] = true
+		list, names = append(list, t), append(names, t.Of)
 		for _, f := range t.Fields {
 			names = append(names, f.Type)
 		}
@@ -233,12 +138,11 @@ func (l *layout) needed() (list []typeLayout) {
 
 // byName has the numbers, too.
 func (l *layout) byName() map[string]*typeLayout {
-	known := make(map[string]*typeLayout, len(l.Types)+len(numbers))
-	for name, size := range numbers {
-		known[name] = &typeLayout{Name: name, Kind: name, Size: size}
-	}
-	for i := range l.Types {
-		known[l.Types[i].Name] = &l.Types[i]
+	known := maps.Clone(numbers)
+	for _, t := range l.Types {
+		if t != nil { // as any may be of a file
+			known[t.Name] = t
+		}
 	}
 	return known
 }
@@ -324,35 +228,4 @@ func (l *layout) differs(file *layout) string {
 		}
 	}
 	return ""
-}
-
-func (t *typeLayout) differs(file *typeLayout) string {
-	if file == nil {
-		return fmt.Sprintf("type %s: the file has none", t.Name)
-	}
-	for i := range min(len(t.Fields), len(file.Fields)) {
-		a, b := t.Fields[i], file.Fields[i]
-		switch {
-		case a.Name != b.Name:
-			return fmt.Sprintf("type %s, field %d: %s, in the file %s", t.Name, i, a.Name, b.Name)
-		case a.Type != b.Type:
-			return fmt.Sprintf("type %s, field %s: %s, in the file %s", t.Name, a.Name, a.Type, b.Type)
-		case a.Offset != b.Offset:
-			return fmt.Sprintf("type %s, field %s: at byte %d, in the file %d", t.Name, a.Name, a.Offset,
-				b.Offset)
-		}
-	}
-	switch {
-	case len(t.Fields) != len(file.Fields):
-		return fmt.Sprintf("type %s: %d fields, in the file %d", t.Name, len(t.Fields), len(file.Fields))
-	case t.Size != file.Size:
-		return fmt.Sprintf("type %s: %d bytes, in the file %d", t.Name, t.Size, file.Size)
-	case t.Kind != file.Kind || t.Of != file.Of || t.Count != file.Count:
-		return fmt.Sprintf("type %s: %s, in the file %s", t.Name, t.text(), file.text())
-	}
-	return ""
-}
-
-func (t *typeLayout) text() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s", t.Kind, t.Of))
 }

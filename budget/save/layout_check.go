@@ -1,6 +1,7 @@
 package save
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -17,12 +18,12 @@ func (l *layout) check() error {
 	if len(known) != len(l.Types)+len(numbers) {
 		return fmt.Errorf("a type is there twice")
 	}
-	for i := range l.Types {
-		if err := l.Types[i].check(known); err != nil {
-			return fmt.Errorf("type %q: %w", l.Types[i].Name, err)
+	for _, t := range l.Types {
+		if err := t.check(known); err != nil {
+			return fmt.Errorf("type %q: %w", t.Name, err)
 		}
 	}
-	if name := l.nested(known); name != "" {
+	if name := l.resolve(known); name != "" {
 		return fmt.Errorf("type %q contains itself", name)
 	}
 	if !isPrintable(l.Plan) {
@@ -39,79 +40,34 @@ func (l *layout) check() error {
 	return nil
 }
 
-func (t *typeLayout) check(known map[string]*typeLayout) error {
-	of := known[t.Of]
-	switch size, isNumber := numbers[t.Kind]; {
-	case !isPrintable(t.Name):
-		return fmt.Errorf("a name that can't be printed")
-	case t.Size >= sizeMax:
-		return fmt.Errorf("%d bytes", t.Size)
-	case t.Kind != "struct" && len(t.Fields) != 0:
-		return fmt.Errorf("a %s with fields", t.Kind)
-	case isNumber && t.Size != size, t.Kind == kindHandle && t.Size != 8, t.Kind == kindPtr &&
-		t.Size != 8,
-		(t.Kind == kindSlice || t.Kind == kindString) && t.Size != 16:
-		return fmt.Errorf("a %s of %d bytes", t.Kind, t.Size)
-	case isNumber, t.Kind == kindHandle, t.Kind == kindInline:
-		return nil
-	case t.Kind == "struct":
-		return t.checkFields(known)
-	case t.Kind != "array" && t.Kind != kindPtr && t.Kind != kindSlice && t.Kind != kindString:
-		return fmt.Errorf("the kind %q", t.Kind)
-	case of == nil:
-		return fmt.Errorf("of %q, which nothing is", t.Of)
-	case t.Kind == "array" && (of.Size == 0 && t.Size != 0 || of.Size != 0 &&
-		(t.Size/of.Size != t.Count || t.Size%of.Size != 0)):
-		return fmt.Errorf("%d bytes, of %d times %d", t.Size, t.Count, of.Size)
-	}
-	return nil
-}
-
-func (t *typeLayout) checkFields(known map[string]*typeLayout) error {
-	end := uint64(0)
-	for _, f := range t.Fields {
-		of := known[f.Type]
-		switch {
-		case !isPrintable(f.Name):
-			return fmt.Errorf("field %q, which can't be printed", f.Name)
-		case of == nil:
-			return fmt.Errorf("field %q of %q, which nothing is", f.Name, f.Type)
-		case f.Offset < end || f.Offset > t.Size || of.Size > t.Size-f.Offset:
-			return fmt.Errorf("field %q at byte %d of %d", f.Name, f.Offset, t.Size)
-		}
-		end = f.Offset + of.Size
-	}
-	return nil
-}
-
-// nested is a type that contains itself, or "".
-func (l *layout) nested(known map[string]*typeLayout) string {
-	const begun, done = 1, 2
-	state := map[*typeLayout]int{}
+// resolve completes types, which have the names of what they are of. It returns the name of one that
+// contains itself, or "".
+func (l *layout) resolve(known map[string]*typeLayout) (nested string) {
+	begun := map[*typeLayout]bool{}
 	var look func(t *typeLayout) string
-	look = func(t *typeLayout) (name string) {
-		switch state[t] {
-		case begun:
-			return t.Name
-		case done:
+	look = func(t *typeLayout) (nested string) {
+		switch {
+		case t.done:
 			return ""
+		case begun[t]:
+			return t.Name
 		}
-		state[t] = begun
+		begun[t], t.of = true, known[t.Of]
 		if t.Kind == "array" {
-			name = look(known[t.Of])
+			nested = look(t.of)
 		}
-		for i := 0; i < len(t.Fields) && name == ""; i++ {
-			name = look(known[t.Fields[i].Type])
+		for i := range t.Fields {
+			f := &t.Fields[i]
+			f.of = known[f.Type]
+			nested = cmp.Or(nested, look(f.of))
 		}
-		state[t] = done
-		return name
+		t.complete()
+		return nested
 	}
-	for i := range l.Types {
-		if name := look(&l.Types[i]); name != "" {
-			return name
-		}
+	for _, t := range l.Types {
+		nested = cmp.Or(nested, look(t))
 	}
-	return ""
+	return nested
 }
 
 func (p *partLayout) check(known map[string]*typeLayout) error {

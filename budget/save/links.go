@@ -15,7 +15,8 @@ import (
 // over words of pools, of the chain or of tenants, nor one's values over another link or bool. So
 // each word is a link of one type to all that lead to it, or a link to none; each bool likewise.
 type links struct {
-	shapes
+	types describer
+	led   map[*typeLayout]bool // what roots are, and what a link leads to
 	st    *State
 	roots []typed
 	wards []ward // by offset
@@ -31,7 +32,7 @@ type links struct {
 // typed is values of one type, at an offset from the arena's header.
 type typed struct {
 	at, count, stride uint64
-	of                *shape
+	of                *typeLayout
 	in                *tenant // of a tenant with live blocks: which of the values there are
 }
 
@@ -48,7 +49,7 @@ type ward struct {
 // place is where a link is.
 type place struct {
 	at uint64
-	is *link
+	is *typeLayout
 }
 
 // linkWord is how a link is aligned.
@@ -58,7 +59,7 @@ const linkWord = uint64(unsafe.Alignof(struct{ stored uint64 }{}.stored))
 const linkSteps = 1 << 24
 
 func newLinks(st *State) *links {
-	l := &links{st: st, shapes: shapes{known: map[reflect.Type]*shape{}}}
+	l := &links{st: st, led: map[*typeLayout]bool{}}
 	l.root(0, 1, uint64(st.root.Size()), st.root)
 	for i := range st.pools {
 		p := &st.pools[i]
@@ -75,7 +76,12 @@ func newLinks(st *State) *links {
 	for _, v := range st.values {
 		l.root(v.at, v.count, v.stride, v.of)
 	}
-	if !l.links {
+	for _, t := range l.types.Types {
+		if t.isLink {
+			l.led[t.of] = true
+		}
+	}
+	if l.types.ids == 0 {
 		return l
 	}
 	row := st.saved.Stack().Row()
@@ -99,9 +105,9 @@ func newLinks(st *State) *links {
 
 // root adds values that are looked at in each state.
 func (l *links) root(at, count, stride uint64, of reflect.Type) {
-	s := l.shape(of)
-	s.isRoot = true
-	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, s, nil})
+	t := l.types.of(of)
+	l.led[t] = true
+	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, t, nil})
 }
 
 // misses says whether values in the state have bools or links that check doesn't see: their type is
@@ -110,7 +116,7 @@ func (l *links) misses(t reflect.Type, at uint64) bool {
 	for t.Kind() == reflect.Array {
 		t = t.Elem()
 	}
-	if s := l.shape(t); s.isPlain() || s.isRoot {
+	if of := l.types.of(t); of.isPlain() || l.led[of] {
 		return false
 	}
 	return !slices.ContainsFunc(l.st.tenants, func(t tenant) bool {
@@ -150,7 +156,7 @@ func (l *links) rootValues(r typed) error {
 	}
 	image := l.state[t.at:][:t.size]
 	for ; r.count != 0; r.count-- {
-		if at := r.at - l.st.mark - t.at; t.live(image, at, at+r.of.size) {
+		if at := r.at - l.st.mark - t.at; t.live(image, at, at+r.of.Size) {
 			if err := l.all(typed{at: r.at, count: 1, stride: r.stride, of: r.of}); err != nil {
 				return err
 			}
@@ -162,18 +168,18 @@ func (l *links) rootValues(r typed) error {
 
 // follow looks at what a link leads to, if Get gives it.
 func (l *links) follow() error {
-	to, count, start := l.from.is.to, uint64(1), l.st.header().Start
+	to, count, start := l.from.is.of, uint64(1), l.st.header().Start
 	stored := l.word(l.from.at)
-	if l.from.is.many {
+	if l.from.is.Kind != kindPtr {
 		count = l.word(l.from.at + 8)
 	}
 	base := l.st.saved.Stack().Row().Size()
-	if stored == 0 || stored > base || to.size == 0 || count == 0 || count > base/to.size ||
-		count*to.size > base-(stored-1) || (stored-1)&(to.align-1) != 0 {
+	if stored == 0 || stored > base || to.Size == 0 || count == 0 || count > base/to.Size ||
+		count*to.Size > base-(stored-1) || (stored-1)&uint64(to.align-1) != 0 {
 		return nil
 	}
 	at := start + stored - 1
-	end := at + count*to.size
+	end := at + count*to.Size
 	i, _ := slices.BinarySearchFunc(l.wards, at, func(w ward, at uint64) int {
 		return cmp.Compare(w.to, at+1) // the first that ends behind it
 	})
@@ -191,7 +197,7 @@ func (l *links) follow() error {
 		return l.leads("%d bytes at offset %#x, over %s, at %#x", end-at, at-start, l.wards[i].name(),
 			l.wards[i].from-start)
 	}
-	return l.all(typed{at, count, to.size, to, nil})
+	return l.all(typed{at, count, to.Size, to, nil})
 }
 
 // isLive says whether a range lies in one live block of a tenant.
@@ -232,21 +238,21 @@ func (l *links) all(v typed) error {
 }
 
 // one marks the links and bools of one value, and what is before each.
-func (l *links) one(at uint64, of *shape) error {
+func (l *links) one(at uint64, of *typeLayout) error {
 	if of.isBool {
 		return l.bools(at, 1)
 	}
-	if of.is != nil {
+	if of.isLink {
 		if err := l.rest(at); err != nil {
 			return err
 		}
-		l.done = at + of.size
-		isNew, ok := l.marks.link(at, of.size, of.is.id)
+		l.done = at + of.Size
+		isNew, ok := l.marks.link(at, of.Size, of.id)
 		if !ok {
 			return l.twice(at)
 		}
 		if isNew && l.word(at) != 0 {
-			l.queue = append(l.queue, place{at, of.is})
+			l.queue = append(l.queue, place{at, of})
 		}
 		return l.step(1)
 	}
@@ -259,7 +265,7 @@ func (l *links) one(at uint64, of *shape) error {
 			continue
 		}
 		for k := range p.count {
-			if err := l.one(at+p.at+k*p.of.size, p.of); err != nil {
+			if err := l.one(at+p.at+k*p.of.Size, p.of); err != nil {
 				return err
 			}
 		}
@@ -272,8 +278,8 @@ func (l *links) bools(at, count uint64) error {
 	for i, b := range l.state[at-l.st.mark:][:count] {
 		if b > 1 {
 			is := at + uint64(i)
-			return l.bad(is, "%s is the bool %d: it may be 0 or 1",
-				path(l.value.of.of, uintptr(is-l.value.at)), b)
+			path, _, _ := l.value.of.leaf(is - l.value.at)
+			return l.bad(is, "%s%s is the bool %d: it may be 0 or 1", l.value.of.Name, path, b)
 		}
 	}
 	if l.marks == nil {
@@ -314,11 +320,8 @@ func (l *links) twice(at uint64) error {
 
 // leads says what is wrong with what leads to the values at work.
 func (l *links) leads(text string, args ...any) error {
-	of := l.value.of.of
-	if l.from.is != nil {
-		of = l.from.is.of
-	}
-	return l.bad(l.from.at, "%s leads to %s", typeName(of), fmt.Sprintf(text, args...))
+	of := cmp.Or(l.from.is, l.value.of)
+	return l.bad(l.from.at, "%s leads to %s", of.Name, fmt.Sprintf(text, args...))
 }
 
 func (l *links) bad(at uint64, text string, args ...any) error {

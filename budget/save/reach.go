@@ -37,11 +37,9 @@ const reachSteps = 1 << 24
 // nothing.
 type reach struct {
 	part  *partLayout
-	known map[string]*typeLayout
 	bytes []byte
 	queue []thing
 	seen  map[seen]bool
-	leads map[*typeLayout]bool
 	steps int
 	by    int // what is looked at
 }
@@ -53,8 +51,7 @@ type seen struct {
 
 // things gives all until yield is false.
 func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield func(*thing) bool) {
-	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{},
-		leads: map[*typeLayout]bool{}, by: -1}
+	r := reach{part: p, bytes: bytes, seen: map[seen]bool{}, by: -1}
 	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})
 	for i := range p.Pools {
 		q := &p.Pools[i]
@@ -76,10 +73,7 @@ func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield fu
 			g.path = r.path(n)
 			return
 		}
-		if !r.leadsOn(g.of) {
-			continue
-		}
-		for i := uint64(0); i < g.count && !r.tired(); i++ {
+		for i := uint64(0); i < g.count && g.of.leads && !r.tired(); i++ {
 			r.from(g.of, g.offset+i*g.stride)
 		}
 	}
@@ -101,22 +95,20 @@ func (r *reach) add(g thing) {
 // from adds what one value leads to.
 func (r *reach) from(t *typeLayout, at uint64) {
 	r.steps++
-	word := func(n uint64) uint64 { return binary.LittleEndian.Uint64(r.bytes[at+n:]) }
-	switch t.Kind {
-	case kindPtr:
-		r.to(thing{link: at, of: r.known[t.Of], count: 1}, word(0))
-	case kindSlice, kindString:
-		r.to(thing{link: at, of: r.known[t.Of], count: word(8), many: true}, word(0))
-	case "array":
-		of := r.known[t.Of]
-		for i := uint64(0); i < t.Count && r.leadsOn(of) && !r.tired(); i++ {
-			r.from(of, at+i*of.Size)
+	if t.isLink {
+		g := thing{link: at, of: t.of, count: 1, many: t.Kind != kindPtr}
+		if g.many {
+			g.count = binary.LittleEndian.Uint64(r.bytes[at+8:])
 		}
-	case "struct":
-		for _, f := range t.Fields {
-			if of := r.known[f.Type]; r.leadsOn(of) {
-				r.from(of, at+f.Offset)
-			}
+		// Else it is nil, or lies before the state.
+		if stored := binary.LittleEndian.Uint64(r.bytes[at:]); stored > r.part.Mark {
+			g.offset = stored - 1 - r.part.Mark
+			r.add(g)
+		}
+	}
+	for _, p := range t.parts {
+		for i := uint64(0); i < p.count && p.of.leads && !r.tired(); i++ {
+			r.from(p.of, at+p.at+i*p.of.Size)
 		}
 	}
 }
@@ -133,10 +125,7 @@ func (r *reach) path(n int) string {
 		if by.many {
 			step = fmt.Sprintf("[%d]", at/by.stride)
 		}
-		field, _, _ := leaf(r.known, by.of, at%by.stride)
-		if field != "" && field[0] != '[' {
-			step += "."
-		}
+		field, _, _ := by.of.leaf(at % by.stride)
 		steps = append(steps, step+field)
 	}
 	steps = append(steps, r.queue[n].path)
@@ -157,32 +146,6 @@ func (r *reach) path(n int) string {
 }
 
 func (r *reach) tired() bool { return len(r.queue) >= reachMost || r.steps >= reachSteps }
-
-func (r *reach) to(g thing, stored uint64) {
-	// Else it is nil, or lies before the state.
-	if g.offset = stored - 1 - r.part.Mark; stored > r.part.Mark {
-		r.add(g)
-	}
-}
-
-// leadsOn says whether values of a type may lead anywhere.
-func (r *reach) leadsOn(t *typeLayout) bool {
-	leads, ok := r.leads[t]
-	if ok {
-		return leads
-	}
-	switch t.Kind {
-	case kindPtr, kindSlice, kindString:
-		leads = true
-	case "array":
-		leads = t.Size != 0 && r.leadsOn(r.known[t.Of])
-	}
-	for i := 0; i < len(t.Fields) && !leads; i++ {
-		leads = r.leadsOn(r.known[t.Fields[i].Type])
-	}
-	r.leads[t] = leads
-	return leads
-}
 
 func (q *poolLayout) chunk(index uint64) string {
 	return fmt.Sprintf("chunk %d of the pool of %s", index, q.Type)

@@ -17,8 +17,7 @@ import (
 func Readable[T any](st *State, values []T) {
 	t := reflect.TypeFor[T]()
 	st.declares("Readable", t)
-	m := shapes{known: map[reflect.Type]*shape{}}
-	if !m.shape(t).isPlain() {
+	if !new(describer).of(t).isPlain() {
 		panic(fmt.Sprintf("save: BUG: Readable of region %s can't name a %v, which has a bool, an "+
 			"arena.Ptr or an arena.Slice", st.saved.Name(), t))
 	}

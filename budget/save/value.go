@@ -10,35 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// leaf is what lies at a byte of a value of a type and has no parts of its own: which it is, from
-// its first byte. nil: no field is there.
-func leaf(known map[string]*typeLayout, t *typeLayout, at uint64) (
-	path string, of *typeLayout, from uint64) {
-	var b strings.Builder
-	for {
-		switch {
-		case t.Kind == "array":
-			of := known[t.Of]
-			fmt.Fprintf(&b, "[%d]", at/of.Size)
-			from, at, t = from+at-at%of.Size, at%of.Size, of
-			continue
-		case t.Kind != "struct":
-			return strings.TrimPrefix(b.String(), "."), t, from
-		}
-		inside := false
-		for _, f := range t.Fields {
-			if of := known[f.Type]; at >= f.Offset && at-f.Offset < of.Size {
-				b.WriteString("." + f.Name)
-				from, at, t, inside = from+f.Offset, at-f.Offset, of, true
-				break
-			}
-		}
-		if !inside {
-			return strings.TrimPrefix(b.String(), "."), nil, from
-		}
-	}
-}
-
 // value is a value as a person reads it.
 func (t *typeLayout) value(b []byte) string {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
