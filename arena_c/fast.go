@@ -69,7 +69,7 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size | align<<askedAt
+		h.Asked = Asked | size | align<<AskedAt
 	} else {
 		h.Misused = gen
 	}
@@ -84,7 +84,7 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 			h.Cursor = end
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | min(size, OffsetMax) | mask<<askedAt
+		h.Asked = Asked | min(size, OffsetMax) | mask<<AskedAt
 	} else {
 		h.Misused = gen
 	}
@@ -101,7 +101,7 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size | align<<askedAt
+		h.Asked = Asked | size | align<<AskedAt
 	} else {
 		h.Misused = gen
 	}
@@ -126,7 +126,7 @@ func (h *Header) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at), true
 		}
-		h.Asked = Asked | size | mask<<askedAt
+		h.Asked = Asked | size | mask<<AskedAt
 	} else {
 		h.Misused = gen
 	}

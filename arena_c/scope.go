@@ -60,17 +60,11 @@ var (
 // all builds but the checked one.
 func (r *Row) Things(list []Thing) ([]Thing, bool) { return things(checked(r), list) }
 
-// AskedOf is what a header's or a record's Asked says: a size, and the mask of its alignment,
-// NodeSize-1 at least.
-func AskedOf(asked uint64) (size, mask uint64) {
-	return asked & (1<<askedAt - 1), asked >> askedAt & (AlignMax - 1)
-}
-
 // The words of scope.h and arena.h.
 const (
-	Asked   = C.UPFRONT_ASKED // in Scopes.Asked
-	askedAt = C.UPFRONT_ASKED_MASK
-	Purpose = 1 << 62 // there was room, and FailAt had it refused
+	Asked   = C.UPFRONT_ASKED      // in Scopes.Asked
+	AskedAt = C.UPFRONT_ASKED_MASK // in it, above the size: the alignment less 1
+	Purpose = 1 << 62              // there was room, and FailAt had it refused
 
 	ClassNone = C.UPFRONT_CLASS_NONE
 	ClassC    = C.UPFRONT_CLASS_C

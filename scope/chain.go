@@ -134,11 +134,8 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain, 0}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
-		if h.Gen == 0 && h.Back == 0 {
-			u.errs.add(st.tell(h, h.Depth))
-		}
-		for i := h.Depth; i >= depth && h.Back != 0; i-- {
-			u.errs.add(st.tell(h, i))
+		for i := h.Depth; i >= depth && (h.Back != 0 || h.Gen == 0 && i == h.Depth); i-- {
+			u.errs.add(st.take(h, i))
 		}
 	}
 	return u.run()
@@ -151,10 +148,10 @@ func (u *unwinding) run() error {
 	u.st.recorder.look()
 	u.st.count() // all at once: what goes first is counted with what it went from
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
-		u.st.workOut(u.h, u.to.depth)
+		u.st.peekFrom(u.h, u.to.depth)
 	}
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
-		u.st.workOut(near, near.Depth)
+		u.st.peekFrom(near, near.Depth)
 	}
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
@@ -248,8 +245,9 @@ func (u *unwinding) finish() {
 		}
 		h.Top().Count = u.to.count
 	}
-	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
-		u.errs.add(err)
+	if n := u.st.settle(h); n != nil { // a finalizer's, of a scope that stays
+		u.errs.add(n.met.err)
+		n.met.owed = false
 	}
 	u.done = true
 	h.Odd &^= arena_c.Closing
@@ -368,11 +366,10 @@ func (u *unwinding) closeLong() {
 	st.settle(h)
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
-	u.errs.add(n.err)
-	if h.Back != 0 { // nobody else can ask for what temporaries met
-		u.errs.add(st.remembered(h, h.Depth))
+	n.lost = nil
+	if h.Back != 0 || n.met.owed { // nobody else can ask for what temporaries met
+		u.errs.add(st.take(h, h.Depth))
 	}
-	n.lost, n.err = nil, nil
 	if h.Back != 0 {
 		from := st.h.Limit
 		u.errs.add(st.endRooms(from, h.Top().Edge, u.tells()))

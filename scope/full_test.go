@@ -313,6 +313,17 @@ func TestPanicAfterAnOldTry(t *testing.T) {
 	assert.ErrorIs(t, tick.Close(), scope.ErrFull)
 }
 
+// TestAFullThatDoReturnedIsToldOnce: also where the scope that was full is another arena's, and stays open.
+func TestAFullThatDoReturnedIsToldOnce(t *testing.T) {
+	b := open(t)
+	other := b.Scratch(0, 1).Open("other")
+	assert.ErrorIs(t, b.Scratch(0, 0).Do("do", func(scope.Scope) error {
+		other.Bytes(1 << 20)
+		return nil
+	}), scope.ErrFull)
+	assert.NoError(t, other.Close())
+}
+
 // TestFullBelowManyThatRemember: each scope remembers its own, however many there are.
 func TestFullBelowManyThatRemember(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)

@@ -2,8 +2,6 @@ package scope
 
 import (
 	"unsafe"
-
-	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Label runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors
@@ -53,11 +51,8 @@ func (st *Stack) labelOf(s Scope, name string) int {
 			return i
 		}
 	}
-	if len(lines) == cap(lines) {
-		panic(st.tableFull("labels", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
-	}
-	if arena_c.Checked && arena_c.Refuse() {
-		panic(st.refuseTable("labels", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
+	if full := st.noPlace("labels", uint64(len(lines)), uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)); full != nil {
+		panic(full)
 	}
 	return len(lines)
 }

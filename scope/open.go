@@ -46,8 +46,7 @@ func (s Scope) closeLong() error {
 	if !s.open() || st == nil || h.Depth <= h.Base {
 		return s.misuse("Close of")
 	}
-	st.settle(h)
-	met := st.tell(h, h.Depth)
+	met := st.take(h, h.Depth)
 	return joined(met, st.closeTop(h))
 }
 
@@ -63,8 +62,7 @@ func (s Scope) Err() error {
 	if st == nil || depth == 0 {
 		return s.misuse("use of")
 	}
-	st.settle(s.h)
-	return st.met(s.h, depth)
+	return st.peek(s.h, depth)
 }
 
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
@@ -112,11 +110,13 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 	if h.Depth == h.Slots {
 		return st.scopesFull(name)
 	}
-	if arena_c.Checked && h.Depth > 0 && arena_c.Refuse() {
-		return st.refuseTable("scopes", h.Slots, name)
+	if h.Depth > 0 {
+		if full := st.noPlace("scopes", h.Depth, h.Slots, name); full != nil {
+			return full
+		}
 	}
 	n := &st.notes[h.Depth+1]
-	n.err, n.lost = nil, nil
+	n.met.owed, n.lost = false, nil
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	defer func() {
 		st.inside--
 		if st.dropped || !s.alive() { // fn closed it, or the budget: what is open now is somebody else's
-			switch v := explained(recover()).(type) {
+			switch v := handled(recover()).(type) {
 			case nil:
 			case *FullError:
 				err = v
@@ -143,7 +143,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 		}
 		other, verdict := st.verdict(recover(), err, before)
 		if verdict == nil && other == nil {
-			verdict = joined(st.leftOpen(depth), st.rememberedSince(before))
+			verdict = joined(st.leftOpen(depth), st.takeSince(before))
 		}
 		if verdict != nil || other != nil {
 			err = joined(verdict, st.fail(depth-1))
@@ -155,26 +155,6 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 		}
 	}()
 	return fn(s)
-}
-
-func (st *Stack) verdict(v any, err error, before opened) (other any, verdict error) {
-	if v == nil {
-		return nil, err
-	}
-	_, isRefusal := v.(arena_c.Refusal)
-	v = handled(v)
-	if full, ok := v.(*FullError); ok {
-		return nil, full
-	}
-	if isRefusal {
-		return v, nil // a caller's bug
-	}
-	if full := st.anyFull(before); full != nil {
-		told := *full
-		told.Cause = fmt.Errorf("panic: %v", v)
-		return nil, &told
-	}
-	return v, nil
 }
 
 // leftOpen is the misuse of who ends while scopes from depth up, opened inside, are open; nil when

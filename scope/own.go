@@ -103,7 +103,7 @@ func (s Scope) notOwned(what string, it owned) error {
 	switch places := uint64(len(st.owned.places)); {
 	case st.owned.refused:
 		st.owned.refused = false
-		full = st.refuseTable("owned", places, st.nameOf(h, h.Depth))
+		full = st.tableFull("owned", places, st.nameOf(h, h.Depth)).onPurpose()
 	case st.owned.live == len(st.owned.places): // no place was free
 		full = st.tableFull("owned", places, st.nameOf(h, h.Depth))
 	default:

@@ -1,127 +1,159 @@
 package scope
 
 import (
-	"iter"
+	"fmt"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
+// A refusal is kept in two steps. The fast path that refuses writes a word of the arena's header: Asked, of the topmost
+// scope, or Misused, of any other. Who asks for the reason works it out, and the note of the scope keeps it: a full or a
+// misuse, one value. peek returns it; take returns it to a caller that reports it, and so Close needn't.
+
 func init() { arena_c.Explain = why }
 
-// why is most often the full at its end.
-func why(r arena_c.Refusal) error {
-	h, st := r.Arena, stackOf(r.Arena)
-	s := Scope{h, r.Gen}
-	_, bad := h.BadAlign(r.Gen)
-	if (st == nil || st.made != numberOf(r.Gen)) && h.Misused != r.Gen { // refused before its budget closed
-		if l, ok := lostOf(r.Gen); ok {
-			if err := lastOf(l.told, r.Gen); err != nil {
-				return err
-			}
-			return l.misuse("allocation in", r.Gen)
+// met is what a scope was refused last. It stays after it was reported, and after the scope closed, until another scope in
+// the same place is refused something: a panic that nobody handles is printed when every deferred Close has run.
+type met struct {
+	gen  uint64 // that the arena was asked with: of the scope, but for a bad align and a Maker that was never declared
+	err  error  // a full, or a misuse
+	owed bool   // a misuse that nobody was told; a full is owed while the scope's Asked has it
+}
+
+// metBy is the error of the list that came of asking with that generation, or nil.
+func metBy(list []met, gen uint64) error {
+	for _, m := range list {
+		if m.gen == gen {
+			return m.err
 		}
 	}
+	return nil
+}
+
+// met lists what the scopes in each place were refused last.
+func (st *Stack) met() (list []met) {
+	for i := range st.notes {
+		if m := st.notes[i].met; m.err != nil {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err what it
+// returned. A full is an error. A panic after a full that nobody handled is that full, with the panic as its
+// cause. Any other panic comes back, to go on after the unwinding.
+func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
+	return st.verdict(v, err, opened{})
+}
+
+// verdict is Verdict of a function that worked in the scopes opened since.
+func (st *Stack) verdict(v any, err error, before opened) (other any, verdict error) {
+	if v == nil {
+		return nil, err
+	}
+	reason := handled(v)
+	if full, ok := reason.(*FullError); ok {
+		return nil, full
+	}
+	if _, refused := v.(arena_c.Refusal); refused {
+		return reason, nil // a caller's bug
+	}
+	for end, h := range st.ends() {
+		for depth := before[end] + 1; depth <= h.Depth; depth++ {
+			if full, ok := st.peek(h, depth).(*FullError); ok {
+				told := *full
+				told.Cause = fmt.Errorf("panic: %v", v)
+				return nil, &told
+			}
+		}
+	}
+	return v, nil
+}
+
+// handled is the value of a panic that the caller reports. Of a Refusal it is the reason, worked out before an unwinding
+// changes what it would say; the scope that refused needn't report it again.
+func handled(v any) any {
+	r, ok := v.(arena_c.Refusal)
+	if !ok {
+		return v
+	}
+	err := why(r)
+	if st := stackOf(r.Arena); st != nil {
+		if depth, _ := asker(r.Arena, r.Gen); depth != 0 {
+			_ = st.take(r.Arena, depth)
+		}
+	}
+	return err
+}
+
+// why is the reason of a Refusal, most often a full.
+func why(r arena_c.Refusal) error {
+	h, gen, st := r.Arena, r.Gen, stackOf(r.Arena)
+	if (st == nil || st.made != numberOf(gen)) && h.Misused != gen { // refused before its budget closed
+		if l, ok := lostOf(gen); ok {
+			if err := metBy(l.met, gen); err != nil {
+				return err
+			}
+			return l.misuse("allocation in", gen)
+		}
+	}
+	s := Scope{h, gen}
+	depth, wrong := asker(h, gen)
 	switch {
-	case bad:
-		return badAlign
-	case r.Gen&key != 0:
-		return undeclared
+	case wrong != nil:
+		return wrong
 	case st == nil:
 		return s.misuse("use of")
-	}
-	depth := h.Find(r.Gen)
-	if h.Misused == r.Gen && depth == 0 {
+	case depth == 0 && h.Misused == gen:
 		return s.misuse("allocation in")
 	}
 	st.settle(h)
-	if depth != 0 {
-		if n := st.noteOf(h, depth); n.err != nil && (depth != h.Depth || h.Asked == 0) {
-			return n.err // it came last
-		}
+	if depth == h.Depth && h.Asked != 0 { // it came last
+		st.noteOf(h, depth).met.owed = false
+		return st.peek(h, depth)
 	}
-	if depth == h.Depth && h.Asked != 0 {
-		return st.remembered(h, depth)
-	}
-	if err := lastOf(st.told(), r.Gen); err != nil {
+	if err := metBy(st.met(), gen); err != nil {
 		return err
 	}
 	return s.misuse("allocation in")
 }
 
-// explained is the panic value with its reason worked out now, before an unwinding changes what it
-// would say.
-func explained(v any) any {
-	if r, ok := v.(arena_c.Refusal); ok {
-		return why(r)
+// asker is the depth of the open scope that was asked with a generation, 0: it is closed; and what was wrong with the
+// request, whoever allocates.
+func asker(h *arena_c.Scopes, gen uint64) (depth uint64, wrong error) {
+	depth, bad := h.BadAlign(gen)
+	if bad {
+		return depth, badAlign
 	}
-	return v
+	if gen&key != 0 {
+		wrong = undeclared
+	}
+	return h.Find(gen &^ key), wrong
 }
 
-// handled is explained for who recovers a panic and tells it: the scope that refused needn't.
-func handled(v any) any {
-	e := explained(v)
-	if r, ok := v.(arena_c.Refusal); ok {
-		forget(r)
-	}
-	return e
-}
-
-// forget is for who has told why a scope refused: its Close needn't tell it again.
-func forget(r arena_c.Refusal) {
-	h, st := r.Arena, stackOf(r.Arena)
-	if st == nil {
-		return
-	}
-	st.settle(h)
-	depth, bad := h.BadAlign(r.Gen)
-	if !bad {
-		depth = h.Find(r.Gen &^ key)
-	}
-	if depth != 0 {
-		_ = st.tell(h, depth)
-	}
-}
-
-// settle finds out who asked last without being the topmost scope, while that can be said: a scope
-// that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
-// nil.
-func (st *Stack) settle(h *arena_c.Scopes) {
+// settle notes the misuse that the header knows of, while it can be said what it was, and returns the note of the scope that
+// was asked. nil: there is none, or the scope is closed, and a panic or nil told it.
+func (st *Stack) settle(h *arena_c.Scopes) *note {
 	gen := h.Misused
-	depth, err := st.misused(h)
+	if gen == 0 {
+		return nil
+	}
+	h.Misused = 0
+	depth, err := asker(h, gen)
+	if depth == 0 {
+		return nil
+	}
 	if err == nil {
-		return
+		err = Scope{h, gen}.misuse("allocation in")
 	}
-	h.Odd |= oddNoted
 	n := st.noteOf(h, depth)
-	n.told = lastError{gen, err}
-	if n.err == nil {
-		n.err = err
-	}
+	n.met = met{gen, err, true}
+	h.Odd |= oddNoted
 	if h.Odd&arena_c.Closing == 0 { // the misuse is what is told; what it is refused from now on comes after it
 		*askedOf(h, depth) = 0
 	}
-}
-
-// misused is the scope that asked last without being the topmost, and what is wrong with that.
-func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
-	gen := h.Misused
-	if gen == 0 {
-		return 0, nil
-	}
-	h.Misused = 0
-	depth, bad := h.BadAlign(gen)
-	if !bad {
-		depth = h.Find(gen &^ key)
-	}
-	switch {
-	case depth == 0:
-		return 0, nil
-	case bad:
-		return depth, badAlign
-	case gen&key != 0:
-		return depth, undeclared
-	}
-	return depth, Scope{h, gen}.misuse("allocation in")
+	return n
 }
 
 // askedOf is what the scope at a depth was refused: the header's own word, if it is the topmost.
@@ -132,94 +164,86 @@ func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 	return &h.Record(depth).Asked
 }
 
-// met is what the scope at a depth remembers: a misuse, a full, or nil.
-func (st *Stack) met(h *arena_c.Scopes, depth uint64) error {
-	if err := st.noteOf(h, depth).err; err != nil {
-		return err
+// peek is what the scope at a depth was refused, and nobody was told: a misuse, a full, or nil. A full says what was so when
+// it was asked for first.
+func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
+	st.settle(h)
+	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
+	switch {
+	case n.met.owed:
+		return n.met.err
+	case asked == 0:
+		return nil
 	}
-	return st.remembered(h, depth)
+	if full, ok := n.met.err.(*FullError); ok && n.met.gen == gen && full.asked == asked {
+		return full
+	}
+	n.met = met{gen, badAlign, false} // no other could ask for more than there is
+	if builds := h.Back == 0 && h.Top().Edge != 0; builds || asked&arena_c.Purpose != 0 ||
+		asked%(1<<arena_c.AskedAt)+arena_c.AlignMax > h.Limit-h.Cursor {
+		full := st.full(h, asked)
+		full.Scope = st.nameOf(h, depth)
+		n.met.err = full
+	}
+	return n.met.err
 }
 
-// tell is met for who reports it: it is forgotten then.
-func (st *Stack) tell(h *arena_c.Scopes, depth uint64) error {
-	err := st.met(h, depth)
-	st.noteOf(h, depth).err = nil
-	if full, ok := err.(*FullError); ok {
-		st.lastFull = full
-	}
+// take is peek for a caller that reports it: it is forgotten then.
+func (st *Stack) take(h *arena_c.Scopes, depth uint64) error {
+	err := st.peek(h, depth)
+	st.noteOf(h, depth).met.owed = false
 	*askedOf(h, depth) = 0
 	return err
 }
 
-// remembered is the full that the scope at a depth met, or nil. It says what was so when it was asked
-// for first.
-func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
-	asked := *askedOf(h, depth)
-	if asked == 0 {
-		return nil
-	}
-	n, gen := st.noteOf(h, depth), h.Record(depth).Gen
-	if full, ok := n.told.err.(*FullError); ok && n.told.gen == gen && full.asked == asked {
-		return full
-	}
-	last, fulls := st.lastFull, st.fulls
-	full := st.full(h, asked)
-	full.Scope = st.nameOf(h, depth)
-	if n.told = (lastError{gen, full}); !full.OnPurpose && full.Asked+arena_c.AlignMax <= full.Free {
-		n.told.err = badAlign // no other could ask for more than there is
-		st.lastFull, st.fulls = last, fulls
-	}
-	return n.told.err
-}
-
-// workOut finds out what the scopes of an end met, from a depth up, while they can still say why: a
-// panic on its way may be asked for it when they are closed.
-func (st *Stack) workOut(h *arena_c.Scopes, depth uint64) {
-	st.settle(h)
+// peekFrom works out what the scopes of an end were refused, from a depth up, while they can still say why: a panic on its
+// way may be asked for it when they are closed.
+func (st *Stack) peekFrom(h *arena_c.Scopes, depth uint64) {
 	for i := max(depth, 1); i <= h.Depth; i++ {
-		_ = st.remembered(h, i)
+		_ = st.peek(h, i)
 	}
 }
 
 // opened is how many scopes were open at both ends when something began: what is open above is its own.
-type opened struct{ near, far uint64 }
+type opened [2]uint64
 
 func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
 
-// since ranges over the scopes that were opened since, the lowest first.
-func (st *Stack) since(o opened) iter.Seq2[*arena_c.Scopes, uint64] {
-	return func(yield func(h *arena_c.Scopes, depth uint64) bool) {
-		for depth := o.near + 1; depth <= st.h.Depth; depth++ {
-			if !yield(st.h, depth) {
-				return
+// takeSince takes what one of the scopes was refused that were opened since, the lowest first, those of temporaries behind.
+func (st *Stack) takeSince(o opened) error {
+	for end, h := range st.ends() {
+		for depth := o[end] + 1; depth <= h.Depth; depth++ {
+			if err := st.take(h, depth); err != nil {
+				return err
 			}
-		}
-		for depth := o.far + 1; depth <= st.row.Temp.Depth; depth++ {
-			if !yield(&st.row.Temp, depth) {
-				return
-			}
-		}
-	}
-}
-
-// rememberedSince is what a Try... met in the scopes opened since, or in the temporaries: a full, a misuse, or nil. Who asks
-// tells it.
-func (st *Stack) rememberedSince(o opened) error {
-	st.settle(st.h)
-	st.settle(&st.row.Temp)
-	for h, depth := range st.since(o) {
-		if st.met(h, depth) != nil {
-			return st.tell(h, depth)
 		}
 	}
 	return nil
 }
 
-func (st *Stack) anyFull(o opened) *FullError {
-	for h, depth := range st.since(o) {
-		if full, ok := st.remembered(h, depth).(*FullError); ok {
-			return full
-		}
+// full is the error of the topmost scope of an end, as things stand now.
+func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
+	row, mask := st.row, asked>>arena_c.AskedAt%arena_c.AlignMax // NodeSize-1 at least
+	e := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
+		Asked: asked % (1 << arena_c.AskedAt), Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.Key, Top: st.holders()}
+	if asked&arena_c.Purpose != 0 {
+		return e.onPurpose()
 	}
-	return nil
+	if r := h.Top(); h.Back == 0 && r.Edge != 0 { // a Builder has all that is free, and is full of values
+		e.Free = (h.Limit - r.Limit) % r.Edge
+	}
+	if h.Back != 0 {
+		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()
+	}
+	e.Need = roundUp(e.Size-e.Free, min(mask+1, arena_c.LineSize)) + e.Asked
+	if mask >= arena_c.LineSize { // an arena begins at a line, which may lie anywhere the next time
+		e.Need += mask + 1 - arena_c.LineSize
+	}
+	if h.Back == 0 && row.Temp.Depth > 0 { // temporaries lie at multiples of a line, counted from the far end
+		e.Need += (e.Size - e.Need) % arena_c.LineSize
+	}
+	if e.Need >= arena_c.OffsetMax {
+		e.Need = 0
+	}
+	return st.counted(e)
 }

@@ -25,7 +25,7 @@ type lost struct {
 	made    uint64
 	arena   string
 	emptied emptied
-	told    []lastError // what its scopes met last
+	met     []met // what its scopes were refused last
 }
 
 // lostMost is how many stacks are kept at least, when more were dropped.
@@ -36,7 +36,7 @@ func lostOf(gen uint64) (lost, bool) {
 	registry.Lock()
 	defer registry.Unlock()
 	for _, l := range slices.Backward(registry.lost) {
-		if l.made == numberOf(gen) || lastOf(l.told, gen) != nil { // a refused align looks like another number
+		if l.made == numberOf(gen) || metBy(l.met, gen) != nil { // a refused align looks like another number
 			return l, true
 		}
 	}
@@ -137,5 +137,5 @@ func (st *Stack) Drop() {
 	if len(registry.lost) == 2*lostMost {
 		registry.lost = append(registry.lost[:0], registry.lost[lostMost:]...)
 	}
-	registry.lost = append(registry.lost, lost{st.made, st.Arena, st.emptied.get(), st.told()})
+	registry.lost = append(registry.lost, lost{st.made, st.Arena, st.emptied.get(), st.met()})
 }

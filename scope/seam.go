@@ -10,13 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err what it
-// returned. A full is an error. A panic after a full that nobody handled is that full, with the panic as its
-// cause. Any other panic comes back, to go on after the unwinding.
-func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
-	return st.verdict(v, err, opened{})
-}
-
 // Busy says whether finalizers of the arena are running, and whether a Do or a constructor is at work on it.
 func (st *Stack) Busy() (closing, inside bool) {
 	return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0, st.inside != 0
@@ -25,9 +18,7 @@ func (st *Stack) Busy() (closing, inside bool) {
 // Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes has asked for Left.
 func (st *Stack) Freeze() {
 	st.recorder.look()
-	st.settle(st.h)
-	st.notes[st.h.Depth].err = nil
-	st.h.Asked = 0
+	_ = st.take(st.h, st.h.Depth)
 	st.h.Freeze()
 }
 
@@ -111,7 +102,7 @@ func (*Stack) PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%cl
 // Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what
 // a Try... met in any, which is told with this.
 func (st *Stack) Left(depth int) error {
-	return joined(st.leftOpen(depth), st.rememberedSince(opened{}))
+	return joined(st.leftOpen(depth), st.takeSince(opened{}))
 }
 
 // LastFull is the last full that the arena told of, to whomever, or nil.

@@ -70,16 +70,15 @@ type note struct {
 	gen    uint64       // its generation: C opens scopes without a note
 	site   arena_c.Site // where it was opened
 	line   int          // of the name, where names are counted
-	err    error        // a misuse of it, until its Close tells
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
-	told   lastError
+	met    met // what it was refused last
 }
 
 // Why Open and Close of an arena take the long way, beside arena_c.Closing and Building.
 const (
 	oddTemp     = 1 << (2 + iota) // the far end
-	oddNoted                      // a note has an err or lost, or a scope has labels
+	oddNoted                      // a note owes a misuse or has lost, or a scope has labels
 	oddNames                      // what scopes hold is counted by name
 	oddWatched                    // what is given back becomes zeros
 	oddRecorded                   // somebody is told of each
@@ -142,34 +141,6 @@ type making struct {
 	gen   uint64 // of the scope
 	from  uint64 // cursor when the outermost began, 0: there is none
 	start uint64 // and when the innermost did
-}
-
-// lastError is what a scope met last, whose text may be asked for after it was told, and after the
-// scope closed: a panic that nobody handles is printed when every deferred Close has run. It stays
-// until another scope in the same place meets something.
-type lastError struct {
-	gen uint64 // that the arena was asked with: of the scope, but for a bad align and a Maker that was never declared
-	err error
-}
-
-// told is what scopes met last.
-func (st *Stack) told() (list []lastError) {
-	for i := range st.notes {
-		if told := st.notes[i].told; told.err != nil {
-			list = append(list, told)
-		}
-	}
-	return list
-}
-
-// lastOf is what was met by asking with that generation, or nil.
-func lastOf(told []lastError, gen uint64) error {
-	for _, t := range told {
-		if t.gen == gen {
-			return t.err
-		}
-	}
-	return nil
 }
 
 func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }

@@ -30,10 +30,9 @@ func (s Scope) Temp(n int) Scope {
 		panic(Scope{far, far.Top().Gen}.misuse("Temp beside"))
 	case st.h.Odd&arena_c.Building != 0:
 		panic(st.at(st.Depth() - 1).misuse("Temp beside"))
-	case far.Depth == far.Slots:
-		panic(st.tableFull("scopes", far.Slots, tempName))
-	case arena_c.Checked && arena_c.Refuse():
-		panic(st.refuseTable("scopes", far.Slots, tempName))
+	}
+	if full := st.noPlace("scopes", far.Depth, far.Slots, tempName); full != nil {
+		panic(full)
 	}
 	st.recorder.look()
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
@@ -41,12 +40,12 @@ func (s Scope) Temp(n int) Scope {
 		if asked := s.h.Asked; s.isTemp() && asked != arena_c.Asked|nodeOfTemp { // it is the arena that has no room
 			full := st.full(st.h, asked)
 			full.Scope = tempName
-			st.noteOf(far, far.Depth).told = lastError{s.gen, full}
+			st.noteOf(far, far.Depth).met = met{s.gen, full, false}
 		}
 		panic(refusal(s))
 	}
 	kept := st.noteOf(far, far.Depth)
-	kept.err, kept.lost = nil, nil
+	kept.met.owed, kept.lost = false, nil
 	st.recorder.temp(s, gen, uint64(n))
 	return Scope{far, gen}
 }
