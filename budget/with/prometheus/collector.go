@@ -57,7 +57,7 @@ func (c collector) collect(r budget.Report, give give) {
 	give("finalizer_errors_total", float64(r.ErrorCount))
 	give("go_heap_limit_bytes", float64(r.GoHeap.Limit))
 	give("go_heap_used_bytes", float64(r.GoHeap.Used))
-	for _, p := range parts(r) {
-		p.give(give)
+	for _, p := range r.Parts() {
+		givePart(p, r.Plan.Limits, give)
 	}
 }

@@ -108,16 +108,26 @@ func values(of *dto.MetricFamily) map[string]float64 {
 	return all
 }
 
+// slots are those of match.
+func slots(r budget.Report) (list []budget.ArenaReport) {
+	for _, a := range r.Arenas {
+		if a.Part == "match" {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
 // TestScrape: what a scrape has is what the report has.
 func TestScrape(t *testing.T) {
 	b := open(t, plan("game"))
 	play(t, b)
 	r, got := b.Published(), scrape(t, registry(t, b))
 	used, size, fullest := 0.0, 0.0, 0.0
-	for _, slot := range r.Regions[1:] {
+	for _, slot := range slots(r) {
 		used, size, fullest = used+float64(slot.Used), size+float64(slot.Size), max(fullest, float64(slot.Used))
 	}
-	level := r.Regions[0]
+	level := r.Arena("level")
 	assert.Equal(t, map[string]float64{"": float64(r.Size)}, values(got["upfront_size_bytes"]))
 	assert.Equal(t, used, values(got["upfront_region_used_bytes"])["match"])
 	assert.Equal(t, size, values(got["upfront_region_size_bytes"])["match"])
@@ -128,14 +138,15 @@ func TestScrape(t *testing.T) {
 	assert.EqualValues(t, 10, values(got["upfront_region_arenas_in_use"])["match"])
 	assert.EqualValues(t, 2, values(got["upfront_region_arenas"])["frame"])
 	assert.EqualValues(t, 4, values(got["upfront_region_arenas"])["scratch"])
-	assert.EqualValues(t, 3, values(got["upfront_region_open_peak"])["labels / level"])
+	assert.EqualValues(t, 3, values(got["upfront_region_open_labels"])["level"])
 	assert.EqualValues(t, 5, values(got["upfront_region_open_limit"])["labels / match"])
 	assert.EqualValues(t, 64, values(got["upfront_region_open_limit"])["scopes / match"])
 	assert.Equal(t, used, values(got["upfront_region_allocated_bytes_total"])["match"])
-	objects := "upfront_region_objects"
-	assert.Equal(t, r.Regions[0].Counted, got[objects] != nil, "only where they are counted")
-	delete(got, objects)
-	assert.Len(t, got, 25, "each other family has a value")
+	for _, name := range []string{"upfront_region_objects", "upfront_region_padding_bytes"} {
+		assert.Equal(t, level.Counted, got[name] != nil, "only where they are counted")
+		delete(got, name)
+	}
+	assert.Len(t, got, 12+len(budget.Figures())-2, "each other family has a value")
 }
 
 // TestBounded: names have no more series than the plan has labels, and no byte gets lost.
@@ -144,7 +155,7 @@ func TestBounded(t *testing.T) {
 	play(t, b)
 	got := scrape(t, registry(t, b))
 	want, sum, names := 0.0, 0.0, 0
-	for _, a := range b.Published().Regions[1:] {
+	for _, a := range slots(b.Published()) {
 		for _, u := range a.Labels {
 			want += float64(u.Bytes)
 		}

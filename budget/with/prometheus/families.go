@@ -1,6 +1,10 @@
 package prometheus
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/upfront-mem/upfront/budget"
+)
 
 const (
 	gauge   = prometheus.GaugeValue
@@ -21,7 +25,8 @@ var (
 	opened = []string{"region", "kind"}
 )
 
-var families = []family{
+// families are those of the budget, of each figure of a part, and of what its names hold.
+var families = append(figures(), []family{
 	{"size_bytes", "What the budget has, tables and guards included.", gauge, nil},
 	{"committed_bytes", "What of the budget's size may be read and written.", gauge, nil},
 	{"not_granted", "How many wishes of the plan the system refused.", gauge, nil},
@@ -29,25 +34,40 @@ var families = []family{
 	{"go_heap_limit_bytes", "What the plan gives the Go heap of the process; 0: it doesn't govern it.", gauge, nil},
 	{"go_heap_used_bytes", "What the Go runtime has from the system, as its memory limit counts.", gauge, nil},
 
-	{"region_arenas", "How many slots, buffers or scratch arenas the region has; 1: it is one itself.", gauge, region},
-	{"region_arenas_in_use", "How many of the region's arenas hold something.", gauge, region},
-	{"region_size_bytes", "What all arenas of the region have.", gauge, region},
-	{"region_used_bytes", "What all arenas of the region hold.", gauge, region},
-	{"region_arena_size_bytes", "What each arena of the region has.", gauge, region},
-	{"region_arena_used_bytes", "What the fullest arena of the region holds.", gauge, region},
-	{"region_arena_peak_bytes", "The most that an arena of the region ever held.", gauge, region},
-	{"region_arena_load_peak_bytes", "The most that an arena of the region held since it was last emptied.", gauge, region},
-	{"region_objects", "Allocations that live in the region, in a checked build; others don't count them.", gauge, region},
-	{"region_pool_chunks", "Chunks of the pools that are open in the region.", gauge, region},
-	{"region_pool_chunks_peak", "The sum of the most that these pools gave at once.", gauge, region},
-	{"region_finalizers_total", "Finalizers that ran in the region.", counter, region},
 	{"region_allocated_bytes_total", "All that the region's scopes ever held, also what is gone; not of scratch.", counter, region},
-	{"region_fulls_total", "How often the region was full, and told of it.", counter, region},
-	{"region_open_peak", "The most scopes, pools, owned values or labels that an arena of the region had open.", gauge, opened},
 	{"region_open_limit", "How many of these an arena may have open (limits in the plan).", gauge, opened},
 
 	{"label_used_bytes", "What the label holds in all arenas of the region.", gauge, label},
 	{"label_arena_peak_bytes", "The most that the label held in an arena of the region.", gauge, label},
 	{"scope_used_bytes", "What scopes of the name hold in all arenas of the region.", gauge, named},
 	{"scope_arena_peak_bytes", "The most that scopes of the name held in an arena of the region.", gauge, named},
+}...)
+
+// figures are the families of budget.Figures.
+func figures() (list []family) {
+	for _, f := range budget.Figures() {
+		kind := gauge
+		if grows(f) {
+			kind = counter
+		}
+		list = append(list, family{metricOf(f), f.Help, kind, region})
+	}
+	return list
 }
+
+// metricOf is the metric of a figure: region_arena_peak_bytes, region_fulls_total.
+func metricOf(f budget.Figure) string {
+	name := "region_" + f.Name
+	if f.Unit == budget.Bytes {
+		name += "_bytes"
+	}
+	if grows(f) {
+		name += "_total"
+	}
+	return name
+}
+
+func grows(f budget.Figure) bool { return f.Kind == budget.Total || f.Kind == budget.Fault }
+
+// onlyCounted are the figures that a checked build counts; in others they would be zeros that say nothing.
+func onlyCounted(f budget.Figure) bool { return f.Name == "objects" || f.Name == "padding" }
