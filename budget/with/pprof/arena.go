@@ -12,9 +12,11 @@ import (
 )
 
 // arena adds the samples of a region, a slot, a buffer of the frame or a scratch arena.
-func (b *builder) arena(a budget.RegionReport) error {
+func (b *builder) arena(a budget.ArenaReport) error {
 	self := b.place(a)
-	self.values[inuse], self.values[peak], self.values[planned] = a.Used, a.Peak, a.Size
+	for i, f := range ofArena {
+		self.values[figures+i] = f.Of(&a)
+	}
 	self.values[inuseObjects] = a.Objects
 	for _, u := range scopesOf(a) {
 		s := b.below(self, "scope", u.Name)
@@ -37,7 +39,7 @@ func (b *builder) arena(a budget.RegionReport) error {
 }
 
 // names moves what the arena holds to samples of scopes, and of labels below the scope that they are known to lie in.
-func (b *builder) names(self *sample, a budget.RegionReport) error {
+func (b *builder) names(self *sample, a budget.ArenaReport) error {
 	list := scopesOf(a)
 	scopes, err := b.usages(self, "scope", list)
 	if err != nil {
@@ -57,11 +59,11 @@ func (b *builder) names(self *sample, a budget.RegionReport) error {
 }
 
 // sites moves what the arena holds to samples of lines of code.
-func (b *builder) sites(self *sample, a budget.RegionReport) error {
+func (b *builder) sites(self *sample, a budget.ArenaReport) error {
 	for _, site := range a.Sites {
 		s := self
 		if site.Scope != "" {
-			s = b.below(s, "scope", a.ScopeName(site.Scope))
+			s = b.below(s, "scope", scopeName(a, site.Scope))
 		}
 		if site.Label != "" {
 			s = b.below(s, "label", site.Label)
@@ -106,29 +108,40 @@ func call(text string) frame {
 }
 
 // scopesOf are the lines of scopes.
-func scopesOf(a budget.RegionReport) []scope.Usage {
+func scopesOf(a budget.ArenaReport) []scope.Usage {
 	list := slices.Clone(a.Scopes)
 	for i := range list {
-		list[i].Name = a.ScopeName(list[i].Name)
+		list[i].Name = scopeName(a, list[i].Name)
 	}
 	return list
 }
 
+// scopeName is the name of a scope: that of a load has the name of its slot, and that of the region here.
+func scopeName(a budget.ArenaReport, name string) string {
+	if name == a.Name {
+		return a.Part
+	}
+	return name
+}
+
 // place is a sample of the arena itself: "level" lies in the budget, "match 3" in region match, "frame 0"
 // in the frame.
-func (b *builder) place(a budget.RegionReport) *sample {
+func (b *builder) place(a budget.ArenaReport) *sample {
 	self := b.sample(b.root, map[string]string{"budget": b.root[0].file})
-	part, which, sibling := strings.Cut(shown(a.Name), " ")
-	file := b.root[0].file + "/" + part
-	name, inner := "region "+part, "slot "+part+" "+which
-	if part == "frame" || part == "scratch" { // no region has these names
-		name, inner = part, part+" "+which
+	part, name := shown(a.Part), shown(a.Name)
+	outer, inner := part, name
+	switch a.Kind {
+	case "slot":
+		outer, inner = "region "+part, "slot "+name
+	case "region":
+		outer, inner = "region "+part, ""
 	}
-	self.frames = append(self.frames, frame{name: name, file: file})
+	file := b.root[0].file + "/" + part
+	self.frames = append(self.frames, frame{name: outer, file: file})
 	self.tags["region"] = part
-	if sibling {
-		self.frames = append(self.frames, frame{name: inner, file: file + "/" + which})
-		self.tags["arena"] = part + " " + which
+	if inner != "" {
+		self.frames = append(self.frames, frame{name: inner, file: file + "/" + strconv.Itoa(a.Index)})
+		self.tags["arena"] = name
 	}
 	return self
 }

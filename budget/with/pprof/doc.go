@@ -24,8 +24,9 @@
 //	labels_alloc_space  all that a label ever held, of alloc_space
 //	labels_peak_space   the most that a label held
 //
-// and of reports of checked builds, which count objects, inuse_objects, alloc_objects and
-// scopes_peak_objects.
+// and of reports of checked builds, which count objects, inuse_objects, alloc_objects,
+// scopes_peak_objects and padding_space. Any other figure of budget.Figures that is a sum in bytes is
+// one too, where it isn't 0: its name and _space.
 //
 // Peaks are of different moments, each arena's, scope's and label's its own: their sums say what
 // would do for all at once.

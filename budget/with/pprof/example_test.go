@@ -39,7 +39,7 @@ func Example() {
 	// labels_alloc_space
 	// labels_peak_space
 	// scopes_peak_space
-	// peak_space
 	// planned_space
 	// inuse_space
+	// peak_space
 }

@@ -59,22 +59,25 @@ func label(t *testing.T, s scope.Scope, name string, bytes int) {
 // sums are the report's own totals, by sample type.
 func sums(r budget.Report) map[string]uint64 {
 	all := map[string]uint64{"planned_space": r.Size}
-	for _, arenas := range [][]budget.RegionReport{r.Regions, r.Beside} {
-		for _, a := range arenas {
-			all["inuse_space"] += a.Used
-			all["inuse_objects"] += a.Objects
-			all["peak_space"] += a.Peak
-			for _, u := range a.Scopes {
-				all["alloc_space"] += u.Allocated
-				all["alloc_objects"] += u.AllocatedObjects
-				all["scopes_peak_space"] += u.Peak
-				all["scopes_peak_objects"] += u.PeakObjects
+	for _, a := range r.Arenas {
+		all["inuse_space"] += a.Used
+		all["inuse_objects"] += a.Objects
+		for _, f := range budget.Figures() {
+			if f.Unit == budget.Bytes && !f.Most {
+				all[f.Name+"_space"] += f.Of(&a)
 			}
-			for _, u := range a.Labels {
-				all["labels_alloc_space"] += u.Allocated
-				all["labels_inuse_space"] += u.Bytes
-				all["labels_peak_space"] += u.Peak
-			}
+		}
+		all["peak_space"] += max(a.Used, a.Peak)
+		for _, u := range a.Scopes {
+			all["alloc_space"] += u.Allocated
+			all["alloc_objects"] += u.AllocatedObjects
+			all["scopes_peak_space"] += u.Peak
+			all["scopes_peak_objects"] += u.PeakObjects
+		}
+		for _, u := range a.Labels {
+			all["labels_alloc_space"] += u.Allocated
+			all["labels_inuse_space"] += u.Bytes
+			all["labels_peak_space"] += u.Peak
 		}
 	}
 	return all

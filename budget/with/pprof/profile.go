@@ -1,8 +1,10 @@
 package pprof
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/google/pprof/profile"
 
@@ -10,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// The columns of a sample.
+// The columns of a sample that names have. Those of the figures follow.
 const (
 	inuseObjects = iota
 	allocObjects
@@ -20,26 +22,42 @@ const (
 	labelsAllocated
 	labelsPeak
 	scopesPeak
-	peak
-	planned
-	inuse
-	columns
+	figures
 
 	counts = peakObjects + 1 // columns that are of objects
 )
 
-var types = [columns]*profile.ValueType{
-	inuseObjects:    {Type: "inuse_objects", Unit: "count"},
-	allocObjects:    {Type: "alloc_objects", Unit: "count"},
-	peakObjects:     {Type: "scopes_peak_objects", Unit: "count"},
-	allocated:       {Type: "alloc_space", Unit: "bytes"},
-	labelsInuse:     {Type: "labels_inuse_space", Unit: "bytes"},
-	labelsAllocated: {Type: "labels_alloc_space", Unit: "bytes"},
-	labelsPeak:      {Type: "labels_peak_space", Unit: "bytes"},
-	scopesPeak:      {Type: "scopes_peak_space", Unit: "bytes"},
-	peak:            {Type: "peak_space", Unit: "bytes"},
-	planned:         {Type: "planned_space", Unit: "bytes"},
-	inuse:           {Type: "inuse_space", Unit: "bytes"},
+var (
+	types, ofArena       = columns() // the figures of an arena are the columns from figures on
+	planned, peak, inuse = column("planned_space"), column("peak_space"), column("inuse_space")
+)
+
+// columns has those of names, and of the figures those that add up over arenas, in bytes, and the peak.
+func columns() (types []*profile.ValueType, ofArena []budget.Figure) {
+	types = []*profile.ValueType{
+		inuseObjects:    {Type: "inuse_objects", Unit: "count"},
+		allocObjects:    {Type: "alloc_objects", Unit: "count"},
+		peakObjects:     {Type: "scopes_peak_objects", Unit: "count"},
+		allocated:       {Type: "alloc_space", Unit: "bytes"},
+		labelsInuse:     {Type: "labels_inuse_space", Unit: "bytes"},
+		labelsAllocated: {Type: "labels_alloc_space", Unit: "bytes"},
+		labelsPeak:      {Type: "labels_peak_space", Unit: "bytes"},
+		scopesPeak:      {Type: "scopes_peak_space", Unit: "bytes"},
+	}
+	names := map[string]string{"size": "planned_space", "used": "inuse_space", "arena_peak": "peak_space"}
+	for _, f := range budget.Figures() {
+		name := names[f.Name]
+		if name == "" && (f.Most || f.Unit != budget.Bytes) {
+			continue
+		}
+		types = append(types, &profile.ValueType{Type: cmp.Or(name, f.Name+"_space"), Unit: "bytes"})
+		ofArena = append(ofArena, f)
+	}
+	return types, ofArena
+}
+
+func column(name string) int {
+	return slices.IndexFunc(types, func(t *profile.ValueType) bool { return t.Type == name })
 }
 
 // tables is the function of what a plan takes beyond its arenas.
@@ -52,15 +70,13 @@ const tables = "tables and edges"
 func Profile(r budget.Report) (*profile.Profile, error) {
 	b := newBuilder(r)
 	rest := r.Size
-	for _, arenas := range [][]budget.RegionReport{r.Regions, r.Beside} {
-		for _, a := range arenas {
-			if a.Size > rest {
-				return nil, fmt.Errorf("report of budget %q: %d bytes are less than its parts have", r.Name, r.Size)
-			}
-			rest -= a.Size
-			if err := b.arena(a); err != nil {
-				return nil, fmt.Errorf("report of budget %q: %s: %w", r.Name, a.Name, err)
-			}
+	for _, a := range r.Arenas {
+		if a.Size > rest {
+			return nil, fmt.Errorf("report of budget %q: %d bytes are less than its parts have", r.Name, r.Size)
+		}
+		rest -= a.Size
+		if err := b.arena(a); err != nil {
+			return nil, fmt.Errorf("report of budget %q: %s: %w", r.Name, a.Name, err)
 		}
 	}
 	if rest != 0 {
@@ -83,7 +99,7 @@ type frame struct {
 type sample struct {
 	frames []frame
 	tags   map[string]string
-	values [columns]uint64
+	values []uint64 // by types
 }
 
 // builder makes a profile of samples.
@@ -92,7 +108,7 @@ type builder struct {
 	root      []frame
 	locations map[frame]*profile.Location
 	functions map[frame]*profile.Function // by name and file
-	sums      [columns]uint64
+	sums      []uint64                    // by types
 }
 
 func newBuilder(r budget.Report) *builder {
@@ -104,12 +120,13 @@ func newBuilder(r budget.Report) *builder {
 		root:      []frame{{name: "budget " + name, file: name}},
 		locations: map[frame]*profile.Location{},
 		functions: map[frame]*profile.Function{},
+		sums:      make([]uint64, len(types)),
 	}
 }
 
 // sample begins one below the frames.
 func (b *builder) sample(frames []frame, tags map[string]string) *sample {
-	s := &sample{frames: frames[:len(frames):len(frames)], tags: map[string]string{}}
+	s := &sample{frames: frames[:len(frames):len(frames)], tags: map[string]string{}, values: make([]uint64, len(types))}
 	for key, value := range tags {
 		s.tags[key] = value
 	}
@@ -127,7 +144,7 @@ func (b *builder) below(s *sample, kind, name string) *sample {
 
 // add adds a sample, unless it says nothing.
 func (b *builder) add(s *sample) {
-	if s.values == ([columns]uint64{}) {
+	if isZero(s.values) {
 		return
 	}
 	line := &profile.Sample{Label: map[string][]string{}}
@@ -142,6 +159,10 @@ func (b *builder) add(s *sample) {
 		line.Value = append(line.Value, int64(value)) // done looks whether it fits
 	}
 	b.p.Sample = append(b.p.Sample, line)
+}
+
+func isZero(values []uint64) bool {
+	return !slices.ContainsFunc(values, func(v uint64) bool { return v != 0 })
 }
 
 // plus is a sum that stays at the largest number.
@@ -171,22 +192,25 @@ func (b *builder) function(of frame) *profile.Function {
 	return f
 }
 
-// done is the profile, without the columns of objects where none were counted.
+// done is the profile, without the columns of objects where none were counted, and without those of other figures that
+// nobody has.
 func (b *builder) done() (*profile.Profile, error) {
+	var kept []int
 	for i, sum := range b.sums {
-		if sum > math.MaxInt64 {
+		switch known := i < figures || i == planned || i == inuse || i == peak; {
+		case sum > math.MaxInt64:
 			return nil, fmt.Errorf("report of %s: %s is beyond 63 bits", b.root[0].name, types[i].Type)
+		case i < counts && isZero(b.sums[:counts]), !known && sum == 0:
+			continue
 		}
-	}
-	first := 0
-	if [counts]uint64(b.sums[:counts]) == ([counts]uint64{}) {
-		first = counts
-	}
-	for _, t := range types[first:] {
-		b.p.SampleType = append(b.p.SampleType, &profile.ValueType{Type: t.Type, Unit: t.Unit})
+		kept = append(kept, i)
+		b.p.SampleType = append(b.p.SampleType, &profile.ValueType{Type: types[i].Type, Unit: types[i].Unit})
 	}
 	for _, s := range b.p.Sample {
-		s.Value = s.Value[first:]
+		for to, from := range kept {
+			s.Value[to] = s.Value[from]
+		}
+		s.Value = s.Value[:len(kept)]
 	}
 	return b.p, b.p.CheckValid()
 }

@@ -54,7 +54,7 @@ func TestStacks(t *testing.T) {
 	p, err := with.Profile(r)
 	require.NoError(t, err)
 	inuse, labels := stacks(p, "inuse_space"), stacks(p, "labels_inuse_space")
-	held := usageOf(r.Regions[0].Labels)
+	held := usageOf(r.Arenas[0].Labels)
 	for _, name := range []string{"sound", "monsters <&>�"} {
 		assert.EqualValues(t, held[name], labels["budget game > region level > label "+name])
 		assert.EqualValues(t, held[name], inuse["budget game > region level > scope level > label "+name])
@@ -62,7 +62,7 @@ func TestStacks(t *testing.T) {
 	assert.NotZero(t, stacks(p, "scopes_peak_space")["budget game > region level > scope temp"])
 	assert.Contains(t, inuse, "budget game > region match > slot match 1 > scope match > label players")
 	assert.Contains(t, inuse, "budget game > frame > frame 1 > scope frame")
-	assert.EqualValues(t, r.Regions[2].Peak, stacks(p, "peak_space")["budget game > region match > slot match 0"])
+	assert.EqualValues(t, r.Arenas[2].Peak, stacks(p, "peak_space")["budget game > region match > slot match 0"])
 	assert.Contains(t, stacks(p, "planned_space"), "budget game > tables and edges")
 }
 
@@ -88,9 +88,9 @@ func TestAllocated(t *testing.T) {
 
 // TestLongNames: a report that a stranger wrote doesn't become many times as large.
 func TestLongNames(t *testing.T) {
-	r := budget.Report{Name: strings.Repeat("é", 1<<20), Size: 1, Regions: []budget.RegionReport{{Name: "level", Size: 1}}}
+	r := budget.Report{Name: strings.Repeat("é", 1<<20), Size: 1, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 1}}}
 	for i := range 1000 {
-		r.Regions[0].Labels = append(r.Regions[0].Labels, scope.Usage{Name: fmt.Sprint(i), Peak: 1})
+		r.Arenas[0].Labels = append(r.Arenas[0].Labels, scope.Usage{Name: fmt.Sprint(i), Peak: 1})
 	}
 	p, err := with.Profile(r)
 	require.NoError(t, err)
@@ -111,12 +111,12 @@ func TestLabelsOfSeveralScopes(t *testing.T) {
 			r := b.Report()
 			p, err := with.Profile(r)
 			require.NoError(t, err)
-			inuse, scopes := stacks(p, "inuse_space"), usageOf(r.Regions[1].Scopes)
+			inuse, scopes := stacks(p, "inuse_space"), usageOf(r.Arenas[1].Scopes)
 			for _, name := range []string{"nested", "inner", "temp"} {
 				assert.EqualValues(t, scopes[name], below(inuse, "budget game > region nested > scope "+name))
 				assert.NotZero(t, scopes[name])
 			}
-			if len(r.Regions[1].Sites) == 0 {
+			if len(r.Arenas[1].Sites) == 0 {
 				assert.NotContains(t, fmt.Sprint(inuse), "label inner")
 			} else {
 				assert.EqualValues(t, 2000, inuse["budget game > region nested > scope inner > label inner"])
@@ -142,11 +142,11 @@ func usageOf(list []scope.Usage) map[string]uint64 {
 // TestSites: of a checked build the stacks end with lines of code, and what nobody knows lies where it lies.
 func TestSites(t *testing.T) {
 	made := []string{"main.newFrog /pond/frog.go:7", "main.load.func1 /pond/load.go:31", "strange"}
-	match := budget.RegionReport{Name: "match 3", Size: 100, Used: 90, Objects: 2,
+	match := budget.ArenaReport{Name: "match 3", Part: "match", Index: 3, Kind: "slot", Size: 100, Used: 90, Objects: 2,
 		Scopes: []scope.Usage{{Name: "match 3", Bytes: 90}}, Labels: []scope.Usage{{Name: "frogs", Bytes: 50}},
 		Sites: []budget.Site{{Scope: "match 3", Label: "frogs", Type: "pond.Frog", Made: made, Bytes: 50, Padding: 2, Objects: 2},
 			{Scope: "match 3", Bytes: 33}}}
-	r := budget.Report{Name: "game", Size: 100, Regions: []budget.RegionReport{match}}
+	r := budget.Report{Name: "game", Size: 100, Arenas: []budget.ArenaReport{match}}
 	p, err := with.Profile(r)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]int64{"budget game > region match > slot match 3": 7,
@@ -164,14 +164,14 @@ func TestSites(t *testing.T) {
 		}
 	}
 	assert.True(t, found)
-	r.Regions[0].Sites[1].Bytes = 41
+	r.Arenas[0].Sites[1].Bytes = 41
 	_, err = with.Profile(r)
 	assert.ErrorContains(t, err, "match 3: its sites have more bytes than it has")
 }
 
 // TestReleaseHasNoObjects: a column that nobody counted isn't there.
 func TestReleaseHasNoObjects(t *testing.T) {
-	r := budget.Report{Name: "game", Size: 10, Regions: []budget.RegionReport{{Name: "level", Size: 10, Used: 3}}}
+	r := budget.Report{Name: "game", Size: 10, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 10, Used: 3}}}
 	has := func() bool {
 		p, err := with.Profile(r)
 		require.NoError(t, err)
@@ -179,22 +179,22 @@ func TestReleaseHasNoObjects(t *testing.T) {
 		return found
 	}
 	assert.False(t, has())
-	r.Regions[0].Objects = 1
+	r.Arenas[0].Objects = 1
 	assert.True(t, has())
 }
 
 // TestContradictions are errors, and say where.
 func TestContradictions(t *testing.T) {
-	level := budget.RegionReport{Name: "level", Size: 100, Used: 50, Scopes: []scope.Usage{{Name: "level", Bytes: 50}}}
-	for says, damage := range map[string]func(r *budget.Report, a *budget.RegionReport){
-		"level: its scopes have more bytes than it has: level": func(_ *budget.Report, a *budget.RegionReport) { a.Used = 49 },
-		"its labels have more bytes than it has: b": func(_ *budget.Report, a *budget.RegionReport) {
+	level := budget.ArenaReport{Name: "level", Part: "level", Kind: "region", Size: 100, Used: 50, Scopes: []scope.Usage{{Name: "level", Bytes: 50}}}
+	for says, damage := range map[string]func(r *budget.Report, a *budget.ArenaReport){
+		"level: its scopes have more bytes than it has: level": func(_ *budget.Report, a *budget.ArenaReport) { a.Used = 49 },
+		"its labels have more bytes than it has: b": func(_ *budget.Report, a *budget.ArenaReport) {
 			a.Labels = []scope.Usage{{Name: "a", Bytes: 50}, {Name: "b", Bytes: 1}}
 		},
-		"its scopes have more count than it has: level": func(_ *budget.Report, a *budget.RegionReport) { a.Scopes[0].Objects = 1 },
-		"100 bytes are less than its parts have":        func(r *budget.Report, a *budget.RegionReport) { a.Size = 101 },
-		"peak_space is beyond 63 bits":                  func(_ *budget.Report, a *budget.RegionReport) { a.Peak = math.MaxInt64 + 1 },
-		"labels_peak_space is beyond 63 bits": func(_ *budget.Report, a *budget.RegionReport) {
+		"its scopes have more count than it has: level": func(_ *budget.Report, a *budget.ArenaReport) { a.Scopes[0].Objects = 1 },
+		"100 bytes are less than its parts have":        func(r *budget.Report, a *budget.ArenaReport) { a.Size = 101 },
+		"peak_space is beyond 63 bits":                  func(_ *budget.Report, a *budget.ArenaReport) { a.Peak = math.MaxInt64 + 1 },
+		"labels_peak_space is beyond 63 bits": func(_ *budget.Report, a *budget.ArenaReport) {
 			a.Labels = []scope.Usage{{Name: "a", Peak: math.MaxUint64}, {Name: "b", Peak: 7}}
 		},
 	} {
@@ -202,18 +202,18 @@ func TestContradictions(t *testing.T) {
 		a.Scopes = []scope.Usage{level.Scopes[0]}
 		r := budget.Report{Name: "game", Size: 100}
 		damage(&r, &a)
-		r.Regions = []budget.RegionReport{a}
+		r.Arenas = []budget.ArenaReport{a}
 		_, err := with.Profile(r)
 		assert.ErrorContains(t, err, says)
 	}
 }
 
 func FuzzProfile(f *testing.F) {
-	f.Add([]byte(`{"name": "x", "size": 9, "regions": [{"name": "a 1 2", "size": 9, "used": 7, "peak": 9,
+	f.Add([]byte(`{"name": "x", "size": 9, "arenas": [{"name": "a 1 2", "part": "a", "kind": "slot", "size": 9, "used": 7, "peak": 9,
 		"scopes": [{"name": "\u0000", "bytes": 7}], "labels": [{"name": "", "bytes": 6}]}]}`))
-	f.Add([]byte(`{"size": 18446744073709551615, "beside": [{"name": "frame", "used": 18446744073709551615},
+	f.Add([]byte(`{"size": 18446744073709551615, "arenas": [{"name": "frame", "used": 18446744073709551615},
 		{"name": "frame", "used": 18446744073709551615, "labels": [{"bytes": 18446744073709551615}]}]}`))
-	f.Add([]byte(`{"size": 9, "regions": [{"name": "a", "size": 9, "used": 7, "sites": [{"scope": "a", "bytes": 6, "objects": 0,
+	f.Add([]byte(`{"size": 9, "arenas": [{"name": "a", "part": "a", "kind": "region", "size": 9, "used": 7, "sites": [{"scope": "a", "bytes": 6, "objects": 0,
 		"made": ["f x.go:1", " :", "g x.go:-1", "h x.go:99999999999"]}]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var r budget.Report

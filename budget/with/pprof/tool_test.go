@@ -90,8 +90,8 @@ func TestTags(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(sums(r)["inuse_space"]), sum[1], "all that is in use has the tag")
 	for _, region := range []string{"level", "nested", "match", "frame"} {
 		used := uint64(0)
-		for _, a := range append(r.Regions, r.Beside...) {
-			if strings.Fields(a.Name)[0] == region {
+		for _, a := range r.Arenas {
+			if a.Part == region {
 				used += a.Used
 			}
 		}
@@ -99,7 +99,7 @@ func TestTags(t *testing.T) {
 	}
 	assert.Contains(t, out, ": players\n")
 	out = tool(t, "-top", "-unit=B", "-tagfocus=region=match", "-sample_index=planned_space", name)
-	assert.Contains(t, out, fmt.Sprintf("%dB", 3*r.Regions[2].Size))
+	assert.Contains(t, out, fmt.Sprintf("%dB", 3*r.Arenas[2].Size))
 }
 
 // TestHandler: the same through HTTP.
