@@ -19,7 +19,7 @@
 // without JavaScript it is a still picture. With it, server-sent events bring what changed.
 //
 // Beside the page lie report.json (all figures, as [budget.Report] reads them), map.svg, and with Options.Timeline
-// timeline.json, timeline.csv and timeline.svg. The chart is uPlot's 1.6.32, which this package holds with its licence.
+// timeline.json, timeline.csv and timeline.svg. The page shows both pictures, and fetches them again every two seconds.
 //
 // # Cost
 //

@@ -83,7 +83,6 @@ func TestRefused(t *testing.T) {
 		"/nothing":                       http.StatusNotFound,
 		"/../page.go":                    http.StatusNotFound,
 		"/page.html":                     http.StatusNotFound,
-		"/uplot/LICENSE":                 http.StatusNotFound,
 		"//":                             http.StatusNotFound,
 		"/events/":                       http.StatusNotFound,
 		"/?" + strings.Repeat("q", 2000): http.StatusRequestURITooLong,

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-//go:embed page.css page.js icon.svg uplot
+//go:embed page.css page.js icon.svg
 var files embed.FS
 
 // moment is a report, and what is made of it for who asks, once.
@@ -38,11 +38,10 @@ func newMoment(number uint64, r budget.Report, links []Link, timed bool) *moment
 }
 
 // past is a timeline, and what is made of it for who asks, once.
-type past struct{ chart, json, csv, picture func() ([]byte, error) }
+type past struct{ json, csv, picture func() ([]byte, error) }
 
 func newPast(d budget.TimelineData) *past {
 	return &past{
-		chart:   sync.OnceValues(func() ([]byte, error) { return json.Marshal(newChart(d)) }),
 		json:    sync.OnceValues(func() ([]byte, error) { return json.Marshal(d) }),
 		csv:     sync.OnceValues(func() ([]byte, error) { return csvOf(d) }),
 		picture: sync.OnceValues(func() ([]byte, error) { return drawn(view.Timeline, d) }),

@@ -98,13 +98,9 @@ func (p *Page) routes() map[string]http.Handler {
 		"page.css":    kept("text/css; charset=utf-8", "page.css"),
 		"page.js":     kept("text/javascript; charset=utf-8", "page.js"),
 		"icon.svg":    kept("image/svg+xml", "icon.svg"),
-		"uplot.css":   kept("text/css; charset=utf-8", "uplot/uPlot.min.css"),
-		"uplot.js":    kept("text/javascript; charset=utf-8", "uplot/uPlot.iife.min.js"),
-		"uplot.txt":   kept("text/plain; charset=utf-8", "uplot/LICENSE"),
 		"events":      p.feed,
 	}
 	if p.o.Timeline != nil {
-		all["chart.json"] = made("application/json", func() ([]byte, error) { return p.timeline().chart() })
 		all["timeline.json"] = made("application/json", func() ([]byte, error) { return p.timeline().json() })
 		all["timeline.svg"] = made("image/svg+xml", func() ([]byte, error) { return p.timeline().picture() })
 		all["timeline.csv"] = made("text/csv; charset=utf-8", func() ([]byte, error) { return p.timeline().csv() })

@@ -31,28 +31,21 @@
     const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main");
     if (fresh) {
       patch(main, fresh);
-      shown.forEach((follow) => follow());
+      renew();
     }
     return fresh !== null;
   }
 
-  // What is too large to come with each event is fetched after one, now and then.
-  const shown = [];
+  // A picture is too large to come with each event: one that is seen is fetched after it, every two seconds at most.
+  let renewed = 0;
 
-  function nowAndThen(fetchIt) {
-    let last = 0;
-    shown.push(() => {
-      if (Date.now() - last < 2000) return;
-      last = Date.now();
-      fetchIt();
-    });
+  function renew() {
+    if (Date.now() - renewed < 2000) return;
+    renewed = Date.now();
+    for (const image of document.querySelectorAll(".picture img")) {
+      if (image.complete && image.checkVisibility()) image.src = `${image.src.split("?")[0]}?${main.dataset.moment}`;
+    }
   }
-
-  const picture = document.querySelector("#picture");
-  nowAndThen(() => {
-    const image = picture.querySelector("img");
-    if (picture.open && image.complete) image.src = `map.svg?${main.dataset.moment}`;
-  });
 
   function say(text, live) {
     if (state.textContent !== text) state.textContent = text;
@@ -104,109 +97,4 @@
     }
   });
   if (!document.hidden) look();
-
-  // The chart of one part over time.
-  const chart = document.querySelector("#chart");
-  if (!chart || !window.uPlot) return;
-  const choice = document.createElement("select");
-  const label = document.createElement("label");
-  label.append("Part ", choice);
-  const place = document.createElement("div");
-  const note = document.createElement("p");
-  chart.append(label, place, note);
-
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const markFull = 4; // of a budget.Mark
-  const powers = Array.from({ length: 32 }, (_, i) => 64 * 2 ** i);
-  let plot = null;
-  let data = null;
-  let summary = "";
-
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const grouped = (n) => n.toLocaleString("en");
-  const kib = (bytes) => `${bytes < 102400 ? Math.ceil(bytes / 102.4) / 10 : Math.ceil(bytes / 1024)}KiB`; // as all sizes
-
-  // lines are what there is to choose from: of several arenas, the fullest, or all.
-  function lines() {
-    return data.parts.flatMap((p) => {
-      if (p.arenas === 1) return [{ name: p.name, most: p.fullest, size: p.size, marks: p.marks }];
-      return [
-        { name: `${p.name}: the fullest of ${p.arenas}`, most: p.fullest, size: p.size, marks: p.marks },
-        { name: `${p.name}: all ${p.arenas}, at most`, most: p.all, size: p.whole, marks: p.marks },
-      ];
-    });
-  }
-
-  function draw() {
-    if (!data) return;
-    const all = lines();
-    const names = all.map((l) => l.name);
-    if ([...choice.options].map((o) => o.text).join() !== names.join()) {
-      const chosen = choice.selectedIndex;
-      choice.replaceChildren(...names.map((name) => new Option(name)));
-      choice.selectedIndex = Math.max(0, Math.min(chosen, names.length - 1));
-    }
-    const line = all[choice.selectedIndex];
-    if (!line) return;
-    const ticks = line.most.map((_, i) => i * data.step);
-    const full = line.most.map((most, i) => (line.marks[i] & markFull ? most : null));
-    const size = line.most.map(() => line.size);
-    plot ??= make();
-    plot.setData([ticks, size, line.most, full]);
-    const most = line.most.reduce((a, b) => Math.max(a, b), 0);
-    const fulls = full.filter((f) => f !== null).length;
-    summary = `${grouped(data.ticks)} ticks, ${grouped(data.step)} in a sample: at most ${kib(most)} of ${kib(line.size)}, ` +
-      (fulls ? `full in ${grouped(fulls)} samples` : "never full");
-    tell(plot.cursor.idx);
-  }
-
-  // tell says what the pointer is at, or what there is in all.
-  function tell(at) {
-    note.textContent = at == null || !plot.data[0].length ? summary
-      : `tick ${grouped(plot.data[0][at])}: ${kib(plot.data[2][at])}${plot.data[3][at] === null ? "" : ", full"}`;
-  }
-
-  function make() {
-    const line = { stroke: colour("--edge"), width: 1 };
-    const axis = { stroke: colour("--quiet"), grid: line, ticks: line };
-    return new uPlot({
-      width: place.clientWidth,
-      height: 260,
-      legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false } },
-      hooks: { setCursor: [(u) => tell(u.cursor.idx)] },
-      scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high, 1) * 1.05] } },
-      axes: [
-        { ...axis, label: "ticks", labelFont: "13px system-ui" },
-        { ...axis, size: 84, incrs: powers, values: (_, at) => at.map(kib) },
-      ],
-      series: [
-        {},
-        { stroke: colour("--quiet"), dash: [4, 4], points: { show: false } },
-        { stroke: colour("--used"), fill: `${colour("--used")}33`, width: 2, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
-        { stroke: colour("--bad"), paths: () => null, points: { show: true, size: 8, fill: colour("--bad") } },
-      ],
-    }, null, place);
-  }
-
-  function anew() {
-    plot?.destroy();
-    plot = null;
-    draw();
-  }
-
-  nowAndThen(async () => {
-    try {
-      const answer = await fetch("chart.json");
-      if (!answer.ok) return;
-      data = await answer.json();
-      draw();
-    } catch {
-      // the state of the page says it
-    }
-  });
-
-  choice.addEventListener("change", draw);
-  dark.addEventListener("change", anew);
-  new ResizeObserver(() => plot?.setSize({ width: place.clientWidth, height: 260 })).observe(place);
 })();

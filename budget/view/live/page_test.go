@@ -50,16 +50,12 @@ var paths = map[string]string{
 	"":              "text/html; charset=utf-8",
 	"report.json":   "application/json",
 	"map.svg":       "image/svg+xml",
-	"chart.json":    "application/json",
 	"timeline.json": "application/json",
 	"timeline.csv":  "text/csv; charset=utf-8",
 	"timeline.svg":  "image/svg+xml",
 	"page.css":      "text/css; charset=utf-8",
 	"page.js":       "text/javascript; charset=utf-8",
 	"icon.svg":      "image/svg+xml",
-	"uplot.css":     "text/css; charset=utf-8",
-	"uplot.js":      "text/javascript; charset=utf-8",
-	"uplot.txt":     "text/plain; charset=utf-8",
 }
 
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -98,7 +94,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// TestNothingFromElsewhere is asked for by what is served, but for the names of SVG's language and of uPlot's home.
+// TestNothingFromElsewhere is asked for by what is served, but for the name of SVG's language.
 func TestNothingFromElsewhere(t *testing.T) {
 	page := newPond(t).page(t, live.Options{})
 	foreign := regexp.MustCompile(`(https?:)?//[a-zA-Z0-9.-]+\.[a-z]+[^\s"'<]*`)
@@ -111,19 +107,17 @@ func TestNothingFromElsewhere(t *testing.T) {
 			assert.NotContains(t, strings.ToLower(text), "<script src=\"http")
 			text = strings.NewReplacer("http://example.com/x.js", "", `xmlns="http://www.w3.org/2000/svg"`, "").Replace(text)
 		}
-		for _, found := range foreign.FindAllString(text, -1) {
-			assert.Equal(t, "https://github.com/leeoniya/uPlot", found, path)
-		}
+		assert.Empty(t, foreign.FindAllString(text, -1), path)
 	}
 }
 
 // TestUnchangedFiles aren't sent again.
 func TestUnchangedFiles(t *testing.T) {
 	page := newPond(t).page(t, live.Options{})
-	r := ask(page, "GET", "/uplot.js")
+	r := ask(page, "GET", "/icon.svg")
 	tag := r.Header.Get("ETag")
 	require.NotEmpty(t, tag)
-	assert.Equal(t, http.StatusNotModified, ask(page, "GET", "/uplot.js", "If-None-Match", tag).StatusCode)
+	assert.Equal(t, http.StatusNotModified, ask(page, "GET", "/icon.svg", "If-None-Match", tag).StatusCode)
 	assert.Equal(t, http.StatusOK, ask(page, "GET", "/page.js", "If-None-Match", tag).StatusCode)
 }
 
@@ -131,12 +125,11 @@ func TestUnchangedFiles(t *testing.T) {
 func TestWithoutTimeline(t *testing.T) {
 	page := live.New(newPond(t).Budget, live.Options{})
 	defer page.Close()
-	for _, path := range []string{"chart.json", "timeline.json", "timeline.csv", "timeline.svg"} {
+	for _, path := range []string{"timeline.json", "timeline.csv", "timeline.svg"} {
 		assert.Equal(t, http.StatusNotFound, ask(page, "GET", "/"+path).StatusCode, path)
 	}
 	text := body(t, ask(page, "GET", "/"))
 	assert.NotContains(t, text, "timeline")
-	assert.NotContains(t, text, "chart")
 }
 
 // TestMounted below a path, all links of the page lead to something.
@@ -524,7 +517,7 @@ func TestAnyReport(t *testing.T) {
 	}
 }
 
-// TestTimeline: the table and the chart have what was recorded.
+// TestTimeline: the files have what was recorded, and the page shows the picture.
 func TestTimeline(t *testing.T) {
 	p := newPond(t)
 	page := p.page(t, live.Options{})
@@ -544,32 +537,10 @@ func TestTimeline(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body(t, ask(page, "GET", "/timeline.json"))), &read))
 	assert.Equal(t, d, read)
 
-	var chart struct {
-		Ticks uint64
-		Parts []struct {
-			Name         string
-			Arenas       int
-			Size, Whole  uint64
-			Fullest, All []uint64
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(body(t, ask(page, "GET", "/chart.json"))), &chart))
-	assert.Equal(t, d.Ticks, chart.Ticks)
-	require.Len(t, chart.Parts, 4)
-	level := chart.Parts[1]
-	assert.Equal(t, "level", level.Name)
-	assert.Equal(t, 10, level.Arenas)
-	assert.Equal(t, 10*level.Size, level.Whole)
-	for i := range level.All {
-		var sum, most uint64
-		for _, line := range d.Arenas {
-			if line.Part == "level" {
-				sum, most = sum+line.Most[i], max(most, line.Most[i])
-			}
-		}
-		assert.Equal(t, sum, level.All[i])
-		assert.Equal(t, most, level.Fullest[i])
-	}
+	picture := parse(t, body(t, ask(page, "GET", "/"))).by("time").all("img")
+	require.Len(t, picture, 1)
+	assert.Equal(t, "timeline.svg", picture[0].attr["src"])
+	assert.Contains(t, body(t, ask(page, "GET", "/timeline.svg")), "level ×10")
 }
 
 // TestClosedBudget: the page outlives it.

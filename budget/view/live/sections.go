@@ -60,8 +60,7 @@ func (f *figures) main() markup {
 
 const overTime = `<section id="time" aria-labelledby="time-title">
 <h2 id="time-title">Over time</h2>
-<div id="chart" data-keep></div>
-<noscript data-keep><img src="timeline.svg" alt="use over time of each part; timeline.csv has the numbers"></noscript>
+<div class="picture" tabindex="0" role="region" aria-label="Picture of the time" data-keep><img src="timeline.svg" loading="lazy" alt="What each part held over time; timeline.csv has the numbers"></div>
 </section>
 
 `
