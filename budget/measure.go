@@ -215,7 +215,7 @@ func (m *measurement) run(b *Budget) (report Report, fulls []*scope.FullError, e
 		}
 	}()
 	for _, st := range b.scratches {
-		st.CountNames(true)
+		st.CountScopes()
 	}
 	failed := b.attempt(m.fn)
 	report = b.Report()

@@ -84,16 +84,15 @@ func (b *Budget) makeStacks() {
 			switch part.kind {
 			case arena_c.KindRegion:
 				st := b.makeStack("region "+name, part, i, 1)
-				st.CountNames(true)
+				st.CountScopes()
 				b.addRegion(level, i, st)
 			case arena_c.KindFrame:
 				st := b.makeStack(name, part, i, 1)
-				st.CountNames(true)
+				st.CountScopes()
 				b.frame = append(b.frame, st)
 			case arena_c.KindScratch:
 				st := b.makeStack(name, part, i, 0)
-				st.CountNames(false) // what scopes hold: theirs close as fast as can be
-				b.scratches = append(b.scratches, st)
+				b.scratches = append(b.scratches, st) // what scopes hold isn't counted: theirs close as fast as can be
 			}
 		}
 	}

@@ -145,8 +145,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() error {
 	u.st.unwound++
-	u.st.recorder.look()
-	u.st.count() // all at once: what goes first is counted with what it went from
+	u.st.look() // at all that goes: what goes first is counted with what it went from
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
 	}
@@ -240,10 +239,8 @@ func (u *unwinding) finish() {
 		u.errs.add(u.st.endRooms(u.to.cursor, end, nil))
 		h.Cut(u.to.cursor)
 		u.st.watchBack(h.Cursor, end)
-		if h.Back == 0 {
-			u.st.gone(h.Depth, end-h.Cursor, (h.Top().Count-u.to.count)/arena_c.Object)
-		}
 		h.Top().Count = u.to.count
+		u.st.look()
 	}
 	if n := u.st.settle(h); n != nil { // a finalizer's, of a scope that stays
 		u.errs.add(n.met.err)
@@ -375,12 +372,8 @@ func (u *unwinding) closeLong() {
 		u.errs.add(st.endRooms(from, h.Top().Edge, u.tells()))
 		h.TempClose()
 		st.watchBack(from, st.h.Limit)
-		if u := &st.names; u.lines != nil {
-			u.gone(st.lineOf(u, tempName), st.h.Limit-from, 0)
-		}
 		return
 	}
-	st.gone(h.Depth, h.Bytes(h.Depth), h.Top().Count/arena_c.Object)
 	u.errs.add(st.endRooms(h.Top().Mark, end, u.tells()))
 	h.Close(h.Top())
 	st.watchBack(h.Cursor, end)

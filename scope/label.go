@@ -25,7 +25,7 @@ func Label(s Scope, name string, fn func() error) error {
 		panic(refusal(s))
 	}
 	if line == len(l.lines) {
-		l.lines = append(l.lines, label{name: st.keep(name), depth: s.h.Depth, peak: st.peakLine(name)})
+		l.lines = append(l.lines, label{name: st.keep(name), depth: s.h.Depth, total: st.lineOf(&l.totals, name)})
 		l.most = max(l.most, len(l.lines))
 	}
 	*n = labelNode{line: uint64(line), in: l.current(s)}
@@ -57,9 +57,92 @@ func (st *Stack) labelOf(s Scope, name string) int {
 	return len(lines)
 }
 
-func (st *Stack) peakLine(name string) int {
-	if st.labels.ever.lines == nil {
-		return 0
+// labels are the labels of an arena: a table of planned size, whose lines stand in the order of their
+// scopes, and the calls of Label that are at work, each inside the one before.
+type labels struct {
+	lines  []label // cap: the places
+	open   []booking
+	most   int
+	totals usages // by name, of all that there ever were
+}
+
+// label is a line.
+type label struct {
+	name  string
+	bytes uint64 // held now
+	depth uint64 // of its scope
+	total uint32 // its line in the totals
+	nodes uint32 // calls of Label that gained for it
+}
+
+// booking is a call of Label at work.
+type booking struct {
+	scope Scope
+	node  *labelNode // nil: a constructor that failed has taken it back
+	start uint64     // where its scope stood
+	other uint64     // what calls inside it took since
+}
+
+// labelNode is what one call of Label gained. It goes when that goes.
+type labelNode struct {
+	line   uint64
+	gained uint64 // as of the last look
+	extent uint64 // when it has ended: all that lies between its beginning and its end
+	in     uint64 // the call around it in the same scope, counted from 1; 0: none
+}
+
+// current is the innermost call at work in s, counted from 1, or 0.
+func (l *labels) current(s Scope) uint64 {
+	if n := len(l.open); n > 0 && l.open[n-1].scope == s && l.open[n-1].node != nil {
+		return uint64(n)
 	}
-	return st.lineOf(&st.labels.ever, name)
+	return 0
+}
+
+// settle books what the innermost call gained: less than before, when a constructor took bytes back.
+func (l *labels) settle() {
+	if len(l.open) == 0 {
+		return
+	}
+	if b := &l.open[len(l.open)-1]; b.node != nil && b.scope.alive() {
+		l.book(b.node, b.scope.here()-b.start-b.other)
+	}
+}
+
+// book writes down what a call has gained by now.
+func (l *labels) book(n *labelNode, gained uint64) {
+	line := &l.lines[n.line]
+	l.totals.book(line.total, held{bytes: n.gained}, held{bytes: gained})
+	line.bytes += gained - n.gained
+	n.gained = gained
+}
+
+// end ends the call at an index of those at work, which began at an offset of its scope.
+func (l *labels) end(index int, begin uint64) {
+	l.settle()
+	b := l.open[index]
+	l.open = l.open[:index]
+	if b.node != nil && b.scope.alive() {
+		b.node.extent = b.scope.here() - begin
+		if b.node.in != 0 {
+			l.open[b.node.in-1].other += b.node.extent
+		}
+	}
+}
+
+// undo takes back what one call gained, as of the look before.
+func (l *labels) undo(n *labelNode) {
+	for i := range l.open {
+		if l.open[i].node == n {
+			l.open[i].node = nil
+		}
+	}
+	if n.extent != 0 && n.in != 0 && n.in <= uint64(len(l.open)) && l.open[n.in-1].node != nil {
+		l.open[n.in-1].other -= n.extent
+	}
+	l.book(n, 0)
+	line := &l.lines[n.line]
+	if line.nodes--; line.nodes == 0 {
+		l.lines = l.lines[:n.line]
+	}
 }

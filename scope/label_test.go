@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -258,8 +259,10 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 		for _, name := range []string{"sound", "more", "most"} {
 			x := s.Open("f")
 			require.NoError(t, scope.Label(x, name, func() error { x.AllocUnzeroed(1, 1); return nil }))
-			assert.Equal(t, name, b.Region("level").Report().Labels[0].Name, "what is live has its name")
-			assert.EqualValues(t, 1, b.Region("level").Report().Labels[0].Bytes)
+			held := slices.DeleteFunc(b.Region("level").Report().Labels, func(u scope.Usage) bool { return u.Bytes == 0 })
+			require.Len(t, held, 1)
+			assert.Equal(t, name, held[0].Name, "what is live has its name")
+			assert.EqualValues(t, 1, held[0].Bytes)
 			require.NoError(t, x.Close())
 		}
 		return nil
@@ -312,7 +315,7 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 		{Name: "x", Peak: 108, PeakObjects: counted(2), Allocated: 109, AllocatedObjects: counted(3)},
 		{Name: "ends", Peak: 56, PeakObjects: counted(2), Allocated: 56, AllocatedObjects: counted(2)},
 		{Name: "Ring", Peak: 3, PeakObjects: counted(1), Allocated: 3, AllocatedObjects: counted(1)},
-		{Name: "C", Peak: 9, PeakObjects: counted(1)}}, byName(b), "what C closed isn't among what was allocated")
+		{Name: "C", Peak: 9, PeakObjects: counted(1), Allocated: 9, AllocatedObjects: counted(1)}}, byName(b))
 }
 
 func TestLabelPeaks(t *testing.T) {

@@ -103,7 +103,9 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 		panic(st.givenBack("Open on"))
 	}
 	st.settle(h) // who was refused is still the topmost
-	st.recorder.look()
+	if st.sink != nil {
+		st.look()
+	}
 	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.at(st.Depth() - 1).misuse("Open in"))
 	}

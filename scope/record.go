@@ -36,113 +36,115 @@ const (
 	EventLabels                       // likewise, labels
 )
 
-// recorder tells of what changed in an arena since it told last, and knows what it told.
-type recorder struct {
-	st     *Stack
-	sink   func(Event)
-	scopes []openScope // that are open; the lowest first
-	temps  []openTemp  // likewise, without C's
-	cursor uint64      // from the arena's first byte
-	far    uint64      // bytes of temps
-	high   uint64      // the most that was in use, as far as it was told
+// sink is told of what changes in an arena, and knows what it was told.
+type sink struct {
+	tell   func(Event)
+	temps  []openTemp // that are open, without C's
+	cursor uint64     // from the arena's first byte
+	far    uint64     // bytes of temps
+	high   uint64     // the most that was in use, as far as it was told
 	most   [4]uint64
 }
 
-type (
-	openScope struct{ gen, mark uint64 }
-	openTemp  struct{ gen, bytes uint64 }
-)
+type openTemp struct{ gen, bytes uint64 }
 
 // Record has sink told of all that happens in the arena from now on, beginning with what is open and with the most that there
 // ever was, until the arena is no more: by whoever uses the arena, while he does. Each Open and Close takes the long way, in
-// release builds; what is made is told when the next scope of the arena opens or closes, or its load ends, and in checked
-// builds one by one. What C does is told with what comes next. False, and nothing is: it is recorded already, or temporaries
-// are open.
-func (st *Stack) Record(sink func(Event)) bool {
-	if st.recorder != nil || st.row.Temp.Depth > 0 {
+// release builds; what is made is told when the next scope of the arena opens or closes, its load ends, or its figures are
+// read, and in checked builds one by one. What C does is told with what comes next. False, and nothing is: it is recorded already,
+// or temporaries are open.
+func (st *Stack) Record(tell func(Event)) bool {
+	if st.sink != nil || st.row.Temp.Depth > 0 {
 		return false
 	}
-	st.recorder = &recorder{st: st, sink: sink, scopes: make([]openScope, 0, st.h.Slots), temps: make([]openTemp, 0, st.row.Temp.Slots)}
-	st.h.Odd |= oddRecorded
-	st.recorder.look()
+	st.look()
+	st.sink = &sink{tell: tell, temps: make([]openTemp, 0, st.row.Temp.Slots)}
+	for i := range st.seen {
+		st.sink.moved(st.seen[i].mark, arena_c.Site{})
+		st.sink.opened(st.nameOf(st.h, uint64(i+1)))
+	}
+	st.see(oddRecorded)
+	st.look()
 	return true
 }
 
-// look is for before something changes of which nobody could tell afterwards.
-func (r *recorder) look() {
-	if r != nil {
-		r.lookAt(arena_c.Site{})
+// endTemps tells of the temporaries that ended, the newest first.
+func (k *sink) endTemps(far *arena_c.Scopes) {
+	if k == nil {
+		return
+	}
+	for last := len(k.temps) - 1; last >= 0 && far.Find(k.temps[last].gen) == 0; last-- {
+		k.far -= k.temps[last].bytes
+		k.temps = k.temps[:last]
+		k.tell(Event{Kind: EventTempEnd})
 	}
 }
 
-// lookAt is look where the newest was made.
-func (r *recorder) lookAt(site arena_c.Site) {
-	h, row := r.st.h, r.st.row
-	for last := len(r.temps) - 1; last >= 0 && row.Temp.Find(r.temps[last].gen) == 0; last-- { // newest first
-		r.far -= r.temps[last].bytes
-		r.temps = r.temps[:last]
-		r.tell(EventTempEnd, 0)
+// closed tells that the topmost scope closed, which began at a mark.
+func (k *sink) closed(mark uint64) {
+	if k != nil {
+		k.cursor = mark
+		k.tell(Event{Kind: EventClose})
 	}
-	same := 0
-	for same < len(r.scopes) && same < int(h.Depth) && r.scopes[same].gen == h.Record(uint64(same+1)).Gen {
-		same++
+}
+
+// opened tells that a scope opened.
+func (k *sink) opened(name string) {
+	if k != nil {
+		k.tell(Event{Kind: EventOpen, Name: name})
 	}
-	for last := len(r.scopes) - 1; last >= same; last-- {
-		r.cursor = r.scopes[last].mark
-		r.scopes = r.scopes[:last]
-		r.tell(EventClose, 0)
+}
+
+// moved tells where the near end's cursor is.
+func (k *sink) moved(to uint64, site arena_c.Site) {
+	if k == nil {
+		return
 	}
-	for depth := uint64(same + 1); depth <= h.Depth; depth++ {
-		record := h.Record(depth)
-		r.moved(record.Mark-h.Start, arena_c.Site{})
-		r.scopes = append(r.scopes, openScope{record.Gen, record.Mark - h.Start})
-		r.sink(Event{Kind: EventOpen, Name: r.st.nameOf(h, depth)})
+	switch {
+	case to > k.cursor:
+		k.tell(Event{Kind: EventGrow, Size: to - k.cursor, Site: site})
+	case to < k.cursor:
+		k.tell(Event{Kind: EventBack, Size: k.cursor - to})
 	}
-	if h.Depth > 0 {
-		r.moved(h.Cursor-h.Start, site)
+	k.cursor = to
+	k.high = max(k.high, k.cursor+k.far)
+}
+
+// tellMost tells of peaks.
+func (st *Stack) tellMost() {
+	k := st.sink
+	if k == nil {
+		return
 	}
-	if peak := max(r.st.peakEver, row.Peak()); peak > r.high { // C's, or what was before
-		r.tell(EventPeak, peak)
-		r.high = peak
+	if peak := max(st.peakEver, st.row.Peak()); peak > k.high { // C's, or what was before
+		k.tell(Event{Kind: EventPeak, Size: peak})
+		k.high = peak
 	}
-	r.st.countMost()
-	most := [...]uint64{r.st.mostScopes, r.st.mostPools, r.st.owned.used, uint64(r.st.labels.most)}
+	st.countMost()
+	most := [...]uint64{st.mostScopes, st.mostPools, st.owned.used, uint64(st.labels.most)}
 	for i, n := range most {
-		if n > r.most[i] {
-			r.most[i] = n
-			r.tell(EventScopes+EventKind(i), n)
+		if n > k.most[i] {
+			k.most[i] = n
+			k.tell(Event{Kind: EventScopes + EventKind(i), Size: n})
 		}
 	}
 }
 
-func (r *recorder) tell(kind EventKind, size uint64) { r.sink(Event{Kind: kind, Size: size}) }
-
-// moved tells where the near end's cursor is.
-func (r *recorder) moved(to uint64, site arena_c.Site) {
-	switch {
-	case to > r.cursor:
-		r.sink(Event{Kind: EventGrow, Size: to - r.cursor, Site: site})
-	case to < r.cursor:
-		r.tell(EventBack, r.cursor-to)
-	}
-	r.cursor = to
-	r.high = max(r.high, r.cursor+r.far)
-}
-
-// temp tells of the newest temporaries, of so many bytes. The node that ends them is theirs.
-func (r *recorder) temp(of Scope, gen, size uint64) {
-	if r == nil {
+// tellTemp tells of the newest temporaries, of so many bytes. The node that ends them is theirs.
+func (st *Stack) tellTemp(of Scope, gen, size uint64) {
+	k, h := st.sink, st.h
+	if k == nil {
 		return
 	}
-	kind, h := EventTemp, r.st.h
+	kind := EventTemp
 	if of.isTemp() {
 		kind = EventTempIn
 	}
-	bytes := r.st.row.Temp.Top().Edge - h.Limit
-	r.temps = append(r.temps, openTemp{gen, bytes})
-	r.tell(kind, size)
-	r.cursor, r.far = h.Cursor-h.Start, r.far+bytes
-	r.high = max(r.high, r.cursor+r.far)
+	bytes := st.row.Temp.Top().Edge - h.Limit
+	k.temps = append(k.temps, openTemp{gen, bytes})
+	k.tell(Event{Kind: kind, Size: size})
+	k.cursor, k.far = h.Cursor-h.Start, k.far+bytes
+	k.high = max(k.high, k.cursor+k.far)
 }
 
 // recordMade tells in checked builds of what was made last in s.
@@ -152,7 +154,7 @@ func recordMade(s Scope) {
 	}
 	var site arena_c.Site
 	site.Note()
-	stackOf(s.h).recorder.lookAt(site)
+	stackOf(s.h).lookAt(site)
 }
 
 // earlierName is the scope of what was in use when none is known that was open: before Record, or C's.

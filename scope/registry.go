@@ -67,7 +67,7 @@ const (
 func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 	notes, values := 2*(scopes+1), uint64(st.Owned)
 	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
-	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) + values*uint64(unsafe.Sizeof(owned{})) +
+	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) + scopes*uint64(unsafe.Sizeof(seenScope{})) + values*uint64(unsafe.Sizeof(owned{})) +
 		(uint64(st.Names)+1)*uint64(unsafe.Sizeof(label{})+5*unsafe.Sizeof(Usage{}))
 	return tables - sites, sites
 }
@@ -81,7 +81,7 @@ func (st *Stack) Start(row *arena_c.Row) {
 	h := &row.Arena
 	st.h, st.row, st.notes = h, row, make([]note, 2*(h.Slots+1))
 	st.owned.places = make([]owned, st.Owned)
-	st.labels.lines = make([]label, 0, st.Names)
+	st.labels.lines, st.labels.totals.lines = make([]label, 0, st.Names), make([]Usage, 0, st.Names+1)
 	registry.Lock()
 	defer registry.Unlock()
 	st.id = takeID()

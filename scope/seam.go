@@ -17,7 +17,7 @@ func (st *Stack) Busy() (closing, inside bool) {
 
 // Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes has asked for Left.
 func (st *Stack) Freeze() {
-	st.recorder.look()
+	st.look()
 	_ = st.take(st.h, st.h.Depth)
 	st.h.Freeze()
 }
@@ -247,7 +247,7 @@ func (st *Stack) Changes() uint64 { return st.h.Next + st.unwound + uint64(st.fu
 // plain says that one scope is open, and that there is nothing to run or to tell when it closes.
 func (st *Stack) plain() bool {
 	h := st.h
-	return h.Depth == 1 && h.Chain|h.Asked|h.Misused|st.row.Temp.Depth == 0 && h.Odd&^oddNames == 0
+	return h.Depth == 1 && len(st.seen) != 0 && h.Chain|h.Asked|h.Misused|st.row.Temp.Depth == 0 && h.Odd&^oddNames == 0
 }
 
 // NextPlain freezes the only scope, whose bytes it gives, and opens that of the next buffer anew.
@@ -258,16 +258,16 @@ func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	}
 	h := st.h
 	used = h.Cursor - h.Start
-	if st.names.lines != nil {
-		line := &st.names.lines[st.lineAt(1)]
-		line.Peak = max(line.Peak, used)
+	if len(st.seen) != 1 {
+		st.look()
 	}
+	st.moved(used, arena_c.Site{})
 	h.Gen = 0
 	h = next.h
-	next.gone(1, h.Bytes(1), 0)
+	next.moved(0, arena_c.Site{})
 	h.Close(h.Top())
 	gen := h.Open()
-	next.notes[1].gen = gen
+	next.notes[1].gen, next.seen[0].gen = gen, gen
 	return Scope{h, gen}, used, true
 }
 

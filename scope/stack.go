@@ -28,31 +28,21 @@ type Stack struct {
 
 	Siblings []*Stack // of a scratch arena: its worker's, in order; the same list for each of them
 
-	h          *arena_c.Scopes
-	row        *arena_c.Row
-	lent       atomic.Uint64 // of a scratch arena: number of the lending
-	notes      []note        // of the scopes, by depth; then of those at the far end
-	id         uint64        // in the registry
-	made       uint64        // how many stacks were made before it, and 1
-	owned      ownedTable
-	labels     labels
-	names      usages // what scopes hold by name; nil lines where they aren't counted
-	mostScopes uint64 // that were ever open at once, as of the last look
-	mostPools  uint64 // likewise
-	finalizers uint64
-	unwound    uint64 // how often nodes ran
-	failed     int
-	fails      bool       // what ran failed, and is unwound
-	leaks      uint64     // blocks that lived when their arena ended
-	lastFull   *FullError // the last that was told
-	fulls      int        // how many were
-	dropped    bool       // its budget is closed
-	peakEver   uint64     // highest use before the last ResetPeak
-	inside     int        // calls of Do and Make that are at work
-	watch      *watch     // nil: nobody asks
-	rooms      rooms
-	recorder   *recorder // likewise
-	emptied    lastEmptied
+	h      *arena_c.Scopes
+	row    *arena_c.Row
+	lent   atomic.Uint64 // of a scratch arena: number of the lending
+	notes  []note        // of the scopes, by depth; then of those at the far end
+	id     uint64        // in the registry
+	made   uint64        // how many stacks were made before it, and 1
+	owned  ownedTable
+	labels labels
+	ledger
+	fails   bool   // what ran failed, and is unwound
+	dropped bool   // its budget is closed
+	inside  int    // calls of Do and Make that are at work
+	watch   *watch // nil: nobody asks
+	rooms   rooms
+	emptied lastEmptied
 
 	TableKeys map[string]string // by table, keys of the limits that are not the plan's: "owned": "regions[1].limits.owned"
 
@@ -69,7 +59,6 @@ type note struct {
 	name   string
 	gen    uint64       // its generation: C opens scopes without a note
 	site   arena_c.Site // where it was opened
-	line   int          // of the name, where names are counted
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
 	met    met // what it was refused last

@@ -34,7 +34,7 @@ func (s Scope) Temp(n int) Scope {
 	if full := st.noPlace("scopes", far.Depth, far.Slots, tempName); full != nil {
 		panic(full)
 	}
-	st.recorder.look()
+	st.look()
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
 	if gen == 0 {
 		if asked := s.h.Asked; s.isTemp() && asked != arena_c.Asked|nodeOfTemp { // it is the arena that has no room
@@ -46,6 +46,6 @@ func (s Scope) Temp(n int) Scope {
 	}
 	kept := st.noteOf(far, far.Depth)
 	kept.met.owed, kept.lost = false, nil
-	st.recorder.temp(s, gen, uint64(n))
+	st.tellTemp(s, gen, uint64(n))
 	return Scope{far, gen}
 }
