@@ -289,14 +289,10 @@ func (s nodeSource) signature(n *compiled) bool {
 		n.fields = append(n.fields, f)
 	}
 	n.words = make([]uint32, size/4)
-	switch n.tag {
-	case tagAction:
-		(*action)(n.node).Of = uint32(of)
-	case tagSend:
-		(*send)(n.node).Of = uint32(of)
-	case tagEvent:
-		e := (*event)(n.node)
-		e.Of, e.Key = uint32(of), s.Key
+	index, _ := (*node)(n.node).signed()
+	*index = uint32(of)
+	if n.tag == tagEvent {
+		(*event)(n.node).Key = s.Key
 		key := entry{Hash: hashOf(s.Of), Key: s.Key}
 		if before, twice := s.events[key]; twice {
 			s.fault("of", -1, "node %q is the event %q of %d already", s.source.Nodes[before].Name, s.Of,

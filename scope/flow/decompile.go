@@ -50,17 +50,15 @@ func (d *decompiler) node(name string, n *node) Node {
 	for _, f := range kinds[n.Tag].fields {
 		d.field(&out, f, unsafe.Add(unsafe.Pointer(n), f.at), kinds[n.Tag].typ != 0)
 	}
-	switch n.Tag {
-	case tagEvent:
-		n := (*event)(unsafe.Pointer(n))
-		out.Key = n.Key
-		d.parameters(&out, d.vocabulary.Events[n.Of], n.Out, true)
-	case tagAction:
-		n := (*action)(unsafe.Pointer(n))
-		d.parameters(&out, d.vocabulary.Actions[n.Of], n.Parameters, false)
-	case tagSend:
-		n := (*send)(unsafe.Pointer(n))
-		d.parameters(&out, d.vocabulary.Events[n.Of], n.Parameters, false)
+	all := d.vocabulary.Events
+	if n.Tag == tagAction {
+		all = d.vocabulary.Actions
+	}
+	if of, words := n.signed(); of != nil {
+		d.parameters(&out, all[*of], *words, n.Tag == tagEvent)
+	}
+	if n.Tag == tagEvent {
+		out.Key = (*event)(unsafe.Pointer(n)).Key
 	}
 	return out
 }

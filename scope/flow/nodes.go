@@ -73,6 +73,20 @@ type node struct {
 	Then links
 }
 
+// signed returns where a node of an event, an action or a send has the index of its signature, and the words of its
+// parameters; nil of any other node.
+func (n *node) signed() (of *uint32, words *blob.Array[uint32]) {
+	switch p := unsafe.Pointer(n); n.Tag {
+	case tagEvent:
+		return &(*event)(p).Of, &(*event)(p).Out
+	case tagAction:
+		return &(*action)(p).Of, &(*action)(p).Parameters
+	case tagSend:
+		return &(*send)(p).Of, &(*send)(p).Parameters
+	}
+	return nil, nil
+}
+
 // stateAt is the offset of a word of state in the dynamic data.
 type stateAt uint32
 

@@ -121,13 +121,8 @@ func (v *verifier) nodeApart(n *node) bool {
 			}
 		}
 	}
-	switch n.Tag {
-	case tagEvent:
-		return ok && v.takes((*event)(unsafe.Pointer(n)).Out.Len(), 4)
-	case tagAction:
-		return ok && v.takes((*action)(unsafe.Pointer(n)).Parameters.Len(), 4)
-	case tagSend:
-		return ok && v.takes((*send)(unsafe.Pointer(n)).Parameters.Len(), 4)
+	if _, words := n.signed(); words != nil {
+		ok = ok && v.takes(words.Len(), 4)
 	}
 	return ok
 }
@@ -205,15 +200,12 @@ func (v *verifier) node(n *node) error {
 			return err
 		}
 	}
-	switch n.Tag {
-	case tagEvent:
-		return v.event((*event)(unsafe.Pointer(n)))
-	case tagAction:
-		n := (*action)(unsafe.Pointer(n))
-		return v.parameters(n.Of, v.Actions, n.Parameters)
-	case tagSend:
-		n := (*send)(unsafe.Pointer(n))
-		return v.parameters(n.Of, v.Signals, n.Parameters)
+	all := v.Signals
+	if n.Tag == tagAction {
+		all = v.Actions
+	}
+	if of, words := n.signed(); of != nil {
+		return v.parameters(*of, all, *words, n.Tag == tagEvent)
 	}
 	return nil
 }
@@ -266,16 +258,15 @@ func indexOf(nodes []blob.Link[node], at uint32) int {
 	return i
 }
 
-// parameters are words, as the signature has it.
-func (v *verifier) parameters(of uint32, all blob.Array[signature],
-	words blob.Array[uint32]) error {
+// parameters are words, as the signature has it; those of an event are the variables of its values.
+func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.Array[uint32], values bool) error {
 	if of >= uint32(all.Len()) {
 		return fmt.Errorf("it is of %d of %d", of, all.Len())
 	}
 	left := words.Get(v.blob)
 	for _, p := range all.Get(v.blob)[of].Parameters.Get(v.blob) {
 		f := field{name: "a parameter", typ: p.Type, role: input, outside: true}
-		if p.Out != 0 {
+		if p.Out != 0 || values {
 			f.role = output
 		}
 		size := int(f.role.size() / 4)
@@ -289,23 +280,6 @@ func (v *verifier) parameters(of uint32, all blob.Array[signature],
 	}
 	if len(left) != 0 {
 		return fmt.Errorf("it has %d bytes of parameters", 4*words.Len())
-	}
-	return nil
-}
-
-func (v *verifier) event(e *event) error {
-	if e.Of >= uint32(v.Signals.Len()) {
-		return fmt.Errorf("it is the event %d of %d", e.Of, v.Signals.Len())
-	}
-	parameters, out := v.Signals.Get(v.blob)[e.Of].Parameters.Get(v.blob), e.Out.Get(v.blob)
-	if len(parameters) != len(out) {
-		return fmt.Errorf("%d variables for %d values", len(out), len(parameters))
-	}
-	for i, p := range parameters {
-		if err := v.field(field{name: "a value", role: output, typ: p.Type, outside: true},
-			unsafe.Pointer(&out[i])); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -43,24 +43,17 @@ func (c *compiler) writeParts(w *blob.Writer[root], n *compiled) (heads []links)
 	for _, list := range n.list {
 		heads = append(heads, blob.PutAll(w, make([]to, len(list))...))
 	}
-	parameters := blob.PutAll(w, n.words...)
-	switch n.tag {
-	case tagSequence:
-		(*sequence)(n.node).Lists = blob.PutAll(w, heads...)
-	case tagRandom:
-		(*random)(n.node).Lists = blob.PutAll(w, heads...)
-	case tagEvent:
-		(*event)(n.node).Out = parameters
-	case tagAction:
-		(*action)(n.node).Parameters = parameters
-	case tagSend:
-		(*send)(n.node).Parameters = parameters
+	if _, words := (*node)(n.node).signed(); words != nil {
+		*words = blob.PutAll(w, n.words...)
 	}
 	place := 0
 	for _, f := range n.fields {
-		if f.role == list {
+		switch f.role {
+		case list:
 			*(*links)(n.place(f)) = heads[place]
 			place++
+		case lists:
+			*(*blob.Array[links])(n.place(f)) = blob.PutAll(w, heads...)
 		}
 	}
 	return heads
