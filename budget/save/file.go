@@ -207,33 +207,26 @@ func (f *source) bad(at int, text string, args ...any) error {
 // full reads all of it, or says where the file ends.
 func (f *source) full(to []byte, what string) error {
 	n, err := io.ReadFull(f.rd, to)
-	f.at += n
-	switch {
-	case err == io.EOF, err == io.ErrUnexpectedEOF:
-		return f.bad(f.at, "it ends, and %s has %d bytes, %d more", what, len(to), len(to)-n)
-	case err != nil:
-		return f.bad(f.at, "%w", err)
-	}
-	return nil
+	return f.has(uint64(len(to)), uint64(n), err, what)
 }
 
 // some reads size bytes that a header speaks of: no more memory is taken than comes.
 func (f *source) some(size uint64, what string) ([]byte, error) {
 	var b bytes.Buffer
 	n, err := io.CopyN(&b, f.rd, int64(size))
-	f.at += int(n)
-	if err != nil {
-		return nil, f.ended(err, size, uint64(n), what)
-	}
-	return b.Bytes(), nil
+	return b.Bytes(), f.has(size, uint64(n), err, what)
 }
 
-// ended is the error of a read of size bytes that came to n.
-func (f *source) ended(err error, size, n uint64, what string) error {
-	if err == io.EOF {
+// has notes that a read of size bytes came to n, and says what is wrong with that.
+func (f *source) has(size, n uint64, err error, what string) error {
+	f.at += int(n)
+	switch {
+	case err == io.EOF, err == io.ErrUnexpectedEOF:
 		return f.bad(f.at, "it ends, and %s has %d bytes, %d more", what, size, size-n)
+	case err != nil:
+		return f.bad(f.at, "%w", err)
 	}
-	return f.bad(f.at, "%w", err)
+	return nil
 }
 
 func (f *source) head() (h fileHead, err error) {
@@ -280,9 +273,8 @@ func (f *source) text(h fileHead) ([]byte, error) {
 func (f *source) passText(h fileHead) error {
 	sum := crc32.New(castagnoli)
 	n, err := io.CopyN(sum, f.rd, int64(h.layoutSize))
-	f.at += int(n)
-	if err != nil {
-		return f.ended(err, h.layoutSize, uint64(n), "the description")
+	if err := f.has(h.layoutSize, uint64(n), err, "the description"); err != nil {
+		return err
 	}
 	return f.textSum(h, sum.Sum32())
 }

@@ -1,6 +1,7 @@
 package save
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/scope"
@@ -78,19 +79,12 @@ func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 
 // differsKept says in which container two parts of that region differ first, or "".
 func (p *partLayout) differsKept(file *partLayout) string {
-	for i := range max(len(p.Kept), len(file.Kept)) {
-		here, there := "none", "none"
-		if i < len(p.Kept) {
-			here = p.Kept[i].String()
-		}
-		if i < len(file.Kept) {
-			there = file.Kept[i].String()
-		}
-		if here != there {
-			return fmt.Sprintf("container %d of region %s: %s here, and %s in the file", i, p.Region, here, there)
-		}
+	i, here, there := differIn(p.Kept, file.Kept, (*keptLayout).String)
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("container %d of region %s: %s here, and %s in the file", i, p.Region, cmp.Or(here, "none"),
+		cmp.Or(there, "none"))
 }
 
 // String is a container for a person, with all that must be the same.

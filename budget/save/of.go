@@ -1,6 +1,7 @@
 package save
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -15,9 +16,6 @@ type subject struct {
 }
 
 func (s *subject) String() string {
-	if s == nil {
-		return "nothing"
-	}
 	return fmt.Sprintf("%s, sum %#x", s.Name, s.Sum)
 }
 
@@ -36,20 +34,30 @@ func (st *State) Of(name string, sum uint64) {
 
 // differsOf says in which subject two parts of that region differ first, or "".
 func (p *partLayout) differsOf(file *partLayout) string {
-	for i := range max(len(p.Of), len(file.Of)) {
-		var here, there *subject
-		if i < len(p.Of) {
-			here = &p.Of[i]
+	i, here, there := differIn(p.Of, file.Of, (*subject).String)
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("the state of region %s is of %s here, and of %s in the file", p.Region,
+		cmp.Or(here, "nothing"), cmp.Or(there, "nothing"))
+}
+
+// differIn is the first place in which two lists differ, or -1, and what they have there as text; "" is
+// nothing.
+func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string) {
+	for i := range max(len(here), len(there)) {
+		a, b = "", ""
+		if i < len(here) {
+			a = text(&here[i])
 		}
-		if i < len(file.Of) {
-			there = &file.Of[i]
+		if i < len(there) {
+			b = text(&there[i])
 		}
-		if here == nil || there == nil || *here != *there {
-			return fmt.Sprintf("the state of region %s is of %v here, and of %v in the file", p.Region,
-				here, there)
+		if a != b {
+			return i, a, b
 		}
 	}
-	return ""
+	return -1, "", ""
 }
 
 // subjects are those of all states of the ring, for people.

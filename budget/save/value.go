@@ -12,49 +12,36 @@ import (
 
 // value is a value as a person reads it.
 func (t *typeLayout) value(b []byte) string {
-	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	var first [8]byte
+	copy(first[:], b)
+	word := binary.LittleEndian.Uint64(first[:]) // all of a number
 	switch t.Kind {
 	case "bool":
-		if b[0] > 1 {
-			return fmt.Sprintf("bool(%d)", b[0])
+		if word > 1 {
+			return fmt.Sprintf("bool(%d)", word)
 		}
-		return strconv.FormatBool(b[0] == 1)
-	case "int8":
-		return fmt.Sprint(int8(b[0]))
-	case "int16":
-		return fmt.Sprint(int16(binary.LittleEndian.Uint16(b)))
-	case "int32":
-		return fmt.Sprint(int32(binary.LittleEndian.Uint32(b)))
-	case "int64":
-		return fmt.Sprint(int64(word(0)))
-	case "uint8":
-		return fmt.Sprint(b[0])
-	case "uint16":
-		return fmt.Sprint(binary.LittleEndian.Uint16(b))
-	case "uint32":
-		return fmt.Sprint(binary.LittleEndian.Uint32(b))
-	case "uint64":
-		return fmt.Sprint(word(0))
+		return strconv.FormatBool(word == 1)
+	case "int8", "int16", "int32", "int64":
+		unused := 64 - 8*t.Size
+		return fmt.Sprint(int64(word<<unused) >> unused)
+	case "uint8", "uint16", "uint32", "uint64":
+		return fmt.Sprint(word)
 	case "float32":
-		bits := binary.LittleEndian.Uint32(b)
-		return floatText(float64(math.Float32frombits(bits)), 32, uint64(bits))
+		return floatText(float64(math.Float32frombits(uint32(word))), 32, word)
 	case "float64":
-		return floatText(math.Float64frombits(word(0)), 64, word(0))
+		return floatText(math.Float64frombits(word), 64, word)
 	case "complex64", "complex128":
-		half := &typeLayout{Kind: "float32"}
-		if t.Size == 16 {
-			half.Kind = "float64"
-		}
-		return half.value(b) + " and " + half.value(b[len(b)/2:]) + "i"
+		half := numbers[fmt.Sprintf("float%d", 4*t.Size)]
+		return half.value(b[:half.Size]) + " and " + half.value(b[half.Size:]) + "i"
 	case kindHandle:
-		if word(0) == 0 {
+		if word == 0 {
 			return "no handle"
 		}
-		return fmt.Sprintf("handle of chunk %d, generation %#x", word(0)&arena_c.HandleIndex, word(0)>>32)
+		return fmt.Sprintf("handle of chunk %d, generation %#x", word&arena_c.HandleIndex, word>>32)
 	case kindPtr:
-		return offsetText(word(0))
+		return offsetText(word)
 	case kindSlice, kindString:
-		return fmt.Sprintf("%d at %s", word(8), offsetText(word(0)))
+		return fmt.Sprintf("%d at %s", binary.LittleEndian.Uint64(b[8:]), offsetText(word))
 	case kindInline:
 		return strconv.Quote(strings.TrimRight(string(b), "\x00"))
 	}
