@@ -134,20 +134,18 @@ func (g *Graph) checkData(data []byte) error {
 
 // lacks says what the graph needs that the host hasn't.
 func (v *vocabulary) lacks(r *root, b blob.Blob, stripped bool) error {
+	differ := differs
 	if stripped {
-		if err := stripDiffers("action", r.Actions, b, v.Actions); err != nil {
-			return err
-		}
-		return stripDiffers("event", r.Signals, b, v.Events)
+		differ = stripDiffers
 	}
-	if err := differs("action", signaturesOf(r.Actions, b), v.Actions); err != nil {
+	if err := differ("action", r.Actions, b, v.Actions); err != nil {
 		return err
 	}
-	return differs("event", signaturesOf(r.Signals, b), v.Events)
+	return differ("event", r.Signals, b, v.Events)
 }
 
-func differs(what string, there, here []Signature) error {
-	for _, s := range there {
+func differs(what string, there blob.Array[signature], b blob.Blob, here []Signature) error {
+	for _, s := range signaturesOf(there, b) {
 		i := slices.IndexFunc(here, func(other Signature) bool { return other.Name == s.Name })
 		if i < 0 {
 			return fmt.Errorf("the host has no %s %q", what, s.Name)

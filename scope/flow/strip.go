@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 
 	"github.com/upfront-mem/upfront/arena/blob"
@@ -100,15 +101,9 @@ func stripDiffers(what string, there blob.Array[signature], b blob.Blob, here []
 
 // sameTypes reports whether the parameters of a host and of a blob are the same but for their names.
 func sameTypes(here []Parameter, there []parameterOf) bool {
-	if len(here) != len(there) {
-		return false
-	}
-	for i, p := range there {
-		if here[i].Type != p.Type || here[i].Out != (p.Out != 0) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(here, there, func(p Parameter, q parameterOf) bool {
+		return p.Type == q.Type && p.Out == (q.Out != 0)
+	})
 }
 
 // nodeName is the name of the node with an index, or the index.
