@@ -10,14 +10,14 @@ const Checked = false
 
 // FailAt, Failed, Refuse and Tell are for the checked build.
 
-func FailAt(uint64)                {}
+func FailAt(n uint64)              {}
 func Failed() (refused, told bool) { return false, false }
 func Refuse() bool                 { return false }
 func Tell()                        {}
 func given[H any](_ *H, _ H) bool  { return true }
 
 // Here is the number of the calls that lead here: in the checked build.
-func Here(int) uint32 { return 0 }
+func Here(skip int) uint32 { return 0 }
 
 // textOf is the number of a text: in the checked build.
 //
@@ -25,17 +25,17 @@ func Here(int) uint32 { return 0 }
 func textOf(string) uint32 { return 0 }
 
 // Made says where something was made: in the checked build.
-func Made(unsafe.Pointer) string { return "" }
+func Made(canonical unsafe.Pointer) string { return "" }
 
 // Had says where a block of a heap or a buddy was made, and freed: in the checked build.
-func Had(unsafe.Pointer) string { return "" }
+func Had(p unsafe.Pointer) string { return "" }
 
 // Text is the text of a number: in the checked build.
-func Text(uint32) string { return "" }
+func Text(id uint32) string { return "" }
 
 // NoteType, Thing and Things are for the checked build.
 
-func NoteType(unsafe.Pointer, string) {}
+func NoteType(p unsafe.Pointer, name string) {}
 
 type Thing struct {
 	Offset, Size uint64
@@ -51,7 +51,7 @@ const (
 func things(_ unsafe.Pointer, list []Thing) ([]Thing, bool) { return list[:0], false }
 
 // SiteOf is the place of a number of Here: in the checked build.
-func SiteOf(uint32) Site { return Site{} }
+func SiteOf(calls uint32) Site { return Site{} }
 
 // Site is where something began that must end: in the checked build.
 type Site struct{}

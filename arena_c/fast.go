@@ -139,7 +139,7 @@ func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 }
 
 // Grow is upfront_scopes_grow.
-func (h *Scopes) Grow(gen, _, size uint64) (p unsafe.Pointer, ok bool) {
+func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
 	return (*Header)(unsafe.Pointer(h)).Bump(gen, size, 0)
 }
 

@@ -75,8 +75,8 @@ import (
 const Crossing = true
 
 // New is upfront_scopes_bump for one zeroed T. It panics with a Refusal where that gives NULL.
-func New[T any](h *Scopes, gen uint64) *T {
-	x := TryNew[T](h, gen)
+func New[T any](h *Scopes, gen uint64) (x *T) {
+	x = TryNew[T](h, gen)
 	if x == nil {
 		panic(Refusal{h, gen})
 	}
@@ -168,7 +168,7 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 }
 
 // NewNode is upfront_scopes_node for one zeroed T, and upfront_scopes_link. It panics with a Refusal where that gives NULL.
-func NewNode[T any](h *Scopes, gen, class uint64) *T {
+func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
 	p := h.Node(gen, uint64(unsafe.Sizeof(*new(T))), max(NodeSize, AlignOf[T]())-1)
 	if p == nil {
 		panic(Refusal{h, gen})
@@ -182,7 +182,7 @@ func NewNode[T any](h *Scopes, gen, class uint64) *T {
 func (h *Scopes) Open() (gen uint64) { return uint64(C.upfront_scopes_open(h.c())) }
 
 // Close is upfront_scopes_close: of the topmost scope, whose record is given for the other builds.
-func (h *Scopes) Close(*Record) { C.upfront_scopes_close_at(h.c(), site()) }
+func (h *Scopes) Close(r *Record) { C.upfront_scopes_close_at(h.c(), site()) }
 
 // Cut is upfront_arena_cut.
 func (h *Scopes) Cut(to uint64) {
@@ -218,13 +218,13 @@ func (e *Ends) MarkNear() uint64 { return uint64(C.upfront_ends_mark(e.c())) }
 func (e *Ends) MarkFar() uint64 { return uint64(C.upfront_ends_mark_far(e.c())) }
 
 // Push is upfront_stack_push.
-func (s *Stack) Push(gen, size, mask uint64) unsafe.Pointer {
+func (s *Stack) Push(gen, size, mask uint64) (p unsafe.Pointer) {
 	was := *s
 	return gave(s, was, &s.Header, C.upfront_stack_push(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
 }
 
 // PushFar is upfront_stack_push_far.
-func (s *Stack) PushFar(gen, size, mask uint64) unsafe.Pointer {
+func (s *Stack) PushFar(gen, size, mask uint64) (p unsafe.Pointer) {
 	was := *s
 	return gave(s, was, &s.Header, C.upfront_stack_push_far(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
 }
@@ -246,8 +246,8 @@ func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
 }
 
 // Get is upfront_pool_get for one zeroed T of a pool for T; the bases are for the other builds.
-func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) *T {
-	x := GetUnzeroed[T](p, gen, first, numbers)
+func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
+	x = GetUnzeroed[T](p, gen, first, numbers)
 	if x != nil {
 		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}
@@ -255,7 +255,7 @@ func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) *T 
 }
 
 // GetUnzeroed is upfront_pool_get.
-func GetUnzeroed[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) *T {
+func GetUnzeroed[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
 	if Checked && p.refuses(gen) {
 		return nil
 	}
@@ -285,7 +285,7 @@ func (p *Pool) refuses(gen uint64) bool {
 }
 
 // Put is upfront_pool_put; false where that gives a code.
-func Put[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers, x *T) bool {
+func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *T) (ok bool) {
 	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))), site()) == C.UPFRONT_OK
 }
 
@@ -295,7 +295,7 @@ func (p *Pool) At(gen, handle uint64) unsafe.Pointer {
 }
 
 // GetHandle is upfront_pool_get_handle for one zeroed T.
-func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, handle uint64) {
+func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T, handle uint64) {
 	if Checked && p.refuses(gen) {
 		return nil, 0
 	}
