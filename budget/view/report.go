@@ -61,8 +61,8 @@ func (d *reportDrawing) measure() {
 	for _, l := range d.lines {
 		if l.barred() {
 			names = max(names, letters(l.shown()))
-			for _, text := range l.texts {
-				sizes = max(sizes, letters(text))
+			for _, c := range l.cells {
+				sizes = max(sizes, letters(c.text))
 			}
 		}
 	}
@@ -178,22 +178,22 @@ func (d *reportDrawing) note(l reportLine) {
 
 // sizes are the figures of a line.
 func (d *reportDrawing) sizes(class string, l reportLine) {
-	for i, text := range l.texts {
-		if text != "" {
-			d.text(class, d.right+d.column*px(i+1), d.y, text)
+	for i, c := range l.cells {
+		if c.text != "" {
+			d.text(class, d.right+d.column*px(i+1), d.y, c.text)
 		}
 	}
 }
 
 // fence has a column for each arena of a part, or for several neighbours, of whom it shows the fullest.
 func (d *reportDrawing) fence(l reportLine) {
-	if len(l.fence) == 0 {
+	if len(l.arenas) < 2 {
 		return
 	}
 	const height, least px = 220, 30
 	d.y += 300
-	each := (len(l.fence)-1)/int((d.right-d.left)/least) + 1
-	columns := slices.Collect(slices.Chunk(l.fence, each))
+	each := (len(l.arenas)-1)/int((d.right-d.left)/least) + 1
+	columns := slices.Collect(slices.Chunk(l.arenas, each))
 	at, bottom := scale{d.left, d.right, uint64(len(columns))}, d.y-140+height
 	for i, arenas := range columns {
 		left, right := at.x(uint64(i)), at.x(uint64(i)+1)-10

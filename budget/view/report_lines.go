@@ -12,10 +12,13 @@ import (
 // figures are bytes, or chunks: what is used now, what was at most, and what there is.
 type figures struct{ now, peak, size uint64 }
 
-// texts are the figures as sizes.
-func (f figures) texts() [3]string {
-	return [3]string{sizeText(f.now), sizeText(f.peak), sizeText(f.size)}
+// amount is a figure of a line as it is written; without a text there is none.
+type amount struct {
+	text  string
+	value uint64 // to the byte; of so many arenas, that of each
 }
+
+func sized(bytes uint64) amount { return amount{sizeText(bytes), bytes} }
 
 // barred says that it has a bar and figures.
 func (l reportLine) barred() bool {
@@ -46,8 +49,8 @@ type reportLine struct {
 	figures
 	of     uint64               // what fills its bar: the part's size
 	stack  []stacked            // of a part, who holds what is used now
-	fence  []budget.ArenaReport // of a part, its arenas, where it has some
-	texts  [3]string            // its figures as they are written: now, at most, planned
+	arenas []budget.ArenaReport // of a part
+	cells  [3]amount            // its figures as they are written: now, at most, planned
 	detail string               // to the byte
 }
 
@@ -65,7 +68,7 @@ func reportLines(r budget.Report) (lines []reportLine) {
 		rest -= min(rest, p.size)
 		several = several || len(p.Arenas) > 1 || p.Value("pool_chunks_peak") != 0
 	}
-	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", texts: [3]string{2: sizeText(rest)}})
+	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", cells: [3]amount{2: sized(rest)}})
 	if several {
 		lines = append(lines, reportLine{kind: noteLine, name: "at most: of slots, buffers and scratch arenas that of the one with the most; " +
 			"of pools the sum of their peaks, which needn't have been at one time"})
@@ -95,13 +98,13 @@ func reportParts(r budget.Report) (parts []reportPart) {
 	return parts
 }
 
-// texts are the part's figures as they are written: now, the most of one arena, and what is planned.
-func (p *reportPart) texts() [3]string {
-	planned := sizeText(p.Value("arena_size"))
+// cells are the part's figures as they are written: now, the most of one arena, and what is planned.
+func (p *reportPart) cells() [3]amount {
+	planned := sized(p.Value("arena_size"))
 	if n := len(p.Arenas); n > 1 {
-		planned = fmt.Sprintf("%d×%s", n, planned)
+		planned.text = fmt.Sprintf("%d×%s", n, planned.text)
 	}
-	return [3]string{sizeText(p.now), sizeText(p.Value("arena_peak")), planned}
+	return [3]amount{sized(p.now), sized(p.Value("arena_peak")), planned}
 }
 
 // detail is the same to the byte.
@@ -119,10 +122,7 @@ const namesShown = 8
 // lines are the part's own line, then who holds what of it.
 func (p *reportPart) lines() []reportLine {
 	labels, scopes := p.usage("label", p.Labels), p.usage("scope", p.Scopes)
-	own := reportLine{kind: partLine, class: p.class, name: p.Name, figures: p.figures, of: p.size, texts: p.texts(), detail: p.detail()}
-	if len(p.Arenas) > 1 {
-		own.fence = p.Arenas
-	}
+	own := reportLine{kind: partLine, class: p.class, name: p.Name, figures: p.figures, of: p.size, arenas: p.Arenas, cells: p.cells(), detail: p.detail()}
 	if len(labels) != 0 {
 		labels = append(labels, p.unlabelled(labels)...)
 		own.stack = coloured(labels)
@@ -135,10 +135,11 @@ func (p *reportPart) lines() []reportLine {
 	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), labels, scopes, p.pools(), p.others())
 }
 
-// holder is who holds bytes: a label, a scope, a proxy.
+// holder is who holds bytes: a label, a scope, a proxy, a line of the program.
 type holder struct {
 	name                 string
 	bytes, peak, objects uint64
+	calls                string // those that led to the line
 }
 
 // mostFirst sorts by what is held, then by what was.
@@ -158,7 +159,7 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 			for _, h := range list[i:] {
 				line.now += h.bytes
 			}
-			line.texts[0], line.detail = sizeText(line.now), fmt.Sprintf("%s: %s bytes now", line.name, exact(line.now))
+			line.cells[0], line.detail = sized(line.now), fmt.Sprintf("%s: %s bytes now", line.name, exact(line.now))
 			return append(lines, line)
 		}
 		objects := ""
@@ -166,12 +167,16 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 			objects = " in " + many(h.objects, "object")
 		}
 		line := reportLine{kind: nameLine, class: class, name: kind + " " + h.name, figures: figures{now: h.bytes}, of: of,
-			texts:  [3]string{sizeText(h.bytes), sizeText(h.peak)},
-			detail: fmt.Sprintf("%s %s: %s bytes now%s, %s at most", kind, h.name, exact(h.bytes), objects, exact(h.peak))}
-		if alone {
-			line.peak = h.peak
-		} else {
-			line.detail += " in one"
+			cells:  [3]amount{sized(h.bytes)},
+			detail: fmt.Sprintf("%s %s: %s bytes now%s%s", kind, h.name, exact(h.bytes), objects, h.calls)}
+		if h.peak != 0 {
+			line.cells[1] = sized(h.peak)
+			line.detail += ", " + exact(h.peak) + " at most"
+			if alone {
+				line.peak = h.peak
+			} else {
+				line.detail += " in one"
+			}
 		}
 		lines = append(lines, line)
 	}
@@ -188,7 +193,7 @@ func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 	var list []holder
 	for _, u := range names {
 		if u.Bytes|u.Peak != 0 {
-			list = append(list, holder{u.Name, u.Bytes, u.Peak, u.Objects})
+			list = append(list, holder{name: u.Name, bytes: u.Bytes, peak: u.Peak, objects: u.Objects})
 		}
 	}
 	return holders(list, kind, p.class, p.size, len(p.Arenas) == 1)
@@ -221,7 +226,7 @@ func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 		return nil
 	}
 	return []reportLine{{kind: nameLine, class: "other", name: "no label", figures: figures{now: rest}, of: p.size,
-		texts: [3]string{sizeText(rest)}, detail: "no label: " + exact(rest) + " bytes now"}}
+		cells: [3]amount{sized(rest)}, detail: "no label: " + exact(rest) + " bytes now"}}
 }
 
 // fullest says which arena of several is.
@@ -273,7 +278,7 @@ func (p *reportPart) pools() []reportLine {
 		return nil
 	}
 	return []reportLine{{kind: chunkLine, class: p.class, name: "pools, in chunks", figures: figures{0, most, chunks}, of: chunks,
-		texts:  [3]string{1: fmt.Sprint(most), 2: fmt.Sprint(chunks)},
+		cells:  [3]amount{1: {fmt.Sprint(most), most}, 2: {fmt.Sprint(chunks), chunks}},
 		detail: fmt.Sprintf("pools that are open: %s chunks, %s in use at most", exact(chunks), exact(most))}}
 }
 
@@ -301,10 +306,10 @@ func heapLines(heap budget.GoHeap) []reportLine {
 		return nil
 	}
 	line := reportLine{kind: partLine, class: "heap", name: "Go heap", figures: figures{heap.Used, 0, heap.Limit}, of: heap.Limit,
-		texts: [3]string{sizeText(heap.Used)}, detail: fmt.Sprintf("Go heap: %s bytes now", exact(heap.Used))}
+		cells: [3]amount{sized(heap.Used)}, detail: fmt.Sprintf("Go heap: %s bytes now", exact(heap.Used))}
 	text := "nothing is planned for it"
 	if heap.Limit != 0 {
-		line.texts[2] = sizeText(heap.Limit)
+		line.cells[2] = sized(heap.Limit)
 		line.detail += ", of " + exact(heap.Limit)
 		text = many(heap.Collections, "collection") + " since Open"
 	}
@@ -319,7 +324,7 @@ func proxyLines(r budget.Report) (lines []reportLine) {
 	var list []holder
 	most, refused := uint64(0), uint64(0)
 	for _, x := range r.Proxies {
-		list = append(list, holder{x.Name, x.Asked, x.Peak, x.Live})
+		list = append(list, holder{name: x.Name, bytes: x.Asked, peak: x.Peak, objects: x.Live})
 		most, refused = max(most, x.Asked, x.Peak), refused+x.Failed
 	}
 	lines = append([]reportLine{{kind: headLine, name: "proxies"}}, holders(list, "proxy", "c1", most, true)...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -20,14 +21,14 @@ func ReportText(w io.Writer, r budget.Report) error {
 	for _, l := range lines {
 		if l.barred() {
 			t.name = max(t.name, min(letters(l.shown())+1, 23))
-			for _, text := range l.texts {
-				t.column = max(t.column, letters(text)+1)
+			for _, c := range l.cells {
+				t.column = max(t.column, letters(c.text)+1)
 			}
 		}
 	}
 	t.name = min(t.name, textWidth-2-3*t.column)
 	t.heading(fmt.Sprintf("budget %s: %s, %s resident at Open", clip(r.Name, nameLetters), sizeText(r.Size), sizeText(r.Resident)))
-	t.row("", "", [3]string{"now", "at most", "planned"})
+	t.row("", "", [3]amount{{text: "now"}, {text: "at most"}, {text: "planned"}})
 	for _, l := range lines {
 		t.line(l)
 	}
@@ -56,24 +57,24 @@ func (t *table) line(l reportLine) {
 			fmt.Fprintf(&t.out, "    %s\n", text)
 		}
 	case l.kind == sumLine:
-		t.row(l.shown(), "", l.texts)
+		t.row(l.shown(), "", l.cells)
 	case l.kind == partLine:
-		t.row(l.shown(), t.bar(l), l.texts)
+		t.row(l.shown(), t.bar(l), l.cells)
 		t.fence(l)
 	default:
-		t.row(" "+l.shown(), t.bar(l), l.texts)
+		t.row(" "+l.shown(), t.bar(l), l.cells)
 	}
 }
 
 // row is a line of the table; a name that is too long for its column has a line of its own.
-func (t *table) row(name, bar string, texts [3]string) {
+func (t *table) row(name, bar string, cells [3]amount) {
 	if letters(name) > t.name {
 		fmt.Fprintf(&t.out, "  %s\n", name)
 		name = ""
 	}
 	line := fmt.Sprintf("  %s%s%-*s", name, strings.Repeat(" ", t.name-letters(name)), t.bars(), bar)
-	for _, text := range texts {
-		line += strings.Repeat(" ", max(0, t.column-letters(text))) + text
+	for _, c := range cells {
+		line += strings.Repeat(" ", max(0, t.column-letters(c.text))) + c.text
 	}
 	fmt.Fprintln(&t.out, strings.TrimRight(line, " "))
 }
@@ -94,14 +95,14 @@ func (t *table) bar(l reportLine) string {
 
 // fence has a sign for each arena of a part, or for several neighbours, of whom it shows the fullest.
 func (t *table) fence(l reportLine) {
-	if len(l.fence) == 0 {
+	if len(l.arenas) < 2 {
 		return
 	}
-	each := (len(l.fence)-1)/(textWidth-4) + 1
+	each := (len(l.arenas)-1)/(textWidth-4) + 1
 	line := ""
-	for i := 0; i < len(l.fence); i += each {
+	for arenas := range slices.Chunk(l.arenas, each) {
 		var high px
-		for _, a := range l.fence[i:min(i+each, len(l.fence))] {
+		for _, a := range arenas {
 			high = max(high, scale{0, 8, a.Size}.reach(a.Used, 1))
 		}
 		line += string([]rune(".▁▂▃▄▅▆▇█")[high])

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkMoment is what a quarter of a second costs a server of 66 rooms while somebody looks: the figures, and the page's
-// main part of them, which all viewers share.
+// main part of them, or the picture, which all viewers share.
 func BenchmarkMoment(b *testing.B) {
 	plan, err := budget.ReadPlan(filepath.Join("..", "..", "..", "tests", "frogpond", "serve.json"))
 	require.NoError(b, err)
@@ -27,9 +27,13 @@ func BenchmarkMoment(b *testing.B) {
 	}
 	page := live.New(p.Budget, live.Options{Every: 1})
 	defer page.Close()
-	size := 0
-	for b.Loop() {
-		size = len(body(b, ask(page, "GET", "/")))
+	for _, path := range []string{"", "map.svg"} {
+		b.Run("/"+path, func(b *testing.B) {
+			size := 0
+			for b.Loop() {
+				size = len(body(b, ask(page, "GET", "/"+path)))
+			}
+			b.ReportMetric(float64(size), "bytes/page")
+		})
 	}
-	b.ReportMetric(float64(size), "bytes/page")
 }

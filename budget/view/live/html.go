@@ -1,10 +1,14 @@
 package live
 
 import (
+	_ "embed"
 	"html"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
 )
 
 // Package html/template would write the page, too, and have the linker keep each method of the program: 11 MB of frogpond,
@@ -12,6 +16,13 @@ import (
 
 // markup is HTML. Constants are, as they stand; what people named is, once text has it.
 type markup string
+
+var (
+	//go:embed page.html
+	pageForm markup
+	//go:embed main.html
+	mainForm markup
+)
 
 // text is what people named, as HTML may hold it: between tags, and in an attribute.
 func text(s string) markup { return markup(html.EscapeString(s)) }
@@ -38,15 +49,6 @@ func fill(form markup, parts ...markup) markup {
 	return markup(out.String())
 }
 
-// each is what there is of each of a list.
-func each[T any](list []T, one func(T) markup) markup {
-	var all strings.Builder
-	for _, x := range list {
-		all.WriteString(string(one(x)))
-	}
-	return markup(all.String())
-}
-
 // when is what there is only sometimes.
 func when(yes bool, m markup) markup {
 	if yes {
@@ -55,92 +57,51 @@ func when(yes bool, m markup) markup {
 	return ""
 }
 
-// item is a line of a list.
-func item(s string) markup { return "<li>" + text(s) + "</li>\n" }
+// size is a number of bytes.
+func size(bytes uint64) markup {
+	return `<data value="` + decimal(bytes) + `">` + text(budget.SizeText(bytes)) + "</data>"
+}
 
 func decimal(n uint64) markup { return markup(strconv.FormatUint(n, 10)) }
 
-// grouped is a number as people read it: 1,234,567.
-func grouped(n uint64) markup {
-	m := decimal(n)
-	for at := len(m) - 3; at > 0; at -= 3 {
-		m = m[:at] + "," + m[at:]
+// count is a number of faults; a report that a stranger wrote may have one below 0.
+func count(n int) markup {
+	return `<data value="` + decimal(uint64(max(0, n))) + `">` + decimal(uint64(max(0, n))) + "</data>"
+}
+
+// pageOf is all of a page.
+func pageOf(r budget.Report, main markup, links []Link, timed bool) markup {
+	var all markup
+	for _, l := range links {
+		all += `<a href="` + address(l.Path) + `">` + text(l.Name) + "</a>\n"
 	}
-	return m
+	return fill(pageForm, "{name}", text(r.Name), "{main}", main, "{time}", when(timed, `<a href="#time">Over time</a>`+"\n"),
+		"{links}", all)
 }
 
-// many is a number of things.
-func many[N int | uint64](count N, thing markup) markup {
-	if count != 1 {
-		thing += "s"
+// mainOf is what changes of a page.
+func mainOf(r budget.Report, number uint64, timed bool) (markup, error) {
+	parts, err := drawn(view.ReportHTML, r)
+	used, fulls := uint64(0), uint64(0)
+	for _, p := range r.Parts() {
+		used += p.Value("used")
+		fulls += p.Value("fulls")
 	}
-	return grouped(uint64(max(0, count))) + " " + thing
+	l, heap := r.Leaks, r.GoHeap
+	return fill(mainForm, "{moment}", decimal(number), "{used}", size(used), "{planned}", size(r.Size),
+		"{heap}", size(heap.Used)+when(heap.Limit != 0, " <small>of "+size(heap.Limit)+"</small>"),
+		"{collections}", count(int(heap.Collections)), "{fulls}", count(int(fulls)), "{errors}", count(r.ErrorCount),
+		"{leaks}", count(l.Scopes+l.Owned+l.Finalizers+l.Slots+l.Scratch+l.Blocks), "{parts}", markup(parts),
+		"{time}", when(timed, overTime), "{files}", when(timed, timeFiles)), err
 }
 
-// natural is a count; a report that a stranger wrote may have one below 0.
-func natural(count int) uint64 { return uint64(max(0, count)) }
+const overTime = `<section id="time" aria-labelledby="time-title">
+<h2 id="time-title">Over time</h2>
+<div class="picture" tabindex="0" role="region" aria-label="Picture of the time" data-keep><img src="timeline.svg" loading="lazy" alt="What each part held over time; timeline.csv has the numbers"></div>
+</section>
 
-// column is one of a table. Without a name it isn't there.
-type column struct{ class, name markup }
+`
 
-// table is one that is being written. Without a row it isn't there.
-type table struct {
-	columns []column
-	head    markup
-	rows    strings.Builder
-	some    bool
-}
-
-func newTable(caption markup, columns ...column) *table {
-	return &table{columns: columns, head: "<table>\n<caption>" + caption + "</caption>\n<thead><tr>" +
-		each(columns, column.title) + "</tr></thead>\n<tbody>\n"}
-}
-
-func (c column) title() markup {
-	return when(c.name != "", `<th scope="col"`+c.kind()+">"+c.name+"</th>")
-}
-
-func (c column) kind() markup { return when(c.class != "", ` class="`+c.class+`"`) }
-
-// row writes a line, which begins with a name.
-func (t *table) row(name markup, cells ...markup) {
-	t.some = true
-	t.line("<tr>"+name, cells)
-}
-
-// more tells of so many that have no row of their own.
-func (t *table) more(count int, cells ...markup) {
-	if count != 0 {
-		t.rest(decimal(uint64(count))+" more", cells...)
-	}
-}
-
-// rest writes a line about what has no name.
-func (t *table) rest(what markup, cells ...markup) {
-	t.line(`<tr class="more">`+named("", what), cells)
-}
-
-func (t *table) line(begin markup, cells []markup) {
-	t.rows.WriteString(string(begin))
-	for i, c := range t.columns[1:] {
-		if c.name != "" {
-			t.rows.WriteString(string("<td" + c.kind() + ">" + cells[i] + "</td>"))
-		}
-	}
-	t.rows.WriteString("</tr>\n")
-}
-
-func (t *table) end() markup {
-	return when(t.some, t.head+markup(t.rows.String())+"</tbody>\n</table>\n")
-}
-
-// named is how a row begins.
-func named(attributes, name markup) markup {
-	return `<th scope="row"` + attributes + ">" + name + "</th>"
-}
-
-// arena begins the row of an arena.
-func arena(name string) markup { return named(` class="arena"`, text(name)) }
-
-// unseen is the title of a column that only shows bars.
-func unseen(title markup) markup { return `<span class="unseen">` + title + "</span>" }
+const timeFiles = `<li><a href="timeline.csv" download>timeline.csv</a> the most of each arena in each sample</li>
+<li><a href="timeline.svg" download>timeline.svg</a> the same as a picture</li>
+`

@@ -18,21 +18,19 @@ var files embed.FS
 type moment struct {
 	number  uint64
 	picture func() ([]byte, error) // SVG
-	main    func() markup          // what changes of the page
+	main    func() (markup, error) // what changes of the page
 	page    func() ([]byte, error)
 	json    func() ([]byte, error)
 }
 
 func newMoment(number uint64, r budget.Report, links []Link, timed bool) *moment {
 	m := &moment{number: number}
-	f := sync.OnceValue(func() *figures {
-		f := newFigures(r)
-		f.Moment, f.Links, f.Timed = number, links, timed
-		return f
-	})
 	m.picture = sync.OnceValues(func() ([]byte, error) { return drawn(view.Report, r) })
-	m.main = sync.OnceValue(func() markup { return f().main() })
-	m.page = sync.OnceValues(func() ([]byte, error) { return []byte(f().page(m.main())), nil })
+	m.main = sync.OnceValues(func() (markup, error) { return mainOf(r, number, timed) })
+	m.page = sync.OnceValues(func() ([]byte, error) {
+		main, err := m.main()
+		return []byte(pageOf(r, main, links, timed)), err
+	})
 	m.json = sync.OnceValues(func() ([]byte, error) { return json.Marshal(r) })
 	return m
 }

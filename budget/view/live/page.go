@@ -76,7 +76,10 @@ func (p *Page) timeline() *past {
 }
 
 // changes is what the feed sends: the page's main part.
-func (p *Page) changes() []byte { return []byte(p.moment().main()) }
+func (p *Page) changes() []byte {
+	main, _ := p.moment().main() // a buffer takes all
+	return []byte(main)
+}
 
 // ServeHTTP answers a request for the page, below whatever path it is mounted.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
