@@ -136,7 +136,7 @@ func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
 		all = append([]difference{{Figure: "size", A: from.Size, B: to.Size}}, all...)
 	}
 	for _, d := range all {
-		switch judged(d.Figure) {
+		switch judged(known[d.Figure]) {
 		case inBytes:
 			allowed := max(g.share.of(base.before(d)), g.bytes)
 			list = append(list, growth{d, allowed, d.B > d.A && d.B-d.A > allowed})
@@ -156,12 +156,12 @@ const (
 	atAll               // one more is too much
 )
 
-func judged(figure string) judgement {
-	switch figure {
-	case "size", "peak", "go_heap.limit":
-		return inBytes
-	case "fulls", "errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch", "leaks.blocks":
+func judged(f budget.Figure) judgement {
+	switch {
+	case f.Kind == budget.Fault:
 		return atAll
+	case f.Unit == budget.Bytes && (f.Kind == budget.Planned || f.Kind == budget.Peak):
+		return inBytes
 	}
 	return notJudged
 }
@@ -170,10 +170,10 @@ func judged(figure string) judgement {
 func (f figures) before(d difference) uint64 {
 	was, region := d.A, whose{Region: d.Region}
 	if was == 0 && d.Kind != "" {
-		was = f.values[figure{region, "peak"}]
+		was = f.values[figure{region, "arena_peak"}]
 	}
 	if was == 0 && d.Region != "" {
-		was = f.values[figure{region, "size"}]
+		was = f.values[figure{region, "arena_size"}]
 	}
 	return was
 }
@@ -184,7 +184,7 @@ func (f figures) regions(fn func(region whose) bool) (names []string) {
 	more := 0
 	for _, key := range f.order {
 		switch {
-		case key.name != "size" || key.Region == "" || !fn(key.whose):
+		case key.name != "arenas" || key.Region == "" || !fn(key.whose):
 		case len(names) == most:
 			more++
 		default:
@@ -211,14 +211,14 @@ func otherRegions(base, now figures) string {
 }
 
 func (f figures) has(region whose) bool {
-	_, has := f.values[figure{region, "size"}]
+	_, has := f.values[figure{region, "arenas"}]
 	return has
 }
 
 // unused are the regions that were used in the base alone: a run that ended early needs less of all.
 func unused(base, now figures) []string {
 	return base.regions(func(w whose) bool {
-		peak := figure{w, "peak"}
+		peak := figure{w, "arena_peak"}
 		return base.values[peak] != 0 && now.values[peak] == 0
 	})
 }

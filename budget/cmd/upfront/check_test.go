@@ -89,21 +89,19 @@ func tooMuch(t *testing.T, args ...string) (code int, list []string) {
 // sizesOf are where a report has each figure that may grow by a share.
 func sizesOf(r *budget.Report) map[string][]*uint64 {
 	all := map[string][]*uint64{"size": {&r.Size}, "go_heap.limit": {&r.GoHeap.Limit}}
-	for _, list := range [][]budget.RegionReport{r.Regions, r.Beside} {
-		for i := range list {
-			a := &list[i]
-			add := func(name string, value *uint64) {
-				name = budget.RegionOf(a.Name) + " " + name
-				all[name] = append(all[name], value)
-			}
-			add("size", &a.Size)
-			add("peak", &a.Peak)
-			for i := range a.Labels {
-				add("label "+a.Labels[i].Name+" peak", &a.Labels[i].Peak)
-			}
-			for i := range a.Scopes {
-				add("scope "+a.Scopes[i].Name+" peak", &a.Scopes[i].Peak)
-			}
+	for i := range r.Arenas {
+		a := &r.Arenas[i]
+		add := func(name string, value *uint64) {
+			name = a.Part + " " + name
+			all[name] = append(all[name], value)
+		}
+		add("arena_size", &a.Size)
+		add("arena_peak", &a.Peak)
+		for i := range a.Labels {
+			add("label "+a.Labels[i].Name+" arena_peak", &a.Labels[i].Peak)
+		}
+		for i := range a.Scopes {
+			add("scope "+a.Scopes[i].Name+" arena_peak", &a.Scopes[i].Peak)
 		}
 	}
 	return all
@@ -134,12 +132,16 @@ func TestPlanted(t *testing.T) {
 			continue
 		}
 		planted++
-		if code != codeFound || !slices.Equal(found, []string{name}) {
+		finds := []string{name}
+		if part, size := strings.CutSuffix(name, " arena_size"); size && len(values) > 1 {
+			finds = []string{part + " size", name} // of all arenas of the part, and of one
+		}
+		if code != codeFound || !slices.Equal(found, finds) {
 			t.Errorf("%s, 4 %% more: exit %d, %s", name, code, found)
 		}
 		_, out, _ := runs(append([]string{"check"}, by(4*onePercent)...)...)
 		words := strings.Fields(name)
-		if !strings.Contains(out, words[max(0, len(words)-2)]) || strings.Count(out, "too much") != 1 {
+		if !strings.Contains(out, words[max(0, len(words)-2)]) || strings.Count(out, "too much") != len(finds) {
 			t.Errorf("%s, 4 %% more:\n%s", name, out)
 		}
 	}
@@ -151,7 +153,7 @@ func TestPlanted(t *testing.T) {
 // TestNoMore: of fulls, leaks and errors one more is too much, whatever else may grow.
 func TestNoMore(t *testing.T) {
 	for want, change := range map[string]func(r *budget.Report){
-		"match fulls":      func(r *budget.Report) { r.Regions[2].Fulls++ },
+		"match fulls":      func(r *budget.Report) { r.Arenas[2].Fulls++ },
 		"errors":           func(r *budget.Report) { r.ErrorCount++ },
 		"leaks.scopes":     func(r *budget.Report) { r.Leaks.Scopes++ },
 		"leaks.owned":      func(r *budget.Report) { r.Leaks.Owned++ },
@@ -169,20 +171,18 @@ func TestNoMore(t *testing.T) {
 	}
 }
 
-// TestJudged: each figure of a report is judged, or known as one that isn't; a new one belongs to one of these.
+// TestJudged: what a figure is says how it is judged; these are, and no other is.
 func TestJudged(t *testing.T) {
-	a := budget.RegionReport{Name: "a", Labels: []scope.Usage{{Name: "l"}}, Scopes: []scope.Usage{{Name: "s"}}}
 	got := map[string]judgement{}
-	for _, key := range figuresOf(budget.Report{Regions: []budget.RegionReport{a}}).order {
-		got[key.name] = judged(key.name)
+	for name, f := range known {
+		if how := judged(f); how != notJudged {
+			got[name] = how
+		}
 	}
 	want := map[string]judgement{
-		"size": inBytes, "peak": inBytes, "go_heap.limit": inBytes,
+		"size": inBytes, "arena_size": inBytes, "arena_peak": inBytes, "go_heap.limit": inBytes,
 		"fulls": atAll, "errors": atAll,
 		"leaks.scopes": atAll, "leaks.owned": atAll, "leaks.finalizers": atAll, "leaks.slots": atAll, "leaks.scratch": atAll, "leaks.blocks": atAll,
-		"used": notJudged, "load_peak": notJudged, "objects": notJudged, "padding": notJudged, "finalizers": notJudged, "arenas": notJudged,
-		"pool_cap": notJudged, "pool_peak": notJudged, "committed": notJudged, "not_granted": notJudged,
-		"most_open.scopes": notJudged, "most_open.pools": notJudged, "most_open.owned": notJudged, "most_open.labels": notJudged,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v", got)
@@ -191,9 +191,9 @@ func TestJudged(t *testing.T) {
 
 // TestAllowed: a share of what was, of what it lies in if it is new, or some bytes.
 func TestAllowed(t *testing.T) {
-	base := budget.Report{Name: "x", Size: 100_000, Regions: []budget.RegionReport{
-		{Name: "used", Size: 50_000, Peak: 10_000, Labels: []scope.Usage{{Name: "small", Peak: 16}, {Name: "large", Peak: 5000}}},
-		{Name: "idle", Size: 40_000},
+	base := budget.Report{Name: "x", Size: 100_000, Arenas: []budget.ArenaReport{
+		{Name: "used", Part: "used", Size: 50_000, Peak: 10_000, Labels: []scope.Usage{{Name: "small", Peak: 16}, {Name: "large", Peak: 5000}}},
+		{Name: "idle", Part: "idle", Size: 40_000},
 	}}
 	for _, c := range []struct {
 		share string
@@ -202,19 +202,19 @@ func TestAllowed(t *testing.T) {
 		now   func(r *budget.Report)
 		want  uint64
 	}{
-		{"3%", 64, "used label small", func(r *budget.Report) { r.Regions[0].Labels[0].Peak = 32 }, 64},
-		{"3%", 0, "used label small", func(r *budget.Report) { r.Regions[0].Labels[0].Peak = 32 }, 0},
-		{"50%", 0, "used label small", func(r *budget.Report) { r.Regions[0].Labels[0].Peak = 32 }, 8},
-		{"3%", 64, "used label large", func(r *budget.Report) { r.Regions[0].Labels[1].Peak++ }, 150},
-		{"3%", 64, "used label new", func(r *budget.Report) { r.Regions[0].Labels[0] = scope.Usage{Name: "new", Peak: 1} }, 300},
-		{"3%", 64, "idle scope new", func(r *budget.Report) { r.Regions[1].Scopes = []scope.Usage{{Name: "new", Peak: 1}} }, 1200},
-		{"3%", 64, "idle", func(r *budget.Report) { r.Regions[1].Peak = 1 }, 1200},
+		{"3%", 64, "used label small", func(r *budget.Report) { r.Arenas[0].Labels[0].Peak = 32 }, 64},
+		{"3%", 0, "used label small", func(r *budget.Report) { r.Arenas[0].Labels[0].Peak = 32 }, 0},
+		{"50%", 0, "used label small", func(r *budget.Report) { r.Arenas[0].Labels[0].Peak = 32 }, 8},
+		{"3%", 64, "used label large", func(r *budget.Report) { r.Arenas[0].Labels[1].Peak++ }, 150},
+		{"3%", 64, "used label new", func(r *budget.Report) { r.Arenas[0].Labels[0] = scope.Usage{Name: "new", Peak: 1} }, 300},
+		{"3%", 64, "idle scope new", func(r *budget.Report) { r.Arenas[1].Scopes = []scope.Usage{{Name: "new", Peak: 1}} }, 1200},
+		{"3%", 64, "idle", func(r *budget.Report) { r.Arenas[1].Peak = 1 }, 1200},
 		{"3%", 64, "", func(r *budget.Report) { r.Size++ }, 3000},
 		{"3%", 64, "", func(r *budget.Report) { r.GoHeap.Limit = 1 }, 64},
 	} {
 		now := base
-		now.Regions = slices.Clone(base.Regions)
-		now.Regions[0].Labels = slices.Clone(base.Regions[0].Labels)
+		now.Arenas = slices.Clone(base.Arenas)
+		now.Arenas[0].Labels = slices.Clone(base.Arenas[0].Labels)
 		c.now(&now)
 		g := gate{bytes: c.least}
 		if err := g.share.Set(c.share); err != nil {
@@ -270,9 +270,9 @@ func TestPercent(t *testing.T) {
 // TestHugeSums: what a report by hand adds up to doesn't begin anew at zero.
 func TestHugeSums(t *testing.T) {
 	huge := changed(t, "testdata/main.json", func(r *budget.Report) {
-		for i := range r.Regions {
-			if budget.RegionOf(r.Regions[i].Name) == "match" {
-				r.Regions[i].Fulls, r.Regions[i].Used = math.MaxInt, math.MaxUint64
+		for i := range r.Arenas {
+			if r.Arenas[i].Part == "match" {
+				r.Arenas[i].Fulls, r.Arenas[i].Used = math.MaxInt, math.MaxUint64
 			}
 		}
 	})

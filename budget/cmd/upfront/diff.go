@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math/bits"
 	"slices"
 	"strconv"
 
@@ -36,7 +35,8 @@ type whose struct {
 	Name   string `json:"name,omitempty"`
 }
 
-// figures are those of a report, in its order.
+// figures are those of a report, in its order: the budget's own, then those of each part, and
+// of its names.
 type figures struct {
 	order  []figure
 	values map[figure]uint64
@@ -47,94 +47,104 @@ type figure struct {
 	name string
 }
 
-func figuresOf(r budget.Report) figures {
-	f := figures{values: map[figure]uint64{}}
-	b := whose{}
-	f.sum(b, "size", r.Size)
-	f.sum(b, "committed", r.Committed)
-	f.sum(b, "go_heap.limit", r.GoHeap.Limit)
-	f.sum(b, "not_granted", uint64(len(r.NotGranted)))
-	f.count(b, "errors", r.ErrorCount)
-	f.count(b, "leaks.scopes", r.Leaks.Scopes)
-	f.count(b, "leaks.owned", r.Leaks.Owned)
-	f.count(b, "leaks.finalizers", r.Leaks.Finalizers)
-	f.count(b, "leaks.slots", r.Leaks.Slots)
-	f.count(b, "leaks.scratch", r.Leaks.Scratch)
-	f.count(b, "leaks.blocks", r.Leaks.Blocks)
-	for _, a := range slices.Concat(r.Regions, r.Beside) {
-		f.arena(a)
-	}
-	return f
+// own are the figures of the budget itself.
+var own = []struct {
+	budget.Figure
+	of func(r *budget.Report) uint64
+}{
+	{ownFigure("size", budget.Bytes, budget.Planned), func(r *budget.Report) uint64 { return r.Size }},
+	{ownFigure("committed", budget.Bytes, budget.Now), func(r *budget.Report) uint64 { return r.Committed }},
+	{ownFigure("go_heap.limit", budget.Bytes, budget.Planned), func(r *budget.Report) uint64 { return r.GoHeap.Limit }},
+	{ownFigure("not_granted", budget.Count, budget.Now), func(r *budget.Report) uint64 { return uint64(len(r.NotGranted)) }},
+	{ownFault("errors"), func(r *budget.Report) uint64 { return atLeastZero(r.ErrorCount) }},
+	{ownFault("leaks.scopes"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Scopes) }},
+	{ownFault("leaks.owned"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Owned) }},
+	{ownFault("leaks.finalizers"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Finalizers) }},
+	{ownFault("leaks.slots"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Slots) }},
+	{ownFault("leaks.scratch"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Scratch) }},
+	{ownFault("leaks.blocks"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Blocks) }},
 }
 
-// arena adds the figures of a region, or of one of its slots.
-func (f *figures) arena(a budget.RegionReport) {
-	region := budget.RegionOf(a.Name)
-	w := whose{Region: region}
-	f.sum(w, "arenas", 1)
-	f.most(w, "size", a.Size)
-	f.sum(w, "used", a.Used)
-	f.most(w, "peak", a.Peak)
-	f.most(w, "load_peak", a.LoadPeak)
-	f.sum(w, "objects", a.Objects)
-	f.sum(w, "padding", a.Padding)
-	f.sum(w, "finalizers", a.Finalizers)
-	f.sum(w, "pool_cap", a.PoolCap)
-	f.sum(w, "pool_peak", a.PoolPeak)
-	f.count(w, "fulls", a.Fulls)
-	f.most(w, "most_open.scopes", atLeastZero(a.MostOpen.Scopes))
-	f.most(w, "most_open.pools", atLeastZero(a.MostOpen.Pools))
-	f.most(w, "most_open.owned", atLeastZero(a.MostOpen.Owned))
-	f.most(w, "most_open.labels", atLeastZero(a.MostOpen.Labels))
-	for _, u := range a.Labels {
-		f.usage(whose{region, "label", u.Name}, u)
-	}
-	for _, u := range a.Scopes {
-		f.usage(whose{region, "scope", a.ScopeName(u.Name)}, u)
-	}
+func ownFigure(name string, unit budget.Unit, kind budget.FigureKind) budget.Figure {
+	return budget.Figure{Name: name, Unit: unit, Kind: kind}
 }
 
-func (f *figures) usage(w whose, u scope.Usage) {
-	f.sum(w, "used", u.Bytes)
-	f.most(w, "peak", u.Peak)
-	f.sum(w, "objects", u.Objects)
-}
-
-func (f *figures) at(w whose, name string) figure {
-	key := figure{w, name}
-	if _, known := f.values[key]; !known {
-		f.order = append(f.order, key)
-	}
-	return key
-}
-
-// sum adds; what is more than a number can be, which only a report by hand has, is the largest.
-func (f *figures) sum(w whose, name string, value uint64) {
-	key := f.at(w, name)
-	total, carry := bits.Add64(f.values[key], value, 0)
-	f.values[key] = total | -carry
-}
-
-func (f *figures) most(w whose, name string, value uint64) {
-	key := f.at(w, name)
-	f.values[key] = max(f.values[key], value)
-}
-func (f *figures) count(w whose, name string, n int) { f.sum(w, name, atLeastZero(n)) }
+func ownFault(name string) budget.Figure { return ownFigure(name, budget.Count, budget.Fault) }
 
 // atLeastZero is a count of a report that somebody may have written by hand.
 func atLeastZero(n int) uint64 { return uint64(max(0, n)) }
 
-// differences are those of two reports: the budget's own first, then by region, each with its names below, what changed
-// by most bytes first. What one of them didn't count is no difference.
+// ofParts are the figures of parts. Their names have some of them, too.
+var ofParts = budget.Figures()
+
+// known is what each figure is, by its name: size is one of the budget and of parts.
+var known = func() map[string]budget.Figure {
+	all := map[string]budget.Figure{}
+	for _, f := range own {
+		all[f.Name] = f.Figure
+	}
+	for _, f := range ofParts {
+		all[f.Name] = f
+	}
+	return all
+}()
+
+func figuresOf(r budget.Report) figures {
+	f := figures{values: map[figure]uint64{}}
+	for _, o := range own {
+		f.add(whose{}, o.Name, o.of(&r))
+	}
+	for _, p := range r.Parts() {
+		for _, x := range ofParts {
+			f.add(whose{Region: p.Name}, x.Name, p.Value(x.Name))
+		}
+		for _, u := range p.Labels {
+			f.usage(whose{p.Name, "label", u.Name}, u)
+		}
+		for _, u := range p.Scopes {
+			f.usage(whose{p.Name, "scope", u.Name}, u)
+		}
+	}
+	return f
+}
+
+func (f *figures) usage(w whose, u scope.Usage) {
+	f.add(w, "used", u.Bytes)
+	f.add(w, "arena_peak", u.Peak)
+	f.add(w, "objects", u.Objects)
+}
+
+func (f *figures) add(w whose, name string, value uint64) {
+	key := figure{w, name}
+	f.order, f.values[key] = append(f.order, key), value
+}
+
+// alone says that a part is one arena: what all of it have and what one has is the same.
+func (f *figures) alone(region string) bool {
+	return f.values[figure{whose{Region: region}, "arenas"}] <= 1
+}
+
+// differences are those of two reports: the budget's own first, then by region, each with its
+// names below, what changed by most bytes first. What one of them didn't count is no difference.
+// The size and use of a region that is one arena in both are told once.
 func differences(a, b budget.Report) (list []difference) {
 	from, to := figuresOf(a), figuresOf(b)
 	counted := counts(a) && counts(b)
 	for _, key := range to.order {
-		from.sum(key.whose, key.name, 0)
+		if _, both := from.values[key]; !both {
+			from.add(key.whose, key.name, 0)
+		}
 	}
 	for _, key := range from.order {
-		if !counted && (key.name == "objects" || key.name == "padding") {
-			continue
+		switch key.name {
+		case "objects", "padding":
+			if !counted {
+				continue
+			}
+		case "size", "arena_used":
+			if key.Region != "" && from.alone(key.Region) && to.alone(key.Region) {
+				continue
+			}
 		}
 		if d := (difference{key.whose, key.name, from.values[key], to.values[key]}); d.A != d.B {
 			list = append(list, d)
@@ -150,12 +160,12 @@ func differences(a, b budget.Report) (list []difference) {
 }
 
 func counts(r budget.Report) bool {
-	return !slices.ContainsFunc(r.Regions, func(a budget.RegionReport) bool { return !a.Counted })
+	return !slices.ContainsFunc(r.Arenas, func(a budget.ArenaReport) bool { return !a.Counted })
 }
 
-// weight is by how many bytes a figure changed; of other figures it is 0.
+// weight is by how many bytes a figure changed; of what the plan says, and of other figures, it is 0.
 func (d difference) weight() uint64 {
-	if d.Figure != "used" && d.Figure != "peak" {
+	if f := known[d.Figure]; f.Unit != budget.Bytes || f.Kind == budget.Planned {
 		return 0
 	}
 	return max(d.A, d.B) - min(d.A, d.B)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,23 +76,60 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 	if kindOf(data) == planKind {
 		return r, fmt.Errorf("%s: this is a plan, not a report: plan draw shows it", source)
 	}
-	err = json.Unmarshal(data, &r)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return r, fmt.Errorf("%s:%d: %w", source, lineOf(data, syntax.Offset), err)
-	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return r, fmt.Errorf("%s:%d: %s: %s is no %s", source, lineOf(data, wrong.Offset), wrong.Field, jsonfile.Echo(wrong.Value), wrong.Type)
+	if err = decode(source, data, &r); err == nil && len(r.Arenas) == 0 {
+		r.Arenas, err = arenasBefore(source, data)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%s: plan: %w", source, err)
+		return r, err
 	}
-	if r.Name == "" || len(r.Regions)+len(r.Beside) == 0 {
+	nameless := func(a budget.ArenaReport) bool { return a.Part == "" }
+	if r.Name == "" || len(r.Arenas) == 0 || slices.ContainsFunc(r.Arenas, nameless) {
 		return r, fmt.Errorf("%s: no report: give the JSON of a budget.Report, as frogpond -report writes", source)
 	}
-	if arenas := len(r.Regions) + len(r.Beside); arenas > arenasMost {
+	if arenas := len(r.Arenas); arenas > arenasMost {
 		return r, fmt.Errorf("%s: no report: it has %d arenas, and a budget has %d at most", source, arenas, arenasMost)
 	}
 	return r, nil
+}
+
+func decode(source string, data []byte, to any) error {
+	err := json.Unmarshal(data, to)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("%s:%d: %w", source, lineOf(data, syntax.Offset), err)
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s:%d: %s: %s is no %s", source, lineOf(data, wrong.Offset), wrong.Field, jsonfile.Echo(wrong.Value), wrong.Type)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: plan: %w", source, err)
+	}
+	return nil
+}
+
+// arenasBefore are the arenas of a report as they were once written: in two lists, where nothing but
+// the name of an arena says which part it is of.
+func arenasBefore(source string, data []byte) ([]budget.ArenaReport, error) {
+	var file struct {
+		Regions []budget.ArenaReport `json:"regions"`
+		Beside  []budget.ArenaReport `json:"beside"` // frame and scratch
+	}
+	err := decode(source, data, &file)
+	siblings := map[string]int{}
+	list := slices.Concat(file.Regions, file.Beside)
+	for i := range list {
+		a, slot := &list[i], false
+		a.Part, _, slot = strings.Cut(a.Name, " ")
+		a.Index, siblings[a.Part] = siblings[a.Part], siblings[a.Part]+1
+		switch {
+		case i >= len(file.Regions):
+			a.Kind = a.Part
+		case slot:
+			a.Kind = "slot"
+		default:
+			a.Kind = "region"
+		}
+	}
+	return list, err
 }
 
 // kind is what a file is.
@@ -103,15 +141,19 @@ const (
 	reportKind
 )
 
-// kindOf tells a report from a plan by its first region: in a report it always has what is used, in a plan never.
+// kindOf tells a report from a plan: a report has arenas. An old one has regions, as a plan does, and
+// in each of them used, which a plan's regions never have.
 func kindOf(data []byte) kind {
 	var file struct {
+		Arenas  []json.RawMessage `json:"arenas"`
 		Regions []struct {
 			Used json.RawMessage `json:"used"`
 		} `json:"regions"`
 	}
 	_ = json.Unmarshal(data, &file) // what has another type is left out
 	switch {
+	case len(file.Arenas) != 0:
+		return reportKind
 	case len(file.Regions) == 0:
 		return otherKind
 	case file.Regions[0].Used == nil:

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -283,40 +282,40 @@ func (t *tool) suggested(sources []string) (plan budget.Plan, err error) {
 
 // unmeasured says of which parts reports don't say what they need. In a suggested plan they are as planned.
 func unmeasured(sources []string, reports []budget.Report) (lines []string) {
-	type part struct {
-		beside bool // frame and scratch; a region may have such a name, too
-		name   string
-	}
-	var parts []part
-	used := map[part]bool{}
+	var parts []string
+	used := map[string]bool{}
 	for n, r := range reports {
-		fulls, last := map[part]int{}, map[part]string{}
-		for i, a := range slices.Concat(r.Regions, r.Beside) {
-			p := part{i >= len(r.Regions), budget.RegionOf(a.Name)}
-			if _, known := used[p]; !known {
-				parts = append(parts, p)
+		for _, p := range r.Parts() {
+			if _, known := used[p.Name]; !known {
+				parts = append(parts, p.Name)
 			}
-			used[p] = used[p] || a.Peak > 0 || a.Fulls > 0
-			if a.Fulls > 0 {
-				fulls[p], last[p] = fulls[p]+a.Fulls, a.LastFull
-			}
-		}
-		for _, p := range parts {
-			if fulls[p] > 0 {
+			fulls := p.Value("fulls")
+			used[p.Name] = used[p.Name] || p.Value("arena_peak") > 0 || fulls > 0
+			if fulls > 0 {
 				lines = append(lines, fmt.Sprintf("%s: %s was full %s: what it needed is not known; %s",
-					named(sources[n]), jsonfile.Echo(p.name), times(fulls[p]), echoWords(last[p])))
+					named(sources[n]), jsonfile.Echo(p.Name), times(fulls), echoWords(lastFull(p))))
 			}
 		}
 	}
-	for _, p := range parts {
-		if !used[p] {
-			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet: it is as planned", jsonfile.Echo(p.name)))
+	for _, name := range parts {
+		if !used[name] {
+			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet: it is as planned", jsonfile.Echo(name)))
 		}
 	}
 	return lines
 }
 
-func times(n int) string {
+// lastFull is what the last arena of a part told that was full.
+func lastFull(p budget.Part) (says string) {
+	for _, a := range p.Arenas {
+		if a.Fulls > 0 {
+			says = a.LastFull
+		}
+	}
+	return says
+}
+
+func times(n uint64) string {
 	if n == 1 {
 		return "1 time"
 	}

@@ -146,14 +146,10 @@ func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) er
 // peakRows are the parts of a plan with the highest peak of each.
 func peakRows(report budget.Report) [][]cell {
 	rows := [][]cell{{left(""), right("peak"), right("size"), right("free")}}
-	f := figuresOf(report)
-	for _, key := range f.order {
-		if key.Region == "" || key.Kind != "" || key.name != "peak" {
-			continue
-		}
-		peak, size := f.values[key], f.values[figure{key.whose, "size"}]
+	for _, p := range report.Parts() {
+		peak, size := p.Value("arena_peak"), p.Value("arena_size")
 		free := fmt.Sprintf("%.1f %%", 100-100*float64(peak)/float64(size))
-		rows = append(rows, []cell{echoed(key.Region), right(fmt.Sprint(peak)), right(fmt.Sprint(size)), right(free)})
+		rows = append(rows, []cell{echoed(p.Name), right(fmt.Sprint(peak)), right(fmt.Sprint(size)), right(free)})
 	}
 	return rows
 }

@@ -47,8 +47,9 @@ func reportDiffCommand(t *tool) *cobra.Command {
 		Use:   "diff A B",
 		Short: "says what grew between two reports: by region, label and scope",
 		Long: `Says what grew, or shrank, between two reports: by region, label and scope, what changed
-most first. Slots of a region count together: used is their sum, peak that of the fullest.
-What the machine decides (addresses, resident pages, the Go heap) is not compared.
+most first. Slots of a region count together: size and used are sums, and arena_peak is that
+of the fullest. Figures are those of budget.Figures, by their names there. What the machine
+decides (addresses, resident pages, the Go heap) is not compared.
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Example: "  upfront report diff main.json branch.json\n  upfront report diff http://10.0.0.1:8080/ http://10.0.0.2:8080/",

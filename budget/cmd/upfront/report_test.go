@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +101,33 @@ func TestReportDraw(t *testing.T) {
 	}
 	if code, out, said := runs("report", "draw", "testdata/branch.json"); code != codeFine || out != want.String() {
 		t.Errorf("exit %d, %s%s", code, out, said)
+	}
+}
+
+// TestOldReports: a report with two lists of arenas is as good as the same one of today.
+func TestOldReports(t *testing.T) {
+	if now, before := reportIn(t, "testdata/main.json"), reportIn(t, "testdata/old.json"); !reflect.DeepEqual(now, before) {
+		t.Errorf("%v\n%v", now.Arenas, before.Arenas)
+	}
+	for _, line := range []string{"report draw NAME", "report draw NAME -o -", "report diff NAME testdata/branch.json", "report diff testdata/branch.json NAME",
+		"check NAME --against testdata/branch.json", "check testdata/branch.json --against NAME", "profile NAME", "plan suggest NAME", "plan check NAME"} {
+		with := func(name string) string { return strings.ReplaceAll(line, "NAME", "testdata/"+name+".json") }
+		code, out, said := runs(strings.Fields(with("main"))...)
+		oldCode, oldOut, oldSaid := runs(strings.Fields(with("old"))...)
+		mend := func(text string) string { return strings.ReplaceAll(text, "old.json", "main.json") }
+		if code != oldCode || out != mend(oldOut) || said != mend(oldSaid) {
+			t.Errorf("%s: exit %d, %s%s\n%s: exit %d, %s%s", with("main"), code, out, said, with("old"), oldCode, oldOut, oldSaid)
+		}
+	}
+	for text, says := range map[string]string{
+		`{"name": "x", "regions": [{"name": "", "used": 1}]}`:                "no report",
+		`{"name": "x", "arenas": [{"name": "a", "used": 1}]}`:                "no report",
+		`{"name": "x", "arenas": [], "beside": [{"name": 1}]}`:               ":1: beside.name: number is no string",
+		`{"name": "x", "arenas": [{"name": "a", "part": "a", "size": "x"}]}`: ":1: arenas.size: string is no uint64",
+	} {
+		if _, err := parseReport("x", []byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 
@@ -306,9 +334,11 @@ func TestOneDeadline(t *testing.T) {
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"name": "x", "regions": [{"name": "a\u0000 1", "used": 18446744073709551615, "fulls": -1, "most_open": {"pools": -5},
 		"labels": [{"name": "\u001b[31m", "peak": 18446744073709551615}]}, {"name": "a\u0000 2", "peak": 18446744073709551615}]}`))
-	f.Add([]byte(`{"name": "x", "size": 18446744073709551615, "error_count": -9223372036854775808, "regions": [{"name": "", "size": 1}, {"name": "a"},
+	f.Add([]byte(`{"name": "x", "size": 18446744073709551615, "error_count": -9223372036854775808, "regions": [{"name": "a"},
 		{"name": "a", "size": 18446744073709551615, "fulls": 9223372036854775807, "scopes": [{"name": "a", "peak": 1}, {"name": "a", "peak": 2}]},
 		{"name": "a 1", "fulls": 9223372036854775807}, {"name": "a 2", "fulls": 9223372036854775807}]}`))
+	f.Add([]byte(`{"name": "x", "arenas": [{"name": "a 0", "part": "a", "kind": "slot", "peak": 7}, {"name": "\u0000", "part": "frame", "kind": "\u001b"},
+		{"name": "a", "part": "a", "index": -1, "size": 18446744073709551615, "scopes": [{"name": "a"}, {"name": "a 0", "peak": 1}]}]}`))
 	other, err := newTool(io.Discard, io.Discard).readReport("testdata/main.json")
 	if err != nil {
 		f.Fatal(err)
@@ -353,11 +383,11 @@ func FuzzReport(f *testing.F) {
 
 // TestDiffOfWhatIsCounted: objects and padding are compared where both builds count them.
 func TestDiffOfWhatIsCounted(t *testing.T) {
-	level := budget.RegionReport{Name: "level", Counted: true, Objects: 7, Padding: 5, Scopes: []scope.Usage{{Name: "level", Objects: 7}}}
-	counted := budget.Report{Regions: []budget.RegionReport{level}}
-	release := budget.Report{Regions: []budget.RegionReport{{Name: "level", Scopes: []scope.Usage{{Name: "level"}}}}}
+	level := budget.ArenaReport{Name: "level", Part: "level", Counted: true, Objects: 7, Padding: 5, Scopes: []scope.Usage{{Name: "level", Objects: 7}}}
+	counted := budget.Report{Arenas: []budget.ArenaReport{level}}
+	release := budget.Report{Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Scopes: []scope.Usage{{Name: "level"}}}}}
 	level.Objects, level.Padding, level.Scopes = 8, 6, []scope.Usage{{Name: "level", Objects: 8}}
-	more := budget.Report{Regions: []budget.RegionReport{level}}
+	more := budget.Report{Arenas: []budget.ArenaReport{level}}
 	if list := differences(counted, release); len(list) != 0 {
 		t.Errorf("one of them doesn't count: %v", list)
 	}
