@@ -225,46 +225,52 @@ int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until) {
     return 1;
 }
 
-/* Ends the scope of that generation at the far end, and newer ones, if it is there still. */
-static uint64_t run_temp(upfront_scopes *temp, uint64_t gen) {
-    uint64_t count = 0, index = upfront_scopes_find(temp, gen);
-    while (index != 0 && temp->depth >= index) {
-        const upfront_record *top = upfront_scopes_top(temp);
-        temp->arena.gen = 0;
-        count += upfront_scopes_run(temp, top->chain);
-        upfront_scopes_temp_close(temp);
-    }
-    return count;
+typedef int is_node(const upfront_scopes *h, const void *object);
+
+static int is_deferred(const upfront_scopes *h, const void *object) {
+    (void)h;
+    return ((const upfront_node *)object)[-1] / UPFRONT_NODE_CLASS == UPFRONT_CLASS_C;
 }
 
-uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
-    uint64_t count = 0, class_;
-    if (h == NULL)
-        return 0;
-    while (h->chain != until && is_c(h, upfront_scopes_object(h, h->chain))) {
+static void run_temp(upfront_scopes *temp, uint64_t gen, uint64_t *ran);
+
+/* Runs the nodes at the head of the chain, down to `until` or to the first that isn't of the kind. Finalizers are counted. */
+static void run_nodes(upfront_scopes *h, uint64_t until, is_node *is, uint64_t *ran) {
+    uint64_t class_;
+    while (h->chain != until && is(h, upfront_scopes_object(h, h->chain))) {
         void *object = upfront_scopes_unlink(h, &class_); /* first: it runs once, whatever it does */
         if (class_ == UPFRONT_CLASS_POOL) {
             upfront_pool_close(pool_of(h, object));
         } else if (class_ == UPFRONT_CLASS_TEMP) {
-            count += run_temp(&upfront_row_of(h)->temp, *(const uint64_t *)object);
+            run_temp(&upfront_row_of(h)->temp, *(const uint64_t *)object, ran);
         } else {
             const upfront_deferred *d = (const upfront_deferred *)object;
+            ++*ran;
             d->finalizer(d->arg);
-            count++;
         }
     }
-    return count;
+}
+
+/* Ends the scope of that generation at the far end, and newer ones, if it is there still. */
+static void run_temp(upfront_scopes *temp, uint64_t gen, uint64_t *ran) {
+    uint64_t index = upfront_scopes_find(temp, gen);
+    while (index != 0 && temp->depth >= index) {
+        temp->arena.gen = 0;
+        run_nodes(temp, upfront_scopes_top(temp)->chain, is_c, ran);
+        upfront_scopes_temp_close(temp);
+    }
+}
+
+uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
+    uint64_t ran = 0;
+    if (h != NULL)
+        run_nodes(h, until, is_c, &ran);
+    return ran;
 }
 
 void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until) {
-    uint64_t class_;
-    if (h == NULL)
-        return;
-    while (h->chain != until && ((upfront_node *)upfront_scopes_object(h, h->chain))[-1] / UPFRONT_NODE_CLASS == UPFRONT_CLASS_C) {
-        const upfront_deferred *d = (const upfront_deferred *)upfront_scopes_unlink(h, &class_);
-        upfront_scopes_top(h)->ran++;
-        d->finalizer(d->arg);
-    }
+    if (h != NULL)
+        run_nodes(h, until, is_deferred, &upfront_scopes_top(h)->ran);
 }
 
 int upfront_scope_close(upfront_scope s) {

@@ -62,62 +62,18 @@ type unwinding struct {
 	done   bool
 }
 
-// closeTop closes the topmost scope of an end of the arena. What is most often in its part of the chain, and
-// goes well, it runs itself, which is faster (make bench, D); with all else an unwinding goes on.
-func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
+// closeTop closes the topmost scope of an end of the arena.
+func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	if h.Odd|h.Asked|h.Misused != 0 {
 		return st.closeFrom(h, h.Depth)
 	}
+	st.unwound++
 	h.Gen, h.Odd = 0, arena_c.Closing
-	var at uint64 // the node that runs
-	defer func() {
-		if h.Odd&arena_c.Closing != 0 {
-			u := st.closing(h, at)
-			u.caught(recover())
-			err = u.turns()
-		}
-	}()
-	r := h.Top()
-	for at = h.Chain; at != r.Chain; at = h.Chain {
-		object, node := h.Newest(at)
-		class := node / arena_c.NodeClass
-		if class < classFirst {
-			if class != classOwned {
-				return st.goOn(h, at, nil)
-			}
-			if failed := st.runOwned(h, object); failed != nil {
-				return st.goOn(h, at, failed)
-			}
-			continue
-		}
-		h.Chain = node % arena_c.NodeClass // first: it runs once, whatever it does
-		st.finalizers++
-		if failed := classes.run[class%classesMax](object); failed != nil {
-			return st.goOn(h, at, failed)
-		}
-	}
-	if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
-		return st.goOn(h, at, nil)
-	}
-	h.Odd = 0
-	h.Close(r)
-	return nil
-}
-
-// goOn goes on with what closeTop began: at a node that failed, or at one that it doesn't run.
-func (st *Stack) goOn(h *arena_c.Scopes, at uint64, failed error) error {
-	u := st.closing(h, at)
-	if failed != nil {
-		u.failed(failed)
-		u.release()
+	u := unwinding{st: st, h: h, to: mark{depth: h.Depth - 1, chain: h.Top().Chain}}
+	if u.turn(); u.done && u.errs.list == nil {
+		return nil
 	}
 	return u.turns()
-}
-
-// closing closes the topmost scope, and is at a node.
-func (st *Stack) closing(h *arena_c.Scopes, at uint64) unwinding {
-	st.unwound++
-	return unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}, at: at}
 }
 
 // CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of
@@ -158,14 +114,16 @@ func (u *unwinding) run() error {
 }
 
 func (u *unwinding) turns() error {
-	for !u.done && !u.turn() {
+	for !u.done {
+		u.turn()
 	}
 	return u.errs.err()
 }
 
 // turn runs nodes until all have run, or until one panics: then the next turn goes on, so that a
-// million that panic cost a million turns, not a stack.
-func (u *unwinding) turn() bool {
+// million that panic cost a million turns, not a stack. It is the one loop over the chain: what most scopes have, finalizers
+// and owned values, it runs itself (tests/bench, D).
+func (u *unwinding) turn() {
 	defer func() {
 		if !u.done {
 			u.caught(recover())
@@ -181,24 +139,31 @@ func (u *unwinding) turn() bool {
 			u.at = at
 			object, node := h.Newest(at)
 			class := node / arena_c.NodeClass
-			if class < classFirst {
+			switch {
+			case class >= classFirst:
+				h.Chain = node % arena_c.NodeClass // first: it runs once, whatever it does
+				st.finalizers++
+				if err := classes.run[class%classesMax](object); err != nil {
+					u.failed(err)
+				}
+			case class == classOwned:
+				if err := st.runOwned(h, object); err != nil {
+					u.failed(err)
+					u.release()
+				}
+			default:
 				u.special(class, object, until)
-				continue
-			}
-			h.Chain = node % arena_c.NodeClass
-			st.finalizers++
-			if err := classes.run[class%classesMax](object); err != nil {
-				u.failed(err)
 			}
 		}
 		if h.Depth == u.to.depth {
 			u.finish()
-			return true
+			return
 		}
 		if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
 			u.closeLong()
-		} else {
-			h.Close(h.Top())
+		} else if h.Close(h.Top()); h.Depth == u.to.depth && u.to.cursor == 0 {
+			h.Odd, u.done = 0, true // as finish does it, where there is nothing else to do
+			return
 		}
 		h.Gen = 0
 	}
@@ -223,7 +188,8 @@ func (u *unwinding) elsewhere() {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for !rest.turn() {
+			for !rest.done {
+				rest.turn()
 			}
 		}()
 		<-ended
@@ -296,11 +262,6 @@ func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 		}
 	case classSlice:
 		u.element(object)
-	case classOwned:
-		if err := st.runOwned(h, object); err != nil {
-			u.failed(err)
-			u.release()
-		}
 	case classLabel:
 		h.Unlink()
 		st.labels.undo((*labelNode)(object))
