@@ -93,6 +93,7 @@ type Sites struct {
 
 	survey Survey
 	index  map[siteKey]int
+	sums   []held // by line of the ledger
 }
 
 type siteKey struct {
@@ -102,20 +103,46 @@ type siteKey struct {
 }
 
 // Read looks at the arena as it is now. The sum of all Bytes is what is used, and that of Objects what Stats counts: what
-// nobody can say of is in a Site without a place.
+// nobody can say of is in a Site without a place. It panics if the ledger says something else of a load that has closed.
 func (s *Sites) Read(st *Stack) {
+	st.look()
 	if s.index == nil {
 		s.index = map[siteKey]int{}
 	}
 	clear(s.index)
 	s.List = s.List[:0]
 	known := s.survey.Each(st, s.add)
+	if known && st.h.Depth <= 1 && st.h.Gen|st.row.Temp.Depth == 0 {
+		s.compare(st, "scope", &st.scopes, func(site *Site) string { return site.Scope })
+		s.compare(st, "label", &st.labels.totals, func(site *Site) string { return site.Label })
+	}
 	rest := st.Stats().Objects
 	for i := range s.List {
 		rest -= min(rest, s.List[i].Objects)
 	}
 	if known && rest != 0 {
 		s.List = append(s.List, Site{Objects: rest}) // things of no bytes
+	}
+}
+
+// compare sums up what was found by name, and panics if the ledger's line of a name says something else. Of things without bytes
+// the ledger alone knows, and it knows of no objects with a label.
+func (s *Sites) compare(st *Stack, kind string, u *usages, name func(*Site) string) {
+	s.sums = append(s.sums[:0], make([]held, len(u.lines))...)
+	for i := range s.List {
+		site := &s.List[i]
+		if name := name(site); name != "" {
+			sum := &s.sums[st.lineOf(u, name)]
+			sum.bytes += site.Bytes
+			sum.objects += site.Objects
+		}
+	}
+	for i, sum := range s.sums {
+		line := &u.lines[i]
+		if line.Name != "" && (sum.bytes != line.Bytes || kind == "scope" && sum.objects > line.Objects) {
+			panic(bug("%s: the ledger says that %s %q holds %d bytes in %d objects; %d bytes in %d objects lie there", st.Arena, kind,
+				line.Name, line.Bytes, line.Objects, sum.bytes, sum.objects))
+		}
 	}
 }
 

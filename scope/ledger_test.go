@@ -1,0 +1,45 @@
+package scope_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// TestLedgerThatContradictsTheArena is the control of a comparison that each checked load makes.
+func TestLedgerThatContradictsTheArena(t *testing.T) {
+	if !arena_c.Checked || arena_c.Race {
+		t.Skip("only a checked build knows each thing: go test -tags checked ./scope does")
+	}
+	for _, c := range []struct {
+		label      bool
+		name, want string
+		bytes      uint64
+	}{
+		{false, "level", "", 0},
+		{false, "level", `scope: BUG: region level: the ledger says that scope "level" holds 119 bytes in 3 objects; 118 bytes in 3 objects lie there`, 1},
+		{true, "sound", `scope: BUG: region level: the ledger says that label "sound" holds 5 bytes in 0 objects; 6 bytes in 1 objects lie there`, 1<<64 - 1},
+	} {
+		b, err := budget.Open(budget.Plan{Name: "wrong", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+		require.NoError(t, err)
+		load := func() {
+			require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+				s.AllocUnzeroed(70, 1)
+				err := scope.Label(s, "sound", func() error { s.AllocUnzeroed(6, 1); return nil })
+				scope.StackOf(s).Misbook(c.label, c.name, c.bytes)
+				return err
+			}))
+		}
+		if c.want == "" {
+			assert.NotPanics(t, load)
+			require.NoError(t, b.Close())
+			continue
+		}
+		assert.PanicsWithError(t, c.want, load) // its load doesn't end: the budget stays open
+	}
+}
