@@ -5,106 +5,37 @@ static uint64_t said_or(uint64_t said, uint64_t usual) { return said == 0 ? usua
 
 static uint64_t siblings_of(const upfront_map_arena *a) { return said_or(a->siblings, 1); }
 
-static uint64_t plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-
-static uint64_t times(uint64_t a, uint64_t b) { return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
-
-void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
-                         upfront_map_sum *sum) {
-    uint64_t i;
-    if (sum == NULL)
-        return;
-    memset(sum, 0, sizeof *sum);
-    for (i = 0; i < count && arenas != NULL; i++) {
-        uint64_t size = arenas[i].size, rows = siblings_of(&arenas[i]);
-        uint64_t each = size > UINT64_MAX - UPFRONT_EDGE - guard ? UINT64_MAX : upfront_map_behind(size, guard);
-        sum->rows = plus(sum->rows, rows);
-        sum->slots = plus(sum->slots, times(rows, said_or(arenas[i].slots, slots)));
-        sum->pools = plus(sum->pools, times(rows, said_or(arenas[i].pools, pools)));
-        sum->bytes = plus(sum->bytes, times(rows, size));
-        sum->guards = plus(sum->guards, times(rows, guard));
-        sum->whole = plus(sum->whole, times(rows, each));
-    }
-    sum->edges = sum->whole - plus(sum->bytes, sum->guards);
-}
-
 static int is_line(const upfront_map_arena *a, uint64_t slots, uint64_t pools) {
     return a->size < UPFRONT_OFFSET_MAX && a->siblings <= UPFRONT_COUNT_MAX && upfront_map_is_kind(a->kind) &&
            upfront_map_are_counts(said_or(a->slots, slots), said_or(a->pools, pools));
 }
 
-/* upfront_map_size, and what the arenas take of it. */
-static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
-                        upfront_map_sum *sum) {
-    uint64_t i, size;
+/* upfront_map_size, and the header of such a map. */
+static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard, upfront_map *m) {
+    uint64_t i, arenas_size = 0;
+    memset(m, 0, sizeof *m);
+    m->magic = UPFRONT_MAP_MAGIC;
+    m->guard = guard;
     if (arenas == NULL || count > UPFRONT_COUNT_MAX || !upfront_map_is_guard(guard))
         return 0;
-    for (i = 0; i < count; i++)
-        if (!is_line(&arenas[i], slots, pools))
+    for (i = 0; i < count; i++) {
+        const upfront_map_arena *a = &arenas[i];
+        uint64_t rows = siblings_of(a);
+        if (!is_line(a, slots, pools))
             return 0;
-    upfront_map_measure(arenas, count, slots, pools, guard, sum);
-    if (!upfront_map_are_rows(sum->rows))
-        return 0;
-    size = upfront_map_behind(upfront_map_tables(sum->rows, sum->slots, sum->pools), guard) + sum->whole;
-    return size < UPFRONT_OFFSET_MAX ? size : 0;
+        m->rows += rows;
+        m->slots += rows * said_or(a->slots, slots);
+        m->pools += rows * said_or(a->pools, pools);
+        arenas_size += rows * upfront_map_behind(a->size, guard); /* far from 64 bits, unless there are too many rows */
+    }
+    m->tables = upfront_map_tables_of(m).size;
+    m->size = upfront_map_behind(m->tables, guard) + arenas_size;
+    return m->tables != 0 && m->size < UPFRONT_OFFSET_MAX ? m->size : 0;
 }
 
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard) {
-    upfront_map_sum sum;
-    return measure(arenas, count, slots, pools, guard, &sum);
-}
-
-/* Spans that are being named. */
-typedef struct spans {
-    upfront_span *out;
-    uint64_t room, count, page, end, bytes;
-} spans;
-
-/* Names the pages of [from, to), but for those that have a name. */
-static void name_span(spans *s, uint64_t from, uint64_t to) {
-    from = from / s->page * s->page;
-    if (from < s->end)
-        from = s->end;
-    to = upfront_round_up(to, s->page);
-    if (to <= from)
-        return;
-    if (s->count == 0 || from != s->end) {
-        if (s->count < s->room)
-            s->out[s->count].offset = from;
-        s->count++;
-    }
-    if (s->count <= s->room)
-        s->out[s->count - 1].size = to - s->out[s->count - 1].offset;
-    s->bytes += to - from;
-    s->end = to;
-}
-
-uint64_t upfront_map_memory(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
-                            uint64_t page, upfront_span *out, uint64_t room, uint64_t *named) {
-    upfront_map_sum sum;
-    spans s;
-    uint64_t i, k, start, head, headers;
-    if (named == NULL || (out == NULL && room != 0) || page > UPFRONT_EDGE || !upfront_is_align(page) ||
-        measure(arenas, count, slots, pools, guard, &sum) == 0)
-        return 0;
-    memset(&s, 0, sizeof s);
-    s.out = out;
-    s.room = room;
-    s.page = page;
-    head = upfront_map_head(sum.rows, sum.pools);
-    headers = upfront_map_headers(sum.rows, sum.pools);
-    start = upfront_map_tables(sum.rows, sum.slots, sum.pools);
-    name_span(&s, 0, sizeof(upfront_map) + sum.rows * sizeof(upfront_row));
-    name_span(&s, headers, headers + sum.pools * sizeof(upfront_pool));
-    name_span(&s, head, start);
-    start = upfront_map_behind(start, guard);
-    for (i = 0; i < count; i++)
-        for (k = 0; k < siblings_of(&arenas[i]); k++) {
-            name_span(&s, start, start + arenas[i].size);
-            start = upfront_map_behind(start + arenas[i].size, guard);
-        }
-    *named = s.count;
-    return s.bytes;
+    upfront_map m;
+    return measure(arenas, count, slots, pools, guard, &m);
 }
 
 /* Row `index` of a line, for the bytes [start, end) of the block. Its tables lie behind those of the row before it. */
@@ -125,9 +56,9 @@ static void end_row(upfront_row *r) {
 
 /* Ends what an earlier map of more rows, or of more pools, left open where this one has nothing. */
 static void end_rest(upfront_map *m, uint64_t rows) {
-    uint64_t i, headers = upfront_map_headers(m->rows, m->pools);
-    uint64_t pools = (upfront_map_head(m->rows, m->pools) - headers) / sizeof(upfront_pool);
-    upfront_pool *p = (upfront_pool *)((uintptr_t)m + (uintptr_t)headers);
+    upfront_tables t = upfront_map_tables_of(m);
+    uint64_t i, pools = (t.head - t.headers) / sizeof(upfront_pool);
+    upfront_pool *p = (upfront_pool *)((uintptr_t)m + (uintptr_t)t.headers);
     for (i = m->rows; i < rows; i++)
         if (upfront_map_row(m, i)->arena.depth != 0)
             end_row(upfront_map_row(m, i));
@@ -138,7 +69,7 @@ static void end_rest(upfront_map *m, uint64_t rows) {
 
 /* Generations go on from the newest that any row of the head gave: a pool's header may have been another row's. */
 static void go_on(upfront_map *m) {
-    uint64_t i, newest = 0, rows = (upfront_map_headers(m->rows, m->pools) - sizeof *m) / sizeof(upfront_row);
+    uint64_t i, newest = 0, rows = (upfront_map_tables_of(m).headers - sizeof *m) / sizeof(upfront_row);
     end_rest(m, rows);
     for (i = 0; i < rows; i++) {
         const upfront_row *r = upfront_map_row(m, i);
@@ -164,20 +95,14 @@ static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t fir
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard) {
     upfront_map *m = (upfront_map *)block;
-    upfront_map_sum sum;
+    upfront_map made;
     int earlier;
-    uint64_t i, start, row = 0, needed = measure(arenas, count, slots, pools, guard, &sum);
+    uint64_t i, start, row = 0, needed = measure(arenas, count, slots, pools, guard, &made);
     if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
         return NULL;
     earlier = m->magic != 0;
-    m->magic = UPFRONT_MAP_MAGIC;
+    *m = made;
     m->size = size;
-    m->rows = sum.rows;
-    m->slots = sum.slots;
-    m->pools = sum.pools;
-    m->tables = upfront_map_tables(m->rows, m->slots, m->pools);
-    m->guard = guard;
-    m->unused = 0;
     if (earlier) /* else the head is zero, and its pages stay untouched */
         go_on(m);
     start = upfront_map_behind(m->tables, guard);

@@ -1,10 +1,6 @@
 package arena_c
 
 // #include "map.h"
-// #cgo noescape upfront_map_measure
-// #cgo nocallback upfront_map_measure
-// #cgo noescape upfront_map_memory
-// #cgo nocallback upfront_map_memory
 // #cgo noescape upfront_map_size
 // #cgo nocallback upfront_map_size
 // #cgo nocallback upfront_map_init
@@ -48,11 +44,8 @@ type Arena struct {
 	Slots, Pools         uint64 // of each; 0: as the call says for all
 }
 
-// MapSum is what lines of a plan take: map.h.
-type MapSum struct{ Rows, Slots, Pools, Bytes, Edges, Guards, Whole uint64 }
-
-// Span is whole pages of the map.
-type Span struct{ Offset, Size uint64 }
+// Tables is what the tables of a map take: map.h.
+type Tables struct{ Head, Headers, Size uint64 }
 
 // Range is one named piece of the map.
 type Range struct{ Offset, Size, Row, What uint64 }
@@ -60,8 +53,7 @@ type Range struct{ Offset, Size, Row, What uint64 }
 var (
 	_ [unsafe.Sizeof(Map{})]byte    = [unsafe.Sizeof(C.upfront_map{})]byte{}
 	_ [unsafe.Sizeof(Arena{})]byte  = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
-	_ [unsafe.Sizeof(MapSum{})]byte = [unsafe.Sizeof(C.upfront_map_sum{})]byte{}
-	_ [unsafe.Sizeof(Span{})]byte   = [unsafe.Sizeof(C.upfront_span{})]byte{}
+	_ [unsafe.Sizeof(Tables{})]byte = [unsafe.Sizeof(C.upfront_tables{})]byte{}
 	_ [unsafe.Sizeof(Range{})]byte  = [unsafe.Sizeof(C.upfront_range{})]byte{}
 )
 
@@ -83,36 +75,16 @@ func (m *Map) offset(r *Row) uint64 {
 
 func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(checked(m)) }
 
-// MapMeasure is upfront_map_measure.
-func MapMeasure(arenas []Arena, slots, pools, guard uint64) (sum MapSum) {
-	C.upfront_map_measure((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
-		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard), (*C.upfront_map_sum)(unsafe.Pointer(&sum)))
-	return sum
-}
-
-// MapMemory is upfront_map_memory: the bytes, and the number of spans.
-func MapMemory(arenas []Arena, slots, pools, guard, page uint64, out []Span) (bytes, count uint64) {
-	bytes = uint64(C.upfront_map_memory((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
-		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard), C.uint64_t(page),
-		(*C.upfront_span)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))
-	return bytes, count
-}
-
 // MapSize is upfront_map_size.
 func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
 	return uint64(C.upfront_map_size((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
 		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard)))
 }
 
-// Head is what handles point to, at the bottom of a map: its bytes, and where the pools' headers begin.
-type Head struct{ Size, Headers uint64 }
-
-// MapHead is upfront_map_head and upfront_map_headers, for the pools of all rows together; zero for counts out of bounds.
-func MapHead(rows, pools uint64) (h Head) {
-	if h.Size = uint64(C.upfront_map_head(C.uint64_t(rows), C.uint64_t(pools))); h.Size != 0 {
-		h.Headers = uint64(C.upfront_map_headers(C.uint64_t(rows), C.uint64_t(pools)))
-	}
-	return h
+// MapTables is upfront_map_tables; zero for counts out of bounds.
+func MapTables(rows, slots, pools uint64) Tables {
+	t := C.upfront_map_tables(C.uint64_t(rows), C.uint64_t(slots), C.uint64_t(pools))
+	return Tables{uint64(t.head), uint64(t.headers), uint64(t.size)}
 }
 
 // Over is upfront_map_over.

@@ -5,7 +5,7 @@
  * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All headers lie in the
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
  *            A line of the plan may stand for equal siblings: each a row of its own, rewound without touching the others.
- *            Edges, guards and the head's spare room are addresses alone: upfront_map_memory names what must be memory.
+ *            Edges, guards and the head's spare room are addresses alone.
  * Bound      The layout depends on the plan alone, never on the page or the address.
  * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools).
  * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */
@@ -58,22 +58,12 @@ typedef struct upfront_range {
     uint64_t what;
 } upfront_range;
 
-/* What lines of a plan take, one behind the other. */
-typedef struct upfront_map_sum {
-    uint64_t rows;   /* each sibling is one */
-    uint64_t slots;  /* scopes of the rows */
-    uint64_t pools;  /* pool headers of the rows */
-    uint64_t bytes;  /* of the rows */
-    uint64_t edges;  /* slack: up to the next edge */
-    uint64_t guards; /* slack: behind each row */
-    uint64_t whole;  /* of these three */
-} upfront_map_sum;
-
-/* Whole pages of the block. */
-typedef struct upfront_span {
-    uint64_t offset;
-    uint64_t size;
-} upfront_span;
+/* The tables of a map, in bytes. Zero for counts out of bounds. */
+typedef struct upfront_tables {
+    uint64_t head;    /* what handles point to */
+    uint64_t headers; /* offset of the pools' headers in the head */
+    uint64_t size;    /* of all: each row's records lie behind the head */
+} upfront_tables;
 
 #define UPFRONT_MAP_MAGIC UINT64_C(0x31544e4f52465055) /* "UPFRONT1" */
 
@@ -122,36 +112,35 @@ static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64
     return size;
 }
 
-/* The offset of the pools' headers in the head: an eighth of it, or half where that makes it smaller. */
-static inline uint64_t upfront_map_headers(uint64_t rows, uint64_t pools) {
-    uint64_t usual = upfront_map_head_of(rows, pools, 8), half = upfront_map_head_of(rows, pools, 2);
-    return half < usual ? half / 2 : usual / 8;
-}
-
-/* Bytes of the head; 0: counts out of bounds. */
-static inline uint64_t upfront_map_head(uint64_t rows, uint64_t pools) {
-    uint64_t usual, half;
-    if (!upfront_map_are_rows(rows) || pools > rows * UPFRONT_COUNT_MAX)
-        return 0;
-    usual = upfront_map_head_of(rows, pools, 8);
-    half = upfront_map_head_of(rows, pools, 2);
-    return half < usual ? half : usual;
-}
-
 /* Bytes of a row's records, of both ends. They lie behind the head: no handle points to one. */
 static inline uint64_t upfront_map_records(uint64_t slots) { return 2 * (slots + 1) * sizeof(upfront_record); }
 
-/* Bytes of the tables; slots and pools are those of all rows together. */
-static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
-    return upfront_map_head(rows, pools) + 2 * (slots + rows) * sizeof(upfront_record);
+/* slots and pools are those of all rows together. The pools' headers begin at an eighth of the head, or at half of it where that makes it
+ * smaller. */
+static inline upfront_tables upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
+    upfront_tables t = {0, 0, 0};
+    uint64_t half;
+    if (!upfront_map_are_rows(rows) || slots > rows * UPFRONT_COUNT_MAX || pools > rows * UPFRONT_COUNT_MAX)
+        return t;
+    t.head = upfront_map_head_of(rows, pools, 8);
+    t.headers = t.head / 8;
+    half = upfront_map_head_of(rows, pools, 2);
+    if (half < t.head) {
+        t.head = half;
+        t.headers = half / 2;
+    }
+    t.size = t.head + 2 * (slots + rows) * sizeof(upfront_record);
+    return t;
 }
+
+static inline upfront_tables upfront_map_tables_of(const upfront_map *m) { return upfront_map_tables(m->rows, m->slots, m->pools); }
 
 /* Offsets of a row's records and of its pools' headers: behind those of the row before it. pre: index <= map->rows, and that one is
  * laid out. */
 static inline uint64_t upfront_map_records_at(const upfront_map *m, uint64_t index) {
     const upfront_row *before;
     if (index == 0)
-        return upfront_map_head(m->rows, m->pools);
+        return upfront_map_tables_of(m).head;
     before = upfront_map_row(m, index - 1);
     return upfront_distance(before, m) + before->arena.records + upfront_map_records(before->arena.slots);
 }
@@ -159,29 +148,18 @@ static inline uint64_t upfront_map_records_at(const upfront_map *m, uint64_t ind
 static inline uint64_t upfront_map_headers_at(const upfront_map *m, uint64_t index) {
     const upfront_row *before;
     if (index == 0)
-        return upfront_map_headers(m->rows, m->pools);
+        return upfront_map_tables_of(m).headers;
     before = upfront_map_row(m, index - 1);
     return upfront_distance(before, m) + before->headers + before->pools * sizeof(upfront_pool);
 }
-
-/* Adds up lines of a plan, tables not counted; O(count). What is beyond 64 bits is UINT64_MAX: lines
- * that upfront_map_size refuses are added up, too. pre: upfront_map_is_guard(guard). */
-void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
-                         upfront_map_sum *sum);
 
 /* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. guard is a
  * multiple of UPFRONT_EDGE. slots and pools are those of each row whose line has none of its own. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
-/* Bytes of the map that are memory once all of it is in use, in whole pages of `page` bytes, a power of two up to UPFRONT_EDGE. The
- * rest is addresses: edges, guards, and room in the head for other counts. 0: an argument is out of bounds. Writes at most `room`
- * spans, in order of address, none of which touches the next, and sets *named to their number (rows + 3 is always enough). */
-uint64_t upfront_map_memory(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
-                            uint64_t page, upfront_span *out, uint64_t room, uint64_t *named);
-
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size
- * bytes. The tables must be zero, or those of an earlier map whose head has the same size and part
- * (upfront_map_head, upfront_map_headers), in the same block: what that left open is closed then,
+ * bytes. The tables must be zero, or those of an earlier map with the same head and headers
+ * (upfront_map_tables), in the same block: what that left open is closed then,
  * no finalizer runs, and its generations go on, so that its handles stay dead. NULL: an argument is
  * out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas,

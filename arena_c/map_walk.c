@@ -97,7 +97,7 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
 static int next_holds(const upfront_map *m, uint64_t row) {
     const upfront_row *next = upfront_map_row(m, row + 1);
     uint64_t records = upfront_map_records_at(m, row + 1), headers = upfront_map_headers_at(m, row + 1);
-    uint64_t end = upfront_map_headers(m->rows, m->pools) + m->pools * sizeof(upfront_pool);
+    uint64_t end = upfront_map_tables_of(m).headers + m->pools * sizeof(upfront_pool);
     if (row + 1 == m->rows)
         return records == m->tables && headers == end;
     return records <= m->tables && headers <= end && headers == upfront_distance(next, m) + next->headers;
@@ -133,9 +133,7 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
 static int map_holds(const upfront_map *m, uint64_t size) {
     if (m->magic != UPFRONT_MAP_MAGIC || m->size != size || m->unused != 0 || !upfront_map_is_guard(m->guard))
         return 0;
-    if (!upfront_map_are_rows(m->rows) || m->slots > m->rows * UPFRONT_COUNT_MAX || m->pools > m->rows * UPFRONT_COUNT_MAX)
-        return 0;
-    if (m->tables != upfront_map_tables(m->rows, m->slots, m->pools))
+    if (m->tables == 0 || m->tables != upfront_map_tables_of(m).size)
         return 0;
     return upfront_map_behind(m->tables, m->guard) <= size;
 }

@@ -67,8 +67,6 @@
 #define upfront_linear_resize UPFRONT_NAME(linear_resize)
 #define upfront_linear_rewind UPFRONT_NAME(linear_rewind)
 #define upfront_map_init UPFRONT_NAME(map_init)
-#define upfront_map_measure UPFRONT_NAME(map_measure)
-#define upfront_map_memory UPFRONT_NAME(map_memory)
 #define upfront_map_over UPFRONT_NAME(map_over)
 #define upfront_map_reconfigure UPFRONT_NAME(map_reconfigure)
 #define upfront_map_rewind UPFRONT_NAME(map_rewind)

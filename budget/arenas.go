@@ -16,7 +16,7 @@ func ArenasOf(b *Budget) Arenas { return Arenas{b} }
 // however little of it is used. The plan is one without a fault.
 func TableBytes(plan Plan) (uint64, error) {
 	l, err := plan.resolved().layout()
-	return l.tables + plan.goTables(), err
+	return l.bottom + plan.goTables(), err
 }
 
 // List has them as they lie in the map: regions with their slots, frame, scratch arenas.

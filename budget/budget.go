@@ -23,7 +23,7 @@ var (
 type Budget struct {
 	plan Plan
 	grant
-	shape     arena_c.Map // what the map's counts are to be
+	shape     arena_c.Map // what the map's header is to be
 	cost      Cost
 	stacks    []*scope.Stack // of all arenas, as they lie in the map: regions, frame, scratch arenas
 	regions   []*region      // bottom first, each slot one

@@ -43,7 +43,8 @@ func (p Plan) sites() uint64 {
 
 // takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a
 // heap that is tiny beside an off-heap budget would be collected again and again.
-func takeGoShare(plan Plan) (restore func(), err error) {
+func takeGoShare(l layout) (restore func(), err error) {
+	plan := l.plan
 	if plan.GoHeap == 0 {
 		return func() {}, nil
 	}
@@ -60,7 +61,6 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 	goShare.owner, goShare.taken = plan.Name, true
 	limit := plan.GoHeap
 	if platform.GoBacked {
-		l, _ := plan.layout() // its fault is layOut's to report
 		limit += l.size
 	}
 	limit += plan.sites()

@@ -164,7 +164,7 @@ func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platf
 
 // kept is the part of the tables that outlives the budget, in whole edges.
 func (l layout) kept() platform.Head {
-	return platform.Head{Size: planRound(l.head.Size), Kind: fmt.Sprintf("tables of %d and %d bytes", l.head.Size, l.head.Headers)}
+	return platform.Head{Size: planRound(l.tables.Head), Kind: fmt.Sprintf("tables of %d and %d bytes", l.tables.Head, l.tables.Headers)}
 }
 
 // given is a block that belongs to somebody else. It keeps the block alive where that is a Go value.
@@ -202,8 +202,12 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 	}
 	arena_c.Unpoison(base, l.size)
 	// What is there may be anything. Only a head that a budget left, of this size, is worth keeping: its handles stay dead.
-	if old := (*arena_c.Map)(base); old.Magic != arena_c.MapMagic || arena_c.MapHead(old.Rows, old.Pools) != l.head {
-		clear(unsafe.Slice((*byte)(base), l.tables))
+	var left arena_c.Tables
+	if old := (*arena_c.Map)(base); old.Magic == arena_c.MapMagic {
+		left = arena_c.MapTables(old.Rows, 0, old.Pools)
+	}
+	if left.Head != l.tables.Head || left.Headers != l.tables.Headers {
+		clear(unsafe.Slice((*byte)(base), l.bottom))
 	}
 	g.memory = given{block, base, l.size}
 	return g, nil

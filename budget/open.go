@@ -36,12 +36,16 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 	}
 	plan = plan.resolved()
 	b := &Budget{plan: plan, left: newLeftOpen()}
-	restore, err := takeGoShare(plan)
+	l, err := plan.layout()
+	if err != nil {
+		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
+	}
+	restore, err := takeGoShare(l)
 	if err != nil {
 		return nil, err
 	}
 	b.restoreGo = restore
-	if err := b.layOut(from); err != nil {
+	if err := b.layOut(l, from); err != nil {
 		restore()
 		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 	}
@@ -49,19 +53,16 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 	return b, nil
 }
 
-func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
-	l, err := b.plan.layout()
-	if err != nil {
-		return err
-	}
+func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err error) {
 	if b.grant, err = from(b.plan, l); err != nil {
 		return err
 	}
-	b.shape, b.cost = l.shape, l.cost()
-	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, uint64(b.plan.Limits.Scopes), uint64(b.plan.Limits.Pools), l.shape.Guard)
+	b.table = arena_c.MapInit(b.memory.Base(), l.size, b.plan.arenas(), uint64(b.plan.Limits.Scopes), uint64(b.plan.Limits.Pools),
+		b.plan.guard())
 	if b.table == nil {
-		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
+		return errors.Join(errors.New("BUG: the C core refuses the plan's map"), b.memory.Release())
 	}
+	b.shape, b.cost = *b.table, l.cost()
 	if err := b.want("guards", b.plan.Pages.Guards, b.protectGuards); err != nil {
 		return errors.Join(err, b.giveBack())
 	}

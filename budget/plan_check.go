@@ -247,10 +247,10 @@ func planSummand(key string) bool {
 // partsText is for a message: the total and what it is made of.
 func (p Plan) partsText() string {
 	sum, guards := p.sum(p.sized()...), ""
-	if sum.Guards != 0 {
-		guards = ", guards " + sizeInPlan(sum.Guards)
+	if sum.guards != 0 {
+		guards = ", guards " + sizeInPlan(sum.guards)
 	}
-	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeInPlan(sum.Whole),
+	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeInPlan(sum.whole),
 		sizeInPlan(p.ofKind(arena_c.KindRegion)), sizeInPlan(p.ofKind(arena_c.KindFrame)),
 		sizeInPlan(p.ofKind(arena_c.KindScratch)), guards, sizeInPlan(planEdge))
 }

@@ -18,46 +18,46 @@ func (p Plan) String() string {
 	}
 	rest := p.rest()
 	p = p.resolved()
-	parts := p.sized()
-	sum := p.sum(parts...)
-	d := planDrawing{total: max(sum.Whole, planRound(p.Size))}
-	for i, part := range parts {
+	l, refused := p.layout()
+	d := planDrawing{total: max(l.sum.whole, planRound(p.Size))}
+	from := uint64(0)
+	for i, part := range p.sized() {
 		name, text := p.partText(i, part.kind, i == rest)
-		d.mapped(name, p.sum(part).Bytes, p.sum(parts[:i]...).Whole, p.sum(parts[:i+1]...).Whole, text)
+		sum := p.sum(part)
+		d.mapped(name, sum.bytes, from, from+sum.whole, text)
+		from += sum.whole
 	}
-	if sum.Guards != 0 {
-		d.add("guards", sum.Guards, planEach(int(sum.Rows), "guard", p.guard()))
+	if l.sum.guards != 0 {
+		d.add("guards", l.sum.guards, planEach(int(l.sum.arenas), "guard", p.guard()))
 	}
-	if sum.Edges != 0 {
-		d.add("edges", sum.Edges, "up to multiples of "+SizeText(planEdge))
+	if edges := l.sum.whole - l.sum.bytes - l.sum.guards; edges != 0 {
+		d.add("edges", edges, "up to multiples of "+SizeText(planEdge))
 	}
-	if free := d.total - sum.Whole; free != 0 {
-		d.mapped("unplanned", free, sum.Whole, d.total, "size")
+	if free := d.total - l.sum.whole; free != 0 {
+		d.mapped("unplanned", free, l.sum.whole, d.total, "size")
 	}
 	if p.GoHeap != 0 {
 		d.add("Go heap", p.GoHeap, "beside it")
 	}
 	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %s\n  pages: %s\n",
 		p.Name, SizeText(d.total), d.text(), p.Limits.text(), p.Pages.text(p.Base))
-	text += p.memoryText()
+	if refused == nil {
+		text += l.memoryText()
+	}
 	for _, warning := range p.warnings() {
 		text += "  warning: " + warning.key + ": " + warning.text + "\n"
 	}
 	return text
 }
 
-// memoryText is what the plan takes of the system; nothing where it can't be laid out. Of addresses a budget has more where
-// they are plenty: Report.Reserved says how many.
-func (p Plan) memoryText() string {
-	l, err := p.layout()
-	if err != nil {
-		return ""
-	}
+// memoryText is what the plan takes of the system. Of addresses a budget has more where they are plenty: Report.Reserved
+// says how many.
+func (l layout) memoryText() string {
 	when := "from Open on"
-	if !p.Pages.Prefault.asks() && !p.Pages.Lock.asks() {
+	if pages := l.plan.Pages; !pages.Prefault.asks() && !pages.Lock.asks() {
 		when = "when touched"
 	}
-	return fmt.Sprintf("  cost: %s\n    with tables of %s; resident %s\n", l.cost(), SizeText(l.tables), when)
+	return fmt.Sprintf("  cost: %s\n    with tables of %s; resident %s\n", l.cost(), SizeText(l.bottom), when)
 }
 
 // partText is the name of the i-th part, and what it is.

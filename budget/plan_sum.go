@@ -6,45 +6,50 @@ import (
 	"math"
 	"os"
 	"slices"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// sum is what parts of the plan take when they are laid out, tables not counted: the C core adds it
-// up. A region that takes the rest is empty in it. What is beyond uint64 is its largest: a faulty
-// plan is added up, too.
-func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
-	var lines []arena_c.Arena
-	for _, part := range parts {
-		line := part.line(part.count)
-		if part.kind == arena_c.KindRegion && line.Size == Rest {
-			line.Size = 0
-		}
-		if line.Siblings != 0 {
-			lines = append(lines, line)
-		}
-	}
-	return arena_c.MapMeasure(lines, planCount(p.Limits.Scopes), planCount(p.Limits.Pools), p.guard())
+// planSum is what parts of a plan take when they are laid out, tables not counted.
+type planSum struct {
+	arenas       uint64 // each slot, buffer and scratch is one
+	slots, pools uint64 // of all arenas; 0 unless the limits have their defaults
+	bytes        uint64 // of all arenas
+	guards       uint64 // of these bytes, one behind each arena
+	whole        uint64 // bytes, the edges up to which each arena is rounded, and guards
 }
 
-// line is the part, or so many arenas of it, as the C core wants it.
-func (part sizedPart) line(siblings uint64) arena_c.Arena {
-	return arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: siblings, Slots: planCount(part.own.Scopes),
-		Pools: planCount(part.own.Pools)}
+// sum adds up parts of the plan. A region that takes the rest is empty in it. The plan's sizes and
+// counts are within their bounds.
+func (p Plan) sum(parts ...sizedPart) (sum planSum) {
+	for _, part := range parts {
+		size, limits := *part.size, part.own.or(p.Limits)
+		if size == Rest {
+			size = 0
+		}
+		sum.arenas += part.count
+		sum.slots += part.count * planCount(limits.Scopes)
+		sum.pools += part.count * planCount(limits.Pools)
+		sum.bytes += part.count * size
+		sum.guards += part.count * p.guard()
+		sum.whole += part.count * (planRound(size) + p.guard())
+	}
+	return sum
 }
 
 // total is the bytes of all parts when they are laid out: at most Size when that is given. The plan
 // is a resolved one.
-func (p Plan) total() uint64 { return p.sum(p.sized()...).Whole }
+func (p Plan) total() uint64 { return p.sum(p.sized()...).whole }
 
 // arenaCount is the number of arenas: each slot, buffer and scratch is one.
-func (p Plan) arenaCount() uint64 { return p.sum(p.sized()...).Rows }
+func (p Plan) arenaCount() uint64 { return p.sum(p.sized()...).arenas }
 
 // ofKind is the bytes of all parts of a kind, without their guards.
 func (p Plan) ofKind(kind uint64) uint64 {
 	sum := p.sum(slices.DeleteFunc(p.sized(), func(part sizedPart) bool { return part.kind != kind })...)
-	return sum.Whole - sum.Guards
+	return sum.whole - sum.guards
 }
 
 // guard is the bytes behind each arena that nobody may touch.
@@ -98,9 +103,10 @@ func (l Limits) or(other Limits) Limits {
 }
 
 // planRound rounds a size up to the next edge, as an arena of that size is laid out.
-func planRound(size uint64) uint64 {
-	return arena_c.MapMeasure([]arena_c.Arena{{Size: size}}, 0, 0, 0).Whole
-}
+func planRound(size uint64) uint64 { return roundUp(size, planEdge) }
+
+// roundUp rounds a size up to a multiple of a power of two.
+func roundUp(size, to uint64) uint64 { return (size + to - 1) &^ (to - 1) }
 
 // sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the scratch arenas.
 type sizedPart struct {
@@ -170,8 +176,8 @@ func (r *RegionPlan) slotName(slot int) string {
 func (p Plan) largest() string {
 	key, size, most := "size", p.Size, p.Size-min(p.Size, p.total()) // what no part has
 	for _, part := range p.sized() {
-		if all := p.sum(part); all.Bytes+all.Edges > most {
-			key, size, most = part.key, *part.size, all.Bytes+all.Edges
+		if all := p.sum(part); all.whole-all.guards > most {
+			key, size, most = part.key, *part.size, all.whole-all.guards
 		}
 	}
 	return fmt.Sprintf("%s (%s)", key, sizeInPlan(size))
@@ -196,14 +202,13 @@ func (l *Limits) dropUsual() {
 	}
 }
 
-// layout is a plan in bytes.
+// layout is a plan in bytes, added up once.
 type layout struct {
-	arenas []arena_c.Arena
-	shape  arena_c.Map  // arenas, and the slots and pools of all
-	tables uint64       // bytes at the bottom
-	head   arena_c.Head // of them, what handles point to
-	size   uint64       // of all, tables included
 	plan   Plan
+	sum    planSum
+	tables arena_c.Tables
+	bottom uint64 // where the arenas begin, without the guard before the first: tables, up to their edge
+	size   uint64 // of all, tables included
 }
 
 // guardBytes is what the guards of a map take: one behind each arena, and one behind the tables.
@@ -212,19 +217,14 @@ func guardBytes(m *arena_c.Map) uint64 { return (m.Rows + 1) * m.Guard }
 // sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
 const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 
+// layout is that of a resolved plan. The C core says what the tables take, the rest is added up here: MapInit and a test
+// hold that it is what the C core lays out.
 func (p Plan) layout() (l layout, err error) {
-	l.arenas = p.arenas()
-	sum := p.sum(p.sized()...)
-	l.plan = p
-	l.shape = arena_c.Map{Rows: sum.Rows, Slots: sum.Slots, Pools: sum.Pools, Guard: p.guard()}
-	l.size = arena_c.MapSize(l.arenas, uint64(p.Limits.Scopes), uint64(p.Limits.Pools), l.shape.Guard)
-	total := sum.Whole
-	l.tables = l.size - total - l.shape.Guard
-	l.head = arena_c.MapHead(l.shape.Rows, l.shape.Pools)
-	if l.size != 0 && p.Size != 0 {
-		l.size += planRound(p.Size) - total
-	}
-	if l.size == 0 || l.size >= sizeEnd {
+	l.plan, l.sum = p, p.sum(p.sized()...)
+	l.tables = arena_c.MapTables(l.sum.arenas, l.sum.slots, l.sum.pools)
+	l.bottom = planRound(l.tables.Size)
+	l.size = l.bottom + p.guard() + max(l.sum.whole, planRound(p.Size))
+	if l.size >= sizeEnd {
 		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeInPlan(sizeEnd), p.largest())
 	}
 	return l, nil
@@ -232,32 +232,52 @@ func (p Plan) layout() (l layout, err error) {
 
 // memory is what of the layout is memory once all of it is in use, in pages of a size: arenas and tables, and neither edges,
 // guards nor unplanned space. A huge page has these, too.
-func (l layout) memory(page uint64) uint64 {
+func (l layout) memory(page uint64) (bytes uint64) {
 	if l.plan.Pages.Huge.asks() {
 		return l.size
 	}
-	bytes, _ := l.spans(page, nil)
+	for _, part := range l.pages(page) {
+		bytes += part.Size
+	}
 	return bytes
 }
 
-func (l layout) spans(page uint64, out []arena_c.Span) (bytes, count uint64) {
-	limits := l.plan.Limits
-	return arena_c.MapMemory(l.arenas, uint64(limits.Scopes), uint64(limits.Pools), l.shape.Guard, page, out)
-}
-
 // parts are the pages of that memory; none are all of it.
-func (l layout) parts() (parts []platform.PageRun) {
+func (l layout) parts() []platform.PageRun {
 	if l.plan.Pages.Huge.asks() {
 		return nil
 	}
-	page := uint64(os.Getpagesize())
-	_, count := l.spans(page, nil)
-	spans := make([]arena_c.Span, count)
-	l.spans(page, spans)
-	for _, s := range spans {
-		parts = append(parts, platform.PageRun(s))
+	return l.pages(uint64(os.Getpagesize()))
+}
+
+// pages are the pages of the layout in which a control word or an arena lies, in order; none touches the next. The head
+// of the tables has room for other counts, which is addresses alone.
+func (l layout) pages(page uint64) (list []platform.PageRun) {
+	end := uint64(0)
+	add := func(from, size uint64) {
+		to := roundUp(from+size, page)
+		from = max(from&^(page-1), end)
+		switch {
+		case to <= from:
+			return
+		case end != 0 && from == end:
+			list[len(list)-1].Size += to - from
+		default:
+			list = append(list, platform.PageRun{Offset: from, Size: to - from})
+		}
+		end = to
 	}
-	return parts
+	add(0, uint64(unsafe.Sizeof(arena_c.Map{}))+l.sum.arenas*uint64(unsafe.Sizeof(arena_c.Row{})))
+	add(l.tables.Headers, l.sum.pools*uint64(unsafe.Sizeof(arena_c.Pool{})))
+	add(l.tables.Head, l.tables.Size-l.tables.Head)
+	start := l.bottom + l.plan.guard()
+	for _, part := range l.plan.sized() {
+		for range part.count {
+			add(start, *part.size)
+			start += planRound(*part.size) + l.plan.guard()
+		}
+	}
+	return list
 }
 
 // Cost is what a budget takes of a machine, in bytes. It depends on the plan alone.
@@ -295,7 +315,8 @@ func (c Cost) String() string {
 // arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
 func (p Plan) arenas() (list []arena_c.Arena) {
 	add := func(name string, part sizedPart, siblings uint64) {
-		a := part.line(siblings)
+		a := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: siblings, Slots: planCount(part.own.Scopes),
+			Pools: planCount(part.own.Pools)}
 		copy(a.Name[:arena_c.NameSize-1], name)
 		list = append(list, a)
 	}

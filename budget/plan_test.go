@@ -1,21 +1,25 @@
 package budget
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/tests/step"
 )
@@ -448,46 +452,122 @@ func TestPlanResolved(t *testing.T) {
 	assert.Equal(t, want, plan.resolved())
 }
 
-// The arenas that a plan is laid out as take what its parts do: the tables are all the difference.
-func TestPlanSumIsTheMaps(t *testing.T) {
+// A plan is added up in Go: the C core needs the very bytes and lays out the very counts, and what is named as memory is
+// what it puts there.
+func TestPlanSumIsTheCores(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 100 {
 		plan := randomPlan(random).resolved()
-		rows, sum := uint64(0), plan.sum(plan.sized()...)
-		for _, a := range plan.arenas() {
-			rows += max(1, a.Siblings)
-		}
-		require.Equal(t, rows, plan.arenaCount())
-		require.Equal(t, rows*plan.guard(), sum.Guards, "one behind each arena")
-		require.Equal(t, sum.Bytes+sum.Edges+sum.Guards, sum.Whole)
-		require.Equal(t, sum.Whole, plan.total())
-		require.Equal(t, plan.total()-sum.Guards,
+		l, err := plan.layout()
+		require.NoError(t, err)
+		require.Equal(t, plan.total()-l.sum.guards,
 			plan.ofKind(arena_c.KindRegion)+plan.ofKind(arena_c.KindFrame)+plan.ofKind(arena_c.KindScratch))
-		whole := arena_c.MapSize(plan.arenas(), 1, 0, plan.guard())
-		require.NotZero(t, whole)
-		tables := arena_c.MapSize([]arena_c.Arena{{Kind: arena_c.KindScratch, Siblings: rows}}, 1, 0, 0)
-		require.Equal(t, tables+plan.guard()+plan.total(), whole, "the tables have a guard, too")
+		require.Equal(t, l.sum.arenas*plan.guard(), l.sum.guards, "one behind each arena")
+		plan.Size = 0
+		exact, err := plan.layout()
+		require.NoError(t, err)
+		require.LessOrEqual(t, exact.size, l.size)
+		limits := plan.Limits
+		require.Equal(t, arena_c.MapSize(plan.arenas(), uint64(limits.Scopes), uint64(limits.Pools), plan.guard()), exact.size)
+	}
+	block := make([]byte, 8*MiB)
+	for range 100 {
+		plan := smallPlan(random)
+		b, err := OpenIn(block, plan)
+		require.NoError(t, err)
+		l, err := b.plan.layout()
+		require.NoError(t, err)
+		m := b.table
+		require.Equal(t, []uint64{m.Rows, m.Slots, m.Pools, m.Tables}, []uint64{l.sum.arenas, l.sum.slots, l.sum.pools, l.tables.Size})
+		require.Equal(t, l.size-l.bottom-plan.guard(), l.sum.whole)
+		require.Equal(t, m.Start(0), l.bottom+plan.guard())
+		held := heldBytes(m)
+		for page := uint64(64); page <= planEdge; page *= 4 {
+			requireHeld(t, held, l.pages(page), page)
+		}
+		require.NoError(t, b.Close())
 	}
 }
 
-// What cannot be resolved is still added up without wrapping around.
-func TestPlanSumSaturates(t *testing.T) {
-	const huge = uint64(math.MaxUint64)
-	assert.EqualValues(t, huge, planRound(huge))
-	assert.EqualValues(t, huge, planRound(huge-1))
-	assert.EqualValues(t, huge-65535, planRound(huge-65536))
-	assert.EqualValues(t, 64*KiB, planRound(1))
-	assert.Zero(t, planRound(0))
-	assert.EqualValues(t, 0, planCount(math.MinInt))
-	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: FramePlan{math.MaxInt, Rest - 1},
-		Scratch: ScratchPlan{Workers: math.MaxInt, Size: 1}}
-	assert.EqualValues(t, huge, plan.total())
-	if strconv.IntSize == 64 { // else no count comes near
-		assert.EqualValues(t, huge, plan.arenaCount())
+// smallPlan is one whose arenas end anywhere, with limits large enough for a head with room.
+func smallPlan(random *rand.Rand) Plan {
+	size := func() uint64 { return 1 + random.Uint64N(1<<random.IntN(18)) }
+	plan := Plan{Name: "small", Regions: manyRegions(1+random.IntN(3), 1), Limits: Limits{Scopes: 1 + random.IntN(100),
+		Pools: 1 + random.IntN(200)}, Pages: Pages{Prefault: Off}, Frame: FramePlan{2, size()}}
+	for i := range plan.Regions {
+		plan.Regions[i].Size, plan.Regions[i].Slots = size(), random.IntN(5)
+		plan.Regions[i].Limits.Scopes, plan.Regions[i].Limits.Pools = random.IntN(9), random.IntN(9)
 	}
-	assert.EqualValues(t, huge, Plan{Frame: FramePlan{1, Rest}}.total(), "a region's alone is the rest")
-	assert.Zero(t, Plan{Regions: []RegionPlan{{Size: Rest}}}.total())
-	assert.Zero(t, Plan{Frame: FramePlan{-1, 5}, Scratch: ScratchPlan{Workers: -1, Size: 5}}.arenaCount())
+	if random.IntN(2) == 0 {
+		plan.Pages.Guards = Wished
+	}
+	return plan
+}
+
+// heldBytes says of each byte of the map whether a control word or an arena lies there.
+func heldBytes(m *arena_c.Map) []bool {
+	held := make([]bool, m.Size)
+	from := func(p unsafe.Pointer) uint64 { return uint64(uintptr(p) - uintptr(unsafe.Pointer(m))) }
+	hold := func(at, size uint64) {
+		for i := range size {
+			held[at+i] = true
+		}
+	}
+	hold(0, uint64(unsafe.Sizeof(*m)))
+	for i := range m.Rows {
+		r := m.Row(i)
+		at := from(unsafe.Pointer(r))
+		hold(at, uint64(unsafe.Sizeof(*r)))
+		hold(at+r.Arena.Records, 2*(r.Arena.Slots+1)*uint64(unsafe.Sizeof(arena_c.Record{})))
+		hold(at+r.Headers, r.Pools*uint64(unsafe.Sizeof(arena_c.Pool{})))
+		hold(m.Start(i), m.End(i)-m.Start(i))
+	}
+	return held
+}
+
+// requireHeld says that the runs are the pages where something is held, in order, none beside the next.
+func requireHeld(t *testing.T, held []bool, runs []platform.PageRun, page uint64) {
+	t.Helper()
+	at := uint64(0)
+	for i, run := range runs {
+		require.True(t, i == 0 && run.Offset == 0 || run.Offset > at, "%v", runs)
+		for ; at < run.Offset; at += page {
+			require.False(t, slices.Contains(held[at:at+page], true), "%d of %v", at, runs)
+		}
+		for ; at < run.Offset+run.Size; at += page {
+			require.True(t, slices.Contains(held[at:at+page], true), "%d of %v", at, runs)
+		}
+	}
+	require.False(t, slices.Contains(held[at:], true), "behind %v", runs)
+}
+
+// TestPlanCrossings: the core is asked once for what the tables take, and for no other sum.
+func TestPlanCrossings(t *testing.T) {
+	crossings := func(do func()) int64 {
+		before := runtime.NumCgoCall()
+		do()
+		return runtime.NumCgoCall() - before
+	}
+	plan := handheld()
+	plan.Size, plan.Regions[2].Size, plan.Pages.Prefault = 100_000_000, Rest, Off
+	var errs [6]error
+	var b *Budget
+	assert.Zero(t, crossings(func() { errs[0] = plan.Check() }))
+	assert.EqualValues(t, 1, crossings(func() { _, errs[1] = plan.Cost() }))
+	assert.EqualValues(t, 1, crossings(func() { _, errs[2] = plan.Need() }))
+	assert.EqualValues(t, 1, crossings(func() { _, errs[3] = TableBytes(plan) }))
+	assert.EqualValues(t, 1, crossings(func() { assert.Contains(t, plan.String(), "resident") }))
+	opening := crossings(func() { b, errs[4] = Open(plan) })
+	require.Equal(t, [6]error{}, errs)
+	moved := b.Plan()
+	moved.Regions[0].Size, moved.Regions[1].Size = moved.Regions[1].Size, moved.Regions[0].Size
+	moving := crossings(func() { errs[5] = b.Reconfigure(context.Background(), moved) })
+	require.NoError(t, errs[5])
+	require.NoError(t, b.Close())
+	if !arena_c.Crossing && !arena_c.Race { // these ask C for more than sizes
+		assert.EqualValues(t, 2, opening, "the tables, and MapInit")
+		assert.EqualValues(t, 2, moving, "the tables, and Map.Reconfigure")
+	}
 }
 
 // planPagesChecks are about pages and the base.

@@ -225,5 +225,5 @@ func TestRegionLimitsInTheTable(t *testing.T) {
 	}
 	assert.Equal(t, slots, table.Slots)
 	assert.Equal(t, pools, table.Pools)
-	assert.Equal(t, table.Tables, arena_c.MapHead(table.Rows, pools).Size+2*(slots+table.Rows)*64)
+	assert.Equal(t, table.Tables, arena_c.MapTables(table.Rows, slots, pools).Size)
 }

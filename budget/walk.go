@@ -35,7 +35,7 @@ func (b *Budget) Walk() ([]Range, error) {
 	arenas := uint64(len(b.stacks))
 	raw := make([]arena_c.Range, 6*arenas+3)
 	count, code := arenas, arena_c.Corrupt
-	if m := b.table; m.Rows == b.shape.Rows && m.Slots == b.shape.Slots && m.Pools == b.shape.Pools && m.Guard == b.shape.Guard {
+	if *b.table == b.shape {
 		count, code = b.table.Walk(b.Size(), raw)
 	}
 	if code == arena_c.Corrupt {

@@ -18,7 +18,8 @@ static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t s
 
 static void map_sizes(void) {
     upfront_map_arena a = map_plan[0], large = map_plan[0];
-    CHECK(upfront_map_head(0, 1) == 0 && upfront_map_head(65536, 1) == 0 && upfront_map_head(1, 65536) == 0);
+    CHECK(upfront_map_tables(0, 0, 0).size == 0 && upfront_map_tables(65536, 1, 1).size == 0);
+    CHECK(upfront_map_tables(1, 65536, 1).size == 0 && upfront_map_tables(1, 1, 65536).size == 0);
     CHECK_EQ(upfront_map_size(NULL, 1, 1, 1, 0), 0);
     CHECK_EQ(upfront_map_size(&a, 1, 1, 0, 0), 2 * WINDOW);
     map_refuses_plan(a, 0, 1, 1);
@@ -52,39 +53,6 @@ static void map_sizes(void) {
     CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) == 0); /* still of a bad kind */
     a.kind = UPFRONT_REGION;
     CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) > 65535 * 128);
-}
-
-static void map_sums(uint64_t size, uint64_t siblings, uint64_t guard, uint64_t rows, uint64_t bytes, uint64_t guards, uint64_t whole) {
-    upfront_map_arena lines[2] = {{"", UPFRONT_REGION, 0, 1, 0, 0}, {"", UPFRONT_REGION, 0, 1, 0, 0}};
-    upfront_map_sum sum;
-    lines[1].size = size;
-    lines[1].siblings = siblings;
-    upfront_map_measure(lines, 2, 3, 2, guard, &sum);
-    CHECK_EQ(sum.rows, rows);
-    CHECK_EQ(sum.bytes, bytes);
-    CHECK_EQ(sum.guards, guards);
-    CHECK_EQ(sum.whole, whole);
-    CHECK_EQ(sum.edges, bytes > whole - guards ? 0 : whole - bytes - guards);
-}
-
-/* Beside an empty line, which has a guard, one of each kind; also those that no map can have. */
-static void map_measures(void) {
-    const uint64_t most = UINT64_MAX;
-    upfront_map_sum sum;
-    upfront_map_measure(NULL, 0, 1, 1, WINDOW, &sum);
-    CHECK_EQ(sum.rows | sum.bytes | sum.edges | sum.guards | sum.whole, 0);
-    upfront_map_measure(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0, &sum);
-    CHECK_EQ(sum.rows, MAP_ROWS);
-    CHECK_EQ(sum.whole, 7 * WINDOW);
-    CHECK_EQ(sum.edges, 7 * WINDOW - sum.bytes);
-    map_sums(0, 0, WINDOW, 2, 0, 2 * WINDOW, 2 * WINDOW);
-    map_sums(1, 3, 0, 4, 3, 0, 3 * WINDOW);
-    map_sums(WINDOW + 1, 3, 2 * WINDOW, 4, 3 * WINDOW + 3, 8 * WINDOW, 14 * WINDOW);
-    map_sums(most - 2 * WINDOW, 1, WINDOW, 2, most - 2 * WINDOW, 2 * WINDOW, most);
-    map_sums(most - 2 * WINDOW, 1, 0, 2, most - 2 * WINDOW, 0, most - 2 * WINDOW + 1);
-    map_sums(most, 1, 0, 2, most, 0, most);
-    map_sums(most / 2, 3, WINDOW, 4, most, 4 * WINDOW, most);
-    map_sums(1, most, 0, most, most, 0, most);
 }
 
 static void map_lays_out(void) {
@@ -167,8 +135,8 @@ static void map_goes_on_otherwise(void) {
     for (turn = 0; turn < TURNS; turn++) {
         const uint64_t *c = counts[turn % KINDS];
         upfront_map *m = upfront_map_init(w, size, map_plan, c[0], c[1], c[2], 0);
-        CHECK_EQ(upfront_map_head(c[0], c[0] * c[2]), 6144);
-        CHECK_EQ(upfront_map_headers(c[0], c[0] * c[2]), 3072);
+        CHECK_EQ(upfront_map_tables(c[0], c[0] * c[1], c[0] * c[2]).head, 6144);
+        CHECK_EQ(upfront_map_tables(c[0], c[0] * c[1], c[0] * c[2]).headers, 3072);
         CHECK(m != NULL);
         for (i = 0; i < c[0] && i < 3; i++, made++) {
             s[made] = upfront_scope_open(&upfront_map_row(m, i)->arena);
@@ -205,8 +173,8 @@ static void map_ends_what_was_open(void) {
         CHECK(p[i] != NULL && temp[i].arena != NULL);
         tags[i] = p[i]->gen;
     }
-    CHECK_EQ(upfront_map_head(2, 2), upfront_map_head(4, 8));
-    CHECK_EQ(upfront_map_headers(2, 2), upfront_map_headers(4, 8));
+    CHECK_EQ(upfront_map_tables(2, 6, 2).head, upfront_map_tables(4, 12, 8).head);
+    CHECK_EQ(upfront_map_tables(2, 6, 2).headers, upfront_map_tables(4, 12, 8).headers);
     CHECK(upfront_map_init(w, size, map_plan, 2, 3, 1, 0) != NULL);
     for (i = 0; i < 4; i++) {
         CHECK(!upfront_scope_is_alive(s[i]) && upfront_scope_alloc(s[i], 1, 1) == NULL && upfront_scope_close(s[i]) == UPFRONT_STALE);
@@ -389,7 +357,7 @@ static void map_counts_a_row(void) {
     upfront_map *m = upfront_map_init(w, size, counted_plan, 4, COUNTED_SLOTS, COUNTED_POOLS, 0);
     upfront_range out[6 * COUNTED_ROWS + 3];
     const uint64_t ones[4] = {500, WINDOW, WINDOW, 500}, kept[4] = {17 * 1024, 17 * 1024, 17 * 1024, WINDOW};
-    CHECK(m->slots == 19 && m->pools == 17 && m->tables == upfront_map_tables(COUNTED_ROWS, 19, 17));
+    CHECK(m->slots == 19 && m->pools == 17 && m->tables == upfront_map_tables(COUNTED_ROWS, 19, 17).size);
     for (i = 0; i < COUNTED_ROWS; i++) {
         upfront_row *r = upfront_map_row(m, i);
         upfront_scope s = {NULL, 0};
@@ -424,19 +392,15 @@ static void map_counts_alike(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, WINDOW), i;
     unsigned char *a = window_new(size), *b = window_new(size);
     upfront_map_arena own[MAP_ROWS];
-    upfront_map_sum sum[2];
     memcpy(own, map_plan, sizeof own);
     for (i = 0; i < MAP_ROWS; i++) {
         own[i].slots = MAP_SLOTS;
         own[i].pools = MAP_POOLS;
     }
-    upfront_map_measure(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, WINDOW, &sum[0]);
-    upfront_map_measure(own, MAP_ROWS, 0, 0, WINDOW, &sum[1]);
-    CHECK(memcmp(&sum[0], &sum[1], sizeof sum[0]) == 0 && sum[0].slots == MAP_ROWS * MAP_SLOTS && sum[0].pools == MAP_ROWS * MAP_POOLS);
     CHECK_EQ(upfront_map_size(own, MAP_ROWS, 0, 0, WINDOW), size);
     CHECK(upfront_map_init(a, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, WINDOW) != NULL);
     CHECK(upfront_map_init(b, size, own, MAP_ROWS, 0, 0, WINDOW) != NULL);
-    CHECK(memcmp(a, b, upfront_map_tables(MAP_ROWS, MAP_ROWS * MAP_SLOTS, MAP_ROWS * MAP_POOLS)) == 0);
+    CHECK(memcmp(a, b, upfront_map_tables(MAP_ROWS, MAP_ROWS * MAP_SLOTS, MAP_ROWS * MAP_POOLS).size) == 0);
     for (i = 0; i < MAP_ROWS; i++) {
         own[i].slots = 65536;
         CHECK_EQ(upfront_map_size(own, MAP_ROWS, 1, 1, 0), 0);
@@ -449,65 +413,10 @@ static void map_counts_alike(void) {
     window_free(b, size);
 }
 
-/* The spans are the pages that have a byte of a control word or of an arena: asked byte by byte. */
-static void memory_is_what_holds(const upfront_map_arena *plan, uint64_t count, uint64_t rows, uint64_t guard) {
-    uint64_t size = upfront_map_size(plan, count, COUNTED_SLOTS, COUNTED_POOLS, guard), page, i, k, at, n, bytes;
-    unsigned char *w = window_new(size), *held = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, plan, count, COUNTED_SLOTS, COUNTED_POOLS, guard);
-    upfront_span out[COUNTED_ROWS + 3];
-    memset(held, 1, sizeof *m);
-    for (i = 0; i < rows; i++) {
-        upfront_row *r = upfront_map_row(m, i);
-        memset(held + upfront_distance(r, m), 1, sizeof *r);
-        memset(held + upfront_distance(upfront_scopes_record(&r->arena, 0), m), 1, upfront_map_records(r->arena.slots));
-        memset(held + upfront_distance(upfront_row_pool(r, 0), m), 1, r->pools * sizeof(upfront_pool));
-        memset(held + upfront_map_start(m, r), 1, upfront_map_end(m, r) - upfront_map_start(m, r));
-    }
-    for (page = 64; page <= WINDOW; page *= 4) {
-        bytes = upfront_map_memory(plan, count, COUNTED_SLOTS, COUNTED_POOLS, guard, page, out, COUNTED_ROWS + 3, &n);
-        CHECK(n <= rows + 3);
-        for (i = at = 0; i < n; i++) {
-            CHECK((i == 0 ? out[i].offset == 0 : out[i].offset > at) && out[i].size != 0);
-            for (; at < out[i].offset; at += page)
-                CHECK(holds(held + at, page, 0));
-            for (; at < out[i].offset + out[i].size; at += page, bytes -= page)
-                CHECK(!holds(held + at, page, 0));
-        }
-        CHECK(bytes == 0 && holds(held + at, size - at, 0));
-        for (k = 0; k <= n; k++) { /* too little room for all of them */
-            upfront_span few[COUNTED_ROWS + 4];
-            memset(few, 1, sizeof few);
-            CHECK(upfront_map_memory(plan, count, COUNTED_SLOTS, COUNTED_POOLS, guard, page, few, k, &i) != 0 && i == n);
-            CHECK(holds(few + k, sizeof *few, 1));
-            CHECK(k == 0 || few[k - 1].offset == out[k - 1].offset);
-            CHECK(k != n || memcmp(few, out, n * sizeof *few) == 0);
-        }
-    }
-    window_free(held, size);
-    window_free(w, size);
-}
-
-static void map_memory(void) {
-    upfront_map_arena whole[2] = {{"a", UPFRONT_REGION, WINDOW, 5, 65, 1}, {"b", UPFRONT_REGION, 1, 1, 0, 0}};
-    uint64_t n;
-    upfront_span span;
-    memory_is_what_holds(counted_plan, 4, COUNTED_ROWS, 0);
-    memory_is_what_holds(counted_plan, 4, COUNTED_ROWS, 2 * WINDOW);
-    memory_is_what_holds(map_plan, MAP_ROWS, MAP_ROWS, 0);
-    memory_is_what_holds(whole, 2, 6, 0);
-    CHECK(upfront_map_memory(whole, 2, 3, 2, 0, WINDOW, &span, 1, &n) == 7 * WINDOW && n == 1); /* one behind the other */
-    CHECK(upfront_map_memory(whole, 2, 3, 2, 0, WINDOW, NULL, 0, &n) == 7 * WINDOW && n == 1);
-    CHECK_EQ(upfront_map_memory(whole, 2, 3, 2, 0, 2 * WINDOW, NULL, 0, &n), 0);
-    CHECK_EQ(upfront_map_memory(whole, 2, 3, 2, 0, 3, NULL, 0, &n), 0);
-    CHECK_EQ(upfront_map_memory(whole, 2, 0, 2, 0, 64, NULL, 0, &n), 0);
-}
-
 void test_map(void) {
     map_sizes();
     map_counts_a_row();
     map_counts_alike();
-    map_memory();
-    map_measures();
     map_lays_out();
     map_goes_on();
     map_goes_on_otherwise();

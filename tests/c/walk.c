@@ -159,8 +159,8 @@ static uint64_t untold_of_pool(const upfront_pool *p, uint64_t word) {
 /* Which bits of the word at `word` words from the map may be wrong unnoticed. */
 static uint64_t untold(uint64_t word) {
     uint64_t header = sizeof(upfront_scopes) / 8, row_words = sizeof(upfront_row) / 8, records = WALK_SLOTS + 1;
-    uint64_t head = upfront_map_head(WALK_ROWS, WALK_ROWS * WALK_POOLS) / 8;
-    uint64_t pools = upfront_map_headers(WALK_ROWS, WALK_ROWS * WALK_POOLS) / 8;
+    upfront_tables tables = upfront_map_tables(WALK_ROWS, WALK_ROWS * WALK_SLOTS, WALK_ROWS * WALK_POOLS);
+    uint64_t head = tables.head / 8, pools = tables.headers / 8;
     const upfront_row *r;
     if (word < sizeof(upfront_map) / 8)
         return none;
@@ -218,8 +218,10 @@ static void walk_tells_pairs(void) {
     good_map = *map;
     map->rows = map->slots = 65535;
     map->pools = 0;
-    map->tables = upfront_map_tables(map->rows, map->slots, map->pools);
+    map->tables = upfront_map_tables_of(map).size;
     CHECK(is_told()); /* tables larger than the block: nothing is read there */
+    map->rows = map->slots = map->tables = 0;
+    CHECK(is_told()); /* no rows, and nothing that contradicts it */
     *map = good_map;
     last = upfront_map_row(map, WALK_ROWS - 1);
     good = *last;

@@ -30,7 +30,6 @@ var Structs = [][2]reflect.Type{
 	pair[arena_c.Row, C.upfront_row](),
 	pair[arena_c.Map, C.upfront_map](),
 	pair[arena_c.Arena, C.upfront_map_arena](),
-	pair[arena_c.MapSum, C.upfront_map_sum](),
-	pair[arena_c.Span, C.upfront_span](),
+	pair[arena_c.Tables, C.upfront_tables](),
 	pair[arena_c.Range, C.upfront_range](),
 }
