@@ -77,13 +77,21 @@ static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64
     return at <= a->limit && size <= a->limit - at;
 }
 
+/* Moves the cursor past the `size` bytes at offset `at`, if gen may allocate and they fit. This and upfront_arena_back
+ * touch the header alone: an arena whose bytes nobody has follows the same rules. */
+static inline int upfront_arena_take(upfront_arena *a, uint64_t gen, uint64_t at, uint64_t size) {
+    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+        return 0;
+    a->cursor = at + size;
+    return 1;
+}
+
 /* size bytes, not zeroed; NULL: full, or gen isn't the topmost scope's. pre: size <= UPFRONT_OFFSET_MAX, mask + 1 is a power of two up to
  * UPFRONT_ALIGN_MAX. */
 static inline void *upfront_arena_bump(upfront_arena *a, uint64_t gen, uint64_t size, uint64_t mask) {
     uint64_t at = upfront_arena_aligned(a, mask);
-    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+    if (!upfront_arena_take(a, gen, at, size))
         return upfront_arena_refuse(a, gen, size | mask << UPFRONT_ASKED_MASK);
-    a->cursor = at + size;
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
@@ -93,11 +101,16 @@ static inline void upfront_arena_note(upfront_arena *a) {
         a->least = a->limit - a->cursor;
 }
 
+/* Moves the cursor back to offset `to`. */
+static inline void upfront_arena_back(upfront_arena *a, uint64_t to) {
+    upfront_arena_note(a);
+    a->cursor = to;
+}
+
 /* The bytes from offset `to` on are free again: what was in them has ended in one of the ways of mirror.h. */
 static inline void upfront_arena_end(upfront_arena *a, uint64_t to, int how) {
-    upfront_arena_note(a);
     upfront_mark_ended(upfront_arena_at(a, to), a->cursor - to, how);
-    a->cursor = to;
+    upfront_arena_back(a, to);
 }
 
 static inline void upfront_arena_cut(upfront_arena *a, uint64_t to) { upfront_arena_end(a, to, UPFRONT_CLOSED); }

@@ -99,6 +99,7 @@
 #define upfront_scope_pool UPFRONT_NAME(scope_pool)
 #define upfront_scope_pool_of UPFRONT_NAME(scope_pool_of)
 #define upfront_scope_temp UPFRONT_NAME(scope_temp)
+#define upfront_scope_temp_room UPFRONT_NAME(scope_temp_room)
 #define upfront_scopes_find UPFRONT_NAME(scopes_find)
 #define upfront_scopes_is_c UPFRONT_NAME(scopes_is_c)
 #define upfront_scopes_run UPFRONT_NAME(scopes_run)

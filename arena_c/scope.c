@@ -127,68 +127,58 @@ upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align,
     return p;
 }
 
-/* The far end's new scope: `size` bytes from offset `from` of the near end's header. */
-static uint64_t open_temp(upfront_row *r, uint64_t from, uint64_t size) {
-    upfront_arena *near_end = &r->arena.arena, *t = &r->temp.arena;
-    uint64_t gen = upfront_scopes_open(&r->temp);
-    upfront_record *top = upfront_scopes_top(&r->temp);
-    top->limit = t->limit;
-    top->edge = near_end->limit;
-    near_end->limit = from;
-    t->cursor = from - r->temp.back;
-    t->limit = t->cursor + size;
-    return gen;
+int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64_t *from) {
+    const upfront_row *r;
+    const upfront_arena *near_end;
+    upfront_arena *a;
+    uint64_t before, counted;
+    int has_node;
+    if (!upfront_scope_is_open(s))
+        return 0;
+    r = upfront_row_of(s.arena);
+    a = &s.arena->arena;
+    near_end = &r->arena.arena;
+    if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING || r->arena.odd & UPFRONT_BUILDING)
+        return 0;
+    if (size >= UPFRONT_OFFSET_MAX) { /* no arena has as much: a full like any other */
+        a->asked = UPFRONT_ASKED | UPFRONT_OFFSET_MAX;
+        return 0;
+    }
+    before = a->cursor;
+    counted = upfront_scopes_top(s.arena)->count;
+    has_node = upfront_scopes_node_room(s.arena, s.gen, sizeof(uint64_t), 7, at);
+    *from = near_end->limit - size;
+    *from -= ((uint64_t)(uintptr_t)near_end + *from) % UPFRONT_LINE;
+    if (has_node && *from - near_end->cursor < UPFRONT_OFFSET_MAX)
+        return 1;
+    a->cursor = before; /* both or none; and it says what both need */
+    upfront_scopes_top(s.arena)->count = counted;
+    if (s.arena == &r->arena)
+        a->asked = UPFRONT_ASKED | (upfront_arena_up(a, *at + sizeof(uint64_t), UPFRONT_LINE - 1) - before + size);
+    else if (has_node) /* else the scope at the far end has no room for the node */
+        a->asked = UPFRONT_ASKED | (size + UPFRONT_LINE);
+    return 0;
 }
 
 upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     upfront_scope temp = {NULL, 0};
-    upfront_row *r;
-    upfront_arena *near_end;
-    uint64_t *node, from, before, counted;
-    if (!upfront_scope_is_open(s))
+    uint64_t *node, at, from;
+    if (!upfront_scope_temp_room(s, size, &at, &from))
         return temp;
-    r = upfront_row_of(s.arena);
-    near_end = &r->arena.arena;
-    if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING || r->arena.odd & UPFRONT_BUILDING)
-        return temp;
-    if (size >= UPFRONT_OFFSET_MAX) { /* no arena has as much: a full like any other */
-        s.arena->arena.asked = UPFRONT_ASKED | UPFRONT_OFFSET_MAX;
-        return temp;
-    }
-    before = s.arena->arena.cursor;
-    counted = upfront_scopes_top(s.arena)->count;
-    node = word_node(s, 0);
-    from = near_end->limit - size;
-    from -= ((uint64_t)(uintptr_t)near_end + from) % UPFRONT_LINE;
-    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) { /* both or none; and it says what both need */
-        uint64_t origin = (uint64_t)(uintptr_t)s.arena;
-        uint64_t node_end = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
-        take_back(s.arena, before, counted);
-        if (s.arena == &r->arena)
-            s.arena->arena.asked = UPFRONT_ASKED | (upfront_round_up(origin + node_end, UPFRONT_LINE) - origin - before + size);
-        else if (node != NULL) /* else the scope at the far end has no room for the node */
-            s.arena->arena.asked = UPFRONT_ASKED | (size + UPFRONT_LINE);
-        return temp;
-    }
+    node = (uint64_t *)upfront_scopes_node_mark(s.arena, at, sizeof *node);
     upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP); /* before it opens: the node is of s, also where s is at the far end */
-    temp.arena = &r->temp;
-    temp.gen = *node = open_temp(r, from, size);
+    temp.arena = &upfront_row_of(s.arena)->temp;
+    temp.gen = *node = upfront_scopes_temp_open(temp.arena, from, size);
     return temp;
 }
 
 void upfront_scopes_temp_close(upfront_scopes *t) {
-    upfront_arena *near_end;
-    const upfront_record *top;
+    const upfront_arena *near_end;
     if (t == NULL || t->depth == 0)
         return;
     near_end = &upfront_row_of(t)->arena.arena;
-    top = upfront_scopes_top(t);
-    upfront_arena_note(near_end);
     upfront_mark_dead(upfront_arena_at(near_end, near_end->limit), t->arena.cursor + t->back - near_end->limit);
-    near_end->limit = top->edge;
-    t->arena.cursor = top->mark; /* of the older one, of which nothing dies */
-    t->arena.limit = top->limit;
-    upfront_scopes_close(t);
+    upfront_scopes_temp_pop(t);
 }
 
 static upfront_pool *pool_of(const upfront_scopes *h, const void *object) {

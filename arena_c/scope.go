@@ -20,6 +20,21 @@ package arena_c
 // }
 // #cgo nocallback upfront_scope_pool_at
 // #cgo noescape upfront_scope_pool_at
+// #cgo nocallback upfront_arena_take
+// #cgo noescape upfront_arena_take
+// #cgo nocallback upfront_arena_back
+// #cgo noescape upfront_arena_back
+// #cgo nocallback upfront_scopes_pop
+// #cgo noescape upfront_scopes_pop
+// static inline uint64_t upfront_scopes_temp_take(upfront_scopes *h, uint64_t size) {
+//     upfront_scope s = {h, h->arena.gen};
+//     uint64_t at, from;
+//     return upfront_scope_temp_room(s, size, &at, &from) ? upfront_scopes_temp_open(&upfront_row_of(h)->temp, from, size) : 0;
+// }
+// #cgo nocallback upfront_scopes_temp_take
+// #cgo noescape upfront_scopes_temp_take
+// #cgo nocallback upfront_scopes_temp_pop
+// #cgo noescape upfront_scopes_temp_pop
 import "C"
 
 import (
@@ -181,6 +196,31 @@ func (h *Scopes) TempClose() {
 		raceDead(row.Arena.At(from), uintptr(to-from))
 	}
 }
+
+// What follows are the headers' parts of the rules: of an arena whose bytes nobody has it is all that there is.
+
+// Take is upfront_arena_take of size bytes right behind the cursor. It reports whether they fit.
+func (h *Scopes) Take(size uint64) bool {
+	a := (*C.upfront_arena)(unsafe.Pointer(h))
+	return C.upfront_arena_take(a, C.uint64_t(h.Gen), C.uint64_t(h.Cursor), C.uint64_t(size)) != 0
+}
+
+// BackTo is upfront_arena_back.
+func (h *Scopes) BackTo(to uint64) {
+	C.upfront_arena_back((*C.upfront_arena)(unsafe.Pointer(h)), C.uint64_t(to))
+}
+
+// Pop is upfront_scopes_pop.
+func (h *Scopes) Pop() { C.upfront_scopes_pop(h.c()) }
+
+// TempTake is upfront_scope_temp_room for the scope that allocates in h, and upfront_scopes_temp_open: the generation of the new
+// scope at the far end, 0 when it is refused.
+func (h *Scopes) TempTake(size uint64) (gen uint64) {
+	return uint64(C.upfront_scopes_temp_take(h.c(), C.uint64_t(size)))
+}
+
+// TempPop is upfront_scopes_temp_pop.
+func (h *Scopes) TempPop() { C.upfront_scopes_temp_pop(h.c()) }
 
 // RunC is upfront_scopes_run_deferred: it may call back into Go, and not come back.
 func (h *Scopes) RunC(until uint64) { C.upfront_scopes_run_deferred(h.c(), C.uint64_t(until)) }

@@ -143,24 +143,36 @@ static inline void *upfront_scopes_bump(upfront_scopes *h, uint64_t gen, uint64_
 static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size) {
     upfront_arena *a = &h->arena;
     uint64_t at = a->cursor;
-    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+    if (!upfront_arena_take(a, gen, at, size))
         return upfront_arena_refuse(a, gen, size);
-    a->cursor = at + size;
 #ifdef UPFRONT_CHECKED
     upfront_scopes_top(h)->count += size;
 #endif
     return upfront_mark_more(upfront_arena_at(a, from), upfront_arena_at(a, at), size);
 }
 
+/* The header's part of upfront_scopes_node: whether there is room. The object lies at offset `at` then. */
+static inline int upfront_scopes_node_room(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint64_t *at) {
+    upfront_arena *a = &h->arena;
+    *at = upfront_arena_up(a, a->cursor + sizeof(upfront_node), mask);
+    if (!upfront_arena_take(a, gen, *at, size)) {
+        (void)upfront_arena_refuse(a, gen, size + sizeof(upfront_node));
+        return 0;
+    }
+    upfront_scopes_count(h, size + sizeof(upfront_node));
+    return 1;
+}
+
+/* The object at an offset, of `size` bytes, with its word before it. */
+static inline void *upfront_scopes_node_mark(upfront_scopes *h, uint64_t at, uint64_t size) {
+    upfront_node *word = (upfront_node *)upfront_arena_at(&h->arena, at) - 1;
+    return (upfront_node *)upfront_mark_node(word, size + sizeof *word) + 1;
+}
+
 /* size bytes with a node's word before them, which is not linked yet. mask is at least 7. */
 static inline void *upfront_scopes_node(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask) {
-    upfront_arena *a = &h->arena;
-    uint64_t at = upfront_arena_up(a, a->cursor + sizeof(upfront_node), mask);
-    if (a->gen != gen || !upfront_arena_fits(a, at, size))
-        return upfront_arena_refuse(a, gen, size + sizeof(upfront_node));
-    a->cursor = at + size;
-    upfront_scopes_count(h, size + sizeof(upfront_node));
-    return (upfront_node *)upfront_mark_node((upfront_node *)upfront_arena_at(a, at) - 1, size + sizeof(upfront_node)) + 1;
+    uint64_t at;
+    return upfront_scopes_node_room(h, gen, size, mask, &at) ? upfront_scopes_node_mark(h, at, size) : NULL;
 }
 
 /* Links what upfront_scopes_node gave. */
@@ -198,18 +210,50 @@ static inline uint64_t upfront_scopes_open(upfront_scopes *h) {
     return a->gen = r->gen;
 }
 
+/* The header's part of upfront_scopes_close. */
+static inline void upfront_scopes_pop(upfront_scopes *h) {
+    upfront_arena *a = &h->arena;
+    upfront_record *r = upfront_scopes_top(h);
+    upfront_arena_back(a, r->mark);
+    r->gen = 0;
+    h->depth--;
+    a->asked = r[-1].asked;
+    a->gen = r[-1].gen;
+}
+
+/* The headers' part of upfront_scope_temp, after upfront_scope_temp_room: gives the generation. */
+static inline uint64_t upfront_scopes_temp_open(upfront_scopes *temp, uint64_t from, uint64_t size) {
+    upfront_arena *near_end = &upfront_row_of(temp)->arena.arena;
+    uint64_t gen = upfront_scopes_open(temp);
+    upfront_record *top = upfront_scopes_top(temp);
+    top->limit = temp->arena.limit;
+    top->edge = near_end->limit;
+    near_end->limit = from;
+    temp->arena.cursor = from - temp->back;
+    temp->arena.limit = temp->arena.cursor + size;
+    return gen;
+}
+
+/* And of upfront_scopes_temp_close. */
+static inline void upfront_scopes_temp_pop(upfront_scopes *temp) {
+    upfront_arena *near_end = &upfront_row_of(temp)->arena.arena;
+    const upfront_record *top = upfront_scopes_top(temp);
+    upfront_arena_note(near_end);
+    near_end->limit = top->edge;
+    temp->arena.cursor = top->mark; /* of the older one, of which nothing dies */
+    temp->arena.limit = top->limit;
+    upfront_scopes_pop(temp);
+}
+
 /* Closes the topmost scope. pre: depth != 0, and its part of the chain has run. With the lowest of the owner's the row ends. */
 static inline void upfront_scopes_close(upfront_scopes *h) {
     upfront_arena *a = &h->arena;
-    upfront_record *r = upfront_scopes_top(h);
+    uint64_t mark = upfront_scopes_top(h)->mark;
     int over = h->depth == 1 && h->base != 0;
-    upfront_arena_end(a, r->mark, over ? UPFRONT_REWOUND : UPFRONT_CLOSED);
-    r->gen = 0;
-    h->depth--;
+    upfront_mark_ended(upfront_arena_at(a, mark), a->cursor - mark, over ? UPFRONT_REWOUND : UPFRONT_CLOSED);
+    upfront_scopes_pop(h);
     if (over)
         upfront_mark_over(upfront_arena_at(a, a->start), upfront_row_of(h)->end - a->start);
-    a->asked = r[-1].asked;
-    a->gen = r[-1].gen;
 }
 
 /* The scope is alive and may allocate no more until it closes. pre: it is the topmost. */
@@ -260,6 +304,10 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
 /* A scope of exactly `size` bytes at the far end, aligned to a line. It ends with s, and newer ones before it. `arena` is NULL: full,
  * which s remembers; s isn't the topmost; all records are taken. s may itself be such a scope, the newest. */
 upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size);
+
+/* The headers' part of upfront_scope_temp: whether there is room. The node's object lies at offset `at` of s's header then, and
+ * the bytes from offset `from` of the near end's on. pre: at and from are not NULL. */
+int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64_t *from);
 
 /* Runs the nodes, newest first, and puts the arena back. UPFRONT_STALE for a closed scope, UPFRONT_ORDER for one that isn't the topmost,
  * that is closing or frozen, that its owner closes, or whose chain holds what isn't C's: who made that closes it; and while a scope at

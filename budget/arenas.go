@@ -2,7 +2,10 @@ package budget
 
 import (
 	"fmt"
+	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -18,6 +21,9 @@ func TableBytes(plan Plan) (uint64, error) {
 	l, err := plan.resolved().layout()
 	return l.bottom + plan.goTables(), err
 }
+
+// Plan is theirs, with its defaults filled in.
+func (a Arenas) Plan() Plan { return a.b.Plan() }
 
 // List has them as they lie in the map: regions with their slots, frame, scratch arenas.
 func (a Arenas) List() []*scope.Stack { return a.b.stacks }
@@ -36,31 +42,48 @@ func (a Arenas) AtSetUp(what string) error {
 // Forgive begins what a program asks for rarely: until end its Go allocations are none of play's.
 func (a Arenas) Forgive() (end func()) { return forgive() }
 
-// Drive lets fn do with the arenas what it wants, and empties them afterwards. It is refused unless all are empty, but for
-// the frame's own scope, which is closed meanwhile.
-func (a Arenas) Drive(what string, fn func() error) (err error) {
-	b := a.b
-	l, err := b.begin(Region{}, what)
-	if err != nil {
-		return err
-	}
-	defer b.end(l)
-	for _, st := range b.stacks {
-		if own := len(b.frame) > 0 && st == b.frame[b.buffer]; st.Depth() > 1 || st.Depth() > 0 && !own {
-			return fmt.Errorf("budget %q: BUG: %s: %s isn't empty", b.plan.Name, what, st.Arena)
-		}
-	}
-	defer func() {
-		for _, st := range b.stacks {
-			_ = st.CloseTo(0) // nothing is there that could fail
-		}
-		if len(b.frame) > 0 {
-			b.buffer, b.current = 0, b.frame[0].Open(frameScope)
-		}
-		b.published.all()
-	}()
-	for _, st := range b.frame {
-		_ = st.CloseTo(0)
-	}
-	return fn()
+// Dry are the arenas of a budget of the plan without its memory: the core lays out their tables, on the Go heap. Of
+// each Play alone works ([scope.Stack.Play]). The error is that of a plan with a fault, or of one that can't be laid out.
+func Dry(plan Plan) (Arenas, error) {
+	b, err := openDry(plan)
+	return Arenas{b}, err
 }
+
+func openDry(plan Plan) (*Budget, error) {
+	if err := plan.check(); err != nil {
+		return nil, err
+	}
+	b := &Budget{plan: plan.resolved(), left: newLeftOpen()}
+	l, err := b.plan.layout()
+	if err != nil {
+		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
+	}
+	b.grant.memory = newDryMemory(l)
+	b.makeTable(l)
+	b.makeStacks((*scope.Stack).StartDry)
+	b.published.begin(b.stacks, len(b.regions), len(b.frame))
+	return b, nil
+}
+
+// Report has the figures of dry arenas.
+func (a Arenas) Report() Report {
+	r := a.b.report(func(int) bool { return true })
+	r.GoHeap = GoHeap{} // of the process that asks
+	return r
+}
+
+// dryMemory is the tables of a budget, and a size that nobody has.
+type dryMemory struct {
+	*platform.Reservation // nil: nobody asks it
+	tables                []byte
+	size                  uint64
+}
+
+func newDryMemory(l layout) dryMemory {
+	tables := make([]byte, l.bottom+arena_c.Edge)
+	return dryMemory{tables: tables[-uintptr(unsafe.Pointer(unsafe.SliceData(tables)))%arena_c.Edge:], size: l.size}
+}
+
+func (m dryMemory) Base() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(m.tables)) }
+func (m dryMemory) Size() uint64         { return m.size }
+func (m dryMemory) Addresses() uint64    { return m.size }

@@ -134,3 +134,9 @@ func SetWideFirst(size uint64) (undo func()) {
 	wideFirst = size
 	return func() { wideFirst = was }
 }
+
+// Walk is Budget.Walk of dry arenas.
+func (a Arenas) Walk() error {
+	_, err := a.b.Walk()
+	return err
+}

@@ -48,11 +48,45 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
 	}
-	m := &measurement{plan: plan.resolved(), fn: fn}
-	shadow := m.plan
-	shadow.Size, shadow.Base, shadow.GoHeap, shadow.Pages = 0, 0, 0, Pages{Prefault: Off}
-	shadow.Regions = slices.Clone(shadow.Regions)
-	report, err := m.runWide(shadow)
+	m := &measurement{plan: plan.resolved(), first: wideFirst, most: wideTotal(), limits: wideLimit,
+		open: func(p Plan) (*Budget, error) { return openPlan(p, inPassing) },
+		run:  func(b *Budget) (Report, []*scope.FullError, error) { return b.measured(fn) }}
+	return m.measure()
+}
+
+// MeasureDry is Measure of what play does with dry arenas (see [Dry]): package record's. A full in the widest plan is hardly met,
+// since that has all addresses of a budget, and nothing of them is memory; its limits are as planned.
+func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
+	if err := plan.check(); err != nil {
+		return Report{}, err
+	}
+	m := &measurement{plan: plan.resolved(), first: planSizeMax, most: planSizeMax, open: openDry,
+		run: func(b *Budget) (report Report, fulls []*scope.FullError, err error) {
+			err = play(Arenas{b})
+			if full, ok := errors.AsType[*scope.FullError](err); ok && widens(full) {
+				fulls, err = append(fulls, full), nil
+			}
+			return Arenas{b}.Report(), fulls, err
+		}}
+	return m.measure()
+}
+
+// measurement is what Measure knows meanwhile.
+type measurement struct {
+	plan        Plan   // as given
+	first, most uint64 // what a wide plan has at first, and at most
+	limits      uint64 // how many of each an arena of it may have open at least, if it has wideRoom for each
+	open        func(Plan) (*Budget, error)
+	run         func(*Budget) (report Report, fulls []*scope.FullError, err error)
+	wide        Plan
+	tight       Plan // to be tried next
+}
+
+// measureTries is where Measure gives up: fn does something else each time.
+const measureTries = 100
+
+func (m *measurement) measure() (Report, error) {
+	report, err := m.runWide()
 	if err == nil {
 		report, err = m.narrow(report)
 	}
@@ -63,54 +97,40 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	return report, nil
 }
 
-// measurement is what Measure knows meanwhile.
-type measurement struct {
-	plan  Plan // as given
-	fn    func(*Budget) error
-	wide  Plan
-	tight Plan // to be tried next
-}
-
-// measureTries is where Measure gives up: fn does something else each time.
-const measureTries = 100
-
-// runWide runs fn with room in plenty.
-func (m *measurement) runWide(shadow Plan) (Report, error) {
-	most := wideTotal()
-	total := min(wideFirst, most)
-	b, wide, err := openWide(shadow, total)
-	for {
+// runWide runs with room in plenty.
+func (m *measurement) runWide() (Report, error) {
+	shadow := m.plan
+	shadow.Size, shadow.Base, shadow.GoHeap, shadow.Pages = 0, 0, 0, Pages{Prefault: Off}
+	shadow.Regions = slices.Clone(shadow.Regions)
+	for total := min(m.first, m.most); ; {
+		m.wide = shadow.wide(total, m.limits)
+		b, err := m.open(m.wide)
+		if err != nil && total >= planEdge { // RLIMIT_AS, or the kernel's overcommit, is against it
+			total /= 2
+			m.most = total
+			continue
+		}
 		if err != nil {
 			return Report{}, err
 		}
-		m.wide = wide
-		report, fulls, failed := m.run(b)
-		if failed != nil || len(fulls) == 0 {
-			return report, failed
+		report, fulls, err := m.run(b)
+		if err != nil || len(fulls) == 0 {
+			return report, err
 		}
-		widen := false
+		wider := total
 		for _, full := range fulls {
-			if wide.raiseLimit(full, 2*full.Size) {
+			if shadow.raiseLimit(full, 2*full.Size) {
 				continue
 			}
-			if widen = total < most; !widen {
+			if wider = min(wideMore*total, m.most); wider == total {
 				return Report{}, fmt.Errorf("budget %q: Measure: full even in a plan that is far wider: %w", m.plan.Name, full)
 			}
 		}
-		if !widen {
-			b, err = openPlan(wide, inPassing)
-			continue
-		}
-		total = min(wideMore*total, most)
-		shadow.Limits.raiseTo(wide.Limits)
-		for i := range shadow.Regions {
-			shadow.Regions[i].Limits.raiseTo(wide.Regions[i].Limits)
-		}
-		b, wide, err = openWide(shadow, total)
+		total = wider
 	}
 }
 
-// narrow runs fn in ever tighter plans; the first has the sizes of the wide report's peaks.
+// narrow runs in ever tighter plans; the first has the sizes of the wide report's peaks.
 func (m *measurement) narrow(report Report) (Report, error) {
 	peaks, limits := report.peaks()
 	m.tight = m.wide
@@ -122,7 +142,7 @@ func (m *measurement) narrow(report Report) (Report, error) {
 	var best Report // before it was lowered
 	lowered := false
 	for range measureTries {
-		b, err := openPlan(m.tight, inPassing)
+		b, err := m.open(m.tight)
 		if err != nil {
 			return Report{}, err
 		}
@@ -205,9 +225,9 @@ func (l *Limits) raise(prefix string, full *scope.FullError, to uint64) bool {
 	return false
 }
 
-// run runs fn in the budget and closes it. The fulls are those that fn returned, panicked with or hid. The error is one
+// measured runs fn in the budget and closes it. The fulls are those that fn returned, panicked with or hid. The error is one
 // that ends the search: fn's when nothing was full, that of leaks, or a full of what a measured plan doesn't widen.
-func (m *measurement) run(b *Budget) (report Report, fulls []*scope.FullError, err error) {
+func (b *Budget) measured(fn func(*Budget) error) (report Report, fulls []*scope.FullError, err error) {
 	ended := false
 	defer func() {
 		if !ended { // fn panicked, or ended the goroutine
@@ -217,7 +237,7 @@ func (m *measurement) run(b *Budget) (report Report, fulls []*scope.FullError, e
 	for _, st := range b.scratches {
 		st.CountScopes()
 	}
-	failed := b.attempt(m.fn)
+	failed := b.attempt(fn)
 	report = b.Report()
 	ended = true
 	err = b.Close()
@@ -291,13 +311,13 @@ func wideAtFirst() uint64 {
 const wideMore = 16
 
 // wide is the plan with every part as large as an equal share of total, and with limits to match, but at least as planned.
-func (p Plan) wide(total uint64) Plan {
+func (p Plan) wide(total, limits uint64) Plan {
 	p.Regions = slices.Clone(p.Regions)
 	share := total / p.arenaCount() &^ (planEdge - 1)
 	for _, part := range p.sized() {
 		*part.size = max(*part.size, share)
 	}
-	each := int(min(share/wideRoom, wideLimit))
+	each := int(min(share/wideRoom, limits))
 	p.Limits.raiseTo(Limits{each, each, each, each})
 	for i := range p.Regions {
 		for _, limit := range p.Regions[i].Limits.byKey() {
@@ -326,15 +346,4 @@ func wideTotal() uint64 {
 		total = min(total, limit.Rest()/2)
 	}
 	return total
-}
-
-// openWide opens the widest budget that the system grants; wide is its plan.
-func openWide(plan Plan, total uint64) (b *Budget, wide Plan, err error) {
-	for {
-		wide = plan.wide(total)
-		if b, err = openPlan(wide, inPassing); err == nil || total < planEdge {
-			return b, wide, err
-		}
-		total /= 2 // RLIMIT_AS, or the kernel's overcommit, is against it
-	}
 }

@@ -57,19 +57,21 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 	if b.grant, err = from(b.plan, l); err != nil {
 		return err
 	}
-	b.table = arena_c.MapInit(b.memory.Base(), l.size, b.plan.arenas(), uint64(b.plan.Limits.Scopes), uint64(b.plan.Limits.Pools),
-		b.plan.guard())
-	if b.table == nil {
+	if b.makeTable(l); b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the plan's map"), b.memory.Release())
 	}
-	b.shape, b.cost = *b.table, l.cost()
 	if err := b.want("guards", b.plan.Pages.Guards, b.protectGuards); err != nil {
 		return errors.Join(err, b.giveBack())
 	}
 	if err := b.openMirror(b.plan.Name); err != nil {
 		return errors.Join(err, b.giveBack())
 	}
-	b.makeStacks()
+	b.makeStacks((*scope.Stack).Start)
+	b.leases = newLeases(b.plan, b.scratches, b.left, &b.published)
+	if len(b.frame) > 0 {
+		b.current = b.frame[0].Open(frameScope)
+	}
+	b.published.begin(b.stacks, len(b.regions), len(b.frame))
 	b.track(b.regions)
 	if missing, ok := b.memory.Missing(); ok {
 		b.resident = b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
@@ -78,39 +80,44 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 	return nil
 }
 
-func (b *Budget) makeStacks() {
+// makeTable lays the map out at the bottom of the memory, and touches nothing else of it.
+func (b *Budget) makeTable(l layout) {
+	b.table = arena_c.MapInit(b.memory.Base(), l.size, b.plan.arenas(), uint64(b.plan.Limits.Scopes),
+		uint64(b.plan.Limits.Pools), b.plan.guard())
+	if b.table != nil {
+		b.shape, b.cost = *b.table, l.cost()
+	}
+}
+
+// makeStacks makes the Go side of each arena of the map, which start gives its row.
+func (b *Budget) makeStacks(start func(*scope.Stack, *arena_c.Row)) {
 	for level, part := range b.plan.sized() {
 		for i := range int(part.count) {
 			name := part.name(i)
 			switch part.kind {
 			case arena_c.KindRegion:
-				st := b.makeStack("region "+name, part, i, 1)
+				st := b.makeStack("region "+name, part, i, 1, start)
 				st.CountScopes()
 				b.addRegion(level, i, st)
 			case arena_c.KindFrame:
-				st := b.makeStack(name, part, i, 1)
+				st := b.makeStack(name, part, i, 1, start)
 				st.CountScopes()
 				b.frame = append(b.frame, st)
 			case arena_c.KindScratch:
-				st := b.makeStack(name, part, i, 0)
+				st := b.makeStack(name, part, i, 0, start)
 				b.scratches = append(b.scratches, st) // what scopes hold isn't counted: theirs close as fast as can be
 			}
 		}
 	}
-	b.leases = newLeases(b.plan, b.scratches, b.left, &b.published)
-	if len(b.frame) > 0 {
-		b.current = b.frame[0].Open(frameScope)
-	}
-	b.published.begin(b.stacks, len(b.regions), len(b.frame))
 }
 
 // makeStack makes the next arena of the map.
-func (b *Budget) makeStack(name string, part sizedPart, index, base int) *scope.Stack {
+func (b *Budget) makeStack(name string, part sizedPart, index, base int, start func(*scope.Stack, *arena_c.Row)) *scope.Stack {
 	limits := part.own.or(b.plan.Limits)
 	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of, Key: part.key, TableKeys: part.keys,
 		Owned: limits.Owned, Names: limits.Labels,
 		Base: base, From: b.memory.Base(), Size: b.Size()}
-	st.Start(b.table.Row(uint64(len(b.stacks))))
+	start(st, b.table.Row(uint64(len(b.stacks))))
 	b.stacks = append(b.stacks, st)
 	return st
 }

@@ -1,15 +1,9 @@
 package scope
 
-import (
-	"errors"
-	"fmt"
-	"math"
-
-	"github.com/upfront-mem/upfront/arena_c"
-)
+import "github.com/upfront-mem/upfront/arena_c"
 
 // Event is a step in the life of an arena, as far as its plan is concerned: what is in use, and how many of a table. Record
-// gives them, and Play does them again.
+// gives them, and Play does them again in a dry arena.
 type Event struct {
 	Kind EventKind
 	Size uint64       // what it says is the kind's
@@ -155,103 +149,4 @@ func recordMade(s Scope) {
 	var site arena_c.Site
 	site.Note()
 	stackOf(s.h).lookAt(site)
-}
-
-// earlierName is the scope of what was in use when none is known that was open: before Record, or C's.
-const earlierName = "earlier"
-
-// errEvent is what Play answers to events that no arena has.
-var errEvent = errors.New("no arena ever did that")
-
-// Play does an event again, in an arena that nothing but Play was used on since it was empty. The error is a full, as who
-// made that would have been told; or the event is none that could come now, and nothing has changed. What it makes is room
-// that nobody has, without nodes but for those of temporaries: nothing runs, and a checked build knows of no thing there.
-func (st *Stack) Play(e Event) error {
-	h, far := st.h, &st.row.Temp
-	switch {
-	case e.Kind == EventOpen:
-		if _, full := st.tryOpen(e.Name); full != nil {
-			return full
-		}
-	case e.Kind == EventClose && h.Depth > 0:
-		return st.CloseTo(st.Depth() - 1)
-	case e.Kind == EventGrow && h.Depth > 0:
-		return st.playGrow(e.Size)
-	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
-		return st.playBack(h.Cursor - e.Size)
-	case e.Kind == EventPeak && h.Depth == 0:
-		return st.do(earlierName, func(Scope) error { return st.Play(e) })
-	case e.Kind == EventPeak:
-		cursor := h.Cursor
-		err := st.playGrow(e.Size - min(e.Size, st.row.Used()))
-		h.Cut(cursor)
-		return err
-	case e.Kind == EventTemp && h.Depth > 0:
-		return playTemp(st.at(st.Depth()-1), e.Size)
-	case e.Kind == EventTempIn && far.Depth > 0:
-		return playTemp(Scope{far, far.Top().Gen}, e.Size)
-	case e.Kind == EventTempEnd && far.Depth > 0:
-		return st.closeFrom(far, far.Depth)
-	case e.Kind == EventScopes:
-		return st.playTable("scopes", e.Size, h.Slots, func(n uint64) { st.mostScopes = max(st.mostScopes, n) })
-	case e.Kind == EventPools:
-		return st.playTable("pools", e.Size, st.row.Pools, func(n uint64) { st.mostPools = max(st.mostPools, n) })
-	case e.Kind == EventOwned:
-		return st.playTable("owned", e.Size, uint64(len(st.owned.places)), func(n uint64) { st.owned.used = max(st.owned.used, n) })
-	case e.Kind == EventLabels:
-		return st.playTable("labels", e.Size, uint64(st.Names), func(n uint64) { st.labels.most = max(st.labels.most, int(n)) })
-	default:
-		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, far.Depth)
-	}
-	return nil
-}
-
-// playGrow takes room, with what alignment had of it.
-func (st *Stack) playGrow(size uint64) error {
-	h := st.h
-	if size > h.Limit-h.Cursor {
-		return st.full(h, arena_c.Asked|min(size, arena_c.OffsetMax))
-	}
-	h.Cursor += size
-	return nil
-}
-
-// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it. What was made since
-// in a program may end in the midst of one.
-func (st *Stack) playBack(to uint64) error {
-	h := st.h
-	chain, cut := h.Chain, to
-	for chain+arena_c.NodeSize > to {
-		cut = chain - arena_c.NodeSize
-		_, node := h.Newest(chain)
-		chain = node % arena_c.NodeClass
-	}
-	err := st.undo(h, mark{h.Depth, min(cut, to), chain, h.Top().Count})
-	h.Cursor = to
-	return err
-}
-
-func playTemp(s Scope, size uint64) (err error) {
-	defer func() {
-		if v := handled(recover()); v != nil {
-			full, ok := v.(*FullError)
-			if !ok {
-				panic(v)
-			}
-			err = full
-		}
-	}()
-	s.Temp(int(min(size, arena_c.OffsetMax, math.MaxInt)))
-	return nil
-}
-
-// playTable notes that so many were open at once, of as many as there may be.
-func (st *Stack) playTable(table string, n, places uint64, note func(uint64)) error {
-	if n <= places {
-		note(n)
-		return nil
-	}
-	full := st.tableFull(table, places, "")
-	full.Need = n
-	return full
 }

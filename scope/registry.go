@@ -78,8 +78,7 @@ const generationsEach = 1 << 40
 
 // Start makes it the Go side of a row. Drop undoes it.
 func (st *Stack) Start(row *arena_c.Row) {
-	h := &row.Arena
-	st.h, st.row, st.notes = h, row, make([]note, 2*(h.Slots+1))
+	st.StartDry(row)
 	st.owned.places = make([]owned, st.Owned)
 	st.labels.lines, st.labels.totals.lines = make([]label, 0, st.Names), make([]Usage, 0, st.Names+1)
 	registry.Lock()
@@ -92,7 +91,6 @@ func (st *Stack) Start(row *arena_c.Row) {
 		end.Owner = st.id
 		end.Next = max(end.Next, registry.made*generationsEach)
 	}
-	h.Base = uint64(st.Base)
 	row.Temp.Odd = oddTemp
 	(*registry.stacks.Load())[st.id].Store(st)
 	countStack(st.From, st.Size, 1)

@@ -44,6 +44,8 @@ type Stack struct {
 	rooms   rooms
 	emptied lastEmptied
 
+	tempNodes []uint64 // of a dry arena's temporaries, the oldest first: where the near end stood behind the node
+
 	TableKeys map[string]string // by table, keys of the limits that are not the plan's: "owned": "regions[1].limits.owned"
 
 	_ noCopy

@@ -37,10 +37,8 @@ func (s Scope) Temp(n int) Scope {
 	st.look()
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
 	if gen == 0 {
-		if asked := s.h.Asked; s.isTemp() && asked != arena_c.Asked|nodeOfTemp { // it is the arena that has no room
-			full := st.full(st.h, asked)
-			full.Scope = tempName
-			st.noteOf(far, far.Depth).met = met{s.gen, full, false}
+		if s.isTemp() {
+			st.noteOf(far, far.Depth).met = met{s.gen, st.tempFull(far), false}
 		}
 		panic(refusal(s))
 	}
@@ -48,4 +46,14 @@ func (s Scope) Temp(n int) Scope {
 	kept.met.owed, kept.lost = false, nil
 	st.tellTemp(s, gen, uint64(n))
 	return Scope{far, gen}
+}
+
+// tempFull is the full of a Temp in the topmost scope of an end.
+func (st *Stack) tempFull(h *arena_c.Scopes) *FullError {
+	if h.Back == 0 || h.Asked == arena_c.Asked|nodeOfTemp {
+		return st.full(h, h.Asked)
+	}
+	full := st.full(st.h, h.Asked) // it is the arena that has no room
+	full.Scope = tempName
+	return full
 }

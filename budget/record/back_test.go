@@ -14,14 +14,15 @@ import (
 // step back may therefore end anywhere in the node of temporaries, and ends the temporaries too.
 func TestBackIntoANode(t *testing.T) {
 	for size := uint64(1); size <= 60; size++ {
-		b := open(t, tiny())
-		st := budget.ArenasOf(b).List()[0]
+		arenas, err := budget.Dry(tiny())
+		require.NoError(t, err)
+		st := arenas.List()[0]
 		for _, e := range []scope.Event{{Kind: scope.EventOpen, Name: "level"}, {Kind: scope.EventGrow, Size: 100},
 			{Kind: scope.EventTemp, Size: 10}, {Kind: scope.EventBack, Size: size}, {Kind: scope.EventGrow, Size: 200}} {
 			require.NoError(t, st.Play(e))
 		}
 		assert.Error(t, st.Play(scope.Event{Kind: scope.EventTempEnd}), "after %d bytes", size)
 		require.NoError(t, st.Play(scope.Event{Kind: scope.EventClose}))
-		require.NoError(t, b.Close())
+		assert.Zero(t, st.Stats().Used)
 	}
 }

@@ -11,6 +11,7 @@
 //	report, err := record.Measure("monday.trace")     // its Plan has just enough, to the byte
 //
 // The tool does both from the command line: upfront replay, upfront plan suggest.
+// Neither opens a budget: the core's rules move the headers of arenas that have no bytes.
 //
 // A recording knows bytes, not what they are: it holds no content of memory, types or Go values. Names are in it, of
 // budgets, regions, scopes and marks, and in those of checked builds the file and line of who allocated.

@@ -1,4 +1,4 @@
 package record
 
-// Play is Replay in a budget that is open and empty.
+// Play is Replay in arenas that are empty, and again are in the end.
 var Play = play

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/scope"
@@ -51,9 +50,6 @@ func sizes(p *budget.Plan) (list []*uint64) {
 
 // The plan of several recordings has what each needs, and no byte more.
 func TestMeasure(t *testing.T) {
-	if arena_c.Race || arena_c.Asan || arena_c.Checked {
-		t.Skip("the shadow is GiBs, and this build looks at each byte: go test ./budget/record does")
-	}
 	plain, _ := recorded(t, game(), everything(t))
 	plan := game()
 	plan.Regions[2].Slots, plan.Scratch.Workers, plan.Frame.Buffers = 5, 3, 2
@@ -100,9 +96,6 @@ func TestMeasure(t *testing.T) {
 
 // A frame, scratch or neither: a plan has what any of the recordings has. What none used is as planned.
 func TestMeasureOfParts(t *testing.T) {
-	if arena_c.Race || arena_c.Asan || arena_c.Checked {
-		t.Skip("the shadow is GiBs, and this build looks at each byte: go test ./budget/record does")
-	}
 	var list [][]byte
 	for _, drop := range []func(p *budget.Plan){
 		func(p *budget.Plan) { p.Frame, p.Scratch = budget.FramePlan{}, budget.ScratchPlan{} },

@@ -116,44 +116,37 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// Replay does what a recording says, which is read to its end, in a budget of the plan, which it opens and closes. The
-// report is that of its end: each Peak, in a plan of the same sizes to the byte, and MostOpen are the program's. Its Plan
-// asks for what the plan does, and what this machine refused, or has of Go heap, isn't in it. The error is an [*Error] where
-// something didn't fit, which has what was full; ErrMalformed, which has that of r; or Open's.
+// Replay does what a recording says, which is read to its end, in the tables of a budget of the plan. The report is that of the
+// end: each Peak, in a plan of the same sizes to the byte, and MostOpen are the program's. The error is an [*Error] where
+// something didn't fit, which has what was full; ErrMalformed, which has that of r; or the plan's.
 //
 // The plan has regions of the same names as the program's, and as many slots, buffers, workers and scratch arenas as it
-// used, at least. Pages aren't made present, locked or huge, addresses are any, and the Go heap has no share: the plan of a
-// larger machine will do, as long as there are addresses for it. Guards have their place in it. Who made the file decides how long it takes, and
-// no more: beside the plan, memory is at most as much as the file has bytes, and 260 MiB whatever it has.
+// used, at least. Only its tables become memory: the plan of a larger machine will do. Who made the file decides how long it
+// takes, and no more: beside the plan, memory is at most as much as the file has bytes, and 260 MiB whatever it has.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
-	tried := plan
-	tried.Base, tried.GoHeap, tried.Pages, tried.OnError = 0, 0, budget.Pages{Prefault: budget.Off, Guards: plan.Pages.Guards}, nil
-	if tried.Pages.Guards == budget.Required {
-		tried.Pages.Guards = budget.Wished
-	}
-	b, err := budget.Open(tried)
+	arenas, err := budget.Dry(plan)
 	if err != nil {
 		return budget.Report{}, Played{}, err
 	}
-	played, err := play(b, r)
-	err = errors.Join(err, b.Close())
-	report := b.Report()
-	report.GoHeap, report.NotGranted = budget.GoHeap{}, nil
-	report.Plan.Base, report.Plan.GoHeap, report.Plan.Pages = plan.Base, plan.GoHeap, plan.Pages
-	return report, played, err
+	played, err := play(arenas, r)
+	return arenas.Report(), played, err
 }
 
-// play is Replay in a budget that is open and empty, and that nobody else uses; in the end it is empty again.
-func play(b *budget.Budget, r io.Reader) (Played, error) {
-	p := player{r: bufio.NewReaderSize(r, bufSize), plan: b.Plan()}
+// play is Replay in arenas that are empty; in the end they are empty again.
+func play(arenas budget.Arenas, r io.Reader) (Played, error) {
+	p := player{r: bufio.NewReaderSize(r, bufSize), plan: arenas.Plan()}
 	if _, err := readPlan(p.r); err != nil {
 		return p.Played, err
 	}
-	arenas := budget.ArenasOf(b)
-	if err := p.match(arenas.List()); err != nil {
-		return p.Played, err
+	err := p.match(arenas.List())
+	if err == nil {
+		err = p.all()
 	}
-	err := arenas.Drive("Replay", p.all)
+	for _, a := range p.arenas {
+		for a.Stack != nil && a.Depth() > 0 {
+			_ = a.Play(scope.Event{Kind: scope.EventClose}) // a scope is open
+		}
+	}
 	return p.Played, err
 }
 
@@ -176,9 +169,9 @@ func Measure(names ...string) (budget.Report, error) {
 	if err != nil {
 		return budget.Report{}, err
 	}
-	report, err := budget.Measure(plan, func(b *budget.Budget) error {
+	report, err := budget.MeasureDry(plan, func(arenas budget.Arenas) error {
 		return each(names, func(r io.Reader) error {
-			_, err := play(b, r)
+			_, err := play(arenas, r)
 			return err
 		})
 	})
@@ -273,13 +266,13 @@ type player struct {
 }
 
 type arena struct {
-	name  string
-	stack *scope.Stack // nil: the budget has none such
+	name         string
+	*scope.Stack // nil: the plan has none such
 }
 
 func (a arena) openScopes() (names []string) {
-	for i := range a.stack.Depth() {
-		_, name, _ := a.stack.Opened(i)
+	for i := range a.Depth() {
+		_, name, _ := a.Opened(i)
 		names = append(names, name)
 	}
 	return names
@@ -303,7 +296,7 @@ func (p *player) match(stacks []*scope.Stack) error {
 		if err != nil {
 			return err
 		}
-		p.arenas = append(p.arenas, arena{name: name, stack: by[name]})
+		p.arenas = append(p.arenas, arena{name, by[name]})
 	}
 	return nil
 }
@@ -364,10 +357,10 @@ func (p *player) event(a arena, kind uint64) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.stack == nil {
+	if a.Stack == nil {
 		return &Error{Played: p.Played, Err: missing(p.plan, a.name)}
 	}
-	switch err := a.stack.Play(e); {
+	switch err := a.Play(e); {
 	case errors.Is(err, budget.ErrFull):
 		failed := &Error{Played: p.Played, Scopes: a.openScopes(), Err: err}
 		if made != "" {

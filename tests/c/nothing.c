@@ -161,6 +161,7 @@ static void nothing_ends_here(void *arg) { ++*(int *)arg; }
 static void nothing_scope(upfront_scopes *h, uint64_t gen) {
     upfront_scope s;
     upfront_pool *p;
+    uint64_t at;
     int ran = 0;
     s.arena = h;
     s.gen = gen;
@@ -174,6 +175,7 @@ static void nothing_scope(upfront_scopes *h, uint64_t gen) {
     REFUSED(upfront_scope_pool_of(s, 8, 8, 1, 0, 0, &p));
     REFUSED(upfront_scope_pool_of(s, 8, 8, 1, 0, 0, NULL));
     NO(upfront_scope_temp(s, 0).arena);
+    NO(upfront_scope_temp_room(s, 0, &at, &at));
     REFUSED(upfront_scope_close(s));
     NO(upfront_scope_is_alive(s));
     CHECK(upfront_scopes_is_c(h, 0) == (h != NULL)); /* a chain of nothing is C's */

@@ -137,7 +137,6 @@ static void temp_needs(void) {
                 memcpy(before, temp_block, sizeof before);
                 CHECK(upfront_scope_temp(near_scope, sizes[i]).arena == NULL);
                 CHECK(memcmp(before, temp_block, sizeof before) == 0);
-                CHECK(room < 24 || is_marked((unsigned char *)upfront_arena_at(a, upfront_round_up(a->cursor, 8)), 1));
             }
             a->limit = a->cursor + need;
             t = upfront_scope_temp(near_scope, sizes[i]);

@@ -1,0 +1,133 @@
+package scope
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// StartDry makes it the Go side of a row whose bytes nobody has: a dry arena, on which Play alone works. Nobody finds it there, so
+// there is nothing to drop.
+func (st *Stack) StartDry(row *arena_c.Row) {
+	st.h, st.row, st.notes = &row.Arena, row, make([]note, 2*(row.Arena.Slots+1))
+	st.h.Base = uint64(st.Base)
+}
+
+// earlierName is the scope of what was in use when none is known that was open: before Record, or C's.
+const earlierName = "earlier"
+
+// errEvent is what Play answers to events that no arena has.
+var errEvent = errors.New("no arena ever did that")
+
+// Play does an event again in a dry arena: the core's rules move its headers as they did the program's. The error is a full, as
+// the program would have met it; or the event is none that could come now, and nothing has changed.
+func (st *Stack) Play(e Event) error {
+	h, far := st.h, &st.row.Temp
+	switch {
+	case e.Kind == EventOpen:
+		return st.playOpen(e.Name)
+	case e.Kind == EventClose && h.Depth > 0:
+		st.playBack(h.Top().Mark)
+		h.Pop()
+	case e.Kind == EventGrow && h.Depth > 0:
+		return st.playGrow(e.Size)
+	case e.Kind == EventBack && h.Depth > 0 && e.Size <= h.Cursor-h.Top().Mark:
+		st.playBack(h.Cursor - e.Size)
+	case e.Kind == EventPeak && h.Depth == 0:
+		err := st.playOpen(earlierName)
+		if err == nil {
+			err = st.Play(e)
+			h.Pop()
+		}
+		return err
+	case e.Kind == EventPeak:
+		before := h.Cursor
+		err := st.playGrow(e.Size - min(e.Size, st.row.Used()))
+		h.BackTo(before)
+		return err
+	case e.Kind == EventTemp && h.Depth > 0:
+		return st.playTemp(h, e.Size)
+	case e.Kind == EventTempIn && far.Depth > 0:
+		return st.playTemp(far, e.Size)
+	case e.Kind == EventTempEnd && far.Depth > 0:
+		st.playTempEnd()
+	case e.Kind == EventScopes:
+		return st.playTable("scopes", e.Size, h.Slots, &st.mostScopes)
+	case e.Kind == EventPools:
+		return st.playTable("pools", e.Size, st.row.Pools, &st.mostPools)
+	case e.Kind == EventOwned:
+		return st.playTable("owned", e.Size, uint64(st.Owned), &st.owned.used)
+	case e.Kind == EventLabels:
+		most := uint64(st.labels.most)
+		err := st.playTable("labels", e.Size, uint64(st.Names), &most)
+		st.labels.most = int(most)
+		return err
+	default:
+		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, far.Depth)
+	}
+	return nil
+}
+
+func (st *Stack) playOpen(name string) error {
+	h := st.h
+	if h.Depth == h.Slots {
+		return st.scopesFull(name)
+	}
+	gen := h.Open()
+	n := &st.notes[h.Depth]
+	n.name, n.gen = name, gen
+	return nil
+}
+
+// playGrow takes room, with what alignment had of it.
+func (st *Stack) playGrow(size uint64) error {
+	if st.h.Take(size) {
+		return nil
+	}
+	return st.full(st.h, arena_c.Asked|min(size, arena_c.OffsetMax))
+}
+
+// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it. What was made since in a
+// program may end in the midst of a node.
+func (st *Stack) playBack(to uint64) {
+	for last := len(st.tempNodes) - 1; last >= 0 && st.tempNodes[last] > to; last-- {
+		st.playTempEnd()
+	}
+	st.look()
+	st.h.BackTo(to)
+}
+
+// playTemp opens temporaries of the topmost scope, or of the newest temporaries.
+func (st *Stack) playTemp(of *arena_c.Scopes, size uint64) error {
+	far := &st.row.Temp
+	if far.Depth == far.Slots {
+		return st.tableFull("scopes", far.Slots, tempName)
+	}
+	if of.TempTake(min(size, arena_c.OffsetMax-1)) == 0 {
+		return st.tempFull(of)
+	}
+	node := st.h.Cursor
+	if of == far {
+		node = st.tempNodes[len(st.tempNodes)-1]
+	}
+	st.tempNodes = append(st.tempNodes, node)
+	return nil
+}
+
+func (st *Stack) playTempEnd() {
+	st.look()
+	st.row.Temp.TempPop()
+	st.tempNodes = st.tempNodes[:len(st.tempNodes)-1]
+}
+
+// playTable notes that so many were open at once, of as many as there may be.
+func (st *Stack) playTable(name string, n, places uint64, most *uint64) error {
+	if n > places {
+		full := st.tableFull(name, places, "")
+		full.Need = n
+		return full
+	}
+	*most = max(*most, n)
+	return nil
+}
