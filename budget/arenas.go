@@ -39,9 +39,6 @@ func (a Arenas) AtSetUp(what string) error {
 	return nil
 }
 
-// Forgive begins what a program asks for rarely: until end its Go allocations are none of play's.
-func (a Arenas) Forgive() (end func()) { return forgive() }
-
 // Dry are the arenas of a budget of the plan without its memory: the core lays out their tables, on the Go heap. Of
 // each Play alone works ([scope.Stack.Play]). The error is that of a plan with a fault, or of one that can't be laid out.
 func Dry(plan Plan) (Arenas, error) {

@@ -72,7 +72,6 @@ func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size
 // false where it can't be measured. Edges, guards and space that isn't planned are addresses alone and miss nothing. Cost: a
 // system call for each arena that an edge or a guard parts from the next, a byte a page.
 func (b *Budget) Missing() (pages int, ok bool) {
-	defer forgive()()
 	return b.memory.Missing(b.parts...)
 }
 

@@ -15,7 +15,6 @@ import (
 // addresses stay reserved and dead; package platform says why. It is refused, and changes nothing, while something loads,
 // from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {
-	defer forgive()()
 	l, err := b.begin(Region{}, "Close")
 	if err != nil {
 		return err

@@ -67,7 +67,6 @@ func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 // Cost: a copy on the Go heap, a line for each node and pool; in checked builds for each thing, with tens of bytes for each
 // call that led to it.
 func (r Region) Inside(within ...arena.Inner) (Inside, error) {
-	defer forgive()()
 	if r.released() {
 		return Inside{}, fmt.Errorf("budget %q: Inside of region %s, which was released: %w", r.b.plan.Name, r.name, ErrClosed)
 	}
@@ -77,7 +76,6 @@ func (r Region) Inside(within ...arena.Inner) (Inside, error) {
 // Inside is [Region.Inside] of any arena by its name in reports: a region or slot, "frame 0", "scratch 1.0". It is for the
 // goroutine that drives the program, as Report. Scratch arenas for loan are refused.
 func (b *Budget) Inside(name string, within ...arena.Inner) (Inside, error) {
-	defer forgive()()
 	for i := range b.stacks {
 		if arenaName(b.stacks[i]) != name {
 			continue

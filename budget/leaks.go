@@ -113,7 +113,6 @@ func newLeftOpen() *leftOpen {
 
 // add counts the scopes that are open from a depth up, each once.
 func (l *leftOpen) add(st *scope.Stack, depth int) {
-	defer forgive()() // Strict speaks of what the program does
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ; depth < st.Depth(); depth++ {

@@ -63,7 +63,6 @@ func (l Loaded[T]) Get() *T {
 // allocation of their own, unless they fail or wait. fn doesn't
 // escape: a closure or a method value written as the argument costs none either.
 func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
-	defer forgive()()
 	var value *T
 	word, err := r.load(ctx, func(s scope.Scope) (err error) {
 		if value, err = fn(s); err == nil {
@@ -86,7 +85,6 @@ func (r Region) Rewind(ctx context.Context) error {
 
 // empty is Rewind, and Release of a slot.
 func (r Region) empty(ctx context.Context, what string, releases bool) error {
-	defer forgive()()
 	if r.its().slot < 0 && releases {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
 	}
@@ -115,6 +113,7 @@ type load struct {
 	inner    *load         // that is inside of it, or nil
 	state    bool          // package save has a state of it
 	over     chan struct{} // nil, unless somebody waits for the end
+	begun    bool          // it counts in atWork
 }
 
 // name is what messages call it: "Load of region level".
@@ -230,6 +229,10 @@ func (b *Budget) begin(r Region, what string) (*load, error) {
 	}
 	l := b.loadOf(r.region)
 	*l = made
+	if strictBuild {
+		l.begun = true
+		atWork.begun.Add(1)
+	}
 	for _, part := range l.along.each {
 		part.busy = l
 	}
@@ -430,5 +433,8 @@ func (b *Budget) end(l *load) {
 	}
 	if l.over != nil {
 		close(l.over)
+	}
+	if l.begun {
+		atWork.ended.Add(1)
 	}
 }

@@ -30,7 +30,6 @@ func OpenScratch(workers int, size uint64) (*Budget, error) {
 }
 
 func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
-	defer forgive()()
 	if err := plan.check(); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 // Scratch arenas on loan are their borrowers': they show what they held when they were given back last.
 // Cost: O(arenas).
 func (b *Budget) Report() Report {
-	defer forgive()()
 	return b.report(b.isOurs)
 }
 
@@ -29,7 +28,6 @@ func (b *Budget) isOurs(arena int) bool {
 // for the frame and for scratch arenas that were asked for by number, of the last Release for others. What
 // the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy.
 func (b *Budget) Published() Report {
-	defer forgive()()
 	return b.report(func(int) bool { return false })
 }
 

@@ -20,7 +20,6 @@ import (
 // Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables; where pages
 // were made present at Open, those that an edge has left are now.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
-	defer forgive()()
 	if err := plan.check(); err != nil {
 		return err
 	}

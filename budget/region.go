@@ -266,7 +266,6 @@ func (d *Reader) Unpin() {
 // Report are the figures of this region now; after Close, as they were then. It is for who may load it, while no load below
 // does; any other goroutine has [Budget.Published].
 func (r Region) Report() ArenaReport {
-	defer forgive()()
 	if r.released() {
 		return ArenaReport{Name: r.name} // the figures are another owner's
 	}

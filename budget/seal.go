@@ -22,20 +22,27 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 // since the last NextFrame, and says where: "if you call malloc or new the engine will assert", as
 // engines for consoles do it.
 //
-// It counts from the first NextFrame after SealStrict. What every goroutine allocates counts, as the
-// runtime has one heap; what the runtime allocates for itself doesn't, and neither does what these
-// allocate inside, a loader with all it calls included: Load, Rewind, Release, Acquire, Reconfigure,
-// Report, Published, Walk, Missing, NoHeap, and the Open and Close of another budget. What came before
-// them since the last NextFrame counts, also the closure that is given to Load, should it escape. So
-// does an error that NextFrame returns, at the next one. Nothing counts between two of them when something
-// was full meanwhile: that error is the one to see. Where NextFrame panics it has done nothing yet,
-// and the count begins again. While one of these calls runs, on any goroutine, nothing counts, the other
-// goroutines' either: owners of slots that load all the time hide what the others do, so let the test
-// that looks for it load less. What is done with what Published gives, to log it, does count.
+// It counts from the first NextFrame after SealStrict, and what every goroutine allocates, as the runtime
+// has one heap. Call stacks say what doesn't count:
+//
+//   - The runtime's own.
+//   - What the calls that play makes rarely allocate inside, a loader with all that it calls included:
+//     Load, Rewind, Release, Acquire, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the
+//     Open and Close of another budget, [Timeline.Read], the files of package save and package record.
+//     What comes before or after them counts, also the closure that is given to Load, should it escape,
+//     and what is done with what Published gives.
+//   - Between two NextFrames with a Load, Rewind or Release at work, on whatever goroutine: what other
+//     goroutines than NextFrame's allocate, since they may work for a loader, and what is allocated more
+//     than 32 calls deep. Where owners of slots load all the time, let the test that looks for the others'
+//     garbage load less.
+//   - Anything between two NextFrames when something was full meanwhile: that error is the one to see.
+//
+// An error that NextFrame returns counts at the next one. Where NextFrame panics it has done nothing yet,
+// and the count begins again.
 //
 // It is refused as Seal is, and while another budget of the process is strict, in every build. Cost: in
-// checked builds it stops the world at each NextFrame, costs a collection at each call that is named
-// above, and records each allocation; in others none.
+// checked builds it stops the world at each NextFrame, costs a collection at each that finds an
+// allocation, whosever it is, and records each allocation; in others none.
 func (b *Budget) SealStrict() error { return b.seal("SealStrict", true) }
 
 func (b *Budget) seal(what string, strict bool) error {
@@ -72,7 +79,7 @@ func (b *Budget) beStrict(strict bool) {
 		strictOwner.budget.Store(nil)
 	}
 	if strictBuild {
-		strictHeap.watch(strict)
+		watchStrict(strict)
 	}
 }
 
@@ -110,7 +117,7 @@ func (b *Budget) strictFrame() {
 	if !strictBuild || !b.isStrict() {
 		return
 	}
-	if found := strictHeap.atNextFrame(b.plan.Name); found != nil {
+	if found := atNextFrame(b.plan.Name); found != nil {
 		panic(found)
 	}
 }
@@ -127,7 +134,6 @@ func (b *Budget) strictFrame() {
 // Cost: two collections, and each allocation in fn is recorded; the record stays for the life of the
 // process. For tests, not for play.
 func (b *Budget) NoHeap(fn func()) error {
-	defer forgive()() // the collections and the report: a strict budget needn't know
 	defer recordAll()()
 	w := newHeapWatch()
 	fn()

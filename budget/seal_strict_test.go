@@ -4,6 +4,7 @@ package budget_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 2})
 	b = open(t, plan)
+	timelineOf = b.Timeline(8)
 	require.NoError(t, b.SealStrict())
 	return b, func(fn func()) string {
 		turn(b)
@@ -29,6 +31,9 @@ func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 		return turn(b)
 	}
 }
+
+// timelineOf is that of the strict budget.
+var timelineOf *budget.Timeline
 
 // turn is what NextFrame panics with. It allocates nothing itself.
 func turn(b *budget.Budget) (said string) {
@@ -117,12 +122,25 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 			_ = room.Release(background)
 		}
 	}
+	useAll := func() {
+		var rooms [3]budget.Region
+		for i := range rooms {
+			rooms[i], err = slots.Acquire()
+		}
+		if errors.Is(err, budget.ErrFull) {
+			err = errors.Join(rooms[0].Release(background), rooms[1].Release(background))
+		}
+	}
 	for what, call := range map[string]func(){
 		"Load":          func() { _, err = budget.Load(background, level, loader) },
 		"Rewind":        func() { err = systems.Rewind(background) },
 		"Reconfigure":   func() { err = b.Reconfigure(background, plan); plan, back = back, plan },
 		"slots":         useRoom,
 		"no slot":       func() { assert.Error(t, level.Release(background)) },
+		"no free slot":  useAll,
+		"Inside":        func() { _, err = b.Inside("frame 0") },
+		"Region.Inside": func() { _, err = level.Inside() },
+		"Timeline.Read": func() { timelineOf.Read() },
 		"Report":        func() { b.Report() },
 		"Region.Report": func() { level.Report() },
 		"Published":     func() { b.Published() },
@@ -243,11 +261,18 @@ func TestStrictIsSilent(t *testing.T) {
 	}
 }
 
-// TestStrictWhileOthersLoad: a load on another goroutine stops the count until it is over.
+// TestStrictWhileOthersLoad: while something loads, the goroutine that calls NextFrame counts alone, however deep its
+// loader goes and whoever works for it.
 func TestStrictWhileOthersLoad(t *testing.T) {
 	b, after := strict(t)
-	inside, leave, done := make(chan bool), make(chan bool), make(chan error, 1)
+	do := elsewhere(t)
 	level := b.Region("level")
+	deep := func(s scope.Scope) (*frog, error) { nest(64); do(escape); return frogs.New(s), nil }
+	var err error
+	require.Empty(t, after(func() { _, err = budget.Load(background, level, deep) }))
+	require.NoError(t, err)
+
+	inside, leave, done := make(chan bool), make(chan bool), make(chan error, 1)
 	load := func() {
 		_, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
 			inside <- true
@@ -259,11 +284,14 @@ func TestStrictWhileOthersLoad(t *testing.T) {
 	}
 	go func() { load() }()
 	<-inside
-	require.Empty(t, after(escape))
+	require.Empty(t, after(func() { do(escape) }))
+	require.Empty(t, after(func() { do(escape) }), "it is still at work")
+	said := after(func() { do(escape); escape() })
+	require.Contains(t, said, "1 Go allocation, 64 bytes, between")
+	require.Contains(t, said, lineOf(t, "escape"))
 	leave <- true
 	<-inside
 	require.NoError(t, <-done)
-	turn(b) // what this test made after the load
-	assert.Empty(t, after(nothing))
-	assert.Contains(t, after(escape), lineOf(t, "escape"))
+	turn(b)
+	require.Contains(t, after(func() { do(escape) }), lineOf(t, "escape"), "it is over")
 }

@@ -60,7 +60,6 @@ func (b *Budget) Slots(name string) *Slots {
 // the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock and a
 // look at each slot; no Go allocation.
 func (s *Slots) Acquire() (Region, error) {
-	defer forgive()()
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: Budget.Slots gives them")
 	}

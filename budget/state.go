@@ -57,9 +57,6 @@ func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
 	return s.region.tracker, s.region.track
 }
 
-// Forgive begins what a program asks for rarely: until end its Go allocations are none of play's.
-func (s *State) Forgive() (end func()) { return forgive() }
-
 // Check says why what the load made isn't there; nil when it is. Any goroutine may ask.
 func (s *State) Check() error {
 	began := s.word - uint64(phases+loaded) // the load's step, with no phase

@@ -7,68 +7,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// strictHeap watches the Go heap for the budget that is Strict: the count is the cheap look, the profile says whose the
-// objects were.
-var strictHeap heapWatch
-
+// heapWatch looks at the Go heap between two moments, for NoHeap and for the budget that is Strict: the count is the cheap
+// look, the profile says whose the objects were.
 type heapWatch struct {
-	mu        sync.Mutex
-	counting  bool // NextFrame came
-	forgiving int  // calls at work whose allocations don't count
-
 	stats   runtime.MemStats // here, since on the stack it would be moved to the heap
-	made    uint64           // objects on the Go heap when counting began again
+	made    uint64           // objects on the Go heap when counting began
 	profile goProfile        // then
-	found   []goSite         // since the last NextFrame, in times that are over
-}
-
-// watch begins and ends it.
-func (w *heapWatch) watch(on bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if on {
-		recordAll()
-		return
-	}
-	recordLess()
-	w.counting, w.profile, w.found = false, nil, nil
-}
-
-// atNextFrame is what to panic with when the program allocated since the last one, or nil.
-func (w *heapWatch) atNextFrame(budget string) (text any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.forgiving > 0 {
-		return nil
-	}
-	if !w.counting {
-		w.counting = true
-		w.restart()
-		return nil
-	}
-	w.look()
-	if len(w.found) > 0 {
-		count, where := w.text()
-		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget, count, where)
-		w.restart() // after the text: it doesn't count for a program that recovers
-	}
-	w.found = nil
-	return text
-}
-
-// look adds what was allocated since counting began again, and begins again.
-func (w *heapWatch) look() {
-	if w.count() == w.made {
-		return
-	}
-	before := w.profile
-	w.profile = readGoProfile()
-	w.found = slices.Concat(w.found, w.profile.since(before))
-	w.begin()
 }
 
 // newHeapWatch is one of a NoHeap, that has begun.
@@ -76,16 +25,6 @@ func newHeapWatch() *heapWatch {
 	w := new(heapWatch)
 	w.restart()
 	return w
-}
-
-// end is a NoHeap's error, or nil.
-func (w *heapWatch) end(budget string) error {
-	w.look()
-	if len(w.found) == 0 {
-		return nil
-	}
-	count, where := w.text()
-	return fmt.Errorf("budget %q: NoHeap: %s:%s", budget, count, where)
 }
 
 func (w *heapWatch) restart() {
@@ -106,20 +45,130 @@ func (w *heapWatch) count() uint64 {
 	return w.stats.Mallocs
 }
 
-func (w *heapWatch) forgive() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.forgiving++; w.forgiving == 1 && w.counting {
-		w.look()
+// look is what the stacks that count allocated since counting began; it begins again.
+func (w *heapWatch) look(counts func(stack []runtime.Frame) bool) (sites []goSite) {
+	if w.count() == w.made {
+		return nil
 	}
+	before := w.profile
+	w.profile = readGoProfile()
+	sites = w.profile.since(before, counts)
+	w.begin()
+	return sites
 }
 
-func (w *heapWatch) endForgiving() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.forgiving--; w.forgiving == 0 && w.counting {
-		w.restart()
+// end is a NoHeap's error, or nil.
+func (w *heapWatch) end(budget string) error {
+	sites := w.look(func([]runtime.Frame) bool { return true })
+	if len(sites) == 0 {
+		return nil
 	}
+	count, where := w.text(sites)
+	return fmt.Errorf("budget %q: NoHeap: %s:%s", budget, count, where)
+}
+
+// strictBuild says whether a strict budget looks at the Go heap: in checked builds.
+const strictBuild = arena_c.Checked
+
+// strictHeap is the watch of the budget that is Strict.
+var strictHeap struct {
+	sync.Mutex
+	heapWatch
+	counting bool   // NextFrame came
+	ended    uint64 // of atWork, at the last NextFrame
+}
+
+// atWork counts the loads of all budgets, rewinds and their like among them, in strict builds.
+var atWork struct{ begun, ended atomic.Uint64 }
+
+// watchStrict begins and ends it.
+func watchStrict(on bool) {
+	strictHeap.Lock()
+	defer strictHeap.Unlock()
+	if on {
+		recordAll()
+		return
+	}
+	recordLess()
+	strictHeap.counting, strictHeap.profile = false, nil
+}
+
+// atNextFrame is what to panic with when the program allocated since the last NextFrame, or nil.
+func atNextFrame(budget string) (text any) {
+	w := &strictHeap
+	w.Lock()
+	defer w.Unlock()
+	ended := w.ended
+	w.ended = atWork.ended.Load()
+	if !w.counting {
+		w.counting = true
+		w.restart()
+		return nil
+	}
+	sites := w.look(func(stack []runtime.Frame) bool { return inPlay(stack, atWork.begun.Load() != ended) })
+	if len(sites) > 0 {
+		count, where := w.text(sites)
+		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget, count, where)
+		w.restart() // after the text: it doesn't count for a program that recovers
+	}
+	return text
+}
+
+// inPlay says whether a stack allocates for play. While something loads, that is known only of the goroutine that calls
+// NextFrame: the others may work for the loader, and of a stack that is longer than its record the end is missing.
+func inPlay(stack []runtime.Frame, loads bool) bool {
+	if slices.ContainsFunc(stack, isRare) {
+		return false
+	}
+	if !loads {
+		return true
+	}
+	var caller [128]uintptr
+	began := goroutineOf(stack)
+	return began != "" && began == goroutineOf(goFrames(caller[:runtime.Callers(0, caller[:])]))
+}
+
+// goroutineOf is the function that the stack's goroutine began with, "" when the stack doesn't show it.
+func goroutineOf(stack []runtime.Frame) string {
+	if last := len(stack) - 1; last > 0 && stack[last].Function == "runtime.goexit" {
+		return stack[last-1].Function
+	}
+	return ""
+}
+
+const (
+	module = "github.com/upfront-mem/upfront/"
+	here   = module + "budget."
+)
+
+// rare are the functions that play calls rarely. What they allocate is none of play's, with all that they call.
+var rare = map[string]bool{
+	here + "openPlan":                   true,
+	here + "(*Budget).Close":            true,
+	here + "Load[...]":                  true,
+	here + "Region.empty":               true, // Rewind, Release
+	here + "(*Slots).Acquire":           true, // when none is free
+	here + "(*Budget).Reconfigure":      true,
+	here + "(*Budget).Report":           true,
+	here + "(*Budget).Published":        true,
+	here + "Region.Report":              true,
+	here + "(*Budget).Inside":           true,
+	here + "Region.Inside":              true,
+	here + "(*Budget).Walk":             true,
+	here + "(*Budget).Missing":          true,
+	here + "(*Budget).NoHeap":           true,
+	here + "(*Timeline).Read":           true,
+	here + "(*leftOpen).add":            true, // the leaks of NextFrame
+	module + "budget/save.(*Ring).Diff": true,
+
+	module + "budget/save.(*Ring).Read":         true,
+	module + "budget/save.(*Ring).Write":        true,
+	module + "budget/save.(*Ring).describeFile": true, // the first AppendFile
+}
+
+// isRare says whether the frame is one of these, or of package record, which allocates for each new name and each write.
+func isRare(f runtime.Frame) bool {
+	return rare[f.Function] || strings.HasPrefix(f.Function, module+"budget/record.")
 }
 
 // recording counts who wants every allocation recorded.
@@ -181,21 +230,19 @@ func readGoProfile() goProfile {
 // looksAtHeap says whether the frame is one of those that read the profile and write what it says, or that find names for
 // call sites where a build keeps these.
 func looksAtHeap(f runtime.Frame) bool {
-	const here = "github.com/upfront-mem/upfront/budget."
-	return f.Function == here+"readGoProfile" || f.Function == here+"newHeapWatch" ||
-		strings.HasPrefix(f.Function, here+"(*heapWatch).") ||
-		strings.HasPrefix(f.Function, "github.com/upfront-mem/upfront/arena_c.(*siteTable).")
+	return f.Function == here+"readGoProfile" || f.Function == here+"newHeapWatch" || f.Function == here+"atNextFrame" ||
+		strings.HasPrefix(f.Function, here+"(*heapWatch).") || strings.HasPrefix(f.Function, module+"arena_c.(*siteTable).")
 }
 
 // tellsFull says whether the frame makes a full's error.
 func tellsFull(f runtime.Frame) bool {
-	const stack = "github.com/upfront-mem/upfront/scope.(*Stack)."
+	const stack = module + "scope.(*Stack)."
 	return f.Function == stack+"full" || f.Function == stack+"tableFull"
 }
 
-// since is what was allocated after an earlier profile was read: most objects first. It is nothing where something was full
-// meanwhile: who meets that may make an error of it.
-func (p goProfile) since(before goProfile) (sites []goSite) {
+// since is what the stacks that count allocated after an earlier profile was read: most objects first. It is nothing where
+// something was full meanwhile: who meets that may make an error of it.
+func (p goProfile) since(before goProfile, counts func(stack []runtime.Frame) bool) (sites []goSite) {
 	for stack, count := range p {
 		count.objects -= before[stack].objects
 		count.bytes -= before[stack].bytes
@@ -206,7 +253,7 @@ func (p goProfile) since(before goProfile) (sites []goSite) {
 		if slices.ContainsFunc(frames, tellsFull) {
 			return nil
 		}
-		if slices.ContainsFunc(frames, looksAtHeap) {
+		if slices.ContainsFunc(frames, looksAtHeap) || !counts(frames) {
 			continue
 		}
 		if own := programFrames(frames); len(own) > 0 {
@@ -266,8 +313,7 @@ const (
 )
 
 // text says how much was allocated and where.
-func (w *heapWatch) text() (count, where string) {
-	sites := w.found
+func (w *heapWatch) text(sites []goSite) (count, where string) {
 	var sum goCount
 	for _, site := range sites {
 		sum.objects += site.objects
@@ -290,19 +336,3 @@ func (w *heapWatch) text() (count, where string) {
 	}
 	return plural(sum.objects, "Go allocation") + fmt.Sprintf(", %d bytes", sum.bytes), lines.String()
 }
-
-// strictBuild says whether a strict budget looks at the Go heap: in checked builds.
-const strictBuild = arena_c.Checked
-
-// forgive lets what is allocated until end go uncounted. It is for calls of the budget that play uses rarely.
-func forgive() (end func()) {
-	if strictBuild {
-		strictHeap.forgive()
-		return strictHeapEnd
-	}
-	return forgiveNothing
-}
-
-func forgiveNothing() {}
-
-func strictHeapEnd() { strictHeap.endForgiving() }

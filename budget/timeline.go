@@ -116,7 +116,6 @@ func (t *Timeline) Read() TimelineData {
 	if t == nil {
 		return TimelineData{}
 	}
-	defer forgive()()
 	copied := t.copyCells()
 	d := TimelineData{Budget: t.b.plan.Name, Step: copied.step, Ticks: copied.ticks, Arenas: slices.Clone(t.names)}
 	for i := range d.Arenas {

@@ -28,7 +28,6 @@ var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "
 // Workers must not allocate meanwhile. Cost: O(arenas * limits.scopes), and in checked builds a look at
 // 32 bytes for each that was ever in use.
 func (b *Budget) Walk() ([]Range, error) {
-	defer forgive()()
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
 	}

@@ -15,8 +15,6 @@ import (
 
 // Recording is one at work. Its methods are for any goroutine. A nil Recording is one that is off: its methods do nothing.
 type Recording struct {
-	arenas budget.Arenas
-
 	mu    sync.Mutex // guards what follows
 	to    io.Writer
 	buf   []byte
@@ -43,9 +41,9 @@ const (
 // once a budget: after Seal, or a second time, it is a caller's bug and an error, and so it is while temporaries are open.
 // The error may be w's, too: then nothing is recorded. w may not use the budget; who opens or closes a scope waits for it.
 func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
-	r := &Recording{arenas: budget.ArenasOf(b), to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{},
-		sites: map[arena_c.Site]uint64{}}
-	if err := r.arenas.AtSetUp("record.Start"); err != nil {
+	r := &Recording{to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{}, sites: map[arena_c.Site]uint64{}}
+	arenas := budget.ArenasOf(b)
+	if err := arenas.AtSetUp("record.Start"); err != nil {
 		return nil, err
 	}
 	plan, err := json.Marshal(b.Plan())
@@ -53,14 +51,14 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 		return nil, err
 	}
 	r.buf = append(append(append(r.buf, FirstLine...), plan...), '\n')
-	r.number(uint64(len(r.arenas.List())))
-	for _, st := range r.arenas.List() {
+	r.number(uint64(len(arenas.List())))
+	for _, st := range arenas.List() {
 		r.text(st.Arena)
 	}
 	if r.flush(); r.err != nil {
 		return nil, r.err
 	}
-	for i, st := range r.arenas.List() {
+	for i, st := range arenas.List() {
 		if !st.Record(func(e scope.Event) { r.event(uint64(i), e) }) {
 			r.over = true // of those before it nothing is written
 			return nil, fmt.Errorf("budget %q: BUG: record.Start: %s is recorded already, or has temporaries", b.Plan().Name, st.Arena)
@@ -137,7 +135,6 @@ func (r *Recording) text(text string) {
 	r.number(uint64(len(text)))
 	r.buf = append(r.buf, text...)
 	if len(r.texts) < textsMax {
-		defer r.arenas.Forgive()()
 		r.texts[strings.Clone(text)] = uint64(len(r.texts))
 	}
 }
@@ -148,7 +145,6 @@ func (r *Recording) site(site arena_c.Site) {
 		r.number(n)
 		return
 	}
-	defer r.arenas.Forgive()()
 	text := strings.Join(site.Calls(), "\n")
 	r.text(text)
 	if n, known := r.texts[text]; known {
@@ -164,7 +160,6 @@ func (r *Recording) flushFull() {
 }
 
 func (r *Recording) flush() {
-	defer r.arenas.Forgive()()
 	if r.err == nil {
 		_, r.err = r.to.Write(r.buf)
 	}

@@ -71,7 +71,6 @@ func (d Difference) String() string {
 // live in one only, then what live ones hold, then the rest. It is for who looks for an error: it
 // takes its time, and Go allocations. false: they are equal.
 func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
-	defer r.parts[0].saved.Forgive()()
 	from, err := r.state("Diff", a)
 	if err != nil {
 		return d, false, err

@@ -59,7 +59,6 @@ func isLittleEndian() bool {
 // releases wrote of the same load, see [DiffFiles]. w gets it in two writes; its error comes back.
 // Cost: a look at the snapshot; Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
-	defer r.parts[0].saved.Forgive()()
 	s, head, err := r.fileOf("Write", number)
 	if err != nil {
 		return err
@@ -103,7 +102,6 @@ func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err e
 
 // describeFile works out what all files of the ring have in common, once.
 func (r *Ring) describeFile() error {
-	defer r.parts[0].saved.Forgive()()
 	l := r.describe()
 	text, err := json.Marshal(l)
 	if err == nil && len(text) > layoutMost {
@@ -132,7 +130,6 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 // bools and at what leads anywhere; Go allocations of 64 KiB at most, or of 32 MiB to say in what
 // another program differs.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
-	defer r.parts[0].saved.Forgive()()
 	if err := r.states("Read"); err != nil {
 		return 0, err
 	}
