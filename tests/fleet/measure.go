@@ -219,10 +219,9 @@ func (p programs) largestMap(folder string) (name string, err error) {
 		return "", err
 	}
 	most := uint64(0)
-	for _, region := range report.Regions {
-		var slot int
-		if n, _ := fmt.Sscanf(region.Name, "level %d", &slot); n == 1 && slot < len(result.Maps) && region.Peak > most {
-			most, name = region.Peak, result.Maps[slot]
+	for _, a := range report.Arenas {
+		if a.Part == "level" && a.Index < len(result.Maps) && a.Peak > most {
+			most, name = a.Peak, result.Maps[a.Index]
 		}
 	}
 	if name == "" {
