@@ -89,8 +89,9 @@ var bare = []string{
 // onlyRead are types whose zero value says nothing wrong: what is read, written, or an error; and those that only a pointer
 // from their constructor is good for.
 var onlyRead = []string{
-	"budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Inside", "budget.Mark", "budget.Plan", "budget.RegionReport",
-	"budget.Report", "budget.State", "budget.Timeline", "save.Difference", "save.Ring", "save.State", "scope.FullError",
+	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Figure", "budget.Inside",
+	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline",
+	"save.Difference", "save.Ring", "save.State", "scope.FullError",
 	"scope.Misuse", "scope.Piece", "scope.Site", "scope.Sites", "scope.Stack", "scope.Survey",
 }
 
