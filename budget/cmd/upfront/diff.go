@@ -47,41 +47,17 @@ type figure struct {
 	name string
 }
 
-// own are the figures of the budget itself.
-var own = []struct {
-	budget.Figure
-	of func(r *budget.Report) uint64
-}{
-	{ownFigure("size", budget.Bytes, budget.Planned), func(r *budget.Report) uint64 { return r.Size }},
-	{ownFigure("committed", budget.Bytes, budget.Now), func(r *budget.Report) uint64 { return r.Committed }},
-	{ownFigure("go_heap.limit", budget.Bytes, budget.Planned), func(r *budget.Report) uint64 { return r.GoHeap.Limit }},
-	{ownFigure("not_granted", budget.Count, budget.Now), func(r *budget.Report) uint64 { return uint64(len(r.NotGranted)) }},
-	{ownFault("errors"), func(r *budget.Report) uint64 { return atLeastZero(r.ErrorCount) }},
-	{ownFault("leaks.scopes"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Scopes) }},
-	{ownFault("leaks.owned"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Owned) }},
-	{ownFault("leaks.finalizers"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Finalizers) }},
-	{ownFault("leaks.slots"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Slots) }},
-	{ownFault("leaks.scratch"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Scratch) }},
-	{ownFault("leaks.blocks"), func(r *budget.Report) uint64 { return atLeastZero(r.Leaks.Blocks) }},
-}
+// troubles are figures of the budget itself: one more is trouble.
+var troubles = [...]string{"errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch", "leaks.blocks"}
 
-func ownFigure(name string, unit budget.Unit, kind budget.FigureKind) budget.Figure {
-	return budget.Figure{Name: name, Unit: unit, Kind: kind}
-}
-
-func ownFault(name string) budget.Figure { return ownFigure(name, budget.Count, budget.Fault) }
-
-// atLeastZero is a count of a report that somebody may have written by hand.
-func atLeastZero(n int) uint64 { return uint64(max(0, n)) }
-
-// ofParts are the figures of parts. Their names have some of them, too.
+// ofParts are the figures of parts. Their names have some of them, and the budget has a size, too.
 var ofParts = budget.Figures()
 
-// known is what each figure is, by its name: size is one of the budget and of parts.
+// known is what a figure is, by its name.
 var known = func() map[string]budget.Figure {
-	all := map[string]budget.Figure{}
-	for _, f := range own {
-		all[f.Name] = f.Figure
+	all := map[string]budget.Figure{"go_heap.limit": {Unit: budget.Bytes, Kind: budget.Planned}}
+	for _, name := range troubles {
+		all[name] = budget.Figure{Unit: budget.Count, Kind: budget.Fault}
 	}
 	for _, f := range ofParts {
 		all[f.Name] = f
@@ -90,9 +66,14 @@ var known = func() map[string]budget.Figure {
 }()
 
 func figuresOf(r budget.Report) figures {
-	f := figures{values: map[figure]uint64{}}
-	for _, o := range own {
-		f.add(whose{}, o.Name, o.of(&r))
+	f, b := figures{values: map[figure]uint64{}}, whose{}
+	f.add(b, "size", r.Size)
+	f.add(b, "committed", r.Committed)
+	f.add(b, "go_heap.limit", r.GoHeap.Limit)
+	f.add(b, "not_granted", uint64(len(r.NotGranted)))
+	l := r.Leaks
+	for i, n := range [len(troubles)]int{r.ErrorCount, l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks} {
+		f.add(b, troubles[i], uint64(max(0, n))) // a report may be written by hand
 	}
 	for _, p := range r.Parts() {
 		for _, x := range ofParts {
