@@ -19,7 +19,7 @@ func Inside(w io.Writer, in budget.Inside) error {
 	if err := in.Check(); err != nil {
 		return err
 	}
-	d := insideDrawing{in: &in, list: listInside(&in), y: 500}
+	d := insideDrawing{in: &in, list: listInside(&in), y: 500, tops: map[uint64]px{}}
 	d.overview()
 	d.rows()
 	d.lines()
@@ -37,7 +37,8 @@ type insideDrawing struct {
 	list insideLines
 	y    px
 
-	chain string // what the legend says of it
+	tops  map[uint64]px // of the rows that were drawn, by number
+	chain string        // what the legend says of it
 }
 
 // Where what lies.
@@ -105,6 +106,7 @@ func (d *insideDrawing) rows() {
 			d.text("small middle", (rowLeft+rowRight)/2, d.y+60, exact(d.in.Limit-d.in.Cursor)+" bytes free")
 			d.y += gapHeight
 		}
+		d.tops[row] = d.y
 		d.row(row*size, size, runs)
 		d.y += rowStep
 		last, drawn = row, true

@@ -32,8 +32,8 @@ func (d *insideDrawing) arrows(size uint64) {
 // arrow leads from one node to another: in a row as an arc, and from row to row out at one end and in at the other.
 func (d *insideDrawing) arrow(size, from, to uint64) {
 	s := scale{rowLeft, rowRight, size}
-	x, y := s.x(from%size)+30, d.rowTop(from/size, size)
-	toX, toY := s.x(to%size)+30, d.rowTop(to/size, size)
+	x, y := s.x(from%size)+30, d.tops[from/size]
+	toX, toY := s.x(to%size)+30, d.tops[to/size]
 	out, in := rowRight+60, rowLeft-60 // the ends by which it leaves and comes
 	if y > toY {
 		out, in = in, out
@@ -45,16 +45,4 @@ func (d *insideDrawing) arrow(size, from, to uint64) {
 		d.path("line", "M%s %s H%s v8", in, toY-120, toX)
 	}
 	d.path("point", "M%s %s l-2.5 -5.5 h5 z", toX, toY-5)
-}
-
-// rowTop is where the row of a number was drawn: they are all of near rows, which follow each other.
-func (d *insideDrawing) rowTop(row, size uint64) px {
-	numbers := d.rowNumbers(size)
-	top := d.y - px(len(numbers))*rowStep
-	for i := 1; i < len(numbers); i++ {
-		if numbers[i] != numbers[i-1]+1 {
-			top -= gapHeight
-		}
-	}
-	return top + px(row)*rowStep
 }

@@ -90,10 +90,13 @@ func (d *reportDrawing) whole(r budget.Report) {
 		from, to := bar.x(offset), bar.x(offset+p.size)
 		arenas := p.Arenas
 		if to-from < 30*px(len(arenas)) { // too narrow to tell apart
-			arenas = []budget.ArenaReport{{Used: p.now, Peak: p.peak, Size: p.size}}
+			arenas = []budget.ArenaReport{{Used: p.now, Size: p.size}}
+			if len(p.Arenas) == 1 {
+				arenas = p.Arenas
+			}
 		}
 		for _, a := range arenas {
-			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(offset+a.Size) - 5, a.Size}, top, height, figures{a.Used, a.Peak, a.Size}, nil)
+			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(offset+a.Size) - 5, a.Size}, top, height, a.Used, a.Peak, nil)
 			offset += a.Size
 		}
 		if to-from > long(p.Name) {
@@ -105,11 +108,11 @@ func (d *reportDrawing) whole(r budget.Report) {
 }
 
 // filled is a bar: what is planned, what was used at most, and what is used now, or who uses it.
-func (d *reportDrawing) filled(class string, bar scale, y, height px, f figures, stack []stacked) {
+func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak uint64, stack []stacked) {
 	d.rect("ground", bar.left, y, bar.right-bar.left, height)
-	d.rect(class+" pale", bar.left, y, bar.reach(f.peak, 10), height)
+	d.rect(class+" pale", bar.left, y, bar.reach(peak, 10), height)
 	if len(stack) == 0 {
-		d.rect(class, bar.left, y, bar.reach(f.now, 10), height)
+		d.rect(class, bar.left, y, bar.reach(now, 10), height)
 	}
 	offset := uint64(0)
 	for _, s := range stack {
@@ -129,6 +132,7 @@ func (d *reportDrawing) heads() {
 
 func (d *reportDrawing) line(l reportLine) {
 	bar := scale{d.left, d.right, l.of}
+	now, peak := l.bar()
 	switch l.kind {
 	case headLine:
 		d.y += 360
@@ -139,7 +143,7 @@ func (d *reportDrawing) line(l reportLine) {
 		d.swatch(l.class, margin, d.y)
 		d.text("head", margin+220, d.y, fitting(l.shown(), d.left-margin-280))
 		if l.kind == partLine {
-			d.filled(l.class, bar, d.y-140, 180, l.figures, l.stack)
+			d.filled(l.class, bar, d.y-140, 180, now, peak, l.stack)
 			d.told("tip", bar.left, d.y-140, bar.right-bar.left, 180, l.detail)
 		}
 		d.sizes("size", l)
@@ -150,7 +154,7 @@ func (d *reportDrawing) line(l reportLine) {
 			d.swatch(l.class, margin+220, d.y)
 		}
 		d.text("small", margin+400, d.y, fitting(l.shown(), d.left-margin-460))
-		d.filled(l.class, bar, d.y-90, 90, l.figures, nil)
+		d.filled(l.class, bar, d.y-90, 90, now, peak, nil)
 		d.told("tip", bar.left, d.y-90, bar.right-bar.left, 90, l.detail)
 		d.sizes("small size", l)
 	default:
@@ -206,7 +210,7 @@ func (d *reportDrawing) fence(l reportLine) {
 		d.rect(l.class+" pale", left, bottom-peak, right-left, peak)
 		d.rect(l.class, left, bottom-now, right-left, now)
 		if each == 1 {
-			d.told("tip", left, bottom-height, right-left, height, arenaText(arenas[0].Name, figures{arenas[0].Used, arenas[0].Peak, arenas[0].Size}))
+			d.told("tip", left, bottom-height, right-left, height, arenaLine(arenas[0].Name, arenas[0].Used, arenas[0].Peak, arenas[0].Size).detail)
 		}
 	}
 }

@@ -73,9 +73,10 @@ func (h *htmlReport) table(caption string, lines []reportLine) {
 	for _, l := range lines {
 		fmt.Fprintf(h, `<tr><th scope="row">%s</th><td class="wide">`, escaped(l.name))
 		if full := (scale{0, 1000, l.of}); l.of != 0 { // in per mille, of which a px has ten
+			now, peak := l.bar()
 			fmt.Fprintf(h, `<svg class="bar" role="img"><title>%s</title>`, escaped(l.detail))
-			fmt.Fprintf(h, `<rect class="peak" width="%s%%" height="100%%"/>`, full.reach(max(l.now, l.peak), 2))
-			fmt.Fprintf(h, `<rect class="used" width="%s%%" height="100%%"/></svg>`, full.reach(l.now, 2))
+			fmt.Fprintf(h, `<rect class="peak" width="%s%%" height="100%%"/>`, full.reach(max(now, peak), 2))
+			fmt.Fprintf(h, `<rect class="used" width="%s%%" height="100%%"/></svg>`, full.reach(now, 2))
 		}
 		for _, c := range l.cells {
 			h.WriteString(`</td><td class="n">`)
@@ -107,10 +108,8 @@ func (h *htmlReport) number(kind lineKind, c amount) {
 func highest(arenas []budget.ArenaReport) (lines []reportLine) {
 	arenas = slices.SortedStableFunc(slices.Values(arenas), func(a, b budget.ArenaReport) int { return cmp.Compare(b.Peak, a.Peak) })
 	for _, a := range arenas[:min(len(arenas), namesShown)] {
-		f := figures{a.Used, a.Peak, a.Size}
 		if a.Used|a.Peak != 0 {
-			lines = append(lines, reportLine{kind: nameLine, name: a.Name, figures: f, of: a.Size,
-				cells: [3]amount{sized(a.Used), sized(a.Peak), sized(a.Size)}, detail: arenaText(a.Name, f)})
+			lines = append(lines, arenaLine(a.Name, a.Used, a.Peak, a.Size))
 		}
 	}
 	return lines

@@ -9,10 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// figures are bytes, or chunks: what is used now, what was at most, and what there is.
-type figures struct{ now, peak, size uint64 }
-
-// amount is a figure of a line as it is written; without a text there is none.
+// amount is a figure of a line, of bytes or chunks, as it is written; without a text there is none.
 type amount struct {
 	text  string
 	value uint64 // to the byte; of so many arenas, that of each
@@ -43,14 +40,14 @@ const (
 
 // reportLine is a line of a report, as a picture and as text.
 type reportLine struct {
-	kind  lineKind
-	class string // its colour
-	name  string
-	figures
+	kind   lineKind
+	class  string // its colour
+	name   string
 	of     uint64               // what fills its bar: the part's size
 	stack  []stacked            // of a part, who holds what is used now
 	arenas []budget.ArenaReport // of a part
-	cells  [3]amount            // its figures as they are written: now, at most, planned
+	cells  [3]amount            // now, at most, planned
+	alone  bool                 // its bar shows what was at most, too: all was in one arena
 	detail string               // to the byte
 }
 
@@ -81,39 +78,43 @@ func reportLines(r budget.Report) (lines []reportLine) {
 // reportPart is a part of the report as it is drawn.
 type reportPart struct {
 	budget.Part
-	class string
-	figures
+	class     string
+	now, size uint64 // of all its arenas
 }
 
-// reportParts are all. The bar of a part with several arenas shows what they hold together now: the most that each held is
-// in its column of the fence.
 func reportParts(r budget.Report) (parts []reportPart) {
 	for _, p := range r.Parts() {
-		part := reportPart{p, classOf(p.Kind), figures{now: p.Value("used"), size: p.Value("size")}}
-		if len(p.Arenas) == 1 {
-			part.peak = p.Value("arena_peak")
-		}
-		parts = append(parts, part)
+		parts = append(parts, reportPart{p, classOf(p.Kind), p.Value("used"), p.Value("size")})
 	}
 	return parts
 }
 
-// cells are the part's figures as they are written: now, the most of one arena, and what is planned.
-func (p *reportPart) cells() [3]amount {
-	planned := sized(p.Value("arena_size"))
+// own is the part's line: what it holds now, the most of one arena, and what is planned. The bar of several arenas shows
+// what they hold together now: the most that each held is in its column of the fence.
+func (p *reportPart) own() reportLine {
+	l := arenaLine(p.Name, p.now, p.Value("arena_peak"), p.Value("arena_size"))
+	l.kind, l.class, l.of, l.arenas = partLine, p.class, p.size, p.Arenas
 	if n := len(p.Arenas); n > 1 {
-		planned.text = fmt.Sprintf("%d×%s", n, planned.text)
+		l.alone = false
+		l.detail = fmt.Sprintf("%s: %s bytes now, %s at most in one, of %d×%s", p.Name, exact(p.now), exact(l.cells[1].value), n,
+			exact(l.cells[2].value))
+		l.cells[2].text = fmt.Sprintf("%d×%s", n, l.cells[2].text)
 	}
-	return [3]amount{sized(p.now), sized(p.Value("arena_peak")), planned}
+	return l
 }
 
-// detail is the same to the byte.
-func (p *reportPart) detail() string {
-	if len(p.Arenas) == 1 {
-		return arenaText(p.Name, p.figures)
+// arenaLine is the line of one arena.
+func arenaLine(name string, now, peak, size uint64) reportLine {
+	return reportLine{kind: nameLine, name: name, of: size, cells: [3]amount{sized(now), sized(peak), sized(size)}, alone: true,
+		detail: fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(now), exact(peak), exact(size))}
+}
+
+// bar is how much of its bar a line fills: what is used now, and what was at most where it shows that.
+func (l *reportLine) bar() (now, peak uint64) {
+	if l.alone {
+		peak = l.cells[1].value
 	}
-	return fmt.Sprintf("%s: %s bytes now, %s at most in one, of %d×%s", p.Name, exact(p.now), exact(p.Value("arena_peak")), len(p.Arenas),
-		exact(p.Value("arena_size")))
+	return l.cells[0].value, peak
 }
 
 // namesShown is how many scopes, labels, proxies or faults have a line of their own.
@@ -122,7 +123,7 @@ const namesShown = 8
 // lines are the part's own line, then who holds what of it.
 func (p *reportPart) lines() []reportLine {
 	labels, scopes := p.usage("label", p.Labels), p.usage("scope", p.Scopes)
-	own := reportLine{kind: partLine, class: p.class, name: p.Name, figures: p.figures, of: p.size, arenas: p.Arenas, cells: p.cells(), detail: p.detail()}
+	own := p.own()
 	if len(labels) != 0 {
 		labels = append(labels, p.unlabelled(labels)...)
 		own.stack = coloured(labels)
@@ -156,36 +157,29 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 	for i, h := range list {
 		if i == namesShown {
 			line := reportLine{kind: nameLine, class: "other", name: "and " + many(len(list)-i, kind) + " more", of: of}
+			now := uint64(0)
 			for _, h := range list[i:] {
-				line.now += h.bytes
+				now += h.bytes
 			}
-			line.cells[0], line.detail = sized(line.now), fmt.Sprintf("%s: %s bytes now", line.name, exact(line.now))
+			line.cells[0], line.detail = sized(now), fmt.Sprintf("%s: %s bytes now", line.name, exact(now))
 			return append(lines, line)
 		}
 		objects := ""
 		if h.objects != 0 {
 			objects = " in " + many(h.objects, "object")
 		}
-		line := reportLine{kind: nameLine, class: class, name: kind + " " + h.name, figures: figures{now: h.bytes}, of: of,
-			cells:  [3]amount{sized(h.bytes)},
+		line := reportLine{kind: nameLine, class: class, name: kind + " " + h.name, of: of, cells: [3]amount{sized(h.bytes)}, alone: alone,
 			detail: fmt.Sprintf("%s %s: %s bytes now%s%s", kind, h.name, exact(h.bytes), objects, h.calls)}
 		if h.peak != 0 {
 			line.cells[1] = sized(h.peak)
 			line.detail += ", " + exact(h.peak) + " at most"
-			if alone {
-				line.peak = h.peak
-			} else {
+			if !alone {
 				line.detail += " in one"
 			}
 		}
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// arenaText is what a bar shows, to the byte.
-func arenaText(name string, f figures) string {
-	return fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(f.now), exact(f.peak), exact(f.size))
 }
 
 // usage is what the part's scopes, or labels, hold and held, by name: together now, and the most in one arena.
@@ -203,7 +197,7 @@ func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 func coloured(lines []reportLine) (stack []stacked) {
 	holding := 0
 	for _, l := range lines {
-		if l.now != 0 {
+		if l.cells[0].value != 0 {
 			holding++
 		}
 	}
@@ -211,7 +205,7 @@ func coloured(lines []reportLine) (stack []stacked) {
 		if lines[i].class != "other" && holding > 1 {
 			lines[i].class = colour(i)
 		}
-		stack = append(stack, stacked{lines[i].class, lines[i].now})
+		stack = append(stack, stacked{lines[i].class, lines[i].cells[0].value})
 	}
 	return stack
 }
@@ -220,13 +214,13 @@ func coloured(lines []reportLine) (stack []stacked) {
 func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 	rest := p.now
 	for _, l := range labels {
-		rest -= min(rest, l.now)
+		rest -= min(rest, l.cells[0].value)
 	}
 	if rest == 0 {
 		return nil
 	}
-	return []reportLine{{kind: nameLine, class: "other", name: "no label", figures: figures{now: rest}, of: p.size,
-		cells: [3]amount{sized(rest)}, detail: "no label: " + exact(rest) + " bytes now"}}
+	return []reportLine{{kind: nameLine, class: "other", name: "no label", of: p.size, cells: [3]amount{sized(rest)},
+		detail: "no label: " + exact(rest) + " bytes now"}}
 }
 
 // fullest says which arena of several is.
@@ -277,7 +271,7 @@ func (p *reportPart) pools() []reportLine {
 	if chunks == 0 {
 		return nil
 	}
-	return []reportLine{{kind: chunkLine, class: p.class, name: "pools, in chunks", figures: figures{0, most, chunks}, of: chunks,
+	return []reportLine{{kind: chunkLine, class: p.class, name: "pools, in chunks", of: chunks, alone: true,
 		cells:  [3]amount{1: {fmt.Sprint(most), most}, 2: {fmt.Sprint(chunks), chunks}},
 		detail: fmt.Sprintf("pools that are open: %s chunks, %s in use at most", exact(chunks), exact(most))}}
 }
@@ -305,7 +299,7 @@ func heapLines(heap budget.GoHeap) []reportLine {
 	if heap.Limit|heap.Used == 0 {
 		return nil
 	}
-	line := reportLine{kind: partLine, class: "heap", name: "Go heap", figures: figures{heap.Used, 0, heap.Limit}, of: heap.Limit,
+	line := reportLine{kind: partLine, class: "heap", name: "Go heap", of: heap.Limit,
 		cells: [3]amount{sized(heap.Used)}, detail: fmt.Sprintf("Go heap: %s bytes now", exact(heap.Used))}
 	text := "nothing is planned for it"
 	if heap.Limit != 0 {

@@ -88,8 +88,9 @@ func (t *table) bar(l reportLine) string {
 		return ""
 	}
 	full := scale{0, px(cells), l.of}
-	now := int(full.reach(l.now, 1))
-	peak := max(now, int(full.reach(l.peak, 1)))
+	used, most := l.bar()
+	now := int(full.reach(used, 1))
+	peak := max(now, int(full.reach(most, 1)))
 	return "[" + strings.Repeat("#", now) + strings.Repeat("+", peak-now) + strings.Repeat(".", cells-peak) + "]"
 }
 
