@@ -5,9 +5,10 @@
 //	view.Timeline(file, timeline.Read())      // what each part held over time
 //	view.Inside(file, inside)                 // what lies in an arena, as region.Inside found it
 //
-// Report, Timeline and Inside have a text each, of 80 columns, by the same name with Text behind it; of a plan it is its
-// String. Report.String of package budget is for a log: a line for each arena that differs, where ReportText sums siblings up. ReportHTML writes
-// the tables of a page; package live serves one.
+// Report, Timeline and Inside have a text each, of 80 columns, by the same name with Text behind
+// it; of a plan it is its String. Report.String of package budget is for a log: a line for each
+// arena that differs, where ReportText sums siblings up. ReportHTML writes the tables of a page;
+// package live serves one.
 //
 // All write at once, or not at all, and what they return is what the writer says, or why there is nothing to draw. They
 // draw what they are given, on any goroutine; nothing here asks a budget.

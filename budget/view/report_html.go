@@ -12,10 +12,11 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// ReportHTML writes what [Report] draws as the body of an HTML page: an article for each part, with tables of its figures
-// and of who holds it, and what is to be known of it below. Of slots, buffers and scratch arenas a table has those with
-// the highest peaks; in checked builds one has the lines of the program that made what lives. A number has its bytes as
-// the value of a data element. The style is the page's: live has one.
+// ReportHTML writes what [Report] draws as the body of an HTML page: an article for each part, with
+// tables of its figures and of who holds it, and what is to be known of it below. Of slots, buffers
+// and scratch arenas a table has those with the highest peaks; in checked builds one has the lines
+// of the program that made what lives. A number has its bytes as the value of a data element. What
+// people named is escaped. The style is the page's: live has one.
 func ReportHTML(w io.Writer, r budget.Report) error {
 	var h htmlReport
 	for lines := reportLines(r); len(lines) != 0; {
@@ -115,8 +116,8 @@ func highest(arenas []budget.ArenaReport) (lines []reportLine) {
 	return lines
 }
 
-// linesOf are the lines of the program that made most, in checked builds, by their labels too. Where calls differ that led
-// to one, it says so.
+// linesOf are the lines of the program that made most, in checked builds, by their labels too.
+// Where calls differ that led to one, it says so.
 func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 	type key struct{ at, label string }
 	index := map[key]int{}
@@ -145,7 +146,8 @@ func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 	return holders(list, "line", "", of, false)
 }
 
-// short is a line of a program without the folders: "example.com/pond/level.load /src/level/load.go:31".
+// short is a line of a program without the folders: "example.com/pond/level.load
+// /src/level/load.go:31".
 func short(made string) string {
 	function, file, known := strings.Cut(made, " ")
 	if !known {

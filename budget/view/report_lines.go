@@ -89,8 +89,9 @@ func reportParts(r budget.Report) (parts []reportPart) {
 	return parts
 }
 
-// own is the part's line: what it holds now, the most of one arena, and what is planned. The bar of several arenas shows
-// what they hold together now: the most that each held is in its column of the fence.
+// own is the part's line: what it holds now, the most of one arena, and what is planned. The bar of
+// several arenas shows what they hold together now: the most that each held is in its column of the
+// fence.
 func (p *reportPart) own() reportLine {
 	l := arenaLine(p.Name, p.now, p.Value("arena_peak"), p.Value("arena_size"))
 	l.kind, l.class, l.of, l.arenas = partLine, p.class, p.size, p.Arenas
@@ -109,7 +110,8 @@ func arenaLine(name string, now, peak, size uint64) reportLine {
 		detail: fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(now), exact(peak), exact(size))}
 }
 
-// bar is how much of its bar a line fills: what is used now, and what was at most where it shows that.
+// bar is how much of its bar a line fills: what is used now, and what was at most where it shows
+// that.
 func (l *reportLine) bar() (now, peak uint64) {
 	if l.alone {
 		peak = l.cells[1].value

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// TestAgree: diff and check say what every reader says of one report, by the table beside it. It is compared with a report
-// of the same parts that holds nothing.
+// TestAgree: diff and check say what every reader says of one report, by the table beside it. It is
+// compared with a report of the same parts that holds nothing.
 func TestAgree(t *testing.T) {
 	const full = "../../testdata/agree.json"
 	data, err := os.ReadFile(full)

@@ -48,7 +48,8 @@ func (s said) says(part, figure string, value uint64) {
 	s[part][figure] = value
 }
 
-// row is a line of a table or a picture: what is used now, at most in one arena, and planned for each of some.
+// row is a line of a table or a picture: what is used now, at most in one arena, and planned for
+// each of some.
 type row struct{ now, most, planned string }
 
 // rows are the lines that the text, the picture and the page have of each part.
@@ -70,8 +71,9 @@ func (s said) rows(size func(uint64) string) map[string]row {
 	return rows
 }
 
-// TestAgree: of one report with slots, buffers of the frame, scratch, labels and pools all readers say the same. Those in modules of
-// their own (diff, check, Prometheus, pprof) have the same test there.
+// TestAgree: of one report with slots, buffers of the frame, scratch, labels and pools all readers
+// say the same. Those in modules of their own (diff, check, Prometheus, pprof) have the same test
+// there.
 func TestAgree(t *testing.T) {
 	r, want := agreed(t)
 	t.Run("parts", func(t *testing.T) {
@@ -175,7 +177,8 @@ func (s said) most() map[string]string {
 	return most
 }
 
-// mostOfString are the peaks that the lines of Report.String tell of: of several arenas of a part, the highest.
+// mostOfString are the peaks that the lines of Report.String tell of: of several arenas of a part,
+// the highest.
 func mostOfString(t testing.TB, r budget.Report) map[string]string {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^  ([a-z]+(?: [\d.]+)?)(?: and \d+ like it)?:? (?:label "(\w+)"|\s*\[).*peak +([\d.]+)KiB`)

@@ -1,5 +1,5 @@
-// Package live shows a running budget on a page: what package view draws of its report and of its timeline, the same as
-// tables ([view.ReportHTML]), and as files.
+// Package live shows a running budget on a page: what package view draws of its report and of its
+// timeline, the same as tables ([view.ReportHTML]), and as files.
 //
 //	page := live.New(b, live.Options{})
 //	defer page.Close()
@@ -23,10 +23,10 @@
 //
 // # Cost
 //
-// Nobody looks: nothing. Somebody does: a copy of the figures, four times a second, which takes the locks that a Load takes
-// when it publishes, and the HTML of it, made once for all. A page of 84 arenas is 13 KiB and takes 0.5 MiB of the Go
-// heap, 2 MiB a second; its picture, every two seconds, is 48 KiB and takes 0.8 MiB. A program whose plan has a go_heap
-// leaves room for that.
+// Nobody looks: nothing. Somebody does: a copy of the figures, four times a second, which takes the
+// locks that a Load takes when it publishes, and the HTML of it, made once for all. A page of 84
+// arenas is 13 KiB and takes 0.5 MiB of the Go heap, 2 MiB a second; its picture, every two
+// seconds, is 48 KiB and takes 0.8 MiB. A program whose plan has a go_heap leaves room for that.
 //
 // # What it can't do
 //

@@ -14,8 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/budget/with/pprof"
 )
 
-// TestAgree: a profile says what every reader says of one report, by the table beside it. Its stacks are of single arenas: their
-// sizes and use sum up to those of the part, and of their peaks the highest is the part's.
+// TestAgree: a profile says what every reader says of one report, by the table beside it. Its
+// stacks are of single arenas: their sizes and use sum up to those of the part, and of their peaks
+// the highest is the part's.
 func TestAgree(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/agree.json")
 	require.NoError(t, err)
