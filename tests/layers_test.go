@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"budget/save":        {"budget", "scope", "arena", "arena/plain", "arena_c", "platform", "platform/jsonfile"},
 	"budget/record":      {"arena_c", "budget", "scope", "platform/jsonfile"},
 	"budget/view":        {"arena", "budget", "platform/jsonfile"},
-	"budget/view/live":   {"budget", "budget/view", "scope"},
+	"budget/view/live":   {"budget", "budget/view"},
 }
 
 // libraries says who may import which library, beside the standard one.
