@@ -32,6 +32,7 @@ type ArenaReport struct {
 	Labels     []scope.Usage `json:"labels,omitempty"`  // what subsystems hold and held (scope.Label), by name
 	Scopes     []scope.Usage `json:"scopes,omitempty"`  // what scopes hold and held, by name; of regions and frame, not scratch arenas
 	Sites      []Site        `json:"sites,omitempty"`   // of a region in checked builds, who made what is Used
+	Inner      []scope.Inner `json:"inner,omitempty"`   // heaps, buddies, rings and pools of package arena in its open scopes
 
 	Fulls    int    `json:"fulls,omitempty"`     // how often it was full since Open, and told of it
 	LastFull string `json:"last_full,omitempty"` // what it told of last
@@ -82,7 +83,7 @@ func (r Report) clone() Report {
 // clone makes lists without lines nil, as they are when they are read from JSON.
 func (r ArenaReport) clone() ArenaReport {
 	r.Labels, r.Scopes = append([]scope.Usage(nil), r.Labels...), append([]scope.Usage(nil), r.Scopes...)
-	r.Sites = append([]Site(nil), r.Sites...)
+	r.Sites, r.Inner = append([]Site(nil), r.Sites...), append([]scope.Inner(nil), r.Inner...)
 	return r
 }
 
@@ -123,7 +124,7 @@ func (f *figures) read() {
 	s := f.stack.Stats()
 	f.ArenaReport = ArenaReport{Name: f.Name, Part: f.Part, Index: f.Index, Kind: f.Kind, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
 		Counted: s.Counted, Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
-		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Fulls: f.stack.Fulls()}
+		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Inner: f.stack.AppendInner(f.Inner[:0]), Fulls: f.stack.Fulls()}
 	if f.since, f.full = s.PeakSince, f.stack.LastFull(); !f.isRegion() {
 		f.LoadPeak = s.Peak
 	}
@@ -178,13 +179,14 @@ func (f *figures) sawSince(most, used uint64) {
 func (f *figures) now() figures {
 	now := newFigures(f.stack)
 	now.read()
-	now.Sites = now.sitesNow()
-	now.tellFull()
+	now.tell()
 	return now
 }
 
-// tellFull is for a copy: a text is a Go allocation.
-func (f *figures) tellFull() {
+// tell is for a copy: a text is a Go allocation.
+func (f *figures) tell() {
+	f.Sites = f.sitesNow()
+	scope.TellInner(f.Inner)
 	if f.full != nil {
 		f.LastFull = f.full.Error()
 	}
@@ -256,8 +258,7 @@ func (p *published) all() {
 
 func (p *published) copyOf(arena int) figures {
 	f := p.copyLocked(arena)
-	f.Sites = f.sitesNow()
-	f.tellFull()
+	f.tell()
 	return f
 }
 

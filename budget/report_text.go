@@ -29,6 +29,10 @@ func (r Report) String() string {
 	for _, x := range r.Arenas {
 		names.usage(x, "scope", x.Scopes)
 		names.usage(x, "label", x.Labels)
+		for _, in := range x.Inner {
+			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d, peak %s, of %s", in.Kind, in.Scope, SizeText(in.Used), in.Live,
+				SizeText(in.Peak), SizeText(in.Size)))
+		}
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, SizeText(r.Size))

@@ -37,7 +37,11 @@ func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 	if shapeOf(room.Kind, block) != room.shape { // the bytes are something else's by now
 		return nil
 	}
-	live, what, used := liveIn(room.Kind, block)
+	counts, what := countsOf(room.Kind, block), "blocks"
+	if room.Kind == arena_c.RoomPool {
+		what = "chunks"
+	}
+	live, used := counts.Live, counts.Used
 	if live <= room.locks {
 		return nil
 	}
@@ -176,23 +180,6 @@ func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
 		return x.Gen + x.Stride<<32
 	}
 	return 0
-}
-
-// liveIn is how many blocks of an arena live, what they are called, and how many bytes are in use.
-func liveIn(kind arena_c.RoomKind, header unsafe.Pointer) (live uint64, what string, used uint64) {
-	switch kind {
-	case arena_c.RoomHeap:
-		x := (*arena_c.Heap)(header)
-		return x.Live, "blocks", x.Used
-	case arena_c.RoomBuddy:
-		x := (*arena_c.Buddy)(header)
-		return x.Live, "blocks", x.Used
-	case arena_c.RoomRing:
-		x := (*arena_c.Ring)(header)
-		return x.Count, "blocks", x.Used()
-	}
-	x := (*arena_c.Pool)(header)
-	return x.Live(), "chunks", x.Live() * x.Stride
 }
 
 // Says keeps it with the arena: of values that are copied each is the same.
