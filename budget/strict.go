@@ -109,7 +109,6 @@ func atNextFrame(budget string) (text any) {
 	if len(sites) > 0 {
 		count, where := w.text(sites)
 		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget, count, where)
-		w.restart() // after the text: it doesn't count for a program that recovers
 	}
 	return text
 }
