@@ -32,6 +32,7 @@ typedef struct upfront_arena {
  * least alignment that is reckoned with. */
 #define UPFRONT_ASKED_MASK 40
 #define UPFRONT_ASKED (UINT64_C(1) << 63 | UINT64_C(7) << UPFRONT_ASKED_MASK)
+#define UPFRONT_PURPOSE (UINT64_C(1) << 62) /* with it: there was room (upfront_refuses); alone until upfront_arena_refuse adds the size */
 
 static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
     return (void *)((uintptr_t)a + (uintptr_t)offset);
@@ -55,10 +56,25 @@ static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_
     a->gen = a->asked = a->misused = 0;
 }
 
+/* Whether a request for which there is room is refused on purpose, and whether one was that upfront_arena_refuse hasn't kept. */
+#ifdef UPFRONT_CHECKED
+static inline int upfront_arena_refuses(upfront_arena *a) {
+    if (!upfront_refuses())
+        return 0;
+    a->asked = UPFRONT_PURPOSE;
+    return 1;
+}
+
+static inline uint64_t upfront_arena_purpose(const upfront_arena *a) { return a->asked == UPFRONT_PURPOSE ? UPFRONT_PURPOSE : 0; }
+#else
+#define upfront_arena_refuses(a) 0
+#define upfront_arena_purpose(a) 0
+#endif
+
 /* Keeps a refusal: of the topmost scope what it asked for, of anybody else who it was. */
 static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_t size) {
     if (a->gen == gen)
-        a->asked = UPFRONT_ASKED | size;
+        a->asked = UPFRONT_ASKED | size | upfront_arena_purpose(a);
     else
         a->misused = gen;
     return NULL;
@@ -80,7 +96,7 @@ static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64
 /* Moves the cursor past the `size` bytes at offset `at`, if gen may allocate and they fit. This and upfront_arena_back
  * touch the header alone: an arena whose bytes nobody has follows the same rules. */
 static inline int upfront_arena_take(upfront_arena *a, uint64_t gen, uint64_t at, uint64_t size) {
-    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+    if (a->gen != gen || !upfront_arena_fits(a, at, size) || upfront_arena_refuses(a))
         return 0;
     a->cursor = at + size;
     return 1;

@@ -323,12 +323,26 @@ static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
     return buddy_address(b, from);
 }
 
+#ifdef UPFRONT_CHECKED
+/* Whether a request isn't served, on purpose. A block that has the bytes already stays, and is no request. */
+static int buddy_refuses(upfront_buddy *b, uint64_t had, uint64_t size) {
+    if ((had >= size && had != 0) || !upfront_refuses())
+        return 0;
+    b->failed++;
+    b->refused = size;
+    return 1;
+}
+#else
+#define buddy_refuses(b, had, size) 0
+#endif
+
 void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
-    void *p;
+    void *p = NULL;
     if (b == NULL || b->root == 0 || !upfront_is_align(align) || !upfront_enter(&b->busy, &b->raced))
         return NULL;
     size = upfront_size(size);
-    p = buddy_alloc(b, size, buddy_order(b, size < align ? align : size));
+    if (!buddy_refuses(b, 0, size))
+        p = buddy_alloc(b, size, buddy_order(b, size < align ? align : size));
     upfront_leave(&b->busy);
     return p;
 }
@@ -465,10 +479,10 @@ void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
     if (b == NULL || !upfront_enter(&b->busy, &b->raced))
         return NULL;
     f = buddy_find(b, p);
-    if (f.code == UPFRONT_OK)
-        q = buddy_resize(b, f, upfront_size(size));
-    else
+    if (f.code != UPFRONT_OK)
         buddy_refused(b, f);
+    else if (!buddy_refuses(b, buddy_bytes(b, upfront_buddy_natural(b, f.from, f.order)), size))
+        q = buddy_resize(b, f, upfront_size(size));
     upfront_leave(&b->busy);
     return q;
 }

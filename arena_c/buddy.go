@@ -91,9 +91,6 @@ func (b *Buddy) outside(p unsafe.Pointer) bool {
 
 // Alloc is upfront_buddy_alloc.
 func (b *Buddy) Alloc(size, align uint64) unsafe.Pointer {
-	if Checked && b.refuses(nil, size) {
-		return nil
-	}
 	return crossed(writes(&b.Used),
 		C.upfront_buddy_alloc_at(b.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1))))
 }
@@ -117,27 +114,10 @@ func (b *Buddy) Free(p unsafe.Pointer) Code {
 	return Code(crossed(writes(&b.Used), C.upfront_buddy_free_at(b.c(), p, C.uint32_t(Here(1)))))
 }
 
-// refuses asks before, whether there is room or not: a buddy can't take back what it gave. p is the
-// block that is to be larger, nil for a new one; one that has the bytes already stays where it is,
-// and is no request.
-func (b *Buddy) refuses(p unsafe.Pointer, size uint64) bool {
-	if p != nil {
-		if old, code := b.SizeOf(p); code != OK || size <= old {
-			return false
-		}
-	}
-	if !Refuse() {
-		return false
-	}
-	b.Failed++
-	b.Refused = size
-	return true
-}
-
 // Realloc is upfront_buddy_realloc: nil when it is refused, and SizeOf says whether p is why. The
 // race detector is told of the bytes that died; where the block moved they are the buddy's by then.
 func (b *Buddy) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
-	if p != nil && b.outside(p) || Checked && b.refuses(p, size) {
+	if p != nil && b.outside(p) {
 		return nil
 	}
 	if !Race || p == nil {

@@ -142,7 +142,7 @@ func SharedInit(r Room, kind SharedKind, arena unsafe.Pointer) *Shared {
 
 // Alloc is that of the arena.
 func (s *Shared) Alloc(size, align uint64) unsafe.Pointer {
-	return C.shared_alloc(s.c(), C.uint64_t(s.refused(nil, size)), C.uint64_t(align), C.uint32_t(Here(1)))
+	return C.shared_alloc(s.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1)))
 }
 
 // Free is that of the arena. The race detector hears of the block's death before: afterwards it is another's.
@@ -153,7 +153,6 @@ func (s *Shared) Free(p unsafe.Pointer) Code {
 
 // Realloc is that of the arena.
 func (s *Shared) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
-	size = s.refused(p, size)
 	s.dies(p)
 	return C.shared_realloc(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(size), C.uint32_t(Here(1)))
 }
@@ -179,23 +178,6 @@ func (s *Shared) dies(p unsafe.Pointer) {
 			raceWrite(p, uintptr(size))
 		}
 	}
-}
-
-// refused is the size to ask for: one that no arena has where a checked build refuses the request, so that the arena counts
-// it inside of the lock. A block that shrinks is no request.
-func (s *Shared) refused(p unsafe.Pointer, size uint64) uint64 {
-	if !Checked {
-		return size
-	}
-	if p != nil {
-		if old, code := s.SizeOf(p); code != OK || size <= old {
-			return size
-		}
-	}
-	if Refuse() {
-		return OffsetMax
-	}
-	return size
 }
 
 // SayOfRoom is SayOfRoom of the arena that has the lock.

@@ -27,6 +27,32 @@ const char *upfront_text(uint32_t id) {
     return id != 0 && id <= __atomic_load_n(&texts.count, __ATOMIC_ACQUIRE) ? texts.text + texts.at[id] : "";
 }
 
+static struct {
+    int64_t left; /* requests until the one to refuse, with it */
+    int refused;
+} failing;
+
+__thread int upfront_request;
+
+void upfront_fail_at(uint64_t n) {
+    __atomic_store_n(&failing.left, 0, __ATOMIC_SEQ_CST);
+    if (n == 0)
+        return;
+    __atomic_store_n(&failing.refused, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&failing.left, (int64_t)n, __ATOMIC_SEQ_CST);
+}
+
+int upfront_failed(void) { return __atomic_load_n(&failing.refused, __ATOMIC_SEQ_CST); }
+
+int upfront_refuses(void) {
+    int asks = upfront_request;
+    upfront_request = 0;
+    if (!asks || __atomic_load_n(&failing.left, __ATOMIC_SEQ_CST) <= 0 || __atomic_sub_fetch(&failing.left, 1, __ATOMIC_SEQ_CST) != 0)
+        return 0;
+    __atomic_store_n(&failing.refused, 1, __ATOMIC_SEQ_CST);
+    return 1;
+}
+
 typedef struct upfront_words {
     char *out;
     size_t room, size;

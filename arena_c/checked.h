@@ -28,6 +28,11 @@ uint32_t upfront_text_add(const char *text, uint64_t size);
 /* upfront_text is the text of a number, with its closing zero; "" for 0 and for a number that nobody gave. It stays for ever. */
 const char *upfront_text(uint32_t id);
 
+/* upfront_fail_at has the n-th request from now on refused, once, of all threads; 0: none. upfront_failed says whether that request came:
+ * upfront_fail_at of 0 leaves it. */
+void upfront_fail_at(uint64_t n);
+int upfront_failed(void);
+
 /* These two have the form of platform/crash's describing functions, and give the bytes written. What doesn't fit is left out at the end;
  * the text still ends its last line, and has no closing zero. `map` is a map that has the whole block; `name` is its budget's. A fault in
  * a budget that is closed: `site` is the number of a text, who closed it. */

@@ -9,6 +9,7 @@ package arena_c
 //     const upfront_arena *a = &r->arena.arena;
 //     return upfront_mirror_things((const char *)(uintptr_t)a + a->start, r->end - a->start, out, room);
 // }
+// static inline int upfront_refuses_table(void) UPFRONT_ASK(int, upfront_refuses())
 // #cgo noescape upfront_mark_type_at
 // #cgo nocallback upfront_mark_type_at
 // #cgo noescape upfront_row_things
@@ -24,52 +25,31 @@ import (
 )
 
 // Checked says whether this is the checked build. In it the core fills what is fresh and what is dead, and has redzones
-// between things that lie in a mirror (mirror.h), call sites are kept (Site), and each request asks Refuse. A request is
+// between things that lie in a mirror (mirror.h), call sites are kept (Site), and each request asks upfront_refuses (base.h). A request is
 // what a plan can be too small for, and what would be given: bytes, a chunk of a pool, a place in a table. What is refused
 // anyway, for want of room or as misuse, is none.
 const Checked = true
 
-// failing is that of the process: it counts the requests of all goroutines.
-var failing struct {
-	left    atomic.Int64 // requests until the one to refuse, with it
-	refused atomic.Bool
-	told    atomic.Bool
-}
+// told says whether an error was made of the refusal that FailAt named.
+var told atomic.Bool
 
-// FailAt has the n-th request from now on refused, once; 0 has no more refused, and Failed stays as it is.
+// FailAt has the n-th request from now on refused, once, whoever makes it; 0 has no more refused, and Failed stays as it is.
 func FailAt(n uint64) {
-	failing.left.Store(0)
 	if n != 0 {
-		failing.refused.Store(false)
-		failing.told.Store(false)
-		failing.left.Store(int64(n))
+		told.Store(false)
 	}
+	C.upfront_fail_at(C.uint64_t(n))
 }
 
 // Failed says whether the request came that FailAt named, and whether an error told of it (Tell): one that got nothing
 // but nil or false for an answer has none.
-func Failed() (refused, told bool) { return failing.refused.Load(), failing.told.Load() }
+func Failed() (refused, reported bool) { return C.upfront_failed() != 0, told.Load() }
 
-// Refuse is the one place that each request passes. True: it is to be answered as if there were no room.
-func Refuse() bool {
-	if failing.left.Load() <= 0 || failing.left.Add(-1) != 0 {
-		return false
-	}
-	failing.refused.Store(true)
-	return true
-}
+// Refuse is upfront_refuses for a table that the core doesn't know. True: it is to be answered as if it were full.
+func Refuse() bool { return C.upfront_refuses_table() != 0 }
 
 // Tell notes that an error was made of the refusal.
-func Tell() { failing.told.Store(true) }
-
-// given says whether what a header gave stays given. Else the header is again as it was.
-func given[H any](header *H, was H) bool {
-	if !Refuse() {
-		return true
-	}
-	*header = was
-	return false
-}
+func Tell() { told.Store(true) }
 
 // NoteType keeps what lives at p as a T of that name: for who lists what lives. Elsewhere than in a mirror nothing is kept.
 func NoteType(p unsafe.Pointer, name string) {

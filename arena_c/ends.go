@@ -3,7 +3,7 @@ package arena_c
 // #include "ends.h"
 // // An address to be judged is passed as a number: see pool.go.
 // static inline int upfront_ends_resize_at(upfront_ends *e, uint64_t gen, uintptr_t p, uint64_t old, uint64_t size) {
-//     return upfront_ends_resize(e, gen, (const void *)p, old, size);
+//     UPFRONT_ASK(int, upfront_ends_resize(e, gen, (const void *)p, old, size))
 // }
 // #cgo nocallback upfront_ends_init
 // #cgo noescape upfront_ends_rewind
@@ -59,14 +59,9 @@ func (e *Ends) RewindFar(gen, mark uint64) Code {
 
 // Resize is upfront_ends_resize.
 func (e *Ends) Resize(gen uint64, p unsafe.Pointer, old, size uint64) Code {
-	was := *e
-	code := Code(crossed(writes(&e.Cursor),
-		C.upfront_ends_resize_at(e.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size))))
-	if Checked && code == OK && size > old && !given(e, was) {
-		e.Asked = Asked | Purpose | size
-		return Full
-	}
-	return e.moved(was.Cursor, was.Limit, code)
+	cursor, limit := e.Cursor, e.Limit
+	return e.moved(cursor, limit, Code(crossed(writes(&e.Cursor),
+		C.upfront_ends_resize_at(e.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size)))))
 }
 
 // Reset is upfront_ends_reset.

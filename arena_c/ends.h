@@ -45,7 +45,7 @@ static inline int upfront_ends_fits(const upfront_ends *e, uint64_t at) {
 static inline void *upfront_ends_bump_far(upfront_ends *e, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &e->arena;
     uint64_t at = upfront_ends_down(e, a->limit - size, mask);
-    if (a->gen != gen || !upfront_ends_fits(e, at))
+    if (a->gen != gen || !upfront_ends_fits(e, at) || upfront_arena_refuses(a))
         return upfront_arena_refuse(a, gen, size);
     a->limit = at;
     return upfront_mark_live(upfront_arena_at(a, at), size);

@@ -18,23 +18,33 @@ package arena_c
 //     UPFRONT_AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
 // static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
 //     UPFRONT_AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
+// static inline void *upfront_arena_bump_for(upfront_arena *a, uint64_t gen, uint64_t size, uint64_t mask)
+//     UPFRONT_ASK(void *, upfront_arena_bump(a, gen, size, mask))
+// static inline void *upfront_ends_bump_far_for(upfront_ends *e, uint64_t gen, uint64_t size, uint64_t mask)
+//     UPFRONT_ASK(void *, upfront_ends_bump_far(e, gen, size, mask))
+// static inline void *upfront_stack_push_for(upfront_stack *s, uint64_t gen, uint64_t size, uint64_t mask)
+//     UPFRONT_ASK(void *, upfront_stack_push(s, gen, size, mask))
+// static inline void *upfront_stack_push_far_for(upfront_stack *s, uint64_t gen, uint64_t size, uint64_t mask)
+//     UPFRONT_ASK(void *, upfront_stack_push_far(s, gen, size, mask))
+// static inline void *upfront_ring_push_for(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask)
+//     UPFRONT_ASK(void *, upfront_ring_push(r, gen, size, mask))
 // static inline int upfront_ring_pop_at(upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_pop(r, gen, (void *)p); // a number: see pool.go
 // }
-// #cgo noescape upfront_arena_bump
-// #cgo nocallback upfront_arena_bump
-// #cgo noescape upfront_ends_bump_far
-// #cgo nocallback upfront_ends_bump_far
+// #cgo noescape upfront_arena_bump_for
+// #cgo nocallback upfront_arena_bump_for
+// #cgo noescape upfront_ends_bump_far_for
+// #cgo nocallback upfront_ends_bump_far_for
 // #cgo noescape upfront_ends_mark
 // #cgo nocallback upfront_ends_mark
 // #cgo noescape upfront_ends_mark_far
 // #cgo nocallback upfront_ends_mark_far
-// #cgo noescape upfront_stack_push
-// #cgo nocallback upfront_stack_push
-// #cgo noescape upfront_stack_push_far
-// #cgo nocallback upfront_stack_push_far
-// #cgo noescape upfront_ring_push
-// #cgo nocallback upfront_ring_push
+// #cgo noescape upfront_stack_push_for
+// #cgo nocallback upfront_stack_push_for
+// #cgo noescape upfront_stack_push_far_for
+// #cgo nocallback upfront_stack_push_far_for
+// #cgo noescape upfront_ring_push_for
+// #cgo nocallback upfront_ring_push_for
 // #cgo noescape upfront_ring_front
 // #cgo nocallback upfront_ring_front
 // #cgo noescape upfront_ring_pop_at
@@ -69,7 +79,7 @@ import (
 )
 
 // The fast paths, by the bindings: fast.go and fast_block.go have the same functions in Go. In a checked build each that
-// gives memory asks whether it may, and takes back what it may not give.
+// gives memory is a request: see UPFRONT_REQUEST in base.h.
 
 // Crossing says whether the fast paths of this build cross into C.
 const Crossing = true
@@ -93,29 +103,12 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	return (*T)(p)
 }
 
-// mayGive is false when what was given is to be refused on purpose; then it is taken back, and who asked has what died
-// marked.
-func (h *Scopes) mayGive(cursor, count, size uint64) bool {
-	if !Checked || !Refuse() {
-		return true
-	}
-	h.Cursor = cursor
-	h.Top().Count = count
-	h.Asked = Asked | Purpose | size
-	return false
-}
-
 // site is who calls, as far as the build keeps that.
 func site() C.uint32_t { return C.uint32_t(Here(2)) }
 
 // Bump is upfront_scopes_bump.
 func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
-	cursor, count := h.Cursor, h.Top().Count
 	p = C.upfront_scopes_bump_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
-	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
-		h.MarkDead(cursor, end-cursor)
-		p = nil
-	}
 	return p, p != nil
 }
 
@@ -147,24 +140,13 @@ func wrongAlign(align uint64) uint64 { return (align - 1) & (align | aboveLine) 
 
 // Grow is upfront_scopes_grow.
 func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
-	cursor, count := h.Cursor, h.Top().Count
 	p = C.upfront_scopes_grow_at(h.c(), C.uint64_t(gen), C.uint64_t(from), C.uint64_t(size), site())
-	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
-		h.MarkLess(from, end, size)
-		p = nil
-	}
 	return p, p != nil
 }
 
 // Node is upfront_scopes_node.
 func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
-	cursor, count := h.Cursor, h.Top().Count
-	object = C.upfront_scopes_node_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
-	if end := h.Cursor; object != nil && !h.mayGive(cursor, count, size+NodeSize) {
-		h.MarkDead(cursor, end-cursor)
-		object = nil
-	}
-	return object
+	return C.upfront_scopes_node_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
 }
 
 // NewNode is upfront_scopes_node for one zeroed T, and upfront_scopes_link. It panics with a Refusal where that gives NULL.
@@ -189,26 +171,15 @@ func (h *Scopes) Cut(to uint64) {
 	C.upfront_arena_cut_at(h.header().c(), C.uint64_t(to), site())
 }
 
-// gave is p, or nil when a checked build refuses it on purpose: then the header is again as it was.
-func gave[H any](header *H, was H, h *Header, p unsafe.Pointer, size uint64) unsafe.Pointer {
-	if !Checked || p == nil || given(header, was) {
-		return p
-	}
-	h.Asked = Asked | Purpose | size
-	return nil
-}
-
 // Bump is upfront_arena_bump.
 func (h *Header) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
-	was := *h
-	p = gave(h, was, h, C.upfront_arena_bump(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+	p = C.upfront_arena_bump_for(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 	return p, p != nil
 }
 
 // BumpFar is upfront_ends_bump_far.
 func (e *Ends) BumpFar(gen, size, mask uint64) unsafe.Pointer {
-	was := *e
-	return gave(e, was, &e.Header, C.upfront_ends_bump_far(e.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+	return C.upfront_ends_bump_far_for(e.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // MarkNear is upfront_ends_mark.
@@ -219,19 +190,17 @@ func (e *Ends) MarkFar() uint64 { return uint64(C.upfront_ends_mark_far(e.c())) 
 
 // Push is upfront_stack_push.
 func (s *Stack) Push(gen, size, mask uint64) (p unsafe.Pointer) {
-	was := *s
-	return gave(s, was, &s.Header, C.upfront_stack_push(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+	return C.upfront_stack_push_for(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // PushFar is upfront_stack_push_far.
 func (s *Stack) PushFar(gen, size, mask uint64) (p unsafe.Pointer) {
-	was := *s
-	return gave(s, was, &s.Header, C.upfront_stack_push_far(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+	return C.upfront_stack_push_far_for(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Push, of a ring, is upfront_ring_push.
 func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ring_push(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	return C.upfront_ring_push_for(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Front is upfront_ring_front.
@@ -256,32 +225,28 @@ func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x 
 
 // GetUnzeroed is upfront_pool_get.
 func GetUnzeroed[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
-	if Checked && p.refuses(gen) {
-		return nil
-	}
-	return whole[T](p, C.upfront_pool_get_at(p.c(), C.uint64_t(gen), site()))
+	return whole[T](p, gen, C.upfront_pool_get_at(p.c(), C.uint64_t(gen), site()))
 }
 
 // whole is a chunk of a pool for T. What it has beyond a T nobody writes: it is zeros, as in the other builds.
-func whole[T any](p *Pool, chunk unsafe.Pointer) *T {
+func whole[T any](p *Pool, gen uint64, chunk unsafe.Pointer) *T {
+	p.lookAt(gen, chunk)
 	if size := unsafe.Sizeof(*new(T)); chunk != nil && uintptr(p.Stride) > size {
 		Zero(unsafe.Add(chunk, size), uintptr(p.Stride)-size)
 	}
 	return (*T)(chunk)
 }
 
-// refuses asks before, for a chunk that there is: a chunk that was given has lost its state. It panics where the next one
-// isn't free, as upfront_pool_next_is_free says.
-func (p *Pool) refuses(gen uint64) bool {
-	if p.Gen != gen || p.Free == 0 {
-		return false
+// lookAt panics where a checked build gave no chunk because the next one isn't free, as upfront_pool_next_is_free says.
+func (p *Pool) lookAt(gen uint64, chunk unsafe.Pointer) {
+	if !Checked || chunk != nil || p.Gen != gen || p.Free == 0 {
+		return
 	}
 	index := *p.Number(p.Free - 1)
 	if index >= p.Count || *p.State(uint64(index)) != ChunkFresh && *p.State(uint64(index)) != ChunkFree {
 		panic(fmt.Sprintf("upfront: BUG: a write into what a pool of %d chunks of %d bytes keeps before them: the next one, "+
 			"number %d, isn't free", p.Count, p.Stride, index))
 	}
-	return Refuse()
 }
 
 // Put is upfront_pool_put; false where that gives a code.
@@ -296,10 +261,7 @@ func (p *Pool) At(gen, handle uint64) unsafe.Pointer {
 
 // GetHandle is upfront_pool_get_handle for one zeroed T.
 func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T, handle uint64) {
-	if Checked && p.refuses(gen) {
-		return nil, 0
-	}
-	x = whole[T](p, C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
+	x = whole[T](p, gen, C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
 	if x != nil {
 		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}
@@ -308,10 +270,8 @@ func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Number
 
 // TakeHandle is upfront_pool_get_handle, of a pool whose chunks are of any size.
 func (p *Pool) TakeHandle(gen uint64) (chunk unsafe.Pointer, handle uint64) {
-	if Checked && p.refuses(gen) {
-		return nil, 0
-	}
 	chunk = C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site())
+	p.lookAt(gen, chunk)
 	return chunk, handle
 }
 

@@ -619,6 +619,10 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     void *p;
     if (h == NULL || !upfront_is_align(align) || !upfront_enter(&h->busy, &h->raced))
         return NULL;
+    if (upfront_refuses()) {
+        upfront_leave(&h->busy);
+        return heap_refuse(h, upfront_size(size));
+    }
     if (!heap_serves(h, size, align))
         return heap_alloc_new(h, size, align);
     p = heap_again(h, size);
@@ -804,6 +808,14 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
 }
 
 #ifdef UPFRONT_CHECKED
+/* Whether a block isn't to grow, on purpose. One that shrinks stays, and is no request. */
+static int heap_refuses_more(upfront_heap *h, uint64_t at, uint64_t size) {
+    if (size <= upfront_heap_asked(h, at) || !upfront_refuses())
+        return 0;
+    (void)heap_refuse(h, size);
+    return 1;
+}
+
 /* After a realloc: p is another block than it was, or none. */
 static void heap_regave(const upfront_heap *h, const void *p, void *q) {
     if (q != NULL && q != p)
@@ -811,6 +823,7 @@ static void heap_regave(const upfront_heap *h, const void *p, void *q) {
     heap_gave(h, q);
 }
 #else
+#define heap_refuses_more(h, at, size) 0
 #define heap_regave(h, p, q) ((void)0)
 #endif
 
@@ -828,7 +841,7 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
             heap_mend(h, 0);
         found = heap_find(h, p); /* a forged one isn't there any more */
     }
-    if (found >= 0) {
+    if (found >= 0 && !heap_refuses_more(h, (uint64_t)found, size)) {
         heap_clean(h, (uint64_t)found);
         q = heap_resize(h, (uint64_t)found, size);
         if (q == NULL && heap_flush(h))

@@ -98,9 +98,6 @@ func (h *Heap) outside(p unsafe.Pointer) bool {
 
 // Alloc is upfront_heap_alloc.
 func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
-	if Checked && h.refuses(nil, size) {
-		return nil
-	}
 	return crossed(writes(&h.Used), C.upfront_heap_alloc_at(h.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1))))
 }
 
@@ -122,26 +119,10 @@ func (h *Heap) Free(p unsafe.Pointer) Code {
 	return Code(crossed(writes(&h.Used), C.upfront_heap_free_at(h.c(), p, C.uint32_t(Here(1)))))
 }
 
-// refuses asks before, whether there is room or not: a heap can't take back what it gave. p is the block that is to be
-// larger, nil for a new one; one that shrinks stays where it is, and is no request.
-func (h *Heap) refuses(p unsafe.Pointer, size uint64) bool {
-	if p != nil {
-		if old, code := h.SizeOf(p); code != OK || size <= old {
-			return false
-		}
-	}
-	if !Refuse() {
-		return false
-	}
-	h.Failed++
-	h.Refused = size
-	return true
-}
-
 // Realloc is upfront_heap_realloc: nil when it is refused, and Check says whether p is why. The race detector is told of
 // the block that died when it moved; its bytes are the heap's by then.
 func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
-	if p != nil && h.outside(p) || Checked && h.refuses(p, size) {
+	if p != nil && h.outside(p) {
 		return nil
 	}
 	if !Race || p == nil {

@@ -160,8 +160,9 @@ static inline uint64_t upfront_place(const void *p, const void *from) { return u
 static inline void upfront_mark_dead(void *p, uint64_t size) { upfront_mark_ended(p, size, UPFRONT_CLOSED); }
 
 /* Bodies of functions that have a `site`: the call says who calls. A goroutine's next call may be made by another thread. */
-#define UPFRONT_DO_AT_SITE(call) { UPFRONT_SITE(site); call; UPFRONT_SITE(0); }
+#define UPFRONT_DO_AT_SITE(call) { UPFRONT_SITE(site); UPFRONT_REQUEST(1); call; UPFRONT_REQUEST(0); UPFRONT_SITE(0); }
 #define UPFRONT_AT_SITE(type, call) { type answer; UPFRONT_DO_AT_SITE(answer = call) return answer; }
+#define UPFRONT_ASK(type, call) { type answer; UPFRONT_REQUEST(1); answer = call; UPFRONT_REQUEST(0); return answer; } /* without */
 
 #ifdef __cplusplus
 }

@@ -102,7 +102,7 @@ static inline void *upfront_pool_get(upfront_pool *p, uint64_t gen) {
     if (p->gen != gen || p->free == 0)
         return NULL;
 #ifdef UPFRONT_CHECKED
-    if (!upfront_pool_next_is_free(p))
+    if (!upfront_pool_next_is_free(p) || upfront_refuses())
         return NULL;
 #endif
     index = upfront_pool_numbers(p)[--p->free];

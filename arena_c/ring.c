@@ -28,12 +28,11 @@ void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t m
         return NULL;
     before = ring_before(r);
     at = upfront_arena_up(a, a->start + UPFRONT_RING_WORD, mask);
-    if (a->gen != gen || r->seam != 0 || at > before || size > before - at)
+    if (a->gen != gen || upfront_arena_purpose(a) || r->seam != 0 || at > before || size > before - at || upfront_arena_refuses(a))
         return upfront_arena_refuse(a, gen, size); /* in an empty ring the oldest block is at the start, and nothing fits before it */
     r->seam = a->cursor;
-    a->cursor = a->start;
     a->limit = before;
-    return upfront_ring_push(r, gen, size, mask);
+    return upfront_ring_put(r, a->start, at, size);
 }
 
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {

@@ -5,9 +5,11 @@ package arena_c
 // static inline int upfront_ring_find_at(const upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_find(r, gen, (const void *)p);
 // }
+// static inline void *upfront_ring_wrap_for(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask)
+//     UPFRONT_ASK(void *, upfront_ring_wrap(r, gen, size, mask))
 // #cgo nocallback upfront_ring_init
-// #cgo noescape upfront_ring_wrap
-// #cgo nocallback upfront_ring_wrap
+// #cgo noescape upfront_ring_wrap_for
+// #cgo nocallback upfront_ring_wrap_for
 // #cgo noescape upfront_ring_find_at
 // #cgo nocallback upfront_ring_find_at
 // #cgo noescape upfront_ring_reset
@@ -59,22 +61,14 @@ func RingInit(r Room) *Ring {
 
 // Wrap is upfront_ring_wrap.
 func (r *Ring) Wrap(gen, size, mask uint64) unsafe.Pointer {
-	return crossed(writes(&r.Cursor), C.upfront_ring_wrap(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
+	return crossed(writes(&r.Cursor), C.upfront_ring_wrap_for(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
 }
 
 // Alloc is Push, or Wrap. In the checked build it is one request, on whichever way it is served.
 func (r *Ring) Alloc(gen, size, mask uint64) unsafe.Pointer {
-	var was Ring
-	if Checked {
-		was = *r
-	}
 	p := r.Push(gen, size, mask)
 	if p == nil {
 		p = r.Wrap(gen, size, mask)
-	}
-	if Checked && p != nil && !given(r, was) {
-		r.Asked = Asked | Purpose | size
-		return nil
 	}
 	return p
 }

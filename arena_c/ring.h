@@ -67,22 +67,27 @@ static inline uint64_t upfront_ring_least(const upfront_ring *r) {
 
 static inline uint64_t upfront_ring_peak(const upfront_ring *r) { return upfront_ring_size(r) - upfront_ring_least(r); }
 
-/* A block behind the newest. NULL when there is no room there, or the generation is not the ring's; upfront_ring_wrap may still find some.
- * pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1 is 7 at least; upfront_ring_alloc sees to both. */
-static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
+/* A block at `at`, with its word at `word`. pre: it fits there. */
+static inline void *upfront_ring_put(upfront_ring *r, uint64_t word, uint64_t at, uint64_t size) {
     upfront_arena *a = &r->arena;
-    uint64_t word = upfront_ring_up(a->cursor);
-    uint64_t at = upfront_arena_up(a, word + UPFRONT_RING_WORD, mask);
-    uint64_t *p;
-    if (a->gen != gen || !upfront_arena_fits(a, at, size))
-        return NULL;
-    p = (uint64_t *)upfront_arena_at(a, word);
+    uint64_t *p = (uint64_t *)upfront_arena_at(a, word);
     UPFRONT_UNPOISON(p, UPFRONT_RING_WORD);
     *p = (at - word - UPFRONT_RING_WORD) * UPFRONT_RING_PADDING | size;
     UPFRONT_POISON(p, UPFRONT_RING_WORD);
     a->cursor = at + size;
     r->count++;
     return upfront_mark_live(upfront_arena_at(a, at), size);
+}
+
+/* A block behind the newest. NULL when there is no room there, or the generation is not the ring's; upfront_ring_wrap may still find some.
+ * pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1 is 7 at least; upfront_ring_alloc sees to both. */
+static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
+    upfront_arena *a = &r->arena;
+    uint64_t word = upfront_ring_up(a->cursor);
+    uint64_t at = upfront_arena_up(a, word + UPFRONT_RING_WORD, mask);
+    if (a->gen != gen || !upfront_arena_fits(a, at, size) || upfront_arena_refuses(a))
+        return NULL;
+    return upfront_ring_put(r, word, at, size);
 }
 
 /* Where the run of blocks ends that the oldest one begins. */

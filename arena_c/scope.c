@@ -110,7 +110,7 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
         a->cursor = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
         at = upfront_arena_aligned(a, upfront_pool_align(align) - 1);
         a->cursor = before;
-        a->asked = UPFRONT_ASKED | (at + bytes - before);
+        a->asked = UPFRONT_ASKED | (at + bytes - before) | (node == NULL ? a->asked & UPFRONT_PURPOSE : 0);
         return UPFRONT_FULL;
     }
     upfront_scopes_link(s.arena, node, UPFRONT_CLASS_POOL);
@@ -154,7 +154,8 @@ int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64
     a->cursor = before; /* both or none; and it says what both need */
     upfront_scopes_top(s.arena)->count = counted;
     if (s.arena == &r->arena)
-        a->asked = UPFRONT_ASKED | (upfront_arena_up(a, *at + sizeof(uint64_t), UPFRONT_LINE - 1) - before + size);
+        a->asked = UPFRONT_ASKED | (upfront_arena_up(a, *at + sizeof(uint64_t), UPFRONT_LINE - 1) - before + size) |
+                   (has_node ? 0 : a->asked & UPFRONT_PURPOSE);
     else if (has_node) /* else the scope at the far end has no room for the node */
         a->asked = UPFRONT_ASKED | (size + UPFRONT_LINE);
     return 0;

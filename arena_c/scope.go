@@ -79,7 +79,7 @@ func (r *Row) Things(list []Thing) ([]Thing, bool) { return things(checked(r), l
 const (
 	Asked   = C.UPFRONT_ASKED      // in Scopes.Asked
 	AskedAt = C.UPFRONT_ASKED_MASK // in it, above the size: the alignment less 1
-	Purpose = 1 << 62              // there was room, and FailAt had it refused
+	Purpose = C.UPFRONT_PURPOSE    // in it: there was room, and FailAt had it refused
 
 	ClassNone = C.UPFRONT_CLASS_NONE
 	ClassC    = C.UPFRONT_CLASS_C

@@ -31,7 +31,7 @@ static inline void *upfront_stack_push(upfront_stack *s, uint64_t gen, uint64_t 
     upfront_arena *a = &s->ends.arena;
     uint64_t at = upfront_arena_up(a, a->cursor + sizeof(upfront_stack_below), mask);
     upfront_stack_below *below;
-    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+    if (a->gen != gen || !upfront_arena_fits(a, at, size) || upfront_arena_refuses(a))
         return upfront_arena_refuse(a, gen, size);
     below = (upfront_stack_below *)upfront_arena_at(a, at) - 1;
     UPFRONT_UNPOISON(below, sizeof *below);
@@ -48,7 +48,7 @@ static inline void *upfront_stack_push_far(upfront_stack *s, uint64_t gen, uint6
     upfront_arena *a = &s->ends.arena;
     uint64_t at = upfront_ends_down(&s->ends, a->limit - size, mask) - sizeof(upfront_stack_below);
     upfront_stack_below *below;
-    if (a->gen != gen || !upfront_ends_fits(&s->ends, at))
+    if (a->gen != gen || !upfront_ends_fits(&s->ends, at) || upfront_arena_refuses(a))
         return upfront_arena_refuse(a, gen, size);
     below = (upfront_stack_below *)upfront_arena_at(a, at);
     UPFRONT_UNPOISON(below, sizeof *below);

@@ -46,9 +46,6 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 		panic(s.misuse("Pool in"))
 	}
 	st := stackOf(s.h)
-	if arena_c.Checked && arena_c.Refuse() {
-		panic(st.tableFull("pools", st.row.Pools, st.nameOf(s.h, s.h.Depth)).onPurpose())
-	}
 	header, code := s.h.PoolOpen(s.gen, size, align, uint64(n), class, handles)
 	switch code {
 	case arena_c.OK:

@@ -30,9 +30,8 @@ func (s Scope) Temp(n int) Scope {
 		panic(Scope{far, far.Top().Gen}.misuse("Temp beside"))
 	case st.h.Odd&arena_c.Building != 0:
 		panic(st.at(st.Depth() - 1).misuse("Temp beside"))
-	}
-	if full := st.noPlace("scopes", far.Depth, far.Slots, tempName); full != nil {
-		panic(full)
+	case far.Depth == far.Slots:
+		panic(st.tableFull("scopes", far.Slots, tempName))
 	}
 	st.look()
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))

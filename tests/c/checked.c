@@ -55,11 +55,73 @@ static void test_texts(void) {
     CHECK(strcmp(upfront_text(empty - 1), "here") == 0);
 }
 
+static void *announced(void *given) {
+    UPFRONT_REQUEST(0);
+    return given;
+}
+
+/* `alloc`, as a binding calls it. */
+#define REQUEST(alloc) (UPFRONT_REQUEST(1), announced(alloc))
+
+/* The second request of an arena is refused, once: nothing has changed, and the third gets what the second would have had. What C takes
+ * by itself isn't counted. */
+#define CHECK_REFUSED(alloc)                                            \
+    do {                                                                \
+        uintptr_t before, between;                                      \
+        upfront_fail_at(2);                                             \
+        before = (uintptr_t)(alloc);                                    \
+        between = (uintptr_t)REQUEST(alloc) - before;                   \
+        CHECK(!upfront_failed() && before != 0);                        \
+        CHECK(REQUEST(alloc) == NULL && upfront_failed());              \
+        CHECK_EQ((uintptr_t)REQUEST(alloc), before + 2 * between);      \
+    } while (0)
+
+static void checked_refusals(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_ends *e = upfront_ends_init(w, 2048);
+    upfront_stack *s = upfront_stack_init(w + 2048, 2048);
+    upfront_ring *r = upfront_ring_init(w + 4096, 128 + 4 * 40);
+    upfront_heap *h = upfront_heap_init(w + 8192, 8192, 0);
+    upfront_buddy *b = upfront_buddy_init(w + 16384, 8192, 64);
+    upfront_pool *p = upfront_pool_make(w + 24576, 2048, 40, 8, 0);
+    void *last, *block;
+    CHECK_REFUSED(upfront_ends_alloc(e, 48, 16));
+    CHECK((e->arena.asked & UPFRONT_PURPOSE) != 0);
+    CHECK(upfront_ends_alloc(e, 4096, 16) == NULL && (e->arena.asked & UPFRONT_PURPOSE) == 0);
+    CHECK_REFUSED(upfront_ends_alloc_far(e, 48, 16));
+    CHECK_REFUSED(upfront_stack_alloc(s, 48, 16));
+    CHECK_REFUSED(upfront_stack_alloc_far(s, 48, 16));
+    CHECK_REFUSED(upfront_heap_alloc(h, 48, 16));
+    CHECK_REFUSED(upfront_buddy_alloc(b, 48, 16));
+    CHECK_REFUSED(upfront_pool_get(p, p->gen));
+    upfront_fail_at(1);
+    last = upfront_ring_alloc(r, 72, 8); /* then there is room behind the newest for a small one, and for a large one at the start */
+    CHECK(upfront_ring_alloc(r, 32, 8) != NULL && upfront_ring_free(r, last) == UPFRONT_OK);
+    CHECK(REQUEST(upfront_ring_alloc(r, 1024, 8)) == NULL && !upfront_failed()); /* it is full anyway */
+    CHECK(REQUEST(upfront_ring_alloc(r, 24, 8)) == NULL && upfront_failed() && r->seam == 0);
+    upfront_fail_at(1);
+    CHECK(REQUEST(upfront_ring_alloc(r, 64, 8)) == NULL && upfront_failed() && r->seam == 0);
+    CHECK(REQUEST(upfront_ring_alloc(r, 64, 8)) != NULL && r->seam != 0);
+    last = upfront_heap_alloc(h, 64, 16);
+    block = upfront_buddy_alloc(b, 128, 1);
+    upfront_fail_at(1); /* what shrinks is no request */
+    CHECK(REQUEST(upfront_heap_realloc(h, last, 48)) == last && REQUEST(upfront_buddy_realloc(b, block, 100)) == block);
+    CHECK(REQUEST(upfront_heap_realloc(h, last, 512)) == NULL && upfront_failed());
+    upfront_fail_at(1);
+    CHECK(REQUEST(upfront_buddy_realloc(b, block, 512)) == NULL && upfront_failed());
+    CHECK(h->failed == 2 && h->refused == 512 && b->failed == 2 && b->refused == 512);
+    upfront_fail_at(1);
+    upfront_fail_at(0);
+    CHECK(REQUEST(upfront_heap_realloc(h, last, 512)) != NULL && !upfront_failed());
+    window_free(w, WINDOW);
+}
+
 void test_checked(void) {
     uint64_t size = upfront_map_size(told_plan, TOLD_ROWS, 2, 1, WINDOW);
     unsigned char *block = window_new(size);
     upfront_map *m = upfront_map_init(block, size, told_plan, TOLD_ROWS, 2, 1, WINDOW);
     CHECK(m != NULL);
+    checked_refusals();
     checked_room();
     check_fault(m, 100, ": the control tables\n");
     check_fault(m, m->tables, ": the slack or the guard behind the control tables\n");

@@ -178,6 +178,7 @@ static void nothing_scope(upfront_scopes *h, uint64_t gen) {
     NO(upfront_scope_temp_room(s, 0, &at, &at));
     REFUSED(upfront_scope_close(s));
     NO(upfront_scope_is_alive(s));
+    NO(upfront_refuses()); /* nobody announced a request */
     CHECK(upfront_scopes_is_c(h, 0) == (h != NULL)); /* a chain of nothing is C's */
     NO(upfront_scopes_run(h, 0));
     upfront_scopes_run_deferred(h, 0);

@@ -72,7 +72,7 @@ func TestEveryHitIsSaidTwiceAndCompared(t *testing.T) {
 	require.GreaterOrEqual(t, len(paths), 20, "the test finds no fast paths")
 	bindings, compared := text(t, "arena_c/fast_cgo.go"), text(t, "tests/conformance/bindings/bindings.go")
 	for _, path := range paths {
-		call := regexp.MustCompile(`C\.` + path[1] + `(_at)?\(`)
+		call := regexp.MustCompile(`C\.` + path[1] + `(_at|_for)?\(`)
 		assert.True(t, call.MatchString(bindings), "fast_cgo.go lacks %s", path[1])
 		assert.True(t, call.MatchString(compared), "package bindings lacks %s", path[1])
 	}
