@@ -56,7 +56,8 @@ static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_
     a->gen = a->asked = a->misused = 0;
 }
 
-/* Whether a request for which there is room is refused on purpose, and whether one was that upfront_arena_refuse hasn't kept. */
+/* Whether a request for which there is room is refused on purpose, and whether one was that
+ * upfront_arena_refuse hasn't kept. */
 #ifdef UPFRONT_CHECKED
 static inline int upfront_arena_refuses(upfront_arena *a) {
     if (!upfront_refuses())

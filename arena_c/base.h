@@ -109,9 +109,10 @@ static inline void upfront_leave(const uint64_t *busy) { __atomic_store_n((uint6
 #define upfront_leave(busy) ((void)0)
 #endif
 
-/* Refusing on purpose: the checked build answers the n-th request as if there were no room (checked.h). Each function that gives memory
- * asks upfront_refuses where it has found room, before anything changes. Only a call that UPFRONT_REQUEST announces is a request, and
- * one: the bindings' are, and what C code takes by itself isn't. */
+/* Refusing on purpose: the checked build answers the n-th request as if there were no room
+ * (checked.h). Each function that gives memory asks upfront_refuses where it has found room, before
+ * anything changes. Only a call that UPFRONT_REQUEST announces is a request, and one: the bindings'
+ * are, and what C code takes by itself isn't. */
 #ifdef UPFRONT_CHECKED
 extern __thread int upfront_request;
 int upfront_refuses(void);

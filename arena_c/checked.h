@@ -28,8 +28,8 @@ uint32_t upfront_text_add(const char *text, uint64_t size);
 /* upfront_text is the text of a number, with its closing zero; "" for 0 and for a number that nobody gave. It stays for ever. */
 const char *upfront_text(uint32_t id);
 
-/* upfront_fail_at has the n-th request from now on refused, once, of all threads; 0: none. upfront_failed says whether that request came:
- * upfront_fail_at of 0 leaves it. */
+/* upfront_fail_at has the n-th request from now on refused, once, of all threads; 0: none.
+ * upfront_failed says whether that request came: upfront_fail_at of 0 leaves it. */
 void upfront_fail_at(uint64_t n);
 int upfront_failed(void);
 

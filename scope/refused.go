@@ -6,14 +6,16 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A refusal is kept in two steps. The fast path that refuses writes a word of the arena's header: Asked, of the topmost
-// scope, or Misused, of any other. Who asks for the reason works it out, and the note of the scope keeps it: a full or a
-// misuse, one value. peek returns it; take returns it to a caller that reports it, and so Close needn't.
+// A refusal is kept in two steps. The fast path that refuses writes a word of the arena's header:
+// Asked, of the topmost scope, or Misused, of any other. Who asks for the reason works it out, and
+// the note of the scope keeps it: a full or a misuse, one value. peek returns it; take returns it
+// to a caller that reports it, and so Close needn't.
 
 func init() { arena_c.Explain = why }
 
-// met is what a scope was refused last. It stays after it was reported, and after the scope closed, until another scope in
-// the same place is refused something: a panic that nobody handles is printed when every deferred Close has run.
+// met is what a scope was refused last. It stays after it was reported, and after the scope closed,
+// until another scope in the same place is refused something: a panic that nobody handles is
+// printed when every deferred Close has run.
 type met struct {
 	gen  uint64 // that the arena was asked with: of the scope, but for a bad align and a Maker that was never declared
 	err  error  // a full, or a misuse
@@ -40,9 +42,9 @@ func (st *Stack) met() (list []met) {
 	return list
 }
 
-// Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err what it
-// returned. A full is an error. A panic after a full that nobody handled is that full, with the panic as its
-// cause. Any other panic comes back, to go on after the unwinding.
+// Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err
+// what it returned. A full is an error. A panic after a full that nobody handled is that full, with
+// the panic as its cause. Any other panic comes back, to go on after the unwinding.
 func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }
@@ -71,8 +73,9 @@ func (st *Stack) verdict(v any, err error, before opened) (other any, verdict er
 	return v, nil
 }
 
-// handled is the value of a panic that the caller reports. Of a Refusal it is the reason, worked out before an unwinding
-// changes what it would say; the scope that refused needn't report it again.
+// handled is the value of a panic that the caller reports. Of a Refusal it is the reason, worked
+// out before an unwinding changes what it would say; the scope that refused needn't report it
+// again.
 func handled(v any) any {
 	r, ok := v.(arena_c.Refusal)
 	if !ok {
@@ -119,8 +122,8 @@ func why(r arena_c.Refusal) error {
 	return s.misuse("allocation in")
 }
 
-// asker is the depth of the open scope that was asked with a generation, 0: it is closed; and what was wrong with the
-// request, whoever allocates.
+// asker is the depth of the open scope that was asked with a generation, 0: it is closed; and what
+// was wrong with the request, whoever allocates.
 func asker(h *arena_c.Scopes, gen uint64) (depth uint64, wrong error) {
 	depth, bad := h.BadAlign(gen)
 	if bad {
@@ -132,8 +135,9 @@ func asker(h *arena_c.Scopes, gen uint64) (depth uint64, wrong error) {
 	return h.Find(gen &^ key), wrong
 }
 
-// settle notes the misuse that the header knows of, while it can be said what it was, and returns the note of the scope that
-// was asked. nil: there is none, or the scope is closed, and a panic or nil told it.
+// settle notes the misuse that the header knows of, while it can be said what it was, and returns
+// the note of the scope that was asked. nil: there is none, or the scope is closed, and a panic or
+// nil told it.
 func (st *Stack) settle(h *arena_c.Scopes) *note {
 	gen := h.Misused
 	if gen == 0 {
@@ -164,8 +168,8 @@ func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 	return &h.Record(depth).Asked
 }
 
-// peek is what the scope at a depth was refused, and nobody was told: a misuse, a full, or nil. A full says what was so when
-// it was asked for first.
+// peek is what the scope at a depth was refused, and nobody was told: a misuse, a full, or nil. A
+// full says what was so when it was asked for first.
 func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	st.settle(h)
 	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
@@ -196,20 +200,22 @@ func (st *Stack) take(h *arena_c.Scopes, depth uint64) error {
 	return err
 }
 
-// peekFrom works out what the scopes of an end were refused, from a depth up, while they can still say why: a panic on its
-// way may be asked for it when they are closed.
+// peekFrom works out what the scopes of an end were refused, from a depth up, while they can still
+// say why: a panic on its way may be asked for it when they are closed.
 func (st *Stack) peekFrom(h *arena_c.Scopes, depth uint64) {
 	for i := max(depth, 1); i <= h.Depth; i++ {
 		_ = st.peek(h, i)
 	}
 }
 
-// opened is how many scopes were open at both ends when something began: what is open above is its own.
+// opened is how many scopes were open at both ends when something began: what is open above is its
+// own.
 type opened [2]uint64
 
 func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
 
-// takeSince takes what one of the scopes was refused that were opened since, the lowest first, those of temporaries behind.
+// takeSince takes what one of the scopes was refused that were opened since, the lowest first,
+// those of temporaries behind.
 func (st *Stack) takeSince(o opened) error {
 	for end, h := range st.ends() {
 		for depth := o[end] + 1; depth <= h.Depth; depth++ {
