@@ -30,26 +30,26 @@ import (
 // anyway, for want of room or as misuse, is none.
 const Checked = true
 
-// told says whether an error was made of the refusal that FailAt named.
-var told atomic.Bool
+// reported says whether an error was made of the refusal that FailAt named.
+var reported atomic.Bool
 
 // FailAt has the n-th request from now on refused, once, whoever makes it; 0 has no more refused, and Failed stays as it is.
 func FailAt(n uint64) {
 	if n != 0 {
-		told.Store(false)
+		reported.Store(false)
 	}
 	C.upfront_fail_at(C.uint64_t(n))
 }
 
 // Failed says whether the request came that FailAt named, and whether an error told of it (Tell): one that got nothing
 // but nil or false for an answer has none.
-func Failed() (refused, reported bool) { return C.upfront_failed() != 0, told.Load() }
+func Failed() (refused, told bool) { return C.upfront_failed() != 0, reported.Load() }
 
 // Refuse is upfront_refuses for a table that the core doesn't know. True: it is to be answered as if it were full.
 func Refuse() bool { return C.upfront_refuses_table() != 0 }
 
 // Tell notes that an error was made of the refusal.
-func Tell() { told.Store(true) }
+func Tell() { reported.Store(true) }
 
 // NoteType keeps what lives at p as a T of that name: for who lists what lives. Elsewhere than in a mirror nothing is kept.
 func NoteType(p unsafe.Pointer, name string) {
