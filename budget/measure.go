@@ -51,11 +51,21 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	m := &measurement{plan: plan.resolved(), first: wideFirst, most: wideTotal(), limits: wideLimit,
 		open: func(p Plan) (*Budget, error) { return openPlan(p, inPassing) },
 		run:  func(b *Budget) (Report, []*scope.FullError, error) { return b.measured(fn) }}
-	return m.measure()
+	report, err := m.runWide()
+	if err != nil {
+		return Report{}, err
+	}
+	needs := report.needs()
+	for key, n := range needs {
+		n.bytes = max(1, n.bytes)
+		needs[key] = n
+	}
+	return m.narrow(m.wide.fit(needs))
 }
 
 // MeasureDry is Measure of what play does with dry arenas (see [Dry]): package record's. A full in the widest plan is hardly met,
-// since that has all addresses of a budget, and nothing of them is memory; its limits are as planned.
+// since that has all addresses of a budget, and nothing of them is memory. What wasn't used is as planned, and Plan.Limits too; the
+// note of a region says so, or what was recorded.
 func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -68,7 +78,18 @@ func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 			}
 			return Arenas{b}.Report(), fulls, err
 		}}
-	return m.measure()
+	report, err := m.runWide()
+	if err != nil {
+		return Report{}, err
+	}
+	needs := report.needs()
+	for key, n := range needs {
+		n.note = " bytes at most, recorded"
+		needs[key] = n
+	}
+	tight := m.plan.fit(needs)
+	tight.Size, tight.Limits = 0, m.plan.Limits
+	return m.narrow(tight)
 }
 
 // measurement is what Measure knows meanwhile.
@@ -84,18 +105,6 @@ type measurement struct {
 
 // measureTries is where Measure gives up: fn does something else each time.
 const measureTries = 100
-
-func (m *measurement) measure() (Report, error) {
-	report, err := m.runWide()
-	if err == nil {
-		report, err = m.narrow(report)
-	}
-	if err != nil {
-		return Report{}, err
-	}
-	report.Plan.Base, report.Plan.GoHeap, report.Plan.Pages = m.plan.Base, m.plan.GoHeap, m.plan.Pages
-	return report, nil
-}
 
 // runWide runs with room in plenty.
 func (m *measurement) runWide() (Report, error) {
@@ -130,15 +139,14 @@ func (m *measurement) runWide() (Report, error) {
 	}
 }
 
-// narrow runs in ever tighter plans; the first has the sizes of the wide report's peaks.
-func (m *measurement) narrow(report Report) (Report, error) {
-	peaks, limits := report.peaks()
-	m.tight = m.wide
-	m.tight.Regions = slices.Clone(m.wide.Regions)
-	m.tight.limit(limits)
-	for i, part := range m.tight.sized() {
-		*part.size = max(1, peaks[i])
-	}
+// narrow runs in a plan that may just do, and in others until it fits.
+func (m *measurement) narrow(tight Plan) (report Report, err error) {
+	defer func() {
+		if err == nil {
+			report.Plan.Base, report.Plan.GoHeap, report.Plan.Pages = m.plan.Base, m.plan.GoHeap, m.plan.Pages
+		}
+	}()
+	m.tight = tight
 	var best Report // before it was lowered
 	lowered := false
 	for range measureTries {
@@ -193,9 +201,9 @@ func (m *measurement) raise(full *scope.FullError) bool {
 // lower makes the next plan as small as the peaks of a run, if some part had more than that and its temporaries need: the
 // size that a full names may be more, for an alignment.
 func (m *measurement) lower(report Report) (lowers bool) {
-	peaks, _ := report.peaks()
-	for i, part := range m.tight.sized() {
-		if least := max(1, peaks[i]); *part.size > lineEnd(least)+arena_c.LineSize {
+	needs := report.needs()
+	for _, part := range m.tight.sized() {
+		if least := needs[part.key].bytes; least != 0 && *part.size > lineEnd(least)+arena_c.LineSize {
 			*part.size, lowers = least, true
 		}
 	}

@@ -6,13 +6,12 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // Suggest makes a plan of recorded reports: what programs in the field needed at most, and nothing beyond (Headroom adds
-// some). The reports' plans have the same parts: regions of the same names in the same order, with slots or without,
-// as many buffers of the frame, scratch arenas or none. Their sizes may differ, and so may their names.
+// some). The reports' plans have regions of the same names in the same order, with slots or without. Their sizes may differ, and
+// so may their names.
 //
 // Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the
 // siblings. A peak of 0 is no measure: the part wasn't used, or its use wasn't published when the report was
@@ -20,8 +19,8 @@ import (
 // (Fulls) the peak says too little, for what was refused isn't in it, nor what would have come after that: it
 // has no less than the plan of that report gave it. It may need more; LastFull says what it asked for last.
 //
-// Slots, workers and their scratch arenas are as many as at most in the plans. Limits are the default, or the
-// highest MostOpen where that is more. A region with slots, and one that has limits in the first plan, has limits of its own: the
+// Slots, buffers, workers and their scratch arenas are as many as at most in the plans. Limits are the default, or the
+// highest MostOpen where that is more. A region with slots, and one that has limits in a plan, has limits of its own: the
 // highest MostOpen of its slots, at least 1, and no less than its plan gave it where it was full. One that was never used has
 // what the plans gave it. The note of a region says which report its size came from. The parts'
 // sum is the plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first
@@ -35,88 +34,99 @@ func Suggest(reports ...Report) (Plan, error) {
 	if len(reports) == 0 {
 		return Plan{}, errors.New("budget: Suggest: no reports")
 	}
-	plan := reports[0].Plan
-	plan.Regions, plan.Size, plan.Limits = slices.Clone(plan.Regions), 0, Limits{}
-	parts := plan.sized()
-	needs := make([]need, len(parts))
-	limits, given := make([]Limits, len(parts)), make([]Limits, len(parts))
+	plan := reports[0].Plan.resolved()
+	plan.Size = 0
 	for n, report := range reports {
-		if err := plan.suits(report); err != nil {
+		err := report.Plan.check()
+		if err == nil {
+			err = plan.Widen(report.Plan.resolved()) // with a size for what takes the rest
+		}
+		if planned := report.Plan.arenaCount(); err == nil && planned != uint64(len(report.Arenas)) {
+			err = fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d", len(report.Arenas), planned)
+		}
+		if err != nil {
 			return Plan{}, fmt.Errorf("budget: Suggest: report %d, %s: %w", n+1, jsonfile.Quote(report.Name), err)
 		}
-		peaks, most := report.peaks()
-		arenas, planned := report.siblings(), report.Plan.resolved() // with a size for what takes the rest
-		for i, part := range planned.sized() {
-			full := slices.ContainsFunc(arenas[i], func(a ArenaReport) bool { return a.Fulls > 0 })
-			needs[i].see(n, peaks[i], *part.size, full)
-			limits[i].raiseTo(most[i])
-			given[i].raiseTo(part.own)
-			if full && part.kind == arena_c.KindRegion && plan.ownLimits(i) {
-				limits[i].raiseTo(part.own.or(planned.Limits))
+	}
+	most := map[string]need{}
+	for n, report := range reports {
+		given, needs := report.Plan.resolved(), report.needs()
+		for i, part := range given.sized() {
+			one, all := needs[part.key], most[part.key]
+			one.note = fmt.Sprintf(" bytes in report %d, %s", n+1, jsonfile.Quote(report.Name))
+			if one.full {
+				one.bytes, one.note = max(one.bytes, *part.size), one.note+", where it was full"
+				if plan.ownLimits(i) {
+					one.limits.raiseTo(part.own.or(given.Limits))
+				}
 			}
-		}
-		plan.Scratch.Workers = max(plan.Scratch.Workers, report.Plan.Scratch.Workers)
-		plan.Scratch.Each = max(plan.Scratch.Each, report.Plan.Scratch.Each)
-		for i, r := range report.Plan.Regions {
-			plan.Regions[i].Slots = max(plan.Regions[i].Slots, r.Slots)
+			if one.bytes > all.bytes || all.note == "" {
+				all.bytes, all.note = one.bytes, one.note
+			}
+			all.limits.raiseTo(one.limits)
+			most[part.key] = all
 		}
 	}
-	plan.limit(limits)
+	plan = plan.fit(most)
 	plan.Limits.dropUsual()
-	for i, part := range parts {
-		*part.size = needs[i].size()
-	}
-	for i := range plan.Regions {
-		plan.Regions[i].Note = needs[i].note(reports)
-		if needs[i].bytes == 0 {
-			plan.Regions[i].Limits = given[i]
-		}
-	}
 	return plan, plan.check()
 }
 
-// need is what reports say that a part needs.
+// need is what a part needs: the highest of its arenas.
 type need struct {
-	bytes   uint64 // the highest peak, or what was planned where it was full; 0: no report says
-	report  int    // that says so
-	full    bool   // in that report
-	planned uint64 // the largest size
+	bytes  uint64 // its peak; 0: it wasn't used
+	limits Limits // at least 1 each
+	full   bool   // it needs more
+	note   string // of a region, behind the bytes; "": it keeps its own
 }
 
-func (n *need) see(report int, peak, planned uint64, full bool) {
-	n.planned = max(n.planned, planned)
-	if full {
-		peak = max(peak, planned)
+// needs are what the parts of the report's plan needed, by their keys.
+func (r Report) needs() map[string]need {
+	needs, arenas := map[string]need{}, r.Arenas
+	for _, part := range r.Plan.sized() {
+		n := need{limits: Limits{1, 1, 1, 1}}
+		for _, a := range arenas[:part.count] {
+			n.bytes, n.full = max(n.bytes, a.Peak), n.full || a.Fulls > 0
+			n.limits.raiseTo(a.MostOpen)
+		}
+		needs[part.key], arenas = n, arenas[part.count:]
 	}
-	if peak > n.bytes {
-		n.bytes, n.report, n.full = peak, report, full
-	}
+	return needs
 }
 
-func (n *need) size() uint64 {
-	if n.bytes == 0 {
-		return n.planned
+// fit is the plan with sizes and limits of what its parts need. A part that wasn't used stays as planned.
+func (p Plan) fit(needs map[string]need) Plan {
+	p.Regions = slices.Clone(p.Regions)
+	p.Limits = Limits{1, 1, 1, 1}
+	for i, part := range p.sized() {
+		n := needs[part.key]
+		if n.bytes != 0 {
+			*part.size = min(n.bytes, Rest-1) // Rest is no size, whatever a file says
+		}
+		if !p.ownLimits(i) {
+			p.Limits.raiseTo(n.limits)
+		} else if n.bytes != 0 {
+			p.Regions[i].Limits = n.limits
+		}
+		if i >= len(p.Regions) || n.note == "" {
+			continue
+		}
+		if p.Regions[i].Note = "never used: as planned"; n.bytes != 0 {
+			p.Regions[i].Note = fmt.Sprint(n.bytes) + n.note
+		}
 	}
-	return min(n.bytes, Rest-1) // Rest is no size, whatever a file says
+	return p
 }
 
-func (n *need) note(reports []Report) string {
-	if n.bytes == 0 {
-		return "never used: as planned"
-	}
-	text := fmt.Sprintf("%d bytes in report %d, %s", n.bytes, n.report+1, jsonfile.Quote(reports[n.report].Name))
-	if n.full {
-		text += ", where it was full"
-	}
-	return text
+// ownLimits reports whether a fitted plan has limits of the part's own: each slot of a region pays for them.
+func (p Plan) ownLimits(part int) bool {
+	return part < len(p.Regions) && (p.Regions[part].Slots != 0 || p.Regions[part].Limits != Limits{})
 }
 
-// suits says what the report's plan has that this one has not, or what is wrong with the report.
-func (p Plan) suits(report Report) error {
-	other := report.Plan
-	if err := other.check(); err != nil {
-		return err
-	}
+// Widen makes each size and limit of p at least as large as that of another plan, and gives it as many slots, buffers, workers
+// and scratch arenas. All else stays. Both have their defaults filled in, and regions of the same names in the same order, with
+// slots or without: else the error says where they differ. p shares no regions with other plans.
+func (p *Plan) Widen(other Plan) error {
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, and in the first %v", key, have, want)
 	}
@@ -124,22 +134,22 @@ func (p Plan) suits(report Report) error {
 		return differs("the number of regions", len(other.Regions), len(p.Regions))
 	}
 	for i, r := range other.Regions {
-		if first := p.Regions[i]; r.Name != first.Name {
-			return differs(fmt.Sprintf("regions[%d].name", i), jsonfile.Quote(r.Name), jsonfile.Quote(first.Name))
-		} else if (r.Slots == 0) != (first.Slots == 0) {
-			return differs(fmt.Sprintf("regions[%d].slots", i), r.Slots, first.Slots)
+		own := &p.Regions[i]
+		switch {
+		case r.Name != own.Name:
+			return differs(fmt.Sprintf("regions[%d].name", i), jsonfile.Quote(r.Name), jsonfile.Quote(own.Name))
+		case (r.Slots == 0) != (own.Slots == 0):
+			return differs(fmt.Sprintf("regions[%d].slots", i), r.Slots, own.Slots)
+		case own.Limits != r.Limits: // what a region doesn't give is its plan's
+			own.Limits = own.Limits.or(p.Limits)
+			own.Limits.raiseTo(r.Limits.or(other.Limits))
 		}
+		own.Slots, own.Size = max(own.Slots, r.Slots), max(own.Size, r.Size)
 	}
-	if p.Frame.Buffers != other.Frame.Buffers {
-		return differs("frame.buffers", other.Frame.Buffers, p.Frame.Buffers)
-	}
-	if (p.Scratch.Workers == 0) != (other.Scratch.Workers == 0) {
-		return differs("scratch.workers", other.Scratch.Workers, p.Scratch.Workers)
-	}
-	arenas := uint64(len(report.Arenas))
-	if planned := other.arenaCount(); planned != arenas {
-		return fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d", arenas, planned)
-	}
+	p.Limits.raiseTo(other.Limits)
+	f, s := &p.Frame, &p.Scratch
+	*f = FramePlan{Buffers: max(f.Buffers, other.Frame.Buffers), Size: max(f.Size, other.Frame.Size)}
+	*s = ScratchPlan{Workers: max(s.Workers, other.Scratch.Workers), Each: max(s.Each, other.Scratch.Each), Size: max(s.Size, other.Scratch.Size)}
 	return nil
 }
 
@@ -182,23 +192,6 @@ func (l *Limits) grow(percent int) {
 	}
 }
 
-// ownLimits reports whether a suggested or measured plan has limits of the region's own: each slot pays for them.
-func (p Plan) ownLimits(region int) bool {
-	return p.Regions[region].Slots != 0 || p.Regions[region].Limits != Limits{}
-}
-
-// limit gives the plan and its regions the limits that its parts need. Its regions are its own.
-func (p *Plan) limit(parts []Limits) {
-	p.Limits = Limits{1, 1, 1, 1}
-	for i, limits := range parts {
-		if i < len(p.Regions) && p.ownLimits(i) {
-			p.Regions[i].Limits = limits
-		} else {
-			p.Limits.raiseTo(limits)
-		}
-	}
-}
-
 // withHeadroom is n and so many percent of it, rounded up to a multiple. What is too large is just that: below Rest.
 func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 	const tooLarge = Rest - 1
@@ -214,26 +207,4 @@ func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 		more++
 	}
 	return (n + more + multiple - 1) / multiple * multiple
-}
-
-// peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits, at least 1 each.
-func (r Report) peaks() (sizes []uint64, limits []Limits) {
-	for _, arenas := range r.siblings() {
-		peak, most := uint64(0), Limits{1, 1, 1, 1}
-		for _, arena := range arenas {
-			peak = max(peak, arena.Peak)
-			most.raiseTo(arena.MostOpen)
-		}
-		sizes, limits = append(sizes, peak), append(limits, most)
-	}
-	return sizes, limits
-}
-
-// siblings are the arenas of each sized part of the report's plan.
-func (r Report) siblings() (parts [][]ArenaReport) {
-	arenas := r.Arenas
-	for _, part := range r.Plan.sized() {
-		parts, arenas = append(parts, arenas[:part.count]), arenas[part.count:]
-	}
-	return parts
 }

@@ -121,8 +121,6 @@ func TestSuggestRefuses(t *testing.T) {
 		{`regions[2].name is "map", and in the first "level"`, func(r *budget.Report) { r.Plan.Regions[2].Name = "map" }},
 		{"regions[0].slots is 2, and in the first 0", func(r *budget.Report) { r.Plan.Regions[0].Slots = 2 }},
 		{"regions[1].slots is 0, and in the first 1", func(r *budget.Report) { r.Plan.Regions[1].Slots = 0 }},
-		{"frame.buffers is 3, and in the first 2", func(r *budget.Report) { r.Plan.Frame.Buffers = 3 }},
-		{"scratch.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Scratch = budget.ScratchPlan{} }},
 		{`plan "": name: "" has 0 bytes; a name has 1 to 31`, func(r *budget.Report) { r.Plan.Name = "" }},
 		{"has figures of 9 regions, slots, buffers and scratch arenas; its plan has 10",
 			func(r *budget.Report) { r.Arenas = r.Arenas[:len(r.Arenas)-1] }},

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -161,46 +160,22 @@ func Measure(names ...string) (budget.Report, error) {
 	var plan budget.Plan
 	err := each(names, func(r io.Reader) error {
 		other, err := Plan(r)
-		if err == nil {
-			plan, err = widest(plan, other)
+		if err == nil && plan.Name == "" {
+			plan = other
+		} else if err == nil {
+			err = plan.Widen(other)
 		}
 		return err
 	})
 	if err != nil {
 		return budget.Report{}, err
 	}
-	report, err := budget.MeasureDry(plan, func(arenas budget.Arenas) error {
+	return budget.MeasureDry(plan, func(arenas budget.Arenas) error {
 		return each(names, func(r io.Reader) error {
 			_, err := play(arenas, r)
 			return err
 		})
 	})
-	if err == nil {
-		keepUnused(&report, plan)
-	}
-	return report, err
-}
-
-// keepUnused gives the plan of the report a size where nothing was used, its limits, and notes.
-func keepUnused(report *budget.Report, planned budget.Plan) {
-	peaks := map[string]uint64{}
-	for _, a := range report.Arenas {
-		part := a.Part
-		peaks[part] = max(peaks[part], a.Peak)
-	}
-	for i := range report.Plan.Regions {
-		r := &report.Plan.Regions[i]
-		if r.Note = fmt.Sprintf("%d bytes at most, recorded", peaks[r.Name]); peaks[r.Name] == 0 {
-			r.Size, r.Limits, r.Note = planned.Regions[i].Size, planned.Regions[i].Limits, "never used: as planned"
-		}
-	}
-	report.Plan.Limits = planned.Limits
-	if peaks["frame"] == 0 {
-		report.Plan.Frame.Size = planned.Frame.Size
-	}
-	if peaks["scratch"] == 0 {
-		report.Plan.Scratch.Size = planned.Scratch.Size
-	}
 }
 
 // each calls fn with each of the files.
@@ -215,45 +190,6 @@ func each(names []string, fn func(io.Reader) error) error {
 		}
 	}
 	return nil
-}
-
-// widest is a plan that has as many of each as another.
-func widest(plan, other budget.Plan) (budget.Plan, error) {
-	if plan.Name == "" {
-		return other, nil
-	}
-	if len(plan.Regions) != len(other.Regions) {
-		return plan, fmt.Errorf("a recording has %d regions, and the first %d", len(other.Regions), len(plan.Regions))
-	}
-	for i, r := range other.Regions {
-		own := &plan.Regions[i]
-		if r.Name != own.Name || (r.Slots == 0) != (own.Slots == 0) {
-			return plan, fmt.Errorf("regions[%d] of a recording is %q with %d slots, and of the first %q with %d", i, r.Name, r.Slots, own.Name,
-				own.Slots)
-		}
-		own.Slots = max(own.Slots, r.Slots)
-		if own.Limits != r.Limits { // one that a recording doesn't give is its plan's, whose defaults are filled in
-			own.Limits = most(orElse(own.Limits, plan.Limits), orElse(r.Limits, other.Limits))
-		}
-	}
-	plan.Limits = most(plan.Limits, other.Limits)
-	plan.Frame = budget.FramePlan{Buffers: max(plan.Frame.Buffers, other.Frame.Buffers), Size: max(plan.Frame.Size, other.Frame.Size)}
-	plan.Scratch.Size = max(plan.Scratch.Size, other.Scratch.Size)
-	plan.Scratch.Workers = max(plan.Scratch.Workers, other.Scratch.Workers)
-	plan.Scratch.Each = max(plan.Scratch.Each, other.Scratch.Each)
-	return plan, nil
-}
-
-// most is the larger of each limit.
-func most(a, b budget.Limits) budget.Limits {
-	return budget.Limits{Scopes: max(a.Scopes, b.Scopes), Pools: max(a.Pools, b.Pools), Owned: max(a.Owned, b.Owned),
-		Labels: max(a.Labels, b.Labels)}
-}
-
-// orElse has other limits where one is 0.
-func orElse(l, other budget.Limits) budget.Limits {
-	return budget.Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools), Owned: cmp.Or(l.Owned, other.Owned),
-		Labels: cmp.Or(l.Labels, other.Labels)}
 }
 
 // player is a replay at work.
