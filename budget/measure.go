@@ -82,14 +82,16 @@ func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	needs := report.needs()
-	for key, n := range needs {
-		n.note = " bytes at most, recorded"
-		needs[key] = n
-	}
-	tight := m.plan.fit(needs)
+	tight := m.plan.fit(report.needs())
 	tight.Size, tight.Limits = 0, m.plan.Limits
-	return m.narrow(tight)
+	if report, err = m.narrow(tight); err != nil {
+		return Report{}, err
+	}
+	needs := report.needs()
+	for i := range report.Plan.Regions {
+		report.Plan.Regions[i].Note = needs[regionSizeKey(i)].noted(" bytes at most, recorded")
+	}
+	return report, nil
 }
 
 // measurement is what Measure knows meanwhile.

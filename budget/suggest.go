@@ -53,15 +53,15 @@ func Suggest(reports ...Report) (Plan, error) {
 		given, needs := report.Plan.resolved(), report.needs()
 		for i, part := range given.sized() {
 			one, all := needs[part.key], most[part.key]
-			one.note = fmt.Sprintf(" bytes in report %d, %s", n+1, jsonfile.Quote(report.Name))
+			one.from = fmt.Sprintf(" bytes in report %d, %s", n+1, jsonfile.Quote(report.Name))
 			if one.full {
-				one.bytes, one.note = max(one.bytes, *part.size), one.note+", where it was full"
+				one.bytes, one.from = max(one.bytes, *part.size), one.from+", where it was full"
 				if plan.ownLimits(i) {
 					one.limits.raiseTo(part.own.or(given.Limits))
 				}
 			}
-			if one.bytes > all.bytes || all.note == "" {
-				all.bytes, all.note = one.bytes, one.note
+			if one.bytes > all.bytes || all.from == "" {
+				all.bytes, all.from = one.bytes, one.from
 			}
 			all.limits.raiseTo(one.limits)
 			most[part.key] = all
@@ -77,7 +77,7 @@ type need struct {
 	bytes  uint64 // its peak; 0: it wasn't used
 	limits Limits // at least 1 each
 	full   bool   // it needs more
-	note   string // of a region, behind the bytes; "": it keeps its own
+	from   string // of a region, what its note says of the bytes; "": it keeps its own
 }
 
 // needs are what the parts of the report's plan needed, by their keys.
@@ -108,14 +108,19 @@ func (p Plan) fit(needs map[string]need) Plan {
 		} else if n.bytes != 0 {
 			p.Regions[i].Limits = n.limits
 		}
-		if i >= len(p.Regions) || n.note == "" {
-			continue
-		}
-		if p.Regions[i].Note = "never used: as planned"; n.bytes != 0 {
-			p.Regions[i].Note = fmt.Sprint(n.bytes) + n.note
+		if i < len(p.Regions) && n.from != "" {
+			p.Regions[i].Note = n.noted(n.from)
 		}
 	}
 	return p
+}
+
+// noted is the note of a region that needs so many bytes, which are from somewhere.
+func (n need) noted(from string) string {
+	if n.bytes == 0 {
+		return "never used: as planned"
+	}
+	return fmt.Sprint(n.bytes) + from
 }
 
 // ownLimits reports whether a fitted plan has limits of the part's own: each slot of a region pays for them.

@@ -104,6 +104,7 @@ func (st *Stack) playTemp(of *arena_c.Scopes, size uint64) error {
 	if far.Depth == far.Slots {
 		return st.tableFull("scopes", far.Slots, tempName)
 	}
+	st.look()
 	if of.TempTake(min(size, arena_c.OffsetMax-1)) == 0 {
 		return st.tempFull(of)
 	}
