@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,20 @@ func TestSuggestOfWhatWasFull(t *testing.T) {
 	full.Name, full.Plan.Name = strings.Repeat("x", 1000), ""
 	_, err = budget.Suggest(full)
 	assert.Less(t, len(err.Error()), 200, "a long name isn't said in full")
+}
+
+// A report may have parts that another lacks: a frame, scratch arenas, more buffers.
+func TestSuggestOfOtherParts(t *testing.T) {
+	whole, bare := recorded(t, "whole", 0, 1, 2, 70, 333), recorded(t, "bare", 0, 100, 5000, 0, 0)
+	regions := slices.IndexFunc(bare.Arenas, func(a budget.ArenaReport) bool { return a.Kind == "frame" })
+	bare.Arenas, bare.Plan.Frame, bare.Plan.Scratch = bare.Arenas[:regions], budget.FramePlan{}, budget.ScratchPlan{}
+	for _, reports := range [][]budget.Report{{whole, bare}, {bare, whole}} {
+		plan, err := budget.Suggest(reports...)
+		require.NoError(t, err)
+		assert.EqualValues(t, 124, plan.Regions[0].Size)
+		assert.Equal(t, budget.FramePlan{Buffers: 2, Size: 70}, plan.Frame)
+		assert.Equal(t, budget.ScratchPlan{Workers: 2, Each: 2, Size: 333}, plan.Scratch)
+	}
 }
 
 func TestSuggestRefuses(t *testing.T) {
