@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
 	"budget/save":        {"budget", "scope", "arena", "arena/plain", "arena_c", "platform", "platform/jsonfile"},
 	"budget/record":      {"arena_c", "budget", "scope", "platform/jsonfile"},
-	"budget/view":        {"arena", "budget", "platform/jsonfile"},
+	"budget/view":        {"arena", "budget", "scope", "platform/jsonfile"},
 	"budget/view/live":   {"budget", "budget/view"},
 }
 
