@@ -245,17 +245,6 @@ func (p *published) begin(stacks []*scope.Stack, regions, buffers int) {
 	p.regions, p.frame, p.scratch = p.list[:regions], p.list[regions:regions+buffers], p.list[regions+buffers:]
 }
 
-// all publishes all, for who has them for himself.
-func (p *published) all() {
-	p.loads.Lock()
-	defer p.loads.Unlock()
-	p.beside.Lock()
-	defer p.beside.Unlock()
-	for i := range p.list {
-		p.list[i].publish()
-	}
-}
-
 func (p *published) copyOf(arena int) figures {
 	f := p.copyLocked(arena)
 	f.tell()
