@@ -209,8 +209,8 @@ func (u *unwinding) finish() {
 		u.st.look()
 	}
 	if n := u.st.settle(h); n != nil { // a finalizer's, of a scope that stays
-		u.errs.add(n.met.err)
-		n.met.owed = false
+		u.errs.add(n.owed)
+		n.owed = nil
 	}
 	u.done = true
 	h.Odd &^= arena_c.Closing
@@ -325,7 +325,7 @@ func (u *unwinding) closeLong() {
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
 	n.lost = nil
-	if h.Back != 0 || n.met.owed { // nobody else can ask for what temporaries met
+	if h.Back != 0 || n.owed != nil { // nobody else can ask for what temporaries met
 		u.errs.add(st.take(h, h.Depth))
 	}
 	if h.Back != 0 {

@@ -118,7 +118,7 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 		}
 	}
 	n := &st.notes[h.Depth+1]
-	n.met.owed, n.lost = false, nil
+	n.owed, n.lost = nil, nil
 	return nil
 }
 

@@ -17,9 +17,8 @@ func init() { arena_c.Explain = why }
 // until another scope in the same place is refused something: a panic that nobody handles is
 // printed when every deferred Close has run.
 type met struct {
-	gen  uint64 // that the arena was asked with: of the scope, but for a bad align and a Maker that was never declared
-	err  error  // a full, or a misuse
-	owed bool   // a misuse that nobody was told; a full is owed while the scope's Asked has it
+	gen uint64 // that the arena was asked with: of the scope, but for a bad align and a Maker that was never declared
+	err error  // a full, or a misuse
 }
 
 // metBy is the error of the list that came of asking with that generation, or nil.
@@ -63,7 +62,10 @@ func (st *Stack) verdict(v any, err error, before opened) (other any, verdict er
 	}
 	for end, h := range st.ends() {
 		for depth := before[end] + 1; depth <= h.Depth; depth++ {
-			if full, ok := st.peek(h, depth).(*FullError); ok {
+			if *askedOf(h, depth) == 0 {
+				continue
+			}
+			if full, ok := st.metFull(h, depth).(*FullError); ok {
 				told := *full
 				told.Cause = fmt.Errorf("panic: %v", v)
 				return nil, &told
@@ -113,8 +115,7 @@ func why(r arena_c.Refusal) error {
 	}
 	st.settle(h)
 	if depth == h.Depth && h.Asked != 0 { // it came last
-		st.noteOf(h, depth).met.owed = false
-		return st.peek(h, depth)
+		return st.metFull(h, depth)
 	}
 	if err := metBy(st.met(), gen); err != nil {
 		return err
@@ -152,7 +153,9 @@ func (st *Stack) settle(h *arena_c.Scopes) *note {
 		err = Scope{h, gen}.misuse("allocation in")
 	}
 	n := st.noteOf(h, depth)
-	n.met = met{gen, err, true}
+	if n.met = (met{gen, err}); n.owed == nil {
+		n.owed = err
+	}
 	h.Odd |= oddNoted
 	if h.Odd&arena_c.Closing == 0 { // the misuse is what is told; what it is refused from now on comes after it
 		*askedOf(h, depth) = 0
@@ -168,21 +171,26 @@ func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 	return &h.Record(depth).Asked
 }
 
-// peek is what the scope at a depth was refused, and nobody was told: a misuse, a full, or nil. A
-// full says what was so when it was asked for first.
+// peek is what the scope at a depth was refused, and nobody was told: the first misuse, a full, or
+// nil. A full says what was so when it was asked for first.
 func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	st.settle(h)
-	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
-	switch {
-	case n.met.owed:
-		return n.met.err
-	case asked == 0:
+	if n := st.noteOf(h, depth); n.owed != nil {
+		return n.owed
+	}
+	if *askedOf(h, depth) == 0 {
 		return nil
 	}
+	return st.metFull(h, depth)
+}
+
+// metFull is the full that the scope at a depth met. pre: its Asked has it.
+func (st *Stack) metFull(h *arena_c.Scopes, depth uint64) error {
+	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
 	if full, ok := n.met.err.(*FullError); ok && n.met.gen == gen && full.asked == asked {
 		return full
 	}
-	n.met = met{gen, badAlign, false} // no other could ask for more than there is
+	n.met = met{gen, badAlign} // no other could ask for more than there is
 	if builds := h.Back == 0 && h.Top().Edge != 0; builds || asked&arena_c.Purpose != 0 ||
 		asked%(1<<arena_c.AskedAt)+arena_c.AlignMax > h.Limit-h.Cursor {
 		full := st.full(h, asked)
@@ -195,7 +203,7 @@ func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 // take is peek for a caller that reports it: it is forgotten then.
 func (st *Stack) take(h *arena_c.Scopes, depth uint64) error {
 	err := st.peek(h, depth)
-	st.noteOf(h, depth).met.owed = false
+	st.noteOf(h, depth).owed = nil
 	*askedOf(h, depth) = 0
 	return err
 }

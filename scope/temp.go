@@ -37,12 +37,12 @@ func (s Scope) Temp(n int) Scope {
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
 	if gen == 0 {
 		if s.isTemp() {
-			st.noteOf(far, far.Depth).met = met{s.gen, st.tempFull(far), false}
+			st.noteOf(far, far.Depth).met = met{s.gen, st.tempFull(far)}
 		}
 		panic(refusal(s))
 	}
 	kept := st.noteOf(far, far.Depth)
-	kept.met.owed, kept.lost = false, nil
+	kept.owed, kept.lost = nil, nil
 	st.tellTemp(s, gen, uint64(n))
 	return Scope{far, gen}
 }

@@ -27,7 +27,7 @@ func (w *world) replay() {
 
 // tooSmall replays with one byte less than the fullest region needs.
 func (w *world) tooSmall(report budget.Report) {
-	level := report.Arenas[len(report.Arenas)-1]
+	level := report.Arena(plan().Regions[2].Name)
 	if level.Peak < 2 {
 		return
 	}
