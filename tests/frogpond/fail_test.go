@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -70,9 +69,8 @@ func needs(r budget.Report) map[string]uint64 {
 	list := map[string]uint64{}
 	for i, part := range r.Arenas {
 		key := fmt.Sprintf("regions[%d].size", i)
-		if i >= len(r.Arenas) {
-			kind, _, _ := strings.Cut(part.Name, " ")
-			key = map[string]string{"frame": "frame.size", "scratch": "scratch.size"}[kind]
+		if part.Kind == "frame" || part.Kind == "scratch" {
+			key = part.Kind + ".size"
 		}
 		most := part.MostOpen
 		list[key] = max(list[key], (part.Peak+63)&^63) // temporaries begin at a line
