@@ -18,21 +18,22 @@ func NewBlock(size, align int) []byte {
 	return raw[skip : skip+size : skip+size]
 }
 
-// checkBlock says what a block lacks that is to be a header and a line more, so that the C core's refusal has words.
-func checkBlock(what string, block []byte, header int) error {
-	if at := uintptr(unsafe.Pointer(unsafe.SliceData(block))); at%arena_c.LineSize != 0 {
-		return fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock "+
-			"makes such, and in a scope BytesUnzeroed(n, 64)", what,
-			arena_c.LineSize, at%arena_c.LineSize)
+// roomIn is the room for an arena of a kind in a block, which has a header and a line more at least. An
+// error says what the block lacks: the C core's refusal has no words.
+func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena_c.Room, error) {
+	first := unsafe.Pointer(unsafe.SliceData(block))
+	if past := uintptr(first) % arena_c.LineSize; past != 0 {
+		return arena_c.Room{}, fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock "+
+			"makes such, and in a scope BytesUnzeroed(n, 64)", what, arena_c.LineSize, past)
 	}
 	if least := header + arena_c.LineSize; len(block) < least {
-		return fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, least, len(block))
+		return arena_c.Room{}, fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, least, len(block))
 	}
-	if uint64(len(block)) >= arena_c.OffsetMax-arena_c.AlignMax {
-		return fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, uint64(arena_c.OffsetMax-arena_c.AlignMax),
-			len(block))
+	if most := uint64(arena_c.OffsetMax - arena_c.AlignMax); uint64(len(block)) >= most {
+		return arena_c.Room{}, fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, most, len(block))
 	}
-	return nil
+	room := arena_c.RoomOf(kind, first, uint64(len(block)))
+	return room, room.Err()
 }
 
 // asked is what an arena is asked for, as its header takes it: what no block has is full like any other size that there is no

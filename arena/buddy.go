@@ -40,15 +40,12 @@ var _ Reallocator = Buddy{}
 // one that begins at a multiple of 1 MiB, in a scope BytesUnzeroed(n, 1<<20), to have the same
 // offsets everywhere: in a state, or where a plan is measured to the byte.
 func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
-	if err := checkBlock("Buddy", block, arena_c.LineSize); err != nil {
-		return Buddy{}, err
-	}
 	if smallest < arena_c.BuddyLeast || smallest > arena_c.AlignMax || smallest&(smallest-1) != 0 {
 		return Buddy{}, fmt.Errorf("arena: a Buddy's smallest block is a power of two from %d to %d, not %d",
 			arena_c.BuddyLeast, arena_c.AlignMax, smallest)
 	}
-	room := arena_c.RoomOf(arena_c.RoomBuddy, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	if err := room.Err(); err != nil {
+	room, err := roomIn(block, "Buddy", arena_c.RoomBuddy, arena_c.LineSize)
+	if err != nil {
 		return Buddy{}, err
 	}
 	header := arena_c.BuddyInit(room, smallest)

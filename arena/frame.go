@@ -29,15 +29,12 @@ func NewFrame(block []byte, buffers int) (Frame, error) {
 	if buffers < arena_c.FrameMin || buffers > arena_c.FrameMax {
 		return Frame{}, fmt.Errorf("arena: a Frame has %d to %d buffers, not %d", arena_c.FrameMin, arena_c.FrameMax, buffers)
 	}
-	if err := checkBlock("Frame", block, arena_c.LineSize); err != nil {
-		return Frame{}, err
-	}
 	if least := arena_c.FrameSize(1, uint64(buffers)); uint64(len(block)) < least {
 		return Frame{}, fmt.Errorf("arena: a Frame of %d buffers needs a block of at least %d bytes, this one has %d", buffers, least,
 			len(block))
 	}
-	room := arena_c.RoomOf(arena_c.RoomFrame, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	if err := room.Err(); err != nil {
+	room, err := roomIn(block, "Frame", arena_c.RoomFrame, arena_c.LineSize)
+	if err != nil {
 		return Frame{}, err
 	}
 	return Frame{arena_c.FrameInit(room, uint64(buffers))}, nil

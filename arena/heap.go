@@ -31,11 +31,8 @@ var _ Reallocator = Heap{}
 // to 4 KiB. A C library's heap parks 256; more are better where a program frees more before it takes them again. What would
 // be refused melts them first, all in one call. They need 512 bytes more in front; 0 parks none.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
-	if err := checkBlock("Heap", block, arena_c.LineSize); err != nil {
-		return Heap{}, err
-	}
-	room := arena_c.RoomOf(arena_c.RoomHeap, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	if err := room.Err(); err != nil {
+	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
+	if err != nil {
 		return Heap{}, err
 	}
 	header := arena_c.HeapInit(room, parked)

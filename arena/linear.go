@@ -24,11 +24,8 @@ type Mark uint64
 // NewLinear makes a linear arena of the block, which has at least 192 bytes: the header takes 128. What was in the block
 // is lost.
 func NewLinear(block []byte) (Linear, error) {
-	if err := checkBlock("Linear", block, 2*arena_c.LineSize); err != nil {
-		return Linear{}, err
-	}
-	room := arena_c.RoomOf(arena_c.RoomEnds, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	if err := room.Err(); err != nil {
+	room, err := roomIn(block, "Linear", arena_c.RoomEnds, 2*arena_c.LineSize)
+	if err != nil {
 		return Linear{}, err
 	}
 	header := arena_c.EndsInit(room)

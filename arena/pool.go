@@ -24,15 +24,12 @@ func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return p, fmt.Errorf("arena: %w", err)
 	}
-	if err := checkBlock("BlockPool", block, arena_c.LineSize); err != nil {
-		return p, err
-	}
 	var zero T
 	if unsafe.Sizeof(zero) == 0 {
 		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: no address tells one from another", zero)
 	}
-	room := arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	if err := room.Err(); err != nil {
+	room, err := roomIn(block, "BlockPool", arena_c.RoomPool, arena_c.LineSize)
+	if err != nil {
 		return p, err
 	}
 	header := arena_c.PoolMake(room.Chunks(reflect.TypeFor[T](), nil), uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), false)

@@ -18,11 +18,8 @@ var _ Freer = Ring{}
 
 // NewRing makes a ring of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewRing(block []byte) (Ring, error) {
-	if err := checkBlock("Ring", block, 2*arena_c.LineSize); err != nil {
-		return Ring{}, err
-	}
-	room := arena_c.RoomOf(arena_c.RoomRing, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	if err := room.Err(); err != nil {
+	room, err := roomIn(block, "Ring", arena_c.RoomRing, 2*arena_c.LineSize)
+	if err != nil {
 		return Ring{}, err
 	}
 	header := arena_c.RingInit(room)

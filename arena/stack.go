@@ -20,11 +20,8 @@ var (
 
 // NewStack makes a stack of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewStack(block []byte) (Stack, error) {
-	if err := checkBlock("Stack", block, 2*arena_c.LineSize); err != nil {
-		return Stack{}, err
-	}
-	room := arena_c.RoomOf(arena_c.RoomStack, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	if err := room.Err(); err != nil {
+	room, err := roomIn(block, "Stack", arena_c.RoomStack, 2*arena_c.LineSize)
+	if err != nil {
 		return Stack{}, err
 	}
 	header := arena_c.StackInit(room)
