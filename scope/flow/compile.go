@@ -18,7 +18,7 @@ import (
 // the error is a list of every [Fault] in the order of the source, as errors.Join gives it. It
 // works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
-	c := compilerOf(&source, vocabulary)
+	c := compiler{source: &source, vocabulary: vocabulary}
 	if data, err = c.compile(); err != nil {
 		return nil, Report{}, err
 	}
@@ -61,11 +61,6 @@ func (c *compiler) blob() ([]byte, error) {
 	}
 }
 
-func compilerOf(source *Source, vocabulary Vocabulary) *compiler {
-	return &compiler{source: source, vocabulary: vocabulary, offered: map[string]map[string]int{},
-		used: map[string]int{}}
-}
-
 // compiler holds a source as far as it is understood.
 type compiler struct {
 	source     *Source
@@ -79,9 +74,6 @@ type compiler struct {
 	node     map[string]int
 	compiled []compiled
 	events   map[entry]int // the node of an event, by hash and key
-
-	offered map[string]map[string]int // "action" and "event": the vocabulary by name
-	used    map[string]int            // the index of what is used by "action" or "event" and name
 
 	actions, signals []Signature // that are used
 	template         []uint64
@@ -100,7 +92,7 @@ type compiled struct {
 	tag     blob.Tag
 	fields  []field        // its kind's, and those of its signature
 	lists   []string       // names of its lists of links
-	value   reflect.Value  // pointer to the struct; its lists are filled in when it is written
+	own     []uint32       // the struct, which is words; its lists are filled in when it is written
 	node    unsafe.Pointer // the same
 	words   []uint32       // the parameters of an action, a send, an event
 	list    [][]Link       // by lists
@@ -216,8 +208,8 @@ func (s nodeSource) kind() (n compiled, ok bool) {
 		}
 	}
 	n.tag, n.fields = blob.Tag(tag), kinds[tag].fields
-	n.value = reflect.New(kinds[tag].goType)
-	n.node = n.value.UnsafePointer()
+	n.own = make([]uint32, kinds[tag].size/4)
+	n.node = unsafe.Pointer(&n.own[0])
 	(*node)(n.node).Tag = n.tag
 	return n, s.signature(&n)
 }
@@ -267,16 +259,16 @@ func (s nodeSource) signature(n *compiled) bool {
 		s.keyless("only an event has a key")
 		return true
 	}
-	i, known := s.named(what, from)[s.Of]
-	if !known {
+	named := func(other Signature) bool { return other.Name == s.Of }
+	i := slices.IndexFunc(from, named)
+	if i < 0 {
 		s.fault("of", -1, "the host has no %s %q", what, s.Of)
 		return false
 	}
-	of, met := s.used[what+s.Of]
-	if !met {
+	of := slices.IndexFunc(*used, named)
+	if of < 0 {
 		of = len(*used)
 		*used = append(*used, from[i])
-		s.used[what+s.Of] = of
 	}
 	n.fields = slices.Clone(n.fields)
 	size := uint32(0)
@@ -301,19 +293,6 @@ func (s nodeSource) signature(n *compiled) bool {
 		s.events[key] = s.i
 	}
 	return true
-}
-
-// named is where in the vocabulary a name is.
-func (c *compiler) named(what string, from []Signature) map[string]int {
-	if c.offered[what] == nil {
-		c.offered[what] = make(map[string]int)
-		for i, s := range from {
-			if _, twice := c.offered[what][s.Name]; !twice {
-				c.offered[what][s.Name] = i
-			}
-		}
-	}
-	return c.offered[what]
 }
 
 func (s nodeSource) keyless(text string) {

@@ -92,7 +92,9 @@ func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 			n.Out = append(n.Out, Output{f.name, d.variable(at)})
 		}
 	case list:
-		d.list(n, f.name, *(*links)(p))
+		if all := *(*links)(p); all.Len() > 0 {
+			n.List = append(n.List, List{f.name, d.links(all)})
+		}
 	case lists:
 		for i, l := range (*(*blob.Array[links])(p)).Get(d.blob) {
 			n.List = append(n.List, List{Name: strconv.Itoa(i + 1)})
@@ -108,12 +110,6 @@ func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 // variable is the name of the one at an offset; verify found it there.
 func (d *decompiler) variable(at uint32) string {
 	return variableName(d.root, d.blob, variableAt(d.root.Variables.Get(d.blob), at))
-}
-
-func (d *decompiler) list(n *Node, name string, all links) {
-	if all.Len() > 0 {
-		n.List = append(n.List, List{name, d.links(all)})
-	}
 }
 
 func (d *decompiler) links(all links) (list []Link) {

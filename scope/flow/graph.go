@@ -90,7 +90,9 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 	g.blob = b.Moved(block)
 	g.template = g.root.Template.Get(g.blob)
 	g.actions = (*uint32)(unsafe.Add(g.base, actionsOf(data)))
-	h.resolve(g)
+	for i, s := range g.root.Actions.Get(g.blob) {
+		*(*uint32)(unsafe.Add(unsafe.Pointer(g.actions), 4*i)) = uint32(hashed(h.Actions, s.Hash))
+	}
 	events := spanOf(&g.root.Events)
 	g.events, g.heard = unsafe.Add(g.base, events.offset), events.count
 	s.Own((*ending)(g))
@@ -175,13 +177,6 @@ func signaturesOf(all blob.Array[signature], b blob.Blob) (list []Signature) {
 		list = append(list, of)
 	}
 	return list
-}
-
-// resolve notes the host's index of each action.
-func (v *vocabulary) resolve(g *Graph) {
-	for i, s := range g.root.Actions.Get(g.blob) {
-		*(*uint32)(unsafe.Add(unsafe.Pointer(g.actions), 4*i)) = uint32(hashed(v.Actions, s.Hash))
-	}
 }
 
 // hashed is the index of the signature whose name has the hash, or -1: a host has one at most.

@@ -97,11 +97,6 @@ func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 		s.Parameters = append(s.Parameters, Parameter{Name: sourceName(f.Name), Type: t})
 		e.fields = append(e.fields, field{typ: t, at: uint32(f.Offset)})
 	}
-	for _, other := range h.Events {
-		if other.Name != name && hashOf(other.Name) == e.hash {
-			panic(fmt.Sprintf("flow: the events %q and %q have one hash: rename one", name, other.Name))
-		}
-	}
 	declare("event", &h.Events, s)
 	return e
 }

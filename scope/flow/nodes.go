@@ -223,7 +223,6 @@ type kind struct {
 	name   string // of the type in a source
 	typ    Type   // of its operands, where several variants have one name
 	size   uint32
-	goType reflect.Type
 	fields []field // in order
 	ports  []string
 }
@@ -239,7 +238,7 @@ var kinds = func() []kind {
 	var all []kind
 	for _, v := range (node{}).Variants() {
 		t := reflect.TypeOf(v)
-		k := kind{goType: t, size: uint32(t.Size()), ports: []string{"in"}}
+		k := kind{size: uint32(t.Size()), ports: []string{"in"}}
 		k.name, _, _ = strings.Cut(t.Name(), "[")
 		if names, ok := ports[k.name]; ok {
 			k.ports = strings.Fields(names)

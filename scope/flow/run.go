@@ -219,7 +219,7 @@ func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.
 	}
 	if !r.goTo(g, i) {
 		r.graph = nil
-		return gone(g)
+		return fmt.Errorf("flow: the instance of graph %q isn't live", g.Name())
 	}
 	if n == nil {
 		return nil
@@ -257,11 +257,6 @@ func (g *Graph) alone() {
 	}
 }
 
-func gone(g *Graph) error {
-	return fmt.Errorf("flow: the instance of graph %q isn't live",
-		g.Name())
-}
-
 // eventKey orders events by hash and key.
 func eventKey(hash uint32, key int32) uint64 { return uint64(hash)<<32 | uint64(uint32(key)^1<<31) }
 
@@ -286,10 +281,7 @@ func (g *Graph) find(key uint64) *event {
 
 // goTo makes an instance the one that runs, and says whether it is live.
 func (r *Runner) goTo(g *Graph, i Instance) bool {
-	if g.pool == nil {
-		return false
-	}
-	data := g.pool.At(g.gen, uint64(i))
+	data := g.at(i)
 	if data == nil {
 		return false
 	}

@@ -34,7 +34,7 @@ func Strip(data, scratch []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compilerOf(&source, vocabulary)
+	c := compiler{source: &source, vocabulary: vocabulary}
 	made, err := c.compile()
 	if err != nil || !bytes.Equal(made, data) {
 		return nil, fmt.Errorf("flow: graph %.80q isn't as Compile makes it: compile its source anew", source.Name)

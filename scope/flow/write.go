@@ -3,7 +3,6 @@ package flow
 import (
 	"cmp"
 	"slices"
-	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/blob"
 )
@@ -18,9 +17,12 @@ func (c *compiler) write(w *blob.Writer[root]) blob.Link[root] {
 	for i := range c.compiled {
 		n := &c.compiled[i]
 		from := w.Size()
-		n.written = putters[n.tag].put(w, n.node)
+		own := blob.PutAll(w, n.own...)
+		n.written = blob.Link[node](blob.At(own, 0))
 		heads = append(heads, c.writeParts(w, n)...)
-		putters[n.tag].set(w, n.written, n.node)
+		for j, word := range n.own { // as its parts have a place now
+			blob.Set(w, blob.At(own, j), word)
+		}
 		c.count(n, w.Size()-from)
 	}
 	c.report.Static = w.Size() - first
@@ -147,34 +149,4 @@ func (c *compiler) writeSignatures(w *blob.Writer[root], of []Signature) blob.Ar
 		all = append(all, signature{w.Str(name), hashOf(s.Name), blob.PutAll(w, parameters...)})
 	}
 	return blob.PutAll(w, all...)
-}
-
-// putter is how nodes of a tag come to the blob, and are written again.
-type putter struct {
-	put func(w *blob.Writer[root], n unsafe.Pointer) blob.Link[node]
-	set func(w *blob.Writer[root], at blob.Link[node], n unsafe.Pointer)
-}
-
-func putterOf[V any]() putter {
-	return putter{
-		func(w *blob.Writer[root], n unsafe.Pointer) blob.Link[node] {
-			return blob.Link[node](blob.Put(w, *(*V)(n)))
-		},
-		func(w *blob.Writer[root], at blob.Link[node], n unsafe.Pointer) {
-			blob.Set(w, blob.Link[V](at), *(*V)(n))
-		},
-	}
-}
-
-// putters by tag.
-var putters = [...]putter{
-	putterOf[event](), putterOf[branch](), putterOf[gate](), putterOf[once](), putterOf[counter](),
-	putterOf[delay](), putterOf[timer](),
-	putterOf[sequence](), putterOf[random](), putterOf[set[bool]](), putterOf[set[int32]](),
-	putterOf[set[float32]](),
-	putterOf[set[uint64]](), putterOf[add[int32]](), putterOf[add[float32]](),
-	putterOf[equal[bool]](), putterOf[equal[int32]](),
-	putterOf[equal[float32]](), putterOf[equal[uint64]](), putterOf[less[int32]](),
-	putterOf[less[float32]](), putterOf[action](),
-	putterOf[send](),
 }
