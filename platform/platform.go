@@ -383,37 +383,28 @@ func (r *Reservation) change(operation string, offset, size uint64, do change) e
 // head stays as it is, readable and writable; any other access is a fault until somebody owns the range again. When the
 // system refuses a part of that, the error names it, and whoever takes the addresses next does that part before he gets
 // them. A second Release is refused and changes nothing.
-func (r *Reservation) Release() error {
-	if r.phase == released {
-		return errReleased("release")
-	}
-	r.phase = released
-	err := r.block.empty(r.size) // what lies beyond was never accessible
-	spare.put(r.block)
-	if err != nil {
-		return fmt.Errorf("platform: release %d bytes: %w", r.size, err)
-	}
-	return nil
-}
+func (r *Reservation) Release() error { return r.end("release", false) }
 
 // Return is Release for who knows that nobody has a pointer into the range any more, but for handles into the head: the
 // addresses behind the head are the system's again, and anything may come to lie there. Where the system takes no part
 // of a range back, and at a chosen base, it is Release.
-func (r *Reservation) Return() error {
+func (r *Reservation) Return() error { return r.end("return", true) }
+
+func (r *Reservation) end(operation string, unmap bool) error {
 	if r.phase == released {
-		return errReleased("return")
+		return errReleased(operation)
 	}
 	r.phase = released
 	b := &r.block
-	err := b.empty(r.size)
-	if rest := b.size - b.head.Size; err == nil && host.unmap != nil && !b.placed && b.head.Size != 0 {
+	err := b.empty(r.size) // what lies beyond was never accessible
+	if rest := b.size - b.head.Size; unmap && err == nil && host.unmap != nil && !b.placed && b.head.Size != 0 {
 		if err = ask(doDiscard, host.unmap, unsafe.Add(b.base, b.head.Size), rest); err == nil {
 			b.size = b.head.Size
 		}
 	}
 	spare.put(*b)
 	if err != nil {
-		return fmt.Errorf("platform: return %d bytes: %w", r.size, err)
+		return fmt.Errorf("platform: %s %d bytes: %w", operation, r.size, err)
 	}
 	return nil
 }
