@@ -196,47 +196,54 @@ func (g *group) grow() {
 	}
 }
 
-// order sorts each layer by where its neighbours stand, sweeping to and fro, so that wires cross
-// less.
-func (g *group) order() {
+// sweep goes over the layers to and fro, and gives each with the neighbours on the side that it comes from.
+func (g *group) sweep(do func(layer []*box, beside map[*box][]*box)) {
 	left, right := g.neighbours()
-	rank := func() {
-		for _, layer := range g.inLayer {
-			for i, b := range layer {
-				b.rank = i
-			}
-		}
-	}
-	rank()
 	for sweep := range sweeps {
 		for i := range g.inLayer {
-			beside := left
-			if sweep%2 == 1 {
-				i, beside = len(g.inLayer)-1-i, right
-			}
-			layer := g.inLayer[i]
-			for _, b := range layer {
-				b.want = b.rank << 10
-				if n := len(beside[b]); n > 0 {
-					b.want = 0
-					for _, other := range beside[b] {
-						b.want += other.rank << 10
-					}
-					b.want /= n
-				}
-			}
-			slices.SortStableFunc(layer, func(a, b *box) int { return cmp.Compare(a.want, b.want) })
-			for i, b := range layer {
-				b.rank = i
+			if sweep%2 == 0 {
+				do(g.inLayer[i], left)
+			} else {
+				do(g.inLayer[len(g.inLayer)-1-i], right)
 			}
 		}
 	}
 }
 
+// wish is the middle of where a box's neighbours are, or where it is itself when it has none.
+func (box *box) wish(beside []*box, at func(*box) int) int {
+	if len(beside) == 0 {
+		return at(box)
+	}
+	sum := 0
+	for _, other := range beside {
+		sum += at(other)
+	}
+	return sum / len(beside)
+}
+
+// order sorts each layer by where its neighbours stand, so that wires cross less.
+func (g *group) order() {
+	rank := func(layer []*box) {
+		for i, b := range layer {
+			b.rank = i
+		}
+	}
+	for _, layer := range g.inLayer {
+		rank(layer)
+	}
+	g.sweep(func(layer []*box, beside map[*box][]*box) {
+		for _, b := range layer {
+			b.want = b.wish(beside[b], func(b *box) int { return b.rank << 10 })
+		}
+		slices.SortStableFunc(layer, func(a, b *box) int { return cmp.Compare(a.want, b.want) })
+		rank(layer)
+	})
+}
+
 // place gives the boxes their places: each as close to the middle of its neighbours as those above
 // and below allow.
 func (g *group) place() {
-	left, right := g.neighbours()
 	x := 0
 	for _, layer := range g.inLayer {
 		wide, y := 0, 0
@@ -253,25 +260,12 @@ func (g *group) place() {
 		g.width = x + wide
 		x += wide + layerGap
 	}
-	for sweep := range sweeps {
-		for i := range g.inLayer {
-			beside := left
-			if sweep%2 == 1 {
-				i, beside = len(g.inLayer)-1-i, right
-			}
-			for _, b := range g.inLayer[i] {
-				b.want = b.y
-				if n := len(beside[b]); n > 0 {
-					sum := 0
-					for _, other := range beside[b] {
-						sum += other.y + other.h/2
-					}
-					b.want = sum/n - b.h/2
-				}
-			}
-			settle(g.inLayer[i])
+	g.sweep(func(layer []*box, beside map[*box][]*box) {
+		for _, b := range layer {
+			b.want = b.wish(beside[b], (*box).middle) - b.h/2
 		}
-	}
+		settle(layer)
+	})
 	top, bottom := math.MaxInt, 0
 	for _, b := range g.boxes {
 		top = min(top, b.y)
