@@ -45,15 +45,9 @@ func (h Heap) Layout(room uint64) (Layout, error) {
 	if room < arena_c.HeapAlign || x.End > room-arena_c.HeapAlign {
 		return l, refused("Heap.Layout", arena_c.Corrupt)
 	}
-	ranges, err := walked("Heap.Layout", x.Walk)
-	if err != nil {
-		return l, err
-	}
-	for _, r := range ranges {
-		l.add(Part{r.Offset, r.Size, heapKinds[r.Live], r.Asked})
-	}
-	l.end()
-	return l, nil
+	return laidOut(l, "Heap.Layout", x.Walk, func(r arena_c.HeapRange) Part {
+		return Part{r.Offset, r.Size, heapKinds[r.Live], r.Asked}
+	})
 }
 
 var heapKinds = [...]string{0: "free", 1: "live", arena_c.HeapParked: "parked", arena_c.HeapLost: "lost"}
@@ -68,15 +62,9 @@ func (b Buddy) Layout(room uint64) (Layout, error) {
 	if x.End > room {
 		return l, refused("Buddy.Layout", arena_c.Corrupt)
 	}
-	ranges, err := walked("Buddy.Layout", x.Walk)
-	if err != nil {
-		return l, err
-	}
-	for _, r := range ranges {
-		l.add(Part{r.Offset, r.Size, heapKinds[r.Live], 0})
-	}
-	l.end()
-	return l, nil
+	return laidOut(l, "Buddy.Layout", x.Walk, func(r arena_c.BuddyRange) Part {
+		return Part{r.Offset, r.Size, heapKinds[r.Live], 0}
+	})
 }
 
 // Block is the first byte of the ring's block.
@@ -89,19 +77,13 @@ func (r Ring) Layout(room uint64) (Layout, error) {
 	if x.Gen != r.gen || x.End > room {
 		return l, refused("Ring.Layout", arena_c.Corrupt)
 	}
-	blocks, err := walked("Ring.Layout", x.Walk)
-	if err != nil {
-		return l, err
-	}
-	for _, b := range blocks {
+	return laidOut(l, "Ring.Layout", x.Walk, func(b arena_c.RingRange) Part {
 		kind := "live"
 		if b.Skipped != 0 {
 			kind = "skipped"
 		}
-		l.add(Part{b.Offset, b.Size, kind, b.Asked})
-	}
-	l.end()
-	return l, nil
+		return Part{b.Offset, b.Size, kind, b.Asked}
+	})
 }
 
 // Block is the first byte of the pool's block.
@@ -118,14 +100,21 @@ func (p BlockPool[T]) Layout(room uint64) (Layout, error) {
 	return l, nil
 }
 
-// walked is what a walk names.
-func walked[R any](what string, walk func([]R) (uint64, arena_c.Code)) ([]R, error) {
+// laidOut is l with a part for each thing that a walk names, and all of its size covered.
+func laidOut[R any](l Layout, what string, walk func([]R) (uint64, arena_c.Code), part func(R) Part) (Layout, error) {
 	count, code := walk(nil)
 	list := make([]R, count)
 	if code == arena_c.OK {
 		_, code = walk(list)
 	}
-	return list, refused(what, code)
+	if code != arena_c.OK {
+		return l, refused(what, code)
+	}
+	for _, r := range list {
+		l.add(part(r))
+	}
+	l.add(Part{Offset: l.Size})
+	return l, nil
 }
 
 // add adds a part, and before it what nobody has: first the arena's own words, later what is free.
@@ -141,8 +130,6 @@ func (l *Layout) add(p Part) {
 		l.Parts = append(l.Parts, p)
 	}
 }
-
-func (l *Layout) end() { l.add(Part{Offset: l.Size}) }
 
 // PoolLayout is what a pool's chunks are.
 type PoolLayout struct {
