@@ -283,7 +283,15 @@ func (ts *types) check(name string, t reflect.Type) (check, error) {
 		reflect.Uint64, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
 		c.repeat = 0
 	case reflect.Array:
-		return ts.checkArray(name, t)
+		c, err := ts.check(name, t.Elem())
+		if err != nil || c.repeat == 0 {
+			return c, err
+		}
+		if c.repeat != 1 {
+			return c, fmt.Errorf("%s is an array of arrays of what has to be checked: make the inner one a struct", name)
+		}
+		c.repeat = uint32(t.Len())
+		return c, nil
 	case reflect.Struct:
 		if isUnion(t) {
 			return c, fmt.Errorf("%s: a %v by value, which says that it is one of its variants: use a Link, or a variant", name, t)
@@ -301,18 +309,6 @@ func (ts *types) check(name string, t reflect.Type) (check, error) {
 func (ts *types) part(name string, t reflect.Type) (check, error) {
 	i, err := ts.add(t)
 	return check{field: name, what: isPart, typ: i, repeat: 1, stride: uint32(t.Size())}, err
-}
-
-func (ts *types) checkArray(name string, t reflect.Type) (check, error) {
-	c, err := ts.check(name, t.Elem())
-	if err != nil || c.repeat == 0 {
-		return c, err
-	}
-	if c.repeat != 1 {
-		return c, fmt.Errorf("%s is an array of arrays of what has to be checked: make the inner one a struct", name)
-	}
-	c.repeat = uint32(t.Len())
-	return c, nil
 }
 
 // alignOf is a type's alignment where 64 bits are aligned to 8, on every target.

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -79,7 +80,11 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := h.lacks(r, b, blob.IsBare(data)); err != nil {
+	differ := differs
+	if blob.IsBare(data) {
+		differ = stripDiffers
+	}
+	if err := cmp.Or(differ("action", r.Actions, b, h.Actions), differ("event", r.Signals, b, h.Events)); err != nil {
 		return nil, fmt.Errorf("flow: graph %q: %w", r.Name.Get(b), err)
 	}
 	block := s.BytesUnzeroed(loadSize(r, data), 8)
@@ -134,18 +139,7 @@ func (g *Graph) checkData(data []byte) error {
 	return nil
 }
 
-// lacks says what the graph needs that the host hasn't.
-func (v *vocabulary) lacks(r *root, b blob.Blob, stripped bool) error {
-	differ := differs
-	if stripped {
-		differ = stripDiffers
-	}
-	if err := differ("action", r.Actions, b, v.Actions); err != nil {
-		return err
-	}
-	return differ("event", r.Signals, b, v.Events)
-}
-
+// differs says what a graph needs that the host hasn't.
 func differs(what string, there blob.Array[signature], b blob.Blob, here []Signature) error {
 	for _, s := range signaturesOf(there, b) {
 		i := slices.IndexFunc(here, func(other Signature) bool { return other.Name == s.Name })

@@ -247,7 +247,7 @@ var kinds = func() []kind {
 			p, _ := reflect.Zero(t.Field(t.NumField() - 1).Type).Interface().(parameter)
 			_, k.typ = p.parameter()
 		}
-		k.fields = fieldsOf(t, &k)
+		k.fields = fieldsOf(t)
 		all = append(all, k)
 	}
 	return all
@@ -255,7 +255,7 @@ var kinds = func() []kind {
 
 // fieldsOf are the fields of a node's struct that a source speaks of. One of sequences and random
 // nodes that all nodes have, Then, isn't.
-func fieldsOf(t reflect.Type, k *kind) (fields []field) {
+func fieldsOf(t reflect.Type) (fields []field) {
 	then := field{name: "then", role: list, at: uint32(unsafe.Offsetof(node{}.Then))}
 	fields = append(fields, then)
 	for i := 1; i < t.NumField(); i++ {

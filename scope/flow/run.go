@@ -95,6 +95,14 @@ type Step struct {
 	Port     int // by which it is led to
 }
 
+// PortName is the port that the node is led to by, as a [Link] has it: "" is its first.
+func (s Step) PortName() string {
+	if s.Port == 0 {
+		return ""
+	}
+	return kinds[s.Graph.root.Nodes.Get(s.Graph.blob)[s.Node].Get(s.Graph.blob).Tag].ports[s.Port]
+}
+
 // Begin opens the phase in which the runner may be used, by the goroutine that calls it: a checked
 // build refuses Fire and Tick of any other.
 func (r *Runner) Begin() {
