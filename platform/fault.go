@@ -24,8 +24,6 @@ const (
 
 var requests = []string{doMap, doProtect, doPopulate, doDiscard, doLock, doUnlock, doAdvise, doTrack}
 
-var errInjected = fmt.Errorf("injected fault: %w", syscall.ENOMEM)
-
 type fault struct {
 	request string
 	left    int // requests up to the one that fails
@@ -71,7 +69,7 @@ func injected(request string) (err error) {
 	for _, f := range faultsInPlace.list {
 		if f.request == request {
 			if f.left--; f.left == 0 {
-				err = errInjected
+				err = fmt.Errorf("injected fault: %w", syscall.ENOMEM)
 			}
 		}
 	}

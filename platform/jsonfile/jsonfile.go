@@ -166,7 +166,7 @@ func (f *File) Err() error {
 func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '{' {
-			f.Refuse(v, errNotObject)
+			f.Refuse(v, errors.New("is not an object"))
 			return
 		}
 		prefix := v.Path
@@ -195,7 +195,7 @@ func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 func (f *File) Items(v *Value) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '[' {
-			f.Refuse(v, errNotList)
+			f.Refuse(v, errors.New("is not a list"))
 			return
 		}
 		i := 0
@@ -235,7 +235,7 @@ func (f *File) each(v *Value, member func(*Value) bool) {
 // Str is the text of a string.
 func (v *Value) Str() (text string, err error) {
 	if v.Text[0] != '"' {
-		return "", errNotString
+		return "", errors.New("is not a string")
 	}
 	err = json.Unmarshal([]byte(v.Text), &text)
 	return text, err
@@ -251,13 +251,6 @@ func (v *Value) String() string {
 	}
 	return Echo(v.Text)
 }
-
-// What a value is that is not what it should be; the value stands before.
-var (
-	errNotObject = errors.New("is not an object")
-	errNotList   = errors.New("is not a list")
-	errNotString = errors.New("is not a string")
-)
 
 // keyText writes a key in a path; a strange one is quoted, so that it can't disturb the message.
 func keyText(name string) string {

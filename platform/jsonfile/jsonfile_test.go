@@ -2,6 +2,7 @@ package jsonfile
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -41,7 +42,7 @@ func TestPlaces(t *testing.T) {
 	text, err := f.Given("nodes.b.c").Str()
 	assert.NoError(t, err)
 	assert.Equal(t, "d\n", text)
-	f.Refuse(f.Given("nodes.b.c"), errNotString)
+	f.Refuse(f.Given("nodes.b.c"), errors.New("is not a string"))
 	for range f.Members(f.Given("nodes.b.c"), nil) {
 		t.Error("a string has no members")
 	}

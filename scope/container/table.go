@@ -138,8 +138,6 @@ const (
 	lookEach = 64
 )
 
-var errCollide = errors.New("keys that collide too often; play with another Seed")
-
 // look refuses an image that no play leaves. find gives the cell of an entry's key, and says
 // whether that leads to the entry.
 func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool)) error {
@@ -177,7 +175,7 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 			return fmt.Errorf("a key has entry %d, and there were %d keys at most", entry, most)
 		}
 		if far := uint64((at-hash)&uint32(len(t.index)-1)) + 1; far > steps {
-			return errCollide
+			return errors.New("keys that collide too often; play with another Seed")
 		} else {
 			steps -= far
 		}

@@ -141,7 +141,8 @@ func signatures(file *jsonfile.File, all *jsonfile.Value, actions bool) (list []
 			text, _ := p.Str()
 			name, out := strings.CutPrefix(text, "out ")
 			if t := typeNamed(name); t == 0 || out && !actions {
-				file.Refuse(p, errNotParameter)
+				file.Refuse(p, errors.New(
+					`is not a parameter ("bool", "int", "number" or "handle"; an action may have "out int")`))
 			} else {
 				s.Parameters = append(s.Parameters, flow.Parameter{Name: p.Name, Type: t, Out: out})
 			}
@@ -150,5 +151,3 @@ func signatures(file *jsonfile.File, all *jsonfile.Value, actions bool) (list []
 	}
 	return list
 }
-
-var errNotParameter = errors.New(`is not a parameter ("bool", "int", "number" or "handle"; an action may have "out int")`)

@@ -79,7 +79,7 @@ func (t *Trace) changes() {
 	for i, value := range t.values(*t.last) {
 		if i < len(t.before) && value != t.before[i] {
 			t.print("          %s = %s, was %s\n", oneLine(t.sources[t.last.Graph].Variables[i].Name),
-				valueText(value), valueText(t.before[i]))
+				fmt.Sprint(value), fmt.Sprint(t.before[i]))
 		}
 	}
 }
@@ -96,14 +96,14 @@ func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
 	}
 	now := func(variable string) string {
 		i := slices.IndexFunc(source.Variables, func(v flow.Variable) bool { return v.Name == variable })
-		return oneLine(variable) + " = " + valueText(s.Graph.Value(s.Instance, i))
+		return oneLine(variable) + " = " + fmt.Sprint(s.Graph.Value(s.Instance, i))
 	}
 	var parts []string
 	for _, in := range n.In {
 		if in.Variable != "" {
 			parts = append(parts, jsonfile.Printable(in.Name)+" "+now(in.Variable))
 		} else {
-			parts = append(parts, jsonfile.Printable(in.Name)+" "+valueText(in.Constant))
+			parts = append(parts, jsonfile.Printable(in.Name)+" "+fmt.Sprint(in.Constant))
 		}
 	}
 	if n.Type == "event" { // what it put out came before its step

@@ -92,7 +92,7 @@ func linesOf(n flow.Node) []string {
 	var constants []string
 	for _, in := range n.In {
 		if in.Variable == "" && in.Constant != nil {
-			constants = append(constants, in.Name+" "+valueText(in.Constant))
+			constants = append(constants, in.Name+" "+fmt.Sprint(in.Constant))
 		}
 	}
 	for some := range slices.Chunk(constants, 2) {
@@ -113,9 +113,6 @@ func whatText(n flow.Node) string {
 	}
 	return n.Type
 }
-
-// valueText is a constant or a variable's value.
-func valueText(value any) string { return fmt.Sprint(value) }
 
 // linkText is a link's list, its place in a list of several, and its port: "then" alone says
 // nothing.
@@ -139,7 +136,7 @@ func typeOf(graph flow.Source, variable string) string {
 			if v.Value == nil {
 				return v.Type.String()
 			}
-			return v.Type.String() + ", begins " + valueText(v.Value)
+			return v.Type.String() + ", begins " + fmt.Sprint(v.Value)
 		}
 	}
 	return "unknown"
