@@ -18,8 +18,6 @@ const dirtyPage = 4096
 // lies in.
 type dirty []uint64
 
-func newDirty(size uint64) dirty { return make(dirty, size/dirtyPage/64+2) }
-
 // all says that any page may differ.
 func (d dirty) all() {
 	for i := range d {
@@ -29,11 +27,8 @@ func (d dirty) all() {
 
 // add adds the pages [from, to), as far as there are.
 func (d dirty) add(from, to int) {
-	for from, to = max(from, 0), min(to, 64*len(d)); from < to; {
-		word, bit := from/64, from%64
-		n := min(64-bit, to-from)
-		d[word] |= (1<<n - 1) << bit
-		from += n
+	for at := max(from, 0); at < min(to, 64*len(d)); at++ {
+		d[at/64] |= 1 << (at % 64)
 	}
 }
 
@@ -76,7 +71,7 @@ func newTracking(st *State, slots int) *tracking {
 		at := st.mark - st.header().Start
 		t.edge, t.base = at%dirtyPage, at-at%dirtyPage
 		for range slots {
-			d := newDirty(t.edge + st.Size())
+			d := make(dirty, (t.edge+st.Size())/dirtyPage/64+2)
 			d.all()
 			t.images = append(t.images, d)
 		}

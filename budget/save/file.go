@@ -11,7 +11,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unsafe"
 )
 
 // A file is a header, the layout as JSON, and the image. All numbers are little-endian.
@@ -42,15 +41,6 @@ func (h *fileHead) append(to []byte) []byte {
 	to = binary.LittleEndian.AppendUint32(to, h.layoutSum)
 	to = binary.LittleEndian.AppendUint32(to, h.imageSum)
 	return binary.LittleEndian.AppendUint64(to, uint64(sumOf(to[start:][:fileSummed])))
-}
-
-var errBigEndian = errors.New("save: a file holds little-endian numbers, and this machine's are " +
-	"big-endian")
-
-// isLittleEndian says how this machine has numbers in memory.
-func isLittleEndian() bool {
-	one := uint16(1)
-	return *(*byte)(unsafe.Pointer(&one)) == 1
 }
 
 // Write writes a snapshot as a file: a header with sizes and checksums, what describes the types,
@@ -87,33 +77,19 @@ func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err e
 	if s, err = r.state(what, number); err != nil {
 		return nil, head, err
 	}
-	if !isLittleEndian() {
-		return nil, head, errBigEndian
-	}
-	if r.text == nil {
-		if err := r.describeFile(); err != nil {
-			return nil, head, r.badFile(what, number, err)
+	if r.text == nil { // what all files of the ring have in common
+		l := r.describe()
+		text, _ := json.Marshal(l) // of numbers and strings
+		if len(text) > layoutMost {
+			return nil, head, r.badFile(what, number, fmt.Errorf("its description has %d bytes, more than %d", len(text),
+				layoutMost))
 		}
+		r.described = fileHead{layoutSize: uint64(len(text)), fingerprint: l.fingerprint(), layoutSum: sumOf(text)}
+		r.text = text
 	}
 	head = r.described
 	head.imageSize, head.number, head.imageSum = uint64(len(s.image)), number, sumOf(s.image)
 	return s, head, nil
-}
-
-// describeFile works out what all files of the ring have in common, once.
-func (r *Ring) describeFile() error {
-	l := r.describe()
-	text, err := json.Marshal(l)
-	if err == nil && len(text) > layoutMost {
-		err = fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost)
-	}
-	if err != nil {
-		return err
-	}
-	r.described = fileHead{layoutSize: uint64(len(text)), fingerprint: l.fingerprint(),
-		layoutSum: sumOf(text)}
-	r.text = text
-	return nil
 }
 
 func (r *Ring) badFile(what string, number uint64, err error) error {
@@ -149,7 +125,7 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 		}
 		return 0, f.bad(fileHeader, "it is of another program, plan or data: %s", what)
 	}
-	if err := f.passText(head); err != nil {
+	if err := f.text(head, io.Discard); err != nil {
 		return 0, err
 	}
 	if err := f.full(r.spare, "the snapshot"); err != nil {
@@ -173,11 +149,7 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 	here := r.describe()
 	if head.layoutSize <= differsMost {
-		text, err := f.text(head)
-		if err != nil {
-			return "", err
-		}
-		l, err := f.layout(head, text)
+		l, err := f.layout(head)
 		if err != nil {
 			return "", err
 		}
@@ -207,13 +179,6 @@ func (f *source) full(to []byte, what string) error {
 	return f.has(uint64(len(to)), uint64(n), err, what)
 }
 
-// some reads size bytes that a header speaks of: no more memory is taken than comes.
-func (f *source) some(size uint64, what string) ([]byte, error) {
-	var b bytes.Buffer
-	n, err := io.CopyN(&b, f.rd, int64(size))
-	return b.Bytes(), f.has(size, uint64(n), err, what)
-}
-
 // has notes that a read of size bytes came to n, and says what is wrong with that.
 func (f *source) has(size, n uint64, err error, what string) error {
 	f.at += int(n)
@@ -227,9 +192,6 @@ func (f *source) has(size, n uint64, err error, what string) error {
 }
 
 func (f *source) head() (h fileHead, err error) {
-	if !isLittleEndian() {
-		return h, errBigEndian
-	}
 	var b [fileHeader]byte
 	if err := f.full(b[:], "the header"); err != nil {
 		return h, err
@@ -257,36 +219,28 @@ func (f *source) head() (h fileHead, err error) {
 	return h, nil
 }
 
-// text is the layout's.
-func (f *source) text(h fileHead) ([]byte, error) {
-	text, err := f.some(h.layoutSize, "the description")
-	if err != nil {
-		return nil, err
-	}
-	return text, f.textSum(h, sumOf(text))
-}
-
-// passText reads over the layout's text, and keeps none of it.
-func (f *source) passText(h fileHead) error {
+// text reads the layout's text to somewhere: no more memory is taken than comes.
+func (f *source) text(h fileHead, to io.Writer) error {
 	sum := crc32.New(castagnoli)
-	n, err := io.CopyN(sum, f.rd, int64(h.layoutSize))
+	n, err := io.CopyN(io.MultiWriter(sum, to), f.rd, int64(h.layoutSize))
 	if err := f.has(h.layoutSize, uint64(n), err, "the description"); err != nil {
 		return err
 	}
-	return f.textSum(h, sum.Sum32())
-}
-
-func (f *source) textSum(h fileHead, sum uint32) error {
-	if sum == h.layoutSum {
-		return nil
+	if sum.Sum32() != h.layoutSum {
+		return f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x", sum.Sum32(),
+			h.layoutSum)
 	}
-	return f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x", sum,
-		h.layoutSum)
+	return nil
 }
 
 // layout reads a description. Each comma is a value at most, and a value takes up to 100 bytes of
 // Go heap: so one of many short values, which no ring writes, is refused before.
-func (f *source) layout(h fileHead, text []byte) (*layout, error) {
+func (f *source) layout(h fileHead) (*layout, error) {
+	var b bytes.Buffer
+	if err := f.text(h, &b); err != nil {
+		return nil, err
+	}
+	text := b.Bytes()
 	if commas := bytes.Count(text, []byte{','}); commas > len(text)/layoutComma {
 		return nil, f.bad(fileHeader, "the description has %d commas in %d bytes: one for each %d is "+
 			"the most", commas, len(text), layoutComma)
@@ -321,11 +275,7 @@ func readFile(rd io.Reader) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := f.text(h)
-	if err != nil {
-		return nil, err
-	}
-	l, err := f.layout(h, text)
+	l, err := f.layout(h)
 	if err != nil {
 		return nil, err
 	}
@@ -336,10 +286,12 @@ func readFile(rd io.Reader) (*file, error) {
 		return nil, f.bad(16, "a snapshot of %d bytes: without its ring at most %d are read; read it by "+
 			"Ring.Read, and see Ring.Diff", h.imageSize, fileImageMost)
 	}
-	image, err := f.some(h.imageSize, "the snapshot")
-	if err != nil {
+	var b bytes.Buffer // no more memory is taken than comes
+	n, err := io.CopyN(&b, f.rd, int64(h.imageSize))
+	if err := f.has(h.imageSize, uint64(n), err, "the snapshot"); err != nil {
 		return nil, err
 	}
+	image := b.Bytes()
 	if sum := sumOf(image); sum != h.imageSum {
 		return nil, f.bad(f.at-len(image),
 			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, h.imageSum)

@@ -1,6 +1,9 @@
 package save
 
-import "hash/crc32"
+import (
+	"fmt"
+	"hash/crc32"
+)
 
 // PageSize is how many bytes of a snapshot have a hash of their own.
 const PageSize = 4096
@@ -75,8 +78,9 @@ func (r *Ring) state(what string, number uint64) (*slot, error) {
 // states refuses what asks for state regions.
 func (r *Ring) states(what string) error {
 	for i := range r.parts {
-		if err := r.parts[i].asState(what); err != nil {
-			return err
+		if s := r.parts[i].saved; !s.IsState() {
+			return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to "+
+				"machine: set its key state to true (RegionPlan.State)", what, s.Name(), s.Budget())
 		}
 	}
 	return nil

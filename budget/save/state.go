@@ -172,13 +172,4 @@ func (st *State) plain() error {
 	return st.admitsAll()
 }
 
-// asState refuses what asks for a state region.
-func (st *State) asState(what string) error {
-	if st.saved.IsState() {
-		return nil
-	}
-	return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to "+
-		"machine: set its key state to true (RegionPlan.State)", what, st.saved.Name(), st.saved.Budget())
-}
-
 func startOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

@@ -58,7 +58,7 @@ func (p *part) verified(image []byte) error {
 		sum = sumOf(image)
 	}
 	p.view = viewed{p, image[p.from:p.to]}
-	defer p.view.end()
+	defer func() { p.view = viewed{} }()
 	for _, fn := range p.verify {
 		if err := fn(View{&p.view}); err != nil {
 			return err
@@ -69,8 +69,6 @@ func (p *part) verified(image []byte) error {
 	}
 	return nil
 }
-
-func (v *viewed) end() { *v = viewed{} }
 
 func (v View) its() *viewed {
 	if v.of == nil || v.of.part == nil {
