@@ -1,7 +1,6 @@
 package save
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -126,15 +125,9 @@ func (c *comparison) first() (Difference, bool) {
 
 // unequal is the first byte that differs in [from, to), or -1.
 func (c *comparison) unequal(from, to uint64) int {
-	const block = 1 << 12
-	for at := from; at < to; at += block {
-		a, b := c.bytes[0][at:min(at+block, to)], c.bytes[1][at:min(at+block, to)]
-		if !bytes.Equal(a, b) {
-			i := 0
-			for a[i] == b[i] {
-				i++
-			}
-			return int(at) + i
+	for at := from; at < to; at++ {
+		if c.bytes[0][at] != c.bytes[1][at] {
+			return int(at)
 		}
 	}
 	return -1

@@ -76,22 +76,15 @@ func (r *Ring) describe() *layout {
 	}
 	for i := range r.parts { // last: a release build has the same names for the others
 		for _, m := range r.parts[i].made {
-			part := &l.Parts[i]
-			part.Objects = append(part.Objects, object{m.Offset - r.parts[i].mark, m.Size, d.of(m.Type).Name,
-				m.Pool, m.Scope, m.Label,
-				firstCall(m.Site)})
+			o := object{m.Offset - r.parts[i].mark, m.Size, d.of(m.Type).Name, m.Pool, m.Scope, m.Label, ""}
+			if calls := m.Site.Calls(); len(calls) != 0 {
+				o.Made = calls[0]
+			}
+			l.Parts[i].Objects = append(l.Parts[i].Objects, o)
 		}
 	}
 	l.Types, r.layout = d.Types, l
 	return l
-}
-
-// firstCall is the newest call of a site.
-func firstCall(s arena_c.Site) string {
-	if calls := s.Calls(); len(calls) != 0 {
-		return calls[0]
-	}
-	return ""
 }
 
 // fingerprint is over all that must be the same for a snapshot to fit: not where things were made.

@@ -75,7 +75,7 @@ var roomKinds = [...]roomKind{
 	{ // arena_c.RoomStack
 		header: uint64(unsafe.Sizeof(arena_c.Stack{})),
 		fixed:  append([]uintptr{unsafe.Offsetof(arena_c.Stack{}.End)}, headerFixed...),
-		fits:   fitsStack, check: checkStack, live: liveInStack},
+		fits:   fitsEnds, check: checkStack, live: liveInStack},
 	{ // arena_c.RoomFrame
 		header: uint64(unsafe.Sizeof(arena_c.Frame{})),
 		fixed:  []uintptr{unsafe.Offsetof(arena_c.Frame{}.Buffers), unsafe.Offsetof(arena_c.Frame{}.Size)},
@@ -294,9 +294,8 @@ func fitsBuddy(image []byte) bool {
 		uint64(unsafe.Sizeof(*b))+(b.End-b.First)/b.Smallest <= b.First+1
 }
 
-func fitsRing(image []byte) bool  { return fitsEnd(image, headerOf[arena_c.Ring](image).End) }
-func fitsEnds(image []byte) bool  { return fitsEnd(image, headerOf[arena_c.Ends](image).End) }
-func fitsStack(image []byte) bool { return fitsEnd(image, headerOf[arena_c.Stack](image).End) }
+func fitsRing(image []byte) bool { return fitsEnd(image, headerOf[arena_c.Ring](image).End) }
+func fitsEnds(image []byte) bool { return fitsEnd(image, headerOf[arena_c.Ends](image).End) }
 
 func fitsEnd(image []byte, end uint64) bool {
 	h := headerOf[arena_c.Header](image)

@@ -2,6 +2,7 @@ package save
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -15,8 +16,8 @@ func (l *still) begin(st *State) {
 	if arena_c.Checked {
 		before := st.before()
 		l.lines = make([]uint32, 0, len(before)/arena_c.LineSize)
-		for at := 0; at < len(before); at += arena_c.LineSize {
-			l.lines = append(l.lines, lineSum(before, at))
+		for line := range slices.Chunk(before, arena_c.LineSize) {
+			l.lines = append(l.lines, sumOf(line))
 		}
 	}
 }
@@ -28,17 +29,14 @@ func (l *still) check(st *State) error {
 	}
 	before := st.before()
 	for i, sum := range l.lines {
-		if at := i * arena_c.LineSize; lineSum(before, at) != sum {
+		at := i * arena_c.LineSize
+		if sumOf(before[at:min(at+arena_c.LineSize, len(before))]) != sum {
 			return fmt.Errorf("save: BUG: region %s: what was made before Begin was written since, and "+
 				"is in no snapshot: 64 bytes at offset %#x%s", st.saved.Name(), at,
 				arena_c.Made(unsafe.Pointer(&before[at])))
 		}
 	}
 	return nil
-}
-
-func lineSum(before []byte, at int) uint32 {
-	return sumOf(before[at:min(at+arena_c.LineSize, len(before))])
 }
 
 // before is what the load made before the state.

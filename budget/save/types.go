@@ -2,7 +2,6 @@ package save
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -172,9 +171,7 @@ func (d *describer) of(t reflect.Type) *typeLayout {
 	}
 	if of.complete(); of.isLink {
 		of.id = uint16(d.ids)
-		if d.ids += of.Size / linkWord; d.ids > math.MaxUint16 {
-			d.ids -= of.Size / linkWord // of so many types the last are taken for one
-		}
+		d.ids += of.Size / linkWord
 		of.of = d.of(to) // which may have such a link
 		of.Of = of.of.Name
 	}
