@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena/plain"
@@ -87,7 +86,6 @@ func Of[T any]() Format[T] {
 		panic("blob: " + err.Error())
 	}
 	ts.tag()
-	ts.prune()
 	ts.flatten()
 	var text strings.Builder
 	for i, l := range ts.list {
@@ -180,19 +178,6 @@ func (ts *types) fields(l *layout, t reflect.Type) error {
 	return nil
 }
 
-// prune leaves out the parts in which any bytes will do.
-func (ts *types) prune() {
-	isPlain := func(c check) bool { return c.what == isPart && len(ts.list[c.typ].checks) == 0 }
-	for found := true; found; {
-		found = false
-		for i := range ts.list {
-			l := &ts.list[i]
-			found = found || slices.ContainsFunc(l.checks, isPlain)
-			l.checks = slices.DeleteFunc(l.checks, isPlain)
-		}
-	}
-}
-
 // unrolled is how many checks a type has at most of structs and arrays in it.
 const unrolled = 64
 
@@ -200,7 +185,7 @@ const unrolled = 64
 // as its fields. What a link leads to is said beside the link.
 func (ts *types) flatten() {
 	for i := range ts.list {
-		flat := ts.flat(nil, ts.list[i].checks, 0)
+		flat := ts.flat(ts.list[i].checks)
 		ts.list[i].checks = flat
 	}
 	ts.root = check{field: "root"}
@@ -214,37 +199,32 @@ func (ts *types) flatten() {
 	}
 }
 
-// flat adds the checks of a struct that lies at an offset. What is left of arrays are parts.
-func (ts *types) flat(to, checks []check, at uint32) []check {
+// flat has the checks of parts in place of the parts: none, where any bytes will do. What is left of
+// arrays are parts.
+func (ts *types) flat(checks []check) (to []check) {
 	for _, k := range checks {
-		k.at += at
 		of := []check{k}
+		of[0].repeat = 1
 		if k.what == isPart {
-			of = ts.list[k.typ].checks
+			of = ts.flat(ts.list[k.typ].checks)
+			for i := range of {
+				of[i].at += k.at
+			}
 		}
 		switch {
+		case len(of) == 0:
 		case uint64(len(to))+uint64(k.repeat)*uint64(len(of)) <= unrolled:
-			to = ts.unroll(to, k)
+			for n := range k.repeat {
+				for _, one := range of {
+					one.at += n * k.stride
+					to = append(to, one)
+				}
+			}
 		case k.repeat > 1 && k.what != isPart:
 			to = append(to, ts.array(k))
 		default:
 			to = append(to, k)
 		}
-	}
-	return to
-}
-
-// unroll adds the checks of each element of an array.
-func (ts *types) unroll(to []check, k check) []check {
-	for n := k.repeat; n > 0; n-- {
-		one := k
-		one.repeat = 1
-		if k.what == isPart {
-			to = ts.flat(to, ts.list[k.typ].checks, k.at)
-		} else {
-			to = append(to, one)
-		}
-		k.at += k.stride
 	}
 	return to
 }
