@@ -76,7 +76,7 @@ func TestFramesRefuse(t *testing.T) {
 		{window, 0, "arena: a Frame has 1 to 8 buffers, not 0"},
 		{window, 9, "arena: a Frame has 1 to 8 buffers, not 9"},
 		{window, -1, "arena: a Frame has 1 to 8 buffers, not -1"},
-		{nil, 2, "arena: a Frame needs a block of at least 128 bytes, this one has 0"},
+		{nil, 2, "arena: a Frame of 2 buffers needs a block of at least 256 bytes, this one has 0"},
 		{window[:255], 2, "arena: a Frame of 2 buffers needs a block of at least 256 bytes, this one has 255"},
 	} {
 		_, err := arena.NewFrame(c.block, c.buffers)
