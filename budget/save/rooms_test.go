@@ -170,6 +170,7 @@ func (r *rooms) step(n uint64) {
 		r.held.PutHandle(r.held.Gen, kept)
 	}
 	if c, h := r.held.TakeHandle(r.held.Gen); c != nil {
+		*(*cell)(c) = cell{} // as scope.HandlePool gives it
 		r.root.Kept = arena.Handle[cell](h)
 	}
 }
