@@ -199,8 +199,8 @@ func (ts *types) flatten() {
 	}
 }
 
-// flat has the checks of parts in place of the parts: none, where any bytes will do. What is left of
-// arrays are parts.
+// flat has the checks of parts in place of the parts: none, where any bytes will do. What is left
+// of arrays are parts.
 func (ts *types) flat(checks []check) (to []check) {
 	for _, k := range checks {
 		of := []check{k}

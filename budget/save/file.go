@@ -81,10 +81,11 @@ func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err e
 		l := r.describe()
 		text, _ := json.Marshal(l) // of numbers and strings
 		if len(text) > layoutMost {
-			return nil, head, r.badFile(what, number, fmt.Errorf("its description has %d bytes, more than %d", len(text),
-				layoutMost))
+			return nil, head, r.badFile(what, number,
+				fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost))
 		}
-		r.described = fileHead{layoutSize: uint64(len(text)), fingerprint: l.fingerprint(), layoutSum: sumOf(text)}
+		r.described = fileHead{layoutSize: uint64(len(text)), fingerprint: l.fingerprint(),
+			layoutSum: sumOf(text)}
 		r.text = text
 	}
 	head = r.described
@@ -227,8 +228,8 @@ func (f *source) text(h fileHead, to io.Writer) error {
 		return err
 	}
 	if sum.Sum32() != h.layoutSum {
-		return f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x", sum.Sum32(),
-			h.layoutSum)
+		return f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x",
+			sum.Sum32(), h.layoutSum)
 	}
 	return nil
 }

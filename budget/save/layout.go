@@ -76,7 +76,8 @@ func (r *Ring) describe() *layout {
 	}
 	for i := range r.parts { // last: a release build has the same names for the others
 		for _, m := range r.parts[i].made {
-			o := object{m.Offset - r.parts[i].mark, m.Size, d.of(m.Type).Name, m.Pool, m.Scope, m.Label, ""}
+			o := object{Offset: m.Offset - r.parts[i].mark, Size: m.Size, Type: d.of(m.Type).Name, Pool: m.Pool,
+				Scope: m.Scope, Label: m.Label}
 			if calls := m.Site.Calls(); len(calls) != 0 {
 				o.Made = calls[0]
 			}

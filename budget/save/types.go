@@ -245,11 +245,8 @@ func (t *typeLayout) differs(file *typeLayout) string {
 	case t.Size != file.Size:
 		return fmt.Sprintf("type %s: %d bytes, in the file %d", t.Name, t.Size, file.Size)
 	case t.Kind != file.Kind || t.Of != file.Of || t.Count != file.Count:
-		return fmt.Sprintf("type %s: %s, in the file %s", t.Name, t.text(), file.text())
+		return fmt.Sprintf("type %s: %s, in the file %s", t.Name, strings.TrimSpace(t.Kind+" "+t.Of),
+			strings.TrimSpace(file.Kind+" "+file.Of))
 	}
 	return ""
-}
-
-func (t *typeLayout) text() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s", t.Kind, t.Of))
 }
