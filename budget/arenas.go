@@ -69,9 +69,9 @@ func (a Arenas) Report() Report {
 	return r
 }
 
-// dryMemory is the tables of a budget, and a size that nobody has.
+// dryMemory is the memory of a dry budget: its tables, on the Go heap. Size is that of the plan.
 type dryMemory struct {
-	*platform.Reservation // nil: nobody asks it
+	*platform.Reservation // nil: a dry budget makes no system call
 	tables                []byte
 	size                  uint64
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A Figure is a number of the arenas of a part: all slots of a region, the buffers of the frame, the scratch arenas, or
-// a region alone. Figures lists all that there are. Whatever shows a report takes them from there, and so do `report
-// diff`, `check` and Prometheus: a figure means the same everywhere, under the same name.
+// A Figure is a number of the arenas of a part: a region, all slots of one, the buffers of the frame, or
+// the scratch arenas. Figures lists them. Pages, pictures, metrics, profiles, `report diff` and `check`
+// take figures from that list, so a figure has the same meaning and the same name in all of them.
 type Figure struct {
 	Name  string // "arena_peak"
 	Unit  Unit

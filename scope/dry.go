@@ -7,21 +7,23 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// StartDry makes it the Go side of a row whose bytes nobody has: a dry arena, on which Play alone works. Nobody finds it there, so
-// there is nothing to drop.
+// StartDry makes the Stack a dry arena: the Go side of a row that has headers and no bytes. Only Play
+// works on it. The registry has no entry for it, so it needs no Drop.
 func (st *Stack) StartDry(row *arena_c.Row) {
 	st.h, st.row, st.notes = &row.Arena, row, make([]note, 2*(row.Arena.Slots+1))
 	st.h.Base = uint64(st.Base)
 }
 
-// earlierName is the scope of what was in use when none is known that was open: before Record, or C's.
+// earlierName is the scope that holds bytes whose own scope isn't known: it was opened before Record,
+// or by C.
 const earlierName = "earlier"
 
 // errEvent is what Play answers to events that no arena has.
 var errEvent = errors.New("no arena ever did that")
 
-// Play does an event again in a dry arena: the core's rules move its headers as they did the program's. The error is a full, as
-// the program would have met it; or the event is none that could come now, and nothing has changed.
+// Play does an event again in a dry arena: the core moves its headers as it moved the program's. The
+// error is a full, as the program would have met it. An event that can't come now is another error, and
+// changes nothing.
 func (st *Stack) Play(e Event) error {
 	h, far := st.h, &st.row.Temp
 	switch {
@@ -80,7 +82,7 @@ func (st *Stack) playOpen(name string) error {
 	return nil
 }
 
-// playGrow takes room, with what alignment had of it.
+// playGrow takes so many bytes, alignment included.
 func (st *Stack) playGrow(size uint64) error {
 	if st.h.Take(size) {
 		return nil
@@ -88,8 +90,8 @@ func (st *Stack) playGrow(size uint64) error {
 	return st.full(st.h, arena_c.Asked|min(size, arena_c.OffsetMax))
 }
 
-// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind it. What was made since in a
-// program may end in the midst of a node.
+// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind
+// it. The offset may lie within a node.
 func (st *Stack) playBack(to uint64) {
 	for last := len(st.tempNodes) - 1; last >= 0 && st.tempNodes[last] > to; last-- {
 		st.playTempEnd()

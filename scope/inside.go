@@ -102,8 +102,9 @@ type siteKey struct {
 	class        uint64
 }
 
-// Read looks at the arena as it is now. The sum of all Bytes is what is used, and that of Objects what Stats counts: what
-// nobody can say of is in a Site without a place. It panics if the ledger says something else of a load that has closed.
+// Read looks at the arena as it is now. The sum of all Bytes is what is used, and the sum of Objects is
+// what Stats counts: objects of no bytes have a Site without a place. Of a load that has closed, Read
+// panics if the ledger holds other numbers.
 func (s *Sites) Read(st *Stack) {
 	st.look()
 	if s.index == nil {

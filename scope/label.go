@@ -143,7 +143,7 @@ func (l *labels) undo(n *labelNode) {
 	l.book(n, 0)
 	line := &l.lines[n.line]
 	if line.nodes--; line.nodes == 0 {
-		l.totals.book(line.total, held{bytes: line.bytes}, held{}) // a state that came back may have a node as of an earlier look
+		l.totals.book(line.total, held{bytes: line.bytes}, held{}) // a restored state may have the node of an earlier look
 		l.lines = l.lines[:n.line]
 	}
 }

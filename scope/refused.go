@@ -171,8 +171,8 @@ func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 	return &h.Record(depth).Asked
 }
 
-// peek is what the scope at a depth was refused, and nobody was told: the first misuse, a full, or
-// nil. A full says what was so when it was asked for first.
+// peek returns the refusal of the scope at a depth that no caller has reported: the first misuse, a
+// full, or nil. A full has the figures of the moment at which peek first returned it.
 func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	st.settle(h)
 	if n := st.noteOf(h, depth); n.owed != nil {

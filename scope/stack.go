@@ -64,7 +64,7 @@ type note struct {
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
 	met    met   // what it was refused last
-	owed   error // the first misuse that nobody was told; a full is owed while the scope's Asked has it
+	owed   error // the first misuse that no caller has reported; a full is owed while the scope's Asked has it
 }
 
 // Why Open and Close of an arena take the long way, beside arena_c.Closing and Building.
