@@ -1,0 +1,192 @@
+//go:build !race && !asan && !checked && !upfront_cgo
+
+package tests
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+var prose = flag.String("prose", "", "TestProse looks at the files below this folder alone")
+
+// A passage is one line of prose: of a page, a comment or a message.
+type passage struct {
+	kind string // "page", "comment" or "message"
+	line int
+	text string // without the marks of a comment, and without code
+	wide bool   // whether its line in the file takes more than 100 columns, with tabs of 4
+}
+
+// vague are words that stand where a noun should, each with the words that say it better.
+var vague = map[string]string{
+	`what|who|whom|whoever|nobody|somebody|whatever|whichever`: "the noun: the caller, the scope, the object, the bytes, the cost",
+	`things?`:                          "the noun: the object, the block, the value",
+	`lies?|lain`:                       "is, is stored, starts",
+	`tells|told`:                       "reports, says",
+	`(is|are|was|were) given`:          "returns, is allocated",
+	`meets|met`:                        "gets, finds, reaches",
+	`of which|has the right to`:        "a sentence of its own; may",
+	`likewise|amid|anew|beside|nought`: "also, in, again, next to, 0",
+}
+
+// code is text that isn't prose, and is left out of a passage.
+var code = regexp.MustCompile("`[^`]*`" + `|"[^"]*"|\]\([^)]*\)|<[^>]*>|https?://\S+`)
+
+// directive is a comment for a program.
+var directive = regexp.MustCompile(`^//(go:|export |line |lint:|nolint|extern )|^// want |^#!`)
+
+// commentOfC is a comment of C, or a literal, which may hold the marks of one.
+var commentOfC = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'`)
+
+// passages returns the prose of a file, by its extension.
+func passages(t *testing.T, path, text string) (found []passage) {
+	t.Helper()
+	lines := strings.Split(text, "\n")
+	wide := func(line int) bool {
+		tabs := strings.Count(lines[line-1], "\t")
+		return utf8.RuneCountInString(lines[line-1])+3*tabs > 100
+	}
+	add := func(kind string, line int, text string) {
+		if directive.MatchString(strings.TrimSpace(text)) {
+			return
+		}
+		for i, text := range strings.Split(text, "\n") {
+			text = strings.TrimSuffix(strings.TrimLeft(text, "/*# "), "*/")
+			if strings.HasPrefix(text, "\t") {
+				text = "" // code in the comment of a package
+			}
+			found = append(found, passage{kind, line + i, code.ReplaceAllString(text, ""), kind != "message" && wide(line+i)})
+		}
+	}
+	ofC := func(first int, text string) {
+		for _, at := range commentOfC.FindAllStringIndex(text, -1) {
+			line := first + strings.Count(text[:at[0]], "\n")
+			if text[at[0]] == '/' {
+				add("comment", line, text[at[0]:at[1]])
+			} else if strings.Count(text[at[0]:at[1]], " ") > 1 {
+				add("message", line, text[at[0]+1:at[1]-1])
+			}
+		}
+	}
+	switch filepath.Ext(path) {
+	case ".go":
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		require.NoError(t, err)
+		preamble := map[*ast.CommentGroup]bool{}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GenDecl:
+				if spec, ok := n.Specs[0].(*ast.ImportSpec); ok && spec.Path.Value == `"C"` {
+					preamble[n.Doc] = true
+				}
+			case *ast.BasicLit:
+				if said, err := strconv.Unquote(n.Value); err == nil && strings.Count(said, " ") > 1 && !strings.HasSuffix(path, "_test.go") {
+					add("message", files.Position(n.Pos()).Line, said)
+				}
+			}
+			return true
+		})
+		for _, group := range file.Comments {
+			if preamble[group] {
+				first := group.List[0]
+				ofC(files.Position(first.Pos()).Line, strings.TrimSuffix(strings.TrimPrefix(text[first.Slash-1:group.End()-1], "/*"), "*/"))
+				continue
+			}
+			for _, comment := range group.List {
+				said := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(comment.Text, "//")))
+				if strings.HasPrefix(said, "output:") || strings.HasPrefix(said, "unordered output:") {
+					break
+				}
+				add("comment", files.Position(comment.Pos()).Line, comment.Text)
+			}
+		}
+	case ".c", ".h":
+		ofC(1, text)
+	case ".md":
+		fenced := false
+		for i, line := range lines {
+			fence := strings.HasPrefix(line, "```")
+			fenced = fenced != fence
+			if fenced || fence || strings.HasPrefix(line, "    ") {
+				continue
+			}
+			found = append(found, passage{"page", i + 1, code.ReplaceAllString(line, ""), wide(i+1) && line[0] != '|'})
+		}
+	default: // a script's comments
+		for i, line := range lines {
+			if strings.HasPrefix(strings.TrimSpace(line), "#") {
+				add("comment", i+1, line)
+			}
+		}
+	}
+	return found
+}
+
+// writings visits each file that has prose, except those that others wrote and those that programs read.
+func writings(t *testing.T, visit func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "build" || d.Name() == "testdata" || d.Name() == ".git" || d.Name() == "third_party") {
+			return filepath.SkipDir
+		}
+		switch filepath.Ext(path) {
+		case ".go", ".c", ".h", ".md", ".sh", ".mk", ".yml", "":
+			if d.IsDir() || filepath.Ext(path) == "" && d.Name() != "Makefile" {
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			visit(strings.TrimPrefix(path, "../"), string(text))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// TestProse holds pages, comments and messages to 100 columns and to nouns. With -v it counts their words.
+func TestProse(t *testing.T) {
+	words := map[string]int{}
+	writings(t, func(path, text string) {
+		if !strings.HasPrefix(path, *prose) || strings.HasSuffix(path, "prose_test.go") {
+			return
+		}
+		held := *prose != "" || !slices.ContainsFunc(unmended, func(folder string) bool { return strings.HasPrefix(path, folder) })
+		for _, p := range passages(t, path, text) {
+			words[p.kind] += len(strings.Fields(p.text))
+			if held && p.wide {
+				t.Errorf("%s:%d: more than 100 columns", path, p.line)
+			}
+			for word, instead := range vague {
+				if word == "things?" && strings.HasPrefix(path, "tests/frogpond/") { // a level has things
+					continue
+				}
+				if word := regexp.MustCompile(`(?i)\b(` + word + `)\b`).FindString(p.text); held && word != "" {
+					t.Errorf("%s:%d: %q in a %s: write %s", path, p.line, word, p.kind, instead)
+				}
+			}
+		}
+	})
+	t.Log("words of pages, comments and messages: ", words["page"], words["comment"], words["message"])
+}
+
+// unmended are the folders that the test doesn't hold yet; the list only shrinks.
+var unmended = []string{".github", "arena", "budget", "cross", "platform", "scope", "tests", "Makefile", "README.md"}
