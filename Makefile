@@ -1,5 +1,6 @@
-# The commands for people; `make help` lists them. A Go program, tests/run, runs the steps and builds for
-# other machines. It needs Go, gcc and make; a step does without other tools, and names them at its end.
+# The commands for people; `make help` lists them. A Go program, tests/run, runs the steps and
+# builds for other machines. It needs Go, gcc and make; a step skips the tests of a missing tool and
+# names it at its end.
 
 GO   = go
 RUN  = $(GO) run ./tests/run
@@ -21,7 +22,7 @@ run: build/frogpond ## frogpond plays its levels; ARGS='-v -ticks 35', ARGS=-h
 	@./build/frogpond $(ARGS)
 serve: build/frogpond ## frogpond as a game server on 127.0.0.1:35035; ARGS=-h
 	@./build/frogpond serve $(ARGS)
-bots: build/frogpond ## players for it, 16 for a minute; ARGS=-h
+bots: build/frogpond ## 16 players for that server, for a minute; ARGS=-h
 	@./build/frogpond bots $(ARGS)
 
 test: ## every package's quick tests: go test ./...
@@ -32,23 +33,24 @@ gate: ## the proof of a release: every build, pages, fuzzing
 	@$(RUN) gate $(ARGS)
 soak: ## the long forms, hours
 	@$(RUN) soak $(ARGS)
-mutants: ## known faults put into the code, for tests to find; ARGS=-list
+mutants: ## puts known faults into the code, for tests to find; ARGS=-list
 	@$(GO) run ./tests/mutants $(ARGS)
 lint: ## format, vet, staticcheck, upfront-vet of each module; ARGS=.
 	@$(RUN) lint $(ARGS)
 fuzz: ## each fuzz target for TIME=10s; ONLY='Fuzz(Load|WAD)'
 	@$(RUN) fuzz $(TIME) '$(ONLY)'
 
-# The first program drives the others: each fast path through the bindings, and Go's arena experiment.
+# The first program drives the others: one with each fast path through the bindings, and one with
+# Go's arena experiment.
 BENCH = $(CURDIR)/build/bench
-bench: ## the cost of memory here: build/bench.md; ARGS='-works A,C'
+bench: ## measures the cost of memory: build/bench.md; ARGS='-works A,C'
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(GO) build -tags upfront_cgo -o $(BENCH)-cgo . && \
 	  GOEXPERIMENT=arenas $(GO) build -o $(BENCH)-arenas . && $(BENCH) -out $(CURDIR)/build $(ARGS)
-bench-base: ## counts instructions anew, for make check to compare with
+bench-base: ## renews the instruction counts that make check compares with
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -base
-strangers: ## programs by the docs alone, beside careful Go twins; ARGS=-h
+strangers: ## programs written by the docs alone, and careful Go twins; ARGS=-h
 	@$(GO) run ./tests/strangers $(ARGS)
 
 cross: ## a handheld's files, for each target; ARGS=linux-arm64
@@ -67,20 +69,21 @@ tools: ## build/upfront, the tool, and build/upfront-vet, for go vet
 	@mkdir -p build
 	@cd budget/cmd && $(GO) build -buildvcs=false -o $(CURDIR)/build/ ./upfront ./upfront-vet
 
-# frogpond's plan is what it needed of a wide one, and a tenth more: init with all its files, the largest last, as its table
-# is read beside what the others left; every map with 4 workers; and a map for 400000 ticks, whose durations the region
-# systems holds.
+# frogpond's plan is its peaks in a wide plan, and a tenth more. The peaks are of three kinds: init
+# with all its files, the largest last, because a file's table is read next to the free rest; each
+# map with 4 workers; and one map for 400000 ticks, whose durations are kept in the region systems.
 RECORD = build/frogpond -json -plan $(POND)/testdata/wide.json
-plan: build/frogpond ## frogpond's plan.json anew (package freedoom)
+plan: build/frogpond ## renews frogpond's plan.json (package freedoom)
 	$(RECORD) -wad builtin,$(WADS) -ticks 3500 -workers 4 -report $(POND)/testdata/recorded/freedoom.json > build/record.json
 	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
 	UPFRONT_STEP=check $(GO) test -count=1 -run '^TestPlanIsRecordedPeaks$$' ./$(POND) -update
-base: build/frogpond ## records frogpond's memory anew, for make gate to compare with
+base: build/frogpond ## renews frogpond's memory record, which make gate compares with
 	@build/frogpond -json -wad builtin -ticks 350 -report $(POND)/testdata/recorded/builtin.json > build/record.json
-readme: ## the generated parts of the pages, anew
+readme: ## renews the generated parts of the pages
 	UPFRONT_STEP=check $(GO) test ./budget/view ./tests/misuse ./$(POND) -run 'Handheld|Golden|Readme|FlowPage|SawTooth' -update
 
-# The C library: headers, both builds of the core, and pkg-config's files. CC, AR and CFLAGS are whatever make is called with.
+# The C library: headers, both builds of the core, and files for pkg-config. The caller may set CC,
+# AR and CFLAGS.
 VERSION   := $(shell sed -n 's/^.define UPFRONT_VERSION "\(.*\)"/\1/p' arena_c/upfront.h)
 PREFIX     = /usr/local
 PC_PREFIX  = $(PREFIX)
@@ -94,7 +97,8 @@ install: ## the C library to DESTDIR and PREFIX=/usr/local
 	$(call library,upfront)
 	$(call library,upfront-checked, -DUPFRONT_CHECKED,; the build that fills)
 
-# library NAME, DEFINE, WHAT: one build of the core, with its .pc file. No debug information, which would hold this machine's paths.
+# library NAME, DEFINE, SUFFIX: one build of the core, with its .pc file. Debug information would
+# hold this machine's paths, so the build has none.
 define library
 	@rm -rf $(LIB)/$(1)
 	@mkdir -p $(LIB)/$(1)

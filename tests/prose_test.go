@@ -189,4 +189,4 @@ func TestProse(t *testing.T) {
 }
 
 // unmended are the folders that the test doesn't hold yet; the list only shrinks.
-var unmended = []string{".github", "arena", "budget", "cross", "platform", "scope", "tests", "Makefile"}
+var unmended = []string{"arena", "budget", "cross", "platform", "scope/", "tests"}
