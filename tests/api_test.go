@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt anew")
 
-// TestAPI holds each exported name of each layer, as it is declared: what changes the face of a package changes the file,
-// and is seen in review. A name that only some builds or systems have is listed like the others.
+// TestAPI compares the declarations of all exported names with a file, so that a review sees each
+// change of them. The file includes names that only some builds or systems have.
 func TestAPI(t *testing.T) {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(arrows)) {
@@ -76,7 +76,7 @@ func exported(t *testing.T, name string) []string {
 	return slices.Sorted(maps.Keys(f.seen))
 }
 
-// face collects lines, and the names of types that others embed: what those have is promoted.
+// face collects the lines, and the names of embedded types, whose fields and methods are promoted.
 type face struct {
 	t              *testing.T
 	seen, embedded map[string]bool
@@ -84,14 +84,14 @@ type face struct {
 
 func (f face) add(line string) { f.seen[line] = true }
 
-// text is a node's source in one line.
+// text returns the source of a node as one line.
 func (f face) text(node ast.Node) string {
 	var out strings.Builder
 	require.NoError(f.t, printer.Fprint(&out, token.NewFileSet(), node))
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// declared adds constants and variables, and gives the types.
+// declared adds constants and variables, and returns the types.
 func (f face) declared(d *ast.GenDecl) (types []*ast.TypeSpec) {
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
@@ -109,7 +109,7 @@ func (f face) declared(d *ast.GenDecl) (types []*ast.TypeSpec) {
 	return types
 }
 
-// visible says whether a type is exported, or others embed it.
+// visible reports whether a type is exported or embedded in another.
 func (f face) visible(name string) bool { return ast.IsExported(name) || f.embedded[name] }
 
 func (f face) function(fn *ast.FuncDecl) {
@@ -122,12 +122,14 @@ func (f face) function(fn *ast.FuncDecl) {
 		if !f.visible(base(of)) {
 			return
 		}
-		alone.Recv = &ast.FieldList{List: []*ast.Field{{Type: of}}} // what it calls itself is its own affair
+		// The receiver's name doesn't matter.
+		alone.Recv = &ast.FieldList{List: []*ast.Field{{Type: of}}}
 	}
 	f.add(f.text(alone))
 }
 
-// values are constants, with what they are as far as it is written, and variables.
+// values returns a line for each constant, with its value where the source has one, and each
+// variable.
 func (f face) values(kind token.Token, spec *ast.ValueSpec) {
 	for i, name := range spec.Names {
 		if !name.IsExported() {
@@ -144,7 +146,8 @@ func (f face) values(kind token.Token, spec *ast.ValueSpec) {
 	}
 }
 
-// typed is a type, and a line for each exported field or method of a struct or interface.
+// typed returns a line for a type, and one for each exported field or method of a struct or
+// interface.
 func (f face) typed(spec *ast.TypeSpec) {
 	if !f.visible(spec.Name.Name) {
 		return

@@ -35,7 +35,7 @@ func goCommand(t *testing.T, dir string, args ...string) []byte {
 	return out
 }
 
-// builtWith returns the flags that tell this build of the tests from a release build.
+// builtWith returns the flags of this build of the tests that a release build doesn't have.
 func builtWith(t *testing.T) map[string]string {
 	t.Helper()
 	info, ok := debug.ReadBuildInfo()

@@ -17,8 +17,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// clients are C libraries whose memory is a heap or a buddy: tests/c/clients has a program for each. says is their own error, or what
-// the program says of it.
+// clients are C libraries whose memory is a heap or a buddy. The folder tests/c/clients has a
+// program for each. says is the library's own error when memory is short, or the program's report
+// of it.
 var clients = []struct{ name, library, debian, says string }{
 	{"sqlite", "sqlite3", "libsqlite3-dev", "ended with an error"},
 	{"enet", "libenet", "libenet-dev", "ended with an error"},
@@ -26,11 +27,12 @@ var clients = []struct{ name, library, debian, says string }{
 	{"lua", "lua5.4", "liblua5.4-dev", "not enough memory"},
 }
 
-// strict is what C programs of ours are compiled with.
+// strict are the compiler's flags for our C programs.
 var strict = []string{"-std=c11", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"}
 
-// TestClients runs each library in ever smaller heaps, with front lists and without, and in buddies: it does its work, or ends with its own
-// error, and all its memory comes back. Under AddressSanitizer and in the checked build our own code is instrumented.
+// TestClients runs each library in smaller and smaller heaps, with front lists and without, and in
+// buddies. The library does its work or ends with its own error, and frees all its memory. Under
+// AddressSanitizer and in the checked build, only our own code is instrumented.
 func TestClients(t *testing.T) {
 	step.Needs(t, step.Check)
 	tools(t, "cc", "pkg-config")
@@ -70,7 +72,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// ponds is an archive with the files that the program for PhysFS, physfs.c, writes itself.
+// ponds returns the path of an archive of the files that physfs.c, the program for PhysFS, writes.
 func ponds(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "ponds.zip")

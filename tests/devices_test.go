@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// crossTargets is what cross/targets.json says of targets and devices that a page or a plan says again.
+// crossTargets has the data of cross/targets.json that pages and plans repeat.
 type crossTargets struct {
 	Targets, Compiled []struct{ Name string }
 	Devices           []struct {
@@ -29,7 +29,7 @@ func readTargets(t *testing.T) (c crossTargets) {
 	return c
 }
 
-// A device has no swap, and a system beside the budget: at most half of its memory is the plan's and the Go runtime's.
+// A device has no swap, and its system needs memory: the plan and the Go runtime get half at most.
 func TestDevicePlansFitTheirDevices(t *testing.T) {
 	var files []string
 	for _, d := range readTargets(t).Devices {
@@ -55,7 +55,7 @@ func TestDevicePlansFitTheirDevices(t *testing.T) {
 	assert.ElementsMatch(t, found, append(files, filepath.Join("..", "cross", "targets.json")), "a plan for each device, and a device for each plan")
 }
 
-// TestPlatformsAreNamed: each target of cross stands in the page, and no other.
+// TestPlatformsAreNamed holds the page to the targets of cross.
 func TestPlatformsAreNamed(t *testing.T) {
 	var want, named []string
 	all := readTargets(t)

@@ -1,19 +1,19 @@
 // Package tests holds the tests that cross packages: the layers, their exported names, the style,
 // the pages, and programs outside of this module.
 //
-// The folders beside it:
+// The folders next to it:
 //
-//   - pond is a small room server to copy; frogpond is the game server that is the library's main
-//     job. copy makes a module of either.
+//   - pond is a small room server to copy; frogpond is the game server that the library is for.
+//     copy makes a module of either.
 //   - conformance is the suite that every arena passes.
-//   - model runs random programs beside a model of scopes and budget; model/schedules runs every
-//     schedule of a few operations on regions.
+//   - model runs random programs and compares them with a model of scopes and budget;
+//     model/schedules runs every schedule of a few operations on regions.
 //   - misuse and race are programs with a fault each, and controls without it.
 //   - c tests the core without Go.
 //   - clients tests each module that puts another library into a budget.
 //   - bench counts and measures; page is a browser; fleet is Kubernetes' scheduler.
-//   - strangers has programs that were written by the docs alone, beside careful twins in Go.
-//   - mutants puts known faults into the code and sees a test fail.
-//   - run runs the steps test, check, gate and soak, and builds for other machines; step tells a
-//     test which step runs it.
+//   - strangers has programs written by the docs alone, and careful twins in Go.
+//   - mutants puts known faults into the code and expects a test to fail.
+//   - run runs the steps test, check, gate and soak, and builds for other machines; step names
+//     the current step to a test.
 package tests

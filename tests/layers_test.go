@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/upfront-mem/upfront"
 
-// arrows says which packages of this module each package may import. Data flows down; nothing reaches back up.
+// arrows has the packages of this module that each package may import. Arrows point down.
 var arrows = map[string][]string{
 	"arena_c":            {},
 	"platform":           {},
@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"budget/view/live":   {"budget", "budget/view"},
 }
 
-// libraries says who may import which library, beside the standard one.
+// libraries has the packages that may import a library outside of the standard one.
 var libraries = map[string][]string{
 	"platform":           {"golang.org/x/sys/unix", "golang.org/x/sys/windows"},
 	"platform/symbolize": {"github.com/ianlancetaylor/cgosymbolizer"},
@@ -102,7 +102,7 @@ func TestTheModuleRequiresExactlyThreeLibraries(t *testing.T) {
 	assert.Equal(t, []string{"github.com/ianlancetaylor/cgosymbolizer", "github.com/stretchr/testify", "golang.org/x/sys"}, direct)
 }
 
-// ownModule makes a folder a module of its own, outside of this one, which requires this one.
+// ownModule makes a folder a module that requires this one.
 func ownModule(t *testing.T, dir string) {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -112,14 +112,14 @@ func ownModule(t *testing.T, dir string) {
 	goCommand(t, dir, "mod", "tidy")
 }
 
-// TestABudgetLinksNoServer: what shows a budget, to browsers or in files, is linked by who asks for it.
+// TestABudgetLinksNoServer: a program that doesn't import package live links no server.
 func TestABudgetLinksNoServer(t *testing.T) {
 	linked := strings.Fields(string(goCommand(t, "..", "list", "-deps", "./budget", "./budget/save")))
 	assert.Contains(t, linked, "runtime/trace")
 	for _, name := range []string{"net", "net/http", "html", "html/template", "text/template", "embed", "runtime/pprof", module + "/budget/view"} {
 		assert.NotContains(t, linked, name)
 	}
-	// Templates call methods by name, so that the linker keeps all methods of the program.
+	// Templates call methods by name. Therefore the linker keeps all methods of the program.
 	linked = strings.Fields(string(goCommand(t, "..", "list", "-deps", "./budget/view/live", "./tests/frogpond")))
 	assert.Contains(t, linked, module+"/budget/view/live")
 	assert.NotContains(t, linked, "html/template")

@@ -18,15 +18,16 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// What a process needs beyond its plan and the Go share, in bytes of RLIMIT_DATA: the Go runtime takes the addresses of
-// its heap 64 MiB at a time, each of its threads has a stack, here of 1 MiB and usually of 8, and crypto/rand has a
-// variable of 32 MiB that is never touched outside FIPS mode.
+// The bytes of RLIMIT_DATA that a process needs beyond its plan and the Go share. The Go runtime
+// reserves its heap's addresses 64 MiB at a time. Each of its threads has a stack, of 1 MiB here
+// and usually of 8. Package crypto/rand has a variable of 32 MiB that is untouched outside FIPS
+// mode.
 const (
 	beyondPlan  = 96 * budget.MiB
 	threadStack = 1 * budget.MiB
 )
 
-// runLimited runs a program whose writable memory may not exceed a number of bytes, on two processors.
+// runLimited runs a program with a limit of writable memory, on two processors.
 func runLimited(t *testing.T, bytesOfData uint64, name string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	script := fmt.Sprintf(`ulimit -s %d; ulimit -d %d; exec "$@"`, threadStack/budget.KiB, bytesOfData/budget.KiB)
@@ -47,7 +48,7 @@ func readPlan(t *testing.T, name string) budget.Plan {
 	return plan
 }
 
-// sizeOf is what the plan takes of the system, its tables included.
+// sizeOf returns the bytes that the plan reserves, tables included.
 func sizeOf(t *testing.T, plan budget.Plan) uint64 {
 	t.Helper()
 	plan.Pages.Prefault, plan.GoHeap = budget.Off, 0
@@ -58,10 +59,10 @@ func sizeOf(t *testing.T, plan budget.Plan) uint64 {
 	return size
 }
 
-// TestPlanBoundsTheProcess: frogpond plays all there is in its plan, its Go share, and a constant.
+// TestPlanBoundsTheProcess: frogpond plays all maps within its plan, its Go share, and a constant.
 func TestPlanBoundsTheProcess(t *testing.T) {
 	step.Needs(t, step.Check)
-	freedoom(t) // without it all there is are the built-in maps
+	freedoom(t) // without it, only the built-in maps are played
 	plan := readPlan(t, "frogpond/plan.json")
 	limit := sizeOf(t, plan) + plan.GoHeap + beyondPlan
 	program := buildLike(t, "frogpond")
@@ -82,7 +83,7 @@ func TestPlanBoundsTheProcess(t *testing.T) {
 	t.Logf("%d maps within %d bytes: budget %d, Go share %d, constant %d; resident at most %d", len(r.Levels), limit, r.Bytes,
 		plan.GoHeap, uint64(beyondPlan), r.Peak)
 
-	// The control: the limit is one.
+	// The control: a wider plan exceeds the limit.
 	wide := filepath.Join("frogpond", "testdata", "wide.json")
 	plan = readPlan(t, wide)
 	size := sizeOf(t, plan)

@@ -17,7 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// outside is what a program that isn't ours is built with and run by: on this machine, and for an arm64 device.
+// outside has the tools that build and run a program outside of this module: for this machine, and
+// for an arm64 device.
 var outside = []struct {
 	step                            step.Step
 	name, cc, cxx, ar, qemu, goarch string
@@ -26,14 +27,14 @@ var outside = []struct {
 	{step: step.Gate, name: "arm64", cc: "aarch64-linux-gnu-gcc", ar: "aarch64-linux-gnu-ar", qemu: "qemu-aarch64-static", goarch: "arm64"},
 }
 
-// debian has the package that brings each tool.
+// debian has the package of each tool.
 var debian = map[string]string{
 	"make": "make", "pkg-config": "pkg-config", "cc": "gcc", "c++": "g++", "ar": "binutils", "strace": "strace",
 	"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "aarch64-linux-gnu-ar": "binutils-aarch64-linux-gnu",
 	"qemu-aarch64-static": "qemu-user-static",
 }
 
-// tools skips a test when one of them is missing. The name "" stands for none.
+// tools skips a test when a tool is missing. The name "" needs no tool.
 func tools(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -43,7 +44,7 @@ func tools(t *testing.T, names ...string) {
 	}
 }
 
-// output runs a command with more environment, and gives what it printed.
+// output runs a command with additional environment, and returns its output.
 func output(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -53,7 +54,7 @@ func output(t *testing.T, dir string, env []string, name string, args ...string)
 	return string(out)
 }
 
-// runs gives what a program for the target prints.
+// runs returns the output of a program for the target.
 func runs(t *testing.T, qemu, program string) string {
 	t.Helper()
 	if qemu == "" {
@@ -62,7 +63,8 @@ func runs(t *testing.T, qemu, program string) string {
 	return output(t, ".", nil, qemu, "-L", "/usr/aarch64-linux-gnu", program)
 }
 
-// TestOutsideCProgram installs the C library into a root of its own, and builds a program against what lies there.
+// TestOutsideCProgram installs the C library into a folder, and builds a program against that
+// folder.
 func TestOutsideCProgram(t *testing.T) {
 	step.Needs(t, step.Check)
 	source, err := filepath.Abs(filepath.Join("testdata", "pond", "pond.c"))
@@ -98,7 +100,7 @@ func TestOutsideCProgram(t *testing.T) {
 				program, err := build(o.cc, "c", library, library)
 				require.NoError(t, err, program)
 				want := want
-				if library == "upfront-checked" { // freed blocks rest there, so others are given
+				if library == "upfront-checked" { // freed blocks stay unused there
 					want = strings.Replace(want, "peak 1392", "peak 1376", 1)
 				}
 				assert.Equal(t, want, runs(t, o.qemu, program), library)
@@ -118,7 +120,8 @@ func TestOutsideCProgram(t *testing.T) {
 	}
 }
 
-// TestOutsideGoModule has a module of its own vendor the library: go mod vendor takes C files along only where Go files lie.
+// TestOutsideGoModule vendors the library in another module: go mod vendor copies the C files of a
+// folder only if it has Go files.
 func TestOutsideGoModule(t *testing.T) {
 	step.Needs(t, step.Check)
 	dir := t.TempDir()
@@ -147,8 +150,8 @@ func TestOutsideGoModule(t *testing.T) {
 	}
 }
 
-// TestWithoutCgo: who builds anything here without cgo, or for another system without its compiler, reads one line, which says so.
-// The go command has words of its own for a package that is all cgo.
+// TestWithoutCgo: a build without cgo, or for another system without its compiler, prints one line
+// that says so. For a package that is all cgo the go command has its own words.
 func TestWithoutCgo(t *testing.T) {
 	step.Needs(t, step.Check)
 	for _, system := range []string{"CGO_ENABLED=0", "GOARCH=riscv64", "GOOS=windows", "GOOS=darwin"} {
@@ -160,7 +163,8 @@ func TestWithoutCgo(t *testing.T) {
 		}
 	}
 	line := regexp.MustCompile(`^# ` + module + `/arena_c\n\S*arena_c/cgo_off\.go:\d+:\d+: [^\n]*upfront needs cgo: set CGO_ENABLED=1[^\n]*\n$`)
-	for _, verb := range []string{"build", "vet"} { // of what links no server: Go's own are compiled for this build alone
+	// Packages that link a server are left out: they would compile Go's own for this build alone.
+	for _, verb := range []string{"build", "vet"} {
 		cmd := exec.Command("go", verb, "./arena/...", "./scope/...", "./platform/...", "./budget", "./budget/save")
 		cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
 		out, err := cmd.CombinedOutput()

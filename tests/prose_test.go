@@ -136,7 +136,8 @@ func passages(t *testing.T, path, text string) (found []passage) {
 	return found
 }
 
-// writings visits each file that has prose, except those that others wrote and those that programs read.
+// writings visits each file that has prose, except those that others wrote and those that programs
+// read.
 func writings(t *testing.T, visit func(path, text string)) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -162,7 +163,8 @@ func writings(t *testing.T, visit func(path, text string)) {
 	require.NoError(t, err)
 }
 
-// TestProse holds pages, comments and messages to 100 columns and to nouns. With -v it counts their words.
+// TestProse holds pages, comments and messages to 100 columns and to nouns. With -v it counts their
+// words.
 func TestProse(t *testing.T) {
 	words := map[string]int{}
 	writings(t, func(path, text string) {

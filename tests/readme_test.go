@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// page is the text of a page, by its path from the root.
+// page returns the text of a page, by its path from the root.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", name))
@@ -27,7 +27,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// enclosed is what stands in a text from a mark to another.
+// enclosed returns the text between two marks.
 func enclosed(t *testing.T, text, from, to string) string {
 	t.Helper()
 	_, after, found := strings.Cut(text, from)
@@ -43,7 +43,7 @@ func block(t *testing.T, name, language string) string {
 	return enclosed(t, page(t, name), "\n```"+language+"\n", "```\n")
 }
 
-// cells are the rows of the table that begins with a heading, without what draws it.
+// cells returns the rows of the table under a heading.
 func cells(t *testing.T, text, heading string) (rows [][]string) {
 	t.Helper()
 	_, table, found := strings.Cut(text, "\n"+heading)
@@ -61,7 +61,7 @@ func cells(t *testing.T, text, heading string) (rows [][]string) {
 	return rows
 }
 
-// program compiles a program in a module of its own, and gives the folder that it lies in.
+// program compiles a program in its own module, and returns the folder.
 func program(t *testing.T, text string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -71,16 +71,17 @@ func program(t *testing.T, text string) (dir string) {
 	return dir
 }
 
-// printed is what the program in a folder prints, and its exit status.
+// printed returns the output of the program in a folder, and its exit status.
 func printed(t *testing.T, dir string, flags ...string) (text string, status int) {
 	t.Helper()
-	goCommand(t, dir, slices.Concat([]string{"build", "-trimpath=false", "-o", "pond"}, flags, []string{"."})...) // it tells of files
+	// The program prints the names of its files, so they aren't trimmed.
+	goCommand(t, dir, slices.Concat([]string{"build", "-trimpath=false", "-o", "pond"}, flags, []string{"."})...)
 	cmd := exec.Command(filepath.Join(dir, "pond"))
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// first returns the README's program: its first block of Go, below the imports that its second has.
+// first returns the README's program: the first block of Go, below the imports of the second block.
 func first(t *testing.T) string {
 	t.Helper()
 	program := block(t, "README.md", "go")
@@ -116,7 +117,7 @@ func TestMisuseProgram(t *testing.T) {
 }
 
 // TestMisuseCommands runs the commands of that page on its program, and compares their output with
-// the page: also where the page says that a command shows nothing.
+// the page. A command that shows nothing by the page must show nothing.
 func TestMisuseCommands(t *testing.T) {
 	step.Needs(t, step.Gate)
 	dir := program(t, block(t, misuse, "go"))
@@ -184,7 +185,7 @@ func TestCorePrograms(t *testing.T) {
 	for _, build := range []struct {
 		flag   string
 		step   step.Step
-		mirror string // what that program says, which fails in all builds but release
+		mirror string // the output of that program, which fails in all builds but release
 	}{
 		{"-O0", step.Check, "0 0\n"},
 		{"-DUPFRONT_CHECKED", step.Gate, "past 4 bytes, made at line " + lineOf("UPFRONT_SITE(")},
@@ -217,7 +218,7 @@ func TestCorePrograms(t *testing.T) {
 	}
 }
 
-// around has the names that the examples of scope's page use; the page declares the types.
+// around declares the names that the examples of scope's page use; the page declares the types.
 const around = `package main
 
 import (
@@ -295,7 +296,7 @@ func TestBenchTable(t *testing.T) {
 	}
 }
 
-// TestRooms: the map of the rooms names every package of the layers, and files that there are.
+// TestRooms: the table of packages names every package of the layers, and only existing files.
 func TestRooms(t *testing.T) {
 	packages := map[string]bool{}
 	folder := ""
@@ -315,7 +316,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// pages are all there are, by their paths from the root.
+// pages returns the paths of all pages from the root.
 func pages(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -331,7 +332,7 @@ func pages(t *testing.T) (names []string) {
 	return names
 }
 
-// TestPagesLead: what a page links to is there, and so is each make target, package and exported name that it speaks of.
+// TestPagesLead: every link, make target, package and exported name on a page exists.
 func TestPagesLead(t *testing.T) {
 	var targets []string
 	for _, rule := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(page(t, "Makefile"), -1) {
@@ -342,7 +343,8 @@ func TestPagesLead(t *testing.T) {
 	name := regexp.MustCompile("`(arena|scope|container|budget|budgettest|view|platform)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?`")
 	for _, file := range pages(t) {
 		text := page(t, file)
-		said := regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(text, "") // code has no links
+		// Code has no links.
+		said := regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(text, "")
 		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]+)?\)`).FindAllStringSubmatch(said, -1) {
 			if strings.Contains(link[1], "://") {
 				continue

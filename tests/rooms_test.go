@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// laysOut are the functions of the core that lay a header into a block. Those of a map and of a pool whose header lies in the
-// map's tables are the budget's own.
+// laysOut matches the functions of the core that initialize a header in a block. The budget itself
+// calls those of a map, and of a pool whose header is in the map's tables.
 var laysOut = regexp.MustCompile(`^(upfront_)?[a-z]+_(init|make)(_at)?$`)
 
-// An arena that is made on a block is known to the block's owner (package scope): each constructor of arena_c takes a Room. So
-// a constructor that somebody adds can't forget it.
+// TestConstructorsTakeARoom: each constructor of arena_c takes a Room, by which package scope, the
+// owner of the block, learns of an arena that is made on it.
 func TestConstructorsTakeARoom(t *testing.T) {
 	files, err := filepath.Glob("../arena_c/*.go")
 	require.NoError(t, err)

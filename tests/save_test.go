@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestSavePage runs the page's program as it says, and with what it goes on with.
+// TestSavePage runs the program of the page, and its continuation.
 func TestSavePage(t *testing.T) {
 	step.Needs(t, step.Check)
 	text := page(t, "budget/save/README.md")

@@ -19,13 +19,13 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// What the programs write when they are sealed, and just before they close.
+// The lines that the programs print when they seal the budget, and just before they close it.
 const (
 	sealedMark = `"budget sealed, bytes `
 	closedMark = `"log closed by process `
 )
 
-// budgetAt is what the programs print of where the budget is.
+// budgetAt has the budget's addresses, as the programs print them.
 type budgetAt struct {
 	Base   string `json:"budget_base"`
 	Bytes  uint64 `json:"budget_bytes"`
@@ -45,19 +45,19 @@ func readBudgetAt(t *testing.T, stdout []byte) (at budgetAt, s span) {
 	return at, span{base, at.Bytes}
 }
 
-// TestSealedBudgetAsksNothing: 10,000 ticks and 20 changes of level, the systems' included, and no call of the system
-// names an address of the budget, save those that fill a buffer or ask whether pages are present. What Open and Close do
-// is seen by the same eyes.
+// TestSealedBudgetAsksNothing plays 10,000 ticks and 20 changes of level, those of systems
+// included. No system call names an address of the budget, except calls that fill a buffer or query
+// page residency. The control: the calls of Open and Close are found by the same search.
 func TestSealedBudgetAsksNothing(t *testing.T) {
 	step.Needs(t, step.Check)
 	const maps, ticks = 20, 500
 	var names []string
 	for i := range maps {
-		names = append(names, fmt.Sprintf("MAP%02d", i%12+1)) // so many are in Freedoom too
+		names = append(names, fmt.Sprintf("MAP%02d", i%12+1)) // Freedoom has these maps, too
 	}
 	args := []string{"-json", "-workers", "2", "-ticks", strconv.Itoa(ticks), "-maps", strings.Join(names, ","),
 		"-log", filepath.Join(t.TempDir(), "log")}
-	if !freedoom(t) { // a file, as without one nothing is read during play
+	if !freedoom(t) { // without a file, play reads nothing
 		args = append(args, "-wad", writeWAD(t, names[:12]))
 	}
 	stdout, lines := strace(t, buildLike(t, "frogpond"), args...)
@@ -86,7 +86,8 @@ func TestSealedBudgetAsksNothing(t *testing.T) {
 	assert.True(t, read, "maps were read into the budget")
 }
 
-// freedoom says whether its second file is installed; where everything must be, the test fails without.
+// freedoom reports whether Freedoom's second file is installed. Where all tools are required, the
+// test fails without it.
 func freedoom(t *testing.T) bool {
 	t.Helper()
 	_, err := os.Stat("/usr/share/games/doom/freedoom2.wad")
@@ -100,7 +101,8 @@ func freedoom(t *testing.T) bool {
 	return false
 }
 
-// writeWAD writes a file whose maps are one room of four walls, in which as many players start as a map has bots.
+// writeWAD writes a file of maps. Each is one room of four walls, with as many starts as a map has
+// bots.
 func writeWAD(t *testing.T, maps []string) (name string) {
 	t.Helper()
 	type lump struct {
@@ -126,7 +128,7 @@ func writeWAD(t *testing.T, maps []string) (name string) {
 	add("SIDEDEFS", make([]uint16, 4*15)...)
 	add("VERTEXES", 0, 0, 0, 512, 512, 512, 512, 0)
 	add("SECTORS", 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0)
-	for _, m := range maps { // the same lumps for all
+	for _, m := range maps { // all have the same lumps
 		room[0].Name = [8]byte{}
 		copy(room[0].Name[:], m)
 		table = append(table, room...)
@@ -140,14 +142,14 @@ func writeWAD(t *testing.T, maps []string) (name string) {
 	return name
 }
 
-// namesBudget says whether the second argument is an address of the budget.
+// namesBudget reports whether the second argument is an address of the budget.
 func namesBudget(args string, s span) bool {
 	list := strings.Split(args, ", ")
 	address, err := strconv.ParseUint(list[1], 0, 64)
 	return err == nil && s.has(address)
 }
 
-// The control: a program that does one thing after the other to the pages of its budget is seen at each.
+// The control: the search finds each call of a program that changes the pages of its budget.
 func TestCallsOnTheBudgetAreSeen(t *testing.T) {
 	step.Needs(t, step.Check)
 	stdout, lines := strace(t, buildLike(t, "testdata/asker"))

@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// straced is a program under strace, that runs until it is told to end.
+// straced is a program under strace that runs until a signal.
 type straced struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -45,7 +45,8 @@ func startStraced(t *testing.T, name string, args ...string) *straced {
 	return s
 }
 
-// end sends the program a signal, which strace passes by, and gives what it printed and its calls.
+// end sends the program a signal, which strace doesn't report, and returns its output and its
+// calls.
 func (s *straced) end() (stdout []byte, calls []string) {
 	s.t.Helper()
 	require.NoError(s.t, syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM))
@@ -53,8 +54,9 @@ func (s *straced) end() (stdout []byte, calls []string) {
 	return s.stdout.Bytes(), readCalls(s.t, s.folder)
 }
 
-// TestServingAsksNothing: from listening to the signal a server with players asks the system for nothing that concerns its
-// budget's pages: it has buffers there filled and sent, and no more. What Open and Close do is seen by the same eyes.
+// TestServingAsksNothing: between listening and the signal, the only calls of a server with players
+// that name the budget's pages fill and send buffers there. The control: the calls of Open and
+// Close are found by the same search.
 func TestServingAsksNothing(t *testing.T) {
 	step.Needs(t, step.Check)
 	program, dir := buildLike(t, "frogpond"), t.TempDir()
@@ -76,7 +78,8 @@ func TestServingAsksNothing(t *testing.T) {
 	assert.Contains(t, opened, "mprotect")
 	closed, _ := budget.findings(after)
 	assert.Contains(t, closed, "mmap", "over what was there")
-	for _, call := range []string{"recvmmsg", "sendmmsg", "pwrite64"} { // with buffers in the budget
+	// These calls have their buffers in the budget.
+	for _, call := range []string{"recvmmsg", "sendmmsg", "pwrite64"} {
 		assert.True(t, slices.ContainsFunc(serving, func(line string) bool {
 			_, args, called := strings.Cut(line, " "+call+"(")
 			return called && namesBudget(args, budget)

@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// said is a test that remembers how it ended first.
+// said is a test that keeps its first end.
 type said struct{ end string }
 
 func (s *said) ends(how string) {

@@ -18,11 +18,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// The tests of this file and of others with its build line say nothing of the build that they are part of: they read the
-// sources, or start programs that they build as a release build. To do so in one build of the tests is enough.
+// The tests of this file, and of others with its build line, don't depend on their own build: they
+// read sources, or start release builds of programs. They run in one build only.
 
-// strace runs a program and gives what it printed and each call of the system that any of its threads made, one a line, in
-// their order, with the arguments as numbers; only what write writes is text.
+// strace runs a program and returns its output and the system calls of all its threads, one a line,
+// in their order. Arguments are numbers, except the text of write.
 func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -31,7 +31,7 @@ func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []s
 	return stdout, readCalls(t, folder)
 }
 
-// straceCommand is that of a program whose calls come into files of a folder, one for each thread.
+// straceCommand returns the command; the calls are written to a folder, one file for each thread.
 func straceCommand(t *testing.T, folder, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	tools(t, "strace")
@@ -42,7 +42,7 @@ func straceCommand(t *testing.T, folder, name string, args ...string) *exec.Cmd 
 	return exec.Command("strace", slices.Concat(options, []string{name}, args)...)
 }
 
-// readCalls gives the calls of all threads, in their order.
+// readCalls returns the calls of all threads, in their order.
 func readCalls(t *testing.T, folder string) (calls []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
@@ -52,11 +52,12 @@ func readCalls(t *testing.T, folder string) (calls []string) {
 		require.NoError(t, err)
 		calls = append(calls, strings.Split(strings.TrimSpace(string(text)), "\n")...)
 	}
-	slices.Sort(calls) // each begins with its time
+	slices.Sort(calls) // each starts with its time
 	return calls
 }
 
-// between cuts out the lines between the first that has begin in it and the last that has end.
+// between returns the lines from the first that contains begin to the last that contains end, and
+// the lines before and after.
 func between(t *testing.T, lines []string, begin, end string) (before, inside, after []string) {
 	t.Helper()
 	has := func(mark string) func(string) bool {
@@ -72,12 +73,12 @@ func between(t *testing.T, lines []string, begin, end string) (before, inside, a
 	return lines[:from], lines[from+1 : to], lines[to+1:]
 }
 
-// harmless calls may name any address, as none of them changes what the system does for a page: they fill a buffer, such
-// as a lump that is read into a region or a datagram that came, send or write one, or ask whether pages are present
-// (Budget.Missing).
+// harmless calls may name any address, because they don't change a page's mapping. They fill, send
+// or write a buffer, such as a lump or a datagram, or query page residency (Budget.Missing).
 var harmless = []string{"read", "pread64", "write", "pwrite64", "recvmmsg", "sendmmsg", "mincore"}
 
-// veiled calls change memory that isn't named in their arguments: a list of ranges lies elsewhere, or all is meant.
+// veiled calls change memory that their arguments don't name: the arguments point to a list of
+// ranges, or the call changes all memory.
 var veiled = []string{"mlockall", "munlockall", "process_madvise", "process_vm_writev", "process_mrelease", "move_pages",
 	"migrate_pages", "userfaultfd", "ptrace"}
 
@@ -90,12 +91,12 @@ type span struct{ base, size uint64 }
 
 func (s span) has(address uint64) bool { return address-s.base < s.size }
 
-// meets says whether it has an address in common with another; what is empty still has a place.
-func (s span) meets(other span) bool {
+// overlaps reports whether two spans share an address. An empty span counts as one address.
+func (s span) overlaps(other span) bool {
 	return s.has(other.base) || other.base < s.base && other.size > s.base-other.base
 }
 
-// findings are the calls that name an address inside, or mean one, and aren't harmless: by name and as lines.
+// findings returns the calls that name an address in s, or change all memory, and aren't harmless.
 func (s span) findings(lines []string) (names, found []string) {
 	for _, line := range lines {
 		if name, ok := s.finding(line); ok {
@@ -119,7 +120,7 @@ func (s span) finding(line string) (name string, ok bool) {
 	case slices.Contains(veiled, name):
 		return name, true
 	}
-	args, _, _ = strings.Cut(args, " <unfinished") // it ended with its thread
+	args, _, _ = strings.Cut(args, " <unfinished") // the call ended with its thread
 	args, _, _ = strings.Cut(args, ")")
 	var list []uint64
 	for arg := range strings.SplitSeq(args, ", ") {
@@ -132,7 +133,7 @@ func (s span) finding(line string) (name string, ok bool) {
 		}
 		list = append(list, number)
 	}
-	if len(list) >= 2 && slices.Contains(ranged, name) && s.meets(span{list[0], list[1]}) {
+	if len(list) >= 2 && slices.Contains(ranged, name) && s.overlaps(span{list[0], list[1]}) {
 		return name, true
 	}
 	return name, slices.ContainsFunc(list, s.has)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// banned calls, with what to write instead.
+// banned calls, each with its replacement.
 var banned = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -26,7 +26,7 @@ var banned = []struct {
 	{regexp.MustCompile(`#cgo .*-Werror`), "warnings in the Makefile's own cc lines: they break users' builds"},
 }
 
-// rivals are what the library is measured against.
+// rivals are allocators that the library is compared with.
 var rivals = regexp.MustCompile(`tests/bench/(cfloor|heaps)/`)
 
 func sources(t *testing.T, visit func(path, text string)) {
@@ -65,7 +65,7 @@ func TestBannedCalls(t *testing.T) {
 	})
 }
 
-// gone are words that were ours alone; each has the field's own word instead.
+// gone are words of our own that the field's words replaced.
 var gone = map[string]string{
 	`[Aa]ccounts?`:                  "label",
 	`Held|EachHeld`:                 "Owned",
@@ -78,10 +78,11 @@ var gone = map[string]string{
 	`slots? header|stretched`:       "what the heart has instead: arena, record, mirror",
 }
 
-// TestWords: old spellings leave no trace.
+// TestWords: the old words are used nowhere.
 func TestWords(t *testing.T) {
 	sources(t, func(path, text string) {
-		if strings.HasSuffix(path, "style_test.go") || strings.HasPrefix(path, "../tests/frogpond/") { // a game has its own
+		// A game has its own words.
+		if strings.HasSuffix(path, "style_test.go") || strings.HasPrefix(path, "../tests/frogpond/") {
 			return
 		}
 		for word, instead := range gone {

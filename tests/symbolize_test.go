@@ -16,8 +16,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// crashOf runs a program that crashes and gives what it says of that. Under asan the tool's own report of a SIGSEGV,
-// which has no Go frames, would come.
+// crashOf runs a program that crashes, and returns its report. Under asan the tool would report the
+// SIGSEGV itself, without Go frames.
 func crashOf(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	command := exec.Command(name, args...)
@@ -27,7 +27,7 @@ func crashOf(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// placesIn finds the lines of a source that are marked "here: NAME".
+// placesIn returns the lines of a source that are marked "here: NAME".
 func placesIn(t *testing.T, source string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(source)
@@ -41,7 +41,7 @@ func placesIn(t *testing.T, source string) map[string]string {
 	return places
 }
 
-// inOrder asserts that the parts are in a text, one behind the other.
+// inOrder asserts that a text contains the parts in their order.
 func inOrder(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	rest := text
@@ -54,8 +54,8 @@ func inOrder(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// TestCrashInC shows what the blank import of platform/symbolize is for: C functions, files and lines above the Go
-// frames. Without it there are none.
+// TestCrashInC shows the effect of the blank import of platform/symbolize: C functions, files and
+// lines above the Go frames. Without it they are missing.
 func TestCrashInC(t *testing.T) {
 	step.Needs(t, step.Check)
 	const folder = "testdata/crasher"
@@ -79,7 +79,7 @@ func TestCrashInC(t *testing.T) {
 	}
 }
 
-// TestCrashOfFrogpond: the game server links the package, and its -crash is what it says.
+// TestCrashOfFrogpond: the game server links the package, and -crash shows it.
 func TestCrashOfFrogpond(t *testing.T) {
 	step.Needs(t, step.Check)
 	if builtWith(t)["-asan"] != "" {

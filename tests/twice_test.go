@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// prefixOf is what the C names of a module begin with in Go programs.
+// prefixOf returns the prefix of a module's C names in Go programs.
 func prefixOf(module string) string {
 	return regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(module, "_") + "_"
 }

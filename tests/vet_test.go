@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestVetRefusesCopies runs go vet on a package that copies what has a state of its own. It must name just the lines and
-// types that the source expects.
+// TestVetRefusesCopies runs go vet on a package that copies values that must not be copied. It must
+// report exactly the lines and types that the source marks.
 func TestVetRefusesCopies(t *testing.T) {
 	step.Needs(t, step.Check)
 	var want, got []string

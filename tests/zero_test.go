@@ -25,8 +25,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// zeros are the zero values of all exported types with methods that a program gets from the library, or has type parameters
-// for: TestZerosAreAll misses a new one.
+// zeros has the zero value of each exported type that a program gets from the library and that has
+// methods or type parameters. TestZerosAreAll finds a missing one.
 var zeros = map[string]any{
 	"arena.Base":            arena.Base{},
 	"arena.BlockPool":       arena.BlockPool[frog]{},
@@ -78,7 +78,8 @@ var zeros = map[string]any{
 
 type frog struct{ X, Y float64 }
 
-// bare are the fast paths: a look at the zero value would cost each call. They dereference nil.
+// bare are the fast paths. They dereference nil, because a check of the zero value would slow each
+// call.
 var bare = []string{
 	"arena.BlockPool.Get", "arena.BlockPool.GetUnzeroed", "arena.BlockPool.Put", "budget.Reader.Pin", "container.Deque.PushBack",
 	"container.Deque.PushFront", "container.List.Push", "scope.Builder.Push", "scope.Builder.TryPush", "scope.List.Push", "scope.List.TryPush", "scope.ObjectPool.Get",
@@ -86,8 +87,8 @@ var bare = []string{
 	"scope.Scope.TryAllocUnzeroed", "declared.Append", "declared.New", "declared.TryNew",
 }
 
-// onlyRead are types whose zero value says nothing wrong: what is read, written, or an error; and those that only a pointer
-// from their constructor is good for.
+// onlyRead are types without a refusal: results, errors, and types that are useful only by a
+// pointer from their constructor.
 var onlyRead = []string{
 	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Figure", "budget.Inside",
 	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline",
@@ -95,7 +96,8 @@ var onlyRead = []string{
 	"scope.Misuse", "scope.Piece", "scope.Site", "scope.Sites", "scope.Stack", "scope.Survey",
 }
 
-// TestZerosAreAll looks at the source: what has type parameters or methods, and no zero value here.
+// TestZerosAreAll finds types in the source that have methods or type parameters but no zero value
+// here.
 func TestZerosAreAll(t *testing.T) {
 	all := map[string]bool{}
 	for _, dir := range []string{"arena", "scope", "scope/container", "budget", "budget/save"} {
@@ -133,8 +135,8 @@ func TestZerosAreAll(t *testing.T) {
 	assert.Equal(t, slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(zeros)))
 }
 
-// TestZeroValues calls every method of each zero value, with a scope, a heap and a constructor that are good. None
-// dereferences nil but the fast paths, and the zero value of a maker hands out nothing.
+// TestZeroValues calls every method of each zero value, with a valid scope, heap and constructor.
+// Only the fast paths dereference nil, and the zero value of a maker allocates nothing.
 func TestZeroValues(t *testing.T) {
 	b := budgettest.Open(t, zeroPlan)
 	for name, zero := range zeros {
@@ -142,7 +144,7 @@ func TestZeroValues(t *testing.T) {
 		for i := range v.NumMethod() {
 			name := name + "." + v.Type().Method(i).Name
 			takes, gives := zeroCall(t, b.Scratch(0, 0).Open("zero"), name, v.Method(i), false)
-			if takes { // it is a maker's
+			if takes { // a maker's method
 				assert.Regexp(t, "never declared|a zero ", gives, name)
 			}
 		}
@@ -163,7 +165,7 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// TestMakersAreOfOneType: the maker of a type that was looked at is no maker of another, by no conversion either.
+// TestMakersAreOfOneType: a maker can't be converted to the maker of another type.
 func TestMakersAreOfOneType(t *testing.T) {
 	for plain, pointing := range map[reflect.Type]reflect.Type{
 		reflect.TypeFor[scope.Maker[uint64]]():       reflect.TypeFor[scope.Maker[*frog]](),
@@ -176,8 +178,8 @@ func TestMakersAreOfOneType(t *testing.T) {
 
 var zeroPlan = budget.Plan{Name: "zeros", Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
 
-// zeroCall calls a function, and says whether it takes something to allocate from, and what it panics with or what its
-// scope remembers. zero: the scope it is called with is the zero one.
+// zeroCall calls a function. It reports whether the function takes an allocator, and its panic or
+// the error that the scope remembers. zero: the function is called with the zero scope.
 func zeroCall(t *testing.T, s scope.Scope, name string, fn reflect.Value, zero bool) (takes bool, gives string) {
 	t.Helper()
 	heap, err := arena.NewHeap(arena.NewBlock(4096, 64), 0)
@@ -227,9 +229,9 @@ func zeroCall(t *testing.T, s scope.Scope, name string, fn reflect.Value, zero b
 				}
 				return results
 			})
-		case in == reflect.TypeFor[string](): // a file that there is
+		case in == reflect.TypeFor[string](): // an existing file
 			arg = reflect.ValueOf("zero_test.go")
-		case in == reflect.TypeFor[uint64](): // an align, where it is one
+		case in == reflect.TypeFor[uint64](): // a valid align
 			arg = reflect.ValueOf(uint64(8))
 		}
 		args = append(args, arg)
@@ -246,7 +248,7 @@ func zeroCall(t *testing.T, s scope.Scope, name string, fn reflect.Value, zero b
 	return takes, gives
 }
 
-// base is the name of a receiver's or embedded type, without star and parameters.
+// base returns the name of a receiver's or embedded type, without star and parameters.
 func base(of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.StarExpr:
