@@ -45,8 +45,8 @@ var vague = map[string]string{
 // code is text that isn't prose, and is left out of a passage.
 var code = regexp.MustCompile("`[^`]*`" + `|"[^"]*"|\]\([^)]*\)|<[^>]*>|https?://\S+`)
 
-// directive is a comment for a program.
-var directive = regexp.MustCompile(`^//(go:|export |line |lint:|nolint|extern )|^// want |^#!`)
+// directive is a comment that a program reads, the last kind for tests/race.
+var directive = regexp.MustCompile(`^//(go:|export |line |lint:|nolint|extern )|^// want |^#!|^// \S+/\S+ (first|second|both)$`)
 
 // commentOfC is a comment of C, or a literal, which may hold the marks of one.
 var commentOfC = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'`)

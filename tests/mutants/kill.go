@@ -111,15 +111,16 @@ func (r *runner) buildGo(k killer, dir, program string, files map[string]string)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-c", "-o", program, "-overlay", name} // as go test links
+	// go test links without symbols, too.
+	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-c", "-o", program, "-overlay", name}
 	args = append(args, k.flags...)
 	cmd := exec.Command("go", append(args, ".")...)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(k.folder))
 	return cmd, nil
 }
 
-// overlay writes the files that replace those of the tree into dir, and what tells the go command of
-// them, whose name it returns.
+// overlay writes the files that replace those of the tree into dir, with a list of them for the go
+// command, and returns the name of the list.
 func overlay(root, dir string, files map[string]string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -141,7 +142,7 @@ func overlay(root, dir string, files map[string]string) (string, error) {
 	return name, os.WriteFile(name, text, 0o644)
 }
 
-// overlayIn is what overlay writes for the go command.
+// overlayIn returns the name of the list that overlay writes.
 func overlayIn(dir string) string { return filepath.Join(dir, "overlay.json") }
 
 // buildC builds the C core with the files of tests/c that define the killer's functions.
@@ -155,7 +156,7 @@ func (r *runner) buildC(k killer, dir, program string, files map[string]string) 
 	}
 	for file, text := range files {
 		if filepath.Dir(file) != "arena_c" {
-			return nil, fmt.Errorf("%s: a test of tests/c kills what lies in arena_c", file)
+			return nil, fmt.Errorf("%s: a test of tests/c kills mutants of arena_c alone", file)
 		}
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(file)), []byte(text), 0o644); err != nil {
 			return nil, err
@@ -260,7 +261,7 @@ func (r *runner) test(k killer, program string) verdict {
 	return failure(fmt.Errorf("no test failed: %w", err), text)
 }
 
-// output runs a command for a limited time and returns what it printed.
+// output runs a command for a limited time and returns its output.
 func output(cmd *exec.Cmd, most time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()

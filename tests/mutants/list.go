@@ -102,8 +102,8 @@ var (
 //
 // The keys are:
 //
-//   - fault: the commit that mended the fault, and what was wrong. More such lines continue it.
-//   - test: the folder of a package and its test functions, one of which has to fail.
+//   - fault: the commit that mended the fault, and a description. More such lines continue it.
+//   - test: the folder of a package and its test functions. One of them has to fail.
 //   - c: in place of test, functions of tests/c.
 //   - flags: of go test, or of the C compiler. It is optional, as the following two are.
 //   - step: UPFRONT_STEP of the killer, check or soak.
@@ -196,7 +196,7 @@ func parse(file string, text []byte) ([]*mutant, error) {
 	return all, finish()
 }
 
-// set sets what a key says.
+// set sets the value of a key.
 func (m *mutant) set(key, value string) (err error) {
 	words := strings.Fields(value)
 	if len(words) == 0 {

@@ -24,7 +24,7 @@ func TestMutants(t *testing.T) {
 		}
 		k := m.killer
 		for file := range files {
-			assert.True(t, k.folder != "" || filepath.Dir(file) == "arena_c", "%s: %s: a test of tests/c kills what lies in arena_c", m.at, m.name)
+			assert.True(t, k.folder != "" || filepath.Dir(file) == "arena_c", "%s: %s: a test of tests/c kills mutants of arena_c alone", m.at, m.name)
 		}
 		if k.folder != "" && functions[k.folder] == "" {
 			functions[k.folder] = testFiles(t, filepath.Join(root, k.folder))

@@ -9,7 +9,8 @@
 // A mutant is a section of a file in testdata: see parse. Its texts replace those of the tree by
 // `go test -overlay`, so the tree is never touched, and a mutant of moved code still applies. The
 // overlay also replaces C sources and headers, for the package in their own folder, and holds for
-// programs that a test builds. A mutant of the C core may name a test of tests/c instead; that test is built from a copy of arena_c.
+// programs that a test builds. A mutant of the C core may name a test of tests/c instead; that test
+// is built from a copy of arena_c.
 //
 // Each killer, a test that should fail of a mutant, first runs without any mutant and has to pass.
 // A mutant that doesn't compile is an error. A killer that runs into its limit kills only a mutant
@@ -31,7 +32,7 @@ import (
 func main() {
 	pattern := flag.String("run", "", "run only mutants whose names match the `pattern`")
 	list := flag.Bool("list", false, "print the mutants and their killers, and run none")
-	verbose := flag.Bool("v", false, "print what each killer printed")
+	verbose := flag.Bool("v", false, "print the output of each killer")
 	count := flag.Int("random", 0, "print `n` faults that the seed chooses, and run none")
 	seed := flag.Uint64("seed", 1, "of -random")
 	files := flag.String("files", "", "with -random, only of files whose paths match the `pattern`")

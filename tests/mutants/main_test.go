@@ -54,7 +54,7 @@ func TestLong(t *testing.T) {
 `,
 }
 
-// lines are what is printed of a mutant, by its name: the new line and the keys, and what is said.
+// lines has, by the name of a mutant, its new line, its keys, and the expected output.
 var lines = map[string]struct{ keys, line, want string }{
 	"minus":     {"test: sum TestSum", "\treturn a - b", "killed by TestSum, "},
 	"program":   {"test: sum TestProgram", "\treturn a - b", "killed by TestProgram, "},
@@ -87,7 +87,8 @@ func plant(t *testing.T) (root string) {
 	return root
 }
 
-// TestRun: what kills, what doesn't, and what proves nothing, each on its line.
+// TestRun: a mutant that is killed, one that survives, and one that proves nothing have a line
+// each.
 func TestRun(t *testing.T) {
 	step.Needs(t, step.Check)
 	root := plant(t)

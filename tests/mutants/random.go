@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// folders are those in which -random puts faults.
+// folders are the folders in which -random puts faults.
 var folders = []string{"arena_c", "arena", "scope", "budget", "budget/save"}
 
-// fault is one that can be put into a file: the text from one byte to another becomes a new one.
+// fault is a possible fault of a file: the text from one byte to another becomes a new one.
 type fault struct {
 	from, to  int
-	text, is  string // is says what the new text does
+	text, is  string // is describes the new text
 	inOneLine int    // the line of the first byte, from 1
 }
 
-// random prints n faults that a seed chooses, as mutants, of the files that match. The lines that
-// can have faults stand in a row, file after file; of n equal parts of the row each has one. A line
-// that has several has each as likely. What doesn't compile makes room for the next line's.
+// random prints n faults that a seed chooses, as mutants, of the files that match. It divides the
+// lines that can have faults into n equal parts, and takes one line of each; each fault of a line
+// is equally likely. If the fault doesn't compile, random tries the next line.
 func random(w io.Writer, root string, folders []string, match string, n int, seed uint64) error {
 	matches, err := regexp.Compile(match)
 	if err != nil {
@@ -115,7 +115,7 @@ func readSource(root, folder, base string) (*source, error) {
 	return &source{name: folder + "/" + base, text: string(text)}, err
 }
 
-// with returns the text with a fault, whose lines that are blank now are left out.
+// with returns the text with a fault, without the lines that became blank.
 func (s *source) with(f fault) string {
 	before, after := s.text[:f.from], s.text[f.to:]
 	begin := strings.LastIndexByte(before, '\n') + 1
@@ -126,8 +126,8 @@ func (s *source) with(f fault) string {
 	return before + f.text + after
 }
 
-// print prints a fault as a mutant that has no test yet: the lines that differ, and as many before
-// and after them as it takes for the old text to stand in the file once.
+// print prints a fault as a mutant without a test: the lines that differ, and as many lines around
+// them as make the old text unique in the file.
 func (s *source) print(w io.Writer, seed uint64, number int, f fault, changed string) {
 	old, new := strings.SplitAfter(s.text, "\n"), strings.SplitAfter(changed, "\n")
 	from := 0

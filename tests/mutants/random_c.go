@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// buildsOfC are the builds of the core that make check compiles, beside the plain one.
+// buildsOfC are the builds of the core that make check compiles, and the plain one.
 var buildsOfC = [][]string{{}, {"-DUPFRONT_CHECKED"}, {"-fsanitize=address"},
 	{"-U__SIZEOF_INT128__"}}
 
@@ -112,7 +112,8 @@ var (
 
 // faultsOfC lists the faults that a file can have: its text is matched, not parsed.
 func faultsOfC(text string) (all []fault) {
-	code := notCode.ReplaceAllStringFunc(text, func(s string) string { // what isn't code is blank
+	// Comments and strings become blank.
+	code := notCode.ReplaceAllStringFunc(text, func(s string) string {
 		return strings.Map(func(r rune) rune {
 			if r == '\n' {
 				return r
@@ -129,7 +130,7 @@ func faultsOfC(text string) (all []fault) {
 		return nil
 	}
 	add := func(from, to int, text, is string) { all = append(all, fault{from: from, to: to, text: text, is: is}) }
-	// closed returns the end of what an opening bracket before at opens.
+	// closed returns the end of the bracket that opens before at.
 	closed := func(at int, open, end byte) int {
 		for depth := 1; at < len(code); at++ {
 			switch code[at] {

@@ -66,7 +66,7 @@ func sourcesOfGo(root, folder string) (all []*source, err error) {
 	return all, nil
 }
 
-// imports loads what a package imports from what go build keeps.
+// imports loads the packages that a package imports from the build cache.
 func imports(dir string) (types.Importer, error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}", ".")
 	cmd.Dir = dir
@@ -120,7 +120,7 @@ func builds(root, folder, tag, changed, text string) bool {
 	return cmd.Run() == nil
 }
 
-// swapped are operators and what stands in their place.
+// swapped has the operator that replaces an operator.
 var swapped = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.LAND: token.LOR, token.LOR: token.LAND,

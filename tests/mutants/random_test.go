@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// changes are the faults of a text, as what they do and the lines that change.
+// changes returns the faults of a text: each with its description and the lines that change.
 func changes(text string, faults []fault) (all []string) {
 	s := &source{text: text}
 	old := strings.Split(text, "\n")
@@ -92,7 +92,7 @@ void add(sum *s,
 }
 `
 
-// TestFaultsOfC: each kind, and none in comments, texts and what the preprocessor reads.
+// TestFaultsOfC: each kind, and none in comments, strings and preprocessor lines.
 func TestFaultsOfC(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		"a function returns early: static inline int sum(int a, int b) { return 0; return a << b; }",

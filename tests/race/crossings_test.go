@@ -35,10 +35,11 @@ func openBudget(t *testing.T) *budget.Budget {
 	return b
 }
 
-// rounds is how often each operation runs; what is taken from a scope that stays open fits.
+// rounds is the number of times that each operation runs. A scope that stays open has room for
+// them.
 const rounds = 20
 
-// crossings counts the calls into C that rounds of do make.
+// crossings returns the number of calls into C that do makes in all rounds.
 func crossings(do func()) int64 {
 	before := runtime.NumCgoCall()
 	for range rounds {
@@ -54,7 +55,8 @@ func skipWhereHitsCross(t *testing.T) {
 	}
 }
 
-// TestEverydayOperationsDoNotCross: a call into C costs more than all of them, and in race builds hides races.
+// TestEverydayOperationsDoNotCross: a call into C costs more than the operations of a tick
+// together, and hides races from the detector.
 func TestEverydayOperationsDoNotCross(t *testing.T) {
 	skipWhereHitsCross(t)
 	b := openBudget(t)
@@ -71,7 +73,7 @@ func TestEverydayOperationsDoNotCross(t *testing.T) {
 	}
 }
 
-// everyday is what a tick does.
+// everyday has the operations of a tick.
 func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 	pool, objects, handles, shared := frogs.Pool(s, 4), living.Pool(s, 2*rounds), frogs.HandlePool(s, 4), frogs.SharedPool(s, 4)
 	level := b.Region("level")
@@ -110,7 +112,7 @@ func each(pool scope.Pool[frog]) {
 	}
 }
 
-// inScope is what lives in a scope of a scratch arena.
+// inScope has the operations in a scope of a scratch arena.
 func inScope() map[string]func(scope.Scope) {
 	return map[string]func(scope.Scope){
 		"finalizers": func(s scope.Scope) { living.New(s); living.Slice(s, 3); s.Defer(func() {}) },
@@ -146,7 +148,8 @@ func inScope() map[string]func(scope.Scope) {
 	}
 }
 
-// TestTheArenasHitsDoNotCross is for package arena: making room is no crossing, and giving back is where it says so.
+// TestTheArenasHitsDoNotCross is the same for package arena: allocation doesn't cross; freeing does
+// where the list says so.
 func TestTheArenasHitsDoNotCross(t *testing.T) {
 	skipWhereHitsCross(t)
 	l, err := arena.NewLinear(arena.NewBlock(4096, 64))
@@ -170,8 +173,8 @@ func TestTheArenasHitsDoNotCross(t *testing.T) {
 	}
 }
 
-// TestWhatCrosses is the control, and the list of what is called at play and does cross. The races
-// around these are seen all the same: the programs between/*.
+// TestWhatCrosses is the control, and the list of operations that cross into C during play. The
+// races around them are reported nevertheless: the programs between/*.
 func TestWhatCrosses(t *testing.T) {
 	skipWhereHitsCross(t)
 	b := openBudget(t)
@@ -197,7 +200,8 @@ func TestWhatCrosses(t *testing.T) {
 		}
 	}
 	for name, do := range map[string]func(){
-		// One for each pool that is open on the frame, or on a scratch arena asked for by number.
+		// One crossing for each pool that is open on the frame, or on a scratch arena used by
+		// number.
 		"NextFrame beside a pool":    func() { _ = b.NextFrame() },
 		"a pool and its end":         inner(func(s scope.Scope) { frogs.Pool(s, 2) }),
 		"temporaries and their end":  inner(func(s scope.Scope) { frogs.New(s.Temp(64)) }),

@@ -1,5 +1,5 @@
-// Package race builds and runs the programs that race inside an arena (tests/race/programs), for tests: its own, and the
-// misuse table.
+// Package race builds and runs the programs of tests/race/programs, which race inside an arena, for
+// its own tests and for the misuse table.
 package race
 
 import (
@@ -18,11 +18,11 @@ var sources embed.FS
 
 const programs = "github.com/upfront-mem/upfront/tests/race/programs"
 
-// The exit status of a program whose race was reported: the race detector's own.
+// The race detector's exit status after a report.
 const reported = 66
 
-// Build builds the programs with the race detector, as the file at path. Cost: seconds, minutes when Go's packages are not
-// in the build cache for -race.
+// Build builds the programs with the race detector, as the file at path. Cost: seconds, or minutes
+// when the build cache doesn't have Go's packages for -race.
 func Build(path string) error {
 	out, err := exec.Command("go", "build", "-race", "-o", path, programs).CombinedOutput()
 	if err != nil {
@@ -31,8 +31,9 @@ func Build(path string) error {
 	return nil
 }
 
-// Names are the programs in the file that Build made: "use/new". The part before the slash is the kind: use, end, life and
-// between are races; what is hidden or clean has no report.
+// Names returns the names of the programs in a file that Build made, such as "use/new". The part
+// before the slash is the kind: programs of use, end, life and between race; hidden and clean have
+// no report.
 func Names(path string) ([]string, error) {
 	out, err := exec.Command(path).Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -41,8 +42,8 @@ func Names(path string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// Run runs one program, as it is, or as the control in which the detector is told of the order. It gives the reports, none
-// when no race was seen. An end that is no report's is an error.
+// Run runs one program, plain or as the control with an order that the detector knows. It returns
+// the reports, none if no race was seen. It fails if the program ends in another way.
 func Run(path, name string, told bool) ([]Report, error) {
 	cmd := exec.Command(path, name)
 	if told {
@@ -58,8 +59,8 @@ func Run(path, name string, told bool) ([]Report, error) {
 	return nil, fmt.Errorf("%s: %w, and %d reports: %s", name, err, len(list), out)
 }
 
-// Report is a data race as the detector tells it: the stacks of the two accesses, a line for each frame's file and line, the
-// innermost first.
+// Report is a report of the race detector: the stacks of the two accesses, with the file and line
+// of each frame, the innermost first.
 type Report struct {
 	Text          string
 	First, Second []string
@@ -91,11 +92,12 @@ func reports(out string) (list []Report) {
 	return list
 }
 
-// Lines are the places of a program's two accesses: "lives.go:17". They are marked in the source by a comment behind the line.
+// Lines returns the lines of a program's two accesses, such as "lives.go:17". A comment at the end
+// of the line marks it in the source.
 func Lines(name string) (first, second string) {
 	files, err := sources.ReadDir("programs")
 	if err != nil {
-		panic(err) // they are in this binary
+		panic(err) // the sources are embedded
 	}
 	kind, _, _ := strings.Cut(name, "/")
 	for _, file := range files {
@@ -121,7 +123,7 @@ func Lines(name string) (first, second string) {
 	return first, second
 }
 
-// Shows says whether the report names the two places, each in the stack of its access.
+// Shows reports whether the report has the two lines, each in the stack of its access.
 func (r Report) Shows(first, second string) bool {
 	ends := func(stack []string, place string) bool {
 		return slices.ContainsFunc(stack, func(at string) bool { return strings.HasSuffix(at, "/"+place) })

@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestRaces runs each program that races, and its control. A report must show both accesses, each with the line of the
-// program that made it.
+// TestRaces runs each program that races, and its control. A report must show both accesses, each
+// with its line of the program.
 func TestRaces(t *testing.T) {
 	if arena_c.Crossing {
 		t.Skip("the programs are built with -race whatever this build is: once is enough")

@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// between are two goroutines that write one object in an arena. Between the two writes each of them works with something of
-// its own, which must not hide the race.
+// between returns programs in which two goroutines write one object. Between the two writes each
+// goroutine does private work in an arena, which must not hide the race.
 func between(list map[string]func(p *play, worker int) func()) map[string]func(*play) {
 	made := map[string]func(*play){}
 	for name, work := range list {
@@ -26,8 +26,8 @@ func between(list map[string]func(p *play, worker int) func()) map[string]func(*
 	return made
 }
 
-// loud is what synchronizes, and hides the race. Measuring a plan crosses into C, which nobody does at play; Published takes
-// the lock of the runtime's metrics.
+// loud is private work that synchronizes, and so hides the race. Measuring a plan crosses into C,
+// but isn't used during play; Published takes the lock of the runtime's metrics.
 var loud = map[string]func(p *play, worker int) func(){
 	"published": withOwn(func(b *budget.Budget) { b.Published() }),
 	"need": func(p *play, worker int) func() {
@@ -99,7 +99,7 @@ func fails(err error) {
 	}
 }
 
-// withOwn gives each worker a budget of its own: two budgets know nothing of each other.
+// withOwn gives each worker its own budget: two budgets share no state.
 func withOwn(work func(b *budget.Budget)) func(p *play, worker int) func() {
 	return func(*play, int) func() {
 		b := open()
@@ -154,7 +154,7 @@ func buffersWork(p *play, worker int) func() {
 func ringWork(p *play, worker int) func() {
 	r := newRing(p, worker)
 	return func() {
-		for range 5 { // it wraps
+		for range 5 { // more than the block holds, so that it wraps
 			q := r.Alloc(1500, 8)
 			if q == nil {
 				panic("the ring is full")

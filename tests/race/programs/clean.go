@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// clean is what goroutines may do at the same time: there is nothing to report.
+// clean are programs without a race: operations that goroutines may do at the same time.
 var clean = map[string]func(*play){
 	"shared-pool": func(p *play) {
 		pool := frogs.SharedPool(p.scope(), 3)
@@ -73,7 +73,7 @@ var clean = map[string]func(*play){
 		crowd(func(int) {
 			slot, err := p.budget.Slots("match").Acquire()
 			if err != nil {
-				return // all are taken
+				return // all slots are in use
 			}
 			_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) {
 				frogs.New(s.Temp(64)).Age++
@@ -89,7 +89,7 @@ var clean = map[string]func(*play){
 		slot, err := p.budget.Slots("match").Acquire()
 		must(err)
 		_, err = budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) {
-			crowd(func(int) { // one at a time, whoever it is
+			crowd(func(int) { // one at a time, on any goroutine
 				_, err := budget.Load(background, slot.In(s), func(s scope.Scope) (*frog, error) {
 					frogs.New(s.Temp(64)).Age++
 					return frogs.New(s), nil
@@ -126,7 +126,7 @@ var clean = map[string]func(*play){
 	},
 }
 
-// house is a budget at play.
+// house is a budget during play.
 type house struct {
 	b       *budget.Budget
 	scratch scope.Scratch
@@ -143,7 +143,7 @@ func (h *house) play() {
 
 const goroutines, rounds = 4, 50
 
-// crowd has goroutines do it many times.
+// crowd runs do many times on several goroutines.
 func crowd(do func(me int)) {
 	var all sync.WaitGroup
 	for me := range goroutines {

@@ -8,7 +8,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// ending are a goroutine that reads an object, and another that ends its life.
+// ending returns programs in which one goroutine reads an object, and another ends its life.
 func ending(list map[string]func(p *play) (*frog, func())) map[string]func(*play) {
 	made := map[string]func(*play){}
 	for name, live := range list {
@@ -23,7 +23,7 @@ func ending(list map[string]func(p *play) (*frog, func())) map[string]func(*play
 	return made
 }
 
-// ends make an object, and say what ends its life.
+// ends make an object, and return the function that ends its life.
 var ends = map[string]func(p *play) (*frog, func()){
 	"close": func(p *play) (*frog, func()) {
 		s := p.scope()
@@ -213,7 +213,7 @@ var ends = map[string]func(p *play) (*frog, func()){
 	},
 }
 
-// lives are those in which more happens.
+// lives are the programs with more than one step.
 var lives = map[string]func(*play){
 	"reused": func(p *play) {
 		scratch := p.budget.Scratch(0, 0)
@@ -250,7 +250,7 @@ var lives = map[string]func(*play){
 	},
 }
 
-// loaded has a frog in the region systems.
+// loaded loads a frog into the region systems.
 func loaded(p *play) budget.Loaded[frog] {
 	l, err := budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
 	must(err)

@@ -1,8 +1,8 @@
-// Command programs commits a data race inside an arena, by name, for the race detector to report. It is of use when it is
-// built with -race: exit status 66 says that a race was reported, 0 that none was.
+// Command programs commits a data race inside an arena, chosen by name, for the race detector to
+// report. Build it with -race: exit status 66 means that a race was reported, 0 that none was.
 //
 //	programs use/new        # the race
-//	programs use/new told   # the control: the same, and the detector is told of the order
+//	programs use/new told   # the control: the same, with an order that the detector knows
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/race/untold"
 )
 
-// programs are all there are, by name. A comment behind a line names the program whose report must show the line: as the
-// access that came first, second, or both.
+// programs are all programs, by name. A comment at the end of a line names the program whose report
+// must show the line, as the first access, the second, or both.
 var programs = map[string]func(*play){}
 
 func add(kind string, list map[string]func(*play)) {
@@ -43,7 +43,7 @@ func main() {
 	programs[os.Args[1]](&play{budget: open(), told: len(os.Args) > 2})
 }
 
-// play is what a program works with.
+// play has the budget and the arenas of a program.
 type play struct {
 	budget *budget.Budget
 	told   bool
@@ -78,8 +78,8 @@ func look(x *frog) int32 { return x.Age }
 
 func (p *play) scope() scope.Scope { return p.budget.Scratch(0, 0).Open("a") }
 
-// pair runs first, then second, on a goroutine each. The detector is told of the order in the control only: else it is as if
-// they had happened to come so.
+// pair runs first, then second, on a goroutine each. Only in the control does the detector know of
+// the order: without it, the order is a coincidence.
 func (p *play) pair(first, second func()) {
 	over := make(chan bool)
 	var both sync.WaitGroup
@@ -102,5 +102,5 @@ func (p *play) tell(do func()) {
 	}
 }
 
-// both is a pair that does the same.
+// both is a pair of the same function.
 func (p *play) both(do func()) { p.pair(do, do) }

@@ -20,7 +20,7 @@ func bad(*frog) error           { return errFails }
 func nothing() error            { return nil }
 func noScope(scope.Scope) error { return nil }
 
-// A scope of its own for each arena of package arena: its block is a part of the budget.
+// Each arena of package arena has its own scope, and its block is a part of the budget.
 
 func blockOf(p *play, worker int) []byte {
 	return p.budget.Scratch(worker, 1).Open("block").BytesUnzeroed(4096, 64)

@@ -13,8 +13,8 @@ var (
 	onHeap = arena.HeapOf[frog](nil)
 )
 
-// uses are two goroutines that do the same with one arena, which is one goroutine's at a time. They touch no object: it is
-// the allocation that races.
+// uses are programs in which two goroutines use one arena, although an arena belongs to one
+// goroutine. They touch no object: the allocations race.
 var uses = map[string]func(*play){
 	"new":         func(p *play) { s := p.scope(); p.both(func() { frogs.New(s) }) },                         // use/new both
 	"try-new":     func(p *play) { s := p.scope(); p.both(func() { frogs.TryNew(s) }) },                      // use/try-new both
@@ -73,7 +73,7 @@ func frees(p *play) {
 	)
 }
 
-// loads has a goroutine that a loader started use the loader's scope.
+// loads uses a loader's scope from a goroutine that the loader started.
 func loads(p *play) {
 	_, err := budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) {
 		p.pair(

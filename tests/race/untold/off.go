@@ -1,8 +1,8 @@
 //go:build !race
 
-// Package untold orders what two goroutines do without the race detector's knowledge, so that a
-// race is reported whichever of them the scheduler prefers.
+// Package untold orders two goroutines without the race detector's knowledge, so that it reports
+// their race in any schedule.
 package untold
 
-// Do calls do. No race detector is in this build.
+// Do calls do. This build has no race detector.
 func Do(do func()) { do() }

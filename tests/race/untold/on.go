@@ -1,12 +1,12 @@
 //go:build race
 
-// Package untold orders what two goroutines do without the race detector's knowledge, so that a
-// race is reported whichever of them the scheduler prefers.
+// Package untold orders two goroutines without the race detector's knowledge, so that it reports
+// their race in any schedule.
 package untold
 
 import "runtime"
 
-// Do calls do. The race detector hears of no synchronization in it.
+// Do calls do. The race detector sees no synchronization in it.
 func Do(do func()) {
 	runtime.RaceDisable()
 	defer runtime.RaceEnable()
