@@ -21,7 +21,7 @@ var (
 	nones  = scope.Plain[struct{}]()
 )
 
-// item is something that is live: its bytes, and a copy of what was written there.
+// item is live memory: its bytes, and a copy of their expected contents.
 type item struct {
 	at   uint64
 	real []byte
@@ -32,14 +32,14 @@ func bytesAt[T any](p *T, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(p)), n)
 }
 
-// keep has an item checked after every step, with random contents.
+// keep fills bytes at random, and has them checked after every step.
 func (w *world) keep(s *life, real []byte, align uint64) {
 	p := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(real))))
 	w.check(p&(align-1) == 0, "%s: what is to be aligned to %d lies at %x", s.arena.name, align, p)
 	w.write(w.watch(s, real))
 }
 
-// watch is keep of what has contents already.
+// watch has bytes with contents checked after every step.
 func (w *world) watch(s *life, real []byte) *item {
 	it := &item{real: real, copy: bytes.Clone(real)}
 	if len(real) > 0 {
@@ -66,7 +66,8 @@ func (w *world) zero(what string, real []byte) {
 	}
 }
 
-// ask is a request for bytes: New and its like unwind when it is refused, TryNew and its like give nil.
+// ask is a request for bytes. When it is refused, New and its like unwind; TryNew and its like
+// return nil.
 type ask struct {
 	name        string
 	size, align uint64
@@ -90,7 +91,7 @@ func askForSlice[T any](name string, m scope.Maker[T], n int) ask {
 	return a
 }
 
-// someAsk is a request of random kind and size.
+// someAsk returns a request of random kind and size.
 func (w *world) someAsk() ask {
 	n := w.random.IntN(40)
 	if w.chance(12) {
@@ -127,7 +128,7 @@ func (w *world) someAsk() ask {
 	return w.someAlloc(uint64(n))
 }
 
-// someAlloc is Alloc: of any alignment up to 1 MiB, and of sizes that nothing has.
+// someAlloc returns an Alloc with any alignment up to 1 MiB, also of sizes that no arena has.
 func (w *world) someAlloc(size uint64) ask {
 	if w.chance(20) {
 		size = 1<<63 - 1 - uint64(w.random.IntN(200)) + 1<<uint(w.random.IntN(64))
@@ -144,14 +145,14 @@ func (w *world) someAlloc(size uint64) ask {
 		unwind: func(s scope.Scope) unsafe.Pointer { return s.AllocUnzeroed(size, align) }}
 }
 
-// What a scope that may allocate does with a request. Where alignment decides, it may do either.
+// The expected answer of a scope that may allocate. Where alignment decides, it may be either.
 const (
 	no = iota
 	perhaps
 	yes
 )
 
-// fit says whether so many bytes fit into what a scope has free, behind a node or not.
+// fit returns whether the free bytes of a scope hold a request, after a node or without one.
 func fit(s *life, size, align uint64, node bool) int {
 	free, before := s.real.Free(), uint64(0)
 	if node {
@@ -167,7 +168,7 @@ func fit(s *life, size, align uint64, node bool) int {
 	return yes
 }
 
-// allocate asks a scope that may be any: topmost, covered, closed.
+// allocate makes a request of any scope: topmost, covered, or closed.
 func (w *world) allocate(s *life) {
 	a := w.someAsk()
 	w.say("%s: %s of %d bytes aligned to %d in %s", s.arena.name, a.name, a.size, a.align, s.name)
@@ -182,8 +183,8 @@ func (w *world) allocate(s *life) {
 	w.keep(s, real, a.align)
 }
 
-// request has bytes asked for. What is refused says so, and is remembered: a full by the topmost scope,
-// misuse by one that is alive.
+// request allocates and compares the answer. A refusal is reported and remembered: a full by the
+// topmost scope, misuse by any live scope.
 func (w *world) request(s *life, fits int, try, unwind func(scope.Scope) unsafe.Pointer) (p unsafe.Pointer) {
 	if fits != no {
 		if try != nil && w.chance(2) {
@@ -219,19 +220,19 @@ func (w *world) request(s *life, fits int, try, unwind func(scope.Scope) unsafe.
 	return nil
 }
 
-// refused is what is remembered.
+// refused sets the refusal that the scope should remember.
 func (w *world) refused(s *life) {
 	w.say("refused")
 	switch {
 	case s.may():
 		s.full = true
 	case s.open:
-		_ = s.real.Err() // it is known from now on, whatever a stale one asks
+		_ = s.real.Err() // reported now, whether or not a stale scope's Err follows
 		s.wrong, s.full = true, false
 	}
 }
 
-// object makes one with a finalizer, or several.
+// object makes one or several objects with a finalizer.
 func (w *world) object(s *life) {
 	switch w.random.IntN(4) {
 	case 3:

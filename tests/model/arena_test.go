@@ -6,21 +6,21 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// arena is a region, a slot, a buffer of the frame or a scratch arena, and who is there.
+// arena is a region, a slot, a buffer of the frame or a scratch arena, with its scopes.
 type arena struct {
 	name  string
 	start uint64 // address
 	size  uint64
 	near  []*life // open scopes, the lowest first
 	far   []*life // temporaries, the newest last
-	base  int     // how many of the lowest scopes are its owner's
+	base  int     // the number of the lowest scopes, which the arena's owner opened
 	ran   uint64  // finalizers
 
-	used, peak uint64  // as it said last
-	back       *uint64 // what must be used now that a scope has closed
+	used, peak uint64  // as reported last
+	back       *uint64 // the bytes that must be used now, after a scope has closed
 }
 
-// life is a scope: open, or what is left of it.
+// life is a scope, open or closed.
 type life struct {
 	arena *arena
 	real  scope.Scope
@@ -31,23 +31,23 @@ type life struct {
 	layer bool // a Do or a Load closes it
 	nodes []*node
 	items []*item
-	full  bool // what a Try... met, until it is told
-	wrong bool // it was asked while it may not allocate, until it is told
-	lost  told
+	full  bool // a Try call failed, and this isn't reported yet
+	wrong bool // a request came while the scope may not allocate, and this isn't reported yet
+	lost  reported
 
-	layered int // calls of Make and Label that are at work
+	layered int // running calls of Make and Label
 
 	opened mark
 }
 
-// node is what happens when a scope closes.
+// node is an action at the close of a scope.
 type node struct {
 	ids  []int64 // finalizers, in the order in which they run
 	temp *life
 	pool *pool
 }
 
-// mark is where a scope was, for what may have to go back.
+// mark is the state of a scope to which it may have to go back.
 type mark struct {
 	nodes, items int
 	used         uint64 // in its arena
@@ -78,11 +78,11 @@ func (s *life) list() []*life {
 	return s.arena.near
 }
 
-// may says whether a scope may allocate: it is the topmost, and not frozen.
+// may reports whether a scope may allocate: it is the topmost, and not frozen.
 func (s *life) may() bool { return s.open && !s.froze && newest(s.list()) == s }
 
-// tell is what a scope remembers, once.
-func (s *life) tell() (t told) {
+// tell returns the refusals that a scope remembers, and forgets them.
+func (s *life) tell() (t reported) {
 	t.wrong, t.full = s.wrong, s.full && !s.wrong
 	s.wrong, s.full = false, false
 	return t
@@ -95,7 +95,7 @@ func (a *arena) open(real scope.Scope, name string) *life {
 	return s
 }
 
-// ids are the finalizers of a node in the order in which they run, those of its temporaries and its pool, too.
+// ids returns the finalizers of a node in their order, with those of its temporaries and its pool.
 func (w *world) ids(n *node) []int64 {
 	switch {
 	case n.temp != nil && n.temp.open:
@@ -106,7 +106,7 @@ func (w *world) ids(n *node) []int64 {
 	return n.ids
 }
 
-// rest are the finalizers of a scope in the order in which they run.
+// rest returns the finalizers of a scope in their order.
 func (w *world) rest(s *life) (ids []int64) {
 	for _, n := range slices.Backward(s.nodes) {
 		ids = append(ids, w.ids(n)...)
@@ -120,7 +120,7 @@ func (w *world) hasNot(id int64) bool { return !w.has(id) }
 
 func (w *world) began(n *node) bool { return slices.ContainsFunc(w.ids(n), w.has) }
 
-// due says whether a finalizer is the next of its scope, after all that lies above.
+// due reports whether a finalizer is the next of its scope, after those of all scopes above.
 func (w *world) due(id int64) bool {
 	of := w.finalizers[id].of
 	ids := w.rest(of)
@@ -136,15 +136,16 @@ func (w *world) due(id int64) bool {
 	return k < 0 || of.far || !slices.ContainsFunc(w.emptied[k+1:], func(p *part) bool { return slices.ContainsFunc(p.arena.near, later) })
 }
 
-// goesBack: as much must be used as at the mark, if the temporaries are the same.
+// goesBack expects the bytes used at the mark, if the temporaries are the same.
 func (a *arena) goesBack(to mark) {
 	if a.back = nil; newest(a.far) == to.newest {
 		a.back = &to.used
 	}
 }
 
-// unwound holds a scope that went back to a mark to what that means: what it had since is gone, and its finalizers ran.
-func (w *world) unwound(s *life, to mark) (t told) {
+// unwound compares a scope that went back to a mark: its newer contents are gone, and their
+// finalizers ran.
+func (w *world) unwound(s *life, to mark) (t reported) {
 	for _, n := range slices.Backward(s.nodes[to.nodes:]) {
 		if i := slices.IndexFunc(w.ids(n), w.hasNot); i >= 0 {
 			w.fail("%s has closed, and finalizer %d didn't run", s.name, w.ids(n)[i])
@@ -160,13 +161,14 @@ func (w *world) unwound(s *life, to mark) (t told) {
 	return t
 }
 
-// closed holds a scope that has closed to that. What a near one remembers is the caller's to tell, before it closes.
-func (w *world) closed(s *life) (t told) {
+// closed compares a scope that has closed. The caller of Close gets the refusals of a near scope
+// first.
+func (w *world) closed(s *life) (t reported) {
 	t.full = s.far && s.full
 	t.add(w.unwound(s, mark{}))
 	t.wrong = t.wrong || s.wrong
 	t.add(s.lost)
-	s.open, s.wrong, s.full, s.lost = false, false, false, told{}
+	s.open, s.wrong, s.full, s.lost = false, false, false, reported{}
 	a := s.arena
 	if s.far {
 		a.far = slices.DeleteFunc(a.far, func(other *life) bool { return other == s })
@@ -178,26 +180,25 @@ func (w *world) closed(s *life) (t told) {
 	return t
 }
 
-func (w *world) closedTo(a *arena, depth int) (t told) {
+func (w *world) closedTo(a *arena, depth int) (t reported) {
 	for len(a.near) > depth {
 		t.add(w.closed(a.top()))
 	}
 	return t
 }
 
-// anyFull says whether somebody remembers a full, of the scopes from a depth up and of the temporaries
-// that were opened since.
+// anyFull reports whether a full is remembered by a scope from a depth up, or by newer temporaries.
 func (a *arena) anyFull(near, far int) bool {
 	full := func(s *life) bool { return s.full }
 	return slices.ContainsFunc(slices.Concat(a.near[near:], a.far[min(far, len(a.far)):]), full)
 }
 
-// remembered is the first that any of them remembers; then it is told.
-func (a *arena) remembered(near, far int) told {
+// remembered returns the first refusal that these scopes remember, as reported from now on.
+func (a *arena) remembered(near, far int) reported {
 	for _, s := range slices.Concat(a.near[near:], a.far[min(far, len(a.far)):]) {
 		if t := s.tell(); t.any() {
 			return t
 		}
 	}
-	return told{}
+	return reported{}
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// What a finalizer does beside telling that it ran.
+// The actions of a finalizer besides noting that it ran.
 const (
 	doNothing = iota
 	doFail
 	doPanic
 	doExit
 	doAllocate // in its own scope, which closes: refused
-	doGet      // from the pool that it lies in, which closes: refused
-	doMisuse   // closes what isn't its own to close, and opens where it may not
-	doScratch  // opens and closes a scope elsewhere
+	doGet      // from its own pool, which closes: refused
+	doMisuse   // closes a scope that isn't its own, and opens one where it may not
+	doScratch  // opens and closes a scope on another arena
 	doCount
 )
 
-// finalizer is what there is to know of one.
+// finalizer is a finalizer of the model.
 type finalizer struct {
 	do    int
 	of    *life
 	pool  *pool
 	times int
-	off   bool // nobody is to run it any more
-	said  bool // somebody was told that it failed
+	off   bool // it was released, and must not run
+	said  bool // its failure was reported
 }
 
 func (f *finalizer) fails() bool { return f.do == doFail || f.do == doPanic }
@@ -37,7 +37,7 @@ func (f *finalizer) fails() bool { return f.do == doFail || f.do == doPanic }
 // marked is an object with a finalizer, closer a Go value with one.
 type marked struct{ ID int64 }
 
-// wide is one with another alignment in its slices: its size is no multiple of 16.
+// wide has another alignment in its slices: its size is no multiple of 16.
 type wide struct {
 	ID   int64
 	Rest [5]uint32
@@ -57,7 +57,7 @@ var (
 	errLoader = errors.New("the loader failed")
 )
 
-// finalize is what the real finalizers do.
+// finalize is the body of the real finalizers.
 func (w *world) finalize(id int64) error {
 	w.ran = append(w.ran, id)
 	f := w.finalizers[id]
@@ -99,8 +99,8 @@ func (w *world) finalize(id int64) error {
 	return nil
 }
 
-// since is what the finalizers that ran since then have to say, but for what somebody was told already.
-func (w *world) since(then int) (t told) {
+// since returns the errors of the finalizers that ran since then, without those that were reported.
+func (w *world) since(then int) (t reported) {
 	for _, id := range w.ran[then:] {
 		f := w.finalizers[id]
 		if f.fails() && !f.said {
@@ -112,7 +112,7 @@ func (w *world) since(then int) (t told) {
 	return t
 }
 
-// newFinalizer gives the number of one that a scope is to have.
+// newFinalizer returns the number of a new finalizer of a scope.
 func (w *world) newFinalizer(s *life, p *pool) int64 {
 	w.id++
 	f := &finalizer{of: s, pool: p}

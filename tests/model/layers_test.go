@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// How a function ends that something calls with a scope.
+// The ends of a function that is called with a scope.
 const (
 	endWell = iota
 	endError
@@ -19,14 +19,14 @@ const (
 	endCount
 )
 
-// ended is how a call ended.
+// ended is the end of a call.
 type ended struct {
 	err    error
 	thrown any
 	exited bool
 }
 
-// layer calls fn, which calls back, and then after, however it ended. What goes on goes on.
+// layer calls fn, which calls back, and then after, at any end. A panic or Goexit continues.
 func (w *world) layer(fn func() error, after func(e ended)) {
 	e, then := ended{exited: true}, len(w.ran)
 	w.layers++
@@ -52,7 +52,7 @@ func (w *world) layer(fn func() error, after func(e ended)) {
 	e.exited = false
 }
 
-// inside calls a function that was given a scope. before looks at how it ended, before anybody else does.
+// inside calls a function that has a scope. before sees its end first.
 func (w *world) inside(e *ended, before func(), fn func() error) error {
 	e.exited = true
 	defer func() {
@@ -70,7 +70,7 @@ func (w *world) inside(e *ended, before func(), fn func() error) error {
 	return e.err
 }
 
-// body does random things and ends in some way: a full, a panic and a Goexit unwind.
+// body takes random steps and ends in a random way. A full, a panic and a Goexit unwind.
 func (w *world) body(s *life) error {
 	w.compare()
 	for range w.random.IntN(7) {
@@ -105,8 +105,9 @@ func (w *world) body(s *life) error {
 	return nil
 }
 
-// verdict is what a Do or Load makes of how its function ended, and whether the panic goes on.
-func (w *world) verdict(a *arena, near, far int, e ended) (t told, goesOn bool) {
+// verdict returns the error of a Do or Load for the end of its function, and whether its panic
+// continues.
+func (w *world) verdict(a *arena, near, far int, e ended) (t reported, goesOn bool) {
 	switch {
 	case e.thrown == nil:
 		t.other = e.err
@@ -137,7 +138,7 @@ func (w *world) do(a *arena, parent *life, do func(string, func(scope.Scope) err
 	}
 	near, far, then := len(a.near), len(a.far), 0
 	var inner ended
-	var t told
+	var t reported
 	var goesOn bool
 	w.layer(func() error {
 		return do(name, func(real scope.Scope) error {
@@ -209,7 +210,7 @@ func (w *world) make(s *life) {
 			w.check(e.thrown != nil && fits == no, "Make doesn't call its function: %v", e)
 			return
 		}
-		if !s.open { // its function closed the scope that the temporaries were of
+		if !s.open { // its function closed the scope of the temporaries
 			w.flight = map[bool]*life{true: w.flight}[inner.thrown != nil]
 			return
 		}
@@ -232,16 +233,16 @@ func (w *world) make(s *life) {
 	})
 }
 
-// unmade is what a constructor that failed takes back.
+// unmade compares the state after a constructor that failed.
 func (w *world) unmade(s *life, was mark, inner, e ended, then int) {
 	w.did["Make failed"]++
 	w.say("%s: Make goes back in %s", s.arena.name, s.name)
-	var t told
+	var t reported
 	for newest(s.list()) != s {
 		t.add(w.closed(newest(s.list())))
 	}
 	t.add(w.unwound(s, was))
-	t.wrong = t.wrong || s.wrong // of finalizers
+	t.wrong = t.wrong || s.wrong // from finalizers
 	t.add(w.since(then))
 	if s.arena.back = nil; !s.far {
 		s.arena.goesBack(was)
@@ -256,7 +257,7 @@ func (w *world) unmade(s *life, was mark, inner, e ended, then int) {
 
 var plainMarks = scope.Plain[marked]()
 
-// label has fn work for a label.
+// label allocates under a label.
 func (w *world) label(s *life) {
 	name := fmt.Sprint("label ", w.random.IntN(3))
 	w.say("%s: %s in %s", s.arena.name, name, s.name)

@@ -15,25 +15,25 @@ type part struct {
 	arena  *arena
 	level  int
 	slot   bool
-	region budget.Region // zero: a slot that nobody has
+	region budget.Region // zero: a free slot
 	loaded budget.Loaded[uint64]
 	alive  bool
 }
 
-// load is one that is at work.
+// load is a running load.
 type load struct {
 	part  *part
 	scope scope.Scope
 	outer *load
 }
 
-// lease is a pair of scratch arenas on loan.
+// lease is a leased pair of scratch arenas.
 type lease struct {
 	budget.Lease
 	pair int
 }
 
-// along is what goes when a part is emptied, bottom first.
+// along returns the parts that are emptied with a part, bottom first.
 func (w *world) along(p *part) (list []*part) {
 	for _, other := range w.parts {
 		if other == p || other.level > p.level {
@@ -43,7 +43,8 @@ func (w *world) along(p *part) (list []*part) {
 	return list
 }
 
-// claim is the region as somebody has it who says inside of which load he is, and whether he may touch it.
+// claim returns the region as a holder of a load's scope has it, that load, and whether it may be
+// changed.
 func (w *world) claim(p *part) (region budget.Region, inside *load, may bool) {
 	switch {
 	case len(w.over) > 0 && w.chance(8):
@@ -66,8 +67,8 @@ func (w *world) claim(p *part) (region budget.Region, inside *load, may bool) {
 	return p.region, nil, true
 }
 
-// emptying: what the scopes of parts remember is told when they are emptied, top first.
-func (w *world) emptying(parts []*part) (t told) {
+// emptying returns the refusals of the scopes of parts, reported when these are emptied, top first.
+func (w *world) emptying(parts []*part) (t reported) {
 	w.emptied = parts
 	for _, p := range parts {
 		for _, s := range p.arena.near {
@@ -77,8 +78,8 @@ func (w *world) emptying(parts []*part) (t told) {
 	return t
 }
 
-// empty holds parts that were emptied to that.
-func (w *world) empty(parts []*part) (t told) {
+// empty compares parts that were emptied.
+func (w *world) empty(parts []*part) (t reported) {
 	w.emptied = nil
 	for _, p := range slices.Backward(parts) {
 		p.alive = false
@@ -87,10 +88,10 @@ func (w *world) empty(parts []*part) (t told) {
 	return t
 }
 
-// note is what the report is told, unless who would tell it has gone.
-func (w *world) note(t told) {
+// note expects errors in the report, unless a Goexit ended the call that reports them.
+func (w *world) note(t reported) {
 	if t.any() && !t.exits {
-		w.told++
+		w.reported++
 	}
 }
 
@@ -113,7 +114,7 @@ func (w *world) load() {
 	before := w.emptying(along)
 	l := &load{part: p, outer: outer}
 	var inner ended
-	var t told
+	var t reported
 	var goesOn, began bool
 	w.layer(func() (err error) {
 		p.loaded, err = budget.Load(background, region, func(real scope.Scope) (x *uint64, err error) {
@@ -168,7 +169,7 @@ func (w *world) load() {
 	})
 }
 
-// kept is a load that succeeded: its temporaries go.
+// kept compares a load that succeeded: its temporaries are gone.
 func (w *world) kept(p *part, along []*part, e ended, then int) {
 	a := p.arena
 	s := a.top()
@@ -180,26 +181,26 @@ func (w *world) kept(p *part, along []*part, e ended, then int) {
 		}
 	}
 	rest := w.since(after)
-	var t told
+	var t reported
 	for len(a.far) > 0 {
 		t.add(w.closed(newest(a.far)))
 	}
 	t.add(w.since(then))
 	if t.exits {
 		w.did["load left"]++
-		rest.add(w.empty(along)) // nobody gets what Load returns
+		rest.add(w.empty(along)) // the caller of Load doesn't get the result
 		w.note(rest)
 		return
 	}
 	t.add(s.lost)
 	w.note(t)
-	s.lost = told{}
+	s.lost = reported{}
 	w.check(e.err == nil && e.thrown == nil && !e.exited, "Load, which should succeed: %v", e)
 	w.did["loaded"]++
 	p.alive = true
 }
 
-// rewind empties a part, or gives a slot back.
+// rewind empties a part, or releases a slot.
 func (w *world) rewind() {
 	p := w.parts[w.random.IntN(len(w.parts))]
 	if p.region == (budget.Region{}) {
@@ -250,11 +251,11 @@ func (w *world) nextFrame() {
 	ending, next := w.frames[w.frame], w.frames[1-w.frame]
 	for _, s := range slices.Concat(ending.near, ending.far) {
 		if s.layered > 0 || s.layer && s != ending.near[0] {
-			return // somebody is at work there
+			return // a load is running there
 		}
 	}
 	w.say("next frame")
-	t, then := told{wrong: len(ending.near) > 1}, len(w.ran)
+	t, then := reported{wrong: len(ending.near) > 1}, len(w.ran)
 	t.add(ending.remembered(0, 0))
 	for _, s := range next.near {
 		t.add(s.tell())
@@ -273,7 +274,7 @@ func (w *world) nextFrame() {
 	})
 }
 
-// scratch is a scratch arena for who has it now.
+// scratch returns a scratch arena for its current user.
 func (w *world) scratch(index int) (scratch scope.Scratch, ok bool) {
 	if index/2 <= worker {
 		return w.b.Scratch(index/2, index%2), true
@@ -307,7 +308,7 @@ func (w *world) take() {
 	w.free = slices.Delete(w.free, at, at+1)
 }
 
-// pairOf finds out which pair was lent: most often the one that the goroutine had last.
+// pairOf returns the number of the leased pair: most often the goroutine's last one.
 func (w *world) pairOf(l budget.Lease) int {
 	for _, st := range budget.ArenasOf(w.b).List() {
 		var pair, which int
@@ -318,7 +319,7 @@ func (w *world) pairOf(l budget.Lease) int {
 	return -1
 }
 
-// give gives a pair back, once or twice. What is open there is closed.
+// give releases a pair, once or twice. This closes its open scopes.
 func (w *world) give() {
 	if len(w.given) > 0 && w.chance(4) {
 		w.check(w.given[w.random.IntN(len(w.given))].Release() != nil, "Release twice")
@@ -336,7 +337,7 @@ func (w *world) give() {
 		}
 	}
 	w.say("give %d", l.pair)
-	var t told
+	var t reported
 	then := len(w.ran)
 	for _, a := range []*arena{second, first} {
 		if len(a.near) > 0 {

@@ -1,12 +1,16 @@
-// Package model plays random programs on a budget, and after every step asks after what must be true of any:
+// Package model plays random programs on a budget, and after every step checks the rules of any:
 //
-//   - What is live lies in its arena, is aligned, was zeroed, overlaps nothing, and holds the bytes that were written.
-//   - The topmost scope gives what fits, and says full of what doesn't; any other refuses, and that is misuse.
-//   - A refusal is told once, by the scope that refused, or by who closes it.
-//   - A finalizer runs once, when its scope ends, the newest first, after those of all that lies above.
-//   - Who has things ended is told which finalizers failed, each once; the report is told what nobody waits for.
-//   - As many bytes are used after a scope as before it. The peak only rises.
-//   - A region is loaded after a Load that succeeded, until it is rewound; and who may touch it meanwhile, whom it was lent to.
+//   - A live object is inside its arena, is aligned, was zeroed, overlaps no other, and keeps its
+//     bytes.
+//   - The topmost scope allocates while there is room, and is full otherwise. Any other scope
+//     refuses, as a misuse.
+//   - A refusal is reported once, by the scope that refused, or to the caller that closes it.
+//   - A finalizer runs once, when its scope ends, newest first, after those of all scopes above.
+//   - The caller that ends scopes gets each failure of their finalizers once. Failures without a
+//     waiting caller go to the report.
+//   - After a scope as many bytes are used as before it. The peak only rises.
+//   - A region is loaded after a Load that succeeded, until it is rewound. Only a holder of the
+//     load's scope may change it meanwhile.
 //   - The walk names every byte, and offsets and peaks are the same in each build.
 package model_test
 
@@ -26,7 +30,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// step does one thing, in the scope of the innermost call that called back or elsewhere.
+// step takes one step, in the scope of the innermost callback or in another.
 func (w *world) step(inner *life) {
 	if w.steps++; w.steps > w.limit || !w.good() {
 		return
@@ -78,7 +82,7 @@ func (w *world) step(inner *life) {
 	}
 }
 
-// stepOutside does one thing to the budget.
+// stepOutside takes one step on the budget.
 func (w *world) stepOutside() {
 	switch w.random.IntN(10) {
 	case 0, 1, 2:
@@ -114,7 +118,7 @@ func (w *world) onScratch(a *arena, scratch scope.Scratch) {
 	}
 }
 
-// play is a program: so many steps, each on a goroutine of its own, so that it may end in any way.
+// play runs a program. Each step has its own goroutine, so that it may end in any way.
 func (w *world) play() {
 	for w.steps < w.limit && w.good() {
 		done := make(chan any)
@@ -163,7 +167,7 @@ func (w *world) end() {
 	w.replay()
 }
 
-// program plays one, and gives what it did.
+// program plays one program, and returns its world.
 func program(t *testing.T, seed uint64, limit int) *world {
 	w, err := newWorld(seed, limit)
 	require.NoError(t, err)
@@ -172,7 +176,7 @@ func program(t *testing.T, seed uint64, limit int) *world {
 	return w
 }
 
-// liveObjects is how many there are on the Go heap.
+// liveObjects returns the number of objects on the Go heap.
 func liveObjects() uint64 {
 	var stats runtime.MemStats
 	runtime.GC()
@@ -182,8 +186,9 @@ func liveObjects() uint64 {
 
 const programSteps = 120
 
-// What the first programs' offsets and peaks come to, in each build and on each target of 64 bits. It is another
-// when the programs or the layout rules are, and so on 32 bits, where Go aligns a uint64 to 4.
+// The sums of the first programs' offsets and peaks, in each build and on each target of 64 bits.
+// They change with the programs and the layout rules. On 32 bits Go aligns a uint64 to 4, so they
+// differ.
 const (
 	alike        = 40
 	offsetsOfAll = 0xb28227504e6fa14c
@@ -208,13 +213,13 @@ func TestModel(t *testing.T) {
 		if seed < alike {
 			offsets = offsets*31 + w.offsets
 		}
-		if seed == max(alike, rounds/2) { // by then the runtime and the library have what they need, of the last stacks, too
+		if seed == max(alike, rounds/2) { // by now the runtime and the library have their caches
 			objects = liveObjects()
 		}
 		did["finalizers"] += len(w.ran)
 	}
 	t.Log(did)
-	const few = 600 // the runtime's own come and go, and so do traces of stacks that were dropped
+	const few = 600 // the runtime's own objects vary, and so do traces of dropped stacks
 	assert.Less(t, liveObjects(), objects+few+uint64(did["programs"])/4, "a program leaves nothing on the Go heap")
 	assert.Equal(t, uint64(offsetsOfAll), offsets, "offsets and peaks are the same in each build, on each target of 64 bits")
 	if step.Now() < step.Check {
@@ -231,7 +236,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// deeds are what the programs must have done together.
+// deeds are the actions that all programs together must include.
 var deeds = []string{"steps", "finalizers", "refused", "unwound", "left open", "Make failed", "too many scopes", "refused Close",
 	"Temp", "no room for Temp", "built", "pool", "wrong Put", "C",
 	"load", "load refused", "loaded", "load failed", "load left", "replayed", "replay full"}

@@ -12,13 +12,13 @@ import (
 // held is a Go value that a scope keeps.
 type held struct {
 	real scope.Owned
-	id   int64 // of its finalizer; 0: it has none
+	id   int64 // of its finalizer; 0 without one
 	of   *life
 	node *node
 	gone bool
 }
 
-// deferC has C add a finalizer, which calls back. What doesn't fit runs at once.
+// deferC has C add a finalizer that calls back. If it doesn't fit, it runs at once.
 func (w *world) deferC(s *life) {
 	fits := fit(s, 16, 8, true)
 	if fits == perhaps {
@@ -27,10 +27,11 @@ func (w *world) deferC(s *life) {
 	id := w.newFinalizer(s, nil)
 	f := w.finalizers[id]
 	if f.do == doFail {
-		f.do = doPanic // it has no error to give
+		f.do = doPanic // a C finalizer returns no error
 	}
 	leaves := f.do == doPanic || f.do == doExit
-	if fits == no || leaves && (arena_c.Asan || !w.wideAligns) { // AddressSanitizer doesn't bear that C's frames are left
+	// AddressSanitizer doesn't allow a panic through C's frames.
+	if fits == no || leaves && (arena_c.Asan || !w.wideAligns) {
 		f.do = doNothing
 	}
 	w.say("%s: finalizer %d of C in %s", s.arena.name, id, s.name)
@@ -53,7 +54,7 @@ func (w *world) deferC(s *life) {
 	}
 }
 
-// own gives a scope a Go value: what doesn't fit is ended at once, and the full unwinds.
+// own adds a Go value to a scope. If it doesn't fit, it is closed at once, and the full unwinds.
 func (w *world) own(s *life) {
 	fits := fit(s, 8, 8, true)
 	if fits == perhaps {
@@ -108,7 +109,7 @@ func (w *world) own(s *life) {
 	w.held = append(w.held, &h)
 }
 
-// release cancels what is held, or ends it now, once or twice.
+// release cancels an owned value, or closes it now, once or twice.
 func (w *world) release() {
 	if len(w.held) == 0 {
 		return
@@ -137,13 +138,13 @@ func (w *world) endOwned(h *held, gone bool) {
 	f := w.finalizers[h.id]
 	if !gone && f != nil {
 		if f.do >= doPanic {
-			f.do = doNothing // its panic would be the caller's
+			f.do = doNothing // CloseNow would pass its panic on
 		}
 		w.now = h.id
 	}
 	defer func() { w.now = 0 }()
 	if !gone && f != nil && f.do == doFail && h.real.Value() == nil { // a deferred function panics
-		w.check(w.recovered(func() { _ = h.real.CloseNow() }) != nil, "CloseNow of what panics")
+		w.check(w.recovered(func() { _ = h.real.CloseNow() }) != nil, "CloseNow of a function that panics")
 		f.said = true
 		return
 	}

@@ -10,22 +10,22 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// pool is one of some kind, with what was taken from it, by place.
+// pool is a pool of some kind, with its chunks in use by place.
 type pool struct {
 	of   *life
 	open bool
 	size int
 	live map[uint64]*chunk
-	seen []unsafe.Pointer // chunks that were taken
+	seen []unsafe.Pointer // chunks that were used
 
 	plain   scope.Pool[five]
 	objects scope.ObjectPool[marked]
 	handles scope.HandlePool[five]
 	kind    int
-	put     []handle // handles that name nothing any more
+	put     []handle // stale handles
 }
 
-// chunk is one that was taken.
+// chunk is a chunk in use.
 type chunk struct {
 	*item
 	id     int64 // of its finalizer
@@ -41,7 +41,7 @@ const (
 	poolKinds
 )
 
-// ids are the finalizers of what was taken, in the order in which they run.
+// ids returns the finalizers of the chunks in use, in their order.
 func (p *pool) ids() (ids []int64) {
 	for _, at := range slices.Sorted(maps.Keys(p.live)) {
 		if id := p.live[at].id; id != 0 {
@@ -51,7 +51,7 @@ func (p *pool) ids() (ids []int64) {
 	return ids
 }
 
-// openPool makes a pool, or has it refused.
+// openPool makes a pool, or expects its refusal.
 func (w *world) openPool(s *life) {
 	a := s.arena
 	p := &pool{of: s, kind: w.random.IntN(poolKinds), size: w.random.IntN(20), open: true, live: map[uint64]*chunk{}}
@@ -59,7 +59,8 @@ func (w *world) openPool(s *life) {
 		p.size = w.random.IntN(20_000)
 	}
 	w.say("%s: pool of kind %d for %d in %s", a.name, p.kind, p.size, s.name)
-	// a chunk has a number and a state beside it, and with handles a generation; the first lies at a multiple of 8
+	// A chunk has a number and a state, and with handles a generation. The first is at a multiple
+	// of 8.
 	fits := fit(s, 8+uint64(p.size)*[...]uint64{24 + 5, 8 + 5, 24 + 9}[p.kind], 16, true)
 	taken := 0
 	for _, other := range w.pools {
@@ -91,10 +92,10 @@ func (w *world) openPool(s *life) {
 	w.pools = append(w.pools, p)
 }
 
-// there says whether the pool's bytes weren't given back by a constructor that failed.
+// there reports whether the pool exists: a constructor that failed frees its pools.
 func (p *pool) there() bool { return p.open && p.of.open }
 
-// usePool takes or puts a chunk of a pool, rightly or wrongly.
+// usePool gets or puts a chunk of a pool, rightly or wrongly.
 func (w *world) usePool() {
 	if len(w.pools) == 0 {
 		return
@@ -143,7 +144,7 @@ func (w *world) get(p *pool) {
 	}
 }
 
-// putBack puts a live chunk, one that is free, one that is none, or a chunk of a pool that is closed.
+// putBack puts a chunk: a live one, a free one, a foreign pointer, or one of a closed pool.
 func (w *world) putBack(p *pool) {
 	if len(p.live) == 0 || !p.there() || w.chance(4) {
 		w.putWrong(p)

@@ -8,7 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/record"
 )
 
-// replay does again what the program did to its budget, and compares what each arena held at most. The budget is closed.
+// replay repeats the program's operations on its budget, which is closed, and compares the peak of
+// each arena.
 func (w *world) replay() {
 	if w.recording == nil {
 		return
@@ -31,7 +32,7 @@ func (w *world) tooSmall(report budget.Report) {
 	if level.Peak < 2 {
 		return
 	}
-	const line = 64 // temporaries lie at multiples of that
+	const line = 64 // the alignment of temporaries
 	smaller := plan()
 	smaller.Regions[2].Size = max(1, (level.Peak-1)/line*line)
 	_, _, err := record.Replay(smaller, bytes.NewReader(w.recorded.Bytes()))

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// openScope opens a scope in another, or has it refused.
+// openScope opens a scope in another, or expects its refusal.
 func (w *world) openScope(s *life) {
 	a, name := s.arena, fmt.Sprint("scope ", w.random.IntN(4))
 	w.say("%s: open %s in %s", a.name, name, s.name)
@@ -56,7 +56,7 @@ func (w *world) close(s *life) {
 	w.gone = append(w.gone, s)
 }
 
-// err asks what a scope remembers.
+// err compares the refusal that a scope remembers.
 func (w *world) err(s *life) {
 	err := s.real.Err()
 	w.say("%s: Err of %s", s.arena.name, s.name)
@@ -64,17 +64,17 @@ func (w *world) err(s *life) {
 		w.check(errors.Is(err, scope.ErrClosed), "Err of what is closed: %v", err)
 		return
 	}
-	w.expect("Err", err, told{full: s.full && !s.wrong, wrong: s.wrong})
+	w.expect("Err", err, reported{full: s.full && !s.wrong, wrong: s.wrong})
 }
 
 // temp opens temporaries.
 func (w *world) temp(s *life) {
 	a, n := s.arena, w.random.IntN(6000)
 	if w.chance(12) {
-		n = int(min(w.random.Int64N(1<<42), math.MaxInt)) // as much as there is, where an int has 32 bits
+		n = int(min(w.random.Int64N(1<<42), math.MaxInt)) // an int may have 32 bits
 	}
 	w.say("%s: Temp of %d in %s", a.name, n, s.name)
-	const edges = 64 + 24 // the end is rounded down to a line, and there is a node
+	const edges = 64 + 24 // the end is rounded down to a line, and a node takes the rest
 	free := s.real.Free()
 	if s.far {
 		free = a.size - a.used
@@ -102,7 +102,7 @@ func (w *world) temp(s *life) {
 	w.check(uint64(n) <= free && real.Free() == uint64(n), "Temp of %d has %d of %d", n, real.Free(), free)
 }
 
-// build fills a Builder, and is done with it or not.
+// build fills a Builder, and calls Done or doesn't.
 func (w *world) build(s *life) {
 	a := s.arena
 	if !s.may() || s.far || len(a.near) == maxScopes {
@@ -128,7 +128,7 @@ func (w *world) build(s *life) {
 	_ = s.real.Err()
 	s.wrong, s.full = true, false
 	list := b.Done()
-	s.full = pushed < uint64(n) // its scope remembers it from now on
+	s.full = pushed < uint64(n) // its scope remembers the full from now on
 	w.did["built"]++
 	if pushed > 0 {
 		w.watch(s, bytesAt(&list[0], len(list)*20))
@@ -137,7 +137,7 @@ func (w *world) build(s *life) {
 	w.check(uint64(len(list)) == pushed && cap(list) == len(list), "a Builder gives %d", len(list))
 }
 
-// list is what Append made longer.
+// list is a slice that Append extended.
 type list struct {
 	of   *life
 	real []uint16
@@ -190,10 +190,10 @@ func (w *world) grow(s *life) {
 	w.hash(l.it.at)
 }
 
-// there says whether the bytes of a list weren't given back by a constructor that failed.
+// there reports whether the list exists: a constructor that failed frees its lists.
 func (l *list) there() bool { return l.it == nil || slices.Contains(l.of.items, l.it) }
 
-// text writes a Text, all at once: it grows by what Append grows.
+// text writes a Text in one call. It grows as Append does.
 func (w *world) text(s *life) {
 	if !s.may() {
 		return

@@ -25,8 +25,8 @@ const (
 	maxOwned  = 4000
 	maxLabels = 64 // never full
 	rooms     = 2
-	helper    = 0 // the worker whose scratch arenas finalizers use
-	worker    = 1 // the one that the program is
+	helper    = 0 // the worker for the scratch arenas of finalizers
+	worker    = 1 // the program's own
 	workers   = 4
 	logged    = 400
 )
@@ -42,7 +42,7 @@ func plan() budget.Plan {
 		Limits:  budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels}}
 }
 
-// world is a budget and what a program has in it.
+// world is a budget and a program's objects in it.
 type world struct {
 	b          *budget.Budget
 	base       unsafe.Pointer // of the budget
@@ -56,7 +56,7 @@ type world struct {
 	given      []budget.Lease
 	free       []int // pairs that may be leased
 	running    []*load
-	emptied    []*part       // by who is at work, bottom first
+	emptied    []*part       // by running calls, bottom first
 	over       []scope.Scope // of loads whose functions ended
 	finalizers map[int64]*finalizer
 	stale      []scope.Scope
@@ -65,7 +65,7 @@ type world struct {
 	pools      []*pool
 	lists      []*list
 	ran        []int64 // finalizers
-	now        int64   // the finalizer that is to run out of its turn
+	now        int64   // the finalizer that runs out of its turn
 	id         int64
 	steps      int
 	limit      int // of steps
@@ -73,10 +73,10 @@ type world struct {
 	flight     *life
 	exiting    bool              // a function ends the goroutine
 	exits      bool              // finalizers may end the goroutine
-	wideAligns bool              // what is aligned to more than an edge lies where the address says
-	curious    bool              // each scope is asked what it remembers, after every step
+	wideAligns bool              // offsets of wide alignments follow from the address
+	curious    bool              // Err of each scope is called after every step
 	offsets    uint64            // a hash of them, and of the peaks
-	told       int               // errors that went to the report
+	reported   int               // errors in the report
 	recording  *record.Recording // of every other program
 	recorded   bytes.Buffer
 	did        map[string]int
@@ -108,12 +108,13 @@ func newWorld(seed uint64, limit int) (*world, error) {
 	return w, nil
 }
 
-// place is the offset in its arena that a thing is accounted at: where it lies, but in checked and asan builds.
+// place returns the offset that an arena accounts for an object: its place, except in checked and
+// asan builds.
 func (w *world) place(a *arena, p unsafe.Pointer) uint64 {
 	return uint64(uintptr(w.base)) + arena_c.Place(p, w.base) - a.start
 }
 
-// layOut learns from Walk where the arenas are.
+// layOut takes the arenas' places from Walk.
 func (w *world) layOut() {
 	w.base = unsafe.Pointer(unsafe.SliceData(w.b.Base().Bytes()))
 	ranges, err := w.b.Walk()
@@ -150,7 +151,7 @@ func (w *world) say(format string, args ...any) {
 	}
 }
 
-// fail keeps the first failure: what comes after may follow from it.
+// fail keeps the first failure: later ones may follow from it.
 func (w *world) fail(format string, args ...any) {
 	if w.good() {
 		w.failed = fmt.Sprintf(format, args...)
@@ -163,7 +164,7 @@ func (w *world) check(ok bool, format string, args ...any) {
 	}
 }
 
-// recovered is what fn panics with.
+// recovered returns the panic of fn.
 func (w *world) recovered(fn func()) (v any) {
 	defer func() { v = recover() }()
 	fn()
@@ -179,24 +180,24 @@ func (w *world) hash(words ...uint64) {
 	w.offsets = h.Sum64()
 }
 
-// told is what is said to somebody: of what kind the errors are, and whose finalizers failed.
-type told struct {
+// reported is a set of reported errors: their kinds, and the finalizers that failed.
+type reported struct {
 	full, wrong bool
 	other       error
 	ids         []int64
 	exits       bool // a finalizer ended the goroutine
 }
 
-func (t *told) add(u told) {
+func (t *reported) add(u reported) {
 	t.full, t.wrong = t.full || u.full, t.wrong || u.wrong
 	t.ids = append(t.ids, u.ids...)
 	t.exits = t.exits || u.exits
 }
 
-func (t *told) any() bool { return t.full || t.wrong || t.other != nil || len(t.ids) > 0 }
+func (t *reported) any() bool { return t.full || t.wrong || t.other != nil || len(t.ids) > 0 }
 
-// expect holds an error against what should be told.
-func (w *world) expect(what string, err error, t told) {
+// expect compares an error with the errors that should be reported.
+func (w *world) expect(what string, err error, t reported) {
 	var misuse *scope.Misuse
 	w.check((err != nil) == t.any(), "%s says %v, and not %+v", what, err, t)
 	if err == nil || len(t.ids) > 10 {
@@ -219,7 +220,7 @@ func otherIDs(err error) int {
 	return strings.Count(err.Error(), "object#")
 }
 
-// compare asks after all that must be true at any time.
+// compare checks all rules that hold at any time.
 func (w *world) compare() {
 	if !w.good() {
 		return
@@ -231,7 +232,7 @@ func (w *world) compare() {
 				w.check(!w.began(n), "%s is open, and of its finalizers one ran", s.name)
 			}
 			if w.curious {
-				w.expect("Err of "+s.name, s.real.Err(), told{full: s.full && !s.wrong, wrong: s.wrong})
+				w.expect("Err of "+s.name, s.real.Err(), reported{full: s.full && !s.wrong, wrong: s.wrong})
 			}
 		}
 	}
@@ -251,13 +252,14 @@ func (w *world) compare() {
 			w.check(scratch.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, scratch.Depth(), len(a.near))
 		}
 	}
-	w.check(r.ErrorCount == w.told, "the report was told %d errors, not %d: %q", r.ErrorCount, w.told, r.Errors)
+	w.check(r.ErrorCount == w.reported, "the report was reported %d errors, not %d: %q", r.ErrorCount, w.reported, r.Errors)
 	if _, err := w.b.Walk(); err != nil {
 		w.fail("Walk: %v", err)
 	}
 }
 
-// compareFigures: the peak only rises and is no less than what was used, scopes that closed took their bytes along.
+// compareFigures: the peak only rises and is at least the used bytes; a scope frees its bytes when
+// it closes.
 func (w *world) compareFigures(a *arena, used, peak, finalizers uint64) {
 	w.check(max(used, a.peak) <= peak && peak <= a.size, "%s uses %d, with a peak of %d after %d", a.name, used, peak, a.peak)
 	w.check(len(a.near) > 0 || used == 0, "%s uses %d without a scope", a.name, used)
@@ -269,8 +271,8 @@ func (w *world) compareFigures(a *arena, used, peak, finalizers uint64) {
 	w.hash(used, peak)
 }
 
-// compareItems looks at the bytes of all that is live in an arena: they are what was written, lie in it,
-// and overlap nothing.
+// compareItems compares the bytes of all live items of an arena: they have their contents, are
+// inside the arena, and don't overlap.
 func (w *world) compareItems(a *arena) {
 	var all []*item
 	for _, s := range slices.Concat(a.near, a.far) {
@@ -298,8 +300,8 @@ func (w *world) compareItems(a *arena) {
 	}
 }
 
-// pick is a scope to do something to: mostly the topmost of an arena, now and then one that may not
-// allocate. It is nil where nothing is open.
+// pick returns a scope for a step: mostly the topmost of an arena, sometimes one that may not
+// allocate. It returns nil if no scope is open.
 func (w *world) pick(inner *life) *life {
 	if n := len(w.gone); n > 0 && w.chance(12) {
 		return w.gone[w.random.IntN(n)]

@@ -71,7 +71,8 @@ func start(full bool) model {
 	return newModel()
 }
 
-// from runs all schedules that go on from here. It gives the step at which one came out otherwise: all that begin so do.
+// from runs all schedules that go on from here. It gives the step at which one came out otherwise:
+// all that begin so do.
 func (x *explorer) from(m *model, named int) (differs int) {
 	at := len(x.path)
 	if at == prefixSteps {
@@ -124,7 +125,8 @@ func (x *explorer) schedule(named int) (differs int) {
 	return len(d.path) - 1
 }
 
-// play is nil when all steps come out as the model has it, and the budget can be emptied when nobody is at work any more.
+// play is nil when all steps come out as the model has it, and the budget can be emptied when
+// nobody is at work any more.
 func play(w *world, path []move) *difference {
 	for i := range path {
 		m := &path[i]

@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// fault is a control: a library that breaks a rule, or a model that has another one. The checker finds it, and this is the
-// shortest schedule that shows it.
+// fault is a control: a library that breaks a rule, or a model that has another one. The checker
+// finds it, and this is the shortest schedule that shows it.
 type fault struct {
 	name     string
 	verbs    func(v *verbs)

@@ -108,8 +108,8 @@ func along(part int8) []int8 {
 	return []int8{part}
 }
 
-// choices are the steps that may come next. Goroutines that are idle are all alike: the first stands for them. A closed budget
-// is asked for each operation once.
+// choices are the steps that may come next. Goroutines that are idle are all alike: the first
+// stands for them. A closed budget is asked for each operation once.
 func (m *model) choices(limit int8) (list []step) {
 	if m.closed {
 		for do := m.tried; do < operations; do++ {
@@ -300,7 +300,8 @@ func (m *model) unpin(who int8) {
 	}
 }
 
-// goOn is an operation that empties what it touches, top first: up to the next finalizer, its load's function, or its end.
+// goOn is an operation that empties what it touches, top first: up to the next finalizer, its
+// load's function, or its end.
 func (m *model) goOn(who int8) {
 	r := &m.routines[who]
 	list := along(r.part)

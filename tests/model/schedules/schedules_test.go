@@ -1,11 +1,14 @@
-// Package schedules runs every schedule of three goroutines and a few operations on the regions of a budget, beside a model
-// that has no locks: load, rewind, pin, acquire, release and close, those of a load's inside among them.
+// Package schedules runs every schedule of three goroutines and a few operations on the regions of
+// a budget, beside a model that has no locks: load, rewind, pin, acquire, release and close, those
+// of a load's inside among them.
 //
-// A schedule is a list of steps; each is one goroutine's, up to where it is held next: before an operation, in the function
-// of its load, in a finalizer, while it has a region pinned, or while it waits for pins or for what is inside of its load.
-// After a step all goroutines are held (testing/synctest says so, and its clock stands for waiting), and what can be seen must
-// be what the model has: where each goroutine is and what it was told; whether what was loaded is there, with its bytes, or
-// gone, with its finalizer, once; how many slots are free; what OnError was told. So these are held to, in every schedule:
+// A schedule is a list of steps; each is one goroutine's, up to where it is held next: before an
+// operation, in the function of its load, in a finalizer, while it has a region pinned, or while it
+// waits for pins or for what is inside of its load. After a step all goroutines are held
+// (testing/synctest says so, and its clock stands for waiting), and what can be seen must be what
+// the model has: where each goroutine is and what it was told; whether what was loaded is there,
+// with its bytes, or gone, with its finalizer, once; how many slots are free; what OnError was
+// told. So these are held to, in every schedule:
 //
 //   - One owner at a time: who touches what another touches is told ErrLoading, and nothing else happens.
 //   - Nothing is rewound while it is pinned, or what lies below it; nothing is pinned while it is loaded or rewound.
@@ -14,21 +17,25 @@
 //   - A load ends after what is inside of it; inside is one at a time, and only with the scope of a load at work.
 //   - A refusal, and a wait in vain, changes nothing. After Close everything is told ErrClosed.
 //
-// Goroutines that are idle are all alike, so the first of them stands for all. A budget doesn't know goroutines: what one
-// does inside of its own load or pin is the schedule in which another does it, and the first waits. A closed budget is asked
-// for each operation once, and not in every order.
+// Goroutines that are idle are all alike, so the first of them stands for all. A budget doesn't
+// know goroutines: what one does inside of its own load or pin is the schedule in which another
+// does it, and the first waits. A closed budget is asked for each operation once, and not in every
+// order.
 //
-// Steps are not cut finer, since nobody could tell. Between two places where an operation is held it takes the regions, all
-// under one lock; shuts out each region's readers; changes words that Get compares; and gives the regions back, under the
-// lock. Who comes between these is told what he would be told before the step or after it. That holds by the order of two
-// words on each side, where Pin meets a load without a lock: TestPinIsInsideBeforeItLooks and TestLoadShutsBeforeItLooks of
-// package budget are for that. No schedule shows the other order, and hardly a crowd.
+// Steps are not cut finer, since nobody could tell. Between two places where an operation is held
+// it takes the regions, all under one lock; shuts out each region's readers; changes words that Get
+// compares; and gives the regions back, under the lock. Who comes between these is told what he
+// would be told before the step or after it. That holds by the order of two words on each side,
+// where Pin meets a load without a lock: TestPinIsInsideBeforeItLooks and
+// TestLoadShutsBeforeItLooks of package budget are for that. No schedule shows the other order, and
+// hardly a crowd.
 //
 // A difference is told by the shortest schedule that shows it, which can be played again:
 //
 //	UPFRONT_SCHEDULE='empty: g1 load level, g2 pin level' go test -v -run Replay ./tests/model/schedules
 //
-// How a load's function or a finalizer ends otherwise, and what lies in arenas, is for the random programs of package model.
+// How a load's function or a finalizer ends otherwise, and what lies in arenas, is for the random
+// programs of package model.
 package schedules_test
 
 import (
@@ -96,7 +103,8 @@ func explore(t *testing.T, full bool, limit int8, all *counts) {
 	all.add(&here)
 }
 
-// TestReplay plays the schedule of UPFRONT_SCHEDULE, and those of the faults, which the library doesn't have.
+// TestReplay plays the schedule of UPFRONT_SCHEDULE, and those of the faults, which the library
+// doesn't have.
 func TestReplay(t *testing.T) {
 	schedules := []string{os.Getenv("UPFRONT_SCHEDULE")}
 	if schedules[0] == "" {

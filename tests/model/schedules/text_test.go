@@ -50,8 +50,8 @@ func tellAll(full bool, path []move) string {
 	return text.String()
 }
 
-// changes is where the goroutine of the step is now, and what else is seen otherwise than before. m says why somebody is held;
-// nil where nobody knows.
+// changes is where the goroutine of the step is now, and what else is seen otherwise than before. m
+// says why somebody is held; nil where nobody knows.
 func changes(before, after seen, who int8, m *model) string {
 	var list []string
 	for i, r := range after.routines {

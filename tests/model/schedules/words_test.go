@@ -1,6 +1,7 @@
 package schedules_test
 
-// order is what a goroutine may be told: to begin an operation, or to go on with the one that it is in.
+// order is what a goroutine may be told: to begin an operation, or to go on with the one that it is
+// in.
 type order uint8
 
 const (

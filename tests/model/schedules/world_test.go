@@ -29,7 +29,8 @@ var (
 	background = context.Background()
 )
 
-// world is a real budget, and three goroutines that do as they are told. All of it is in a bubble of synctest.
+// world is a real budget, and three goroutines that do as they are told. All of it is in a bubble
+// of synctest.
 type world struct {
 	verbs
 	block    []byte
@@ -244,7 +245,8 @@ func (w *world) does(h *hand, r budget.Region, do order) error {
 	return w.rewind(r, h.ctx)
 }
 
-// meet is for the race detector: whom the clock wakes, nobody else did. What is seen by one comes after what was seen by another.
+// meet is for the race detector: whom the clock wakes, nobody else did. What is seen by one comes
+// after what was seen by another.
 func (w *world) meet() {
 	w.met.Lock()
 	defer w.met.Unlock()
@@ -331,14 +333,15 @@ func resultOf(err error) result {
 	return unexpected
 }
 
-// What package budget waits for pins at most: Close in all, and anybody until he looks again. The clock is the bubble's.
+// What package budget waits for pins at most: Close in all, and anybody until he looks again. The
+// clock is the bubble's.
 const (
 	closeWait = 10 * time.Millisecond
 	lookWait  = time.Millisecond
 )
 
-// take has a goroutine take a step, and waits until none moves any more. It is false when the goroutine isn't where the model
-// has it.
+// take has a goroutine take a step, and waits until none moves any more. It is false when the
+// goroutine isn't where the model has it.
 func (w *world) take(s step, from *routine) bool {
 	w.meet()
 	h, there := w.hands[s.who], true
