@@ -102,8 +102,8 @@ func passages(t *testing.T, path, text string) (found []passage) {
 		})
 		for _, group := range file.Comments {
 			if preamble[group] {
-				first := group.List[0]
-				ofC(files.Position(first.Pos()).Line, strings.TrimSuffix(strings.TrimPrefix(text[first.Slash-1:group.End()-1], "/*"), "*/"))
+				c := regexp.MustCompile(`(?m)^//`).ReplaceAllString(text[group.Pos()-1:group.End()-1], "")
+				ofC(files.Position(group.Pos()).Line, strings.TrimSuffix(strings.TrimPrefix(c, "/*"), "*/"))
 				continue
 			}
 			for _, comment := range group.List {

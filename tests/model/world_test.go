@@ -252,7 +252,7 @@ func (w *world) compare() {
 			w.check(scratch.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, scratch.Depth(), len(a.near))
 		}
 	}
-	w.check(r.ErrorCount == w.reported, "the report was reported %d errors, not %d: %q", r.ErrorCount, w.reported, r.Errors)
+	w.check(r.ErrorCount == w.reported, "the report has %d errors, not %d: %q", r.ErrorCount, w.reported, r.Errors)
 	if _, err := w.b.Walk(); err != nil {
 		w.fail("Walk: %v", err)
 	}

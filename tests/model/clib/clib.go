@@ -2,9 +2,6 @@
 // It isn't a part of the tests because test files may not import "C".
 package clib
 
-import "C".
-package clib
-
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
 // #include "scope.h"
@@ -15,16 +12,16 @@ package clib
 //     return upfront_scope_defer(s, clib_finalize, (void *)(intptr_t)id);
 // }
 //
-// static uint64_t clib_open(uintptr_t header) { return upfront_scope_open((upfront_scopes
-// *)header).gen; } static int clib_close(uintptr_t header, uint64_t generation) {
+// static uint64_t clib_open(uintptr_t header) { return upfront_scope_open((upfront_scopes *)header).gen; }
+// static int clib_close(uintptr_t header, uint64_t generation) {
 //     upfront_scope s = {(upfront_scopes *)header, generation};
 //     return upfront_scope_close(s);
 // }
 // static int clib_alloc(uintptr_t header, uint64_t generation, uint64_t size) {
 //     upfront_scope s = {(upfront_scopes *)header, generation};
 //     return upfront_scope_alloc(s, size, 1) != NULL;
-// } static uintptr_t clib_temp(uintptr_t header, uint64_t generation, uint64_t size, uint64_t
-// *temp) {
+// }
+// static uintptr_t clib_temp(uintptr_t header, uint64_t generation, uint64_t size, uint64_t *temp) {
 //     upfront_scope s = {(upfront_scopes *)header, generation};
 //     s = upfront_scope_temp(s, size);
 //     *temp = s.gen;

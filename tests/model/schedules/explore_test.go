@@ -14,35 +14,36 @@ type move struct {
 	expect        seen
 }
 
-// difference is a schedule whose last step came out otherwise than the model has it.
+// difference is a schedule whose last step differs from the model.
 type difference struct {
 	full  bool
 	path  []move
-	lost  bool // the goroutine isn't where the model has it
+	lost  bool // the goroutine isn't at the place that the model has
 	found seen
 	errs  [goroutines]error
-	stuck error // all came out well, and then the budget couldn't be emptied
+	stuck error // all steps agreed, and then the budget couldn't be emptied
 }
 
-// program is what each goroutine does, in its order, as a number; the goroutines are in no order.
+// program is the operations of each goroutine in their order, as a number. The goroutines have no
+// order.
 type program [goroutines]uint32
 
-// counts are of schedules that were run.
+// counts counts the schedules that ran.
 type counts struct {
 	schedules, steps int
-	named            int // schedules of goroutines with names: there idle ones are not all alike
+	named            int // schedules of named goroutines, where idle ones differ
 	programs         map[program]bool
 	came             [operations][results]int
 }
 
-// explorer runs every schedule of so many operations, or a part of them.
+// explorer runs every schedule of a number of operations, or a part of them.
 type explorer struct {
 	full     bool
 	limit    int8
-	fault    fault // the zero one has none
+	fault    fault // the zero fault changes nothing
 	part, of int   // of the prefixes
 	prefixes int
-	every    bool // go on after a difference, in search of a shorter one
+	every    bool // continue after a difference, in search of a shorter one
 
 	w     *world
 	path  []move
@@ -55,7 +56,7 @@ const (
 	toTheEnd    = 1 << 30
 )
 
-// run is for a bubble of synctest.
+// run runs in a bubble of synctest.
 func (x *explorer) run() {
 	x.programs = map[program]bool{}
 	x.w = newWorld(x.fault.library())
@@ -71,8 +72,8 @@ func start(full bool) model {
 	return newModel()
 }
 
-// from runs all schedules that go on from here. It gives the step at which one came out otherwise:
-// all that begin so do.
+// from runs all schedules that begin with the path so far. It returns the number of the step that
+// differs from the model: all schedules that begin with it differ.
 func (x *explorer) from(m *model, named int) (differs int) {
 	at := len(x.path)
 	if at == prefixSteps {
@@ -105,7 +106,7 @@ func (x *explorer) from(m *model, named int) (differs int) {
 	return toTheEnd
 }
 
-// schedule runs one.
+// schedule runs one schedule.
 func (x *explorer) schedule(named int) (differs int) {
 	x.w.begin(x.full)
 	d := play(x.w, x.path)
@@ -125,8 +126,8 @@ func (x *explorer) schedule(named int) (differs int) {
 	return len(d.path) - 1
 }
 
-// play is nil when all steps come out as the model has it, and the budget can be emptied when
-// nobody is at work any more.
+// play returns nil if every step agrees with the model, and the budget can be emptied when all
+// operations have ended.
 func play(w *world, path []move) *difference {
 	for i := range path {
 		m := &path[i]
@@ -183,7 +184,7 @@ func (c *counts) add(d *counts) {
 	}
 }
 
-// shortest is the difference of the fewest steps that so many operations have; nil: there is none.
+// shortest returns the difference with the fewest steps, or nil if there is none.
 func shortest(t *testing.T, full bool, limit int8, f fault) (found *difference) {
 	for n := int8(1); n <= limit && (found == nil || int(n) < len(found.path)); n++ {
 		synctest.Test(t, func(*testing.T) {

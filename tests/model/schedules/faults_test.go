@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// fault is a control: a library that breaks a rule, or a model that has another one. The checker
-// finds it, and this is the shortest schedule that shows it.
+// fault is a control: a library that breaks a rule, or a model with another rule. The checker finds
+// it, by the shortest schedule that shows it.
 type fault struct {
 	name     string
 	verbs    func(v *verbs)
@@ -23,7 +23,7 @@ type fault struct {
 }
 
 var faults = []fault{
-	{name: "a pin keeps nobody out",
+	{name: "a pin keeps none out",
 		shortest: "empty: g1 pin level, g2 load level",
 		verbs: func(v *verbs) {
 			v.pin = func(d *budget.Reader) bool {
@@ -160,8 +160,8 @@ var faults = []fault{
 	{name: "the model lets a load end before what is inside",
 		shortest: "empty: g1 load level, g2 acquire, g2 load room inside, g1 goes on",
 		model: func(m *model, s step) {
-			if r := &m.routines[s.who]; r.at == within && r.inner != nobody {
-				m.routines[r.inner].outer, r.inner = nobody, nobody
+			if r := &m.routines[s.who]; r.at == within && r.inner != none {
+				m.routines[r.inner].outer, r.inner = none, none
 			}
 		}},
 	{name: "the model lets two be inside of a load",
@@ -169,11 +169,11 @@ var faults = []fault{
 		model: func(m *model, s step) {
 			for i := range m.routines {
 				if m.routines[i].at == within && s.do.inside() {
-					m.routines[i].inner = nobody
+					m.routines[i].inner = none
 				}
 			}
 		}},
-	{name: "the model has nobody wait for pins of what lies above",
+	{name: "the model has none wait for pins of what lies above",
 		shortest: "empty: g1 acquire, g1 pin room, g2 rewind level",
 		model: func(m *model, s step) {
 			if s.do == rewindLevel {
@@ -182,7 +182,7 @@ var faults = []fault{
 		}},
 }
 
-// unless is err, but for one kind.
+// unless returns err, or nil if it is of one kind.
 func unless(kind, err error) error {
 	if errors.Is(err, kind) {
 		return nil
@@ -190,7 +190,7 @@ func unless(kind, err error) error {
 	return err
 }
 
-// TestSchedulesFindFaults: each is found, and told by the shortest schedule that there is.
+// TestSchedulesFindFaults: each fault is found by its shortest schedule.
 func TestSchedulesFindFaults(t *testing.T) {
 	if instrumented {
 		t.Skip("the checker is the same in each build; and some of the faults are races")

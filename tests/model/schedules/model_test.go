@@ -5,15 +5,15 @@ const (
 	parts      = 3 // a region, level, and above it one with two slots
 	level      = 0
 	most       = 8 // loads: two at the start, and one for each of six operations
-	nobody     = -1
+	none       = -1
 )
 
-// seen is all that can be seen of a budget after a step.
+// seen is the visible state of a budget after a step.
 type seen struct {
 	routines [goroutines]seenRoutine
 	contents [most]state // by load
 	free     int8        // slots
-	told     int8        // errors for the report
+	told     int8        // errors in OnError
 }
 
 type seenRoutine struct {
@@ -21,30 +21,30 @@ type seenRoutine struct {
 	came result // of the last operation
 }
 
-// model is a budget as its documentation has it: no locks, no words, one thing at a time.
+// model is a budget by its documentation, without locks or atomic words: one operation at a time.
 type model struct {
 	parts        [parts]part
 	routines     [goroutines]routine
 	contents     [most]content
 	made         int8    // contents
-	room, former given   // what the last Acquire gave, and the one before
-	proofs       [2]int8 // what the last load of level makes, and the one before: their scopes are proofs
+	room, former given   // the results of the last Acquire and the one before
+	proofs       [2]int8 // the contents of the last two loads of level, with their scopes
 	begun        int8    // operations
-	tried        order   // of a closed budget: each operation up to this
+	tried        order   // the last operation that was tried on a closed budget
 	told         int8
 	closed       bool
 }
 
 type part struct {
-	content int8 // what is in there, or nobody
+	content int8 // the number of its load, or none
 	by      int8 // the goroutine whose operation touches it, the innermost
-	shut    bool // for those who would pin it
+	shut    bool // a pin is refused
 	pins    int8
-	owner   int8 // how often it was released
+	owner   int8 // the number of its releases
 	taken   bool
 }
 
-// given is a slot and its owner; nobody is none.
+// given is a slot and its owner; with the part none there is no slot.
 type given struct{ part, owner int8 }
 
 type content struct {
@@ -56,25 +56,25 @@ type routine struct {
 	at           place
 	came         result
 	does         order
-	part         int8 // the lowest that its operation touches
-	content      int8 // what its load makes, or is being finalized
+	part         int8 // the lowest part that its operation touches
+	content      int8 // the number of its load, or the contents being finalized
 	outer, inner int8
-	fails        bool // the function of its load
+	fails        bool // the function of its load fails
 }
 
-// newModel is an empty budget.
+// newModel returns an empty budget.
 func newModel() (m model) {
-	m.room.part, m.former.part, m.proofs = nobody, nobody, [2]int8{nobody, nobody}
+	m.room.part, m.former.part, m.proofs = none, none, [2]int8{none, none}
 	for i := range m.parts {
-		m.parts[i].content, m.parts[i].by = nobody, nobody
+		m.parts[i].content, m.parts[i].by = none, none
 	}
 	for i := range m.routines {
-		m.routines[i].outer, m.routines[i].inner = nobody, nobody
+		m.routines[i].outer, m.routines[i].inner = none, none
 	}
 	return m
 }
 
-// newModelFull has level loaded, and a room.
+// newModelFull returns a budget with level loaded, and a room.
 func newModelFull() model {
 	m := newModel()
 	for _, s := range []step{{0, loadLevel}, {0, goOn}, {0, acquire}, {0, loadRoom}, {0, goOn}} {
@@ -100,7 +100,7 @@ func (m *model) seen() (s seen) {
 	return s
 }
 
-// along are the parts that go when one is emptied, bottom first.
+// along returns the parts that are emptied with a part, bottom first.
 func along(part int8) []int8 {
 	if part == level {
 		return []int8{0, 1, 2}
@@ -108,8 +108,8 @@ func along(part int8) []int8 {
 	return []int8{part}
 }
 
-// choices are the steps that may come next. Goroutines that are idle are all alike: the first
-// stands for them. A closed budget is asked for each operation once.
+// choices returns the possible next steps. Idle goroutines are equal: the first stands for all. A
+// closed budget gets each operation once.
 func (m *model) choices(limit int8) (list []step) {
 	if m.closed {
 		for do := m.tried; do < operations; do++ {
@@ -141,22 +141,22 @@ func (m *model) choices(limit int8) (list []step) {
 	return list
 }
 
-// makesSense: who has no slot can't load it, and who was never given a scope can't show it.
+// makesSense reports whether an operation has its slot or its scope.
 func (m *model) makesSense(o order) bool {
 	switch o {
 	case loadRoom, rewindRoom, pinRoom, release:
-		return m.room.part != nobody
+		return m.room.part != none
 	case rewindFormer, pinFormer:
-		return m.former.part != nobody
+		return m.former.part != none
 	case loadRoomIn, rewindRoomIn, releaseIn:
-		return m.room.part != nobody && m.proofs[0] != nobody
+		return m.room.part != none && m.proofs[0] != none
 	case loadRoomFormer:
-		return m.room.part != nobody && m.proofs[1] != nobody
+		return m.room.part != none && m.proofs[1] != none
 	}
 	return true
 }
 
-// idle is how many goroutines there are that could begin.
+// idle returns the number of goroutines that could begin an operation.
 func (m *model) idle() (n int) {
 	for _, r := range m.routines {
 		if r.at == idle {
@@ -166,7 +166,7 @@ func (m *model) idle() (n int) {
 	return n
 }
 
-// step is what one goroutine is told.
+// step is an order to one goroutine.
 type step struct {
 	who int8
 	do  order
@@ -191,15 +191,15 @@ func (m *model) take(s step) {
 		m.returns(s.who, s.do == fail)
 	case r.at == ends:
 		m.contents[r.content].state = gone
-		m.parts[m.contents[r.content].part].content = nobody
+		m.parts[m.contents[r.content].part].content = none
 		m.goOn(s.who)
 	}
 }
 
-// begin gives nothing for what isn't over at once.
+// begin returns nothing if the operation continues.
 func (m *model) begin(who int8) result {
 	r := &m.routines[who]
-	r.outer, r.inner, r.fails = nobody, nobody, false
+	r.outer, r.inner, r.fails = none, none, false
 	to := m.room
 	switch r.does {
 	case acquire:
@@ -227,7 +227,7 @@ func (m *model) begin(who int8) result {
 		if r.does == loadRoomFormer {
 			proof = m.proofs[1]
 		}
-		if r.outer = m.outer(proof); r.outer == nobody {
+		if r.outer = m.outer(proof); r.outer == none {
 			return loading
 		}
 		m.routines[r.outer].inner = who
@@ -236,7 +236,7 @@ func (m *model) begin(who int8) result {
 	}
 	for _, i := range along(r.part) {
 		m.parts[i].by = who
-		m.parts[i].shut = true // inside it is, already
+		m.parts[i].shut = true // already shut, for a load inside
 	}
 	r.at = waits
 	m.settle(who)
@@ -257,27 +257,27 @@ func (m *model) acquire() result {
 	return full
 }
 
-// outer is the load whose function was given the proof, if that runs and nobody else is inside.
+// outer returns the load with that scope, if its function runs and no other load is inside.
 func (m *model) outer(proof int8) int8 {
 	for i, r := range m.routines {
-		if r.at == within && r.content == proof && r.inner == nobody {
+		if r.at == within && r.content == proof && r.inner == none {
 			return int8(i)
 		}
 	}
-	return nobody
+	return none
 }
 
-// busy says whether somebody touches what r would.
+// busy reports whether another operation touches a part of r.
 func (m *model) busy(r *routine) bool {
 	for _, i := range along(r.part) {
-		if m.parts[i].by != nobody {
+		if m.parts[i].by != none {
 			return true
 		}
 	}
 	return false
 }
 
-// settle lets a goroutine go on that waits for pins, if there are none.
+// settle continues a goroutine that waits for pins, if there are none.
 func (m *model) settle(who int8) {
 	r := &m.routines[who]
 	if r.at != waits {
@@ -300,13 +300,13 @@ func (m *model) unpin(who int8) {
 	}
 }
 
-// goOn is an operation that empties what it touches, top first: up to the next finalizer, its
+// goOn continues an operation that empties its parts, top first: up to the next finalizer, its
 // load's function, or its end.
 func (m *model) goOn(who int8) {
 	r := &m.routines[who]
 	list := along(r.part)
 	for i := len(list) - 1; i >= 0; i-- {
-		if c := m.parts[list[i]].content; c != nobody {
+		if c := m.parts[list[i]].content; c != none {
 			m.contents[c].state = ending
 			r.at, r.content = ends, c
 			return
@@ -330,12 +330,12 @@ func (m *model) goOn(who int8) {
 	}
 }
 
-// returns is the end of a load's function. Who is inside ends first.
+// returns ends a load's function. A load inside of it ends first.
 func (m *model) returns(who int8, fails bool) {
 	r := &m.routines[who]
 	r.fails = fails
 	switch {
-	case r.inner != nobody:
+	case r.inner != none:
 		r.at = outlast
 		m.told++
 	case fails:
@@ -360,21 +360,21 @@ func (m *model) close(who int8) {
 	}
 }
 
-// end gives the parts back, to the load outside or to all.
+// end releases the parts, to the load outside or to all.
 func (m *model) end(who int8, came result) {
 	r := &m.routines[who]
 	for _, i := range along(r.part) {
 		m.parts[i].by = r.outer
-		m.parts[i].shut = r.outer != nobody
+		m.parts[i].shut = r.outer != none
 	}
 	if p := &m.parts[r.part]; r.does.releases() && came == done {
 		p.taken = false
 		p.owner++
 	}
 	r.at, r.came = idle, came
-	if r.outer != nobody {
+	if r.outer != none {
 		outer := &m.routines[r.outer]
-		outer.inner = nobody
+		outer.inner = none
 		if outer.at == outlast {
 			outer.at = within
 			m.returns(r.outer, outer.fails)

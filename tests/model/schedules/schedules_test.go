@@ -1,41 +1,47 @@
 // Package schedules runs every schedule of three goroutines and a few operations on the regions of
-// a budget, beside a model that has no locks: load, rewind, pin, acquire, release and close, those
-// of a load's inside among them.
+// a budget, and compares it with a model without locks. The operations are load, rewind, pin,
+// acquire, release and close, also inside of a load.
 //
-// A schedule is a list of steps; each is one goroutine's, up to where it is held next: before an
+// A schedule is a list of steps. A step lets one goroutine run until it is held again: before an
 // operation, in the function of its load, in a finalizer, while it has a region pinned, or while it
-// waits for pins or for what is inside of its load. After a step all goroutines are held
-// (testing/synctest says so, and its clock stands for waiting), and what can be seen must be what
-// the model has: where each goroutine is and what it was told; whether what was loaded is there,
-// with its bytes, or gone, with its finalizer, once; how many slots are free; what OnError was
-// told. So these are held to, in every schedule:
+// waits for pins or for a load inside of its own. After a step all goroutines are held
+// (testing/synctest reports it, and its clock stands for waiting). Then the visible state must be
+// the model's: the place and the result of each goroutine; whether the contents of each load are
+// there, with their bytes, or gone, finalized once; the number of free slots; the errors in
+// OnError. Every schedule checks these rules:
 //
-//   - One owner at a time: who touches what another touches is told ErrLoading, and nothing else happens.
-//   - Nothing is rewound while it is pinned, or what lies below it; nothing is pinned while it is loaded or rewound.
-//   - What is rewound is finalized, once, top first, before it can be loaded again; no Loaded.Get gives it any more.
-//   - A slot has one owner, and none of its former owners, nor their readers, get at it.
-//   - A load ends after what is inside of it; inside is one at a time, and only with the scope of a load at work.
-//   - A refusal, and a wait in vain, changes nothing. After Close everything is told ErrClosed.
+//   - One owner at a time: an operation on a part that another touches returns ErrLoading, and
+//     changes nothing.
+//   - A pinned part, and the parts below it, aren't rewound. A part isn't pinned while it is loaded
+//     or rewound.
+//   - Rewound contents are finalized once, top first, before the next load. Loaded.Get no longer
+//     returns them.
+//   - A slot has one owner. Its former owners and their readers can't reach it.
+//   - A load ends after the load inside of it. Only one load at a time is inside, with the scope of
+//     a running load.
+//   - A refusal, and a wait that ends early, changes nothing. After Close every operation returns
+//     ErrClosed.
 //
-// Goroutines that are idle are all alike, so the first of them stands for all. A budget doesn't
-// know goroutines: what one does inside of its own load or pin is the schedule in which another
-// does it, and the first waits. A closed budget is asked for each operation once, and not in every
+// Idle goroutines are equal, so the first of them stands for all. A budget doesn't know goroutines:
+// an operation inside of a goroutine's own load or pin equals the schedule in which another
+// goroutine does it, and the first waits. A closed budget gets each operation once, not in every
 // order.
 //
-// Steps are not cut finer, since nobody could tell. Between two places where an operation is held
-// it takes the regions, all under one lock; shuts out each region's readers; changes words that Get
-// compares; and gives the regions back, under the lock. Who comes between these is told what he
-// would be told before the step or after it. That holds by the order of two words on each side,
-// where Pin meets a load without a lock: TestPinIsInsideBeforeItLooks and
-// TestLoadShutsBeforeItLooks of package budget are for that. No schedule shows the other order, and
-// hardly a crowd.
+// Steps aren't cut finer, because no goroutine could see a difference. Between two places where it
+// is held, an operation takes the regions, all under one lock; shuts out each region's readers;
+// changes words that Get compares; and releases the regions, under the lock. An operation between
+// these has the result that it has before the step or after it. This depends on the order of two
+// words on each side, where Pin runs against a load without a lock: TestPinIsInsideBeforeItLooks
+// and TestLoadShutsBeforeItLooks of package budget test it. No schedule shows the other order, and
+// many goroutines hardly do.
 //
-// A difference is told by the shortest schedule that shows it, which can be played again:
+// A difference is reported by its shortest schedule, which can be played again:
 //
-//	UPFRONT_SCHEDULE='empty: g1 load level, g2 pin level' go test -v -run Replay ./tests/model/schedules
+//	cd tests/model/schedules
+//	UPFRONT_SCHEDULE='empty: g1 load level, g2 pin level' go test -v -run Replay
 //
-// How a load's function or a finalizer ends otherwise, and what lies in arenas, is for the random
-// programs of package model.
+// The random programs of package model test the other ends of a load's function or a finalizer, and
+// the contents of arenas.
 package schedules_test
 
 import (
@@ -54,12 +60,12 @@ import (
 	proof "github.com/upfront-mem/upfront/tests/step"
 )
 
-// instrumented builds pay for what they watch.
+// Builds with instrumentation are slower.
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
 func TestSchedules(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a sixth of the time
-	// Operations of each schedule, from a budget that is empty, and from one that is full.
+	// Operations of each schedule, from an empty budget, and from a full one.
 	empty, full := proof.Pick[int8](4, 5, 6), proof.Pick[int8](2, 3, 5)
 	if instrumented {
 		empty, full = proof.Pick[int8](4, 4, 5), proof.Pick[int8](2, 2, 4)
@@ -72,7 +78,7 @@ func TestSchedules(t *testing.T) {
 		for _, came := range all.came {
 			met += came[r]
 		}
-		assert.Positive(t, met, "schedules in which nobody is told %q prove nothing of it", resultNames[r])
+		assert.Positive(t, met, "schedules in which none is told %q prove nothing of it", resultNames[r])
 	}
 }
 
@@ -129,7 +135,7 @@ func TestReplay(t *testing.T) {
 		})
 	}
 	_, _, err := read("empty: g1 load level, g1 acquire")
-	assert.ErrorContains(t, err, `after "empty: g1 load level" nobody can do "g1 acquire"; what can be done: [g1 goes on g1 fails `)
+	assert.ErrorContains(t, err, `after "empty: g1 load level" none can do "g1 acquire"; what can be done: [g1 goes on g1 fails `)
 	_, _, err = read(strings.ToUpper(schedules[0]))
 	assert.ErrorContains(t, err, "a schedule begins with")
 }

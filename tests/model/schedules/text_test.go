@@ -8,7 +8,7 @@ import (
 
 func (s step) String() string { return routineNames[s.who] + " " + orderNames[s.do] }
 
-// name is the schedule, as UPFRONT_SCHEDULE has it.
+// name returns the schedule, as UPFRONT_SCHEDULE has it.
 func name(full bool, path []move) string {
 	steps := make([]string, len(path))
 	for i, m := range path {
@@ -17,7 +17,7 @@ func name(full bool, path []move) string {
 	return startNames[full] + ": " + strings.Join(steps, ", ")
 }
 
-// read is the opposite of name: the path as the model has it.
+// read is the reverse of name: it returns the path by the model.
 func read(text string) (full bool, path []move, err error) {
 	head, rest, _ := strings.Cut(text, ": ")
 	if full = head == startNames[true]; !full && head != startNames[false] {
@@ -28,7 +28,7 @@ func read(text string) (full bool, path []move, err error) {
 		list := m.choices(most)
 		i := slices.IndexFunc(list, func(s step) bool { return s.String() == word })
 		if i < 0 {
-			return false, nil, fmt.Errorf("after %q nobody can do %q; what can be done: %v", name(full, path), word, list)
+			return false, nil, fmt.Errorf("after %q none can do %q; what can be done: %v", name(full, path), word, list)
 		}
 		next := m
 		next.take(list[i])
@@ -38,7 +38,7 @@ func read(text string) (full bool, path []move, err error) {
 	return full, path, nil
 }
 
-// tellAll is a line for each step: what came of it.
+// tellAll returns a line for each step, with its result.
 func tellAll(full bool, path []move) string {
 	var text strings.Builder
 	from := start(full)
@@ -50,8 +50,8 @@ func tellAll(full bool, path []move) string {
 	return text.String()
 }
 
-// changes is where the goroutine of the step is now, and what else is seen otherwise than before. m
-// says why somebody is held; nil where nobody knows.
+// changes returns the goroutine's place, and every other visible change. m knows why a goroutine is
+// held; it may be nil.
 func changes(before, after seen, who int8, m *model) string {
 	var list []string
 	for i, r := range after.routines {
@@ -82,7 +82,7 @@ func changes(before, after seen, who int8, m *model) string {
 	return strings.Join(list, "; ")
 }
 
-// String tells it to who wants to see it again.
+// String returns the schedule with its results, as UPFRONT_SCHEDULE has it.
 func (d *difference) String() string {
 	last := len(d.path) - 1
 	m := d.path[last]
@@ -107,7 +107,7 @@ func (d *difference) String() string {
 	return text
 }
 
-// String is the counts as a table: what each operation came to, and how often.
+// String returns the counts as a table: the results of each operation, and their numbers.
 func (c *counts) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d programs, %d schedules (of goroutines with names: %d), %d steps; what came of the operations:\n",

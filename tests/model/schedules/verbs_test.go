@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// verbs are what the goroutines call. A fault puts another in the place of one.
+// verbs are the operations of the goroutines. A fault replaces one.
 type verbs struct {
 	load    func(ctx context.Context, r budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error)
 	rewind  func(r budget.Region, ctx context.Context) error
@@ -20,7 +20,7 @@ type verbs struct {
 	get     func(l budget.Loaded[frog]) *frog
 }
 
-// library is package budget, with the fault.
+// library returns the operations of package budget, with the fault.
 func (f fault) library() verbs {
 	v := verbs{
 		load:    budget.Load[frog],

@@ -1,18 +1,17 @@
 package schedules_test
 
-// order is what a goroutine may be told: to begin an operation, or to go on with the one that it is
-// in.
+// order is an order to a goroutine: to begin an operation, or to continue its operation.
 type order uint8
 
 const (
 	loadLevel order = iota
 	loadRoom
-	loadRoomIn     // with In of the scope that the last load of level was given, which may be over
-	loadRoomFormer // with In of the scope that the one before was given
+	loadRoomIn     // with In of the scope of the last load of level, which may have ended
+	loadRoomFormer // with In of the scope of the load before
 	rewindLevel
 	rewindRoom
 	rewindRoomIn
-	rewindFormer // what the last Acquire but one gave
+	rewindFormer // the result of the last Acquire but one
 	pinLevel
 	pinRoom
 	pinFormer
@@ -20,15 +19,15 @@ const (
 	release
 	releaseIn
 	closeBudget
-	operations // how many there are
+	operations // their number
 
 	goOn   = iota - 1 // it unpins; its finalizer, or the function of its load, returns
 	fail              // the function of its load returns an error
-	giveUp            // the context ends of who waits for pins; of Close, its ten milliseconds
+	giveUp            // the context of a wait for pins ends; for Close, its ten milliseconds
 	orders
 )
 
-// inside says whether the operation proves that it is inside of a load of level.
+// inside reports whether the operation has the scope of a load of level.
 func (o order) inside() bool {
 	return o == loadRoomIn || o == loadRoomFormer || o == rewindRoomIn || o == releaseIn
 }
@@ -37,7 +36,7 @@ func (o order) loads() bool    { return o <= loadRoomFormer }
 func (o order) pins() bool     { return o == pinLevel || o == pinRoom || o == pinFormer }
 func (o order) releases() bool { return o == release || o == releaseIn }
 
-// place is where a goroutine is. Of those from held on others can't tell which.
+// place is the place of a goroutine. From held on, the others can't tell which.
 type place uint8
 
 const (
@@ -48,37 +47,37 @@ const (
 
 	waits   // held, for pins
 	ends    // held, in a finalizer
-	outlast // held, since its load's function has ended before what is inside
+	outlast // held, because its load's function has ended before a load inside
 	places
 )
 
-// result is what an operation came to.
+// result is the result of an operation.
 type result uint8
 
 const (
 	nothing result = iota // yet
 	done
-	leaks      // a Close that names slots that were never released
+	leaks      // Close names slots that weren't released
 	notPinned  // Pin is false
 	loading    // ErrLoading
 	closed     // ErrClosed
 	full       // ErrFull
 	failed     // the error of the load's function
-	waited     // the error names who has it pinned, and nothing has changed
+	waited     // the error names the readers that have it pinned, and nothing has changed
 	unexpected // another error, or a panic
 	results
 )
 
-// state is that of what a load makes.
+// state is the state of a load's contents.
 type state uint8
 
 const (
 	unmade state = iota
-	making       // its load is at work
-	alive        // Loaded.Get gives it
-	ending       // its finalizer is at work
+	making       // its load is running
+	alive        // Loaded.Get returns it
+	ending       // its finalizer is running
 	gone
-	broken // none of these: it has other bytes, its finalizer ran twice, or it went without
+	broken // none of these: it has other bytes, its finalizer ran twice, or never
 	states
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// small is a plan that is opened quickly, in a block.
+// small returns a plan that is opened quickly, in a block.
 func small() budget.Plan {
 	return budget.Plan{Name: "schedules",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.KiB}, {Name: "room", Size: 8 * budget.KiB, Slots: parts - 1}},
@@ -29,8 +29,8 @@ var (
 	background = context.Background()
 )
 
-// world is a real budget, and three goroutines that do as they are told. All of it is in a bubble
-// of synctest.
+// world is a real budget, and three goroutines that follow orders. All of it is in a bubble of
+// synctest.
 type world struct {
 	verbs
 	block    []byte
@@ -38,28 +38,28 @@ type world struct {
 	level    budget.Region
 	readers  [goroutines]*budget.Reader // of level
 	slots    *budget.Slots
-	acquired []budget.Region // by now
+	acquired []budget.Region // so far
 	proofs   [2]scope.Scope  // of the last load of level, and of the one before
 	hands    [goroutines]*hand
-	things   [most]thing
+	things   [most]contents
 	made     int
 	told     int8
 	serial   int64
-	through  bool // nobody is held
+	through  bool // no goroutine is held
 	closed   bool
 	met      sync.Mutex
 }
 
-// thing is what a load makes.
-type thing struct {
+// contents is the contents of a load.
+type contents struct {
 	id           int64
 	loaded       budget.Loaded[frog]
-	over         bool // its load
+	over         bool // its load has ended
 	began, ended int  // its finalizer
 	resume       chan order
 }
 
-// hand is a goroutine.
+// hand is a goroutine that follows orders.
 type hand struct {
 	orders, resume chan order
 	at             place
@@ -102,7 +102,7 @@ func (w *world) open() {
 	}
 }
 
-// must is for what no schedule has a part in.
+// must returns v of a call that every schedule makes alike.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -110,7 +110,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// end has the goroutines go home, wherever they are. It is false when one can't.
+// end ends the goroutines, at any place. It returns false if one can't end.
 func (w *world) end() bool {
 	w.through = true
 	for range 100 {
@@ -143,7 +143,7 @@ func (w *world) idle() bool {
 	return true
 }
 
-// clear is the end of a schedule, when nobody is at work: everything can be rewound.
+// clear empties the budget at the end of a schedule, when no operation is running.
 func (w *world) clear() error {
 	w.through = true
 	ctx, cancel := context.WithTimeout(background, closeWait)
@@ -154,7 +154,8 @@ func (w *world) clear() error {
 		return err
 	}
 	for _, room := range w.acquired {
-		if err := room.Release(ctx); err != nil && !errors.Is(err, budget.ErrClosed) { // somebody did
+		// The schedule may have closed the budget.
+		if err := room.Release(ctx); err != nil && !errors.Is(err, budget.ErrClosed) {
 			return err
 		}
 	}
@@ -169,11 +170,11 @@ func (w *world) clear() error {
 	return nil
 }
 
-// begin is a new schedule, from an empty budget, or one with a level and a room.
+// begin starts a schedule, from an empty budget, or one with a level and a room.
 func (w *world) begin(full bool) {
 	w.through = true
 	for i := range w.made {
-		w.things[i] = thing{resume: w.things[i].resume}
+		w.things[i] = contents{resume: w.things[i].resume}
 	}
 	w.made, w.proofs = 0, [2]scope.Scope{}
 	if full {
@@ -187,7 +188,7 @@ func (w *world) begin(full bool) {
 	w.told, w.through = 0, false
 }
 
-// obey does an operation.
+// obey runs an operation.
 func (w *world) obey(who int, h *hand, do order) {
 	h.at, h.came, h.err = held, nothing, nil
 	came, err := unexpected, error(nil)
@@ -211,7 +212,7 @@ func (w *world) obey(who int, h *hand, do order) {
 	}
 }
 
-// region is what an operation is done to.
+// region returns the region of an operation.
 func (w *world) region(do order) budget.Region {
 	switch {
 	case do == loadLevel || do == rewindLevel:
@@ -228,7 +229,7 @@ func (w *world) region(do order) budget.Region {
 	return w.room(1)
 }
 
-// room is what the last Acquire gave, the last but one, and so on.
+// room returns the result of the last Acquire, the last but one, and so on.
 func (w *world) room(back int) budget.Region { return w.acquired[len(w.acquired)-back] }
 
 func (w *world) does(h *hand, r budget.Region, do order) error {
@@ -245,15 +246,15 @@ func (w *world) does(h *hand, r budget.Region, do order) error {
 	return w.rewind(r, h.ctx)
 }
 
-// meet is for the race detector: whom the clock wakes, nobody else did. What is seen by one comes
-// after what was seen by another.
+// meet is for the race detector, which doesn't see the clock's wake-ups. It orders the goroutines:
+// the next one runs after the state of this one is seen.
 func (w *world) meet() {
 	w.met.Lock()
 	defer w.met.Unlock()
 }
 
 func (w *world) loads(h *hand, r budget.Region, do order) error {
-	var t *thing
+	var t *contents
 	loaded, err := w.load(h.ctx, r, func(s scope.Scope) (*frog, error) {
 		w.meet()
 		t = &w.things[w.made]
@@ -301,7 +302,7 @@ func (w *world) acquires() error {
 	return err
 }
 
-// hold is where a goroutine waits for what it is told.
+// hold waits at a place for the next order.
 func (w *world) hold(h *hand, at place) order {
 	if w.through {
 		return goOn
@@ -333,15 +334,15 @@ func resultOf(err error) result {
 	return unexpected
 }
 
-// What package budget waits for pins at most: Close in all, and anybody until he looks again. The
+// The longest waits of package budget for pins: all of Close's, and the time between two looks. The
 // clock is the bubble's.
 const (
 	closeWait = 10 * time.Millisecond
 	lookWait  = time.Millisecond
 )
 
-// take has a goroutine take a step, and waits until none moves any more. It is false when the
-// goroutine isn't where the model has it.
+// take has a goroutine take a step, and waits until all are held. It returns false if the goroutine
+// isn't at the model's place.
 func (w *world) take(s step, from *routine) bool {
 	w.meet()
 	h, there := w.hands[s.who], true
@@ -366,7 +367,7 @@ func (w *world) take(s step, from *routine) bool {
 	return there
 }
 
-// tell is false when nobody listens.
+// tell sends an order. It returns false if the goroutine doesn't wait for one.
 func tell(to chan order, do order) bool {
 	select {
 	case to <- do:
@@ -387,7 +388,7 @@ func (w *world) seen() (s seen) {
 	return s
 }
 
-func (w *world) stateOf(t *thing) state {
+func (w *world) stateOf(t *contents) state {
 	f := w.get(t.loaded)
 	switch {
 	case t.began == 0 && f == nil && !t.over:
