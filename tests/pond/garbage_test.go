@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNoGarbage: joins that keep a seat, hops, chat, ticks and what is told make no Go allocation.
+// TestNoGarbage: repeated joins, hops, chat, ticks and the server's packets make no Go allocation.
 func TestNoGarbage(t *testing.T) {
 	b, s := start(t, 2)
 	var all []*client
@@ -34,8 +34,8 @@ func TestNoGarbage(t *testing.T) {
 	assert.NoError(t, b.NoHeap(func() { rounds(100) }))
 }
 
-// TestRoomGarbage: a room that opens and ends makes one Go allocation, the Room. A checked build
-// also notes where the slot was acquired and loaded.
+// TestRoomGarbage: opening and ending a room makes one Go allocation, the Room. A checked build
+// also notes the lines that acquired and loaded the slot.
 func TestRoomGarbage(t *testing.T) {
 	b, s := start(t, 2)
 	most := 1.0
@@ -43,7 +43,7 @@ func TestRoomGarbage(t *testing.T) {
 		most = 3
 	}
 	join, leave := []byte("j\x03adalobby"), []byte{kindLeave}
-	from := addressOf(s.conn.LocalAddr().(*net.UDPAddr).AddrPort()) // its answers are malformed joins
+	from := addressOf(s.conn.LocalAddr().(*net.UDPAddr).AddrPort())
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		s.handle(from, join)
 		s.handle(from, leave)

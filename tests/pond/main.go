@@ -1,9 +1,13 @@
 // Command pond is a small room server to copy and make your own: players join rooms by name over
-// UDP, chat, and hop about. Its state lies in one budget. A room has a slot there: a room opens
-// whole or not at all, and ends in one move. Play makes no garbage.
+// UDP, chat, and hop about.
 //
-// main.go is the life of the server, server.go its seats, room.go a room and its rules, wire.go the
-// protocol, and plan.json the memory. A game of your own begins in room.go.
+//	pond [-addr 127.0.0.1:35036] [-drain 10s]
+//
+// The game's state is in one budget, with a slot for each room: a room opens whole or not at all,
+// and ends in one step. Play makes no Go allocation.
+//
+// main.go is the life of the server, server.go has its seats, room.go a room and its rules, wire.go
+// the protocol, and plan.json the memory. A game of your own begins in room.go.
 package main
 
 import (
@@ -48,13 +52,13 @@ func run(ctx context.Context, conn *net.UDPConn, drain time.Duration) error {
 	if err != nil {
 		return err
 	}
-	b, err := budget.Open(plan) // all memory is taken here
+	b, err := budget.Open(plan) // takes all memory
 	if err != nil {
 		return err
 	}
 	s, err := newServer(b, conn)
 	if err == nil {
-		err = b.Seal() // from here on the budget asks the system for nothing
+		err = b.Seal() // the budget asks the system for no more memory
 	}
 	if err != nil {
 		return errors.Join(err, b.Close())
@@ -73,6 +77,7 @@ func run(ctx context.Context, conn *net.UDPConn, drain time.Duration) error {
 	}
 	conn.Close()
 	receiver.Wait()
+	// Close returns nil if nothing leaked.
 	log.Printf("%+v\n%v", s.counts, b.Report())
-	return b.Close() // nil: nothing leaked
+	return b.Close()
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/budgettest"
 )
 
-// TestMain is the program itself where a test asks for it.
+// TestMain runs the program itself if POND is set, and the tests otherwise.
 func TestMain(m *testing.M) {
 	if os.Getenv("POND") != "" {
 		main()
@@ -44,7 +44,7 @@ func listen(t *testing.T) *net.UDPConn {
 	return conn
 }
 
-// planOf is the program's plan for so many rooms.
+// planOf returns the program's plan with the number of rooms changed.
 func planOf(t *testing.T, rooms int) budget.Plan {
 	t.Helper()
 	plan, err := budget.ParsePlan(planJSON)
@@ -53,7 +53,7 @@ func planOf(t *testing.T, rooms int) budget.Plan {
 	return plan
 }
 
-// start runs a server whose ticks are the test's. At the end nothing has leaked.
+// start runs a server; the test plays its ticks. At the end, start checks that nothing has leaked.
 func start(t *testing.T, rooms int) (*budget.Budget, *Server) {
 	t.Helper()
 	return startOn(t, rooms, listen(t))
@@ -83,7 +83,7 @@ type client struct {
 	packet [2048]byte
 }
 
-// ask is a client who has sent a join.
+// ask returns a client that has sent a join.
 func ask(t *testing.T, server net.Addr, name, room string) *client {
 	t.Helper()
 	conn, err := net.DialUDP("udp", nil, server.(*net.UDPAddr))
@@ -96,7 +96,7 @@ func ask(t *testing.T, server net.Addr, name, room string) *client {
 	return c
 }
 
-// enter is a client who was let in.
+// enter returns a client that has a seat.
 func enter(t *testing.T, server net.Addr, name, room string) *client {
 	t.Helper()
 	c := ask(t, server, name, room)
@@ -110,7 +110,7 @@ func (c *client) send(packet []byte) {
 	}
 }
 
-// hear is the next packet of a kind.
+// hear returns the next packet of a kind, without its kind.
 func (c *client) hear(kind byte) []byte {
 	for {
 		n, err := c.conn.Read(c.packet[:])
@@ -123,13 +123,13 @@ func (c *client) hear(kind byte) []byte {
 	}
 }
 
-// settle waits until the server has done all that the client sent.
+// settle waits until the server has handled all packets of the client.
 func (c *client) settle() {
 	c.send(c.asks)
 	c.hear(kindWelcome)
 }
 
-// refused is why a client isn't let in.
+// refused returns the reason why the client has no seat.
 func (c *client) refused() string { return string(c.hear(kindEnd)) }
 
 func TestJoin(t *testing.T) {
@@ -141,7 +141,7 @@ func TestJoin(t *testing.T) {
 	bob := ask(t, server, "bob", "lobby")
 	assert.Equal(t, []byte{1}, bob.hear(kindWelcome))
 	assert.Equal(t, "\x00\x03ada\x01\x03bob", string(bob.hear(kindNames)))
-	cy := enter(t, server, "ada", "attic") // a name is one room's
+	cy := enter(t, server, "ada", "attic") // names of other rooms are free
 
 	bob.send([]byte{kindHop, 0, 2, 0xff, 0xff})
 	bob.settle()
@@ -163,7 +163,7 @@ func TestJoin(t *testing.T) {
 	enter(t, server, "bob", "lobby")
 }
 
-// TestAddresses: players come by IPv4 and IPv6, also to one socket.
+// TestAddresses: players use IPv4 and IPv6, also on one socket.
 func TestAddresses(t *testing.T) {
 	for _, server := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
 		conn, err := net.ListenPacket("udp", server)
@@ -192,7 +192,7 @@ func TestChat(t *testing.T) {
 		ada.send(fmt.Appendf(nil, "%chello %d", kindSay, i))
 		assert.Equal(t, fmt.Sprintf("\x03adahello %d", i), string(bob.hear(kindSaid)))
 		assert.Equal(t, fmt.Sprintf("\x03adahello %d", i), string(ada.hear(kindSaid)))
-		ada.send([]byte{kindSay, '!'}) // one a tick is told
+		ada.send([]byte{kindSay, '!'}) // dropped: one line a tick
 		ada.settle()
 		s.step()
 	}
@@ -226,8 +226,8 @@ func TestRoomFull(t *testing.T) {
 	assert.Equal(t, 1, s.counts.roomFull)
 }
 
-// TestServerFull: the second room of a server with one isn't opened. The log has the key of the
-// plan, once.
+// TestServerFull: a server with one slot opens no second room. The log has the key of the plan,
+// once.
 func TestServerFull(t *testing.T) {
 	var text bytes.Buffer
 	log.SetOutput(&text)
@@ -292,7 +292,7 @@ func TestSilent(t *testing.T) {
 	assert.Equal(t, 1, s.slots.Available(), "an empty room ends")
 }
 
-// TestRoomEnds: the only slot is one room after the other, with nothing of the last.
+// TestRoomEnds: one slot is used for three rooms in turn, and each starts empty.
 func TestRoomEnds(t *testing.T) {
 	b, s := start(t, 1)
 	server := s.conn.LocalAddr()
@@ -323,8 +323,8 @@ func TestRoomEnds(t *testing.T) {
 	}
 }
 
-// TestRandom: whatever comes, each seat is a live player's, each room has one at least, and names
-// are one's.
+// TestRandom sends random packets. After each, every seat belongs to a live player, every room has
+// at least one, and no room has a name twice.
 func TestRandom(t *testing.T) {
 	const rooms, addresses = 4, 100
 	_, s := start(t, rooms)
@@ -370,7 +370,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestPlan: plan.json has what the fullest server needs, and a fifth more at most.
+// TestPlan: plan.json has room for the fullest server, and at most a fifth too much.
 func TestPlan(t *testing.T) {
 	plan := planOf(t, 16)
 	conn := listen(t)
@@ -381,7 +381,7 @@ func TestPlan(t *testing.T) {
 			return err
 		}
 		for i := range plan.Regions[1].Slots * playersMost {
-			from := Address{Port: uint16(i + 1)} // nobody's
+			from := Address{Port: uint16(i + 1)} // no client has this address
 			s.handle(from, fmt.Appendf(nil, "j\x10player%10droom%12d", i, i/playersMost))
 			for range linesMost {
 				s.handle(from, []byte("shello"))
@@ -389,7 +389,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		if s.counts.joined != plan.Regions[1].Slots*playersMost {
-			return errors.New("somebody wasn't let in")
+			return errors.New("a player wasn't let in")
 		}
 		s.step()
 		s.drain(true)
@@ -403,7 +403,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestDrain: nobody is let in any more; who plays goes on, up to the end or the last.
+// TestDrain: a server that drains refuses joins. The others play until the last one leaves or the
+// time is over.
 func TestDrain(t *testing.T) {
 	for _, leaves := range []bool{true, false} {
 		conn := listen(t)
@@ -419,7 +420,7 @@ func TestDrain(t *testing.T) {
 		stop()
 		if leaves {
 			bob := ask(t, server, "bob", "lobby")
-			bob.send([]byte{kindLeave}) // a server that doesn't know yet lets bob in
+			bob.send([]byte{kindLeave}) // until the server drains, it lets bob in
 			for bob.refused() != string(rune(whyServerEnds)) {
 				bob.send(bob.asks)
 				bob.send([]byte{kindLeave})
@@ -434,7 +435,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSignal: the program drains at SIGTERM, and says at its end what there was.
+// TestSignal: the program drains at SIGTERM, and prints its counts and report at the end.
 func TestSignal(t *testing.T) {
 	pond := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-drain", "50ms")
 	pond.Env = append(os.Environ(), "POND=1")

@@ -10,16 +10,16 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// The worst case of a room. plan.json has its size in bytes, and the number of rooms.
+// The limits of a room. plan.json has its size in bytes, and the number of rooms.
 const (
 	playersMost = 16 // their IDs are bytes
-	linesMost   = 32 // of chat: a new player gets the last ones
+	linesMost   = 32 // of chat; a new player gets them
 )
 
 // Name is the name of a player or a room. Two names compare with ==.
 type Name = arena.Inline[[nameMost]byte]
 
-// Player and Line are plain data: they lie in the room's slot, so a string in them is an Inline.
+// Player and Line are plain data in the room's slot: a string in them is an Inline.
 type (
 	Player struct {
 		From         Address
@@ -40,18 +40,18 @@ var (
 	lines   = scope.Plain[Line]()
 )
 
-// Room is a Go value. Its players and lines lie in a slot of the budget, and end with it in one
-// move.
+// Room is a Go value. Its players and lines are in a slot of the budget, and end with it in one
+// step.
 type Room struct {
 	slot    budget.Region
-	number  uint32 // the slot's: its place in Server.rooms
+	number  uint32 // the slot's, and the index in Server.rooms
 	name    Name
 	players scope.HandlePool[Player]
 	lines   container.Deque[Line]
 }
 
-// loadRoom fills a slot. A game of your own adds here what else a room holds: a map, frogs, a grid.
-// If the slot is too small, the load returns an ErrFull that names the key of the plan to raise.
+// loadRoom fills a slot. Add the rest of your own game here: a map, frogs, a grid. If the slot is
+// too small, the load returns an ErrFull that names the key of the plan to raise.
 func loadRoom(s scope.Scope) (*Room, error) {
 	return &Room{
 		players: players.HandlePool(s, playersMost),
@@ -69,7 +69,7 @@ func (r *Room) has(name Name) bool {
 	return false
 }
 
-// keep adds a line of chat and returns it. If there are linesMost, the oldest one goes.
+// keep adds a line of chat and returns it. It removes the oldest of linesMost lines.
 func (r *Room) keep(name Name, text []byte) *Line {
 	if r.lines.Len() == linesMost {
 		r.lines.PopFront()
@@ -80,7 +80,7 @@ func (r *Room) keep(name Name, text []byte) *Line {
 	return r.lines.At(r.lines.Len() - 1)
 }
 
-// move plays a tick of the rules: each player hops one step towards its place.
+// move plays one tick: each player hops one step towards its target.
 func (r *Room) move() {
 	for _, p := range r.players.All() {
 		p.X += int16(cmp.Compare(p.ToX, p.X))

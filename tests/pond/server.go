@@ -17,10 +17,10 @@ import (
 
 const (
 	ticksPerSecond = 20
-	silentMost     = 5 * ticksPerSecond // ticks; a player who is silent for longer has left
+	silentMost     = 5 * ticksPerSecond // ticks; the longest silence of a player
 )
 
-// Seat is the place of an address: a room, and a player in it.
+// Seat is the seat of an address: a room, and a player in it.
 type Seat struct {
 	Room   uint32
 	Player arena.Handle[Player]
@@ -32,17 +32,17 @@ var (
 	numbers   = scope.Plain[uint32]()
 )
 
-// Server holds the rooms and the seats in them. Two goroutines share it: one handles packets as
-// they come, the other plays the ticks.
+// Server holds the rooms and the seats in them. Two goroutines share it: one handles packets, the
+// other plays the ticks.
 type Server struct {
 	conn  *net.UDPConn
 	slots *budget.Slots
 
 	mu     sync.Mutex                  // guards the fields below
-	rooms  []*Room                     // by the number of the slot; nil where that is free
+	rooms  []*Room                     // by slot number; nil if the slot is free
 	byName container.StringMap[uint32] // the numbers of rooms
 	seats  container.Map[Address, Seat]
-	out    []byte // the packet that is sent next
+	out    []byte // the packet to send next
 	tick   uint32
 	drains bool
 	counts struct{ joined, roomFull, serverFull, malformed int }
@@ -68,21 +68,21 @@ func newServer(b *budget.Budget, conn *net.UDPConn) (*Server, error) {
 
 // receive handles packets until the socket is closed.
 func (s *Server) receive() {
-	packet := make([]byte, heardMost+1) // a packet that fills it is too long
+	packet := make([]byte, heardMost+1) // a packet that fills the buffer is too long
 	for {
 		n, from, err := s.conn.ReadFromUDPAddrPort(packet)
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			time.Sleep(time.Millisecond) // the next call may fail, too
+			time.Sleep(time.Millisecond) // the next read may fail, too
 		default:
 			s.handle(addressOf(from), packet[:n])
 		}
 	}
 }
 
-// handle obeys a packet. It counts a malformed one and doesn't answer it.
+// handle obeys a packet. It counts malformed packets and doesn't answer them.
 func (s *Server) handle(from Address, packet []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +125,8 @@ func (s *Server) obey(from Address, kind byte, rest []byte) bool {
 	return true
 }
 
-// join gives an address a seat and welcomes it, or says why not. It welcomes the owner of a seat
-// again.
+// join gives an address a seat and welcomes it, or sends the reason for a refusal. The owner of a
+// seat is only welcomed again.
 func (s *Server) join(from Address, seat *Seat, playerName, roomName []byte) {
 	if seat != nil {
 		p := s.rooms[seat.Room].players.At(seat.Player)
@@ -137,7 +137,7 @@ func (s *Server) join(from Address, seat *Seat, playerName, roomName []byte) {
 	}
 }
 
-// admit gives an address a seat and returns 0, or returns why not.
+// admit gives an address a seat and returns 0, or returns the reason for a refusal.
 func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 	if s.drains {
 		return whyServerEnds
@@ -160,7 +160,8 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 	}
 	p.From, p.Name, p.ID = from, name, uint8(room.players.Index(player))
 	p.Heard, p.Spoke = s.tick, s.tick-1
-	s.seats.Set(from, Seat{room.number, player}) // there is a seat for each player of each room
+	// never full: the map has a seat for each player of each room
+	s.seats.Set(from, Seat{room.number, player})
 	s.counts.joined++
 	s.send(from, append(s.out, kindWelcome, p.ID))
 	s.send(from, room.appendNames(s.out))
@@ -170,8 +171,8 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 	return 0
 }
 
-// room returns the room of that name, which it opens in a free slot if there is none. With no slot
-// free the error is an ErrFull.
+// room returns the room with that name. If it isn't open, room opens it in a free slot; the error
+// is an ErrFull if no slot is free.
 func (s *Server) room(name []byte) (*Room, error) {
 	if number := s.byName.GetBytes(name); number != nil {
 		return s.rooms[*number], nil
@@ -191,8 +192,8 @@ func (s *Server) room(name []byte) (*Room, error) {
 	return room, s.byName.SetBytes(name, room.number)
 }
 
-// leave ends a seat and tells its player why. The last player to leave ends the room: its slot is
-// free again, all of it in one move.
+// leave ends a seat and sends its player the reason. If the player is the last one, leave also ends
+// the room and frees its slot.
 func (s *Server) leave(seat Seat, why uint8) {
 	room := s.rooms[seat.Room]
 	from := room.players.At(seat.Player).From
@@ -209,7 +210,7 @@ func (s *Server) leave(seat Seat, why uint8) {
 	}
 }
 
-// step plays a tick of each room and tells its players.
+// step plays a tick of each room and sends it to the players.
 func (s *Server) step() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,8 +232,8 @@ func (s *Server) step() {
 	}
 }
 
-// drain refuses joins from now on, and if end, ends all seats and with them the rooms. It reports
-// whether the server is empty.
+// drain refuses joins from now on. If end is set, it also ends all seats and so the rooms. It
+// reports whether the server is empty.
 func (s *Server) drain(end bool) (empty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,14 +246,14 @@ func (s *Server) drain(end bool) (empty bool) {
 	return s.seats.Len() == 0
 }
 
-// tell sends a packet to everybody in a room.
+// tell sends a packet to all players of a room.
 func (s *Server) tell(room *Room, packet []byte) {
 	for _, p := range room.players.All() {
 		s.send(p.From, packet)
 	}
 }
 
-// send sends a packet. The network may lose it, so an error of the system makes no difference.
+// send sends a packet. It ignores errors, because the network may lose a packet anyway.
 func (s *Server) send(to Address, packet []byte) {
 	s.conn.WriteToUDPAddrPort(packet, to.addrPort())
 }

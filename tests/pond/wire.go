@@ -1,27 +1,27 @@
 package main
 
-// The protocol. A datagram is a message: a byte for its kind, then the fields listed here. Numbers
-// are big endian; NAME, ROOM and TEXT are UTF-8 without control characters. Datagrams get lost, so
-// both sides repeat their messages; only a line of chat is sent once.
+// The protocol. A datagram is a message: a byte for its kind, then the fields below. Numbers are
+// big endian; NAME, ROOM and TEXT are UTF-8 without control characters. Datagrams get lost, so both
+// sides repeat their messages; only a line of chat is sent once.
 //
 // A client sends:
 //
-//	j n NAME ROOM      join a room; n is the length of the name. Send it each second: the first join
-//	                   takes a seat, the next ones keep it. The first player opens the room
+//	j n NAME ROOM      join a room; n is the length of the name. Send it each second: the first
+//	                   join takes a seat, the next ones keep it. The first player opens the room
 //	h x y              hop towards a place: 2 bytes each
 //	s TEXT             say a line to the room, at most one a tick
-//	l                  leave. Silence of five seconds is leaving, too
+//	l                  leave. A client that is silent for five seconds also leaves
 //
 // The server sends:
 //
 //	w id               welcome, the answer to each join: the player's number in the room
-//	e why              the seat has ended, or there is none
+//	e why              the seat has ended, or the address has no seat
 //	n (id n NAME)...   the players of the room, to a new one and each second
 //	p tick (id x y)... their places, each tick: 4 bytes, then 1, 2 and 2 for each
 //	s n NAME TEXT      a line of chat. A new player gets the last 32
 //
-// A player is known by its address, which may be forged. On an open network let a client prove
-// first that it receives at its address; frogpond's join does.
+// A player is known by its address, which may be forged. On an open network, let a client prove
+// first that it receives at its address, as frogpond's join does.
 
 import (
 	"net/netip"
@@ -34,15 +34,15 @@ const (
 	kindWelcome, kindEnd, kindNames, kindPlaces, kindSaid = 'w', 'e', 'n', 'p', 's'
 )
 
-// Why a seat ended, or there is none.
+// The reasons why a seat ended or an address has none.
 const (
 	whyRoomFull   = 'r'
 	whyServerFull = 's'
 	whyNameTaken  = 'n'
 	whyServerEnds = 'd'
-	whySilent     = 'q' // was quiet for too long
+	whySilent     = 'q' // silent for too long
 	whyLeft       = 'l'
-	whyNoSeat     = 'j' // join first
+	whyNoSeat     = 'j' // the address must join first
 )
 
 const (
@@ -52,7 +52,7 @@ const (
 	toldMost  = max(1+playersMost*(2+nameMost), 2+nameMost+textMost) // names, or a line
 )
 
-// Address is a netip.AddrPort as plain data. It has no zone: link-local addresses get no answer.
+// Address is a netip.AddrPort as plain data. It has no zone, so link-local addresses get no answer.
 type Address struct {
 	IP   [16]byte
 	Port uint16
@@ -64,7 +64,7 @@ func (a Address) addrPort() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(a.IP), a.Port)
 }
 
-// cutNames cuts what a join says into the names of the player and the room.
+// cutNames cuts the body of a join into the names of the player and the room.
 func cutNames(b []byte) (player, room []byte, ok bool) {
 	if len(b) == 0 || int(b[0]) >= len(b) {
 		return nil, nil, false
@@ -74,7 +74,7 @@ func cutNames(b []byte) (player, room []byte, ok bool) {
 	return player, room, isText(player, nameMost) && isText(room, nameMost)
 }
 
-// isText reports whether b may be a name or a line of chat.
+// isText reports whether b may be a name or a line of chat of at most most bytes.
 func isText(b []byte, most int) bool {
 	if len(b) < 1 || len(b) > most || !utf8.Valid(b) {
 		return false
@@ -89,5 +89,5 @@ func isText(b []byte, most int) bool {
 	return true
 }
 
-// appendName writes a name behind its length.
+// appendName appends a name after its length.
 func appendName(b, name []byte) []byte { return append(append(b, byte(len(name))), name...) }
