@@ -23,8 +23,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestPrintedPods: Kubernetes' own types take what the tool prints, with no key that they don't know, and its own code calls the pods
-// Guaranteed.
+// TestPrintedPods: Kubernetes' own types decode the tool's output, with no unknown key, and its own
+// code calls the pods Guaranteed.
 func TestPrintedPods(t *testing.T) {
 	step.Needs(t, step.Gate)
 	p, err := buildPrograms(t.TempDir())
@@ -66,7 +66,7 @@ func template(memory string) (pod v1.PodTemplateSpec) {
 	return pod
 }
 
-// sizes are how many pods each node has, largest first.
+// sizes returns the numbers of pods on the nodes, largest first.
 func sizes(p packing) (list []int) {
 	for _, pods := range groups(p) {
 		list = append(list, len(pods))
@@ -76,8 +76,8 @@ func sizes(p packing) (list []int) {
 	return list
 }
 
-// TestPack: every server has a node, no node has more than it gives, by memory, CPU and pods; the same servers meet again; and
-// the strategy matters.
+// TestPack: every server has a node, no node has more than its memory, CPU or pods, a second run
+// forms the same groups, and the strategy matters.
 func TestPack(t *testing.T) {
 	s := shape{memory: 1 << 30, cpu: 4000, pods: 110, nodes: 12}
 	for _, c := range []struct {
@@ -87,8 +87,10 @@ func TestPack(t *testing.T) {
 	}{
 		{"100Mi", s, []int{10, 10, 10, 10}},
 		{"128Mi", s, []int{8, 8, 8, 8, 8}},
-		{"1Mi", shape{memory: 1 << 30, cpu: 150, pods: 110, nodes: 12}, []int{15, 15, 10}}, // by CPU
-		{"1Mi", shape{memory: 1 << 30, cpu: 4000, pods: 30, nodes: 12}, []int{30, 10}},     // by pods
+		// by CPU
+		{"1Mi", shape{memory: 1 << 30, cpu: 150, pods: 110, nodes: 12}, []int{15, 15, 10}},
+		// by pods
+		{"1Mi", shape{memory: 1 << 30, cpu: 4000, pods: 30, nodes: 12}, []int{30, 10}},
 	} {
 		p, err := pack(t.Context(), c.shape, template(c.memory), 40, config.MostAllocated)
 		require.NoError(t, err)
@@ -102,7 +104,7 @@ func TestPack(t *testing.T) {
 	assert.Equal(t, []int{4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3, 3}, sizes(p))
 }
 
-// groups are the pods of each node, whatever its name.
+// groups returns the pods of each node, without the node's name.
 func groups(p packing) (list [][]int) {
 	for _, pods := range p.used() {
 		list = append(list, pods)
@@ -110,7 +112,7 @@ func groups(p packing) (list [][]int) {
 	return list
 }
 
-// TestPackTooMuch: what has no room is told, and why.
+// TestPackTooMuch: a pod that fits no node is reported, with the reason.
 func TestPackTooMuch(t *testing.T) {
 	s := shape{memory: 1 << 30, cpu: 4000, pods: 110, nodes: 2}
 	p, err := pack(t.Context(), s, template("2Gi"), 2, config.MostAllocated)
@@ -148,7 +150,6 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestMoments: what is said of them is so.
 func TestMoments(t *testing.T) {
 	counts := make([][occupations]int, len(moments))
 	for i, m := range moments {
@@ -159,8 +160,8 @@ func TestMoments(t *testing.T) {
 	assert.Equal(t, [][occupations]int{{334, 333, 333, 0}, {0, 0, 1000, 0}, {300, 300, 300, 100}, {0, 0, 0, 1000}}, counts)
 }
 
-// TestServerLivesInItsLimit: in a memory cgroup with the limit that the tool prints the server plays 64 full rooms. With the control, which
-// leaves no room for the plan, it doesn't begin, and says so.
+// TestServerLivesInItsLimit: the server plays 64 full rooms in a memory cgroup with the limit that
+// the tool prints. In half of it the plan has no room, and the server refuses to start.
 func TestServerLivesInItsLimit(t *testing.T) {
 	step.Needs(t, step.Gate)
 	p, err := buildPrograms(t.TempDir())
@@ -182,7 +183,8 @@ func TestServerLivesInItsLimit(t *testing.T) {
 	assert.ErrorContains(t, err, `budget "serve": the plan needs`)
 }
 
-// memoryGroup makes a memory cgroup with a limit below this process's own, of either version, that the end of the test removes.
+// memoryGroup makes a memory cgroup, of either version, with a limit below this process's own. The
+// end of the test removes it.
 func memoryGroup(t *testing.T, limit uint64) (folder string) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	require.NoError(t, err)

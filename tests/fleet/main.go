@@ -1,6 +1,7 @@
-// Command fleet has the scheduler of Kubernetes, which runs inside it, place a thousand of frogpond's servers on nodes: with memory
-// that is the sum of a plan, as `upfront plan fleet` prints it, and with limits as people guess them. It prints how many nodes are
-// used, what of their memory is idle, and which servers would end under pressure. There is no cluster: README.md says what that means.
+// Command fleet places a thousand of frogpond's servers on nodes with Kubernetes' own scheduler:
+// once with memory that is the sum of a plan, as `upfront plan fleet` prints it, and with limits as
+// people guess them. It prints the number of nodes, their idle memory, and the servers that would
+// end under pressure. No cluster runs; README.md explains the figures.
 //
 //	fleet [-servers 1000] [-node-memory 8Gi] [-node-cpu 4] [-node-pods 110] [-cpu 10m] [-for 10s]
 package main
@@ -38,12 +39,12 @@ type options struct {
 func run(args []string) error {
 	var o options
 	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	f.IntVar(&o.servers, "servers", 1000, "how many are placed")
-	memory := f.String("node-memory", "8Gi", "`bytes` that a node gives to pods")
-	cpu := f.String("node-cpu", "4", "and `processors`")
-	f.IntVar(&o.pods, "node-pods", 110, "that a node takes: the kubelet's default")
-	f.IntVar(&o.nodes, "nodes", 100, "that there are at most")
-	f.StringVar(&o.cpu, "cpu", "10m", "`processors` of a server: so few that memory decides")
+	f.IntVar(&o.servers, "servers", 1000, "the `number` of servers to place")
+	memory := f.String("node-memory", "8Gi", "the `bytes` of a node for pods")
+	cpu := f.String("node-cpu", "4", "the `processors` of a node for pods")
+	f.IntVar(&o.pods, "node-pods", 110, "the `number` of pods that a node takes; the default is the kubelet's")
+	f.IntVar(&o.nodes, "nodes", 100, "the `number` of nodes at most")
+	f.StringVar(&o.cpu, "cpu", "10m", "the `processors` of a server; by default so few that memory decides")
 	f.DurationVar(&o.play, "for", 10*time.Second, "how long each measurement plays")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -85,10 +86,10 @@ func run(args []string) error {
 	return o.place(d.Spec.Template, m)
 }
 
-// progress says on stderr what takes long.
+// progress reports a slow step on stderr.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "fleet: "+format+"\n", args...) }
 
-// place places each offer's servers, and prints what comes of it.
+// place places each offer's servers, and prints the outcome.
 func (o options) place(template v1.PodTemplateSpec, m measured) error {
 	progress("the scheduler places %d servers for each row", o.servers)
 	fmt.Printf("\n%d servers, placed by Kubernetes' scheduler (NodeResourcesFit, MostAllocated) on nodes of %s MiB, %g CPU and %d pods.\n"+
@@ -119,14 +120,14 @@ func (o options) place(template v1.PodTemplateSpec, m measured) error {
 	}
 	fmt.Println(says)
 	if unplaced > 0 {
-		return fmt.Errorf("%d servers found no node: more -nodes", unplaced)
+		return fmt.Errorf("%d servers found no node; raise -nodes", unplaced)
 	}
 	return nil
 }
 
-// says is what the figures mean.
+// says explains the figures.
 const says = `
-idle: what the nodes in use have and no server uses, on a day when a third of the servers each plays 4, 16 and 64 rooms.
+idle: memory of the nodes in use that servers leave unused, on a day when a third of the servers each plays 4, 16 and 64 rooms.
 The rest are servers that end: by their own limit + by eviction. evening: all play 64 rooms. worst: 64 rooms with the
 largest map, each tenth server or all; upfront's then count as if they had all of their sum.
 No cluster ran: the scheduler is the real one, pressure is computed by the kubelet's documented rule (README.md).`

@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// programs are what is measured and asked, built from this checkout.
+// programs are the programs that fleet runs, built from this checkout.
 type programs struct {
 	upfront, pond, twin string
 	plan, twinPlan      string // files
@@ -43,7 +43,8 @@ func buildPrograms(folder string) (p programs, err error) {
 	return p, nil
 }
 
-// buildTwin builds the server of tests/bench's work P beside them: the same source, with its memory on the Go heap.
+// buildTwin builds the server of tests/bench's work P next to them: the same source, with its
+// memory on the Go heap.
 func (p *programs) buildTwin() error {
 	folder := filepath.Dir(p.pond)
 	out, err := output(exec.Command("go", "run", "-C", "../bench", ".", "-twin", folder))
@@ -54,7 +55,8 @@ func (p *programs) buildTwin() error {
 	return p.writeTwinPlan()
 }
 
-// writeTwinPlan writes the plan of the twin, as tests/bench has it: nothing of it is resident that the twin doesn't touch.
+// writeTwinPlan writes the plan of the twin, as tests/bench has it. Memory that the twin doesn't
+// touch isn't resident.
 func (p programs) writeTwinPlan() error {
 	plan, err := budget.ReadPlan(p.plan)
 	if err != nil {
@@ -71,7 +73,7 @@ func (p programs) writeTwinPlan() error {
 	return os.WriteFile(p.twinPlan, text, 0o600)
 }
 
-// output is what a program printed; its error has what it said.
+// output returns the output of a program; its error has the text of stderr.
 func output(c *exec.Cmd) ([]byte, error) {
 	out, err := c.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -80,18 +82,18 @@ func output(c *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// load is what a server does: so many rooms, and the maps that they play.
+// load is a server's work: the number of rooms, and their maps.
 type load struct {
 	rooms int
 	maps  string
 }
 
-// usage is a server's resident memory, in bytes: the mean while all play, and the highest since its start.
+// usage is a server's resident memory, in bytes: the mean while all play, and the highest since its
+// start.
 type usage struct{ mean, peak uint64 }
 
 const playersOfRoom = 16
 
-// server is a program that serves.
 type server struct {
 	*exec.Cmd
 	address string
@@ -100,7 +102,7 @@ type server struct {
 
 var listens = regexp.MustCompile(` players on (\S+);`)
 
-// start starts a server, and waits until it says where it is.
+// start starts a server, and waits until it prints its address.
 func start(program string, environment []string, flags ...string) (*server, error) {
 	s := &server{Cmd: exec.Command(program, append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-drain", "0s", "-per-address", "0"}, flags...)...)}
 	s.Env, s.Stdout = append(os.Environ(), environment...), &s.out
@@ -126,13 +128,14 @@ func start(program string, environment []string, flags ...string) (*server, erro
 	}
 }
 
-// end has it end well.
+// end ends the server with SIGTERM.
 func (s *server) end() error {
 	err := s.Process.Signal(syscall.SIGTERM)
 	return errors.Join(err, s.Wait())
 }
 
-// measure has a server play with as many bots as its rooms take, and looks at it in the second half of the time.
+// measure has a server play with as many bots as fit its rooms, and reads its memory in the second
+// half of the time.
 func (p programs) measure(program string, environment []string, l load, play time.Duration, flags ...string) (u usage, err error) {
 	s, err := start(program, environment, append(flags, "-rooms", fmt.Sprint(l.rooms), "-maps", l.maps)...)
 	if err != nil {
@@ -160,7 +163,7 @@ func (p programs) measure(program string, environment []string, l load, play tim
 	return u, nil
 }
 
-// look reads a process' memory ten times in the second half of a time.
+// look reads a process' memory ten times in the second half of play.
 func look(pid int, play time.Duration) (u usage, err error) {
 	const times = 10
 	time.Sleep(play / 2)
@@ -178,7 +181,7 @@ func look(pid int, play time.Duration) (u usage, err error) {
 
 var residentLine = regexp.MustCompile(`(?m)^(VmRSS|VmHWM):\s+(\d+) kB$`)
 
-// resident is what a process has resident, and had at most.
+// resident returns the resident memory of a process, now and at most.
 func resident(pid int) (now, peak uint64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -202,7 +205,7 @@ func resident(pid int) (now, peak uint64, err error) {
 	return now, peak, nil
 }
 
-// largestMap is the map that takes the most of a slot, of those that the full server plays.
+// largestMap returns the map of the full server that takes the most of a slot.
 func (p programs) largestMap(folder string) (name string, err error) {
 	file := filepath.Join(folder, "report.json")
 	s, err := start(p.pond, nil, "-rooms", fmt.Sprint(roomsMost), "-report", file)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// occupation is what a server is busy with.
+// occupation is the load of a server.
 type occupation int
 
 const (
@@ -18,7 +18,7 @@ const (
 
 const roomsMost = 64
 
-// moment is how busy a fleet is.
+// moment is the load of each server of a fleet.
 type moment struct {
 	name string
 	of   func(server int) occupation
@@ -37,7 +37,7 @@ func every(n int, then occupation) func(int) occupation {
 
 var moments = []moment{{"a day", day}, {"evening", every(1, full)}, {"10 % worst", every(10, worst)}, {"all worst", every(1, worst)}}
 
-// offer is a way to say what a server needs.
+// offer is a way to set a server's request and limits.
 type offer struct {
 	name           string
 	request, limit uint64
@@ -45,13 +45,14 @@ type offer struct {
 	uses           [occupations]usage
 }
 
-// hit are the servers that end.
+// hit counts the servers that end.
 type hit struct{ evicted, limited int }
 
-// pressure says what ends on a node. First what goes beyond its own limit: the kernel ends it at once. Then, as long as the rest
-// have more than the node gives, the kubelet evicts: who uses more than its request goes first, and of these who is furthest
-// above it (all have the same priority). It is the rule of pkg/kubelet/eviction, rankMemoryPressure, and of the documentation,
-// "Node-pressure Eviction", not its code.
+// pressure returns which servers end on a node. The kernel ends each server that goes beyond its
+// own limit. While the rest use more than allocatable, the kubelet evicts: first servers above
+// their request, the furthest above first (all have the same priority). This follows the rule of
+// pkg/kubelet/eviction, rankMemoryPressure, and of the documentation, "Node-pressure Eviction",
+// without its code.
 func (o offer) pressure(allocatable uint64, servers []occupation) (h hit) {
 	var alive []usage
 	total := uint64(0)
@@ -63,7 +64,8 @@ func (o offer) pressure(allocatable uint64, servers []occupation) (h hit) {
 			total += u.mean
 		}
 	}
-	above := func(u usage) int64 { return int64(u.mean) - int64(o.request) } // that is positive before one that isn't
+	// positive: evicted first
+	above := func(u usage) int64 { return int64(u.mean) - int64(o.request) }
 	slices.SortFunc(alive, func(a, b usage) int { return cmp.Compare(above(b), above(a)) })
 	for _, u := range alive {
 		if total <= allocatable {
@@ -75,11 +77,11 @@ func (o offer) pressure(allocatable uint64, servers []occupation) (h hit) {
 	return h
 }
 
-// outcome is what comes of a fleet.
+// outcome is the result for a fleet.
 type outcome struct {
-	nodes, most int // most: servers of a node
+	nodes, most int // most: servers on a node
 	unplaced    int
-	idle        uint64 // bytes of the used nodes that no server uses, on an ordinary day
+	idle        uint64 // bytes of the used nodes that servers leave unused on an ordinary day
 	hits        []hit  // by moment
 }
 

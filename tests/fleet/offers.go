@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployment is what the tool prints, read strictly: a key that Kubernetes doesn't know is an error.
+// deployment returns the tool's output, decoded strictly: an unknown key is an error.
 func (p programs) deployment(cpu string) (d appsv1.Deployment, err error) {
 	text, err := output(exec.Command(p.upfront, "plan", "fleet", p.plan, "--only", "deployment", "--cpu", cpu))
 	if err != nil {
@@ -19,7 +19,7 @@ func (p programs) deployment(cpu string) (d appsv1.Deployment, err error) {
 	return d, yaml.UnmarshalStrict(text, &d)
 }
 
-// pod is the tool's, with the memory of the offer.
+// pod returns the tool's pod with the memory of the offer.
 func (o offer) pod(template v1.PodTemplateSpec) v1.PodTemplateSpec {
 	template = *template.DeepCopy()
 	r := &template.Spec.Containers[0].Resources
@@ -28,14 +28,15 @@ func (o offer) pod(template v1.PodTemplateSpec) v1.PodTemplateSpec {
 	return template
 }
 
-// measured are both servers at work. The twin has the Go limit that people give it.
+// measured is the memory of both servers at work. The twin has the Go limit of guess.
 type measured struct {
 	largest    string // map
 	ours, twin [occupations]usage
-	tested     usage // of the twin, full, before it has a limit
+	tested     usage // the full twin, before it has a limit
 }
 
-// people give half of what a test needed at most beside it, and nine tenths of that to Go.
+// guess returns limits as people guess them: 1.5 times the peak of a test, and nine tenths of that
+// for Go.
 func guess(tested usage) (limit, goLimit uint64) {
 	limit = tested.peak + tested.peak/2
 	return limit, limit / 10 * 9
@@ -68,9 +69,9 @@ func (o options) measure(p programs, folder string) (m measured, err error) {
 	return m, nil
 }
 
-// offers are the ways to say what a server needs. sum is what the tool says of upfront's.
+// offers returns the ways to set a server's limits. sum is the tool's sum for upfront's server.
 func (m measured) offers(sum uint64) []offer {
-	// At worst it has all of its sum, though no measurement came to that.
+	// At worst it uses all of its sum, though no measurement came to that.
 	ours := m.ours
 	ours[worst] = usage{sum, sum}
 	peak := uint64(0)

@@ -25,7 +25,7 @@ import (
 
 const namespace = "default"
 
-// shape is what a node has for pods, all of them alike.
+// shape is the part for pods of a node, and the number of equal nodes.
 type shape struct {
 	memory, cpu int64 // bytes, thousandths of a processor
 	pods, nodes int
@@ -44,13 +44,13 @@ func (s shape) node(number int) *v1.Node {
 	return n
 }
 
-// packing says where each pod went, by its number.
+// packing is the place of each pod, by its number.
 type packing struct {
-	nodes []string // "": nowhere
-	why   []string // then
+	nodes []string // "": none
+	why   []string // why it has none
 }
 
-// used are the pods of each node that has some.
+// used returns the pods of each node that has some.
 func (p packing) used() map[string][]int {
 	used := map[string][]int{}
 	for pod, node := range p.nodes {
@@ -61,12 +61,13 @@ func (p packing) used() map[string][]int {
 	return used
 }
 
-// pack has Kubernetes' scheduler place so many pods of a kind, one after the other. The scheduler is the real one, with its
-// usual plugins; only how it scores resources is given. The API server is client-go's fake, which binds what the scheduler says.
+// pack has Kubernetes' scheduler place count pods of a kind, one after the other. It is the real
+// scheduler, with its usual plugins and a strategy for scoring resources. The API server is
+// client-go's fake, which binds pods as the scheduler decides.
 func pack(ctx context.Context, s shape, pod v1.PodTemplateSpec, count int, strategy config.ScoringStrategyType) (p packing, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	klog.SetLogger(logr.Discard()) // an unschedulable pod is no news: the answer says it
+	klog.SetLogger(logr.Discard()) // pack returns unschedulable pods itself
 	cluster := fake.NewClientset()
 	for i := range s.nodes {
 		if err := cluster.Tracker().Add(s.node(i)); err != nil {
@@ -84,7 +85,7 @@ func pack(ctx context.Context, s shape, pod v1.PodTemplateSpec, count int, strat
 		return p, err
 	}
 	informers := scheduler.NewInformerFactory(cluster, 0, nil)
-	every := int32(100) // percent of the nodes are looked at, so that the same pods meet on a node each time
+	every := int32(100) // percent of the nodes are scored, so that the groups of pods repeat
 	run, err := scheduler.New(ctx, cluster, informers, nil, noEvents, scheduler.WithProfiles(c.Profiles...),
 		scheduler.WithPercentageOfNodesToScore(&every))
 	if err != nil {
@@ -109,7 +110,7 @@ func pack(ctx context.Context, s shape, pod v1.PodTemplateSpec, count int, strat
 		name := fmt.Sprintf("server-%04d", i)
 		one := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 		one.UID = types.UID(name)
-		one.Spec.SchedulerName = v1.DefaultSchedulerName // as the API server fills in
+		one.Spec.SchedulerName = v1.DefaultSchedulerName // as the API server does
 		if _, err := cluster.CoreV1().Pods(namespace).Create(ctx, one, metav1.CreateOptions{}); err != nil {
 			return p, err
 		}
@@ -126,10 +127,10 @@ func pack(ctx context.Context, s shape, pod v1.PodTemplateSpec, count int, strat
 	return p, nil
 }
 
-// answer is what the scheduler says of a pod: its node, or why it has none.
+// answer is the scheduler's decision about a pod: its node, or why it has none.
 type answer struct{ pod, node, why string }
 
-// answerBindings does what an API server does with a binding, and says what comes of each pod.
+// answerBindings binds pods as an API server does, and sends an answer for each pod.
 func answerBindings(cluster *fake.Clientset, answers chan<- answer) {
 	pods := v1.SchemeGroupVersion.WithResource("pods")
 	cluster.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -148,7 +149,7 @@ func answerBindings(cluster *fake.Clientset, answers chan<- answer) {
 		}
 		return true, binding, err
 	})
-	// What has no node gets a condition.
+	// A pod without a node gets a condition.
 	told := map[string]bool{}
 	cluster.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch := action.(clienttesting.PatchAction)
@@ -161,7 +162,7 @@ func answerBindings(cluster *fake.Clientset, answers chan<- answer) {
 	})
 }
 
-// score has the plugin NodeResourcesFit of the usual profile score by a strategy.
+// score sets the strategy of the plugin NodeResourcesFit of the usual profile.
 func score(c *config.KubeSchedulerConfiguration, strategy config.ScoringStrategyType) error {
 	for _, p := range c.Profiles[0].PluginConfig {
 		if args, ok := p.Args.(*config.NodeResourcesFitArgs); ok && p.Name == names.NodeResourcesFit {
@@ -172,7 +173,7 @@ func score(c *config.KubeSchedulerConfiguration, strategy config.ScoringStrategy
 	return errors.New("the profile has no NodeResourcesFit")
 }
 
-// unschedulable reads a patch of a pod's status: that it has no node, and why.
+// unschedulable reads a patch of a pod's status. If the pod has no node, it returns the reason.
 func unschedulable(patch []byte) (why string, ok bool) {
 	var pod v1.Pod
 	if json.Unmarshal(patch, &pod) != nil {
@@ -186,5 +187,5 @@ func unschedulable(patch []byte) (why string, ok bool) {
 	return "", false
 }
 
-// noEvents are events that nobody reads.
+// noEvents drops events.
 var noEvents profile.RecorderFactory = func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
