@@ -1,15 +1,15 @@
-// Command clients tests each module that puts somebody else's library into a budget, one after the
-// other, and says what it costs beside the library's own default. `make check` runs it, in the root
-// of the repository.
+// Command clients tests each module that puts a library into a budget, one after the other, and
+// compares its cost with the library's own default. `make check` runs it, in the root of the
+// repository.
 //
 //	clients [-readme] [-out build/clients.json]
 //
-// A client is a folder such as scope/with/wazero with a go.mod of its own. Its tests log what
-// package paired gives them to; one that logs no figure, or not what is live at its end, fails.
-// UPFRONT_STEP says in which form the tests run, as in the modules themselves. -readme measures in
-// the long form, without the other tests, and writes the table of each client's page.
+// A client is a folder such as scope/with/wazero with a go.mod of its own. Its tests log figures
+// and the bytes live at their end, by package paired; a client that doesn't log both fails.
+// UPFRONT_STEP sets the form of the tests, as in the modules themselves. -readme measures in the
+// long form, without the other tests, and writes the table of each client's page.
 //
-// A client whose C library is missing says so in a line, and fails where REQUIRE_ALL is set.
+// If a client's C library is missing, clients prints a line, and fails if REQUIRE_ALL is set.
 package main
 
 import (
@@ -25,15 +25,16 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// library is a C library that a client is built with, by its names for pkg-config and for Debian.
+// library is a C library of a client: its names for pkg-config and for Debian.
 type library struct{ name, debian string }
 
 var libraries = map[string]library{
-	"arena/with/sqlite": {"sqlite3", "libsqlite3-dev"}, // in short form: else it brings its own
+	// in the short form; the long form compiles the module's own
+	"arena/with/sqlite": {"sqlite3", "libsqlite3-dev"},
 	"arena/with/lua":    {"lua5.4", "liblua5.4-dev"},
 }
 
-// shortTags have a client compile faster.
+// shortTags make a client compile faster.
 var shortTags = map[string]string{"arena/with/sqlite": "libsqlite3"}
 
 type options struct {
@@ -41,7 +42,7 @@ type options struct {
 	out    string
 }
 
-// full is the form whose figures count.
+// full reports whether the figures count.
 func (o options) full() bool { return o.readme || step.Now() == step.Soak }
 
 func main() {
@@ -85,7 +86,7 @@ func run(o options) error {
 	return errors.Join(errs...)
 }
 
-// clients are the folders of those that are there.
+// clients returns the folders of the clients.
 func clients() (names []string, err error) {
 	for _, pattern := range []string{"arena/with/*/go.mod", "scope/with/*/go.mod", "tests/frogpond/mods/go.mod"} {
 		found, err := filepath.Glob(pattern)
@@ -97,20 +98,20 @@ func clients() (names []string, err error) {
 		}
 	}
 	if names == nil {
-		return nil, errors.New("no client is here: run it in the root of the repository")
+		return nil, errors.New("no client is here; run clients in the root of the repository")
 	}
 	slices.Sort(names)
 	return names, nil
 }
 
-// lacking says which C library of a client isn't installed, or nil.
+// lacking returns an error that names a client's missing C library, or nil.
 func lacking(name string, o options) error {
 	lib, needs := libraries[name]
 	if !needs || o.full() && shortTags[name] != "" {
 		return nil
 	}
 	if err := exec.Command("pkg-config", "--exists", lib.name).Run(); err != nil {
-		return fmt.Errorf("%s is not installed (package %s)", lib.name, lib.debian)
+		return fmt.Errorf("%s is not installed; Debian's package %s brings it", lib.name, lib.debian)
 	}
 	return nil
 }

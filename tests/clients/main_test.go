@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// events are what go test -json prints of a client.
+// events are the output of go test -json for a client.
 const events = `{"Action":"run","Package":"p","Test":"TestFigures"}
 {"Action":"output","Package":"p","Test":"TestFigures","Output":"    a_test.go:9: figure: {\"name\":\"head\",\"ratio\":0.5,\"garbage_ratio\":0.1,\"garbage\":20,\"ns\":1500}\n"}
 {"Action":"output","Package":"p","Test":"TestFigures","Output":"    a_test.go:9: figure: {\"name\":\"other\",\"ratio\":2,\"garbage_ratio\":1,\"garbage\":0,\"ns\":7}\n"}
@@ -39,9 +39,9 @@ func TestRead(t *testing.T) {
 	assert.NoError(t, r.lacks())
 }
 
-// TestLacks: a client that says nothing didn't prove anything.
+// TestLacks: a client that logs nothing fails.
 func TestLacks(t *testing.T) {
-	for missing, says := range map[string]string{"figure: ": "no test logged a figure", "live: ": "no test logged what is live"} {
+	for missing, says := range map[string]string{"figure: ": "no test logged a figure", "live: ": "no test logged the bytes that are live"} {
 		var r result
 		require.NoError(t, r.read(strings.NewReader(strings.ReplaceAll(events, missing, "")), &strings.Builder{}))
 		assert.ErrorContains(t, r.lacks(), says)

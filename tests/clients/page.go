@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/clients/paired"
 )
 
-// Between these marks of a client's page stands its table.
+// These marks enclose the table in a client's page.
 const figuresBegin, figuresEnd = "<!-- figures -->\n", "<!-- /figures -->\n"
 
 func writePage(name string, figures []paired.Figure) error {
@@ -44,9 +44,9 @@ func table(figures []paired.Figure) string {
 	return b.String()
 }
 
-// machine says what was measured on.
+// machine returns the date, the processor, and Go's version.
 func machine() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // no name where there is none
+	text, _ := os.ReadFile("/proc/cpuinfo")
 	_, model, _ := strings.Cut(string(text), "model name\t: ")
 	model, _, _ = strings.Cut(model, "\n")
 	if model == "" {

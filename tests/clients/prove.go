@@ -15,14 +15,15 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// result is what a client's tests came to.
+// result is the outcome of a client's tests.
 type result struct {
-	Passed       bool            `json:"passed"`
-	Tests        int             `json:"tests"` // with tests inside tests
-	Skipped      int             `json:"skipped"`
-	LiveAtEnd    uint64          `json:"live_at_end"`   // bytes
-	Ratio        float64         `json:"ratio"`         // time, of the headline's; its own default = 1
-	GarbageRatio float64         `json:"garbage_ratio"` // likewise
+	Passed    bool   `json:"passed"`
+	Tests     int    `json:"tests"` // subtests included
+	Skipped   int    `json:"skipped"`
+	LiveAtEnd uint64 `json:"live_at_end"` // bytes
+	// time of the headline, relative to its own default
+	Ratio        float64         `json:"ratio"`
+	GarbageRatio float64         `json:"garbage_ratio"` // the same of the garbage
 	Figures      []paired.Figure `json:"figures"`
 
 	saidLive bool
@@ -31,7 +32,7 @@ type result struct {
 // event is a line of go test -json.
 type event struct{ Action, Package, ImportPath, Test, Output string }
 
-// prove runs a client's tests and prints a line, and before it what failed.
+// prove runs a client's tests and prints a line, after the output of failed tests.
 func prove(name string, o options) (*result, error) {
 	cmd := exec.Command("go", arguments(name, o)...)
 	cmd.Dir, cmd.Stderr = name, os.Stderr
@@ -73,7 +74,7 @@ func arguments(name string, o options) []string {
 	return append(args, "-timeout=2h", "-vet=off", "./...") // make check and make lint vet them
 }
 
-// read takes the events of a run, and shows the output of tests that failed or that the machine lacks something for.
+// read reads the events of a run, and shows the output of tests that failed or found no tool.
 func (r *result) read(events io.Reader, show io.Writer) error {
 	said := map[string]*strings.Builder{} // by test
 	decoder := json.NewDecoder(events)
@@ -107,7 +108,7 @@ func (r *result) read(events io.Reader, show io.Writer) error {
 	}
 }
 
-// count counts how tests end; packages end too.
+// count counts tests, but not packages, by their end.
 func (r *result) count(e event) {
 	if e.Test == "" {
 		return
@@ -120,7 +121,7 @@ func (r *result) count(e event) {
 	}
 }
 
-// note takes what package paired logs.
+// note reads a line of package paired.
 func (r *result) note(line string) error {
 	if _, text, found := strings.Cut(line, ": "+paired.FigureMark); found {
 		var f paired.Figure
@@ -139,13 +140,13 @@ func (r *result) note(line string) error {
 	return nil
 }
 
-// lacks is what a client that passed leaves open.
+// lacks returns an error if a client that passed logged no figure or no live bytes.
 func (r *result) lacks() error {
 	switch {
 	case len(r.Figures) == 0:
 		return errors.New("no test logged a figure (paired.Compare)")
 	case !r.saidLive:
-		return errors.New("no test logged what is live at the end (paired.Live)")
+		return errors.New("no test logged the bytes that are live at the end (paired.Live)")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type copier struct {
 }
 
 // folder copies a folder of the library, and the packages of tests that it imports. It leaves out
-// modules below it, and repository_test.go: tests that read pages of the library.
+// modules below it, and repository_test.go, which tests pages of the library.
 func (c *copier) folder(name string) error {
 	from := filepath.Join(c.root, filepath.FromSlash(name))
 	to := filepath.Join(c.dir, filepath.FromSlash(c.folders[name]))
@@ -47,7 +47,7 @@ func (c *copier) folder(name string) error {
 	})
 }
 
-// file copies a file of the library, with imports and links that lead where they did.
+// file copies a file of the library. Its imports and links lead to the same places as before.
 func (c *copier) file(name, to string) error {
 	from := filepath.Join(c.root, filepath.FromSlash(name))
 	info, err := os.Stat(from)
@@ -70,14 +70,14 @@ func (c *copier) file(name, to string) error {
 	return os.WriteFile(to, text, info.Mode().Perm()|0o200) // a module cache is read-only
 }
 
-// imports rewrites the imports of packages below tests, and nothing else but their order.
+// imports rewrites the imports of packages below tests, and otherwise only sorts them.
 func (c *copier) imports(name string, text []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, name, text, parser.ImportsOnly)
 	if err != nil {
 		return nil, err
 	}
-	for _, spec := range slices.Backward(f.Imports) { // the last first: offsets stay
+	for _, spec := range slices.Backward(f.Imports) { // from the last, so that offsets stay
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			return nil, err
@@ -96,8 +96,8 @@ func (c *copier) imports(name string, text []byte) ([]byte, error) {
 	return format.Source(text)
 }
 
-// own returns the module's path of a package of the library. A package that isn't below a folder
-// that is copied gets a place in internal, and is copied now.
+// own returns the path in the module of a package of the library. A package outside the copied
+// folders is copied to internal first.
 func (c *copier) own(name string) (string, error) {
 	for from, to := range c.folders {
 		if name == from || strings.HasPrefix(name, from+"/") {
@@ -116,7 +116,7 @@ var (
 	packages = regexp.MustCompile(`\./tests/[a-z]+`)
 )
 
-// copied reports whether a file of the library is one of the module's.
+// copied reports whether a file of the library is copied to the module.
 func (c *copier) copied(name string) bool {
 	for below := name; below != "."; below = path.Dir(below) {
 		if _, ok := c.folders[below]; ok {
@@ -129,7 +129,7 @@ func (c *copier) copied(name string) bool {
 	return false
 }
 
-// links rewrites the links of a page that lead out of what is copied, and the folders in its
+// links rewrites the links of a page that lead out of the copied folders, and the folders in its
 // commands.
 func (c *copier) links(folder string, page []byte) []byte {
 	page = link.ReplaceAllFunc(page, func(found []byte) []byte {

@@ -17,14 +17,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestPond copies pond: the copy is built, vetted and tested as a module of its own.
+// TestPond copies pond, then builds, vets and tests the copy as a module of its own.
 func TestPond(t *testing.T) {
 	step.Needs(t, step.Check)
 	dir := copied(t, "pond")
 	goRuns(t, dir, "test", "./...")
 }
 
-// TestFrogpond copies frogpond, with the package that says how much a test does.
+// TestFrogpond copies frogpond, with the package step, which is outside its folder.
 func TestFrogpond(t *testing.T) {
 	step.Needs(t, step.Gate)
 	dir := copied(t, "frogpond")
@@ -44,8 +44,8 @@ func TestFrogpond(t *testing.T) {
 	}
 }
 
-// TestVersion copies from a module that requires a version of the library: the copy requires it, too,
-// and no folder of this machine.
+// TestVersion copies from a module that requires a version of the library. The copy requires it,
+// too, and names no folder of this machine.
 func TestVersion(t *testing.T) {
 	step.Needs(t, step.Gate)
 	const version = "v0.1.0-test"
@@ -69,7 +69,7 @@ func TestVersion(t *testing.T) {
 	goRuns(t, dir, "test", "./...")
 }
 
-// proxyOf is a folder that serves this checkout as a version of the library.
+// proxyOf returns a folder that serves this checkout as a version of the library.
 func proxyOf(t *testing.T, version string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -113,11 +113,10 @@ func proxyOf(t *testing.T, version string) (folder string) {
 	return folder
 }
 
-// copied is a program in a module of its own, which is built, and names nothing of where it came
-// from.
+// copied returns a program in a module of its own. The program builds, and doesn't name its origin.
 func copied(t *testing.T, program string) (dir string) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "new", program) // its parents are made
+	dir = filepath.Join(t.TempDir(), "new", program) // copy makes the parents
 	var said bytes.Buffer
 	require.NoError(t, run([]string{program, dir, "example.com/my" + program}, &said))
 	root, err := filepath.Abs("../..")
@@ -148,13 +147,13 @@ func goRuns(t *testing.T, dir string, args ...string) { outputOf(t, dir, "go", a
 func outputOf(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), step.Variable+"=") // as a user runs it
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), step.Variable+"=") // the step that a user runs
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s %v: %s", name, args, out)
 	return string(out)
 }
 
-// TestWorkspace: a workspace above the folder, which doesn't have the module yet, is no obstacle.
+// TestWorkspace: a workspace above the folder that doesn't have the module doesn't disturb copy.
 func TestWorkspace(t *testing.T) {
 	step.Needs(t, step.Check)
 	work := t.TempDir()
@@ -166,7 +165,7 @@ func TestWorkspace(t *testing.T) {
 	goRuns(t, filepath.Join(work, "pond"), "vet", ".")
 }
 
-// TestRefused: each refusal says why, and leaves the folder as it was.
+// TestRefused: each refusal gives its reason, and leaves the folder as it was.
 func TestRefused(t *testing.T) {
 	full, empty, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
 	for _, name := range []string{filepath.Join(full, "mine.go"), file} {
@@ -205,7 +204,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestImports: only imports below tests change, and are sorted anew.
+// TestImports: only imports below tests change, and the imports are sorted again.
 func TestImports(t *testing.T) {
 	c := copier{root: "../..", dir: t.TempDir(), module: "example.com/my",
 		folders: map[string]string{"tests/frogpond": "."}}
@@ -239,7 +238,7 @@ var _ = "github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	assert.FileExists(t, filepath.Join(c.dir, "internal", "step", "step.go"))
 }
 
-// TestLinks: a page leads to what was copied with it, and to the library for the rest.
+// TestLinks: a page links to copied files, and to the library for the rest.
 func TestLinks(t *testing.T) {
 	c := copier{root: "../..", folders: map[string]string{"tests/frogpond": "."}}
 	page := "[a](PROTOCOL.md) [b](internal/disk/doc.go) [c](mods/README.md) " +

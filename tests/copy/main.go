@@ -1,13 +1,13 @@
-// Command copy makes a module of your own of pond, the small room server, or of frogpond, the big
+// Command copy makes a module of your own from pond, the small room server, or frogpond, the big
 // one:
 //
 //	go run ./tests/copy [-replace DIR] pond|frogpond DIR MODULE
 //
 // Run it in a checkout of upfront, or in a module that requires it. The new module in DIR has the
-// program, its tests and the licence, imports that lead to its own packages, and a go.mod that
-// requires the version of the library that was copied from. A checkout has no version: then go.mod
-// replaces the library by the checkout, or by the one that -replace names. DIR is new or empty. If
-// something fails, copy leaves nothing behind.
+// program, its tests and the licence. Its imports lead to its own packages, and its go.mod requires
+// the same version of the library. A checkout has no version, so go.mod then replaces the library
+// by the checkout, or by the one that -replace names. DIR is new or empty. If something fails, copy
+// leaves nothing behind.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// run copies what args say. When it is done, it prints what to do next.
+// run copies a program as args say, and prints the next step.
 func run(args []string, stdout io.Writer) error {
 	f := flag.NewFlagSet("copy", flag.ContinueOnError)
 	f.Usage = func() {
@@ -51,7 +51,7 @@ func run(args []string, stdout io.Writer) error {
 	}
 	if f.NArg() != 3 {
 		f.Usage()
-		return fmt.Errorf("got %d arguments, needs 3: program, folder, module path", f.NArg())
+		return fmt.Errorf("got %d arguments, want 3: program, folder, module path", f.NArg())
 	}
 	program, dir, module := f.Arg(0), f.Arg(1), f.Arg(2)
 	if !slices.Contains(programs, program) {
@@ -120,7 +120,7 @@ func findLibrary(checkout string) (source, error) {
 	return found.source, nil
 }
 
-// claim makes a folder that is new or empty. undo makes it, and those above it, what they were.
+// claim makes a folder that is new or empty. undo restores it and the folders above it.
 func claim(dir string) (undo func() error, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -132,7 +132,7 @@ func claim(dir string) (undo func() error, err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	made := dir // the highest folder that isn't there yet
+	made := dir // the highest new folder
 	for above := filepath.Dir(made); above != made; above = filepath.Dir(made) {
 		if _, err := os.Stat(above); err == nil {
 			break
@@ -142,7 +142,8 @@ func claim(dir string) (undo func() error, err error) {
 	return func() error { return os.RemoveAll(made) }, os.MkdirAll(dir, 0o755)
 }
 
-// empty removes what is in a folder, which may be a link, or where somebody is, and stays.
+// empty removes the entries of a folder. The folder stays: it may be a link, or a working
+// directory.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -151,9 +152,9 @@ func empty(dir string) error {
 	return err
 }
 
-// makeModule writes the module, and has the go command look at all of it.
+// makeModule writes the module, and has the go command check it.
 func makeModule(from source, program, dir, module string) error {
-	if _, err := goCommand(dir, "mod", "init", module); err != nil { // it judges the path
+	if _, err := goCommand(dir, "mod", "init", module); err != nil { // rejects a bad path
 		return err
 	}
 	c := copier{root: from.Dir, dir: dir, module: module,
@@ -161,7 +162,7 @@ func makeModule(from source, program, dir, module string) error {
 	if err := c.folder("tests/" + program); err != nil {
 		return err
 	}
-	for _, name := range []string{"LICENSE", "go.sum"} { // tidy leaves of the sums what is needed
+	for _, name := range []string{"LICENSE", "go.sum"} { // tidy removes unused sums
 		if err := c.file(name, filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -180,8 +181,8 @@ func makeModule(from source, program, dir, module string) error {
 	return nil
 }
 
-// goCommand runs the go command in a folder. The error has what it said. A workspace above the folder doesn't have the
-// module yet, which go vet would refuse.
+// goCommand runs the go command in a folder. The error has the text of stderr. GOWORK is off for go
+// vet, which would refuse a module that a workspace above the folder doesn't have.
 func goCommand(dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What the tests look for is found where it is: on a page that is spoilt.
+// The tests' checks find faults that are put on a page.
 func TestWhatIsLookedForIsFound(t *testing.T) {
 	inPlay(t)
 	p := open(t, "/rooms/", forms[0])

@@ -1,4 +1,4 @@
-// Package page drives a browser over the pages of a running server: frogpond, with bots that play.
-// Its tests need Chromium and axe-core (make gate ARGS=pages installs that below build/page, where they put
-// screenshots, too).
+// Package page drives Chromium over the pages of a running frogpond, while bots play. Its tests
+// need Chromium and axe-core. make gate ARGS=pages installs axe-core below build/page, where the
+// tests put their screenshots.
 package page

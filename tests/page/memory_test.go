@@ -17,7 +17,7 @@ const (
 	moment = `document.querySelector("main").dataset.moment`
 )
 
-// openMemory opens the page of the budget, and waits until its figures come as events.
+// openMemory opens the page of the budget, and waits until its figures arrive as events.
 func openMemory(t *testing.T) *tab {
 	t.Helper()
 	inPlay(t)
@@ -26,7 +26,7 @@ func openMemory(t *testing.T) *tab {
 	return p
 }
 
-// The page of the budget, in each form, while its figures move.
+// The budget's page holds in each form, while its figures move.
 func TestMemory(t *testing.T) {
 	p := openMemory(t)
 	for _, f := range forms {
@@ -38,10 +38,10 @@ func TestMemory(t *testing.T) {
 	p.clean()
 }
 
-// said is what the page shows of a part, or of an arena, in bytes.
+// said are the figures of a part or an arena on the page, in bytes.
 type said struct{ Used, Peak, Planned uint64 }
 
-// What the page shows is what report.json says, to the byte: before it, and the same after it.
+// The page's figures are those of report.json, to the byte, before and after the report is made.
 func TestMemorySaysWhatIs(t *testing.T) {
 	p := openMemory(t)
 	got := eval[struct {
@@ -91,7 +91,7 @@ func TestMemorySaysWhatIs(t *testing.T) {
 	p.clean()
 }
 
-// The picture of the time is drawn, and fetched anew.
+// The picture of the timeline is drawn, and replaced by a newer one.
 func TestTimelineMoves(t *testing.T) {
 	p := openMemory(t)
 	const picture = `document.querySelector("#time img")`
@@ -102,7 +102,7 @@ func TestTimelineMoves(t *testing.T) {
 	p.clean()
 }
 
-// Without JavaScript there are the figures, the map, and the timeline as a picture.
+// Without JavaScript, the page has the figures, the map, and the timeline as a picture.
 func TestMemoryWithoutScripts(t *testing.T) {
 	inPlay(t)
 	for _, f := range []form{{1440, "light", true}, {390, "dark", true}} {

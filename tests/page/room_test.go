@@ -21,8 +21,8 @@ func inPlay(t *testing.T) {
 	p.until("bots play", `Number(document.querySelector('tr[data-room="1"]')?.cells[2].textContent) === 8`)
 }
 
-// Each page, at both widths, in both schemes: nothing in the console, nothing from elsewhere, and
-// nothing that axe-core or a keyboard finds. The page stays while its form changes.
+// Each page holds, at both widths and in both schemes: an empty console, no requests elsewhere, and
+// no finding of axe-core or the keyboard. The page stays while its form changes.
 func TestRooms(t *testing.T) {
 	inPlay(t)
 	for name, path := range map[string]string{"rooms": "/rooms/", "room": busy, "resting": resting} {
@@ -51,7 +51,7 @@ func moves(p *tab) {
 	p.until("the tick moves", tick+` !== "`+before+`"`)
 }
 
-// What a room's page says is what the same event said.
+// A room's page shows the figures of the event of the same tick.
 func TestRoomSaysWhatIs(t *testing.T) {
 	inPlay(t)
 	p := open(t, busy, forms[0])
@@ -97,7 +97,7 @@ func TestCanvas(t *testing.T) {
 	p.clean()
 }
 
-// Without JavaScript there are the figures of a moment, and a picture.
+// Without JavaScript, the page has the figures of a moment, and a picture.
 func TestRoomWithoutScripts(t *testing.T) {
 	inPlay(t)
 	for _, f := range []form{{1440, "light", true}, {390, "dark", true}} {

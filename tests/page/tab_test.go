@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// form is how a page is seen.
+// form is a size, a colour scheme, and whether scripts run.
 type form struct {
 	width  int64
 	scheme string
@@ -37,38 +37,38 @@ func (f form) String() string {
 	return fmt.Sprintf("%d-%s", f.width, f.scheme)
 }
 
-// tab is a page in the browser. What it should not do is collected.
+// tab is a page in the browser. It collects the page's faults.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu      sync.Mutex
 	faults  []string
-	answers int // of the server, to any request
+	answers int // of the server
 }
 
-// open loads a page, seen in a form.
+// open loads a page in a form.
 func open(t *testing.T, path string, f form) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(world.browser)
 	t.Cleanup(end)
 	p := &tab{t: t, ctx: ctx}
-	require.NoError(t, chromedp.Do(ctx, prepare(f))) // it opens the tab, which lives as long as this context
+	// opens the tab, which lives as long as this context
+	require.NoError(t, chromedp.Do(ctx, prepare(f)))
 	p.listen()
 	p.do(chromedp.Navigate(world.origin + path))
 	return p
 }
 
-// see has the page seen in another form.
+// see changes the form of the page.
 func (p *tab) see(f form) {
 	p.t.Helper()
 	p.do(prepare(f))
 	p.t.Logf("%s", f)
 }
 
-// hold holds the page to what each must keep, in a form that it is seen in, and takes its picture:
-// it isn't wider than its window, axe-core finds nothing, and the keyboard reaches each element once,
-// in its order, where one sees it.
+// hold checks a page in its form, and takes its picture. The page isn't wider than its window,
+// axe-core finds nothing, and the keyboard reaches each element once, in order and visibly.
 func (p *tab) hold(name string, f form) {
 	p.t.Helper()
 	assert.LessOrEqual(p.t, eval[int64](p, "document.documentElement.scrollWidth"), f.width, "its width")
@@ -89,7 +89,7 @@ func (p *tab) hold(name string, f form) {
 	assert.Equal(p.t, want, names)
 }
 
-// prepare has the browser see pages in a form.
+// prepare sets the form of a tab.
 func prepare(f form) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		return errors.Join(
@@ -109,7 +109,7 @@ func call[P, R any](ctx context.Context, target *chromedp.Target, command cdp.Co
 	return err
 }
 
-// listen notes what a page should not do.
+// listen notes the page's faults.
 func (p *tab) listen() {
 	hear(p, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
 		switch e.Type {
@@ -140,7 +140,7 @@ func (p *tab) listen() {
 	})
 }
 
-// hear calls a function with each event of a kind, as long as the tab is open.
+// hear calls a function with each event of a kind, while the tab is open.
 func hear[E any](p *tab, kind cdp.Event[E], heard func(E)) {
 	events := chromedp.Events(p.ctx, kind)
 	go func() {
@@ -159,7 +159,7 @@ func (p *tab) fault(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
-// clean holds the page to what it should not do.
+// clean checks that the page had no fault.
 func (p *tab) clean() {
 	p.t.Helper()
 	p.mu.Lock()
@@ -168,7 +168,7 @@ func (p *tab) clean() {
 	assert.Positive(p.t, p.answers, "requests are watched")
 }
 
-// do runs actions; so that a test ends, none may take long.
+// do runs actions. Each has a time limit, so that a test ends.
 func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, patience)
@@ -176,7 +176,7 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(p.t, chromedp.Do(ctx, actions...))
 }
 
-// value is what an action gives.
+// value returns the result of an action.
 func value[T any](p *tab, action chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, patience)
@@ -186,13 +186,13 @@ func value[T any](p *tab, action chromedp.Action[T]) T {
 	return v
 }
 
-// eval is the value of a script, which may be a promise.
+// eval returns the value of a script, which may be a promise.
 func eval[T any](p *tab, script string) T {
 	p.t.Helper()
 	return value(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// until waits for a script to be true.
+// until waits until a script is true.
 func (p *tab) until(what, script string) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -210,7 +210,7 @@ func (p *tab) shot(name string) {
 	require.NoError(p.t, os.WriteFile(filepath.Join(build, name+".png"), png, 0o644))
 }
 
-// violation is what axe-core says against a page.
+// violation is a finding of axe-core.
 type violation struct {
 	ID, Impact, Help string
 	Nodes            []struct {
@@ -219,26 +219,26 @@ type violation struct {
 	}
 }
 
-// axe asks axe-core. Every rule but those that are experiments counts.
+// axe returns axe-core's findings, by all rules except experimental ones.
 func (p *tab) axe() []violation {
 	p.t.Helper()
 	eval[bool](p, `typeof axe === "object" || (() => {`+world.axe+`})() || true`)
 	return eval[[]violation](p, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`)
 }
 
-// focusable are the elements that a keyboard should reach, in their order.
+// focusable are the elements that a keyboard should reach, in order.
 const focusable = `Array.from(document.querySelectorAll(
 	'a[href], button, input, select, textarea, summary, [tabindex="0"]')).filter(e =>
 	!e.disabled && e.type !== "hidden" && e.checkVisibility({checkVisibilityCSS: true}))`
 
-// focus is an element that the keyboard reached; Seen says that one sees it.
+// focus is an element that the keyboard reached. Seen reports whether its focus is visible.
 type focus struct {
 	Name string
 	Seen bool
 }
 
-// keyboard walks through a page by Tab, from its start until it is left, and says what it reached, and
-// what it should have.
+// keyboard walks through a page by Tab, from its start until it leaves the page. It returns the
+// elements that it reached, and those that it should reach.
 func (p *tab) keyboard() (got []focus, want []string) {
 	p.t.Helper()
 	const name = `(e => e.tagName + " " + (e.getAttribute("href") || e.getAttribute("aria-label") || e.id || e.textContent.trim()))`
@@ -257,20 +257,21 @@ func (p *tab) keyboard() (got []focus, want []string) {
 	return got, want
 }
 
-// source is the page as the browser has it, without a script that runs.
+// source returns the page as the browser has it, for pages without scripts.
 func (p *tab) source() string {
 	p.t.Helper()
 	return value(p, chromedp.OuterHTML(chromedp.CSS("html")))
 }
 
-// measure is what a canvas has on it: how much of it is drawn, in how many colours.
+// measure describes the pixels of a canvas: their hash, the part drawn, and the number of colours.
 type measure struct {
 	Hash    int64
 	Drawn   float64
 	Colours int
 }
 
-// canMeasure lets scripts measure a canvas, on a copy: reading slows down the original.
+// canMeasure lets scripts measure a canvas. They read a copy, because reading slows down the
+// original.
 func (p *tab) canMeasure() {
 	p.t.Helper()
 	eval[bool](p, `function measure(canvas) {

@@ -21,14 +21,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// build is where the program, axe-core and the screenshots are.
+// build has the program, axe-core and the screenshots.
 const build = "../../build/page"
 
-// world is what all tests share: a server, its bots, a browser.
+// world is shared by all tests: a server, its bots, a browser.
 var world struct {
 	once    sync.Once
 	err     error
-	origin  string // of the pages, without a slash at its end
+	origin  string // of the pages, without the last slash
 	browser context.Context
 	axe     string // its source
 	ends    []func()
@@ -107,7 +107,7 @@ func serve(program string) error {
 	return err
 }
 
-// browse starts the browser; its profile is new, and it asks nobody outside.
+// browse starts the browser, with a new profile and without requests of its own.
 func browse(chromium string) error {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
@@ -119,13 +119,13 @@ func browse(chromium string) error {
 	return chromedp.Do(browser)
 }
 
-// says is what a program says, as it comes.
+// says is the output of a program, as it arrives.
 type says struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// run starts a program, which is told to end when the tests have.
+// run starts a program, which gets SIGTERM after the tests.
 func run(program string, args ...string) (*says, error) {
 	c := exec.Command(program, args...)
 	out, err := c.StderrPipe()
@@ -138,7 +138,7 @@ func run(program string, args ...string) (*says, error) {
 	s := &says{}
 	world.ends = append(world.ends, func() {
 		_ = c.Process.Signal(syscall.SIGTERM)
-		_ = c.Wait() // bots that are told to end early say so by their code
+		_ = c.Wait() // bots that end early exit with an error
 	})
 	go s.listen(out)
 	return s, nil
@@ -156,10 +156,10 @@ func (s *says) listen(out io.Reader) {
 	}
 }
 
-// patience is how long a test waits for what must come, on a busy machine.
+// patience is the longest wait of a test, on a busy machine.
 const patience = 5 * time.Minute
 
-// find waits for a line that is said.
+// find waits for a line of output.
 func (s *says) find(what *regexp.Regexp) (string, error) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		s.mu.Lock()

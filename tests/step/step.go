@@ -1,11 +1,11 @@
-// Package step tells a test which step of proof runs it: make test, make check, make gate or make
-// soak. Each step runs what the steps before it run, and more.
-//
-// The step comes from the environment variable UPFRONT_STEP, which the make targets set. Without it
-// a test runs as in make test: it starts no compiler and no emulator, and takes at most 5 s of CPU.
+// Package step says which step of proof runs a test: make test, make check, make gate or make soak.
+// Each step includes the steps before it.
 //
 //	step.Needs(t, step.Check)           // skips t in make test
 //	rounds := step.Pick(50, 400, 10000) // in make test, in check and gate, in soak
+//
+// The make targets set the step in the environment variable UPFRONT_STEP. Without it, a test runs
+// as in make test: it starts no compiler and no emulator, and takes at most 5 s of CPU.
 package step
 
 import (
@@ -37,7 +37,7 @@ const (
 	TimeVariable = "UPFRONT_TIME"
 )
 
-// Now returns the step that this process is part of. It panics if UPFRONT_STEP names none.
+// Now returns the step of this process. It panics if UPFRONT_STEP names no step.
 func Now() Step {
 	name := os.Getenv(Variable)
 	if name == "" {
@@ -51,8 +51,7 @@ func Now() Step {
 	panic(fmt.Sprintf("%s=%s: want test, check, gate or soak", Variable, name))
 }
 
-// Pick returns how much a test does: test in make test, check in make check and make gate, soak in
-// make soak.
+// Pick returns test in make test, check in make check and make gate, and soak in make soak.
 func Pick[T any](test, check, soak T) T {
 	switch Now() {
 	case Test:
@@ -63,8 +62,8 @@ func Pick[T any](test, check, soak T) T {
 	return check
 }
 
-// Time returns the duration in UPFRONT_TIME, for which tests of random programs go on beyond their
-// rounds. It is 0 without the variable, and panics if its value is no duration.
+// Time returns the duration in UPFRONT_TIME: how long tests of random programs continue after their
+// rounds. It returns 0 without the variable, and panics if the value is no duration.
 func Time() time.Duration {
 	text := os.Getenv(TimeVariable)
 	if text == "" {
@@ -77,14 +76,14 @@ func Time() time.Duration {
 	return d
 }
 
-// T is the part of a test or benchmark that this package uses.
+// T is the part of *testing.T and *testing.B that this package uses.
 type T interface {
 	Helper()
 	Skip(args ...any)
 	Fatal(args ...any)
 }
 
-// Needs skips t in the steps before s. The message names the make target that runs it.
+// Needs skips t in the steps before s. The message names the make target that runs t.
 func Needs(t T, s Step) {
 	t.Helper()
 	if Now() < s {
@@ -92,13 +91,13 @@ func Needs(t T, s Step) {
 	}
 }
 
-// Unproven begins the message of a test that is skipped because the machine lacks something. The
-// make targets collect these messages and print them at their end.
+// Unproven begins the message of a test that is skipped because the machine lacks a tool. The make
+// targets collect these messages and print them at their end.
 const Unproven = "not proven here: "
 
-// Lacks skips t because the machine lacks a tool that Debian's package brings: Lacks(t,
-// "qemu-aarch64-static", "qemu-user-static"). It fails t if REQUIRE_ALL is set. A tool that no
-// package brings has the package "".
+// Lacks skips t because the machine lacks a tool, and names the Debian package that brings it:
+// Lacks(t, "qemu-aarch64-static", "qemu-user-static"). If REQUIRE_ALL is set, Lacks fails t
+// instead. debian is "" if no package brings the tool.
 func Lacks(t T, tool, debian string) {
 	t.Helper()
 	text := tool + " is missing"

@@ -1,6 +1,10 @@
-// Package paired is for tests of modules that put somebody else's library into a budget: what that
-// costs beside the library's own default, measured in turns, and what it leaves live. Command
-// clients, the folder above, reads what it logs.
+// Package paired is for tests of modules that put a library into a budget. It measures the module
+// in turns with the library's own default, and checks the bytes that are live at the end:
+//
+//	paired.Compare(t, "call", 1000, ours, theirs)
+//	paired.Live(t, live)
+//
+// Command clients, in the folder above, reads its lines.
 package paired
 
 import (
@@ -13,19 +17,19 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// What stands before what is logged for command clients.
+// Each line for command clients begins with one of these marks.
 const (
 	FigureMark = "figure: " // a Figure as JSON
 	LiveMark   = "live: "   // a number of bytes
 )
 
-// rounds is how often both are measured: a few times, or as often as a figure for a page needs.
+// rounds returns how often both are measured.
 func rounds() int { return step.Pick(3, 3, 15) }
 
-// now is the clock. The package's own tests have another.
+// now is the clock, which the package's own tests replace.
 var now = time.Now
 
-// Figure is what ours costs, and what that is of theirs: the medians of all rounds.
+// Figure has the medians of all rounds: our cost, and its ratio to theirs.
 type Figure struct {
 	Name         string  `json:"name"`
 	Ratio        float64 `json:"ratio"`         // time, theirs = 1
@@ -34,13 +38,13 @@ type Figure struct {
 	Nanoseconds  float64 `json:"ns"`            // an operation, ours
 }
 
-// Compare runs ours and theirs in turns, n operations a call, for some rounds (more in make soak),
-// logs the medians as a line of figures that command clients reads, and gives them. The first that
-// a test program compares is its client's headline.
+// Compare runs ours and theirs in turns, n operations a call, for 3 rounds (15 in make soak). It
+// logs the medians as a line for command clients, and returns them. The first Figure of a test
+// program is its client's headline.
 //
-// Each turn begins behind a collection, so that nobody pays for what the other left; one of a tenth
-// of a second has some of its own. Go bytes are the process's: nothing else runs meanwhile. Where
-// theirs allocates less than a byte an operation, GarbageRatio is of one byte.
+// A collection precedes each turn, so that neither pays for the other's garbage; a turn of a tenth
+// of a second has collections of its own. Go bytes are counted in the whole process, so run nothing
+// else. If theirs allocates less than a byte an operation, GarbageRatio is relative to one byte.
 func Compare(t *testing.T, name string, n int, ours, theirs func(n int)) Figure {
 	t.Helper()
 	var times, garbage, timeRatios, garbageRatios []float64
@@ -51,7 +55,7 @@ func Compare(t *testing.T, name string, n int, ours, theirs func(n int)) Figure 
 		} else {
 			their, our = measure(n, theirs), measure(n, ours)
 		}
-		if round == 0 { // it warms both
+		if round == 0 { // warms both
 			continue
 		}
 		times, garbage = append(times, our.ns), append(garbage, our.bytes)
@@ -67,17 +71,17 @@ func Compare(t *testing.T, name string, n int, ours, theirs func(n int)) Figure 
 	return f
 }
 
-// Live logs how many bytes a client still held in the budget at its end, as a line that command
-// clients reads, and fails unless it is 0.
+// Live logs the bytes that a client still holds in the budget at its end, as a line for command
+// clients. It fails t unless bytes is 0.
 func Live(t *testing.T, bytes uint64) {
 	t.Helper()
 	t.Logf("%s%d", LiveMark, bytes)
 	if bytes != 0 {
-		t.Errorf("%d bytes are live at the end", bytes)
+		t.Errorf("%d bytes are live at the end; want 0", bytes)
 	}
 }
 
-// turn is what an operation took.
+// turn is the cost of an operation.
 type turn struct{ ns, bytes float64 }
 
 func measure(n int, fn func(n int)) turn {
