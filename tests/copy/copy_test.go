@@ -177,7 +177,7 @@ func TestRefused(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"pond", fresh}, "got 2 arguments, needs 3: program, folder, module path"},
+		{[]string{"pond", fresh}, "got 2 arguments, want 3: program, folder, module path"},
 		{[]string{"lake", fresh, "example.com/x"}, `unknown program "lake"; choose pond or frogpond`},
 		{[]string{"pond", full, "example.com/x"}, full + " isn't empty: it has mine.go; choose a new one"},
 		{[]string{"pond", file, "example.com/x"}, "file: not a directory"},

@@ -20,15 +20,15 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// frogpond is the folder of the game server.
+// frogpond is the game server's folder.
 const frogpond = "tests/frogpond"
 
-// eachTarget does something for those targets of a list that are named, or for all whose compiler
-// is here. It says what the others lack. Without linux-arm64 it fails.
+// eachTarget calls do for the named targets of a list, or for all targets with a compiler on this
+// machine. It reports the others' missing tools, and fails without linux-arm64.
 func (p *prover) eachTarget(list []target, names []string, do func(target) error) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(list, func(t target) bool { return t.Name == name }) {
-			return fmt.Errorf("%s has no target %q for this", targetsFile, name)
+			return fmt.Errorf("%s: no target %q for this command", targetsFile, name)
 		}
 	}
 	for _, t := range list {
@@ -38,7 +38,7 @@ func (p *prover) eachTarget(list []target, names []string, do func(target) error
 		if lacks := t.lacks(); lacks != "" {
 			p.lacks(t.Name, lacks, strings.Join(t.Debian, ", "))
 			if t.Name == "linux-arm64" {
-				return errors.Join(p.conclude(), errors.New("without linux-arm64 nothing is built for a handheld"))
+				return errors.Join(p.conclude(), errors.New("nothing is built for a handheld without linux-arm64"))
 			}
 			continue
 		}
@@ -52,8 +52,8 @@ func (p *prover) eachTarget(list []target, names []string, do func(target) error
 	return nil
 }
 
-// cross builds the files of a device, arm64's first, and then compiles for the systems that nothing
-// runs for.
+// cross builds the files of a device, arm64's first. Then it compiles for the systems without an
+// emulator.
 func (p *prover) cross(t targets, names []string) error {
 	if err := p.eachTarget(t.forDevices(), names, p.build); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p *prover) cross(t targets, names []string) error {
 	return p.conclude()
 }
 
-// prepare makes the target's folder, and in it the link to its compiler.
+// prepare makes the target's folder, with the link to its compiler.
 func (t target) prepare() error {
 	compiler, err := exec.LookPath(t.cc())
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *prover) build(t target) error {
 	return p.install(t, filepath.Join(t.folder(), "lib"), "PREFIX=/usr/local")
 }
 
-// install has make install the C library into a folder.
+// install runs make install of the C library into a folder.
 func (p *prover) install(t target, to string, variables ...string) error {
 	absolute, err := filepath.Abs(to)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *prover) install(t target, to string, variables ...string) error {
 	return p.do(command{args: append(args, variables...)}.with("MAKEFLAGS="))
 }
 
-// compile compiles for a system that nothing runs for, if its compiler is here.
+// compile compiles for a system without an emulator, if its compiler is on this machine.
 func (p *prover) compile(x compiled) error {
 	if !have(x.CC) {
 		p.lacks(x.Name, x.CC, strings.Join(x.Debian, ", "))
@@ -125,8 +125,8 @@ func (p *prover) compile(x compiled) error {
 	return nil
 }
 
-// emulated builds tests for a target, and runs them and the C core's under its emulator, some again
-// with larger pages. In make soak they run in full, else in their quick form.
+// emulated builds tests for a target. It runs them and the C core's under its emulator, some again
+// with larger pages. Their form is full in make soak, and quick before.
 func (p *prover) emulated(t target, tests, paged []string) error {
 	form := "test"
 	if p.step == step.Soak {
@@ -157,7 +157,7 @@ func (p *prover) emulated(t target, tests, paged []string) error {
 	return p.emulatedCore(t)
 }
 
-// emulate runs the tests of a package, in a step's form, that were built for a target.
+// emulate runs the built tests of a package under the target's emulator, in a step's form.
 func (p *prover) emulate(t target, form, name string, run []string, more ...string) error {
 	program, err := filepath.Abs(filepath.Join(t.folder(), path.Base(name)+".test"))
 	if err != nil {
@@ -170,13 +170,13 @@ func (p *prover) emulate(t target, form, name string, run []string, more ...stri
 	return p.do(command{dir: name, args: append(args, more...)}.with("UPFRONT_STEP=" + form))
 }
 
-// emulatedCore runs the C core's tests.
 func (p *prover) emulatedCore(t target) error {
 	return p.do(command{args: []string{"sh", "tests/c/run.sh", t.folder() + "/c", "cross"}}.with(
 		"CC="+t.cc(), "CFLAGS="+t.CFlags, "RUN="+strings.Join(t.run(0), " ")))
 }
 
-// saves plays maps of a WAD here, saves, goes on there, saves, and ends here as in one go.
+// saves plays maps of a WAD here, continues a save there and another here, and checks the end
+// against an uninterrupted game.
 func (p *prover) saves(t target, wad string, maps ...string) error {
 	if err := p.do(goCommand("", "build", "-o", "build/frogpond", "./"+frogpond)); err != nil {
 		return err
@@ -189,8 +189,8 @@ func (p *prover) saves(t target, wad string, maps ...string) error {
 	return p.do(command{args: append([]string{"sh", frogpond + "/save.sh", "build/frogpond", there, t.folder() + "/saves", wad}, maps...)})
 }
 
-// eachDevice plays the built-in maps as each device has them: its plan, its processor, its pages.
-// Their states and memory are those recorded here.
+// eachDevice plays the built-in maps as on each device: with its plan, its processor, its pages.
+// States and memory must be those recorded here.
 func (p *prover) eachDevice(t targets, names []string) error {
 	for _, d := range t.Devices {
 		if len(names) > 0 && !slices.Contains(names, d.Name) {
@@ -231,7 +231,7 @@ func (p *prover) device(t target, d device) error {
 		"QEMU_CPU="+d.CPU, "QEMU_PAGESIZE="+strconv.Itoa(d.Page)))
 }
 
-// dist packs a target's frogpond, C library and README. The same commit gives the same bytes.
+// dist packs a target's frogpond, C library and README. The same commit makes the same bytes.
 func (p *prover) dist(t target) error {
 	version, err := cVersion()
 	if err != nil {
@@ -278,7 +278,7 @@ func (p *prover) dist(t target) error {
 	return pack(root+".tar.gz", "build/dist", name, at)
 }
 
-// cVersion is the version in the C header.
+// cVersion returns the version in the C header.
 func cVersion() (string, error) {
 	text, err := os.ReadFile("arena_c/upfront.h")
 	if err != nil {
@@ -291,7 +291,7 @@ func cVersion() (string, error) {
 	return string(found[1]), nil
 }
 
-// newestGlibc is the newest version of the C library that readelf -V names.
+// newestGlibc returns the newest version of the C library that readelf -V names.
 func newestGlibc(text string) string {
 	newest, number := "nothing, it is static", -1
 	for _, found := range regexp.MustCompile(`GLIBC_2\.(\d+)`).FindAllStringSubmatch(text, -1) {
@@ -302,7 +302,7 @@ func newestGlibc(text string) string {
 	return newest
 }
 
-// commitTime is the time of the files in an archive: SOURCE_DATE_EPOCH, or the commit's time, or 0.
+// commitTime returns the time of an archive's files: SOURCE_DATE_EPOCH, the commit's time, or 0.
 func (p *prover) commitTime() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -319,7 +319,7 @@ func (p *prover) commitTime() (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// pack writes a folder of a folder as a compressed archive, in the order of names, with nothing of
+// pack writes a folder as a compressed archive, in the order of names. The archive has no data of
 // this machine.
 func pack(file, in, name string, at time.Time) (err error) {
 	to, err := os.Create(file)

@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestTargets: each device has its target, arm64 comes first, and the list of packages brings
-// all of it.
+// TestTargets: each device has a target, arm64 comes first, and the list of Debian packages is
+// complete.
 func TestTargets(t *testing.T) {
 	inRoot(t)
 	all, err := readTargets()
@@ -28,12 +28,11 @@ func TestTargets(t *testing.T) {
 		assert.Contains(t, all.packages(), name)
 	}
 	all.Devices[0].Target = "linux-arm65"
-	assert.ErrorContains(t, all.check(), `device cortex-a35: cross/targets.json: there is no target "linux-arm65"`)
+	assert.ErrorContains(t, all.check(), `device cortex-a35: cross/targets.json: no target "linux-arm65"`)
 	all.Targets[0].Tests = []string{"tests/misuse"}
 	assert.ErrorContains(t, all.check(), "target linux-arm64: tests of tests/misuse aren't built for other machines")
 }
 
-// TestTargetsAreStrict: an unknown key is an error.
 func TestTargetsAreStrict(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := readTargets()
@@ -44,7 +43,7 @@ func TestTargetsAreStrict(t *testing.T) {
 	assert.ErrorContains(t, err, `cross/targets.json: json: unknown field "flag"`)
 }
 
-// TestWithoutCompilers: each target but arm64 may lack its compiler, which is said, with the
+// TestWithoutCompilers: each target but arm64 may lack its compiler, and is then reported with the
 // packages that bring it.
 func TestWithoutCompilers(t *testing.T) {
 	dir := t.TempDir()
@@ -91,7 +90,7 @@ func TestNewestGlibc(t *testing.T) {
 	assert.Equal(t, "nothing, it is static", newestGlibc(""))
 }
 
-// TestPack: the same files give the same bytes, whenever they were written.
+// TestPack: the same files make the same bytes at any time.
 func TestPack(t *testing.T) {
 	var packed [2][]byte
 	for i := range packed {

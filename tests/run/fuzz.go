@@ -11,7 +11,7 @@ import (
 
 var fuzzTarget = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
-// fuzzTargets are the names of all fuzz targets of the module, by package.
+// fuzzTargets returns the names of all fuzz targets of the module, by package.
 func fuzzTargets() (found map[string][]string, err error) {
 	found = map[string][]string{}
 	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -37,7 +37,7 @@ func fuzzTargets() (found map[string][]string, err error) {
 	return found, err
 }
 
-// fuzz runs the fuzz targets that match a pattern, each for a time, such as 10s, or for so many
+// fuzz runs the fuzz targets that match a pattern, each for a time, such as 10s, or a number of
 // executions, such as 1000x.
 func (p *prover) fuzz(time, pattern string) error {
 	only, err := regexp.Compile(pattern)
@@ -77,8 +77,8 @@ func (p *prover) fuzz(time, pattern string) error {
 	return nil
 }
 
-// fuzzOne runs a target. At the end of its time one that found nothing may fail with "context
-// deadline exceeded", which is the fuzzer's own (golang/go#75804): it runs again.
+// fuzzOne runs a fuzz target. If the fuzzer fails at the end of its time with its own "context
+// deadline exceeded" (golang/go#75804), fuzzOne runs it again.
 func (p *prover) fuzzOne(dir, program, name, time, cache string) (err error) {
 	for range 3 {
 		var out strings.Builder

@@ -13,17 +13,16 @@ import (
 // event is a line of go test -json.
 type event struct{ Action, Package, ImportPath, Test, Output string }
 
-// results reads the events of go test -json: it shows what a failed test or package said, and keeps
-// what the tests could not prove.
+// results reads the events of go test -json. It shows the output of failed tests and packages, and
+// keeps the messages of tests that lacked a tool.
 type results struct {
 	show     func(format string, args ...any)
-	done     func(line string)              // a package ended; the line is go test's
-	unproven func(text string)              // a test was skipped for want of a tool
+	done     func(line string)              // called with go test's line when a package ends
+	unproven func(text string)              // called when a test lacks a tool
 	said     map[[2]string]*strings.Builder // by package and test
 }
 
-// goTest runs go test -json with the environment and arguments. If loud, it prints go test's line
-// for each package.
+// goTest runs go test -json. If loud, it prints go test's line for each package.
 func (p *prover) goTest(dir string, env []string, loud bool, args ...string) error {
 	c := goCommand(dir, append([]string{"test", "-json"}, args...)...).with(env...)
 	read, write := io.Pipe()

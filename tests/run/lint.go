@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// staticcheck is the version of the analyzer that the repository is held to.
+// staticcheck is the analyzer and its version.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// tagsOf are build tags with which a module compiles faster: Debian's SQLite needn't be compiled.
+// tagsOf are build tags that spare a module from compiling SQLite: Debian's is used.
 var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3"}
 
-// fleet has Kubernetes' scheduler compiled into it, which takes minutes: make soak has a part of
-// its own for it.
+// fleet compiles Kubernetes' scheduler, which takes minutes, so only make soak has a part for it.
 const fleet = "tests/fleet"
 
-// modules are the folders with a go.mod, the root first.
+// modules returns the folders with a go.mod, the root first.
 func modules() (list []string, err error) {
 	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (path == "build" || d.Name() == "testdata" || d.Name() == ".git") {
@@ -30,13 +29,13 @@ func modules() (list []string, err error) {
 		}
 		return err
 	})
-	slices.Sort(list) // "." is before all letters
+	slices.Sort(list) // "." sorts before letters
 	return list, err
 }
 
-// lint formats everything, and vets the modules that are named, or all but fleet. With all it runs
-// staticcheck and upfront-vet over them, too, and looks whether go.mod is tidy; else over the root
-// alone.
+// lint checks the format of all files, and vets the named modules, or all but fleet. If all is set,
+// it also runs staticcheck and upfront-vet, and checks that go.mod is tidy, in each module;
+// otherwise staticcheck and tidiness in the root alone.
 func (p *prover) lint(names []string, all bool) error {
 	found, err := modules()
 	if err != nil {
@@ -44,7 +43,7 @@ func (p *prover) lint(names []string, all bool) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(found, name) {
-			return fmt.Errorf("there is no module in %q; there are %s", name, strings.Join(found, " "))
+			return fmt.Errorf("no module in %q; modules: %s", name, strings.Join(found, " "))
 		}
 	}
 	if len(names) == 0 {
@@ -58,8 +57,8 @@ func (p *prover) lint(names []string, all bool) error {
 		return err
 	}
 	if all {
-		// Without the commit in it: go vet remembers what each tool found in libraries, and a
-		// commit makes no other tool.
+		// Without the commit in its binary, the tool stays the same, and go vet's cache holds
+		// across commits.
 		if err = p.do(goCommand("budget/cmd", "build", "-buildvcs=false", "-o", vet, "./upfront-vet")); err != nil {
 			return err
 		}
@@ -82,7 +81,7 @@ func (p *prover) lint(names []string, all bool) error {
 	return nil
 }
 
-// format says which files gofmt would change, and which scripts sh can't read.
+// format names the files that gofmt would change, and the scripts that sh can't parse.
 func (p *prover) format() error {
 	out, err := p.output(command{args: []string{"gofmt", "-l", "."}})
 	if err == nil && out != "" {

@@ -1,20 +1,20 @@
-// Command run proves the repository in four steps, and builds it for other machines. It is run in
-// the root of the repository; the Makefile calls it.
+// Command run proves the repository in four steps, and builds it for other machines. Run it in the
+// root of the repository; the Makefile calls it.
 //
 //	run test | check | gate | soak [PART...]  the steps; -list names their parts
-//	run matrix                                the builds that make check runs each package in
+//	run matrix                                the builds in which make check runs each package
 //	run lint [MODULE...]                      format, vet and staticcheck of each module
-//	run fuzz TIME [PATTERN]                   fuzz targets, such as: run fuzz 10s 'Fuzz(Load|WAD)'
-//	run cross [TARGET...]                     library, frogpond and C library for the targets of cross/targets.json
-//	run cross-test [TARGET...]                builds their tests, and runs them under an emulator
-//	run device NAME...                        frogpond as a device has it
+//	run fuzz TIME [PATTERN]                   fuzz targets: run fuzz 10s 'Fuzz(Load|WAD)'
+//	run cross [TARGET...]                     builds the targets of cross/targets.json
+//	run cross-test [TARGET...]                their tests, under an emulator
+//	run device NAME...                        frogpond as on a device
 //	run dist                                  a tarball for each target
-//	run deps                                  prints the Debian packages that all of this needs beside Go, gcc and make
+//	run deps                                  lists the Debian packages to install
 //
-// A step prints a line for each part, with the seconds it took and the CPU seconds of its commands,
-// and a line each quarter of a minute that says what runs. The output of a part's commands is in
-// build/run/PART.log. A part that lacks a tool is left out: the step says so at its end, with the
-// package that brings the tool, and fails if REQUIRE_ALL is set.
+// A step prints a line for each part, with its seconds and the CPU seconds of its commands, and, if
+// it is silent for 15 seconds, a line with the running command. The output of commands is in
+// build/run/PART.log. A part that lacks a tool is left out. The step then names the tool's package
+// at its end, and fails if REQUIRE_ALL is set.
 package main
 
 import (
@@ -58,7 +58,7 @@ func run(args []string) error {
 		return p.alone("lint", func() error { return p.lint(args, true) })
 	case "fuzz":
 		if len(args) == 0 {
-			return errors.New("fuzz for how long, such as 10s or 1000x?")
+			return errors.New("fuzz needs a time or a count, such as 10s or 1000x")
 		}
 		return p.alone("fuzz", func() error { return p.fuzz(args[0], strings.Join(args[1:], "|")) })
 	case "cross":
@@ -73,12 +73,12 @@ func run(args []string) error {
 		fmt.Println(strings.Join(t.packages(), " "))
 		return nil
 	}
-	return fmt.Errorf("there is no %q; see go doc ./tests/run", command)
+	return fmt.Errorf("no command %q; see go doc ./tests/run", command)
 }
 
 var stepNames = []string{step.Test: "test", step.Check: "check", step.Gate: "gate", step.Soak: "soak"}
 
-// prove runs the parts of a step, or those of it that are named.
+// prove runs all parts of a step, or the named ones.
 func prove(s step.Step, args []string) error {
 	list, err := parts(s)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"text/tabwriter"
 )
 
-// flavour is a build of Go: its name, the flags of the go command, and the build tag that they set.
+// flavour is a build of Go: its name, its flags of the go command, and the build tag that they set.
 type flavour struct {
 	name  string
 	flags []string
 	tag   string
 }
 
-// flavours are the builds beside release.
+// flavours are the builds other than release.
 var flavours = []flavour{
 	{"race", []string{"-race"}, "race"},
 	{"asan", []string{"-asan"}, "asan"},
@@ -32,14 +32,14 @@ var flavours = []flavour{
 }
 
 // bindings are the packages that make check runs with each fast path through the C bindings: the
-// layers that have fast paths, and the suite that compares both ways. The files of arena_c differ,
-// and it has no tests.
+// layers with fast paths, and the suite that compares both ways. arena_c has files that differ, but
+// no tests.
 var bindings = []string{"arena", "scope", "tests/conformance"}
 
-// matrix says which build make check runs a package's tests in, and why. A package is run in a
-// build if its files differ in it, or name its constant of arena_c; and in the race build if it
-// starts goroutines or holds a lock. Its other files, and its imports, don't count: they have tests
-// of their own.
+// matrix has the builds in which make check runs a package's tests, with the reasons. A package
+// runs in a build if its files differ there, or name its constant of arena_c. In the race build it
+// also runs if it starts goroutines or holds a lock. Only the package's own files count, since its
+// imports have tests of their own.
 type matrix struct {
 	packages []string             // those with tests, from the root
 	why      map[[2]string]string // by build and package
@@ -66,7 +66,7 @@ func hasModule(dir string) bool {
 	return err == nil
 }
 
-// filesIn returns the files of a package and its tests in the build that has a tag.
+// filesIn returns the files of a package and its tests in the build with a tag.
 func filesIn(dir, tag string) (all []string, tests bool, err error) {
 	context := build.Default
 	if tag != "" {
@@ -80,7 +80,7 @@ func filesIn(dir, tag string) (all []string, tests bool, err error) {
 		len(p.TestGoFiles)+len(p.XTestGoFiles) > 0, nil
 }
 
-// constants are the names by which a file asks which build it is part of.
+// constants match the constants of arena_c that depend on a build.
 var constants = map[string]*regexp.Regexp{
 	"race":        regexp.MustCompile(`\barena_c\.Race\b`),
 	"asan":        regexp.MustCompile(`\barena_c\.(Asan|Crossing)\b`),
@@ -116,7 +116,7 @@ func (m *matrix) add(dir string) error {
 	return nil
 }
 
-// reason is why a package's tests are run in a build, or "".
+// reason returns the reason for running a package's tests in a build, or "".
 func reason(dir string, f flavour, release, files []string) (string, error) {
 	if f.name == "bindings" {
 		if slices.Contains(bindings, filepath.ToSlash(dir)) {
@@ -159,7 +159,7 @@ func reason(dir string, f flavour, release, files []string) (string, error) {
 	return "", nil
 }
 
-// concurrent says that a file starts goroutines or holds a lock, or "".
+// concurrent returns how a file starts goroutines or holds a lock, or "".
 func concurrent(file *ast.File) (why string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -179,7 +179,7 @@ func concurrent(file *ast.File) (why string) {
 	return why
 }
 
-// of returns the packages that are run in a build, as the go command takes them.
+// of returns the packages that run in a build, as arguments of the go command.
 func (m matrix) of(build string) (list []string) {
 	for _, name := range m.packages {
 		if m.why[[2]string{build, name}] != "" {
@@ -189,7 +189,7 @@ func (m matrix) of(build string) (list []string) {
 	return list
 }
 
-// String is a table of a line for each package.
+// String returns a table with a line for each package.
 func (m matrix) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

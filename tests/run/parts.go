@@ -11,14 +11,14 @@ import (
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// limit is go test's for a package, however busy the machine.
+// limit is go test's time for a package, long enough for a busy machine.
 const limit = "-timeout=2h"
 
-// vetted leaves out go test's own vet: in make check lint has vetted each module. A build with
-// other tags is vetted in make gate.
+// vetted leaves out go test's own vet. In make check, lint has vetted each module; make gate vets
+// the builds with other tags.
 const vetted = "-vet=off"
 
-// parts are those of a step, in the order in which they run.
+// parts returns the parts of a step, in the order in which they run.
 func parts(s step.Step) ([]part, error) {
 	m, err := newMatrix()
 	if err != nil {
@@ -41,8 +41,7 @@ func parts(s step.Step) ([]part, error) {
 	return soakParts(t), nil
 }
 
-// tests runs packages in a build: those of a step in the release build, and the quick ones
-// elsewhere.
+// tests returns the function that runs the tests of packages in a build.
 func tests(env []string, flags []string, packages []string) func(p *prover) error {
 	return func(p *prover) error {
 		return p.goTest("", env, false, slices.Concat([]string{limit}, flags, packages)...)
@@ -59,12 +58,12 @@ func checkParts(m matrix, t targets) []part {
 		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
 	}
 	for _, f := range flavours {
-		list = append(list, part{f.name, "quick tests of what differs in this build", tests(nil, slices.Concat(f.flags, []string{vetted}), m.of(f.name))})
+		list = append(list, part{f.name, "quick tests of the packages that differ in this build", tests(nil, slices.Concat(f.flags, []string{vetted}), m.of(f.name))})
 	}
 	return append(list,
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(check)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(check)},
-		part{"counts", "instructions and counts of tests/bench beside those recorded", counts(check)},
+		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(check)},
 		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
 			if err := p.emulatedCore(x); err != nil {
 				return err
@@ -89,8 +88,8 @@ func gateParts(t targets) []part {
 			[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil, []string{"./scope/...", "./budget/...", "./tests/model"})},
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(gate)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
-		part{"counts", "instructions and counts of tests/bench beside those recorded", counts(gate)},
-		part{"growth", "what frogpond takes, beside what was recorded", growth},
+		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
+		part{"growth", "frogpond's memory, compared with the record", growth},
 		part{"pages", "the pages of a running frogpond in Chromium", pages},
 		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
 		part{"arm64", "every suite for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
@@ -99,7 +98,7 @@ func gateParts(t targets) []part {
 			}
 			return p.saves(x, "builtin", "MAP03")
 		})},
-		part{"compiled", "what is only compiled: for Windows and macOS", func(p *prover) error {
+		part{"compiled", "compiled only: Windows and macOS", func(p *prover) error {
 			for _, x := range t.Compiled {
 				if err := p.compile(x); err != nil {
 					return err
@@ -110,7 +109,6 @@ func gateParts(t targets) []part {
 	)
 }
 
-// core runs the C core's tests.
 func core(form string) func(p *prover) error {
 	return func(p *prover) error {
 		args := []string{"sh", "tests/c/run.sh", "build/c"}
@@ -173,7 +171,7 @@ func growth(p *prover) error {
 	return nil
 }
 
-// pages installs axe-core below build, where the screenshots are put, too.
+// pages installs axe-core below build, where the tests put their screenshots.
 func pages(p *prover) error {
 	for tool, debian := range map[string]string{"npm": "npm", "chromium": "chromium"} {
 		if !have(tool) {
@@ -195,7 +193,7 @@ func pages(p *prover) error {
 	return p.goTest("tests/page", []string{"UPFRONT_STEP=gate"}, false, limit, "-count=1", "./...")
 }
 
-// arm64 does something for linux-arm64, if its compiler is here.
+// arm64 calls do for linux-arm64, if its compiler and emulator are on this machine.
 func arm64(t targets, do func(p *prover, x target) error) func(p *prover) error {
 	return func(p *prover) error {
 		x, err := t.target("linux-arm64")

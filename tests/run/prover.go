@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// logs is where the output of commands goes.
+// logs is the folder for the output of commands.
 const logs = "build/run"
 
 // part is a piece of a step.
@@ -25,14 +25,14 @@ type part struct {
 	run        func(p *prover) error
 }
 
-// prover runs parts, and says how they end.
+// prover runs parts, and prints their outcome.
 type prover struct {
 	step       step.Step
 	requireAll bool
 
 	mu    sync.Mutex // guards out, lines and doing: a line may be printed while commands run
 	out   io.Writer
-	lines int    // that were printed
+	lines int    // number printed
 	doing string // the command that runs
 
 	log      io.Writer // of the part
@@ -52,18 +52,17 @@ func (p *prover) say(format string, args ...any) {
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// does notes the command that runs, for speak.
+// does notes the running command, for speak.
 func (p *prover) does(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing = fmt.Sprintf(format, args...)
 }
 
-// interval is how long the prover is silent at most.
+// interval is the longest silence of the prover.
 const interval = 15 * time.Second
 
-// speak prints the command that runs, whenever nothing was printed for the interval, until stop is
-// called.
+// speak prints the running command after each interval without a line, until stop is called.
 func (p *prover) speak(name string) (stop func()) {
 	ticker, done := time.NewTicker(interval), make(chan struct{})
 	from, seen := time.Now(), p.lines
@@ -90,8 +89,8 @@ func (p *prover) speak(name string) (stop func()) {
 	}
 }
 
-// prove runs the parts and prints a line for each, and the proofs that were left out. The first
-// part that fails ends it.
+// prove runs the parts, and prints a line for each and the proofs that were left out. It ends at
+// the first part that fails.
 func (p *prover) prove(list []part) error {
 	from := time.Now()
 	for _, part := range list {
@@ -105,7 +104,7 @@ func (p *prover) prove(list []part) error {
 	return p.conclude()
 }
 
-// alone runs one part, and prints how it ended.
+// alone runs one part, and prints its outcome.
 func (p *prover) alone(name string, run func() error) error {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
@@ -130,18 +129,18 @@ func (p *prover) alone(name string, run func() error) error {
 	return nil
 }
 
-// conclude prints the proofs that were left out. One is an error if REQUIRE_ALL is set.
+// conclude prints the proofs that were left out. If REQUIRE_ALL is set, one of them is an error.
 func (p *prover) conclude() error {
 	for _, text := range p.unproven {
 		p.say("%s%s", step.Unproven, text)
 	}
 	if p.requireAll && len(p.unproven) > 0 {
-		return errors.New("REQUIRE_ALL is set, and not everything was proven")
+		return errors.New("REQUIRE_ALL is set, and proofs were left out")
 	}
 	return nil
 }
 
-// lacks notes a proof that is left out for want of a tool, and the Debian package that brings it.
+// lacks notes a proof that lacks a tool, and the Debian package that brings it.
 func (p *prover) lacks(what, tool, debian string) {
 	p.notProven(fmt.Sprintf("%s: %s is missing; Debian's package %s brings it", what, tool, debian))
 }
@@ -159,7 +158,6 @@ type command struct {
 	args []string
 }
 
-// goCommand runs the go command in a folder.
 func goCommand(dir string, args ...string) command {
 	return command{dir: dir, args: append([]string{"go"}, args...)}
 }
@@ -177,10 +175,10 @@ func (c command) String() string {
 	return text
 }
 
-// tail is how many lines of a failed command are shown.
+// tail is the number of lines shown of a failed command.
 const tail = 80
 
-// do runs a command, whose output is shown only if it fails.
+// do runs a command, and shows its output only if it fails.
 func (p *prover) do(c command) error {
 	_, err := p.output(c)
 	return err
@@ -219,7 +217,7 @@ func (p *prover) start(c command, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// locked is a writer for stdout and stderr at once.
+// locked is a writer for stdout and stderr together.
 type locked struct {
 	mu sync.Mutex
 	to io.Writer

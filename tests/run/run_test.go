@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-var update = flag.Bool("update", false, "write testdata/matrix.txt anew")
+var update = flag.Bool("update", false, "write testdata/matrix.txt")
 
 // inRoot moves the test to the root of the repository.
 func inRoot(t *testing.T) {
@@ -25,7 +25,8 @@ func inRoot(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 }
 
-// TestMatrix holds the pairs of build and package in make check: each costs every change its time.
+// TestMatrix compares the builds and packages of make check with a golden file, as each pair costs
+// time.
 func TestMatrix(t *testing.T) {
 	golden, err := filepath.Abs("testdata/matrix.txt")
 	require.NoError(t, err)
@@ -40,7 +41,7 @@ func TestMatrix(t *testing.T) {
 	assert.Equal(t, string(want), m.String(), "go test ./tests/run -run Matrix -update writes it anew")
 }
 
-// TestMatrixRule has a package for each reason, and one without any.
+// TestMatrixRule has a package for each reason, and one without a reason.
 func TestMatrixRule(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const none = "package p\n"
@@ -69,8 +70,8 @@ func TestMatrixRule(t *testing.T) {
 	assert.Equal(t, []string{"./locks", "./raced", "./starts"}, m.of("race"))
 }
 
-// TestParts: each step has parts with names of their own, and make gate and make soak have a part
-// for each build.
+// TestParts: the parts of a step have different names, and make gate and make soak have a part for
+// each build.
 func TestParts(t *testing.T) {
 	inRoot(t)
 	for s := step.Test; s <= step.Soak; s++ {
@@ -87,7 +88,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	assert.ErrorContains(t, prove(step.Check, []string{"rase"}), `make check has no part "rase"`)
-	assert.ErrorContains(t, run([]string{"chekc"}), `there is no "chekc"`)
+	assert.ErrorContains(t, run([]string{"chekc"}), `no command "chekc"`)
 	assert.Error(t, run(nil))
 }
 
@@ -106,8 +107,8 @@ const failed = `{"Action":"output","Package":"m/a","Test":"TestGood","Output":"i
 {"ImportPath":"m/c","Action":"build-fail"}
 `
 
-// TestResults: of a failed test all it said is shown, of a good one nothing, and what a skipped one
-// lacks is kept.
+// TestResults: the output of failed tests is shown, that of good ones isn't, and the missing tools
+// of skipped tests are kept.
 func TestResults(t *testing.T) {
 	var shown, done, unproven []string
 	r := results{
@@ -123,7 +124,7 @@ func TestResults(t *testing.T) {
 	assert.ErrorContains(t, r.read(strings.NewReader("FAIL")), "go test -json")
 }
 
-// TestProver: a part that fails ends the step, shows what its command said, and names it.
+// TestProver: a part that fails is named, its command's output is shown, and the step ends.
 func TestProver(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
@@ -166,7 +167,7 @@ func TestUnproven(t *testing.T) {
 	}
 }
 
-// TestSpeaks: a part that is silent is told of each interval, and one that prints isn't.
+// TestSpeaks: a silent part makes a line each interval, and a part that prints doesn't.
 func TestSpeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -185,7 +186,7 @@ func TestSpeaks(t *testing.T) {
 	})
 }
 
-// TestMakefile: its targets fit one screen, and CI calls them.
+// TestMakefile: the targets fit one screen, and CI calls them.
 func TestMakefile(t *testing.T) {
 	inRoot(t)
 	makefile := read(t, "Makefile")

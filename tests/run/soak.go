@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// nextGo is the next release of Go, whose compiler inlines by rules of its own; the go command
-// downloads it.
+// nextGo selects the next release of Go, which inlines differently; the go command downloads it.
 const nextGo = "GOTOOLCHAIN=go1.27.4"
 
 // wads are the files of Debian's package freedoom.
@@ -16,7 +15,7 @@ func soakParts(t targets) []part {
 	soak := []string{"UPFRONT_STEP=soak", "UPFRONT_TIME=1s"}
 	list := []part{
 		{"mutants", "faults put into the code, each found by its test", func(p *prover) error { return p.do(goCommand("", "run", "./tests/mutants")) }},
-		{"static", "staticcheck of what each build leaves out", static},
+		{"static", "staticcheck of the files that each build leaves out", static},
 		{"core", "the C core by clang, and under valgrind", core("soak")},
 		{"test", "every package's tests in their long form, in the release build", tests(soak, nil, all)},
 	}
@@ -24,7 +23,7 @@ func soakParts(t targets) []part {
 		list = append(list, part{f.name, "the same in this build", tests(soak, f.flags, all)})
 	}
 	return append(list,
-		part{"model", "random programs for a minute in each build, beside a model", model},
+		part{"model", "random programs for a minute in each build, compared with a model", model},
 		part{"sweep", "every special line of Freedoom's maps, fired", sweep},
 		part{"pages", "every suite for arm64 in full, with pages of 4, 16 and 64 KiB", arm64(t, func(p *prover, x target) error {
 			return p.emulated(x, x.Tests, x.Paged)
@@ -34,7 +33,7 @@ func soakParts(t targets) []part {
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
 		part{"next", "vet and the heart's tests under the next release of Go", next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
-		part{"hostile", "what comes from outside, fuzzed for ten minutes each", func(p *prover) error {
+		part{"hostile", "decoders of foreign input, fuzzed for ten minutes each", func(p *prover) error {
 			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
 		}},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
@@ -42,7 +41,7 @@ func soakParts(t targets) []part {
 	)
 }
 
-// static runs staticcheck in every build: a function is unused only if it is in each of them.
+// static runs staticcheck over all builds together: a function is unused only if no build uses it.
 func static(p *prover) error {
 	var lines strings.Builder
 	lines.WriteString("release:\n")
@@ -80,7 +79,7 @@ func savesThere(p *prover, x target) error {
 	return p.emulate(x, "soak", frogpond, x.run(0), "-test.run=^TestRollback$/./^2$")
 }
 
-// emulateOthers runs the tests of the targets other than linux-arm64.
+// emulateOthers runs the tests of all targets but linux-arm64.
 func (p *prover) emulateOthers(t targets) error {
 	for _, x := range t.Targets {
 		if x.Name == "linux-arm64" {
@@ -121,7 +120,7 @@ func soakClients(p *prover) error {
 	return nil
 }
 
-// kubernetes places servers on nodes, and lints and tests the module that does so.
+// kubernetes lints, runs and tests the module fleet.
 func kubernetes(p *prover) error {
 	if err := p.lint([]string{fleet}, true); err != nil {
 		return err

@@ -16,38 +16,39 @@ import (
 // targetsFile lists the targets and devices.
 const targetsFile = "cross/targets.json"
 
-// targets is the content of the file. Every list is in the order in which it is built.
+// targets is the content of the file. Each list is in build order.
 type targets struct {
 	Targets  []target   `json:"targets"`
 	Compiled []compiled `json:"compiled"`
 	Devices  []device   `json:"devices"`
 }
 
-// target is a system that frogpond and the tests are built for, and run for under an emulator.
+// target is a system with a compiler and an emulator, for frogpond and the tests.
 type target struct {
 	Name     string   `json:"name"`
 	Note     string   `json:"note"`
-	ForTests bool     `json:"forTests"` // nothing of it goes to a device
-	Env      []string `json:"env"`      // of the go command
-	Flags    []string `json:"flags"`    // of go build and go test
+	ForTests bool     `json:"forTests"` // no device uses it
+	Env      []string `json:"env"`      // for the go command
+	Flags    []string `json:"flags"`    // for go build and go test
 	Machine  string   `json:"machine"`  // as the compiler and the emulator name it
-	ABI      string   `json:"abi"`      // the last part of the compiler's triple, gnu if empty
-	CFlags   string   `json:"cflags"`   // of the C compiler, for the core's tests
+	ABI      string   `json:"abi"`      // last part of the compiler's triple; "": gnu
+	CFlags   string   `json:"cflags"`   // for the C core's tests
 	RunEnv   []string `json:"runEnv"`
 	Debian   []string `json:"debian"` // packages with the compiler, its C library and the emulator
-	Tests    []string `json:"tests"`  // packages whose tests run under the emulator; "all": those of crossTested
-	Paged    []string `json:"paged"`  // of these, those that run again with pages of 16 and 64 KiB
-	Skip     string   `json:"skip"`   // tests that are left out
+	// packages whose tests run under the emulator; "all": crossTested
+	Tests []string `json:"tests"`
+	Paged []string `json:"paged"` // those of Tests that also run with pages of 16 and 64 KiB
+	Skip  string   `json:"skip"`  // tests to leave out
 }
 
-// compiled is a system that is compiled for, and not run for.
+// compiled is a system without an emulator.
 type compiled struct {
 	Name     string   `json:"name"`
 	Note     string   `json:"note"`
 	Env      []string `json:"env"`
 	CC       string   `json:"cc"`
 	Debian   []string `json:"debian"`
-	Commands []string `json:"commands"` // words with spaces between; the shell's patterns
+	Commands []string `json:"commands"` // separated by spaces, with the shell's patterns
 }
 
 // device is a kind of machine, with a plan of its own in cross/NAME.json.
@@ -57,9 +58,9 @@ type device struct {
 	Target string `json:"target"`
 	Memory string `json:"memory"`
 	Page   int    `json:"page"`   // bytes
-	CPU    string `json:"cpu"`    // that the emulator plays
-	CFlags string `json:"cflags"` // of the C compiler
-	Env    string `json:"env"`    // of the go command
+	CPU    string `json:"cpu"`    // emulated
+	CFlags string `json:"cflags"` // for the C compiler
+	Env    string `json:"env"`    // for the go command
 }
 
 func readTargets() (t targets, err error) {
@@ -75,7 +76,7 @@ func readTargets() (t targets, err error) {
 	return t, t.check()
 }
 
-// check finds names that lead nowhere.
+// check finds names that don't exist.
 func (t targets) check() error {
 	for _, x := range t.Targets {
 		for _, name := range slices.Concat(x.Tests, x.Paged) {
@@ -98,16 +99,16 @@ func (t targets) target(name string) (target, error) {
 			return x, nil
 		}
 	}
-	return target{}, fmt.Errorf("%s: there is no target %q", targetsFile, name)
+	return target{}, fmt.Errorf("%s: no target %q", targetsFile, name)
 }
 
-// forDevices are the targets whose files go to a device.
+// forDevices returns the targets that devices use.
 func (t targets) forDevices() []target {
 	return slices.DeleteFunc(slices.Clone(t.Targets), func(x target) bool { return x.ForTests })
 }
 
-// crossTested are the packages whose tests are built for other machines. The tests that only start
-// programs of their own aren't among them: an emulator doesn't start them.
+// crossTested are the packages whose tests are built for other machines. Tests that only start
+// programs of their own aren't among them, as an emulator can't start these.
 var crossTested = []string{"arena", "arena/blob", "scope", "scope/container", "scope/flow", "scope/flow/source", "budget",
 	"budget/budgettest", "budget/record", "budget/view", "platform", "tests/frogpond", "tests/frogpond/internal/doom",
 	"tests/frogpond/internal/game", "tests/frogpond/internal/wire", "tests/frogpond/internal/client",
@@ -120,7 +121,6 @@ func (t target) here() bool {
 
 func (t target) triple() string { return t.Machine + "-linux-" + cmp.Or(t.ABI, "gnu") }
 
-// cc is the C compiler.
 func (t target) cc() string {
 	if t.here() {
 		return "gcc"
@@ -128,11 +128,10 @@ func (t target) cc() string {
 	return t.triple() + "-gcc"
 }
 
-// folder is where the target's files are built.
 func (t target) folder() string { return filepath.Join("build", t.Name) }
 
-// env is the go command's. AddressSanitizer wants a compiler whose --version begins with gcc: a
-// link of that name.
+// env returns the environment of the go command. AddressSanitizer needs a compiler whose --version
+// begins with gcc, so CC is a link of that name.
 func (t target) env() []string {
 	link, err := filepath.Abs(filepath.Join(t.folder(), "gcc"))
 	if err != nil {
@@ -141,8 +140,8 @@ func (t target) env() []string {
 	return append(slices.Clone(t.Env), "CC="+link)
 }
 
-// run is the command line that runs a program of the target here, with pages of a size, or the
-// system's if that is 0.
+// run returns the start of the command line that runs a program of the target here, with pages of a
+// size in bytes, or of the system's size if page is 0.
 func (t target) run(page int) []string {
 	var line []string
 	if len(t.RunEnv) > 0 {
@@ -158,8 +157,8 @@ func (t target) run(page int) []string {
 	return line
 }
 
-// lacks names the missing tool of the target: its compiler, or the C library that the compiler
-// links.
+// lacks returns the missing tool of the target: its compiler, or the C library that the compiler
+// links. It returns "" if both are on this machine.
 func (t target) lacks() string {
 	out, err := exec.Command(t.cc(), "-print-file-name=crt1.o").Output()
 	if err == nil {
@@ -171,7 +170,7 @@ func (t target) lacks() string {
 	return ""
 }
 
-// packages are the Debian packages that everything needs beside Go, gcc and make.
+// packages returns the Debian packages that all commands need, besides Go, gcc and make.
 func (t targets) packages() (list []string) {
 	list = slices.Clone(debian)
 	for _, name := range []string{"npm", "python3"} {
@@ -191,6 +190,6 @@ func (t targets) packages() (list []string) {
 	return slices.Compact(list)
 }
 
-// debian are the packages that tests and parts of the steps need.
+// debian are the packages that the tests and steps need.
 var debian = []string{"chromium", "clang", "freedoom", "libenet-dev", "libjemalloc2", "liblua5.4-dev", "libmimalloc-dev",
 	"libphysfs-dev", "libsqlite3-dev", "lld", "pkg-config", "strace", "valgrind"}
