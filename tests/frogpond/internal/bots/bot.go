@@ -8,7 +8,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
 )
 
-// bot is one that behaves.
+// bot is a bot that behaves.
 type bot struct {
 	client  *client.Client
 	walker  walker
@@ -20,10 +20,10 @@ type bot struct {
 	result  Result
 }
 
-// goodbyes are how often a bot says that it leaves, as packets are lost.
+// goodbyes is the number of Leave packets that a bot sends, because packets get lost.
 const goodbyes = 3
 
-// newBot is the i-th bot. Their ticks begin one after the other, in the first second.
+// newBot returns the i-th bot. The bots' ticks are spread over the first second.
 func newBot(o *Options, i int, write func(packet []byte), now func() time.Duration) *bot {
 	b := &bot{client: client.New(o.client(i)), write: write, now: now,
 		in: newWay(o.Network, o.Seed, uint64(i)<<2), out: newWay(o.Network, o.Seed, uint64(i)<<2|1),
@@ -37,16 +37,17 @@ func newBot(o *Options, i int, write func(packet []byte), now func() time.Durati
 	return b
 }
 
-// behave plays until the context is done, the server closes, or the bot has seen enough.
+// behave plays until the context is done, the server closes, or the bot has seen enough states.
 func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) Result {
 	b := newBot(o, i, s.send, func() time.Duration { return time.Since(start) })
 	for ctx.Err() == nil && b.result.Closing == 0 && (o.States == 0 || b.client.States < o.States) {
 		due := b.step(b.now())
-		if due < b.next { // a packet is to go out; what came is wanted at the tick
+		if due < b.next { // a packet is due; input is read at the tick
 			time.Sleep(due - b.now())
 			continue
 		}
-		if s.wait(min(due-b.now(), time.Second), b.read) != nil { // a second: to see that it is over
+		// at most a second, to check the context
+		if s.wait(min(due-b.now(), time.Second), b.read) != nil {
 			break
 		}
 	}
@@ -58,8 +59,8 @@ func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) 
 	return b.end()
 }
 
-// step does what is due, and says when the next thing is. Packets that come wait for the next tick,
-// since a client does nothing before.
+// step does the work that is due, and returns when the next work is due. Packets that arrive wait
+// for the tick, when the client handles them.
 func (b *bot) step(now time.Duration) (due time.Duration) {
 	for p, at := b.in.arrive(now); p != nil; p, at = b.in.arrive(now) {
 		b.client.Handle(p, at)
@@ -73,7 +74,7 @@ func (b *bot) step(now time.Duration) (due time.Duration) {
 	return b.out.next(b.next)
 }
 
-// tick lets the client play one, and says when the next is.
+// tick lets the client play a tick, and sets the time of the next.
 func (b *bot) tick(now time.Duration) {
 	if p := b.client.Tick(now, b.walker.decide(b.client.View())); p != nil {
 		b.out.send(p, now)
@@ -82,7 +83,7 @@ func (b *bot) tick(now time.Duration) {
 		b.result.Closing = 1
 	}
 	b.next = max(b.next+tickTime, b.client.Quiet())
-	if now-b.next > time.Second { // the machine was away
+	if now-b.next > time.Second { // the machine stalled
 		b.next = now
 	}
 }
@@ -93,7 +94,7 @@ func (b *bot) send(packet []byte) {
 	b.write(packet)
 }
 
-// end is the result, with what the client counted.
+// end returns the result, with the client's counts.
 func (b *bot) end() Result {
 	r, c := b.result, &b.client.Counts
 	r.Joined, r.Refused, r.Lost = c.Accepts, c.Refusals, c.Losses

@@ -1,8 +1,11 @@
-// Package bots plays a server from afar with many players at once, over a network that is as bad as
-// is wanted, or attacks it.
+// Package bots plays a server with many players at once, over a network as bad as its options say,
+// or attacks it:
 //
-// Each bot is a goroutine with a socket of its own: walker.go is what it wants, network.go what
-// happens to its packets, hostile.go what it does when it means no good.
+//	o := bots.Options{Address: "127.0.0.1:35035", Count: 16, For: time.Minute, Room: -1, Rate: 1}
+//	result, err := bots.Run(ctx, o)
+//
+// Each bot is a goroutine with a socket of its own. walker.go decides its inputs, network.go delays
+// and loses its packets, and hostile.go has the attacks.
 package bots
 
 import (
@@ -17,7 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
 )
 
-// What nobody may exceed.
+// The limits of options.
 const (
 	CountMost = 8192
 	TimeMost  = 24 * time.Hour
@@ -26,25 +29,25 @@ const (
 
 const tickTime = time.Second / 35
 
-// Options are what bots are told.
+// Options are the options of a run.
 type Options struct {
 	Network
 	Address string
 	Count   int
 	For     time.Duration
 	Seed    uint64
-	States  uint64        // that each sees before it leaves; 0: as many as come
-	Every   int           // ticks from one packet of inputs to the next
-	Timeout time.Duration // of each, which hears nothing; 0: 5 s
+	States  uint64        // states of each bot before it leaves; 0: no limit
+	Every   int           // ticks between packets of inputs
+	Timeout time.Duration // of a bot that gets no packet; 0: 5 s
 	Room    int           // -1: any
-	Hostile []string      // kinds; none: they behave
+	Hostile []string      // kinds of attacks; none: the bots behave
 	Rate    int           // packets a second of a bot that floods
-	Remote  bool          // the server needn't be on this machine
+	Remote  bool          // allow a server on another machine
 
 	to *net.UDPAddr
 }
 
-// Check says what is out of bounds, and resolves the address.
+// Check returns an error if an option is out of bounds, and resolves the address.
 func (o *Options) Check() (err error) {
 	if o.to, err = net.ResolveUDPAddr("udp", o.Address); err != nil {
 		return fmt.Errorf("-addr: %w", err)
@@ -52,7 +55,7 @@ func (o *Options) Check() (err error) {
 	percent := func(v float64) bool { return v >= 0 && v <= 100 }
 	switch {
 	case !o.to.IP.IsLoopback() && !o.Remote:
-		return fmt.Errorf("-addr %s: isn't this machine; -remote if that is meant", o.Address)
+		return fmt.Errorf("-addr %s: isn't this machine's; -remote allows it", o.Address)
 	case o.Count < 1 || o.Count > CountMost:
 		return fmt.Errorf("-n %d: 1 to %d", o.Count, CountMost)
 	case o.Every < 0 || o.Every > 8:
@@ -71,20 +74,20 @@ func (o *Options) Check() (err error) {
 	return o.expand()
 }
 
-// expand makes the kinds of hostile bots of "all".
+// expand replaces "all" by all kinds of attacks.
 func (o *Options) expand() error {
 	if slices.Contains(o.Hostile, "all") {
 		o.Hostile = Kinds()
 	}
 	for _, kind := range o.Hostile {
 		if !slices.Contains(Kinds(), kind) {
-			return fmt.Errorf("-hostile %s: there are %v, and all", kind, Kinds())
+			return fmt.Errorf("-hostile %s: want one of %v, or all", kind, Kinds())
 		}
 	}
 	return nil
 }
 
-// Run lets bots play, or attack, until their time is over or the context is.
+// Run lets bots play, or attack, until their time is over or ctx is done, and returns their sum.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return o.sum(results), nil
 }
 
-// sum is what all came to.
+// sum adds the results.
 func (o *Options) sum(results []Result) *Result {
 	total := Result{Bots: o.Count}
 	if len(o.Hostile) > 0 {
@@ -130,7 +133,7 @@ func (o *Options) sum(results []Result) *Result {
 	return &total
 }
 
-// options of the client of a bot.
+// client returns the options of a bot's client.
 func (o *Options) client(i int) client.Options {
 	return client.Options{Name: fmt.Sprintf("bot %d", i), Room: o.Room, Every: o.Every,
 		Timeout: o.Timeout, Seed: o.Seed<<16 ^ uint64(i)}

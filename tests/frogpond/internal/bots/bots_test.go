@@ -15,11 +15,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// world is a server and bots whose time is a number: a thousandth of a second a step.
+// world is a server and bots on a clock of their own, a millisecond a step.
 type world struct {
 	server *clienttest.Server
 	now    time.Duration
-	reads  []func(packet []byte) // by the number of the bot, which is its address
+	reads  []func(packet []byte) // by the bot's number, which is its address
 }
 
 func newWorld(places int) *world {
@@ -31,12 +31,12 @@ func newWorld(places int) *world {
 	return w
 }
 
-// to is how the i-th bot sends.
+// to returns the i-th bot's function for sending.
 func (w *world) to(i int) func(packet []byte) {
 	return func(p []byte) { w.server.Handle(strconv.Itoa(i), p) }
 }
 
-// run lets time pass.
+// run advances the clock, and calls step each time.
 func (w *world) run(d time.Duration, step func(now time.Duration)) {
 	for end := w.now + d; w.now < end; w.now += time.Millisecond {
 		w.server.Second = 100 + uint32(w.now/time.Second)
@@ -47,7 +47,7 @@ func (w *world) run(d time.Duration, step func(now time.Duration)) {
 	}
 }
 
-// behaving are bots in the world.
+// behaving returns bots in the world.
 func (w *world) behaving(o Options) []*bot {
 	var list []*bot
 	for i := range o.Count {
@@ -90,7 +90,7 @@ func TestBotsPlayOverABadNetwork(t *testing.T) {
 	}
 }
 
-// Who is refused knocks once a second, and comes in when there is a place.
+// A refused bot knocks once a second, and joins when a place is free.
 func TestRefusedBots(t *testing.T) {
 	w := newWorld(2)
 	list := w.behaving(Options{Count: 6, Seed: 1, Room: -1})
@@ -110,8 +110,8 @@ func TestRefusedBots(t *testing.T) {
 	assert.Equal(t, 6, w.server.Joined)
 }
 
-// A control: whose session the server has forgotten is lost, though it comes again at once, and a
-// state whose hash is another is counted.
+// A control: a session that the server forgot counts as lost, though the bot joins again at once,
+// and a state with a wrong hash counts.
 func TestBotsNotice(t *testing.T) {
 	w := newWorld(1)
 	list := w.behaving(Options{Count: 1, Room: -1})
@@ -152,7 +152,7 @@ func TestBotsAllocateNothing(t *testing.T) {
 	assert.Greater(t, b.end().States, uint64(150))
 }
 
-// attackers run in the world, and their results are summed.
+// attack runs attackers in the world, and sums their results.
 func (w *world) attack(kind string, d time.Duration) *Result {
 	o := Options{Count: 3, Seed: 1, Room: -1, Hostile: []string{kind}, Rate: 200}
 	var list []*attacker
@@ -198,7 +198,7 @@ func TestHostileBots(t *testing.T) {
 	}
 }
 
-// A control: a server that takes any cookie is found out by each who forges one.
+// A control: attackers with a forged cookie get into a server that takes any cookie.
 func TestGullibleServerIsFoundOut(t *testing.T) {
 	for _, kind := range []string{"flood", "forge", "slow"} {
 		w := newWorld(20)

@@ -11,21 +11,21 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// attacker is a bot that means no good.
+// attacker is a hostile bot.
 type attacker struct {
 	kind   string
 	number int
 	random *rand.Rand
-	client *client.Client // that of one that joins honestly
+	client *client.Client // of an attacker that joins honestly
 	write  func(packet []byte)
-	packet []byte // the last one that was made
+	packet []byte // the last one made
 	kept   [keptMost][]byte
 	keeps  int // so far
 	tick   time.Duration
 
-	nonce       wire.Nonce // of the cookie that it has
+	nonce       wire.Nonce // of the last cookie
 	cookie      wire.Cookie
-	asked, came time.Duration // when it said Hello, and when the cookie came; 0: none did
+	asked, came time.Duration // when it sent Hello, and when the cookie came; 0: never
 	honest      map[wire.Nonce]time.Duration
 	joined      bool
 
@@ -38,12 +38,12 @@ const (
 	keptMost  = 256
 	burstTime = 5 * time.Millisecond
 	burstMost = 512 // packets
-	// A cookie is good for 8 seconds at least, and for 16 at most.
+	// A cookie is good for at least 8 seconds, and at most 16.
 	cookieSure = 7500 * time.Millisecond
 	cookieDead = 17500 * time.Millisecond
 )
 
-// attacks are what each kind of attacker sends, a packet with each call; nil: nothing now.
+// attacks return the next packet of each kind of attacker; nil: none now.
 var attacks = map[string]func(*attacker) []byte{
 	"flood":   (*attacker).flood,
 	"forge":   (*attacker).forge,
@@ -52,10 +52,10 @@ var attacks = map[string]func(*attacker) []byte{
 	"slow":    (*attacker).slow,
 }
 
-// Kinds are those of hostile bots.
+// Kinds returns the kinds of attacks.
 func Kinds() []string { return []string{"flood", "forge", "replay", "garbage", "slow"} }
 
-// newAttacker is the i-th; they take turns among the kinds.
+// newAttacker returns the i-th attacker. The kinds take turns.
 func newAttacker(o *Options, i int, write func(packet []byte)) *attacker {
 	n := len(o.Hostile)
 	return &attacker{kind: o.Hostile[i%n], number: i / n, write: write,
@@ -63,7 +63,7 @@ func newAttacker(o *Options, i int, write func(packet []byte)) *attacker {
 		random: rand.New(rand.NewPCG(o.Seed, uint64(i)<<2|3)), honest: map[wire.Nonce]time.Duration{}}
 }
 
-// attack goes on until the context is done.
+// attack attacks until the context is done.
 func attack(ctx context.Context, o *Options, s *socket, i int, start time.Time) Result {
 	a := newAttacker(o, i, s.send)
 	for begun := time.Since(start); ctx.Err() == nil; {
@@ -77,7 +77,7 @@ func attack(ctx context.Context, o *Options, s *socket, i int, start time.Time) 
 	return a.end()
 }
 
-// burst sends so many packets, or fewer.
+// burst sends at most n packets.
 func (a *attacker) burst(n int) {
 	for range n {
 		p := attacks[a.kind](a)
@@ -90,7 +90,7 @@ func (a *attacker) burst(n int) {
 	}
 }
 
-// read takes what comes. Only who answered an honest cookie in time may have a session.
+// read handles a packet. A session without an honest and timely answer to a cookie counts as gotIn.
 func (a *attacker) read(p []byte) {
 	a.result.PacketsIn++
 	a.result.BytesIn += uint64(len(p))
@@ -112,7 +112,7 @@ func (a *attacker) read(p []byte) {
 	}
 }
 
-// challenged keeps a cookie. To answer it is honest, for as long as it is good.
+// challenged keeps a cookie. An answer is honest while the cookie is good.
 func (a *attacker) challenged(p []byte) {
 	nonce, cookie, r := wire.ParseChallenge(p)
 	if r != 0 {
@@ -124,7 +124,7 @@ func (a *attacker) challenged(p []byte) {
 	}
 }
 
-// flood asks for cookies that it doesn't answer, and joins with others.
+// flood requests cookies without answering them, and joins with random ones.
 func (a *attacker) flood() []byte {
 	if a.random.IntN(2) == 0 {
 		return a.hello()
@@ -159,8 +159,8 @@ func (a *attacker) fill(b []byte) {
 	}
 }
 
-// forge changes a bit of a cookie, or answers it in another's name, and says things in sessions
-// that aren't its own.
+// forge changes a bit of a cookie, answers it with another nonce, or sends packets in sessions of
+// others.
 func (a *attacker) forge() []byte {
 	switch turn := a.random.IntN(64); {
 	case turn == 0 || a.came == 0:
@@ -182,13 +182,13 @@ func (a *attacker) forge() []byte {
 	return a.packet
 }
 
-// replay plays honestly, and says all that it said once more, again and again.
+// replay plays honestly, and repeats its packets again and again.
 func (a *attacker) replay() []byte {
 	if a.now >= a.tick {
 		a.tick = a.now + tickTime
 		if p := a.client.Tick(a.now, wire.Input{}); p != nil {
 			kept := &a.kept[a.keeps%keptMost]
-			// The first ones, with the Join, stay.
+			// Keep the first packets, with the Join.
 			if a.keeps < keptMost/2 || a.keeps%keptMost >= keptMost/2 {
 				*kept = append((*kept)[:0], p...)
 			}
@@ -202,7 +202,7 @@ func (a *attacker) replay() []byte {
 	return a.kept[a.random.IntN(min(a.keeps, keptMost))]
 }
 
-// garbage is anything, of any size; half of it begins as a packet does.
+// garbage is random bytes of any size; half of them begin like a packet.
 func (a *attacker) garbage() []byte {
 	a.packet = slices.Grow(a.packet[:0], 1500)[:a.random.IntN(1501)]
 	a.fill(a.packet)
@@ -213,8 +213,8 @@ func (a *attacker) garbage() []byte {
 	return a.packet
 }
 
-// slow asks for a cookie and answers in the last moment, and holds the session without a word; or
-// never answers; or too late.
+// slow requests a cookie. It answers at the last moment and then stays silent, or never answers, or
+// answers too late.
 func (a *attacker) slow() []byte {
 	wait := [...]time.Duration{cookieSure, 1 << 62, cookieDead}[a.number%3]
 	switch {

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Network is how badly the way from or to a bot is. Percentages are of packets.
+// Network describes one direction between a bot and the server. Percentages are of packets.
 type Network struct {
 	Loss, Duplicate, Reorder float64
-	Jitter                   time.Duration // each packet is late by a draw from 0 to this
+	Jitter                   time.Duration // each packet is delayed by a random time up to this
 }
 
-// heldBack is how much later a reordered packet is: two ticks, so that others overtake it.
+// heldBack is the delay of a reordered packet: two ticks, so that others overtake it.
 const heldBack = 2 * tickTime
 
-// way is one direction between a bot and the server. Packets that are under way wait here until
-// they are due. It is deterministic: the same seed, packets and times come to the same.
+// way is one direction between a bot and the server. Packets wait here until they are due. The same
+// seed, packets and times give the same result.
 type way struct {
 	network Network
 	random  *rand.Rand
-	flying  []packet // those after the last, up to the capacity, keep their bytes' memory
+	flying  []packet // capacity beyond the length keeps packets' memory for reuse
 }
 
-// packet is a datagram under way.
+// packet is a datagram on its way.
 type packet struct {
 	due   time.Duration
 	bytes []byte
@@ -32,7 +32,7 @@ func newWay(network Network, seed, number uint64) way {
 	return way{network: network, random: rand.New(rand.NewPCG(seed, number))}
 }
 
-// send puts a packet on its way, not at all, or twice.
+// send puts a packet on its way, drops it, or sends it twice.
 func (w *way) send(bytes []byte, now time.Duration) {
 	if w.happens(w.network.Loss) {
 		return
@@ -43,7 +43,7 @@ func (w *way) send(bytes []byte, now time.Duration) {
 	}
 }
 
-// happens draws even when nothing can happen, so that one rate doesn't change another's draws.
+// happens draws even for 0 percent, so that one rate doesn't change another's draws.
 func (w *way) happens(percent float64) bool { return w.random.Float64()*100 < percent }
 
 func (w *way) fly(bytes []byte, now time.Duration) {
@@ -61,7 +61,7 @@ func (w *way) fly(bytes []byte, now time.Duration) {
 	p.due, p.bytes = due, append(p.bytes[:0], bytes...)
 }
 
-// next is when the next packet is due; later when there is none before that.
+// next returns when the next packet is due, or later if that is earlier.
 func (w *way) next(later time.Duration) time.Duration {
 	for i := range w.flying {
 		later = min(later, w.flying[i].due)
@@ -69,8 +69,8 @@ func (w *way) next(later time.Duration) time.Duration {
 	return later
 }
 
-// arrive gives the packet that is due first, if one is due by now. Its bytes are good until the
-// next one is sent.
+// arrive returns the earliest packet that is due by now, with its time, or nil. Its bytes are valid
+// until the next send.
 func (w *way) arrive(now time.Duration) (bytes []byte, at time.Duration) {
 	first := -1
 	for i := range w.flying {
@@ -83,7 +83,7 @@ func (w *way) arrive(now time.Duration) (bytes []byte, at time.Duration) {
 	}
 	last := len(w.flying) - 1
 	p := w.flying[first]
-	copy(w.flying[first:], w.flying[first+1:]) // of two that are due at once the one sent first goes
+	copy(w.flying[first:], w.flying[first+1:]) // of equal times, the first sent goes first
 	w.flying[last] = p
 	w.flying = w.flying[:last]
 	return p.bytes, p.due

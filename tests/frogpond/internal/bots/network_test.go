@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// fly sends so many packets, a tick apart, and gives in which order and how late they come.
+// fly sends packets, a tick apart, and returns their order of arrival and their delays.
 func fly(network Network, seed uint64, count int) (order []int, late []time.Duration) {
 	w := newWay(network, seed, 0)
-	for i := range count + 1000 { // the last ones arrive too
+	for i := range count + 1000 { // long enough for the last ones
 		now := time.Duration(i) * tickTime
 		for p, at := w.arrive(now); p != nil; p, at = w.arrive(now) {
 			n := int(binary.LittleEndian.Uint16(p))
@@ -24,7 +24,7 @@ func fly(network Network, seed uint64, count int) (order []int, late []time.Dura
 	return order, late
 }
 
-// count says how many of a list are before their predecessor, and how many come again.
+// count returns how many of a list are before their predecessor, and how many are duplicates.
 func count(order []int) (overtaken, twice int) {
 	seen := map[int]bool{}
 	for i, n := range order {
@@ -73,7 +73,7 @@ func TestNetwork(t *testing.T) {
 	assert.InDelta(t, float64(2*tickTime), float64(sum)/packets, float64(tickTime)/10)
 }
 
-// The same seed is the same network, and another another.
+// The same seed gives the same network, and another seed another.
 func TestNetworkIsItsSeed(t *testing.T) {
 	network := Network{Loss: 10, Duplicate: 10, Reorder: 10, Jitter: 3 * tickTime}
 	order, late := fly(network, 1, 500)

@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// Result is what bots saw.
+// Result is the sum of the bots' counts. Bytes and packets are those of the sockets.
 type Result struct {
 	Bots        int    `json:"n"`
 	Joined      uint64 `json:"joined"`  // accepts
-	Refused     uint64 `json:"refused"` // answers that said so
+	Refused     uint64 `json:"refused"` // answers
 	Lost        uint64 `json:"lost"`    // timed out while behaving
 	WrongStates uint64 `json:"wrong_states"`
 	States      uint64 `json:"states"`
 	Stale       uint64 `json:"stale_states"` // overtaken, or of the last map
 	Baseless    uint64 `json:"baseless_states"`
 	RoomsEnded  uint64 `json:"rooms_ended"`
-	PacketsIn   uint64 `json:"packets_in"` // of the socket, before what the network does to them
+	PacketsIn   uint64 `json:"packets_in"`
 	PacketsOut  uint64 `json:"packets_out"`
 	BytesIn     uint64 `json:"bytes_in"`
 	BytesOut    uint64 `json:"bytes_out"`
-	Closing     uint64 `json:"closing"` // bots that were told that the server closes, and left
+	Closing     uint64 `json:"closing"` // bots that left because the server closes
 
 	Sent  map[string]uint64 `json:"sent,omitempty"`   // by kind of hostile bot
 	GotIn *uint64           `json:"got_in,omitempty"` // sessions without an honest cookie
@@ -53,7 +53,7 @@ func (r *Result) add(o *Result) {
 	}
 }
 
-// Tell says it for people.
+// Tell writes the result as text.
 func (r *Result) Tell(out io.Writer) {
 	fmt.Fprintf(out, "%d bots sent %d packets (%d bytes) and got %d (%d bytes).\n",
 		r.Bots, r.PacketsOut, r.BytesOut, r.PacketsIn, r.BytesIn)
@@ -69,9 +69,9 @@ func (r *Result) Tell(out io.Writer) {
 	fmt.Fprintf(out, "Of %d states %d were wrong; %d more came too late, %d without their base.\n",
 		r.States+r.WrongStates, r.WrongStates, r.Stale, r.Baseless)
 	if r.RoomsEnded > 0 {
-		fmt.Fprintf(out, "%d were told that their room ended.\n", r.RoomsEnded)
+		fmt.Fprintf(out, "%d lost their room, which ended.\n", r.RoomsEnded)
 	}
 	if r.Closing > 0 {
-		fmt.Fprintf(out, "%d left, as the server was closing.\n", r.Closing)
+		fmt.Fprintf(out, "%d left because the server was closing.\n", r.Closing)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// socket is a bot's, by what package net has: a deadline that passes allocates an error.
+// socket is a bot's socket on package net. Each deadline that passes allocates an error.
 type socket struct {
 	*net.UDPConn
 	buffer [1500]byte
@@ -20,7 +20,7 @@ func dial(to *net.UDPAddr) (*socket, error) {
 	return &socket{UDPConn: c}, err
 }
 
-// wait gives what comes within a time.
+// wait passes the packets that arrive within d to take.
 func (s *socket) wait(d time.Duration, take func(packet []byte)) error {
 	if err := s.SetReadDeadline(time.Now().Add(d)); err != nil {
 		return err
@@ -33,11 +33,11 @@ func (s *socket) wait(d time.Duration, take func(packet []byte)) error {
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		if err == nil { // else nobody is there yet, or any more
+		if err == nil { // else the server's port was closed
 			take(s.buffer[:n])
 		}
 	}
 }
 
-// send may fail, as on a real network: nobody is told.
+// send ignores errors, as a real network loses packets.
 func (s *socket) send(packet []byte) { s.Write(packet) }

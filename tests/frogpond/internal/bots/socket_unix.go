@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// socket is a bot's. What comes is taken when the bot wakes for its tick: with thousands of bots
-// there is no time to wake for each packet. So it sleeps, and then reads what is there, which
-// allocates nothing; a deadline that passes would allocate an error.
+// socket is a bot's socket. With thousands of bots, waking for each packet takes too long. So the
+// bot sleeps until its tick, and then reads all packets. A deadline would allocate an error.
 type socket struct {
 	*net.UDPConn
 	raw    syscall.RawConn
@@ -19,7 +18,7 @@ type socket struct {
 	buffer [1500]byte
 }
 
-// readMost is how many datagrams are taken at once: who is flooded has other things to do too.
+// readMost is the number of datagrams read at once, so that a flooded bot also does its other work.
 const readMost = 64
 
 func dial(to *net.UDPAddr) (*socket, error) {
@@ -31,7 +30,7 @@ func dial(to *net.UDPAddr) (*socket, error) {
 	s.drain = func(fd uintptr) bool {
 		for range readMost {
 			n, err := syscall.Read(int(fd), s.buffer[:])
-			if err == syscall.ECONNREFUSED { // of a packet that was sent: nobody is there yet, or any more
+			if err == syscall.ECONNREFUSED { // a packet sent before found the port closed
 				continue
 			}
 			if err != nil {
@@ -45,7 +44,7 @@ func dial(to *net.UDPAddr) (*socket, error) {
 	return s, err
 }
 
-// wait sleeps, and then gives what came meanwhile.
+// wait sleeps for d, and then passes the packets that arrived to take.
 func (s *socket) wait(d time.Duration, take func(packet []byte)) error {
 	if d > 0 {
 		time.Sleep(d)
@@ -54,5 +53,5 @@ func (s *socket) wait(d time.Duration, take func(packet []byte)) error {
 	return s.raw.Read(s.drain)
 }
 
-// send may fail, as on a real network: nobody is told.
+// send ignores errors, as a real network loses packets.
 func (s *socket) send(packet []byte) { s.Write(packet) }

@@ -8,25 +8,25 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// walker decides what a bot wants. It knows no map, only what the server shows: so it walks
-// straight on, turns where it doesn't get on, and runs after frogs.
+// walker decides a bot's inputs. It knows the views, but no map: it walks straight on, turns when
+// it is stuck, and runs after frogs.
 type walker struct {
 	random  *rand.Rand
 	heading uint32
-	at      doom.Point // where it was when it looked last
-	seen    uint32     // the tick of what it saw then
-	stuck   int        // looks in a row at which it hadn't moved
-	chase   int        // looks left to run after frogs, and not to, when negative
+	at      doom.Point // at the last look
+	seen    uint32     // tick of the last view
+	stuck   int        // looks in a row without a move
+	chase   int        // looks left to chase frogs, or, if negative, to ignore them
 }
 
 const (
-	chaseMost  = 70 // looks after which a frog is left alone, as it may be behind a wall
+	chaseMost  = 70 // looks until it gives up a frog, which may be behind a wall
 	chaseNever = 35
 	sight      = 384 // units
-	spawnEvery = 16  // ticks in the mean from one frog that it has appear to the next
+	spawnEvery = 16  // mean ticks between the frogs that it spawns
 )
 
-// decide gives the input of the next tick.
+// decide returns the input of the next tick.
 func (w *walker) decide(v *wire.View) (in wire.Input) {
 	if v == nil || v.Flags&wire.NotHere != 0 {
 		return in
@@ -36,7 +36,7 @@ func (w *walker) decide(v *wire.View) (in wire.Input) {
 		w.look(v, at)
 	}
 	in.Flags = uint8(game.Walk)
-	if w.stuck > 0 && w.random.IntN(4) == 0 { // it may be a door
+	if w.stuck > 0 && w.random.IntN(4) == 0 { // at a door, perhaps
 		in.Flags |= uint8(game.Use)
 	}
 	if w.random.IntN(spawnEvery) == 0 {
@@ -48,7 +48,7 @@ func (w *walker) decide(v *wire.View) (in wire.Input) {
 	return in
 }
 
-// look chooses a heading by a view that is new.
+// look chooses a heading from a new view.
 func (w *walker) look(v *wire.View, at doom.Point) {
 	moved := at != w.at
 	w.at, w.seen = at, v.Tick
@@ -58,7 +58,7 @@ func (w *walker) look(v *wire.View, at doom.Point) {
 		w.stuck++
 	}
 	switch frog, sees := nearestFrog(v, at); {
-	case w.stuck > 2: // the way there and back takes some looks
+	case w.stuck > 2: // moving on may take some looks
 		w.heading, w.stuck, w.chase = w.random.Uint32()&15, 1, -chaseNever
 	case w.chase < 0:
 		w.chase++
@@ -72,7 +72,7 @@ func (w *walker) look(v *wire.View, at doom.Point) {
 	}
 }
 
-// nearestFrog is where the nearest frog within sight is.
+// nearestFrog returns the place of the nearest frog within sight.
 func nearestFrog(v *wire.View, at doom.Point) (frog doom.Point, sees bool) {
 	least := int64(sight * sight)
 	for i := range v.Shown() {

@@ -1,15 +1,15 @@
 // Package client is a player's side of the protocol (tests/frogpond/PROTOCOL.md), without a socket
-// and without a clock: who has both gives it each datagram that comes, asks it 35 times a second
-// what to send, and tells it the time. So bots, watchers and tests play the same way.
+// and without a clock. The caller passes in each datagram and the time, and sends the datagram that
+// Tick returns. Bots, watchers and tests all play this way:
 //
 //	c := client.New(client.Options{Name: "anna", Room: -1})
-//	c.Handle(datagram, now)               // whenever one comes
+//	c.Handle(datagram, now)                // for each datagram
 //	if p := c.Tick(now, input); p != nil { // 35 times a second
 //		send(p)
 //	}
 //	draw(c.View())
 //
-// After New, nothing here allocates on the Go heap.
+// After New, a client allocates nothing on the Go heap. A client isn't safe for concurrent use.
 package client
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Phase is how far a client has come.
+// Phase is the state of a client's connection.
 type Phase uint8
 
 const (
-	Joining Phase = iota // it asks for a place
-	Refused              // there is none; it asks again now and then
+	Joining Phase = iota // it requests a place
+	Refused              // the server refused; it asks again later
 	Playing
-	Lost // it heard nothing for too long, or was told so; it asks for its old place
+	Lost // it got no packet for too long, or the server timed it out; it asks for its old place
 	Left
 )
 
@@ -36,25 +36,26 @@ func (p Phase) String() string {
 
 // How long a client waits.
 const (
-	timeout    = 5 * time.Second         // without a valid packet, it is lost
-	silence    = 1500 * time.Millisecond // and it asks whether it is known where it is now
-	askAgain   = 500 * time.Millisecond  // what wasn't answered is asked again; later each time
-	knockAgain = time.Second             // after a refusal, at least
-	joinsMost  = 3                       // that aren't answered; then it begins anew
+	timeout = 5 * time.Second // without a valid packet; then it is lost
+	// without a valid packet; then it asks whether its address changed
+	silence    = 1500 * time.Millisecond
+	askAgain   = 500 * time.Millisecond // between questions without an answer; longer each time
+	knockAgain = time.Second            // at least, after a refusal
+	joinsMost  = 3                      // without an answer; then the handshake begins again
 )
 
-// Options are what a client is told.
+// Options are the options of a client.
 type Options struct {
 	Name       string
 	Room       int // -1: any
 	Watch      bool
 	Seed       uint64        // of its nonces
-	Redundancy int           // inputs in a packet, so that a lost one does no harm; 0: 4
-	Every      int           // ticks from one packet to the next; 0: 1
-	Timeout    time.Duration // without a valid packet, and it is lost; 0: 5 s
+	Redundancy int           // inputs in a packet, so that a lost packet does no harm; 0: 4
+	Every      int           // ticks between packets; 0: 1
+	Timeout    time.Duration // without a valid packet, until the client is lost; 0: 5 s
 }
 
-// Client is one player's side.
+// Client is one player's side of the protocol.
 type Client struct {
 	options Options
 	name    wire.Name
@@ -65,35 +66,35 @@ type Client struct {
 	clock   clock
 	views   views
 	ticks   int    // in play
-	packet  []byte // the last one that was made
+	packet  []byte // the last one made
 	mac     wire.Mac
 	refusal wire.RefusePacket
 	Counts
 }
 
-// Counts are what happened so far.
+// Counts count the events of a client.
 type Counts struct {
-	Accepts, Refusals, Losses uint64 // Losses: it became Lost
-	States                    uint64 // that were decoded, and had the server's hash
-	WrongStates               uint64 // that had another
-	Stale                     uint64 // states that came after a newer one, or of an old epoch
-	Baseless                  uint64 // states whose base isn't here any more
-	Dropped                   uint64 // packets that aren't of the server, or came twice
+	Accepts, Refusals, Losses uint64 // Losses: changes to Lost
+	States                    uint64 // decoded, with the server's hash
+	WrongStates               uint64 // decoded, with another hash
+	Stale                     uint64 // states older than the newest one, or of an old epoch
+	Baseless                  uint64 // states without their base
+	Dropped                   uint64 // packets of others, or repeated ones
 	RoomsEnded                uint64
 }
 
-// session is what an Accept gave.
+// session is the session of an Accept.
 type session struct {
 	id           uint32
 	key          wire.Key
 	sent         uint32 // sequence of the last packet
 	window       wire.Window
-	heard        time.Duration // when the last valid packet came
+	heard        time.Duration // time of the last valid packet
 	room, player uint8
 	epoch        uint8
-	now, next    level // the map that was named last, and the one after it
+	now, next    level // the current map, and the next one
 	closing      bool
-	seconds      uint32 // left, at closing
+	seconds      uint32 // left until the server closes
 }
 
 // level is the name of the map that an epoch is played on.
@@ -102,7 +103,7 @@ type level struct {
 	epoch uint8
 }
 
-// New is a client that is about to join.
+// New returns a client that is about to join.
 func New(o Options) *Client {
 	c := &Client{options: o, name: wire.MakeName(o.Name),
 		random: rand.New(rand.NewPCG(o.Seed, 0xc11e)),
@@ -118,19 +119,19 @@ func New(o Options) *Client {
 	return c
 }
 
-// Phase is how far it has come.
+// Phase returns the phase of the client.
 func (c *Client) Phase() Phase { return c.phase }
 
-// View is the newest that the server showed; nil when there is none yet in this session.
+// View returns the newest view, or nil if the session has none. It is valid until the next Handle.
 func (c *Client) View() *wire.View { return c.views.newest() }
 
-// Room is the number of the room.
+// Room returns the number of the room.
 func (c *Client) Room() int { return int(c.session.room) }
 
-// Player is the player's number in the room; 0xff: it watches.
+// Player returns the player's number in the room, or 0xff for a watcher.
 func (c *Client) Player() uint8 { return c.session.player }
 
-// Map is the name of the map that is played; "" while a watcher asks what the next one is.
+// Map returns the name of the current map, or "" while a watcher asks for it.
 func (c *Client) Map() string {
 	if c.session.now.epoch != c.session.epoch {
 		return ""
@@ -138,16 +139,16 @@ func (c *Client) Map() string {
 	return string(c.session.now.name.Text())
 }
 
-// Refusal is the last one's reason and numbers.
+// Refusal returns the last refusal, with its reason and numbers.
 func (c *Client) Refusal() *wire.RefusePacket { return &c.refusal }
 
-// Closing says that the server closes, and in how many seconds.
+// Closing reports whether the server closes, and in how many seconds.
 func (c *Client) Closing() (seconds uint32, closing bool) {
 	return c.session.seconds, c.session.closing
 }
 
-// Tick is called 35 times a second with what the player wants. It gives the datagram to send, which
-// is good until the next call, or nil.
+// Tick plays a tick with the player's input, 35 times a second. It returns the datagram to send, or
+// nil; the datagram is valid until the next call.
 func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
 	if c.phase == Playing && now-c.session.heard >= c.options.Timeout {
 		c.lose(now)
@@ -167,8 +168,7 @@ func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
 	return c.say()
 }
 
-// Quiet is until when Tick has nothing to send whatever comes: who was refused need not tick until
-// then.
+// Quiet returns the time until which Tick sends nothing: a refused client need not tick before.
 func (c *Client) Quiet() time.Duration {
 	if c.phase == Refused && c.ask.nonce == 0 {
 		return c.ask.again
@@ -176,26 +176,26 @@ func (c *Client) Quiet() time.Duration {
 	return 0
 }
 
-// wantsLevel says whether it is to ask which map is played now: Accept alone says so. Players get
-// along without.
+// wantsLevel reports whether a watcher must ask for the current map, which only Accept names.
+// Players don't need it.
 func (c *Client) wantsLevel() bool {
 	return c.options.Watch && c.session.now.epoch != c.session.epoch
 }
 
-// lose gives up a session that it heard nothing of.
+// lose gives up a silent session.
 func (c *Client) lose(now time.Duration) {
 	c.Losses++
 	c.startAgain(Lost, now)
 }
 
-// startAgain asks for a place from the beginning.
+// startAgain begins the handshake again.
 func (c *Client) startAgain(phase Phase, now time.Duration) {
 	c.phase = phase
 	c.ask = question{again: now}
 }
 
-// Leave gives the datagram that says good-bye; nil where there is no session. It may be called more
-// than once, since a datagram may be lost.
+// Leave returns a datagram that ends the session, or nil without a session. Call it more than once,
+// since datagrams get lost.
 func (c *Client) Leave() []byte {
 	c.phase = Left
 	if c.session.id == 0 {
@@ -206,13 +206,13 @@ func (c *Client) Leave() []byte {
 	return c.packet
 }
 
-// sequence is that of the next packet.
+// sequence returns the number of the next packet.
 func (c *Client) sequence() uint32 {
 	c.session.sent++
 	return c.session.sent
 }
 
-// say is the packet of the newest inputs; who watches has none, and says only which state came.
+// say returns a packet of the newest inputs. A watcher's has none; it only acknowledges a state.
 func (c *Client) say() []byte {
 	in := wire.InputsPacket{Ack: c.views.sequence, Epoch: c.session.epoch, Tick: c.clock.tick}
 	if !c.options.Watch {

@@ -16,15 +16,15 @@ import (
 
 const tick = time.Second / 35
 
-// pair is a server and a client with a way between them that is some ticks long and loses packets.
+// pair is a server and a client with a network between them that delays and loses packets.
 type pair struct {
 	*testing.T
 	server         *clienttest.Server
 	client         *client.Client
 	now            int // ticks
-	delay          int // of each way, and up to as many more
+	delay          int // least delay of a packet; the most is twice that
 	loss           uint64
-	cut            bool // nothing comes through
+	cut            bool // no packet arrives
 	address        string
 	toServer, back []flying
 	sent           uint32
@@ -56,7 +56,7 @@ func (p *pair) send(list []flying, b []byte) []flying {
 	return append(list, flying{p.now + late, append([]byte(nil), b...)})
 }
 
-// deliver gives what is due.
+// deliver delivers the packets that are due.
 func (p *pair) deliver(list []flying, to func([]byte)) (rest []flying) {
 	for _, f := range list {
 		if f.due > p.now {
@@ -70,7 +70,7 @@ func (p *pair) deliver(list []flying, to func([]byte)) (rest []flying) {
 
 func (p *pair) time() time.Duration { return time.Duration(p.now) * tick }
 
-// run plays ticks, in which the client wants something.
+// run plays ticks with one input.
 func (p *pair) run(ticks int, in wire.Input) {
 	for range ticks {
 		p.back = p.deliver(p.back, func(b []byte) { p.client.Handle(b, p.time()) })
@@ -83,7 +83,7 @@ func (p *pair) run(ticks int, in wire.Input) {
 	}
 }
 
-// east is who walks east.
+// east is the input of walking east.
 var east = wire.Input{Flags: uint8(game.Walk)}
 
 func TestJoinsAndWalks(t *testing.T) {
@@ -104,8 +104,8 @@ func TestJoinsAndWalks(t *testing.T) {
 	assert.Nil(t, p.client.Tick(p.time(), east))
 }
 
-// Whatever the way is like, the lead settles where inputs come in time to be played again at least,
-// and not much earlier.
+// On any network the lead settles where inputs come just in time to be played again, or little
+// earlier.
 func TestLeadFollowsTheWay(t *testing.T) {
 	for _, c := range []struct {
 		delay int
@@ -121,7 +121,7 @@ func TestLeadFollowsTheWay(t *testing.T) {
 		assert.LessOrEqual(t, p.server.Late-late, c.late, "delay %d", c.delay)
 		assert.InDelta(t, 700, p.server.Inputs-came, 20, "delay %d", c.delay)
 		assert.LessOrEqual(t, int(p.client.View().Early), 2+2*c.delay, "delay %d", c.delay)
-		p.delay = c.delay + 4 // it gets longer
+		p.delay = c.delay + 4
 		p.run(350, east)
 		late = p.server.Late
 		p.run(350, east)
@@ -130,7 +130,7 @@ func TestLeadFollowsTheWay(t *testing.T) {
 	}
 }
 
-// A wrong hash is counted, and the view before it stays.
+// A wrong hash counts, and the view before it stays.
 func TestWrongStatesAreCounted(t *testing.T) {
 	p := newPair(t, client.Options{Room: -1})
 	p.run(20, east)
@@ -153,8 +153,7 @@ func TestRefusedKnocksOnceASecond(t *testing.T) {
 	assert.Equal(t, client.Playing, p.client.Phase())
 }
 
-// Who hears nothing for five seconds asks for its old session, which the server may still have,
-// from the same address or from another.
+// After five silent seconds the client asks for its old session, from the same address or another.
 func TestLostGoesOn(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		p := newPair(t, client.Options{Room: -1})
@@ -178,7 +177,7 @@ func TestLostGoesOn(t *testing.T) {
 	}
 }
 
-// A server that was started again knows nobody: the client gets a new session.
+// A server that was started again has no sessions: the client gets a new one.
 func TestServerForgets(t *testing.T) {
 	p := newPair(t, client.Options{Room: -1})
 	p.run(50, east)
@@ -189,7 +188,7 @@ func TestServerForgets(t *testing.T) {
 	assert.Zero(t, p.client.WrongStates)
 }
 
-// With the next map ticks begin at 0; a watcher knows which it is by the notice, or asks.
+// With the next map ticks begin at 0. A watcher learns the map from the notice, or asks.
 func TestNextMap(t *testing.T) {
 	for _, notice := range []bool{false, true} {
 		p := newPair(t, client.Options{Room: -1, Watch: true})
@@ -234,7 +233,7 @@ func TestNotices(t *testing.T) {
 	assert.Equal(t, client.Playing, p.client.Phase())
 }
 
-// What comes twice, of somebody else, or broken is dropped, and changes nothing.
+// Repeated, foreign and broken packets are dropped, and change nothing.
 func TestForeignPacketsAreDropped(t *testing.T) {
 	p := newPair(t, client.Options{Room: -1})
 	p.run(20, east)
@@ -242,7 +241,7 @@ func TestForeignPacketsAreDropped(t *testing.T) {
 	p.client.Handle(make([]byte, 1500), p.time())
 	require.NotEmpty(t, p.back)
 	state := p.back[0].bytes
-	for at := range state { // each bit is proven
+	for at := range state { // the MAC covers each bit
 		state[at] ^= 1
 		p.client.Handle(state, p.time())
 		state[at] ^= 1
@@ -272,12 +271,12 @@ func TestPlayingAllocatesNothing(t *testing.T) {
 	assert.Zero(t, p.client.Dropped)
 }
 
-// Whatever comes, in whatever order, nothing panics, and no state is taken for another.
+// Any packets, in any order, cause no panic and no wrong state.
 func FuzzClient(f *testing.F) {
 	f.Add([]byte{8, 0, 0, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := newPair(t, client.Options{Room: -1})
-		for range 20 { // as many as take little time
+		for range 20 {
 			if len(data) <= 2 {
 				break
 			}
@@ -285,7 +284,7 @@ func FuzzClient(f *testing.F) {
 			p.client.Handle(data[1:1+n], p.time())
 			data = data[1+n:]
 			p.run(3, east)
-			if len(p.back) > 0 { // and what is nearly right
+			if len(p.back) > 0 { // a packet that is nearly right
 				b := append([]byte(nil), p.back[0].bytes...)
 				b[n%len(b)] ^= byte(n)
 				p.client.Handle(b, p.time())

@@ -5,48 +5,48 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// clock is which tick a client's inputs are for. It runs ahead of the server, so that an input is
-// mostly there when its tick is played, and no further, as the player would feel it: the few that
-// come late the server plays again. It says with each state how early the newest input came.
+// clock decides the tick of a client's inputs. It runs ahead of the server, so that most inputs
+// arrive before their tick is played; the server plays the few late ones again. It runs no further
+// ahead, as the player would feel the delay. Each state says how early the newest input came.
 type clock struct {
 	tick   uint32                      // of the newest input
-	first  uint32                      // of the oldest that is kept
+	first  uint32                      // of the oldest input that is kept
 	inputs [wire.InputsMost]wire.Input // by tick
-	lead   uint32                      // ticks before the newest state
+	lead   uint32                      // ticks ahead of the newest state
 
-	shift   int // ticks to leap over, or when negative to wait for
-	samples int // of how early inputs came since the last shift
-	least   int // of them
-	settle  int // samples to wait for until a shift shows
+	shift   int // ticks to leap over, or, if negative, to wait
+	samples int // states since the last shift
+	least   int // of the samples: ticks that inputs came early
+	settle  int // states to ignore until a shift shows
 }
 
 const (
-	firstLead   = 8  // ticks ahead at the start: a quarter of a second there and back
-	leadMost    = 48 // then server and client have lost each other
-	sampleCount = 32 // states, until it judges
-	settleCount = 40 // states, after a shift
-	latest      = 1  // ticks that inputs come early in the worst case, after a shift
-	earlyMost   = 3  // and before one
-	lateMost    = -2 // and where the shift doesn't wait for more samples
+	firstLead   = 8  // ticks ahead at the start: 0.23 s for the round trip
+	leadMost    = 48 // then the clock starts again
+	sampleCount = 32 // states before it judges
+	settleCount = 40 // states after a shift
+	latest      = 1  // ticks that the latest input comes early after a shift
+	earlyMost   = 3  // and before a shift
+	lateMost    = -2 // then it shifts at once
 )
 
-// start begins anew: the server was at a tick, and the inputs are to be so far ahead.
+// start begins again: the server is at tick, and inputs are to be lead ticks ahead.
 func (c *clock) start(tick, lead uint32) {
 	*c = clock{tick: tick + lead, first: tick + lead + 1, lead: lead}
 }
 
-// advance takes the input of the next tick; of more than one where it leaps, of none where it
-// waits.
+// advance takes the input of the next tick. It fills the ticks that it leaps over, and drops the
+// input while it waits.
 func (c *clock) advance(in wire.Input) {
 	switch {
 	case c.shift < 0:
 		c.shift++
 		return
-	case c.shift >= wire.InputsMost: // those before would be too many to say
+	case c.shift >= wire.InputsMost: // too many to send
 		c.tick += uint32(c.shift)
 		c.first = c.tick + 1
 	default:
-		for range c.shift { // as the server guessed
+		for range c.shift { // as the server guesses them
 			guess := c.inputs[c.tick%wire.InputsMost]
 			guess.Flags &^= uint8(game.Spawn)
 			c.add(guess)
@@ -61,7 +61,7 @@ func (c *clock) add(in wire.Input) {
 	c.inputs[c.tick%wire.InputsMost] = in
 }
 
-// newest fills a list with the newest inputs, the newest first, and says how many there are.
+// newest fills a list with the newest inputs, the newest first, and returns their number.
 func (c *clock) newest(list []wire.Input) (n int) {
 	kept := int(c.tick + 1 - c.first)
 	for n = 0; n < min(len(list), kept); n++ {
@@ -70,7 +70,7 @@ func (c *clock) newest(list []wire.Input) (n int) {
 	return n
 }
 
-// hear takes from a state how early the newest input came.
+// hear adjusts the clock to a state.
 func (c *clock) hear(v *wire.View) {
 	c.lead = c.tick - v.Tick
 	if lead := int32(c.lead); lead > leadMost || lead < lateMost {
@@ -97,7 +97,7 @@ func (c *clock) hear(v *wire.View) {
 	}
 }
 
-// adjust leaps or waits, and looks at how early inputs come when that shows.
+// adjust shifts the clock by ticks, and restarts the samples.
 func (c *clock) adjust(ticks int) {
 	c.shift = min(max(ticks, -leadMost), leadMost)
 	c.samples, c.settle = 0, settleCount

@@ -6,7 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Handle takes a datagram that came. What isn't from the server, or came before, is dropped.
+// Handle handles a datagram. It drops datagrams that aren't from the server or that came before.
 func (c *Client) Handle(packet []byte, now time.Duration) {
 	kind, r := wire.KindOf(packet)
 	switch {
@@ -30,7 +30,7 @@ func (c *Client) Handle(packet []byte, now time.Duration) {
 	}
 }
 
-// isNew says whether a packet is of this session, by its key, and didn't come before.
+// isNew reports whether a packet is of this session, by its key, and new.
 func (c *Client) isNew(packet []byte) bool {
 	h, r := wire.ParseHeader(packet)
 	s := &c.session
@@ -38,10 +38,10 @@ func (c *Client) isNew(packet []byte) bool {
 		s.window.Take(h.Sequence)
 }
 
-// handleState takes a view, unless a newer one came before it.
+// handleState handles a state, unless a newer one came before.
 func (c *Client) handleState(packet []byte) {
 	h, _ := wire.ParseHeader(packet)
-	if h.Sequence < c.views.sequence { // nothing would look at it
+	if h.Sequence < c.views.sequence { // nothing uses it
 		c.Stale++
 		return
 	}
@@ -76,7 +76,6 @@ func (c *Client) take(v *wire.View) {
 	c.clock.hear(v)
 }
 
-// handleNotice does what the server says.
 func (c *Client) handleNotice(packet []byte, now time.Duration) {
 	n, r := wire.ParseNotice(packet)
 	s := &c.session
@@ -99,7 +98,7 @@ func (c *Client) handleNotice(packet []byte, now time.Duration) {
 	}
 }
 
-// views are the newest that were decoded.
+// views are the newest decoded views.
 type views struct {
 	ring     wire.Ring
 	sequence uint32 // of the newest; 0: none

@@ -7,28 +7,28 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// question is where a handshake stands: Hello, Challenge, Join, and Accept or Refuse.
+// question is the state of a handshake: Hello, Challenge, Join, and Accept or Refuse.
 type question struct {
-	nonce  wire.Nonce // of all that is asked, until it begins anew; 0: nothing was
+	nonce  wire.Nonce // of the whole handshake; 0: not begun
 	cookie wire.Cookie
-	proven bool          // there is a cookie
-	asked  int           // the same question, without an answer
+	proven bool          // it has a cookie
+	asked  int           // times the same packet was sent without an answer
 	again  time.Duration // when to ask again
 }
 
-// question is the packet to ask with now; nil when it is to wait for an answer.
+// question returns the next packet of the handshake, or nil while it waits for an answer.
 func (c *Client) question(now time.Duration) []byte {
 	q := &c.ask
 	if now < q.again {
 		return nil
 	}
 	if q.proven && q.asked >= joinsMost {
-		if c.phase != Playing { // the server may not know the session any more
+		if c.phase != Playing { // the server may have forgotten the session
 			c.session.id = 0
 		}
 		*q = question{}
 	}
-	q.again = now + askAgain<<min(q.asked, 2) // the way may be long
+	q.again = now + askAgain<<min(q.asked, 2) // the round trip may be long
 	q.asked++
 	if q.proven {
 		return c.join()
@@ -40,7 +40,7 @@ func (c *Client) question(now time.Duration) []byte {
 	return c.packet
 }
 
-// join is the packet that asks for a place, for the old one if there is one.
+// join returns a Join, for the old place if the client had one.
 func (c *Client) join() []byte {
 	j := wire.JoinPacket{Nonce: c.ask.nonce, Cookie: c.ask.cookie, Name: c.name, Room: wire.AnyRoom,
 		Old: c.session.id}
@@ -58,7 +58,7 @@ func (c *Client) join() []byte {
 	return c.packet
 }
 
-// handleChallenge takes the cookie, and joins with the next tick.
+// handleChallenge takes the cookie. The next tick sends the Join.
 func (c *Client) handleChallenge(p []byte, now time.Duration) {
 	q := &c.ask
 	nonce, cookie, r := wire.ParseChallenge(p)
@@ -69,7 +69,7 @@ func (c *Client) handleChallenge(p []byte, now time.Duration) {
 	q.cookie, q.proven, q.asked, q.again = cookie, true, 0, now
 }
 
-// handleAccept begins to play, or goes on.
+// handleAccept begins a session, or continues it.
 func (c *Client) handleAccept(p []byte, now time.Duration) {
 	a, r := wire.ParseAccept(p)
 	if r != 0 || a.Nonce != c.ask.nonce || !c.ask.proven {
@@ -80,7 +80,7 @@ func (c *Client) handleAccept(p []byte, now time.Duration) {
 	s := &c.session
 	goesOn := c.phase == Playing
 	if a.Session != s.id || a.Key != s.key {
-		if goesOn { // the server has forgotten the old one
+		if goesOn { // the server has forgotten the old session
 			c.Losses++
 			goesOn = false
 		}
@@ -90,14 +90,14 @@ func (c *Client) handleAccept(p []byte, now time.Duration) {
 	s.heard, s.room, s.player = now, a.Room, a.Player
 	s.now = level{a.Map, a.Epoch}
 	if goesOn && a.Epoch == s.epoch {
-		return // a watcher asked for the map alone
+		return // only a watcher's question for the map
 	}
 	c.phase, s.epoch = Playing, a.Epoch
 	c.Accepts++
 	c.clock.start(a.Tick, firstLead)
 }
 
-// handleRefuse waits, and knocks again.
+// handleRefuse waits, and asks again later.
 func (c *Client) handleRefuse(p []byte, now time.Duration) {
 	f, r := wire.ParseRefuse(p)
 	if r != 0 || f.Nonce != c.ask.nonce || c.ask.nonce == 0 {
@@ -106,12 +106,12 @@ func (c *Client) handleRefuse(p []byte, now time.Duration) {
 	}
 	c.Refusals++
 	c.refusal = f
-	if c.phase == Playing { // the server has forgotten the session, and has no other
+	if c.phase == Playing { // the server has forgotten the session
 		c.Losses++
 	}
 	c.session.id = 0
 	c.startAgain(Refused, now+max(knockAgain, time.Duration(f.RetryAfter)*time.Millisecond))
-	if f.RetryAfter == 0 { // it will never be better
+	if f.RetryAfter == 0 { // a refusal for good
 		c.ask.again = math.MaxInt64
 	}
 }

@@ -1,6 +1,6 @@
-// Package clienttest is a server for tests of who plays from afar: it speaks the whole protocol, to
-// addresses that are strings, without a socket, a clock or a game. Its world is a square in which
-// players walk and frogs hop.
+// Package clienttest is a server for tests of clients. It speaks the whole protocol, to addresses
+// that are strings, without a socket, a clock or a game. In its world, players walk and frogs hop
+// on a square.
 package clienttest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Server is one room. Send gets what it says.
+// Server is one room. It passes its packets to Send.
 type Server struct {
 	Send   func(to string, packet []byte)
 	Places int
@@ -21,19 +21,19 @@ type Server struct {
 	Epoch  uint8
 
 	Joined, Refused, Left, Proven int
-	Inputs, Late                  int // that came; for a tick that isn't played again
+	Inputs, Late                  int // Late: for a tick that isn't played again
 	Dropped                       [wire.Reasons]int
-	Wrong                         bool // states get a hash that isn't theirs
-	Gullible                      bool // any cookie will do, a control
-	Most                          int  // bytes of a state; 0: as many as a packet has
+	Wrong                         bool // states get a wrong hash
+	Gullible                      bool // take any cookie; a control
+	Most                          int  // bytes of a state; 0: the size of a packet
 
 	cookies  wire.Cookies
 	mac      wire.Mac
 	sessions []*session
-	last     uint32 // number of a session
+	last     uint32 // session number
 }
 
-// session is a client of it.
+// session is a client's session.
 type session struct {
 	address  string
 	nonce    wire.Nonce
@@ -55,19 +55,19 @@ type session struct {
 // Size is the side of the square, in units; players can't leave it.
 const Size = 1024
 
-// rollback is how many ticks late an input may be.
+// rollback is the most ticks that an input may be late.
 const rollback = 8
 
-// New is a server with a secret that everybody knows.
+// New returns a server with a known secret.
 func New(places int, send func(to string, packet []byte)) *Server {
 	return &Server{Send: send, Places: places, Map: "MAP01", Second: 100,
 		cookies: wire.MakeCookies(wire.Key{1, 2, 3})}
 }
 
-// Sessions are how many there are.
+// Sessions returns the number of sessions.
 func (s *Server) Sessions() int { return len(s.sessions) }
 
-// Handle takes a datagram.
+// Handle handles a datagram.
 func (s *Server) Handle(from string, p []byte) {
 	kind, r := wire.KindOf(p)
 	switch {
@@ -198,10 +198,10 @@ func (s *Server) drop(x *session) {
 	s.sessions = slices.DeleteFunc(s.sessions, func(y *session) bool { return x == y })
 }
 
-// Drop forgets the sessions, as a server does that was started again.
+// Drop forgets the sessions, as if the server were started again.
 func (s *Server) Drop() { s.sessions = nil }
 
-// Next goes on to another map.
+// Next begins another map.
 func (s *Server) Next(name string) {
 	s.Map, s.Tick, s.Epoch = name, 0, s.Epoch+1
 	for _, x := range s.sessions {
@@ -210,7 +210,7 @@ func (s *Server) Next(name string) {
 	}
 }
 
-// Notice tells all sessions.
+// Notice sends a notice to all sessions.
 func (s *Server) Notice(n wire.NoticePacket) {
 	for _, x := range s.sessions {
 		s.say(x, wire.AppendNotice(s.begin(x, wire.Notice), &n))
@@ -227,7 +227,7 @@ func (s *Server) say(x *session, p []byte) {
 	s.Send(x.address, p)
 }
 
-// Play plays a tick and tells everybody.
+// Play plays a tick and sends the states.
 func (s *Server) Play() {
 	for _, x := range s.sessions {
 		x.step(s.Tick)
@@ -241,7 +241,7 @@ func (s *Server) Play() {
 func (x *session) step(tick uint32) {
 	if in, known := x.inputs[tick]; known {
 		x.heading, x.walks = in.Heading, in.Flags&uint8(game.Walk) != 0
-		delete(x.inputs, tick-64) // the newest are said again and again
+		delete(x.inputs, tick-64) // older than any input that is still repeated
 	}
 	if to := x.at.Step(uint32(x.heading), 8); x.walks && inside(to) {
 		x.at = to
