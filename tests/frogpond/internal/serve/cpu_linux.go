@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuClock is the time that the calling thread has had of a processor.
+// cpuClock reads the CPU time of the calling thread.
 type cpuClock struct{ spec unix.Timespec }
 
 func (c *cpuClock) now() time.Duration {

@@ -4,7 +4,7 @@ package serve
 
 import "time"
 
-// cpuClock isn't known here.
+// cpuClock is unknown on this system.
 type cpuClock struct{}
 
 func (*cpuClock) now() time.Duration { return 0 }

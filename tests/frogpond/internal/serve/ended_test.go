@@ -8,7 +8,7 @@ import (
 )
 
 // TestRecordOfAFault: the record of a map that fails ends before the ticks that were being played
-// again, because offline would fail in them too.
+// again, because an offline replay would fail in them too.
 func TestRecordOfAFault(t *testing.T) {
 	s := built(t, func(o *Options) { o.Inputs = t.TempDir() })
 	defer s.close(t)

@@ -13,19 +13,20 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// flight keeps the last seconds as the runtime's flight recorder does, and writes them to traces in
-// a folder: at most 8 of a run, rest apart. A nil flight is off.
+// flight keeps the last seconds with the runtime's flight recorder, and writes them to traces in a
+// folder: at most 8 in a run, with a rest between them. A nil flight is off.
 type flight struct {
 	recorder *trace.FlightRecorder
 	folder   string
 	rest     time.Duration
 	say      func(error)
-	busy     atomic.Bool // a trace is being written, or was less than rest ago, or the last one was
-	traces   int         // written, by the one that is busy
-	writing  sync.WaitGroup
+	// set while a trace is written, for rest afterwards, and after the last trace
+	busy    atomic.Bool
+	traces  int // traces written; used only while busy
+	writing sync.WaitGroup
 }
 
-// newFlight starts the runtime's flight recorder. It fails while another one of the process runs.
+// newFlight starts the runtime's flight recorder. It fails if the process has started one already.
 func newFlight(folder string, rest time.Duration, say func(error)) (*flight, error) {
 	f := &flight{folder: folder, rest: rest, say: say,
 		recorder: trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 5 * time.Second, MaxBytes: 16 << 20})}
@@ -38,8 +39,8 @@ func newFlight(folder string, rest time.Duration, say func(error)) (*flight, err
 	return f, nil
 }
 
-// dump has a goroutine write a trace, in which the reason is a log. It never waits: while the flight
-// is busy nothing is written.
+// dump writes a trace in a goroutine, with the reason as a log in it. It never waits, and does
+// nothing while the flight is busy.
 func (f *flight) dump(reason string) {
 	if f == nil || !f.busy.CompareAndSwap(false, true) {
 		return
@@ -62,14 +63,14 @@ func (f *flight) dump(reason string) {
 	})
 }
 
-// watch dumps a full, with the error's text as the reason.
+// watch dumps a trace if err is an ErrFull, with its text as the reason.
 func (f *flight) watch(err error) {
 	if f != nil && errors.Is(err, budget.ErrFull) {
 		f.dump(err.Error())
 	}
 }
 
-// close waits for the trace that is being written, and stops the recorder.
+// close waits for the trace in progress, and stops the recorder.
 func (f *flight) close() {
 	if f != nil {
 		f.writing.Wait()

@@ -38,7 +38,7 @@ func traces(t *testing.T, folder string) []string {
 	return files
 }
 
-// A thousand reasons at once make one trace, and the next isn't written before a rest.
+// A thousand reasons at once make one trace, and the next one waits for the rest.
 func TestFlightRests(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made")
 	f, said := startFlight(t, folder, time.Hour)
@@ -66,7 +66,7 @@ func TestFlightRests(t *testing.T) {
 	assert.Contains(t, string(text), full.Error(), "the log")
 }
 
-// A run has at most eight traces, however many reasons come; those of earlier runs stay.
+// A run writes at most eight traces, and keeps those of earlier runs.
 func TestFlightFiles(t *testing.T) {
 	folder := t.TempDir()
 	earlier := filepath.Join(folder, "frogpond-1.trace")
@@ -87,7 +87,7 @@ func TestFlightFiles(t *testing.T) {
 	assert.Equal(t, "an earlier run's", string(text))
 }
 
-// What can't be written is said; a second recorder and a folder that is a file are refused.
+// Failures to write are reported; a second recorder and a folder that is a file are refused.
 func TestFlightFails(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "gone")
 	f, said := startFlight(t, folder, time.Hour)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// listenHealth takes the port of -health; nil: nobody asked for it. It is called before there are
-// rooms: a port that another program has ends the server while it has nothing to give back.
+// listenHealth opens the port of -health, or returns nil without the option. It runs before the
+// rooms are built, so that a port in use ends a server that has nothing to release.
 func (s *Server) listenHealth() (net.Listener, error) {
 	if s.o.Health == "" {
 		return nil, nil
@@ -23,14 +23,14 @@ func (s *Server) listenHealth() (net.Listener, error) {
 		return nil, fmt.Errorf("-health: %w", err)
 	}
 	if a := listener.Addr().(*net.TCPAddr); !a.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("-health %s: it is for this machine alone: say 127.0.0.1:PORT", s.o.Health),
+		return nil, errors.Join(fmt.Errorf("-health %s: health is for this machine alone; use 127.0.0.1:PORT", s.o.Health),
 			listener.Close())
 	}
 	return listener, nil
 }
 
-// serveHealth answers whether the server is well, in the shape of Agones' REST SDK, until stop, which
-// closes the listener. It is no part of play: it takes Go allocations, and its own time.
+// serveHealth reports whether the server is well, in the shape of Agones' REST SDK, until stop,
+// which closes the listener. It allocates on the Go heap and runs outside of ticks.
 func (s *Server) serveHealth(listener net.Listener) (stop func()) {
 	if listener == nil {
 		return func() {}
@@ -52,12 +52,13 @@ func (s *Server) serveHealth(listener net.Listener) (stop func()) {
 	}
 }
 
-// onlyTo refuses requests to another host than the address, or localhost, with its port. A browser
-// can be led here by a name of somebody else's (DNS rebinding), which it sends as the host.
+// onlyTo refuses requests to any host but the address, or localhost, with its port. Otherwise a
+// foreign name that leads a browser here (DNS rebinding) would pass; the browser sends it as the
+// host.
 func onlyTo(at *net.TCPAddr, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, port, err := net.SplitHostPort(r.Host)
-		if err != nil { // without a port it is HTTP's
+		if err != nil { // without a port: HTTP's own
 			host, port = strings.Trim(r.Host, "[]"), "80"
 		}
 		ip := net.ParseIP(host)
@@ -90,7 +91,8 @@ func (s *Server) healthHandler() http.Handler {
 	return mux
 }
 
-// healthy says whether each room's last tick began within a second.
+// healthy reports whether each worker's last tick began within a second and the server hasn't
+// failed.
 func (s *Server) healthy() bool {
 	for _, w := range s.workers {
 		if s.now()-w.alive.Load() > time.Second {
@@ -100,7 +102,7 @@ func (s *Server) healthy() bool {
 	return s.failure.Load() == nil
 }
 
-// gameServer is what Agones tells of a server; the counters are those of players and rooms.
+// gameServer is the server as Agones describes one; the counters are players and rooms.
 func (s *Server) gameServer() any {
 	type counter struct {
 		Count    int `json:"count"`

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// heapWatch counts what is allocated on the Go heap, by call stack. The profile has every object,
-// as the program sets its rate to 1 when it begins; a collection publishes it, so the two at the
-// ends are none of what is counted.
+// heapWatch counts the allocations on the Go heap by call stack. The profile has every object,
+// because the program sets its rate to 1 at the start. A collection publishes the profile, so begin
+// and end each collect, outside of the count.
 type heapWatch struct {
 	before map[[32]uintptr]int64
 	stats  runtime.MemStats
 }
 
-// quiet ends what was before play on the Go heap: the collector comes once more, and then not until
-// the plan's share of the heap is used up.
+// quiet runs the collector once, and then turns it off until the plan's share of the Go heap is
+// used up.
 func quiet() {
 	debug.FreeOSMemory()
 	debug.SetGCPercent(-1)
@@ -25,11 +25,11 @@ func quiet() {
 
 func (h *heapWatch) begin() {
 	h.before = h.read()
-	runtime.GC() // what read made goes
+	runtime.GC() // frees read's own garbage
 	runtime.ReadMemStats(&h.stats)
 }
 
-// end adds what was allocated since begin to the result.
+// end adds the allocations since begin to the result.
 func (h *heapWatch) end(r *Result) {
 	before := h.stats
 	runtime.ReadMemStats(&h.stats)
@@ -55,7 +55,7 @@ func (h *heapWatch) end(r *Result) {
 	r.GoAllocsRuntime += all - min(all, program+page)
 }
 
-// read is how many objects each stack has allocated since the process began.
+// read returns the number of objects that each stack has allocated since the process began.
 func (h *heapWatch) read() map[[32]uintptr]int64 {
 	runtime.GC()
 	runtime.GC()
@@ -72,7 +72,7 @@ func (h *heapWatch) read() map[[32]uintptr]int64 {
 	return made
 }
 
-// programFrames are the frames of a stack, innermost first, if one of them is outside the runtime.
+// programFrames returns the frames of a stack, innermost first, or nil if all are the runtime's.
 func programFrames(stack []uintptr) (list []string) {
 	if end := slices.Index(stack, 0); end >= 0 {
 		stack = stack[:end]
@@ -84,7 +84,7 @@ func programFrames(stack []uintptr) (list []string) {
 		f, more = frames.Next()
 		own := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "internal/runtime/")
 		if strings.Contains(f.Function, ".(*heapWatch).") {
-			return nil // what counting takes
+			return nil // allocations of the count itself
 		}
 		if outside = outside || f.Function != "" && !own; f.Function != "" {
 			list = append(list, fmt.Sprintf("%s:%d", f.Function, f.Line))
@@ -96,8 +96,8 @@ func programFrames(stack []uintptr) (list []string) {
 	return list
 }
 
-// ofPage says whether a stack is of who answers browsers and probes, which is no part of play. One that
-// a record has no room for is a page's, too: nothing in play goes as deep.
+// ofPage reports whether a stack serves a page or a probe. A stack that fills its record does: no
+// stack of play is so deep.
 func ofPage(stack [32]uintptr, frames []string) bool {
 	return stack[len(stack)-1] != 0 ||
 		slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, "net/http.") })

@@ -8,40 +8,40 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// message is what the receiver tells a room of one of its sessions.
+// message is a message from the receiver to a room, about one of the room's sessions.
 type message struct {
 	came    int64 // nanoseconds since the server began
 	session uint32
-	ack     uint32 // of inputs: the newest State that came
-	tick    uint32 // of the newest
+	ack     uint32 // of inputs: the newest State that arrived
+	tick    uint32 // of the newest input
 	what    what
 	place   uint8
 	epoch   uint8
 	count   uint8
 	inputs  [wire.InputsMost]wire.Input // newest first
-	address udp.Address                 // of who joined, or moved
+	address udp.Address                 // of a session that joined or moved
 }
 
 type what uint8
 
 const (
-	joined what = iota + 1 // the session says who
-	moved                  // it has another address now
+	joined what = iota + 1 // the session has the player's name and key
+	moved                  // the session's address changed
 	wants                  // inputs
 	leaves
 )
 
-// inbox is the messages for a room: one goroutine puts them in, another takes them out, and neither
-// waits.
+// inbox is a queue of messages for a room. One goroutine puts them in, another takes them out, and
+// neither waits.
 type inbox struct {
 	messages []message
-	in, out  atomic.Uint32 // how many ever
+	in, out  atomic.Uint32 // messages in total
 }
 
 var messageMaker = scope.Plain[message]()
 
-// inboxLength is what comes to a room in some ticks. A session may have waitingMost of it, a third of
-// a second of inputs: so whoever sends more, all others of the room find theirs.
+// inboxLength is some ticks' worth of messages for a room. A session may have waitingMost of them,
+// a third of a second of inputs, so that a flood by one session leaves room for all others.
 const (
 	inboxLength = 256
 	waitingMost = inboxLength / (PlayersMost + watchers)
@@ -49,8 +49,8 @@ const (
 
 func newInbox(s scope.Scope) inbox { return inbox{messages: messageMaker.Slice(s, inboxLength)} }
 
-// next is where the next message of a session goes, or nil: then too many of it wait. put hands it
-// over.
+// next returns the next message of a session to fill, or nil if too many of its messages wait. put
+// hands it over.
 func (b *inbox) next(of *session) *message {
 	if of.waiting.Load() == waitingMost {
 		return nil
@@ -63,7 +63,7 @@ func (b *inbox) put(of *session) {
 	b.in.Add(1)
 }
 
-// first is the oldest message, or nil. done gives its room back, and the session's.
+// first returns the oldest message, or nil. done frees it.
 func (b *inbox) first() *message {
 	out := b.out.Load()
 	if out == b.in.Load() {

@@ -7,24 +7,25 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// window is how many ticks of inputs a room keeps: those that may still come late, and those that
-// came early. What comes for a tick ahead takes the place of one that nobody rolls back to.
+// window is the number of ticks of inputs that a room keeps: past ones that may still arrive late,
+// and future ones that arrived early. A future tick reuses the entry of a tick beyond rollback.
 const (
 	window       = 64
 	ahead        = 32
 	rollbackMost = window - ahead - 1
 )
 
-// inputs are what a room's players want, by tick: what came, and what was played with.
+// inputs are the inputs of a room's players by tick: those that arrived, and those that were
+// played.
 type inputs struct {
 	players int
 	came    []game.Input // by tick and player
 	played  []game.Input
-	known   []uint32 // by tick: whose came, a bit for each
+	known   []uint32 // by tick: a bit for each player with an arrived input
 	marks   []marks  // by tick
 }
 
-// marks are who comes and goes at a tick, a bit for each player. The server alone says so.
+// marks are the players that enter and leave at a tick, a bit for each. Only the server sets them.
 type marks struct{ enter, fresh, leave uint32 }
 
 var (
@@ -39,7 +40,6 @@ func newInputs(s scope.Scope, players int) inputs {
 		marks: marksMaker.Slice(s, window)}
 }
 
-// reset forgets all: another map begins.
 func (in *inputs) reset() {
 	clear(in.came)
 	clear(in.played)
@@ -47,7 +47,7 @@ func (in *inputs) reset() {
 	clear(in.marks)
 }
 
-// of is what was played in a tick.
+// of returns the inputs that a tick was played with.
 func (in *inputs) of(tick uint32) []game.Input {
 	at := int(tick%window) * in.players
 	return in.played[at : at+in.players : at+in.players]
@@ -55,19 +55,19 @@ func (in *inputs) of(tick uint32) []game.Input {
 
 func (in *inputs) mark(tick uint32) *marks { return &in.marks[tick%window] }
 
-// arrival is what became of an input that came.
+// arrival is the fate of an arrived input.
 type arrival uint8
 
 const (
 	fine  arrival = iota
-	known         // it came before
+	known         // it arrived before
 	early         // too early
 	late          // too late
-	wrong         // the tick was played with another one
+	wrong         // the tick was played with another input
 )
 
-// hear takes an input of a player for a tick. now is the tick to be played next, and oldest the
-// first that can be played again.
+// hear takes a player's input for a tick. now is the next tick to play, and oldest the first one
+// that can be played again.
 func (in *inputs) hear(player int, tick, now, oldest uint32, wants wire.Input) arrival {
 	lead := int32(tick - now)
 	switch {
@@ -101,24 +101,24 @@ func (in *inputs) hear(player int, tick, now, oldest uint32, wants wire.Input) a
 	return wrong
 }
 
-// forget is for a player who comes: what the last one in its place said of a tick, and those after
-// it, isn't done.
+// forget drops the inputs of a place's former player, from a tick on.
 func (in *inputs) forget(player int, from uint32) {
 	for i := range uint32(ahead) {
 		in.known[(from+i)%window] &^= 1 << player
 	}
 }
 
-// compose says what a tick is played with: what came, or else a guess; and who comes and goes.
+// compose returns the inputs of a tick: those that arrived, else guesses, with the marks for
+// entering and leaving.
 func (in *inputs) compose(tick uint32) []game.Input {
 	list, before, m := in.of(tick), in.of(tick-1), in.mark(tick)
 	first := int(tick%window) * in.players
 	for p := range list {
 		bit := uint32(1) << p
 		list[p] = before[p].Guess()
-		list[p].SpawnAt = doom.Point{} // as of each that has no frog appear
+		list[p].SpawnAt = doom.Point{} // a guess spawns no frog
 		if m.enter&bit != 0 {
-			list[p] = game.Input{} // it was another, or long ago
+			list[p] = game.Input{} // no guess: the last input was another player's, or is old
 		}
 		if in.known[tick%window]&bit != 0 {
 			list[p] = in.came[first+p]
@@ -137,7 +137,7 @@ func (in *inputs) compose(tick uint32) []game.Input {
 	return list
 }
 
-// open makes room for what comes for the tick that is the last to be let in, when now is played next.
+// open clears the entry of the last future tick that is accepted when now is the next to play.
 func (in *inputs) open(now uint32) {
 	in.known[(now+ahead-1)%window], in.marks[(now+ahead-1)%window] = 0, marks{}
 }

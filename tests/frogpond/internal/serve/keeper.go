@@ -12,26 +12,25 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// keeper writes files: what the rooms' workers hand over lies in memory of the plan until the disk
-// has it. A disk that is full, or slow, ends a record or loses a save, and it is counted; no room
-// waits.
+// keeper writes files. The workers' data stays in the plan's memory until it is on the disk. If the
+// disk is full or slow, a record ends or a save is lost, and is counted; no room waits.
 type keeper struct {
 	s       *Server
 	images  []image
-	turn    int // of the image that is looked at next
+	turn    int // of the next image to check
 	scores  []disk.Score
-	written time.Duration // when scores were
-	lost    atomic.Uint64 // what the disk refused
+	written time.Duration // when scores were written
+	lost    atomic.Uint64 // writes that the disk refused
 	said    atomic.Bool
 }
 
-// image is room for the save of a room, on its way to the disk.
+// image is memory for the save of a room on its way to the disk.
 type image struct {
 	room  *room
 	head  *disk.SaveHead
-	bytes []byte // as much as there is room for
+	bytes []byte // all the memory
 	file  []byte
-	full  atomic.Uint32 // who may touch it: 0 nobody has it, 1 a worker fills it, 2 the keeper writes it
+	full  atomic.Uint32 // the owner: 0 none, 1 a worker fills it, 2 the keeper writes it
 }
 
 var (
@@ -41,9 +40,9 @@ var (
 )
 
 const (
-	images    = 4         // saves that may be on their way at once
+	images    = 4         // saves on their way at once
 	imageMost = 256 << 10 // bytes of one
-	scoreMost = 64        // scores of a room that may be
+	scoreMost = 64        // scores of a room that wait at most
 
 )
 
@@ -62,8 +61,8 @@ func newKeeper(s *Server, in scope.Scope) *keeper {
 	return k
 }
 
-// scoreTime is how often a room says what its players came to, and how often that is written: what
-// came to pass is on the disk within a second.
+// scoreTime is the time between a room's scores, and between writes of them. A score is on the disk
+// within a second.
 const scoreTime = time.Second / 3
 
 // loop writes until the server stops.
@@ -81,7 +80,7 @@ func (k *keeper) loop() {
 	}
 }
 
-// check counts what the disk refused, and says the first.
+// check counts a refused write, and reports the first one.
 func (k *keeper) check(err error) {
 	if err == nil {
 		return
@@ -92,8 +91,8 @@ func (k *keeper) check(err error) {
 	}
 }
 
-// writeImage writes a save, if one waits: each in its turn. One at a time, as the disk may be slow,
-// and what else there is to be written waits for it.
+// writeImage writes one save, if one waits. The images take turns. It writes one at a time, because
+// the disk may be slow and other files wait.
 func (k *keeper) writeImage() {
 	for range k.images {
 		m := &k.images[k.turn]
@@ -107,11 +106,11 @@ func (k *keeper) writeImage() {
 	}
 }
 
-// writeLog writes the inputs of a room, and closes the records of maps that are over.
+// writeLog writes the inputs of a room, and closes the records of maps that ended.
 func (k *keeper) writeLog(r *room) {
 	for _, p := range []*atomic.Pointer[play]{&r.recording, &r.gone} {
 		if p := p.Load(); p != nil && !p.closed.Load() {
-			over := p.over.Load() // before what is read of it
+			over := p.over.Load() // read before the inputs
 			k.writeInputs(p)
 			if over {
 				k.closeRecord(p)
@@ -125,7 +124,7 @@ func (k *keeper) writeInputs(p *play) {
 		return
 	}
 	for list := p.inputs.some(); len(list) > 0; list = p.inputs.some() {
-		if err := p.record.Append(list); err != nil && !p.failed { // it says so each time
+		if err := p.record.Append(list); err != nil && !p.failed { // Append repeats its error
 			p.failed = true
 			k.s.unrecorded.Add(1)
 			k.check(err)
@@ -156,7 +155,7 @@ func (k *keeper) writeScores() {
 	k.check(k.s.scores.Sync())
 }
 
-// finish ends a room whose worker has stopped: what it has goes to the disk, all of it.
+// finish ends a room whose worker has stopped, and writes all its data to the disk.
 func (k *keeper) finish(r *room) error {
 	r.scoreAll(k.s.now())
 	for range k.images {
@@ -171,14 +170,14 @@ func (k *keeper) finish(r *room) error {
 		}
 	}
 	k.writeLog(r)
-	if p := r.next.Load(); p != nil && p.record != nil { // nobody played it
+	if p := r.next.Load(); p != nil && p.record != nil { // not played
 		k.check(p.record.Remove())
 	}
 	k.writeScores()
 	return err
 }
 
-// save writes the room as it is now.
+// save writes the state of the room now.
 func (k *keeper) save(r *room) error {
 	for i := range k.images {
 		if m := &k.images[i]; m.full.Load() == 0 {
@@ -192,7 +191,7 @@ func (k *keeper) save(r *room) error {
 	return errors.New("no room for a save")
 }
 
-// image is one that a worker may fill, or nil.
+// image returns an image for a worker to fill, or nil.
 func (k *keeper) image() *image {
 	for i := range k.images {
 		if k.images[i].full.CompareAndSwap(0, 1) {
@@ -220,7 +219,7 @@ func (m *image) fill(r *room) (err error) {
 	return nil
 }
 
-// keep saves the room when it is time, and says what its players came to.
+// keep saves the room when it is due, and adds its players' scores.
 func (r *room) keep(now time.Duration) {
 	if r.s.saves != nil && now-r.saved >= r.s.o.SaveEvery && !r.saving.Load() {
 		if m := r.s.keeper.image(); m != nil {
@@ -235,13 +234,13 @@ func (r *room) keep(now time.Duration) {
 	}
 }
 
-// scoreLog is the scores of a room on their way to the file, as an inbox is of messages.
+// scoreLog is a queue of a room's scores on their way to the file, like inbox.
 type scoreLog struct {
 	list    []disk.Score
 	in, out atomic.Uint32
 }
 
-// add says whether there was room.
+// add reports whether the queue had room.
 func (l *scoreLog) add(s *disk.Score) bool {
 	in := l.in.Load()
 	if in-l.out.Load() == uint32(len(l.list)) {
@@ -252,7 +251,7 @@ func (l *scoreLog) add(s *disk.Score) bool {
 	return true
 }
 
-// take appends all there are.
+// take appends all scores of the queue to list.
 func (l *scoreLog) take(list []disk.Score) []disk.Score {
 	for out := l.out.Load(); out != l.in.Load(); out++ {
 		list = append(list, l.list[out%uint32(len(l.list))])
@@ -261,7 +260,7 @@ func (l *scoreLog) take(list []disk.Score) []disk.Score {
 	return list
 }
 
-// scoreAll says what each player came to since it was said last.
+// scoreAll adds the score of each player whose score changed.
 func (r *room) scoreAll(now time.Duration) {
 	for i := range r.seats[:r.s.o.Players] {
 		if r.seats[i].state != empty {
@@ -279,8 +278,9 @@ func (r *room) score(place int, now time.Duration) {
 		return
 	}
 	is := score{p.Caught, p.Deaths, p.Exits}
+	// Late inputs can undo a score, and a reader would take the fall for another game.
 	if is == s.scored || is.caught < s.scored.caught || is.deaths < s.scored.deaths ||
-		is.exits < s.scored.exits { // late inputs can undo it; who reads it would take it for another game
+		is.exits < s.scored.exits {
 		return
 	}
 	if r.scores.add(&disk.Score{Seconds: r.s.began.Add(now).Unix(), Name: s.name, Map: r.play.title,
@@ -290,7 +290,7 @@ func (r *room) score(place int, now time.Duration) {
 	}
 }
 
-// bytesOf is inputs as they lie: the state of a map has no padding.
+// bytesOf returns the bytes of inputs, which have no padding.
 func bytesOf(list []game.Input) []byte {
 	if len(list) == 0 {
 		return nil

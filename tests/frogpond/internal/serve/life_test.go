@@ -31,8 +31,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// A room that panics, or whose tick is full, ends alone: its players are told and come again, and
-// the other room's play on.
+// A room that panics, or whose tick is full, ends alone. Its players get a notice and join again,
+// and the other room's play on.
 func TestRoomEnds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"panic", "full"} {
@@ -62,7 +62,7 @@ func TestRoomEnds(t *testing.T) {
 	}
 }
 
-// Nobody waits for a load: the next map comes into a slot of its own, and who plays goes on in it.
+// A load delays no tick: the next map loads into a slot of its own, and the players go on in it.
 func TestMapsRotate(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(o *Options) { o.MapTime, o.Rooms = time.Second, 1 })
@@ -77,7 +77,8 @@ func TestMapsRotate(t *testing.T) {
 	assert.GreaterOrEqual(t, r.Ticks, uint64(2*35), "and it played all the while")
 }
 
-// A map that doesn't fit its slot isn't played; the one that is goes on until there is another.
+// A map that doesn't fit its slot isn't played; the current map goes on until another one is
+// loaded.
 func TestMapTooLarge(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -99,7 +100,7 @@ func TestMapTooLarge(t *testing.T) {
 	assert.Regexp(t, `room 0: MAP08 isn't played: .*region level\b.* is full: .*raise regions\[2\]\.size`, s.said.String())
 }
 
-// A socket that is gone ends the server, with its rooms saved.
+// A lost socket ends the server, with its rooms saved.
 func TestSocketGone(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -121,17 +122,17 @@ func TestSocketGone(t *testing.T) {
 	assert.GreaterOrEqual(t, h.Tick, uint32(30))
 }
 
-// A disk that takes nothing ends no game.
 func TestDiskFull(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"room-00.a.new", "room-00.b.new"} { // what a save is written as
+	// the temporary name of a save
+	for _, name := range []string{"room-00.a.new", "room-00.b.new"} {
 		require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
 	}
 	s := begin(t, func(o *Options) { o.Rooms, o.Saves, o.Scores, o.SaveEvery = 1, dir, "/dev/full", 100*time.Millisecond })
 	p := s.joins(client.Options{Name: "plays on", Room: 0, Seed: 1})
-	// Whichever comes first: a save, or the sync of the scores.
+	// A save fails first, or the sync of the scores.
 	refused := regexp.MustCompile(`(no space left on device|sync /dev/full: invalid argument); play goes on`)
 	s.until("the disk refuses", func() bool { return refused.MatchString(s.said.String()) })
 	s.until("it plays", p.sees(20))
@@ -143,7 +144,8 @@ func TestDiskFull(t *testing.T) {
 	assert.NotZero(t, s.result.Lost)
 }
 
-// Started again, rooms go on from their saves, and who comes again by its name goes on where it was.
+// After a restart, rooms go on from their saves, and players that come back by name go on at their
+// place.
 func TestGoesOn(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -177,7 +179,7 @@ func TestGoesOn(t *testing.T) {
 	_, err := Run(t.Context(), &other)
 	assert.ErrorContains(t, err, "room 0: its save is of MAP01, which isn't among the maps")
 	other = *s.o
-	other.Seed = 2 // of the maps, which have the same names
+	other.Seed = 2 // another seed builds other maps of the same names
 	_, err = Run(t.Context(), &other)
 	assert.ErrorContains(t, err, "room 0: its save: it is of a map MAP01 of sum 0x")
 	assert.ErrorContains(t, err, ", and that in builtin has sum 0x")
@@ -190,7 +192,7 @@ func isThere(name string) bool {
 	return err == nil
 }
 
-// A client goes on from another address, if it proves who it is.
+// A client goes on from another address, if it proves its session.
 func TestReconnect(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -200,10 +202,10 @@ func TestReconnect(t *testing.T) {
 	other, err := net.DialUDP("udp", nil, s.address)
 	require.NoError(t, err)
 	p.mu.Lock()
-	p.conn.Close() // what comes there is lost from now on
+	p.conn.Close() // packets to it are lost from now on
 	p.conn = other
 	p.mu.Unlock()
-	p.receivers.Go(p.receive) // a second later the client asks whether it is known there
+	p.receivers.Go(p.receive) // a second later the client asks whether its address changed
 	s.until("it plays from there", p.sees(20))
 	assert.Zero(t, p.Losses)
 	p.leave()
@@ -213,7 +215,7 @@ func TestReconnect(t *testing.T) {
 	assert.NotZero(t, r.Dropped[wire.BadAddress.String()])
 }
 
-// Who says nothing for five seconds has left.
+// A player that is silent for five seconds has left.
 func TestTimeOut(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -234,7 +236,7 @@ func TestTimeOut(t *testing.T) {
 	assert.NotZero(t, r.Refused)
 }
 
-// After the signal nobody joins, and who plays is told, and may go on for a while.
+// After the signal joins are refused. Players get a notice, and may go on for a while.
 func TestDrain(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -252,13 +254,13 @@ func TestDrain(t *testing.T) {
 		return f != nil && f.Reason == wire.ServerCloses
 	}))
 	s.until("it plays on", p.sees(30))
-	p.leave() // the last one: the server ends at once
+	p.leave() // the last player: the server ends at once
 	<-s.ended
 	assert.NoError(t, s.err)
 }
 
-// Another plan is taken when nobody plays; init stays where it is, and the systems and rooms are
-// new. One that can't be had leaves the old one.
+// Another plan is opened when the server is empty. The region init stays, and systems and rooms are
+// new. If the plan fails, the old one stays.
 func TestAnotherPlan(t *testing.T) {
 	t.Parallel()
 	reload, size := make(chan os.Signal, 1), uint64(0)
@@ -326,7 +328,7 @@ func TestPlanTooSmall(t *testing.T) {
 	assert.Contains(t, s.said.String(), "region systems is full")
 }
 
-// A signal that comes while another plan is taken ends the server as well as any.
+// A signal while another plan is opened ends the server as usual.
 func TestSignalAtReload(t *testing.T) {
 	t.Parallel()
 	reload, signal := make(chan os.Signal, 1), make(chan func(), 1)
@@ -349,12 +351,12 @@ func TestSignalAtReload(t *testing.T) {
 	assert.NotEmpty(t, s.result.Hash)
 }
 
-// The server says how it is in the shape of Agones' REST SDK, to this machine alone.
+// The server reports its health in the shape of Agones' REST SDK, to this machine alone.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Hour })
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.said.String())
-	// answers waits until a path does so: a busy machine keeps a tick waiting, and then the server isn't well.
+	// answers waits until a path does so: on a busy machine a late tick makes the server unwell.
 	answers := func(path string, code int, part string) {
 		s.until(fmt.Sprint(path, " ", code), func() bool {
 			answer, err := http.Get(url + path)
@@ -376,7 +378,7 @@ func TestHealth(t *testing.T) {
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
 	for host, own := range map[string]bool{address: true, "localhost:" + port: true, "LocalHost:" + port: true,
-		"":                     true, // that of the URL
+		"":                     true, // the URL's
 		"evil.example:" + port: false, "evil.example": false, "localhost": false, "127.0.0.1": false, "127.0.0.1:1": false,
 		"10.0.0.1:" + port: false, "localhost.evil.example:" + port: false, "[::1]:" + port: false} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/ready", nil)
@@ -400,7 +402,7 @@ func TestHealth(t *testing.T) {
 	assert.ErrorContains(t, err, "for this machine alone")
 }
 
-// A health port that another program has is the one thing that the server says: it didn't begin.
+// If another program has the health port, the server prints only that, and doesn't start.
 func TestHealthPortTaken(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -417,7 +419,7 @@ func TestHealthPortTaken(t *testing.T) {
 	assert.Empty(t, said.String())
 }
 
-// What the plan has no room for is refused before there is a server, with the key to raise.
+// Options that the plan has no room for are refused before the start, with the key to raise.
 func TestRefusedOptions(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(o *Options){
@@ -455,7 +457,7 @@ func rename(o *Options) {
 	}
 }
 
-// slotFor is the size of a slot that two maps fit in and a third doesn't.
+// slotFor returns the size of a slot in which two maps fit and a third doesn't.
 func slotFor(t *testing.T, o *Options, fit1, fit2, larger string) uint64 {
 	size := func(name string) uint64 {
 		plan := smallPlan(1)
@@ -484,7 +486,7 @@ func slotFor(t *testing.T, o *Options, fit1, fit2, larger string) uint64 {
 	return fits
 }
 
-// Rooms play the later of two files' maps of one name, and go on in it when the server starts again.
+// If two files have a map of one name, rooms play the later file's, also after a restart.
 func TestLaterFilesReplace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -502,7 +504,7 @@ func TestLaterFilesReplace(t *testing.T) {
 	assert.Equal(t, first.Hash, begin(t, saved).end().Hash)
 }
 
-// Health is asked for while another plan is taken: nobody looks into memory that isn't there.
+// Requests for health while another plan is opened don't read released memory.
 func TestHealthAtReload(t *testing.T) {
 	t.Parallel()
 	reload, plans := make(chan os.Signal, 1), 0

@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// loader makes the rooms' next maps, each in a slot that nobody plays in, and gives back those of
-// maps that are over. Loading allocates on the Go heap, and takes its time: no tick waits for it.
+// loader loads the rooms' next maps, each into a free slot, and releases the slots of maps that
+// ended. Loading takes time and allocates on the Go heap, so no tick waits for it.
 type loader struct {
 	s     *Server
 	crew  *game.Crew
@@ -23,8 +23,8 @@ type loader struct {
 	file  []byte // memory for one
 }
 
-// nap is how long those sleep who look now and then whether there is something to do: so nobody
-// waits for them, and waking them costs nothing.
+// nap is the sleep between polls of goroutines with occasional work. Nothing waits for them, and
+// waking them costs nothing.
 const nap = 5 * time.Millisecond
 
 func (l *loader) loop() {
@@ -36,19 +36,19 @@ func (l *loader) loop() {
 	}
 }
 
-// look does for a room what there is to do.
+// look does the loader's work for a room.
 func (l *loader) look(r *room) {
 	if p := r.gone.Load(); p != nil && p.closed.Load() {
 		l.s.say(p.region.Release(context.Background()))
 		r.gone.Store(nil)
 	}
 	if r.wanted.Load() && r.next.Load() == nil && r.gone.Load() == nil && !l.s.closing.Load() &&
-		l.s.now() >= r.again && l.slots.Available() > 0 { // none: other rooms' maps are on their way
+		l.s.now() >= r.again && l.slots.Available() > 0 { // none: other rooms' maps use them
 		r.next.Store(l.next(r))
 	}
 }
 
-// next is the next map of a room that can be loaded, or nil: then it is tried again, a second later.
+// next returns the next map of a room that loads, or nil; then the room tries again a second later.
 func (l *loader) next(r *room) *play {
 	for range l.s.game.Maps {
 		number := r.maps
@@ -65,9 +65,9 @@ func (l *loader) next(r *room) *play {
 	return nil
 }
 
-// first is a room's first map: the one that was saved, or else the next that fits.
+// first returns a room's first map: the saved one, or the next that fits.
 func (l *loader) first(r *room) (p *play, err error) {
-	if l.s.o.Inputs != "" { // where a record is never written over
+	if l.s.o.Inputs != "" { // an epoch whose record doesn't exist
 		if r.maps, err = disk.NextEpoch(l.s.o.Inputs, uint32(r.number)); err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (l *loader) first(r *room) (p *play, err error) {
 	return p, err
 }
 
-// resume is a room's map as it was saved, or nil: nothing was.
+// resume returns a room's saved map, or nil without a save.
 func (l *loader) resume(r *room) (*play, error) {
 	if l.s.saves == nil {
 		return nil, nil
@@ -100,20 +100,20 @@ func (l *loader) resume(r *room) (*play, error) {
 	if err != nil {
 		return nil, fmt.Errorf("room %d: its save: %w", r.number, err)
 	}
-	for i := range min(len(h.Names), l.s.o.Players) { // who comes again goes on
+	for i := range min(len(h.Names), l.s.o.Players) { // players that come back go on
 		r.seats[i].name = h.Names[i]
 		l.s.net.roomSessions(r.number)[i].name = h.Names[i]
 	}
 	return p, nil
 }
 
-// saved is a save that was read.
+// saved is a save, read from its file.
 type saved struct {
 	head disk.SaveHead
 	file []byte
 }
 
-// load makes a play of a map in a slot.
+// load loads a map into a slot.
 func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play, err error) {
 	region, err := l.slots.Acquire()
 	if err != nil {
@@ -145,7 +145,7 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 		}
 		state = from.file
 	}
-	if l.s.saves != nil { // the first file of a ring takes Go allocations, which aren't for a tick
+	if l.s.saves != nil { // the first file of a ring allocates on the Go heap, too slow for a tick
 		if l.file, err = p.file(l.file[:0]); err != nil {
 			return nil, err
 		}
@@ -153,19 +153,19 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 	return p, l.record(r, p, state)
 }
 
-// record begins the record of a map's inputs, if there are to be any. Where the disk refuses it in
-// play, the map is played without.
+// record begins the record of a map's inputs, if the options ask for one. If the disk refuses it
+// during play, the map is played without.
 func (l *loader) record(r *room, p *play, state []byte) (err error) {
 	if l.s.o.Inputs == "" {
 		return nil
 	}
-	p.inputs = &r.logs[r.free] // the map before the last is over, and its record closed
+	p.inputs = &r.logs[r.free] // the map before the last has ended, and its record is closed
 	r.free = 1 - r.free
 	p.inputs.reset()
 	p.record, err = disk.CreateRecord(l.s.o.Inputs, &disk.RecordHead{Room: uint32(r.number), Epoch: p.number,
 		Seed: p.seed, Players: uint32(l.s.o.Players), FirstTick: p.tick, Map: p.title,
 		MapSum: p.level.Sum}, state)
-	if err != nil && l.s.serving.Load() { // before, who starts a server is told
+	if err != nil && l.s.serving.Load() { // at the start, the error ends the server instead
 		l.s.unrecorded.Add(1)
 		l.s.keeper.check(err)
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Plant is a fault that is put into a server, to see what becomes of it: in a room, once it has
-// played so many ticks; or nothing.
+// Plant is a fault to put into a room of a server at a tick, to test the consequences. The zero
+// Plant is none.
 type Plant struct {
 	Kind string
 	Room int
@@ -17,15 +17,15 @@ type Plant struct {
 	done *bool
 }
 
-// Plants are the faults that there are: a room panics; its tick finds no room on the scratch; the
-// socket is closed behind the server's back.
+// Plants are the kinds of faults: the room panics; its tick finds the scratch full; its socket is
+// closed.
 var Plants = []string{"panic", "full", "socket"}
 
-// Set reads "panic:3:100": a fault, a room, a tick.
+// Set parses a fault, a room and a tick: "panic:3:100".
 func (p *Plant) Set(text string) (err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 || !strings.Contains(" "+strings.Join(Plants, " ")+" ", " "+parts[0]+" ") {
-		return fmt.Errorf("it is a fault (%s), a room and a tick: panic:3:100", strings.Join(Plants, ", "))
+		return fmt.Errorf("want a fault (%s), a room and a tick: panic:3:100", strings.Join(Plants, ", "))
 	}
 	p.Kind, p.done = parts[0], new(bool)
 	if p.Room, err = strconv.Atoi(parts[1]); err == nil {
@@ -45,7 +45,7 @@ func (p *Plant) String() string {
 
 var bigMaker = scope.Plain[[1 << 20]byte]()
 
-// into is called before each tick of a room.
+// into runs before each tick of a room.
 func (p *Plant) into(w *worker, r *room) error {
 	if p.Kind == "" || p.Room != r.number || r.play.tick < p.Tick || *p.done {
 		return nil

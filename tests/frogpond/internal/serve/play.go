@@ -12,31 +12,31 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// play is a map in a room. The loader makes it in a slot of its own, and ends it there; the room's
-// worker plays it.
+// play is a map in a room. The loader loads it into a slot of its own, and releases the slot; the
+// room's worker plays it.
 type play struct {
 	region  budget.Region
 	level   *game.Level
 	game    *game.Game
-	number  uint32 // of the room's maps
+	number  uint32 // counts the room's maps
 	seed    uint64
 	title   wire.MapName
-	tick    uint32 // that is played next
+	tick    uint32 // the next to play
 	resumed bool
 
 	record *disk.Record // or nil
-	inputs *inputLog    // on their way to it
-	logged uint32       // the first tick that isn't in there
-	cut    bool         // the worker had no room for a tick: the record ends there
-	failed bool         // the disk had none
-	over   atomic.Bool  // the worker is done with it
-	closed atomic.Bool  // and the keeper
+	inputs *inputLog    // on their way to record
+	logged uint32       // the first tick that isn't in inputs yet
+	cut    bool         // inputs was full: the record ends there
+	failed bool         // the disk refused a write
+	over   atomic.Bool  // the worker has finished with it
+	closed atomic.Bool  // and so has the keeper
 }
 
-// epoch is what players call it.
+// epoch is the play's number in packets.
 func (p *play) epoch() uint8 { return uint8(p.number) }
 
-// restore puts a state in place that was saved.
+// restore restores a saved state.
 func (p *play) restore(from *saved) error {
 	ring := p.level.Snapshots
 	number, err := ring.Read(bytes.NewReader(from.file))
@@ -50,7 +50,7 @@ func (p *play) restore(from *saved) error {
 	return err
 }
 
-// file appends the state as it is now.
+// file appends the current state, as a save file.
 func (p *play) file(to []byte) ([]byte, error) {
 	ring := p.level.Snapshots
 	if err := ring.Take(uint64(p.tick)); err != nil {
@@ -59,18 +59,18 @@ func (p *play) file(to []byte) ([]byte, error) {
 	return ring.AppendFile(to, uint64(p.tick))
 }
 
-// inputLog is the inputs of ticks that nobody plays again, on their way to a file: a worker puts
-// them in, the keeper takes them out, and neither waits.
+// inputLog is a queue of the inputs of final ticks on their way to a file. A worker puts them in,
+// the keeper takes them out, and neither waits.
 type inputLog struct {
-	bytes   []byte        // of ticks, in turn, each as a record has it
+	bytes   []byte        // a ring of ticks, each in the format of a record
 	size    int           // of a tick
-	in, out atomic.Uint32 // ticks that ever were
+	in, out atomic.Uint32 // ticks in total
 }
 
-// logTicks is how many ticks the keeper may be behind: seven seconds.
+// logTicks is the number of ticks in the queue: seven seconds.
 const logTicks = 256
 
-// add says whether there was room.
+// add reports whether the queue had room.
 func (l *inputLog) add(list []game.Input) bool {
 	in := l.in.Load()
 	if in-l.out.Load() == logTicks {
@@ -81,7 +81,7 @@ func (l *inputLog) add(list []game.Input) bool {
 	return true
 }
 
-// some is the oldest ticks, as far as they lie in one piece.
+// some returns the oldest ticks, up to the end of the ring.
 func (l *inputLog) some() []byte {
 	out := l.out.Load()
 	first := out % logTicks
@@ -91,7 +91,7 @@ func (l *inputLog) some() []byte {
 
 func (l *inputLog) done(ticks []byte) { l.out.Add(uint32(len(ticks) / l.size)) }
 
-// reset is for another map. Nobody reads or writes it.
+// reset empties the queue for another map. Neither side uses it then.
 func (l *inputLog) reset() {
 	l.in.Store(0)
 	l.out.Store(0)

@@ -11,20 +11,20 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// receiver takes what comes: it answers who isn't known, lets in who may come in, and gives the
-// rooms what their players say. It alone gives places away.
+// receiver handles the datagrams. It answers unknown senders, gives places to players, and hands
+// their inputs to the rooms. No other goroutine gives places.
 type receiver struct {
 	s       *Server
 	in, out *udp.Batch
 	mac     wire.Mac
 	cookies wire.Cookies
-	nonces  []uint64 // of those who have a place, by session: where to look for a Join that came again
+	nonces  []uint64 // by session; finds the place of a repeated Join
 
-	networks []uint64 // of the same: who has how many places
+	networks []uint64 // by session; counts the places of a network
 
-	came            uint64 // datagrams; read when it has ended
+	came            uint64 // datagrams; read after the end
 	joined, refused atomic.Uint64
-	returned        atomic.Uint64 // sessions that go on from another address
+	returned        atomic.Uint64 // sessions that moved to another address
 	dropped         [wire.Reasons]atomic.Uint64
 }
 
@@ -33,7 +33,7 @@ var (
 	networkMaker = scope.Plain[uint64]()
 )
 
-// receiveBatch is how many datagrams come with one call.
+// receiveBatch is the number of datagrams received at most with one call.
 const receiveBatch = 64
 
 func newReceiver(s *Server, in scope.Scope, secret wire.Key) *receiver {
@@ -67,7 +67,7 @@ func (r *receiver) loop() {
 	}
 }
 
-// take is what becomes of a datagram.
+// take handles a datagram, and returns the reason if it is dropped.
 func (r *receiver) take(p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	kind, reason := wire.KindOf(p)
 	if reason != 0 {
@@ -84,7 +84,7 @@ func (r *receiver) take(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	return wire.BadKind
 }
 
-// hello answers with a cookie, and keeps nothing.
+// hello answers with a cookie, and keeps no state.
 func (r *receiver) hello(p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	nonce, reason := wire.ParseHello(p)
 	if reason == wire.BadVersion {
@@ -100,7 +100,8 @@ func (r *receiver) hello(p []byte, from *udp.Address, now time.Duration) wire.Re
 
 func seconds(now time.Duration) uint32 { return uint32(now / time.Second) }
 
-// answer sends what was appended to the next buffer: there is one for each datagram that comes.
+// answer sends the packet appended to the next buffer. The batch has one for each datagram
+// received.
 func (r *receiver) answer(packet []byte) { r.out.Add(len(packet)) }
 
 func (r *receiver) refuse(to *udp.Address, nonce wire.Nonce, why wire.RefuseReason) {
@@ -113,7 +114,7 @@ func (r *receiver) refuseWith(to *udp.Address, nonce wire.Nonce, why wire.Refuse
 		Players: players, Places: places, Rooms: uint32(len(r.s.rooms)), RetryAfter: 1000}))
 }
 
-// has is how many places of a kind a network has, and how many it may have.
+// has returns the number of places of a kind that a network has, and the most it may have.
 func (r *receiver) has(network uint64, watching bool) (n, most uint32) {
 	for i, is := range r.networks {
 		if is == network && r.watches(i) == watching && r.s.net.sessions[i].taken.Load() != 0 {
@@ -123,16 +124,16 @@ func (r *receiver) has(network uint64, watching bool) (n, most uint32) {
 	switch {
 	case r.s.o.PerAddress == 0:
 		return n, math.MaxUint32
-	case watching: // as a room has them: two beside sixteen players
+	case watching: // in the same ratio as in a room
 		return n, uint32((r.s.o.PerAddress*watchers + PlayersMost - 1) / PlayersMost)
 	}
 	return n, uint32(r.s.o.PerAddress)
 }
 
-// watches reports whether the place of a session is one of a watcher.
+// watches reports whether a session's place is a watcher's.
 func (r *receiver) watches(at int) bool { return at%r.s.net.places >= r.s.o.Players }
 
-// join lets in who says the cookie again, if there is a place.
+// join gives a place to a sender that returns the cookie, if one is free.
 func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	j, reason := wire.ParseJoin(p)
 	if reason != 0 {
@@ -181,7 +182,7 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	return 0
 }
 
-// cameBefore is the place that the same Join was given, whose Accept may have been lost; or -1.
+// cameBefore returns the place of the same Join, whose Accept may have been lost, or -1.
 func (r *receiver) cameBefore(j *wire.JoinPacket, from *udp.Address) int {
 	for i, nonce := range r.nonces {
 		s := &r.s.net.sessions[i]
@@ -192,8 +193,8 @@ func (r *receiver) cameBefore(j *wire.JoinPacket, from *udp.Address) int {
 	return -1
 }
 
-// goesOn moves a session to another address, if the Join proves whose it is, and the address may have
-// one more: else a client with two addresses could take all places.
+// goesOn moves a session to another address. The Join must prove the session, and the new address
+// must have a place left; otherwise a client with two addresses could take all places.
 func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now time.Duration) (
 	at int, ok bool) {
 	s, room, place := r.s.net.find(j.Old)
@@ -217,8 +218,8 @@ func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now t
 	return at, true
 }
 
-// find is a free place: in the room that is asked for, or the first that has one, so that few rooms
-// play. Who comes again by its name gets the place that it had.
+// find returns a free place in the requested room, or in the first room that has one, so that few
+// rooms play. A player that comes back by name gets the former place.
 func (r *receiver) find(j *wire.JoinPacket) (at int, why wire.RefuseReason) {
 	if r.s.closing.Load() {
 		return 0, wire.ServerCloses
@@ -241,7 +242,7 @@ func (r *receiver) find(j *wire.JoinPacket) (at int, why wire.RefuseReason) {
 	return 0, wire.ServerFull
 }
 
-// vacant is a free place of a room, or -1.
+// vacant returns a free place of a room, or -1.
 func (r *receiver) vacant(room int, j *wire.JoinPacket) int {
 	if r.s.rooms[room].closed.Load() {
 		return -1
@@ -266,7 +267,7 @@ func (r *receiver) vacant(room int, j *wire.JoinPacket) int {
 	return best
 }
 
-// accept tells a client its session.
+// accept sends a client its session.
 func (r *receiver) accept(at int, nonce wire.Nonce) {
 	s, room := &r.s.net.sessions[at], r.s.rooms[at/r.s.net.places]
 	a := wire.AcceptPacket{Nonce: nonce, Key: s.key, Session: s.id, Room: uint8(room.number),
@@ -280,7 +281,7 @@ func (r *receiver) accept(at int, nonce wire.Nonce) {
 	r.answer(wire.AppendAccept(r.out.Next(&s.address), &a))
 }
 
-// session takes a packet of somebody who is known.
+// session handles a packet of a session.
 func (r *receiver) session(kind wire.Kind, p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	h, reason := wire.ParseHeader(p)
 	if reason != 0 {

@@ -2,8 +2,8 @@ package serve
 
 import "time"
 
-// watch begins to record what was asked for: what each arena holds over time, and what the runtime
-// did in the last seconds.
+// watch starts the recordings that the options ask for: the timeline of the arenas, and the flight
+// recorder.
 func (s *Server) watch() (err error) {
 	if s.o.Timeline != "" || s.o.HTTP != "" {
 		s.timeline = s.b.Timeline(0)
@@ -15,14 +15,14 @@ func (s *Server) watch() (err error) {
 	return err
 }
 
-// sample is a goroutine that records what each arena holds, as often as rooms tick. Rooms have no
-// tick in common, and none of them waits for it.
+// sample records the use of each arena, as often as rooms tick. Rooms share no tick, and none waits
+// for it.
 func (s *Server) sample() {
 	for due := s.now(); !s.stopping.Load(); due += tickTime {
 		if now := s.now(); now < due {
 			time.Sleep(due - now)
 		} else {
-			due = now // it was held up: what was missed stays so
+			due = now // don't catch up after a delay
 		}
 		s.timeline.Sample()
 	}

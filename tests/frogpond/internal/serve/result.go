@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Result is what a server says at its end. Times are microseconds, sizes bytes. Go allocations,
-// collections and page faults are those from listening to the signal.
+// Result is a server's report at its end. Times are microseconds, sizes bytes. Go allocations,
+// collections and page faults count from listening to the signal.
 type Result struct {
 	Address string  `json:"address"`
 	Seconds float64 `json:"seconds"` // from listening to the signal
@@ -24,7 +24,7 @@ type Result struct {
 	Workers int     `json:"workers"`
 
 	Joined   uint64 `json:"joined"`
-	Refused  uint64 `json:"refused"` // answers, not players: who is refused asks again
+	Refused  uint64 `json:"refused"` // answers: a refused client asks again
 	Returned uint64 `json:"returned"`
 	TimedOut uint64 `json:"timed_out"`
 
@@ -36,20 +36,21 @@ type Result struct {
 	CPUP50    uint64  `json:"tick_cpu_p50_us"` // of the thread
 	CPUP99    uint64  `json:"tick_cpu_p99_us"`
 	CPUMean   float64 `json:"tick_cpu_mean_us"`
-	LateTicks uint64  `json:"late_ticks"` // not over when the next was due
+	LateTicks uint64  `json:"late_ticks"` // not finished when the next was due
 	Skipped   uint64  `json:"skipped_ticks"`
 	Rollbacks uint64  `json:"rollbacks"`
 	Again     uint64  `json:"resimulated_ticks"`
-	Cut       uint64  `json:"views_cut"`     // a packet was too small for all that changed
-	Crowded   uint64  `json:"views_crowded"` // more was to be seen than a view has
+	Cut       uint64  `json:"views_cut"`     // a packet was too small for all changes
+	Crowded   uint64  `json:"views_crowded"` // a view was too small for all objects in sight
 
-	GoAllocs        uint64   `json:"go_allocs"`         // objects made below a frame outside the runtime
-	GoAllocsPage    uint64   `json:"go_allocs_page"`    // likewise, by who answers browsers and probes
-	GoAllocsRuntime uint64   `json:"go_allocs_runtime"` // and the others
+	// objects allocated below a frame outside the runtime
+	GoAllocs        uint64   `json:"go_allocs"`
+	GoAllocsPage    uint64   `json:"go_allocs_page"`    // the same, by pages and probes
+	GoAllocsRuntime uint64   `json:"go_allocs_runtime"` // all others
 	AllocatedBy     []string `json:"allocated_by,omitempty"`
 	Collections     uint32   `json:"collections"`
 	Pauses          uint64   `json:"pause_total_us"`
-	BudgetFaults    *int     `json:"budget_faults"` // pages of the budget that aren't there
+	BudgetFaults    *int     `json:"budget_faults"` // pages of the budget that aren't resident
 	ResidentBefore  uint64   `json:"rss_listening"`
 	ResidentAfter   uint64   `json:"rss_end"`
 	ResidentPeak    *uint64  `json:"rss_peak"`
@@ -59,7 +60,7 @@ type Result struct {
 
 	PacketsIn      uint64            `json:"packets_in"`
 	PacketsOut     uint64            `json:"packets_out"`
-	BytesPerPlayer float64           `json:"bytes_out_per_player_s"` // while they play
+	BytesPerPlayer float64           `json:"bytes_out_per_player_s"` // during their play
 	Dropped        map[string]uint64 `json:"dropped"`
 	ReceiveBuffer  int               `json:"receive_buffer_bytes"`
 
@@ -67,18 +68,18 @@ type Result struct {
 	Unloaded   uint64   `json:"maps_unloaded"`
 	Lost       uint64   `json:"disk_errors"`
 	Unrecorded uint64   `json:"records_cut"`
-	Plans      int      `json:"plans"` // that it served with
+	Plans      int      `json:"plans"` // served
 	Maps       []string `json:"maps"`  // by room, at the end
 	TickCount  []uint32 `json:"room_ticks"`
 	Hash       []string `json:"hash"` // of each room's state
 
-	Report   budget.Report       `json:"-"` // the last
+	Report   budget.Report       `json:"-"` // the last report
 	Timeline budget.TimelineData `json:"-"`
 
 	s         *Server
 	wall, cpu histogram
 	cpuTotal  uint64
-	playing   uint64 // ticks of players
+	playing   uint64 // ticks of all players
 	heap      heapWatch
 }
 
@@ -90,18 +91,17 @@ func newResult(s *Server) *Result {
 	return r
 }
 
-// listen begins the count: from here to signal nothing may be allocated.
+// listen begins the count. From now to signal play allocates nothing.
 func (r *Result) listen() {
 	r.Plans++
-	fmt.Fprintf(r.s.o.Say, "frogpond: %d rooms of %d players on %s; of %d bytes for what comes the system "+
-		"gave %d\n", r.Rooms, r.Players, r.Address, r.s.o.Buffer, r.ReceiveBuffer)
+	fmt.Fprintf(r.s.o.Say, "frogpond: %d rooms of %d players on %s; receive buffer: %d bytes "+
+		"requested, %d granted\n", r.Rooms, r.Players, r.Address, r.s.o.Buffer, r.ReceiveBuffer)
 	quiet()
 	r.ResidentBefore = resident()
 	r.Seconds -= r.s.now().Seconds()
 	r.heap.begin()
 }
 
-// signal ends the count.
 func (r *Result) signal() {
 	r.heap.end(r)
 	r.Seconds += r.s.now().Seconds()
@@ -114,7 +114,7 @@ func (r *Result) signal() {
 	}
 }
 
-// add adds what the goroutines counted, which have ended.
+// add adds the counts of the goroutines, which have ended.
 func (r *Result) add() {
 	s := r.s
 	for _, w := range s.workers {
@@ -160,7 +160,7 @@ func (r *Result) drop(reason wire.Reason, n uint64) {
 	}
 }
 
-// finish works out the figures.
+// finish computes the figures.
 func (r *Result) finish(b *budget.Budget) {
 	r.Report, r.Timeline = b.Report(), r.s.timeline.Read()
 	r.TickP50, r.TickP99, r.TickP999 = r.wall.at(500), r.wall.at(990), r.wall.at(999)
@@ -181,11 +181,11 @@ func (r *Result) finish(b *budget.Budget) {
 	}
 }
 
-// Tell writes it for people.
+// Tell writes the result as text.
 func (r *Result) Tell(w io.Writer) {
 	fmt.Fprintf(w, "%d rooms of %d players for %.1f s by %d workers: %d joined, %d refused, %d timed out\n",
 		r.Rooms, r.Players, r.Seconds, r.Workers, r.Joined, r.Refused, r.TimedOut)
-	fmt.Fprintf(w, "%d ticks: p50 %d, p99 %d, p99.9 %d, at most %d us; %d late, %d let be; %d played again "+
+	fmt.Fprintf(w, "%d ticks: p50 %d, p99 %d, p99.9 %d, at most %d us; %d late, %d skipped; %d played again "+
 		"for late inputs\n", r.Ticks, r.TickP50, r.TickP99, r.TickP999, r.TickMax, r.LateTicks, r.Skipped, r.Again)
 	fmt.Fprintf(w, "%d packets in, %d out, %.0f bytes a second to each player\n", r.PacketsIn, r.PacketsOut,
 		r.BytesPerPlayer)
@@ -200,7 +200,7 @@ func (r *Result) Tell(w io.Writer) {
 		fmt.Fprintln(w, " ", by)
 	}
 	if r.GoAllocsPage > 0 {
-		fmt.Fprintf(w, "%d Go allocations by who answers browsers and probes\n", r.GoAllocsPage)
+		fmt.Fprintf(w, "%d Go allocations by pages and probes\n", r.GoAllocsPage)
 	}
 	if r.Faults+r.Unloaded+r.Lost+r.Unrecorded > 0 {
 		fmt.Fprintf(w, "%d rooms unwound, %d maps not loaded, %d writes refused, %d records cut short\n", r.Faults,
@@ -208,7 +208,7 @@ func (r *Result) Tell(w io.Writer) {
 	}
 }
 
-// resident is the memory that the process has, of all kinds; 0: not known here.
+// resident returns the resident memory of the process in bytes; 0 if it is unknown.
 func resident() uint64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if fields := strings.Fields(string(text)); err == nil && len(fields) > 1 {

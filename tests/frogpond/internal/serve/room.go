@@ -13,22 +13,22 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// room is a match: one map after the other, each in a slot of the plan. A worker plays it, and
-// nobody else touches what isn't atomic.
+// room is a match: one map after the other, each in a slot of the plan. Only its worker uses the
+// fields that aren't atomic, except those of the loader.
 type room struct {
 	s      *Server
 	number int
-	late   string        // what a flight recorder is told of a tick that was
+	late   string        // the flight recorder's reason for a late tick
 	due    time.Duration // its next tick, since the server began
 
-	play      *play                // nil: it was unwound, and the next isn't there yet
+	play      *play                // nil: it was unwound, and the next isn't loaded yet
 	next      atomic.Pointer[play] // from the loader
 	gone      atomic.Pointer[play] // to the loader
-	ended     *play                // that the loader isn't given yet: it has another still
+	ended     *play                // not handed to the loader yet, which still has another
 	recording atomic.Pointer[play] // to the keeper: play
-	wanted    atomic.Bool          // a next one
+	wanted    atomic.Bool          // the room needs a next map
 
-	// What the receiver says in an Accept: the map, epoch and tick. Closed: who joins goes elsewhere.
+	// The map, epoch and tick for an Accept. Closed: no joins.
 	clock  atomic.Uint64
 	title  atomic.Uint64
 	closed atomic.Bool
@@ -37,18 +37,19 @@ type room struct {
 	inputs inputs
 	seats  []seat
 	taken  atomic.Int32 // seats; only the worker changes it
-	stage  *stage       // nil: nobody can look
-	wrong  uint32       // the first tick that was played with a wrong guess; the next: none
-	logs   [2]inputLog  // of this map and the last, or none
-	free   int          // the loader's: which of them the next map has
+	stage  *stage       // nil: no viewers
+	wrong  uint32       // the first tick played with a wrong guess; the next tick: none
+	logs   [2]inputLog  // of this map and the last
+	free   int          // the loader's: the log for the next map
 	scores scoreLog
-	saved  time.Duration // when it was
-	saving atomic.Bool   // its save is on the way: the next one mustn't come before it
-	maps   uint32        // the loader's: how many it began
-	again  time.Duration // likewise: not before then, as none of the maps could be loaded
+	saved  time.Duration // the time of the last save
+	saving atomic.Bool   // a save is on its way; no other one may overtake it
+	maps   uint32        // the loader's: the number of maps begun
+	// the loader's: the time of the next attempt, after all maps failed to load
+	again time.Duration
 }
 
-// newRoom makes a room without a map in s.
+// newRoom makes a room without a map in the scope in.
 func newRoom(s *Server, in scope.Scope, number int) *room {
 	r := &room{s: s, number: number, late: fmt.Sprintf("room %d: a late tick", number), inbox: newInbox(in), inputs: newInputs(in, s.o.Players),
 		seats: s.net.roomSeats(number)}
@@ -67,7 +68,7 @@ func newRoom(s *Server, in scope.Scope, number int) *room {
 	return r
 }
 
-// tick is one of the room. A room without players rests: nothing in it moves.
+// tick plays a tick of the room. A room without players rests.
 func (r *room) tick(w *worker, now time.Duration) (played bool) {
 	r.give()
 	if r.play == nil || r.play.tick >= r.s.mapTicks {
@@ -84,8 +85,8 @@ func (r *room) tick(w *worker, now time.Duration) (played bool) {
 	return true
 }
 
-// run plays, tells and keeps. It is here that another's fault ends: a panic becomes an error, and
-// what it opened on the scratch is closed.
+// run plays the tick, sends the views and saves. It turns a panic of the map into an error, and
+// closes the scopes that the map left open on the scratch.
 func (r *room) run(w *worker, now time.Duration) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -101,7 +102,7 @@ func (r *room) run(w *worker, now time.Duration) (err error) {
 	return nil
 }
 
-// change goes on with the next map, if it is there; until then the old one plays on.
+// change begins the next map, if it is loaded; until then the old one plays on.
 func (r *room) change(w *worker) {
 	next := r.next.Load()
 	if next == nil {
@@ -122,7 +123,7 @@ func (r *room) change(w *worker) {
 		case i >= r.s.o.Players:
 		case s.state == here:
 			r.mark(i, true)
-		case next.resumed: // it was here when it was saved
+		case next.resumed: // a player at the time of the save, absent now
 			r.inputs.mark(next.tick).leave |= 1 << i
 		}
 	}
@@ -130,18 +131,18 @@ func (r *room) change(w *worker) {
 	r.closed.Store(false)
 }
 
-// end is that of the map: the keeper writes what it has, and the loader gives its slot back.
+// end ends the map. The keeper writes the rest of its record, and the loader releases its slot.
 func (r *room) end() {
 	if r.play == nil {
 		return
 	}
-	r.log(r.wrong) // what comes after was being played again, and isn't to the end
+	r.log(r.wrong) // later ticks were being played again, and aren't final
 	r.play.over.Store(true)
 	r.ended, r.play = r.play, nil
 	r.give()
 }
 
-// give hands the map that ended to the loader, as soon as that is done with the one before it.
+// give hands the ended map to the loader, as soon as the loader has finished the one before.
 func (r *room) give() {
 	if r.ended != nil && r.gone.Load() == nil {
 		r.gone.Store(r.ended)
@@ -149,14 +150,14 @@ func (r *room) give() {
 	}
 }
 
-// publish says where the room is, for who joins.
+// publish stores the room's map, epoch and tick for Accepts.
 func (r *room) publish() {
 	p := r.play
 	r.title.Store(binary.LittleEndian.Uint64(p.title[:]))
 	r.clock.Store(uint64(p.epoch())<<32 | uint64(p.tick))
 }
 
-// advance plays the tick, and those before it that were played with a wrong guess.
+// advance plays the tick, after the earlier ones that were played with a wrong guess.
 func (r *room) advance(w *worker) error {
 	p := r.play
 	if r.wrong != p.tick {
@@ -193,7 +194,7 @@ func (r *room) step(w *worker, tick uint32) error {
 	return r.play.game.StepBy(w.crew, r.inputs.compose(tick))
 }
 
-// log hands over the inputs of the ticks before one, which nobody plays again.
+// log hands over the inputs of the ticks before to, which are final.
 func (r *room) log(to uint32) {
 	p := r.play
 	if p.record == nil || p.cut {
@@ -207,14 +208,14 @@ func (r *room) log(to uint32) {
 	}
 }
 
-// read takes the messages.
+// read handles the messages.
 func (r *room) read(w *worker, now time.Duration) {
 	for m := r.inbox.first(); m != nil; m = r.inbox.first() {
 		s := &r.seats[m.place]
 		switch {
 		case m.what == joined:
 			r.join(w, int(m.place), m)
-		case s.state == empty || s.session != m.session: // of somebody who has gone
+		case s.state == empty || s.session != m.session: // of a player that has left
 		case m.what == moved:
 			s.heard, s.address = m.came, m.address
 		case m.what == leaves:
@@ -233,7 +234,7 @@ func (r *room) read(w *worker, now time.Duration) {
 	}
 }
 
-// join seats who joined. Who was here before goes on where it was.
+// join seats a player. A player that comes back goes on as before.
 func (r *room) join(w *worker, place int, m *message) {
 	from := &r.s.net.roomSessions(r.number)[place]
 	s := &r.seats[place]
@@ -249,14 +250,14 @@ func (r *room) join(w *worker, place int, m *message) {
 		r.inputs.forget(place, r.play.tick)
 		r.mark(place, !back)
 	}
-	if r.play == nil { // it ended meanwhile
+	if r.play == nil { // the map has ended since
 		r.notice(w, place, wire.RoomEnded, 0)
 		r.dismiss(place)
 		w.flush()
 	}
 }
 
-// mark has a player here from the next tick on.
+// mark adds a player from the next tick on.
 func (r *room) mark(player int, fresh bool) {
 	m, bit := r.inputs.mark(r.play.tick), uint32(1)<<player
 	m.enter, m.leave = m.enter|bit, m.leave&^bit
@@ -265,7 +266,7 @@ func (r *room) mark(player int, fresh bool) {
 	}
 }
 
-// leave has a player away from the next tick on.
+// leave removes a player from the next tick on.
 func (r *room) leave(place int) {
 	r.seats[place].state = going
 	if place < r.s.o.Players && r.play != nil {
@@ -273,7 +274,7 @@ func (r *room) leave(place int) {
 	}
 }
 
-// farewell frees the places of those who have gone.
+// farewell frees the places of players that left.
 func (r *room) farewell(now time.Duration) {
 	for i := range r.seats {
 		if r.seats[i].state == going {
@@ -283,14 +284,14 @@ func (r *room) farewell(now time.Duration) {
 	}
 }
 
-// dismiss frees a place: from here on the receiver may give it to another.
+// dismiss frees a place, which the receiver may then give to another player.
 func (r *room) dismiss(place int) {
 	r.seats[place].state, r.seats[place].session = empty, 0
 	r.taken.Add(-1)
 	r.s.net.roomSessions(r.number)[place].taken.Store(0)
 }
 
-// hear takes the inputs that came.
+// hear takes the inputs of a message.
 func (r *room) hear(w *worker, place int, m *message) {
 	s := &r.seats[place]
 	s.heard, s.epoch = m.came, m.epoch
@@ -311,7 +312,7 @@ func (r *room) hear(w *worker, place int, m *message) {
 	oldest := p.tick - min(p.tick, uint32(r.s.o.Rollback))
 	for i := range uint32(m.count) {
 		tick := m.tick - i
-		if int32(tick-s.first) < 0 { // there is no state to go back to, or another one played
+		if int32(tick-s.first) < 0 { // before the save or the player
 			w.late++
 			continue
 		}
@@ -328,8 +329,8 @@ func (r *room) hear(w *worker, place int, m *message) {
 	}
 }
 
-// unwind ends the room's map alone: its players are told, its slot is given back, and another map
-// is loaded. The other rooms go on.
+// unwind ends the room's map after a fault, without effect on other rooms. Its players get a
+// notice, its slot is released, and another map is loaded.
 func (r *room) unwind(w *worker, err error) {
 	r.s.fault(r, err)
 	r.closed.Store(true)
@@ -344,7 +345,7 @@ func (r *room) unwind(w *worker, err error) {
 	r.wanted.Store(true)
 }
 
-// place is a point on the map, of its units.
+// place converts map units to a point.
 func place(x, y int16) doom.Point {
 	return doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
 }

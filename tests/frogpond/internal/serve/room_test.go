@@ -22,8 +22,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// built is a server none of whose goroutines runs: a test does what each of them would, in an order
-// of its own, and says what players say.
+// built returns a server without running goroutines. The test does the work of each, in its own
+// order, and sends the players' messages.
 func built(t testing.TB, change func(o *Options)) *Server {
 	t.Helper()
 	o := &Options{Address: "127.0.0.1:0", Rooms: 1, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
@@ -48,7 +48,7 @@ func built(t testing.TB, change func(o *Options)) *Server {
 	return s
 }
 
-// close ends it, as Run does.
+// close ends the server, as Run does.
 func (s *Server) close(t testing.TB) {
 	t.Helper()
 	assert.NoError(t, s.end())
@@ -57,14 +57,14 @@ func (s *Server) close(t testing.TB) {
 	assert.NoError(t, s.b.Close(), "nothing is left")
 }
 
-// ticks plays the first room.
+// ticks plays ticks of the first room.
 func (s *Server) ticks(n int) {
 	for range n {
 		s.rooms[0].tick(s.workers[0], s.now())
 	}
 }
 
-// seat gives a place of the first room to somebody, as the receiver does.
+// seat seats a player in the first room, as the receiver does.
 func (s *Server) seat(place int, name string) {
 	session := &s.net.sessions[place]
 	session.id += 1 << idBits
@@ -72,7 +72,8 @@ func (s *Server) seat(place int, name string) {
 	session.address = udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
 	session.taken.Store(1)
 	s.hears(place, message{what: joined, address: session.address})
-	session.address = udp.Address{} // the receiver's own: it may change before the room looks
+	// the receiver's: it may change before the room reads the message
+	session.address = udp.Address{}
 }
 
 func (s *Server) hears(place int, m message) {
@@ -82,7 +83,7 @@ func (s *Server) hears(place int, m message) {
 	b.put(&s.net.sessions[place])
 }
 
-// wants has a player say what it wants in the last of some ticks, and in those before it.
+// wants sends a player's inputs for count ticks up to tick.
 func (s *Server) wants(place int, tick uint32, count uint8) {
 	m := message{what: wants, tick: tick, count: count, epoch: s.rooms[0].play.epoch()}
 	for i := range m.inputs {
@@ -91,8 +92,8 @@ func (s *Server) wants(place int, tick uint32, count uint8) {
 	s.hears(place, m)
 }
 
-// An input may be for a tick before the save that the room goes on from: there is nothing to be
-// played again, and the room doesn't end.
+// An input may be for a tick before the save that the room started from. Nothing is played again,
+// and the room doesn't end.
 func TestInputsBeforeTheSave(t *testing.T) {
 	dir := t.TempDir()
 	saved := func(o *Options) { o.Saves = dir }
@@ -117,8 +118,8 @@ func TestInputsBeforeTheSave(t *testing.T) {
 	assert.EqualValues(t, 2, s.workers[0].foreign, "inputs of another map are counted")
 }
 
-// Who gets a place has nothing to do with what its last owner wanted: neither what that one said
-// ahead is done, nor can ticks be changed that it played, nor does a guess go on with them.
+// A new player at a place inherits nothing of the last one's inputs: its future inputs are dropped,
+// its past ticks stay, and no guess is based on them.
 func TestPlaceOfAnother(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -145,8 +146,8 @@ func TestPlaceOfAnother(t *testing.T) {
 	assert.NotEqual(t, start, r.play.level.Player(0).At, "it does what it wants itself")
 }
 
-// A map whose first tick fails, while the one before it is still being given back, gives its slot
-// back as well.
+// If the first tick of a map fails while the map before is still being released, its slot is
+// released, too.
 func TestFaultAfterChange(t *testing.T) {
 	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, t.TempDir() })
 	defer s.close(t)
@@ -158,7 +159,7 @@ func TestFaultAfterChange(t *testing.T) {
 	require.NoError(t, s.o.Plant.Set("panic:0:0"))
 	s.ticks(1)
 	require.EqualValues(t, 1, s.faults.Load())
-	for range 4 { // all that has to be done is done
+	for range 4 { // all pending work
 		s.ticks(1)
 		s.keeper.writeLog(r)
 		s.loader.look(r)
@@ -168,7 +169,7 @@ func TestFaultAfterChange(t *testing.T) {
 	assert.Equal(t, 1, s.loader.slots.Available())
 }
 
-// When no slot is free the loader waits for one: it is no map's fault, and no map is passed over.
+// Without a free slot the loader waits: the map doesn't count as failed, and no map is skipped.
 func TestNoSlot(t *testing.T) {
 	s := built(t, func(o *Options) { o.MapTime, o.Rooms = time.Second, 2 })
 	defer s.close(t)
@@ -182,7 +183,7 @@ func TestNoSlot(t *testing.T) {
 	assert.Zero(t, s.unloaded.Load(), "%s", s.o.Say)
 }
 
-// A map that was loaded and not begun when the server ended leaves no record: the last one is of
+// A map that was loaded and not begun before the end leaves no record: the last record is that of
 // the map whose hash the result has.
 func TestRecordOfNothing(t *testing.T) {
 	dir := t.TempDir()
@@ -198,15 +199,15 @@ func TestRecordOfNothing(t *testing.T) {
 	assert.Zero(t, files[0].Epoch)
 }
 
-// The inputs of a map on their way to the disk aren't mixed with those of the next, though one
-// between them couldn't be loaded.
+// The inputs of a map on their way to the disk stay apart from the next map's, even if a map
+// between them failed to load.
 func TestRecordsApart(t *testing.T) {
 	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, t.TempDir() })
 	defer s.close(t)
 	r := s.rooms[0]
 	s.seat(0, "kept apart")
 	s.ticks(36)
-	r.maps++ // as if that one had failed
+	r.maps++ // as if a map had failed
 	s.loader.look(r)
 	next := r.next.Load()
 	require.NotNil(t, next)
@@ -214,7 +215,7 @@ func TestRecordsApart(t *testing.T) {
 	assert.EqualValues(t, 36-8, r.play.inputs.in.Load())
 }
 
-// Where no record can be made any more, maps are played without.
+// If no record can be made any more, maps are played without one.
 func TestNoRecord(t *testing.T) {
 	dir := t.TempDir()
 	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, dir })
@@ -231,7 +232,7 @@ func TestNoRecord(t *testing.T) {
 	assert.Zero(t, s.unloaded.Load())
 }
 
-// Late inputs can undo what a player came to. Of a score that fell another game would be counted.
+// Late inputs can undo a player's score. A falling score would count as another game.
 func TestScoreFalls(t *testing.T) {
 	file := t.TempDir() + "/scores"
 	s := built(t, func(o *Options) { o.Scores = file })
@@ -249,7 +250,7 @@ func TestScoreFalls(t *testing.T) {
 	assert.EqualValues(t, 6, list[1].Caught)
 }
 
-// What there is no room for on the way to the file is said later.
+// Scores that find the queue full are written later.
 func TestScoresWait(t *testing.T) {
 	file := t.TempDir() + "/scores"
 	s := built(t, func(o *Options) { o.Scores = file })
@@ -267,7 +268,7 @@ func TestScoresWait(t *testing.T) {
 	assert.EqualValues(t, 2*scoreMost, list[len(list)-1].Caught)
 }
 
-// Who sends more than a room takes loses it himself: the others' messages find room.
+// A player that sends more than a room takes loses the rest; the others' messages find room.
 func TestFlood(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -303,7 +304,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A worker plays the room that has been due for longest, so that none that fell behind stays there.
+// A worker plays the room that has been due for longest, so that no room stays behind.
 func TestDueFirst(t *testing.T) {
 	w := &worker{rooms: []*room{{number: 0, due: 30}, {number: 1, due: 10}, {number: 2, due: 20}}}
 	var order []int
@@ -315,8 +316,8 @@ func TestDueFirst(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 1, 0}, order)
 }
 
-// What panics when players are told what they see ends the room alone, too. Who joins it then is told,
-// and comes again.
+// A panic while players get their views ends the room alone, too. A player that joins then gets a
+// notice, and joins again.
 func TestFaultInTell(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -349,14 +350,14 @@ func TestFaultInTell(t *testing.T) {
 	assert.Equal(t, wire.RoomEnded, notice.Reason)
 }
 
-// A disk that is slow has one save of a room at a time, so the newest is written last; and between
-// two saves the inputs are written, for which there is room for some seconds only.
+// On a slow disk a room has one save at a time on its way, so the newest is written last. Between
+// saves the inputs are written, which have room for a few seconds only.
 func TestSlowDisk(t *testing.T) {
 	dir := t.TempDir()
 	s := built(t, func(o *Options) { o.Rooms, o.Saves, o.Inputs, o.SaveEvery = 2, dir, t.TempDir(), 1 })
 	defer s.close(t)
 	s.seat(0, "waits")
-	s.ticks(30) // with nobody to write
+	s.ticks(30) // while the keeper doesn't write
 	waiting := func() (n int) {
 		for i := range s.keeper.images {
 			n += int(s.keeper.images[i].full.Load() / 2)
@@ -381,7 +382,7 @@ func TestSlowDisk(t *testing.T) {
 	assert.EqualValues(t, 31, h.Tick)
 }
 
-// A guess is right though the last input had a frog appear somewhere, and this one doesn't.
+// A guess is right even if the last input spawned a frog and this one doesn't.
 func TestGuessAfterSpawn(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -405,7 +406,7 @@ func TestGuessAfterSpawn(t *testing.T) {
 	assert.EqualValues(t, 1, s.workers[0].rollbacks)
 }
 
-// The number of a session isn't 0, however many there were.
+// The number of a session isn't 0 after an overflow.
 func TestSessionNumbers(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -418,7 +419,7 @@ func TestSessionNumbers(t *testing.T) {
 	assert.EqualValues(t, 1, s.players())
 }
 
-// The first save of a map takes no more Go allocations than others: a tick makes it.
+// The first save of a map makes no more Go allocations than others, since a tick makes it.
 func TestFirstSave(t *testing.T) {
 	s := built(t, func(o *Options) { o.Saves = t.TempDir() })
 	defer s.close(t)
@@ -429,7 +430,7 @@ func TestFirstSave(t *testing.T) {
 	assert.Less(t, after.Mallocs-before.Mallocs, uint64(20))
 }
 
-// readScores are the scores of a file.
+// readScores returns the scores of a file.
 func readScores(name string) (list []disk.Score, torn int, err error) {
 	torn, err = disk.ReadScores(name, func(c *disk.Score) error {
 		list = append(list, *c)
@@ -438,7 +439,7 @@ func readScores(name string) (list []disk.Score, torn int, err error) {
 	return list, torn, err
 }
 
-// asker is a client's socket that says Join by itself.
+// asker is a client's socket that sends its own Joins.
 type asker struct {
 	t    *testing.T
 	s    *Server
@@ -454,7 +455,7 @@ func (s *Server) asker(t *testing.T, ip string) *asker {
 	return &asker{t, s, conn, udp.FromAddrPort(conn.LocalAddr().(*net.UDPAddr).AddrPort())}
 }
 
-// join asks for a place, or for an old one by its key, and gives the answer.
+// join asks for a place, or proves an old session by its key, and returns the answer.
 func (a *asker) join(nonce wire.Nonce, flags uint8, old *session) (accept wire.AcceptPacket, refuse wire.RefusePacket) {
 	a.t.Helper()
 	r := a.s.receiver
@@ -481,7 +482,7 @@ func (a *asker) join(nonce wire.Nonce, flags uint8, old *session) (accept wire.A
 			accept, reason = wire.ParseAccept(buffer[:n])
 		case wire.Refuse:
 			refuse, reason = wire.ParseRefuse(buffer[:n])
-		default: // of a session that it has
+		default: // of an earlier session
 			continue
 		}
 		require.Zero(a.t, reason)
@@ -489,9 +490,8 @@ func (a *asker) join(nonce wire.Nonce, flags uint8, old *session) (accept wire.A
 	}
 }
 
-// An address has so many places, whichever of its sockets asks, and one more is refused with
-// numbers: others get theirs. It isn't got round by moving there, and a place that is given back is
-// free.
+// The sockets of an address share its places. One more is refused with numbers, others get theirs.
+// Moving there doesn't evade the limit, and a place that is freed is available again.
 func TestPlacesOfAnAddress(t *testing.T) {
 	s := built(t, func(o *Options) { o.Address, o.Rooms, o.PerAddress = ":0", 2, 3 })
 	defer s.close(t)

@@ -9,30 +9,30 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// stage is where a room's worker copies what somebody looks at: once for each who asks, into memory
-// that is there before play. It lies on the Go heap, as viewers may outlive the room. Nobody else
-// asks until the copy was read.
+// stage is the memory for a copy of a room for viewers. The room's worker copies once for each
+// request; the next request waits until the copy was read. The stage is allocated before play, and
+// on the Go heap, as viewers may outlive the room.
 type stage struct {
 	state  atomic.Uint32
-	filled chan struct{} // with room for the one word: the worker waits for nobody
+	filled chan struct{} // buffers one message, so that the worker doesn't wait
 
 	title   wire.MapName
 	number  uint32
 	tick    uint32
-	empty   bool // there was no map
+	empty   bool // the room has no map
 	whole   bool // all was copied
 	players []standing
 	seen    []game.Seen
 }
 
-// The states of a stage.
+// The states of a stage, with their owners.
 const (
 	idle    uint32 = iota // the asker's
 	asked                 // either's
-	filling               // the worker's, until it says filled
+	filling               // the worker's, until it sends filled
 )
 
-// standing is a player as it is.
+// standing is a player's state.
 type standing struct {
 	place                 uint16
 	name                  wire.Name
@@ -40,7 +40,7 @@ type standing struct {
 	caught, deaths, exits uint32
 }
 
-// sceneTime is how long who asks waits: a tick is much shorter, unless the server ends.
+// sceneTime is how long a viewer waits. A tick is much shorter, unless the server ends.
 const sceneTime = 200 * time.Millisecond
 
 func newStage(players int) *stage {
@@ -48,7 +48,7 @@ func newStage(players int) *stage {
 		seen: make([]game.Seen, 0, seenMost)}
 }
 
-// ask has the worker fill the stage. False: there is no worker, or it is far behind.
+// ask has the worker fill the stage. It reports false if the worker has stopped or is far behind.
 func (t *stage) ask() bool {
 	t.state.Store(asked)
 	patience := time.NewTimer(sceneTime)
@@ -65,8 +65,7 @@ func (t *stage) ask() bool {
 	return true
 }
 
-// show copies the room, as the last tick left it, for who looks; to who doesn't, it costs a look at a
-// word.
+// show copies the room for a viewer, as the last tick left it. Without a viewer it costs one load.
 func (r *room) show(w *worker) {
 	t := r.stage
 	if t == nil || t.state.Load() != asked || !t.state.CompareAndSwap(asked, filling) {
@@ -91,7 +90,7 @@ func (r *room) showPlayers(t *stage) {
 	}
 }
 
-// scene is what was copied, as browsers are told it.
+// scene returns the copy in the form for browsers.
 func (t *stage) scene(room int) *web.Scene {
 	s := &web.Scene{Room: room, Whole: t.whole, Players: []web.Player{}, Frogs: [][3]int16{}, Sectors: [][3]int16{}}
 	if t.empty {

@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/web"
 )
 
-// seenBy is a server in whose first room so many walk, and spawn frogs.
+// seenBy returns a server with a number of players in the first room, that walk and spawn frogs.
 func seenBy(t testing.TB, players int) *Server {
 	t.Helper()
 	s := built(t, func(o *Options) { o.HTTP = "127.0.0.1:0" })
@@ -35,7 +35,7 @@ func seenBy(t testing.TB, players int) *Server {
 	return s
 }
 
-// asks has the worker of the first room tick until somebody who asks has a scene. Who waits for too
+// asks has the worker of the first room tick until a viewer has a scene. A viewer that waited too
 // long, on a busy machine, asks again.
 func (s *Server) asks(t *testing.T) *web.Scene {
 	t.Helper()
@@ -56,7 +56,7 @@ func (s *Server) asks(t *testing.T) *web.Scene {
 	}
 }
 
-// A scene has each player, frog and sector that moved, as they are; who asks doesn't change them.
+// A scene has each player, frog and sector that moved. Viewers don't change them.
 func TestScene(t *testing.T) {
 	s := seenBy(t, 3)
 	defer s.close(t)
@@ -80,7 +80,7 @@ func TestScene(t *testing.T) {
 	assert.Equal(t, []web.Brief{{Room: 0, Map: p.level.Name, Tick: p.tick, Players: 3}}, shown{s}.List())
 }
 
-// A room between two maps says so; one whose worker doesn't come says nothing, and can be asked again.
+// Between two maps a room says so. Without its worker it says nothing, and can be asked again.
 func TestSceneOfNothing(t *testing.T) {
 	s := seenBy(t, 1)
 	defer s.close(t)
@@ -100,7 +100,7 @@ func TestSceneOfNothing(t *testing.T) {
 	assert.Empty(t, shown{s}.List())
 }
 
-// A room that is looked at plays as one that isn't; the copy takes no Go allocation.
+// A room plays the same with viewers. The copy makes no Go allocation.
 func TestScenesChangeNothing(t *testing.T) {
 	var hashes [2]doom.Hash
 	for i := range hashes {
@@ -127,7 +127,7 @@ func TestScenesChangeNothing(t *testing.T) {
 	assert.Equal(t, hashes[0], hashes[1])
 }
 
-// BenchmarkShow is what a tick pays for pages: when nobody looks, and when somebody does.
+// BenchmarkShow measures the cost of pages to a tick, with and without a viewer.
 func BenchmarkShow(b *testing.B) {
 	for name, looked := range map[string]bool{"nobody": false, "somebody": true} {
 		b.Run(name, func(b *testing.B) {

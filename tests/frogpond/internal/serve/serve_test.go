@@ -26,7 +26,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// smallPlan is for so many rooms of the built-in maps.
+// smallPlan returns a plan for a number of rooms with built-in maps.
 func smallPlan(slots int) budget.Plan {
 	return budget.Plan{Name: "test", Regions: []budget.RegionPlan{
 		{Name: "init", Size: 4 * budget.MiB}, {Name: "systems", Size: 16 * budget.MiB},
@@ -35,13 +35,13 @@ func smallPlan(slots int) budget.Plan {
 }
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "16"); err != nil { // most wait, for clocks that a player has
+	if err := flag.Set("test.parallel", "16"); err != nil { // most tests wait for clocks of players
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// server is one that runs.
+// server is a running server.
 type server struct {
 	t       *testing.T
 	o       *Options
@@ -53,7 +53,7 @@ type server struct {
 	err     error
 }
 
-// said is what a server says, as it comes.
+// said is the output of a server, as it arrives.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -107,14 +107,13 @@ func begin(t *testing.T, change func(o *Options)) *server {
 	return s
 }
 
-// patience is far more than anything takes; silence is how long a busy machine may keep a player from
-// saying a word.
+// patience is far longer than any step of a test; silence is how long a busy machine may keep a
+// player from sending.
 const (
 	patience = 5 * time.Minute
 	silence  = 30 * time.Second
 )
 
-// until waits for what must happen.
 func (s *server) until(what string, happened func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(patience); !happened(); time.Sleep(time.Millisecond) {
@@ -122,7 +121,7 @@ func (s *server) until(what string, happened func() bool) {
 	}
 }
 
-// end stops it and gives its result.
+// end stops the server and returns its result.
 func (s *server) end() *Result {
 	s.t.Helper()
 	s.stop()
@@ -131,7 +130,7 @@ func (s *server) end() *Result {
 	return s.result
 }
 
-// player is a client with a socket, that plays until it is told to end.
+// player is a client with a socket.
 type player struct {
 	*client.Client
 	mu    sync.Mutex
@@ -143,7 +142,7 @@ type player struct {
 	receivers sync.WaitGroup
 }
 
-// joins starts a player that walks in circles, and has frogs appear.
+// joins starts a player that walks in circles and spawns frogs.
 func (s *server) joins(o client.Options) *player {
 	s.t.Helper()
 	o.Timeout = silence
@@ -168,7 +167,7 @@ func (p *player) receive() {
 			if op, ok := err.(*net.OpError); ok && op.Err.Error() == net.ErrClosed.Error() {
 				return
 			}
-			continue // nobody listens now
+			continue // the port is closed now
 		}
 		p.mu.Lock()
 		p.Handle(buffer[:n], time.Since(p.start))
@@ -197,7 +196,7 @@ func (p *player) play() {
 	}
 }
 
-// stops ends what it does, without a word to the server.
+// stops ends the player without a Leave.
 func (p *player) stops() {
 	select {
 	case <-p.quit:
@@ -218,7 +217,7 @@ func (p *player) leave() {
 	p.receivers.Wait()
 }
 
-// with looks at the client.
+// with calls look with the client, under its lock.
 func (p *player) with(look func(c *client.Client) bool) func() bool {
 	return func() bool {
 		p.mu.Lock()
@@ -231,7 +230,7 @@ func (p *player) saw(states uint64) func() bool {
 	return p.with(func(c *client.Client) bool { return c.States >= states })
 }
 
-// sees is like saw, but of states from now on.
+// sees is like saw, but counts states from now on.
 func (p *player) sees(states uint64) func() bool {
 	p.with(func(c *client.Client) bool { states += c.States; return true })()
 	return p.saw(states)
@@ -264,7 +263,7 @@ func TestPlay(t *testing.T) {
 	assert.Len(t, r.Hash, 2)
 }
 
-// One socket serves IPv4 and, where there is one, IPv6.
+// One socket serves IPv4 and, if the machine has it, IPv6.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	if c, err := net.ListenPacket("udp", "[::1]:0"); err != nil {

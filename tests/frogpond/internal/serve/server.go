@@ -1,14 +1,18 @@
 // Package serve is a game server: many rooms in one process, each in a slot of the plan, and their
 // players over UDP.
 //
-// server.go is its life: it boots, serves, drains and ends. receiver.go takes what comes and lets
-// players in, session.go is what is known of each. worker.go plays the rooms that are due, room.go
-// is a tick of one, inputs.go what its players want and when that came, tell.go what they are told.
-// loader.go makes the next maps and gives back the old ones' slots, keeper.go writes files. Each of
-// these is a goroutine (workers are several), and hands over what it has by words that both read and
-// write at once: nobody waits for another, and no channel, lock or packet takes a Go allocation.
-// web.go shows browsers what scene.go copies for them.
-// record.go is what was asked for beside play: use over time, and the last seconds.
+//	result, err := serve.Run(ctx, &options)
+//
+// The life of a server is in server.go: it boots, serves, drains and ends. Its goroutines are:
+//
+//   - the receiver (receiver.go), which handles datagrams and gives places; session.go is a place;
+//   - the workers (worker.go), which play the ticks of rooms: room.go is a tick, inputs.go the
+//     players' inputs, tell.go the packets to players;
+//   - the loader (loader.go), which loads the next maps and releases the slots of old ones;
+//   - the keeper (keeper.go), which writes files;
+//   - with the options, a sampler of the timeline (record.go), and pages (web.go, scene.go).
+//
+// They share atomic words and queues, so none waits for another, and play makes no Go allocation.
 package serve
 
 import (
@@ -35,54 +39,54 @@ import (
 
 const ticksPerSecond = 35
 
-// What options may be.
+// The limits of options.
 const (
 	RoomsMost    = 64
 	PlayersMost  = 16
 	RollbackMost = rollbackMost
 	EveryMost    = ticksPerSecond
-	MapTimeMost  = 10_000 * time.Hour // its ticks have 32 bits
-	BytesLeast   = 96                 // with a change or two
+	MapTimeMost  = 10_000 * time.Hour // ticks have 32 bits
+	BytesLeast   = 96                 // room for a change or two
 	BytesMost    = wire.PacketMost
 )
 
-// Options are what a server is told.
+// Options are the options of a server.
 type Options struct {
 	game.Options
 	Address    string
-	Buffer     int // bytes that are asked for, for what comes
+	Buffer     int // bytes to request for the receive buffer
 	Rooms      int
 	Players    int // of a room
-	PerAddress int // places that an address may have as players; 0: all
+	PerAddress int // places of an address for players; 0: all
 	Rollback   int // ticks that inputs may be late
 	Bytes      int // of a State, at most
 	Every      int // ticks from one State to the next
 	MapTime    time.Duration
-	Timeout    time.Duration // without a packet, and a session ends
+	Timeout    time.Duration // without a packet, until a session ends
 	Drain      time.Duration
 	SaveEvery  time.Duration
-	Inputs     string // folder, of records
+	Inputs     string // folder for records
 	Saves      string // folder
 	Scores     string // file
 	Health     string // address
 	HTTP       string // address, of the page
-	HTTPPublic bool   // others than this machine may reach it
-	HTTPEach   int    // connections that an address may have there; 0: as package live says
-	Timeline   string // file, of what each arena held; who writes it has it of the result
-	Flight     string // folder, of traces
+	HTTPPublic bool   // machines other than this one may reach the page
+	HTTPEach   int    // connections of an address to the page; 0: the default of package live
+	Timeline   string // file for the timeline, which the caller writes from the result
+	Flight     string // folder for traces
 	Plant      Plant
 
-	Reload <-chan os.Signal            // asks for another plan
-	Plan   func() (budget.Plan, error) // the one to open, or another
-	Warm   func()                      // what the runtime is to have before play
-	Say    io.Writer                   // what people read meanwhile
+	Reload <-chan os.Signal            // requests another plan
+	Plan   func() (budget.Plan, error) // returns the plan to open, or another one
+	Warm   func()                      // called before play, to warm up the runtime
+	Say    io.Writer                   // output for people
 }
 
-// Server is what Run runs.
+// Server is the state of Run.
 type Server struct {
 	o        *Options
 	b        *budget.Budget
-	old      budget.Plan // before the one that is taken
+	old      budget.Plan // the plan before the current one
 	game     *game.Server
 	socket   *udp.Socket
 	began    time.Time
@@ -90,30 +94,30 @@ type Server struct {
 
 	net      *network
 	rooms    []*room
-	visible  atomic.Pointer[[]*room] // the same, for who looks
+	visible  atomic.Pointer[[]*room] // rooms, for viewers
 	workers  []*worker
 	receiver *receiver
 	loader   *loader
 	keeper   *keeper
-	timeline *budget.Timeline // nil: nobody wants it
-	flight   *flight          // likewise
+	timeline *budget.Timeline // nil without the option
+	flight   *flight          // nil without the option
 	saves    *disk.Saves
 	scores   *disk.Scores
 	running  sync.WaitGroup
 
 	serving  atomic.Bool  // goroutines begin
-	closing  atomic.Bool  // nobody joins any more
+	closing  atomic.Bool  // joins are refused
 	stopping atomic.Bool  // goroutines end
-	until    atomic.Int64 // when the drain is over, in nanoseconds since the server began
+	until    atomic.Int64 // the end of the drain, in nanoseconds since the server began
 	failure  atomic.Pointer[error]
 
 	faults, unloaded, unrecorded atomic.Uint64
-	dropped                      uint64 // datagrams, for want of room in the system's buffer
+	dropped                      uint64 // datagrams that found the system's buffer full
 	saying                       sync.Mutex
 }
 
-// Run serves until ctx ends, and then as long as the drain takes. What it returns beside an error
-// says how far it came; nil: there was no server.
+// Run serves until ctx ends, and then until the drain is over. After an error, the result reports
+// the server's work so far; it is nil if no server started.
 func Run(ctx context.Context, o *Options) (*Result, error) {
 	plan, err := o.Plan()
 	if err == nil {
@@ -136,7 +140,7 @@ func Run(ctx context.Context, o *Options) (*Result, error) {
 	return result, err
 }
 
-// fits says whether the plan is one for these options.
+// fits returns an error if the plan doesn't fit these options.
 func (o *Options) fits(plan budget.Plan) error {
 	var names []string
 	for _, r := range plan.Regions {
@@ -150,16 +154,16 @@ func (o *Options) fits(plan budget.Plan) error {
 	case level.Slots == 0 || !level.State:
 		return errors.New("regions[2]: the level needs slots, one for each room and one more, and to be a state")
 	case o.Rooms >= level.Slots:
-		return fmt.Errorf("-rooms %d: regions[2].slots is %d, and one is for the map that comes next: "+
+		return fmt.Errorf("-rooms %d: regions[2].slots is %d, and one is for the next map; "+
 			"raise it to %d or more", o.Rooms, level.Slots, o.Rooms+1)
 	case plan.Scratch.Workers <= o.Workers:
-		return fmt.Errorf("-workers %d: scratch.workers is %d, and one is for who loads: raise it to %d or more",
+		return fmt.Errorf("-workers %d: scratch.workers is %d, and one is for the loader; raise it to %d or more",
 			o.Workers, plan.Scratch.Workers, o.Workers+1)
 	}
 	return nil
 }
 
-// run boots, serves once or, with other plans, several times, and stops.
+// run boots, serves once for each plan, and stops.
 func (s *Server) run(ctx context.Context) (result *Result, err error) {
 	if err := s.watch(); err != nil {
 		return nil, err
@@ -186,13 +190,14 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 	for again := true; again && err == nil; {
 		again, err = s.serve(ctx, result)
 	}
-	if result.Plans == 0 { // nobody was served
+	if result.Plans == 0 { // no plan was served
 		return nil, err
 	}
 	return result, err
 }
 
-// serve is a plan's time: it makes the rooms, plays, and ends them. again: there is another plan.
+// serve serves with one plan: it builds the rooms, plays, and ends them. again reports whether
+// another plan follows.
 func (s *Server) serve(ctx context.Context, result *Result) (again bool, err error) {
 	health, err := s.listenHealth()
 	if err != nil {
@@ -201,7 +206,7 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	if health != nil {
 		defer health.Close()
 	}
-	whole := context.WithoutCancel(ctx) // a signal is for who serves
+	whole := context.WithoutCancel(ctx) // a signal ends only play
 	if err = s.build(whole); err != nil && result.Plans > 0 {
 		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
 		if err = s.take(whole, s.old); err == nil {
@@ -231,13 +236,13 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 		return false, errors.Join(*failure, err)
 	}
 	if again && err == nil {
-		stopHealth() // which looks at the rooms
+		stopHealth() // health reads the rooms
 		err = s.reconfigure(whole)
 	}
 	return again, err
 }
 
-// build makes what the regions systems and level hold, or nothing.
+// build builds the contents of the regions systems and level, or nothing.
 func (s *Server) build(ctx context.Context) (err error) {
 	s.rooms, s.workers = nil, nil
 	defer func() {
@@ -286,7 +291,8 @@ func (s *Server) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// start begins the goroutines. Each waits for serving: what the runtime has for them is made then.
+// start starts the goroutines, which wait for serving. The runtime allocates their memory now,
+// before play.
 func (s *Server) start() {
 	s.stopping.Store(false)
 	s.serving.Store(false)
@@ -315,7 +321,7 @@ func (s *Server) start() {
 	}
 }
 
-// wait is until a signal, a failure, or another plan, which is taken when nobody plays.
+// wait waits for a signal, a failure, or another plan, which is opened when the server is empty.
 func (s *Server) wait(ctx context.Context) (again bool) {
 	reload := false
 	for ctx.Err() == nil && s.failure.Load() == nil {
@@ -326,7 +332,7 @@ func (s *Server) wait(ctx context.Context) (again bool) {
 		}
 		if reload && s.players() == 0 {
 			s.closing.Store(true)
-			if s.players() == 0 { // nobody came meanwhile
+			if s.players() == 0 { // no player joined since
 				return true
 			}
 			s.closing.Store(false)
@@ -336,7 +342,7 @@ func (s *Server) wait(ctx context.Context) (again bool) {
 	return false
 }
 
-// drain lets nobody join, and waits until nobody is left, or for as long as it may take.
+// drain refuses joins, and waits until all players have left or the time is over.
 func (s *Server) drain() {
 	until := s.now() + s.o.Drain
 	s.until.Store(int64(until))
@@ -357,7 +363,7 @@ func (s *Server) stop() {
 	}
 }
 
-// end saves the rooms, ends their records, and gives their slots back.
+// end saves the rooms, ends their records, and releases their slots.
 func (s *Server) end() (err error) {
 	for _, r := range s.rooms {
 		err = cmp.Or(err, s.keeper.finish(r))
@@ -365,7 +371,7 @@ func (s *Server) end() (err error) {
 	return errors.Join(err, s.release())
 }
 
-// release gives the rooms' slots back.
+// release releases the rooms' slots.
 func (s *Server) release() (err error) {
 	for _, r := range s.rooms {
 		for _, p := range []*play{r.play, r.ended, r.next.Load(), r.gone.Load()} {
@@ -377,8 +383,8 @@ func (s *Server) release() (err error) {
 	return err
 }
 
-// reconfigure takes another plan for systems and level; init stays where it is. A plan that
-// can't be had leaves the old one.
+// reconfigure opens another plan for systems and level; init stays. If the plan fails, the old one
+// stays.
 func (s *Server) reconfigure(ctx context.Context) error {
 	s.closing.Store(false)
 	plan, err := s.o.Plan()
@@ -395,7 +401,7 @@ func (s *Server) reconfigure(ctx context.Context) error {
 	return nil
 }
 
-// take makes a plan that of the budget, when the rooms are released.
+// take gives the budget another plan, after the rooms were released.
 func (s *Server) take(ctx context.Context, plan budget.Plan) error {
 	if err := s.b.Region("systems").Rewind(ctx); err != nil {
 		return err
@@ -403,10 +409,10 @@ func (s *Server) take(ctx context.Context, plan budget.Plan) error {
 	return s.b.Reconfigure(ctx, plan)
 }
 
-// now is the time since the server began.
+// now returns the time since the server began.
 func (s *Server) now() time.Duration { return time.Since(s.began) }
 
-// openFiles opens what there is to be written.
+// openFiles opens the files to write.
 func (s *Server) openFiles() (err error) {
 	if s.o.Saves != "" {
 		if s.saves, err = disk.OpenSaves(s.o.Saves, s.o.Rooms); err != nil {
@@ -432,7 +438,7 @@ func (s *Server) closeFiles() (err error) {
 	return err
 }
 
-// closingIn is how many seconds of a drain are left.
+// closingIn returns the seconds until a drain is over, and whether the server drains.
 func (s *Server) closingIn() (seconds uint32, closing bool) {
 	if !s.closing.Load() {
 		return 0, false
@@ -441,7 +447,7 @@ func (s *Server) closingIn() (seconds uint32, closing bool) {
 	return uint32(max(0, left) / time.Second), true
 }
 
-// players is how many places are taken.
+// players returns the number of places taken by players.
 func (s *Server) players() (n uint32) {
 	for i := range s.net.sessions {
 		if i%s.net.places < s.o.Players {
@@ -451,26 +457,26 @@ func (s *Server) players() (n uint32) {
 	return n
 }
 
-// seed is that of a room's map.
+// seed returns the seed of a room's map.
 func (s *Server) seed(room int, number uint32) uint64 {
 	h := doom.HashStart
 	h.Add(s.o.Seed, uint64(room), uint64(number))
 	return uint64(h)
 }
 
-// broken says that there is no serving any more: the server drains, and Run gives the error.
+// broken notes a failure. The server then drains, and Run returns the error.
 func (s *Server) broken(err error) {
 	err = fmt.Errorf("%s: %w", s.o.Address, err)
 	s.failure.CompareAndSwap(nil, &err)
 }
 
-// fault tells of a room that was unwound.
+// fault reports a room that was unwound.
 func (s *Server) fault(r *room, err error) {
 	s.faults.Add(1)
 	s.say(fmt.Errorf("room %d: %s is over at tick %d: %w", r.number, r.play.level.Name, r.play.tick, err))
 }
 
-// say writes an error for people, if there is one. What led to a full is kept.
+// say prints an error, if it isn't nil. A full also makes a trace.
 func (s *Server) say(err error) {
 	s.flight.watch(err)
 	if err != nil {

@@ -8,32 +8,32 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// session is a place in a room and who has it, as the receiver knows it. A room reads of it, after a
-// message said that somebody joined, what doesn't change until it frees the place: all but nonce,
-// address and window.
+// session is a place in a room and its player, as the receiver knows it. After the message joined,
+// the room reads the fields that stay the same until it frees the place: all but nonce, address and
+// window.
 type session struct {
-	taken   atomic.Uint32 // 1 from the receiver, 0 again from the room
-	waiting atomic.Int32  // messages of it in the room's inbox
-	id      uint32        // its place in the list, and a count above it
+	taken   atomic.Uint32 // set to 1 by the receiver, and to 0 by the room
+	waiting atomic.Int32  // its messages in the room's inbox
+	id      uint32        // the place's index, and a count in the bits above
 	nonce   uint64
 	key     wire.Key
-	name    wire.Name // of who has it, or had it last
+	name    wire.Name // of the current or last player
 	address udp.Address
-	window  wire.Window // of what came
+	window  wire.Window // of received packets
 }
 
 // seat is the same place as its room knows it.
 type seat struct {
-	heard    int64 // when something came last, in nanoseconds since the server began
+	heard    int64 // time of the last packet, in nanoseconds since the server began
 	session  uint32
 	sequence uint32 // of the last packet to the player
 	acked    uint32 // the newest State that the player has
 	newest   uint32 // the tick of the newest input
-	first    uint32 // the tick from which on it plays: what it wants of those before came too late
-	scored   score  // as it was last written
+	first    uint32 // the first tick that it plays; inputs before are too late
+	scored   score  // the last one written
 	state    seatState
 	epoch    uint8 // that the player knows of
-	early    int8  // by how many ticks the newest input was
+	early    int8  // ticks that the newest input was early
 	_        uint8
 	key      wire.Key
 	name     wire.Name
@@ -45,22 +45,22 @@ type seatState uint8
 const (
 	empty seatState = iota
 	here
-	going // not any more
+	going // leaving
 )
 
-// score is what is written of a player.
+// score is the part of a player's score that is written.
 type score struct{ caught, deaths, exits uint32 }
 
 const (
-	watchers = 2 // places in a room beside those of players
+	watchers = 2 // places of a room in addition to those of players
 	idBits   = 11
 )
 
-// network is what lies in region systems: it outlives the maps.
+// network is the data in the region systems, which outlives the maps.
 type network struct {
 	sessions []session   // by room and place
-	seats    []seat      // likewise
-	rings    []wire.Ring // of views, likewise
+	seats    []seat      // by room and place
+	rings    []wire.Ring // of views, by room and place
 	places   int         // of a room
 }
 
@@ -81,18 +81,18 @@ func newNetwork(s scope.Scope, rooms, players int) *network {
 	return n
 }
 
-// roomSeats and roomViews are those of a room.
+// roomSeats returns the seats of a room.
 func (n *network) roomSeats(room int) []seat { return n.seats[room*n.places:][:n.places:n.places] }
 
-// roomSessions are those of a room.
+// roomSessions returns the sessions of a room.
 func (n *network) roomSessions(room int) []session {
 	return n.sessions[room*n.places:][:n.places:n.places]
 }
 
-// ring is the last views of a place.
+// ring returns the last views of a place.
 func (n *network) ring(room, place int) *wire.Ring { return &n.rings[room*n.places+place] }
 
-// find is the session of an id, or nil, and where it is.
+// find returns the session with an id, its room and place, or nil.
 func (n *network) find(id uint32) (s *session, room, place int) {
 	at := int(id & (1<<idBits - 1))
 	if at >= len(n.sessions) {

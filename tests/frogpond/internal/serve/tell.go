@@ -5,7 +5,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// tell sends each player what it sees, and what it must know.
+// tell sends each player its view, and the notices that are due.
 func (r *room) tell(w *worker) {
 	epoch := r.play.epoch()
 	for i := range r.seats {
@@ -27,10 +27,10 @@ func (r *room) tell(w *worker) {
 	w.flush()
 }
 
-// noticeEvery is the ticks between two notices of the same.
+// noticeEvery is the number of ticks until a notice is repeated.
 const noticeEvery = 18
 
-// showTo sends a player a State: the difference to the newest one that it has.
+// showTo sends a player a State: the difference to its newest one.
 func (r *room) showTo(w *worker, place int) {
 	s, ring := &r.seats[place], r.s.net.ring(r.number, place)
 	s.sequence++
@@ -48,7 +48,7 @@ func (r *room) showTo(w *worker, place int) {
 	w.send(s, packet)
 }
 
-// look fills a view, and says whether there is somebody to look.
+// look fills a view, and reports whether the player, or a watcher, is in the map.
 func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
 	s, g := &r.seats[place], r.play.game
 	v.Sequence, v.Tick, v.Epoch, v.Self = s.sequence, r.play.tick, r.play.epoch(), wire.Self{}
@@ -75,8 +75,8 @@ func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
 	return isHere
 }
 
-// crowd chooses of more things than a view has: all players, and of the others a run that moves on,
-// so that each has its turn.
+// crowd chooses the objects for a view that is too small for all: all players, and a run of the
+// others that moves on, so that each has its turn.
 func crowd(seen []game.Seen, tick uint32) []game.Seen {
 	players := 0
 	for players < len(seen) && seen[players].Kind == game.SeenPlayer {
@@ -84,7 +84,7 @@ func crowd(seen []game.Seen, tick uint32) []game.Seen {
 	}
 	others := seen[players:]
 	from, count := int(tick/crowdTicks*crowdTicks)%len(others), wire.Things-players
-	if over := from + count - len(others); over > 0 { // the first ones, and the last: in order
+	if over := from + count - len(others); over > 0 { // the first ones and the last, in order
 		copy(others[over:], others[from:])
 	} else {
 		copy(others, others[from:from+count])
@@ -92,10 +92,10 @@ func crowd(seen []game.Seen, tick uint32) []game.Seen {
 	return seen[:wire.Things]
 }
 
-// crowdTicks is how long a thing stays in a view that is too small: so many come as go.
+// crowdTicks is how long an object stays in such a view.
 const crowdTicks = 16
 
-// notice sends a player word of something that happened.
+// notice sends a player a notice.
 func (r *room) notice(w *worker, place int, reason wire.NoticeReason, seconds uint32) {
 	s := &r.seats[place]
 	s.sequence++

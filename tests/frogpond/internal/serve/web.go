@@ -12,9 +12,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// serveWeb shows browsers the budget at / and the rooms beside it, if that was asked for: from one
-// plan to the next, on the same address. It is no part of play: it takes Go allocations, and its own
-// time.
+// serveWeb serves pages of the budget at / and of the rooms below /rooms, if the options ask for
+// them. The address stays when the plan changes. It allocates on the Go heap and runs outside of
+// ticks.
 func (s *Server) serveWeb() (stop func() error, err error) {
 	if s.o.HTTP == "" {
 		return func() error { return nil }, nil
@@ -40,15 +40,15 @@ func (s *Server) serveWeb() (stop func() error, err error) {
 	}, nil
 }
 
-// shown is a server as browsers are shown it. It reads what lies on the Go heap alone: rooms of a plan
-// that is over answer, too, but say nothing of now.
+// shown is the server for browsers. It reads only the Go heap, so rooms of an old plan answer, too,
+// but with old data.
 type shown struct{ s *Server }
 
 func (v shown) Rooms() int       { return v.s.o.Rooms }
 func (v shown) Places() int      { return v.s.o.Players }
 func (v shown) Maps() []doom.Map { return v.s.game.Maps }
 
-// rooms are those of the last plan that was built; before the first, none.
+// rooms returns the rooms of the last plan that was built, or none before the first.
 func (v shown) rooms() []*room {
 	if list := v.s.visible.Load(); list != nil {
 		return *list

@@ -30,7 +30,7 @@ import (
 
 var pageOn = regexp.MustCompile(`page on (http://\S+/)`)
 
-// beginWeb starts a server with pages, and gives their address.
+// beginWeb starts a server with pages, and returns their address.
 func beginWeb(t *testing.T, change func(o *Options)) (s *server, url string) {
 	t.Helper()
 	s = begin(t, func(o *Options) {
@@ -42,7 +42,7 @@ func beginWeb(t *testing.T, change func(o *Options)) (s *server, url string) {
 	return s, pageOn.FindStringSubmatch(s.said.String())[1]
 }
 
-// fetch gets an address.
+// fetch requests an address.
 func fetch(t *testing.T, method, url string) (code int, kind, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -56,7 +56,7 @@ func fetch(t *testing.T, method, url string) (code int, kind, text string) {
 	return answer.StatusCode, answer.Header.Get("Content-Type"), string(all)
 }
 
-// What there is is answered, and the rest is refused.
+// Each page answers, and other requests are refused.
 func TestWeb(t *testing.T) {
 	t.Parallel()
 	s, url := beginWeb(t, nil)
@@ -88,7 +88,7 @@ func TestWeb(t *testing.T) {
 	s.end()
 }
 
-// events reads a stream.
+// events reads a stream of events.
 func events(t *testing.T, url string, to any, each func() (more bool)) {
 	t.Helper()
 	answer, err := http.Get(url)
@@ -107,7 +107,7 @@ func events(t *testing.T, url string, to any, each func() (more bool)) {
 	}
 }
 
-// Streams have scene after scene while somebody plays; the list follows, too.
+// Streams have scene after scene during play, and so has the list.
 func TestWebStreams(t *testing.T) {
 	t.Parallel()
 	s, url := beginWeb(t, nil)
@@ -116,7 +116,7 @@ func TestWebStreams(t *testing.T) {
 	var scene *web.Scene
 	ticks := []uint32{0}
 	events(t, url+"room/0/events", &scene, func() bool {
-		if scene == nil { // a busy machine kept the room from a tick
+		if scene == nil { // a busy machine delayed a tick
 			return true
 		}
 		assert.GreaterOrEqual(t, scene.Tick, ticks[len(ticks)-1])
@@ -136,7 +136,7 @@ func TestWebStreams(t *testing.T) {
 	s.end()
 }
 
-// The page is for this machine alone, unless somebody says otherwise.
+// The page is for this machine alone, unless the options say otherwise.
 func TestWebAddress(t *testing.T) {
 	t.Parallel()
 	s, _ := beginWeb(t, nil)
@@ -149,8 +149,7 @@ func TestWebAddress(t *testing.T) {
 	s.end()
 }
 
-// Pages are asked for while another plan is taken: they stay where they are, and nobody looks into
-// memory that isn't there.
+// Pages stay available while another plan is opened, and don't read released memory.
 func TestWebAtReload(t *testing.T) {
 	t.Parallel()
 	reload, plans := make(chan os.Signal, 1), 0
@@ -186,12 +185,12 @@ func TestWebAtReload(t *testing.T) {
 	s.end()
 }
 
-// hostile is a viewer that does what none should: some say half a request, some ask for a stream and
-// read nothing of it, some ask for what isn't there.
+// hostile is a viewer that misbehaves: it sends half a request, reads nothing of its stream, or
+// requests missing pages.
 func hostile(i int, address string) net.Conn {
 	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
-		return nil // its turn doesn't come: what waits for the server is bounded, too
+		return nil // its turn doesn't come: the queue of connections is bounded, too
 	}
 	_ = c.(*net.TCPConn).SetReadBuffer(4096)
 	ask := []string{
@@ -208,8 +207,8 @@ func hostile(i int, address string) net.Conn {
 	return c
 }
 
-// Many hostile viewers take a bounded part of the process: its goroutines and its heap. Players
-// play on meanwhile, and at the end nothing is left.
+// Many hostile viewers use a bounded number of goroutines and a bounded part of the heap. Players
+// play on meanwhile, and all is freed at the end.
 func TestHostileViewers(t *testing.T) {
 	const connections = 128
 	before := runtime.NumGoroutine()
@@ -253,7 +252,7 @@ func TestHostileViewers(t *testing.T) {
 	s.until("no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// Viewers of one address that hold as many connections as they get leave some to others, who are
+// Viewers of one address that hold as many connections as they get leave some to others, which are
 // answered at once.
 func TestViewersOfOneAddress(t *testing.T) {
 	t.Parallel()
@@ -273,7 +272,7 @@ func TestViewersOfOneAddress(t *testing.T) {
 	s.end()
 }
 
-// heapInUse is the Go heap after a collection.
+// heapInUse returns the size of the Go heap after a collection.
 func heapInUse() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -281,8 +280,8 @@ func heapInUse() uint64 {
 	return stats.HeapInuse + stats.StackInuse
 }
 
-// A viewer who reads nothing delays no other: in soak, whose machine has nothing else to do, by no
-// second.
+// A viewer that reads nothing delays no other. In soak, on an otherwise idle machine, the delay is
+// less than a second.
 func TestStalledViewer(t *testing.T) {
 	t.Parallel()
 	s, url := beginWeb(t, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// worker plays some of the rooms, one after the other, on a thread and a scratch of its own.
+// worker plays some of the rooms in turn, on a thread and a scratch of its own.
 type worker struct {
 	s     *Server
 	index int // of its scratch
@@ -21,24 +21,25 @@ type worker struct {
 	seen  []game.Seen
 	mac   wire.Mac
 	clock cpuClock
-	alive clock // when it began a tick last
+	alive clock // the start of its last tick
 
-	wall, cpu histogram // of ticks, microseconds
+	wall, cpu histogram // of ticks, in microseconds
 	cpuTotal  uint64    // nanoseconds
 
-	// What happened.
 	ticks, lateTicks, skipped, rollbacks, again uint64
 	early, late, foreign                        uint64 // inputs; foreign: of another map
-	cut, crowded                                uint64 // views that a packet, or the list, was too small for
-	sent, bytes, timedOut, played               uint64 // played: a player a tick
+	// views that didn't fit a packet, or the list
+	cut, crowded                  uint64
+	sent, bytes, timedOut, played uint64 // played: one for each player and tick
 }
 
 var seenMaker = scope.Plain[game.Seen]()
 
-// seenMost is what there may be to see of a map: of more, sectors come last.
+// seenMost is the number of objects of a map that viewers see. If a map has more, the last sectors
+// are missing.
 const seenMost = 2048
 
-// sendBatch is how many datagrams go out with one call.
+// sendBatch is the number of datagrams sent at most with one call.
 const sendBatch = 64
 
 func newWorker(s *Server, in scope.Scope, index int) *worker {
@@ -46,7 +47,8 @@ func newWorker(s *Server, in scope.Scope, index int) *worker {
 		seen: seenMaker.SliceCap(in, 0, seenMost), wall: newHistogram(in), cpu: newHistogram(in)}
 }
 
-// loop plays until the server stops. The thread is the worker's own, so that its time is the ticks'.
+// loop plays until the server stops. The thread is the worker's own, so that its CPU time is the
+// ticks'.
 func (w *worker) loop() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -65,8 +67,8 @@ func (w *worker) loop() {
 	}
 }
 
-// first is the room that has been due for longest: so one that fell behind the others, as it rested
-// while they let ticks be, comes up with them.
+// first returns the room that has been due for longest. So a room that fell behind while others
+// skipped ticks catches up.
 func (w *worker) first() *room {
 	first := w.rooms[0]
 	for _, r := range w.rooms[1:] {
@@ -77,8 +79,8 @@ func (w *worker) first() *room {
 	return first
 }
 
-// play is a tick of a room, with what it took. A tick that isn't over when the next is due is late;
-// after half a second the room lets ticks be, so that it doesn't hurry for ever.
+// play plays and measures a tick of a room. A tick is late if it ends after the next one is due.
+// After half a second the room skips ticks, so that it doesn't hurry for ever.
 func (w *worker) play(r *room) {
 	from, cpu := w.s.now(), w.clock.now()
 	w.alive.Store(from)
@@ -114,7 +116,7 @@ const (
 	maxBehind = time.Second / 2
 )
 
-// packet is the buffer for the next datagram to a player.
+// packet returns the buffer for the next datagram to a player.
 func (w *worker) packet(s *seat) []byte {
 	buffer := w.out.Next(&s.address)
 	if buffer == nil {
@@ -140,13 +142,13 @@ func (w *worker) flush() {
 	}
 }
 
-// histogram counts durations by microsecond; those of its end or longer together.
+// histogram counts durations by microsecond, up to histogramEnd; longer ones count as that.
 type histogram struct {
 	counts  []uint32
 	longest time.Duration
 }
 
-const histogramEnd = 1 << 15 // more than the time of a tick
+const histogramEnd = 1 << 15 // longer than a tick
 
 func newHistogram(s scope.Scope) histogram {
 	return histogram{counts: wordMaker.Slice(s, histogramEnd)}
@@ -157,7 +159,7 @@ func (h *histogram) add(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// merge adds another.
+// merge adds another histogram.
 func (h *histogram) merge(other *histogram) {
 	for i, n := range other.counts {
 		h.counts[i] += n
@@ -165,7 +167,7 @@ func (h *histogram) merge(other *histogram) {
 	h.longest = max(h.longest, other.longest)
 }
 
-// at is the duration, in microseconds, that so many of a thousand didn't pass.
+// at returns the duration, in microseconds, that so many thousandths don't exceed.
 func (h *histogram) at(thousandths uint64) uint64 {
 	var all, sum uint64
 	for _, n := range h.counts {
