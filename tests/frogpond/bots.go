@@ -11,33 +11,33 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 )
 
-// botsCommand plays from afar, in a process of its own. The exit code: 0 is well, 1 a failure, 2
-// bad flags.
+// botsCommand plays over the network, in a process of its own. Its exit code is 0 for success, 1
+// for a failure, 2 for bad flags.
 func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o bots.Options
 	f := newFlags("bots", "[flags]", stderr)
 	f.StringVar(&o.Address, "addr", defaultAddress, "the server's `HOST:PORT`")
 	f.IntVar(&o.Count, "n", 16, fmt.Sprintf("bots, up to %d", bots.CountMost))
 	f.DurationVar(&o.For, "for", time.Minute, "how long they play")
-	f.Uint64Var(&o.States, "states", 0, "leave earlier, after so many states from the server; 0: don't")
-	f.DurationVar(&o.Timeout, "timeout", 5*time.Second, "a bot that hears nothing for so long asks for its place again")
+	f.Uint64Var(&o.States, "states", 0, "leave earlier, after so many states from the server; 0: stay")
+	f.DurationVar(&o.Timeout, "timeout", 5*time.Second, "a bot without a packet for so long joins again")
 	f.Float64Var(&o.Loss, "loss", 0, "packets that are lost, in each direction, `percent`")
 	f.DurationVar(&o.Jitter, "jitter", 0, "each packet is late by a draw from 0 to this")
 	f.Float64Var(&o.Duplicate, "dup", 0, "packets that come twice, `percent`")
 	f.Float64Var(&o.Reorder, "reorder", 0,
 		"packets that are held back for two ticks, so that others overtake them, `percent`")
-	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
+	f.Uint64Var(&o.Seed, "seed", 1, "the seed of everything random")
 	f.IntVar(&o.Every, "every", 2, "`ticks` from one packet of inputs to the next")
 	f.IntVar(&o.Room, "room", -1, "the room to join; -1: any")
 	f.Func("hostile", "attack instead: `kinds` with commas, of "+strings.Join(bots.Kinds(), ", ")+
 		"; or all", func(v string) error { o.Hostile = strings.Split(v, ","); return nil })
-	f.IntVar(&o.Rate, "rate", 1000, "packets a second of each that attacks")
+	f.IntVar(&o.Rate, "rate", 1000, "packets a second of each attacker")
 	f.BoolVar(&o.Remote, "remote", false, "the server may be on another machine")
 	asJSON := f.Bool("json", false, "print one JSON object and nothing else")
 	if code, ok := parseFlags(f, args, o.Check); !ok {
 		return code
 	}
-	debug.SetGCPercent(400) // the bots are as large at the end as at the start
+	debug.SetGCPercent(400) // the live heap doesn't grow, so collect less often
 	result, err := bots.Run(ctx, o)
 	if err == nil {
 		err = printResult(stdout, *asJSON, result, result.Tell)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// build names the build that runs, by the flags that the go command was given.
+// build is the name of the running build, by the flags of the go command.
 var build = func() string {
 	name := "release"
 	info, ok := debug.ReadBuildInfo()

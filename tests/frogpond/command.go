@@ -10,13 +10,15 @@ import (
 	"io"
 )
 
-// command is a word that frogpond takes, with flags of its own. run gives the exit code.
+// A command is the first word of frogpond's arguments, with flags of its own. run returns the exit
+// code.
 type command struct {
 	name, what string
 	run        func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
-// runCommand runs the command of a name, or lists what there is.
+// runCommand runs the command of a name. If the name is unknown, it lists the commands and returns
+// 2.
 func runCommand(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
 	if name == "help" {
 		fmt.Fprintln(stdout, "frogpond plays levels (frogpond -h: its flags), or with a command:")
@@ -40,7 +42,7 @@ func listCommands(w io.Writer) {
 	fmt.Fprintf(w, "  frogpond %-8s %s\n", "help", "print this list")
 }
 
-// newFlags are those of a command, which is told what its arguments are called.
+// newFlags returns the flag set of a command; usage describes its arguments.
 func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -51,15 +53,15 @@ func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
 	return f
 }
 
-// parseOne takes flags, and one argument among them. ok is false where the program ends with that
-// code: why is printed.
+// parseOne parses flags with one argument among them. If ok is false, the reason is printed and the
+// program ends with code.
 func parseOne(f *flag.FlagSet, args []string, what string) (arg string, code int, ok bool) {
 	var rest []string
 	for err := f.Parse(args); ; err = f.Parse(args) {
 		if errors.Is(err, flag.ErrHelp) {
 			return "", 0, false
 		}
-		if err != nil { // already printed, with the usage
+		if err != nil {
 			return "", 2, false
 		}
 		if f.NArg() == 0 {
@@ -68,21 +70,21 @@ func parseOne(f *flag.FlagSet, args []string, what string) (arg string, code int
 		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
 	}
 	if len(rest) != 1 {
-		fmt.Fprintf(f.Output(), "frogpond %s: needs one %s, and was given %d\n", f.Name(), what,
+		fmt.Fprintf(f.Output(), "frogpond %s: needs one %s, not %d\n", f.Name(), what,
 			len(rest))
 		return "", 2, false
 	}
 	return rest[0], 0, true
 }
 
-// parseFlags takes flags, no argument among them, and checks them. ok is false where the program
-// ends with that code: why is printed.
+// parseFlags parses flags without arguments, and checks them. If ok is false, the reason is printed
+// and the program ends with code.
 func parseFlags(f *flag.FlagSet, args []string, check func() error) (code int, ok bool) {
 	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0, false
 	}
-	if err != nil { // already printed, with the usage
+	if err != nil {
 		return 2, false
 	}
 	if err = check(); f.NArg() > 0 {
@@ -95,7 +97,7 @@ func parseFlags(f *flag.FlagSet, args []string, check func() error) (code int, o
 	return 0, true
 }
 
-// printResult writes what a command has to say, as JSON or as tell does, all at once.
+// printResult writes the result of a command at once: as JSON, or as tell writes it.
 func printResult(stdout io.Writer, asJSON bool, result any, tell func(io.Writer)) error {
 	var text bytes.Buffer
 	if asJSON {

@@ -31,10 +31,10 @@ func TestCommands(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	assert.Equal(t, 2, run(t.Context(), []string{"scores", "a", "-n", "3", "b"}, io.Discard, &stderr))
-	assert.Equal(t, "frogpond scores: needs one FILE, and was given 2\n", stderr.String())
+	assert.Equal(t, "frogpond scores: needs one FILE, not 2\n", stderr.String())
 }
 
-// Scores are summed up by name, the best first; what is torn or damaged is told.
+// Scores are summed up by name, the best first. Torn or damaged scores are reported.
 func TestScoresCommand(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "scores")
 	file, _, err := disk.OpenScores(name)
@@ -44,10 +44,10 @@ func TestScoresCommand(t *testing.T) {
 		name               string
 		player, ticks      uint32
 		caught, deaths, on byte
-	}{{"ann", 0, 10, 2, 0, '1'}, {"ann", 1, 10, 1, 0, '1'}, // two of a name
+	}{{"ann", 0, 10, 2, 0, '1'}, {"ann", 1, 10, 1, 0, '1'}, // one name, two players
 		{"ann", 0, 20, 2, 1, '1'}, {"ann", 1, 20, 4, 0, '1'},
 		{"bob", 2, 20, 7, 1, '1'}, {"\x1b[2J", 3, 20, 7, 0, '1'}, {"", 4, 20, 0, 9, '1'},
-		{"ann", 0, 5, 3, 1, '1'}} { // began again
+		{"ann", 0, 5, 3, 1, '1'}} { // a new game
 		c := disk.Score{Seconds: int64(1000 * i), Player: s.player, Ticks: s.ticks,
 			Caught: uint32(s.caught), Deaths: uint32(s.deaths), Exits: 1,
 			Map: [8]byte{'M', 'A', 'P', '0', s.on}}
@@ -85,7 +85,7 @@ bob   1      7       7     MAP01  1       1
 	assert.Equal(t, 1, run(t.Context(), []string{"scores", "main.go"}, io.Discard, io.Discard))
 }
 
-// readScores are the scores of a file.
+// readScores returns the scores of a file.
 func readScores(name string) (list []disk.Score, torn int, err error) {
 	torn, err = disk.ReadScores(name, func(c *disk.Score) error {
 		list = append(list, *c)
@@ -94,7 +94,7 @@ func readScores(name string) (list []disk.Score, torn int, err error) {
 	return list, torn, err
 }
 
-// A file of scores of more games than are kept is shown as far as they go, and says so.
+// A file with scores of too many games is shown up to the limit, with an error.
 func TestScoresOfManyGames(t *testing.T) {
 	var last lastScores
 	for i := range uint32(3) {
@@ -102,7 +102,7 @@ func TestScoresOfManyGames(t *testing.T) {
 	}
 	last.games = slices.Grow(last.games, gamesMost)[:gamesMost]
 	assert.EqualError(t, last.add(&disk.Score{Epoch: 3}),
-		"it has the scores of more than 1048576 games: the first of these are shown")
+		"it has scores of more than 1048576 games; only the first of them are shown")
 	require.NoError(t, last.add(&disk.Score{Epoch: 2, Caught: 9}), "of one that is kept")
 	assert.EqualValues(t, 9, last.games[2].Caught)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// crash commits the classic mistake, to show what a report looks like: a block
-// is kept beyond its budget's Close, and C writes into it.
+// crash commits a classic mistake to show the crash report: it keeps a block after the budget's
+// Close, and C writes to the block.
 func crash(ctx context.Context, b *budget.Budget) error {
 	var kept []byte
 	_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*byte, error) {

@@ -20,13 +20,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// failing is the server that meets a full somewhere, and has to go on.
+// failing is a server that gets an ErrFull somewhere and must go on.
 type failing struct {
-	o, visit options           // visit: of all maps but the one that is played again
-	small    options           // of the server that goes on
-	needs    map[string]uint64 // of the small server, by key of the plan; temporaries need less
-	reached  map[string]int    // how often something of this key was full
-	wentOn   int               // how often the small server fitted afterwards
+	o, visit options // visit: for all maps but the one that is played again
+	small    options // the options of the server that goes on
+	// of the small server, by key of the plan; temporary memory needs less
+	needs   map[string]uint64
+	reached map[string]int // how often each key was full
+	wentOn  int            // how often the small server fitted afterwards
 }
 
 func newFailing(t *testing.T) *failing {
@@ -34,11 +35,11 @@ func newFailing(t *testing.T) *failing {
 		Maps: "E1M1,E1M3,MAP31,MAP07"}}
 	if freedoom() {
 		o.WADs = append(doom.InstalledWADs(), doom.Builtin)
-	} else { // two files as well: each that is open is a value that a scope holds
+	} else { // two files as well, since a scope owns each open file
 		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP05,MAP06,MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
-	// each request of each tick would take minutes
+	// With these, each request of each tick would take minutes.
 	if step.Now() < step.Check {
 		f.o.Ticks, f.o.bots, f.visit.Ticks = 1, 1, 0
 		f.small.Ticks, f.small.bots = 1, 1
@@ -50,7 +51,7 @@ func newFailing(t *testing.T) *failing {
 	return f
 }
 
-// madeWAD is a file with the built-in maps of a seed.
+// madeWAD writes a file with the built-in maps of a seed.
 func madeWAD(t *testing.T, seed uint64) (name string) {
 	name = filepath.Join(t.TempDir(), "made.wad")
 	require.NoError(t, os.WriteFile(name, doom.BuiltinWAD(seed), 0o644))
@@ -64,7 +65,7 @@ func (f *failing) plan(t *testing.T) budget.Plan {
 	return plan
 }
 
-// needs are the sizes and limits that a plan needs for what was reported.
+// needs returns the sizes and limits that a plan needs for a report.
 func needs(r budget.Report) map[string]uint64 {
 	list := map[string]uint64{}
 	for i, part := range r.Arenas {
@@ -73,7 +74,7 @@ func needs(r budget.Report) map[string]uint64 {
 			key = part.Kind + ".size"
 		}
 		most := part.MostOpen
-		list[key] = max(list[key], (part.Peak+63)&^63) // temporaries begin at a line
+		list[key] = max(list[key], (part.Peak+63)&^63) // temporary memory begins at a cache line
 		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools,
 			"owned": most.Owned, "labels": most.Labels} {
 			list["limits."+name] = max(list["limits."+name], uint64(n))
@@ -82,7 +83,7 @@ func needs(r budget.Report) map[string]uint64 {
 	return list
 }
 
-// planned is what a plan has of a key.
+// planned returns the plan's value of a key.
 func planned(p budget.Plan, key string) uint64 {
 	for i, r := range p.Regions {
 		if key == fmt.Sprintf("regions[%d].size", i) {
@@ -95,8 +96,8 @@ func planned(p budget.Plan, key string) uint64 {
 		"limits.labels": uint64(p.Limits.Labels)}[key]
 }
 
-// run is all that a server does: boot, maps, a rewind of the systems, a map again. It ends at the
-// first full, and goes on.
+// run does all that a server does: boot, maps, a rewind of the systems, a map again. At the first
+// ErrFull it stops and goes on with the small server.
 func (f *failing) run(ctx context.Context, b *budget.Budget) error {
 	s, err := game.Boot(ctx, f.o.Options, b)
 	if err == nil {
@@ -108,7 +109,7 @@ func (f *failing) run(ctx context.Context, b *budget.Budget) error {
 	}
 	fits, key := true, ""
 	var full *scope.FullError
-	if errors.As(err, &full) { // else a chunk of a pool was refused
+	if errors.As(err, &full) { // otherwise a pool refused a chunk
 		key = full.Key
 		fits = planned(b.Plan(), key) >= f.needs[key]
 		f.reached[key]++
@@ -142,7 +143,7 @@ func (f *failing) play(ctx context.Context, s *game.Server) error {
 	return playOne(ctx, &f.o, s, len(s.Maps)-1)
 }
 
-// goOn boots, or builds anew, what there isn't any more, and plays a small map in the same budget.
+// goOn boots, or loads the systems, if that is missing, and plays a small map in the same budget.
 func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *game.Server) (err error) {
 	if s == nil {
 		if s, err = game.Boot(ctx, f.small.Options, b); err != nil {
@@ -155,10 +156,11 @@ func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *game.Server) (e
 			return err
 		}
 	}
-	return playOne(ctx, &f.small, s, len(s.Maps)-1) // the last is built in
+	return playOne(ctx, &f.small, s, len(s.Maps)-1) // the last map is built in
 }
 
-// playOne plays a map, rewinds the level, and gives the full that kept the map from being played.
+// playOne plays a map, rewinds the level, and returns the error that kept the map from being
+// played.
 func playOne(ctx context.Context, o *options, s *game.Server, i int) error {
 	r := newResult(o)
 	if err := errors.Join(r.play(ctx, o, s, s.Maps[i], io.Discard), r.close); err != nil {
@@ -181,10 +183,10 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// TestEachAllocationFails has each allocation of boot, of three maps and of a systems rewind fail
-// in turn: nothing leaks, and the server goes on in the same budget with what fits.
+// TestEachAllocationFails makes each allocation of boot, of three maps and of a systems rewind fail
+// in turn. Nothing leaks, and the server goes on in the same budget if its plan suffices.
 func TestEachAllocationFails(t *testing.T) {
-	if build == "asan" { // which takes minutes under an emulator
+	if build == "asan" { // it takes minutes under an emulator
 		step.Needs(t, step.Check)
 	}
 	f := newFailing(t)
@@ -196,7 +198,7 @@ func TestEachAllocationFails(t *testing.T) {
 	})
 	assert.Equal(t, files, openFiles(t), "open files")
 	for key, need := range f.needs {
-		// no label is opened but the one that counts what has none
+		// The only label opened is the one for unlabeled memory.
 		if need > 0 && key != "limits.labels" {
 			assert.Positive(t, f.reached[key], key)
 		}

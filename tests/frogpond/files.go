@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// inputs are those of -playdemo, as far as they are played; with room for those of each tick, where
-// somebody wants them.
+// inputs returns the inputs of -playdemo, or none. The list has room for the inputs of each tick if
+// a flag needs them.
 func (o *options) inputs(l *game.Level) (in inputs, err error) {
 	in = inputs{players: o.bots}
 	if o.rollback != 0 || o.demo != "" || o.playDemo != "" {
@@ -38,7 +38,7 @@ func (o *options) inputs(l *game.Level) (in inputs, err error) {
 	return in, err
 }
 
-// isDemoOf refuses a demo of another game than that on a level.
+// isDemoOf returns an error if the demo is of another game than the one on l.
 func (o *options) isDemoOf(l *game.Level, h *disk.DemoHead) error {
 	switch {
 	case h.Players != uint32(o.bots):
@@ -51,7 +51,7 @@ func (o *options) isDemoOf(l *game.Level, h *disk.DemoHead) error {
 	return l.IsOf(h.MapSum)
 }
 
-// writeDemo writes the inputs of a game on a level.
+// writeDemo writes the inputs of a game on l.
 func (o *options) writeDemo(w io.Writer, l *game.Level, in *inputs) error {
 	head := disk.DemoHead{Players: uint32(o.bots), Seed: o.Seed, MapSum: l.Sum,
 		Ticks: uint64(in.ticks())}
@@ -63,8 +63,8 @@ func (o *options) writeDemo(w io.Writer, l *game.Level, in *inputs) error {
 	return disk.WriteDemo(w, &head, data)
 }
 
-// begin is the tick to begin with: that of -load, whose state is in place then. The library says
-// that the file is whole and of this level; what its numbers mean is looked at here.
+// begin returns the first tick to play. With -load it restores the state of the file; package save
+// has checked that the file is whole and of this level, and begin checks the tick.
 func (o *options) begin(ctx context.Context, g *game.Game) (tick int, err error) {
 	if o.load == "" {
 		return 0, nil
@@ -79,7 +79,7 @@ func (o *options) begin(ctx context.Context, g *game.Game) (tick int, err error)
 		err = g.Level.Snapshots.Restore(ctx, number)
 	}
 	if at := uint64(g.Level.Room.Tick); err == nil && at != number {
-		err = fmt.Errorf("it is said to be of tick %d, and its state is of tick %d", number, at)
+		err = fmt.Errorf("its head says tick %d, and its state is of tick %d", number, at)
 	}
 	if err == nil && number > uint64(o.Ticks) {
 		err = fmt.Errorf("it is of tick %d, and -ticks is %d", number, o.Ticks)
@@ -90,7 +90,8 @@ func (o *options) begin(ctx context.Context, g *game.Game) (tick int, err error)
 	return int(number), nil
 }
 
-// end takes the last state, and writes what is to be written.
+// end takes a snapshot of the last state, writes the files of -demo and -save, and returns the
+// hash.
 func (o *options) end(g *game.Game, in *inputs, ticks int) (hash uint64, err error) {
 	ring := g.Level.Snapshots
 	if err := ring.Take(uint64(ticks)); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// export prints the graph of a map, or what graphs may use here, as the tool upfront reads them.
+// export prints the graph of a map, or the vocabulary of such graphs, in the form that the tool
+// upfront reads.
 func export(ctx context.Context, o *options, plan budget.Plan, out, stderr io.Writer) (
 	err error) {
 	if o.vocabulary {
@@ -23,7 +24,7 @@ func export(ctx context.Context, o *options, plan budget.Plan, out, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }() // the logs close
+	defer func() { err = errors.Join(err, b.Close()) }() // closes the logs
 	s, err := game.Boot(ctx, o.Options, b)
 	if err != nil {
 		return err

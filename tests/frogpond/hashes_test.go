@@ -25,12 +25,12 @@ var (
 
 const anew = "go test ./tests/frogpond -run Hashes -update, and with UPFRONT_STEP=check"
 
-// sample are the maps of Freedoom that make test plays: the largest, and some that differ much.
+// sample holds the maps of Freedoom that make test plays: the largest, and some that differ much.
 const sample = "E1M1,E4M7,MAP12,MAP20,MAP32"
 
-// TestHashes plays all maps with each crew; make test plays a sample of Freedoom's. Their states, and
-// what they took of the budget, are those that were recorded: in every build, on every target, with
-// the plan of each device.
+// TestHashes plays all maps with each crew; make test plays a sample of Freedoom's. States and
+// memory use must equal the recorded ones in every build, on every target, and with each device's
+// plan.
 func TestHashes(t *testing.T) {
 	t.Run(doom.Builtin, func(t *testing.T) {
 		checkHashes(t, doom.Builtin, 350, "", "-wad", doom.Builtin)
@@ -48,10 +48,10 @@ func TestHashes(t *testing.T) {
 	})
 }
 
-// otherRelease names what is missing on a machine with another release of Freedoom.
+// otherRelease is the reason to skip on a machine with another release of Freedoom.
 const otherRelease = "the release of Freedoom in testdata/hashes"
 
-// freedoomName is the name of the installed release, by its files: others have other maps.
+// freedoomName returns the name of the installed release, from the checksum of its files.
 func freedoomName(t *testing.T) string {
 	t.Helper()
 	sum := uint32(0)
@@ -63,14 +63,15 @@ func freedoomName(t *testing.T) string {
 	return fmt.Sprintf("freedoom-%08x", sum)
 }
 
-// checkHashes compares what is played with the file of that name; only lists the maps to play, "" plays
-// all.
+// checkHashes compares the played maps with the file testdata/hashes/NAME.txt. only lists the maps
+// to play; "" plays all.
 func checkHashes(t *testing.T, name string, ticks int, only string, args ...string) (r Result) {
 	t.Helper()
 	file := filepath.Join("testdata", "hashes", name+".txt")
 	text, err := os.ReadFile(file)
 	recorded := string(text)
-	another := os.IsNotExist(err) && name != doom.Builtin && !*update // its crews are compared with each other
+	// without a file, crews are compared with each other
+	another := os.IsNotExist(err) && name != doom.Builtin && !*update
 	if !another && !*update {
 		require.NoError(t, err, "%s", anew)
 	}
@@ -90,7 +91,7 @@ func checkHashes(t *testing.T, name string, ticks int, only string, args ...stri
 			recorded = played(r)
 		}
 		want := recorded
-		// who decides for whom, and so what lies on whose scratch, depends on how many decide
+		// The split of players among scratch arenas depends on the number of workers.
 		if workers != "4" {
 			want, _, _ = strings.Cut(want, "scratch")
 		}
@@ -120,9 +121,9 @@ func linesOf(maps, text string) string {
 	return out.String()
 }
 
-// played has a line for each map: its name, ticks, state, and the snapshot of that; bytes used, and
-// at most; finalizers; frogs in its pool, and at most. Then, for each part of the budget, bytes used
-// by the last map, and at most; those of scratch with 4 workers only.
+// played returns a line for each map: name, ticks, state hash, snapshot hash, bytes used and their
+// peak, finalizers, frogs in the pool and their peak. A line for each arena follows, with the bytes
+// of the last map and the peak; scratch only with 4 workers.
 func played(r Result) string {
 	var out strings.Builder
 	for _, l := range r.Levels {

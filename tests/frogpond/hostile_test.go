@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// A file that makes no sense ends the program with its one line; a map that makes none isn't run.
+// A malformed file ends the program with one line. A malformed map is not run.
 func TestHostileWADs(t *testing.T) {
 	left := map[string]string{"more lumps than the file": "", "no map": "",
 		"vertex out of range": "MAP01: not run: "}
@@ -32,7 +32,7 @@ func TestHostileWADs(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// The control: what the hostile files are made from is a good map.
+// The control: the hostile files are made from these good maps.
 func TestGoodMapPlays(t *testing.T) {
 	for name, lumps := range map[string][]doom.Lump{
 		"without BLOCKMAP":    doomtest.GoodMap(),

@@ -1,14 +1,15 @@
 // Command frogpond is a game server without graphics: players walk the levels of Doom-format WAD
-// files, and frogs appear around them, all within one fixed budget. It plays by itself, with
-// seeded players; or, as `frogpond serve`, with who comes over UDP. README.md says what else it
-// does. This file is the life of the memory. The files beside it are what the program takes and says;
-// internal/game is the play, and internal/doom what reads a map. Command copy, two folders away, makes
-// a module of your own of all of it.
+// files, and frogs appear around them, all within one fixed budget. It plays by itself, with seeded
+// players; as `frogpond serve` it serves players over UDP. README.md lists its other commands.
 //
-// Its state can be copied and put back, by package budget/save: -rollback 8 plays with inputs that
-// come late, -synctest plays each tick twice, and -plant shows how a mistake in that is named; -save
-// and -load are save games, -demo and -playdemo the inputs of one. rollback.go is what a game needs
-// that predicts, and internal/game/room.go how its state is laid out.
+// This file shows the life of the memory. The files next to it hold the flags and the output;
+// internal/game is the play, and internal/doom reads maps. Command copy, two folders away, makes a
+// module of your own of the whole program.
+//
+// Package budget/save copies the state and restores it. -rollback 8 plays with late inputs,
+// -synctest plays each tick twice, and -plant shows how such a test names a mistake. -save and
+// -load are save games, -demo and -playdemo record and replay inputs. rollback.go shows how a game
+// predicts, and internal/game/room.go how the state is laid out.
 package main
 
 import (
@@ -34,27 +35,29 @@ func main() {
 	defer stop()
 	go stopAtSignal(stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err := os.Stdout.Close(); err != nil { // what was printed may not have arrived
+	if err := os.Stdout.Close(); err != nil { // the last output may not have arrived
 		fmt.Fprintln(os.Stderr, "frogpond:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-// stopAtSignal unwinds at the first signal. The second ends the program at once; what comes in the
-// same moment is the first, sent to a process and to its group.
+// stopAtSignal cancels at the first signal, which unwinds the program; a second signal ends it at
+// once. A signal within 300 ms of the first counts as the first, because a terminal sends it to the
+// process and to its group.
 func stopAtSignal(stop context.CancelFunc) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, ends...)
-	time.Sleep(time.Nanosecond) // its timer is made now
+	time.Sleep(time.Nanosecond) // makes the timer of the later Sleep now, before play
 	<-signals
 	stop()
 	time.Sleep(300 * time.Millisecond)
 	signal.Reset(ends...)
 }
 
-// commands are what frogpond does beside playing levels, by the first word of its arguments.
+// commands are the commands of frogpond, by the first word of its arguments. Without one it plays
+// levels.
 var commands = []command{
 	{"bots", "play on a server from afar, or attack it", botsCommand},
 	{"offline", "play the records of a server again, and print the hashes", offlineCommand},
@@ -63,7 +66,7 @@ var commands = []command{
 	{"watch", "draw a room of a server in the terminal", watchCommand},
 }
 
-// run is the program: a command, or without one levels are played.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return runCommand(ctx, args[0], args[1:], stdout, stderr)
@@ -71,14 +74,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return playLevels(ctx, args, stdout, stderr)
 }
 
-// playLevels gives the exit code: 0 is well, 1 bad input, a file that could not be written, or a
-// game that came to another state when it was played again; 2 bad flags, 3 some maps did not fit.
+// playLevels plays levels and returns the exit code: 0 for success; 1 for bad input, a file that
+// can't be written, or a state that differs when a game is played again; 2 for bad flags; 3 if some
+// maps didn't fit.
 func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	if err != nil { // already printed, with the usage
+	if err != nil { // package flag has printed it, with the usage
 		return 2
 	}
 	plan, err := o.readPlan()
@@ -101,7 +105,7 @@ func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	return result.print(stdout, stderr, o.json, o.verbose)
 }
 
-// sayReplaced says which files' maps are played instead of earlier files' of the same name.
+// sayReplaced names each map that a later file replaces.
 func sayReplaced(stderr io.Writer, maps []doom.Map) {
 	for _, line := range doom.Replaced(maps) {
 		fmt.Fprintln(stderr, "frogpond:", line)
@@ -116,13 +120,13 @@ func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, 
 		return err
 	}
 	if o.crash {
-		return crash(ctx, b) // it closes the budget
+		return crash(ctx, b) // crash closes the budget
 	}
 	defer func() {
 		if errors.Is(err, context.Canceled) {
-			err = nil // somebody pressed Ctrl-C: that is a good end
+			err = nil // Ctrl-C is a good end
 		}
-		result.finish(b) // closes what is open, newest first
+		result.finish(b) // closes the newest first
 	}()
 	if err := result.sample(b); err != nil {
 		return err
@@ -138,7 +142,7 @@ func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, 
 	err = s.Seal()
 	for i := 0; i < len(s.Maps) && err == nil && ctx.Err() == nil; i++ {
 		err = result.play(ctx, o, s, s.Maps[i], stderr)
-		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
+		if i%10 == 9 && err == nil { // rewind the systems too, and the level with them
 			result.close = cmp.Or(result.close, b.Region("systems").Rewind(context.WithoutCancel(ctx)))
 			result.check(b)
 			err = s.LoadSystems(ctx, o.Options)

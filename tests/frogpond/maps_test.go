@@ -20,7 +20,8 @@ func writeWAD(t *testing.T, name string, maps ...[]doom.Lump) {
 	require.NoError(t, os.WriteFile(name, doom.MakeWAD(slices.Concat(maps...)), 0o644))
 }
 
-// A later file's map replaces that of its name wherever maps are played, and that is said.
+// A later file's map replaces the one of the same name wherever maps are played, and a line reports
+// it.
 func TestLaterFilesReplace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeWAD(t, "first.wad", doomtest.GoodMap(), doomtest.Second(doomtest.GoodMap()))
@@ -53,7 +54,7 @@ func TestLaterFilesReplace(t *testing.T) {
 	assert.Contains(t, stdout.String(), hash)
 }
 
-// Maps that can't be loaded, empty ones among them, keep no other from being played, and are told.
+// Maps that can't be loaded, empty ones among them, are reported. The others are played.
 func TestBadMapsKeepNone(t *testing.T) {
 	t.Chdir(t.TempDir())
 	empty := []doom.Lump{{Name: "E1M1"}}

@@ -16,22 +16,23 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// Offline is what playing the records of a folder came to.
+// Offline is the result of playing the records of a folder.
 type Offline struct {
-	Rooms   int             `json:"rooms"`
-	Hash    []string        `json:"hash"` // by room, after its last record; empty: it has none
+	Rooms int `json:"rooms"`
+	// by room, after its last record; empty for a room without a record
+	Hash    []string        `json:"hash"`
 	Records []OfflineRecord `json:"records"`
 }
 
-// OfflineRecord is a record, played.
+// OfflineRecord is the result of one record.
 type OfflineRecord struct {
 	Room  uint32 `json:"room"`
 	Epoch uint32 `json:"epoch"`
 	Map   string `json:"map"`
 	First uint32 `json:"first_tick"`
-	Ticks int    `json:"ticks"` // that it has
+	Ticks int    `json:"ticks"` // in the record
 	Hash  string `json:"hash"`
-	Torn  int    `json:"torn"` // bytes at its end that are no whole tick
+	Torn  int    `json:"torn"` // bytes of an incomplete tick at the end
 }
 
 // offlineOptions are the flags of the command.
@@ -41,7 +42,8 @@ type offlineOptions struct {
 	json      bool
 }
 
-// offlineCommand plays a server's records, each as its room did.
+// offlineCommand plays a server's records, each as its room did. Its exit code is 0 for success, 1
+// for a failure, 2 for bad flags.
 func offlineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, code, ok := parseOffline(args, stderr)
 	if !ok {
@@ -64,7 +66,7 @@ func parseOffline(args []string, stderr io.Writer) (o *offlineOptions, code int,
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
 	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the one in "+
 		"serve.json")
-	f.Uint64Var(&o.Seed, "seed", 1, "of the levels that the program makes")
+	f.Uint64Var(&o.Seed, "seed", 1, "the seed of the built-in maps")
 	wadFlag(f, &o.WADs)
 	if o.dir, code, ok = parseOne(f, args, "DIR"); !ok {
 		return nil, code, false
@@ -75,8 +77,8 @@ func parseOffline(args []string, stderr io.Writer) (o *offlineOptions, code int,
 	return o, 0, true
 }
 
-// playRecords plays each record of the folder, by room and epoch, until one can't be played. The
-// result beside an error has the records before that one; nil: there are none.
+// playRecords plays each record of the folder, by room and epoch, until one fails. With an error it
+// returns the result of the records before that one, or nil if there are none.
 func playRecords(ctx context.Context, o *offlineOptions, stderr io.Writer) (r *Offline, err error) {
 	files, err := disk.Records(o.dir)
 	if err != nil {
@@ -109,7 +111,7 @@ func playRecords(ctx context.Context, o *offlineOptions, stderr io.Writer) (r *O
 	return r, nil
 }
 
-// play plays the record of a file, and adds it.
+// play plays the record of a file and adds it.
 func (o *Offline) play(ctx context.Context, s *game.Server, crew *game.Crew, file disk.RecordFile) error {
 	replay, err := disk.OpenReplay(file.Name)
 	if err != nil {
@@ -126,8 +128,8 @@ func (o *Offline) play(ctx context.Context, s *game.Server, crew *game.Crew, fil
 	return nil
 }
 
-// readPlan gives a server's memory plan, but for what one that plays a level at a time doesn't
-// need. The records lie on the Go heap.
+// readPlan returns a server's memory plan, reduced to one level at a time. The records are on the
+// Go heap.
 func (o *offlineOptions) readPlan() (plan budget.Plan, err error) {
 	name := o.plan
 	if name == "" {
@@ -152,7 +154,7 @@ func (o *offlineOptions) readPlan() (plan budget.Plan, err error) {
 	return plan, nil
 }
 
-// playRecord plays a record from its beginning, and gives the hash of the state after it.
+// playRecord plays a record from its start and returns the hash of the last state.
 func playRecord(ctx context.Context, s *game.Server, crew *game.Crew, r *disk.Replay) (
 	hash doom.Hash, err error) {
 	m, err := mapNamed(s.Maps, printable(r.Head.Map[:]))
@@ -199,7 +201,8 @@ func mapNamed(maps []doom.Map, name string) (m doom.Map, err error) {
 	return m, fmt.Errorf("it is of map %q, which no WAD file has", name)
 }
 
-// takeLevel gives the region that a level is played in, or a slot of it, and how it is left.
+// takeLevel returns the region to play a level in, which may be a slot, and the function that
+// leaves it.
 func takeLevel(b *budget.Budget) (region budget.Region, leave func(context.Context) error,
 	err error) {
 	for _, r := range b.Report().Plan.Regions {
@@ -214,7 +217,7 @@ func takeLevel(b *budget.Budget) (region budget.Region, leave func(context.Conte
 	return region, region.Rewind, nil
 }
 
-// restore puts the state in place that a record begins with.
+// restore restores the state at the start of a record, if it has one.
 func restore(ctx context.Context, level *game.Level, r *disk.Replay) error {
 	if len(r.State) == 0 {
 		return nil
@@ -224,13 +227,13 @@ func restore(ctx context.Context, level *game.Level, r *disk.Replay) error {
 		err = level.Snapshots.Restore(ctx, number)
 	}
 	if at := level.Room.Tick; err == nil && at != r.Head.FirstTick {
-		err = fmt.Errorf("it is said to begin with tick %d, and its state is of tick %d",
+		err = fmt.Errorf("its head says tick %d, and its state is of tick %d",
 			r.Head.FirstTick, at)
 	}
 	return err
 }
 
-// add adds a record that was played; they come by room and epoch.
+// add adds a record that was played. Records come in the order of room and epoch.
 func (o *Offline) add(r *disk.Replay, hash string) {
 	room := int(r.Head.Room)
 	for len(o.Hash) <= room {
@@ -248,5 +251,5 @@ func (o *Offline) tell(w io.Writer) {
 		fmt.Fprintf(t, "%d\t%d\t%s\t%d\t%d\t%s\t%d\n", r.Room, r.Epoch, r.Map, r.First, r.Ticks,
 			r.Hash, r.Torn)
 	}
-	t.Flush() // to memory
+	t.Flush() // can't fail: it writes to memory
 }

@@ -34,7 +34,7 @@ func recorderOf(t *testing.T, wads ...string) *recorder {
 	t.Helper()
 	plan, err := budget.ParsePlan(defaultServePlan)
 	require.NoError(t, err)
-	plan.GoHeap = 0 // one open budget can govern it
+	plan.GoHeap = 0 // two open budgets can't both govern the Go heap
 	plan.Regions[2].Slots = 1
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
@@ -45,9 +45,8 @@ func recorderOf(t *testing.T, wads ...string) *recorder {
 	return &recorder{t, t.TempDir(), s, game.Alone(b, 0)}
 }
 
-// play records ticks of a room, and its second half once more from the state before it, as the next
-// epoch. It gives the hash after the last tick, and removes the first record where that was not
-// asked for.
+// play plays a room and records each half as an epoch of its own; the second begins with a saved
+// state. It returns the hash after each half.
 func (r *recorder) play(room, epoch uint32, m, players, ticks int) (first, last string) {
 	t := r.t
 	region, err := r.server.Budget.Slots("level").Acquire()
@@ -71,7 +70,7 @@ func (r *recorder) play(room, epoch uint32, m, players, ticks int) (first, last 
 	return first, last
 }
 
-// record plays ticks with players who come, go and do what they want.
+// record records ticks with players that come, go and act at random.
 func (r *recorder) record(g *game.Game, head *disk.RecordHead, state []byte, ticks int) string {
 	file, err := disk.CreateRecord(r.dir, head, state)
 	require.NoError(r.t, err)
@@ -108,14 +107,14 @@ func offlineOf(t *testing.T, code int, args ...string) (r Offline, stderr string
 	var stdout, errors bytes.Buffer
 	args = append([]string{"offline", "-json", "-wad", doom.Builtin}, args...)
 	require.Equal(t, code, run(t.Context(), args, &stdout, &errors), errors.String())
-	if code == 0 || stdout.Len() > 0 { // what was played before a record that can't be
+	if code == 0 || stdout.Len() > 0 { // the records before a bad one
 		require.NoError(t, json.Unmarshal(stdout.Bytes(), &r))
 	}
 	return r, errors.String()
 }
 
-// Records alone make the states that were played, from the beginning and from a save; one that is
-// torn ends a tick early, and another input or a bit that flipped is seen.
+// Records alone reproduce the states, from the start and from a save. A torn record ends a tick
+// early. Another input or a flipped bit is found.
 func TestOffline(t *testing.T) {
 	rec := newRecorder(t)
 	a, b := rec.play(2, 8, 3, 16, 90)
@@ -125,7 +124,7 @@ func TestOffline(t *testing.T) {
 		{0, 1, "MAP01", 0, 20, c, 0}, {0, 2, "MAP01", 20, 20, d, 0},
 		{2, 8, "MAP04", 0, 45, a, 0}, {2, 9, "MAP04", 45, 45, b, 0},
 	}}, r)
-	wide := filepath.Join(t.TempDir(), "plan.json") // of the same name: a state knows it
+	wide := filepath.Join(t.TempDir(), "plan.json") // with the same name, which the state contains
 	text := bytes.Replace(widePlan, []byte("handheld"), []byte("serve"), 1)
 	require.NoError(t, os.WriteFile(wide, text, 0o644))
 	same, _ := offlineOf(t, 0, "-plan", wide, rec.dir)
@@ -164,7 +163,7 @@ func TestOfflineRefuses(t *testing.T) {
 		`it is of map "MAP77", which no WAD file has`: func(h *disk.RecordHead) {
 			copy(h.Map[:], "MAP77")
 		},
-		"it is said to begin with tick 3, and its state is of tick 2": func(h *disk.RecordHead) {
+		"its head says tick 3, and its state is of tick 2": func(h *disk.RecordHead) {
 			h.FirstTick = 3
 		},
 		"it is of another program, plan or data": func(h *disk.RecordHead) { h.Players = 2 },
@@ -178,7 +177,8 @@ func TestOfflineRefuses(t *testing.T) {
 		assert.Contains(t, stderr, "room-00-0002.inputs: ")
 		assert.Contains(t, stderr, want)
 	}
-	none, stderr := offlineOf(t, 1, "-seed", "2", rec.dir) // of the maps, which have the same names
+	// seed 2 makes other maps of the same names
+	none, stderr := offlineOf(t, 1, "-seed", "2", rec.dir)
 	assert.Empty(t, none)
 	assert.Regexp(t, `^frogpond: .*room-00-0001.inputs: it is of a map MAP01 of sum 0x[0-9a-f]{16}, `+
 		`and that in builtin has sum 0x[0-9a-f]{16}\n$`, stderr)

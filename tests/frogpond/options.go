@@ -17,10 +17,10 @@ import (
 //go:embed plan.json
 var defaultPlan []byte
 
-// snapshots is how many a level has room for, at least.
+// snapshots is the least number of snapshots that a level has room for.
 const snapshots = 8
 
-// options are the flags.
+// options holds the flags of frogpond without a command.
 type options struct {
 	game.Options
 	bots                           int
@@ -31,10 +31,10 @@ type options struct {
 	flow                           string
 	rollback                       int
 	plant                          plant
-	demo, playDemo, save, load     string // files
+	demo, playDemo, save, load     string // file names
 }
 
-// parseOptions prints to stderr itself what is wrong, as package flag does.
+// parseOptions parses the flags. It prints an error to stderr itself, as package flag does.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("frogpond", flag.ContinueOnError)
@@ -46,40 +46,40 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.IntVar(&o.Ticks, "ticks", 350, "ticks to play each map for, 35 a second of game time")
 	f.IntVar(&o.Workers, "workers", 1, "goroutines that decide")
 	f.IntVar(&o.bots, "bots", 8, "players on a map")
-	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
+	f.Uint64Var(&o.Seed, "seed", 1, "the seed of everything random")
 	f.BoolVar(&o.realtime, "realtime", false, "35 ticks a second, not as fast as possible")
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
 	f.BoolVar(&o.verbose, "v", false, "list each map, with the hash of its last state")
 	f.StringVar(&o.Log, "log", os.DevNull, "append a log to a `file`")
 	f.StringVar(&o.report, "report", "",
-		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
+		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan from it")
 	f.StringVar(&o.durations, "durations", "",
-		"write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
+		"write the time of each tick of the last map to a `file`: nanoseconds, a line each")
 	f.StringVar(&o.timeline, "timeline", "",
-		"write what each arena held over time to a `file`, as JSON: budget.TimelineData")
+		"write the use of each arena over time to a `file`, as JSON: budget.TimelineData")
 	f.StringVar(&o.pictures, "pictures", "", "draw the budget into a `folder`, as SVG and as text: its plan,"+
-		" what it held when the fullest map had been played, and what it held over time")
-	f.BoolVar(&o.sweep, "sweep", false, "before each map, fire each of its special lines and check"+
-		" with a second table what it does")
+		" its use after the fullest map, and its use over time")
+	f.BoolVar(&o.sweep, "sweep", false, "before each map, fire each of its special lines, and check"+
+		" the effect with a second table")
 	f.StringVar(&o.flow, "flow", "",
 		"print the graph of a `map`'s specials, as JSON, and play nothing")
 	f.BoolVar(&o.vocabulary, "vocabulary", false,
 		"print which events and actions such a graph may have, and play nothing")
-	f.IntVar(&o.rollback, "rollback", 0, "play each map once more, with inputs that come up to"+
+	f.IntVar(&o.rollback, "rollback", 0, "play each map once more, with inputs up to"+
 		" `n`-1 ticks late: go back, play again, and end in the same state")
 	f.BoolVar(&o.syncTest, "synctest", false, "play each tick twice from the same state, and compare")
 	f.Var(&o.plant, "plant",
 		"with -synctest: put a `fault` into each tick: "+strings.Join(plants, ", "))
-	f.StringVar(&o.record, "record", "", "record what the maps do to the budget in a `file`:"+
+	f.StringVar(&o.record, "record", "", "record each map's use of the budget in a `file`:"+
 		" upfront replay tries it in another plan, upfront plan suggest makes one of it")
-	f.StringVar(&o.demo, "demo", "", "write the players' inputs to a `file`, of the last map")
-	f.StringVar(&o.playDemo, "playdemo", "", "play with the inputs in a `file` that -demo wrote of this map,"+
-		" with this seed and as many players, as far as it goes")
+	f.StringVar(&o.demo, "demo", "", "write the players' inputs of the last map to a `file`")
+	f.StringVar(&o.playDemo, "playdemo", "", "play with the inputs in a `file` that -demo wrote for this map,"+
+		" this seed and as many players, as far as it goes")
 	f.StringVar(&o.save, "save", "",
-		"write the state after the last tick to a `file`, of the last map")
+		"write the state after the last tick of the last map to a `file`")
 	f.StringVar(&o.load, "load", "",
-		"begin with the state in a `file`, of the map that is played, and go on up to -ticks")
-	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
+		"start from the state of this map in a `file`, and go on up to -ticks")
+	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to show a crash report")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// readPlan gives the memory plan and checks that it suits this program.
+// readPlan returns the memory plan. It fails if the plan doesn't suit this program.
 func (o *options) readPlan() (budget.Plan, error) {
 	var plan budget.Plan
 	var err error
@@ -149,7 +149,7 @@ func (o *options) readPlan() (budget.Plan, error) {
 		return plan, fmt.Errorf("%s: regions[2].state: is false; a level is copied, hashed and saved", name)
 	}
 	if plan.Frame.Buffers == 0 {
-		return plan, fmt.Errorf("%s: frame.buffers: is 0; the commands of a tick lie in one", name)
+		return plan, fmt.Errorf("%s: frame.buffers: is 0; a tick keeps its commands in one", name)
 	}
 	if plan.Scratch.Workers < o.Workers {
 		return plan, fmt.Errorf("%s: scratch.workers: is %d; -workers %d needs as many",

@@ -15,7 +15,7 @@ import (
 
 const (
 	full = "/dev/full"
-	// the systems are rewound once, and their log closes
+	// The systems are rewound once, which closes their log.
 	eleven = "MAP01,MAP02,MAP03,MAP04,MAP05,MAP06,MAP07,MAP01,MAP02,MAP03,MAP04"
 )
 
@@ -26,7 +26,7 @@ func needFull(t *testing.T) {
 	}
 }
 
-// A file that can't be written is a failure that names it, whichever flag asked for it.
+// A file that can't be written is a failure that names the file, with each flag.
 func TestFullDisk(t *testing.T) {
 	needFull(t)
 	stdout, err := os.OpenFile(full, os.O_WRONLY, 0)
@@ -56,8 +56,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A log that can't be written doesn't end the game: the result is whole, and counts the finalizer
-// that failed.
+// A log that can't be written doesn't end the game. The result is whole, and counts the failed
+// finalizer.
 func TestFullLogPlaysOn(t *testing.T) {
 	needFull(t)
 	r, _ := play(t, 1, "-wad", doom.Builtin, "-maps", eleven, "-ticks", "2", "-log", full)

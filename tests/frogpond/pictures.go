@@ -10,14 +10,14 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// pictures are what -pictures draws of: how the budget was when its level held most after a map was
-// played, and all that it held over time. Nil: nobody asked.
+// pictures holds the data of -pictures: the budget after the map with the fullest level. It is nil
+// without -pictures.
 type pictures struct {
 	report budget.Report
 	inside budget.Inside
 }
 
-// look keeps what is there now, if the level never held more.
+// look keeps the current state of the budget if the level is fuller than before.
 func (p *pictures) look(b *budget.Budget) (err error) {
 	level := b.Region("level")
 	if p == nil || p.inside.Arena != "" && level.Report().Used <= p.inside.Used {
@@ -28,7 +28,7 @@ func (p *pictures) look(b *budget.Budget) (err error) {
 	return err
 }
 
-// write draws all, each as a picture and as text.
+// write draws all pictures, each as SVG and as text.
 func (p *pictures) write(folder string, timeline budget.TimelineData) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("-pictures: %w", err)

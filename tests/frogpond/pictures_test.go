@@ -19,7 +19,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestPictures: eight files, small, and each time the same but for the Go heap's share, which the report has.
+// TestPictures checks that the eight files are small, and the same each time except for the Go
+// heap's share in the report.
 func TestPictures(t *testing.T) {
 	drawn := func() (r Result, files map[string][]byte) {
 		folder := filepath.Join(t.TempDir(), "new", "pictures")
@@ -62,13 +63,13 @@ func TestPictures(t *testing.T) {
 	assert.Contains(t, strings.ReplaceAll(head, ",", ""), " "+strconv.FormatUint(largest, 10)+" of ", "likewise")
 }
 
-// TestPicturesCantBeWritten is told, and the exit code says so.
+// TestPicturesCantBeWritten checks the message and the exit code.
 func TestPicturesCantBeWritten(t *testing.T) {
 	_, stderr := play(t, 1, "-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "1", "-pictures", "pictures.go")
 	assert.Contains(t, stderr, "frogpond: -pictures: mkdir pictures.go: ")
 }
 
-// TestSawTooth: README's picture of use over time is what the program draws of all maps.
+// TestSawTooth checks that README's picture of use over time is the program's for all maps.
 func TestSawTooth(t *testing.T) {
 	step.Needs(t, step.Check)
 	needsFreedoom(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// widePlan has room in plenty: what is needed of it is recorded (make plan).
+// widePlan has plenty of room; make plan records the peaks in it.
 //
 //go:embed testdata/wide.json
 var widePlan []byte
@@ -25,7 +25,8 @@ func readReport(t *testing.T, name string) (r budget.Report) {
 	return r
 }
 
-// The default plan is what was recorded and a tenth more, rounded up: nothing by hand.
+// The default plan is the recorded peaks and a tenth more, rounded up. Nothing in it is set by
+// hand.
 func TestPlanIsRecordedPeaks(t *testing.T) {
 	freedoom, long := readReport(t, "testdata/recorded/freedoom.json"),
 		readReport(t, "testdata/recorded/long.json")

@@ -10,11 +10,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// plant is a fault that games have, put in on purpose: what a tick leaves depends on something that
-// is neither state nor input.
+// A plant is a typical fault of a game, put in on purpose: a tick depends on something that is
+// neither state nor input.
 type plant string
 
-// The plants: a field has something of an address; something outside of the state isn't put back;
+// The plants: a field depends on an address; a variable outside of the state isn't restored;
 // players come in the order of a Go map.
 const (
 	plantNone    plant = ""
@@ -27,10 +27,10 @@ var plants = []string{string(plantAddress), string(plantReset), string(plantOrde
 
 var words = scope.Plain[uint64]()
 
-// forgotten is what nobody puts back.
+// forgotten is a variable that no restore resets.
 var forgotten uint32
 
-// byName is players as a Go map has them.
+// byName has the players in a Go map, in no fixed order.
 var byName = map[string]int{"anna": 0, "bob": 1, "cleo": 2, "dora": 3, "emil": 4, "finn": 5,
 	"gus": 6, "hugo": 7}
 
@@ -53,7 +53,7 @@ func (p plant) into(b *budget.Budget, g *game.Game) {
 	}
 }
 
-// Set is for package flag.
+// Set implements [flag.Value].
 func (p *plant) Set(text string) error {
 	for _, known := range plants {
 		if text == known {

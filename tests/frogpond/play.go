@@ -20,12 +20,12 @@ import (
 
 const tickTime = time.Second / 35
 
-// badMap is the error of a map that can't be loaded: another may be.
+// badMap is the error of a map that can't be loaded. The other maps are still played.
 type badMap struct{ error }
 
 func (e badMap) Unwrap() error { return e.error }
 
-// ofMap is an error of a load, which is the map's but for a cancel.
+// ofMap marks an error of a load as the map's, unless the load was canceled.
 func ofMap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -33,8 +33,8 @@ func ofMap(err error) error {
 	return badMap{err}
 }
 
-// play loads a map, plays it, and rewinds it. A map that doesn't fit, or can't be loaded, is listed
-// as not run and is no error: the region is empty again and the next may be played.
+// play loads a map, plays it, and rewinds the level. A map that doesn't fit or can't be loaded is
+// listed as not run; that is no error, as the region is empty again and the next map can be played.
 func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map,
 	stderr io.Writer) error {
 	row := LevelResult{Name: m.Name}
@@ -56,8 +56,8 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 		row = LevelResult{Name: m.Name, Error: err.Error(), err: err}
 		fmt.Fprintf(stderr, "frogpond: %s: not run: %v\n", m.Name, err)
 	}
-	// Without the cancel: what is to be unwound is unwound after Ctrl-C too. What a finalizer has to
-	// say, as of a log on a full disk, ends no game: the first is told at the end.
+	// Without the cancel, so that finalizers also run after Ctrl-C. The error of a finalizer, such
+	// as that of a log on a full disk, ends no game; the first one is reported at the end.
 	if err := region.Rewind(context.WithoutCancel(ctx)); err != nil {
 		r.close = cmp.Or(r.close, fmt.Errorf("%s: %w", m.Name, err))
 	}
@@ -69,7 +69,7 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 	return nil
 }
 
-// playLoaded loads a map, which stays loaded, and plays it.
+// playLoaded loads a map and plays it. The map stays loaded.
 func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m doom.Map,
 	row *LevelResult) error {
 	start := time.Now()
@@ -100,13 +100,13 @@ func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m d
 		return err
 	}
 	err = row.playLate(ctx, o, s, m, in, &end)
-	if errors.Is(err, context.Canceled) { // what was played straight is whole
+	if errors.Is(err, context.Canceled) { // the first play is complete
 		return nil
 	}
 	return err
 }
 
-// playLate plays a map once more as who gets inputs late does, and compares how that ends.
+// playLate plays a map again with late inputs, and compares the last states.
 func (row *LevelResult) playLate(ctx context.Context, o *options, s *game.Server, m doom.Map,
 	in inputs, end io.Reader) error {
 	level, err := s.Load(ctx, m, o.bots)
@@ -136,7 +136,7 @@ func (row *LevelResult) playLate(ctx context.Context, o *options, s *game.Server
 // play runs the ticks of a loaded map and fills the row.
 func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g *game.Game,
 	in *inputs) error {
-	runtime.GC() // what the load left on the Go heap goes now, not during play
+	runtime.GC() // collects the load's garbage now, not during play
 	meter := newMeter(s.Budget)
 	if o.syncTest {
 		row.Desyncs = measured(0)
@@ -180,14 +180,14 @@ func writeDurations(name string, durations []uint32) error {
 	return nil
 }
 
-// playTicks plays the ticks from one on. From the second on nothing here may allocate on the Go
-// heap: checked builds stop who does.
+// playTicks plays ticks from number from on. After the first of them, nothing here may allocate on
+// the Go heap: a checked build stops the program at such an allocation.
 func (row *LevelResult) playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game,
 	in *inputs, from int, meter *meter) (ticks int, err error) {
 	if err := s.Budget.SealStrict(); err != nil {
 		return 0, err
 	}
-	defer s.Budget.Seal() // the change of levels may allocate; it can't fail, as the budget is open
+	defer s.Budget.Seal() // the change of levels may allocate; Seal can't fail on an open budget
 	begin := time.Now()
 	for ticks = from; ticks < o.Ticks && ctx.Err() == nil; {
 		start := time.Now()
@@ -219,7 +219,7 @@ func (row *LevelResult) playTicks(ctx context.Context, o *options, s *game.Serve
 // meter measures the ticks of one map.
 type meter struct {
 	b               *budget.Budget
-	before, after   runtime.MemStats // here, since one on the stack would be moved to the heap
+	before, after   runtime.MemStats // here, since on the stack they would escape to the heap
 	missing         int
 	missingMeasured bool
 }
@@ -233,9 +233,9 @@ func newMeter(b *budget.Budget) *meter {
 // warm is called after the first tick, which may allocate.
 func (m *meter) warm() { runtime.ReadMemStats(&m.before) }
 
-// stop adds what was measured to the row, and leaves the rest null.
+// stop adds the measurements to the row. A figure that couldn't be measured stays null.
 func (m *meter) stop(row *LevelResult, ticks int) {
-	if ticks > 1 && build != "checked" { // there Strict looks, and allocates when it does
+	if ticks > 1 && build != "checked" { // there SealStrict itself allocates to look
 		runtime.ReadMemStats(&m.after)
 		row.GoAllocs = sum(row.GoAllocs, m.after.Mallocs-m.before.Mallocs)
 		row.Collections = sum(row.Collections, m.after.NumGC-m.before.NumGC)
@@ -245,7 +245,7 @@ func (m *meter) stop(row *LevelResult, ticks int) {
 	}
 }
 
-// sum is a figure with what is added to it.
+// sum returns figure plus more, as a new pointer; nil counts as 0.
 func sum[T int | uint32 | uint64](figure *T, more T) *T {
 	if figure != nil {
 		more += *figure

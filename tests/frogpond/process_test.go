@@ -26,8 +26,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// process is this program as a process of its own. Those that start it run in the release build
-// alone, whose memory and allocations are a server's.
+// process is this program in a process of its own. Tests with processes run only in the release
+// build, since its memory and allocations are a real server's.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -36,7 +36,7 @@ type process struct {
 	ended  chan struct{}
 }
 
-// said is what a process says, as it comes.
+// said collects the output of a process.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -54,26 +54,26 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// asProgram is set for a process of the tests that is to be the program.
+// asProgram is the variable that makes a process of the tests run as the program.
 const asProgram = "FROGPOND_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		main() // it exits
+		main() // main exits
 	}
-	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they work
+	if err := flag.Set("test.parallel", "4"); err != nil { // the tests wait more than they work
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// start starts the program. It is killed at the end of the test at the latest.
+// start starts the program, and kills it at the end of the test if it still runs.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	return startInto(t, nil, nil, args...)
 }
 
-// startInto starts it with other files for what it prints and says, where they aren't nil.
+// startInto is start with other files for stdout and stderr, where they aren't nil.
 func startInto(t *testing.T, stdout, stderr *os.File, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
@@ -99,7 +99,7 @@ func startInto(t *testing.T, stdout, stderr *os.File, args ...string) *process {
 }
 
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // or it has ended
+	_ = p.cmd.Process.Kill() // an error if it has ended
 	<-p.ended
 }
 
@@ -108,14 +108,14 @@ func (p *process) signal(s os.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(s))
 }
 
-// patience is far more than anything takes; silence is how long a busy machine may keep a player from
-// saying a word.
+// patience is far longer than anything takes. silence is how long a busy machine may keep a player
+// from sending.
 const (
 	patience = 5 * time.Minute
 	silence  = "1m"
 )
 
-// until waits for what must happen.
+// until waits until happened returns true.
 func (p *process) until(what string, happened func() bool) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); !happened(); time.Sleep(5 * time.Millisecond) {
@@ -124,13 +124,13 @@ func (p *process) until(what string, happened func() bool) {
 	}
 }
 
-// says waits until it said something so many times.
+// says waits until a text was printed so many times.
 func (p *process) says(what string, times int) {
 	p.t.Helper()
 	p.until(what, func() bool { return strings.Count(p.stderr.String(), what) >= times })
 }
 
-// result waits for a good end, and reads what it printed.
+// result waits for a good end, and decodes the output.
 func (p *process) result(to any) {
 	p.t.Helper()
 	<-p.ended
@@ -139,7 +139,7 @@ func (p *process) result(to any) {
 	require.NoError(p.t, json.Unmarshal(p.stdout.Bytes(), to))
 }
 
-// serving is a server in a process.
+// serving is a server in a process of its own.
 type serving struct {
 	*process
 	address string
@@ -147,7 +147,7 @@ type serving struct {
 
 var listensOn = regexp.MustCompile(`players on ([^;]+);`)
 
-// startServer waits until it listens.
+// startServer starts a server and waits until it listens.
 func startServer(t *testing.T, args ...string) *serving {
 	t.Helper()
 	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", silence, "-per-address", "0"}, args...)
@@ -157,7 +157,7 @@ func startServer(t *testing.T, args ...string) *serving {
 	return s
 }
 
-// end drains it, and gives its result.
+// end drains the server and returns its result.
 func (s *serving) end() (r serve.Result) {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
@@ -165,14 +165,14 @@ func (s *serving) end() (r serve.Result) {
 	return r
 }
 
-// bots starts n bots, which play until each has seen so many states, one every second tick: the speed
-// of the machine changes no count.
+// bots starts n bots, which play until each has seen so many states, one each second tick. So
+// counts don't depend on the machine's speed.
 func (s *serving) bots(n, states int, args ...string) *process {
 	s.t.Helper()
 	return s.botsFor(n, patience, append(args, "-states", strconv.Itoa(states))...)
 }
 
-// minute is how many states a bot sees in a minute of play.
+// minute is the number of states that a bot sees in a minute of play.
 const minute = 60 * 35 / 2
 
 // botsFor starts n bots, which play for d.
@@ -182,21 +182,21 @@ func (s *serving) botsFor(n int, d time.Duration, args ...string) *process {
 		"-for", d.String(), "-timeout", silence}, args...)...)
 }
 
-// saw waits for the bots' end, and gives what they saw.
+// saw waits for the bots to end, and returns their result.
 func (p *process) saw() (r bots.Result) {
 	p.t.Helper()
 	p.result(&r)
 	return r
 }
 
-// inside waits until a server that was started with -health has so many players.
+// inside waits until a server that was started with -health has n players.
 func (s *serving) inside(n int) {
 	s.t.Helper()
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.stderr.String())
 	s.until(strconv.Itoa(n)+" players", func() bool {
 		answer, err := http.Get(url + "/gameserver")
 		if err != nil {
-			return false // it may take longer than the server waits
+			return false // the answer may take longer than the server waits
 		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
@@ -204,15 +204,15 @@ func (s *serving) inside(n int) {
 	})
 }
 
-// offline plays the records of a folder again.
+// offline replays the records of a folder.
 func offline(t *testing.T, args ...string) (r Offline) {
 	t.Helper()
 	start(t, append([]string{"offline", "-json"}, args...)...).result(&r)
 	return r
 }
 
-// beside runs t beside other tests, since those that start programs wait more than they work. In soak
-// each has the machine to itself, for its figures.
+// A test that starts programs runs in parallel with others, because it waits more than it works. In
+// soak it has the machine to itself, for its figures.
 func beside(t *testing.T) {
 	t.Helper()
 	if step.Now() < step.Soak {

@@ -14,8 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestRecording: what maps do to the budget, done again, comes to the same peaks, to the byte. A plan that is made of it has
-// room for all, and with one percent less of the level the first map that doesn't fit is named.
+// TestRecording replays a recording of maps and gets the same peaks, to the byte. A plan made from
+// it has room for all maps; with one percent less for the level, the replay names the first map
+// that doesn't fit.
 func TestRecording(t *testing.T) {
 	t.Run(doom.Builtin, func(t *testing.T) { checkRecording(t, "-wad", doom.Builtin) })
 	t.Run("freedoom", func(t *testing.T) {

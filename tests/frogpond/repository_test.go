@@ -20,7 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// TestFlowPage: the page of package flow shows the graph of E1M1 as it is, what its first doors do,
+// TestFlowPage checks the page of package flow: the graph of E1M1, the effect of its first doors,
 // and JSON that compiles.
 func TestFlowPage(t *testing.T) {
 	needsFreedoom(t)
@@ -56,7 +56,8 @@ func TestFlowPage(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestStripE1M1: more than a third of a map's graph is what the host knows, and names.
+// TestStripE1M1 checks that names and data known to the host are more than a third of a map's
+// graph.
 func TestStripE1M1(t *testing.T) {
 	needsFreedoom(t)
 	var stdout, stderr bytes.Buffer
@@ -83,7 +84,7 @@ func TestStripE1M1(t *testing.T) {
 func traceDoors(t *testing.T, graph flow.Source) string {
 	data, _, err := flow.Compile(graph, game.Vocabulary())
 	require.NoError(t, err)
-	host, err := flow.HostOf(game.Vocabulary()) // its actions do nothing
+	host, err := flow.HostOf(game.Vocabulary()) // actions without an effect
 	require.NoError(t, err)
 	var text bytes.Buffer
 	b := budgettest.Open(t, budget.Plan{Name: "page",

@@ -18,8 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Result is what -json prints. A pointer is nil, and null in JSON, when its
-// figure was not measured.
+// Result is the output of -json. A figure that was not measured is nil, which is null in JSON.
 type Result struct {
 	Arch        string        `json:"arch"`
 	Go          string        `json:"go"`
@@ -34,25 +33,25 @@ type Result struct {
 	Leaks       int           `json:"leaks"`
 	GoHeapPeak  uint64        `json:"go_heap_peak"` // MemStats.HeapSys: the largest it has been
 	ResidentMax *uint64       `json:"rss_peak"`
-	IdentityOK  bool          `json:"identity_ok"` // each walk covered the budget, no gap, no overlap
-	walk        error         // what one found, if not
+	IdentityOK  bool          `json:"identity_ok"` // each walk accounted for every byte
+	walk        error         // the first error of a walk
 
 	Unsupported map[int]int `json:"specials_unsupported"` // lines by type
 	FlowWrong   *int        `json:"flow_wrong"`           // lines and sectors that failed a sweep
-	Wrong       []string    `json:"wrong,omitempty"`      // what each of these did
+	Wrong       []string    `json:"wrong,omitempty"`      // the effect of each of these
 
 	options *options
 	start   time.Time
-	close   error // what finalizers and Close said, leaks included, and whose file was not written
+	close   error // errors of finalizers, leaks, Close and of files that couldn't be written
 
-	timeline *budget.Timeline // nil: nobody asked
-	pictures *pictures        // likewise
+	timeline *budget.Timeline // nil without -timeline and -pictures
+	pictures *pictures        // nil without -pictures
 
-	recording *record.Recording // likewise
+	recording *record.Recording // nil without -record
 	recorded  *os.File
 }
 
-// LevelResult is a map; one that was not run has a name and an error.
+// LevelResult is the result of a map. A map that was not run has only a name and an error.
 type LevelResult struct {
 	Name          string    `json:"name"`
 	Error         string    `json:"error,omitempty"`
@@ -61,8 +60,8 @@ type LevelResult struct {
 	LoadMicros    *int64    `json:"load_us"`
 	Used          *uint64   `json:"used"`
 	Peak          *uint64   `json:"peak"`
-	StateBytes    *uint64   `json:"state_bytes"` // of what a tick leaves for the next
-	StateHash     *string   `json:"state_hash"`  // of a snapshot of that, after the last tick
+	StateBytes    *uint64   `json:"state_bytes"` // of the state that a tick leaves for the next
+	StateHash     *string   `json:"state_hash"`  // of a snapshot of that state after the last tick
 	FinalizersRun *uint64   `json:"finalizers_run"`
 	PoolCapacity  *int      `json:"pool_capacity"`
 	PoolPeak      *int      `json:"pool_peak"`
@@ -73,8 +72,8 @@ type LevelResult struct {
 
 	SnapshotBytes   *int   `json:"snapshot_bytes"`
 	Rollbacks       *int   `json:"rollbacks"`         // with -rollback
-	Resimulated     *int   `json:"resimulated_ticks"` // likewise
-	Desyncs         *int   `json:"desyncs"`           // ticks, or games, that came to another state
+	Resimulated     *int   `json:"resimulated_ticks"` // with -rollback
+	Desyncs         *int   `json:"desyncs"`           // ticks, or games, that ended in another state
 	FirstDifference string `json:"first_difference,omitempty"`
 
 	Specials       *int    `json:"specials"`        // lines that carry one
@@ -82,17 +81,18 @@ type LevelResult struct {
 	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven
 	Idle           *int    `json:"specials_idle"`   // of the proven: they had nothing to do
 	SectorsActed   *int    `json:"sectors_acted"`
-	FlowErrors     *uint32 `json:"flow_errors"`  // events of its graph that didn't end well
-	FlowNowhere    *uint32 `json:"flow_nowhere"` // what did nothing: no sector has the line's tag
-	FlowRefused    *uint32 `json:"flow_refused"` // or no mover was free
+	FlowErrors     *uint32 `json:"flow_errors"` // events of its graph that didn't end well
+	// events with no effect: no sector has the line's tag
+	FlowNowhere *uint32 `json:"flow_nowhere"`
+	FlowRefused *uint32 `json:"flow_refused"` // events with no effect: no mover was free
 
 	err   error           // why it was not run
-	first save.Difference // in words FirstDifference
+	first save.Difference // FirstDifference, before it is put into words
 	when  string
 	tick  int
 }
 
-// bad reports whether the map couldn't be loaded, though it may have fitted.
+// bad reports whether the map couldn't be loaded for another reason than its size.
 func (l LevelResult) bad() bool { return l.err != nil && !errors.Is(l.err, budget.ErrFull) }
 
 // TickTimes are percentiles in nanoseconds.
@@ -121,7 +121,7 @@ func (r *Result) check(b *budget.Budget) {
 	}
 }
 
-// sample begins to keep what each arena holds, as far as that was asked for.
+// sample starts the timeline, the pictures and the recording that the flags call for.
 func (r *Result) sample(b *budget.Budget) (err error) {
 	if r.options.timeline != "" || r.options.pictures != "" {
 		r.timeline = b.Timeline(0)
@@ -141,7 +141,7 @@ func (r *Result) sample(b *budget.Budget) (err error) {
 	return nil
 }
 
-// finish closes the budget, newest first, and takes the last figures.
+// finish closes the budget, takes the last figures, and writes the files.
 func (r *Result) finish(b *budget.Budget) {
 	if r.Report.Arenas == nil {
 		r.Report = b.Report()
@@ -187,7 +187,7 @@ func writeJSON(flag, name string, value any) error {
 	return nil
 }
 
-// tickTimes sorts the durations where they are.
+// tickTimes returns percentiles of d. It sorts d in place.
 func tickTimes(d []uint32) (t TickTimes) {
 	if len(d) == 0 {
 		return t
@@ -198,7 +198,7 @@ func tickTimes(d []uint32) (t TickTimes) {
 	return t
 }
 
-// code is the exit code that follows from what was played.
+// code returns the exit code.
 func (r *Result) code() int {
 	desynced := func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }
 	switch {
@@ -211,7 +211,7 @@ func (r *Result) code() int {
 	return 0
 }
 
-// print writes the result for people or for programs and gives the exit code.
+// print prints the result, as text or JSON, and returns the exit code.
 func (r *Result) print(stdout, stderr io.Writer, asJSON, verbose bool) int {
 	if r.close != nil {
 		fmt.Fprintln(stderr, "frogpond:", r.close)

@@ -21,7 +21,7 @@ func TestTickTimes(t *testing.T) {
 	assert.EqualValues(t, []uint32{5000, 9900, 10000}, []uint32{*all.P50, *all.P99, *all.Max})
 }
 
-// Not measured is null, never 0; a map that was not run has a name and an error.
+// A figure that was not measured is null, never 0. A map that was not run has a name and an error.
 func TestNotMeasuredIsNull(t *testing.T) {
 	r, _ := play(t, 0, "-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "1")
 	assert.Nil(t, r.Levels[0].GoAllocs, "no tick after the warm-up")

@@ -8,14 +8,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// inputs are those of a game, a tick after the other, with one for each player.
+// inputs holds the inputs of a game in the order of ticks, with one for each player.
 type inputs struct {
 	players int
 	list    []game.Input
 }
 
-// next is what players want in a tick: what was recorded, or what the bots say, which is recorded
-// where there is room.
+// next returns the players' inputs of a tick: the recorded ones, or else the bots' decisions,
+// recorded if the list has room.
 func (in *inputs) next(g *game.Game, tick int) []game.Input {
 	if tick < in.ticks() {
 		return in.at(tick)
@@ -31,15 +31,16 @@ func (in *inputs) at(tick int) []game.Input {
 	return in.list[tick*in.players : (tick+1)*in.players]
 }
 
-// ticks is for how many ticks there are inputs.
+// ticks returns the number of recorded ticks.
 func (in *inputs) ticks() int { return len(in.list) / max(1, in.players) }
 
-// wire delivers the inputs of a game late: that of tick t comes when tick t + lateness begins, which
-// is a draw for each player and tick. Until then the guess is that the player goes on as it did.
+// A wire delivers the inputs of a game late: the input of tick t comes at the start of tick t +
+// lateness, where lateness is drawn for each player and tick. Until then the player is guessed to
+// go on as before.
 type wire struct {
-	real  inputs // which nobody looks at before they are delivered
-	used  inputs // known or guessed, by now
-	known []bool // of used
+	real  inputs // hidden from play until delivered
+	used  inputs // delivered or guessed
+	known []bool // whether each of used is delivered
 	late  int    // ticks, at most
 	seed  uint64
 }
@@ -53,8 +54,8 @@ func (w *wire) lateness(tick, player int) int {
 	return int(doom.Random(w.seed^0x1a7e, uint32(tick), uint32(player)) % uint64(w.late+1))
 }
 
-// deliver gives what comes when a tick begins. It says from which tick on another input was played
-// than was given; the tick itself: none.
+// deliver delivers the inputs that come at the start of tick now. It returns the first tick that
+// was played with a wrong guess, or now if there is none.
 func (w *wire) deliver(now int) (wrong int) {
 	wrong = now
 	for tick := max(0, now-w.late); tick <= min(now, w.real.ticks()-1); tick++ {
@@ -70,7 +71,8 @@ func (w *wire) deliver(now int) (wrong int) {
 	return wrong
 }
 
-// guess fills in what isn't known of a tick: a player goes on, but has no other frog appear.
+// guess fills in the inputs of a tick that aren't known. A guessed player goes on, but makes no
+// frog appear.
 func (w *wire) guess(tick int) []game.Input {
 	in := w.used.at(tick)
 	for p := range in {
@@ -85,7 +87,7 @@ func (w *wire) guess(tick int) []game.Input {
 	return in
 }
 
-// rollback plays a game of recorded inputs once more, as who gets them late.
+// rollback plays a game of recorded inputs again, as a player with late inputs does.
 func (row *LevelResult) rollback(ctx context.Context, o *options, s *game.Server, g *game.Game,
 	real inputs, meter *meter) error {
 	if err := s.Budget.SealStrict(); err != nil {
@@ -154,14 +156,14 @@ func (row *LevelResult) twice(ctx context.Context, o *options, s *game.Server, g
 	return row.compare(g, before+1, before+2, "after tick", tick)
 }
 
-// tellFirst puts into words what differed first. Play must not allocate.
+// tellFirst puts the first difference into words, after play, which must not allocate.
 func (row *LevelResult) tellFirst() {
 	if row.Desyncs != nil && *row.Desyncs > 0 {
 		row.FirstDifference = fmt.Sprintf("%s %d: %v", row.when, row.tick, row.first)
 	}
 }
 
-// compare counts two snapshots that differ, and keeps what differs first.
+// compare counts a pair of snapshots that differ, and keeps the first difference.
 func (row *LevelResult) compare(g *game.Game, a, b uint64, when string, tick int) error {
 	ring := g.Level.Snapshots
 	first, err := ring.Hash(a)

@@ -20,14 +20,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// levels are maps to play again, and for how many ticks.
+// levels are maps to play again, each for a number of ticks.
 type levels struct {
 	name  string
 	args  []string
 	ticks int
 }
 
-// again are the maps to play again: a few; all of them in soak.
+// again returns the maps to play again: a few, or all of them in soak.
 func again(t *testing.T, soak int) []levels {
 	t.Helper()
 	own := levels{doom.Builtin, []string{"-wad", doom.Builtin}, 70}
@@ -42,7 +42,7 @@ func again(t *testing.T, soak int) []levels {
 	return []levels{own, installed}
 }
 
-// eachLevels runs a test of maps that are played again.
+// eachLevels runs a test for each of the maps to play again.
 func eachLevels(t *testing.T, soak int, fn func(t *testing.T, l levels)) {
 	for _, l := range again(t, soak) {
 		t.Run(l.name, func(t *testing.T) {
@@ -54,8 +54,9 @@ func eachLevels(t *testing.T, soak int, fn func(t *testing.T, l levels)) {
 	}
 }
 
-// Who gets inputs up to seven ticks late goes back and plays again, and ends in the state of who
-// got them in time, whoever decides for whom; and leaves the Go heap alone.
+// A player whose inputs come up to seven ticks late goes back, plays again, and ends in the same
+// state as with inputs in time. The number of workers makes no difference, and play leaves the Go
+// heap alone.
 func TestRollback(t *testing.T) {
 	eachLevels(t, 3500, func(t *testing.T, l levels) {
 		for _, workers := range []string{"1", "2", "4"} {
@@ -82,7 +83,7 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// The ring is as long as the longest way back, which may be one tick, or more than eight.
+// The ring is as long as the longest rollback, from one tick to more than eight.
 func TestRollbackLengths(t *testing.T) {
 	for _, n := range []string{"2", "20"} {
 		r, _ := play(t, 0, "-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "60", "-rollback", n)
@@ -91,8 +92,8 @@ func TestRollbackLengths(t *testing.T) {
 	}
 }
 
-// Each input comes once, at most so late as is said, and replaces what was guessed; whoever has it
-// as it was guessed needn't go back.
+// Each input comes once, within the bound on lateness, and replaces the guess. A right guess needs
+// no rollback.
 func TestWire(t *testing.T) {
 	const players, ticks, late = 3, 60, 4
 	real := inputs{players: players}
@@ -145,7 +146,7 @@ func TestWire(t *testing.T) {
 	assert.Positive(t, right)
 }
 
-// Each tick, played twice from the same state, ends in the same.
+// Each tick, played twice from the same state, ends in the same state.
 func TestSyncTest(t *testing.T) {
 	eachLevels(t, 700, func(t *testing.T, l levels) {
 		args := slices.Concat(l.args, []string{"-ticks", strconv.Itoa(l.ticks), "-workers", "4"})
@@ -161,8 +162,8 @@ func TestSyncTest(t *testing.T) {
 	})
 }
 
-// What makes a tick end otherwise the next time is found, and named to its field; in a checked
-// build also where that was made.
+// A fault that makes a tick end differently the second time is found and named to its field. A
+// checked build also names the line that allocated the object.
 func TestPlants(t *testing.T) {
 	for plant, field := range map[string]string{
 		"address": `: Room\.counts\.Voices: \d+ in A, \d+ in B \(uint64 of game\.Room`,
@@ -186,7 +187,7 @@ func TestPlants(t *testing.T) {
 	}
 }
 
-// How games went that were played again is said to people, too.
+// The summary reports games that were played again.
 func TestTellAgain(t *testing.T) {
 	for _, test := range []struct {
 		args, said string
@@ -206,7 +207,7 @@ func TestTellAgain(t *testing.T) {
 	assert.Equal(t, "1 state differs", differ(1))
 }
 
-// A ring for which the level has no room is full, with the knob.
+// A ring that the level has no room for is an ErrFull with the knob.
 func TestRingFull(t *testing.T) {
 	for n, knob := range map[string]string{
 		"200":                 `raise regions\[2\]\.size in the plan to \d{7} or more`,
@@ -221,7 +222,7 @@ func TestRingFull(t *testing.T) {
 	}
 }
 
-// Ctrl-C in the second play: the first is told, and that no state was compared.
+// Ctrl-C in the second play keeps the result of the first, and reports that no state was compared.
 func TestInterruptedRollback(t *testing.T) {
 	t.Chdir(t.TempDir())
 	page, begun := make([]byte, 4096), []byte("MAP07 loaded")
@@ -230,7 +231,7 @@ func TestInterruptedRollback(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { // a look allocates nothing, which Strict would see
+		go func() { // ReadAt allocates nothing; SealStrict would report it
 			defer close(done)
 			for n := 0; bytes.Count(page[:n], begun) < 2 && ctx.Err() == nil; {
 				time.Sleep(time.Millisecond)

@@ -22,7 +22,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// play runs the program with -json and gives its result.
+// play runs the program with -json and returns its result.
 func play(t *testing.T, code int, args ...string) (r Result, stderr string) {
 	t.Helper()
 	var stdout, errors bytes.Buffer
@@ -37,8 +37,7 @@ func play(t *testing.T, code int, args ...string) (r Result, stderr string) {
 }
 
 // quiet reports whether a map makes at most so many objects on the Go heap. A map that made more is
-// played again: what the game allocates, it allocates each time, and Go's runtime allocates for itself
-// now and then.
+// played again: the game's own allocations come back each time, the Go runtime's only now and then.
 func quiet(t *testing.T, l LevelResult, most uint64, ticks int, args []string) bool {
 	t.Helper()
 	for try := 0; *l.GoAllocs > most && try < 3; try++ {
@@ -49,7 +48,7 @@ func quiet(t *testing.T, l LevelResult, most uint64, ticks int, args []string) b
 	return *l.GoAllocs <= most
 }
 
-// checkRun checks what must hold of every run, of the program with these arguments.
+// checkRun checks the conditions that hold for every run with these arguments.
 func checkRun(t *testing.T, r Result, ticks, workers int, args ...string) {
 	t.Helper()
 	assert.Zero(t, r.Leaks)
@@ -72,7 +71,7 @@ func checkRun(t *testing.T, r Result, ticks, workers int, args ...string) {
 	}
 }
 
-const builtinMaps = 12 // how many levels the program makes
+const builtinMaps = 12 // the number of built-in maps
 
 func TestBuiltin(t *testing.T) {
 	log, durations := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "durations")
@@ -95,10 +94,10 @@ func TestBuiltin(t *testing.T) {
 	assert.Equal(t, 2+builtinMaps, strings.Count(string(text), "log closed"))
 }
 
-// freedoom says whether both its files are installed.
+// freedoom reports whether both its files are installed.
 func freedoom() bool { return len(doom.InstalledWADs()) == 2 }
 
-// needsFreedoom skips t where they aren't.
+// needsFreedoom skips t without them.
 func needsFreedoom(t *testing.T) {
 	t.Helper()
 	if !freedoom() {
@@ -106,11 +105,11 @@ func needsFreedoom(t *testing.T) {
 	}
 }
 
-// crews are numbers of workers to play with. That their number changes nothing is the release
-// build's test, on this machine.
+// crews returns the numbers of workers to play with. Only the release build on this machine tests
+// that their number changes nothing.
 func crews() []string {
 	switch {
-	case *device != "": // not each has four
+	case *device != "": // not every device has four
 		return []string{"1"}
 	case build != "release" || step.Now() < step.Check:
 		return []string{"4"}
@@ -118,7 +117,7 @@ func crews() []string {
 	return []string{"4", "1", "2"}
 }
 
-// A plan too small for one map: the map is listed as not run, the others play.
+// A map that doesn't fit the plan is listed as not run, and the others play.
 func TestMapThatDoesNotFit(t *testing.T) {
 	good, big := doomtest.GoodMap(), doomtest.GoodMap()
 	big[0].Name = "MAP02"
@@ -148,7 +147,7 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	assert.Contains(t, stdout.String(), "Not run, as the plan has no room for it: MAP02.")
 }
 
-// Frames and scratch arenas that are too small for a map are the same: it doesn't run.
+// Frames and scratch arenas that are too small for a map have the same effect: it doesn't run.
 func TestFrameOrScratchTooSmall(t *testing.T) {
 	for name, replace := range map[string][2]string{
 		"frame":   {`"buffers": 2, "size": "4MiB"`, `"buffers": 2, "size": "4KiB"`},
@@ -171,7 +170,7 @@ func TestExitCodes(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		code int
-		line string // the first of stderr
+		line string // the first line of stderr
 	}{
 		{"-h", 0, "Usage of frogpond:"},
 		{"-ticks many", 2, `invalid value "many" for flag -ticks: parse error`},
@@ -204,7 +203,8 @@ func TestExitCodes(t *testing.T) {
 		assert.Equal(t, test.code, code, test.args)
 		assert.True(t, strings.HasPrefix(stderr.String(), test.line), "%s: %s", test.args,
 			stderr.String())
-		played := test.line == "" || strings.Contains(test.args, "-report") // which is written in the end
+		// the file of -report is written at the end
+		played := test.line == "" || strings.Contains(test.args, "-report")
 		assert.Equal(t, played, stdout.Len() > 0, test.args)
 	}
 }
@@ -233,7 +233,7 @@ func TestPlanMustSuit(t *testing.T) {
 	}
 }
 
-// Ctrl-C cancels the context: everything is unwound, and the exit is a good one.
+// Ctrl-C cancels the context. Everything is unwound, and the exit code is 0.
 func TestInterrupt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -241,8 +241,8 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, err)
 	defer watched.Close()
 	page, played := make([]byte, 4096), []byte("MAP01 frogs")
-	// Ctrl-C as soon as the log says that the map is played; a look allocates nothing, which Strict
-	// would see.
+	// Ctrl-C as soon as the log reports the map. ReadAt allocates nothing; SealStrict would
+	// report it.
 	go func() {
 		for n := 0; !bytes.Contains(page[:n], played) && ctx.Err() == nil; {
 			time.Sleep(10 * time.Millisecond)
@@ -273,7 +273,7 @@ func TestInterrupt(t *testing.T) {
 	assert.Empty(t, stderr.String())
 }
 
-// A scope on scratch that nobody closed and a corrupted table are seen and reported.
+// A scratch scope left open and a corrupted table are both reported.
 func TestLeaksAndIdentity(t *testing.T) {
 	plan, err := budget.ParsePlan(defaultPlan)
 	require.NoError(t, err)

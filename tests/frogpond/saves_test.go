@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// last plays with these arguments and gives the one map, or the last.
+// last plays with these arguments and returns the only map, or the last.
 func last(t *testing.T, args string) LevelResult {
 	t.Helper()
 	r, _ := play(t, 0, strings.Fields(args)...)
@@ -25,8 +25,8 @@ func last(t *testing.T, args string) LevelResult {
 
 const three = "-wad builtin -maps MAP03 "
 
-// A game that is saved, and goes on in another process from the file with the same inputs, ends as
-// the one that was played in one go.
+// A game that is saved, and continued in another process with the same inputs, ends as the game
+// played in one go.
 func TestSaveAndLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	straight := last(t, three+"-ticks 150 -demo inputs -save straight")
@@ -60,7 +60,7 @@ func TestSaveAndLoad(t *testing.T) {
 	assert.Equal(t, TickTimes{}, none.TickTime)
 }
 
-// Inputs are played as far as they go, by who plays straight, and by who gets them late.
+// Inputs are played as far as they go, with and without lateness.
 func TestReplay(t *testing.T) {
 	t.Chdir(t.TempDir())
 	straight := last(t, three+"-ticks 60 -demo inputs")
@@ -69,11 +69,11 @@ func TestReplay(t *testing.T) {
 	assert.Len(t, text, 64+60*8*binary.Size(game.Input{}))
 	assert.Equal(t, straight.Hash, last(t, three+"-ticks 60 -playdemo inputs").Hash)
 
-	// more of them than ticks
+	// more inputs than ticks
 	assert.Equal(t, last(t, three+"-ticks 40").Hash, last(t, three+"-ticks 40 -playdemo inputs").Hash)
 	assert.Zero(t, *last(t, three+"-ticks 40 -playdemo inputs -rollback 8").Desyncs)
 
-	// fewer of them: bots go on, and what they do is recorded
+	// fewer inputs than ticks: bots go on, and are recorded
 	longer := last(t, three+"-ticks 90 -playdemo inputs -demo longer")
 	text, err = os.ReadFile("longer")
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestReplay(t *testing.T) {
 	assert.Equal(t, longer.Hash, last(t, three+"-ticks 90 -playdemo longer").Hash)
 	assert.Zero(t, *last(t, three+"-ticks 90 -playdemo inputs -rollback 8").Desyncs)
 
-	// whatever somebody wants, the game goes on
+	// unfit inputs: the game goes on
 	noise, err := os.ReadFile("inputs")
 	require.NoError(t, err)
 	for i := range noise[64:] {
@@ -91,7 +91,7 @@ func TestReplay(t *testing.T) {
 	assert.Zero(t, *last(t, three+"-ticks 60 -playdemo noise -rollback 8").Desyncs)
 }
 
-// damaged writes a file with another byte.
+// damaged writes file with a changed byte.
 func damaged(t *testing.T, name string, file []byte, at int) {
 	t.Helper()
 	file = bytes.Clone(file)
@@ -99,7 +99,8 @@ func damaged(t *testing.T, name string, file []byte, at int) {
 	require.NoError(t, os.WriteFile(name, file, 0o644))
 }
 
-// What can't be loaded, saved, recorded or played again is said in a line, and nothing is left.
+// A file that can't be loaded, saved, recorded or replayed is reported in a line, and nothing is
+// left.
 func TestBadSaves(t *testing.T) {
 	t.Chdir(t.TempDir())
 	last(t, three+"-ticks 20 -save saved -demo inputs")
@@ -113,10 +114,10 @@ func TestBadSaves(t *testing.T) {
 	inputs, err := os.ReadFile("inputs")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("shortdemo", inputs[:len(inputs)-5], 0o644))
-	inputs[8] = 0 // of the version
+	inputs[8] = 0 // the version
 	require.NoError(t, os.WriteFile("olddemo", inputs, 0o644))
-	later := bytes.Clone(saved) // its sum is right
-	later[24+4] = 1             // of its number, the fifth byte
+	later := bytes.Clone(saved) // its checksum is right
+	later[24+4] = 1             // the fifth byte of its number
 	binary.LittleEndian.PutUint32(later[48:],
 		crc32.Checksum(later[:48], crc32.MakeTable(crc32.Castagnoli)))
 	require.NoError(t, os.WriteFile("later", later, 0o644))
@@ -140,7 +141,7 @@ func TestBadSaves(t *testing.T) {
 			`-load short: .*: it ends, and the snapshot has \d+ bytes, 5 more`},
 		{"-maps MAP03 -load odd", 1, `-load odd: .*, byte 0: it is no file of a snapshot`},
 		{"-maps MAP03 -load later", 1,
-			`-load later: it is said to be of tick 4294967316, and its state is of tick 20`},
+			`-load later: its head says tick 4294967316, and its state is of tick 20`},
 		{"-maps MAP03 -load saved -ticks 19", 1, `-load saved: it is of tick 20, and -ticks is 19`},
 		{"-maps MAP03 -load absent", 1, `-load: open absent: no such file`},
 		{"-maps MAP03 -load .", 1, `-load \.: .*is a directory`},

@@ -14,20 +14,19 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 )
 
-// Standing is what a name came to in all its games.
+// Standing is the sum of all games of a name.
 type Standing struct {
 	Name   string    `json:"name"`
 	Games  int       `json:"games"`
 	Caught uint64    `json:"caught"`
 	Deaths uint64    `json:"deaths"`
 	Exits  uint64    `json:"exits"`
-	Best   uint32    `json:"best"` // caught in one game
-	Map    string    `json:"map"`  // of that
+	Best   uint32    `json:"best"` // the most frogs caught in one game
+	Map    string    `json:"map"`  // of the best game
 	Last   time.Time `json:"last"`
 }
 
-// scoresCommand prints the best by name. What is damaged is told; the others' scores
-// are printed all the same.
+// scoresCommand prints the best standings. It reports damaged scores and prints the others.
 func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	f := newFlags("scores", "FILE", stderr)
 	asJSON := f.Bool("json", false, "print one JSON array and nothing else")
@@ -58,14 +57,14 @@ func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) i
 	return code
 }
 
-// gamesMost is how many games of players are summed up: some 200 MB of Go heap.
+// gamesMost bounds the games that are summed up, and with them the Go heap: about 200 MB.
 const gamesMost = 1 << 20
 
-// lastScores are the last of each player in each game. One whose numbers are smaller than
-// those before it is of a new game, as after a server's start without saves.
+// lastScores keeps the last score of each player in each game. A score with smaller numbers than
+// the one before belongs to a new game, as after a restart of a server without saves.
 type lastScores struct {
 	games []disk.Score
-	last  map[scorer]int // the place of the last game
+	last  map[scorer]int // index into games
 }
 
 // scorer is a player in an epoch of a room.
@@ -75,7 +74,7 @@ type scorer struct {
 	room, epoch, player uint32
 }
 
-// add adds a score, or says that there are more games than it keeps.
+// add adds a score. It fails if there are more than gamesMost games.
 func (l *lastScores) add(c *disk.Score) error {
 	who := scorer{c.Name, c.Map, c.Room, c.Epoch, c.Player}
 	if at, known := l.last[who]; known && c.Ticks >= l.games[at].Ticks &&
@@ -84,7 +83,7 @@ func (l *lastScores) add(c *disk.Score) error {
 		return nil
 	}
 	if len(l.games) == gamesMost {
-		return fmt.Errorf("it has the scores of more than %d games: the first of these are shown",
+		return fmt.Errorf("it has scores of more than %d games; only the first of them are shown",
 			gamesMost)
 	}
 	if l.last == nil {
@@ -95,7 +94,7 @@ func (l *lastScores) add(c *disk.Score) error {
 	return nil
 }
 
-// standings sums up games by name: who caught most is first.
+// standings sums up games by name, most frogs caught first.
 func standings(games []disk.Score) []Standing {
 	byName := map[[16]byte]*Standing{}
 	for _, c := range games {
@@ -136,7 +135,7 @@ func tellScores(w io.Writer, table []Standing) {
 	t.Flush() // to memory
 }
 
-// printable is a name of a file, which may hold anything.
+// printable returns a name from a file in printable form, since the file may hold any bytes.
 func printable(name []byte) string {
 	name = bytes.TrimRight(name, "\x00")
 	if len(name) == 0 {

@@ -22,16 +22,17 @@ import (
 //go:embed serve.json
 var defaultServePlan []byte
 
-// defaultAddress is where a server is served, and looked for.
+// defaultAddress is the default address of serve, bots and watch.
 const defaultAddress = "127.0.0.1:35035"
 
-// serveCommand lets players play over UDP. The exit code: 0 is a good end, 1 is not, 2 bad flags.
+// serveCommand lets players play over UDP. Its exit code is 0 for a good end, 1 for a failure, 2
+// for bad flags.
 func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := &serve.Options{Say: stderr, Warm: warmRuntime}
 	f := newFlags("serve", "[flags]", stderr)
 	asJSON := f.Bool("json", false, "print one JSON object at the end, and nothing else on stdout")
 	report := f.String("report", "",
-		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
+		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan from it")
 	serveFlags(f, o)
 	if code, ok := parseFlags(f, args, func() error { return checkServe(o) }); !ok {
 		return code
@@ -40,12 +41,12 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if len(o.WADs) == 0 {
 		o.WADs = doom.InstalledWADs()
 	}
-	signal.Ignore(syscall.SIGPIPE) // the readers of stdout and stderr may go: the players stay
+	signal.Ignore(syscall.SIGPIPE) // players stay when the reader of stdout or stderr goes
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
 	o.Reload = reload
-	runtime.MemProfileRate = 1 // the result has each allocation in play
+	runtime.MemProfileRate = 1 // profiles each allocation, for the result
 	result, err := serve.Run(ctx, o)
 	if result != nil {
 		err = errors.Join(err, printResult(stdout, *asJSON, result, result.Tell))
@@ -68,32 +69,32 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.StringVar(&o.Address, "addr", defaultAddress, "the UDP `address` to serve on; :PORT for all of this "+
 		"machine's, IPv4 and IPv6; port 0: any")
-	f.IntVar(&o.Buffer, "rcvbuf", 4<<20, "`bytes` that the system is asked for, for what comes")
+	f.IntVar(&o.Buffer, "rcvbuf", 4<<20, "`bytes` of receive buffer to request from the system")
 	f.IntVar(&o.Rooms, "rooms", 8, "matches at the same time; the plan has a slot for each")
-	f.IntVar(&o.Players, "players", 16, "of a room, at most")
-	f.IntVar(&o.PerAddress, "per-address", 16, "places that players of one IP address may have, and one of a watcher "+
-		"for eight of them; the addresses of an IPv6 /64 are one; 0: all")
+	f.IntVar(&o.Players, "players", 16, "players of a room, at most")
+	f.IntVar(&o.PerAddress, "per-address", 16, "places for players of one IP address, and one watcher "+
+		"for every eight; an IPv6 /64 counts as one address; 0: no limit")
 	f.IntVar(&o.Options.Workers, "workers", min(runtime.GOMAXPROCS(0), 8), "goroutines that play the rooms")
 	f.IntVar(&o.Rollback, "rollback", 8, "`ticks` that a player's input may be late: the room is played again")
-	f.IntVar(&o.Bytes, "bytes", 480, "of a State, at most: what a player is told")
+	f.IntVar(&o.Bytes, "bytes", 480, "of a State, at most: the packet with a player's view")
 	f.IntVar(&o.Every, "every", 2, "`ticks` from one State to the next")
-	f.DurationVar(&o.MapTime, "map-time", 10*time.Minute, "that a room plays a map, then the next")
-	f.DurationVar(&o.Timeout, "timeout", 5*time.Second, "a player who says nothing for so long has left")
+	f.DurationVar(&o.MapTime, "map-time", 10*time.Minute, "time on a map, then the next is played")
+	f.DurationVar(&o.Timeout, "timeout", 5*time.Second, "a player without a packet for so long has left")
 	f.DurationVar(&o.Drain, "drain", 10*time.Second, "after SIGTERM: how long players may go on, at most")
-	f.StringVar(&o.Inputs, "inputs", "", "record what all players want in files of a `folder`: frogpond "+
-		"offline plays it again")
+	f.StringVar(&o.Inputs, "inputs", "", "record all players' inputs in files of a `folder`: frogpond "+
+		"offline plays them again")
 	f.StringVar(&o.Saves, "saves", "", "save the rooms in a `folder`, and go on from there at the start")
-	f.DurationVar(&o.SaveEvery, "save-every", 10*time.Second, "that each room is saved, and at the end")
-	f.StringVar(&o.Scores, "scores", "", "append what players came to to a `file`: frogpond scores shows it")
+	f.DurationVar(&o.SaveEvery, "save-every", 10*time.Second, "time between the saves of a room")
+	f.StringVar(&o.Scores, "scores", "", "append the players' scores to a `file`: frogpond scores shows them")
 	f.StringVar(&o.Health, "health", "", "answer on http://`address` whether the server is well, in the shape "+
 		"of Agones' REST SDK; for this machine alone")
 	f.StringVar(&o.HTTP, "http", "", "show the memory and the rooms to browsers on http://`address`, this machine's: "+
 		"127.0.0.1:0 takes any port that is free")
-	f.BoolVar(&o.HTTPPublic, "http-public", false, "-http may be an address that others reach: who does, sees all; "+
+	f.BoolVar(&o.HTTPPublic, "http-public", false, "-http may be an address that others reach: anyone there sees all; "+
 		"there is no password")
-	f.IntVar(&o.HTTPEach, "http-per-address", 32, "of the 128 connections that -http may have, those of one IP "+
-		"address; behind a proxy all viewers have its")
-	f.StringVar(&o.Timeline, "timeline", "", "write what each arena held over time to a `file` at the end, as JSON: "+
+	f.IntVar(&o.HTTPEach, "http-per-address", 32, "connections of one IP address to -http, which takes 128 "+
+		"in all; behind a proxy all viewers have the proxy's address")
+	f.StringVar(&o.Timeline, "timeline", "", "write the use of each arena over time to a `file` at the end, as JSON: "+
 		"budget.TimelineData")
 	f.StringVar(&o.Flight, "flight", "", "when something was full or a tick came late, write the last seconds to a "+
 		"`folder`: traces, for go tool trace")
@@ -101,7 +102,7 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 		"serve.json")
 	wadFlag(f, &o.WADs)
 	f.StringVar(&o.Maps, "maps", "all", "the maps to play, `names` with commas")
-	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
+	f.Uint64Var(&o.Seed, "seed", 1, "the seed of everything random")
 	f.StringVar(&o.Log, "log", os.DevNull, "append the levels' log to a `file`")
 	f.Var(&o.Plant, "plant", "put a `fault:room:tick` into the server: "+strings.Join(serve.Plants, ", "))
 	o.Plan = func() (budget.Plan, error) {
@@ -133,7 +134,7 @@ func checkServe(o *serve.Options) error {
 	case o.MapTime < time.Second || o.MapTime > serve.MapTimeMost:
 		return fmt.Errorf("-map-time %v: 1s to %v", o.MapTime, serve.MapTimeMost)
 	case o.HTTPPublic && o.HTTP == "":
-		return errors.New("-http-public says of -http who may look: it needs that")
+		return errors.New("-http-public widens -http: it needs an -http address")
 	case o.Drain < 0 || o.SaveEvery <= 0 || o.Timeout <= 0 || o.Buffer < 0:
 		return errors.New("-drain, -save-every, -timeout and -rcvbuf must not be negative")
 	}

@@ -29,15 +29,15 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// badNetwork is what players are behind.
+// badNetwork makes the bots' network lossy, slow and out of order.
 var badNetwork = []string{"-loss", "2", "-jitter", "50ms", "-dup", "1", "-reorder", "1"}
 
-// besideBudget is memory that a server has beside its budget and the plan's share for Go: pages of the
-// program's file, and of C's libraries. Go's share has its heap, which is largest while maps load,
-// and what its runtime keeps.
+// besideBudget is a server's memory outside of the budget and the Go heap's share: pages of the
+// program's file and of C libraries. The share covers the Go heap, which is largest while maps
+// load, and the runtime.
 const besideBudget = 16 << 20
 
-// checkMemory checks that a server's memory was the plan's, and that play took none.
+// checkMemory checks that a server's memory was the plan's, and that play allocated none.
 func checkMemory(t *testing.T, r *serve.Result) {
 	t.Helper()
 	assert.Zero(t, r.GoAllocs, strings.Join(r.AllocatedBy, "\n"))
@@ -50,7 +50,7 @@ func checkMemory(t *testing.T, r *serve.Result) {
 	assert.Zero(t, r.Faults+r.Unloaded+r.Lost+r.Unrecorded)
 }
 
-// checkPlayed checks that so many bots behaved, that none lost anything, and that each saw so many
+// checkPlayed checks that n bots behaved, that none lost anything, and that each saw so many
 // states.
 func checkPlayed(t *testing.T, r bots.Result, n, states int) {
 	t.Helper()
@@ -59,8 +59,7 @@ func checkPlayed(t *testing.T, r bots.Result, n, states int) {
 	assert.GreaterOrEqual(t, r.States, uint64(n*states))
 }
 
-// A server whose players are behind a bad network takes no memory, and its records play to the
-// states that it ended with.
+// A server whose players have a bad network takes no memory. Its records replay to its last states.
 func TestServe(t *testing.T) {
 	beside(t)
 	dir, rooms, states := t.TempDir(), step.Pick(2, 4, 64), step.Pick(20, 70, minute)
@@ -71,7 +70,7 @@ func TestServe(t *testing.T) {
 	r := s.end()
 	checkPlayed(t, saw, 16*rooms, states)
 	checkMemory(t, &r)
-	if step.Now() >= step.Check { // before, inputs are sent too far ahead for any to be late
+	if step.Now() >= step.Check { // in earlier steps inputs are sent too far ahead to be late
 		assert.NotZero(t, r.Rollbacks)
 	}
 	assert.EqualValues(t, 16*rooms, r.Joined)
@@ -81,7 +80,7 @@ func TestServe(t *testing.T) {
 	figures(t, &r)
 }
 
-// figures are those of a long form.
+// figures logs the figures of the long form.
 func figures(t *testing.T, r *serve.Result) {
 	if step.Now() == step.Soak {
 		text, err := json.Marshal(r)
@@ -90,8 +89,8 @@ func figures(t *testing.T, r *serve.Result) {
 	}
 }
 
-// Maps come and go beneath the players: each record plays again, the last of each room to the state
-// that the server ended with, and each to the same one every time.
+// Maps change while players play. Each record replays to the same state each time, and the last of
+// each room to the server's last state.
 func TestServeRotates(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -110,8 +109,8 @@ func TestServeRotates(t *testing.T) {
 	assert.Equal(t, again, offline(t, "-wad", doom.Builtin, dir))
 }
 
-// Three times the players that the plan admits: those inside play on, the others hear once a second
-// how many there are.
+// With three times the players that the plan admits, those inside play on. The others get a refusal
+// with the numbers once a second.
 func TestServeOverload(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -134,7 +133,7 @@ func TestServeOverload(t *testing.T) {
 	assert.Zero(t, *r.BudgetFaults)
 }
 
-// Players of one address get so many places, and the next hears how many they are.
+// Players of one address get a limited number of places. The next one gets that number.
 func TestServeOneAddress(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -148,7 +147,7 @@ func TestServeOneAddress(t *testing.T) {
 	assert.EqualValues(t, 3, s.end().Joined)
 }
 
-// What a tick costs those inside is the same, whoever knocks.
+// A tick costs the players inside the same, with or without a crowd outside.
 func TestServeOverloadCost(t *testing.T) {
 	step.Needs(t, step.Soak)
 	const rooms, pairs, d = 8, 3, 10 * time.Second
@@ -170,8 +169,8 @@ func TestServeOverloadCost(t *testing.T) {
 	t.Logf("a tick's CPU time in us, alone %.1f, with a crowd %.1f; late, alone %.4f, with a "+
 		"crowd %.4f", cost[0], cost[1], late[0], late[1])
 	assert.LessOrEqual(t, median(cost[1]), 1.1*median(cost[0]))
-	// Few ticks are late, and that depends on what else the machine does: one in a hundred more
-	// may be.
+	// The number of late ticks depends on the rest of the machine: one in a hundred more is
+	// allowed.
 	assert.LessOrEqual(t, median(late[1]), 1.1*median(late[0])+0.01)
 }
 
@@ -180,7 +179,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// Attackers of each kind, one after the other, beside players who behave.
+// Attackers of each kind, one after the other, next to players that behave.
 func TestServeHostile(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -190,7 +189,7 @@ func TestServeHostile(t *testing.T) {
 	well := s.botsFor(behaving, time.Hour)
 	s.inside(behaving)
 	for _, kind := range bots.Kinds() {
-		for attacked := false; !attacked; { // a busy machine may keep it from attacking at all
+		for attacked := false; !attacked; { // a busy machine may delay the attack
 			saw := s.botsFor(2, each, "-hostile", kind).saw()
 			require.NotNil(t, saw.GotIn, kind)
 			assert.Zero(t, *saw.GotIn, kind)
@@ -205,14 +204,14 @@ func TestServeHostile(t *testing.T) {
 		assert.NotZero(t, r.Dropped[reason], reason)
 	}
 	if step.Now() == step.Soak {
-		const half = 35 / 2 // of the ticks that a machine with nothing else to do plays
+		const half = 35 / 2 // half of the ticks on an idle machine
 		assert.Greater(t, r.Ticks, uint64(rooms*half*int(each.Seconds())*len(bots.Kinds())))
 	}
 	figures(t, &r)
 }
 
-// A server that is killed goes on from its saves; its records play, torn as they may be, and its
-// scores are whole, but for what the last second brought.
+// A killed server goes on from its saves. Its records replay, even if torn, and its scores are
+// whole except for the last second.
 func TestServeKilled(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -269,9 +268,9 @@ func TestServeKilled(t *testing.T) {
 	assert.Equal(t, first.Records[1], again.Records[2], "of room 1")
 }
 
-// checkScores plays the records up to a second before the newest score of the room, since inputs that
-// are late may undo what was said after it: what players came to by then is among the scores. In
-// soak it plays them up to two seconds before their end, as scores are written within one.
+// checkScores replays the records up to a second before the room's newest score, since late inputs
+// may undo later scores. The scores must cover the players' results at that tick. In soak it
+// replays up to two seconds before the end of the record, as scores are written within one.
 func checkScores(t *testing.T, inputs string, list []disk.Score) {
 	t.Helper()
 	type player struct{ room, number uint32 }
@@ -298,7 +297,7 @@ func checkScores(t *testing.T, inputs string, list []disk.Score) {
 	assert.NotZero(t, points, "there was something to lose")
 }
 
-// playersAfter are those of a record that began fresh, after its last tick.
+// playersAfter returns the players after the last tick of a record that began without a state.
 func (r *recorder) playersAfter(replay *disk.Replay) (list []game.Player) {
 	t := r.t
 	t.Helper()
@@ -323,7 +322,7 @@ func (r *recorder) playersAfter(replay *disk.Replay) (list []game.Player) {
 	return list
 }
 
-// savedTicks are those of the newest saves.
+// savedTicks returns the ticks of the newest saves.
 func savedTicks(t *testing.T, dir string, rooms int) (ticks []uint32) {
 	t.Helper()
 	saves, err := disk.OpenSaves(dir, rooms)
@@ -338,7 +337,7 @@ func savedTicks(t *testing.T, dir string, rooms int) (ticks []uint32) {
 	return ticks
 }
 
-// tear appends what a crash may leave at the end of a file.
+// tear appends bytes that a crash may leave at the end of a file.
 func tear(t *testing.T, name, tail string) {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
@@ -348,7 +347,7 @@ func tear(t *testing.T, name, tail string) {
 	require.NoError(t, f.Close())
 }
 
-// The client that stands beside the protocol's page joins, walks, and reads each state.
+// The Python client of the protocol's page joins, walks, and reads each state.
 func TestServePython(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -374,7 +373,7 @@ func TestServePython(t *testing.T) {
 	s.end()
 }
 
-// A server on all of the machine's addresses answers from the one that a player asked.
+// A server on all of the machine's addresses answers from the address of the request.
 func TestServeAtEachAddress(t *testing.T) {
 	beside(t)
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1", "-addr", ":0")
@@ -388,8 +387,8 @@ func TestServeAtEachAddress(t *testing.T) {
 	checkMemory(t, new(s.end()))
 }
 
-// A server plays on when the reader of its stderr has gone: it says that a room is over, and at its
-// end it saves.
+// A server plays on when the reader of its stderr is gone: it reports the end of a room, and saves
+// at its own end.
 func TestServeNobodyReadsStderr(t *testing.T) {
 	beside(t)
 	dir := t.TempDir()
@@ -424,7 +423,7 @@ func TestServeNobodyReadsStderr(t *testing.T) {
 	assert.Equal(t, result.TickCount, savedTicks(t, dir, 1))
 }
 
-// A server whose result nobody reads has saved before, and fails with the reason.
+// A server whose result has no reader has already saved. It fails with the reason.
 func TestServeNobodyReadsStdout(t *testing.T) {
 	beside(t)
 	dir := t.TempDir()
@@ -442,7 +441,7 @@ func TestServeNobodyReadsStdout(t *testing.T) {
 	savedTicks(t, dir, 1)
 }
 
-// Of the signals that a program may be sent, those that the page doesn't name end no server.
+// Signals that the page doesn't name end no server.
 func TestServeOtherSignals(t *testing.T) {
 	beside(t)
 	dir := t.TempDir()
@@ -464,14 +463,14 @@ func TestServeSecondSignal(t *testing.T) {
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1", "-drain", "1h", "-health", "127.0.0.1:0")
 	player := s.botsFor(1, patience)
 	s.inside(1)
-	player.kill() // without a word: the server waits for it
+	player.kill() // without a Leave, so the server waits for it
 	s.signal(syscall.SIGTERM)
 	for over := false; !over; {
 		select {
 		case <-s.ended:
 			over = true
 		case <-time.After(50 * time.Millisecond):
-			_ = s.cmd.Process.Signal(syscall.SIGTERM) // or it has ended
+			_ = s.cmd.Process.Signal(syscall.SIGTERM) // an error if it has ended
 		}
 	}
 	status := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -507,8 +506,8 @@ func TestServeAnotherPlan(t *testing.T) {
 	assert.EqualValues(t, 12, r.Joined)
 }
 
-// A server that was asked to records what its rooms hold, and what led to a full; that takes nothing
-// from play but what the runtime's own recorder does.
+// A server records the use of its rooms, and the seconds before an ErrFull. Only the runtime's own
+// recorder takes memory from play.
 func TestServeRecords(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)

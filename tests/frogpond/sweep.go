@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/sweep"
 )
 
-// specials are what a map's special lines and sectors do, as far as that is known without a sweep:
-// of how many the game knows the type.
+// specials counts a map's special lines and sectors, and those with a known type. A sweep replaces
+// the latter by the proven ones.
 func (r *Result) specials(row *LevelResult, level *game.Level) {
 	var lines, sectors, acted, sectorsActed int
 	for i := range level.Lines {
@@ -41,8 +41,8 @@ func (r *Result) specials(row *LevelResult, level *game.Level) {
 	}
 }
 
-// sweep fires each special line of a map once, each from a load of its own, and counts those that
-// did what a second table says. It leaves the region level empty, whatever happened.
+// sweep fires each special line of a map once, each on a fresh load, and counts those that do as a
+// second table says. It leaves the region level empty, also after an error.
 func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) (
 	err error) {
 	region := s.Budget.Region("level")
@@ -63,7 +63,7 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 		if err != nil {
 			return nil, err
 		}
-		level.Players.Put(level.Players.At(0)) // there is room for one, and nobody
+		level.Players.Put(level.Players.At(0)) // frees the only place
 		return swept{g.Probe(), level}, nil
 	}
 	lines, err := sweep.Lines(raw, load)
@@ -108,7 +108,7 @@ type swept struct {
 	level *game.Level
 }
 
-// Fire does to a line what a body does.
+// Fire acts on a line as a body does.
 func (w swept) Fire(line int, by sweep.By) {
 	trigger := map[sweep.Kind]doom.Trigger{
 		sweep.Walk: doom.Walked, sweep.Use: doom.Used, sweep.Shoot: doom.Shot}[by.Kind]

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// sweepOnly sweeps maps and plays no tick of them.
+// sweepOnly sweeps maps without playing a tick.
 func sweepOnly(t *testing.T, code int, args ...string) Result {
 	t.Helper()
 	r, _ := play(t, code, append([]string{"-sweep", "-ticks", "0"}, args...)...)
@@ -26,8 +26,8 @@ func sweepOnly(t *testing.T, code int, args ...string) Result {
 	return r
 }
 
-// A room whose walls are an exit, a texture that moves, a lift without a sector, and a type that
-// nobody knows: what -json says of them, with a sweep and without.
+// A room with an exit, a moving texture, a lift without a sector, and an unknown type: -json counts
+// them with and without a sweep.
 func TestSweepIsCounted(t *testing.T) {
 	m := doomtest.GoodMap()
 	var lines []byte
@@ -49,8 +49,8 @@ func TestSweepIsCounted(t *testing.T) {
 	assert.Equal(t, 3, *r.Levels[0].Acted, "of a known type")
 }
 
-// Two maps of Freedoom, of which the second has teleports from line to line, and floors that carry:
-// each line does what the second table says.
+// Two maps of Freedoom; the second has line-to-line teleports and carrying floors. Each line does
+// as the second table says.
 func TestSweep(t *testing.T) {
 	needsFreedoom(t)
 	maps := []string{"E1M1", "MAP20"}
@@ -69,7 +69,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Whatever ends a sweep, the region is empty after it: nothing of the map stays.
+// After each kind of end of a sweep, the region is empty.
 func TestSweepLeavesNothing(t *testing.T) {
 	doomtest.Write(t, "wall.wad", doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "LINEDEFS",
 		slices.Concat(doomtest.Row(0, 1, 1, 11, 0, 0, 0xffff), doomtest.Row(1, 2, 1, 0, 0, 1, 0xffff),
@@ -81,7 +81,7 @@ func TestSweepLeavesNothing(t *testing.T) {
 		ctx           context.Context
 		err           error
 	}{
-		{"full", "1KiB", t.Context(), budget.ErrFull}, // which has no room for a map's chart
+		{"full", "1KiB", t.Context(), budget.ErrFull}, // no room for a map's chart
 		{"cancelled", "1MiB", ctx, context.Canceled},
 	} {
 		t.Run(test.name, func(t *testing.T) {

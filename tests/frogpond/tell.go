@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// tell says what was played, whether it stayed inside its plan, and where the plan has slack.
+// tell prints the maps played, whether they stayed within the plan, and the plan's slack.
 func (r *Result) tell(out io.Writer, verbose bool) {
 	var refused, bad []string
 	for _, l := range r.Levels {
@@ -51,7 +51,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 	fmt.Fprintf(out, "frogpond serve lets others play it over the network, and frogpond bots sends players.\n")
 }
 
-// files are the names of what was played, without their folders.
+// files returns the names of the files played, without their folders.
 func (r *Result) files() string {
 	var names []string
 	for name := range strings.SplitSeq(r.WAD, ",") {
@@ -63,7 +63,7 @@ func (r *Result) files() string {
 	return strings.Join(names, " and ")
 }
 
-// base says where the budget begins, and whether that is where the plan wishes it.
+// base says where the budget begins, and whether that is the address in the plan.
 func (r *Result) base() string {
 	if r.Report.Plan.Base == 0 {
 		return "It begins where there was room, at " + r.BudgetBase + "."
@@ -77,7 +77,7 @@ func (r *Result) base() string {
 		",\nas the plan wishes, so that its pointers are the same in every run."
 }
 
-// kept says whether all that was taken came back.
+// kept says whether all memory came back.
 func (r *Result) kept() string {
 	text := "Nothing leaked"
 	if r.Leaks > 0 {
@@ -89,7 +89,7 @@ func (r *Result) kept() string {
 	return fmt.Sprintf("%s, and a walk of the budget did not account for every byte: %v", text, r.walk)
 }
 
-// during says what play did to the Go heap and to pages, and how long ticks took.
+// during reports Go allocations and page faults during play, and the times of ticks.
 func (r *Result) during() string {
 	allocations, missing, longest := uint64(0), 0, uint32(0)
 	middles := []uint32{}
@@ -115,7 +115,7 @@ func (r *Result) during() string {
 		micros(&middles[len(middles)/2]), micros(&longest))
 }
 
-// again says how it went where games were played again; else nothing.
+// again reports the games that were played again. It returns "" without any.
 func (r *Result) again() string {
 	desyncs, rollbacks, resimulated, compared := 0, 0, 0, 0
 	for _, l := range r.Levels {
@@ -140,7 +140,7 @@ func (r *Result) again() string {
 	return text + differ(desyncs) + ".\n"
 }
 
-// differ says how many states weren't those that were to come.
+// differ says how many states differ.
 func differ(desyncs int) string {
 	switch desyncs {
 	case 0:
@@ -151,7 +151,7 @@ func differ(desyncs int) string {
 	return fmt.Sprintf("%d states differ", desyncs)
 }
 
-// slack draws of each part of the plan what was needed of it at most.
+// slack prints each part of the plan with a bar of its peak use.
 func (r *Result) slack(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "part\tplanned\tneeded\tslack\t")
@@ -173,7 +173,7 @@ func (r *Result) slack(out io.Writer) {
 	}
 	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\n", budget.SizeText(rest))
 	if r.Report.Plan.GoHeap > 0 {
-		line("Go heap, beside it", r.Report.Plan.GoHeap, r.GoHeapPeak)
+		line("Go heap, outside", r.Report.Plan.GoHeap, r.GoHeapPeak)
 	}
 	t.Flush()
 	if r.ResidentMax != nil {
@@ -182,7 +182,7 @@ func (r *Result) slack(out io.Writer) {
 	}
 }
 
-// list has a line for each map.
+// list prints a line for each map.
 func (r *Result) list(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\nmap\tticks\thash\tload\tused\tpeak\tfrogs\tof\tp50\tp99\tmax\t"+
@@ -202,7 +202,7 @@ func (r *Result) list(out io.Writer) {
 	t.Flush()
 }
 
-// many is a count with its noun.
+// many returns n and the noun, in the plural unless n is 1.
 func many(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -217,7 +217,7 @@ func pages(n int) string {
 	return fmt.Sprintf("%d pages of the budget were", n)
 }
 
-// show prints a figure, or a dash when it was not measured.
+// show returns a figure, or a dash if it was not measured.
 func show[T any](v *T) string {
 	if v == nil {
 		return "-"

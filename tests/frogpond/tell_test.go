@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// What a run says: what was played, the plan and where it lies, and the slack of each part; hashes
-// only where they are asked for.
+// A run reports the maps played, the plan and its address, and the slack of each part; hashes only
+// with -v.
 func TestTell(t *testing.T) {
 	args := []string{"-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "35"}
 	var short, long bytes.Buffer
@@ -38,7 +38,7 @@ func TestTell(t *testing.T) {
 	assert.Regexp(t, `\n +MAP01 +35 +`+*r.Levels[0].Hash+` +\d+ µs +[\d.]+KiB`, long.String())
 }
 
-// A run says whether it got the base that the plan wishes.
+// A run reports whether it got the base in its plan.
 func TestTellBase(t *testing.T) {
 	r := newResult(&options{})
 	r.BudgetBase = "0x2000000000"
@@ -52,7 +52,7 @@ func TestTellBase(t *testing.T) {
 		r.base())
 }
 
-// What went wrong is said as plainly.
+// Faults are reported too.
 func TestTellFaults(t *testing.T) {
 	r := newResult(&options{})
 	assert.Contains(t, r.during(), "0 allocations, and 0 pages of the budget were missing")

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// readTimeline is the file that -timeline wrote, and what it has of a region.
+// readTimeline returns the timeline in a file, and its line of a region.
 func readTimeline(t *testing.T, file, region string) (budget.TimelineData, budget.ArenaLine) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -29,7 +29,8 @@ func readTimeline(t *testing.T, file, region string) (budget.TimelineData, budge
 	return d, d.Arenas[i]
 }
 
-// A timeline has every tick of every map, and the peaks of the report. It takes nothing from play.
+// A timeline has every tick of every map, and the peaks of the report. It allocates nothing during
+// play.
 func TestTimeline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "timeline.json")
 	var plain, stderr bytes.Buffer

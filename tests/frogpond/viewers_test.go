@@ -20,9 +20,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// Rounds of a server that nobody looks at, one with a viewer of each room, and one with a thousand
-// who ask for streams and read nothing: play takes no Go allocation in any, its memory stays the
-// plan's, and the ticks go on. How long they take is said, and is for an idle machine.
+// Rounds of a server without viewers, with one for each room, and with a thousand connections that
+// open streams and read nothing. In each, play makes no Go allocation, memory stays within the
+// plan, and ticks go on. The test logs tick times, which need an idle machine to compare.
 func TestViewers(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -40,7 +40,7 @@ func TestViewers(t *testing.T) {
 	}
 }
 
-// viewed serves 32 bots in two rooms, with a crowd before the pages.
+// viewed serves 32 bots in two rooms while a crowd views its pages.
 func viewed(t *testing.T, crowd string) (r serve.Result) {
 	t.Helper()
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-http", "127.0.0.1:0", "-http-per-address", "128")
@@ -56,7 +56,8 @@ func viewed(t *testing.T, crowd string) (r serve.Result) {
 			go func() { _, _ = io.Copy(io.Discard, answer.Body) }()
 			continue
 		}
-		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil { // of more than it has room for
+		// more connections than the server has room for
+		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			_, _ = io.WriteString(c, "GET /room/"+strconv.Itoa(i%2)+"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 			list = append(list, c)
 		}

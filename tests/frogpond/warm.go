@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// warmRuntime lets the Go runtime take now what it would else take in the middle
-// of play, on the Go heap: a thread, seven objects, when all others are busy or
-// wait in the kernel; and a list of timers, one object, when a processor gets
-// its first. Neither is ever given back, so having had enough once is enough.
+// warmRuntime makes the Go runtime allocate now, not in the middle of play. A new thread takes
+// seven objects of the Go heap; it is started when all others are busy or wait in the kernel. A
+// processor's first timer takes one object. The runtime keeps both, so one warm-up is enough.
 func warmRuntime() {
 	processors := runtime.GOMAXPROCS(0)
-	threads := processors + 4 // all run while some wait in the kernel
+	threads := processors + 4 // all processors run while some threads wait in the kernel
 	var ready, done, timers sync.WaitGroup
 	var running atomic.Int32
 	leave := make(chan struct{})
 	ready.Add(threads)
 	for i := range threads {
 		done.Go(func() {
-			runtime.LockOSThread() // a thread of its own
+			runtime.LockOSThread() // forces a thread of its own
 			defer runtime.UnlockOSThread()
 			if i < processors {
 				running.Add(1)
 				for running.Load() < int32(processors) {
-					// Nobody gives way, so each is on a processor of its own.
+					// No goroutine yields, so each is on a processor of its own.
 				}
 				for range 8 {
 					timers.Add(1)

@@ -11,14 +11,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/watch"
 )
 
-// watchCommand shows a room of a server in the terminal. The exit code: 0 is well, 1 a failure,
-// 2 bad flags.
+// watchCommand shows a room of a server in the terminal. Its exit code is 0 for success, 1 for a
+// failure, 2 for bad flags.
 func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o watch.Options
 	f := newFlags("watch", "[flags]", stderr)
 	f.StringVar(&o.Address, "addr", defaultAddress, "the server's `HOST:PORT`")
 	f.IntVar(&o.Room, "room", -1, "the room to watch; -1: any")
-	f.StringVar(&o.Name, "name", "watcher", "as what others see it")
+	f.StringVar(&o.Name, "name", "watcher", "the watcher's name for others")
 	f.Func("wad", "a WAD `file`, or "+doom.Builtin+", as the server has; may be a list with commas "+
 		"(default: installed Freedoom, else "+doom.Builtin+")",
 		func(v string) error { o.WADs = append(o.WADs, strings.Split(v, ",")...); return nil })
@@ -36,7 +36,7 @@ func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return 0
 }
 
-// checkWatch says what is wrong with the flags, and completes them.
+// checkWatch checks the flags and completes them.
 func checkWatch(o *watch.Options) error {
 	switch {
 	case o.Room < -1 || o.Room > 254:
@@ -44,7 +44,7 @@ func checkWatch(o *watch.Options) error {
 	case o.For <= 0:
 		return fmt.Errorf("-for %v: must be positive", o.For)
 	}
-	if len(o.WADs) == 0 { // a server has its own maps, or those
+	if len(o.WADs) == 0 { // a server has its built-in maps, or these
 		o.WADs = doom.InstalledWADs()
 	}
 	return nil
