@@ -73,7 +73,7 @@ type LevelResult struct {
 	SnapshotBytes   *int   `json:"snapshot_bytes"`
 	Rollbacks       *int   `json:"rollbacks"`         // with -rollback
 	Resimulated     *int   `json:"resimulated_ticks"` // with -rollback
-	Desyncs         *int   `json:"desyncs"`           // ticks, or games, that ended in another state
+	Desyncs         *int   `json:"desyncs"`           // ticks, or games, that ended differently
 	FirstDifference string `json:"first_difference,omitempty"`
 
 	Specials       *int    `json:"specials"`        // lines that carry one

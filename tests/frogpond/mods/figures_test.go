@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// TestFigures compares with a mod whose memory is wazero's own, on Go's heap.
+// TestFigures compares with mods that have wazero's own memory, on Go's heap.
 func TestFigures(t *testing.T) {
 	ctx, o := t.Context(), playing("shy.wasm")
 	m, g, end := room(t, o)
@@ -55,7 +55,7 @@ func TestFigures(t *testing.T) {
 	paired.Live(t, m.live()-before)
 }
 
-// room is one in which frogs live, and who may choose for them.
+// room returns a game with frogs, and the mods that may choose for them.
 func room(t *testing.T, o *options) (m *mods, g *game.Game, end func()) {
 	parsed, err := budget.ParsePlan(plan)
 	require.NoError(t, err)

@@ -1,13 +1,15 @@
-// Command mods plays frogpond's maps with frogs that somebody else wrote: a WebAssembly module says
-// what each does next. It has a memory of fixed size in the plan and a time limit a tick, and when
-// it misbehaves it is thrown out: its frogs go on by the game's own rules, and its memory is back.
-//
-// What a mod keeps for itself is no state of the room. So a room with a mod isn't saved, put back,
-// or compared by its hash: -rollback is refused.
+// Command mods plays frogpond's maps with frogs led by a WebAssembly module:
 //
 //	mods -mods testdata/shy.wasm
 //
-// testdata/frog.h is what a mod is told and may say.
+// The module may come from a stranger. It has a memory of fixed size in the plan and a time limit
+// for each tick. If it misbehaves, it is thrown out: its frogs go on by the game's own rules, and
+// its memory is free again.
+//
+// A mod's own memory is no state of the room. So a room with a mod isn't saved, restored or
+// compared by its hash, and -rollback is refused.
+//
+// testdata/frog.h declares the data that a mod reads and its choices.
 package main
 
 import (
@@ -30,7 +32,7 @@ import (
 //go:embed plan.json
 var plan []byte
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	game.Options
 	file     string
@@ -46,13 +48,14 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run gives the exit code: 0 is well, 1 bad input, 2 bad flags, 3 a mod was thrown out.
+// run returns the exit code: 0 for success, 1 for bad input, 2 for bad flags, 3 if a mod was thrown
+// out.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	if err != nil { // already printed
+	if err != nil { // package flag has printed it
 		return 2
 	}
 	played, err := o.play(ctx)
@@ -71,20 +74,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// parse prints to stderr itself what is wrong, as package flag does.
+// parse parses the flags. It prints an error to stderr itself, as package flag does.
 func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{Options: game.Options{Log: os.DevNull, Workers: 1}}
 	f := flag.NewFlagSet("mods", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.file, "mods", "", "the `file` of a WebAssembly module, which chooses for frogs")
 	f.DurationVar(&o.limit, "limit", 20*time.Millisecond,
-		"how long a mod may take for a tick, of the 28 ms that one has")
+		"how long a mod may take of a tick's 28 ms")
 	f.Uint64Var(&o.most, "most", 1<<20, "`bytes` that the memory of a mod may grow to")
 	f.StringVar(&o.Maps, "maps", "all", "the maps to play, `names` with commas")
 	f.IntVar(&o.Ticks, "ticks", 350, "ticks to play each map for, 35 a second of game time")
 	f.IntVar(&o.bots, "bots", 8, "players on a map")
-	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
-	f.IntVar(&o.rollback, "rollback", 0, "is refused")
+	f.Uint64Var(&o.Seed, "seed", 1, "the seed of everything random")
+	f.IntVar(&o.rollback, "rollback", 0, "is refused: a mod's own memory can't be restored")
 	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be a list with commas (default: installed "+
 		"Freedoom, else "+doom.Builtin+")",
 		func(v string) error { o.WADs = append(o.WADs, strings.Split(v, ",")...); return nil })
@@ -106,7 +109,7 @@ func (o *options) check(rest []string) error {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.rollback != 0:
-		return errors.New("-rollback: not with -mods: what a mod keeps for itself can't be put back")
+		return errors.New("-rollback: not with -mods: a mod's own memory can't be restored")
 	case o.file == "":
 		return errors.New("-mods: the file of a mod is missing; frogpond plays without one")
 	case o.Ticks < 0 || o.bots < 0 || o.limit <= 0:
@@ -115,10 +118,10 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// modMost is how many bytes the file of a mod has at most.
+// modMost is the largest size of a mod's file, in bytes.
 const modMost = 16 << 20
 
-// readMod reads a mod, whose size is asked before memory is.
+// readMod reads a mod. It checks the size before it allocates.
 func readMod(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// mods is a module, compiled, and where the memories of its instances lie.
+// mods is a compiled module, and the heap for the memories of its instances.
 type mods struct {
 	*options
 	runtime  wazero.Runtime
@@ -28,7 +28,7 @@ type mods struct {
 	shared   arena.Shared
 }
 
-// openMods compiles the module, and makes a heap for the memories in the region mods.
+// openMods compiles the module and makes the heap in the region mods.
 func openMods(ctx context.Context, b *budget.Budget, o *options, wasm []byte) (*mods, error) {
 	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true)
 	m := &mods{options: o, runtime: wazero.NewRuntimeWithConfig(ctx, config)}
@@ -45,7 +45,7 @@ func openMods(ctx context.Context, b *budget.Budget, o *options, wasm []byte) (*
 	return m, nil
 }
 
-// load makes the heap, of all that is free in s but for what owns the guests.
+// load makes the heap of all the free room in s, except for the owner of the guests.
 func (m *mods) load(s scope.Scope) (err error) {
 	const owner = 128
 	if m.heap, err = arena.NewHeap(s.BytesUnzeroed(int(s.Free())-owner, 64), 0); err != nil {
@@ -58,7 +58,7 @@ func (m *mods) load(s scope.Scope) (err error) {
 	return nil
 }
 
-// close ends compiled code. What instances are left the region closes.
+// close frees the compiled code. The region closes instances that are left.
 func (m *mods) close() error { return m.runtime.Close(context.Background()) }
 
 // mod is the instance that chooses for the frogs of a room.
@@ -67,13 +67,13 @@ type mod struct {
 	module  api.Module
 	tick    api.Function
 	memory  api.Memory
-	at      uint32 // where the places for frogs lie
+	at      uint32 // address of the frogs' places
 	choices []game.Choice
 	chosen  int
 }
 
 const (
-	place  = 24 // bytes that testdata/frog.h has for a frog
+	place  = 24 // bytes of a frog in testdata/frog.h
 	maxHop = 16 // ticks
 )
 
@@ -92,10 +92,10 @@ func (m *mods) instantiate(ctx context.Context, g *game.Game) (*mod, error) {
 	return x, nil
 }
 
-// anonymous instances may be many of one module.
+// anonymous allows many instances of one module.
 var anonymous = wazero.NewModuleConfig().WithName("")
 
-// late says it in the game's words.
+// late names the limit if err is a timeout.
 func (x *mod) late(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("it takes more than %v for a tick: %w", x.limit, err)
@@ -103,14 +103,14 @@ func (x *mod) late(err error) error {
 	return err
 }
 
-// begin has the mod make places for the frogs of the room.
+// begin makes the mod allocate places for the frogs of the room.
 func (x *mod) begin(ctx context.Context, g *game.Game) error {
 	x.choices = make([]game.Choice, g.Level.Frogs.Cap())
 	frogs := x.module.ExportedFunction("frogs")
 	x.tick = x.module.ExportedFunction("tick")
 	x.memory = x.module.ExportedMemory("memory")
 	if !takes(frogs, 1, 1) || !takes(x.tick, 2, 0) || x.memory == nil {
-		return errors.New("it doesn't export a memory, and frogs and tick as frog.h has them")
+		return errors.New("it doesn't export a memory, and frogs and tick as in frog.h")
 	}
 	at, err := frogs.Call(ctx, uint64(len(x.choices)))
 	if err != nil {
@@ -121,7 +121,7 @@ func (x *mod) begin(ctx context.Context, g *game.Game) error {
 	return err
 }
 
-// takes says whether a function has so many parameters and results, all of 32 bits.
+// takes reports whether a function has so many parameters and results, all of 32 bits.
 func takes(f api.Function, params, results int) bool {
 	if f == nil {
 		return false
@@ -135,7 +135,7 @@ func takes(f api.Function, params, results int) bool {
 	return len(f.Definition().ParamTypes()) == params && len(types) == params+results
 }
 
-// places are the mod's own, in its memory.
+// places returns the frogs' places in the mod's memory.
 func (x *mod) places() ([]byte, error) {
 	places, ok := x.memory.Read(x.at, uint32(len(x.choices))*place)
 	if !ok || x.at == 0 {
@@ -145,7 +145,7 @@ func (x *mod) places() ([]byte, error) {
 	return places, nil
 }
 
-// choose asks the mod what the frogs do that wait.
+// choose calls the mod to choose for the frogs that wait.
 func (x *mod) choose(ctx context.Context, g *game.Game) error {
 	places, err := x.places()
 	if err != nil {
@@ -173,7 +173,7 @@ func (x *mod) choose(ctx context.Context, g *game.Game) error {
 	return nil
 }
 
-// tell fills the i-th place: where the frog is, and the nearest player.
+// tell fills the i-th place: the position of the frog, and the way to the nearest player.
 func tell(g *game.Game, i int, at []byte) {
 	clear(at)
 	f := g.Level.Frogs.At(i)
@@ -190,7 +190,7 @@ func tell(g *game.Game, i int, at []byte) {
 	at[17] = f.Heading
 }
 
-// toPlayer is the way to the nearest player, in units; none where there is none.
+// toPlayer returns the way to the nearest player, in units, or 0, 0 without players.
 func toPlayer(l *game.Level, from doom.Point) (dx, dy int32) {
 	least := int64(-1)
 	for i := range l.Players.Cap() {
@@ -206,7 +206,7 @@ func toPlayer(l *game.Level, from doom.Point) (dx, dy int32) {
 	return dx, dy
 }
 
-// hear reads what was chosen for the i-th frog.
+// hear reads and checks the choice for the i-th frog.
 func hear(g *game.Game, i int, at []byte) (c game.Choice, err error) {
 	f := g.Level.Frogs.At(i)
 	if f == nil || !f.Waits() {

@@ -21,14 +21,14 @@ import (
 
 const ticks = 70
 
-// playing are options for three levels that the program makes.
+// playing returns options for three built-in levels.
 func playing(file string) *options {
 	return &options{file: filepath.Join("testdata", file), bots: 8, most: 1 << 20, limit: time.Minute,
 		Options: game.Options{WADs: []string{doom.Builtin}, Maps: "MAP01,MAP02,MAP03", Log: os.DevNull,
 			Ticks: ticks, Workers: 1, Seed: 1}}
 }
 
-// without are the hashes of the same play without a mod.
+// without returns the hashes of the same play without a mod.
 func without(t *testing.T) (hashes []doom.Hash) {
 	parsed, err := budget.ParsePlan(plan)
 	require.NoError(t, err)
@@ -52,7 +52,8 @@ func without(t *testing.T) (hashes []doom.Hash) {
 	return hashes
 }
 
-// TestGood: mods that are well choose, which makes another game of it, the same one each time.
+// TestGood checks that good mods choose, and that their games differ from the plain one but not
+// from each other.
 func TestGood(t *testing.T) {
 	plain := without(t)
 	for _, file := range []string{"shy.wasm", "choir.wasm"} {
@@ -74,7 +75,8 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// bad mods, and why they are thrown out. Who chose nothing leaves the room as it would have been.
+// bad lists misbehaving mods, and the reason to throw each out. A mod without a choice leaves the
+// room unchanged.
 var bad = []struct {
 	file, why string
 	in        int // the tick; -1: as soon as a frog waits
@@ -87,11 +89,12 @@ var bad = []struct {
 	{"nonsense.wasm", "it chooses a heading of 16, a hop of 255 ticks and 0 croaks for frog ", -1, false},
 	{"nowhere.wasm", "it gives 169 frogs their places at 131071, in 131072 bytes of memory", 0, false},
 	{"vast.wasm", "Memory.Most allows 1048576: raise it: upfront: full", 0, false},
-	{"other.wasm", "it doesn't export a memory, and frogs and tick as frog.h has them", 0, false},
+	{"other.wasm", "it doesn't export a memory, and frogs and tick as in frog.h", 0, false},
 	{"needs.wasm", "module[env] not instantiated", 0, false},
 }
 
-// TestThrownOut: a mod that misbehaves goes, and its memory is back. The room is unharmed.
+// TestThrownOut checks that a mod that misbehaves goes, that its memory is freed, and that the room
+// goes on.
 func TestThrownOut(t *testing.T) {
 	plain := without(t)
 	for _, row := range bad {
@@ -117,7 +120,7 @@ func TestThrownOut(t *testing.T) {
 	}
 }
 
-// TestFull: of a region that is too small for what a mod may grow to it is told so, by name.
+// TestFull checks that a region too small for a mod's largest memory is an ErrFull with the size.
 func TestFull(t *testing.T) {
 	o := playing("shy.wasm")
 	o.most = 8 << 20
@@ -132,7 +135,7 @@ func TestFull(t *testing.T) {
 	require.ErrorContains(t, played[0].thrownOut, "begins with 196608 bytes of memory")
 }
 
-// TestDamaged: what is no module is refused before anything is played.
+// TestDamaged checks that a truncated module is refused before play.
 func TestDamaged(t *testing.T) {
 	whole := read(t, "testdata/shy.wasm")
 	file := filepath.Join(t.TempDir(), "damaged.wasm")
@@ -172,7 +175,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRebuilt: each module is what its source says, by the compiler that made it.
+// TestRebuilt checks that each module is its source, compiled.
 func TestRebuilt(t *testing.T) {
 	step.Needs(t, step.Check)
 	for tool, debian := range map[string]string{"clang": "clang", "wasm-ld": "lld"} {
@@ -190,7 +193,8 @@ func TestRebuilt(t *testing.T) {
 	require.Len(t, files, len(bad)+2)
 	for _, file := range files {
 		committed, built := read(t, file), read(t, filepath.Join(dir, filepath.Base(file)))
-		if strings.Contains(string(version), "clang version 14.") { // others have other code
+		// other versions make other code
+		if strings.Contains(string(version), "clang version 14.") {
 			assert.True(t, bytes.Equal(committed, built), fmt.Sprint(file, " isn't what its source says"))
 		}
 	}
@@ -203,7 +207,7 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// A mod of 40 GB isn't read: its size has a bound.
+// A file of 40 GB isn't read, since the size of a mod is bounded.
 func TestHugeMod(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "huge.wasm")
 	require.NoError(t, os.WriteFile(name, nil, 0o644))

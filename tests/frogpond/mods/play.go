@@ -11,19 +11,19 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// outcome is how a map was played.
+// outcome is the result of a map.
 type outcome struct {
 	level, mod string
 	ticks      int
 	room       game.Room // after the last tick
-	hash       doom.Hash // likewise
-	chosen     int       // what the mod chose
-	thrownOut  error     // why
-	in         int       // in which tick
-	left       uint64    // bytes that the mod has not given back
+	hash       doom.Hash // after the last tick
+	chosen     int       // choices of the mod
+	thrownOut  error     // the reason, or nil
+	in         int       // the tick
+	left       uint64    // bytes that the mod hasn't freed
 }
 
-// play plays a map with the mod, until it is thrown out, and then without.
+// play plays a map with the mod until it is thrown out, and then without.
 func (m *mods) play(ctx context.Context, s *game.Server, at doom.Map) (p outcome, err error) {
 	before := m.live()
 	level, err := s.Load(ctx, at, m.bots)
@@ -52,13 +52,13 @@ func (m *mods) play(ctx context.Context, s *game.Server, at doom.Map) (p outcome
 	return p, errors.Join(err, ctx.Err(), s.Budget.Region("level").Rewind(context.WithoutCancel(ctx)))
 }
 
-// live is how many bytes the mods have.
+// live returns the bytes in use by mods.
 func (m *mods) live() (bytes uint64) {
 	m.shared.Locked(func() { bytes = m.heap.Stats().Used })
 	return bytes
 }
 
-// choose has the mod choose for this tick, or throws it out.
+// choose lets the mod choose for this tick, or throws it out.
 func (p *outcome) choose(ctx context.Context, x *mod, g *game.Game) {
 	g.Choices = x.choices
 	if p.thrownOut = x.choose(ctx, g); p.thrownOut != nil {
@@ -72,7 +72,8 @@ func (p outcome) String() string {
 	text := fmt.Sprintf("%s: %d ticks, %d frogs, %d caught; %s chose %d times", p.level, p.ticks,
 		p.room.Spawned, p.room.Caught, p.mod, p.chosen)
 	if p.thrownOut != nil {
-		why, _, _ := strings.Cut(p.thrownOut.Error(), "\n") // wazero's has the stack of the guest below
+		// wazero's error has the guest's stack on the next lines
+		why, _, _ := strings.Cut(p.thrownOut.Error(), "\n")
 		text += fmt.Sprintf(", and was thrown out in tick %d: %s", p.in, why)
 	}
 	if p.left != 0 {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds each mod of this folder into another folder: sh build.sh DIR. It takes clang and lld.
+# Builds each mod of this folder into another folder: sh build.sh DIR. Needs clang and lld.
 set -eu
 into=$1
 cd "$(dirname "$0")"

@@ -1,4 +1,4 @@
-// Frogs that stay where they are, and croak in turns. The mod remembers whose turn it is.
+// Frogs that stay and croak in turns. The mod counts the turns in its own memory.
 #include "places.h"
 
 static int32_t turn;

@@ -1,4 +1,4 @@
-// A mod that wants all the memory that there is, and more.
+// A mod that grows its memory without end.
 #include "places.h"
 
 static volatile uint32_t pages;

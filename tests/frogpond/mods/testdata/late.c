@@ -1,4 +1,4 @@
-// A mod that is well for a second, and then reads what it doesn't have.
+// A mod that works for a second, and then reads out of bounds.
 #include "places.h"
 
 void tick(int32_t now, int32_t count) {

@@ -1,4 +1,4 @@
-// A mod that never comes back.
+// A mod that never returns.
 #include "places.h"
 
 static volatile int32_t turns;

@@ -1,4 +1,4 @@
-// A mod that imports what the game doesn't have.
+// A mod that imports an unknown function.
 #include "places.h"
 
 extern int32_t secret(int32_t now);

@@ -1,4 +1,4 @@
-// A mod that chooses what there is not.
+// A mod that chooses values out of range.
 #include "places.h"
 
 void tick(int32_t now, int32_t count) {

@@ -1,4 +1,4 @@
-// A mod whose places lie at the end of its memory, and beyond.
+// A mod with places that end beyond its memory.
 #include "frog.h"
 
 struct frog *frogs(int32_t count) {

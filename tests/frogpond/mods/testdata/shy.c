@@ -1,9 +1,9 @@
-// Frogs that turn their backs on players, and say so now and then.
+// Frogs that hop away from players, and croak now and then.
 #include "places.h"
 
 static int32_t size(int32_t n) { return n < 0 ? -n : n; }
 
-// toward is the direction of a way, of eight.
+// toward returns the direction of a way: one of eight.
 static uint8_t toward(int32_t dx, int32_t dy) {
 	if (size(dx) > 2 * size(dy))
 		return dx > 0 ? 0 : 8;

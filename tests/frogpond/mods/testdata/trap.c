@@ -1,4 +1,4 @@
-// A mod that breaks down in its first tick.
+// A mod that traps in its first tick.
 #include "places.h"
 
 void tick(int32_t now, int32_t count) {

@@ -1,4 +1,4 @@
-// A mod that begins with more memory than it may have.
+// A mod that starts with more memory than its limit.
 #include "places.h"
 
 static volatile uint8_t vast[64 << 20];
