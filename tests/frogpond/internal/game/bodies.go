@@ -5,14 +5,14 @@ import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 const (
 	fullHealth  = 100
 	crushDamage = 10
-	useLength   = 64 // how far a player reaches for a switch
+	useLength   = 64 // units that a player reaches
 	nearlyDead  = 10
 	keyDistance = 36
-	useRest     = 70 // ticks until a player reaches out again
+	useRest     = 70 // ticks until a player tries again
 )
 
-// moved is what a step does beside the step: lines that are crossed may act, and the body may be in
-// another sector then. It says whether a line took the body elsewhere.
+// moved handles the lines that a step crosses: each may act. It updates the body's sector, and
+// reports whether a line took the body elsewhere.
 func (w *World) moved(who activator, from, to doom.Point, sector *uint16) (elsewhere bool) {
 	if from == to {
 		return false
@@ -34,7 +34,7 @@ func (w *World) moved(who activator, from, to doom.Point, sector *uint16) (elsew
 	return false
 }
 
-// sectorOf is the number of the sector at a point; where none is, that which it was.
+// sectorOf returns the number of the sector at a point, or was if none is there.
 func (w *World) sectorOf(p doom.Point, was uint16) uint16 {
 	if s := w.SectorAt(p); s != nil {
 		return s.Number
@@ -42,8 +42,8 @@ func (w *World) sectorOf(p doom.Point, was uint16) uint16 {
 	return was
 }
 
-// reach is who reaches out: the first line with a special does what it does. Lines without are
-// reached through if there is an opening.
+// reach triggers the first line with a special between two points, and reports whether it acted. A
+// body reaches through other lines if they have an opening.
 func (w *World) reach(who activator, from, to doom.Point) bool {
 	var list [16]doom.Crossing
 	for _, c := range w.Crossings(list[:], from, to) {
@@ -62,7 +62,7 @@ func (w *World) reach(who activator, from, to doom.Point) bool {
 	return false
 }
 
-// Teleport takes who triggers it to the landing of a tag. It says whether there is one.
+// Teleport takes the body to the landing in a sector with the tag. It reports whether one exists.
 func (w *World) Teleport(tag uint16) bool {
 	for i := w.NextTagged(tag, -1); i >= 0; i = w.NextTagged(tag, i) {
 		for k := range w.landings {
@@ -75,7 +75,7 @@ func (w *World) Teleport(tag uint16) bool {
 	return false
 }
 
-// place is where who triggers a line is, and where he looks.
+// place returns the position and heading of the body.
 func (a *activator) place() (at doom.Point, heading uint32) {
 	switch {
 	case a.player != nil:
@@ -86,7 +86,7 @@ func (a *activator) place() (at doom.Point, heading uint32) {
 	return at, heading
 }
 
-// land puts who triggers a line somewhere else.
+// land puts the body somewhere else.
 func (w *World) land(at doom.Point, heading uint32, sector uint16) {
 	w.who.arrived = true
 	switch {
@@ -102,8 +102,8 @@ func (p *Player) land(at doom.Point, heading uint32, sector uint16) {
 	p.At, p.Heading, p.Sector, p.Still = at, heading, sector, 0
 }
 
-// LineTeleport takes who triggers it to the front of the other line with the tag, as far along it
-// as he was along this one, and turned as the lines are.
+// LineTeleport takes the body to the front of the other line with the tag, as far along that line
+// as it was along this one, and turned by the angle between the lines.
 func (w *World) LineTeleport(n *doom.Line) bool {
 	for i := range w.Lines {
 		to := &w.Lines[i]
@@ -119,11 +119,11 @@ func (w *World) LineTeleport(n *doom.Line) bool {
 	return false
 }
 
-// Exit takes a player to a start: the level goes on.
+// Exit takes a player to a start; the level goes on.
 func (w *World) Exit() bool {
 	p := w.who.player
 	if p == nil {
-		return w.who.is == doom.Players // whom nobody sees go
+		return w.who.is == doom.Players // a probe without a body
 	}
 	p.Exits++
 	w.restartPlayer(p)
@@ -131,14 +131,14 @@ func (w *World) Exit() bool {
 	return true
 }
 
-// restartPlayer puts a player to a start, in full health.
+// restartPlayer puts a player at a start, in full health.
 func (w *World) restartPlayer(p *Player) {
 	p.Health = fullHealth
 	k := doom.Random(w.Room.Seed^0x57a7, w.Room.Tick, p.Exits<<16|p.Deaths) % uint64(len(w.Starts))
 	p.land(w.Starts[k], p.Heading, w.starts[k])
 }
 
-// harm is what floors do to players in this tick, and what lies about does for them.
+// harm applies the damage of floors, and gives keys to players near them, for this tick.
 func (w *World) harm() {
 	for i := range w.Players.Cap() {
 		if p := w.Player(i); p != nil {
@@ -171,7 +171,7 @@ func (w *World) harmOne(p *Player) {
 	}
 }
 
-// hurt takes health from a player. Who has none left begins anew.
+// hurt takes health from a player. A player without health restarts.
 func (w *World) hurt(p *Player, damage int32) {
 	if p.Health -= damage; p.Health > 0 {
 		return
@@ -180,8 +180,8 @@ func (w *World) hurt(p *Player, damage int32) {
 	w.restartPlayer(p)
 }
 
-// fits says whether all bodies in a sector fit between floors and ceilings. Those that don't are
-// hurt if crush, every fourth tick.
+// fits reports whether all bodies in a sector fit between floors and ceilings. With crush, those
+// that don't fit are hurt in every fourth tick.
 func (w *World) fits(c *doom.Sector, crush bool) bool {
 	all, hurts := true, w.Room.Tick%4 == 0
 	for i := range w.Players.Cap() {
@@ -198,14 +198,14 @@ func (w *World) fits(c *doom.Sector, crush bool) bool {
 			!w.stands(f.At, f.Sector, &frogBody) {
 			all = false
 			if crush && hurts {
-				f.Life = 1 // the next tick is its last
+				f.Life = 1 // it dies in the next tick
 			}
 		}
 	}
 	return all
 }
 
-// inside says whether a body is in a sector, with its middle or with an edge.
+// inside reports whether a body is in a sector, with its middle or with an edge.
 func (w *World) inside(c *doom.Sector, at doom.Point, sector uint16, who *body) bool {
 	x, y, r := at.X>>doom.UnitBits, at.Y>>doom.UnitBits, who.radius
 	o := w.Outline(c)
@@ -223,8 +223,8 @@ func (w *World) inside(c *doom.Sector, at doom.Point, sector uint16, who *body) 
 	return false
 }
 
-// stands says whether there is room for a body between the floors and ceilings of all sectors in
-// which it is with its middle or an edge.
+// stands reports whether a body has enough height in all sectors that it is in, with its middle or
+// an edge.
 func (w *World) stands(at doom.Point, sector uint16, who *body) bool {
 	own := &w.Sectors[sector]
 	floor, ceiling := int64(own.Floor), int64(own.Ceiling)
@@ -249,7 +249,7 @@ func (w *World) stands(at doom.Point, sector uint16, who *body) bool {
 	return ceiling-floor >= int64(who.height)<<doom.UnitBits
 }
 
-// carryAll moves who stands on a floor that carries.
+// carryAll moves the bodies on floors that carry.
 func (w *World) carryAll() {
 	for i := range w.carries {
 		c := &w.carries[i]

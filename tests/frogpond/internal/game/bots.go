@@ -2,30 +2,30 @@ package game
 
 import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
-// brain is what a bot keeps in mind. It is no state: a bot looks at the state, as who plays from
-// afar does, and all that the simulation has of it is an Input a tick.
+// brain is the memory of a bot. It is no state: a bot only reads the state, as a player over the
+// network does, and its only effect on the game is an Input a tick.
 type brain struct {
-	Target   doom.Point // a frog that it saw
-	Meant    doom.Point // where it should be by now
+	Target   doom.Point // a frog in sight
+	Meant    doom.Point // the expected position now
 	Way      [wayLength]doom.Point
 	WayNext  uint32
 	WayCount uint32
 	Chase    uint32 // ticks left to run after the target
-	Sated    uint32 // ticks to run after nothing
+	Sated    uint32 // ticks without a new target
 	Wander   uint32 // ticks to walk straight on
 	Rest     uint32 // ticks until it may use something again
-	Caught   uint32 // by it, as far as it knows
+	Caught   uint32 // of the player when last noticed
 }
 
-// Decide is what the bots want in this tick: an input for each player, until the next call. It only
-// reads the state, and the crew shares the work.
+// Decide returns the bots' inputs for this tick, one for each player, valid until the next call. It
+// only reads the state, and the crew shares the work.
 func (g *Game) Decide() []Input {
 	g.Level.fillGrid()
 	g.crew.run(g, true)
 	return g.Level.inputs
 }
 
-// think gives the input of the i-th player.
+// think makes the input of the i-th player.
 func (g *Game) think(w *worker, i int) {
 	p, b, in := g.Level.Player(i), &g.Level.brains[i], &g.Level.inputs[i]
 	*in = Input{}
@@ -45,7 +45,7 @@ func (g *Game) think(w *worker, i int) {
 	case b.Rest > 0:
 		b.Rest--
 		heading = g.steer(w, p, b, r)
-	case against: // it may be a door
+	case against: // the obstacle may be a door
 		in.Flags, b.Rest = Use, useRest
 	default:
 		heading = g.steer(w, p, b, r)
@@ -59,7 +59,8 @@ func (g *Game) think(w *worker, i int) {
 	}
 }
 
-// notice looks what became of the last input. It says whether something was in the way.
+// notice compares the position with the expected one. It reports whether an obstacle stopped the
+// player.
 func (b *brain) notice(p *Player) (against bool) {
 	if b.Caught != p.Caught {
 		b.Caught, b.Chase, b.Sated = p.Caught, 0, 70
@@ -71,7 +72,7 @@ func (b *brain) notice(p *Player) (against bool) {
 	return p.At != b.Meant
 }
 
-// look finds the nearest frog in sight and runs after it for a while.
+// look finds the nearest frog in sight, as the target for a while.
 func (g *Game) look(w *worker, p *Player, b *brain) {
 	scratch := w.scratches[1].Open("look")
 	defer w.close(scratch)
@@ -85,14 +86,15 @@ func (g *Game) look(w *worker, p *Player, b *brain) {
 				at := l.Frogs.At(int(k - 1)).At
 				if at.Near(p.At, least) && w.sees(l, scratch, p.At, at, &playerBody, &frogBody) {
 					b.Target, b.Chase = at, 35
-					least = max(least/2, reach) // only much nearer ones are better
+					least = max(least/2, reach) // prefer another frog only if it is much nearer
 				}
 			}
 		}
 	}
 }
 
-// steer chooses the heading: anywhere if it can't go on, after a frog, along a way, or straight on.
+// steer chooses the heading: a random one if the bot is stuck, toward its target, along its way, or
+// straight on.
 func (g *Game) steer(w *worker, p *Player, b *brain, r uint64) (heading uint32) {
 	heading = p.Heading
 	switch {

@@ -2,18 +2,20 @@ package game
 
 import "github.com/upfront-mem/upfront/scope"
 
-// The chart says of each cell of the blockmap to which of the four beside it a player can walk,
-// from middle to middle, once what may open is open. It is drawn once, before play: a search for a way
-// looks up what would else be hundreds of traces in one tick. What moves later it doesn't know.
+// The chart has four bits for each cell of the blockmap: whether a player can walk from its middle
+// to the middle of each neighbor, with every door open. It is drawn once, before play, so that a
+// search for a way looks up bits instead of tracing hundreds of lines in a tick. It ignores later
+// moves.
 
-// beside are the four directions; that of index i is bit i of a cell's ways.
+// The four directions to neighbors; bit i of a cell's ways is direction i.
 var beside = [4][2]int{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}
 
-// maxCharted is how many cells times lines in the fullest cell there may be in a chart: three times
-// what maps have. The cells of a hostile blockmap share one long list, and tracing takes minutes.
+// maxCharted bounds the cells times the lines of the fullest cell in a chart, at three times the
+// largest known map. In a hostile blockmap all cells share one long list, and tracing would take
+// minutes.
 const maxCharted = 1 << 20
 
-// drawChart fills Blocks.Ways. The traces use a scratch arena, one scratch for all of them.
+// drawChart fills Blocks.Ways. All traces share one scope of the scratch arena.
 func (l *Level) drawChart(scratch scope.Scratch) error {
 	b := &l.Blocks
 	fullest := 0

@@ -5,26 +5,27 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Crew are the workers of a game, or of several that take turns. The first is the goroutine that
-// runs the game; the others are started once and sleep between ticks.
+// Crew is the workers of a game, or of several games in turn. The first worker is the goroutine
+// that runs the game; the others are started once and sleep between ticks.
 type Crew struct {
 	workers []*worker
-	game    *Game                   // that it works for now
-	thinks  bool                    // for bots, else it decides for the simulation
-	tick    func(scope.Scope) error // of the game, made once: play must not allocate
-	done    chan struct{}
+	game    *Game // the current game
+	thinks  bool  // true: bots think; false: the simulation decides
+	// the method tickGame as a value, made once, since play must not allocate
+	tick func(scope.Scope) error
+	done chan struct{}
 }
 
-// worker is one of n goroutines and its two scratch arenas: one for results, one for the
-// scratch of the queries that lead to them.
+// worker is one of the goroutines with its two scratch arenas: one for results, one for the queries
+// that lead to them.
 type worker struct {
 	crew      *Crew
 	index     int
 	scratches [2]scope.Scratch
-	reader    *budget.Reader // of the level: nobody rewinds it while a worker is inside
+	reader    *budget.Reader // of the level, which can't be rewound while a worker has it pinned
 	wake      chan struct{}
-	err       error                   // the first full since it was last told
-	think     func(scope.Scope) error // its shares
+	err       error                   // the first ErrFull since the last call of full
+	think     func(scope.Scope) error // thinkShare and decideShare as values
 	decide    func(scope.Scope) error
 }
 
@@ -42,8 +43,8 @@ func newCrew(b *budget.Budget, workers int) *Crew {
 	return c
 }
 
-// Alone is a crew of the caller's goroutine alone, on the scratch arenas of a worker of the budget.
-// It pins no region: whoever ticks a room by it is the one who rewinds it.
+// Alone returns a crew of only the caller's goroutine, on the scratch arenas of a worker of the
+// budget. It pins no region, because the goroutine that ticks a room also rewinds it.
 func Alone(b *budget.Budget, worker int) *Crew {
 	c := &Crew{}
 	c.tick = c.tickGame
@@ -51,7 +52,7 @@ func Alone(b *budget.Budget, worker int) *Crew {
 	return c
 }
 
-// hire adds a worker, with the scratch arenas of that number.
+// hire adds a worker with the scratch arenas of number scratch.
 func (c *Crew) hire(b *budget.Budget, scratch int) *worker {
 	w := &worker{crew: c, index: len(c.workers)}
 	w.scratches = [2]scope.Scratch{b.Scratch(scratch, 0), b.Scratch(scratch, 1)}
@@ -66,10 +67,10 @@ func (c *Crew) stop() {
 	}
 }
 
-// tickGame is a tick of the game, on a scope for what is gone with it.
+// tickGame plays a tick of the game, in a scope for the tick's memory.
 func (c *Crew) tickGame(s scope.Scope) error { return c.game.tick(c, s) }
 
-// full gives the first full that was met, and forgets it.
+// full returns the first ErrFull of the workers, and clears it.
 func (c *Crew) full() (err error) {
 	for _, w := range c.workers {
 		if err == nil {
@@ -100,8 +101,8 @@ func (w *worker) loop(done chan<- struct{}) {
 	}
 }
 
-// work does this worker's share. To open a scope too many unwinds, as play has no other answer: to
-// here, so that it ends the map and not the server.
+// work does this worker's share. An ErrFull of a scope unwinds to here, since play has no other
+// answer; it ends the map, not the server.
 func (w *worker) work() {
 	if w.reader != nil {
 		if !w.reader.Pin() {
@@ -118,7 +119,7 @@ func (w *worker) work() {
 	}
 }
 
-// thinkShare lets bots think.
+// thinkShare makes this worker's share of the bots' inputs.
 func (w *worker) thinkShare(scope.Scope) error {
 	g := w.crew.game
 	for i := w.index; i < len(g.Level.brains); i += len(w.crew.workers) {
@@ -127,8 +128,8 @@ func (w *worker) thinkShare(scope.Scope) error {
 	return nil
 }
 
-// decideShare decides for players and frogs. It only reads the world, so who decides for whom makes
-// no difference.
+// decideShare decides for this worker's share of players and frogs. It only reads the world, so the
+// shares make no difference.
 func (w *worker) decideShare(scope.Scope) error {
 	g := w.crew.game
 	n := len(w.crew.workers)
@@ -141,7 +142,7 @@ func (w *worker) decideShare(scope.Scope) error {
 	return nil
 }
 
-// close ends a scope of a scratch arena and remembers whether it was full.
+// close closes a scope of a scratch arena, and keeps its first error.
 func (w *worker) close(s scope.Scope) {
 	if err := s.Close(); err != nil && w.err == nil {
 		w.err = err

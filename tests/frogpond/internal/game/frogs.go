@@ -12,35 +12,35 @@ type Frog struct {
 	Sector    uint16
 	Life      uint16 // ticks left
 	Hop, Rest uint8  // ticks left
-	Heading   uint8  // of the compass
+	Heading   uint8  // one of 16 directions
 	_         [5]byte
 }
 
-// frogCommand is what a frog is to become in this tick. Workers write it, each
-// its own frogs', while nobody changes the world; then it is applied.
+// frogCommand is a frog's change in this tick. Workers write commands in parallel, each for its own
+// frogs, before any is applied.
 type frogCommand struct {
 	Next  Frog
 	Live  bool
 	Dies  bool
 	Croak bool
-	Push  bool // at what stopped it
+	Push  bool // uses the obstacle
 }
 
-// Choice is what a frog that waits does next, where somebody chooses for it.
+// Choice is the next action of a waiting frog, made from outside.
 type Choice struct {
-	Made    bool  // else it chooses itself
-	Heading uint8 // of the compass
+	Made    bool  // false: the frog chooses by itself
+	Heading uint8 // one of 16 directions
 	Hop     uint8 // ticks
 	Rest    uint8 // ticks, after the hop
 	Croak   bool
 }
 
-// Waits says whether the frog chooses what to do in the next tick.
+// Waits reports whether the frog chooses its next action in the next tick.
 func (f *Frog) Waits() bool { return f.Hop == 0 && f.Rest == 0 }
 
 const (
 	hopLength   = 10  // units a tick
-	pushLength  = 24  // how far it reaches
+	pushLength  = 24  // units that a frog reaches
 	frogSight   = 512 // units
 	frogHearing = 256
 	frogSpace   = 8
@@ -71,13 +71,14 @@ func (g *Game) decideFrog(w *worker, i int) {
 	}
 }
 
-// take has the frog do what was chosen for it.
+// take turns a choice into a command.
 func (c *frogCommand) take(chosen Choice) {
 	c.Next.Heading, c.Next.Hop, c.Next.Rest = chosen.Heading&15, chosen.Hop, chosen.Rest
 	c.Croak = chosen.Croak
 }
 
-// hop moves a frog on; a line or another frog ends the hop. It pushes at the line, as monsters do.
+// hop moves a frog. A line or another frog ends the hop. The frog also pushes the line, as monsters
+// do.
 func (g *Game) hop(i int, c *frogCommand) {
 	f := &c.Next
 	to := f.At.Step(uint32(f.Heading), hopLength)
@@ -89,8 +90,8 @@ func (g *Game) hop(i int, c *frogCommand) {
 	f.At = to
 }
 
-// chooseHop turns a frog away from the players that it sees; if it sees none,
-// toward a croak of the last tick; else anywhere.
+// chooseHop turns a frog away from the players that it sees; without any, toward a croak of the
+// last tick; else in a random direction.
 func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 	f := &c.Next
 	room := g.Level.Room
@@ -104,12 +105,12 @@ func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 	players := g.playersSeen(w, seen, f.At)
 	f.Sightings += uint32(len(players))
 	if len(players) > 0 {
-		away := f.At.Toward(nearest(f.At, players)) + 7 + uint32(f.Heading)%3 // about face
+		away := f.At.Toward(nearest(f.At, players)) + 7 + uint32(f.Heading)%3 // about opposite
 		f.Heading = uint8(away & 15)
 		return
 	}
 	own := g.Level.Frogs.handles[i]
-	for k := g.hearing; k < room.Heard; k++ { // what happened in the last tick
+	for k := g.hearing; k < room.Heard; k++ { // events of the last tick
 		e := &g.Level.events[k%eventsLength]
 		if e.Kind == croaked && e.Frog != own && e.At.Near(f.At, frogHearing) {
 			f.Heading = uint8(f.At.Toward(e.At))
@@ -118,8 +119,8 @@ func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 	}
 }
 
-// playersSeen lists, in the caller's scope, where players are that can be seen
-// from a point. The queries themselves use the worker's other scratch arena.
+// playersSeen lists the positions of the players in sight of a point, in the scope result. The
+// queries use the worker's other scratch arena.
 func (g *Game) playersSeen(w *worker, result scope.Scope, from doom.Point) []doom.Point {
 	list := pointMaker.TrySlice(result, g.Level.Players.Cap())
 	n := 0
@@ -135,7 +136,7 @@ func (g *Game) playersSeen(w *worker, result scope.Scope, from doom.Point) []doo
 	return list[:n]
 }
 
-// nearest is the point of a list that is nearest to p, the first of equals.
+// nearest returns the point of a list that is nearest to p; of equals, the first.
 func nearest(p doom.Point, list []doom.Point) doom.Point {
 	best, least := list[0], int64(1<<62)
 	for _, q := range list {
@@ -147,7 +148,7 @@ func nearest(p doom.Point, list []doom.Point) doom.Point {
 	return best
 }
 
-// applyFrog makes a command true.
+// applyFrog applies the command of a frog.
 func (g *Game) applyFrog(i int) {
 	c := &g.frogCommands[i]
 	if !c.Live {
@@ -172,7 +173,7 @@ func (g *Game) applyFrog(i int) {
 	}
 }
 
-// spawn asks the pool for a frog. That none is free is an expected answer.
+// spawn takes a frog from the pool. If none is free, spawn counts it, which is an expected answer.
 func (g *Game) spawn(at doom.Point, r uint64) {
 	l := g.Level
 	f, i := l.Frogs.get()

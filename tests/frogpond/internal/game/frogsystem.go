@@ -7,37 +7,38 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// frogSystem is the FrogSystem of DICE's talk, an object of the level: its constructor opens a lock
-// and a log file, and when the level closes it dies before them, and before the room and the frogs.
-// At the end it writes what became of them.
+// frogSystem is the FrogSystem of DICE's talk, an object of the level. Its constructor opens a lock
+// and a log file. When the level closes, the frog system's finalizer runs before theirs, while the
+// room and the frogs are still there, and logs their last counts.
 type frogSystem struct {
 	log   log
 	level [8]byte
 	room  scope.Addr[Room]
 }
 
-// frogs is a pool whose frogs have two names: the place in the pool, for who asks for all of them,
-// and a handle, for who wants to know later whether it is still that frog.
+// frogs is a pool of frogs with two names for each: the place in the pool, for loops over all
+// frogs, and a handle, which later reports whether the frog is still the same.
 type frogs struct {
 	pool    scope.HandlePool[Frog]
-	handles []arena.Handle[Frog] // by place, of the frog that was there last
+	handles []arena.Handle[Frog] // by place: the latest frog there
 }
 
-// voice is the song of a frog. It is state, and has no finalizer: what has run can't be undone.
+// voice is the song of a frog. It is state, so it has no finalizer: an effect of a finalizer can't
+// be undone.
 type voice struct {
 	Singer arena.Handle[Frog]
 	Left   uint64 // ticks
 }
 
-// chorus is the frogs that croak in one tick. It lives in a scope of the frame, and its finalizer
-// has run when the tick is over.
+// chorus is the group of frogs that croak in one tick. It is an object in a scope of the tick, and
+// its finalizer runs at the end of that scope.
 type chorus struct {
 	Room   scope.Addr[Room]
 	Voices uint64
 }
 
 const (
-	maxVoices = 32 // who finds none free isn't heard
+	maxVoices = 32 // further singers are not heard
 	songTicks = 20
 )
 
@@ -48,7 +49,7 @@ var (
 	chorusMaker     = scope.Object((*chorus).end)
 )
 
-// openFrogSystem makes the frog system of a level in s, after all whose end it tells of.
+// openFrogSystem makes the frog system of a level in s, after the objects that its finalizer reads.
 func (l *Level) openFrogSystem(s scope.Scope, logName string) (err error) {
 	l.here = scope.AddrOf(s, l.Room)
 	l.system, err = frogSystemMaker.Make(s, func(f *frogSystem) (err error) {
@@ -60,7 +61,7 @@ func (l *Level) openFrogSystem(s scope.Scope, logName string) (err error) {
 	return err
 }
 
-// close writes the last lines.
+// close writes the last lines of the log.
 func (f *frogSystem) close() error {
 	name, room := string(bytes.TrimRight(f.level[:], "\x00")), f.room.Get()
 	f.log.note(name, "choruses", room.Choruses)
@@ -69,11 +70,11 @@ func (f *frogSystem) close() error {
 	return nil
 }
 
-// Note writes a line into the level's log. Workers may call it.
+// Note writes a line into the level's log. It is safe for workers.
 func (l *Level) Note(what string, number uint64) { l.system.log.note(l.Name, what, number) }
 
-// sing is a tick of the voices: some end, and those who croaked and are still there begin. s is a
-// scope for this chorus alone.
+// sing plays a tick of the voices. Some end, and the frogs that croaked and still live begin to
+// sing. s is a scope for this chorus only.
 func (g *Game) sing(s scope.Scope) error {
 	l := g.Level
 	for i := range l.voices.Cap() {
@@ -88,7 +89,8 @@ func (g *Game) sing(s scope.Scope) error {
 	var c *chorus
 	for k := l.Room.since(l.Room.Heard); k < l.Room.Happened; k++ {
 		e := &l.events[k%eventsLength]
-		if e.Kind != croaked || l.Frogs.named(e.Frog) == nil { // it died, or a player was quick
+		// it died or was caught in the same tick
+		if e.Kind != croaked || l.Frogs.named(e.Frog) == nil {
 			continue
 		}
 		if c == nil {
@@ -103,7 +105,7 @@ func (g *Game) sing(s scope.Scope) error {
 	return nil
 }
 
-// end adds the chorus to what the room counts.
+// end adds the chorus to the room's counts.
 func (c *chorus) end() error {
 	if room := c.Room.Get(); room != nil {
 		room.Choruses++
@@ -112,13 +114,13 @@ func (c *chorus) end() error {
 	return nil
 }
 
-// At is the frog at a place, or nil.
+// At returns the frog at a place, or nil.
 func (p *frogs) At(i int) *Frog { return p.pool.At(p.handles[i]) }
 
-// named is the frog that a handle names, or nil: it is gone, whoever has its place now.
+// named returns the frog of a handle, or nil if it is gone, even if another frog has its place.
 func (p *frogs) named(h arena.Handle[Frog]) *Frog { return p.pool.At(h) }
 
-// get gives a frog and its place; nil when all chunks are taken.
+// get returns a new frog and its place, or nil if all chunks are taken.
 func (p *frogs) get() (f *Frog, i int) {
 	f, h := p.pool.Get()
 	if f == nil {
@@ -131,7 +133,7 @@ func (p *frogs) get() (f *Frog, i int) {
 
 func (p *frogs) put(i int) { p.pool.Put(p.handles[i]) }
 
-// Cap, Live and Peak are the pool's.
+// Cap returns the number of places, Live the number of frogs, Peak the largest Live.
 func (p *frogs) Cap() int  { return p.pool.Cap() }
 func (p *frogs) Live() int { return p.pool.Live() }
 func (p *frogs) Peak() int { return p.pool.Peak() }

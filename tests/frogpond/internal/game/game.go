@@ -1,14 +1,21 @@
-// Package game is the play: a [Server] boots the library and the systems, loads maps, and begins a
-// [Game] on each; a tick of it is decided by the crew, in parallel, and then applied.
+// Package game is the play. A [Server] boots the library and the systems, loads maps, and begins a
+// [Game] on each:
 //
-// server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks,
-// room.go what one tick leaves for the next, frogsystem.go what its frogs belong to, log.go what
-// each writes of itself, crew.go the workers. players.go and frogs.go say what each of them does in
-// a tick, bots.go what a player wants that nobody else plays; trace.go and grid.go what stops them
-// and what they see, way.go and chart.go where they can walk; seen.go what who plays from afar is
-// shown. It says nothing to anybody but the log: options, figures and words are the program's.
+//	s, err := game.Boot(ctx, options, b)
+//	level, err := s.Load(ctx, s.Maps[0], 8) // players
+//	g, err := s.Begin(level, seed)
+//	err = g.Step() // a tick, as often as you like
 //
-// Many games tick at the same time when each has a slot of the region level, and each goroutine a
+// In a tick the crew decides in parallel; then the commands are applied in order.
+//
+// The files: server.go and systems.go hold the objects that outlive a map; level.go and game.go a
+// map and its ticks; room.go the state that a tick leaves for the next; frogsystem.go the owner of
+// the frogs' log; crew.go the workers. players.go and frogs.go are the rules of a tick, and bots.go
+// decides for players without a person. trace.go and grid.go find obstacles and bodies in sight,
+// way.go and chart.go find ways. seen.go lists the bodies that a player over the network is shown.
+// The package prints nothing but the log; flags and output are the program's.
+//
+// Many games tick at the same time if each has a slot of the region level, and each goroutine a
 // crew of its own: [Open], [Alone], [Server.LoadInto], [Server.BeginEmpty], [Game.StepBy].
 package game
 
@@ -21,20 +28,21 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Game is the play of one map. In a tick bots decide what they want; who plays otherwise gives
-// inputs of his own. The tick itself has two halves: the crew decides, in parallel and only
-// reading; then the commands are applied one after the other. So the state after a tick follows
-// from that before it and from the inputs, and from nothing else: not from the number of workers.
+// Game is the play of one map. A tick takes an input for each player, from bots or from the caller.
+// It has two halves: the crew decides, in parallel and only reading; then the commands are applied
+// one after the other. So the state after a tick depends only on the state before it and the
+// inputs, not on the number of workers.
 type Game struct {
 	budget  *budget.Budget
 	Level   *Level
-	Choices []Choice // for frogs, by place; none is made where there is nobody who chooses
+	Choices []Choice // for frogs, by place; without one, a frog chooses by itself
 	crew    *Crew
-	chorus  func(scope.Scope) error // sing, made once: play must not allocate
-	inputs  []Input                 // of this tick
-	hearing uint64                  // the first event that is heard in this tick
+	// the method sing as a value, made once, since play must not allocate
+	chorus  func(scope.Scope) error
+	inputs  []Input // of this tick
+	hearing uint64  // the first event that frogs hear in this tick
 
-	// In the frame, or on scratch: gone with the tick.
+	// In the frame or on scratch, freed with the tick.
 	playerCommands []playerCommand
 	frogCommands   []frogCommand
 }
@@ -61,11 +69,11 @@ func (g *Game) begin(seed uint64) error {
 	return g.Level.World.begin(uint64(h))
 }
 
-// Step plays one tick with bots.
+// Step plays one tick with bots' inputs.
 func (g *Game) Step() error { return g.StepWith(g.Decide()) }
 
-// StepWith plays one tick with an input for each player. The crew shares the work, and what is gone
-// with the tick lies in the frame.
+// StepWith plays one tick with an input for each player. The crew shares the work, and the tick's
+// own memory is in the frame.
 func (g *Game) StepWith(inputs []Input) error {
 	frame := g.budget.Frame()
 	g.inputs = inputs
@@ -76,12 +84,12 @@ func (g *Game) StepWith(inputs []Input) error {
 	return g.crew.full()
 }
 
-// StepBy plays one tick with an input for each player, by the caller's goroutine alone: what is
-// gone with the tick lies on the first scratch arena of the crew, whose only worker it is. So games
-// tick at the same time that have nothing in common, each by a crew of its own. A full is an error,
-// and so is what ends with the tick and fails; a panic leaves no scope open.
+// StepBy plays one tick with an input for each player, on the caller's goroutine. The tick's own
+// memory is on the first scratch arena of c, a crew of one worker. So independent games can tick at
+// the same time, each with a crew of its own. StepBy returns an error if memory is full, or if a
+// finalizer of the tick fails. A panic leaves no scope open.
 func (g *Game) StepBy(c *Crew, inputs []Input) error {
-	c.full() // of another game, in a tick that a panic ended
+	c.full() // forget the error of another game, left by a panic
 	g.inputs, c.game = inputs, g
 	if err := c.workers[0].scratches[0].Do("tick", c.tick); err != nil {
 		return err
@@ -89,7 +97,7 @@ func (g *Game) StepBy(c *Crew, inputs []Input) error {
 	return c.full()
 }
 
-// tick is one with a crew; s is for what is gone with it. That s is full says who closes it.
+// tick is one tick with a crew, in the scope s. If s is full, its owner reports it.
 func (g *Game) tick(c *Crew, s scope.Scope) error {
 	g.playerCommands = playerCommandMaker.TrySlice(s, g.Level.Players.Cap())
 	g.frogCommands = frogCommandMaker.TrySlice(s, g.Level.Frogs.Cap())
@@ -107,11 +115,11 @@ func (g *Game) tick(c *Crew, s scope.Scope) error {
 	return s.Do("chorus", g.chorus)
 }
 
-// apply makes the commands true, in order; frogs first, since a frog that is
-// spawned in this tick has no command yet.
+// apply applies the commands in order. Frogs come first, since a frog that is spawned in this tick
+// has no command.
 func (g *Game) apply() {
 	w := g.Level.World
-	w.script.runner.Begin() // now the world may change
+	w.script.runner.Begin() // from here on the world may change
 	for i := range g.frogCommands {
 		g.applyFrog(i)
 	}

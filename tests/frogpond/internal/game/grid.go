@@ -5,25 +5,25 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// grid finds frogs near a point: a hash table of squares, filled in each tick from where the frogs
-// are.
+// grid finds frogs near a point. It is a hash table of squares, filled in each tick from the frogs'
+// positions.
 type grid struct {
 	heads  []int32 // by square: a frog's place plus 1
 	next   []int32 // by frog: the next one in the square
-	filled bool    // for the tick that comes
+	filled bool    // for the next tick
 }
 
 const (
 	gridCells = 4096
 	gridBits  = doom.UnitBits + 6 // squares of 64 units
-	maxFrogs  = 4096              // more than any map of the game has things
+	maxFrogs  = 4096              // more than the things of any known map
 )
 
 func newGrid(s scope.Scope, frogs int) grid {
 	return grid{heads: indexMaker.Slice(s, gridCells), next: indexMaker.Slice(s, frogs)}
 }
 
-// fillGrid notes where the frogs are, once before a tick.
+// fillGrid fills the grid, once before a tick.
 func (l *Level) fillGrid() {
 	g := &l.grid
 	if g.filled {
@@ -44,7 +44,7 @@ func gridCell(column, row int32) uint32 {
 	return (uint32(column)*0x9e3779b1 ^ uint32(row)*0x85ebca6b) >> 20
 }
 
-// crowded says whether another frog is in the way between two points.
+// crowded reports whether another frog is in the way between two points.
 func (l *Level) crowded(i int, from, to doom.Point) bool {
 	column, row := to.X>>gridBits, to.Y>>gridBits
 	for y := row - 1; y <= row+1; y++ {
@@ -60,7 +60,7 @@ func (l *Level) crowded(i int, from, to doom.Point) bool {
 	return false
 }
 
-// frogNear is the place plus 1 of a frog within a distance of at most a square, or 0.
+// frogNear returns the place plus 1 of a frog within a distance of at most a square, or 0.
 func (l *Level) frogNear(p doom.Point, distance int64) int32 {
 	column, row := p.X>>gridBits, p.Y>>gridBits
 	for y := row - 1; y <= row+1; y++ {

@@ -4,7 +4,7 @@ package game
 
 import "errors"
 
-// The runtime doesn't run here yet; this file lets the program compile.
+// The runtime doesn't run on this system yet. This file lets the program compile.
 
 // logFile is a file that lines are appended to.
 type logFile struct{ buffer [160]byte }
@@ -13,7 +13,7 @@ func (f *logFile) open(name string) error { return &badFile{"-log", name, errors
 func (f *logFile) write([]byte)           {}
 func (f *logFile) close() error           { return nil }
 
-// lock is a lock that the kernel keeps.
+// lock is a lock in the kernel.
 type lock struct{ unused int }
 
 func (l *lock) open() error  { return errors.ErrUnsupported }

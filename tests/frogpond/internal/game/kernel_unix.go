@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// Objects of the kernel. Each holds descriptors, which the collector knows
-// nothing of, so each type is declared with a finalizer.
+// These types own descriptors of the kernel. The collector doesn't know them, so each type has a
+// finalizer.
 
 // logFile is a file that lines are appended to.
 type logFile struct {
 	fd     int64
-	failed syscall.Errno // the first write that did; 0: none
-	name   [256]byte     // as far as it fits
+	failed syscall.Errno // the error of the first failed write, or 0
+	name   [256]byte     // truncated if too long
 	buffer [160]byte
 }
 
@@ -30,7 +30,8 @@ func (f *logFile) open(name string) error {
 	return nil
 }
 
-// write may fail, as on a full disk: the game goes on without the line, and close says so.
+// write appends text. If it fails, as on a full disk, the game goes on without the line, and close
+// returns the error.
 func (f *logFile) write(text []byte) {
 	for len(text) > 0 {
 		n, err := syscall.Write(int(f.fd), text)
@@ -57,7 +58,7 @@ func (f *logFile) close() error {
 	return nil
 }
 
-// lock is a pipe with one byte in it: who has read the byte holds the lock.
+// lock is a pipe with one byte in it. The reader of the byte holds the lock.
 type lock struct{ pipe [2]int64 }
 
 func (l *lock) open() error {

@@ -8,30 +8,30 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Level is a map in play: it, and who lives there. The struct is a Go value that points into the
-// region level, and is gone with it. In the region lies first what never changes, then the state,
-// then what is nobody's state: the log, what each tick fills anew, and the bots' brains, which give
-// inputs.
+// Level is a map in play. The struct is a Go value that points into the region level, and is valid
+// until that is rewound. The region holds, in this order: the map and the graph, which never
+// change; the state; and the rest, which is not saved: the log, tables that each tick fills again,
+// and the bots' brains, which make inputs.
 type Level struct {
 	doom.Level
 	Room       *Room
 	Snapshots  *save.Ring // of snapshots of the state
-	StateBytes uint64     // from the room to the end of what it is the root of
+	StateBytes uint64     // from the room to the end of the state
 	Frogs      frogs
 	Players    scope.Pool[Player]
 	World      *World
 	voices     scope.Pool[voice]
 	events     []event
 
-	loaded []doom.Sector // as the file has them
+	loaded []doom.Sector // as in the file
 	state  *save.State
-	made   Room // the room's slices as they were made, and no counts
+	made   Room // the room's slices as made, with counts of 0
 	system *frogSystem
-	here   scope.Addr[Room] // of the room, for what has it in another region
+	here   scope.Addr[Room] // of the room, for objects in other regions
 	grid   grid
 	brains []brain // by player
-	inputs []Input // that the brains gave
-	sights sights  // what players saw; none in a level of Load
+	inputs []Input // of the brains
+	sights sights  // bodies that players saw; empty in a level of Load
 }
 
 var (
@@ -45,9 +45,9 @@ var (
 	indexMaker  = scope.Plain[int32]()
 )
 
-// loadLevel makes the level of m in s, with room for so many players and snapshots, and for what
-// players see if somebody is shown it. The chart is drawn with a scratch. Each part has a label, so
-// that a report says which of them takes what.
+// loadLevel makes the level of m in s, with room for so many players and snapshots, and for sights
+// if shown. The chart is drawn with scratch. Each part has a label, so that a report shows its
+// size.
 func loadLevel(region budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
 	players, snapshots int, shown bool, logName string) (*Level, error) {
 	l := &Level{}
@@ -76,7 +76,7 @@ func loadLevel(region budget.Region, s scope.Scope, m doom.Map, scratch scope.Sc
 	return l, nil
 }
 
-// read reads the map, and draws its chart.
+// read reads the map and draws its chart.
 func (l *Level) read(s scope.Scope, m doom.Map, base arena.Base, scratch scope.Scratch) (err error) {
 	if l.Level, err = m.Load(s, base); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (l *Level) read(s scope.Scope, m doom.Map, base arena.Base, scratch scope.S
 	return l.drawChart(scratch)
 }
 
-// openPlay makes what is nobody's state.
+// openPlay makes the parts that are not state.
 func (l *Level) openPlay(s scope.Scope, players int, logName string) error {
 	if err := l.openFrogSystem(s, logName); err != nil {
 		return err

@@ -5,7 +5,7 @@ import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 // light is a sector's light that changes by itself.
 type light struct {
 	Kind         doom.LightKind
-	Up           uint8 // Glow: it gets brighter
+	Up           uint8 // Glow: 1 while it gets brighter
 	Sector       uint16
 	Low, High    int16
 	Bright, Dark int32 // Strobe: ticks
@@ -13,7 +13,7 @@ type light struct {
 }
 
 const (
-	flash    = 5 // ticks of a strobe's
+	flash    = 5 // ticks of a strobe's bright phase
 	glowStep = 8
 )
 
@@ -42,18 +42,18 @@ func (w *World) light(c *doom.Sector, kind doom.LightKind, dark int32) bool {
 	return true
 }
 
-// chance is a draw: one of the bits of a mask of Doom's.
+// chance returns a random number with the bits of a mask, as Doom does.
 func (w *World) chance(sector uint16, mask int32) int32 {
 	return int32(doom.Random(w.Room.Seed^0x119, w.Room.Tick, uint32(sector))) & mask
 }
 
-// SetLight gives a sector its light.
+// SetLight sets a sector's light.
 func (w *World) SetLight(c *doom.Sector, e *doom.Effect) bool {
 	c.Light = w.LightLevel(c, e)
 	return true
 }
 
-// Strobe makes a sector's light go on and off.
+// Strobe makes a sector's light go on and off. It reports whether it began.
 func (w *World) Strobe(c *doom.Sector, e *doom.Effect) bool {
 	for i := range w.lights {
 		if w.lights[i].Sector == c.Number {
@@ -63,7 +63,7 @@ func (w *World) Strobe(c *doom.Sector, e *doom.Effect) bool {
 	return w.light(c, doom.Strobe, e.Wait)
 }
 
-// shine is a tick of all lights.
+// shine plays a tick of all lights.
 func (w *World) shine() {
 	for i := range w.lights {
 		n := &w.lights[i]
@@ -77,8 +77,8 @@ func (w *World) shine() {
 		}
 		switch n.Kind {
 		case doom.Fire:
-			// As in Doom, which compares the light as it is now: where nothing around is darker, Low is above
-			// High.
+			// As in Doom, this compares the current light. Low is above High if no neighbor is
+			// darker.
 			if less := int16(w.chance(n.Sector, 3)) * 16; c.Light-less < n.Low {
 				c.Light = n.Low
 			} else {
@@ -101,7 +101,7 @@ func (w *World) shine() {
 	}
 }
 
-// glow is a tick of a light that goes down and up.
+// glow plays a tick of a light that fades down and up.
 func (n *light) glow(c *doom.Sector) {
 	step := int16(-glowStep)
 	if n.Up != 0 {

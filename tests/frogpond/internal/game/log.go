@@ -6,8 +6,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// log is a log file and the lock that keeps its lines apart. The systems have one, and each level
-// one of its own. It is plain data, so it may lie in an object of a region.
+// log is a log file, and the lock that keeps its lines apart. The systems and each level have one.
+// It is plain data, so it may be part of an object in a region.
 type log struct {
 	lock scope.Addr[lock]
 	file scope.Addr[logFile]
@@ -18,8 +18,8 @@ var (
 	logMaker  = scope.Object((*logFile).close)
 )
 
-// openLog opens a log in s. The lock comes before the file: finalizers run newest first, so there
-// still is a lock when the file closes.
+// openLog opens a log in s. It makes the lock before the file: finalizers run newest first, so the
+// lock still exists when the file closes.
 func openLog(s scope.Scope, name string) (l log, err error) {
 	made, err := lockMaker.Make(s, (*lock).open)
 	if err != nil {
@@ -32,7 +32,7 @@ func openLog(s scope.Scope, name string) (l log, err error) {
 	return log{scope.AddrOf(s, made), scope.AddrOf(s, file)}, nil
 }
 
-// note writes a line. Workers may call it: the lock keeps lines apart.
+// note writes a line. It is safe for workers, because the lock keeps lines apart.
 func (l *log) note(name, what string, number uint64) {
 	lock, file := l.lock.Get(), l.file.Get()
 	lock.take()
@@ -50,7 +50,7 @@ func (f *logFile) line(name, what string, number uint64) {
 	f.write(append(text, '\n'))
 }
 
-// badFile is an error about a file that an option names.
+// badFile is an error about a file that a flag names.
 type badFile struct {
 	flag, name string
 	err        error

@@ -4,10 +4,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// mover is a floor or a ceiling on its way. There is at most one for each floor and each ceiling, in
-// a pool of the level; who finds none free does nothing, and it is counted.
+// mover is a floor or a ceiling in motion. Each floor and each ceiling has at most one, from a pool
+// of the level. If none is free, the action does nothing, and is counted.
 type mover struct {
-	Action    doom.Action // of whom it is
+	Action    doom.Action // of the special that started it
 	Plane     plane
 	State     state
 	Next      state // after waiting
@@ -15,13 +15,13 @@ type mover struct {
 	Steady    bool
 	Ends      bool // the next arrival is the last
 	Stopped   bool // until the same action starts it again
-	Changes   bool // at its end the sector takes on what follows
+	Changes   bool // at its end the sector takes on Special and Flat
 	_         byte
-	Special   uint16 // or what it has
+	Special   uint16
 	Flat      uint16
 	Sector    uint16
-	Speed     int32 // in a tick, 16.16
-	Pace      int32 // the same, slower where somebody is in the way
+	Speed     int32 // units a tick, 16.16
+	Pace      int32 // the current speed, lower while a body is in the way
 	Low, High int32
 	Wait      int32
 	Left      int32 // ticks of waiting
@@ -43,7 +43,7 @@ const (
 	waiting
 )
 
-// mover is the one that moves a sector's floor or ceiling, or nil.
+// mover returns the mover of a sector's floor or ceiling, or nil.
 func (w *World) mover(sector uint16, p plane) *mover {
 	for i := range w.movers.Cap() {
 		if m := w.movers.At(i); m != nil && m.Sector == sector && m.Plane == p {
@@ -53,8 +53,8 @@ func (w *World) mover(sector uint16, p plane) *mover {
 	return nil
 }
 
-// start makes the mover of a sector's floor or ceiling. That one has it already is an expected answer,
-// and so is a full pool.
+// start makes the mover of a sector's floor or ceiling. It returns nil if there is one already, or
+// if the pool is full; both are expected.
 func (w *World) start(s *doom.Sector, p plane, e *doom.Effect) *mover {
 	if w.mover(s.Number, p) != nil {
 		return nil
@@ -69,7 +69,7 @@ func (w *World) start(s *doom.Sector, p plane, e *doom.Effect) *mover {
 	return m
 }
 
-// Door makes a sector's ceiling open or close. It says whether it began.
+// Door makes a sector's ceiling open or close. It reports whether it began.
 func (w *World) Door(s *doom.Sector, e *doom.Effect) bool {
 	m := w.start(s, ceilingPlane, e)
 	if m == nil {
@@ -86,8 +86,8 @@ func (w *World) Door(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Push is what a door that is pushed by hand does: one that moves turns round, if it is of those that
-// close again and no monster pushes it shut.
+// Push opens or closes a door by hand, and reports whether it acted. A moving door of the kind that
+// closes by itself turns round, but a monster can't push it shut.
 func (w *World) Push(s *doom.Sector, e *doom.Effect) bool {
 	m := w.mover(s.Number, ceilingPlane)
 	if m == nil {
@@ -104,7 +104,7 @@ func (w *World) Push(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Floor moves a sector's floor to its target.
+// Floor moves a sector's floor to its target, and reports whether it began.
 func (w *World) Floor(s *doom.Sector, e *doom.Effect, front *doom.Sector) bool {
 	m := w.start(s, floorPlane, e)
 	if m == nil {
@@ -131,7 +131,7 @@ func (w *World) Floor(s *doom.Sector, e *doom.Effect, front *doom.Sector) bool {
 	return true
 }
 
-// Ceiling moves a sector's ceiling to its target.
+// Ceiling moves a sector's ceiling to its target, and reports whether it began.
 func (w *World) Ceiling(s *doom.Sector, e *doom.Effect) bool {
 	m := w.start(s, ceilingPlane, e)
 	if m == nil {
@@ -145,7 +145,7 @@ func (w *World) Ceiling(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Crusher starts a crusher, or starts a stopped one again.
+// Crusher starts a crusher, or restarts a stopped one. It reports whether it did.
 func (w *World) Crusher(s *doom.Sector, e *doom.Effect) bool {
 	if w.restart(s, ceilingPlane, e.Action) {
 		return true
@@ -158,7 +158,7 @@ func (w *World) Crusher(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Lift takes a sector's floor down, and up again after a wait.
+// Lift lowers a sector's floor, and raises it again after a wait. It reports whether it began.
 func (w *World) Lift(s *doom.Sector, e *doom.Effect) bool {
 	m := w.start(s, floorPlane, e)
 	if m == nil {
@@ -168,7 +168,7 @@ func (w *World) Lift(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Perpetual starts a lift that never rests, or starts a stopped one again.
+// Perpetual starts a lift that never rests, or restarts a stopped one. It reports whether it did.
 func (w *World) Perpetual(s *doom.Sector, e *doom.Effect) bool {
 	if w.restart(s, floorPlane, e.Action) {
 		return true
@@ -183,7 +183,7 @@ func (w *World) Perpetual(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Stop stops a sector's crusher or its lift that never rests.
+// Stop stops a sector's crusher or perpetual lift. It reports whether it did.
 func (w *World) Stop(s *doom.Sector, p plane, of doom.Action) bool {
 	m := w.mover(s.Number, p)
 	if m == nil || m.Action != of || m.Stopped {
@@ -193,7 +193,7 @@ func (w *World) Stop(s *doom.Sector, p plane, of doom.Action) bool {
 	return true
 }
 
-// restart lets go on what Stop stopped.
+// restart resumes a mover that Stop stopped. It reports whether it did.
 func (w *World) restart(s *doom.Sector, p plane, of doom.Action) bool {
 	m := w.mover(s.Number, p)
 	if m == nil || m.Action != of || !m.Stopped {
@@ -203,7 +203,7 @@ func (w *World) restart(s *doom.Sector, p plane, of doom.Action) bool {
 	return true
 }
 
-// Stairs raises a sector by a step, the next by two, and so on.
+// Stairs raises a sector by one step, its neighbor by two, and so on. It reports whether it began.
 func (w *World) Stairs(s *doom.Sector, e *doom.Effect) bool {
 	height, flat := int64(s.Floor), s.Flat
 	began := false
@@ -222,7 +222,8 @@ func (w *World) Stairs(s *doom.Sector, e *doom.Effect) bool {
 
 func (w *World) floorMoves(s *doom.Sector) bool { return w.mover(s.Number, floorPlane) != nil }
 
-// Donut lowers a pillar, and raises the ring around it, to the floor around both.
+// Donut lowers a pillar and raises the ring around it, both to the floor outside. It reports
+// whether it began.
 func (w *World) Donut(pillar *doom.Sector, e *doom.Effect) bool {
 	ring, around := w.Ring(pillar)
 	if ring == nil || w.floorMoves(pillar) || w.floorMoves(ring) {
@@ -238,7 +239,7 @@ func (w *World) Donut(pillar *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// moves says whether an action has movers.
+// moves reports whether an action has movers.
 func moves(a doom.Action) bool {
 	switch a {
 	case doom.OpenDoor, doom.CloseDoor, doom.RaiseDoor, doom.ReopenDoor, doom.MoveFloor,
@@ -250,7 +251,7 @@ func moves(a doom.Action) bool {
 
 func (m *mover) isDoor() bool { return doom.OpenDoor <= m.Action && m.Action <= doom.ReopenDoor }
 
-// moveAll is a tick of all movers.
+// moveAll plays a tick of all movers.
 func (w *World) moveAll() {
 	for i := range w.movers.Cap() {
 		if m := w.movers.At(i); m != nil {
@@ -259,7 +260,7 @@ func (w *World) moveAll() {
 	}
 }
 
-// step is a tick of one mover.
+// step plays a tick of one mover.
 func (w *World) step(m *mover) {
 	switch {
 	case m.Stopped:
@@ -281,7 +282,7 @@ func (w *World) step(m *mover) {
 	}
 }
 
-// turn is what comes after an arrival that isn't the last.
+// turn handles an arrival that isn't the last.
 func (w *World) turn(m *mover) {
 	m.Pace = m.Speed
 	m.Next = rising + falling - m.State
@@ -289,18 +290,18 @@ func (w *World) turn(m *mover) {
 		m.State = m.Next
 		return
 	}
-	// A door's second way is its last; a lift's is known by its direction.
+	// A door ends after its second way. A lift's last way is known by its direction.
 	m.Ends = m.Action == doom.RaiseDoor || m.Action == doom.ReopenDoor
 	m.State, m.Left = waiting, m.Wait
 }
 
-// turnBack is what a mover does about who is in its way.
+// turnBack handles a body in the mover's way.
 func (w *World) turnBack(m *mover) {
 	switch {
 	case m.Action == doom.Crusher && !m.Steady:
 		m.Pace = m.Speed / 8
 	case m.Crush || m.Ends && m.Action != doom.RaiseDoor:
-		// It pushes on.
+		// The mover pushes on.
 	case m.Action == doom.RaiseDoor || m.Action == doom.ReopenDoor:
 		m.State = rising
 		m.Ends = m.Action == doom.ReopenDoor
@@ -317,8 +318,9 @@ func (w *World) end(m *mover) {
 	w.movers.Put(m)
 }
 
-// move is a tick of the way itself: one that would pass its end stops there, and has arrived. Who
-// doesn't fit in any more blocks it: then it stays where it was, unless it crushes.
+// move moves the plane by a tick. At its goal it stops and has arrived. If a body no longer fits,
+// the plane is blocked and goes back, unless it crushes. On arrival it also goes back, but isn't
+// blocked.
 func (w *World) move(m *mover) (arrived, blocked bool) {
 	s := &w.Sectors[m.Sector]
 	height, goal, step := &s.Floor, m.High, int64(m.Pace)

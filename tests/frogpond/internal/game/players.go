@@ -2,55 +2,55 @@ package game
 
 import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
-// Player walks about, and catches frogs that it meets.
+// Player walks about, and catches frogs in reach.
 type Player struct {
 	At                     doom.Point
 	Heading                uint32
-	Still                  uint32 // ticks in which it couldn't walk
+	Still                  uint32 // ticks without a possible step
 	Caught                 uint32
 	Health                 int32
 	Keys                   uint32 // doom.Key
 	Exits, Deaths, Secrets uint32
 	Sector                 uint16
-	Away                   uint8 // 1: neither seen nor met, and it does nothing; 0: here
+	Away                   uint8 // 1: it can't be seen or reached, and does nothing; 0: it plays
 	_                      [5]byte
 }
 
-// Input is what a player wants in a tick, and all that the simulation has from outside: from a bot,
-// a recording, or afar. What can't be isn't done.
+// Input is a player's input for a tick. Inputs, from bots, recordings or the network, are the
+// simulation's only data from outside. An impossible request has no effect.
 type Input struct {
 	SpawnAt doom.Point
-	Heading uint8 // of the compass
+	Heading uint8 // one of 16 directions
 	Flags   Flags
 	_       [2]byte
 }
 
-// Flags are what a player does.
+// Flags are the actions of an input.
 type Flags uint8
 
-// What a player does: it walks a stride, uses what is before it, has a frog appear; and what only
-// who runs the game may say of it: it comes and goes. So inputs alone make the same state again.
+// A player may walk a stride, use the line ahead, and make a frog appear. Only the program may let
+// it enter and leave; these are inputs too, so that inputs alone reproduce the state.
 const (
 	Walk Flags = 1 << iota
 	Use
 	Spawn
-	Enter // it is here from this tick on, where it was
-	Fresh // with Enter: at a start, as if it had never played
+	Enter // it plays from this tick on, at its last position
+	Fresh // with Enter: at a start, as a new player
 	Leave // it is away from the next tick on
 
-	FromAfar = Walk | Use | Spawn // what a player may say of itself
+	FromAfar = Walk | Use | Spawn // the flags that a network player may send
 )
 
-// Guess is what a player is taken to want after this input, as long as nothing was heard of it: it
-// goes on, and does nothing once more that happens once.
+// Guess returns the likely next input of a player without news: it goes on, and repeats no single
+// action.
 func (in Input) Guess() Input {
 	in.Flags &^= Spawn | Enter | Fresh | Leave
 	return in
 }
 
-// playerCommand is what an input comes to in this tick.
+// playerCommand is the effect of an input in this tick.
 type playerCommand struct {
-	To     doom.Point // where it walks
+	To     doom.Point // the new position
 	Catch  int32      // a frog's place in the pool plus 1
 	Walks  bool
 	Spawns bool
@@ -62,10 +62,10 @@ const (
 	reach       = 28
 	playerSight = 384
 	spawnReach  = 64 + 192 + 2*stride
-	maxStill    = 70 // ticks, then the player starts again elsewhere
+	maxStill    = 70 // ticks, then the player restarts elsewhere
 )
 
-// Player is the i-th player, or nil: it is away.
+// Player returns the i-th player, or nil if it is away.
 func (l *Level) Player(i int) *Player {
 	if p := l.Players.At(i); p != nil && p.Away == 0 {
 		return p
@@ -73,14 +73,14 @@ func (l *Level) Player(i int) *Player {
 	return nil
 }
 
-// beginPlayer puts the i-th player to a start, as one that never played.
+// beginPlayer puts the i-th player at a start, as a new player.
 func (l *Level) beginPlayer(i int) {
 	k := i % len(l.Starts)
 	*l.Players.At(i) = Player{At: l.Starts[k], Sector: l.World.starts[k], Heading: uint32(i) & 15,
 		Health: fullHealth}
 }
 
-// enter lets those in who come in this tick.
+// enter lets players enter, before their inputs.
 func (g *Game) enter() {
 	for i := range g.Level.Players.Cap() {
 		flags := g.input(i).Flags
@@ -95,7 +95,7 @@ func (g *Game) enter() {
 	}
 }
 
-// leave lets those go who leave in this tick: all else of it happened.
+// leave lets players leave, after their inputs.
 func (g *Game) leave() {
 	for i := range g.Level.Players.Cap() {
 		if g.input(i).Flags&Leave != 0 {
@@ -104,7 +104,7 @@ func (g *Game) leave() {
 	}
 }
 
-// input is the i-th player's in this tick; who gives none does nothing.
+// input returns the i-th player's input for this tick, or an empty one.
 func (g *Game) input(i int) (in Input) {
 	if i < len(g.inputs) {
 		in = g.inputs[i]
@@ -112,7 +112,7 @@ func (g *Game) input(i int) (in Input) {
 	return in
 }
 
-// random is the draw of the i-th player in this tick.
+// random returns the random number of the i-th player for this tick.
 func (g *Game) random(i int) uint64 {
 	return doom.Random(g.Level.Room.Seed^0xb07, g.Level.Room.Tick, uint32(i))
 }
@@ -131,7 +131,7 @@ func (g *Game) decidePlayer(w *worker, i int) {
 	c.Spawns = in.Flags&Spawn != 0 && g.maySpawn(w, c.To, in.SpawnAt)
 }
 
-// walk is a step, or one beside the heading where a line is in the way.
+// walk returns the position after a step, which turns aside if a line is in the way.
 func (l *Level) walk(from doom.Point, heading uint32) (to doom.Point, walks bool) {
 	for _, turn := range [...]uint32{0, 1, 15, 2, 14, 3, 13} {
 		if to := from.Step(heading+turn, stride); !l.blocked(from, to, &playerBody) {
@@ -141,8 +141,8 @@ func (l *Level) walk(from doom.Point, heading uint32) (to doom.Point, walks bool
 	return from, false
 }
 
-// maySpawn says whether a frog can appear at a place near a player: it must be within a frog's way,
-// so none appears behind a wall.
+// maySpawn reports whether a frog can appear at a place near a player. The place must be within a
+// frog's reach, so that none appears on the far side of a wall.
 func (g *Game) maySpawn(w *worker, from, at doom.Point) bool {
 	l := g.Level
 	if !at.Near(from, spawnReach) || l.blocked(from, at, &frogBody) || l.crowded(-1, from, at) {
@@ -153,8 +153,8 @@ func (g *Game) maySpawn(w *worker, from, at doom.Point) bool {
 	return w.walkable(l, scratch, from, at, &frogBody)
 }
 
-// applyPlayer makes a command true. Frogs went before, and another player may
-// have been quicker, so the frog to be caught may be gone and another in its chunk.
+// applyPlayer applies the command of a player. Frogs and other players came first, so the frog to
+// catch may be gone, with another in its chunk.
 func (g *Game) applyPlayer(i int) {
 	l, c, in := g.Level, &g.playerCommands[i], g.input(i)
 	p := l.Player(i)

@@ -6,23 +6,23 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Probe is somebody without a body who triggers a level's lines one by one and looks what they do: it
-// stands in nobody's way, and the level's own players and frogs do nothing meanwhile.
+// Probe triggers a level's lines one by one, without a body, and reads their effects. The level's
+// own players and frogs do nothing meanwhile.
 type Probe struct {
 	w       *World
 	player  Player
 	frog    Frog
-	monster bool // it was one when it fired last
+	monster bool // whether the last Fire was a monster's
 	loaded  []doom.Sector
 }
 
-// Probe is a probe in a game that has begun. It is on the Go heap.
+// Probe returns a probe of a game that has begun. It is on the Go heap.
 func (g *Game) Probe() *Probe {
 	return &Probe{w: g.Level.World, loaded: slices.Clone(g.Level.Sectors)}
 }
 
-// Fire does something to a line as a player with these keys or as a monster does, from the front or
-// the back: it walks an eighth of a unit, over the middle of the line; it reaches as far; it shoots.
+// Fire triggers a line as a player with these keys or as a monster, from the front or the back. It
+// walks an eighth of a unit over the middle of the line, reaches as far, or shoots.
 func (p *Probe) Fire(line int, by doom.Trigger, front, monster bool, keys doom.Key) {
 	p.monster = monster
 	who := activator{is: doom.Players, player: &p.player}
@@ -42,12 +42,12 @@ func (p *Probe) Fire(line int, by doom.Trigger, front, monster bool, keys doom.K
 		p.w.moved(who, from, to, &sector)
 	case by == doom.Used:
 		p.w.reach(who, from, to)
-	default: // nobody shoots in play
+	default: // play has no shots, so fire directly
 		p.w.fire(uint16(line), by, front, who)
 	}
 }
 
-// over is a way of an eighth of a unit over the middle of a line.
+// over returns a way of an eighth of a unit over the middle of a line.
 func over(n *doom.Line, front bool) (from, to doom.Point) {
 	at := n.At(1 << (doom.UnitBits - 1))
 	x, y := int64(n.DY), -int64(n.DX) // to the right, which is the front
@@ -60,14 +60,14 @@ func over(n *doom.Line, front bool) (from, to doom.Point) {
 		doom.Point{X: at.X + int32(x), Y: at.Y + int32(y)}
 }
 
-// Tick lets a tick pass.
+// Tick plays a tick of the world.
 func (p *Probe) Tick() {
 	p.w.script.runner.Begin()
 	p.w.run()
 	p.w.script.runner.End()
 }
 
-// Restore puts all sectors back as they were, and ends what moves; lines keep what they did.
+// Restore restores all sectors and ends all movers. Lines keep their used state.
 func (p *Probe) Restore() {
 	copy(p.w.Sectors, p.loaded)
 	for i := range p.w.movers.Cap() {
@@ -77,19 +77,19 @@ func (p *Probe) Restore() {
 	}
 }
 
-// Floor is the height of a sector's floor, in 1/65536 units.
+// Floor returns the height of a sector's floor, in 1/65536 units.
 func (p *Probe) Floor(sector int) int32 { return p.w.Sectors[sector].Floor }
 
-// Ceiling is the height of a sector's ceiling.
+// Ceiling returns the height of a sector's ceiling, in 1/65536 units.
 func (p *Probe) Ceiling(sector int) int32 { return p.w.Sectors[sector].Ceiling }
 
-// Light is a sector's.
+// Light returns a sector's light level.
 func (p *Probe) Light(sector int) int { return int(p.w.Sectors[sector].Light) }
 
-// Special is a sector's.
+// Special returns a sector's special.
 func (p *Probe) Special(sector int) uint16 { return p.w.Sectors[sector].Special }
 
-// Scroll is how far the texture of a line's front has moved, in 1/65536 units.
+// Scroll returns the offset of the texture of a line's front, in 1/65536 units.
 func (p *Probe) Scroll(line int) int32 {
 	for i := range p.w.scrolls {
 		if c := &p.w.scrolls[i]; c.Line == uint32(line) {
@@ -99,7 +99,8 @@ func (p *Probe) Scroll(line int) int32 {
 	return 0
 }
 
-// Body is where the probe is, in units, and where it looks, in degrees counter-clockwise from east.
+// Body returns the probe's position, in units, and its heading, in degrees counter-clockwise from
+// east.
 func (p *Probe) Body() (x, y, angle int) {
 	at, heading := p.player.At, p.player.Heading
 	if p.monster {
@@ -108,10 +109,10 @@ func (p *Probe) Body() (x, y, angle int) {
 	return int(at.X >> doom.UnitBits), int(at.Y >> doom.UnitBits), int(heading) * 360 / 16
 }
 
-// Exits is how many exits the probe took.
+// Exits returns the number of exits that the probe took.
 func (p *Probe) Exits() int { return int(p.player.Exits) }
 
-// Hurt is how much health a player loses in a sector in so many ticks.
+// Hurt returns the health that a player loses in a sector in so many ticks.
 func (p *Probe) Hurt(sector, ticks int) int {
 	p.player.Health, p.player.Sector = fullHealth, uint16(sector)
 	for range ticks {

@@ -12,40 +12,39 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Room is the root of a level's state: all that a tick leaves for the next lies in it, in the
-// slices that it names, and in the pools and the graph's instance that are made beside it. All of
-// that is plain data without padding, in one stretch of the region, and knows no address: so it can
-// be copied, compared and put back. Whoever has the same state and gives the same inputs plays the
-// same.
+// Room is the root of a level's state: the data that a tick leaves for the next. The state is the
+// room, its slices, and the pools and the graph's instance made after it. It is plain data without
+// padding in one stretch of the region, without addresses, so it can be copied, compared and
+// restored. The same state and the same inputs make the same play.
 type Room struct {
 	counts
 	Sectors arena.Slice[doom.Sector]
-	Frogs   arena.Slice[arena.Handle[Frog]] // by place, of the frog that was there last
-	Lights  arena.Slice[light]              // these three have room for all there can be
+	Frogs   arena.Slice[arena.Handle[Frog]] // by place: the latest frog there
+	Lights  arena.Slice[light]              // these three have room for the largest case
 	Scrolls arena.Slice[scroll]
 	Carries arena.Slice[carry]
 	Events  arena.Slice[event] // the newest is at (Happened-1) % eventsLength
 }
 
-// counts are the numbers of a room.
+// counts holds the numbers of a room.
 type counts struct {
 	Seed     uint64
 	Instance flow.Instance // of the level's graph
 	Happened uint64        // events so far
-	Heard    uint64        // and before the last tick: frogs hear what came since
+	Heard    uint64        // events before the last tick; frogs hear the later ones
 
 	Spawned, Croaked, Caught, Died uint64 // frogs
-	FrogsRefused                   uint64 // for want of a chunk in the pool: expected, not an error
+	FrogsRefused                   uint64 // no chunk was free in the pool: expected, no error
 	Choruses, Voices               uint64
 
 	Tick, LightCount, ScrollCount, CarryCount uint32
 
-	// Lines that did something; that didn't for want of a mover; whose tag no sector has; events of
+	// Lines that acted; lines without a free mover; lines with a tag that no sector has; events of
 	// the graph that took too many steps.
 	Fired, Refused, Nowhere, Errors uint32
 }
 
-// event is what players and frogs hear of.
+// event is an event that players and frogs hear.
 type event struct {
 	Tick uint32
 	Kind eventKind
@@ -53,7 +52,7 @@ type event struct {
 	Frog arena.Handle[Frog]
 }
 
-// eventKind says what happened to a frog.
+// eventKind is the fate of a frog.
 type eventKind uint32
 
 // The kinds of events.
@@ -64,7 +63,7 @@ const (
 	died
 )
 
-// eventsLength is how many events are kept: of a tick with more, the first aren't heard.
+// eventsLength is the number of events kept. In a tick with more, the first are not heard.
 const eventsLength = 512
 
 var (
@@ -72,8 +71,8 @@ var (
 	eventMaker = scope.Plain[event]()
 )
 
-// makeState makes what a tick leaves for the next. What it looks at was made before and never
-// changes; what is made after it is nobody's state.
+// makeState makes the state. The parts made before it never change, and the parts made after it are
+// not state.
 func (l *Level) makeState(region budget.Region, s scope.Scope, players int) error {
 	l.state, l.Room = save.Begin(region, s, roomMaker)
 	l.state.Of("map "+l.Name, l.Sum)
@@ -92,14 +91,14 @@ func (l *Level) makeState(region budget.Region, s scope.Scope, players int) erro
 	return l.state.Rebuild(l.rebuild)
 }
 
-// keepSnapshots ends the state, and makes room for what it was.
+// keepSnapshots ends the state, and makes room for snapshots of it.
 func (l *Level) keepSnapshots(s scope.Scope, count int) {
 	l.Snapshots = save.NewRing(s, count, l.state)
 	l.StateBytes = l.state.Size()
 }
 
-// rebuild makes the views that Go has of the state. Between ticks it can run at any time, and does
-// when the state was put back.
+// rebuild makes the Go views of the state. It runs after each restore, and may run at any time
+// between ticks.
 func (l *Level) rebuild() error {
 	r, w := l.Room, l.World
 	l.Sectors = r.Sectors.Get(l.Base)
@@ -112,21 +111,20 @@ func (l *Level) rebuild() error {
 	w.scrolls = w.scrolls[:r.ScrollCount]
 	w.carries = w.carries[:r.CarryCount]
 	l.grid.filled = false
-	if r.Instance != 0 && !w.script.graph.Live(r.Instance) { // of a file that nobody wrote by playing
+	if r.Instance != 0 && !w.script.graph.Live(r.Instance) { // of a forged file
 		return fmt.Errorf("%s: the graph's instance isn't live", l.Name)
 	}
 	return nil
 }
 
-// happen adds to the events.
+// happen adds an event.
 func (l *Level) happen(kind eventKind, frog int, at doom.Point) {
 	r := l.Room
 	l.events[r.Happened%eventsLength] = event{r.Tick, kind, at, l.Frogs.handles[frog]}
 	r.Happened++
 }
 
-// since is the number of the first event to look at of those from a number on: older ones aren't
-// kept.
+// since returns the number of the first kept event at or after from.
 func (r *Room) since(from uint64) uint64 {
 	if r.Happened-from > eventsLength {
 		return r.Happened - eventsLength
@@ -134,7 +132,7 @@ func (r *Room) since(from uint64) uint64 {
 	return from
 }
 
-// Hash is the whole state as a number. Bots' brains are none of it.
+// Hash returns a hash of the whole state, which doesn't include bots' brains.
 func (g *Game) Hash() doom.Hash {
 	l, w := g.Level, g.Level.World
 	h := doom.HashStart
@@ -157,7 +155,7 @@ func (g *Game) Hash() doom.Hash {
 	for i := range w.movers.Cap() {
 		addLive(&h, i, w.movers.At(i))
 	}
-	for i := range w.script.variables { // of which the graph has nothing but bools
+	for i := range w.script.variables { // all of a graph's variables are bools
 		if w.script.graph.Value(l.Room.Instance, i).(bool) {
 			h.Add(uint64(i))
 		}
@@ -165,7 +163,7 @@ func (g *Game) Hash() doom.Hash {
 	return h
 }
 
-// addLive adds a chunk of a pool, if there is something in it.
+// addLive adds the i-th chunk of a pool, if it is live.
 func addLive[T any](h *doom.Hash, i int, x *T) {
 	if x != nil {
 		h.Add(uint64(i))
@@ -173,7 +171,7 @@ func addLive[T any](h *doom.Hash, i int, x *T) {
 	}
 }
 
-// addSlice adds all bytes of a slice: its type has no padding.
+// addSlice adds all bytes of a slice with a type without padding.
 func addSlice[T any](h *doom.Hash, s []T) {
 	var z T
 	start := (*byte)(unsafe.Pointer(unsafe.SliceData(s)))

@@ -11,13 +11,13 @@ import (
 type script struct {
 	graph     *flow.Graph
 	runner    *flow.Runner
-	instance  flow.Instance // that the level begins with
+	instance  flow.Instance // the level's first instance
 	variables int
-	steps     int  // that an event may take
+	steps     int  // the most steps of an event
 	acted     bool // an action of this event did something
 }
 
-// The host's events: of players, and of monsters.
+// The host's events, each for players and for monsters.
 var (
 	host   = flow.NewHost[World]()
 	began  = flow.NewEvent[struct{}](host, doom.BeginEvent)
@@ -33,11 +33,11 @@ func both(name string) [2]flow.Event[doom.Touch] {
 		flow.NewEvent[doom.Touch](host, name+doom.MonsterPart)}
 }
 
-// The parameters of the host's actions. A tag means all sectors that have it.
+// The parameters of the host's actions. A tag names all sectors that have it.
 type (
 	in     = flow.In[int32]
 	flag   = flow.In[bool]
-	result = flow.Out[bool] // whether it did something
+	result = flow.Out[bool] // whether the action had an effect
 
 	doorInputs struct {
 		Tag, Speed, Wait in
@@ -50,8 +50,9 @@ type (
 	floorInputs struct {
 		Tag, Target, Amount, Speed, Change in
 		Crush                              flag
-		Line                               in // whose front the changes are of
-		Acted                              result
+		// the line whose front sector is the model of a change
+		Line  in
+		Acted result
 	}
 	ceilingInputs struct {
 		Tag, Target, Amount, Speed in
@@ -100,7 +101,8 @@ type (
 	beginInputs  struct{ Sector, Kind, Dark in }
 )
 
-// doorAction declares a door's action on the sectors of a tag, and that on the sector behind a line.
+// doorAction declares a door's two actions: on the sectors of a tag, and on the sector of a pushed
+// line.
 func doorAction(name string, action doom.Action) {
 	effect := func(speed, wait int32) doom.Effect {
 		e := doom.Effect{Action: action, Target: doom.LowestCeiling, Amount: doom.DoorGap, Speed: speed, Wait: wait}
@@ -193,7 +195,7 @@ func init() {
 	})
 }
 
-// did notes what an action did.
+// did sets an action's result.
 func (w *World) did(r *flow.Runner, out *result, acted bool) {
 	out.Set(r, acted)
 	w.script.acted = w.script.acted || acted
@@ -207,18 +209,20 @@ func (w *World) loadScript(s scope.Scope) error {
 		return err
 	}
 	c := &w.script
-	c.variables, c.steps = len(source.Variables), len(source.Nodes)+1 // begin may lead to nearly all
+	// the begin event may reach nearly all nodes
+	c.variables, c.steps = len(source.Variables), len(source.Nodes)+1
 	c.graph, err = host.Load(s, data, make([]byte, blob.ScratchSize(data)))
 	return err
 }
 
-// openScript makes the graph's runner in s. What it keeps from tick to tick is in the instance.
+// openScript makes the graph's runner in s. The data that lives from tick to tick is in the
+// instance.
 func (w *World) openScript(s scope.Scope) {
 	w.script.runner = host.NewRunner(s, w, w.script.steps)
 }
 
-// Vocabulary is the events and actions that the graphs of levels have.
+// Vocabulary returns the events and actions of the graphs of levels.
 func Vocabulary() flow.Vocabulary { return host.Vocabulary() }
 
-// Script is the level's graph, as its blob has it.
+// Script returns the level's graph, decoded from its blob.
 func (w *World) Script() flow.Source { return w.script.graph.Source() }

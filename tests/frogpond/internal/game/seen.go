@@ -7,16 +7,15 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Seen is a thing that a player is shown.
+// Seen is a body or sector that a player is shown.
 type Seen struct {
-	Number  uint16 // of the player, the frog's place in the pool, the sector
-	X, Y    int16  // in map units; of a sector the floor and the ceiling
+	Number  uint16 // of the player or sector, or the frog's place in the pool
+	X, Y    int16  // in map units; for a sector its floor and ceiling
 	Kind    uint8
-	Heading uint8 // of the compass
+	Heading uint8 // one of 16 directions
 }
 
-// Kinds of what is seen: players, frogs, and sectors whose floor or ceiling isn't where it was
-// loaded.
+// The kinds of Seen: players, frogs, and sectors with a moved floor or ceiling.
 const (
 	SeenPlayer = 1 + iota
 	SeenFrog
@@ -24,19 +23,20 @@ const (
 )
 
 const (
-	farthest  = 1024 // units: a trace may be no longer
-	lookTurns = 4    // a player looks at a quarter of what is near, each time another one
+	farthest  = 1024 // units, the limit of a trace
+	lookTurns = 4    // each look checks one target in four, in turn
 )
 
-// sights are what players saw when they looked last: players, then frogs by their place. They lie
-// beside the state and are nobody's state.
+// sights keeps the results of each player's last looks, for players and then frogs by place. It is
+// outside of the state.
 type sights struct {
 	targets int
-	marks   []uint16 // by player who looks and by target
-	turns   []uint32 // by player who looks; 0: it looks at all
+	marks   []uint16 // by looking player and by target
+	turns   []uint32 // by looking player; 0: check all targets
 }
 
-// What is known of a target; above these, the number of the wall that hides it.
+// The marks of a target. A mark of behind or more is behind plus the number of the wall that hides
+// the target.
 const (
 	unseen = iota
 	inSight
@@ -48,32 +48,32 @@ func newSights(s scope.Scope, players, frogs int) sights {
 	return sights{targets, wordMaker.Slice(s, players*targets), countMaker.Slice(s, players)}
 }
 
-// of are the marks of who looks.
+// of returns the marks of a player.
 func (s *sights) of(player int) []uint16 { return s.marks[player*s.targets:][:s.targets] }
 
-// forget has a player look at all the next time.
+// forget makes a player's next look check all targets.
 func (s *sights) forget(player int) {
 	if s.marks != nil {
 		s.turns[player] = 0
 	}
 }
 
-// look is a player's, at what is near, or a watcher's, who sees everything.
+// look is one look of a player, or of a watcher, which sees everything.
 type look struct {
 	level  *Level
-	player int // who looks; -1: a watcher
+	player int // the looking player; -1: a watcher
 	from   doom.Point
-	hits   []hit    // memory of traces
-	seen   []uint64 // and theirs, too
-	marks  []uint16 // nil: it looks at all
+	hits   []hit    // memory for traces
+	seen   []uint64 // memory for traces
+	marks  []uint16 // nil: check all targets
 	turn   uint32
 	list   []Seen
 }
 
-// See appends what a player sees, in the order of kind and number, until list is full; whole says
-// whether all fitted. player < 0 is a watcher, who sees everything; who is away sees nothing. In a
-// level of LoadInto a player looks at each thing in every fourth call, and keeps in mind what it
-// saw. c is a crew of the caller's goroutine alone.
+// See appends the bodies and sectors that a player sees, ordered by kind and number, until list is
+// full. whole reports whether all fitted. A player < 0 is a watcher, which sees everything; a
+// player that is away sees nothing. In a level of LoadInto a call checks a quarter of the bodies
+// and remembers the rest. c is a crew of the caller's goroutine only.
 func (g *Game) See(c *Crew, player int, list []Seen) (seen []Seen, whole bool) {
 	l, w := g.Level, c.workers[0]
 	v := look{level: l, player: player, list: list}
@@ -98,13 +98,13 @@ func (g *Game) See(c *Crew, player int, list []Seen) (seen []Seen, whole bool) {
 	return v.all()
 }
 
-// all looks at all kinds.
+// all looks for all kinds.
 func (v *look) all() (seen []Seen, whole bool) {
 	whole = v.players() && v.frogs() && v.sectors()
 	return v.list, whole
 }
 
-// players adds those that are seen, and says whether there was room; so do the next two.
+// players adds the players in sight. It reports whether all fitted, as do the next two.
 func (v *look) players() bool {
 	for i := range v.level.Players.Cap() {
 		p := v.level.Player(i)
@@ -145,7 +145,7 @@ func (v *look) sectors() bool {
 	return true
 }
 
-// sees says whether a target is seen: as it was when it was looked at last, if it isn't its turn.
+// sees reports whether a target is in sight. If it isn't the target's turn, the last result counts.
 func (v *look) sees(i int, at doom.Point, who *body) bool {
 	switch {
 	case v.player < 0:
@@ -161,7 +161,8 @@ func (v *look) sees(i int, at doom.Point, who *body) bool {
 	return v.marks[i] == inSight
 }
 
-// mark looks at a target, of which something is known: mostly that the same wall hides it still.
+// mark returns the new mark of a target. It first tests the wall that hid the target before, since
+// mostly that still does.
 func (v *look) mark(known uint16, at doom.Point, who *body) uint16 {
 	l := v.level
 	if known >= behind {
@@ -185,21 +186,21 @@ func (v *look) mark(known uint16, at doom.Point, who *body) uint16 {
 	return unseen
 }
 
-// note keeps in mind what is known of a target.
+// note sets the mark of a target.
 func (v *look) note(i int, mark uint16) {
 	if v.marks != nil {
 		v.marks[i] = mark
 	}
 }
 
-// isNear says whether a sector is near, with the nearest corner or edge of its box.
+// isNear reports whether the box of a sector is within sight.
 func (v *look) isNear(o *doom.Outline) bool {
 	x := min(max(v.from.X, int32(o.Min.X)<<doom.UnitBits), int32(o.Max.X)<<doom.UnitBits)
 	y := min(max(v.from.Y, int32(o.Min.Y)<<doom.UnitBits), int32(o.Max.Y)<<doom.UnitBits)
 	return v.player < 0 || v.from.Near(doom.Point{X: x, Y: y}, farthest)
 }
 
-// add says whether there was room.
+// add appends to the list. It reports whether it had room.
 func (v *look) add(kind uint8, number int, at doom.Point, heading uint8) bool {
 	if len(v.list) == cap(v.list) {
 		return false

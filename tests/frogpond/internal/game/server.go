@@ -10,32 +10,32 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Options are what a server is told.
+// Options configure a server.
 type Options struct {
 	WADs      []string // files, or doom.Builtin
 	Maps      string   // names with commas, or all
 	Log       string   // a file
-	Ticks     int      // of a map, at most: the systems keep how long each took
+	Ticks     int      // of a map, at most: the systems keep the duration of each
 	Workers   int      // goroutines that decide
-	Snapshots int      // that a level has room for; 0: one
-	Seed      uint64   // of the levels that the program makes
+	Snapshots int      // room for snapshots in a level; 0 means one
+	Seed      uint64   // of the built-in maps
 }
 
-// Server is what Boot leaves: the maps that there are, the systems, and the crew.
+// Server holds the results of boot: the maps, the systems, and the crew.
 type Server struct {
 	Budget  *budget.Budget
 	Maps    []doom.Map
-	Systems *Systems // nil after a load that failed
-	crew    *Crew    // nil: whoever plays has one of his own
-	log     string   // the file
+	Systems *Systems // nil after a failed load
+	crew    *Crew    // nil after Open: the caller has crews of its own
+	log     string   // the name of the log file
 
-	Timeline *budget.Timeline // whoever plays samples it; nil: nobody wants it
+	Timeline *budget.Timeline // sampled by the caller; may be nil
 
 	snapshots int
 }
 
-// Boot loads init and the systems, and starts the crew. Whatever fails, full included, leaves both
-// to the caller's Close or Rewind.
+// Boot loads the regions init and systems, and starts the crew. After an error, ErrFull included,
+// the caller closes or rewinds both regions.
 func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	s, err := Open(ctx, o, b)
 	if err != nil {
@@ -49,7 +49,7 @@ func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	return s, nil
 }
 
-// Open loads init alone: for who has systems of his own, and crews ([Alone]).
+// Open loads the region init only, for callers with their own systems and crews ([Alone]).
 func Open(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	library, err := budget.Load(ctx, b.Region("init"), func(s scope.Scope) (*doom.Library, error) {
 		return doom.OpenLibrary(s, o.WADs, o.Seed)
@@ -64,7 +64,7 @@ func Open(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	return &Server{Budget: b, Maps: maps, log: o.Log, snapshots: max(1, o.Snapshots)}, nil
 }
 
-// LoadSystems builds the systems, at the start and after they were rewound.
+// LoadSystems builds the systems, at the start and after a rewind.
 func (s *Server) LoadSystems(ctx context.Context, o Options) error {
 	region := s.Budget.Region("systems")
 	systems, err := budget.Load(ctx, region, func(in scope.Scope) (*Systems, error) {
@@ -74,21 +74,21 @@ func (s *Server) LoadSystems(ctx context.Context, o Options) error {
 	return err
 }
 
-// Seal ends boot: from here on no memory is asked of the system.
+// Seal ends boot: from here on the budget takes no memory from the system.
 func (s *Server) Seal() error {
 	err := s.Budget.Seal()
 	s.Systems.log.note("budget", "sealed, bytes", s.Budget.Size())
 	return err
 }
 
-// Load loads a map with so many players into the region level, where it stays until that is
-// rewound. A map that doesn't fit is ErrFull, and the region is empty again.
+// Load loads a map with so many players into the region level, where it stays until a rewind. If
+// the map doesn't fit, Load returns ErrFull and the region is empty.
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
 	return s.load(ctx, s.Budget.Region("level"), s.crew, m, players, false)
 }
 
-// LoadInto loads a map into a region, which may be a slot, for players who are shown what they see
-// ([Game.See]). The scratch is that of the crew's first worker.
+// LoadInto loads a map into a region, which may be a slot. It makes room for [Game.See]. It uses
+// the second scratch of the crew's first worker.
 func (s *Server) LoadInto(ctx context.Context, region budget.Region, crew *Crew, m doom.Map,
 	players int) (*Level, error) {
 	return s.load(ctx, region, crew, m, players, true)
@@ -103,14 +103,14 @@ func (s *Server) load(ctx context.Context, region budget.Region, crew *Crew, m d
 	return level.Get(), err
 }
 
-// Begin is a game on a loaded map. It ends when the level is rewound.
+// Begin begins a game on a loaded map. The game ends when the level is rewound.
 func (s *Server) Begin(level *Level, seed uint64) (*Game, error) {
-	s.crew.full() // of a game that is over
+	s.crew.full() // forget the error of an earlier game
 	g := &Game{Level: level, budget: s.Budget, crew: s.crew}
 	return g, g.begin(seed)
 }
 
-// BeginEmpty begins a game in which every player is away, until it enters ([Enter]).
+// BeginEmpty begins a game with every player away, until it enters ([Enter]).
 func (s *Server) BeginEmpty(level *Level, seed uint64) (*Game, error) {
 	g := &Game{Level: level, budget: s.Budget, crew: s.crew}
 	if err := g.begin(seed); err != nil {
@@ -122,10 +122,10 @@ func (s *Server) BeginEmpty(level *Level, seed uint64) (*Game, error) {
 	return g, nil
 }
 
-// Stop ends the workers.
+// Stop ends the workers' goroutines.
 func (s *Server) Stop() { s.crew.stop() }
 
-// chooseMaps gives the maps that are named, or all.
+// chooseMaps returns the named maps, or all.
 func chooseMaps(library *doom.Library, names string) ([]doom.Map, error) {
 	all, err := library.Maps()
 	if err != nil || names == "all" {

@@ -2,11 +2,11 @@ package game
 
 import "github.com/upfront-mem/upfront/scope"
 
-// Systems is what outlives a map: the region systems. Every tenth map it is
-// rewound and built anew, as after a change of settings.
+// Systems holds the objects that outlive a map, in the region systems. Every tenth map the region
+// is rewound and they are built again, as after a change of settings.
 type Systems struct {
 	log       log
-	Durations []uint32 // of the ticks, nanoseconds
+	Durations []uint32 // of each tick, in nanoseconds
 }
 
 // loadSystems builds the systems in s.

@@ -5,9 +5,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// body is the shape of whoever moves.
+// body is the shape of a player or frog.
 type body struct {
-	radius, height int32 // map units
+	radius, height int32 // height above the floor
 	eye            int32 // above the floor
 }
 
@@ -17,11 +17,11 @@ var (
 )
 
 const (
-	stepHeight = 24 // the highest step that can be climbed
+	stepHeight = 24 // the highest step that a body climbs
 	maxHits    = 128
 )
 
-// hit is a line that a segment crosses. It lives in a scope of a scratch arena.
+// hit is a line that a segment crosses.
 type hit = doom.Crossing
 
 var (
@@ -29,7 +29,7 @@ var (
 	seenMaker = scope.Plain[uint64]()
 )
 
-// touches says whether a square around p overlaps the line.
+// touches reports whether a square around p overlaps the line.
 func touches(n *doom.Line, p doom.Point, radius int32) bool {
 	from, to := n.Ends()
 	r := int64(radius) << doom.UnitBits
@@ -43,7 +43,7 @@ func touches(n *doom.Line, p doom.Point, radius int32) bool {
 
 func abs(v int64) int64 { return max(v, -v) }
 
-// passable says whether a body can cross the line from one of its sides.
+// passable reports whether a body can cross the line from one of its sides.
 func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
 	if n.Back.IsNil() || n.Flags&doom.Impassable != 0 {
 		return false
@@ -58,8 +58,8 @@ func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
 		int64(there.Floor)-int64(here.Floor) <= stepHeight<<doom.UnitBits
 }
 
-// mayOpen says whether a line that a player can't cross now may be one that can be crossed later:
-// it has a special, or beside it is what a special of another line moves.
+// mayOpen reports whether a line that a player can't cross now may become passable: it has a
+// special, or a sector next to it has a tag.
 func (l *Level) mayOpen(n *doom.Line) bool {
 	if n.Back.IsNil() || n.Flags&doom.Impassable != 0 {
 		return false
@@ -68,8 +68,8 @@ func (l *Level) mayOpen(n *doom.Line) bool {
 		l.Outline(n.Back.Get(l.Base)).Tag != 0
 }
 
-// stopped says whether lines stop a body on its way between two points. It goes in steps shorter
-// than its radius: with a longer one it gets past a line that it touches.
+// stopped reports whether lines stop a body between two points. It moves in steps shorter than the
+// radius, since a longer step could pass a line that the body touches.
 func (l *Level) stopped(from, to doom.Point, who *body) bool {
 	dx, dy := int64(to.X)-int64(from.X), int64(to.Y)-int64(from.Y)
 	steps := max(abs(dx), abs(dy))>>doom.UnitBits/int64(who.radius) + 1
@@ -84,9 +84,9 @@ func (l *Level) stopped(from, to doom.Point, who *body) bool {
 	return false
 }
 
-// blocked says whether lines stop a body on a step between two points. A line
-// that the body touches already stops it only on the way further in, so that
-// nobody who came down a ledge is caught in it.
+// blocked reports whether lines stop a body on a step between two points. A line that the body
+// already touches stops it only on the way further in, so that a body that came down a ledge isn't
+// stuck in it.
 func (l *Level) blocked(from, to doom.Point, who *body) bool {
 	if to != l.Inside(to) {
 		return true
@@ -120,9 +120,9 @@ func (l *Level) stops(n *doom.Line, from, to doom.Point, who *body) bool {
 	return !touches(n, from, who.radius) || !sameSide || abs(after) < abs(before)
 }
 
-// trace lists the lines between two points, nearest first, in the scope t. It
-// fails when the scratch arena is full, and for a way that crosses more than maxHits lines.
-// The points must lie within 1024 units, which bounds the products below.
+// trace lists the lines between two points, nearest first, in the scope t. It fails if the scratch
+// arena is full, or if the way crosses more than maxHits lines. The points must be within 1024
+// units of each other, which bounds the products below.
 func (l *Level) trace(t scope.Scope, from, to doom.Point) (hits []hit, ok bool) {
 	list := hitMaker.TrySlice(t, maxHits)
 	seen := seenMaker.TrySlice(t, l.seenWords())
@@ -132,10 +132,11 @@ func (l *Level) trace(t scope.Scope, from, to doom.Point) (hits []hit, ok bool) 
 	return l.crossed(list, seen, from, to)
 }
 
-// seenWords is how many words have a bit for each line: one is listed in every cell it passes.
+// seenWords returns the number of words for a bit for each line. The bits prevent duplicates, as
+// each cell that a line passes lists it.
 func (l *Level) seenWords() int { return (len(l.Lines) + 63) / 64 }
 
-// crossed is trace in memory of the caller's; all bits of seen are 0.
+// crossed is trace in the caller's memory. All bits of seen must be 0.
 func (l *Level) crossed(list []hit, seen []uint64, from, to doom.Point) (hits []hit, ok bool) {
 	n := 0
 	walk := l.Blocks.Along(from, to)
@@ -160,7 +161,7 @@ func (l *Level) crossed(list []hit, seen []uint64, from, to doom.Point) (hits []
 	return list[:n], true
 }
 
-// insert puts a hit into a list that is in order but for its free last place.
+// insert puts a hit into its place in a sorted list with a free last place.
 func insert(list []hit, h hit) {
 	i := len(list) - 1
 	for i > 0 && h.Before(&list[i-1]) {
@@ -170,9 +171,9 @@ func insert(list []hit, h hit) {
 	list[i] = h
 }
 
-// cross says whether and where the way between two points crosses the line. It is not doom's
-// crossing: at the ends of lines, and in the last bits of the fraction, the two differ, and frogs
-// of the recorded states see by this one.
+// cross reports whether and where the way between two points crosses the line. It isn't doom's
+// crossing: the two differ at the ends of lines and in the last bits of the fraction, and the
+// recorded states depend on this one.
 func cross(n *doom.Line, from, to doom.Point) (hit, bool) {
 	before, after := n.Side(from), n.Side(to)
 	if (before > 0) == (after > 0) {
@@ -188,8 +189,8 @@ func cross(n *doom.Line, from, to doom.Point) (hit, bool) {
 	return hit{Fraction: int32((before << doom.UnitBits) / (before - after)), Front: before <= 0}, true
 }
 
-// walkable says whether a body's centre can go straight from one point to the
-// other. It is asked by whoever looks for a way, in a scope nested in theirs.
+// walkable reports whether a body's center can go straight from one point to the other. It opens a
+// scope nested in t.
 func (w *worker) walkable(l *Level, t scope.Scope, from, to doom.Point, who *body) bool {
 	query := t.Open("walkable")
 	defer w.close(query)
@@ -197,7 +198,8 @@ func (w *worker) walkable(l *Level, t scope.Scope, from, to doom.Point, who *bod
 	return ok && l.allPassable(hits, who)
 }
 
-// allPassable says whether a body can cross all lines of a list; a player may hope that one opens.
+// allPassable reports whether a body can cross all lines of a list. For players it counts doors as
+// open.
 func (l *Level) allPassable(hits []hit, who *body) bool {
 	for _, h := range hits {
 		n := &l.Lines[h.Line]
@@ -208,8 +210,8 @@ func (l *Level) allPassable(hits []hit, who *body) bool {
 	return true
 }
 
-// sees says whether somebody at one point sees the body of another: the view
-// narrows at each opening on the way, as the game does it.
+// sees reports whether a viewer at one point sees the target's body at another. As in the original
+// game, the view narrows at each opening on the way.
 func (w *worker) sees(l *Level, t scope.Scope, from, to doom.Point, viewer, target *body) bool {
 	query := t.Open("sees")
 	defer w.close(query)
@@ -217,7 +219,7 @@ func (w *worker) sees(l *Level, t scope.Scope, from, to doom.Point, viewer, targ
 	return ok && l.opens(hits, viewer, target)
 }
 
-// opens says whether somebody sees the body of another across all lines of a list.
+// opens reports whether a viewer sees a target across all lines of a list.
 func (l *Level) opens(hits []hit, viewer, target *body) bool {
 	if len(hits) == 0 {
 		return true
@@ -244,8 +246,7 @@ func (l *Level) opens(hits []hit, viewer, target *body) bool {
 	return true
 }
 
-// floor is the height of the floor on one side of a crossed line; a wall has
-// only its front.
+// floor returns the height of the floor on one side of a crossed line. A wall has only a front.
 func (l *Level) floor(h *hit, front bool) int64 {
 	n := &l.Lines[h.Line]
 	if front || n.Back.IsNil() {

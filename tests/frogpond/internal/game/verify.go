@@ -7,12 +7,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// maxTick is more than anybody plays: two years. So no tick is the first again.
+// maxTick is two years of play. The bound keeps the tick from wrapping to 0.
 const maxTick = 1<<31 - 1
 
-// verify refuses a state from outside that no tick could have left in what ticks index by, count
-// with or loop over. The library has looked at pools, links and bools by then. What else there is
-// may be any number: the play is another one, and goes on.
+// verify returns an error if a tick can't have left the state, as far as ticks index by it, count
+// with it or loop over it. Package save has already checked pools, links and bools. Other numbers
+// may have any value: they make another game, but no fault.
 func (l *Level) verify(v save.View) error {
 	for _, part := range []func(save.View) error{l.verifyRoom, l.verifySectors, l.verifyFrogs,
 		l.verifyPlayers, l.verifySounds, l.World.verifyLights, l.World.verifySlides,
@@ -24,8 +24,8 @@ func (l *Level) verify(v save.View) error {
 	return nil
 }
 
-// verifyRoom wants the slices and the instance that this level was made and begun with: no tick
-// changes these.
+// verifyRoom checks that the slices and the instance are those of this level, since no tick changes
+// them.
 func (l *Level) verifyRoom(v save.View) error {
 	r := save.At(v, l.Room)
 	slices := *r
@@ -44,7 +44,7 @@ func (l *Level) verifyRoom(v save.View) error {
 	return nil
 }
 
-// sector says whether there is one of that number.
+// sector reports whether a sector number exists.
 func (l *Level) sector(number uint16) bool { return int(number) < len(l.loaded) }
 
 func (l *Level) verifySectors(v save.View) error {
@@ -59,7 +59,7 @@ func (l *Level) verifySectors(v save.View) error {
 	return nil
 }
 
-// verifyBody looks at where a body is: within the map, and in one of its sectors.
+// verifyBody checks that a body is within the map, in an existing sector, with a valid heading.
 func (l *Level) verifyBody(at doom.Point, sector uint16, heading uint32) error {
 	switch {
 	case at != l.Inside(at):
@@ -72,8 +72,8 @@ func (l *Level) verifyBody(at doom.Point, sector uint16, heading uint32) error {
 	return nil
 }
 
-// verifyFrogs looks also for places that have the handle of another, of now or of later: its frog
-// would be two, and die twice.
+// verifyFrogs also checks that each place has its own handle. With another's handle, one frog would
+// be in two places, and be freed twice.
 func (l *Level) verifyFrogs(v save.View) error {
 	handles := save.SliceAt(v, l.Frogs.handles)
 	for i, h := range handles {
@@ -124,7 +124,7 @@ func (l *Level) verifyPlayers(v save.View) error {
 	return nil
 }
 
-// verifySounds looks at events and voices. Whom they name may be gone, so a handle may be any.
+// verifySounds checks events and voices. Their frogs may be gone, so any handle is valid.
 func (l *Level) verifySounds(v save.View) error {
 	for i := range save.SliceAt(v, l.events) {
 		switch e := &save.SliceAt(v, l.events)[i]; {
@@ -161,8 +161,8 @@ func (w *World) verifyLights(v save.View) error {
 	return nil
 }
 
-// verifySlides looks at walls whose texture moves and floors that carry: they are the level's from
-// its begin on, and no tick makes another.
+// verifySlides checks the moving textures and carrying floors. The begin event makes them, and no
+// tick changes their number.
 func (w *World) verifySlides(v save.View) error {
 	r, made := save.At(v, w.Room), &w.begun
 	if int(r.ScrollCount) != len(made.scrolls) || int(r.CarryCount) != len(made.carries) {
@@ -183,7 +183,7 @@ func (w *World) verifySlides(v save.View) error {
 	return nil
 }
 
-// verifyMovers looks also for a second mover of one floor or ceiling.
+// verifyMovers also checks that no floor or ceiling has two movers.
 func (w *World) verifyMovers(v save.View) error {
 	moved := make([]plane, len(w.loaded))
 	for i, m := range save.All(v, w.movers) {

@@ -5,9 +5,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Finding a way: breadth first over squares of the blockmap's size around the
-// player. The squares and the queue are scratch on one scratch arena, in nested scopes;
-// the way itself is made in a scope of the other, which outlives them.
+// The search for a way is breadth first over squares of the blockmap's size around the player. The
+// squares and the queue are in nested scopes of one scratch arena; the way is in a scope of the
+// other arena, which lives longer.
 const (
 	wayLength  = 16
 	waySpan    = 16 // squares in each direction
@@ -18,19 +18,19 @@ const (
 
 var byteMaker = scope.Plain[uint8]()
 
-// waySearch is the state of one search; its slices live in the scope scratch.
+// waySearch is the state of one search. Its slices are in the scope scratch.
 type waySearch struct {
 	g           *Game
 	w           *worker
 	scratch     scope.Scope
 	from        doom.Point
 	column, row int      // the cell of the first square in the first row
-	came        []uint8  // by square: the direction it was reached in plus 1
-	queue       []uint16 // squares in the order of their visit
+	came        []uint8  // by square: the direction of arrival plus 1
+	queue       []uint16 // squares in the order of visits
 	count       int
 }
 
-// findWay sets a bot's way to about the square that r picks.
+// findWay sets a bot's way to a square picked by r, or to the nearest that it can reach.
 func (g *Game) findWay(w *worker, p *Player, b *brain, r uint64) {
 	result := w.scratches[0].Open("way")
 	defer w.close(result)
@@ -38,7 +38,7 @@ func (g *Game) findWay(w *worker, p *Player, b *brain, r uint64) {
 	b.WayCount = uint32(copy(b.Way[:], way))
 }
 
-// searchWay gives the way, in the scope result, to the square nearest to a goal.
+// searchWay returns the way, in the scope result, to the reachable square nearest to a goal.
 func (g *Game) searchWay(w *worker, result scope.Scope, from doom.Point, goalX, goalY int) []doom.Point {
 	scratch := w.scratches[1].Open("squares")
 	defer w.close(scratch)
@@ -74,7 +74,7 @@ func (s *waySearch) visit(square int, direction uint8) {
 	}
 }
 
-// spread visits the squares beside one that can be walked to.
+// spread visits the neighbors of a square that can be walked to.
 func (s *waySearch) spread(square int) {
 	x, y := square%wayWidth, square/wayWidth
 	for direction, d := range beside {
@@ -88,8 +88,8 @@ func (s *waySearch) spread(square int) {
 	}
 }
 
-// opens says whether the square in a direction can be walked to. The chart knows it of all cells,
-// but neither of where the player stands nor of what lies beyond the blockmap.
+// opens reports whether a player can walk to the next square in a direction. The chart has this for
+// all cells, except from the player's own position and outside of the blockmap.
 func (s *waySearch) opens(square, next, direction int) bool {
 	l := s.g.Level
 	b := &l.Blocks
@@ -101,7 +101,7 @@ func (s *waySearch) opens(square, next, direction int) bool {
 	return from == to || s.w.walkable(l, s.scratch, from, to, &playerBody)
 }
 
-// point is the middle of a square; of the first one, where the player stands.
+// point returns the middle of a square; for the first square, the player's position.
 func (s *waySearch) point(square int) doom.Point {
 	if square == wayStart {
 		return s.from
@@ -109,7 +109,7 @@ func (s *waySearch) point(square int) doom.Point {
 	return s.g.Level.Middle(s.column+square%wayWidth, s.row+square/wayWidth)
 }
 
-// backFrom follows the directions back to the start and gives the way forward.
+// backFrom follows the directions back to the start, and returns the way forward.
 func (s *waySearch) backFrom(square int, way []doom.Point) []doom.Point {
 	n := len(way)
 	for s.came[square] != 5 {

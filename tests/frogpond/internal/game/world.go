@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// World is what the specials of a level change, and what they need to know: its movers, lights and
-// moving walls, and who triggered what. All of its memory is the level's.
+// World holds the parts of a level that specials change: movers, lights, moving walls. Its memory
+// is the level's.
 type World struct {
 	*Level
 	movers   scope.Pool[mover]
@@ -22,45 +22,45 @@ type World struct {
 	landings []landing
 	starts   []uint16 // the sectors of the level's starts
 	script   script
-	who      activator // of the line that is being triggered
+	who      activator // the body that triggers the current line
 }
 
-// activator is who triggers a line: a player, or a frog, or somebody without a body.
+// activator is the body that triggers a line: a player, a frog, or neither.
 type activator struct {
 	is      doom.Who
 	player  *Player
 	frog    *Frog
-	arrived bool // elsewhere: by a teleporter, or an exit
+	arrived bool // a teleporter or an exit took it elsewhere
 }
 
-// scroll is a wall whose texture moves.
+// scroll is a wall with a moving texture.
 type scroll struct {
 	Line   uint32
 	Step   int32 // units a tick
 	Offset int32
 }
 
-// begun is what scrolls and carries from the begin on, beside the state.
+// begun holds the scrolls and carries of the beginning, outside of the state.
 type begun struct {
-	scrolls []scroll // with no offset yet
+	scrolls []scroll // with offsets of 0
 	carries []carry
 }
 
-// carry is a floor that moves bodies on.
+// carry is a floor that moves bodies along.
 type carry struct {
 	Step   doom.Point
 	Sector uint16
 	_      [2]byte
 }
 
-// key is a key's place on the map; whoever comes there has it from then on.
+// key is a key's place on the map. A player that comes near has it from then on.
 type key struct {
 	At   doom.Point
 	Kind doom.Key
 	_    [3]uint8
 }
 
-// landing is where a teleporter takes bodies to.
+// landing is the goal of a teleporter.
 type landing struct {
 	At              doom.Point
 	Heading, Sector uint16
@@ -77,11 +77,11 @@ var (
 	landingMaker = scope.Plain[landing]()
 )
 
-// keyThings are the kinds of things that are cards and skulls.
+// keyThings maps the kinds of things to the keys that they are.
 var keyThings = map[uint16]doom.Key{5: doom.Blue, 40: doom.Blue, 6: doom.Yellow, 39: doom.Yellow,
 	13: doom.Red, 38: doom.Red}
 
-// makeState makes what the specials change in s, of exactly the size that they can need.
+// makeState makes the pool and slices for specials in s, with room for the largest case.
 func (w *World) makeState(s scope.Scope) {
 	movers, lights, scrolls, carries := 0, 0, 0, 0
 	for i := range w.Lines {
@@ -97,7 +97,7 @@ func (w *World) makeState(s scope.Scope) {
 		case e.Action == doom.CarryFloor:
 			carries += w.tagged(w.Lines[i].Tag)
 		case e.Trigger == doom.Pushed:
-			movers++ // at most: a door has mostly two lines
+			movers++ // at most, since most doors have two such lines
 		}
 	}
 	for i := range w.Sectors {
@@ -119,7 +119,7 @@ func (w *World) makeState(s scope.Scope) {
 	w.script.graph.Instances(1)
 }
 
-// stored is arena.SliceOf. Where an empty list would lie doesn't matter to a game: it is nil.
+// stored is arena.SliceOf, but nil for an empty list, so that its address is no part of the state.
 func stored[T any](base arena.Base, list []T) arena.Slice[T] {
 	if len(list) == 0 {
 		return arena.Slice[T]{}
@@ -127,7 +127,7 @@ func stored[T any](base arena.Base, list []T) arena.Slice[T] {
 	return arena.SliceOf(base, list)
 }
 
-// tagged is how many sectors have a tag.
+// tagged returns the number of sectors with a tag.
 func (l *Level) tagged(tag uint16) (n int) {
 	for i := l.NextTagged(tag, -1); i >= 0; i = l.NextTagged(tag, i) {
 		n++
@@ -135,10 +135,10 @@ func (l *Level) tagged(tag uint16) (n int) {
 	return n
 }
 
-// steps is how many sectors without the tag are steps of the stairs that begin at those with it.
+// steps returns the number of sectors without the tag in the stairs that begin at sectors with it.
 func (w *World) steps(tag uint16) (n int) {
 	if tag == 0 {
-		return 0 // see all
+		return 0 // see the method all
 	}
 	seen := map[*doom.Sector]bool{}
 	skip := func(s *doom.Sector) bool { return seen[s] }
@@ -153,7 +153,7 @@ func (w *World) steps(tag uint16) (n int) {
 	return n
 }
 
-// findThings notes what of the level's things matters here, and where players start.
+// findThings lists the level's keys and landings, and the sectors of the players' starts.
 func (w *World) findThings(s scope.Scope) {
 	keys, landings := 0, 0
 	for i := range w.Things {
@@ -182,7 +182,7 @@ func (w *World) findThings(s scope.Scope) {
 	}
 }
 
-// begin starts what works from the start on. The seed is that of its chance.
+// begin starts the specials that work from the start on. The seed is that of all chance.
 func (w *World) begin(seed uint64) error {
 	w.Room.Seed = seed
 	for i := range w.Sectors {
@@ -201,14 +201,14 @@ func (w *World) begin(seed uint64) error {
 	return nil
 }
 
-// check counts what goes wrong in the graph: the level goes on.
+// check counts an error of the graph; the level goes on.
 func (w *World) check(err error) {
 	if err != nil {
 		w.Room.Errors++
 	}
 }
 
-// Scroll makes the texture of a line's front move, so many units in each tick.
+// Scroll moves the texture of a line's front by step units in each tick.
 func (w *World) Scroll(line uint32, step int32) {
 	if len(w.scrolls) < cap(w.scrolls) {
 		w.scrolls = append(w.scrolls, scroll{Line: line, Step: step})
@@ -216,7 +216,7 @@ func (w *World) Scroll(line uint32, step int32) {
 	}
 }
 
-// Carry makes the floors with a tag move bodies along a line, a 32nd of it in each tick.
+// Carry makes the floors with a tag move bodies along a line, by a 32nd of it in each tick.
 func (w *World) Carry(tag uint16, n *doom.Line) {
 	free := cap(w.carries) - len(w.carries)
 	for i := w.NextTagged(tag, -1); i >= 0 && free > 0; i = w.NextTagged(tag, i) {
@@ -227,7 +227,7 @@ func (w *World) Carry(tag uint16, n *doom.Line) {
 	}
 }
 
-// timedDoor starts the door of a sector that closes or opens by the clock.
+// timedDoor starts the timed door of a sector, if it has one.
 func (w *World) timedDoor(c *doom.Sector, special *doom.SectorSpecial) {
 	door := doom.SpecialOf(1).Effect
 	switch {
@@ -242,11 +242,11 @@ func (w *World) timedDoor(c *doom.Sector, special *doom.SectorSpecial) {
 	}
 }
 
-// fire is a line triggered: by who walks over it from a side, uses it, shoots at it. It says
-// whether the line did something.
+// fire triggers a line: a body walks over it from a side, uses it, or shoots at it. It reports
+// whether the line acted.
 func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bool {
 	if by == doom.Used && !front {
-		return false // nobody reaches through a wall
+		return false // no body reaches through a wall
 	}
 	w.who = who
 	touch, kind := doom.Touch{Front: front}, 1
@@ -266,12 +266,12 @@ func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bo
 	return c.acted
 }
 
-// all does what an action does on all sectors with a tag. The line is that whose front has the
-// flat.
+// all applies an action to all sectors with a tag. The sector in front of line is the one whose
+// flat a floor takes on.
 func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
 	if tag == 0 && e.Action != doom.SetLight && e.Action != doom.StrobeLight {
 		w.Room.Nowhere++
-		return false // most of a map's sectors have no tag; no such line means them
+		return false // most sectors have tag 0, and no such line is meant for them
 	}
 	found := false
 	for i := w.NextTagged(uint16(tag), -1); i >= 0; i = w.NextTagged(uint16(tag), i) {
@@ -286,7 +286,7 @@ func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
 	return acted
 }
 
-// affect does what an action does, on one sector.
+// affect applies an action to one sector.
 func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
 	switch e.Action {
 	case doom.OpenDoor, doom.CloseDoor, doom.RaiseDoor, doom.ReopenDoor:
@@ -317,7 +317,7 @@ func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
 	return false
 }
 
-// run is a tick of all that moves by itself, after those who move themselves.
+// run plays a tick of everything that moves by itself, after players and frogs.
 func (w *World) run() {
 	w.check(w.script.runner.Tick(w.script.graph))
 	w.moveAll()
