@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// The chart says of each cell what a trace from its middle says.
+// Each cell of the chart agrees with traces from its middle.
 func TestChartIsWhatTracesSay(t *testing.T) {
 	ways := [2]int{}
 	eachMap(t, func(t *testing.T, g *Game) {
@@ -33,8 +33,9 @@ func TestChartIsWhatTracesSay(t *testing.T) {
 	assert.Positive(t, ways[1])
 }
 
-// Blockmaps of one map give the same game: built, read, with and without the 0 that lists begin
-// with, wrong ones, which are built anew, and one whose cells share a long list, without a chart.
+// Several blockmaps of one map make the same game: a built one; the file's, with and without the 0
+// at the start of lists; wrong ones, which are replaced; and one with a long list for all cells,
+// without a chart.
 func TestBlockmapsPlayAlike(t *testing.T) {
 	const columns, rows, lines = 100, 100, 120
 	words := []int{0, 0, columns, rows}

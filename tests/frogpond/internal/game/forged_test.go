@@ -15,14 +15,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// forger changes honest saves of one map, and makes their sums right again.
+// forger changes valid saves of a map, and corrects their checksums.
 type forger struct {
 	t     testing.TB
 	s     *Server
 	g     *Game
-	files [][]byte // of later and later ticks
-	image int      // where the snapshot begins in each
-	busy  []int    // words of the snapshot that aren't zero in some file, or differ
+	files [][]byte // in the order of their ticks
+	image int      // offset of the snapshot in each
+	busy  []int    // offsets of the words that are not zero in some file, or differ
 }
 
 // newForger plays a map with bots, and saves it now and then.
@@ -33,7 +33,7 @@ func newForger(t testing.TB, s *Server, m doom.Map) *forger {
 	f := &forger{t: t, s: s, g: g}
 	w := g.Level.World
 	w.script.runner.Begin()
-	for i := range w.Lines { // all that moves may move
+	for i := range w.Lines { // start all movers
 		if s := doom.SpecialOf(w.Lines[i].Special); s.Trigger != doom.Always {
 			w.fireAs(g.Level.Players.At(0), i)
 		}
@@ -57,7 +57,7 @@ func newForger(t testing.TB, s *Server, m doom.Map) *forger {
 	return f
 }
 
-// save is the game as it is.
+// save returns a save of the current game.
 func (f *forger) save() []byte {
 	ring, tick := f.g.Level.Snapshots, uint64(f.g.Level.Room.Tick)
 	require.NoError(f.t, ring.Take(tick))
@@ -66,7 +66,7 @@ func (f *forger) save() []byte {
 	return file
 }
 
-// boundaries are values at which something ends.
+// boundary returns a value near the end of some range.
 func (f *forger) boundary(r *rand.Rand) uint64 {
 	sizes := []int{0, len(f.g.Level.Sectors), len(f.g.Level.Lines), f.g.Level.Frogs.Cap(),
 		f.g.Level.Players.Cap(), f.g.Level.World.movers.Cap(), eventsLength, maxVoices, 16, 256,
@@ -79,7 +79,7 @@ func (f *forger) boundary(r *rand.Rand) uint64 {
 	return uint64(sizes[r.IntN(len(sizes))] + r.IntN(3) - 1)
 }
 
-// place is one in the snapshot for so many bytes: mostly where something is.
+// place returns the offset of a value of size bytes in the snapshot, mostly one in use.
 func (f *forger) place(r *rand.Rand, size int) int {
 	if r.IntN(8) != 0 {
 		return f.busy[r.IntN(len(f.busy))] + r.IntN(8/size)*size
@@ -87,8 +87,8 @@ func (f *forger) place(r *rand.Rand, size int) int {
 	return f.image + r.IntN((len(f.files[0])-f.image)/size)*size
 }
 
-// forge is an honest save with some changes: random and boundary values, fields in each other's
-// places, and bytes of another tick.
+// forge returns a valid save with some changes: random and boundary values, swapped fields, and
+// bytes of another tick.
 func (f *forger) forge(r *rand.Rand) []byte {
 	file := bytes.Clone(f.files[r.IntN(len(f.files))])
 	for range 1 + r.IntN(3) {
@@ -118,14 +118,14 @@ func (f *forger) forge(r *rand.Rand) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// rightSums makes the sums right that the header has, and the number that of the room's tick.
+// rightSums corrects the checksums in the header.
 func (f *forger) rightSums(file []byte) []byte {
 	binary.LittleEndian.PutUint32(file[44:], crc32.Checksum(file[f.image:], castagnoli))
 	binary.LittleEndian.PutUint64(file[48:], uint64(crc32.Checksum(file[:48], castagnoli)))
 	return file
 }
 
-// read plays on from a save, if it isn't refused; then nothing has changed.
+// read restores a save and plays on. If the save is refused, nothing may have changed.
 func (f *forger) read(file []byte) (played bool) {
 	f.t.Helper()
 	l := f.g.Level
@@ -157,8 +157,8 @@ func (f *forger) read(file []byte) (played bool) {
 	return true
 }
 
-// specialServer has one map, in which there is one of each that a state can have: doors, a lift,
-// crushers, floors that carry, walls that scroll, and all lights.
+// specialServer has one map with one of each special that the state can hold: doors, a lift,
+// crushers, carrying floors, scrolling walls, and all lights.
 func specialServer(t testing.TB) *Server {
 	rooms := []room{{0, 128, 96, 0, 5, 0}, {0, 0, 160, 1, 1, 0}, {16, 128, 96, 2, 2, 0},
 		{0, 96, 0, 10, 3, 0}, {0, 128, 200, 8, 4, 1}, {0, 0, 80, 14, 6, 1}, {8, 128, 0, 17, 7, 1},
@@ -171,8 +171,8 @@ func specialServer(t testing.TB) *Server {
 	return stripServer(t, rooms, lines, things...)
 }
 
-// Saves with right sums, changed anywhere in the state, are refused or played: no tick faults,
-// panics or goes on for ever, and what it leaves is a state that isn't refused.
+// Saves with changes anywhere in the state, and correct checksums, are refused or played. No tick
+// faults, panics or hangs, and the state after it passes the checks.
 func TestForgedSaves(t *testing.T) {
 	special := specialServer(t)
 	forgers := []*forger{newForger(t, special, special.Maps[0])}
@@ -190,7 +190,7 @@ func TestForgedSaves(t *testing.T) {
 	}
 	count, played := step.Pick(300, 2000, 10000), 0
 	for n := range count {
-		f := forgers[n%2*(1+n/2%2)] // half of them where all is
+		f := forgers[n%2*(1+n/2%2)] // half of them on the map with all specials
 		func() {
 			defer func() {
 				if p := recover(); p != nil {
@@ -206,14 +206,14 @@ func TestForgedSaves(t *testing.T) {
 	require.NotZero(t, played)
 }
 
-// FuzzState: an honest save with changes at places of the fuzzer's, and right sums, is refused or
-// played.
+// FuzzState changes a valid save at the fuzzer's choice, with correct checksums. It must be refused
+// or played.
 func FuzzState(f *testing.F) {
 	folder, err := os.Getwd()
 	require.NoError(f, err)
 	s := specialServer(f)
 	forger := newForger(f, s, s.Maps[0])
-	f.Chdir(folder) // where the fuzzer's workers begin
+	f.Chdir(folder) // the folder where the fuzzer's workers begin
 	f.Add(uint8(3), []byte{0, 1, 0, 0xff})
 	for _, at := range []int{0, len(forger.busy) / 3, len(forger.busy) - 1} {
 		place := uint16((forger.busy[at] - forger.image) / 8)

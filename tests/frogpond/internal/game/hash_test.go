@@ -12,13 +12,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// bytesOf are the bytes of a value.
+// bytesOf returns the bytes of a value.
 func bytesOf[T any](x *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(x)), unsafe.Sizeof(*x))
 }
 
-// TestHashHasAllState changes each byte of one of each kind of what changes in play: each is
-// another hash.
+// TestHashHasAllState changes each byte of each kind of state. Each change must change the hash.
 func TestHashHasAllState(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 160, 1, 0, 0}, {0, 128, 0, 0, 3, 0}, {0, 128, 0, 0, 0, 0},
 		{0, 0, 0, 0, 0, 0}}, []special{{48, 0}, {252, 3}, {1, 0}})
@@ -45,7 +44,7 @@ func TestHashHasAllState(t *testing.T) {
 		for i := range bytes {
 			at := uintptr(i) - unsafe.Offsetof(w.Room.Instance)
 			if name == "counts" && at < unsafe.Sizeof(w.Room.Instance) {
-				continue // it names the graph's instance, which would be none
+				continue // it is the handle of the graph's instance
 			}
 			before := g.Hash()
 			bytes[i] ^= 1
@@ -56,8 +55,8 @@ func TestHashHasAllState(t *testing.T) {
 	}
 }
 
-// TestStateIsPlain: what lies in the state has one size everywhere, no bytes that belong to no
-// field, and no address. An input is small.
+// TestStateIsPlain checks that types in the state have the same size everywhere, no padding and no
+// address, and that an input is small.
 func TestStateIsPlain(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[Room](), reflect.TypeFor[doom.Sector](),
 		reflect.TypeFor[arena.Handle[Frog]](), reflect.TypeFor[Frog](), reflect.TypeFor[Player](),
@@ -69,7 +68,7 @@ func TestStateIsPlain(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(Input{}), uintptr(16))
 }
 
-// filled is how many bytes the fields of a type take.
+// filled returns the bytes of a type's fields.
 func filled(t *testing.T, of reflect.Type) (size uintptr) {
 	t.Helper()
 	switch of.Kind() {
@@ -79,7 +78,7 @@ func filled(t *testing.T, of reflect.Type) (size uintptr) {
 		}
 		return size
 	case reflect.Array:
-		if of.Len() == 0 { // which says of what type something is, and has no bytes
+		if of.Len() == 0 { // a marker of a type, without bytes
 			return 0
 		}
 		return uintptr(of.Len()) * filled(t, of.Elem())

@@ -14,7 +14,7 @@ import (
 
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
-// some are its maps, or in make test the first and the last.
+// some returns its maps, or in make test the first and the last three.
 func (s *Server) some() []doom.Map {
 	if n := len(s.Maps); n > 6 && step.Now() < step.Check {
 		return append(slices.Clone(s.Maps[:3]), s.Maps[n-3:]...)
@@ -22,7 +22,7 @@ func (s *Server) some() []doom.Map {
 	return s.Maps
 }
 
-// eachServer opens a server for each kind of maps there is here: kinds share names.
+// eachServer opens a server for each set of maps, since names repeat between sets.
 func eachServer(t *testing.T) (list []*Server) {
 	for _, wads := range [][]string{doom.InstalledWADs(), {doom.Builtin}} {
 		list = append(list, openCrew(t, 1, wads...))
@@ -30,7 +30,7 @@ func eachServer(t *testing.T) (list []*Server) {
 	return list
 }
 
-// eachMap loads maps of every kind there is here.
+// eachMap loads maps of each set.
 func eachMap(t *testing.T, each func(t *testing.T, g *Game)) {
 	for _, s := range eachServer(t) {
 		for _, m := range s.some() {
@@ -41,8 +41,8 @@ func eachMap(t *testing.T, each func(t *testing.T, g *Game)) {
 	}
 }
 
-// A trace through the blockmap finds the lines that a look at all lines finds.
-// Some maps' BLOCKMAP leaves out lines that nobody can collide with.
+// A trace through the blockmap finds the same lines as a test of all lines. Some maps' BLOCKMAP
+// omits lines out of reach.
 func TestTraceFindsAllLines(t *testing.T) {
 	eachMap(t, func(t *testing.T, g *Game) {
 		scratch := g.crew.workers[0].scratches[0]
@@ -75,7 +75,7 @@ func TestTraceFindsAllLines(t *testing.T) {
 	})
 }
 
-// Nobody walks through a wall.
+// No body walks through a wall.
 func TestWallsHold(t *testing.T) {
 	eachMap(t, func(t *testing.T, g *Game) {
 		before := make([]doom.Point, g.Level.Players.Cap())
@@ -87,7 +87,7 @@ func TestWallsHold(t *testing.T) {
 			was := slices.Clone(g.Level.Sectors)
 			require.NoError(t, g.Step())
 			is := slices.Clone(g.Level.Sectors)
-			copy(g.Level.Sectors, was) // floors that a step sets going move after it
+			copy(g.Level.Sectors, was) // floors that a step starts move after it
 			for i, from := range before {
 				to := g.Level.Players.At(i).At
 				if from == to || !from.Near(to, 2*stride) {
@@ -107,8 +107,7 @@ func TestWallsHold(t *testing.T) {
 	})
 }
 
-// In the room of goodMap everybody sees everybody; in two rooms without a door
-// nobody sees the other.
+// In one room all see each other. In two rooms without a door none does.
 func TestSight(t *testing.T) {
 	server := openServer(t, doom.Builtin)
 	g, err := server.start(t, server.Maps[0], 1)
@@ -119,7 +118,7 @@ func TestSight(t *testing.T) {
 	sees := func(from, to doom.Point) bool {
 		return worker.sees(g.Level, s, from, to, &playerBody, &frogBody)
 	}
-	const roomUnits = 384 // of the levels that the program makes
+	const roomUnits = 384 // of the built-in levels
 	const middle = roomUnits / 2
 	assert.True(t, sees(at(32, 32), at(32, roomUnits-32)), "along the wall")
 	assert.False(t, sees(at(32, 32), at(roomUnits+32, 32)), "through the wall")

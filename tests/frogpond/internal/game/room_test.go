@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// played is a new game on a map with a crew, and its hash after each tick. step plays one.
+// played plays a new game on a map, by calls of step, and returns the hash after each tick.
 func played(t *testing.T, m, workers, ticks int, step func(*Game, int) error) []doom.Hash {
 	t.Helper()
 	s := openCrew(t, workers, doom.InstalledWADs()[0])
@@ -26,9 +26,8 @@ func played(t *testing.T, m, workers, ticks int, step func(*Game, int) error) []
 	return hashes
 }
 
-// The state after a tick follows from that before it and the inputs: recorded inputs without the
-// bots that gave them, with another crew, and with views that are made anew before each tick, play
-// the same.
+// The state after a tick depends only on the state before it and the inputs. Recorded inputs play
+// the same without bots, with another crew, and with views rebuilt before each tick.
 func TestInputsPlayAgain(t *testing.T) {
 	const ticks = 150
 	var inputs [][]Input
@@ -53,13 +52,13 @@ func TestInputsPlayAgain(t *testing.T) {
 	}
 }
 
-// Any bytes may be an input, for more players than there are or for fewer: nobody leaves the map,
-// and the same bytes play the same.
+// Any bytes are a valid input, for more or fewer players than exist. No body leaves the map, and
+// the same bytes play the same.
 func TestAnyInput(t *testing.T) {
 	const ticks = 200
 	play := func() []doom.Hash {
 		r := rand.New(rand.NewPCG(3, 4))
-		var inputs [9]Input // of one more than there are
+		var inputs [9]Input // one more than there are players
 		return played(t, 0, 1, ticks, func(g *Game, tick int) error {
 			for i := range inputs {
 				in := &inputs[i]
@@ -89,7 +88,7 @@ func TestAnyInput(t *testing.T) {
 	assert.Len(t, distinct, ticks)
 }
 
-// Who gives no input stands where he is.
+// A player without an input stands still.
 func TestNoInput(t *testing.T) {
 	s := openServer(t, doom.Builtin)
 	g, err := s.start(t, s.Maps[0], 2)
@@ -103,7 +102,7 @@ func TestNoInput(t *testing.T) {
 	assert.Zero(t, g.Level.Frogs.Live())
 }
 
-// Of a tick with more events than are kept the first are forgotten, and nothing else.
+// In a tick with too many events, only the first ones are forgotten.
 func TestEventsThatAreKept(t *testing.T) {
 	s := openServer(t, doom.Builtin)
 	g, err := s.start(t, s.Maps[0], 1)

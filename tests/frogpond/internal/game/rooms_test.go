@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// openRooms is a server whose region level has slots, with scratch for so many workers.
+// openRooms opens a server with slots in its region level, and scratch for so many workers.
 func openRooms(t testing.TB, slots, workers int, wads ...string) *Server {
 	t.Helper()
 	require.NoError(t, planError)
@@ -44,8 +44,8 @@ func (s *Server) room(t testing.TB, c *Crew, m doom.Map, players int) *Game {
 	return g
 }
 
-// recorded is what bots do on a map, an input for each player a tick, and the states that follow.
-// All enter in the first tick.
+// recorded returns the bots' inputs on a map, and the state after each tick. All players enter in
+// the first tick.
 func recorded(t testing.TB, s *Server, m doom.Map, players, ticks int) (in [][]Input,
 	states []doom.Hash) {
 	t.Helper()
@@ -64,7 +64,7 @@ func recorded(t testing.TB, s *Server, m doom.Map, players, ticks int) (in [][]I
 	return in, states
 }
 
-// A tick by one goroutine on its scratch leaves the state that one by a crew on the frame does, on
+// A tick by one goroutine on scratch leaves the same state as a tick by a crew on the frame, on
 // every map, early and late.
 func TestStepBy(t *testing.T) {
 	s, one := openRooms(t, 1, 2, doom.Builtin), openCrew(t, 2, doom.Builtin)
@@ -81,7 +81,7 @@ func TestStepBy(t *testing.T) {
 	}
 }
 
-// A tick makes nothing on the Go heap, nor leaves anything on scratch.
+// A tick allocates nothing on the Go heap, and leaves nothing on scratch.
 func TestStepByNoAllocations(t *testing.T) {
 	s, one := openRooms(t, 1, 1, doom.Builtin), openCrew(t, 1, doom.Builtin)
 	crew := Alone(s.Budget, 0)
@@ -94,7 +94,7 @@ func TestStepByNoAllocations(t *testing.T) {
 		}
 		tick++
 	})
-	if !instrumented { // there less is inlined, and more escapes
+	if !instrumented { // instrumented builds inline less, so more escapes
 		assert.Zero(t, allocs)
 	}
 	for _, scratch := range crew.workers[0].scratches {
@@ -102,8 +102,8 @@ func TestStepByNoAllocations(t *testing.T) {
 	}
 }
 
-// Scratch that is full is an error that names it, a panic in a tick goes to the caller, and after
-// either the same crew ticks another room as ever.
+// A full scratch is an error that names it, and a panic in a tick reaches the caller. After either,
+// the same crew ticks another room as before.
 func TestStepByUnwinds(t *testing.T) {
 	s, one := openRooms(t, 3, 2, doom.Builtin), openCrew(t, 1, doom.Builtin)
 	crew := Alone(s.Budget, 1)
@@ -128,8 +128,8 @@ func TestStepByUnwinds(t *testing.T) {
 	}
 }
 
-// Four rooms tick on two goroutines, while the next maps load into a slot beside them: all end as
-// if each were alone. With -race it is told what they share.
+// Four rooms tick on two goroutines while the next maps load into another slot. Each ends as if it
+// were alone. With -race, data that they share would be found.
 func TestRoomsSideBySide(t *testing.T) {
 	const rooms, players, ticks = 4, 8, 100
 	s, one := openRooms(t, rooms+1, 3, doom.Builtin), openCrew(t, 1, doom.Builtin)
@@ -175,7 +175,7 @@ func TestRoomsSideBySide(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// comeAndGo adds to inputs who comes and goes: everybody at some time, in many ways.
+// comeAndGo makes each player of the inputs enter and leave, in many ways.
 func comeAndGo(in [][]Input) {
 	for tick := range in {
 		for i := range in[tick] {
@@ -197,8 +197,8 @@ func comeAndGo(in [][]Input) {
 	}
 }
 
-// Who goes back to a snapshot, and plays the inputs since again, players who come and go among
-// them, ends in the same state each time.
+// A game that goes back to a snapshot and replays the inputs since then ends in the same state each
+// time, also when players enter and leave.
 func TestRollbackOfComing(t *testing.T) {
 	const players, ticks, back = 6, 120, 8
 	s, one := openRooms(t, 1, 1, doom.Builtin), openCrew(t, 1, doom.Builtin)
@@ -218,7 +218,7 @@ func TestRollbackOfComing(t *testing.T) {
 		states = append(states, g.Hash())
 		if tick >= back && tick%5 == 0 {
 			first := in[tick-back]
-			in[tick-back] = []Input{0: {Flags: Enter | Fresh | Use}, players - 1: {Flags: Leave}} // a guess
+			in[tick-back] = []Input{0: {Flags: Enter | Fresh | Use}, players - 1: {Flags: Leave}}
 			require.NoError(t, ring.Restore(t.Context(), uint64(tick-back)))
 			for again := tick - back; again <= tick; again++ {
 				step(again)
@@ -235,7 +235,7 @@ func TestRollbackOfComing(t *testing.T) {
 	assert.NotEqual(t, straight[ticks-1], states[ticks-1], "somebody was away")
 }
 
-// Who is away stays as it is, and nobody meets it: the others play as if it weren't there.
+// A player that is away stays unchanged, and the others play as if it didn't exist.
 func TestAway(t *testing.T) {
 	s := openRooms(t, 1, 1, doom.Builtin)
 	crew := Alone(s.Budget, 0)
@@ -267,11 +267,11 @@ func TestAway(t *testing.T) {
 	step(0, 0)
 	assert.Equal(t, left, *l.Players.At(0), "gone, as it was in the tick in which it left")
 
-	// frogs don't see it, floors don't move or harm it, nothing is in its way
+	// Frogs don't see it, floors don't move or harm it, and it blocks nothing.
 	f, i := l.Frogs.get()
 	*f = Frog{At: left.At, Sector: left.Sector, Life: 100}
 	c := &l.Sectors[left.Sector]
-	c.Special = 9 // a secret, for who finds it
+	c.Special = 9 // a secret
 	l.World.harm()
 	l.World.carries = append(l.World.carries, carry{Step: doom.Point{X: 1 << 16}, Sector: left.Sector})
 	l.World.carryAll()
@@ -300,7 +300,7 @@ func TestAway(t *testing.T) {
 	assert.Nil(t, l.Player(0), "both: it leaves")
 }
 
-// A guess goes on, and comes, goes, and lets frogs appear no second time.
+// A guess goes on. It doesn't repeat entering, leaving or spawning.
 func TestGuess(t *testing.T) {
 	at := doom.Point{X: 5, Y: -5}
 	for flags := range Flags(64) {

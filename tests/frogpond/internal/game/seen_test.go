@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// seesAll is what See is to show a player after it looked at all: each thing is asked for by sees.
+// seesAll returns a complete look of a player, by a call of sees for each body.
 func (g *Game) seesAll(c *Crew, player int) (list []Seen) {
 	l, w, from := g.Level, c.workers[0], g.Level.Player(player).At
 	s := w.scratches[0].Open("test")
@@ -43,8 +43,8 @@ func (g *Game) seesAll(c *Crew, player int) (list []Seen) {
 	return list
 }
 
-// Who enters sees all, and who looks four times has seen it anew; a watcher sees all there is; a
-// list that is full has the first of it.
+// A player that enters sees all at once, and four looks refresh all. A watcher sees everything. A
+// full list has the first part of the view.
 func TestSee(t *testing.T) {
 	for _, wads := range [][]string{{doom.Builtin}, doom.InstalledWADs()} {
 		s, bots := openRooms(t, 1, 1, wads...), openCrew(t, 1, wads...)
@@ -73,7 +73,7 @@ func TestSee(t *testing.T) {
 				require.True(t, whole)
 				for range lookTurns - 1 {
 					if tick%70 == 0 {
-						break // who enters sees all at once
+						break // a player that enters sees all at once
 					}
 					seen, _ = g.See(crew, i, seen[:0])
 				}
@@ -113,7 +113,7 @@ func TestSee(t *testing.T) {
 	}
 }
 
-// BenchmarkSee is a look of one of 16 players, who play on after each of them had one.
+// BenchmarkSee is one look of one of 16 players; they play a tick after each round of looks.
 func BenchmarkSee(b *testing.B) {
 	const players = 16
 	s := openCrew(b, 1, doom.Builtin)

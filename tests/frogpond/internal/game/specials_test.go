@@ -13,9 +13,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// strip loads a map of rooms in a row from west to east, 128 units each, all 128 wide. Between two
-// rooms is a line whose front is in the western one; a player stands in the middle of the first.
-// things are in pairs: a room, a kind.
+// strip loads a map of rooms in a row from west to east, each 128 by 128 units. The line between
+// two rooms has its front in the western one. A player stands in the middle of the first room.
+// things are pairs of a room and a kind.
 func strip(t *testing.T, rooms []room, lines []special, things ...int) (*World, *Player) {
 	t.Helper()
 	s := stripServer(t, rooms, lines, things...)
@@ -25,7 +25,7 @@ func strip(t *testing.T, rooms []room, lines []special, things ...int) (*World, 
 	return g.Level.World, g.Level.Players.At(0)
 }
 
-// stripServer is a server that has that map alone.
+// stripServer returns a server with only that map.
 func stripServer(t testing.TB, rooms []room, lines []special, things ...int) *Server {
 	t.Helper()
 	var vertexes, sides, linedefs, sectors []byte
@@ -93,7 +93,7 @@ func (w *World) ticks(n int) {
 
 func units(v int) int32 { return int32(v) << doom.UnitBits }
 
-// until counts the ticks until a height is reached.
+// until returns the number of ticks until a height is reached.
 func (w *World) until(height *int32, v int) int {
 	for n := range 3000 {
 		if *height == units(v) {
@@ -180,7 +180,7 @@ func TestDoors(t *testing.T) {
 		assert.Greater(t, *c, units(56), "it turned when it touched the head")
 		assert.Equal(t, int32(fullHealth), p.Health)
 		w.until(c, 92)
-		p.At.X = units(120) // the middle is outside, an edge is not
+		p.At.X = units(120) // the middle is outside, an edge is inside
 		p.Sector = 0
 		w.ticks(1 + 150 + 20)
 		assert.Greater(t, *c, units(56))
@@ -318,7 +318,8 @@ func TestLifts(t *testing.T) {
 	assert.Equal(t, 105-49+96, w.until(c, 0), "it waits on where it was stopped while it waited")
 }
 
-// stopAndGo stops a lift by line 1, lets it go on by line 0, and takes no tick of its time.
+// stopAndGo stops a lift by line 1 and restarts it by line 0. It returns 0, as the lift loses no
+// time.
 func (w *World) stopAndGo(t *testing.T, p *Player) int {
 	t.Helper()
 	require.True(t, w.fireAs(p, 1))
@@ -329,7 +330,7 @@ func (w *World) stopAndGo(t *testing.T, p *Player) int {
 	return 0
 }
 
-// TestPushedLifts are Boom's, which are for the sector behind the line, whatever its tag.
+// TestPushedLifts checks Boom's lifts, which move the sector behind the line for any tag.
 func TestPushedLifts(t *testing.T) {
 	const pushed, perpetual = 0x3400 | 7, 3 << 8
 	rooms := []room{{0, 128, 0, 0, 1, 0}, {64, 256, 0, 0, 0, 0}, {96, 256, 0, 0, 1, 0}}
@@ -426,7 +427,7 @@ func TestLights(t *testing.T) {
 	assert.Len(t, w.lights, 3)
 }
 
-// TestMoversOfDoorsAndStairs: each finds one, whatever is on its way already.
+// TestMoversOfDoorsAndStairs checks that each finds a mover, with all others in motion.
 func TestMoversOfDoorsAndStairs(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 0}, {0, 0, 0, 0, 0, 0},
 		{0, 0, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 1}}, []special{{7, 1}, {1, 0}, {1, 0}})
@@ -448,8 +449,8 @@ func TestScrolls(t *testing.T) {
 	assert.Equal(t, units(60), p.At.Y, "a 32nd of the line's length in each tick")
 }
 
-// TestNobodyPassesAWall: neither a frog that touches one, as beside a lift that went up, nor who is
-// carried further in a tick than his body is wide.
+// TestNobodyPassesAWall checks two bodies: a frog that touches a wall, as next to a raised lift,
+// and a body carried further in a tick than its width.
 func TestNobodyPassesAWall(t *testing.T) {
 	w, _ := strip(t, []room{{0, 128, 0, 0, 0, 0}, {64, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, nil)
 	for _, x := range []int{120, 121, 127, 128} {
@@ -467,7 +468,8 @@ func TestNobodyPassesAWall(t *testing.T) {
 	assert.Equal(t, units(104), p.At.X)
 }
 
-// TestFrogsPush: a door that stops a frog opens, if monsters may open it; a switch doesn't mind.
+// TestFrogsPush checks that a door that stops a frog opens, if monsters may open it. A switch
+// doesn't react.
 func TestFrogsPush(t *testing.T) {
 	for kind, opens := range map[int]bool{1: true, 26: false, 31: false} {
 		w, _ := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}}, []special{{kind, 0}})
@@ -499,14 +501,14 @@ func TestHarm(t *testing.T) {
 	assert.Equal(t, []any{uint32(0), uint32(1)}, []any{p.Deaths, p.Exits}, "who is nearly dead leaves")
 }
 
-// TestNowhere: a tag that no sector has is counted, as is one of a type that isn't supported.
+// TestNowhere checks that a line with a tag that no sector has is counted.
 func TestNowhere(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, []special{{2, 9}})
 	assert.False(t, w.fireAs(p, 0))
 	assert.Equal(t, uint32(1), w.Room.Nowhere)
 }
 
-// TestEveryAction: lines of all pairs of a trigger and an action that there can be make a graph.
+// TestEveryAction makes a graph of lines with each possible pair of trigger and action.
 func TestEveryAction(t *testing.T) {
 	var lines []special
 	var seen [doom.Pushed + 1][doom.CarryFloor + 1]bool
@@ -527,7 +529,7 @@ func TestEveryAction(t *testing.T) {
 	assert.Zero(t, w.Room.Errors)
 }
 
-// TestGraphsExport has the JSON of each map's graph compile to the same blob.
+// TestGraphsExport checks that the JSON of each map's graph compiles to the same blob.
 func TestGraphsExport(t *testing.T) {
 	for _, s := range eachServer(t) {
 		for _, m := range s.some() {

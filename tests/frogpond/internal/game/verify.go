@@ -32,9 +32,9 @@ func (l *Level) verifyRoom(v save.View) error {
 	slices.counts = counts{}
 	switch {
 	case slices != l.made:
-		return fmt.Errorf("a slice of the room isn't where the level has it")
+		return fmt.Errorf("a slice of the room differs from the level's")
 	case r.Instance != l.World.script.instance:
-		return fmt.Errorf("the graph's instance is %#x, and here %#x", r.Instance,
+		return fmt.Errorf("the graph's instance is %#x, not %#x", r.Instance,
 			l.World.script.instance)
 	case r.Tick > maxTick:
 		return fmt.Errorf("tick %d: there are %d at most", r.Tick, maxTick)
@@ -106,7 +106,7 @@ func (l *Level) verifyPlayers(v save.View) error {
 		switch {
 		case err != nil:
 		case p.Away > 1:
-			err = fmt.Errorf("it is away %d times", p.Away)
+			err = fmt.Errorf("its away is %d: 0 or 1", p.Away)
 		case p.Still > maxStill:
 			err = fmt.Errorf("it stands still for %d ticks: %d is the most", p.Still, maxStill)
 		case p.Health < 1 || p.Health > fullHealth:
@@ -155,7 +155,7 @@ func (w *World) verifyLights(v save.View) error {
 		case n.Kind == doom.SteadyLight || n.Kind > doom.StrobeInStep:
 			return fmt.Errorf("light %d: its kind is %d of %d", i, n.Kind, doom.StrobeInStep)
 		case n.Up > 1:
-			return fmt.Errorf("light %d: it goes up by %d", i, n.Up)
+			return fmt.Errorf("light %d: its up is %d: 0 or 1", i, n.Up)
 		}
 	}
 	return nil
@@ -166,18 +166,18 @@ func (w *World) verifyLights(v save.View) error {
 func (w *World) verifySlides(v save.View) error {
 	r, made := save.At(v, w.Room), &w.begun
 	if int(r.ScrollCount) != len(made.scrolls) || int(r.CarryCount) != len(made.carries) {
-		return fmt.Errorf("%d scrolls and %d carries, and here %d and %d", r.ScrollCount, r.CarryCount,
+		return fmt.Errorf("%d scrolls and %d carries; the level has %d and %d", r.ScrollCount, r.CarryCount,
 			len(made.scrolls), len(made.carries))
 	}
 	for i, n := range save.GetSlice(v, r.Scrolls)[:r.ScrollCount] {
 		if s := &made.scrolls[i]; n.Line != s.Line || n.Step != s.Step {
-			return fmt.Errorf("scroll %d: line %d by %d, and here line %d by %d", i, n.Line, n.Step,
+			return fmt.Errorf("scroll %d: line %d by %d; the level has line %d by %d", i, n.Line, n.Step,
 				s.Line, s.Step)
 		}
 	}
 	for i, n := range save.GetSlice(v, r.Carries)[:r.CarryCount] {
 		if n != made.carries[i] {
-			return fmt.Errorf("carry %d: %+v, and here %+v", i, n, made.carries[i])
+			return fmt.Errorf("carry %d: %+v; the level has %+v", i, n, made.carries[i])
 		}
 	}
 	return nil

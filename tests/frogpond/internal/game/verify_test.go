@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Each number that a tick indexes by, counts with or loops over is looked at before a state from
-// outside is in place: what play can't leave is refused by what it is.
+// A forged state is refused, with its field's name, if play can't produce a number that a tick
+// indexes by, counts with or loops over.
 func TestForgedFields(t *testing.T) {
 	s := specialServer(t)
 	f := newForger(t, s, s.Maps[0])
@@ -45,10 +45,10 @@ func TestForgedFields(t *testing.T) {
 		free++
 	}
 	for want, forge := range map[string]func(){
-		"a slice of the room isn't where the level has it": func() {
+		"a slice of the room differs from the level's": func() {
 			l.Room.Frogs = arena.SliceOf(l.Base, l.Room.Frogs.Get(l.Base)[:1])
 		},
-		"the graph's instance is 0x0, and here ":        func() { l.Room.Instance = 0 },
+		"the graph's instance is 0x0, not ":             func() { l.Room.Instance = 0 },
 		"tick 2147483648: there are 2147483647 at most": func() { l.Room.Tick = 1 << 31 },
 		"events heard of ":                              func() { l.Room.Heard = l.Room.Happened + 1 },
 		"sector 1: its number is 0":                     func() { l.Sectors[1].Number = 0 },
@@ -62,7 +62,7 @@ func TestForgedFields(t *testing.T) {
 		"player 1: it is at":                            func() { l.Players.At(1).At = far },
 		"player 1: it is in sector 65535 of 10":         func() { l.Players.At(1).Sector = 65535 },
 		"player 1: its heading is 4294967295 of 16":     func() { l.Players.At(1).Heading = 1<<32 - 1 },
-		"player 1: it is away 2 times":                  func() { l.Players.At(1).Away = 2 },
+		"player 1: its away is 2":                       func() { l.Players.At(1).Away = 2 },
 		"player 1: it stands still for 71 ticks":        func() { l.Players.At(1).Still = maxStill + 1 },
 		"player 1: its health is 0":                     func() { l.Players.At(1).Health = 0 },
 		"player 1: its health is 101":                   func() { l.Players.At(1).Health = 101 },
@@ -72,20 +72,20 @@ func TestForgedFields(t *testing.T) {
 		"event 0: it is at": func() {
 			l.events[0].Kind, l.events[0].At = died, far
 		},
-		"it sings for 0 ticks of 20":                func() { l.voices.At(voice).Left = 0 },
-		"it sings for 21 ticks of 20":               func() { l.voices.At(voice).Left = songTicks + 1 },
-		"lights, and there is room for ":            func() { l.Room.LightCount = 1 << 31 },
-		"light 0: it is in sector 10 of 10":         func() { w.lights[0].Sector = 10 },
-		"light 0: its kind is 0 of 5":               func() { w.lights[0].Kind = 0 },
-		"light 0: its kind is 6 of 5":               func() { w.lights[0].Kind = 6 },
-		"light 0: it goes up by 2":                  func() { w.lights[0].Up = 2 },
-		"0 scrolls and 1 carries, and here 1 and 1": func() { l.Room.ScrollCount = 0 },
-		"1 scrolls and 2 carries, and here 1 and 1": func() { l.Room.CarryCount = 2 },
-		"scroll 0: line 6 by 1, and here line 5":    func() { w.scrolls[0].Line++ },
-		"carry 0: {Step:":                           func() { w.carries[0].Step.X = 1 << 30 },
-		"it is of sector 10 of 10":                  func() { w.movers.At(mover).Sector = 10 },
-		"its plane is 3 of 2":                       func() { w.movers.At(mover).Plane = 3 },
-		"its plane is 0 of 2":                       func() { w.movers.At(mover).Plane = 0 },
+		"it sings for 0 ticks of 20":                     func() { l.voices.At(voice).Left = 0 },
+		"it sings for 21 ticks of 20":                    func() { l.voices.At(voice).Left = songTicks + 1 },
+		"lights, and there is room for ":                 func() { l.Room.LightCount = 1 << 31 },
+		"light 0: it is in sector 10 of 10":              func() { w.lights[0].Sector = 10 },
+		"light 0: its kind is 0 of 5":                    func() { w.lights[0].Kind = 0 },
+		"light 0: its kind is 6 of 5":                    func() { w.lights[0].Kind = 6 },
+		"light 0: its up is 2":                           func() { w.lights[0].Up = 2 },
+		"0 scrolls and 1 carries; the level has 1 and 1": func() { l.Room.ScrollCount = 0 },
+		"1 scrolls and 2 carries; the level has 1 and 1": func() { l.Room.CarryCount = 2 },
+		"scroll 0: line 6 by 1; the level has line 5":    func() { w.scrolls[0].Line++ },
+		"carry 0: {Step:":                                func() { w.carries[0].Step.X = 1 << 30 },
+		"it is of sector 10 of 10":                       func() { w.movers.At(mover).Sector = 10 },
+		"its plane is 3 of 2":                            func() { w.movers.At(mover).Plane = 3 },
+		"its plane is 0 of 2":                            func() { w.movers.At(mover).Plane = 0 },
 		"has another": func() {
 			m := w.movers.Get()
 			*m = *w.movers.At(mover)

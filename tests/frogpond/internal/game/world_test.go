@@ -11,9 +11,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-var plan, planError = budget.ReadPlan("../../plan.json") // now, as a test may change the folder
+// read now, as a test may change the folder
+var plan, planError = budget.ReadPlan("../../plan.json")
 
-// openServer boots over some files, for tests that play without main.
+// openServer boots with some files, for tests that play without main.
 func openServer(t testing.TB, wads ...string) *Server {
 	t.Helper()
 	return openWith(t, plan, wads...)
