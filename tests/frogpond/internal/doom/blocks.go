@@ -5,33 +5,34 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Blocks is the blockmap: a grid of squares of 128 units, each with the list of
-// the lines in it. It answers "which lines are near?" for walking and seeing.
+// Blocks is the blockmap: a grid of squares of 128 units, each with the list of the lines in it. It
+// finds the lines near a point, for walking and seeing.
 type Blocks struct {
 	X, Y          int32 // the lower left corner, map units
 	Columns, Rows int
 	Cells         []Cell
-	Ways          []uint16 // by cell: where a player can walk to, the chart; nil where there is none
+	// the chart: by cell, the directions in which a player can walk; nil without a chart
+	Ways []uint16
 }
 
-// CellBits are those of a place in 24.8 that lie in one cell.
+// CellBits is the number of bits of a 24.8 coordinate within one cell.
 const CellBits = 7 + 8
 
 const (
 	cellUnits = 128
-	countSize = 4 // bytes of what countMaker makes
+	countSize = 4 // size in bytes of an element of countMaker
 )
 
-// readBlocks takes the map's BLOCKMAP. Where that is missing, makes no sense, or lacks a line in a
-// cell that the line passes, the level has one that is built from the lines.
+// readBlocks takes the map's BLOCKMAP. If that is missing, malformed, or lacks a line in a cell
+// that the line passes, it builds a blockmap from the lines.
 func (l *Level) readBlocks(s scope.Scope, raw *rawMap) {
 	if !l.takeBlocks(s, raw) {
 		l.buildBlocks(s)
 	}
 }
 
-// takeBlocks reports whether the BLOCKMAP agrees with the lines. If it does, takeBlocks copies it
-// to s; if it doesn't, s is as it was.
+// takeBlocks reports whether the BLOCKMAP agrees with the lines. If so, it copies the BLOCKMAP to
+// s; otherwise s is unchanged.
 func (l *Level) takeBlocks(s scope.Scope, raw *rawMap) bool {
 	size := raw.count(blockmap)
 	if size < 4 {
@@ -58,23 +59,24 @@ func (l *Level) takeBlocks(s scope.Scope, raw *rawMap) bool {
 		start, end := lists.of(i)
 		b.Cells[i].Lines = arena.SliceOf(l.Base, words[start:end])
 	}
-	b.Ways = words[4 : 4+cells] // where the lists start is in the cells now
+	b.Ways = words[4 : 4+cells] // the cells have the lists' offsets now, so their words are free
 	l.Blocks = b
 	return true
 }
 
-// lists are those of a BLOCKMAP's cells, as ranges of its words.
+// lists holds the lists of a BLOCKMAP's cells, as ranges of its words.
 type lists struct {
 	raw  *rawMap
-	ends []uint32 // by the word that a list starts at
-	skip int      // words at the beginning of each list that mean nothing
+	ends []uint32 // by the first word of a list
+	skip int      // meaningless words at the start of each list
 }
 
-// readLists finds the end of each cell's list. ok is false where a list starts outside the words
-// for lists, has no end, or names a line that there isn't: offsets of 16 bits wrap in a large map.
+// readLists finds the end of each cell's list. ok is false if a list starts outside of the words
+// for lists, has no end, or has an unknown line. The last happens in large maps, where offsets of
+// 16 bits wrap.
 //
-// By custom each list starts with a 0 that means nothing. The custom holds for all lists or none:
-// if one starts with another word, a 0 is line 0.
+// By custom each list starts with a meaningless 0. The custom holds for all lists or none: if a
+// list starts with another word, a 0 is line 0.
 func (l *Level) readLists(t scope.Scope, raw *rawMap, cells int) (r lists, ok bool) {
 	r = lists{raw: raw, ends: l.listEnds(t, raw), skip: 1}
 	for i := range cells {
@@ -89,13 +91,13 @@ func (l *Level) readLists(t scope.Scope, raw *rawMap, cells int) (r lists, ok bo
 	return r, true
 }
 
-// of returns the words of a cell's list: the first, and the one behind the last.
+// of returns the range of a cell's list: its first word, and the one after its last.
 func (r *lists) of(cell int) (start, end int) {
 	start = int(r.raw.word(blockmap, 4+cell, 0))
 	return start + r.skip, int(r.ends[start])
 }
 
-// have reports whether a cell's list has a line, and how many words the search read.
+// have reports whether a cell's list has a line, and how many words it read.
 func (r *lists) have(cell, line int) (found bool, read int) {
 	start, end := r.of(cell)
 	for i := start; i < end; i++ {
@@ -106,9 +108,9 @@ func (r *lists) have(cell, line int) (found bool, read int) {
 	return false, end - start
 }
 
-// listEnds gives, for each word, the end of a list that starts there, or 0 if
-// the list holds a bad line or doesn't end: one pass for all lists, since a
-// hostile lump can make every cell share one long list.
+// listEnds returns, for each word, the end of a list that starts there, or 0 if the list has a bad
+// line or no end. One pass does this for all lists, since in a hostile lump all cells may share one
+// long list.
 func (l *Level) listEnds(t scope.Scope, raw *rawMap) []uint32 {
 	ends := countMaker.Slice(t, raw.count(blockmap))
 	for i := len(ends) - 1; i >= 0; i-- {
@@ -127,7 +129,7 @@ func (l *Level) listEnds(t scope.Scope, raw *rawMap) []uint32 {
 const mostRead = 1 << 23
 
 // agrees reports whether each line is in the lists of all cells that it passes. An idle line may be
-// in none: some node builders leave those out.
+// in no list, as some node builders omit those.
 func (l *Level) agrees(b *Blocks, r *lists) bool {
 	reads := 0
 	for i := range l.Lines {
@@ -149,7 +151,7 @@ func (l *Level) agrees(b *Blocks, r *lists) bool {
 	return true
 }
 
-// holds reports whether a line lies within the grid.
+// holds reports whether a line is within the grid.
 func (b *Blocks) holds(n *Line) bool {
 	x, y := int64(n.X)-int64(b.X), int64(n.Y)-int64(b.Y)
 	width, height := int64(b.Columns)*cellUnits, int64(b.Rows)*cellUnits
@@ -157,10 +159,10 @@ func (b *Blocks) holds(n *Line) bool {
 		min(y, y+int64(n.DY)) >= 0 && max(y, y+int64(n.DY)) < height
 }
 
-// passes reports whether a line lies in a cell: a part of it, more than one point. Of its edges a
-// cell has the left and the lower one; the other two are those of its neighbours.
+// passes reports whether a line is in a cell with more than one point. A cell has its left and
+// lower edges; the other two belong to its neighbours.
 func (b *Blocks) passes(n *Line, cell int) bool {
-	// the cell's corner, from the line's start
+	// The cell's corner, relative to the line's start.
 	x := int64(b.X) + int64(cell%b.Columns)*cellUnits - int64(n.X)
 	y := int64(b.Y) + int64(cell/b.Columns)*cellUnits - int64(n.Y)
 	dx, dy := int64(n.DX), int64(n.DY)
@@ -170,12 +172,12 @@ func (b *Blocks) passes(n *Line, cell int) bool {
 	if dx == 0 || dy == 0 {
 		return dx != dy
 	}
-	// which side of the line the corner is on, and the corners beside and above it
+	// The corner's side of the line, and its change to the corners on the right and above.
 	side, right, up := dx*y-dy*x, -dy*cellUnits, dx*cellUnits
 	return side+min(right, 0)+min(up, 0) < 0 && side+max(right, 0)+max(up, 0) > 0
 }
 
-// overlaps reports whether the way from 0 to d shares more than an end with the cell that begins
+// overlaps reports whether the range from 0 to d shares more than an end with the cell that begins
 // at x.
 func overlaps(d, x int64) bool {
 	if d == 0 {
@@ -184,8 +186,8 @@ func overlaps(d, x int64) bool {
 	return min(d, 0) < x+cellUnits && max(d, 0) > x
 }
 
-// idle reports whether a line stops nobody: both sides have one floor and one ceiling, or its only
-// side is closed, and neither the line nor a tag beside it moves anything.
+// idle reports whether a line stops no body: both sides have one floor and one ceiling, or its only
+// side is closed, and neither the line nor a tag next to it moves anything.
 func (l *Level) idle(n *Line) bool {
 	front := n.Front.Get(l.Base)
 	if n.Special != 0 || l.Outline(front).Tag != 0 {
@@ -199,7 +201,7 @@ func (l *Level) idle(n *Line) bool {
 		front.Ceiling == back.Ceiling
 }
 
-// buildBlocks makes the blockmap from the lines: once to count, once to fill.
+// buildBlocks makes the blockmap from the lines, in two passes: one counts, one fills.
 func (l *Level) buildBlocks(s scope.Scope) {
 	b := &l.Blocks
 	b.X, b.Y = l.Min.X>>UnitBits, l.Min.Y>>UnitBits
@@ -233,10 +235,10 @@ func (l *Level) buildBlocks(s scope.Scope) {
 	b.Ways = wordMaker.Slice(s, len(b.Cells))
 }
 
-// Near lists the lines in a cell.
+// Near returns the lines in a cell.
 func (l *Level) Near(cell int) []uint16 { return l.Blocks.Cells[cell].Lines.Get(l.Base) }
 
-// Middle is the middle of a cell; of one beyond the map, the nearest point within.
+// Middle returns the middle of a cell; for a cell outside of the map, the nearest point inside.
 func (l *Level) Middle(column, row int) Point {
 	b := &l.Blocks
 	x, y := int64(column)<<CellBits+1<<(CellBits-1), int64(row)<<CellBits+1<<(CellBits-1)
@@ -251,7 +253,7 @@ type Walk struct {
 	row, toRow       int64
 }
 
-// Along walks from one point to another; what lies beyond the blockmap is left out.
+// Along returns a walk between two points, without the cells outside of the blockmap.
 func (b *Blocks) Along(from, to Point) Walk {
 	if from.X > to.X {
 		from, to = to, from
@@ -259,18 +261,18 @@ func (b *Blocks) Along(from, to Point) Walk {
 	w := Walk{b: b, row: 0, toRow: -1}
 	w.x1, w.y1 = b.Relative(from)
 	w.x2, w.y2 = b.Relative(to)
-	// One 256th of a unit more on each side: what lies on an edge is in both cells.
+	// One 256th of a unit more on each side, so that a point on an edge is in both cells.
 	w.column = max((w.x1-1)>>CellBits, 0) - 1
 	w.toColumn = min((w.x2+1)>>CellBits, int64(b.Columns)-1)
 	return w
 }
 
-// Relative is a point in 24.8 from the corner of the blockmap.
+// Relative returns a point in 24.8, relative to the corner of the blockmap.
 func (b *Blocks) Relative(p Point) (x, y int64) {
 	return int64(p.X)>>8 - int64(b.X)<<8, int64(p.Y)>>8 - int64(b.Y)<<8
 }
 
-// Next is the next cell, if there is one.
+// Next returns the next cell, or false after the last.
 func (w *Walk) Next() (cell int, ok bool) {
 	for w.row > w.toRow {
 		w.column++

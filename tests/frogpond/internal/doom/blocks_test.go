@@ -15,14 +15,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// blocks are the cells of a loaded map.
+// blocks holds the cells of a loaded map.
 type blocks struct {
 	x, y          int32
 	columns, rows int
 	lists         [][]uint16
 }
 
-// blocksOf loads a map that has a BLOCKMAP, or none.
+// blocksOf loads a map, with a BLOCKMAP unless that is nil, and returns its cells.
 func blocksOf(t *testing.T, b *budget.Budget, lumps []doom.Lump, blockmap []byte) (is blocks) {
 	t.Helper()
 	if blockmap != nil {
@@ -37,7 +37,7 @@ func blocksOf(t *testing.T, b *budget.Budget, lumps []doom.Lump, blockmap []byte
 	return is
 }
 
-// A BLOCKMAP that makes no sense, or doesn't agree with the lines, is built from them.
+// A malformed BLOCKMAP, or one that doesn't agree with the lines, is built from the lines.
 func TestWrongBlockmapsAreBuilt(t *testing.T) {
 	b := open(t)
 	built := blocksOf(t, b, doomtest.GoodMap(), nil)
@@ -47,7 +47,7 @@ func TestWrongBlockmapsAreBuilt(t *testing.T) {
 	}
 }
 
-// Lists that would take minutes to search are built from the lines, too.
+// Lists that would take minutes to search are replaced too.
 func TestLongListsAreBuilt(t *testing.T) {
 	b := open(t)
 	const lines = 3000
@@ -65,7 +65,7 @@ func TestLongListsAreBuilt(t *testing.T) {
 	assert.Equal(t, blocksOf(t, b, lumps, nil), blocksOf(t, b, lumps, long))
 }
 
-// A line that stops nobody may be in no list; in some of those of its cells it may not.
+// A line that stops no body may be missing in all lists, but not in some.
 func TestIdleLines(t *testing.T) {
 	b := open(t)
 	const flags, special, front = 2, 3, 5 // words of a line
@@ -101,8 +101,8 @@ func TestIdleLines(t *testing.T) {
 	}
 }
 
-// A BLOCKMAP by the book is taken, whatever its lines, with and without a 0 before each list. If a
-// list lacks a line, the BLOCKMAP is built.
+// A correct BLOCKMAP is taken, for any lines, with and without a 0 before each list. If a list
+// lacks a line, the BLOCKMAP is built.
 func TestBlockmapsByTheBook(t *testing.T) {
 	b := open(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -111,7 +111,7 @@ func TestBlockmapsByTheBook(t *testing.T) {
 		given := byTheBook(lines)
 		first := []int{0}
 		if given.columns > 1 && random.IntN(2) == 0 {
-			first = nil // line 0 is in the first column alone, so some list starts otherwise
+			first = nil // line 0 is only in the first column, so some list starts with another word
 		}
 		is := blocksOf(t, b, lumps, given.lump(given.lists, first...))
 		require.Equal(t, given, is)
@@ -128,7 +128,7 @@ func TestBlockmapsByTheBook(t *testing.T) {
 	}
 }
 
-// randomLines is a map of walls whose ends often lie on the edges of cells.
+// randomLines returns a map of walls; their ends are often on the edges of cells.
 func randomLines(random *rand.Rand) (lumps []doom.Lump, lines [][4]int) {
 	lumps = doomtest.GoodMap()
 	var lineRows, vertexRows []byte
@@ -157,8 +157,8 @@ func randomLines(random *rand.Rand) (lumps []doom.Lump, lines [][4]int) {
 	return doomtest.Set(doomtest.Set(lumps, "LINEDEFS", lineRows), "VERTEXES", vertexRows), lines
 }
 
-// byTheBook lists each line in the cells that it lies in by more than a point. A line along an edge
-// is in the cell that has the edge on its left or below.
+// byTheBook lists each line in the cells that have more than one point of it. A line along an edge
+// is in the cell that has it as its left or lower edge.
 func byTheBook(lines [][4]int) blocks {
 	maxX, maxY := -300, -300
 	for _, l := range lines {
@@ -173,7 +173,7 @@ func byTheBook(lines [][4]int) blocks {
 			if l[0] == l[2] && l[1] == l[3] {
 				continue
 			}
-			from, to := big.NewRat(0, 1), big.NewRat(1, 1) // the part of the line within
+			from, to := big.NewRat(0, 1), big.NewRat(1, 1) // the part of the line within the cell
 			if clip(l[0], l[2]-l[0], x, from, to) && clip(l[1], l[3]-l[1], y, from, to) && from.Cmp(to) < 0 {
 				is.lists[i] = append(is.lists[i], uint16(k))
 			}
@@ -182,7 +182,7 @@ func byTheBook(lines [][4]int) blocks {
 	return is
 }
 
-// clip cuts the part of a line to where one coordinate is in a cell.
+// clip narrows from and to to the part of a line with one coordinate in a cell.
 func clip(start, d, low int, from, to *big.Rat) bool {
 	if d == 0 {
 		return low <= start && start < low+128
@@ -198,7 +198,7 @@ func clip(start, d, low int, from, to *big.Rat) bool {
 	return true
 }
 
-// lump is a BLOCKMAP with these lists, and words before each.
+// lump returns a BLOCKMAP with these lists, and words before each.
 func (b *blocks) lump(lists [][]uint16, first ...int) []byte {
 	words := []int{int(b.x), int(b.y), b.columns, b.rows}
 	var rows []int

@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// The built-in levels: rooms in rows and columns, doors between neighbours, a
-// pillar in some. They are made as a WAD file, so that they pass the same
-// reader as every other.
+// The built-in levels: rooms in rows and columns, with doors between neighbours and a pillar in
+// some. They are made as a WAD file, so that they pass the same reader as any other.
 const (
-	builtinMaps = 12  // more than ten, so that the systems are built anew once
+	builtinMaps = 12  // more than ten, so that a run rebuilds the systems once
 	roomUnits   = 384 // from wall to wall
 	doorUnits   = 96
 )
 
-// BuiltinWAD is the file of the levels that the program makes, from a seed.
+// BuiltinWAD returns a WAD file with the built-in levels of a seed.
 func BuiltinWAD(seed uint64) []byte {
 	var lumps []Lump
 	for i := range builtinMaps {
@@ -28,14 +27,14 @@ func BuiltinWAD(seed uint64) []byte {
 	return MakeWAD(lumps)
 }
 
-// pond is a level in the making; its lumps are already in the file's form.
+// pond is a level under construction. Its lumps have the file's form.
 type pond struct {
 	seed                                    uint64
 	columns, rows                           int
 	things, lines, sides, vertexes, sectors []byte
 }
 
-// appendWords writes 16-bit words and says where they begin.
+// appendWords appends 16-bit words and returns their offset.
 func appendWords(to *[]byte, values ...int) int {
 	at := len(*to)
 	for _, v := range values {
@@ -66,7 +65,7 @@ func (p *pond) room(column, row int) {
 	p.wall(column, row, column+1, row, x+u, y+u, x+u, y)
 	p.wall(column, row, column, row-1, x+u, y, x, y)
 	r := Random(p.seed, uint32(p.sector(column, row)), 2)
-	kind := 3001 // what lies about is counted only
+	kind := 3001 // an item; only its count matters
 	if column == row {
 		kind = 1 + column%4 // a player's start
 	}
@@ -85,15 +84,15 @@ func (p *pond) room(column, row int) {
 
 func (p *pond) sector(column, row int) int { return row*p.columns + column }
 
-// wall draws one wall of a room, with a door where a neighbour is behind it. The
-// door belongs to both rooms and is drawn once, by the room below or to the left.
+// wall draws one wall of a room, with a door if it has a neighbour. The door belongs to both rooms;
+// the room below or to the left draws it.
 func (p *pond) wall(column, row, column2, row2, x1, y1, x2, y2 int) {
 	here := p.sector(column, row)
 	if column2 < 0 || row2 < 0 || column2 >= p.columns || row2 >= p.rows {
 		p.line(here, -1, x1, y1, x2, y2)
 		return
 	}
-	// The door is at the same place seen from both sides: in the middle.
+	// The door is in the middle, so it has the same place from both sides.
 	half := (roomUnits - doorUnits) / 2
 	dx, dy := (x2-x1)/roomUnits, (y2-y1)/roomUnits
 	ax, ay, bx, by := x1+dx*half, y1+dy*half, x2-dx*half, y2-dy*half

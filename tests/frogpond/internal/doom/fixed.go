@@ -1,14 +1,13 @@
 package doom
 
-// The state is made of integers alone, so that its hash is the same on every
-// machine. Places are 16.16 fixed point: the upper half is the map's own unit.
+// UnitBits is the number of fraction bits of places, which are 16.16 fixed point; the upper half is
+// the map's own unit. The state has only integers, so that its hash is the same on every machine.
 const UnitBits = 16
 
 // Point is a place or a step on the map, in 16.16.
 type Point struct{ X, Y int32 }
 
-// compass holds sixteen directions, east first, counter-clockwise; each is one
-// unit long.
+// compass has sixteen directions, each one unit long, counter-clockwise from east.
 var compass = [16]Point{
 	{65536, 0}, {60547, 25080}, {46341, 46341}, {25080, 60547},
 	{0, 65536}, {-25080, 60547}, {-46341, 46341}, {-60547, 25080},
@@ -16,25 +15,24 @@ var compass = [16]Point{
 	{0, -65536}, {25080, -60547}, {46341, -46341}, {60547, -25080},
 }
 
-// Step is the point that lies length units from p in a direction; at the edge
-// of the number range it stays.
+// Step returns the point length units from p in a direction, clamped to the range of 32 bits.
 func (p Point) Step(direction uint32, length int32) Point {
 	d := compass[direction&15]
 	return Point{Clamp(int64(p.X) + int64(d.X)*int64(length)),
 		Clamp(int64(p.Y) + int64(d.Y)*int64(length))}
 }
 
-// Clamp keeps a number within the range of 32 bits.
+// Clamp returns v, limited to the range of 32 bits.
 func Clamp(v int64) int32 { return int32(min(max(v, -1<<31), 1<<31-1)) }
 
-// Near says whether two points are at most distance units apart.
+// Near reports whether two points are at most distance units apart.
 func (p Point) Near(q Point, distance int64) bool {
 	dx, dy := (int64(p.X)-int64(q.X))>>8, (int64(p.Y)-int64(q.Y))>>8 // 24.8, so that squares fit
 	distance <<= 8
 	return dx*dx+dy*dy <= distance*distance
 }
 
-// Toward is the compass direction that leads nearest from p to q.
+// Toward returns the direction that leads nearest from p to q.
 func (p Point) Toward(q Point) uint32 {
 	dx, dy := (int64(q.X)-int64(p.X))>>8, (int64(q.Y)-int64(p.Y))>>8
 	best, most := uint32(0), int64(-1<<62)
@@ -46,8 +44,8 @@ func (p Point) Toward(q Point) uint32 {
 	return best
 }
 
-// Random is a draw without state (splitmix64 over its arguments), so that
-// workers may draw in any order and still agree.
+// Random returns a random number without state (splitmix64 over its arguments). Workers may draw in
+// any order and get the same numbers.
 func Random(seed uint64, tick, who uint32) uint64 {
 	x := seed + (uint64(tick)<<32|uint64(who))*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -58,10 +56,10 @@ func Random(seed uint64, tick, who uint32) uint64 {
 // Hash is FNV-1a over the bytes of 64-bit numbers.
 type Hash uint64
 
-// HashStart is the hash of nothing.
+// HashStart is the hash of no bytes.
 const HashStart Hash = 0xcbf29ce484222325
 
-// Add adds numbers.
+// Add adds numbers, as 8 bytes each.
 func (h *Hash) Add(values ...uint64) {
 	x := *h
 	for _, v := range values {

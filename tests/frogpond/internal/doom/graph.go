@@ -7,22 +7,21 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// The events of a level's graph. Those of lines have the line's number as key, and who triggers it
-// by which event; what they say is a Touch. Begin has no key and says nothing.
+// The events of a level's graph. A line's event has the line's number as its key, players and
+// monsters have events of their own, and its outputs are a Touch. Begin has no key and no outputs.
 const (
 	BeginEvent  = "level.begin"
 	WalkedEvent = "line.walked"
 	UsedEvent   = "line.used"
 	ShotEvent   = "line.shot"
-	MonsterPart = ".monster" // behind one of the last three
+	MonsterPart = ".monster" // suffix of one of the last three
 )
 
-// Touch is what an event of a line says: whether it was from the front, and which keys who
-// triggered the line has.
+// Touch is the outputs of a line's event: whether the body came from the front, and its keys.
 type Touch struct{ Front, Blue, Yellow, Red bool }
 
-// verbs are the host's actions with their inputs. Those of pushed doors and lifts
-// take a sector, others a tag.
+// verbs are the host's actions with their inputs. The pushed forms of doors and lifts take a sector
+// instead of a tag.
 var verbs = [...]struct{ name, inputs string }{
 	OpenDoor:     {"door.open", "tag speed"},
 	CloseDoor:    {"door.close", "tag speed"},
@@ -46,10 +45,10 @@ var verbs = [...]struct{ name, inputs string }{
 	CarryFloor:   {"floor.carry", "tag line"},
 }
 
-// Graph is what the specials of the level's lines and sectors do, as the source of a graph: for
-// each line, who may trigger it and how, then the front and the key if it must be that, then
-// whether it did already what it does once, then the action. What works from the start on follows
-// one event.
+// Graph returns the effects of the level's specials, as the source of a graph. Each line has nodes
+// in this order: events by the body and its trigger; a branch on the front or a key, if needed; a
+// branch that stops a second use, unless it may repeat; the action. One begin event starts the
+// specials that work from the start on.
 func (l *Level) Graph() flow.Source {
 	t := translator{level: l}
 	t.Name = l.Name
@@ -79,7 +78,7 @@ func (l *Level) Graph() flow.Source {
 	return t.Source
 }
 
-// secret is the flag of a line that looks like a wall on a map: monsters don't use it.
+// secret is the flag of a line that looks like a wall on a map. Monsters don't use it.
 const secret = 32
 
 type translator struct {
@@ -89,7 +88,7 @@ type translator struct {
 
 func then(links ...flow.Link) []flow.List { return []flow.List{{Name: "then", Links: links}} }
 
-// line makes the nodes of a line that somebody triggers.
+// line makes the nodes of a line with a trigger.
 func (t *translator) line(i int, n *Line, s *Special) {
 	name := "line " + strconv.Itoa(i)
 	action := t.action(i, n, s)
@@ -119,7 +118,7 @@ func (t *translator) line(i int, n *Line, s *Special) {
 	}
 }
 
-// event makes the node of an event and, if it takes one, the branch on what it must say.
+// event makes the node of an event and, if needed, the branch on one of its outputs.
 func (t *translator) event(name, of string, line int, needs string, goal flow.Link) {
 	node := flow.Node{Name: name, Type: "event", Of: of, Key: int32(line), List: then(goal)}
 	if needs != "" {
@@ -132,7 +131,7 @@ func (t *translator) event(name, of string, line int, needs string, goal flow.Li
 	t.Nodes = append(t.Nodes, node)
 }
 
-// action makes the node of what a line does, and gives its name.
+// action makes the node of a line's action, and returns its name.
 func (t *translator) action(i int, n *Line, s *Special) string {
 	verb := verbs[s.Action]
 	if s.Trigger == Pushed {
@@ -149,7 +148,7 @@ func (t *translator) action(i int, n *Line, s *Special) string {
 	return node.Name
 }
 
-// input is the value of an action's input.
+// input returns the value of an action's input.
 func (t *translator) input(name string, line int, n *Line, s *Special) any {
 	switch name {
 	case "tag":

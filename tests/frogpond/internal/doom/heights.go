@@ -1,21 +1,22 @@
 package doom
 
-// What the effects of specials are computed from: which sectors a tag names, what lies beside a
-// sector, and which lines a way crosses. Nothing here changes the level.
+// The queries for effects: the sectors of a tag, the neighbours of a sector, and the lines that a
+// way crosses. None changes the level.
 
 // Flags of a line.
 const (
-	Impassable = 1 // it stops everyone
-	TwoSided   = 4 // bodies and looks pass it; only there a sector has neighbours
+	Impassable = 1 // it stops every body
+	TwoSided   = 4 // bodies and looks pass it; sectors are neighbours only at such a line
 )
 
-// The heights that a sector without neighbours finds beside it.
+// The neighbours' heights of a sector without neighbours.
 const (
 	noFloor   = -32000 << UnitBits
 	noCeiling = 32000 << UnitBits
 )
 
-// NextTagged is the place of the next sector with a tag after one, or -1; the first is after -1.
+// NextTagged returns the number of the next sector with a tag after another, or -1. Pass -1 for the
+// first.
 func (l *Level) NextTagged(tag uint16, after int) int {
 	for i := after + 1; i < len(l.Outlines); i++ {
 		if l.Outlines[i].Tag == tag {
@@ -25,7 +26,7 @@ func (l *Level) NextTagged(tag uint16, after int) int {
 	return -1
 }
 
-// Neighbour is the other sector at a line of a sector's, or nil.
+// Neighbour returns the sector on the other side of a sector's line, or nil.
 func (l *Level) Neighbour(s *Sector, line uint16) *Sector {
 	n := &l.Lines[line]
 	if n.Flags&TwoSided == 0 || n.Back.IsNil() {
@@ -41,7 +42,7 @@ func (l *Level) Neighbour(s *Sector, line uint16) *Sector {
 	return front
 }
 
-// Height is where a target lies for a sector, without the amount.
+// Height returns the height of a target for a sector, without the effect's amount.
 func (l *Level) Height(s *Sector, target Target) int32 {
 	h := s.Floor
 	switch target {
@@ -73,12 +74,12 @@ func (l *Level) Height(s *Sector, target Target) int32 {
 		}
 	}
 	if target == NextFloor && h == noCeiling || target == NextLowerFloor && h == noFloor {
-		return s.Floor // none is
+		return s.Floor // no neighbour matches
 	}
 	return h
 }
 
-// Goal is where an effect takes a sector's floor or ceiling.
+// Goal returns the height to which an effect moves a sector's floor or ceiling.
 func (l *Level) Goal(s *Sector, e *Effect) int32 {
 	h := l.Height(s, e.Target)
 	amount := int64(e.Amount) << UnitBits
@@ -91,7 +92,7 @@ func (l *Level) Goal(s *Sector, e *Effect) int32 {
 	return Clamp(int64(h) + amount)
 }
 
-// LightLevel is the light that an effect gives a sector.
+// LightLevel returns the light that an effect gives a sector.
 func (l *Level) LightLevel(s *Sector, e *Effect) int16 {
 	switch e.Target {
 	case DarkestLight:
@@ -108,7 +109,7 @@ func (l *Level) LightLevel(s *Sector, e *Effect) int16 {
 	return int16(e.Amount)
 }
 
-// Darkest is the least light of a sector and its neighbours.
+// Darkest returns the lowest light of a sector and its neighbours.
 func (l *Level) Darkest(s *Sector) int16 {
 	light := s.Light
 	for _, line := range l.LinesOf(s) {
@@ -119,7 +120,7 @@ func (l *Level) Darkest(s *Sector) int16 {
 	return light
 }
 
-// Model is the first neighbour whose floor is at a height, or nil.
+// Model returns the first neighbour with a floor at a height, or nil.
 func (l *Level) Model(s *Sector, floor int32) *Sector {
 	for _, line := range l.LinesOf(s) {
 		if n := l.Neighbour(s, line); n != nil && n.Floor == floor {
@@ -129,8 +130,9 @@ func (l *Level) Model(s *Sector, floor int32) *Sector {
 	return nil
 }
 
-// NextStep is the sector that stairs rise to after s: behind one of its lines that face it, with a
-// given flat; a sector that skip says yes to isn't meant. It is nil at the last step.
+// NextStep returns the sector to which stairs rise after s: one with the flat, on the other side of
+// a line that s is in front of. It leaves out sectors that skip accepts. At the last step it
+// returns nil.
 func (l *Level) NextStep(s *Sector, flat uint16, skip func(*Sector) bool) *Sector {
 	for _, line := range l.LinesOf(s) {
 		n := &l.Lines[line]
@@ -144,8 +146,8 @@ func (l *Level) NextStep(s *Sector, flat uint16, skip func(*Sector) bool) *Secto
 	return nil
 }
 
-// Ring is the sector around a pillar, and the one around that, whose floor both come to; nil where
-// the map has no such thing.
+// Ring returns the sector around a pillar, and the sector around that ring, which sets the height;
+// nil if the map has neither.
 func (l *Level) Ring(pillar *Sector) (ring, around *Sector) {
 	lines := l.LinesOf(pillar)
 	if len(lines) == 0 {
@@ -173,9 +175,9 @@ type Crossing struct {
 	Front    bool // crossed from the front to the back
 }
 
-// Crossings fills list with the lines that a way crosses, nearest first, as many as there is room
-// for. It is exact: who passes a corner crosses one of its lines, or both, or none, and always gets
-// to the right side. The points must lie within 1024 units, which bounds the products.
+// Crossings fills list with the lines that a way crosses, nearest first, as many as fit. It is
+// exact: a body that passes a corner crosses one of its lines, or both, or none, and always gets to
+// the right side. The points must be within 1024 units of each other, which bounds the products.
 func (l *Level) Crossings(list []Crossing, from, to Point) []Crossing {
 	n := 0
 	walk := l.Blocks.Along(from, to)
@@ -201,12 +203,12 @@ func (l *Level) Crossings(list []Crossing, from, to Point) []Crossing {
 	return list[:n]
 }
 
-// Before says which of two crossings comes first: at the same place that of the first line.
+// Before reports whether c comes before d; at the same place the lower line number is first.
 func (c *Crossing) Before(d *Crossing) bool {
 	return c.Fraction < d.Fraction || c.Fraction == d.Fraction && c.Line < d.Line
 }
 
-// listed says whether a line is in a list already: one is in every cell that it passes.
+// listed reports whether a line is in the list, since each cell that a line passes lists it.
 func listed(list []Crossing, line uint16) bool {
 	for i := range list {
 		if list[i].Line == line {
@@ -216,14 +218,15 @@ func listed(list []Crossing, line uint16) bool {
 	return false
 }
 
-// Side is how far p lies to the left of the line (its back), times the line's length.
+// Side returns the distance of p to the left of the line (its back), times the line's length.
 func (n *Line) Side(p Point) int64 {
 	x, y := int64(p.X)-int64(n.X)<<UnitBits, int64(p.Y)-int64(n.Y)<<UnitBits
 	return int64(n.DX)*y - int64(n.DY)*x
 }
 
-// crossing says whether and where a way crosses the line. At the line's ends it is exact, where the
-// traces of package game drop 8 bits; its fraction drops 12 bits of the distances, and theirs none.
+// crossing reports whether and where a way crosses the line. It is exact at the line's ends, unlike
+// package game's traces, which drop 8 bits. Its fraction drops 12 bits of the distances; theirs
+// drops none.
 func (n *Line) crossing(from, to Point) (Crossing, bool) {
 	before, after := n.Side(from), n.Side(to)
 	if (before > 0) == (after > 0) {
@@ -236,7 +239,8 @@ func (n *Line) crossing(from, to Point) (Crossing, bool) {
 	if left == right {
 		return Crossing{}, false
 	}
-	// A line is at most 2^17 long and a point 2^33 away: 12 bits fewer leave room for the fraction.
+	// A line is at most 2^17 long and a point 2^33 away. Dropping 12 bits leaves room for the
+	// fraction.
 	before, after = before>>12, after>>12
 	if before == after {
 		return Crossing{Front: before <= 0}, true
@@ -245,8 +249,8 @@ func (n *Line) crossing(from, to Point) (Crossing, bool) {
 	return Crossing{Fraction: int32(fraction), Front: n.Side(from) <= 0}, true
 }
 
-// SectorAt is the sector that a point lies in: the one on this side of the first line to the east.
-// Outside the map, and where the blockmap leaves lines out, it may be nil.
+// SectorAt returns the sector at a point: the sector on the near side of the first line to the
+// east. It may be nil outside of the map, and where the blockmap omits lines.
 func (l *Level) SectorAt(p Point) *Sector {
 	b := &l.Blocks
 	x, y := b.Relative(p)
@@ -284,8 +288,8 @@ func (l *Level) SectorAt(p Point) *Sector {
 	return best.Back.Get(l.Base)
 }
 
-// leansWest says which of two lines that meet south of the point's height, or on it, is nearer
-// above it.
+// leansWest reports which of two lines that touch at the point's height, or south of it, is nearer
+// above.
 func (n *Line) leansWest(m *Line) bool {
 	a, b := int64(n.DX)*int64(m.DY), int64(m.DX)*int64(n.DY)
 	if (n.DY < 0) != (m.DY < 0) {
@@ -294,7 +298,7 @@ func (n *Line) leansWest(m *Line) bool {
 	return a < b
 }
 
-// Along is how far along the line a point is, 0 to 1 in 16.16.
+// Along returns the place of a point along the line, from 0 to 1 in 16.16.
 func (n *Line) Along(p Point) int32 {
 	dx, dy := int64(n.DX), int64(n.DY)
 	length := dx*dx + dy*dy
@@ -305,14 +309,14 @@ func (n *Line) Along(p Point) int32 {
 	return int32(min(max(at/length, 0), 1<<UnitBits))
 }
 
-// At is the point that is so far along the line.
+// At returns the point at a fraction of the line, in 16.16.
 func (n *Line) At(fraction int32) Point {
 	from, _ := n.Ends()
 	return Point{Clamp(int64(from.X) + int64(n.DX)*int64(fraction)),
 		Clamp(int64(from.Y) + int64(n.DY)*int64(fraction))}
 }
 
-// Heading is the compass direction of the line.
+// Heading returns the direction of the line, one of 16.
 func (n *Line) Heading() uint32 {
 	from, to := n.Ends()
 	return from.Toward(to)

@@ -13,12 +13,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// load reads a file and loads each of its maps, and ends both.
+// load reads a file, loads each of its maps, and ends both.
 func load(t *testing.T, b *budget.Budget, file []byte) error {
 	return loadEach(t, b, file, func(*doom.Level) {})
 }
 
-// loadEach is load, and looks at each level.
+// loadEach is load with a call of look for each level.
 func loadEach(t *testing.T, b *budget.Budget, file []byte, look func(*doom.Level)) error {
 	doomtest.Write(t, "bad.wad", file)
 	library, err := budget.Load(t.Context(), b.Region("init"), func(s scope.Scope) (
@@ -60,7 +60,7 @@ func TestHostileWADs(t *testing.T) {
 	}
 }
 
-// The control: what the hostile files are made from is a good map.
+// The control: the hostile files are made from these good maps.
 func TestGoodMapLoads(t *testing.T) {
 	b := open(t)
 	for name, lumps := range map[string][]doom.Lump{

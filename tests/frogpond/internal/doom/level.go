@@ -8,24 +8,24 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// What lives in the region level. None of these types holds a Go pointer: one
-// refers to another by arena.Ptr and arena.Slice, offsets from the region's base.
-// Nor does any in the budget hold an int, so that it has one size everywhere.
+// The types in the region level. None has a Go pointer: they refer to each other by arena.Ptr and
+// arena.Slice, offsets from the region's base. Nor do types in the budget have an int, so that
+// their sizes are the same everywhere.
 type (
 	// Vertex is a corner, in map units.
 	Vertex struct{ X, Y int16 }
 
-	// Sector is a floor and a ceiling: what play changes of it. Heights are in 16.16, since they move.
+	// Sector is the part of a sector that play changes. Heights are in 16.16, since they move.
 	Sector struct {
 		Floor, Ceiling int32
 		Light          int16
 		Special        uint16
-		Flat           uint16 // the floor's texture: the first sector of the file that has it
-		Number         uint16 // its place in the level's list
+		Flat           uint16 // the floor's texture, named by the first sector of the file with it
+		Number         uint16 // its index in the level's list
 	}
 
-	// Outline is what stays of a sector: its lines are those with the sector on a side, and within the
-	// corners Min and Max.
+	// Outline is the constant part of a sector: its tag, the lines with the sector on a side, and
+	// their bounds Min and Max.
 	Outline struct {
 		Lines    arena.Slice[uint16]
 		Min, Max Vertex
@@ -33,22 +33,22 @@ type (
 		_        [6]byte
 	}
 
-	// Line is a wall or a step between two sectors. Its front is on the right
-	// hand of who walks along it; Back is nil for a wall.
+	// Line is a wall or a step between two sectors. Its front is on the right, seen along the line;
+	// Back is nil for a wall.
 	Line struct {
 		X, Y, DX, DY        int32 // map units
 		Front, Back         arena.Ptr[Sector]
 		Flags, Special, Tag uint16
-		_                   uint16 // on 32-bit targets too it has 40 bytes
+		_                   uint16 // makes 40 bytes also on 32-bit targets
 	}
 
-	// Thing is an entry of THINGS: the place of whatever the map's author put there.
+	// Thing is an entry of THINGS: a place and a kind.
 	Thing struct {
 		X, Y        int16
 		Angle, Kind uint16
 	}
 
-	// Cell is a square of the blockmap and lists the lines that pass through it.
+	// Cell is a square of the blockmap with the lines that pass through it.
 	Cell struct{ Lines arena.Slice[uint16] }
 )
 
@@ -64,8 +64,8 @@ var (
 	countMaker   = scope.Plain[uint32]()
 )
 
-// Level is a loaded map. The struct itself is a Go value whose slices point
-// into the budget; they are gone, all at once, when the region is rewound.
+// Level is a loaded map. The struct is a Go value with slices into the budget, which are valid
+// until the region is rewound.
 type Level struct {
 	Map
 	Vertexes []Vertex
@@ -76,23 +76,22 @@ type Level struct {
 	Starts   []Point // where players enter
 	Blocks   Blocks
 
-	Sum uint64 // of the lumps: that of another map, or of the same in another file, is another
+	Sum uint64 // of the lumps' data, to tell maps of one name apart
 
-	Min, Max Point      // the vertexes' bounds; nobody leaves them
-	Base     arena.Base // of the region: what the offsets count from
+	Min, Max Point      // the vertexes' bounds, which no body leaves
+	Base     arena.Base // the region's, for offsets
 }
 
 // Load makes the level of m in s, a scope of the region at base. It reads the map's lumps from
-// their file; whatever it needs beside is in temporaries and gone when the load returns. It fails
-// with a [BadWAD] that names the first byte that makes no sense; a region that is full unwinds to
-// the caller's load.
+// their file into temporary memory, which is free when Load returns. It returns a [BadWAD] for the
+// first malformed byte. If the region is full, it unwinds to the caller's load.
 func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 	l := Level{Map: m, Base: base}
 	raw, err := m.read(s)
 	if err != nil {
 		return l, err
 	}
-	defer raw.temp.Close() // what is loaded after the map needs its room
+	defer raw.temp.Close() // later parts of the load need its room
 	l.Sum = raw.sum()
 	l.readVertexes(s, &raw)
 	l.readSectors(s, &raw)
@@ -104,7 +103,7 @@ func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 	return l, nil
 }
 
-// IsOf refuses what was saved or recorded of a map with another sum than the level's.
+// IsOf returns an error if sum, from a save or a record, is not the sum of this level.
 func (l *Level) IsOf(sum uint64) error {
 	if sum == l.Sum {
 		return nil
@@ -150,8 +149,8 @@ func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
 	}
 }
 
-// PlaceSectors makes the sectors anew in s, as they are, and has the lines lead there: for who
-// wants all that play changes side by side. Those that Load made stay as the file has them.
+// PlaceSectors copies the sectors to s and makes the lines point there, so that a caller can put
+// all changing data next to each other. Load's sectors stay as in the file.
 func (l *Level) PlaceSectors(s scope.Scope) {
 	placed := sectorMaker.Slice(s, len(l.Sectors))
 	copy(placed, l.Sectors)
@@ -165,14 +164,13 @@ func (l *Level) PlaceSectors(s scope.Scope) {
 	}
 }
 
-// Outline is what stays of a sector.
+// Outline returns the constant part of a sector.
 func (l *Level) Outline(s *Sector) *Outline { return &l.Outlines[s.Number] }
 
-// LinesOf are the numbers of a sector's lines.
+// LinesOf returns the numbers of a sector's lines.
 func (l *Level) LinesOf(s *Sector) []uint16 { return l.Outlines[s.Number].Lines.Get(l.Base) }
 
-// readLines reads LINEDEFS and looks their sectors up in SIDEDEFS, of which
-// nothing else is kept.
+// readLines reads LINEDEFS. It looks their sectors up in SIDEDEFS and keeps no other part of those.
 func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
 	for i := range raw.count(sidedefs) {
 		if sector := raw.word(sidedefs, i, 14); int(sector) >= len(l.Sectors) {
@@ -203,7 +201,7 @@ func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
 	return nil
 }
 
-// listLines gives each sector its lines: once to count, once to fill.
+// listLines lists each sector's lines, in two passes: one counts, one fills.
 func (l *Level) listLines(s scope.Scope) {
 	temp := s.Temp(len(l.Sectors) * countSize)
 	defer temp.Close()
@@ -241,7 +239,7 @@ func (l *Level) listLines(s scope.Scope) {
 	}
 }
 
-// sidesOf are the sectors that a line lies at, each once.
+// sidesOf returns the sectors on the sides of a line, each once.
 func (l *Level) sidesOf(n *Line) (sides [2]*Sector) {
 	sides[0] = n.Front.Get(l.Base)
 	if !n.Back.IsNil() && n.Back != n.Front {
@@ -250,7 +248,7 @@ func (l *Level) sidesOf(n *Line) (sides [2]*Sector) {
 	return sides
 }
 
-// sectorOf is the sector on a side of a line. Only the left side may be missing.
+// sectorOf returns the sector on a side of a line. Only the left side may be missing.
 func (l *Level) sectorOf(raw *rawMap, line, word int) (arena.Ptr[Sector], error) {
 	side := raw.word(linedefs, line, word)
 	if side == 0xffff && word == 6 {
@@ -264,9 +262,8 @@ func (l *Level) sectorOf(raw *rawMap, line, word int) (arena.Ptr[Sector], error)
 	return arena.PtrTo(l.Base, &l.Sectors[sector]), nil
 }
 
-// readThings keeps the things and finds where players start: at a player's or
-// deathmatch start; in a map without any, at the things; failing those, at the
-// first vertex.
+// readThings keeps the things and lists the starts: the players' and deathmatch starts; without
+// any, all things; without those, the first vertex.
 func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	l.Things = thingMaker.Slice(s, raw.count(things))
 	starts := 0
@@ -293,17 +290,17 @@ func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	}
 }
 
-// Point is where the thing is.
+// Point returns the thing's place.
 func (t *Thing) Point() Point { return Vertex{t.X, t.Y}.point() }
 
 func (t *Thing) isStart() bool { return 1 <= t.Kind && t.Kind <= 4 || t.Kind == 11 }
 
-// Inside moves a point to the nearest one within the level's bounds.
+// Inside returns the point nearest to p within the level's bounds.
 func (l *Level) Inside(p Point) Point {
 	return Point{min(max(p.X, l.Min.X), l.Max.X), min(max(p.Y, l.Min.Y), l.Max.Y)}
 }
 
-// Ends are the two points of a line.
+// Ends returns the two end points of a line.
 func (n *Line) Ends() (from, to Point) {
 	return Point{n.X << UnitBits, n.Y << UnitBits},
 		Point{(n.X + n.DX) << UnitBits, (n.Y + n.DY) << UnitBits}

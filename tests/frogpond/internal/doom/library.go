@@ -10,14 +10,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Library is what the region init holds: the lump tables of the WADs, which
-// stay open until the program ends.
+// Library is the content of the region init: the lump tables of the WADs, which stay open until the
+// program ends.
 type Library struct{ WADs []WAD }
 
-// Builtin stands instead of a file's name: the levels that the program makes.
+// Builtin stands for a file's name: the built-in levels.
 const Builtin = "builtin"
 
-// InstalledWADs are the Freedoom files where Debian and others put them, or Builtin.
+// InstalledWADs returns the Freedoom files in their usual folders, or Builtin.
 func InstalledWADs() []string {
 	for _, folder := range []string{"/usr/share/games/doom", "/usr/local/share/games/doom"} {
 		if found, _ := filepath.Glob(folder + "/freedoom[12].wad"); len(found) > 0 {
@@ -28,7 +28,7 @@ func InstalledWADs() []string {
 }
 
 // OpenLibrary opens the files, or makes Builtin's from a seed, for the life of s. It holds a
-// descriptor of each file and 16 bytes of s for each lump.
+// descriptor of each file, and 16 bytes of s for each lump.
 func OpenLibrary(s scope.Scope, names []string, seed uint64) (*Library, error) {
 	l := &Library{}
 	for _, name := range names {
@@ -50,8 +50,9 @@ func OpenLibrary(s scope.Scope, names []string, seed uint64) (*Library, error) {
 	return l, nil
 }
 
-// Maps lists the maps of all files, in their order. Of two with one name the later takes the place
-// of the earlier, as in the game ([Replaced] tells of it). That there is none is an error.
+// Maps returns the maps of all files, in their order. Of two maps with one name, the later takes
+// the place of the earlier, as in the game; [Replaced] reports it. Without any map it returns an
+// error.
 func (l *Library) Maps() ([]Map, error) {
 	var all []Map
 	var names []string

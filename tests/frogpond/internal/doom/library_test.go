@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// Of maps with one name the latest takes the first's place, and all that it replaces are named.
+// Of maps with one name, the latest takes the first one's place, and names all that it replaces.
 func TestLaterMapsReplace(t *testing.T) {
 	b := open(t)
 	t.Chdir(t.TempDir())

@@ -10,9 +10,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A map is a mark named ExMy or MAPxx and the lumps that follow it. Of those
-// the server reads five and, if there is one, the BLOCKMAP; SEGS, SSECTORS,
-// NODES and REJECT serve drawing and a faster sight check: they are passed by.
+// A map is a mark named ExMy or MAPxx and the lumps that follow it. The server reads five of them
+// and, if present, the BLOCKMAP. It skips SEGS, SSECTORS, NODES and REJECT, which are for drawing
+// and a faster sight check.
 const (
 	things = iota
 	linedefs
@@ -20,27 +20,27 @@ const (
 	vertexes
 	sectors
 	blockmap
-	lumpKinds // how many kinds are read
+	lumpKinds // the number of kinds that are read
 )
 
 var lumpNames = []string{"THINGS", "LINEDEFS", "SIDEDEFS", "VERTEXES", "SECTORS", "BLOCKMAP",
 	"SEGS", "SSECTORS", "NODES", "REJECT", "BEHAVIOR", "SCRIPTS", "TEXTMAP", "ZNODES", "DIALOGUE",
 	"ENDMAP"}
 
-// rowSizes are the sizes of one element; BLOCKMAP counts words.
+// rowSizes are the sizes of one element, in bytes. BLOCKMAP is counted in words.
 var rowSizes = [lumpKinds]int{10, 14, 30, 4, 26, 2}
 
 var mapName = regexp.MustCompile(`^(E[0-9]M[0-9]|MAP[0-9][0-9])$`)
 
-// Map is a map to be played: a WAD and the place of the mark in its table.
+// Map is a map to play: a WAD and the index of the mark in its table.
 type Map struct {
 	Name     string
 	WAD      *WAD
-	Replaces *Map // of an earlier WAD, with the same name; nil: none
+	Replaces *Map // the map of the same name in an earlier WAD, or nil
 	mark     int
 }
 
-// Replaced returns a line for each two WADs of which the later replaces maps of the earlier.
+// Replaced returns a line for each pair of WADs, if the later replaces maps of the earlier.
 func Replaced(maps []Map) (lines []string) {
 	type pair struct{ later, earlier *WAD }
 	var pairs []pair
@@ -65,8 +65,8 @@ func (e *Entry) isMap() bool { return mapName.MatchString(e.name()) }
 
 func (e *Entry) isMapLump() bool { return slices.Contains(lumpNames, e.name()) }
 
-// maps lists the maps of a WAD in the order of the file. Of two with one name
-// the later counts, as in the game.
+// maps returns the maps of a WAD in the order of the file. Of two maps with one name the later
+// counts, as in the game.
 func (w *WAD) maps() []Map {
 	var list []Map
 	for i := range w.Entries {
@@ -80,13 +80,13 @@ func (w *WAD) maps() []Map {
 	return list
 }
 
-// bad makes the error line for a place in the map: a byte of a lump.
+// bad makes the error for a byte of one of the map's lumps.
 func (m Map) bad(lump string, offset int64, format string, args ...any) error {
 	return &BadWAD{File: m.WAD.Name, Map: m.Name, Lump: lump, Offset: offset,
 		Reason: fmt.Sprintf(format, args...)}
 }
 
-// lumps finds the map's lumps; a kind that is absent stays nil.
+// lumps finds the map's lumps. An absent kind stays nil.
 func (m Map) lumps() (found [lumpKinds]*Entry, err error) {
 	mark := &m.WAD.Entries[m.mark]
 	for i := m.mark + 1; i < len(m.WAD.Entries); i++ {
@@ -112,8 +112,8 @@ func (m Map) lumps() (found [lumpKinds]*Entry, err error) {
 	return found, nil
 }
 
-// Lump reads one of the map's lumps, by its name, into the Go heap: for tools, not for play. It has
-// 65535 elements at most, as when the map is loaded; a BLOCKMAP is none of them.
+// Lump returns one of the map's lumps by its name, on the Go heap: for tools, not for play. It
+// checks the size as Load does, at most 65535 elements. It doesn't return BLOCKMAP.
 func (m Map) Lump(name string) ([]byte, error) {
 	found, err := m.lumps()
 	if err != nil {
@@ -133,15 +133,15 @@ func (m Map) Lump(name string) ([]byte, error) {
 	return nil, m.bad(name, 0, "the map has no such lump")
 }
 
-// rawMap holds the bytes of a map's lumps while it is loaded.
+// rawMap holds the bytes of a map's lumps during the load.
 type rawMap struct {
 	Map
 	entry [lumpKinds]*Entry
 	bytes [lumpKinds][]byte
-	temp  scope.Scope // where they are
+	temp  scope.Scope // owns the bytes
 }
 
-// read brings the lumps into temporaries of s, which are as large as the lumps.
+// read reads the lumps into temporary memory of s, as large as the lumps.
 func (m Map) read(s scope.Scope) (raw rawMap, err error) {
 	raw.Map = m
 	if raw.entry, err = m.lumps(); err != nil {
@@ -170,12 +170,12 @@ func (m Map) read(s scope.Scope) (raw rawMap, err error) {
 	return raw, nil
 }
 
-// checkSize looks at a lump's size before memory is asked for it.
+// checkSize checks a lump's size before memory is allocated for it.
 func (r *rawMap) checkSize(kind int) error {
 	size := int(r.entry[kind].Size)
 	count := size / rowSizes[kind]
 	switch {
-	case kind == blockmap: // one that makes no sense is built anew
+	case kind == blockmap: // a malformed one is replaced by a built one
 		return nil
 	case size%rowSizes[kind] != 0:
 		return r.badRow(kind, 0, "%d bytes don't divide by %d", size, rowSizes[kind])
@@ -187,7 +187,7 @@ func (r *rawMap) checkSize(kind int) error {
 	return nil
 }
 
-// sum is one of all that is read of the map, so of all that its play depends on.
+// sum returns a hash of all that is read of the map, so of all that its play depends on.
 func (r *rawMap) sum() uint64 {
 	h := HashStart
 	for _, lump := range r.bytes {
@@ -199,14 +199,14 @@ func (r *rawMap) sum() uint64 {
 
 func (r *rawMap) count(kind int) int { return len(r.bytes[kind]) / rowSizes[kind] }
 
-// word reads the i-th 16-bit word of a row.
+// word returns the i-th 16-bit word of a row.
 func (r *rawMap) word(kind, row, i int) uint16 {
 	return binary.LittleEndian.Uint16(r.bytes[kind][row*rowSizes[kind]+2*i:])
 }
 
 func (r *rawMap) int16(kind, row, i int) int16 { return int16(r.word(kind, row, i)) }
 
-// badRow makes the error line for a byte of a lump.
+// badRow makes the error for a byte of a lump.
 func (r *rawMap) badRow(kind, offset int, format string, args ...any) error {
 	return r.bad(lumpNames[kind], int64(r.entry[kind].Offset)+int64(offset), format, args...)
 }

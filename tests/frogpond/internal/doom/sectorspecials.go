@@ -1,25 +1,25 @@
 package doom
 
-// LightKind is how a sector's light changes by itself.
+// LightKind is the way a sector's light changes by itself.
 type LightKind uint8
 
-// The kinds of lights. Two strobes with the same times that are in step began at the same tick.
+// The kinds of lights. Strobes in step with the same times flash at the same ticks.
 const (
 	SteadyLight LightKind = iota
-	Flicker               // off for short, on for long, by chance
+	Flicker               // short off, long on, at random
 	Fire                  // flickers near its own level
-	Glow                  // down and up
+	Glow                  // fades down and up
 	Strobe
 	StrobeInStep
 )
 
-// SectorSpecial is what the type of a sector means.
+// SectorSpecial is the meaning of a sector's type.
 type SectorSpecial struct {
 	Light   LightKind
 	Dark    int32 // Strobe: ticks between two flashes
-	Harm    int32 // to players on the floor, 32 ticks apart
-	Exit    bool  // for who is nearly dead on it
-	Secret  bool  // is counted when it is found
+	Harm    int32 // to players on the floor, every 32 ticks
+	Exit    bool  // a player that is nearly dead exits
+	Secret  bool  // counted when found
 	CloseIn int32 // ticks until the sector, an open door, closes
 	RaiseIn int32 // ticks until the sector, a closed door, opens and closes again
 }
@@ -44,8 +44,8 @@ var sectorSpecials = [32]SectorSpecial{
 	17: {Light: Fire},
 }
 
-// SectorSpecialOf is what a sector of this type does. From 32 on the bits are Boom's: a light, the
-// harm, a secret; its bits for slime and wind mean nothing here.
+// SectorSpecialOf returns the meaning of a sector's type. From 32 on the bits are Boom's: light,
+// harm, secret. Its bits for slime and wind have no effect here.
 func SectorSpecialOf(kind uint16) SectorSpecial {
 	if kind < 32 {
 		return sectorSpecials[kind]

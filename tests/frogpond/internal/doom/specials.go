@@ -1,22 +1,22 @@
 package doom
 
-// What a line with a special does, and who makes it do so: one table for the types 1 to 141 of
-// Doom, those of Boom's that Freedoom's maps have, and Boom's generalized doors and lifts. A row of
-// the table is an effect; its columns are the types that have it, one for each way to trigger it.
+// The effects of lines with a special: one table for Doom's types 1 to 141, for Boom's types in
+// Freedoom's maps, and for Boom's generalized doors and lifts. A row of the table is an effect; its
+// columns are the types with this effect, one for each way to trigger it.
 
-// Trigger is what somebody must do with a line.
+// Trigger is the way to trigger a line.
 type Trigger uint8
 
-// The triggers. Pushed is used, but the effect is on the sector behind the line, whatever its tag.
+// The triggers. Pushed is like Used, but the effect is on the sector behind the line, for any tag.
 const (
-	Always Trigger = iota // nobody triggers it; it works from the load on
+	Always Trigger = iota // works from the load on
 	Walked
 	Used
 	Shot
 	Pushed
 )
 
-// Action is what happens; those who act on sectors do so on all with the line's tag.
+// Action is the kind of an effect. Actions on sectors apply to all sectors with the line's tag.
 type Action uint8
 
 // The actions.
@@ -24,27 +24,27 @@ const (
 	NoAction     Action = iota
 	OpenDoor            // the ceiling rises
 	CloseDoor           // the ceiling falls to the floor
-	RaiseDoor           // it opens, waits, closes
-	ReopenDoor          // it closes, waits, opens
+	RaiseDoor           // opens, waits, closes
+	ReopenDoor          // closes, waits, opens
 	MoveFloor           // to the target
 	MoveCeiling         // to the target
 	Crusher             // the ceiling goes down and up for ever, and hurts
-	StopCrusher         // until it is started again
+	StopCrusher         // until it is restarted
 	Lift                // the floor falls to the target, waits, comes back
 	Perpetual           // the floor goes between its lowest and highest neighbour for ever
-	StopLift            // until it is started again
+	StopLift            // until it is restarted
 	Stairs              // sectors with the same flat, each higher than the last by the amount
 	Donut               // a pillar falls, the ring around it rises
 	Teleport            // to the tag's landing
-	LineTeleport        // to the other line with this tag, without a change of direction
+	LineTeleport        // to the other line with this tag, along the same direction
 	Exit                // of the level
-	SetLight            // to the target, or the amount where there is none
-	StrobeLight         // it goes on and off
+	SetLight            // to the target, or the amount without a target
+	StrobeLight         // on and off
 	ScrollWall          // its front texture moves by the amount in each tick
 	CarryFloor          // the tag's floors carry bodies along the line
 )
 
-// Target says which height, or light, is meant; Special.Amount is added to it.
+// Target is the height or light that an effect aims for. Special.Amount is added to it.
 type Target uint8
 
 // The targets.
@@ -52,29 +52,29 @@ const (
 	NoTarget       Target = iota
 	OwnFloor              // of the sector itself
 	LowestFloor           // of the neighbours and itself
-	HighestFloor          // of the neighbours; without the amount if the floor is there already
-	NextFloor             // the lowest neighbour's that is higher
-	NextLowerFloor        // the highest neighbour's that is lower
-	LowestCeiling         // of the neighbours; for a floor no higher than the own ceiling
+	HighestFloor          // of the neighbours; without the amount if the floor is already there
+	NextFloor             // the lowest higher floor of a neighbour
+	NextLowerFloor        // the highest lower floor of a neighbour
+	LowestCeiling         // of the neighbours; a floor stops at its own ceiling
 	HighestCeiling        // of the neighbours
 	DarkestLight          // of the neighbours and itself
 	BrightestLight        // of the neighbours
 )
 
-// Change is what else a floor takes on.
+// Change is a further change of a sector whose floor moves.
 type Change uint8
 
-// The changes. A sector's flat and special are those of the line's front sector, or of a neighbour
-// that the floor comes level with.
+// The changes. The model for the flat and special is the line's front sector, or a neighbour at the
+// floor's goal.
 const (
 	NoChange      Change = iota
 	ChangeFlat           // the front's flat
-	ChangeHarm           // the front's flat, and no special: the floor does no more harm
+	ChangeHarm           // the front's flat, and no special: the floor stops doing harm
 	ChangeFront          // the front's flat and special
-	ChangeNumeric        // the neighbour's flat and special, when it is there
+	ChangeNumeric        // the neighbour's flat and special, on arrival
 )
 
-// Key is a colour of which one must have a card or a skull.
+// Key is a colour of keys: a player needs the card or the skull.
 type Key uint8
 
 // The keys, as bits.
@@ -84,33 +84,34 @@ const (
 	Red
 )
 
-// Who may trigger a line.
+// The kinds of bodies that may trigger a line.
 type Who uint8
 
-// Who may, as bits.
+// The kinds, as bits.
 const (
 	Players Who = 1 << iota
 	Monsters
 )
 
-// Effect is what a line does. Speeds are in 1/65536 units a tick, waits in ticks, amounts in units.
+// Effect is the effect of a line. Speeds are in 1/65536 units a tick, waits in ticks, amounts in
+// units.
 type Effect struct {
 	Action      Action
 	Target      Target
 	Change      Change
-	Crush       bool // who doesn't fit is hurt, and the movement goes on
-	Steady      bool // Crusher: it goes on at its speed where somebody is in its way
-	Secret      bool // Exit: the other one
+	Crush       bool // bodies that don't fit are hurt, and the movement goes on
+	Steady      bool // Crusher: keeps its speed with a body in its way
+	Secret      bool // Exit: to the secret level
 	Speed, Wait int32
 	Amount      int32
 }
 
-// Special is what the type of a line means.
+// Special is the meaning of a line's type.
 type Special struct {
 	Effect
 	Trigger Trigger
-	Again   bool // more than once
-	Key     Key  // 0 is none
+	Again   bool // may trigger more than once
+	Key     Key  // 0 for none
 	Who     Who
 }
 
@@ -125,11 +126,11 @@ const (
 	liftWait  = 105
 	halfMin   = 30 * 35
 	slowDark  = 35
-	DoorGap   = -4 // what an open door leaves below the ceiling beside it
+	DoorGap   = -4 // an open door stops this far below the lowest ceiling of its neighbours
 )
 
-// effects has a row for each effect; w1 and wr are the types that somebody walks over once and
-// again, s1 and sr those of switches, g1 and gr those of walls that are shot at.
+// effects has a row for each effect. w1 and wr are the types that work when walked over, once and
+// repeatedly; s1 and sr those of switches; g1 and gr those of walls that are shot.
 var effects = []struct {
 	w1, wr, s1, sr, g1, gr uint16
 	Effect
@@ -186,7 +187,7 @@ var effects = []struct {
 	{104, 0, 0, 0, 0, 0, Effect{Action: SetLight, Target: DarkestLight}},
 	{17, 0, 0, 0, 0, 0, Effect{Action: StrobeLight, Wait: slowDark}},
 
-	// Who exits is put to a start here and the level goes on, so each exit is there for all.
+	// An exit puts the player at a start and the level goes on, so each exit works repeatedly.
 	{0, 52, 0, 11, 0, 0, Effect{Action: Exit}},
 	{0, 124, 0, 51, 0, 0, Effect{Action: Exit, Secret: true}},
 }
@@ -200,8 +201,8 @@ var families = [...]string{NoAction: "unsupported",
 	Teleport: "teleport", LineTeleport: "teleport", Exit: "exit",
 	SetLight: "light", StrobeLight: "light", ScrollWall: "scroller", CarryFloor: "scroller"}
 
-// others are the types that fit into no column: doors that are pushed, doors behind a lock, and
-// what works without anybody.
+// others holds the types that fit no column: pushed doors, locked doors, and effects without a
+// trigger.
 var others = map[uint16]Special{
 	1:   {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Who: Players | Monsters},
 	26:  {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Key: Blue},
@@ -224,7 +225,7 @@ var others = map[uint16]Special{
 	252: {Effect: Effect{Action: CarryFloor}, Trigger: Always},
 }
 
-// monstersToo are the types that monsters trigger like players do; monstersOnly, that only they do.
+// monstersToo are the types for players and monsters, monstersOnly those for monsters only.
 var (
 	monstersToo  = []uint16{4, 10, 39, 46, 88, 97, 244}
 	monstersOnly = []uint16{125, 126}
@@ -265,7 +266,7 @@ func crusher(speed int32, steady bool) Effect {
 		Steady: steady}
 }
 
-// specials is the table by type, made of the rows above when the program starts.
+// specials is the table by type, made of the rows above at the start of the program.
 var specials = func() (table [256]Special) {
 	for _, e := range effects {
 		for i, kind := range [...]uint16{e.w1, e.wr, e.s1, e.sr, e.g1, e.gr} {
@@ -287,8 +288,8 @@ var specials = func() (table [256]Special) {
 	return table
 }()
 
-// Family is the name under which a type is counted: that of its action, but switches behind a lock
-// and walls that are shot at are families of their own.
+// Family returns the name under which a type is counted: its action's family, or a family of its
+// own for locked switches and walls that are shot.
 func (s Special) Family() string {
 	switch {
 	case s.Trigger == Shot:
@@ -299,8 +300,8 @@ func (s Special) Family() string {
 	return families[s.Action]
 }
 
-// SpecialOf is what a line of this type does. Of a type that isn't supported it is the zero
-// Special, whose action is NoAction: such a line does nothing.
+// SpecialOf returns the meaning of a line's type. For an unsupported type it returns the zero
+// Special with NoAction, so the line does nothing.
 func SpecialOf(kind uint16) Special {
 	switch {
 	case int(kind) < len(specials):
@@ -313,7 +314,8 @@ func SpecialOf(kind uint16) Special {
 	return Special{}
 }
 
-// Boom's generalized types are fields of bits; the lowest three say how the line is triggered.
+// general decodes Boom's generalized types. They are bit fields; the lowest three bits are the
+// trigger.
 func general(bits uint16, effect Effect, monsters bool) Special {
 	s := Special{effect, [...]Trigger{Walked, Used, Shot, Pushed}[bits>>1&3], bits&1 != 0, 0, Players}
 	if monsters {
@@ -322,7 +324,7 @@ func general(bits uint16, effect Effect, monsters bool) Special {
 	return s
 }
 
-// generalLift has 2 bits of speed, 1 of monsters, 2 of the wait and 2 of the target.
+// generalLift decodes 2 bits of speed, 1 for monsters, 2 of wait and 2 of target.
 func generalLift(bits uint16) Special {
 	speed := int32(2*slow) << (bits >> 3 & 3)
 	wait := [...]int32{35, 105, 175, 350}[bits>>6&3]
@@ -338,7 +340,7 @@ func generalLift(bits uint16) Special {
 	return general(bits, e, bits>>5&1 != 0)
 }
 
-// generalDoor has 2 bits of speed, 2 of what it does, 1 of monsters and 2 of the wait.
+// generalDoor decodes 2 bits of speed, 2 of action, 1 for monsters and 2 of wait.
 func generalDoor(bits uint16) Special {
 	speed := int32(doorSpeed) << (bits >> 3 & 3)
 	wait := [...]int32{35, doorWait, 2 * doorWait, 7 * doorWait}[bits>>8&3]

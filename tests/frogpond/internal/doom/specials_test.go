@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestEffectsOnce: no type is in the table twice, and none is in both tables.
+// TestEffectsOnce checks that each type is in the tables at most once.
 func TestEffectsOnce(t *testing.T) {
 	seen := map[uint16]bool{}
 	for _, e := range effects {
@@ -18,7 +18,7 @@ func TestEffectsOnce(t *testing.T) {
 	for kind := range others {
 		assert.False(t, seen[kind], "type %d", kind)
 	}
-	// Those of Doom that do nothing here: 30 and 96 rise by the height of a texture, and textures
+	// Doom's types without an effect here: 30 and 96 rise by the height of a texture, and textures
 	// aren't read.
 	for kind := uint16(1); kind <= 141; kind++ {
 		unused := kind == 78 || kind == 85 || kind == 30 || kind == 96

@@ -10,15 +10,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A WAD file is a header of 12 bytes, lumps anywhere, and a lump table whose
-// entries name each lump's offset and size. Nothing in it is believed before
-// it was compared with the size of the file.
+// A WAD file is a header of 12 bytes, lumps anywhere, and a lump table with each lump's name,
+// offset and size. Each value is compared with the size of the file before use.
 const (
 	headerSize = 12
 	entrySize  = 16
 )
 
-// Entry is one row of the lump table; it lives in the region init.
+// Entry is one row of the lump table, in the region init.
 type Entry struct {
 	Offset, Size uint32
 	Name         arena.Inline[[8]byte] // upper case
@@ -26,15 +25,15 @@ type Entry struct {
 
 var entries = scope.Plain[Entry]()
 
-// WAD is an open file and its lump table. The struct is a Go value that points
-// into the budget, which is the allowed direction.
+// WAD is an open file and its lump table. The struct is a Go value that points into the budget,
+// which is the allowed direction.
 type WAD struct {
 	Name    string
 	Entries []Entry
 	file    io.ReaderAt
 }
 
-// BadWAD says where a file stopped to make sense. Map and Lump may be empty.
+// BadWAD is the error for the first malformed byte of a file. Map and Lump may be empty.
 type BadWAD struct {
 	File, Map, Lump string
 	Offset          int64 // from the start of the file
@@ -54,7 +53,7 @@ func (e *BadWAD) Error() string {
 
 // openFile opens a WAD for the life of the scope and reads its lump table.
 func openFile(s scope.Scope, name string) (WAD, error) {
-	info, err := os.Stat(name) // first: opening a pipe would wait for a writer
+	info, err := os.Stat(name) // first, since opening a pipe would wait for a writer
 	if err != nil {
 		return WAD{}, err
 	}
@@ -83,7 +82,7 @@ func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 		return bad("header", 0, "the file has %d bytes, a WAD starts with %d", size, headerSize)
 	}
 	temp := s.Temp(headerSize)
-	defer temp.Close() // each file's before the next one's: init may open many
+	defer temp.Close() // per file, since init may open many
 	header, err := scope.ReadAt(temp, file, 0, headerSize)
 	if err != nil {
 		return bad("header", 0, "%v", err)
@@ -97,7 +96,7 @@ func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 		return bad("header", 4, "%d lumps", count)
 	}
 	if table < 0 || table > size || count > (size-table)/entrySize {
-		return bad("header", 8, "the lump table (%d entries at offset %d) lies beyond the file of "+
+		return bad("header", 8, "the lump table (%d entries at offset %d) isn't within the file of "+
 			"%d bytes", count, table, size)
 	}
 	tableSize := int(count * entrySize)
@@ -111,9 +110,9 @@ func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 	return w, w.readTable(raw, table, size)
 }
 
-// readTable fills the entries; each must lie in the file.
+// readTable fills the entries, and checks that each is within the file.
 func (w *WAD) readTable(raw []byte, table, size int64) error {
-	marker := "" // the map that the lump belongs to, for the error line
+	marker := "" // the map of the lump, for the error
 	for i := range w.Entries {
 		row := raw[i*entrySize:]
 		e := &w.Entries[i]
@@ -126,10 +125,10 @@ func (w *WAD) readTable(raw []byte, table, size int64) error {
 		case !e.isMapLump():
 			marker = ""
 		}
-		// An empty lump is a mark and may claim any offset.
+		// An empty lump is a mark and may have any offset.
 		if length < 0 || length > 0 && (offset < 0 || offset > size || length > size-offset) {
 			return &BadWAD{File: w.Name, Map: marker, Lump: e.name(), Offset: table + int64(i)*entrySize,
-				Reason: fmt.Sprintf("the lump (%d bytes at offset %d) lies beyond the file of %d bytes",
+				Reason: fmt.Sprintf("the lump (%d bytes at offset %d) isn't within the file of %d bytes",
 					length, offset, size)}
 		}
 		e.Offset, e.Size = uint32(max(offset, 0)), uint32(length)
@@ -137,7 +136,7 @@ func (w *WAD) readTable(raw []byte, table, size int64) error {
 	return nil
 }
 
-// setName takes a name up to its first zero and makes it upper case.
+// setName sets a name, up to its first zero and in upper case.
 func setName(to *arena.Inline[[8]byte], from []byte) {
 	var name [8]byte
 	n := 0
@@ -150,7 +149,8 @@ func setName(to *arena.Inline[[8]byte], from []byte) {
 	to.SetBytes(name[:n])
 }
 
-// name is for people: what is not printable ASCII appears as a question mark.
+// name returns the name for messages, with a question mark for each byte that isn't printable
+// ASCII.
 func (e *Entry) name() string {
 	text := make([]byte, 0, 8)
 	for _, c := range e.Name.Bytes() {
@@ -162,13 +162,13 @@ func (e *Entry) name() string {
 	return string(text)
 }
 
-// Lump is a lump of a file in the making.
+// Lump is a lump of a file under construction.
 type Lump struct {
-	Name string // of at most 8 bytes
+	Name string // at most 8 bytes
 	Data []byte
 }
 
-// MakeWAD puts a WAD file together: the lumps in their order, then the lump table.
+// MakeWAD makes a WAD file: the lumps in order, then the lump table.
 func MakeWAD(lumps []Lump) []byte {
 	out := append([]byte("PWAD"), make([]byte, 8)...)
 	var table []byte

@@ -3,11 +3,11 @@ package game
 import "github.com/upfront-mem/upfront/scope"
 
 // The chart has four bits for each cell of the blockmap: whether a player can walk from its middle
-// to the middle of each neighbor, with every door open. It is drawn once, before play, so that a
+// to the middle of each neighbour, with every door open. It is drawn once, before play, so that a
 // search for a way looks up bits instead of tracing hundreds of lines in a tick. It ignores later
 // moves.
 
-// The four directions to neighbors; bit i of a cell's ways is direction i.
+// The four directions to neighbours; bit i of a cell's ways is direction i.
 var beside = [4][2]int{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}
 
 // maxCharted bounds the cells times the lines of the fullest cell in a chart, at three times the

@@ -77,7 +77,7 @@ func (w *World) shine() {
 		}
 		switch n.Kind {
 		case doom.Fire:
-			// As in Doom, this compares the current light. Low is above High if no neighbor is
+			// As in Doom, this compares the current light. Low is above High if no neighbour is
 			// darker.
 			if less := int16(w.chance(n.Sector, 3)) * 16; c.Light-less < n.Low {
 				c.Light = n.Low

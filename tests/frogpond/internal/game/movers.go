@@ -203,7 +203,7 @@ func (w *World) restart(s *doom.Sector, p plane, of doom.Action) bool {
 	return true
 }
 
-// Stairs raises a sector by one step, its neighbor by two, and so on. It reports whether it began.
+// Stairs raises a sector by one step, its neighbour by two, and so on. It reports whether it began.
 func (w *World) Stairs(s *doom.Sector, e *doom.Effect) bool {
 	height, flat := int64(s.Floor), s.Flat
 	began := false

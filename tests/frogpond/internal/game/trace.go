@@ -189,7 +189,7 @@ func cross(n *doom.Line, from, to doom.Point) (hit, bool) {
 	return hit{Fraction: int32((before << doom.UnitBits) / (before - after)), Front: before <= 0}, true
 }
 
-// walkable reports whether a body's center can go straight from one point to the other. It opens a
+// walkable reports whether a body's centre can go straight from one point to the other. It opens a
 // scope nested in t.
 func (w *worker) walkable(l *Level, t scope.Scope, from, to doom.Point, who *body) bool {
 	query := t.Open("walkable")

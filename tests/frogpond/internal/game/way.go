@@ -74,7 +74,7 @@ func (s *waySearch) visit(square int, direction uint8) {
 	}
 }
 
-// spread visits the neighbors of a square that can be walked to.
+// spread visits the neighbours of a square that can be walked to.
 func (s *waySearch) spread(square int) {
 	x, y := square%wayWidth, square/wayWidth
 	for direction, d := range beside {

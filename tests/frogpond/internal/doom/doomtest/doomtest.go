@@ -1,5 +1,5 @@
-// Package doomtest makes WAD files for tests: a good one, and hostile ones with the error that each
-// must give.
+// Package doomtest makes WAD files for tests: a good one, and [Hostile] ones with the error of
+// each.
 package doomtest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// GoodMap is the smallest map: a room of four walls with a player in it. As the
-// file starts with its lumps, their offsets are easy to tell.
+// GoodMap returns the smallest map: a room of four walls with a player in it. In a file the lumps
+// come first, so their offsets are simple.
 func GoodMap() []doom.Lump {
 	return []doom.Lump{
 		{Name: "MAP01", Data: nil},
@@ -28,21 +28,21 @@ func GoodMap() []doom.Lump {
 	} // the table is at 240
 }
 
-// OtherMap is GoodMap with a higher ceiling, so another map of its name.
+// OtherMap returns GoodMap with a higher ceiling: another map of the same name.
 func OtherMap() []doom.Lump {
 	return Set(GoodMap(), "SECTORS", Row(0, 256, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0))
 }
 
-// Second is a map of another name, to stand beside it in a file.
+// Second renames a map, to be the second in a file.
 func Second(lumps []doom.Lump) []doom.Lump {
 	lumps[0].Name = "MAP02"
 	return lumps
 }
 
-// GoodBlockmap suits GoodMap: five by five cells, which share a list of all lines.
+// GoodBlockmap returns a BLOCKMAP for GoodMap: five by five cells, which share a list of all lines.
 func GoodBlockmap() []byte { return blockmap(5, 5, 0, 0, 1, 2, 3, 0xffff) }
 
-// blockmap has cells which share a list.
+// blockmap returns a BLOCKMAP with one list for all cells.
 func blockmap(columns, rows int, list ...int) []byte {
 	words := []int{0, 0, columns, rows}
 	for range columns * rows {
@@ -51,9 +51,9 @@ func blockmap(columns, rows int, list ...int) []byte {
 	return Row(append(words, list...)...)
 }
 
-// WrongBlockmaps are BLOCKMAPs of GoodMap that don't agree with its lines, or make no sense.
+// WrongBlockmaps returns BLOCKMAPs that don't agree with GoodMap's lines, or are malformed.
 func WrongBlockmaps() map[string][]byte {
-	const list = 4 + 25 // where it starts
+	const list = 4 + 25 // its first word
 	wrapped := slices.Concat(GoodBlockmap()[:2*list], bytes.Repeat(Row(0xffff), 1<<16), GoodBlockmap()[2*list:])
 	lacking := append(GoodBlockmap(), Row(0, 1, 2, 3, 0xffff)...) // line 0 in the corner's cell
 	copy(lacking[8:], Row(list+6))
@@ -76,7 +76,7 @@ func WrongBlockmaps() map[string][]byte {
 	}
 }
 
-// Row is 16-bit words as a lump has them.
+// Row returns 16-bit words in the form of a lump.
 func Row(values ...int) (out []byte) {
 	for _, v := range values {
 		out = binary.LittleEndian.AppendUint16(out, uint16(v))
@@ -104,7 +104,7 @@ func Set(lumps []doom.Lump, name string, data []byte) []doom.Lump {
 	return append(lumps, doom.Lump{Name: name, Data: data})
 }
 
-// without leaves a lump out.
+// without returns the lumps except one.
 func without(lumps []doom.Lump, name string) (rest []doom.Lump) {
 	for _, l := range lumps {
 		if l.Name != name {
@@ -120,7 +120,7 @@ func poke(file []byte, offset int, value uint32) []byte {
 	return file
 }
 
-// Write puts a file into the test's folder, which becomes the current one.
+// Write writes a file into the test's folder, which becomes the current one.
 func Write(t testing.TB, name string, data []byte) {
 	t.Helper()
 	folder := t.TempDir()

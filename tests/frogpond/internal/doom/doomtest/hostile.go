@@ -2,7 +2,7 @@ package doomtest
 
 import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
-// Hostile files, and the whole line that each must give, as bad.wad.
+// Hostile holds malformed files, each with its whole error as bad.wad.
 var Hostile = []struct {
 	Name string
 	File func() []byte
@@ -17,33 +17,33 @@ var Hostile = []struct {
 	{"negative count", func() []byte { return poke(doom.MakeWAD(GoodMap()), 4, 0xffffffff) },
 		"bad.wad: header: offset 4: -1 lumps"},
 	{"more lumps than the file", func() []byte { return poke(doom.MakeWAD(GoodMap()), 4, 0x7fffffff) },
-		"bad.wad: header: offset 8: the lump table (2147483647 entries at offset 240) lies " +
-			"beyond the file of 336 bytes"},
+		"bad.wad: header: offset 8: the lump table (2147483647 entries at offset 240) isn't " +
+			"within the file of 336 bytes"},
 	{"table beyond the file", func() []byte { return poke(doom.MakeWAD(GoodMap()), 8, 337) },
-		"bad.wad: header: offset 8: the lump table (6 entries at offset 337) lies " +
-			"beyond the file of 336 bytes"},
+		"bad.wad: header: offset 8: the lump table (6 entries at offset 337) isn't " +
+			"within the file of 336 bytes"},
 	{"negative table", func() []byte { return poke(doom.MakeWAD(GoodMap()), 8, 0x80000000) },
-		"bad.wad: header: offset 8: the lump table (6 entries at offset -2147483648) lies " +
-			"beyond the file of 336 bytes"},
+		"bad.wad: header: offset 8: the lump table (6 entries at offset -2147483648) isn't " +
+			"within the file of 336 bytes"},
 	{"truncated table", func() []byte { f := doom.MakeWAD(GoodMap()); return f[:len(f)-1] },
-		"bad.wad: header: offset 8: the lump table (6 entries at offset 240) lies " +
-			"beyond the file of 335 bytes"},
+		"bad.wad: header: offset 8: the lump table (6 entries at offset 240) isn't " +
+			"within the file of 335 bytes"},
 	{"lump beyond the file", func() []byte { return poke(doom.MakeWAD(GoodMap()), 240+2*16+4, 1000) },
-		"bad.wad: MAP01: LINEDEFS: offset 272: the lump (1000 bytes at offset 22) lies " +
-			"beyond the file of 336 bytes"},
+		"bad.wad: MAP01: LINEDEFS: offset 272: the lump (1000 bytes at offset 22) isn't " +
+			"within the file of 336 bytes"},
 	{"lump of another kind beyond the file",
 		func() []byte {
 			return poke(doom.MakeWAD([]doom.Lump{{Name: "FLOOR7_2", Data: []byte("x")}}), 13, 0x7ffffff0)
 		},
-		"bad.wad: FLOOR7_2: offset 13: the lump (1 bytes at offset 2147483632) lies " +
-			"beyond the file of 29 bytes"},
+		"bad.wad: FLOOR7_2: offset 13: the lump (1 bytes at offset 2147483632) isn't " +
+			"within the file of 29 bytes"},
 	{"negative lump", func() []byte { return poke(doom.MakeWAD(GoodMap()), 240+4*16+4, 0xfffffff0) },
-		"bad.wad: MAP01: VERTEXES: offset 304: the lump (-16 bytes at offset 198) lies " +
-			"beyond the file of 336 bytes"},
+		"bad.wad: MAP01: VERTEXES: offset 304: the lump (-16 bytes at offset 198) isn't " +
+			"within the file of 336 bytes"},
 	{"unprintable name", func() []byte {
 		return poke(doom.MakeWAD([]doom.Lump{{Name: "\x1b[2J\xff", Data: []byte("x")}}), 13, 99)
 	},
-		"bad.wad: ?[2J?: offset 13: the lump (1 bytes at offset 99) lies beyond the file of 29 bytes"},
+		"bad.wad: ?[2J?: offset 13: the lump (1 bytes at offset 99) isn't within the file of 29 bytes"},
 	{"no map", func() []byte { return doom.MakeWAD([]doom.Lump{{Name: "CREDITS"}}) },
 		"bad.wad: no map (a mark named ExMy or MAPxx)"},
 	{"no VERTEXES", func() []byte { return doom.MakeWAD(without(GoodMap(), "VERTEXES")) },
@@ -80,12 +80,12 @@ var Hostile = []struct {
 		"bad.wad: MAP01: SIDEDEFS: offset 166: side 2: sector 1 of 1"},
 }
 
-// with is GoodMap with other data in a lump.
+// with returns a file of GoodMap with other data in a lump.
 func with(lump string, data []byte) func() []byte {
 	return func() []byte { return doom.MakeWAD(Set(GoodMap(), lump, data)) }
 }
 
-// at is GoodMap with other bytes at an offset of the file.
+// at returns a file of GoodMap with other bytes at an offset.
 func at(offset int, bytes ...byte) func() []byte {
 	return func() []byte {
 		file := doom.MakeWAD(GoodMap())
