@@ -205,4 +205,4 @@ func TestWhatOddSizesCost(t *testing.T) {
 }
 
 // keepBuddy is keepHeap of a buddy.
-func keepBuddy(block []byte) { (*arena_c.Buddy)(unsafe.Pointer(unsafe.SliceData(block))).Keep() }
+func keepBuddy(block []byte) { (*arena_c.Buddy)(unsafe.Pointer(unsafe.SliceData(block))).SetPlain() }

@@ -173,7 +173,7 @@ func (h Heap) MayLive() {
 func (h Heap) Reserve(bytes uint64) { h.its().Reserve(bytes) }
 
 // Phase gives the highest Used since the last Phase, and begins a new one: what a load, a match or a query takes at most.
-func (h Heap) Phase() uint64 { return h.its().Phase() }
+func (h Heap) Phase() uint64 { return h.its().TakePhase() }
 
 // Flush melts the parked blocks with the free ones beside them. Cost: O(parked).
 func (h Heap) Flush() {
@@ -199,7 +199,7 @@ func (h Heap) Stats() HeapStats {
 	x := h.its()
 	size := x.End - x.First
 	return HeapStats{
-		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used - x.LostBytes, Peak: max(x.Peak, x.Highest)},
+		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used - x.LostBytes, Peak: x.Peak()},
 		Live:  x.Live, Parked: x.Parked + x.Rest.Blocks, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Bounded: x.Bounded,
 		Lost: x.LostBytes, Damaged: x.Damaged,
 	}

@@ -42,7 +42,7 @@ func newHeap(t *testing.T, size int) arena.Heap {
 }
 
 // keepHeap has a heap be in checked builds as in others: what is freed is free at once.
-func keepHeap(block []byte) { (*arena_c.Heap)(unsafe.Pointer(unsafe.SliceData(block))).Keep() }
+func keepHeap(block []byte) { (*arena_c.Heap)(unsafe.Pointer(unsafe.SliceData(block))).SetPlain() }
 
 // saysWhyNot gives a Reallocator every wrong address; one of 100 bytes has `has`.
 func saysWhyNot(t *testing.T, name string, a arena.Reallocator, has uint64) {

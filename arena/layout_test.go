@@ -52,7 +52,7 @@ func TestLayoutOfHeapsAndBuddies(t *testing.T) {
 	block := arena.NewBlock(16<<10+100, 64)
 	b, err := arena.NewBuddy(block, 64)
 	require.NoError(t, err)
-	(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Keep()
+	(*arena_c.Buddy)(unsafe.Pointer(&block[0])).SetPlain()
 	churn(t, random, b, func() {
 		bytes, counts := requireLayout(t, b, "buddy", block)
 		require.Equal(t, b.Stats().Used, bytes["live"])

@@ -148,8 +148,8 @@ func (b *Buddy) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	return uint64(found), OK
 }
 
-// Keep is upfront_buddy_plain.
-func (b *Buddy) Keep() { C.upfront_buddy_plain(b.c()) }
+// SetPlain is upfront_buddy_plain.
+func (b *Buddy) SetPlain() { C.upfront_buddy_plain(b.c()) }
 
 // Made is upfront_buddy_made.
 func (b *Buddy) Made(p unsafe.Pointer) uint32 { return uint32(C.upfront_buddy_made(b.c(), p)) }
@@ -180,8 +180,8 @@ func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
 	return uint64(n), code
 }
 
-// Check is upfront_buddy_walk that only checks.
-func (b *Buddy) Check() Code { return Code(C.upfront_buddy_walk(b.c(), nil, 0, nil)) }
+// CheckAll is upfront_buddy_walk that only checks.
+func (b *Buddy) CheckAll() Code { return Code(C.upfront_buddy_walk(b.c(), nil, 0, nil)) }
 
 // BlockOf is the live block that has the byte at an offset: where it begins, and its size. pre: the
 // words are whole, and the byte is a block's.

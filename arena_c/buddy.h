@@ -146,6 +146,9 @@ void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes);
 /* The highest `used` since the last call; a new phase begins with what is used now. */
 uint64_t upfront_buddy_phase(upfront_buddy *b);
 
+/* The highest `used` of all phases. pre: a buddy. */
+static inline uint64_t upfront_buddy_peak(const upfront_buddy *b) { return b->peak; }
+
 /* Names every block in order of address, and checks every byte and the counts. Writes at most
  * `room` blocks; *count is the number there is. UPFRONT_CORRUPT when they contradict each other;
  * *count is then how many were named before. UPFRONT_FULL when `room` is too small. With null for

@@ -167,8 +167,8 @@ static inline uint64_t heap_body(uint64_t size, uint64_t asked, uint64_t align) 
 /* So many more bytes are used. */
 static inline void heap_use(upfront_heap *h, uint64_t size) {
     h->used += size;
-    if (h->peak < h->used)
-        h->peak = h->used;
+    if (h->phase < h->used)
+        h->phase = h->used;
 }
 
 /* From a header to where the header of an aligned block would be: nothing, or enough for a free block. */
@@ -884,7 +884,7 @@ int upfront_heap_check(const upfront_heap *h, const void *p) {
 void upfront_heap_reset(upfront_heap *h) {
     if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
         return;
-    if (UPFRONT_LOOKS(h) && h->peak + h->highest != 0)
+    if (UPFRONT_LOOKS(h) && upfront_heap_peak(h) != 0)
         heap_inspect(h);
     memset(&h->rest, 0, sizeof h->rest);
     h->epoch += UINT64_C(1) << 43;
@@ -925,14 +925,13 @@ uint32_t upfront_heap_made(const upfront_heap *h, const void *p) {
 }
 
 uint64_t upfront_heap_phase(upfront_heap *h) {
-    uint64_t peak;
+    uint64_t phase;
     if (h == NULL)
         return 0;
-    peak = h->peak;
-    if (h->highest < peak)
-        h->highest = peak;
-    h->peak = h->used;
-    return peak;
+    phase = h->phase;
+    h->past = upfront_heap_peak(h);
+    h->phase = h->used;
+    return phase;
 }
 
 /* What is free and beside one another is one block once the parked ones among it melt. */

@@ -40,17 +40,17 @@ import "unsafe"
 
 // Heap is the header of a heap: heap.h.
 type Heap struct {
-	First, End                        uint64
-	Nowhere                           [2]uint64
-	Epoch, Used, Most, Peak, Live     uint64
-	Parked, Parks, Sizes, Hand        uint64
-	Fronts, Lists, Map                uint64
-	Bits                              [8]uint64
-	Highest, Failed, Bounded, Refused uint64
-	Damaged, Where, Lost, LostBytes   uint64
-	Look, Plain                       uint64
-	Rest                              Rest
-	Busy, Raced                       uint64
+	First, End                      uint64
+	Nowhere                         [2]uint64
+	Epoch, Used, Most, Phase, Live  uint64
+	Parked, Parks, Sizes, Hand      uint64
+	Fronts, Lists, Map              uint64
+	Bits                            [8]uint64
+	Past, Failed, Bounded, Refused  uint64
+	Damaged, Where, Lost, LostBytes uint64
+	Look, Plain                     uint64
+	Rest                            Rest
+	Busy, Raced                     uint64
 }
 
 // Rest is a queue of blocks that rest: notes.h.
@@ -156,8 +156,8 @@ func (h *Heap) Check(p unsafe.Pointer) Code {
 	return Code(crossed(reads(&h.Used), C.upfront_heap_check(h.c(), p)))
 }
 
-// Keep is upfront_heap_plain.
-func (h *Heap) Keep() { C.upfront_heap_plain(h.c()) }
+// SetPlain is upfront_heap_plain.
+func (h *Heap) SetPlain() { C.upfront_heap_plain(h.c()) }
 
 // Made is upfront_heap_made.
 func (h *Heap) Made(p unsafe.Pointer) uint32 { return uint32(C.upfront_heap_made(h.c(), p)) }
@@ -175,8 +175,13 @@ func (h *Heap) Reserve(bytes uint64) {
 	crossed(writes(&h.Used), C.upfront_heap_reserve(h.c(), C.uint64_t(bytes)))
 }
 
-// Phase is upfront_heap_phase.
-func (h *Heap) Phase() uint64 { return uint64(crossed(writes(&h.Used), C.upfront_heap_phase(h.c()))) }
+// TakePhase is upfront_heap_phase.
+func (h *Heap) TakePhase() uint64 {
+	return uint64(crossed(writes(&h.Used), C.upfront_heap_phase(h.c())))
+}
+
+// Peak is upfront_heap_peak.
+func (h *Heap) Peak() uint64 { return max(h.Phase, h.Past) }
 
 // Flush is upfront_heap_flush.
 func (h *Heap) Flush() { crossed(writes(&h.Used), C.upfront_heap_flush(h.c())) }

@@ -73,7 +73,7 @@ typedef struct upfront_heap {
     uint64_t epoch;      /* resets, and 1, times 2^43: above every offset */
     uint64_t used;       /* bytes of live blocks, headers included */
     uint64_t most;       /* that may be used: all but the reserve */
-    uint64_t peak;       /* highest `used` since the phase began */
+    uint64_t phase;      /* highest `used` since the phase began */
     uint64_t live;       /* live blocks */
     uint64_t parked;     /* blocks in the front lists */
     uint64_t parks;      /* how many there may be; 0: no front lists */
@@ -83,7 +83,7 @@ typedef struct upfront_heap {
     uint64_t lists;      /* how many lists there are by class */
     uint64_t map;        /* bit per word of bits: it isn't 0 */
     uint64_t bits[8];    /* bit per list: it holds something */
-    uint64_t highest;    /* of the peaks of all phases before */
+    uint64_t past;       /* highest `used` of the phases before */
     uint64_t failed;     /* requests refused for want of room */
     uint64_t bounded;    /* of these, refused by the bound: not every block that might fit was looked at */
     uint64_t refused;    /* size of the last refusal */
@@ -151,6 +151,9 @@ void upfront_heap_reserve(upfront_heap *h, uint64_t bytes);
 
 /* The highest `used` since the last call; a new phase begins with what is used now. */
 uint64_t upfront_heap_phase(upfront_heap *h);
+
+/* The highest `used` of all phases. pre: a heap. */
+static inline uint64_t upfront_heap_peak(const upfront_heap *h) { return h->phase < h->past ? h->past : h->phase; }
 
 /* Melts the parked blocks, one that was overwritten and those behind it in its list excepted. A request does it before it is refused. A
  * program does it when a phase ends with nearly everything freed: what parks lies anywhere, and small blocks that are put between cut the

@@ -130,7 +130,7 @@ int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t r
         }
         *count = ++named;
     }
-    if (upfront_heap_off(h, at) != 0 || !heap_before_ok(h, at, before) || used != h->used || live != h->live || used > h->peak)
+    if (upfront_heap_off(h, at) != 0 || !heap_before_ok(h, at, before) || used != h->used || live != h->live || used > h->phase)
         return UPFRONT_CORRUPT;
     if (lost != h->lost || lost_bytes != h->lost_bytes)
         return UPFRONT_CORRUPT;

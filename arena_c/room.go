@@ -169,14 +169,14 @@ func CRoomsLost() uint64 { return uint64(C.upfront_rooms_lost()) }
 func keepRoom(kind RoomKind, block unsafe.Pointer) {
 	switch kind {
 	case RoomHeap:
-		(*Heap)(block).Keep()
+		(*Heap)(block).SetPlain()
 	case RoomBuddy:
-		(*Buddy)(block).Keep()
+		(*Buddy)(block).SetPlain()
 	}
 }
 
-// Keep has the arena there lie in every build as in a release build.
-func (b RoomBlock) Keep() { keepRoom(b.Kind, b.Block) }
+// SetPlain has the arena there lie in every build as in a release build.
+func (b RoomBlock) SetPlain() { keepRoom(b.Kind, b.Block) }
 
 // SetOdd sets a bit of Odd, from any goroutine. Who has the arena writes the word as if it were alone.
 func (h *Scopes) SetOdd(bit uint64) {

@@ -67,7 +67,7 @@ func countsOf(kind arena_c.RoomKind, header unsafe.Pointer) (in Inner) {
 	switch kind {
 	case arena_c.RoomHeap:
 		x := (*arena_c.Heap)(header)
-		in = Inner{Kind: "heap", Size: x.End - x.First, Used: x.Used, Peak: max(x.Peak, x.Highest), Live: x.Live, Failed: x.Failed}
+		in = Inner{Kind: "heap", Size: x.End - x.First, Used: x.Used, Peak: x.Peak(), Live: x.Live, Failed: x.Failed}
 	case arena_c.RoomBuddy:
 		x := (*arena_c.Buddy)(header)
 		in = Inner{Kind: "buddy", Size: x.End - x.First, Used: x.Used, Peak: x.Peak, Live: x.Live, Failed: x.Failed}

@@ -167,7 +167,7 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.watched {
-		b.Keep()
+		b.SetPlain()
 	}
 	switch b.Kind {
 	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // they end as the bytes do

@@ -46,7 +46,7 @@ func TestRestoreOfHeapAndBuddy(t *testing.T) {
 		walks := func(when string) {
 			_, code := (*arena_c.Heap)(unsafe.Pointer(&hb[0])).Walk(make([]arena_c.HeapRange, 1000))
 			assert.Equal(t, arena_c.OK, code, "heap, %s", when)
-			assert.Equal(t, arena_c.OK, (*arena_c.Buddy)(unsafe.Pointer(&bb[0])).Check(), "buddy, %s", when)
+			assert.Equal(t, arena_c.OK, (*arena_c.Buddy)(unsafe.Pointer(&bb[0])).CheckAll(), "buddy, %s", when)
 		}
 		for _, a := range []arena.Reallocator{heap, buddy} {
 			p, q, r := a.Alloc(100, 16), a.Alloc(100, 16), a.Alloc(200, 16)

@@ -336,9 +336,9 @@ func checkHeap(r *room, image []byte) error {
 		return fmt.Errorf("epoch %#x", h.Epoch)
 	case h.Failed > countMax || h.LostBytes > room:
 		return fmt.Errorf("%d requests refused, and %d bytes out of service", h.Failed, h.LostBytes)
-	case h.Most > room-h.LostBytes || h.Peak > room || h.Highest > room || h.Parked > h.Parks:
-		return fmt.Errorf("of %d bytes %d may be used, %d and %d were, and %d of %d blocks are parked", room, h.Most, h.Peak,
-			h.Highest, h.Parked, h.Parks)
+	case h.Most > room-h.LostBytes || h.Phase > room || h.Past > room || h.Parked > h.Parks:
+		return fmt.Errorf("of %d bytes %d may be used, %d and %d were, and %d of %d blocks are parked", room, h.Most, h.Phase,
+			h.Past, h.Parked, h.Parks)
 	}
 	if _, code := h.Walk(nil); code != arena_c.OK {
 		return fmt.Errorf("its blocks, lists and counts contradict each other")
@@ -399,7 +399,7 @@ func checkBuddy(_ *room, image []byte) error {
 		return fmt.Errorf("%d requests refused", b.Failed)
 	case b.Peak > b.End-b.First:
 		return fmt.Errorf("of %d bytes %d were used", b.End-b.First, b.Peak)
-	case b.Check() != arena_c.OK || !b.EdgesHold():
+	case b.CheckAll() != arena_c.OK || !b.EdgesHold():
 		return fmt.Errorf("its blocks and counts contradict each other")
 	}
 	return nil

@@ -66,13 +66,13 @@ var victims = []victim{
 
 func keptHeap(r arena_c.Room, parked uint64) unsafe.Pointer {
 	h := arena_c.HeapInit(r, parked)
-	h.Keep()
+	h.SetPlain()
 	return unsafe.Pointer(h)
 }
 
 func keptBuddy(r arena_c.Room) unsafe.Pointer {
 	b := arena_c.BuddyInit(r, 64)
-	b.Keep()
+	b.SetPlain()
 	return unsafe.Pointer(b)
 }
 
@@ -116,7 +116,7 @@ func playHeap(p unsafe.Pointer, r *rand.Rand, steps int) {
 		if r.IntN(64) == 0 {
 			h.Flush()
 			_ = h.Largest()
-			_ = h.Phase()
+			_ = h.TakePhase()
 		}
 	}
 }
@@ -163,7 +163,7 @@ func playBuddy(p unsafe.Pointer, r *rand.Rand, steps int) {
 
 func endBuddy(p unsafe.Pointer) {
 	b := (*arena_c.Buddy)(p)
-	if b.Check() != arena_c.OK {
+	if b.CheckAll() != arena_c.OK {
 		panic("the buddy's walk afterwards")
 	}
 	b.Reset()
@@ -554,8 +554,8 @@ var roomWords = [arena_c.RoomKinds]map[string]string{
 	arena_c.RoomHeap: {
 		"First": fixed, "End": fixed, "Parks": fixed, "Fronts": fixed, "Lists": fixed, "Plain": fixed,
 		"Nowhere": "the links of the end of a list, which are written alone",
-		"Epoch":   checked, "Used": checked, "Most": checked, "Peak": checked, "Live": checked, "Parked": checked,
-		"Sizes": checked, "Map": checked, "Bits": checked, "Highest": checked, "Failed": checked, "Lost": checked,
+		"Epoch":   checked, "Used": checked, "Most": checked, "Phase": checked, "Live": checked, "Parked": checked,
+		"Sizes": checked, "Map": checked, "Bits": checked, "Past": checked, "Failed": checked, "Lost": checked,
 		"LostBytes": checked, "Rest": checked, "Busy": checked,
 		"Hand":    "which front list gives way next, modulo their number",
 		"Bounded": counts, "Refused": counts, "Damaged": counts, "Raced": counts, "Where": places,
@@ -636,13 +636,13 @@ func TestRoomHosts(t *testing.T) {
 		}, func(r arena_c.Room, _ uint64) { arena_c.HeapInit(r, 0).Alloc(5000, 16) }},
 		{"buddy", arena_c.RoomBuddy, func(r arena_c.Room) (p, host unsafe.Pointer) {
 			b := arena_c.BuddyInit(r, 64)
-			b.Keep()
+			b.SetPlain()
 			b.Alloc(2048, 64)
 			b.Alloc(2048, 64)
 			return unsafe.Pointer(b), b.Alloc(2048, 64) // the upper half of 4096
 		}, func(r arena_c.Room, _ uint64) {
 			b := arena_c.BuddyInit(r, 64)
-			b.Keep()
+			b.SetPlain()
 			b.Alloc(4096, 64)
 		}},
 		{"ring", arena_c.RoomRing, func(r arena_c.Room) (p, host unsafe.Pointer) {

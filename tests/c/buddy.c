@@ -305,7 +305,7 @@ static void buddy_keeps_a_reserve(void) {
     CHECK_EQ(upfront_buddy_phase(b), 1024); /* it began with that */
     buddy_give(b, buddy_take(b, 2048, 1));
     buddy_give(b, buddy_take(b, 100, 1));
-    CHECK(upfront_buddy_phase(b) == 2048 && upfront_buddy_phase(b) == 0 && b->peak == 2048);
+    CHECK(upfront_buddy_phase(b) == 2048 && upfront_buddy_phase(b) == 0 && upfront_buddy_peak(b) == 2048);
     CHECK(b->given == 1024 + 2048 + 128 && b->asked == 1024 + 2048 + 100);
     upfront_buddy_reserve(b, UINT64_MAX);
     CHECK(upfront_buddy_alloc(b, 1, 1) == NULL &&

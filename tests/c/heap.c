@@ -58,7 +58,7 @@ static void heap_init_refuses(uint64_t parked, uint64_t least) {
         CHECK(most >= 16 && h->end + UPFRONT_HEAP_HEADER <= size && h->end + 32 > size);
         CHECK(upfront_heap_alloc(h, most + 1, 1) == NULL);
         heap_give(h, heap_got(h, most, 1)); /* mattconte's can't allocate its largest block */
-        CHECK(h->failed == 1 && h->bounded == 0 && h->peak == most + UPFRONT_HEAP_HEADER);
+        CHECK(h->failed == 1 && h->bounded == 0 && h->phase == most + UPFRONT_HEAP_HEADER);
         heap_is_empty(h);
     }
     window_free(w, WINDOW);
@@ -89,7 +89,7 @@ static void heap_refuses(void) {
     CHECK(upfront_heap_alloc(h, 8, UPFRONT_ALIGN_MAX) == NULL); /* no list has a block of that size */
     CHECK(upfront_heap_realloc(h, p, WINDOW) == NULL && holds(p, 100, 100));
     CHECK(h->failed == 3 && h->bounded == 0 && h->refused == WINDOW && h->live == 1);
-    CHECK(h->used == 112 + 16 && h->peak == h->used);
+    CHECK(h->used == 112 + 16 && h->phase == h->used);
     CHECK(upfront_heap_hook(h, p, 100, 0) == NULL && upfront_heap_hook(h, NULL, 5, 0) == NULL);
     heap_is_empty(h);
     p = upfront_heap_hook(h, NULL, 5, 0x100);
@@ -255,14 +255,14 @@ static void heap_phases(void) {
     char *p = heap_got(h, 1008, 1), *q = heap_got(h, 496, 1);
     heap_give(h, p);
     CHECK_EQ(upfront_heap_phase(h), 1536);
-    CHECK(h->peak == 512 && h->highest == 1536);
+    CHECK(h->phase == 512 && h->past == 1536 && upfront_heap_peak(h) == 1536);
     p = heap_got(h, 112, 1);
     heap_give(h, p);
     CHECK_EQ(upfront_heap_phase(h), 640);
     heap_give(h, q);
-    CHECK(upfront_heap_phase(h) == 512 && h->peak == 0 && h->highest == 1536);
+    CHECK(upfront_heap_phase(h) == 512 && h->phase == 0 && h->past == 1536);
     upfront_heap_reset(h);
-    CHECK(h->highest == 1536 && upfront_heap_phase(NULL) == 0);
+    CHECK(upfront_heap_peak(h) == 1536 && upfront_heap_phase(NULL) == 0);
     window_free(w, WINDOW);
 }
 

@@ -394,7 +394,7 @@ static void walk_counts(void) {
     small_caught(&s);
     s.h->used += 16;
     small_caught(&s);
-    s.h->peak = s.h->used - 16;
+    s.h->phase = s.h->used - 16;
     small_caught(&s);
     s.h->live++;
     small_caught(&s);

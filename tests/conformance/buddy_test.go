@@ -23,7 +23,7 @@ func openBuddy(smallest uint64) opener {
 		}
 		start, end := bounds(block)
 		m, b := newBuddyModel(start, end, smallest), (*arena_c.Buddy)(at(block))
-		b.Keep()
+		b.SetPlain()
 		walked := make([]arena_c.BuddyRange, uint64(len(block))/smallest)
 		check := func() error {
 			pieces := m.pieces()
@@ -84,11 +84,11 @@ func TestPagesOf64KiB(t *testing.T) {
 		block := heapBlock(t, all+arena_c.AlignMax, arena_c.AlignMax)[place:][:all]
 		buddy, err := arena.NewBuddy(block, page)
 		require.NoError(t, err)
-		(*arena_c.Buddy)(at(block)).Keep()
+		(*arena_c.Buddy)(at(block)).SetPlain()
 		assert.Equal(t, 255, fill(buddy), "at %d", place)
 		buddy, err = arena.NewBuddy(block, 64) // whose bytes take 4 pages
 		require.NoError(t, err)
-		(*arena_c.Buddy)(at(block)).Keep()
+		(*arena_c.Buddy)(at(block)).SetPlain()
 		assert.Equal(t, least, fill(buddy), "at %d", place)
 	}
 	heap, err := arena.NewHeap(heapBlock(t, all, arena_c.AlignMax), 0)
@@ -104,7 +104,7 @@ func TestBuddyOffsets(t *testing.T) {
 	for _, from := range []int{1 << 14, 1<<14 + arena_c.AlignMax} {
 		b, err := arena.NewBuddy(memory[from:][:size], 256)
 		require.NoError(t, err)
-		(*arena_c.Buddy)(at(memory[from:])).Keep()
+		(*arena_c.Buddy)(at(memory[from:])).SetPlain()
 		p := pinning{t: t}
 		hash := fnv.New64a()
 		live := make([]unsafe.Pointer, 100)

@@ -22,7 +22,7 @@ func openHeapOf(block []byte, parks uint64) (machine, model, error) {
 	}
 	start, end := bounds(block)
 	m, h := newHeapModel(start, end, parks), (*arena_c.Heap)(at(block))
-	h.Keep()
+	h.SetPlain()
 	walked := make([]arena_c.HeapRange, len(block)/32)
 	check := func() error {
 		count, code := h.Walk(walked)
@@ -41,7 +41,7 @@ func openHeapOf(block []byte, parks uint64) (machine, model, error) {
 				return fmt.Errorf("block %d is %+v, want %+v", i, walked[i], want)
 			}
 		}
-		have, want := [7]uint64{h.Used, h.Peak, h.Live, h.Parked, h.Failed, h.Bounded, h.Largest()},
+		have, want := [7]uint64{h.Used, h.Phase, h.Live, h.Parked, h.Failed, h.Bounded, h.Largest()},
 			[7]uint64{m.used, m.peak, m.lives, m.parked, m.failed, m.bounded, m.largest()}
 		if have != want {
 			return fmt.Errorf("used, peak, live, parked, failed, bounded, largest are %d, want %d", have, want)

@@ -156,7 +156,7 @@ var pinnedThings = []struct {
 		h, err := arena.NewHeap(block, 0)
 		return inBlock(err, func() []unsafe.Pointer {
 			h.MayLive()
-			(*arena_c.Heap)(at(block)).Keep()
+			(*arena_c.Heap)(at(block)).SetPlain()
 			a, b := h.Alloc(uint64(1+p.random(400)), 8), h.Alloc(40, 128)
 			_ = h.Free(a)
 			c, _ := h.Realloc(b, uint64(50+p.random(900)))

@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
         check(lua_pcall(lua, 0, 1, 0) == LUA_OK, "it runs");
         ns = client_ns() - from;
         printf("%llu %lld %llu\n", (unsigned long long)ns, (long long)lua_tointeger(lua, -1),
-               heap ? (unsigned long long)client.arena->peak : 0);
+               heap ? (unsigned long long)upfront_heap_peak(client.arena) : 0);
         lua_close(lua);
         return heap && (client_end(), client_failures != 0);
     }

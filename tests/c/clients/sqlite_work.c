@@ -111,6 +111,6 @@ int main(int argc, char **argv) {
     sum = work();
     ns = client_ns() - from;
     must(sqlite3_shutdown(), SQLITE_OK);
-    printf("%llu %llu %llu\n", (unsigned long long)ns, (unsigned long long)sum, heap ? (unsigned long long)client.arena->peak : 0);
+    printf("%llu %llu %llu\n", (unsigned long long)ns, (unsigned long long)sum, heap ? (unsigned long long)upfront_heap_peak(client.arena) : 0);
     return heap && (client_end(), client_failures != 0);
 }

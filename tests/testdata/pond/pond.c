@@ -151,6 +151,6 @@ int main(void) {
     while (p.count > 0)
         if (!leave(&p, 0))
             return 1;
-    printf("names: %d live, peak %d bytes; frame: peak %d\n", (int)p.names->live, (int)p.names->peak, (int)upfront_frame_peak(p.frame));
+    printf("names: %d live, peak %d bytes; frame: peak %d\n", (int)p.names->live, (int)upfront_heap_peak(p.names), (int)upfront_frame_peak(p.frame));
     return 0;
 }
