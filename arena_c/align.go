@@ -1,8 +1,8 @@
 package arena_c
 
-// Alignment is decided where something is asked for: here for a type, in scope.Scope.AllocUnzeroed and
-// package arena's mask for a number from
-// Go, in upfront_is_align (base.h) for one from C; a pool makes it 8 at least (pool.h). The bump takes it as it is.
+// Each request's alignment is decided once: here for a type, in scope.Scope.AllocUnzeroed and
+// package arena's mask for a number from Go, in upfront_is_align (base.h) for a number from C. A
+// pool raises it to 8 (pool.h). The bump takes it as it is.
 
 import (
 	"reflect"
@@ -10,12 +10,13 @@ import (
 	"unsafe"
 )
 
-// narrow says whether the compiler aligns 64-bit words to 4 bytes: it does on 32-bit targets.
+// narrow reports whether the compiler aligns 64-bit words to 4 bytes, as on 32-bit targets.
 const narrow = unsafe.Alignof(uint64(0)) == 4
 
-// AlignOf is the alignment of a T in a block: on every target what it is on 64-bit ones. The compiler's own would put what
-// holds a 64-bit word elsewhere on 32-bit targets than on others, and break a promise that Go's allocator makes there: that
-// the first 64-bit word of what it gives is good for sync/atomic.
+// AlignOf returns the alignment of a T in a block, which is that of 64-bit targets on all targets.
+// The compiler's own would move fields after a 64-bit word on 32-bit targets. It would also break a
+// promise of Go's allocator: that the first 64-bit word of an allocation is aligned for
+// sync/atomic.
 func AlignOf[T any]() uint64 {
 	align := uint64(unsafe.Alignof(*new(T)))
 	if narrow && align == 4 && unsafe.Sizeof(*new(T)) >= 8 {
@@ -24,9 +25,9 @@ func AlignOf[T any]() uint64 {
 	return align
 }
 
-var aligns sync.Map // by reflect.Type: an uint64
+var aligns sync.Map // by reflect.Type: a uint64
 
-// alignOf looks at a type once; from then on it costs a look-up.
+// alignOf inspects a type once; later calls cost a look-up.
 func alignOf(t reflect.Type) uint64 {
 	if known, ok := aligns.Load(t); ok {
 		return known.(uint64)
@@ -39,7 +40,7 @@ func alignOf(t reflect.Type) uint64 {
 	return align
 }
 
-// hasWord says whether there is a 64-bit word in a T.
+// hasWord reports whether a T contains a 64-bit word.
 func hasWord(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Int64, reflect.Uint64, reflect.Float64, reflect.Complex128:

@@ -1,14 +1,14 @@
 package arena_c
 
-// // The module's path: two copies of it in a program have two cores. names.h says more.
+// // The module's path: two copies of the module in a program have two cores. See names.h.
 // #cgo CFLAGS: -UUPFRONT_PREFIX -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #include "arena.h"
 import "C"
 
 import "unsafe"
 
-// Header is the header of an arena: arena.h says what its words mean. Here and in the other files a Go struct has the words of
-// the C struct, in their order; one of another size does not compile.
+// Header is the header of an arena; arena.h explains its words. In this package a Go struct has the
+// words of its C struct in their order, and a struct of another size doesn't compile.
 type Header struct {
 	Cursor, Limit, Gen, Asked, Misused, Least, Next, Start uint64
 }
@@ -20,9 +20,10 @@ var (
 
 func (h *Header) c() *C.upfront_arena { return (*C.upfront_arena)(checked(h)) }
 
-// moved tells the race detector what died when cursor and limit moved back from where they were: a rewind that only moves a
-// cursor conflicts with nobody. Where they were is read into variables first: Go doesn't say whether an operand or a call
-// beside it comes first. Where nothing died nothing is addressed: the end of the block may be the start of something else.
+// moved reports to the race detector the bytes freed since cursor and limit had these values; a
+// rewind that only moves a cursor is invisible to it. The caller reads both into variables before
+// the call into C, because Go doesn't order an operand and a call in one expression. If nothing was
+// freed, no address is formed: the end of a block may be the start of another object.
 func (h *Header) moved(cursor, limit uint64, code Code) Code {
 	if Race && h.Cursor < cursor {
 		raceDead(h.At(h.Cursor), uintptr(cursor-h.Cursor))

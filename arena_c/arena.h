@@ -1,12 +1,18 @@
-/* arena.h - the header of an arena, and the two questions that an allocation asks: the same scope? enough room?
+/* arena.h - allocates by moving a cursor up through a block, for the one generation that may.
  *
- * Algorithm  The cursor goes up to the limit; both count from the header. `gen` is the generation of whoever may allocate now: the
- *            topmost scope of the arena, or nobody. A handle is the header and a generation. Closed, covered, frozen, stale: all are
- *            another generation.
- * Bound      An allocation succeeds exactly when its generation is the header's and it fits with its padding. Generations step by one
- *            in 64 bits and are never given twice, also when the header is laid out anew.
+ * Algorithm  Cursor and limit are offsets from the header. `gen` is the generation that may
+ *            allocate: that of the arena's topmost scope, or 0. A handle is a header and a
+ *            generation. A closed, covered, frozen or stale handle has another generation than the
+ *            header, so one comparison refuses them all.
+ * Example    Scope 5 is open. A scope opened on top of it has generation 6, and allocations with 5
+ *            are refused while it is open. When it closes, the header's generation is 5 again. 6 is
+ *            refused from then on: the next scope is 7.
+ * Bound      An allocation succeeds exactly when its generation is the header's and its size with
+ *            padding fits. Generations step by one in 64 bits and are never reused, even if the
+ *            header gets other bytes.
  * Cost       O(1): an addition and a mask, two comparisons, two stores.
- * Source     Fredriksson, "Scope Stack Allocation"; the generations are those of Frykholm's "ID Lookup Table". */
+ * Source     Fredriksson, "Scope Stack Allocation"; the generations are those of Frykholm's "ID
+ *            Lookup Table". */
 #ifndef UPFRONT_ARENA_H
 #define UPFRONT_ARENA_H
 
@@ -16,23 +22,26 @@
 extern "C" {
 #endif
 
-/* One line. Offsets count from the header, which lies before its bytes. */
+/* The header, one line, before the arena's bytes. Offsets count from it. */
 typedef struct upfront_arena {
     uint64_t cursor;  /* of the next free byte */
     uint64_t limit;   /* past the last free byte */
-    uint64_t gen;     /* who may allocate; 0: nobody */
-    uint64_t asked;   /* what the topmost scope was refused last: see UPFRONT_ASKED; 0: nothing */
-    uint64_t misused; /* the generation that asked last without being the topmost; 0: none */
-    uint64_t least;   /* the least that was free, as of the last time that bytes came back */
-    uint64_t next;    /* the generation that was given last */
+    uint64_t gen;     /* the generation that may allocate; 0: none */
+    uint64_t asked;   /* the topmost scope's last refused request: UPFRONT_ASKED; 0: none */
+    uint64_t misused; /* the last generation refused because it isn't the topmost; 0: none */
+    uint64_t least;   /* the least that was free, as of the last time that bytes were freed */
+    uint64_t next;    /* the newest generation */
     uint64_t start;   /* of the first byte */
 } upfront_arena;
 
-/* `asked` is the size, from this bit on the alignment less 1, and UPFRONT_ASKED: a bit, because 0 bytes may be refused, too, and the
- * least alignment that is reckoned with. */
+/* The word `asked` holds the refused size, from this bit on the alignment less 1 (7 at least), and
+ * bit 63, because a request of 0 bytes may be refused, too. 100 bytes aligned to 16: UPFRONT_ASKED
+ * | 15 << 40 | 100. */
 #define UPFRONT_ASKED_MASK 40
 #define UPFRONT_ASKED (UINT64_C(1) << 63 | UINT64_C(7) << UPFRONT_ASKED_MASK)
-#define UPFRONT_PURPOSE (UINT64_C(1) << 62) /* with it: there was room (upfront_refuses); alone until upfront_arena_refuse adds the size */
+/* set as well if there was room (upfront_refuses); alone until upfront_arena_refuse adds the
+ * size */
+#define UPFRONT_PURPOSE (UINT64_C(1) << 62)
 
 static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
     return (void *)((uintptr_t)a + (uintptr_t)offset);
@@ -40,7 +49,8 @@ static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
 
 static inline uint64_t upfront_arena_offset(const upfront_arena *a, const void *p) { return upfront_place(p, a); }
 
-/* The offset, aligned to mask + 1: of the address, since a header is aligned to a line only. */
+/* Rounds an offset up so that its address is a multiple of mask + 1. A header itself is aligned
+ * only to a line. */
 static inline uint64_t upfront_arena_up(const upfront_arena *a, uint64_t offset, uint64_t mask) {
     uint64_t from = (uint64_t)(uintptr_t)a;
     return ((from + offset + mask) & ~mask) - from;
@@ -48,7 +58,7 @@ static inline uint64_t upfront_arena_up(const upfront_arena *a, uint64_t offset,
 
 static inline uint64_t upfront_arena_aligned(const upfront_arena *a, uint64_t mask) { return upfront_arena_up(a, a->cursor, mask); }
 
-/* The bytes [start, limit) are the arena's, all of them free, and nobody's yet. Generations go on. */
+/* Makes [start, limit) the arena's bytes, all free. No scope may allocate; generations go on. */
 static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_t limit) {
     a->cursor = a->start = start;
     a->limit = limit;
@@ -56,8 +66,9 @@ static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_
     a->gen = a->asked = a->misused = 0;
 }
 
-/* Whether a request for which there is room is refused on purpose, and whether one was that
- * upfront_arena_refuse hasn't kept. */
+/* upfront_arena_refuses reports whether a request is refused on purpose although there is room.
+ * upfront_arena_purpose reports whether that happened and upfront_arena_refuse hasn't recorded
+ * it. */
 #ifdef UPFRONT_CHECKED
 static inline int upfront_arena_refuses(upfront_arena *a) {
     if (!upfront_refuses())
@@ -72,7 +83,8 @@ static inline uint64_t upfront_arena_purpose(const upfront_arena *a) { return a-
 #define upfront_arena_purpose(a) 0
 #endif
 
-/* Keeps a refusal: of the topmost scope what it asked for, of anybody else who it was. */
+/* Records a refusal: the request if gen is the topmost scope's, else the generation. Returns
+ * NULL. */
 static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_t size) {
     if (a->gen == gen)
         a->asked = UPFRONT_ASKED | size | upfront_arena_purpose(a);
@@ -81,21 +93,21 @@ static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_
     return NULL;
 }
 
-/* Whether it is the generation of who may allocate. A header of zeros has none. */
+/* Whether gen may allocate. A header of zeros has no such generation. */
 static inline int upfront_arena_is(const upfront_arena *a, uint64_t gen) { return a->gen == gen && gen != 0; }
 
-/* Whether a C program may ask: of an arena, by an alignment that is one. */
+/* Checks the arguments of a C program: an arena, and a valid alignment. */
 static inline int upfront_arena_may_ask(const upfront_arena *a, uint64_t align) {
     return a != NULL && a->gen != 0 && upfront_is_align(align);
 }
 
-/* Whether `size` bytes fit behind offset `at`. pre: at is the cursor, aligned. */
+/* Whether `size` bytes fit from offset `at` on. pre: at is the cursor, aligned. */
 static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64_t size) {
     return at <= a->limit && size <= a->limit - at;
 }
 
-/* Moves the cursor past the `size` bytes at offset `at`, if gen may allocate and they fit. This and upfront_arena_back
- * touch the header alone: an arena whose bytes nobody has follows the same rules. */
+/* Moves the cursor past the `size` bytes at offset `at`, if gen may allocate and they fit. This and
+ * upfront_arena_back touch the header alone, so the rules can run without the arena's bytes. */
 static inline int upfront_arena_take(upfront_arena *a, uint64_t gen, uint64_t at, uint64_t size) {
     if (a->gen != gen || !upfront_arena_fits(a, at, size) || upfront_arena_refuses(a))
         return 0;
@@ -103,8 +115,8 @@ static inline int upfront_arena_take(upfront_arena *a, uint64_t gen, uint64_t at
     return 1;
 }
 
-/* size bytes, not zeroed; NULL: full, or gen isn't the topmost scope's. pre: size <= UPFRONT_OFFSET_MAX, mask + 1 is a power of two up to
- * UPFRONT_ALIGN_MAX. */
+/* Returns size bytes, not zeroed. NULL: full, or gen isn't the topmost scope's. pre: size <=
+ * UPFRONT_OFFSET_MAX; mask + 1 is a power of two up to UPFRONT_ALIGN_MAX. */
 static inline void *upfront_arena_bump(upfront_arena *a, uint64_t gen, uint64_t size, uint64_t mask) {
     uint64_t at = upfront_arena_aligned(a, mask);
     if (!upfront_arena_take(a, gen, at, size))
@@ -112,7 +124,7 @@ static inline void *upfront_arena_bump(upfront_arena *a, uint64_t gen, uint64_t 
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
-/* Notes how much is free before bytes come back. */
+/* Updates `least`, before bytes are freed. */
 static inline void upfront_arena_note(upfront_arena *a) {
     if (a->limit - a->cursor < a->least)
         a->least = a->limit - a->cursor;
@@ -124,7 +136,7 @@ static inline void upfront_arena_back(upfront_arena *a, uint64_t to) {
     a->cursor = to;
 }
 
-/* The bytes from offset `to` on are free again: what was in them has ended in one of the ways of mirror.h. */
+/* Frees the bytes from offset `to` on; their objects ended in one of the ways of mirror.h. */
 static inline void upfront_arena_end(upfront_arena *a, uint64_t to, int how) {
     upfront_mark_ended(upfront_arena_at(a, to), a->cursor - to, how);
     upfront_arena_back(a, to);

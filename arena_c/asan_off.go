@@ -2,5 +2,5 @@
 
 package arena_c
 
-// Asan says whether AddressSanitizer is on.
+// Asan reports whether AddressSanitizer is on.
 const Asan = false

@@ -1,4 +1,4 @@
-/* base.h - words, limits, codes and the marks that sanitizers read. */
+/* base.h - words, limits and codes of all arenas, and the marks that sanitizers read. */
 #ifndef UPFRONT_BASE_H
 #define UPFRONT_BASE_H
 
@@ -12,18 +12,21 @@
 extern "C" {
 #endif
 
-/* A block, and with it every offset, is below 2^38 bytes (256 GiB). So a request of that much or more is a full like any other, of every
+/* A block, and so every offset, is below 2^38 bytes (256 GiB). A larger request is a full of every
  * arena. */
 #define UPFRONT_OFFSET_MAX (UINT64_C(1) << 38)
 
-/* One allocation, in a word that counts both: below it the sum of the sizes that were asked for, which fits because each fitted; above
- * it allocations modulo 2^26. The carry leaves the word at the top, so the bytes stay exact. */
+/* One allocation, in a word that counts two sums. The lower 38 bits are the sum of the asked sizes,
+ * which fits because all of them are in one block. The upper 26 count allocations; their carry
+ * leaves the word, so the sum stays exact. Three allocations of 8 bytes: 3 * UPFRONT_OBJECT +
+ * 24. */
 #define UPFRONT_OBJECT UPFRONT_OFFSET_MAX
 
-/* Edges of regions, control tables and guards are multiples of this on every target, whatever the page. */
+/* Regions, control tables and guards begin and end at multiples of this, whatever the page size. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
 
-/* The largest alignment. What one above UPFRONT_EDGE costs depends on the address, unless the map begins at a multiple of it, too. */
+/* The largest alignment. The padding for one above UPFRONT_EDGE depends on the address, unless the
+ * map begins at a multiple of the alignment. */
 #define UPFRONT_ALIGN_MAX (UINT64_C(1) << 20)
 
 #define UPFRONT_LINE 64
@@ -32,14 +35,14 @@ enum {
     UPFRONT_OK = 0,
     UPFRONT_FULL = 1,          /* no room; expected */
     UPFRONT_TABLE_FULL = 2,    /* no free header in a control table of planned size; expected */
-    UPFRONT_BAD_ARGUMENT = -1, /* null, not a power of two, beyond a bound */
-    UPFRONT_STALE = -2,        /* a handle of something closed */
-    UPFRONT_ORDER = -3,        /* covered by a newer one, or newer than what is there */
+    UPFRONT_BAD_ARGUMENT = -1, /* null, not a power of two, out of bounds */
+    UPFRONT_STALE = -2,        /* a handle of a closed scope or pool, or of another frame */
+    UPFRONT_ORDER = -3,        /* covered by a newer one, or newer than the present state */
     UPFRONT_DOUBLE = -4,       /* put twice */
     UPFRONT_FOREIGN = -5,      /* not of this arena */
     UPFRONT_MISALIGNED = -6,   /* inside a chunk, not at its start */
     UPFRONT_CORRUPT = -7,      /* a table that contradicts itself */
-    UPFRONT_RACED = -8         /* somebody else is inside: there is no lock; only the checked build looks */
+    UPFRONT_RACED = -8         /* another call is running; only the checked build detects it */
 };
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -55,22 +58,24 @@ void __asan_poison_memory_region(void const volatile *addr, size_t size);
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #define UPFRONT_POISON(p, n) __asan_poison_memory_region((p), (size_t)(n))
 #define UPFRONT_UNPOISON(p, n) __asan_unpoison_memory_region((p), (size_t)(n))
-#define UPFRONT_UNCHECKED __attribute__((no_sanitize_address)) /* a function that may read and write what is poisoned */
+/* a function that may read and write poisoned bytes */
+#define UPFRONT_UNCHECKED __attribute__((no_sanitize_address))
 #else
 #define UPFRONT_POISON(p, n) ((void)(p), (void)(n))
 #define UPFRONT_UNPOISON(p, n) ((void)(p), (void)(n))
 #define UPFRONT_UNCHECKED
 #endif
 
-#define UPFRONT_COLD __attribute__((noinline, cold)) /* what a fast path calls when something is wrong */
+#define UPFRONT_COLD __attribute__((noinline, cold)) /* the error path of an inline function */
 
 #if defined(UPFRONT_ASAN) && defined(UPFRONT_CHECKED)
 #error "upfront: UPFRONT_CHECKED doesn't go with AddressSanitizer"
 #endif
 
-/* The inline functions of one build don't fit another's core. build.c has a name for each; with UPFRONT_CHECK_BUILD, which pkg-config's
- * flags have, each file that is compiled refers to the one that it needs, so that a program of two builds doesn't link. In a Go package of
- * your own the core is another package's, and the flag would ask for it too early. */
+/* Inline functions of one build don't fit the core of another. build.c defines a name for its
+ * build. With UPFRONT_CHECK_BUILD, which pkg-config's flags set, each compiled file refers to the
+ * name that it needs, so a mix of two builds doesn't link. A Go package must not set the flag: the
+ * core is in another package, which is linked later. */
 #if defined(UPFRONT_ASAN)
 #define UPFRONT_BUILD upfront_build_asan
 #elif defined(UPFRONT_CHECKED)
@@ -78,25 +83,26 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #else
 #define UPFRONT_BUILD upfront_build_release
 #endif
-extern const char UPFRONT_BUILD[]; /* the core's version, in words */
+extern const char UPFRONT_BUILD[]; /* the core's version, as text */
 #if defined(UPFRONT_CHECK_BUILD) && defined(__GNUC__)
 __attribute__((used)) static const char *const upfront_build = UPFRONT_BUILD;
 #endif
 
-/* The checked build fills what is handed out and what is given back, so that a read of either is seen for what it is. */
+/* Fills of the checked build: fresh and dead memory, so that a read of either is recognized. */
 #define UPFRONT_FRESH 0xCB
 #define UPFRONT_DEAD 0xDB
 
-/* How far `to` lies behind `from`, modulo 2^64 on every target: a word that keeps a distance to what lies before it has 64 bits also where
- * an address has 32. */
+/* Returns how far `to` is after `from`, modulo 2^64 on every target. So a word that holds a
+ * negative distance has 64 bits even if an address has 32. */
 static inline uint64_t upfront_distance(const void *to, const void *from) {
     return (uint64_t)(uintptr_t)to - (uint64_t)(uintptr_t)from;
 }
 
-/* Around each call of an arena that C libraries use on threads: the checked build sees that there is no lock, counts who comes while
- * another is inside, and refuses it. */
+/* Enclose each call of an arena that C libraries use on threads. If another call is running, the
+ * checked build counts it in `raced` and refuses it; release builds do nothing. */
 #ifdef UPFRONT_CHECKED
-static inline int upfront_enter(const uint64_t *busy, const uint64_t *raced) { /* who only asks has a const arena */
+/* const, for calls that only read */
+static inline int upfront_enter(const uint64_t *busy, const uint64_t *raced) {
     if (__atomic_exchange_n((uint64_t *)(uintptr_t)busy, 1, __ATOMIC_ACQUIRE) == 0)
         return 1;
     __atomic_fetch_add((uint64_t *)(uintptr_t)raced, 1, __ATOMIC_RELAXED);
@@ -109,10 +115,10 @@ static inline void upfront_leave(const uint64_t *busy) { __atomic_store_n((uint6
 #define upfront_leave(busy) ((void)0)
 #endif
 
-/* Refusing on purpose: the checked build answers the n-th request as if there were no room
- * (checked.h). Each function that gives memory asks upfront_refuses where it has found room, before
- * anything changes. Only a call that UPFRONT_REQUEST announces is a request, and one: the bindings'
- * are, and what C code takes by itself isn't. */
+/* Failure injection: the checked build refuses the n-th request although there is room (checked.h).
+ * Each allocating function calls upfront_refuses after it has found room and before anything
+ * changes. Only a call announced by UPFRONT_REQUEST is a request, and it counts once: the bindings
+ * announce theirs, and calls of C code don't count. */
 #ifdef UPFRONT_CHECKED
 extern __thread int upfront_request;
 int upfront_refuses(void);
@@ -122,7 +128,7 @@ int upfront_refuses(void);
 #define UPFRONT_REQUEST(is) ((void)0)
 #endif
 
-/* The two halves of a count. */
+/* The two halves of a count: asked bytes and allocations. */
 static inline uint64_t upfront_asked(uint64_t count) { return count & (UPFRONT_OBJECT - 1); }
 
 static inline uint64_t upfront_objects(uint64_t count) { return count / UPFRONT_OBJECT; }
@@ -131,12 +137,14 @@ static inline int upfront_is_align(uint64_t align) {
     return align != 0 && (align & (align - 1)) == 0 && align <= UPFRONT_ALIGN_MAX;
 }
 
-/* A size that was asked for, as far as it matters: what no block has is full, and no sum with it wraps. */
+/* Limits a requested size, so that sums with it don't wrap. No block has as much, so it is still a
+ * full. */
 static inline uint64_t upfront_size(uint64_t size) { return size < UPFRONT_OFFSET_MAX ? size : UPFRONT_OFFSET_MAX; }
 
 static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
 
-/* Whether an arena may be made of the block: it begins at a line, has `least` bytes, and its offsets stay below UPFRONT_OFFSET_MAX. */
+/* Whether a block is good for an arena: aligned to a line, at least `least` bytes, and small enough
+ * that all offsets stay below UPFRONT_OFFSET_MAX. */
 static inline int upfront_is_block(const void *block, uint64_t size, uint64_t least) {
     return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }

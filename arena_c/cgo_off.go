@@ -2,5 +2,5 @@
 
 package arena_c
 
-// A build without cgo has no C core; the compiler's message is this line.
+// Without cgo there is no C core, and the compiler prints this line.
 var _ int = "upfront needs cgo: set CGO_ENABLED=1, and CC too when cross-building"

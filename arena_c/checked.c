@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* `count` is written last: who reads it finds the texts below it whole. */
+/* `count` is written last, so that a reader finds the texts below it whole. */
 static struct {
     uint32_t count, used;
     uint32_t at[UPFRONT_TEXTS];
@@ -15,7 +15,8 @@ static struct {
 uint32_t upfront_text_add(const char *text, uint64_t size) {
     uint32_t id = texts.count + 1, at = texts.used;
     if (id == UPFRONT_TEXTS || size >= UPFRONT_TEXTS_BYTES - at) return 0;
-    if (size != 0) memcpy(texts.text + at, text, (size_t)size); /* no bytes may have no address */
+    /* an empty text may have no address */
+    if (size != 0) memcpy(texts.text + at, text, (size_t)size);
     texts.text[at + size] = 0;
     texts.at[id] = at;
     texts.used = at + (uint32_t)size + 1;
@@ -28,7 +29,7 @@ const char *upfront_text(uint32_t id) {
 }
 
 static struct {
-    int64_t left; /* requests until the one to refuse, with it */
+    int64_t left; /* requests up to and including the one to refuse */
     int refused;
 } failing;
 
@@ -99,7 +100,7 @@ static size_t end_of(upfront_words *w) {
     return w->size;
 }
 
-/* A site: what happened there, and each call a tab further in. */
+/* Adds a call site: its heading, then each call one tab further in. */
 static void add_site(upfront_words *w, const char *what, uint32_t site) {
     const char *text = upfront_text(site);
     if (*text == 0)
@@ -116,7 +117,7 @@ static void add_site(upfront_words *w, const char *what, uint32_t site) {
     }
 }
 
-/* How many rows of the map begin at the offset or before it. */
+/* Returns the number of rows that begin at or before the offset. */
 static uint64_t rows_up_to(const upfront_map *m, uint64_t offset) {
     uint64_t i;
     for (i = m->rows; i > 0 && offset < upfront_map_start(m, upfront_map_row(m, i - 1)); i--) {
@@ -124,7 +125,7 @@ static uint64_t rows_up_to(const upfront_map *m, uint64_t offset) {
     return i;
 }
 
-/* region "level", frame 0, scratch 1.0 */
+/* Adds region "level", frame 0 or scratch 1.0. */
 static void add_row(upfront_words *w, const upfront_map *m, uint64_t index) {
     const upfront_row *row = upfront_map_row(m, index);
     if (row->kind == UPFRONT_REGION) {
@@ -144,7 +145,8 @@ static void begin_fault(upfront_words *w, const char *name, uintptr_t address) {
 
 static const char *const ended[] = {"closed", "put", "rewound"};
 
-/* What lies there, or lay: "24 bytes of region "level" at 0x1234", and who made and who ended it. */
+/* Adds the object at an address, "24 bytes of region "level" at 0x1234", and where it was made and
+ * ended. */
 static void add_thing(upfront_words *w, const upfront_map *m, const upfront_found *f) {
     uint64_t rows = rows_up_to(m, upfront_distance((const void *)f->canonical, m));
     if (f->size != 0) {
@@ -161,7 +163,7 @@ static void add_thing(upfront_words *w, const upfront_map *m, const upfront_foun
     add_site(w, f->how == UPFRONT_PUT ? "put" : "ended", f->ended);
 }
 
-/* `verb` is what was done, `to` is followed by what to. */
+/* `verb` is the access; `to` precedes how the object ended. */
 static void add_found(upfront_words *w, const upfront_found *f, const char *name, const char *verb, const char *to) {
     static const char *const what[] = {"", "past the end", "before the first", "", "to something alive", "to bytes that nobody had"};
     add(w, "upfront: BUG: ");
@@ -205,7 +207,7 @@ void upfront_tell(const upfront_found *f) {
     abort();
 }
 
-/* Where in the map an address lies, by its offset. */
+/* Adds the part of the map that an offset is in. */
 static void add_place(upfront_words *w, const upfront_map *m, uint64_t offset) {
     uint64_t rows = rows_up_to(m, offset);
     if (offset < m->tables) {

@@ -1,7 +1,7 @@
 package arena_c
 
 // #include "ends.h"
-// // An address to be judged is passed as a number: see pool.go.
+// // An address to be checked is passed as a number: see pool.go.
 // static inline int upfront_ends_resize_at(upfront_ends *e, uint64_t gen, uintptr_t p, uint64_t old, uint64_t size) {
 //     UPFRONT_ASK(int, upfront_ends_resize(e, gen, (const void *)p, old, size))
 // }
@@ -26,7 +26,7 @@ type Ends struct {
 
 var _ [unsafe.Sizeof(Ends{})]byte = [unsafe.Sizeof(C.upfront_ends{})]byte{}
 
-// PushNear is upfront_arena_bump; checked builds count what alignment costs.
+// PushNear is upfront_arena_bump; checked builds count the padding.
 func (e *Ends) PushNear(gen, size, mask uint64) unsafe.Pointer {
 	from := e.Cursor
 	p, ok := e.Bump(gen, size, mask)

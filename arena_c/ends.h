@@ -1,13 +1,16 @@
-/* ends.h - a linear arena with two ends: the far end is for temporaries, and comes down towards the cursor.
+/* ends.h - a linear arena with two ends, one for what stays and one for temporaries.
  *
- * Algorithm  The near end is the bump of arena.h. The far end rounds down from the limit and moves the limit there, so that the near end's
- *            comparison knows of it without a look.
- * Bound      An allocation succeeds at either end exactly when it fits between the two with its padding: they touch, and never meet.
+ * Algorithm  The near end is the bump of arena.h. The far end rounds down from the limit and moves
+ *            the limit there, so the near end's comparison needs no change.
+ * Bound      An allocation at either end succeeds exactly when it fits between the two with its
+ *            padding. The last byte can be used.
  * Cost       O(1); both fast paths are inlined. The header is 128 bytes.
- * Source     Frykholm, "Custom Memory Allocation in C++"; the far end is the double-ended stack of the Bitsquid streams.
+ * Source     Frykholm, "Custom Memory Allocation in C++"; the far end is the double-ended stack of
+ *            the Bitsquid streams.
  *
- * It remembers the newest mark of each end, because two things would break an older block without it: a resize of the last block when
- * it lies below a mark, and a rewind to a mark that a rewind has passed meanwhile. Both are refused. */
+ * The arena remembers the newest mark of each end, to refuse two calls that would break an older
+ * block: a resize of a last block below the mark, and a rewind to a mark that an earlier rewind has
+ * passed. */
 #ifndef UPFRONT_ENDS_H
 #define UPFRONT_ENDS_H
 
@@ -17,31 +20,35 @@
 extern "C" {
 #endif
 
-/* The arena's line, and one for what a second end needs. All but `lost` are offsets; the far end's position is the limit. */
+/* The arena's line, and one for the second end. All words but `lost` are offsets. The far end's
+ * position is the limit. */
 typedef struct upfront_ends {
     upfront_arena arena;
-    uint64_t end;      /* past the last byte of the block: where the far end begins */
-    uint64_t high;     /* the near end's highest position, as of the last time that bytes came back */
-    uint64_t low;      /* the far end's lowest, likewise */
+    uint64_t end;      /* past the last byte of the block: the far end starts here */
+    /* the near end's highest position, as of the last time that bytes were freed */
+    uint64_t high;
+    uint64_t low;      /* the far end's lowest, as of the same time */
     uint64_t mark;     /* the near end's newest mark */
     uint64_t far_mark; /* the far end's newest mark */
-    uint64_t last;     /* of a stack (stack.h): the near end's last live block, 0 for none */
-    uint64_t far_last; /* and the far end's */
-    uint64_t lost;     /* in checked builds: bytes that alignment has cost at the near end since a reset */
+    uint64_t last;     /* in a stack (stack.h): the near end's last live block; 0: none */
+    uint64_t far_last; /* in a stack: the far end's */
+    uint64_t lost;     /* in checked builds: padding at the near end since a reset, in bytes */
 } upfront_ends;
 
-/* The offset, aligned down to mask + 1: of the address. */
+/* Rounds an offset down so that its address is a multiple of mask + 1. */
 static inline uint64_t upfront_ends_down(const upfront_ends *e, uint64_t offset, uint64_t mask) {
     uint64_t from = (uint64_t)(uintptr_t)e;
     return ((from + offset) & ~mask) - from;
 }
 
-/* Whether what begins at offset `at`, which is at most the limit or has wrapped, lies behind the near end. */
+/* Whether offset `at` is after the near end. pre: at is at most the limit, or has wrapped below
+ * 0. */
 static inline int upfront_ends_fits(const upfront_ends *e, uint64_t at) {
     return at - e->arena.cursor <= e->arena.limit - e->arena.cursor;
 }
 
-/* The near end's is upfront_arena_bump. This is the far end's; pre: as there. */
+/* Allocates at the far end; upfront_arena_bump is the near end's. The preconditions are the
+ * same. */
 static inline void *upfront_ends_bump_far(upfront_ends *e, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &e->arena;
     uint64_t at = upfront_ends_down(e, a->limit - size, mask);
@@ -51,32 +58,33 @@ static inline void *upfront_ends_bump_far(upfront_ends *e, uint64_t gen, uint64_
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
-/* The position of the near end, to rewind to. It is remembered as the newest mark. */
+/* Returns the near end's position, to rewind to, and remembers it as the newest mark. */
 static inline uint64_t upfront_ends_mark(upfront_ends *e) { return e->mark = e->arena.cursor; }
 
 static inline uint64_t upfront_ends_mark_far(upfront_ends *e) { return e->far_mark = e->arena.limit; }
 
-/* The bytes of an end from offset `to` on are free again. */
+/* Free the bytes of an end from offset `to` on. */
 void upfront_ends_cut(upfront_ends *e, uint64_t to);
 void upfront_ends_cut_far(upfront_ends *e, uint64_t to);
 
-/* Makes an arena of the block: the header at its front, the rest is room. NULL when the block is null, not aligned to 64, smaller than
- * three lines or too large. */
+/* Makes an arena of the block: the header at its front, the rest is room. Returns NULL if the block
+ * is null, not aligned to 64, smaller than three lines or too large. */
 upfront_ends *upfront_ends_init(void *block, uint64_t size);
 
 /* NULL: full, or size or align out of bounds. */
 void *upfront_ends_alloc(upfront_ends *e, uint64_t size, uint64_t align);
 void *upfront_ends_alloc_far(upfront_ends *e, uint64_t size, uint64_t align);
 
-/* Frees what that end allocated since the mark. UPFRONT_ORDER for a mark that is newer than the newest one, as one is that a rewind has
- * passed; for one before the start; and so for a mark of the other end. */
+/* Free all blocks of that end since the mark. UPFRONT_ORDER for a mark newer than the newest one,
+ * such as one that a rewind has passed; for one before the start; and so for a mark of the other
+ * end. */
 int upfront_ends_rewind(upfront_ends *e, uint64_t gen, uint64_t mark);
 int upfront_ends_rewind_far(upfront_ends *e, uint64_t gen, uint64_t mark);
 
-/* upfront_linear_resize with the newest mark as the floor. */
+/* Is upfront_linear_resize with the newest mark as the floor. */
 int upfront_ends_resize(upfront_ends *e, uint64_t gen, const void *p, uint64_t old, uint64_t size);
 
-/* Frees everything at both ends. */
+/* Frees all blocks of both ends. */
 void upfront_ends_reset(upfront_ends *e);
 
 #ifdef __cplusplus

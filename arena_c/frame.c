@@ -8,7 +8,7 @@ uint64_t upfront_frame_size(uint64_t size, uint64_t buffers) {
     return sizeof(upfront_frame) + buffers * upfront_round_up(size, UPFRONT_LINE);
 }
 
-/* The arena is the current buffer, with nothing in it. */
+/* Makes the arena the current buffer, empty. */
 static void frame_begin(upfront_frame *f, uint64_t least) {
     upfront_arena *a = &f->arena;
     uint64_t start = sizeof *f + f->current * f->size;

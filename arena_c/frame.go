@@ -18,13 +18,13 @@ type Frame struct {
 
 var _ [unsafe.Sizeof(Frame{})]byte = [unsafe.Sizeof(C.upfront_frame{})]byte{}
 
-// How many buffers a frame arena may have.
+// FrameMin and FrameMax bound the number of buffers.
 const (
 	FrameMin = C.UPFRONT_FRAME_MIN
 	FrameMax = C.UPFRONT_FRAME_MAX
 )
 
-// Used is the bytes in the current buffer, Peak the most that one held.
+// Used returns the bytes in the current buffer, Peak the most that one held.
 func (f *Frame) Used() uint64 { return f.Cursor - f.Start }
 func (f *Frame) Peak() uint64 { return f.Size - min(f.Limit-f.Cursor, f.Least) }
 
@@ -45,7 +45,7 @@ func (f *Frame) Push(gen, size, mask uint64) unsafe.Pointer {
 	return p
 }
 
-// Live says whether what was made in the frame of that generation is still there.
+// Live reports whether the objects of the frame with that generation are alive.
 func (f *Frame) Live(gen uint64) bool { return f.Gen-gen < f.Buffers }
 
 // FrameSize is upfront_frame_size.

@@ -1,12 +1,16 @@
-/* intrusive.h - equal chunks with nothing stored beside them: the list of the free ones runs through the chunks themselves.
+/* intrusive.h - allocates chunks of one size without any bytes of its own: the list of free chunks
+ * is in the chunks.
  *
- * Algorithm  A free chunk's first word is the offset of the next free one, last put first. Chunks that were never taken are not on the
- *            list: they begin where the last one that was taken first ended. So making a pool touches nothing.
- * Bound      get succeeds exactly while fewer chunks are live than there are. What is put is not checked: a double put, or an
- *            address that is no chunk, breaks the list. pool.h tells both, for 5 bytes a chunk.
- * Cost       O(1), also to make one. Space: none beside the chunks.
- * Source     "Alternatives to malloc and new" (#AltDevBlogADay): its memory pool; that chunks join the list when they are first put is
- *            Kenwright, "Fast Efficient Fixed-Size Memory Pool". */
+ * Algorithm  The first word of a free chunk is the offset of the next free one; the last one put is
+ *            the first one taken. Chunks that were never taken are not in the list: they follow the
+ *            chunk that was taken last for the first time. So making a pool touches no memory.
+ * Bound      get succeeds exactly while fewer chunks are live than exist. put checks nothing: a
+ *            double put, or an address that is no chunk, breaks the list. pool.h detects both, for
+ *            5 bytes a chunk.
+ * Cost       O(1), initialization included. Space: the chunks alone.
+ * Source     "Alternatives to malloc and new" (#AltDevBlogADay) for the pool; Kenwright, "Fast
+ *            Efficient Fixed-Size Memory Pool", for chunks that join the list when they are first
+ *            put. */
 #ifndef UPFRONT_INTRUSIVE_H
 #define UPFRONT_INTRUSIVE_H
 
@@ -16,7 +20,8 @@
 extern "C" {
 #endif
 
-/* The header is the caller's; the block has no other. Offsets count from the header, modulo 2^64. */
+/* The header, which is the caller's and outside of the block. Offsets count from it, modulo
+ * 2^64. */
 typedef struct upfront_intrusive {
     uint64_t free;   /* of the free chunk that is taken next; 0: none was put */
     uint64_t fresh;  /* of the first chunk that was never taken */
@@ -24,8 +29,8 @@ typedef struct upfront_intrusive {
     uint64_t stride; /* size of a chunk: at least 8, and a multiple of its alignment */
 } upfront_intrusive;
 
-/* As many chunks as fit; of null, or with a stride that isn't a multiple of 8, none. pre: the block is aligned as the chunks are to be and
- * doesn't hold the header. */
+/* Makes a pool of as many chunks as fit; of none if the block is null or the stride isn't a
+ * multiple of 8. pre: the block is aligned for the chunks and doesn't contain the header. */
 static inline void upfront_intrusive_init(upfront_intrusive *p, void *block, uint64_t size, uint64_t stride) {
     if (p == NULL)
         return;
@@ -54,7 +59,7 @@ static inline void *upfront_intrusive_get(upfront_intrusive *p) {
     return chunk;
 }
 
-/* pre: chunk is one that is live. */
+/* pre: the chunk is live. */
 static inline void upfront_intrusive_put(upfront_intrusive *p, void *chunk) {
     upfront_mark_dead(chunk, p->stride);
     UPFRONT_UNPOISON(chunk, sizeof(uint64_t));

@@ -4,7 +4,7 @@ upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header) {
     upfront_arena *a = (upfront_arena *)block;
     if (!upfront_is_block(block, size, 2 * UPFRONT_LINE) || header < sizeof *a || header > size - UPFRONT_LINE)
         return NULL;
-    UPFRONT_UNPOISON(block, header); /* the block may have been the inside of another arena */
+    UPFRONT_UNPOISON(block, header); /* the block may be part of another arena, which poisoned it */
     memset(block, 0, (size_t)header);
     upfront_arena_bound(a, header, size);
     a->gen = a->next = 1;

@@ -1,4 +1,4 @@
-/* linear.h - the aligned bump over a block: one cursor that only moves up, until it is rewound.
+/* linear.h - allocates from a block by one cursor that moves up until it is rewound.
  *
  * Algorithm  The header of arena.h at the front of the block, and its bump.
  * Bound      An allocation of size bytes at offset `at` succeeds exactly when at + size <= limit
@@ -17,27 +17,27 @@ extern "C" {
 
 typedef upfront_arena upfront_linear;
 
-/* Makes an arena of the block: the header, which has `header` bytes, at its front, the rest is
- * room. Its generation is 1. NULL when the block is null, not aligned to 64, has no line behind the
- * header, or is too large, or the header is less than a line. A block may be reused: what was there
- * before is not looked at. */
+/* Makes an arena of the block: a header of `header` bytes at its front, the rest is room. Its
+ * generation is 1. Returns NULL if the block is null, not aligned to 64, too large or without a
+ * line after the header, or if the header is less than a line. A block may be reused: its contents
+ * don't matter. */
 upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header);
 
-/* The same with a header of one line. */
+/* Makes an arena with a header of one line. */
 upfront_linear *upfront_linear_init(void *block, uint64_t size);
 
-/* The checked face of the bump for C programs. NULL: full, or size or align out of bounds. */
+/* Allocates, with checked arguments, for C programs. NULL: full, or size or align out of bounds. */
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align);
 
-/* Moves the cursor back to an earlier value of itself. UPFRONT_ORDER when `cursor` is newer than
- * the cursor or before the start. */
+/* Moves the cursor back to one of its earlier values. UPFRONT_ORDER if `cursor` is above the cursor
+ * or before the start. */
 int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor);
 
-/* Makes the last block longer or shorter where it is. old is the size it has; the caller knows it,
- * the arena keeps none. UPFRONT_FULL when there is no room. UPFRONT_ORDER for a block that is not
- * the last, and for one below `floor` (an offset: the newest mark, so that what an older owner
- * counts on is left alone). UPFRONT_FOREIGN for an address that was not handed out. A block of no
- * bytes lies at the mark, not below it. */
+/* Changes the size of the last block in place. `old` is its present size, which the arena doesn't
+ * keep. UPFRONT_FULL if there is no room. UPFRONT_ORDER for a block that isn't the last, and for
+ * one below the offset `floor`, which is the newest mark: an older owner counts on blocks below it.
+ * UPFRONT_FOREIGN for an address that isn't allocated. A block of 0 bytes at the mark isn't below
+ * it. */
 int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const void *p,
                           uint64_t old, uint64_t size);
 

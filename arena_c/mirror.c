@@ -8,7 +8,8 @@
 #define HAS_PAGES 1
 #endif
 
-/* Under AddressSanitizer what is dead is poisoned: nothing looks at it, for it would be met before it can say what it knows. */
+/* Under AddressSanitizer dead bytes are poisoned and never read: a read would be reported as the
+ * error, without the mirror's own report. */
 #ifdef UPFRONT_CHECKED
 enum { LOOKS = 1 };
 static void fill_dead(uintptr_t p, uint64_t size) { memset((void *)p, UPFRONT_DEAD, (size_t)size); }
@@ -21,18 +22,21 @@ static void fill_fresh(uintptr_t p, uint64_t size) { UPFRONT_UNPOISON((void *)p,
 
 __thread uint32_t upfront_site;
 
-/* Redzones: so many bytes before, and at most so many behind. Even what has one byte has 63 between it and the next. */
+/* Sizes of redzones: before an object, and at most after it. Even an object of one byte has 63
+ * bytes between itself and the next. */
 enum { ZONE_BEFORE = 32, ZONE_BEHIND = 256 };
 
-/* A page of notes, about so many places: `touched` says which pages have any, and `reach` what reached last into them from the
- * pages before, if it is alive. */
+/* Canonical addresses in a page of notes. `touched` says which pages have notes. `reach` is the
+ * last object that reaches into a page from an earlier one, if it is still alive. */
 enum { NOTES_AT_ONCE = 128 };
 
 enum { NOTE_PAGE = 4096, PAGED_FROM = 128 };
 
-/* In a note's word, above the size. NODE: a word and what it is about, which lies at the next line. PLAIN: it stays at its canonical
- * place. LAST: it died, and nothing in the other window did so later. PAGED: it lies in its page where it is accounted in its,
- * so that an arena on it aligns as everywhere. HOW it ended takes two bits, and its TYPE all above. */
+/* In a note's word, above the size. NODE: a word, then an object that starts at the next line.
+ * PLAIN: the bytes stay at their canonical address. LAST: the object ended, and none ended later at
+ * this address in the other window. PAGED: the position has the same offset in its page as the
+ * canonical address, so that an arena on it aligns as in every build. Two bits say HOW it ended;
+ * its TYPE is above. */
 #define NOTE_SIZE (UPFRONT_OFFSET_MAX - 1)
 #define NOTE_LIVE (UINT64_C(1) << 40)
 #define NOTE_DIED (UINT64_C(1) << 41)
@@ -49,19 +53,19 @@ typedef struct note {
     uint32_t made, ended;
 } note;
 
-/* What is known of UPFRONT_EDGE bytes: rows don't share them. */
+/* The state of UPFRONT_EDGE bytes, which belong to one row alone. */
 typedef struct edge {
-    uint8_t window;  /* in which something was given last */
-    uint8_t used;    /* a bit for each window */
-    uint8_t blocked; /* and whether it has no access */
+    uint8_t window;  /* window of the last allocation */
+    uint8_t used;    /* a bit for each window in use */
+    uint8_t blocked; /* a bit for each window without access */
 } edge;
 
 typedef struct mirror {
     uintptr_t block, origin; /* the origin is aligned, at or below the block */
-    uint64_t block_size;     /* 0: nobody's */
-    uint64_t size;           /* places, from the origin */
+    uint64_t block_size;     /* 0: the entry is free */
+    uint64_t size;           /* canonical addresses from the origin on */
     uintptr_t window[2];
-    note *notes; /* for each place one a window */
+    note *notes; /* two for each address, one a window */
     edge *edges;
     uint64_t *reach;
     uint8_t *touched;
@@ -70,7 +74,7 @@ typedef struct mirror {
 } mirror;
 
 static mirror mirrors[UPFRONT_MIRRORS];
-static uint32_t mirrors_used; /* all behind are nobody's */
+static uint32_t mirrors_used; /* all entries from here on are free */
 
 static const mirror *mirror_of(uintptr_t canonical, uint64_t *offset) {
     uint32_t i, n = __atomic_load_n(&mirrors_used, __ATOMIC_ACQUIRE);
@@ -104,7 +108,7 @@ static uintptr_t line_of(const mirror *m, uint64_t at, int window) {
     return m->window[window] + (uintptr_t)(UPFRONT_SPREAD * at);
 }
 
-/* Where what begins at `at` has its first byte. */
+/* Returns the position of the object at canonical offset `at`. */
 static uintptr_t start_of(const mirror *m, uint64_t at, int window) {
     uint64_t word = note_of(m, at, window)->word;
     if (word & NOTE_PLAIN)
@@ -119,7 +123,8 @@ static uint64_t behind(uint64_t size) {
     return gap < most ? gap : most;
 }
 
-/* The last of `size` bytes' places whose lines what begins at `at` has bytes or redzones in. */
+/* Returns the last canonical offset, of the `size` bytes from `at`, whose line holds bytes or
+ * redzones of the object at `at`. */
 static uint64_t last_line(uint64_t at, uint64_t size) {
     uint64_t lines = (NOTE_PAGE + size + behind(size)) / UPFRONT_SPREAD + 2;
     return at + (lines < size ? lines : size - 1);
@@ -127,7 +132,8 @@ static uint64_t last_line(uint64_t at, uint64_t size) {
 
 static uintptr_t edge_size(void) { return (uintptr_t)(UPFRONT_SPREAD * UPFRONT_EDGE); }
 
-/* The nearest place at or below `at` whose note in the window has the bit; m->size when there is none. */
+/* Returns the nearest offset at or below `at` whose note in the window has the bit; m->size if
+ * there is none. */
 static uint64_t below(const mirror *m, uint64_t at, int window, uint64_t bit) {
     for (at = at < m->size ? at : m->size - 1; at != UINT64_MAX; at--) {
         if (!m->touched[at / NOTES_AT_ONCE])
@@ -138,7 +144,7 @@ static uint64_t below(const mirror *m, uint64_t at, int window, uint64_t bit) {
     return m->size;
 }
 
-/* And the nearest at or above, below `end`; or `end`. */
+/* Returns the nearest at or above `at`, below `end`; else `end`. */
 static uint64_t above(const mirror *m, uint64_t at, uint64_t end, int window, uint64_t bits) {
     for (end = end < m->size ? end : m->size; at < end; at++) {
         if (!m->touched[at / NOTES_AT_ONCE])
@@ -149,14 +155,15 @@ static uint64_t above(const mirror *m, uint64_t at, uint64_t end, int window, ui
     return end;
 }
 
-/* The window in which something alive begins there; -1: none. */
+/* Returns the window of the live object that begins at `at`; -1: there is none. */
 static int alive_at(const mirror *m, uint64_t at) {
     if (at >= m->size || !m->touched[at / NOTES_AT_ONCE])
         return -1;
     return note_of(m, at, 0)->word & NOTE_LIVE ? 0 : note_of(m, at, 1)->word & NOTE_LIVE ? 1 : -1;
 }
 
-/* The place whose living, or else dead, thing has the position, or ends there; m->size: none. */
+/* Returns the offset of the live object, else the dead one, that contains the position or ends
+ * there; m->size: none. */
 static uint64_t place_of(const mirror *m, uintptr_t p, int window) {
     uint64_t line = (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, bit = NOTE_LIVE;
     for (; bit != 0; bit = bit == NOTE_LIVE ? NOTE_DIED : 0) {
@@ -167,7 +174,8 @@ static uint64_t place_of(const mirror *m, uintptr_t p, int window) {
     return m->size;
 }
 
-/* The last page of an edge keeps its access: the redzone of what begins behind it lies there. */
+/* The last page of an edge keeps its access: it has the redzone before the next edge's first
+ * object. */
 static uintptr_t closed_size(void) {
 #ifdef HAS_PAGES
     return edge_size() - (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -187,7 +195,7 @@ static void set_access(const mirror *m, uint64_t index, int window, int access) 
 #endif
 }
 
-/* What lies at a position that isn't as it should be. */
+/* Describes the state of a position. */
 static void find(const mirror *m, uintptr_t p, int window, upfront_found *found) {
     uint64_t line = (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, at = below(m, line, window, NOTE_LIVE);
     const note *n;
@@ -219,7 +227,8 @@ static void find(const mirror *m, uintptr_t p, int window, upfront_found *found)
     found->canonical = m->origin + (uintptr_t)at;
 }
 
-/* The first position in [p, end) that isn't dead, or end. What has no access nobody wrote to. */
+/* Returns the first position in [p, end) that isn't dead, or end. Bytes without access count as
+ * dead: a write there has faulted. */
 static uintptr_t undead(const mirror *m, uintptr_t p, uintptr_t end, int window) {
     uintptr_t stop;
     for (; p < end; p = stop) {
@@ -246,7 +255,7 @@ static void expect_dead(const mirror *m, uintptr_t p, uintptr_t end, int window)
     m->finder(&found);
 }
 
-/* Looks at both redzones of what begins at `at`. */
+/* Checks both redzones of the object at `at`. */
 static void check_zones(const mirror *m, uint64_t at, int window) {
     uintptr_t start = start_of(m, at, window);
     uint64_t size = size_of(m, at, window);
@@ -254,7 +263,7 @@ static void check_zones(const mirror *m, uint64_t at, int window) {
     expect_dead(m, start + (uintptr_t)size, start + (uintptr_t)(size + behind(size)), window);
 }
 
-/* And at what died where something is to begin. */
+/* Checks the dead bytes at which a new object is about to begin. */
 static void check_dead(const mirror *m, uint64_t at, int window) {
     uint64_t size = size_of(m, at, window), next = above(m, at + 1, at + size / UPFRONT_SPREAD + 2, window, NOTE_LIVE);
     uintptr_t start = start_of(m, at, window), end = start + (uintptr_t)size, stop = line_of(m, next, window);
@@ -262,13 +271,14 @@ static void check_dead(const mirror *m, uint64_t at, int window) {
         expect_dead(m, start, end < stop ? end : stop, window);
 }
 
-/* The window of what is alive, begins at `start` and contains `at`; -1: nothing does. */
+/* Returns the window of the live object that begins at `start` and contains `at`; -1: none. */
 static int holds(const mirror *m, uint64_t start, uint64_t at) {
     int window = alive_at(m, start);
     return window >= 0 && at - start < size_of(m, start, window) ? window : -1;
 }
 
-/* The place where what is alive and contains `at` begins; m->size: nothing is. It begins in the page of `at`, or reaches into it. */
+/* Returns the offset of the live object that contains `at`; m->size: none. It begins in the page of
+ * notes of `at`, or reaches into that page. */
 static uint64_t around(const mirror *m, uint64_t at, int *window) {
     uint64_t start = at;
     for (; m->touched[at / NOTES_AT_ONCE]; start--) {
@@ -281,7 +291,7 @@ static uint64_t around(const mirror *m, uint64_t at, int *window) {
     return start <= at && (*window = holds(m, start, at)) >= 0 ? start : m->size;
 }
 
-/* Notes that what begins at `at` reaches through so many bytes. */
+/* Notes that the object at `at` reaches through `size` bytes. */
 static void reach(const mirror *m, uint64_t at, uint64_t size) {
     uint64_t page = at / NOTES_AT_ONCE;
     while (++page <= (at + size - 1) / NOTES_AT_ONCE)
@@ -293,7 +303,7 @@ static void fill_zones(uintptr_t start, uint64_t size) {
     fill_dead(start + (uintptr_t)size, behind(size));
 }
 
-/* Gives access to all that what begins at `at` touches, and notes that it does. */
+/* Gives access to all edges that the object at `at` touches, and marks them used. */
 static void use(const mirror *m, uint64_t at, uint64_t size, int window) {
     uint64_t i;
     for (i = at / UPFRONT_EDGE; i <= last_line(at, size) / UPFRONT_EDGE; i++) {
@@ -303,7 +313,8 @@ static void use(const mirror *m, uint64_t at, uint64_t size, int window) {
     }
 }
 
-/* What is given lies in the window where its place did not die last; a place that is new follows the one before it. */
+/* Makes an object in the window in which the last object of its address didn't end. A new address
+ * takes the window of the allocation before it. */
 static void *live(void *canonical, uint64_t size, uint64_t kind) {
     uint64_t at;
     const mirror *m = mirror_of((uintptr_t)canonical, &at);
@@ -350,7 +361,7 @@ void upfront_mark_block(void *canonical, uint64_t size) { (void)live(canonical, 
 
 static void kill(const mirror *m, uint64_t at, int window, int how) {
     note *n = note_of(m, at, window), *other = note_of(m, at, !window);
-    if (n->word & NOTE_PLAIN) { /* what was in it died before */
+    if (n->word & NOTE_PLAIN) { /* the objects in it ended before */
         n->word = 0;
         return;
     }
@@ -381,7 +392,8 @@ void upfront_mark_ended(void *canonical, uint64_t size, int how) {
     }
 }
 
-/* What contains `from`, in a mirror; NULL: nothing is there. */
+/* Returns the note of the object that contains `from`; NULL if none does. *m is NULL outside of
+ * mirrors. */
 static note *note_around(const void *from, const mirror **m, uint64_t *at, int *window) {
     *m = mirror_of((uintptr_t)from, at);
     if (*m == NULL)
@@ -464,7 +476,8 @@ uint64_t upfront_place(const void *p, const void *from) {
     return at + (uint64_t)((uintptr_t)p - start_of(m, at, window)) - offset;
 }
 
-/* The mirror's bytes: windows, notes, edges, and which notes are touched. */
+/* The bytes that a mirror covers, from its origin. Each has windows, notes, edges and a page of
+ * notes. */
 static uint64_t round_size(const void *block, uint64_t size) {
     return upfront_round_up((uint64_t)((uintptr_t)block % UPFRONT_ALIGN_MAX) + size, UPFRONT_ALIGN_MAX);
 }
@@ -509,12 +522,14 @@ void upfront_mirror_close(void *block) {
         return;
     for (i = 0; i < m->size / UPFRONT_EDGE; i++)
         for (window = 0; window < 2; window++)
-            if (m->edges[i].used >> window & 1) /* what was never poisoned has no shadow yet, which costs memory */
+            /* bytes that were never poisoned have no shadow memory; don't touch it */
+            if (m->edges[i].used >> window & 1)
                 UPFRONT_UNPOISON((void *)(line_of(m, i * UPFRONT_EDGE, window) - ZONE_BEFORE), edge_size() + ZONE_BEFORE);
     __atomic_store_n(&m->block_size, 0, __ATOMIC_RELEASE);
 }
 
-/* A copy that AddressSanitizer doesn't look at: of a block that is an arena's in its turn, parts may be poisoned. */
+/* Copies without AddressSanitizer's checks: parts of a block that is itself an arena may be
+ * poisoned. */
 UPFRONT_UNCHECKED static void copy(uintptr_t to, uintptr_t from, uint64_t size) {
     volatile unsigned char *t = (volatile unsigned char *)to;
     const volatile unsigned char *f = (const volatile unsigned char *)from;
@@ -522,7 +537,7 @@ UPFRONT_UNCHECKED static void copy(uintptr_t to, uintptr_t from, uint64_t size) 
         *t++ = *f++;
 }
 
-/* Copies what is alive in the bytes between its two places. */
+/* Copies the live objects in the range between canonical addresses and positions. */
 static void exchange(void *from, uint64_t size, int gathers) {
     uint64_t at, end;
     const mirror *m = mirror_of((uintptr_t)from, &at);
@@ -541,7 +556,8 @@ static void exchange(void *from, uint64_t size, int gathers) {
                 copy(canonical, position, n);
                 continue;
             }
-            UPFRONT_UNPOISON((void *)position, n); /* an arena in there may have been poisoned since: what it has may live again */
+            /* an arena in the object may have poisoned bytes since; they may be alive again */
+            UPFRONT_UNPOISON((void *)position, n);
             copy(position, canonical, n);
         }
     }
@@ -591,8 +607,9 @@ uint64_t upfront_mirror_things(const void *from, uint64_t size, upfront_thing *o
     return count;
 }
 
-/* The first position in [p, end) that is neither dead nor of something alive, or end. What is paged lies further up than what begins
- * behind it, so that something alive may lie there that wasn't gone through yet. */
+/* Returns the first position in [p, end) that is neither dead nor in a live object, or end. A paged
+ * object is further up than the objects accounted after it, so a live one that wasn't visited may
+ * be there. */
 static uintptr_t wrong(const mirror *m, uintptr_t p, uintptr_t end, int window) {
     while ((p = undead(m, p, end, window)) < end) {
         uint64_t at = below(m, (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, window, NOTE_LIVE), size;
@@ -606,8 +623,9 @@ static uintptr_t wrong(const mirror *m, uintptr_t p, uintptr_t end, int window) 
     return end;
 }
 
-/* Goes through what begins in [at, end) in one window: redzones of what is alive are dead, and so is what ended, but for what is alive
- * there now. What ended in the same bytes as what came before is looked at once. */
+/* Checks the objects that begin in [at, end) in one window. Redzones of live ones must be dead, and
+ * so must ended objects, except where a live one is now. Ended objects that overlap earlier ones
+ * are looked at once. */
 static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, upfront_found *found) {
     uintptr_t from = 0, to = 0, bad;
     for (; (at = above(m, at, end, window, NOTE_LIVE | NOTE_DIED)) < end; at++) {

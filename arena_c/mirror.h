@@ -1,18 +1,32 @@
-/* mirror.h - what lives and what died, for the checked build and AddressSanitizer: redzones, and addresses that rest after a death.
+/* mirror.h - finds writes to memory that isn't alive: redzones around each object, and addresses
+ * that stay unused after a free. For the checked build and AddressSanitizer.
  *
- * Algorithm  What is accounted is the canonical address: header and offset, the same in every build. In these builds the bytes of a
- *            block that has a mirror lie elsewhere, spread out: what begins at canonical c begins at W + UPFRONT_SPREAD * (c - origin), and
- *            its bytes follow each other from there. So a gap of 63 times its size lies behind each thing, by construction. There are two
- *            such windows; what is given lies in the one in which its place did not die last. A note for each place and window says what
- *            begins there, who made and who ended it; it lies apart, so that no overflow hits it, and outlives what it is about.
- *            Every byte of a window that was touched and isn't alive has the value UPFRONT_DEAD: redzones, and what died. Who wrote there
- *            is found when the thing beside it dies, when the place is given again, when its row ends, and by upfront_mirror_check.
- *            What lies in a row that ended as a whole has no access until its window is entered again.
- * Memory     Of whoever opens the mirror: upfront_mirror_size bytes that cost nothing until they are touched. 161 times the block. A C
- *            program without one has fills, or poison, alone.
- * Bound      UPFRONT_MIRRORS at once. An address in no mirror is its own position, and has fills, or poison, alone.
- * Cost       O(size) of what is given. What contains a canonical address is found by a look at the 128 notes before it at most.
- * Threads    As the arenas in the block: rows don't share a note. One opens or closes a mirror at a time. */
+ * Algorithm  An object is accounted at its canonical address, which is its header plus an offset
+ *            and the same in every build. If its block has a mirror, its bytes are elsewhere,
+ *            spread out over two windows: the object at canonical address c starts at W +
+ *            UPFRONT_SPREAD * (c - origin), and its bytes follow each other from there. So a gap of
+ *            63 times its size follows each object. A reused address goes to the window in which
+ *            its last object didn't end. A note for each address and window says what begins there
+ *            and which calls made and ended it. Notes are apart from the windows, so no overflow
+ *            reaches them, and they outlive their objects.
+ *            Every byte of a window that was touched and isn't alive has the value UPFRONT_DEAD. A
+ *            stray write is found when the object next to it ends, when its address is used again,
+ *            when its row ends, and by upfront_mirror_check. A row that ended as a whole has no
+ *            access until its window is used again.
+ * Example    The block is at 0x100000, which is the origin. Four bytes are allocated at canonical
+ *            0x100040, and four more at 0x100044. In window W the first four are at W + 64 * 0x40 =
+ *            W + 0x1000 and the others at W + 0x1100. A fifth byte written to the first object is
+ *            at W + 0x1004: a redzone, not the second object. After both are freed and the first
+ *            address is allocated again, it is at 0x1000 of the other window, so a stale pointer
+ *            still points to dead bytes.
+ * Memory     Belongs to the caller of upfront_mirror_open: upfront_mirror_size bytes, 161 times the
+ *            block, which cost nothing until they are touched. A C program without a mirror has
+ *            fills, or poison, alone.
+ * Bound      UPFRONT_MIRRORS mirrors at once. An address in no mirror is its own position.
+ * Cost       O(size) of an allocation. To find the object that contains a canonical address, at
+ *            most 128 notes are read.
+ * Threads    As the arenas in the block: rows don't share a note. One thread opens or closes a
+ *            mirror at a time. */
 #ifndef UPFRONT_MIRROR_H
 #define UPFRONT_MIRROR_H
 
@@ -22,32 +36,33 @@
 extern "C" {
 #endif
 
-/* How something ended. */
+/* How an object ended. */
 enum { UPFRONT_CLOSED = 0, UPFRONT_PUT = 1, UPFRONT_REWOUND = 2 };
 
-/* What is wrong at an address, or what it was: of what begins at `start`, if `size` isn't 0. */
+/* The state of an address: of the object that begins at `start`, unless `size` is 0. */
 enum { UPFRONT_PAST = 1, UPFRONT_BEFORE = 2, UPFRONT_ENDED = 3, UPFRONT_LIVING = 4, UPFRONT_NOBODYS = 5 };
 
 typedef struct upfront_found {
     int what, how;
     uintptr_t address, start; /* start is a position */
-    uintptr_t canonical;      /* where that is accounted, or the place nearest to address */
+    uintptr_t canonical;      /* of start, or the nearest one to `address` */
     uint64_t size;
-    uint32_t made, ended; /* upfront_site of then */
-    uint32_t name;        /* the mirror's */
-    const void *block;    /* and the first byte that it is of */
+    uint32_t made, ended; /* values of upfront_site */
+    uint32_t name;        /* of the mirror */
+    const void *block;    /* the block of the mirror */
 } upfront_found;
 
-/* What lives, for who lists it. A node's word is among its bytes; what is of a kind that has parts comes before them. */
+/* Kinds of live objects in a list. A node's word is one of its bytes; an object with parts comes
+ * before them. */
 enum { UPFRONT_THING_NODE = 1, UPFRONT_THING_PARTS = 2 };
 
 typedef struct upfront_thing {
-    uint64_t offset, size; /* from the first byte that was asked about */
-    uint32_t made, type;   /* upfront_site of then, and the number of upfront_mark_type; 0: nobody said */
+    uint64_t offset, size; /* offset from the first byte of the range */
+    uint32_t made, type;   /* a value of upfront_site, and the number from upfront_mark_type or 0 */
     uint64_t kind;
 } upfront_thing;
 
-/* Is told what was found, and doesn't come back. */
+/* The function gets a finding of a mirror and doesn't return. */
 typedef void (*upfront_finder)(const upfront_found *found);
 
 #if defined(UPFRONT_CHECKED) || defined(UPFRONT_ASAN)
@@ -56,62 +71,71 @@ typedef void (*upfront_finder)(const upfront_found *found);
 #define UPFRONT_MIRRORS 256
 #define UPFRONT_SPREAD 64
 
-/* Who calls: goes into the notes of what is made and ended. */
+/* A number for the running call, kept in the notes of the objects that it makes and ends. */
 extern __thread uint32_t upfront_site;
 #define UPFRONT_SITE(site) (upfront_site = (site))
 
-/* 1: the block was marked, and has its bytes at another place. These give the position of the first byte. */
+/* Mark an object as alive and return the position of its first byte: the canonical address itself
+ * if the block has no mirror. */
 void *upfront_mark_live(void *canonical, uint64_t size);
-void *upfront_mark_node(void *canonical, uint64_t size); /* the first 8 bytes are a word, and what follows is aligned to a line */
+/* its first 8 bytes are a word; the rest is aligned to a line */
+void *upfront_mark_node(void *canonical, uint64_t size);
 
-void *upfront_mark_room(void *canonical, uint64_t size); /* may become shorter than it was given */
+void *upfront_mark_room(void *canonical, uint64_t size); /* may be shortened later */
 
-/* All that begins within the bytes has ended. */
+/* Marks all objects that begin within the bytes as ended. */
 void upfront_mark_ended(void *canonical, uint64_t size, int how);
 
-/* What contains `from` or begins there and ends at `end` is `size` bytes longer: gives the position of the first of them. from == end: that
- * is something new. And shorter. */
+/* Make the object that contains `from` or begins there, and ends at `end`, `size` bytes longer or
+ * shorter. upfront_mark_more returns the position of the first new byte; from == end makes a new
+ * object. */
 void *upfront_mark_more(void *from, void *end, uint64_t size);
 void upfront_mark_less(void *from, void *end, uint64_t size);
 
-/* What is alive at a position, or at a canonical address, has a type: the number of a text, below 2^16. In no mirror nobody keeps it. */
+/* Sets the type of the live object at a position or a canonical address: the number of a text,
+ * below 2^16. Does nothing in no mirror. */
 void upfront_mark_type(const void *p, uint32_t type);
 
-/* The bytes stay where they are accounted; what is marked in them later does not. */
+/* Marks an object whose bytes stay at their canonical address; objects marked in them later
+ * don't. */
 void upfront_mark_block(void *canonical, uint64_t size);
 
-/* All of the row [from, to) has ended: it is checked and loses access. */
+/* Ends the whole row [from, from + size): checks it and takes its access. */
 void upfront_mark_over(void *from, uint64_t size);
 
-/* Where the bytes of a canonical address lie; itself, when nothing there is alive. */
+/* Returns the position of the bytes of a canonical address; the address itself if nothing is alive
+ * there. */
 void *upfront_position(const void *canonical);
 
-/* upfront_mark_ended of what is in a mirror; nothing else ends. */
+/* Is upfront_mark_ended in a mirror, and does nothing elsewhere. */
 void upfront_mark_apart(void *canonical, uint64_t size);
 
-/* From `from` to where p is accounted, modulo 2^64. The plain distance, if from isn't canonical or p no position of its mirror. */
+/* Returns the distance from `from` to the canonical address of p, modulo 2^64. It is the plain
+ * distance if `from` isn't canonical or p is no position in its mirror. */
 uint64_t upfront_place(const void *p, const void *from);
 
-/* Whether what is alive at a canonical address has another position than p. */
+/* Reports whether the live object at a canonical address has another position than p. */
 #define UPFRONT_IS_ELSEWHERE(canonical, p) (upfront_position(canonical) != (p))
 
-/* Bytes that a mirror of the block needs, at a multiple of UPFRONT_ALIGN_MAX; and opens it there. `finder` may be NULL. 0: no room. The
- * block has a name as a number. */
+/* upfront_mirror_size returns the bytes that a mirror of the block needs, at a multiple of
+ * UPFRONT_ALIGN_MAX. upfront_mirror_open opens it there, with a number as its name; `finder` may be
+ * NULL. It returns 0 if there is no room for one more mirror. */
 uint64_t upfront_mirror_size(const void *block, uint64_t size);
 int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder finder, uint32_t name);
 void upfront_mirror_close(void *block);
 
-/* Looks at all redzones and dead bytes of the row. 0: somebody wrote there. */
+/* Looks at all redzones and dead bytes of the row. Returns 0 after a stray write. */
 int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found);
 
-/* What lives in the bytes, by its place: at most `room` of it, and the number of all. UINT64_MAX: they are in no mirror. Cost: O(bytes that
- * were ever given / 128), and a look at each note there. */
+/* Lists the live objects that begin in the range by address: writes at most `room` of them and
+ * returns the number of all. Returns UINT64_MAX if the range is in no mirror. Cost: O(bytes ever
+ * allocated / 128), and a look at each note there. */
 uint64_t upfront_mirror_things(const void *from, uint64_t size, upfront_thing *out, uint64_t room);
 
-/* What an address of a window is or was. 0: it is in no window. */
+/* Describes an address of a window. Returns 0 if it is in no window. */
 int upfront_mirror_find(uintptr_t address, upfront_found *found);
 
-/* Copies what is alive to where it is accounted; and from there to where it is. */
+/* Copy all live objects of the range to their canonical addresses, and back to their positions. */
 void upfront_mirror_gather(void *from, uint64_t size);
 void upfront_mirror_scatter(void *from, uint64_t size);
 
@@ -159,10 +183,12 @@ static inline uint64_t upfront_place(const void *p, const void *from) { return u
 
 static inline void upfront_mark_dead(void *p, uint64_t size) { upfront_mark_ended(p, size, UPFRONT_CLOSED); }
 
-/* Bodies of functions that have a `site`: the call says who calls. A goroutine's next call may be made by another thread. */
+/* Bodies of functions with a parameter `site`: the number arrives with each call, because the next
+ * call of a goroutine may run on another thread. */
 #define UPFRONT_DO_AT_SITE(call) { UPFRONT_SITE(site); UPFRONT_REQUEST(1); call; UPFRONT_REQUEST(0); UPFRONT_SITE(0); }
 #define UPFRONT_AT_SITE(type, call) { type answer; UPFRONT_DO_AT_SITE(answer = call) return answer; }
-#define UPFRONT_ASK(type, call) { type answer; UPFRONT_REQUEST(1); answer = call; UPFRONT_REQUEST(0); return answer; } /* without */
+/* without a site */
+#define UPFRONT_ASK(type, call) { type answer; UPFRONT_REQUEST(1); answer = call; UPFRONT_REQUEST(0); return answer; }
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
-/* names.h - the names that the linker sees, with UPFRONT_PREFIX in place of upfront_, where that is defined.
+/* names.h - the names that the linker sees: UPFRONT_PREFIX in place of upfront_, if it is defined.
  *
- * A Go program may have two copies of this module, a fork or another major version, and has a core in each. So the core of a
- * Go package has its module's path before its names; the C library has none. Whoever calls it from a package of their own takes
- * the prefix from there: go doc ./arena_c. */
+ * A Go program may contain two copies of this module, a fork or another major version, and each has
+ * a core. So the core of the Go package puts the module's path before its names; the C library has
+ * no prefix. A package of your own takes the prefix from the Go package: go doc ./arena_c. */
 #ifndef UPFRONT_NAMES_H
 #define UPFRONT_NAMES_H
 

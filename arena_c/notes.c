@@ -28,7 +28,8 @@ static upfront_note *notes_find(uintptr_t address) {
     return NULL;
 }
 
-/* The place of a block that has none: one that is free, or that of a block which was freed, or else of another. */
+/* Returns a place for a new note: a free one, else that of a freed block, else that of a live
+ * one. */
 static upfront_note *notes_new(uintptr_t address) {
     upfront_note *dead = notes_place(address, 0);
     uint64_t i;

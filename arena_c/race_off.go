@@ -4,7 +4,7 @@ package arena_c
 
 import "unsafe"
 
-// Race says whether the race detector is on.
+// Race reports whether the race detector is on.
 const Race = false
 
 func raceWrite(unsafe.Pointer, uintptr) {}

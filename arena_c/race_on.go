@@ -7,12 +7,14 @@ import (
 	"unsafe"
 )
 
-// Race says whether the race detector is on. It doesn't see clear and memory moves of dead ranges, so they are told to it.
+// Race reports whether the race detector is on. It doesn't see clear and moves of dead bytes, so
+// the bindings report both.
 const Race = true
 
 func raceWrite(p unsafe.Pointer, size uintptr) { runtime.RaceWriteRange(p, int(size)) }
 
-// raceDead overwrites a dead range in the detector's eyes and in memory: a worker that still reads it is reported.
+// raceDead marks dead bytes as written for the detector, and overwrites them: a goroutine that
+// still reads them is reported.
 //
 //go:norace
 func raceDead(p unsafe.Pointer, size uintptr) {
@@ -27,13 +29,14 @@ func raceDead(p unsafe.Pointer, size uintptr) {
 	}
 }
 
-// A crossing hides races twice. The detector doesn't see what C reads and writes; and the runtime takes each cgo call for
-// synchronization with all others, since C may have locks. The core has none. So a binding that is called at play says which
-// word of its header C writes, or only reads, and the detector hears of no synchronization until the call is back:
+// A crossing hides races from the detector in two ways. The detector doesn't see reads and writes
+// of C. And the runtime treats each cgo call as synchronization with all others, because C may have
+// locks; the core has none. So a binding called in play names the word of its header that C writes,
+// or only reads, and the detector ignores synchronization until the call returns:
 //
 //	return Code(crossed(writes(&l.Cursor), C.upfront_linear_rewind(l.c(), …)))
 //
-// Go evaluates calls from left to right. A nil header panics before anything is told.
+// Go evaluates calls from left to right. A nil header panics before the detector is called.
 type crossing struct{}
 
 func writes(word *uint64) crossing {

@@ -15,7 +15,8 @@ upfront_ring *upfront_ring_init(void *block, uint64_t size) {
     return r;
 }
 
-/* Where the room before the oldest block ends. A word that was written over may lead some bytes past the newest. */
+/* Returns the end of the room before the oldest block. An overwritten word may lead some bytes past
+ * the newest. */
 static uint64_t ring_before(const upfront_ring *r) {
     uint64_t stop = upfront_ring_stop(r);
     return r->oldest < stop ? r->oldest : stop;
@@ -29,7 +30,8 @@ void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t m
     before = ring_before(r);
     at = upfront_arena_up(a, a->start + UPFRONT_RING_WORD, mask);
     if (a->gen != gen || upfront_arena_purpose(a) || r->seam != 0 || at > before || size > before - at || upfront_arena_refuses(a))
-        return upfront_arena_refuse(a, gen, size); /* in an empty ring the oldest block is at the start, and nothing fits before it */
+        /* in an empty ring the oldest block is at the start, and nothing fits before it */
+        return upfront_arena_refuse(a, gen, size);
     r->seam = a->cursor;
     a->limit = before;
     return upfront_ring_put(r, a->start, at, size);
@@ -45,7 +47,7 @@ void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {
     return p != NULL ? p : upfront_ring_wrap(r, r->arena.gen, size, align);
 }
 
-/* Whether a block fits when the ring is empty. */
+/* Whether a block fits in the empty ring. */
 static int ring_ever_fits(const upfront_ring *r, uint64_t size, uint64_t align) {
     uint64_t at = upfront_arena_up(&r->arena, r->arena.start + UPFRONT_RING_WORD, (align - 1) | (UPFRONT_RING_WORD - 1));
     return at <= r->end && size <= r->end - at;
@@ -128,7 +130,7 @@ static void ring_name(upfront_ring_range range, upfront_ring_range *out, uint64_
     ++*count;
 }
 
-/* The blocks of a run, which begin at [at, stop). False: a word leads beyond. */
+/* Lists the blocks in [at, stop). Returns 0 if a word leads past the end. */
 static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_ring_range *out, uint64_t room, uint64_t *count) {
     while (at < stop) {
         upfront_ring_range b = {at, 0, 0, 0};

@@ -1,7 +1,7 @@
 package arena_c
 
 // #include "ring.h"
-// // An address to be judged is passed as a number: see pool.go.
+// // An address to be checked is passed as a number: see pool.go.
 // static inline int upfront_ring_find_at(const upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_find(r, gen, (const void *)p);
 // }
@@ -30,14 +30,14 @@ type Ring struct {
 
 var _ [unsafe.Sizeof(Ring{})]byte = [unsafe.Sizeof(C.upfront_ring{})]byte{}
 
-// ringWord is the size of the word before a block, RingMask what the mask of a Push has at least.
+// ringWord is the size of the word before a block, RingMask the least mask of a Push.
 const (
 	ringWord    = C.UPFRONT_RING_WORD
 	RingMask    = ringWord - 1
-	RingPadding = C.UPFRONT_RING_PADDING // the padding in such a word, above the size
+	RingPadding = C.UPFRONT_RING_PADDING // one byte of padding in such a word, above the size
 )
 
-// Used is the bytes from the oldest block to the newest, with the skipped tail.
+// Used returns the bytes from the oldest block to the newest, with the skipped tail.
 func (r *Ring) Used() uint64 {
 	used := r.Cursor - r.Oldest
 	if r.Seam != 0 {
@@ -46,10 +46,10 @@ func (r *Ring) Used() uint64 {
 	return used
 }
 
-// Size is the room of the empty ring.
+// Size returns the room of the empty ring.
 func (r *Ring) Size() uint64 { return r.End - r.Start }
 
-// Peak is the most that was used.
+// Peak returns the most bytes that were used.
 func (r *Ring) Peak() uint64 { return r.Size() - min(r.Least, r.Size()-r.Used()) }
 
 func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(checked(r)) }
@@ -64,7 +64,7 @@ func (r *Ring) Wrap(gen, size, mask uint64) unsafe.Pointer {
 	return crossed(writes(&r.Cursor), C.upfront_ring_wrap_for(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
 }
 
-// Alloc is Push, or Wrap. In the checked build it is one request, on whichever way it is served.
+// Alloc is Push, or Wrap if Push finds no room. In the checked build it is one request either way.
 func (r *Ring) Alloc(gen, size, mask uint64) unsafe.Pointer {
 	p := r.Push(gen, size, mask)
 	if p == nil {
@@ -73,7 +73,8 @@ func (r *Ring) Alloc(gen, size, mask uint64) unsafe.Pointer {
 	return p
 }
 
-// Overwrite is upfront_ring_overwrite, by its parts, which tell the race detector what dies and ask for a checked build.
+// Overwrite is upfront_ring_overwrite by its parts, which report freed bytes to the race detector
+// and make requests in a checked build.
 func (r *Ring) Overwrite(gen, size, mask uint64) unsafe.Pointer {
 	from := uint64(uintptr(unsafe.Pointer(r)))
 	fits := r.Gen == gen && (from+r.Start+ringWord+mask)&^mask-from+size <= r.End
@@ -105,7 +106,7 @@ func (r *Ring) Reset(gen uint64) Code {
 // Room is upfront_ring_room.
 func (r *Ring) Room() uint64 { return uint64(crossed(reads(&r.Cursor), C.upfront_ring_room(r.c()))) }
 
-// RingRange is a block of a ring, or its skipped tail, as the walk names it.
+// RingRange is a block of a ring, or its skipped tail, in a list of the walk.
 type RingRange struct{ Offset, Size, Asked, Skipped uint64 }
 
 var _ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}

@@ -18,7 +18,7 @@ void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align) {
     return upfront_stack_push_far(s, s->ends.arena.gen, upfront_size(size), (align - 1) | STACK_MASK);
 }
 
-/* A place in the chain of an end: where the end is, and its last block there. */
+/* A step back through the blocks of an end: the end's position and last block at that time. */
 typedef struct stack_place {
     int is_far;
     uint64_t at, last;
@@ -33,8 +33,9 @@ static stack_place stack_now(const upfront_stack *s, int is_far) {
     return now;
 }
 
-/* Whether the words before the last block can be. At the near end each block lies above what was before it; the far end is always at its
- * last block's words. What was written over may lead to bytes that are nobody's. */
+/* Whether the words before the last block are possible. At the near end each block is above the
+ * position before it; the far end's position is always its last block's words. Overwritten words
+ * may lead to bytes outside of all blocks. */
 UPFRONT_UNCHECKED static int stack_can_be(const upfront_stack *s, const upfront_stack_below *below, stack_place now) {
     uint64_t was = below->cursor, start = s->ends.arena.start, end = s->ends.end;
     if (now.is_far)
@@ -44,7 +45,7 @@ UPFRONT_UNCHECKED static int stack_can_be(const upfront_stack *s, const upfront_
            (below->last == 0 || (below->last >= start + sizeof *below && below->last % sizeof *below == 0));
 }
 
-/* Goes from the last block to what was before it; false when the words there can't be. */
+/* Steps back over the last block; returns 0 if the words before it are impossible. */
 UPFRONT_UNCHECKED static int stack_step(const upfront_stack *s, stack_place *now) {
     const upfront_stack_below *below = (const upfront_stack_below *)upfront_arena_at(&s->ends.arena, now->last) - 1;
     if (!stack_can_be(s, below, *now))
@@ -73,7 +74,7 @@ uint64_t upfront_stack_padding(const upfront_stack *s) {
     now = stack_now(s, 0);
     block = now.last;
     while (block != 0 && stack_step(s, &now)) {
-        padding += block - now.at; /* from the end before it */
+        padding += block - now.at; /* from the position before it */
         block = now.last;
     }
     return padding;
@@ -110,7 +111,8 @@ static int stack_rewind(upfront_stack *s, uint64_t mark, int is_far) {
     while (now.last != 0 && (is_far ? now.at < mark : now.at > mark))
         if (!stack_step(s, &now))
             return UPFRONT_CORRUPT;
-    return now.at == mark && s->ends.arena.gen != 0 ? stack_cut(s, now) : UPFRONT_ORDER; /* nobody marked a header of zeros */
+    /* a header of zeros has no marks */
+    return now.at == mark && s->ends.arena.gen != 0 ? stack_cut(s, now) : UPFRONT_ORDER;
 }
 
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark) { return stack_rewind(s, mark, 0); }

@@ -1,7 +1,7 @@
 package arena_c
 
 // #include "stack.h"
-// // An address to be judged is passed as a number: see pool.go.
+// // An address to be checked is passed as a number: see pool.go.
 // static inline int upfront_stack_free_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free(s, (const void *)p); }
 // static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free_far(s, (const void *)p); }
 // #cgo nocallback upfront_stack_init
@@ -26,10 +26,10 @@ import "unsafe"
 // Stack is the header of a stack arena: stack.h.
 type Stack Ends
 
-// StackMask is what the mask of a Push has at least: a block is aligned as the two words before it.
+// StackMask is the least mask of a Push: a block is aligned as the two words before it.
 const StackMask = 15
 
-// below is the word pair before a block of a stack.
+// below is the pair of words before a block of a stack.
 type below struct{ cursor, last uint64 }
 
 var (

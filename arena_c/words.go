@@ -8,16 +8,17 @@ import "C"
 
 import "unsafe"
 
-// The limits of base.h.
+// Limits of base.h.
 const (
-	OffsetMax = C.UPFRONT_OFFSET_MAX // a block, an offset and a size are below it
-	Object    = C.UPFRONT_OBJECT     // one allocation, in a word that counts them above the bytes that were asked for
-	Edge      = C.UPFRONT_EDGE       // edges of regions and tables
+	OffsetMax = C.UPFRONT_OFFSET_MAX // bound of blocks, offsets and sizes
+	Object    = C.UPFRONT_OBJECT     // one allocation in a word that counts them above their bytes
+	Edge      = C.UPFRONT_EDGE       // regions and tables begin and end at its multiples
 	AlignMax  = C.UPFRONT_ALIGN_MAX  // the largest alignment
 	LineSize  = C.UPFRONT_LINE
 )
 
-// Code is the answer of an operation that can refuse: OK, a kind of full (above zero), or a caller's bug (below).
+// Code is the result of a call that may be refused: OK, a full above zero, or a caller's bug below
+// zero.
 type Code int
 
 const (
@@ -48,13 +49,13 @@ var codes = map[Code]string{
 	Raced:       "another call is inside: put one lock around all of them",
 }
 
-// String gives the code in a few words, for messages.
+// String returns the code in a few words, for messages.
 func (c Code) String() string { return codes[c] }
 
-// Unpoison makes a block ordinary memory again in asan builds, before it goes back to where it came from.
+// Unpoison makes a block ordinary memory in asan builds, before it goes back to its owner.
 func Unpoison(block unsafe.Pointer, size uint64) { C.upfront_asan_unpoison(block, C.uint64_t(size)) }
 
-// checked is the address of a header on its way to C. A nil one panics here, as any nil does, instead of in C.
+// checked returns the address of a header for C. A nil header panics here, not in C.
 func checked[T any](header *T) unsafe.Pointer {
 	_ = *header
 	return unsafe.Pointer(header)

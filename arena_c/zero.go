@@ -2,7 +2,7 @@ package arena_c
 
 import "unsafe"
 
-// Zero clears memory so that the race detector sees the write.
+// Zero clears memory, visibly for the race detector.
 func Zero(p unsafe.Pointer, size uintptr) {
 	if Race {
 		raceWrite(p, size)
@@ -10,7 +10,7 @@ func Zero(p unsafe.Pointer, size uintptr) {
 	clear(unsafe.Slice((*byte)(p), size))
 }
 
-// Clear is Zero of one T, whose size the compiler knows.
+// Clear is Zero for one T, of a size that the compiler knows. It returns x.
 func Clear[T any](x *T) *T {
 	if Race {
 		raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
@@ -19,8 +19,8 @@ func Clear[T any](x *T) *T {
 	return x
 }
 
-// Dead tells the race detector that what lies there is gone, and overwrites it: a goroutine that still reads it is
-// reported. Other builds leave it as it is.
+// Dead marks bytes as dead for the race detector and overwrites them, so that a goroutine that
+// still reads them is reported. Other builds do nothing.
 func Dead(p unsafe.Pointer, size uintptr) {
 	if Race {
 		raceDead(p, size)
