@@ -9,26 +9,26 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Arenas is the seam to package record: the arenas of a budget.
+// Arenas is package record's access to the arenas of a budget.
 type Arenas struct{ b *Budget }
 
-// ArenasOf are those of a budget that is open.
+// ArenasOf returns the arenas of an open budget.
 func ArenasOf(b *Budget) Arenas { return Arenas{b} }
 
-// TableBytes is what the tables of a budget of the plan take, on the Go heap and of its own memory: what opening it costs,
-// however little of it is used. The plan is one without a fault.
+// TableBytes returns the bytes of tables that opening the plan costs, on the Go heap and in its own
+// memory, however little is used. The plan must have no faults.
 func TableBytes(plan Plan) (uint64, error) {
 	l, err := plan.resolved().layout()
 	return l.bottom + plan.goTables(), err
 }
 
-// Plan is theirs, with its defaults filled in.
+// Plan returns the budget's plan, with its defaults filled in.
 func (a Arenas) Plan() Plan { return a.b.Plan() }
 
-// List has them as they lie in the map: regions with their slots, frame, scratch arenas.
+// List returns the arenas in map order: regions with their slots, frame, scratch arenas.
 func (a Arenas) List() []*scope.Stack { return a.b.stacks }
 
-// AtSetUp says why it is too late for what follows the arenas from set-up on.
+// AtSetUp returns an error if it is too late to follow the arenas: after Close or Seal.
 func (a Arenas) AtSetUp(what string) error {
 	switch b := a.b; {
 	case b.closed.Load():
@@ -39,8 +39,9 @@ func (a Arenas) AtSetUp(what string) error {
 	return nil
 }
 
-// Dry are the arenas of a budget of the plan without its memory: the core lays out their tables, on the Go heap. Of
-// each Play alone works ([scope.Stack.Play]). The error is that of a plan with a fault, or of one that can't be laid out.
+// Dry returns the arenas of a budget of the plan without its memory: the core lays out their tables
+// on the Go heap. Only Play works on them ([scope.Stack.Play]). It fails if the plan has a fault or
+// can't be laid out.
 func Dry(plan Plan) (Arenas, error) {
 	b, err := openDry(plan)
 	return Arenas{b}, err
@@ -62,14 +63,14 @@ func openDry(plan Plan) (*Budget, error) {
 	return b, nil
 }
 
-// Report has the figures of dry arenas.
+// Report returns the figures of dry arenas.
 func (a Arenas) Report() Report {
 	r := a.b.report(func(int) bool { return true })
-	r.GoHeap = GoHeap{} // of the process that asks
+	r.GoHeap = GoHeap{} // it would be that of this process
 	return r
 }
 
-// dryMemory is the memory of a dry budget: its tables, on the Go heap. Size is that of the plan.
+// dryMemory is the memory of a dry budget: tables on the Go heap. Its size is the plan's.
 type dryMemory struct {
 	*platform.Reservation // nil: a dry budget makes no system call
 	tables                []byte

@@ -11,38 +11,39 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Errors that errors.Is finds.
+// Errors for errors.Is.
 var (
-	ErrFull    = scope.ErrFull   // an arena or a planned table had no room: an expected answer
-	ErrClosed  = scope.ErrClosed // something closed was used
-	ErrLoading = errors.New("upfront: loading")
+	// no room in an arena or a planned table: an expected answer
+	ErrFull    = scope.ErrFull
+	ErrClosed  = scope.ErrClosed                // a closed budget, scope or slot was used
+	ErrLoading = errors.New("upfront: loading") // a load at work excludes the call
 )
 
-// Budget is the whole of the memory, reserved once. Its methods belong to the goroutine that drives the program, except
-// where they say otherwise; scratch arenas belong to the workers they are given to.
+// Budget is a program's planned memory, reserved once. Its methods belong to the goroutine that
+// drives the program, unless they say otherwise. A scratch arena belongs to its worker.
 type Budget struct {
 	plan Plan
 	grant
-	shape     arena_c.Map // what the map's header is to be
+	shape     arena_c.Map // the map's header as [Budget.Walk] expects it
 	cost      Cost
-	stacks    []*scope.Stack // of all arenas, as they lie in the map: regions, frame, scratch arenas
-	regions   []*region      // bottom first, each slot one
+	stacks    []*scope.Stack // all arenas in map order: regions, frame, scratch
+	regions   []*region      // bottom first, one for each slot
 	slots     []*Slots
 	frame     []*scope.Stack
-	current   scope.Scope // of the frame
-	buffer    int         // the current one
-	traced    bool        // NextFrame is in its region of a trace
+	current   scope.Scope // the frame's own
+	buffer    int         // index of the current buffer
+	traced    bool        // NextFrame is inside its region of a trace
 	scratches []*scope.Stack
-	leases    *leases // of them
+	leases    *leases // of the scratch arenas
 	left      *leftOpen
 	restoreGo func()
-	cycles    uint64 // collections up to the end of Open
+	cycles    uint64 // collections until the end of Open
 	published published
 
-	mu      sync.Mutex // guards what follows, and the plan's regions and size, and cost
+	mu      sync.Mutex // guards the fields below, and the plan's regions and size, and cost
 	errors  []string
 	errorsN int
-	last    Report // as of Close
+	last    Report // the report as of Close
 	closed  atomic.Bool
 	sealed  atomic.Bool
 	_       noCopy
@@ -53,34 +54,35 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Plan is the plan as opened, with its defaults filled in.
+// Plan returns the plan as opened, with its defaults filled in.
 func (b *Budget) Plan() Plan {
 	plan := b.plan
-	plan.Regions = slices.Clone(plan.Regions) // the caller may make another plan of it
+	plan.Regions = slices.Clone(plan.Regions) // the caller may change its copy
 	return plan
 }
 
-// Size is the number of bytes that were reserved, tables included.
+// Size returns the number of reserved bytes, tables included.
 func (b *Budget) Size() uint64 { return b.memory.Size() }
 
-// Base is what arena.Ptr and its like count from when they point from one region to another, or to the frame. It stays
-// the same as long as the budget is open, and so do those of the regions until Reconfigure moves them. A pointer of one
-// base that another resolves reads other bytes, unseen.
+// Base returns the base of an arena.Ptr (and its like) from one region to another, or to the frame.
+// It stays the same while the budget is open; a region's own base stays until Reconfigure moves the
+// region. Resolving a pointer with another base reads other bytes, without an error.
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size()) }
 
-// Missing is the number of the pages of arenas and tables that are not present, each of which would cost a page fault; ok is
-// false where it can't be measured. Edges, guards and space that isn't planned are addresses alone and miss nothing. Cost: a
-// system call for each arena that an edge or a guard parts from the next, a byte a page.
+// Missing returns how many pages of arenas and tables are not present; each costs a page fault when
+// it is used. ok is false where the system can't measure it. Edges, guards and unplanned space are
+// only addresses and don't count. Cost: a system call for each run of pages between edges or
+// guards, and a byte for each page.
 func (b *Budget) Missing() (pages int, ok bool) {
 	return b.memory.Missing(b.parts...)
 }
 
-// note keeps what nobody is returned for the report and gives it to the plan's hook, as one error.
+// note keeps an error that no call returns for the report, and passes it to the plan's OnError.
 func (b *Budget) note(err error) {
 	if err == nil {
 		return
 	}
-	text := err.Error() // here: others may ask for it at any time
+	text := err.Error() // now: a report may be read at any time
 	b.mu.Lock()
 	b.errorsN++
 	if b.errors = append(b.errors, text); len(b.errors) > reportErrors {

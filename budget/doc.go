@@ -1,104 +1,118 @@
-// Package budget takes all memory up front, divides it like a console's memory map, and rewinds a
-// level in one move. It never grows: a level that doesn't fit is an error of its [Load].
+// Package budget takes a program's memory once, divides it by a plan, and frees a whole region (a
+// level, a match) in one move.
 //
-//	b, err := budget.Open(budget.Plan{            // or ReadPlan("handheld.json")
-//		Name: "handheld",
-//		Regions: []budget.RegionPlan{
-//			{Name: "systems", Size: 12 * budget.MiB},
-//			{Name: "level", Size: 40 * budget.MiB},
-//		},
-//		Frame:   budget.FramePlan{Buffers: 2, Size: budget.MiB},
-//		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.MiB},
-//	})
+//	b, err := budget.Open(budget.Plan{Name: "game", Regions: []budget.RegionPlan{
+//		{Name: "level", Size: 40 * budget.MiB},
+//	}})
 //	defer b.Close()
+//	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) {
+//		return &Level{Frogs: frogs.Pool(s, 1000)}, nil
+//	})                            // ErrFull names the size to set; the region is empty then
+//	play(level.Get())             // nil after the region is rewound or loaded again
 //
-//	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) { … })
-//	if errors.Is(err, budget.ErrFull) { … }       // the region is empty, all else as before
-//	l := level.Get()                              // nil after a rewind
+// The package's first example is a whole program. The names to know:
 //
-//	t := b.Scratch(worker, 0).Open("query")       // scratch that follows the call stack
-//	s := b.Frame()                                // gone after the next frame
-//	err = b.NextFrame()
+//   - [Plan] names the parts and their sizes; [Open] takes the memory. [OpenScratch] takes scratch
+//     alone.
+//   - [Load] fills a [Region], and [Region.Rewind] empties it. [Slots.Acquire] returns one of a
+//     region's equal slots.
+//   - [Budget.Frame] is the scope of the current frame; [Budget.NextFrame] begins the next.
+//   - [Budget.Scratch] returns a worker's scratch arena, and [Budget.Lease] lends scratch to a
+//     goroutine that comes and goes.
+//   - [Budget.Report] returns the figures of each arena: used, peak, size.
 //
-// Ten names to know: [Plan] says who gets how much, [Open] takes it, [Load] fills a [Region] and
-// [Region.Rewind] empties it; [Budget.Frame] and [Budget.NextFrame]; [Budget.Scratch], and
-// [Budget.Lease] for goroutines that come and go; [Slots.Acquire] gives one of a region's equal
-// siblings; [Budget.Report] says what was used. [OpenScratch] is for who wants scratch alone.
-//
-// Use it where the worst case can be named: game servers, tools, devices without swap. It cannot
-// bound the Go heap's use by your code (Plan.GoHeap sets the collector's limit, not a wall), and
-// cannot give memory from one region to another while they are in use.
+// Use it where the worst case can be named: game servers, tools, devices without swap. A budget
+// never grows, and it can't lend one region's memory to another while they are in use. It can't
+// bound your code's use of the Go heap: Plan.GoHeap sets the collector's limit, not a wall.
 //
 // # The map
 //
-//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | scratch of each worker |
+//	| tables | init | systems | level ....... <- temp |  apart: | frame ×2 | scratch of workers |
 //	            bottom ----------> top; top is rewound first
 //
-// Rewinding a region rewinds those above it. A region may have slots, equal siblings that are
-// loaded and rewound each for itself ([Slots]), and one region may take the [Rest] of Plan.Size.
+// Rewinding a region also rewinds the regions above it. A region may have slots: equal siblings
+// that are loaded and rewound one by one ([Slots]). One region may take the [Rest] of Plan.Size.
 // While regions are empty, [Budget.Reconfigure] moves their edges. [Plan.String] draws the map.
-// Each part begins at a multiple of 64 KiB. All headers lie in the tables, on pages of their own,
-// so that a rewind gives back bytes and nothing else; [Budget.Walk] reads the whole map from them
-// and covers every byte.
 //
-// [Measure] runs a program and says what each part needs, to the byte; [Suggest] makes a plan of
-// the peaks that programs in the field recorded; [Plan.Headroom] adds some.
+// Each part starts at a multiple of 64 KiB. All headers are in the tables, on pages of their own,
+// so a rewind frees bytes and changes nothing else. [Budget.Walk] reads the whole map from the
+// tables and covers every byte.
+//
+// [Measure] runs a program and returns the bytes that each part needs. [Suggest] makes a plan from
+// peaks that programs in the field recorded, and [Plan.Headroom] adds a margin.
 //
 // # Over time
 //
-// [Budget.Timeline] records what each arena held, from the first tick to the last, in Go memory that
-// it takes at set-up; package view draws it. In a trace of the Go runtime (runtime/trace) each Load,
-// Rewind and Release is a task and a region, "upfront.Load", and each NextFrame a region.
+// [Budget.Timeline] records how much each arena holds from the first tick to the last, in Go memory
+// that it allocates at set-up; package view draws it. In a trace of the Go runtime (runtime/trace)
+// each Load, Rewind and Release is a task and a region, "upfront.Load", and each NextFrame is a
+// region.
 //
 // # Tests and checked builds
 //
-//   - budgettest.Open fails a test that leaks; budgettest.FailEach makes each request of a program
-//     fail in turn.
-//   - [Budget.NoHeap] names the lines that allocate on the Go heap. In checked builds (-tags
-//     checked) [Budget.SealStrict] makes NextFrame panic, with the lines, when play did so.
-//   - In checked builds what is handed out and what is given back is filled (0xCB, 0xDB). Things
-//     lie far apart, with redzones between them, and what is given at an offset again lies
-//     elsewhere, so that the address rests: who wrote past the end, before the first, or to what
-//     has ended is found when the thing ends, when its offset is given again, when its region ends,
-//     at [Budget.Walk], or when the budget closes. The process ends then, with who made and who
-//     ended it. A region, a buffer of the frame, or scratch arenas on loan have no access after
-//     their end. A read of what a scope or a pool gave back has the fill, and nothing tells it but
-//     -asan. [Budget.Close] says of each leak where it began.
-//   - That takes addresses of 161 times the budget, and memory of them where they are used: of what
-//     is small two pages for each 64 bytes, and half a page for notes. They are beside the plan,
-//     not locked, not made present, and counted nowhere; but RLIMIT_AS and RLIMIT_DATA count them,
-//     and Open says so when they leave no room. What a program sees of the plan is as in release:
-//     when it is full, peaks, offsets; addresses are not. With -race as well, and on Windows, there
-//     are fills alone. -asan lays things out the same way, with poison in place of fills.
-//   - In checked builds a fault on an address of a budget, at a guard, of what was rewound, or
-//     after Close, says what lay there, and who closed the budget; then comes Go's own.
+// budgettest.Open fails a test that leaks. budgettest.FailEach makes each allocation of a program
+// fail in turn. [Budget.NoHeap] returns the lines that allocate on the Go heap. In a checked build,
+// [Budget.SealStrict] makes NextFrame panic with the lines that did so during play.
+//
+// A checked build (-tags checked) finds memory errors at a cost in address space:
+//
+//   - New memory is filled with 0xCB, freed memory with 0xDB.
+//   - Objects are far apart, with redzones between them. A write before or past an object hits a
+//     redzone.
+//   - An offset that is reused gets a new address, and the old address stays unused for a while. A
+//     write through a stale pointer therefore hits freed memory.
+//   - A rewound region, an old buffer of the frame and released scratch arenas have no access.
+//
+// The damage is reported when the object ends, when its offset is reused, when its region is
+// rewound, at [Budget.Walk] or at [Budget.Close], at the earliest of these. The report names the
+// lines that created and ended the object, and the process exits. A read of memory that a scope or
+// a pool freed returns the fill; only -asan reports it. [Budget.Close] names the line where each
+// leak began.
+//
+// A fault on an address of a budget (a guard, rewound memory, any address after Close) reports the
+// arena there and the line that closed the budget, before Go's own report.
+//
+// The cost is addresses of 161 times the budget, and memory where they are used: two pages for each
+// 64 bytes of small objects, and half a page for notes. They are outside the plan: not locked, not
+// prefaulted, and in no figure. RLIMIT_AS and RLIMIT_DATA count them, and Open says so when a limit
+// is too low. The plan behaves as in a release build: fullness, peaks and offsets are equal,
+// addresses are not. With -race, and on Windows, there are only fills. -asan spreads objects in the
+// same way, with poison in place of fills.
 //
 // # Failure
 //
-// A plan that can't be is refused before anything is mapped, every fault in one error; so is one
-// that is too large for the limits of the process or its container. What the system refuses of what
-// Plan.Pages demands is Open's error when it is required, and a line of Report.NotGranted when it
-// is wished. Full is a [scope.FullError]; why it unwinds, package scope says. What old contents'
-// finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse panics, or
-// is refused, with "BUG" in its text; what comes while something loads, and may not, is
+// A plan with faults is refused before anything is mapped, with every fault in one error. So is a
+// plan too large for the limits of the process or its container. If the system refuses a demand of
+// Plan.Pages, Open fails if it is required; if it is wished, Report.NotGranted has a line.
+//
+// A full arena is a [scope.FullError]; package scope explains why it unwinds. When a load replaces
+// old contents, errors of their finalizers go to the report and to Plan.OnError. Misuse panics or
+// returns an error, with "BUG" in its text. A call that a load at work excludes returns
 // [ErrLoading].
+//
+// The traceback of a crash in C shows Go frames alone. A blank import of
+// [github.com/upfront-mem/upfront/platform/symbolize] adds the C functions, files and lines.
 //
 // # Goroutines
 //
 // Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report and Walk belong to the goroutine that
-// drives the program; a Load that would touch what one touches already is [ErrLoading], but for who
-// proves to be inside ([Region.In]). Slots belong to their owners, who may load at the same time
-// where no region lies above. Scratch belongs to a worker, or to who leased it. [Budget.Lease],
-// [Lease.Release], [Slots.Acquire], [Budget.Published], [Timeline.Read], [Loaded.Get], [Reader.Pin]
-// and [Reader.Unpin] are for any goroutine. What holds of a goroutine that a load starts, of iter.Pull and
-// of callbacks of C, package scope says.
+// drives the program. A Load of a region that another load touches returns [ErrLoading], unless the
+// caller proves that it is inside that load ([Region.In]). A slot belongs to its owner, and owners
+// may load at the same time if no region is above the slots. Scratch belongs to its worker or to
+// its lease.
+//
+// Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published],
+// [Timeline.Read], [Loaded.Get], [Reader.Pin] and [Reader.Unpin]. Package scope covers goroutines
+// that a load starts, iter.Pull, and callbacks from C.
 //
 // # Why
 //
-// Why does nothing grow? What may grow has no worst case: it fits on the developer's machine and
-// fails in a player's hand, in the middle of play. Nothing moves, either, so a pointer is good as
-// long as its scope. The price: the worst case must be known, and what one region doesn't use helps
-// no other. Why is a loaded region frozen? Play that allocates where levels live is how budgets
-// die. What play needs has its own: pools and containers that the load made, the frame, scratch
-// arenas.
+// Why does nothing grow? Memory that may grow has no worst case: it fits on the developer's machine
+// and fails in a player's hand, in the middle of play. Nothing moves either, so a pointer is valid
+// as long as its scope. The price: the worst case must be known, and bytes that one region doesn't
+// use help no other.
+//
+// Why is a loaded region frozen? Play that allocates among a level's objects fills the level sooner
+// or later. Play has memory of its own: pools and containers that the load made, the frame, and
+// scratch arenas.
 package budget

@@ -7,21 +7,24 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A Figure is a number of the arenas of a part: a region, all slots of one, the buffers of the frame, or
-// the scratch arenas. Figures lists them. Pages, pictures, metrics, profiles, `report diff` and `check`
-// take figures from that list, so a figure has the same meaning and the same name in all of them.
+// A Figure is a number of the arenas of a part: a region, all slots of one, the buffers of the
+// frame, or the scratch arenas. [Figures] lists them. Pages, pictures, metrics, profiles, `report
+// diff` and `check` take figures from that list, so a figure has one name and one meaning
+// everywhere.
 type Figure struct {
-	Name  string // "arena_peak"
-	Unit  Unit
-	Kind  FigureKind
-	Most  bool   // over the arenas of a part, the most of one; else the sum
-	Shown bool   // on pages and pictures too; the others are for programs: JSON, metrics, diff and check
+	Name string // "arena_peak"
+	Unit Unit
+	Kind FigureKind
+	Most bool // over the arenas of a part: the largest; else the sum
+	// Shown figures are on pages and pictures too; the others are for programs: JSON, metrics, diff
+	// and check.
+	Shown bool
 	Help  string // one sentence
 
 	of func(*ArenaReport) uint64
 }
 
-// Unit is what a Figure counts.
+// Unit is the unit of a Figure.
 type Unit string
 
 // The units.
@@ -30,81 +33,82 @@ const (
 	Count Unit = "count"
 )
 
-// FigureKind is how a Figure changes.
+// FigureKind is the way a Figure changes.
 type FigureKind int
 
 // The kinds of figures.
 const (
-	Planned FigureKind = iota // as the plan says
+	Planned FigureKind = iota // set by the plan
 	Now                       // rises and falls
 	Peak                      // the highest since Open
 	Total                     // only grows
-	Fault                     // only grows, and each one is trouble
+	Fault                     // only grows, and each one is a problem
 )
 
-// Figures returns all figures of a part, in the order in which people look for them.
+// Figures returns all figures of a part, the most useful first.
 //
-// A peak over several arenas is that of the arena with the highest: arenas needn't have had theirs at one time, so no sum
-// of peaks is a figure. The size to compare it with is arena_size.
+// The peak of several arenas is that of the arena with the highest: the peaks may be of different
+// moments, so no figure is a sum of arena peaks. Compare it with arena_size.
 func Figures() []Figure { return slices.Clone(figureTable) }
 
 var figureTable = []Figure{
-	{"arenas", Count, Planned, false, true, "Arenas of the part: slots, buffers or scratch arenas, or 1.",
+	{"arenas", Count, Planned, false, true, "Number of arenas in the part: slots, buffers or scratch arenas, or 1.",
 		func(*ArenaReport) uint64 { return 1 }},
-	{"arenas_in_use", Count, Now, false, true, "Arenas of the part that hold something.",
+	{"arenas_in_use", Count, Now, false, true, "Number of arenas in the part that hold any bytes.",
 		func(a *ArenaReport) uint64 { return min(1, a.Used) }},
-	{"size", Bytes, Planned, false, true, "The sizes of all arenas of the part.",
+	{"size", Bytes, Planned, false, true, "Size of all arenas of the part together.",
 		func(a *ArenaReport) uint64 { return a.Size }},
-	{"used", Bytes, Now, false, true, "What all arenas of the part hold.",
+	{"used", Bytes, Now, false, true, "Bytes in use in all arenas of the part together.",
 		func(a *ArenaReport) uint64 { return a.Used }},
-	{"arena_size", Bytes, Planned, true, true, "The size of one arena of the part.",
+	{"arena_size", Bytes, Planned, true, true, "Size of one arena of the part.",
 		func(a *ArenaReport) uint64 { return a.Size }},
-	{"arena_used", Bytes, Now, true, true, "What the fullest arena of the part holds.",
+	{"arena_used", Bytes, Now, true, true, "Bytes in use in the fullest arena of the part.",
 		func(a *ArenaReport) uint64 { return a.Used }},
-	{"arena_peak", Bytes, Peak, true, true, "The most that one arena of the part held since Open.",
+	{"arena_peak", Bytes, Peak, true, true, "Most bytes that one arena of the part has held since Open.",
 		func(a *ArenaReport) uint64 { return max(a.Used, a.Peak) }},
-	{"arena_load_peak", Bytes, Now, true, false, "The most that one arena of the part held since it was last emptied.",
+	{"arena_load_peak", Bytes, Now, true, false, "Most bytes that one arena of the part has held since it was last emptied.",
 		func(a *ArenaReport) uint64 { return a.LoadPeak }},
-	{"objects", Count, Now, false, false, "Allocations that live in the part; checked builds count them.",
+	{"objects", Count, Now, false, false, "Live allocations in the part, counted in checked builds.",
 		func(a *ArenaReport) uint64 { return a.Objects }},
-	{"padding", Bytes, Now, false, false, "Bytes of used that alignment costs; checked builds count them.",
+	{"padding", Bytes, Now, false, false, "Bytes of used that alignment takes, counted in checked builds.",
 		func(a *ArenaReport) uint64 { return a.Padding }},
-	{"pool_chunks", Count, Now, false, true, "Chunks of the pools that are open in the part.",
+	{"pool_chunks", Count, Now, false, true, "Chunks of the open pools in the part.",
 		func(a *ArenaReport) uint64 { return a.PoolCap }},
-	{"pool_chunks_peak", Count, Now, false, true, "The sum of the most chunks that each of these pools gave at once.",
+	{"pool_chunks_peak", Count, Now, false, true, "Sum of the peaks of these pools, in chunks.",
 		func(a *ArenaReport) uint64 { return a.PoolPeak }},
-	{"finalizers", Count, Total, false, false, "Finalizers that ran in the part since Open.",
+	{"finalizers", Count, Total, false, false, "Finalizers that have run in the part since Open.",
 		func(a *ArenaReport) uint64 { return a.Finalizers }},
-	{"fulls", Count, Fault, false, true, "How often an arena of the part was full since Open.",
+	{"fulls", Count, Fault, false, true, "Number of times that an arena of the part was full since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.Fulls) }},
-	{"open_scopes", Count, Peak, true, false, "The most scopes that one arena of the part had open at once.",
+	{"open_scopes", Count, Peak, true, false, "Most scopes open at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Scopes) }},
-	{"open_pools", Count, Peak, true, false, "The most pools that one arena of the part had open at once.",
+	{"open_pools", Count, Peak, true, false, "Most pools open at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Pools) }},
-	{"open_owned", Count, Peak, true, false, "The most owned values that one arena of the part held at once.",
+	{"open_owned", Count, Peak, true, false, "Most owned values held at once by one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Owned) }},
-	{"open_labels", Count, Peak, true, false, "The most labels that one arena of the part had at once.",
+	{"open_labels", Count, Peak, true, false, "Most labels in use at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Labels) }},
 }
 
 // Of returns the figure of one arena.
 func (f Figure) Of(a *ArenaReport) uint64 { return f.of(a) }
 
-// natural is a count; a report that a stranger wrote may have a negative one.
+// natural returns a count, 0 for a negative one from a forged report.
 func natural(n int) uint64 { return uint64(max(0, n)) }
 
-// Part has the figures of arenas that have one size in the plan: a region, all slots of one, the buffers of the frame, or
-// the scratch arenas.
+// Part has the figures of arenas that share one size in the plan: a region, all slots of one, the
+// buffers of the frame, or the scratch arenas.
 type Part struct {
 	Name   string // "room", "frame", "scratch"
-	Kind   string // as of an ArenaReport
+	Kind   string // as in ArenaReport
 	Arenas []ArenaReport
 
-	// Labels and Scopes have a line for each name. Bytes and Objects are the sums over the arenas; Peak is the most that
-	// one arena held. The scope of a load, which has the name of its slot, has that of the part here.
+	// Labels and Scopes have a line for each name. Bytes and Objects are sums over the arenas; Peak
+	// is the highest of one arena. A slot's load has the slot's name; here its line has the part's
+	// name.
 	Labels, Scopes []scope.Usage
 
-	values []uint64 // by figureTable
+	values []uint64 // in the order of figureTable
 }
 
 // Parts returns the parts of the report, in the order of its arenas.
@@ -127,7 +131,8 @@ func (r Report) Parts() []Part {
 	return parts
 }
 
-// Value returns the value of a figure by its name. A name that Figures doesn't have is a caller's bug and panics.
+// Value returns the value of the figure of that name. A name that [Figures] doesn't have is a
+// caller's bug and panics.
 func (p *Part) Value(name string) uint64 {
 	for i := range figureTable {
 		if figureTable[i].Name == name {
@@ -173,7 +178,7 @@ func foldUsage(list []scope.Usage, at map[string]int, u scope.Usage) []scope.Usa
 	return list
 }
 
-// plus is a sum that stays at the largest number: a report may be a stranger's.
+// plus is a sum that stays at the largest number, as a forged report may overflow.
 func plus(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	return sum | -carry

@@ -9,63 +9,71 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Inside is what lies in an arena at one moment: a region or slot, a buffer of the frame, or a scratch arena. Offsets and
-// sizes are bytes, and offsets count from the arena's first byte. view draws it.
+// Inside lists the contents of an arena at one moment: of a region or slot, a buffer of the frame,
+// or a scratch arena. Offsets and sizes are in bytes; offsets count from the arena's first byte.
+// Package view draws it.
 type Inside struct {
 	Budget string `json:"budget"`
 	Arena  string `json:"arena"`
 	Size   uint64 `json:"size"`
 	Used   uint64 `json:"used"`   // at both ends
-	Cursor uint64 `json:"cursor"` // where the next thing goes: what is used of the near end
-	Limit  uint64 `json:"limit"`  // where temporaries begin
+	Cursor uint64 `json:"cursor"` // offset of the next allocation
+	Limit  uint64 `json:"limit"`  // offset of the lowest temporary
 
-	// Known says that each thing has a line of its own, its type where the library was told, and who made it: in checked
-	// builds. In others what lies between two nodes is one line, of kind "bytes".
-	Known  bool        `json:"known"`
-	Scopes []OpenScope `json:"scopes"` // the lowest first; those of temporaries, which are all named "temp", aren't among them
-	Things []Thing     `json:"things"` // by offset: they cover all that is used
+	// Known reports whether each object has a line of its own, with its type and the calls that
+	// made it: in checked builds. In others the bytes between two nodes are one line, of kind
+	// "bytes".
+	Known bool `json:"known"`
+	// Scopes has the lowest first, without those of temporaries, which are all named "temp".
+	Scopes []OpenScope `json:"scopes"`
+	Things []Thing     `json:"things"` // by offset; they cover all used bytes
 }
 
 // OpenScope is an open scope.
 type OpenScope struct {
 	Name string   `json:"name"`
-	Mark uint64   `json:"mark"`           // where it began
-	Made []string `json:"made,omitempty"` // who opened it: as of a Thing
+	Mark uint64   `json:"mark"`           // offset of its first byte
+	Made []string `json:"made,omitempty"` // the calls that opened it, the newest first
 }
 
-// Thing is something that lies in an arena.
+// An allocated range of an arena: an object, a pool, a node or padding.
 type Thing struct {
 	Offset  uint64 `json:"offset"`
 	Size    uint64 `json:"size"`
-	Padding uint64 `json:"padding,omitempty"` // the bytes before it that nobody has
+	Padding uint64 `json:"padding,omitempty"` // free bytes before it
 
-	// Kind is "plain"; "object" with a finalizer, or "objects" that were made at once; "owned", which names a Go value;
-	// "pool"; "node", by which a scope knows what else ends with it; "bytes", of which nothing more is known; "padding"
-	// alone; "reserve", what temporaries have left; or that of an arena that Inside was asked to look into: "heap",
-	// "buddy", "ring", "pool".
+	// Kind is "plain"; "object" with a finalizer, or "objects" that were made at once; "owned", for
+	// a Go value; "pool"; "node", a scope's record of an object that
+	// ends with it; "bytes" of unknown
+	// contents; "padding" alone; "reserve", the free bytes of temporaries; or the kind of an arena
+	// that Inside looked into: "heap", "buddy", "ring", "pool".
 	Kind  string `json:"kind"`
-	Type  string `json:"type,omitempty"` // of one: "pond.Frog"
+	Type  string `json:"type,omitempty"` // of one object: "pond.Frog"
 	Scope string `json:"scope"`
 	Label string `json:"label,omitempty"`
-	Ends  string `json:"ends,omitempty"`  // what happens when its scope closes: "finalizer of pond.Frog"
-	Order int    `json:"order,omitempty"` // of what is in the chain: 1 is the newest, and the first to run
+	// the action when its scope closes: "finalizer of pond.Frog"
+	Ends  string `json:"ends,omitempty"`
+	Order int    `json:"order,omitempty"` // in the chain: 1 is the newest, and the first to run
 
-	Made []string `json:"made,omitempty"` // who made it: a line for each call, "function file:line", the newest first
+	// the calls that made it, "function file:line", the newest first
+	Made []string `json:"made,omitempty"`
 
-	Pool  *arena.PoolLayout `json:"pool,omitempty"`
-	Parts []arena.Part      `json:"parts,omitempty"` // of a heap, a buddy or a ring; offsets count from its block's first byte
+	Pool *arena.PoolLayout `json:"pool,omitempty"`
+	// of a heap, a buddy or a ring; offsets count from its first byte
+	Parts []arena.Part `json:"parts,omitempty"`
 }
 
-// Temp is what temporaries take at the far end, in bytes.
+// Temp returns the bytes of temporaries at the far end.
 func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 
-// Inside is what lies in the region now. Of arenas on bytes of the region it tells what is in them, if they are given:
-// level.Inside(soundHeap, commands). It is for who may ask for Report, also in the load's function, where the chain may
-// have things that aren't linked yet. An error says that one of the arenas isn't in the region, or that somebody wrote over it,
-// as after a rewind under it.
+// Inside returns the contents of the region now. For arenas that occupy bytes of the region it also
+// lists their contents, if they are passed: level.Inside(soundHeap, commands). It belongs to the
+// goroutine that may call Report, also within the load's function; some objects may not
+// be in the chain yet. The error says that one of the arenas isn't in the region, or that it was overwritten,
+// for example by a rewind below it.
 //
-// Cost: a copy on the Go heap, a line for each node and pool; in checked builds for each thing, with tens of bytes for each
-// call that led to it.
+// Cost: a copy on the Go heap with a line for each node and pool. A checked build has a line for
+// each object, with tens of bytes for each call that led to it.
 func (r Region) Inside(within ...arena.Inner) (Inside, error) {
 	if r.released() {
 		return Inside{}, fmt.Errorf("budget %q: Inside of region %s, which was released: %w", r.b.plan.Name, r.name, ErrClosed)
@@ -73,16 +81,17 @@ func (r Region) Inside(within ...arena.Inner) (Inside, error) {
 	return r.b.lookInside(r.index, within)
 }
 
-// Inside is [Region.Inside] of any arena by its name in reports: a region or slot, "frame 0", "scratch 1.0". It is for the
-// goroutine that drives the program, as Report. Scratch arenas for loan are refused.
+// Inside is [Region.Inside] of any arena by its name in reports: a region or slot, "frame 0",
+// "scratch 1.0". It belongs to the goroutine that drives the program, as Report does. Scratch
+// arenas for leases are refused.
 func (b *Budget) Inside(name string, within ...arena.Inner) (Inside, error) {
 	for i := range b.stacks {
 		if arenaName(b.stacks[i]) != name {
 			continue
 		}
 		if !b.isOurs(i) {
-			return Inside{}, fmt.Errorf("budget %q: Inside of %s: it is for who borrows it; only those asked for by number are "+
-				"looked into", b.plan.Name, name)
+			return Inside{}, fmt.Errorf("budget %q: Inside of %s: it is for leases; Inside works on scratch "+
+				"that a worker takes by number", b.plan.Name, name)
 		}
 		return b.lookInside(i, within)
 	}
@@ -119,7 +128,7 @@ type look struct {
 	calls callLines
 }
 
-// callLines has each text once.
+// callLines holds each text once.
 type callLines map[arena_c.Site][]string
 
 func (c callLines) of(site arena_c.Site) []string {
@@ -141,8 +150,8 @@ func (l *look) add(p *scope.Piece) {
 	l.Things = append(l.Things, t)
 }
 
-// lookInto tells of the bytes that an arena has what is in it. Its words are believed as far as the thing reaches in which it
-// lies: they may have been written over.
+// lookInto adds the contents of an arena. The arena's header may be overwritten, so lookInto trusts
+// it only within the object that holds the arena.
 func (l *look) lookInto(a arena.Inner) error {
 	at := l.st.PlaceOf(a.Block())
 	for i := range l.Things {
@@ -160,7 +169,7 @@ func (l *look) lookInto(a arena.Inner) error {
 	return fmt.Errorf("%T isn't in it", a)
 }
 
-// split parts a thing: what lies before the arena, the arena, and what lies behind it.
+// split divides an object into the bytes before the arena, the arena, and the bytes after it.
 func (l *look) split(i int, at uint64, layout arena.Layout) {
 	t := l.Things[i]
 	before, inner, behind := t, t, t
@@ -180,9 +189,9 @@ func (l *look) split(i int, at uint64, layout arena.Layout) {
 	l.Things = append(l.Things[:i:i], append(parts, l.Things[i+1:]...)...)
 }
 
-// Check says what is wrong with an Inside, which may come from a file: what an arena gives is right. Things and their padding
-// follow each other, and sum up to what is used; so do the parts of an arena within; a pool's letters are as many as its
-// chunks.
+// Check returns an error if an Inside contradicts itself: it may come from a file. Objects and
+// their padding follow each other and add up to the used bytes. So do the parts of an inner arena.
+// A pool has as many letters as chunks.
 func (in *Inside) Check() error {
 	if in.Size >= arena_c.OffsetMax || in.Cursor > in.Limit || in.Limit > in.Size || in.Used != in.Cursor+in.Temp() {
 		return fmt.Errorf("inside of %s: used %d, cursor %d and limit %d of %d bytes contradict each other", in.Arena, in.Used, in.Cursor,
@@ -195,10 +204,10 @@ func (in *Inside) Check() error {
 			at, end = in.Limit, in.Size
 		}
 		if t.Padding > end-at || t.Offset != at+t.Padding || t.Size > end-t.Offset {
-			return fmt.Errorf("inside of %s: things[%d] has %d bytes from %d on: not what follows %d", in.Arena, i, t.Size, t.Offset, at)
+			return fmt.Errorf("inside of %s: \"things[%d]\" (%d bytes from %d on) doesn't fit after %d", in.Arena, i, t.Size, t.Offset, at)
 		}
 		if err := t.check(); err != nil {
-			return fmt.Errorf("inside of %s: things[%d]: %w", in.Arena, i, err)
+			return fmt.Errorf("inside of %s: \"things[%d]\": %w", in.Arena, i, err)
 		}
 		at = t.Offset + t.Size
 	}
@@ -206,7 +215,7 @@ func (in *Inside) Check() error {
 		at, end = in.Limit, in.Size
 	}
 	if at != end {
-		return fmt.Errorf("inside of %s: no thing lies from %d to %d", in.Arena, at, end)
+		return fmt.Errorf("inside of %s: no object covers %d to %d", in.Arena, at, end)
 	}
 	return nil
 }
@@ -218,7 +227,7 @@ func (t *Thing) check() error {
 				t.Size, len(p.States))
 		}
 		if strings.Trim(p.States, "-#.~x?") != "" {
-			return fmt.Errorf("a pool's chunks have states of no kind: %.20q", p.States)
+			return fmt.Errorf("a pool's chunks have unknown states: %.20q", p.States)
 		}
 		for _, index := range p.Next {
 			if uint64(index) >= p.Count {
@@ -229,30 +238,30 @@ func (t *Thing) check() error {
 	at := uint64(0)
 	for i := range t.Parts {
 		if p := &t.Parts[i]; p.Offset != at || p.Size > t.Size-at {
-			return fmt.Errorf("parts[%d] has %d bytes from %d on: not what follows %d", i, p.Size, p.Offset, at)
+			return fmt.Errorf("parts[%d] (%d bytes from %d on) doesn't fit after %d", i, p.Size, p.Offset, at)
 		}
 		at += t.Parts[i].Size
 	}
 	if at != t.Size && t.Parts != nil {
-		return fmt.Errorf("no part lies from %d to %d", at, t.Size)
+		return fmt.Errorf("no part covers %d to %d", at, t.Size)
 	}
 	return nil
 }
 
-// Site is what lies in a region of one scope and label, of one type, that was made by the same calls. The Bytes of all sum up
-// to what is Used, and the Objects to those of the report: of things without bytes, and of what temporaries have left,
-// nobody knows who made it, and their Site has no lines.
+// Site sums up the objects of a region that share scope, label, type and calls. The Bytes of all
+// sites add up to Used, and the Objects to the report's. Objects without bytes, and the rest of
+// temporaries, have a Site without calls.
 type Site struct {
 	Scope   string   `json:"scope,omitempty"`
 	Label   string   `json:"label,omitempty"`
 	Type    string   `json:"type,omitempty"`
-	Made    []string `json:"made,omitempty"` // as of a Thing
+	Made    []string `json:"made,omitempty"` // the calls that made it, the newest first
 	Bytes   uint64   `json:"bytes"`
 	Padding uint64   `json:"padding,omitempty"` // of Bytes
 	Objects uint64   `json:"objects,omitempty"`
 }
 
-// sitesNow is the copy of them for a report.
+// sitesNow returns a copy of the sites for a report.
 func (f *figures) sitesNow() (list []Site) {
 	if f.sites == nil {
 		return nil

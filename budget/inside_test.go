@@ -347,7 +347,7 @@ func TestInsideOfOthers(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	_, err = b.Inside("scratch 1.0")
-	assert.ErrorContains(t, err, `budget "game": Inside of scratch 1.0: it is for who borrows it`)
+	assert.ErrorContains(t, err, `budget "game": Inside of scratch 1.0: it is for leases`)
 	_, err = b.Inside("nowhere")
 	assert.ErrorContains(t, err, `there is no such arena`)
 	h, err := arena.NewHeap(arena.NewBlock(4096, 64), 0)
@@ -427,18 +427,18 @@ func TestInsideCheck(t *testing.T) {
 			{Offset: 2, Padding: 2, Size: 28}, {Offset: 80, Size: 20, Parts: []arena.Part{{Size: 20}}}}}
 	}
 	for name, spoil := range map[string]func(*budget.Inside){
-		"contradict":     func(in *budget.Inside) { in.Used = 51 },
-		"contradict ":    func(in *budget.Inside) { in.Cursor = 90 },
-		"not what":       func(in *budget.Inside) { in.Things[0].Offset = 1 },
-		"not what ":      func(in *budget.Inside) { in.Things[0].Size = 1 << 63 },
-		"no thing":       func(in *budget.Inside) { in.Things = in.Things[:1] },
-		"no part":        func(in *budget.Inside) { in.Things[1].Parts[0].Size = 1 },
-		"parts[0]":       func(in *budget.Inside) { in.Things[1].Parts[0].Size = 21 },
-		"a pool of 3":    func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Count: 3} },
-		"of no kind":     func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Count: 1, States: "!"} },
-		"gives chunk 7":  func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Next: []uint32{7}} },
-		"not what  ":     func(in *budget.Inside) { in.Things[0].Padding = 1 << 63 },
-		"no thing lies ": func(in *budget.Inside) { in.Things = nil },
+		"contradict":        func(in *budget.Inside) { in.Used = 51 },
+		"contradict ":       func(in *budget.Inside) { in.Cursor = 90 },
+		"fit after 0":       func(in *budget.Inside) { in.Things[0].Offset = 1 },
+		"fit after 0 ":      func(in *budget.Inside) { in.Things[0].Size = 1 << 63 },
+		"no object":         func(in *budget.Inside) { in.Things = in.Things[:1] },
+		"no part":           func(in *budget.Inside) { in.Things[1].Parts[0].Size = 1 },
+		"parts[0]":          func(in *budget.Inside) { in.Things[1].Parts[0].Size = 21 },
+		"a pool of 3":       func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Count: 3} },
+		"unknown states":    func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Count: 1, States: "!"} },
+		"gives chunk 7":     func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Next: []uint32{7}} },
+		"fit after 0  ":     func(in *budget.Inside) { in.Things[0].Padding = 1 << 63 },
+		"no object covers ": func(in *budget.Inside) { in.Things = nil },
 	} {
 		in := good()
 		require.NoError(t, in.Check())

@@ -12,15 +12,16 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Loaded is what a load made. It is a small value. Who reloads keeps it in a variable; workers that follow reloads read it
-// from an atomic.Pointer[Loaded[T]] that the loader stores to.
+// Loaded is the result of a load, a small value. A goroutine that reloads keeps it in a variable;
+// workers that follow reloads read it from an atomic.Pointer[Loaded[T]] that the loader stores to.
 type Loaded[T any] struct {
 	region *region
-	word   uint64 // of the region while this is loaded
+	word   uint64 // the region's word while this is loaded
 	value  *T
 }
 
-// Get is the value, or nil after the region was rewound, for ever: what is loaded next is another Loaded's. Any goroutine may ask; to keep it while working, pin it
+// Get returns the value, or nil from the region's next rewind on, forever: the next load returns
+// another Loaded. Any goroutine may call it. To keep the value during work, pin the region
 // ([Reader]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.word.Load() != l.word {
@@ -29,39 +30,44 @@ func (l Loaded[T]) Get() *T {
 	return l.value
 }
 
-// Load empties the region and those above it, runs fn on it, and freezes it: what fn made stays until the next Load or
-// Rewind, and nothing is added.
+// Load empties the region and those above it, runs fn on it, and freezes it. The objects that fn
+// made stay until the next Load or Rewind, and the region takes no more.
 //
-// The value may be made in s, or be an ordinary Go value whose slices and pools point into the region; the latter is
-// the convenient one, since it may also hold maps and strings. It may not lie in the temporaries or in a scope inside
-// s, both of which are gone when Load returns, and fn closes the scopes that it opens: either is a BUG error.
+// The value may be in s, or be an ordinary Go value with slices and pools of the region. The Go
+// value is convenient, because it may also hold maps and strings. The temporaries, and scopes
+// inside s, end when Load returns: a value there is a BUG error, and so is a scope that fn leaves
+// open.
 //
-// The error is nil exactly when the region is loaded. When fn fails, the region is empty, and those above it too; what
-// fn made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full of a Try... in the
-// region that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic
-// unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's
-// OnError, never into the verdict; so do all finalizers' where Load doesn't return, and leaks of heaps that lie in the old
-// contents or in the load's temporaries. A load that fails leaks no blocks: fn had no chance to free them.
+// The error is nil exactly when the region is loaded. If fn fails, its objects are finalized,
+// newest first, and the region and those above it are empty. Load returns:
 //
-// Inside fn a region above may be loaded, rewound or released by who proves to be inside, with the
-// scope that fn was given:
+//   - the error of fn;
+//   - a full of any arena that unwinds fn, or a full of a Try call in the region that fn ignored;
+//   - that full, with a later panic as its cause.
+//
+// Any other panic goes on after the unwinding, and so does Goexit. Errors of the old contents'
+// finalizers go to the report and to Plan.OnError, never into Load's error. So do leaks of heaps in
+// the old contents or in the temporaries and, if Load doesn't return, all finalizers' errors. A
+// failed load leaks no blocks: fn had no chance to free them.
+//
+// Inside fn the caller may load, rewind or release a region above, with fn's scope as the proof
+// ([Region.In]):
 //
 //	budget.Load(ctx, level.In(s), ...)
 //
-// See [Region.In]. Everything else that touches what a load or rewind at work touches is
-// ErrLoading, and nothing changes: the same region, a lower one, a call from a finalizer, one
-// without In.
+// Every other call that touches a region of a load or rewind at work returns ErrLoading and changes
+// nothing: for the same region, for a lower one, from a finalizer, or without In.
 //
-// Frame and scratch arenas stand beside, and a load that fails doesn't touch them. For scratch fn uses
-// [scope.Scratch.Do], which closes its scope whatever happens; a scope that fn opened and left open
-// stays, and is a leak ([Leaks]).
+// A failed load doesn't touch frame and scratch. For scratch, fn uses [scope.Scratch.Do], which
+// always closes its scope; a scope that fn leaves open there stays, and is a leak ([Leaks]).
 //
-// Load waits for workers that have it pinned ([Reader]) until ctx ends, and then says who is; a ctx that has ended already is refused at
-// once; in both cases nothing changes. After a second of waiting OnError is called. fn itself watches ctx if it wants to.
+// Load waits for workers that pin a touched region ([Reader]) until ctx ends, and then returns an
+// error with their names. If ctx has already ended, Load fails at once. In both cases nothing
+// changes. After a second of waiting, Load calls OnError. fn watches ctx itself if it wants to.
 //
-// Cost: a few hundred ns for each region that it touches, finalizers, and what fn does. Load, Rewind and Release make no Go
-// allocation of their own, unless they fail or wait. fn doesn't
-// escape: a closure or a method value written as the argument costs none either.
+// Cost: a few hundred ns for each touched region, the finalizers, and fn. Load, Rewind and Release
+// make no Go allocation of their own, unless they fail or wait. fn doesn't escape: a closure or a
+// method value as the argument costs no allocation either.
 func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
 	word, err := r.load(ctx, func(s scope.Scope) (err error) {
@@ -76,14 +82,15 @@ func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)
 	return Loaded[T]{r.region, word, value}, nil
 }
 
-// Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
-// returns the finalizers' errors, and which heaps had live blocks ([arena.Heap.MayLive]). It waits for workers that have it pinned ([Reader]) until ctx ends; then it says who is, and
-// nothing has changed.
+// Rewind empties this region and those above it, top first: finalizers run, newest first, and all
+// bytes are free. It returns the finalizers' errors and the heaps with live blocks
+// ([arena.Heap.MayLive]). It waits for workers that pin a touched region ([Reader]) until ctx ends;
+// then it returns an error with their names, and nothing has changed.
 func (r Region) Rewind(ctx context.Context) error {
 	return r.empty(ctx, "Rewind", false)
 }
 
-// empty is Rewind, and Release of a slot.
+// empty is Rewind, or Release of a slot.
 func (r Region) empty(ctx context.Context, what string, releases bool) error {
 	if r.its().slot < 0 && releases {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
@@ -98,25 +105,25 @@ func (r Region) empty(ctx context.Context, what string, releases bool) error {
 	return errors.Join(l.emptyAll(false)...)
 }
 
-// load is one Load, Rewind, Release, Reconfigure or Close at work. They stand beside each other as
-// long as no region is touched by two, but for those inside a Load, which touch what is above it. Only
-// one at a time begins at a region, and so a region has its own, which is used again and again.
+// load is one Load, Rewind, Release, Reconfigure or Close at work. Several may run at once if no
+// two touch the same region; a load inside a Load may touch the regions above it. At most one at a
+// time begins at a region, so each region holds one load and reuses it.
 type load struct {
 	what     string  // "Load"
-	of       *region // where it begins: the lowest; nil for Close and Reconfigure
+	of       *region // the lowest region it touches; nil for Close and Reconfigure
 	site     arena_c.Site
-	along    reach         // what it touches
-	shut     reach         // of that, where it keeps workers out
-	releases bool          // the lowest is a slot that is free when this ends
-	scope    scope.Scope   // that its fn was given; the zero one unless fn runs
-	outer    *load         // that it is inside of, or nil
-	inner    *load         // that is inside of it, or nil
+	along    reach         // the regions it touches
+	shut     reach         // the part of along that it closes to workers
+	releases bool          // the lowest region is a slot, free when this ends
+	scope    scope.Scope   // fn's scope; zero unless fn runs
+	outer    *load         // the load around this one, or nil
+	inner    *load         // the load inside this one, or nil
 	state    bool          // package save has a state of it
-	over     chan struct{} // nil, unless somebody waits for the end
-	begun    bool          // it counts in atWork
+	over     chan struct{} // nil, unless a goroutine waits for the end
+	begun    bool          // counted in atWork
 }
 
-// name is what messages call it: "Load of region level".
+// name returns the load's name in messages: "Load of region level".
 func (l *load) name() string {
 	if l.of == nil {
 		return l.what
@@ -124,7 +131,7 @@ func (l *load) name() string {
 	return l.what + " of region " + l.of.name
 }
 
-// reach is a list of regions, bottom first, in two parts of other lists: where a load begins, and what lies above.
+// reach is a list of regions, bottom first, as two slices: the first regions, and those above.
 type reach struct{ from, above []*region }
 
 func (a reach) count() int { return len(a.from) + len(a.above) }
@@ -136,7 +143,7 @@ func (a reach) at(i int) *region {
 	return a.above[i-len(a.from)]
 }
 
-// each yields them, the lowest first.
+// each yields the regions, the lowest first.
 func (a reach) each(yield func(i int, r *region) bool) {
 	for i := range a.count() {
 		if !yield(i, a.at(i)) {
@@ -160,7 +167,8 @@ func (r Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint
 		other, verdict := r.stack.Verdict(recover(), err)
 		errs := l.emptyAll(true)
 		if err = errors.Join(append([]error{verdict}, errs...)...); verdict == nil {
-			r.b.note(errors.Join(errs...)) // fn panics, or ends its goroutine: nobody gets what Load returns
+			// fn panicked or ended its goroutine: Load doesn't return
+			r.b.note(errors.Join(errs...))
 		}
 		if other != nil {
 			panic(other)
@@ -172,8 +180,8 @@ func (r Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint
 	return word, err
 }
 
-// run calls fn, whose scope is meanwhile the proof of being inside. A load inside that outlasts fn
-// is a bug: what it loads may point into what ends here.
+// run calls fn; while it runs, its scope is the proof of being inside. A load inside must not
+// outlast fn, because its objects may point into memory that ends here.
 func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 	b.mu.Lock()
 	l.scope = s
@@ -195,18 +203,18 @@ func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 	return fn(s)
 }
 
-// outlives refuses a value that would be gone when the load returns: one in the temporaries, or in a scope inside the
-// load's.
+// outlives returns an error if value is in the temporaries or in a scope inside the load's: both
+// end with the load.
 func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 	if value == nil || r.stack.Depth() != 1 || r.stack.Keeps(value, size) {
 		return nil
 	}
-	return fmt.Errorf("budget %q: BUG: the value that a Load of region %s returns lies in its temporaries, or in a scope that closed; "+
-		"both are gone when Load returns", r.b.plan.Name, r.name)
+	return fmt.Errorf("budget %q: BUG: Load of region %s returns a value in its temporaries or in a closed scope; "+
+		"allocate it in the load's scope", r.b.plan.Name, r.name)
 }
 
-// begin adds a load to those at work, or says why it can't. r is the zero one for Close and
-// Reconfigure, which touch all.
+// begin adds a load to those at work, or returns an error. Close and Reconfigure, which touch all
+// regions, pass the zero Region.
 func (b *Budget) begin(r Region, what string) (*load, error) {
 	made := load{what: what, of: r.region, along: b.along(r.region)}
 	made.site.Note()
@@ -242,7 +250,8 @@ func (b *Budget) begin(r Region, what string) (*load, error) {
 	return l, nil
 }
 
-// loadOf is what begins at a region, or a new one for the whole budget. pre: nothing else touches the region.
+// loadOf returns the region's load, or a new one for the whole budget. pre: no other load touches
+// the region.
 func (b *Budget) loadOf(r *region) *load {
 	if r == nil {
 		return new(load)
@@ -250,8 +259,8 @@ func (b *Budget) loadOf(r *region) *load {
 	return &r.own
 }
 
-// along are the regions that go when r is rewound: itself and those above it, but not its siblings. nil stands for the
-// whole budget.
+// along returns the regions that a load of r touches: r and those above it, but not its siblings.
+// For nil it returns all.
 func (b *Budget) along(r *region) reach {
 	if r == nil {
 		return reach{from: b.regions}
@@ -259,8 +268,7 @@ func (b *Budget) along(r *region) reach {
 	return reach{b.regions[r.index : r.index+1], b.regions[r.siblingsEnd:]}
 }
 
-// beside says why what touches these regions can't stand beside the loads at work. pre: b.mu is
-// held.
+// The refusal of a load of these regions by the loads at work, or "". pre: b.mu is held.
 func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 	for _, part := range along.each {
 		by := part.busy
@@ -276,12 +284,12 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 		} else {
 			how += "." + what + "(ctx)"
 		}
-		return fmt.Sprintf("during a %s; inside the load write %s, where s is the scope that its function was given", by.name(), how)
+		return fmt.Sprintf("during a %s; inside the load write %s, where s is the load's scope", by.name(), how)
 	}
 	return ""
 }
 
-// outer is the load whose scope the caller knows, or why the caller isn't inside it. pre: b.mu is
+// outer returns the load whose scope is the caller's proof, or why the proof fails. pre: b.mu is
 // held.
 func (b *Budget) outer(r Region) (outer *load, refused string) {
 	for _, part := range b.regions {
@@ -292,7 +300,7 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 	}
 	switch {
 	case outer == nil:
-		return nil, "with In of a scope that is not that of a load at work"
+		return nil, "with In of a scope that isn't the scope of a load at work"
 	case r.level <= outer.along.at(0).level:
 		return nil, fmt.Sprintf("inside a %s; only regions above it may be touched", outer.name())
 	case outer.inner != nil:
@@ -301,13 +309,13 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 	return outer, ""
 }
 
-// enter is begin, with the workers outside and kept there.
+// enter is begin, and then waits until the workers are outside and keeps them there.
 func (b *Budget) enter(ctx context.Context, r Region, what string) (*load, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("budget %q: %s of region %s: %w", b.plan.Name, what, r.name, err)
 	}
 	l, err := b.begin(r, what)
-	if err != nil || l.outer != nil { // the outermost keeps them out
+	if err != nil || l.outer != nil { // the outermost load keeps workers out
 		return l, err
 	}
 	entered := false
@@ -323,12 +331,12 @@ func (b *Budget) enter(ctx context.Context, r Region, what string) (*load, error
 	return l, nil
 }
 
-// waited is the error of who waited in vain.
+// waited returns the error of a load that waited in vain.
 func (b *Budget) waited(ctx context.Context, l *load, still []string) error {
 	return fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
 }
 
-// inside lists who is inside the regions.
+// inside returns a line for each pin on the regions.
 func (b *Budget) inside(regions reach) (names []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -342,7 +350,7 @@ func (b *Budget) inside(regions reach) (names []string) {
 	return names
 }
 
-// isPinned is inside for who needs no names.
+// isPinned reports whether inside has a line.
 func (b *Budget) isPinned(regions reach) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -356,16 +364,16 @@ func (b *Budget) isPinned(regions reach) bool {
 	return false
 }
 
-// keepOut lets no worker into the regions until the load ends, and waits until nobody is inside.
-// After a second it calls the plan's OnError: a goroutine that waits for its own Unpin waits for
-// ever.
+// keepOut closes the regions to workers until the load ends, and waits for the pins on them. It
+// returns those left when ctx ends. After a second it calls OnError: a goroutine that waits for its
+// own Unpin waits forever.
 func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []string) {
 	l.shut = regions
 	for _, r := range regions.each {
 		r.owner.Or(ownerShut)
 	}
 	start, reported := time.Now(), false
-	var timer *time.Timer // one for the whole wait, and none without
+	var timer *time.Timer // one for the whole wait, made when it is needed
 	for pause := time.Microsecond; b.isPinned(regions); pause = min(2*pause, time.Millisecond) {
 		if !reported && time.Since(start) > time.Second {
 			reported = true
@@ -391,7 +399,7 @@ func (b *Budget) leave(l *load) {
 	b.end(l)
 }
 
-// publishRegions is for who has them for itself: the end of what touched them. The lowest comes first.
+// publishRegions publishes the touched regions, the lowest first, while the load still owns them.
 func (b *Budget) publishRegions(touched reach, what string) {
 	p := &b.published
 	p.loads.Lock()
@@ -402,7 +410,7 @@ func (b *Budget) publishRegions(touched reach, what string) {
 	}
 }
 
-// happened is what the timeline tells of a region that something touched.
+// happened returns the timeline's mark for a region that a load touched.
 func happened(what string, lowest, emptied bool) Mark {
 	switch {
 	case what == "Reconfigure":
@@ -415,7 +423,7 @@ func happened(what string, lowest, emptied bool) Mark {
 	return 0
 }
 
-// end gives the regions back, in one move: to the load outside, or to their owners and workers.
+// end returns the regions in one move: to the load outside, or to their owners and workers.
 func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -70,7 +70,7 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 			errs := refused(b, inAll(regions, s)...)
 			for _, err := range errs[:6] {
 				assert.ErrorIs(t, err, budget.ErrLoading, what)
-				assert.ErrorContains(t, err, "with In of a scope that is not that of a load at work", what)
+				assert.ErrorContains(t, err, "with In of a scope that isn't the scope of a load at work", what)
 			}
 		}
 		require.NoError(t, inner.Close())
@@ -95,9 +95,9 @@ func TestForgottenIn(t *testing.T) {
 	mustLoad(t, b, "systems", func(scope.Scope) {
 		_, err := load(b, "level", nil)
 		assert.EqualError(t, err, `budget "small": Load of region level during a Load of region systems; inside the load write `+
-			`Load(ctx, level.In(s), ...), where s is the scope that its function was given: upfront: loading`)
+			`Load(ctx, level.In(s), ...), where s is the load's scope: upfront: loading`)
 		assert.EqualError(t, b.Region("level").Rewind(background), `budget "small": Rewind of region level during a Load of region `+
-			`systems; inside the load write level.In(s).Rewind(ctx), where s is the scope that its function was given: upfront: loading`)
+			`systems; inside the load write level.In(s).Rewind(ctx), where s is the load's scope: upfront: loading`)
 		_, err = load(b, "systems", nil)
 		assert.EqualError(t, err, `budget "small": Load of region systems during a Load of region systems: upfront: loading`)
 	})

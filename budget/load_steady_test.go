@@ -112,7 +112,7 @@ func TestEachOwnerOfASlotHasItsTime(t *testing.T) {
 			require.NotEqual(t, r, room)
 		}
 		require.Equal(t, i, l.Get().X, "the former owners touched nothing")
-		require.ErrorContains(t, room.In(scope.Scope{}).Rewind(background), "with In of a scope that is not that of a load at work")
+		require.ErrorContains(t, room.In(scope.Scope{}).Rewind(background), "with In of a scope that isn't the scope of a load at work")
 		_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 			mustLoadRegion(t, effects.In(s), nil)
 			return nil, fmt.Errorf("no")
@@ -143,7 +143,7 @@ func TestALoadLeavesNothingToTheNextOne(t *testing.T) {
 			_, err := budget.StateOf(room, s)
 			require.NoError(t, err, "each load may have a state")
 			_, err = budget.StateOf(room, s)
-			require.ErrorContains(t, err, "has one state, which began before")
+			require.ErrorContains(t, err, "already has a state; it has only one")
 			return frogs.New(s), nil
 		})
 		require.NoError(t, err)

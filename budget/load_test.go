@@ -194,7 +194,7 @@ func TestLoadsInsideFail(t *testing.T) {
 			mustLoad(t, b, "systems", nil)
 			for _, err := range refused(b, kept)[:2] {
 				assert.ErrorIs(t, err, budget.ErrLoading)
-				assert.ErrorContains(t, err, "with In of a scope that is not that of a load at work")
+				assert.ErrorContains(t, err, "with In of a scope that isn't the scope of a load at work")
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestLoadSucceeds(t *testing.T) {
 func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 	b := open(t, small())
 	level := b.Region("level")
-	gone := "BUG: the value that a Load of region level returns lies in its temporaries, or in a scope that closed"
+	gone := "BUG: Load of region level returns a value in its temporaries or in a closed scope"
 	for what, c := range map[string]struct {
 		fn   func(scope.Scope) (*frog, error)
 		want string

@@ -11,39 +11,43 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Measure answers "will it fit?": it says what each part of the plan needs for fn, to the byte. It
-// runs fn in a shadow of the plan, in which each region, slot, buffer and scratch is as wide as the
-// machine allows (16 GiB for all, 256 MiB on 32-bit targets, half of what the process's limits
-// leave), and so are the limits. Then it runs fn in a budget of just what that took, and again,
-// until it fits: the report is that of a run, and its Plan is the plan of that run, ready to be
-// opened. It has the given plan's name, notes, base, pages, Go heap and OnError; no region takes
-// the rest, and Size is 0: the sum.
+// Measure answers "will it fit?": it returns the bytes that each part of the plan needs for fn. The
+// report is that of a run, and its Plan is the plan of that run, ready to be opened. The plan keeps
+// the old one's name, notes, base, pages, Go heap and OnError. No region takes the rest, and Size
+// is 0: the sum.
 //
-// A part's size in it is its Peak, the highest of its slots, buffers or scratch arenas; with one
-// byte less fn is full. Where there were temporaries ([scope.Scope.Temp]), which begin at a line,
-// it may be the next multiple of 64. Where it depends on which goroutine comes first how much a
-// scratch arena holds, it is what sufficed in the run. What was never used has 1 byte, the least
-// that a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at
-// least 1: they are as tight as sizes, and one Defer more than in the run is full. A region with
-// slots, and one that has limits in the given plan, has limits of its own, the highest of its
-// slots; Plan.Limits is the highest of the others. Set both to your own to keep those.
+// Measure first runs fn in a shadow of the plan. There each region, slot, buffer and scratch arena,
+// and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets, at
+// most half of the process's limits. Then it runs fn in a budget of the peaks, and again until it
+// fits.
 //
-// fn runs at least twice, and once more for each part whose temporaries need the next line: it does
-// the same each time, starts with a fresh budget, ends its goroutines, and bears with being run
-// again in what it makes outside of the budget. It need not close the budget. A full that it
-// returns or panics with, and also one that it hides, asks for more room; any other error ends
-// Measure and is its error, and so do the leaks that Close finds at the end. Full in the widest
-// plan is an error that says so.
+// The size of a part is the highest peak of its slots, buffers or scratch arenas. With one byte
+// less fn is full, except:
 //
-// The shadow is open without pages made present, locked, huge or guarded, at no certain address,
-// and without a share of the Go heap: fn may run beside a budget that governs it. In a checked build
-// the shadow has 256 MiB at first, and where fn is full in those it runs again in 16 times as much.
-// In checked and asan builds each [scope.Builder] looks at all that is free: measure in a release
-// build.
+//   - With temporaries ([scope.Scope.Temp]), which begin at a line, the size may be the next
+//     multiple of 64.
+//   - If the use of a scratch arena depends on the order of goroutines, the size is one that
+//     sufficed.
+//   - A part that was never used has 1 byte, the least that a plan takes.
 //
-// Nothing stays reserved but the head of the tables, so that scopes and pools that fn kept stay
-// dead. What fn kept of the memory itself is none of anybody's: unlike with other budgets, whose
-// addresses stay reserved, other things may come to lie there.
+// The numbers of slots, buffers and workers stay. Limits are the highest MostOpen, at least 1, and
+// as tight as sizes: one more Defer is full. A region with slots, or with limits of its own in the
+// old plan, gets its own limits, the highest of its slots; Plan.Limits is the highest of the
+// others. Overwrite both to keep your own.
+//
+// fn runs at least twice, and once more for each part whose temporaries need the next line. It must
+// do the same each time, in a fresh budget, and end its goroutines; it need not close the budget. A
+// full that fn returns, panics with or ignores asks for more room. Measure returns any other error
+// of fn, the leaks that Close finds at the end, and a full in the widest plan.
+//
+// The shadow's pages aren't prefaulted, locked, huge or guarded; it has no fixed base and no share
+// of the Go heap, so fn may run next to a budget with one. In a checked build the shadow starts
+// with 256 MiB, and grows by 16 if fn is full. In checked and asan builds each [scope.Builder]
+// touches all free bytes: measure in a release build.
+//
+// Afterwards only the heads of the tables stay reserved, so that scopes and pools that fn kept stay
+// dead. Pointers that fn kept may then point into other memory: the addresses are reused, unlike
+// those of other budgets.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -63,9 +67,9 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	return m.narrow(m.wide.fit(needs))
 }
 
-// MeasureDry is Measure of what play does with dry arenas (see [Dry]): package record's. A full in the widest plan is hardly met,
-// since that has all addresses of a budget, and nothing of them is memory. What wasn't used is as planned, and Plan.Limits too; the
-// note of a region says so, or what was recorded.
+// MeasureDry is Measure of play in dry arenas ([Dry]), for package record. The widest plan has all
+// addresses of a budget, and none is memory, so play is hardly ever full. Unused parts stay as
+// planned, and so does Plan.Limits; the note of a region says so, or the recorded bytes.
 func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -94,21 +98,22 @@ func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	return report, nil
 }
 
-// measurement is what Measure knows meanwhile.
+// measurement is the state of one Measure.
 type measurement struct {
-	plan        Plan   // as given
-	first, most uint64 // what a wide plan has at first, and at most
-	limits      uint64 // how many of each an arena of it may have open at least, if it has wideRoom for each
-	open        func(Plan) (*Budget, error)
-	run         func(*Budget) (report Report, fulls []*scope.FullError, err error)
-	wide        Plan
-	tight       Plan // to be tried next
+	plan        Plan   // the caller's, resolved
+	first, most uint64 // bytes of a wide plan at first and at most
+	// limits of an arena in a wide plan, if it has wideRoom for each
+	limits uint64
+	open   func(Plan) (*Budget, error)
+	run    func(*Budget) (report Report, fulls []*scope.FullError, err error)
+	wide   Plan
+	tight  Plan // the next plan to try
 }
 
-// measureTries is where Measure gives up: fn does something else each time.
+// measureTries is the number of runs before Measure gives up: fn differs each time.
 const measureTries = 100
 
-// runWide runs with room in plenty.
+// runWide runs fn with plenty of room.
 func (m *measurement) runWide() (Report, error) {
 	shadow := m.plan
 	shadow.Size, shadow.Base, shadow.GoHeap, shadow.Pages = 0, 0, 0, Pages{Prefault: Off}
@@ -116,7 +121,7 @@ func (m *measurement) runWide() (Report, error) {
 	for total := min(m.first, m.most); ; {
 		m.wide = shadow.wide(total, m.limits)
 		b, err := m.open(m.wide)
-		if err != nil && total >= planEdge { // RLIMIT_AS, or the kernel's overcommit, is against it
+		if err != nil && total >= planEdge { // RLIMIT_AS or the kernel's overcommit refuses it
 			total /= 2
 			m.most = total
 			continue
@@ -141,7 +146,7 @@ func (m *measurement) runWide() (Report, error) {
 	}
 }
 
-// narrow runs in a plan that may just do, and in others until it fits.
+// narrow runs fn in a tight plan, and in larger ones until it fits.
 func (m *measurement) narrow(tight Plan) (report Report, err error) {
 	defer func() {
 		if err == nil {
@@ -149,7 +154,7 @@ func (m *measurement) narrow(tight Plan) (report Report, err error) {
 		}
 	}()
 	m.tight = tight
-	var best Report // before it was lowered
+	var best Report // the report before lower
 	lowered := false
 	for range measureTries {
 		b, err := m.open(m.tight)
@@ -171,7 +176,7 @@ func (m *measurement) narrow(tight Plan) (report Report, err error) {
 				return best, nil
 			}
 			if !m.raise(full) {
-				return Report{}, fmt.Errorf("budget %q: Measure: full with what was enough before; fn must do the same each time: %w",
+				return Report{}, fmt.Errorf("budget %q: Measure: full with sizes that sufficed before; fn must do the same each time: %w",
 					m.plan.Name, full)
 			}
 		}
@@ -180,7 +185,8 @@ func (m *measurement) narrow(tight Plan) (report Report, err error) {
 		measureTries)
 }
 
-// raise makes the next plan larger where it was full. It is false when that had as much before as there ever was.
+// raise enlarges the next plan for a full. It returns false if the plan already had the widest
+// plan's size.
 func (m *measurement) raise(full *scope.FullError) bool {
 	if m.tight.raiseLimit(full, full.Need) {
 		return true
@@ -188,8 +194,9 @@ func (m *measurement) raise(full *scope.FullError) bool {
 	wide := m.wide.sized()
 	for i, part := range m.tight.sized() {
 		if part.key == full.Key && full.Size < *wide[i].size {
-			if line := lineEnd(full.Size); *part.size != full.Size { // another full of this run has raised it
-			} else if line > full.Size { // temporaries end there, which may be all that is missing
+			// another full of this run has raised it
+			if line := lineEnd(full.Size); *part.size != full.Size {
+			} else if line > full.Size { // temporaries end there, which may suffice
 				*part.size = min(line, *wide[i].size)
 			} else {
 				*part.size = min(max(full.Size+1, full.Need), *wide[i].size)
@@ -200,8 +207,8 @@ func (m *measurement) raise(full *scope.FullError) bool {
 	return false
 }
 
-// lower makes the next plan as small as the peaks of a run, if some part had more than that and its temporaries need: the
-// size that a full names may be more, for an alignment.
+// lower reduces the next plan to the peaks of a run, if a part has more than its peak and
+// temporaries need. That happens because the size that a full names may include padding.
 func (m *measurement) lower(report Report) (lowers bool) {
 	needs := report.needs()
 	for _, part := range m.tight.sized() {
@@ -214,8 +221,8 @@ func (m *measurement) lower(report Report) (lowers bool) {
 
 func lineEnd(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
 
-// raiseLimit makes the limit that was full so many. It is false when it was another thing, or the limit is the largest already.
-// The plan's regions are its own.
+// raiseLimit raises the limit that was full. It returns false if the full was of another
+// kind or the limit is the largest already. pre: p owns its regions.
 func (p *Plan) raiseLimit(full *scope.FullError, to uint64) bool {
 	for i := range p.Regions {
 		if p.Regions[i].Limits.raise(regionLimitsKey(i), full, to) {
@@ -235,8 +242,9 @@ func (l *Limits) raise(prefix string, full *scope.FullError, to uint64) bool {
 	return false
 }
 
-// measured runs fn in the budget and closes it. The fulls are those that fn returned, panicked with or hid. The error is one
-// that ends the search: fn's when nothing was full, that of leaks, or a full of what a measured plan doesn't widen.
+// measured runs fn in the budget and closes it. The fulls are those that fn returned, panicked with
+// or ignored. An error ends the search: of fn when no arena was full, of leaks, or a full that
+// Measure can't widen.
 func (b *Budget) measured(fn func(*Budget) error) (report Report, fulls []*scope.FullError, err error) {
 	ended := false
 	defer func() {
@@ -251,21 +259,22 @@ func (b *Budget) measured(fn func(*Budget) error) (report Report, fulls []*scope
 	report = b.Report()
 	ended = true
 	err = b.Close()
-	fulls = b.fulls() // now: Close asks what was open, as the frame, what it refused
+	fulls = b.fulls() // after Close, which collects the fulls of open scopes
 	if full, ok := errors.AsType[*scope.FullError](failed); ok && full.Budget == b.plan.Name && widens(full) {
 		fulls = append(fulls, full)
 	}
 	switch {
 	case !b.closed.Load(): // a worker is still inside
 	case len(fulls) > 0:
-		err = nil // what leaked follows from it
+		err = nil // the leaks follow from the full
 	case failed != nil || errors.Is(err, ErrClosed):
 		err = failed // or fn closed it
 	}
 	return report, fulls, err
 }
 
-// attempt calls fn. A full that it panics with is its error, and so is a panic after a full that it hid.
+// attempt calls fn. It returns a full that fn panics with, and any panic after a full that fn
+// ignored.
 func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 	defer func() {
 		v := recover()
@@ -284,8 +293,8 @@ func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 	return fn(b)
 }
 
-// fulls are the last that each arena reported, to whomever. What didn't fit into the bytes that Temp gave is none of the
-// arena's.
+// fulls returns the last full that each arena reported. A full of the bytes that Temp returned
+// isn't the arena's.
 func (b *Budget) fulls() (list []*scope.FullError) {
 	for _, st := range b.stacks {
 		if full := st.LastFull(); full != nil && full.Key != "" {
@@ -295,20 +304,20 @@ func (b *Budget) fulls() (list []*scope.FullError) {
 	return list
 }
 
-// widens says whether a measured plan gives more of what was full.
+// widens reports whether a measured plan can widen the part that was full.
 func widens(full *scope.FullError) bool {
 	return !full.OnPurpose && (strings.HasSuffix(full.Key, "size") || strings.Contains(full.Key, "limits."))
 }
 
-// wideLimit is the most of each that an arena of a wide plan may have open, if it has wideRoom for each: the tables have a
+// wideLimit is the limit of an arena in a wide plan, if it has wideRoom for each: the tables have a
 // record for each too.
 const (
 	wideLimit = 4096
 	wideRoom  = 4096
 )
 
-// wideFirst is what a wide plan has at first, and is multiplied by wideMore when it is full: a checked build has tables of
-// its own for all that there may be in a budget, which takes it seconds where it is 16 GiB.
+// wideFirst is the bytes of a wide plan at first; wideMore multiplies it when fn is full. A checked
+// build keeps tables for every byte of a budget, and 16 GiB of it take seconds.
 var wideFirst = wideAtFirst()
 
 func wideAtFirst() uint64 {
@@ -320,7 +329,8 @@ func wideAtFirst() uint64 {
 
 const wideMore = 16
 
-// wide is the plan with every part as large as an equal share of total, and with limits to match, but at least as planned.
+// wide returns the plan with every part as large as an equal share of total, and with limits to
+// match, but at least as planned.
 func (p Plan) wide(total, limits uint64) Plan {
 	p.Regions = slices.Clone(p.Regions)
 	share := total / p.arenaCount() &^ (planEdge - 1)
@@ -339,9 +349,9 @@ func (p Plan) wide(total, limits uint64) Plan {
 	return p
 }
 
-// wideMost is the most that Measure asks for: it may well be beyond the machine's memory, since only what is used becomes
-// present, and a small part of what the narrowest address space has, of 39 bits; where they have 32, a sixteenth.
-// Instrumented builds touch every byte of a budget, or a shadow of it.
+// wideMost is the most bytes of a wide plan. It may exceed the machine's memory, since only used
+// pages become present. It is a small part of the narrowest address space of 39 bits, and a
+// sixteenth of one of 32 bits. Instrumented builds touch every byte of a budget, or a shadow of it.
 func wideMost() uint64 {
 	if arena_c.Race || arena_c.Asan {
 		return 256 * MiB
@@ -349,7 +359,7 @@ func wideMost() uint64 {
 	return min(16*GiB, math.MaxUint/16)
 }
 
-// wideTotal is what a wide plan may have: half of what the process's limits leave, but at most wideMost.
+// wideTotal returns the bytes of a wide plan: half of the process's limits, but at most wideMost.
 func wideTotal() uint64 {
 	total := wideMost()
 	for _, limit := range readLimits() {

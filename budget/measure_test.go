@@ -223,7 +223,7 @@ func TestMeasureRaises(t *testing.T) {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(min(calls/2, 7) * 256 * budget.MiB); return nil })
 		return err
 	})
-	assert.ErrorContains(t, err, `budget "measured": Measure: full with what was enough before; fn must do the same each time: budget "mea`)
+	assert.ErrorContains(t, err, `budget "measured": Measure: full with sizes that sufficed before; fn must do the same each time: budget "mea`)
 }
 
 // What no plan's sizes help against is fn's own error, at once.

@@ -9,22 +9,24 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system
-// for nothing until Close. Every page is made present, where the system grants it (Report says so).
+// Open checks the plan, reserves all its memory and lays it out. After that the budget asks the
+// system for no memory until Close. Every page is made present if the system grants it ([Report]
+// says so).
 func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
 
-// OpenIn is Open in a block that the caller has: static memory, memory of C, a slice of another budget. The plan needs
-// Need bytes of it. The block is the budget's until Close returned, and its handles are dead only until the block is
-// used for something else: what they point to then is no table any more. A plan whose tables have another size is
-// something else, too; what may be opened again and again with handles kept is one plan. Whether its pages are present is the caller's affair. Reading or writing the block directly
-// while the budget is open is a bug.
+// OpenIn is Open in the caller's block: static memory, memory of C, a slice of another budget. The
+// block needs [Plan.Need] bytes. The caller decides whether its pages are present.
+//
+// Until Close returns, the block belongs to the budget, and reading or writing it directly is a
+// bug. After Close the old handles are dead until the block gets another use. Another use is also a
+// plan with tables of another size; to open the block again while old handles exist, use the same
+// plan.
 func OpenIn(block []byte, plan Plan) (*Budget, error) {
 	return openPlan(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
 }
 
-// OpenScratch is Open for who wants scratch alone: two scratch arenas of so many bytes for each of the
-// workers. Who is known by number asks for [Budget.Scratch], a goroutine that comes and goes for a
-// [Budget.Lease].
+// OpenScratch opens scratch alone: for each worker two arenas of size bytes. A worker with a number
+// uses [Budget.Scratch]; a goroutine that comes and goes uses [Budget.Lease].
 func OpenScratch(workers int, size uint64) (*Budget, error) {
 	return Open(Plan{Name: "scratch", Scratch: ScratchPlan{Workers: workers, Size: size}})
 }
@@ -79,7 +81,7 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 	return nil
 }
 
-// makeTable lays the map out at the bottom of the memory, and touches nothing else of it.
+// makeTable writes the map at the bottom of the memory, and touches no other byte.
 func (b *Budget) makeTable(l layout) {
 	b.table = arena_c.MapInit(b.memory.Base(), l.size, b.plan.arenas(), uint64(b.plan.Limits.Scopes),
 		uint64(b.plan.Limits.Pools), b.plan.guard())
@@ -88,7 +90,7 @@ func (b *Budget) makeTable(l layout) {
 	}
 }
 
-// makeStacks makes the Go side of each arena of the map, which start gives its row.
+// makeStacks makes the Go side of each arena of the map; start binds it to its row.
 func (b *Budget) makeStacks(start func(*scope.Stack, *arena_c.Row)) {
 	for level, part := range b.plan.sized() {
 		for i := range int(part.count) {
@@ -104,13 +106,14 @@ func (b *Budget) makeStacks(start func(*scope.Stack, *arena_c.Row)) {
 				b.frame = append(b.frame, st)
 			case arena_c.KindScratch:
 				st := b.makeStack(name, part, i, 0, start)
-				b.scratches = append(b.scratches, st) // what scopes hold isn't counted: theirs close as fast as can be
+				// not counted by scope: scratch scopes close as fast as possible
+				b.scratches = append(b.scratches, st)
 			}
 		}
 	}
 }
 
-// makeStack makes the next arena of the map.
+// makeStack makes the stack of the next arena of the map.
 func (b *Budget) makeStack(name string, part sizedPart, index, base int, start func(*scope.Stack, *arena_c.Row)) *scope.Stack {
 	limits := part.own.or(b.plan.Limits)
 	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of, Key: part.key, TableKeys: part.keys,
@@ -121,7 +124,7 @@ func (b *Budget) makeStack(name string, part sizedPart, index, base int, start f
 	return st
 }
 
-// addRegion adds a region, or a slot of one.
+// addRegion adds a region, or one slot of a region.
 func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	planned := b.plan.Regions[level]
 	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track, stack: st}
@@ -137,7 +140,7 @@ func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	s.slots = append(s.slots, r)
 }
 
-// Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.
+// Need returns the bytes of a block for [OpenIn], tables included, at any start address.
 func (p Plan) Need() (uint64, error) {
 	if err := p.check(); err != nil {
 		return 0, err

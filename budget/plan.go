@@ -9,77 +9,96 @@ const (
 	GiB = 1 << 30
 )
 
-// Plan describes a budget: names and sizes, all in bytes. It is checked whole before anything is mapped. Every region,
-// slot, frame buffer and scratch begins at a multiple of 64 KiB, on every target; a plan's sizes are rounded up to that
-// when it is laid out.
+// Plan describes a budget: its parts and their sizes in bytes. Open checks it whole before anything
+// is mapped. Every region, slot, frame buffer and scratch arena starts at a multiple of 64 KiB, on
+// every target; Open rounds sizes up to that.
 type Plan struct {
-	Name    string       // 1 to 31 bytes of a-z, 0-9, _ and -
-	Size    uint64       // what all parts together have, tables not counted; 0: their sum. Needed when a region takes the Rest
-	Base    uint64       // address of the budget's first byte, a multiple of 64 KiB; 0: wherever there is room
+	Name string // 1 to 31 bytes of a-z, 0-9, _ and -
+	// Size is the bytes of all parts together, without tables; 0: their sum. A plan with a Rest
+	// needs it.
+	Size uint64
+	// Base is the address of the first byte, a multiple of 64 KiB; 0: anywhere.
+	Base    uint64
 	Regions []RegionPlan // up to 64, bottom first: rewinding one rewinds those after it
 	Frame   FramePlan
 	Scratch ScratchPlan
 	Limits  Limits
 	Pages   Pages
-	GoHeap  uint64 // the Go runtime's share beside the budget, at least 4 MiB; 0 leaves the collector alone
+	// GoHeap is the bytes of the Go runtime, apart from the budget, at least 4 MiB; 0 leaves the
+	// collector alone.
+	GoHeap uint64
 
-	OnError func(error) // called with errors that no call can return: those of finalizers whose contents a load replaced; may be nil
+	// OnError gets the errors that no call can return: those of finalizers that run because a load
+	// replaces their contents. It may be nil.
+	OnError func(error)
 }
 
-// RegionPlan is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "scratch"; Note is for
-// people.
+// RegionPlan is a named part of the budget. Name follows the rules of the plan's name, is unique,
+// and isn't "frame" or "scratch"; Note is for people.
 //
-// The order of regions says what ends with what: a Load, Rewind or Release of one empties those after it in the plan, and
-// of its own siblings none. So what lives longest comes first, and slots last:
+// The order of regions sets which ends with which. A Load, Rewind or Release of a region empties
+// the regions after it in the plan, but not its own siblings. So the region that lives longest
+// comes first, and slots come last:
 //
 //	plan          ended by a load of
 //	systems       systems
 //	net           systems, net
 //	room, slots   systems, net, and the slot itself
 //
-// With net after room, the first match that is loaded would empty the inboxes of all: [Plan.Check] warns of that.
+// With net after room, loading the first match would empty the inboxes of all; [Plan.Check] warns
+// of that.
 //
-// Track is for regions from about 4 MiB up of which a tick writes a small part: a snapshot copies no more than that. A page's first
-// write in a turn of the ring is a page fault then (a microsecond), and a snapshot makes a system call. It takes Linux 6.7, and no
-// race, asan or checked build; else a line of Report.NotGranted says so, and snapshots compare pages.
+// Track suits regions from about 4 MiB up if a tick writes a small part: a snapshot then copies
+// only the written pages. In return, the first write to a page in each turn of the ring is a page
+// fault (about 1 µs), and each snapshot makes a system call. Track needs Linux 6.7 and a build
+// without race, asan or checked. Elsewhere Report.NotGranted has a line, and snapshots compare
+// pages.
 type RegionPlan struct {
-	Name  string
-	Size  uint64 // of each slot, if there are Slots; Rest: what the other parts leave of Plan.Size, at least 64 KiB
-	Slots int    // 0: the region is one; 1 to 4096: so many equal siblings, each with one owner
-	State bool   // package save may hash, compare and write what lies here: a load begins with zeros, and plain data alone is let in
-	Track bool   // the system tells package save which pages were written: see below
+	Name string
+	// Size is the bytes of the region or of each slot. With Rest, the region takes the bytes that
+	// other parts leave of Plan.Size, at least 64 KiB.
+	Size  uint64
+	Slots int // 0: no slots; 1 to 4096: equal siblings, each with one owner
+	// State lets package save hash, compare and write the region: a load then begins with zeros and
+	// takes plain data alone.
+	State bool
+	Track bool // the system reports written pages to package save: see above
 	Note  string
 
-	Limits Limits // of the region, or of each slot, in place of the plan's; each is the plan's when it is 0
+	// Limits are those of the region or of each slot; a limit of 0 is the plan's.
+	Limits Limits
 }
 
-// Rest is the size of the one region that takes what the others, frame, scratch arenas and guards leave of Plan.Size ("rest" in
-// JSON). A region with slots can't.
+// Rest is the size of the one region that takes all bytes of Plan.Size that other parts and guards
+// leave ("rest" in JSON). A region with slots can't take it.
 const Rest uint64 = math.MaxUint64
 
-// FramePlan gives 1 to 8 buffers that take turns, each of Size bytes; 0 buffers are no frame. What is made in a frame lives until
-// the end of the next one with 2 buffers, of the one after that with 3. One buffer takes half of the memory of two, and is
-// rewound by each NextFrame: nothing outlives its own frame, so what a worker or the GPU still reads then wants 2.
+// FramePlan sets 1 to 8 buffers of Size bytes each that take turns; 0 buffers make no frame. With 2
+// buffers an object of a frame lives until the end of the next frame, with 3 until the end of the
+// one after. One buffer takes half the memory of two, and each NextFrame rewinds it: an object
+// lives in its own frame only. If a worker or the GPU reads a frame after its end, use 2.
 type FramePlan struct {
 	Buffers int
 	Size    uint64
 }
 
-// ScratchPlan gives each of 1 to 256 workers 1 to 8 scratch arenas, each of Size bytes; 0 workers are
-// no scratch arenas. Each is 2 when it is 0: a function whose result lives on its caller's scratch has
-// another for what it needs itself ([scope.Scratches.Pick]). Where goroutines lease scratch, Workers is
-// how many leases there may be at once.
+// ScratchPlan sets 1 to 256 workers and for each 1 to 8 scratch arenas of Size bytes; 0 workers
+// make no scratch. Each defaults to 2: a function with a result on its caller's scratch uses the
+// other for its own work ([scope.Scratches.Pick]). Workers is also the number of leases at once.
 type ScratchPlan struct {
 	Workers int
-	Each    int // how many scratch arenas a worker has
+	Each    int // scratch arenas of a worker
 	Size    uint64
 }
 
-// Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes (a load's own is one of them,
-// and the frame's), 64 pools, 256 owned values and 32 labels. Each arena (region, slot, buffer of the frame, scratch) pays
-// for them: of the budget's tables, 128 bytes a scope and 64 a pool (12 KiB an arena by default); of the Go heap about 160 a
-// scope, 60 an owned value and 300 a label (35 KiB an arena by default). A region with many small slots has limits of its
-// own ([RegionPlan]): with 4 of each a slot costs 0.8 KiB of tables and 3 KiB of the Go heap.
+// Limits sets how many of each an arena may have open at once, 1 to 65535. The defaults, for 0, are
+// 64 scopes (a load's and the frame's own scope count), 64 pools, 256 owned values and 32 labels.
+//
+// Each arena (region, slot, frame buffer, scratch) pays for its limits. In the budget's tables a
+// scope takes 128 bytes and a pool 64, 12 KiB an arena by default. On the Go heap a scope takes
+// about 160 bytes, an owned value 60 and a label 300, 35 KiB an arena by default. Set lower limits
+// for a region with many small slots ([RegionPlan]): with 4 of each, a slot takes 0.8 KiB of tables
+// and 3 KiB of the Go heap.
 type Limits struct {
 	Scopes int `json:"scopes"`
 	Pools  int `json:"pools"`
@@ -87,28 +106,34 @@ type Limits struct {
 	Labels int `json:"labels"`
 }
 
-// Pages is what the plan demands of the pages that it lies on.
+// Pages sets the plan's demands on the pages of its memory.
 //
-// What is resident is arenas and tables, in whole pages. Edges, up to which an arena's size is rounded, guards, and what of
-// Plan.Size isn't planned are addresses alone; where Huge is asked for they may be part of a huge page.
+// Arenas and tables are resident, in whole pages. Guards, unplanned space, and the edge up to which
+// an arena's size is rounded are only addresses; with Huge they may share a huge page with an
+// arena.
 //
-// Prefault is a trade. With it the whole worst case is resident from Open on, whatever is used of it: a plan of 64 MiB
-// costs 64 MiB where a run uses 20, which may be twice what the same program takes of a garbage-collected heap. For that no
-// page fault (0.1 to 1 µs each, more under load) falls into play, and a machine without the memory says so at Open and
-// not in the middle. Off, pages become resident when they are first touched, and stay so until Close: rewinding gives none
-// back. Then Open may succeed and a touch be the end of the process (the OOM killer's). Servers and consoles
-// want it, tools don't. [Plan.Cost] says what it costs, and Report.Resident what it did.
+// Prefault is a trade. With it the whole worst case is resident from Open on: a plan of 64 MiB
+// takes 64 MiB even if a run uses 20, perhaps twice as much as the same program takes of a
+// garbage-collected heap. In return play has no page faults (0.1 to 1 µs each, more under load),
+// and a machine without the memory fails at Open, not in the middle of play. Without it a page
+// becomes resident at its first use and stays so until Close; rewinding frees no pages. Open may
+// then succeed, and a later write may bring the OOM killer. Servers and consoles want Prefault,
+// tools don't. [Plan.Cost] returns its cost in advance, and Report.Resident the real one.
 type Pages struct {
-	Prefault Demand // every page of arenas and tables is present when Open returns; default: wished
-	Lock     Demand // and kept present, out of the swap's reach; default: off
+	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
+	Prefault Demand
+	Lock     Demand // pages stay present and are never swapped out; default: off
 	Huge     Demand // huge pages; default: off
-	Guards   Demand // 64 KiB without access behind each arena; default: off. They are part of the layout whether granted or not
-	Base     Demand // that the budget begins at Plan.Base; default: wished, off without a Base
+	// Guards are 64 KiB without access after each arena, part of the layout even if not granted;
+	// default: off.
+	Guards Demand
+	// Base begins the budget at Plan.Base; default: wished, or off without a Base.
+	Base Demand
 }
 
 const (
 	planEdge       = 64 * KiB
-	planSizeMax    = 1 << 38 // 256 GiB: half of what a 39-bit address space has
+	planSizeMax    = 1 << 38 // 256 GiB: half of a 39-bit address space
 	planBaseEnd    = 1 << 47 // the widest address space of a program
 	planNameMax    = 31
 	planRegionsMax = 64
@@ -121,23 +146,23 @@ const (
 	planEachMax    = 8
 	planLimitMax   = 1<<16 - 1
 	planHeapMin    = 4 * MiB
-	planHeapMax    = 1 << 46 // together with a budget it fits the int64 of the runtime's memory limit
+	planHeapMax    = 1 << 46 // with a budget it fits the int64 of the runtime's memory limit
 )
 
-// Demand is what a plan says of something that the system may refuse, in the word of its JSON.
+// Demand is a plan's demand that the system may refuse, spelled as in its JSON.
 type Demand string
 
 const (
-	Default  Demand = ""         // what is written beside it
-	Off      Demand = "off"      // isn't asked for
-	Wished   Demand = "wished"   // reported where it wasn't granted
-	Required Demand = "required" // else Open fails and says what to do
+	Default  Demand = ""         // the field's own default
+	Off      Demand = "off"      // not requested
+	Wished   Demand = "wished"   // requested; a refusal is a line of the report
+	Required Demand = "required" // requested; a refusal fails Open, with the remedy
 )
 
-// asks says whether the system is asked.
+// asks reports whether the budget asks the system.
 func (d Demand) asks() bool { return d == Wished || d == Required }
 
-// keyed is what has a key in the plan's JSON.
+// keyed is a value with a key in the plan's JSON.
 type keyed[V any] struct {
 	key   string
 	value V

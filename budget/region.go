@@ -14,13 +14,13 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Region is a region of an open budget, or one slot of a region for as long as somebody has acquired it. Regions are
-// rewound from the top: a region takes along those after it in the plan, a slot never its siblings ([RegionPlan] shows the
-// order). Who comes with a scope, pool or container of a region that was emptied is told by which load, and when. It is a small
-// value; copy it freely. The zero Region is nobody's: its methods panic.
+// Region is a region of an open budget, or a slot during one ownership. Rewinding a region also
+// rewinds those after it in the plan, but never its siblings ([RegionPlan] shows the order). Misuse
+// of a scope, pool or container of an emptied region is reported with the load that emptied it, and
+// its line. Region is a small value; copy it freely. The methods of the zero Region panic.
 type Region struct {
 	*region
-	owner  uint64      // the region's owner when this was made
+	owner  uint64      // the owner word when this was made
 	in     scope.Scope // see In
 	inside bool        // it came from In
 }
@@ -29,43 +29,56 @@ type Region struct {
 type region struct {
 	b       *Budget
 	index   int // of its arena in the map
-	level   int // in the order of rewinding: its index in the plan
-	slot    int // which of its siblings; -1 for a region without slots
+	level   int // its index in the plan
+	slot    int // its index among its siblings; -1 without slots
 	name    string
 	state   bool // see RegionPlan
 	track   bool
-	tracker *platform.Tracker // of its pages; nil where they are compared instead
-	// why tracker is nil, if the plan has the region tracked; guarded by b.mu
+	tracker *platform.Tracker // nil where pages are compared instead
+	// why tracker is nil if the plan has Track; guarded by b.mu
 	untracked string
 	stack     *scope.Stack
-	word      atomic.Uint64 // its phase, and how often that changed: see step
-	owner     atomic.Uint64 // whom its readers let in: see ownerShut
-	busy      *load         // the innermost that touches it; guarded by b.mu
+	word      atomic.Uint64 // the phase and the count of its changes: see step
+	owner     atomic.Uint64 // see ownerShut
+	busy      *load         // the innermost load that touches it; guarded by b.mu
 	readers   []*Reader     // guarded by b.mu
-	site      arena_c.Site  // of a slot, where it was acquired
+	site      arena_c.Site  // of a slot: the line of Acquire
 
-	siblingsEnd int  // among the budget's regions: those above begin there
-	own         load // the one that begins here; guarded by b.mu
+	siblingsEnd int  // index of the first region above it in b.regions
+	own         load // the load that begins here; guarded by b.mu
 }
 
-// phase is what a region is at.
+// phase is a region's state.
 type phase uint64
 
 const (
 	empty     phase = iota
-	loading         // the load's function is at work, or what closes its temporaries
+	loading         // the load's function runs, or its temporaries close
 	loaded          // and frozen
-	rewinding       // finalizers are at work
+	rewinding       // finalizers run
 	phases
 )
 
 var phaseNames = [phases]string{"empty", "loading", "loaded", "rewinding"}
 
-// phase is for who has the region for itself, or the whole budget.
+// phase returns the phase. pre: the caller owns the region or the whole budget.
 func (r *region) phase() phase { return phase(r.word.Load()) % phases }
 
-// step changes the phase, and gives the word of the new one. Any other step is a bug of this
+// step changes the phase and returns the new word. A step from any other phase is a bug of this
 // package.
+//
+// The word is one atomic number: phases times the count of steps, plus the phase. So each step
+// makes a word that the region never had before, and one read answers "still the same load?". For
+// example, a load and a rewind of a new region:
+//
+//	step  phase      word = 4*step + phase
+//	0     empty       0
+//	1     rewinding   7    a load first empties the region
+//	2     empty       8
+//	3     loading    13
+//	4     loaded     18    Loaded keeps 18, and Get compares
+//	5     rewinding  23    Get returns nil from here on
+//	6     empty      24
 func (r *region) step(to phase, from ...phase) (word uint64) {
 	now := r.phase()
 	if !slices.Contains(from, now) {
@@ -76,7 +89,7 @@ func (r *region) step(to phase, from ...phase) (word uint64) {
 	return word
 }
 
-// open begins what the load's function makes.
+// open begins the load: it opens the scope for fn.
 func (r *region) open() scope.Scope {
 	r.step(loading, empty)
 	if r.state {
@@ -85,18 +98,18 @@ func (r *region) open() scope.Scope {
 	return r.stack.Open(r.name)
 }
 
-// keep makes it final, if its function closed what it opened and heeded what was reported to it.
+// keep ends the load: it fails if fn left a scope open or ignored a reported full.
 func (r *region) keep() (word uint64, err error) {
 	if err := r.stack.Left(1); err != nil {
 		return 0, err
 	}
-	r.stack.Freeze() // first: finalizers of temporaries may not add to what is loaded
+	r.stack.Freeze() // first, so that finalizers of temporaries can't allocate in the region
 	r.b.note(r.stack.CloseTemp())
 	return r.step(loaded, loading), nil
 }
 
-// rewind empties the region, finalizers newest first. Who comes with what was there is told of the load, but what came with a
-// scope that had ended before Close is told of that.
+// rewind empties the region, finalizers newest first. It records the load for reports of stale use;
+// at Close a scope that ended earlier keeps its own record.
 func (r *region) rewind(l *load, failed bool) error {
 	r.step(rewinding, empty, loading, loaded)
 	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
@@ -106,39 +119,41 @@ func (r *region) rewind(l *load, failed bool) error {
 	return r.stack.Empty(l.what, l.of.name, l.site, failed)
 }
 
-// Of an owner word. Above stands how often the slot was released.
+// The low bits of an owner word; above them is the count of releases. Adding ownerTaken to a taken
+// slot clears the bit and counts one. For example, a new slot is 0, acquired 2, released 4,
+// acquired again 6. The first owner's Region holds 2, so every call of it after the release fails.
 const (
 	ownerShut  uint64 = 1 << iota // a load, a rewind or Close keeps workers out
-	ownerTaken                    // of a slot: somebody acquired it
+	ownerTaken                    // of a slot: it has an owner
 )
 
-// taken says whether somebody has the slot.
+// taken reports whether the slot has an owner.
 func (r *region) taken() bool { return r.owner.Load()&ownerTaken != 0 }
 
-// take is for who acquires a slot that is free.
+// take makes the caller the owner of a free slot.
 func (r *region) take() Region {
 	return Region{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
 }
 
-// disown ends the owner's time: what he has refuses from now on. pre: b.mu is held.
+// disown ends the ownership: Regions and Readers of the owner fail from now on. pre: b.mu is held.
 func (r *region) disown() {
 	r.readers = nil
 	r.owner.Add(ownerTaken)
 }
 
-// its is r, unless nobody gave it.
+// its returns r.region, and panics for the zero Region.
 func (r Region) its() *region {
 	if r.region == nil {
-		panic("budget: BUG: a zero Region: Budget.Region gives one, and Slots.Acquire")
+		panic("budget: BUG: a zero Region: get one from Budget.Region or Slots.Acquire")
 	}
 	return r.region
 }
 
-// released says whether the slot has another owner by now, or none.
+// released reports whether r's ownership of the slot has ended.
 func (r Region) released() bool { return r.owner != r.its().owner.Load()&^ownerShut }
 
-// Region is the region of that name, one without slots. An unknown name is a caller's bug and panics with the names there
-// are.
+// Region returns the region of that name, which has no slots. An unknown name is a caller's bug: it
+// panics with the plan's names.
 func (b *Budget) Region(name string) Region {
 	for _, r := range b.regions {
 		if r.name == name && r.slot < 0 {
@@ -153,7 +168,7 @@ func (b *Budget) Region(name string) Region {
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames(false)))
 }
 
-// regionNames are the names of the regions with slots, or of those without.
+// regionNames returns the names of the regions with slots, or of those without.
 func (b *Budget) regionNames(slots bool) string {
 	var names []string
 	for _, r := range b.plan.Regions {
@@ -164,29 +179,29 @@ func (b *Budget) regionNames(slots bool) string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// In is the region for who is inside a load of a lower one: s is the scope that the load's function
-// was given, and the proof. Load, Rewind and Release take it, one at a time, as long as that
-// function runs; after that, and with any other scope, they are ErrLoading. For everything else it
-// is as the region itself. A goroutine that the function started may use it too; a load ends when
-// what goes on inside has ended, and reports one that outlasts its function as a bug.
+// In returns the region for a call inside a load of a lower region. The proof is s, the scope of
+// the load's function. Load, Rewind and Release accept it, one at a time, while that function runs.
+// Afterwards, or with another scope, they return ErrLoading. Everything else works as without In. A
+// goroutine that the function started may use it too: the outer load ends only after the inner one,
+// and reports an inner one that outlasts its function as a bug.
 func (r Region) In(s scope.Scope) Region { return Region{r.its(), r.owner, s, true} }
 
-// Name is the region's name in the plan; a slot's is followed by its number: "match 3".
+// Name returns the region's name in the plan; a slot's name has its number: "match 3".
 func (r Region) Name() string { return r.its().name }
 
-// Slot returns the slot's number among its siblings, from 0; -1 for a region without slots. A program
-// that has a Go value for each slot keeps them in a slice by that number.
+// Slot returns the slot's number among its siblings, from 0, or -1 for a region without slots. A
+// program with a Go value for each slot can keep them in a slice by that number.
 func (r Region) Slot() int { return r.its().slot }
 
-// Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
-// another machine.
+// Base returns the base of an arena.Ptr (and its like) within this region. With it, a copy of the
+// region's bytes can be read on another machine.
 func (r Region) Base() arena.Base {
 	header := r.its().b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
 }
 
-// emptyAll empties the regions of a load, top first: what lies above may point into what is below. After a load that
-// failed the peak of its region stays: how far it came.
+// emptyAll empties the load's regions, top first, because a region above may point into one below.
+// After a failed load the peak of its region stays, to show how far it came.
 func (l *load) emptyAll(failed bool) (errs []error) {
 	insist(l.along.count(), func(i int) {
 		i = l.along.count() - 1 - i
@@ -201,8 +216,8 @@ func (l *load) emptyAll(failed bool) (errs []error) {
 	return errs
 }
 
-// insist calls step for 0 up to n-1, and again for one in which a finalizer ended the goroutine: no finalizer runs twice, so
-// it comes to an end.
+// insist calls step for 0 up to n-1. If a finalizer ends the goroutine inside a step, insist calls
+// that step again; no finalizer runs twice, so it comes to an end.
 func insist(n int, step func(i int)) { insistFrom(0, n, step) }
 
 func insistFrom(i, n int, step func(i int)) {
@@ -215,24 +230,26 @@ func insistFrom(i, n int, step func(i int)) {
 		}
 		insistFrom(i, n, step)
 	}()
-	for ; i < n; i++ { // no iterator: who rewound is found by the first call outside of the library
+	for ; i < n; i++ { // no iterator: the rewind's line is the first frame outside the library
 		step(i)
 	}
 }
 
-// Reader is a worker's right to pin a region: while it does, Load and Rewind of the region, or of one below it, wait. It
-// keeps the region from being rewound, no more: workers that write the same object still need a lock of their own. A
-// worker that follows reloads reads the newest Loaded from an atomic.Pointer that the loader stores to.
+// Reader lets a worker pin a region: meanwhile Load and Rewind of the region, or of one below it,
+// wait. A pin only stops the rewind; workers that write the same object need a lock of their own. A
+// worker that follows reloads reads the newest Loaded from an atomic.Pointer that the loader stores
+// to.
 type Reader struct {
 	region *region
-	owner  uint64 // the region's owner when this was made
+	owner  uint64 // the owner word when this was made
 	name   string
 	inside atomic.Bool
-	_      [64]byte // a line of its own: each worker writes only its own reader
+	_      [64]byte // a cache line of its own: each worker writes only its own reader
 }
 
-// Reader makes a reader for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up; that of
-// a slot, which ends with Release, in the slot's load, where Strict forgives the Go allocation.
+// Reader returns a new reader for a worker; the name is for the error of a load that waits in vain.
+// Make it once, at set-up. A slot's reader ends with Release: make it in the slot's load, where
+// Strict allows the Go allocation.
 func (r Region) Reader(name string) *Reader {
 	r.its().b.mu.Lock()
 	defer r.b.mu.Unlock()
@@ -241,33 +258,34 @@ func (r Region) Reader(name string) *Reader {
 	return d
 }
 
-// Pin says true when the region is pinned: until Unpin it isn't rewound. False: it is being loaded or rewound,
-// a slot that was released, or the budget is closed; do something else before trying again. Ask Loaded.Get after Pin.
-// One goroutine at a time holds a Reader's pin: a second Pin before Unpin panics, so make one Reader for each worker.
-// Cost: one atomic write and one read.
+// Pin pins the region and reports whether it did: until Unpin it isn't rewound. It returns false
+// while the region is loaded or rewound, after a slot's release, and after Close; do something else
+// before trying again. Call Loaded.Get after Pin. One goroutine at a time holds a Reader's pin: a
+// second Pin before Unpin panics, so make one Reader for each worker. Cost: one atomic write and
+// one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name, d.region.name))
 	}
-	if d.region.owner.Load() != d.owner { // it is shut, or another's
+	if d.region.owner.Load() != d.owner { // shut, or another owner's
 		d.inside.Store(false)
 		return false
 	}
 	return true
 }
 
-// Unpin ends what Pin began. Without it, it is a caller's bug and panics.
+// Unpin ends a pin. Without a pin it is a caller's bug and panics.
 func (d *Reader) Unpin() {
 	if !d.inside.Swap(false) {
 		panic(fmt.Sprintf("budget: BUG: %q unpins region %s, which it has not pinned", d.name, d.region.name))
 	}
 }
 
-// Report are the figures of this region now; after Close, as they were then. It is for who may load it, while no load below
-// does; any other goroutine has [Budget.Published].
+// Report returns the region's figures now, or after Close as of Close. It belongs to the goroutine
+// that may load the region, while no load below runs; any other goroutine uses [Budget.Published].
 func (r Region) Report() ArenaReport {
 	if r.released() {
-		return ArenaReport{Name: r.name} // the figures are another owner's
+		return ArenaReport{Name: r.name} // the figures belong to another owner
 	}
 	if r.b.closed.Load() {
 		return r.b.last.Arenas[r.index].clone()

@@ -11,55 +11,75 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// ArenaReport has the figures of an arena: a region, a slot, a buffer of the frame, or a scratch arena. Sizes are bytes.
+// ArenaReport has the figures of an arena: a region, a slot, a buffer of the frame, or a scratch
+// arena. Sizes are in bytes.
 type ArenaReport struct {
-	Name       string        `json:"name"`      // as in errors: "level", "room 3", "frame 0", "scratch 1.0"
-	Part       string        `json:"part"`      // what the plan calls it and its siblings: "level", "room", "frame", "scratch"
-	Index      int           `json:"index"`     // among its siblings, from 0
-	Kind       string        `json:"kind"`      // "region", "slot", "frame" or "scratch"
-	Size       uint64        `json:"size"`      //
-	Used       uint64        `json:"used"`      //
-	Peak       uint64        `json:"peak"`      // highest use since Open, temporaries included
-	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and scratch arenas the Peak
-	Free       uint64        `json:"free"`
-	Counted    bool          `json:"counted,omitempty"` // Objects, Padding and the objects of Labels and Scopes are known: in checked builds
-	Objects    uint64        `json:"objects,omitempty"` // allocations that are live
-	Finalizers uint64        `json:"finalizers"`        // that ran since Open
-	PoolCap    uint64        `json:"pool_cap"`          // chunks of the pools that are open
+	Name string `json:"name"` // as in errors: "level", "room 3", "frame 0", "scratch 1.0"
+	// Part is the plan's name for the arena and its siblings: "level", "room", "frame", "scratch".
+	Part  string `json:"part"`
+	Index int    `json:"index"` // among its siblings, from 0
+	Kind  string `json:"kind"`  // "region", "slot", "frame" or "scratch"
+	Size  uint64 `json:"size"`
+	Used  uint64 `json:"used"`
+	Peak  uint64 `json:"peak"` // highest use since Open, temporaries included
+	// LoadPeak is the highest use of a region since it was last emptied; of frame and scratch it is
+	// Peak.
+	LoadPeak uint64 `json:"load_peak"`
+	Free     uint64 `json:"free"`
+	// Counted reports whether Objects, Padding and the objects of Labels and Scopes are known: in
+	// checked builds.
+	Counted    bool          `json:"counted,omitempty"`
+	Objects    uint64        `json:"objects,omitempty"` // live allocations
+	Finalizers uint64        `json:"finalizers"`        // run since Open
+	PoolCap    uint64        `json:"pool_cap"`          // chunks of the open pools
 	PoolPeak   uint64        `json:"pool_peak"`         // sum of their peaks
-	Padding    uint64        `json:"padding,omitempty"` // of Used, what alignment costs
-	MostOpen   Limits        `json:"most_open"`         // the most that were open at once since Open
-	Labels     []scope.Usage `json:"labels,omitempty"`  // what subsystems hold and held (scope.Label), by name
-	Scopes     []scope.Usage `json:"scopes,omitempty"`  // what scopes hold and held, by name; of regions and frame, not scratch arenas
-	Sites      []Site        `json:"sites,omitempty"`   // of a region in checked builds, who made what is Used
-	Inner      []scope.Inner `json:"inner,omitempty"`   // heaps, buddies, rings and pools of package arena in its open scopes
+	Padding    uint64        `json:"padding,omitempty"` // bytes of Used that alignment takes
+	MostOpen   Limits        `json:"most_open"`         // of each kind, since Open
+	Labels     []scope.Usage `json:"labels,omitempty"`  // use of each scope.Label, by name
+	// use of each scope's name; not of scratch arenas
+	Scopes []scope.Usage `json:"scopes,omitempty"`
+	// of a region in checked builds: the calls that made Used
+	Sites []Site `json:"sites,omitempty"`
+	// Inner has the heaps, buddies, rings and pools of package arena in the arena's open scopes.
+	Inner []scope.Inner `json:"inner,omitempty"`
 
-	Fulls    int    `json:"fulls,omitempty"`     // how often it was full since Open, and told of it
-	LastFull string `json:"last_full,omitempty"` // what it told of last
+	Fulls    int    `json:"fulls,omitempty"`     // reported fulls since Open
+	LastFull string `json:"last_full,omitempty"` // the text of the last one
 }
 
-// Report are the figures of a budget.
+// Report has the figures of a budget.
 type Report struct {
-	Name       string        `json:"name"`
-	Size       uint64        `json:"size"`                  // bytes, tables and guards included
-	Reserved   uint64        `json:"reserved"`              // bytes of addresses: Size, mostly up to the next power of two; they cost nothing
-	Committed  uint64        `json:"committed"`             // of Size, what may be read and written: the guards in force are not
-	Resident   uint64        `json:"resident"`              // of Size, what was present when Open returned; the first touch of more comes on top, up to that of Cost
-	Cost       Cost          `json:"cost"`                  // what the plan takes at most: addresses, resident memory, Go heap
-	Prefaulted bool          `json:"prefaulted"`            // every page of arenas and tables was present at Open
-	NotGranted []string      `json:"not_granted,omitempty"` // what the plan wished and the system refused: key and reason
-	Arenas     []ArenaReport `json:"arenas"`                // in the order of the map: regions and slots, the frame's buffers, scratch arenas
-	Leaks      Leaks         `json:"leaks"`
-	Errors     []string      `json:"errors,omitempty"` // of finalizers whose contents a load replaced: the last 16
-	ErrorCount int           `json:"error_count"`      // of them in all
-	GoHeap     GoHeap        `json:"go_heap"`
-	Plan       Plan          `json:"plan"` // as opened, with its defaults filled in
+	Name string `json:"name"`
+	Size uint64 `json:"size"` // bytes, tables and guards included
+	// Reserved is the bytes of addresses: Size, mostly rounded up to a power of two. They cost
+	// nothing.
+	Reserved uint64 `json:"reserved"`
+	// Committed is the part of Size that may be read and written: all but the guards in force.
+	Committed uint64 `json:"committed"`
+	// Resident is the part of Size that was present when Open returned. It grows with first use, up
+	// to that of Cost.
+	Resident uint64 `json:"resident"`
+	// the plan's most: addresses, resident memory, Go heap
+	Cost Cost `json:"cost"`
+	// every page of arenas and tables was present at Open
+	Prefaulted bool `json:"prefaulted"`
+	// the plan's refused wishes: key and reason
+	NotGranted []string `json:"not_granted,omitempty"`
+	// in map order: regions and slots, frame buffers, scratch arenas
+	Arenas []ArenaReport `json:"arenas"`
+	Leaks  Leaks         `json:"leaks"`
+	// of finalizers that ran because a load replaced their contents: the last 16
+	Errors     []string `json:"errors,omitempty"`
+	ErrorCount int      `json:"error_count"` // of them in all
+	GoHeap     GoHeap   `json:"go_heap"`
+	Plan       Plan     `json:"plan"` // as opened, with its defaults filled in
 
-	// Proxies are what clients have of allocators. The program adds those that it has: append(r.Proxies, sound.Stats()).
+	// Proxies are the statistics of allocator proxies. The program adds its own: append(r.Proxies,
+	// sound.Stats()).
 	Proxies []arena.ProxyStats `json:"proxies,omitempty"`
 }
 
-// Arena returns the figures of an arena by its name; the zero ArenaReport if there is no such arena.
+// Arena returns the figures of the arena of that name, or the zero ArenaReport if there is none.
 func (r Report) Arena(name string) ArenaReport {
 	for i := range r.Arenas {
 		if r.Arenas[i].Name == name {
@@ -69,7 +89,7 @@ func (r Report) Arena(name string) ArenaReport {
 	return ArenaReport{}
 }
 
-// clone is a copy that shares nothing: callers may keep it and write to it.
+// clone returns a copy that shares no memory: callers may keep it and write to it.
 func (r Report) clone() Report {
 	r.NotGranted, r.Errors = slices.Clone(r.NotGranted), slices.Clone(r.Errors)
 	r.Arenas = slices.Clone(r.Arenas)
@@ -80,46 +100,46 @@ func (r Report) clone() Report {
 	return r
 }
 
-// clone makes lists without lines nil, as they are when they are read from JSON.
+// clone turns empty lists into nil, as decoding from JSON does.
 func (r ArenaReport) clone() ArenaReport {
 	r.Labels, r.Scopes = append([]scope.Usage(nil), r.Labels...), append([]scope.Usage(nil), r.Scopes...)
 	r.Sites, r.Inner = append([]Site(nil), r.Sites...), append([]scope.Inner(nil), r.Inner...)
 	return r
 }
 
-// figures are those of one arena. Published, any goroutine may read them: they are copies in memory of their own, made at
-// Open. Publishing makes no Go allocation.
+// figures are those of one arena. Published figures are copies in memory of their own, made at
+// Open, so any goroutine may read them. Publishing makes no Go allocation.
 type figures struct {
 	stack *scope.Stack
-	seen  uint64 // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
+	seen  uint64 // of frame and scratch: Stack.Changes then; 0: read again
 	ArenaReport
 	failed int              // finalizers
-	blocks int              // that leaked
-	lost   int              // owned values, while nothing is open that could hold them
-	since  uint64           // highest use since the count of the arena's peak began anew
+	blocks int              // leaked
+	lost   int              // owned values, while no scope is open that could hold them
+	since  uint64           // highest use since the peak was last reset
 	full   *scope.FullError // the last; its text is made when the figures are copied
 	gauge  *gauge           // nil: the budget has no timeline
-	sites  *scope.Sites     // in checked builds; nil: nobody asks
+	sites  *scope.Sites     // in checked builds, or nil
 	rests  bool             // no scope was open
-	rest   scope.Rest       // then
+	rest   scope.Rest       // of that moment
 }
 
 func newFigures(st *scope.Stack) figures {
 	f := figures{stack: st, ArenaReport: ArenaReport{Name: arenaName(st), Part: st.Part, Index: st.Index, Kind: st.Kind}}
-	if arena_c.Checked && f.isRegion() { // a frame is published too often
+	if arena_c.Checked && f.isRegion() { // of regions alone: a frame is published too often
 		f.sites = new(scope.Sites)
 	}
 	return f
 }
 
-// isRegion: of a region the highest use since it was last emptied is counted. That of others begins anew whenever a timeline has
-// seen it.
+// isRegion reports whether the arena is a region: its LoadPeak starts again when it is emptied. The
+// peak of others starts again when a timeline reads it.
 func (f *figures) isRegion() bool { return f.stack.Row().Kind == arena_c.KindRegion }
 
-// arenaName is the name of an arena in reports.
+// arenaName returns the name of an arena in reports.
 func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }
 
-// read reads the figures of the arena as they are now. It takes the room of the lists that are there.
+// read reads the arena's figures now. It reuses the memory of the lists.
 func (f *figures) read() {
 	s := f.stack.Stats()
 	f.ArenaReport = ArenaReport{Name: f.Name, Part: f.Part, Index: f.Index, Kind: f.Kind, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
@@ -138,7 +158,7 @@ func (f *figures) read() {
 	}
 }
 
-// publish is read, with room for what the lists may come to hold.
+// publish is read, with lists that have room for every name.
 func (f *figures) publish() {
 	if scopes, labels := f.stack.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
 		f.Scopes, f.Labels = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, labels)
@@ -150,7 +170,8 @@ func (f *figures) publish() {
 	}
 }
 
-// publishRegion publishes a region that was loaded or emptied. What it held in its own load counts for this tick.
+// publishRegion publishes a region that was loaded or emptied. The peak of its own load counts for
+// this tick.
 func (f *figures) publishRegion(what Mark) {
 	f.publish()
 	f.gauge.mark(what)
@@ -167,7 +188,7 @@ func (f *figures) publishBeside() {
 	f.sawSince(f.since, f.Used)
 }
 
-// sawSince begins a new count of the peak, for the timeline: there is one since the figures were published last.
+// sawSince passes the peak since the last publication to the timeline and resets it.
 func (f *figures) sawSince(most, used uint64) {
 	if f.gauge != nil {
 		f.gauge.saw(most, used)
@@ -175,7 +196,7 @@ func (f *figures) sawSince(most, used uint64) {
 	}
 }
 
-// now are the figures of the arena, apart from those that are published.
+// now returns the arena's figures of this moment, apart from the published ones.
 func (f *figures) now() figures {
 	now := newFigures(f.stack)
 	now.read()
@@ -183,7 +204,7 @@ func (f *figures) now() figures {
 	return now
 }
 
-// tell is for a copy: a text is a Go allocation.
+// tell makes the texts of a copy: each is a Go allocation.
 func (f *figures) tell() {
 	f.Sites = f.sitesNow()
 	scope.TellInner(f.Inner)
@@ -192,10 +213,10 @@ func (f *figures) tell() {
 	}
 }
 
-// changed says that something was done on the arena since it was published.
+// changed reports whether the arena was used since it was published.
 func (f *figures) changed() bool { return f.stack.Changes() != f.seen }
 
-// publishChanged publishes a scratch arena, unless it was empty then and nothing was opened since.
+// publishChanged publishes a scratch arena, unless it was empty then and no scope was opened since.
 func (f *figures) publishChanged() {
 	if !f.changed() {
 		return
@@ -209,11 +230,11 @@ func (f *figures) publishChanged() {
 	}
 }
 
-// stands says that what publishChanged would publish stands there already. It is for the goroutine that has the arena: only that
-// one publishes it.
+// stands reports whether publishChanged would change no figure. It is for the goroutine that owns
+// the arena, the only one that publishes it.
 func (f *figures) stands() bool { return f.rests && f.stack.Rests(&f.rest) }
 
-// hold publishes what a buffer holds of which nothing else changed.
+// hold publishes the bytes of a buffer in which all other figures stay the same.
 func (f *figures) hold(used uint64) {
 	f.Used, f.Free = used, f.Size-used
 	f.Peak = max(f.Peak, used)
@@ -223,18 +244,20 @@ func (f *figures) hold(used uint64) {
 	own.Bytes, own.Peak = used, max(own.Peak, used)
 }
 
-// published are the figures of all arenas.
+// published has the figures of all arenas.
 type published struct {
-	loads   sync.Mutex // of those of regions
-	beside  sync.Mutex // of those of frame and scratch arenas: NextFrame doesn't wait until thousands of slots are copied
-	list    []figures  // by arena
-	regions []figures  // of the list, as the following
+	loads sync.Mutex // guards the figures of regions
+	// guards those of frame and scratch, so that NextFrame doesn't wait for a copy of thousands of
+	// slots
+	beside  sync.Mutex
+	list    []figures // in map order
+	regions []figures // these are parts of list
 	frame   []figures
 	scratch []figures
 	watched atomic.Bool // there is a timeline
 }
 
-// begin publishes all for the first time.
+// begin publishes all arenas for the first time.
 func (p *published) begin(stacks []*scope.Stack, regions, buffers int) {
 	p.list = make([]figures, 0, len(stacks))
 	for _, st := range stacks {
@@ -257,20 +280,21 @@ func (p *published) copyLocked(arena int) figures {
 	defer lock.Unlock()
 	f := p.list[arena]
 	f.ArenaReport = f.clone()
-	if f.sites != nil { // their texts take longer than a load is to wait
+	if f.sites != nil { // making their texts takes longer than a load should wait
 		f.sites = &scope.Sites{List: slices.Clone(f.sites.List)}
 	}
 	return f
 }
 
-// watch has each arena's gauge follow what is published of it from now on. A budget has one timeline.
+// watch connects each arena to its gauge: it follows all publications from now on. A budget has one
+// timeline.
 func (p *published) watch(gauges []gauge) {
 	p.loads.Lock()
 	defer p.loads.Unlock()
 	p.beside.Lock()
 	defer p.beside.Unlock()
 	if p.list[0].gauge != nil {
-		panic("budget: BUG: a second Timeline of a budget: it has one, which any goroutine may Read")
+		panic("budget: BUG: a second Timeline of a budget; any goroutine may Read the first")
 	}
 	p.watched.Store(true)
 	for i := range p.list {
@@ -286,7 +310,7 @@ func (p *published) lockOf(arena int) *sync.Mutex {
 	return &p.beside
 }
 
-// size is that of an arena, as it was published.
+// size returns the published size of an arena.
 func (p *published) size(arena int) uint64 {
 	lock := p.lockOf(arena)
 	lock.Lock()
@@ -294,9 +318,10 @@ func (p *published) size(arena int) uint64 {
 	return p.list[arena].Size
 }
 
-// GoHeap is the Go runtime's memory, which lies beside the budget. It is the whole process's. Sizes are bytes.
+// GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
-	Limit       uint64 `json:"limit"`       // what the plan gives it (go_heap); 0: the budget doesn't govern it
-	Used        uint64 `json:"used"`        // what the runtime has from the system, as its memory limit counts
+	Limit uint64 `json:"limit"` // the plan's go_heap; 0: the budget sets no limit
+	// taken from the system, as the runtime's memory limit counts
+	Used        uint64 `json:"used"`
 	Collections uint64 `json:"collections"` // since Open
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go heap where the plan gives it a
-// share. What scopes and labels hold and held follows by name, largest peak first, at most 8 of an arena each ("used 0.4KiB
-// in 3", of checked builds, is in 3 allocations that are live). Sizes are as [SizeText] writes them. Slots, buffers or scratch
-// arenas of which the same is said have one line.
+// String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go
+// heap if the plan gives it a share. Use by scope and label follows, largest peak first, at most 8
+// names an arena. In checked builds it counts live allocations: "used 0.4KiB in 3". Sizes are as
+// [SizeText] writes them. Slots, buffers or scratch arenas with the same text share one line.
 func (r Report) String() string {
 	var bars, names reportLines
 	for _, x := range r.Arenas {
@@ -38,7 +38,7 @@ func (r Report) String() string {
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, SizeText(r.Size))
 	fmt.Fprintf(&out, "  memory: %s reserved, %s committed, %s resident at Open\n", SizeText(r.Reserved), SizeText(r.Committed),
 		SizeText(r.Resident))
-	if r.Cost != (Cost{}) { // of a report of an earlier version
+	if r.Cost != (Cost{}) { // zero in a report of an earlier version
 		fmt.Fprintf(&out, "  cost: %s\n", r.Cost)
 	}
 	width := 10
@@ -52,7 +52,7 @@ func (r Report) String() string {
 		fmt.Fprintf(&out, "  %s: %s\n", line.who(), line.text)
 	}
 	for _, x := range r.Proxies {
-		fmt.Fprintf(&out, "  proxy %q: %d live, of %s, peak %s; gave %d, refused %d\n",
+		fmt.Fprintf(&out, "  proxy %q: %d live in %s, peak %s; allocated %d, refused %d\n",
 			x.Name, x.Live, SizeText(x.Asked), SizeText(x.Peak), x.Total, x.Failed)
 	}
 	fmt.Fprintf(&out, "  leaks: %s\n", r.Leaks.text())
@@ -64,15 +64,15 @@ const (
 	reportNames = 8
 )
 
-// reportLines are lines of a report, each of an arena and of those like it.
+// reportLines are lines of a report. Siblings with the same text share a line.
 type reportLines struct {
 	list []reportLine
-	said map[[2]string]int // where in the list: of siblings, and what
+	said map[[2]string]int // index in list, by part and text
 }
 
 type reportLine struct {
 	arena, text string
-	more        int // arenas of which the same is said
+	more        int // other arenas with the same text
 }
 
 func (l reportLine) who() string {
@@ -82,7 +82,7 @@ func (l reportLine) who() string {
 	return fmt.Sprintf("%s and %d like it", l.arena, l.more)
 }
 
-// add adds a line, unless one says the same of a sibling.
+// add adds a line, or counts the arena in the line of a sibling with the same text.
 func (l *reportLines) add(part, arena, text string) {
 	key := [2]string{part, text}
 	if i, said := l.said[key]; said {
@@ -115,8 +115,8 @@ func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 
 func (x ArenaReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
 
-// bar shows what is used (#), what was at the peak (+) and what never was (.). What is beyond the size, as the Go heap may
-// be, fills the bar.
+// bar draws used cells (#), cells used at the peak (+) and cells never used (.). A use beyond the
+// size, as of the Go heap, fills the bar.
 func bar(used, peak, size uint64, width int) string {
 	cells := func(n uint64) int {
 		if size == 0 || n == 0 {
@@ -128,22 +128,22 @@ func bar(used, peak, size uint64, width int) string {
 	return "[" + strings.Repeat("#", a) + strings.Repeat("+", b-a) + strings.Repeat(".", width-b) + "]"
 }
 
-// LogValue is the report as a group of attributes, each under its key in JSON: sizes are numbers of bytes,
-// each region is a group of its own under its name ("level", "match.3"), and so are frame and scratch
-// arenas ("frame.0", "scratch.0.1"). An arena that was never used is left out, and so are the plan and the
-// sites, of which there may be thousands.
+// LogValue returns the report as a group of attributes with its JSON keys; sizes are numbers of
+// bytes. Each arena is a group under its name: "level", "match.3", "frame.0", "scratch.0.1". The
+// group leaves out arenas that were never used, the plan, and the sites, as there may be thousands.
 func (r Report) LogValue() slog.Value {
 	r.Arenas = slices.DeleteFunc(slices.Clone(r.Arenas), func(a ArenaReport) bool { return a.Peak == 0 && a.Finalizers == 0 })
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
 }
 
-// LogValue is the figures as a group of attributes, with what scopes and labels hold and held, by name.
+// LogValue returns the figures as a group of attributes, with the use of scopes and labels by name.
 func (r ArenaReport) LogValue() slog.Value { return slog.GroupValue(logged(reflect.ValueOf(r))...) }
 
-// unlogged are the keys that a log has not: the name is the key of the group, and says which arena of a part it is.
+// unlogged are the keys that a log leaves out. The name is the group's key, and says which arena of
+// a part it is.
 var unlogged = []string{"name", "part", "index", "kind", "plan", "sites"}
 
-// logged are the fields of a struct but for the unlogged.
+// logged returns the fields of a struct except the unlogged.
 func logged(v reflect.Value) (attrs []slog.Attr) {
 	for i := range v.NumField() {
 		field := v.Field(i)

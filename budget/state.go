@@ -9,14 +9,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is the seam to package save: one load of a region, whose bytes are copied and put back
-// while nobody else touches the region.
+// State is package save's access to one load of a region: its bytes are copied and put back while
+// no other goroutine touches the region.
 type State struct {
 	region *region
-	word   uint64 // of the region, when that load is over
+	word   uint64 // the region's word after that load
 }
 
-// StateOf is the load that is at work in r; s is the scope that its function was given, and the
+// StateOf returns the state of the load at work in r. s, the scope of the load's function, is the
 // proof.
 func StateOf(r Region, s scope.Scope) (*State, error) {
 	b := r.its().b
@@ -24,21 +24,22 @@ func StateOf(r Region, s scope.Scope) (*State, error) {
 	defer b.mu.Unlock()
 	l := r.busy
 	if l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.of != r.region {
-		return nil, fmt.Errorf("budget %q: BUG: a state of region %s begins in its load, with the scope that the load's function "+
-			"was given", b.plan.Name, r.name)
+		return nil, fmt.Errorf("budget %q: BUG: make the state of region %s inside its load, with the load's "+
+			"scope", b.plan.Name, r.name)
 	}
 	if l.state {
-		return nil, fmt.Errorf("budget %q: BUG: a load of region %s has one state, which began before", b.plan.Name, r.name)
+		return nil, fmt.Errorf("budget %q: BUG: the load of region %s already has a state; it has only one", b.plan.Name, r.name)
 	}
 	l.state = true
 	return &State{r.region, r.word.Load() - uint64(loading) + uint64(phases+loaded)}, nil
 }
 
-// Name is the region's name, Budget the plan's.
+// Name returns the region's name, Budget the plan's.
 func (s *State) Name() string   { return s.region.name }
 func (s *State) Budget() string { return s.region.b.plan.Name }
 
-// Region is its name in the plan, which slots share: for those Slot is the Name, "" for others.
+// Region returns its name in the plan, which slots share. Slot returns a slot's Name, and "" for a
+// region without slots.
 func (s *State) Region() string { return s.region.b.plan.Regions[s.region.level].Name }
 func (s *State) Slot() string {
 	if s.region.slot < 0 {
@@ -47,19 +48,20 @@ func (s *State) Slot() string {
 	return s.region.name
 }
 
-// Stack is the region's arena, and IsState whether the plan has it as a state.
+// Stack returns the region's arena. IsState reports whether the plan marks it as a state.
 func (s *State) Stack() *scope.Stack { return s.region.stack }
 func (s *State) IsState() bool       { return s.region.state }
 
-// Tracker tells which pages of the region were written; nil: nobody does. tracked says whether the
-// plan asks for it: then who copies the region compares pages instead.
+// Tracker returns the tracker of the region's written pages, or nil. tracked reports whether the
+// plan requests it; with a nil tracker package save then compares pages.
 func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
 	return s.region.tracker, s.region.track
 }
 
-// Check says why what the load made isn't there; nil when it is. Any goroutine may ask.
+// Check returns why the load's objects are not there, or nil if they are. Any goroutine may call
+// it.
 func (s *State) Check() error {
-	began := s.word - uint64(phases+loaded) // the load's step, with no phase
+	began := s.word - uint64(phases+loaded) // the load's step, without a phase
 	switch now := s.region.word.Load(); {
 	case s.region.b.closed.Load():
 		return fmt.Errorf("budget %q: region %s: %w", s.Budget(), s.Name(), ErrClosed)
@@ -73,22 +75,23 @@ func (s *State) Check() error {
 	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
 }
 
-// Exclusive is who puts states back: meanwhile it is as a load of their regions, but for those
-// above.
+// Exclusive is the right to put states back. It is like a load of their regions, without the
+// regions above.
 type Exclusive struct {
 	states []*State
-	work   load // made once: to put back makes no Go allocation
+	work   load // made once: putting back makes no Go allocation
 }
 
-// NewExclusive is for states of one budget, of different regions. Others are a caller's bug and panic.
+// NewExclusive takes states of one budget and of different regions; others are a caller's bug and
+// panic.
 func NewExclusive(what string, states ...*State) *Exclusive {
 	e := &Exclusive{states: states}
 	e.work.what, e.work.of = what, states[0].region
 	for _, s := range states {
 		switch first := states[0].region.b; {
 		case s.region.b != first:
-			panic(fmt.Sprintf("budget: BUG: %s: a state of budget %q, together with one of budget %q, which "+
-				"nobody locks at once", e.work.name(), s.Budget(), first.plan.Name))
+			panic(fmt.Sprintf("budget: BUG: %s: a state of budget %q and one of budget %q; all must be of "+
+				"one budget", e.work.name(), s.Budget(), first.plan.Name))
 		case slices.Contains(e.work.along.from, s.region):
 			panic(fmt.Sprintf("budget: BUG: %s: two states of region %s", e.work.name(), s.Name()))
 		}
@@ -97,8 +100,8 @@ func NewExclusive(what string, states ...*State) *Exclusive {
 	return e
 }
 
-// Begin waits as Load does for workers that have a region pinned, and refuses as it does. No Go
-// allocation, but where it waits or refuses.
+// Begin waits for workers and refuses as Load does. It makes no Go allocation unless it waits or
+// refuses.
 func (e *Exclusive) Begin(ctx context.Context) error {
 	b := e.states[0].region.b
 	if err := ctx.Err(); err != nil {
@@ -120,7 +123,7 @@ func (e *Exclusive) Begin(ctx context.Context) error {
 	return nil
 }
 
-// beginAgain is begin of what was made once.
+// beginAgain is begin for the load that was made once.
 func (b *Budget) beginAgain(e *Exclusive) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,5 +141,5 @@ func (b *Budget) beginAgain(e *Exclusive) error {
 	return nil
 }
 
-// End gives the regions back.
+// End returns the regions.
 func (e *Exclusive) End() { e.states[0].region.b.end(&e.work) }

@@ -228,8 +228,8 @@ func ExampleReport_proxies() {
 	text, err := json.Marshal(r)
 	fmt.Println(strings.Contains(string(text), `"proxies":[{"name":"sound","live":1,"asked":96,"peak":96,"total":1,"failed":0},{"name":"physics","live":0,"asked":0,"peak":0,"total":0,"failed":1}]`), err)
 	// Output:
-	//   proxy "sound": 1 live, of 0.1KiB, peak 0.1KiB; gave 1, refused 0
-	//   proxy "physics": 0 live, of 0KiB, peak 0KiB; gave 0, refused 1
+	//   proxy "sound": 1 live in 0.1KiB, peak 0.1KiB; allocated 1, refused 0
+	//   proxy "physics": 0 live in 0KiB, peak 0KiB; allocated 0, refused 1
 	// true <nil>
 }
 

@@ -191,13 +191,13 @@ func TestWhereStatesBegin(t *testing.T) {
 		outer = s
 		require.NoError(t, s.Do("inner", func(in scope.Scope) error {
 			assert.Contains(t, panicOf(t, func() { save.Begin(r, in, roomMaker) }),
-				"with the scope that the load's function was given")
+				"with the load's scope")
 			return nil
 		}))
 		assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("extra"), s, roomMaker) }),
-			"a state of region extra begins in its load")
+			"make the state of region extra inside its load")
 		state, _ := save.Begin(r, s, roomMaker)
-		assert.Equal(t, `budget "two": BUG: a load of region level has one state, which began before`,
+		assert.Equal(t, `budget "two": BUG: the load of region level already has a state; it has only one`,
 			panicOf(t, func() { save.Begin(r, s, roomMaker) }))
 		load := func(t *testing.T, r budget.Region, fn func(scope.Scope)) {
 			_, err := budget.Load(background, r.In(s), func(in scope.Scope) (*room, error) {
@@ -217,7 +217,7 @@ func TestWhereStatesBegin(t *testing.T) {
 			"a finalizer of save_test.voice in the state of region level")
 	})
 	assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("level"), outer, roomMaker) }),
-		"a state of region level begins in its load")
+		"make the state of region level inside its load")
 }
 
 // TestFullRing: a ring that has no room is a full of its scope, which names the key, and a size
@@ -282,7 +282,7 @@ func TestStatesThatDontFit(t *testing.T) {
 		load(t, b, "level", func(r budget.Region, s scope.Scope) {
 			states[i], _ = save.Begin(r, s, roomMaker)
 			assert.Contains(t, panicOf(t, func() { save.Begin(r, s, roomMaker) }),
-				"a load of region level has one state, which began before")
+				"the load of region level already has a state; it has only one")
 		})
 	}
 	load(t, b, "rollback", func(_ budget.Region, s scope.Scope) {

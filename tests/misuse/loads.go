@@ -83,7 +83,7 @@ var loads = []line{
 				return loadIn(level, frogs.New).Get()
 			})
 		}},
-		{name: "Load with In of a load that is over", says: "that is not that of a load at work", run: func(wrong bool) {
+		{name: "Load with In of a load that is over", says: "that isn't the scope of a load at work", run: func(wrong bool) {
 			b := open()
 			level := b.Region("level")
 			load(b, "systems", func(s scope.Scope) *Frog {
@@ -143,7 +143,7 @@ var loads = []line{
 			})
 		}},
 	}, []answer{
-		{every, "address", "BUG: the value … lies in its temporaries", told},
+		{every, "address", "BUG: Load … returns a value in its temporaries", told},
 	}, ""},
 }
 
