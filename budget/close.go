@@ -9,11 +9,11 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Close rewinds every region, top first, closes frame and scratch arenas, gives the memory back, and returns the errors of
-// finalizers and what leaked ([Leaks]): scopes, owned values, blocks of heaps, and what was lent and never came back, scratch
-// arenas and slots. The
-// addresses stay reserved and dead; package platform says why. It is refused, and changes nothing, while something loads,
-// from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
+// Close rewinds every region, top first, closes frame and scratch, and releases the memory. It
+// returns the errors of finalizers and the leaks ([Leaks]): scopes, owned values, blocks of heaps,
+// leases and slots. The addresses stay reserved and dead; package platform explains why. Close
+// fails, and changes nothing, during a load, from a finalizer, and while a worker pins a region:
+// end the workers first. A second Close returns ErrClosed.
 func (b *Budget) Close() (err error) {
 	l, err := b.begin(Region{}, "Close")
 	if err != nil {
@@ -35,7 +35,8 @@ func (b *Budget) Close() (err error) {
 	}
 	b.countOpenScratch(true)
 	b.countOpenFrame()
-	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine
+	// also when a finalizer ends the goroutine
+	defer func() { err = errors.Join(err, b.release(l)) }()
 	return errors.Join(b.closeStacks(l)...)
 }
 
@@ -51,7 +52,7 @@ func (b *Budget) closeStacks(l *load) (errs []error) {
 	return errs
 }
 
-// release ends Close. The readers stay shut: no worker gets inside any more.
+// release ends Close. The regions stay shut: no worker gets inside any more.
 func (b *Budget) release(l *load) error {
 	errs := []error{b.leakErrors(), b.leases.keptError()}
 	b.last = b.report(func(int) bool { return true })
@@ -60,7 +61,7 @@ func (b *Budget) release(l *load) error {
 		kept := s.close()
 		b.last.Leaks.Slots += kept.count
 		wrong := fmt.Sprintf("budget %q: never released: ", b.plan.Name)
-		errs = append(errs, kept.err(wrong, "; call Release of what Acquire gave"))
+		errs = append(errs, kept.err(wrong, "; call Release on each acquired slot"))
 	}
 	b.closed.Store(true)
 	b.unseal()
@@ -77,7 +78,7 @@ func (b *Budget) release(l *load) error {
 	return errors.Join(errs...)
 }
 
-// leakErrors says what is left in arenas at Close.
+// leakErrors returns the leaks of the arenas at Close.
 func (b *Budget) leakErrors() error {
 	var errs []error
 	for _, st := range b.stacks {

@@ -2,7 +2,7 @@
 
 package budget
 
-// A crash on an address of the budget is described in checked builds only.
+// Only checked builds describe a crash on an address of the budget.
 
 func (b *Budget) watchFaults() {}
 

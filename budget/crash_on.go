@@ -10,9 +10,9 @@ import (
 	"github.com/upfront-mem/upfront/platform/crash"
 )
 
-// watchFaults has a crash on an address of the budget, or of its mirror, say what that is.
+// watchFaults describes a later crash on an address of the budget or its mirror.
 func (b *Budget) watchFaults() {
-	if platform.GoBacked { // no access is taken from it
+	if platform.GoBacked { // it keeps all access
 		return
 	}
 	if r, ok := b.memory.(*platform.Reservation); ok {
@@ -31,7 +31,7 @@ func (b *Budget) watch(base unsafe.Pointer, size uint64) {
 	}
 }
 
-// unwatchFaults has it say who closed the budget, until somebody else has the addresses.
+// unwatchFaults makes such a crash report the line of Close, until the addresses are reused.
 func (b *Budget) unwatchFaults() {
 	closed := uintptr(arena_c.Here(1))
 	crash.Unwatch(b.memory.Base(), arena_c.DescribeClosed(), closed)

@@ -168,7 +168,7 @@ func (c *crowd) hire(random *rand.Rand) {
 		assert.NoError(c.t, s.Close())
 	}
 	assert.NoError(c.t, lease.Release())
-	assert.ErrorContains(c.t, lease.Release(), "given back before")
+	assert.ErrorContains(c.t, lease.Release(), "released before")
 }
 
 // drive loads what lies below the rooms, with rooms inside, and ends frames.

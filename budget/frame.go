@@ -10,8 +10,8 @@ import (
 
 const frameScope = "frame" // the name of the frame's own scope
 
-// Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame
-// n+1, with 3 buffers n+2, with one n itself.
+// Frame returns the scope of the frame's current buffer. With 2 buffers an object of frame n lives
+// until the end of frame n+1, with 3 of frame n+2, with 1 of frame n.
 func (b *Budget) Frame() scope.Scope {
 	if len(b.frame) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
@@ -22,12 +22,15 @@ func (b *Budget) Frame() scope.Scope {
 	return b.current
 }
 
-// NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. With one buffer that is
-// the one that ends; its finalizers may allocate nothing in it. It returns their
-// errors, which heaps there had live blocks, and a full of a Try... in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
-// that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
-// them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
-// for each pool that is open there; where there are none, tens of nanoseconds, whatever was made.
+// NextFrame ends the frame. It runs the finalizers of the oldest buffer and empties it, and that
+// buffer becomes the current one. With one buffer that is the ending frame's own, and its
+// finalizers can't allocate in it. NextFrame returns the finalizers' errors, the heaps there with
+// live blocks, and a full of a Try call in the ending frame.
+//
+// Call it when no worker uses the frame or scratch with a number. Scopes that are open there are
+// leaks: Report counts them from now on, and Close names them. Those of the frame are also closed,
+// and named in the error. Cost: O(finalizers), no allocation, and a call into C for each open pool;
+// without finalizers and pools tens of nanoseconds, for any number of objects.
 func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)
@@ -51,7 +54,7 @@ func (b *Budget) NextFrame() (err error) {
 		next = 0
 	}
 	ending, oldest := b.frame[b.buffer], b.frame[next]
-	changed := b.published.frame[b.buffer].changed() // before: ending may be oldest
+	changed := b.published.frame[b.buffer].changed() // first, because ending may be oldest
 	if s, used, ok := ending.NextPlain(oldest); ok {
 		b.publishPlain(next, used, changed)
 		b.buffer, b.current = next, s
@@ -60,7 +63,7 @@ func (b *Budget) NextFrame() (err error) {
 	return b.endFrame(next)
 }
 
-// endFrame is for a frame in which there is something to run, to report or to count.
+// endFrame ends a frame that has finalizers, errors or leaks.
 func (b *Budget) endFrame(next int) (err error) {
 	ending, oldest := b.frame[b.buffer], b.frame[next]
 	b.countOpenFrame()
@@ -74,19 +77,20 @@ func (b *Budget) endFrame(next int) (err error) {
 	}
 	defer func() { // also when a finalizer ends the goroutine
 		freeze()
-		err = errors.Join(err, oldest.CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
+		// empty already, unless a finalizer ended the goroutine
+		err = errors.Join(err, oldest.CloseTo(0))
 		b.buffer, b.current = next, oldest.Open(frameScope)
 		b.publishFrame()
 	}()
 	closed := ending.CloseTo(1)
-	if ending == oldest { // else finalizers of the oldest may still allocate in the frame that ends
+	if ending == oldest { // else finalizers of the oldest may still allocate in the ending frame
 		freeze()
 	}
 	return errors.Join(left, closed, oldest.CloseTo(0))
 }
 
-// finalizing names a buffer of the frame, or a scratch arena of a worker, whose finalizers are running, or is empty. Scratch on loan
-// are other goroutines' affair.
+// finalizing returns the name of a frame buffer or a worker's scratch arena whose finalizers are
+// running, or "". Lent scratch belongs to other goroutines.
 func (b *Budget) finalizing() string {
 	for i := len(b.regions); i < len(b.stacks); i++ {
 		if !b.isOurs(i) {
@@ -99,8 +103,8 @@ func (b *Budget) finalizing() string {
 	return ""
 }
 
-// countOpenScratch counts each scope on scratch that is open, once. What is on loan may be in use at NextFrame; it counts when it is
-// given back, and at the end.
+// countOpenScratch counts each open scope on scratch once. Lent scratch may be in use at NextFrame;
+// it counts at its Release, and at Close.
 func (b *Budget) countOpenScratch(lent bool) {
 	for i, scratch := range b.scratches {
 		if (lent || b.leases.isFixed(i)) && scratch.Depth() != 0 {
@@ -109,7 +113,7 @@ func (b *Budget) countOpenScratch(lent bool) {
 	}
 }
 
-// countOpenFrame counts the scopes that are open in the frame, in its own.
+// countOpenFrame counts the open scopes inside the frame's own scope.
 func (b *Budget) countOpenFrame() {
 	if len(b.frame) > 0 && b.frame[b.buffer].Depth() > 1 {
 		b.left.add(b.frame[b.buffer], 1)
@@ -128,8 +132,8 @@ func (b *Budget) publishFrame() {
 	}
 }
 
-// publishPlain publishes a frame that ended with so many bytes, and the next one, with none: both are most often as they
-// were but for these.
+// publishPlain publishes a frame that ended with used bytes, and the next one, with none. Most
+// often no other figure of the two has changed.
 func (b *Budget) publishPlain(next int, used uint64, changed bool) {
 	p := &b.published
 	p.beside.Lock()

@@ -16,7 +16,7 @@ const (
 	metricCycles   = "/gc/cycles/total:gc-cycles"
 )
 
-// readMetrics reads figures of the runtime. It stops nothing.
+// readMetrics reads figures of the runtime, without stopping the world.
 func readMetrics(names ...string) []metrics.Sample {
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {
@@ -28,21 +28,23 @@ func readMetrics(names ...string) []metrics.Sample {
 
 func collections() uint64 { return readMetrics(metricCycles)[0].Value.Uint64() }
 
-// goShare is the budget that governs the collector: the runtime has one limit, so one budget may set it.
+// goShare is the budget that sets the runtime's memory limit; there is one limit, so only one
+// budget may.
 var goShare struct {
 	sync.Mutex
 	owner string
 	taken bool
 }
 
-// sites is what checked builds keep beside the tables on the Go heap.
+// sites returns the bytes that checked builds add to the tables on the Go heap.
 func (p Plan) sites() uint64 {
 	_, sites := p.tableBytes()
 	return sites
 }
 
-// takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a
-// heap that is tiny beside an off-heap budget would be collected again and again.
+// takeGoShare makes the plan's share the runtime's memory limit, and turns off collections for any
+// other reason. Without that, a Go heap that is tiny next to an off-heap budget would be collected
+// again and again.
 func takeGoShare(l layout) (restore func(), err error) {
 	plan := l.plan
 	if plan.GoHeap == 0 {
@@ -75,13 +77,13 @@ func takeGoShare(l layout) (restore func(), err error) {
 	}, nil
 }
 
-// goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
+// goTables returns about the bytes of the arenas' tables on the Go heap, in whole edges.
 func (p Plan) goTables() uint64 {
 	tables, _ := p.tableBytes()
 	return planRound(tables)
 }
 
-// tableBytes is what those of all arenas take, and what checked builds add.
+// tableBytes returns the bytes of all arenas' tables, and those that checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
 	usual := p.Limits.orDefault()
 	for _, part := range p.sized() {
@@ -93,11 +95,11 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 	return tables, sites
 }
 
-// goShare is what the plan needs of the Go heap: what it gives, or at least its tables there.
+// goShare returns the plan's share of the Go heap, or at least its tables there.
 func (p Plan) goShare() uint64 { return max(p.GoHeap, p.goTables()) }
 
-// goMemory is what the Go runtime has from the system, in bytes: mapped, and of this what it hasn't given back. Tests
-// replace it.
+// goMemory returns the bytes that the Go runtime has mapped, and of these the bytes not returned to
+// the system. Tests replace it.
 var goMemory = func() (mapped, present uint64) {
 	s := readMetrics(metricTotal, metricReleased)
 	mapped = s[0].Value.Uint64()

@@ -10,22 +10,25 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Leaks counts what should not be. What was lent is counted at Close: until then its owner may still give it back.
+// Leaks counts leaks by kind. Leases and slots count at Close: until then their owner may release
+// them.
 //
-// Close names each of them in its error. In checked builds the error says too where each was opened, owned, acquired or
-// taken, and where an arena was made whose blocks live on: a line a call.
+// Close names each leak in its error. In checked builds the error also has the calls that opened,
+// owned, acquired or leased each, and those that made an arena with live blocks, a line a call.
 type Leaks struct {
-	Scopes     int `json:"scopes"`     // of the frame and of scratch arenas, that were open at NextFrame, Release or Close
-	Owned      int `json:"owned"`      // Go values that outlived their scope: something wrote over a chain of finalizers
-	Finalizers int `json:"finalizers"` // that returned an error or panicked
-	Slots      int `json:"slots"`      // that were acquired and not released before Close
-	Scratch    int `json:"scratch"`    // pairs of scratch arenas that were taken and not given back before Close
+	Scopes int `json:"scopes"` // of frame and scratch, open at NextFrame, Release or Close
+	// Go values that outlived their scope: a chain of finalizers was overwritten
+	Owned      int `json:"owned"`
+	Finalizers int `json:"finalizers"` // returned an error or panicked
+	Slots      int `json:"slots"`      // acquired and not released before Close
+	Scratch    int `json:"scratch"`    // leases, a worker's arenas each, not released before Close
 
-	// Blocks of arenas on memory of the budget that lived when that ended ([arena.Heap.MayLive]).
+	// Blocks counts the live blocks of arenas on memory of the budget that ended
+	// ([arena.Heap.MayLive]).
 	Blocks int `json:"blocks,omitempty"`
 }
 
-// text has them in one line; blocks only where there are some.
+// text returns the counts in one line; blocks only if there are any.
 func (l Leaks) text() string {
 	text := fmt.Sprintf("%d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas",
 		l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch)
@@ -35,10 +38,11 @@ func (l Leaks) text() string {
 	return text
 }
 
-// leak is one of them: its name, and where it began as lines that follow the error's first one.
+// leak is one leak: its name, and the lines of its calls, which follow the error's first line.
 type leak struct{ name, began string }
 
-// leaks are the first of them, and how many there are: who leaks at each NextFrame doesn't fill the Go heap.
+// leaks are the first leaks and their number: a program that leaks at each NextFrame doesn't fill
+// the Go heap.
 type leaks struct {
 	first []leak
 	count int
@@ -50,7 +54,8 @@ func (l *leaks) add(name, began string) {
 	}
 }
 
-// addScope makes the text only where it is kept: NextFrame with a leak allocates no more than the first of them.
+// addScope makes the text only for the leaks that it keeps, so a NextFrame that leaks on and on
+// stops allocating.
 func (l *leaks) addScope(st *scope.Stack, depth int) {
 	if l.count >= reportErrors {
 		l.count++
@@ -61,13 +66,13 @@ func (l *leaks) addScope(st *scope.Stack, depth int) {
 	l.add(name, at.Tell("scope "+name+" opened"))
 }
 
-// err is nil when there are none; else it lists them between what went wrong and what to do.
+// err returns nil if there are no leaks, else an error that lists them between wrong and do.
 func (l *leaks) err(wrong, do string) error {
 	if l.count == 0 {
 		return nil
 	}
 	var names []string
-	began, times := "", map[string]int{} // how often something began in the same calls
+	began, times := "", map[string]int{} // number of leaks that began in the same calls
 	for _, one := range l.first {
 		names = append(names, one.name)
 		_, calls, _ := strings.Cut(one.began, beganAt)
@@ -92,16 +97,16 @@ func (l *leaks) err(wrong, do string) error {
 
 const reportErrors = 16
 
-const beganAt = " at:\n" // of Site.Tell, before the calls
+const beganAt = " at:\n" // in the text of Site.Tell, before the calls
 
-// leftOpen are the scopes of frame and scratch arenas that were open when none should be.
+// leftOpen holds the scopes of frame and scratch that were left open.
 type leftOpen struct {
 	mu      sync.Mutex
-	counted map[opened]scope.Scope // the last at each depth of an arena
+	counted map[opened]scope.Scope // the last counted scope at each depth of an arena
 	leaks   map[*scope.Stack]*leaks
 }
 
-// opened is where on a scratch arena, or in the frame, a scope is open.
+// opened is the place of an open scope.
 type opened struct {
 	stack *scope.Stack
 	depth int
@@ -111,7 +116,7 @@ func newLeftOpen() *leftOpen {
 	return &leftOpen{counted: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
 }
 
-// add counts the scopes that are open from a depth up, each once.
+// add counts the open scopes from a depth up, each once.
 func (l *leftOpen) add(st *scope.Stack, depth int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +134,7 @@ func (l *leftOpen) add(st *scope.Stack, depth int) {
 	}
 }
 
-// count is how many there were. Any goroutine may ask.
+// count returns the number of counted scopes. Any goroutine may call it.
 func (l *leftOpen) count() (all int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +144,7 @@ func (l *leftOpen) count() (all int) {
 	return all
 }
 
-// err names those of an arena.
+// err returns an error with the names of an arena's scopes.
 func (l *leftOpen) err(budget string, st *scope.Stack) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,7 +39,7 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(func() { released = first.Release(background) }) })
 	mustFill(t, third, 4)
 	ran = nil
-	assert.Equal(t, `budget "rooms": never released: slot "room 0", slot "room 2"; call Release of what Acquire gave`, unsited(b.Close()))
+	assert.Equal(t, `budget "rooms": never released: slot "room 0", slot "room 2"; call Release on each acquired slot`, unsited(b.Close()))
 	assert.EqualError(t, released, `budget "rooms": Release of region room 0 during a Close: upfront: loading`)
 	assert.Equal(t, []int64{4}, ran, "they are emptied all the same")
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)

@@ -15,15 +15,21 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// leases are the scratch arenas of an open budget, by worker. A worker that is known at set-up has its
-// own, by number ([Budget.Scratches]); a goroutine that comes and goes borrows those of one that is free
-// ([Budget.Lease]). What was asked for by number is never lent. Its methods are for any goroutine.
+// leases are the scratch arenas of an open budget, by worker. A worker that is known at set-up
+// takes its own by number ([Budget.Scratches]), and those are never lent. A goroutine that comes
+// and goes borrows those of a free worker ([Budget.Lease]). Any goroutine may call the methods.
 //
-// While no goroutine waits, Lease and Release are one swap of a worker's state each: no lock, and no
-// word that all goroutines write. A goroutine that finds no free worker counts itself as waiting,
-// looks once more if no other waits, and waits at the channel, which serves in turn. Release frees the worker
-// first and then looks for a waiting goroutine, to which it sends the worker. Because both sides write
-// before they look, one of the two sees the other: no worker stays free while a goroutine waits.
+// While no goroutine waits, Lease and Release swap one worker's state each: there is no lock, and
+// no word that all goroutines write. A goroutine that finds no free worker counts itself as
+// waiting, looks again if it is the only one, and waits at the channel, which serves in turn.
+// Release frees the worker first and then looks for a waiting goroutine to send the worker to. Both
+// sides write before they look, so one of them sees the other: no worker stays free while a
+// goroutine waits.
+//
+// A worker's state is one atomic word: scratchStates times the count of loans, plus one of the
+// states below. So each loan has a state of its own, which its Lease keeps. For example, a free
+// worker with 0 is lent with 8 + 2 = 10, released to 8, and lent again with 18. A second Release of
+// the first Lease compares 10 with 18, and fails.
 type leases struct {
 	budget    string // the plan's name
 	left      *leftOpen
@@ -31,39 +37,41 @@ type leases struct {
 	each      int // scratch arenas of a worker
 	workers   []lendable
 
-	waiting atomic.Int64  // goroutines that wait; while there is one, nobody else looks for a worker that is free
-	free    chan int      // workers for those that wait; some of them were asked for by number since
-	over    chan struct{} // closed when no scratch will ever be free again
+	// goroutines that wait; if there are any, no other goroutine looks for a free worker
+	waiting atomic.Int64
+	free    chan int      // workers for them; some were taken by number since
+	over    chan struct{} // closed when no worker can become free again
 	hints   [leaseHints]atomic.Int32
 
-	mu     sync.Mutex // guards what follows, and changes to scratchFixed and scratchShut
-	fixed  int        // workers asked for by number
+	mu     sync.Mutex // guards the fields below, and changes to scratchFixed and scratchShut
+	fixed  int        // workers taken by number
 	closed bool
-	kept   leaks // at Close: what was never given back
+	kept   leaks // at Close: leases never released
 }
 
-// leaseHints is how many hints there are, by where a goroutine's stack is, of the worker that it begins with.
+// leaseHints is the number of hints; each names the worker to try first, by the address of the
+// goroutine's stack.
 const leaseHints = 64
 
-// lendable is a worker's scratch arenas. The state is what may be done with them, and above it how often they were lent.
+// lendable is a worker's scratch arenas and their state word (see leases).
 type lendable struct {
 	state  atomic.Uint64
 	from   *leases
 	index  int
 	stacks []*scope.Stack
-	site   arena_c.Site // where they were taken
-	_      [64]byte     // a line of its own
+	site   arena_c.Site // the call of Lease
+	_      [64]byte     // a cache line of its own
 }
 
 const (
 	scratchFree   = iota
-	scratchFixed  // asked for by number: a worker's, until Close
+	scratchFixed  // taken by number: a worker's, until Close
 	scratchLent   // a goroutine's, until Release
-	scratchGiving // being lent or given back: for a moment
-	scratchEnding // given back with scopes left open, whose finalizers run
+	scratchGiving // being lent or released: for a moment
+	scratchEnding // released with open scopes, whose finalizers run
 	scratchSent   // in the channel, for the first that waits
-	scratchShut   // by Close
-	scratchKept   // lent, and shut by Close
+	scratchShut   // closed while free
+	scratchKept   // closed while lent
 	scratchStates = 8
 )
 
@@ -80,15 +88,15 @@ func newLeases(plan Plan, scratches []*scope.Stack, left *leftOpen, published *p
 		w.from, w.index, w.stacks = p, i, stacks
 	}
 	for i := range p.hints {
-		p.hints[i].Store(int32(n - 1)) // those that are asked for by number count from 0
+		p.hints[i].Store(int32(n - 1)) // workers that are taken by number count from 0
 	}
 	return p
 }
 
-// is says whether the state is one of scratchFree and so on.
+// is reports whether the worker is in a state.
 func (w *lendable) is(state uint64) bool { return w.state.Load()%scratchStates == state }
 
-// swap changes the state from one to another.
+// swap changes the state if it is from, and reports whether it did.
 func (w *lendable) swap(from, to uint64) bool {
 	is := w.state.Load()
 	return is%scratchStates == from && w.state.CompareAndSwap(is, is-from+to)
@@ -112,8 +120,8 @@ func (p *leases) fix(worker int) {
 	for !p.closed && !w.is(scratchFixed) {
 		switch {
 		case w.is(scratchLent), w.is(scratchGiving), w.is(scratchEnding):
-			panic(fmt.Sprintf("budget: BUG: the scratch of worker %d of plan %q is asked for by number while it is lent; "+
-				"ask for them before the first Lease", worker, p.budget))
+			panic(fmt.Sprintf("budget: BUG: the scratch of worker %d of plan %q is taken by number while it is lent; "+
+				"call Scratches at set-up, before the first Lease", worker, p.budget))
 		case w.swap(scratchFree, scratchFixed), w.swap(scratchSent, scratchFixed):
 			if p.fixed++; p.fixed == len(p.workers) {
 				close(p.over)
@@ -137,10 +145,11 @@ func (p *leases) lease(ctx context.Context) (Lease, error) {
 	return p.wait(ctx)
 }
 
-// borrow lends a worker that is free: the last, else the next one below. The zero Lease says that none is. So a goroutine that
-// borrows again finds what its caches hold, and a program of one goroutine the same scratch arenas each time. Goroutines on
-// several processors would all look at the last one, and take its line from each other: where a goroutine lost one to another, it
-// begins with the one that it got instead, from then on. A goroutine is known by where its stack is, which is a hint.
+// borrow lends a free worker, or returns the zero Lease if there is none. It tries the last worker
+// first, then the next below. So a goroutine that borrows again gets arenas that its caches hold,
+// and a program of one goroutine gets the same arenas each time. Goroutines on several processors
+// would contend for the last worker: one that lost a worker to another begins with the one that it
+// got instead, from then on. The goroutine is known by the address of its stack, which is a hint.
 func (p *leases) borrow() Lease {
 	var here byte
 	hint := &p.hints[uintptr(unsafe.Pointer(&here))>>13%leaseHints]
@@ -163,7 +172,7 @@ func (p *leases) borrow() Lease {
 	}
 }
 
-// lend lends the worker if it is free, or sent to the caller. lost says that it was, and that another was faster.
+// lend lends the worker if its state is from. lost reports that another goroutine was faster.
 func (w *lendable) lend(from uint64) (l Lease, lost bool) {
 	is := w.state.Load()
 	if is%scratchStates != from {
@@ -178,13 +187,13 @@ func (w *lendable) lend(from uint64) (l Lease, lost bool) {
 		if !w.state.CompareAndSwap(is, is-from+scratchGiving) {
 			return Lease{}, true
 		}
-		w.site.Note() // Close reads it of what is lent
+		w.site.Note() // Close reads the site of lent workers
 		w.state.Store(held)
 	}
 	return Lease{w.stacks[0].Scratches(), w, held}, false
 }
 
-// wait is lease for when no worker is free, or others wait.
+// wait is lease if no worker is free, or others wait.
 func (p *leases) wait(ctx context.Context) (Lease, error) {
 	first := p.waiting.Add(1) == 1
 	defer p.waited()
@@ -199,7 +208,8 @@ func (p *leases) wait(ctx context.Context) (Lease, error) {
 	for {
 		select {
 		case i := <-p.free:
-			if l, _ := p.workers[i].lend(scratchSent); l.from != nil { // else it was asked for by number
+			// else it was taken by number
+			if l, _ := p.workers[i].lend(scratchSent); l.from != nil {
 				return l, nil
 			}
 		case <-ctx.Done():
@@ -210,14 +220,14 @@ func (p *leases) wait(ctx context.Context) (Lease, error) {
 	}
 }
 
-// isClosed waits for a Close that is at work.
+// isClosed returns after a Close at work.
 func (p *leases) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closed
 }
 
-// waited ends a wait. What became free for the first that waits may be more than one.
+// waited ends a wait. Several workers may have become free for the first that waits.
 func (p *leases) waited() {
 	if p.waiting.Add(-1) == 0 {
 		p.unsend()
@@ -225,7 +235,8 @@ func (p *leases) waited() {
 	p.send()
 }
 
-// put makes a worker free, and gives it to the first that waits. pre: nobody else has it.
+// put makes a worker free, and sends it to the first goroutine that waits. pre: the caller owns the
+// worker.
 func (p *leases) put(w *lendable) {
 	is := w.state.Load()
 	w.state.Store(is - is%scratchStates + scratchFree)
@@ -234,7 +245,7 @@ func (p *leases) put(w *lendable) {
 	}
 }
 
-// send sends workers that are free to those that wait.
+// send sends free workers to waiting goroutines.
 func (p *leases) send() {
 	n := p.waiting.Load()
 	for i := range p.workers {
@@ -242,13 +253,13 @@ func (p *leases) send() {
 			return
 		}
 		if p.workers[i].swap(scratchFree, scratchSent) {
-			p.free <- i // there is room: no worker is in it twice
+			p.free <- i // it has room: no worker is in it twice
 			n--
 		}
 	}
 }
 
-// unsend takes back what nobody waits for.
+// unsend takes back the workers that no goroutine waits for.
 func (p *leases) unsend() {
 	for {
 		select {
@@ -260,7 +271,7 @@ func (p *leases) unsend() {
 	}
 }
 
-// refusal says why there is nothing to be had; ended is the end of the ctx of who waited, or nil.
+// refusal returns the error of Lease; ended is the error of the caller's ctx, or nil.
 func (p *leases) refusal(ended error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +280,7 @@ func (p *leases) refusal(ended error) error {
 	case p.closed:
 		return fmt.Errorf("budget %q: Lease of scratch: %w", name, scope.ErrClosed)
 	case ended == nil:
-		return fmt.Errorf("budget %q: BUG: Lease of scratch: all %d were asked for by number and are never lent; "+
+		return fmt.Errorf("budget %q: BUG: Lease of scratch: all %d workers are taken by number and never lent; "+
 			"raise scratch.workers in the plan", name, n)
 	}
 	lent := 0
@@ -278,25 +289,27 @@ func (p *leases) refusal(ended error) error {
 			lent++
 		}
 	}
-	return fmt.Errorf("budget %q: Lease of scratch: %d of %d are lent, %d are asked for by number: %w", name, lent, n, p.fixed,
+	return fmt.Errorf("budget %q: Lease of scratch: %d of %d workers are lent, %d taken by number: %w", name, lent, n, p.fixed,
 		ended)
 }
 
-// Lease is the scratch arenas of a worker, on loan: lease.Scratch(0).Do("reply", fn); see [scope.Scratches]
-// for Scratch and Pick. It is a small value; the scratch arenas of the zero
-// Lease are of no use.
+// Lease is the scratch arenas of a worker, on loan: lease.Scratch(0).Do("reply", fn). See
+// [scope.Scratches] for Scratch and Pick. It is a small value; the scratch arenas of the zero Lease
+// can't be used.
 type Lease struct {
 	scope.Scratches
 	from *lendable
-	held uint64 // its state meanwhile
+	held uint64 // the worker's state during the loan
 }
 
-// Release gives the scratch arenas back: from now on they refuse. Scopes that were left open are closed,
-// newest first, counted as leaks, and named in the error, which has the errors of their finalizers too.
-// From a finalizer of the scratch arenas, or inside a Do of theirs, it is refused and changes
-// nothing, and so is a second Release. After Close it is ErrClosed. The zero Lease has nothing to give:
-// `defer lease.Release()` may stand before the look at Lease's error. Cost: some ten ns, and O(finalizers);
-// some hundred when a peak or another figure of the report has changed; no Go allocation.
+// Release ends the loan; from then on the scratch arenas refuse this Lease. It closes scopes that
+// were left open, newest first, counts them as leaks, and returns an error with their names and
+// their finalizers' errors. It fails and changes nothing inside a Do or a finalizer of these
+// arenas, and when it is called again. After Close it returns ErrClosed. On the zero Lease it does
+// nothing, so `defer lease.Release()` may stand before the check of Lease's error.
+//
+// Cost: some ten ns, and O(finalizers); some hundred ns if a figure of the report has changed. No
+// Go allocation.
 func (l Lease) Release() error {
 	if l.from == nil {
 		return nil
@@ -325,7 +338,8 @@ func (l Lease) Release() error {
 	return w.from.closeOpen(w)
 }
 
-// notHeld says why what was lent with that state can't be given back. Close may have it shut for a moment: then it is nil.
+// notHeld returns why the loan can't be released. It returns nil if only a Close at work had shut
+// the worker for a moment.
 func (w *lendable) notHeld(held uint64) error {
 	p := w.from
 	p.mu.Lock()
@@ -336,10 +350,10 @@ func (w *lendable) notHeld(held uint64) error {
 	case w.state.Load() == held:
 		return nil
 	}
-	return fmt.Errorf("budget %q: BUG: Release of %s, which were given back before", p.budget, w.name())
+	return fmt.Errorf("budget %q: BUG: Release of %s, which were released before", p.budget, w.name())
 }
 
-// busy says why the scratch arenas can't be given back now.
+// busy returns why the scratch arenas can't be released now.
 func (w *lendable) busy() error {
 	for _, st := range w.stacks {
 		closing, inside := st.Busy()
@@ -354,13 +368,14 @@ func (w *lendable) busy() error {
 	return nil
 }
 
-// release lets the next one have the scratch arenas.
+// release makes the worker free for the next loan.
 func (p *leases) release(w *lendable) {
 	p.publish(w.index)
 	p.put(w)
 }
 
-// publish is while nobody else can have the worker's scratch arenas. Most often their figures stand as they were published.
+// publish publishes a worker's scratch arenas, while the caller owns them. Most often no figure has
+// changed.
 func (p *leases) publish(worker int) {
 	list := p.published.scratch[worker*p.each : (worker+1)*p.each]
 	if !p.published.watched.Load() {
@@ -379,7 +394,7 @@ func (p *leases) publish(worker int) {
 	}
 }
 
-// closeOpen closes what was left open, the last scratch arena first.
+// closeOpen closes the scopes that were left open, the last scratch arena first.
 func (p *leases) closeOpen(w *lendable) error {
 	var errs []error
 	insist(len(w.stacks), func(i int) {
@@ -399,12 +414,13 @@ func (w *lendable) name() string {
 	return strings.Join(names, " and ")
 }
 
-// close ends lending for good. It waits for a Release whose finalizers run until ctx ends; then, and when finalizers run on
-// scratch that is lent, it says on which scratch arenas, and nothing has changed. Who would take or give meanwhile waits too.
+// close ends lending for good. It waits for a Release whose finalizers run, until ctx ends. Then,
+// or if finalizers run on lent scratch, it returns the names of the arenas, and nothing has
+// changed. Meanwhile Lease and Release wait.
 func (p *leases) close(ctx context.Context) (busy string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting.Add(1) // all that come wait for the lock
+	p.waiting.Add(1) // newcomers wait for the lock
 	defer p.waited()
 	var kept leaks
 	defer func() {
@@ -437,36 +453,37 @@ func (p *leases) close(ctx context.Context) (busy string) {
 		kept.add(w.name(), w.site.Tell(w.name()+" taken"))
 	}
 	p.kept, p.closed = kept, true
-	if p.fixed < len(p.workers) { // else it is closed
+	if p.fixed < len(p.workers) { // else it is closed already
 		close(p.over)
 	}
 	return ""
 }
 
-// shut ends the lending of a worker. It is false while the worker is sent or given: a moment, but for its finalizers.
+// shut ends the lending of a worker. It returns false while the worker is sent, lent or released: a
+// moment, except for finalizers.
 func (w *lendable) shut() bool {
 	return w.is(scratchFixed) || w.swap(scratchFree, scratchShut) || w.swap(scratchLent, scratchKept)
 }
 
-// unshut undoes it for all.
+// unshut reverses shut for all workers.
 func (p *leases) unshut() {
 	for i := range p.workers {
 		if w := &p.workers[i]; !w.swap(scratchKept, scratchLent) && w.is(scratchShut) {
 			p.put(w)
 		}
 	}
-	p.send() // what close took back before it was shut
+	p.send() // the workers that close took back before it shut them
 }
 
-// keptError names those that were never given back.
+// keptError returns an error with the leases that were never released.
 func (p *leases) keptError() error {
-	return p.kept.err(fmt.Sprintf("budget %q: never given back: ", p.budget), "; call Release where Lease gave them")
+	return p.kept.err(fmt.Sprintf("budget %q: never released: ", p.budget), "; call Release on each Lease")
 }
 
-// isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the scratch arena.
+// isFixed reports whether the scratch arena belongs to a worker by number, not to leases.
 func (p *leases) isFixed(index int) bool {
 	return p.workers[index/p.each].is(scratchFixed)
 }
 
-// closeWait is for workers on their way out: one that finds a region shut is inside for a moment.
+// closeWait is for workers that leave: one that finds a region shut is inside for a moment.
 const closeWait = 10 * time.Millisecond

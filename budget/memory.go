@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// supply is where a budget has its memory from.
+// supply is the source of a budget's memory.
 type supply interface {
 	Base() unsafe.Pointer
 	Size() uint64
@@ -22,26 +22,27 @@ type supply interface {
 	Release() error
 }
 
-// pager is the supply whose pages are the budget's own affair.
+// pager is a supply that can lock and touch its pages.
 type pager interface {
 	Lock(parts ...platform.PageRun) error
 	Touch(parts ...platform.PageRun) error
 }
 
-// grant is the memory that a plan gets, and what the system refused of what the plan wished.
+// grant is the memory of a plan, with the wishes that the system refused.
 type grant struct {
 	memory     supply
-	table      *arena_c.Map          // at its bottom
-	mirror     *platform.Reservation // where the bytes lie in checked and asan builds, or nil
-	parts      []platform.PageRun    // of the memory, what holds arenas and tables; none: all of it
+	table      *arena_c.Map          // at the bottom of memory
+	mirror     *platform.Reservation // the addresses of objects in checked and asan builds, or nil
+	parts      []platform.PageRun    // pages of arenas and tables; none: all of memory
 	prefaulted bool
 	locked     bool
-	resident   uint64   // bytes that were present at the end of Open, where that is measured
-	guarded    bool     // guards have no access, or some that the system doesn't give back
-	refused    []string // a line each: the key, and why
+	resident   uint64   // bytes present at the end of Open, if that can be measured
+	guarded    bool     // some guards have no access: all, or those that can't be undone
+	refused    []string // a line each: key and reason
 }
 
-// want asks for what the plan demands. A refusal is an error when it is required, else a line of the report.
+// want calls ask if the plan demands it. A refusal is an error if the demand is required, else a
+// line of the report.
 func (g *grant) want(key string, demand Demand, ask func() error) error {
 	if !demand.asks() {
 		return nil
@@ -56,9 +57,10 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 	return nil
 }
 
-// fromSystem takes a range and makes it accessible, as the plan demands it.
+// fromSystem reserves a range and makes it accessible, with the plan's demands.
 func fromSystem(p Plan, l layout) (g grant, err error) {
-	const _ = uint(platform.Align - arena_c.AlignMax) // what is aligned in a budget is so at its address, too
+	// an aligned offset is an aligned address
+	const _ = uint(platform.Align - arena_c.AlignMax)
 	r, err := g.reserve(p, l)
 	if err != nil {
 		return g, err
@@ -70,12 +72,12 @@ func fromSystem(p Plan, l layout) (g grant, err error) {
 	return g, nil
 }
 
-// passing is a range of which nothing is kept but the head.
+// passing is a range that Release returns, except the head of its tables.
 type passing struct{ *platform.Reservation }
 
 func (r passing) Release() error { return r.Return() }
 
-// inPassing is fromSystem for a budget of which no pointer outlives Close.
+// inPassing is fromSystem for a budget whose pointers don't outlive Close.
 func inPassing(p Plan, l layout) (g grant, err error) {
 	if g, err = fromSystem(p, l); err == nil {
 		g.memory = passing{g.memory.(*platform.Reservation)}
@@ -83,7 +85,7 @@ func inPassing(p Plan, l layout) (g grant, err error) {
 	return g, err
 }
 
-// furnish makes the range accessible, and the pages of its parts what the plan demands.
+// furnish makes the range accessible and applies the plan's demands to the pages of its parts.
 func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	if err := r.Commit(); err != nil {
 		return err
@@ -103,7 +105,7 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	lock := func() error {
 		err := g.lockParts(r)
 		if missing, ok := r.Missing(g.parts...); err == nil && ok && missing == 0 {
-			g.prefaulted = true // by this
+			g.prefaulted = true // by the lock
 		}
 		g.locked = err == nil
 		return err
@@ -111,7 +113,7 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	return g.want("lock", pages.Lock, lock)
 }
 
-// lockParts locks the parts: each of several makes mappings of the range.
+// lockParts locks the parts. Several parts split the range into more mappings.
 func (g *grant) lockParts(r pager) error {
 	if parts := uint64(len(g.parts)); parts > 1 && !platform.GoBacked {
 		if err := fitMappings(2*parts, fmt.Sprintf("to lock %d parts, with edges between them, takes", parts),
@@ -122,12 +124,12 @@ func (g *grant) lockParts(r pager) error {
 	return r.Lock(g.parts...)
 }
 
-// reserve takes the range at the plan's base, or any.
+// reserve takes the range at the plan's base, or anywhere.
 func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	limits := readLimits()
 	kept := platform.Keeps(0, l.size, l.kept()) || platform.Keeps(uintptr(p.Base), l.size, l.kept())
 	if err := p.fits(l, kept, limits); err != nil {
-		return nil, err // wherever it lies: not the base's fault
+		return nil, err // at any base: not the base's fault
 	}
 	err = g.want("base", p.Pages.Base, func() (err error) {
 		if p.Base > uint64(^uintptr(0)) {
@@ -142,15 +144,16 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	return p.reserveAt(0, l, limits)
 }
 
-// giveBack releases the memory of a map: it is its owner's again, but for the head of the tables.
+// giveBack releases the memory of a map, except the head of the tables.
 func (g *grant) giveBack() error {
 	g.table.Over()
 	arena_c.Unpoison(g.memory.Base(), g.memory.Size())
 	return g.memory.Release()
 }
 
-// reserveAt takes the range at a base; 0 is any. The range of an earlier budget has the head of its tables still, and
-// handles into it may be kept: only a head of the same size may lie there, so that each handle finds its own words, dead.
+// reserveAt takes the range at a base; 0 is any. The range of a closed budget keeps the head of its
+// tables, because stale handles may point into it. The range is reused only for a head of the same
+// size, so that each handle finds its own dead words.
 func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platform.Reservation, error) {
 	if err := p.fits(l, platform.Keeps(base, l.size, l.kept()), limits); err != nil {
 		return nil, err
@@ -162,12 +165,12 @@ func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platf
 	return r, err
 }
 
-// kept is the part of the tables that outlives the budget, in whole edges.
+// kept returns the part of the tables that outlives the budget, in whole edges.
 func (l layout) kept() platform.Head {
 	return platform.Head{Size: planRound(l.tables.Head), Kind: fmt.Sprintf("tables of %d and %d bytes", l.tables.Head, l.tables.Headers)}
 }
 
-// given is a block that belongs to somebody else. It keeps the block alive where that is a Go value.
+// given is the caller's block of OpenIn. It keeps a Go block alive.
 type given struct {
 	block []byte
 	base  unsafe.Pointer
@@ -183,7 +186,7 @@ func (g given) Release() error                                   { return nil }
 func (g given) Protect(uint64, uint64) error   { return errGiven }
 func (g given) Unprotect(uint64, uint64) error { return errGiven }
 
-var errGiven = errors.New("the pages of a block that was given are its owner's")
+var errGiven = errors.New("OpenIn can't change the pages of the caller's block")
 
 func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 	start := unsafe.Pointer(unsafe.SliceData(block))
@@ -192,16 +195,19 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 		return g, fmt.Errorf("the block has %d bytes, the plan needs %d (Plan.Need)", len(block), l.size+arena_c.Edge)
 	}
 	base := unsafe.Add(start, skip)
-	for _, page := range p.Pages.byKey() { // first: a plan that is refused leaves the block as it was
+	// first, because a refused plan leaves the block unchanged
+	for _, page := range p.Pages.byKey() {
 		if *page.value == Wished && (page.key == "prefault" || page.key == "guards") {
-			continue // nobody asked for it; and guards are asked for when the map says where
+			// not requested by the plan; guards have to wait for the map
+			continue
 		}
 		if err := g.want(page.key, *page.value, func() error { return errGiven }); err != nil {
 			return g, err
 		}
 	}
 	arena_c.Unpoison(base, l.size)
-	// What is there may be anything. Only a head that a budget left, of this size, is worth keeping: its handles stay dead.
+	// The block may hold any bytes. Keep only a closed budget's head of this size: its handles stay
+	// dead.
 	var left arena_c.Tables
 	if old := (*arena_c.Map)(base); old.Magic == arena_c.MapMagic {
 		left = arena_c.MapTables(old.Rows, 0, old.Pools)
@@ -216,19 +222,20 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 // readMappings is platform.Mappings; tests replace it.
 var readMappings = platform.Mappings
 
-// fitMappings says what to do when more mappings are needed than the process may have. A part of them is left to the
-// runtime: it ends the process when it gets none.
+// fitMappings returns an error with the remedy if the process can't have need more mappings. It
+// keeps some for the runtime, which ends the process if it gets no more.
 func fitMappings(need uint64, what, or string) error {
 	used, most, ok := readMappings()
 	if reserve := most / 64; ok && used+need+reserve > most {
-		return fmt.Errorf("%s %d mappings more; vm.max_map_count allows %d, of which %d are in use and %d are "+
-			"left to the runtime: raise it (sysctl -w vm.max_map_count=%d) or %s",
+		return fmt.Errorf("%s %d mappings more; vm.max_map_count allows %d (%d in use, %d kept for "+
+			"the runtime): raise it (sysctl -w vm.max_map_count=%d) or %s",
 			what, need, most, used, reserve, (used+need)*64/63+1, or)
 	}
 	return nil
 }
 
-// protectGuards takes access to the guards away: to all, or, when the system refuses one, to none.
+// protectGuards takes access to all guards away. If the system refuses one, it restores access to
+// all.
 func (g *grant) protectGuards() error {
 	if !platform.GoBacked && !g.foreign() {
 		what := fmt.Sprintf("%d arenas with guards need", g.table.Rows)
@@ -241,13 +248,13 @@ func (g *grant) protectGuards() error {
 		return err
 	}
 	if refused := g.guard(0, g.memory.Unprotect); refused != nil {
-		g.guarded = true // Reconfigure must try again: an edge may come to lie there
+		g.guarded = true // Reconfigure must try again: an edge may move there
 		return errors.Join(err, fmt.Errorf("some guards are in force all the same: %w", refused))
 	}
 	return err
 }
 
-// committed is what may be read and written: all but the guards in force.
+// committed returns the bytes that may be read and written: all but the guards in force.
 func (g *grant) committed() uint64 {
 	size := g.memory.Size()
 	if g.guarded {
@@ -256,14 +263,13 @@ func (g *grant) committed() uint64 {
 	return size
 }
 
-// foreign says whether the memory is a block that was given.
+// foreign reports whether the memory is a caller's block.
 func (g *grant) foreign() bool {
 	_, foreign := g.memory.(given)
 	return foreign
 }
 
-// guard gives the guards behind the arenas from `first` up, and the one before them, to do: to take access away or to give
-// it back.
+// guard calls do for the guard before arena first and for those after each arena from first up.
 func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 	if platform.GoBacked {
 		return errors.New("the pages of a race build are Go's")
@@ -280,8 +286,9 @@ func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 	return nil
 }
 
-// openMirror takes the addresses at which the bytes lie in checked and asan builds, far apart from each other
-// (arena_c/mirror.h). They are beside the plan: not locked, not made present, and counted nowhere.
+// openMirror reserves the addresses of objects in checked and asan builds, far apart from each
+// other (arena_c/mirror.h). They are outside the plan: not locked, not prefaulted, and in no
+// figure.
 func (g *grant) openMirror(budget string) error {
 	size := g.table.MirrorSize()
 	if size == 0 {
@@ -289,10 +296,10 @@ func (g *grant) openMirror(budget string) error {
 	}
 	m, err := platform.ReserveSparse(size)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil // fills alone
+		return nil // only fills
 	}
 	if err != nil {
-		return fmt.Errorf("this build lays things out far apart from each other, in %s of addresses: %w", SizeText(size), err)
+		return fmt.Errorf("this build lays objects out far apart, in %s of addresses: %w", SizeText(size), err)
 	}
 	if !g.table.MirrorOpen(m.Base(), budget) {
 		return errors.Join(errors.New("this build has no more than 256 budgets open at once"), m.Release())
@@ -306,7 +313,7 @@ func (g *grant) closeMirror() error {
 		return nil
 	}
 	for i := range g.table.Rows {
-		g.table.Row(i).Over() // scratch arenas, too, are looked at once more
+		g.table.Row(i).Over() // a last check, of scratch arenas too
 	}
 	g.table.MirrorClose()
 	return g.mirror.Release()
@@ -315,16 +322,18 @@ func (g *grant) closeMirror() error {
 // readLimits is platform.Limits; tests replace it.
 var readLimits = platform.Limits
 
-// fits says which limit of the process is too small for the budget and the Go share. kept says that the budget gets the
-// range of one that was closed.
+// fits returns an error if a limit of the process is too small for the budget and the Go share.
+// kept reports that the budget reuses the range of a closed one.
 func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	heap := p.goShare()
 	for _, limit := range limits {
 		rest, size, beside, more := p.leftBy(limit, l, kept), l.size, uint64(0), ""
-		if !platform.GoBacked && !strings.HasPrefix(limit.Name, "RLIMIT") { // which counts addresses
+		// RLIMIT counts addresses
+		if !platform.GoBacked && !strings.HasPrefix(limit.Name, "RLIMIT") {
 			size = l.memory(uint64(os.Getpagesize()))
 		}
-		if strings.HasPrefix(limit.Name, "cgroup") { // its answer to a byte too many is no error, but a kill
+		// a group over its limit gets no error but a kill
+		if strings.HasPrefix(limit.Name, "cgroup") {
 			beside = p.beside(l)
 			more = ", page tables and runtime " + SizeText(beside)
 		}
@@ -336,10 +345,12 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	return nil
 }
 
-// beside is what a group pays for a budget and the plan doesn't name: the page tables of its pages, and
-// what the runtime takes before its first collection. A Go heap with a share has that in the share.
+// The bytes that a group pays for a budget outside the plan: the page tables of its pages, and the
+// runtime's memory before its first collection. A Go heap with a share has that in the share.
 func (p Plan) beside(l layout) uint64 {
-	const entries = 512 // of 8 bytes, for so many pages of 4 KiB: a page of table for 2 MiB, and a few above
+	// of 8 bytes in a page table, for as many pages of 4 KiB: a table page for each 2 MiB, and a
+	// few above
+	const entries = 512
 	tables := planRound(l.size/entries) + planEdge
 	if p.GoHeap != 0 {
 		return tables
@@ -347,11 +358,12 @@ func (p Plan) beside(l layout) uint64 {
 	return tables + planHeapMin
 }
 
-// leftBy is what a limit leaves for the plan. What counts against it already and is a part of what the plan needs isn't
-// taken off: the Go heap in use, up to the plan's share; and of a kept range the tables, which stay present and writable,
-// or all of it, where addresses are what counts.
+// leftBy returns the bytes that a limit leaves for the plan. Bytes that already count against the
+// limit and are part of the plan aren't subtracted: the Go heap in use, up to the plan's share, and
+// of a kept range the tables, which stay present and writable. Where addresses count, that is all
+// of a kept range.
 //
-// What others use of the machine's memory may go away again: it doesn't count.
+// The machine's memory in use by other processes may become free again, so it doesn't count.
 func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	if limit.Name == "physical memory" {
 		return limit.Bytes

@@ -217,8 +217,8 @@ func TestGuardsBeyondTheMappings(t *testing.T) {
 		t.Skip("the pages of a race build are Go's")
 	}
 	plan := guarded(256, 64, 512)
-	const text = "7 arenas with guards need 16 mappings more; vm.max_map_count allows 640, of which 615 are in use and 10 are left to the " +
-		"runtime: raise it (sysctl -w vm.max_map_count=642) or have fewer guards (fewer slots, or guards off)"
+	const text = "7 arenas with guards need 16 mappings more; vm.max_map_count allows 640 (615 in use, 10 kept for the " +
+		"runtime): raise it (sysctl -w vm.max_map_count=642) or have fewer guards (fewer slots, or guards off)"
 	restore := budget.SetMappings(615, 640)
 	b := open(t, plan)
 	assert.Equal(t, []string{"pages.guards: " + text}, b.Report().NotGranted)
@@ -252,7 +252,7 @@ func TestGuardsBeyondTheSystem(t *testing.T) {
 	_, err := budget.Open(plan)
 	require.Error(t, err)
 	assert.Regexp(t, `^budget "many": pages.guards is required: 36864 arenas with guards need 73730 mappings more; vm.max_map_count allows `+
-		`\d+, of which \d+ are in use and \d+ are left to the runtime: raise it \(sysctl -w vm.max_map_count=\d+\) or have`, err.Error())
+		`\d+ \(\d+ in use, \d+ kept for the runtime\): raise it \(sysctl -w vm.max_map_count=\d+\) or have`, err.Error())
 	plan.Pages.Guards = budget.Off
 	require.NoError(t, open(t, plan).Close())
 }

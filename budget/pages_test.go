@@ -148,20 +148,20 @@ func TestOpenInWithDemands(t *testing.T) {
 	plan := small()
 	plan.Base = 1 << 30
 	plan.Pages = budget.Pages{Prefault: budget.Wished, Lock: budget.Wished, Huge: budget.Wished, Guards: budget.Wished}
-	guards := "the pages of a block that was given are its owner's"
+	guards := "OpenIn can't change the pages of the caller's block"
 	if platform.GoBacked {
 		guards = "the pages of a race build are Go's"
 	}
 	b, err := budget.OpenIn(block[:], plan)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"pages.lock: the pages of a block that was given are its owner's",
-		"pages.huge: the pages of a block that was given are its owner's",
-		"pages.base: the pages of a block that was given are its owner's", "pages.guards: " + guards}, b.Report().NotGranted)
+	assert.Equal(t, []string{"pages.lock: OpenIn can't change the pages of the caller's block",
+		"pages.huge: OpenIn can't change the pages of the caller's block",
+		"pages.base: OpenIn can't change the pages of the caller's block", "pages.guards: " + guards}, b.Report().NotGranted)
 	assert.False(t, b.Report().Prefaulted)
 	assert.NotEmpty(t, guardsOf(t, b), "they are part of the layout")
 	require.NoError(t, b.Close())
 	for _, c := range pageKeys {
-		why := "the pages of a block that was given are its owner's"
+		why := "OpenIn can't change the pages of the caller's block"
 		for i := range block {
 			block[i] = 0xA5
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Check says what is wrong with the plan, every fault at once, each on a line of its own that names the key:
+// Check returns all faults of the plan, each on a line with its key:
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
-// Of a plan that can be laid out it is nil, or an [ErrWarning] that says what is hardly meant. Whether the machine has the
-// memory, Open will say.
+// For a plan that can be laid out it returns nil, or an [ErrWarning] about a likely mistake. It
+// doesn't check that the machine has the memory; Open does.
 func (p Plan) Check() error {
 	if err := p.check(); err != nil {
 		return err
@@ -28,9 +28,9 @@ func (p Plan) Check() error {
 	return errors.Join(errs...)
 }
 
-// ErrWarning is what errors.Is finds in a Check of a plan without a fault. Open takes such a plan, and [Plan.String] shows
-// the warnings. There is one: a region without slots above one that has some is emptied whenever one of these is loaded,
-// rewound or released.
+// ErrWarning is for errors.Is on a Check of a plan without faults. Open accepts such a plan, and
+// [Plan.String] shows the warnings. The only warning is a region without slots above one with
+// slots: a load, rewind or release of any slot empties it.
 var ErrWarning = errors.New("warning")
 
 // check is Check without the warnings.
@@ -42,7 +42,7 @@ func (p Plan) check() error {
 	return errors.Join(errs...)
 }
 
-// warnings are of a plan without a fault.
+// warnings returns the warnings of a plan without faults.
 func (p Plan) warnings() (f planFaults) {
 	slotted := -1
 	for i, r := range p.Regions {
@@ -50,17 +50,17 @@ func (p Plan) warnings() (f planFaults) {
 		case r.Slots != 0:
 			slotted = i
 		case slotted >= 0:
-			f.add(fmt.Sprintf("regions[%d]", i), "%q has no slots and lies above those of %q: a Load, Rewind or Release of one of them "+
+			f.add(fmt.Sprintf("regions[%d]", i), "%q has no slots and is above the slots of %q: a Load, Rewind or Release of one of them "+
 				"empties it, too; put it below", r.Name, p.Regions[slotted].Name)
 		}
 	}
 	return f
 }
 
-// planFault is one thing wrong: where and what.
+// planFault is one fault: its key and text.
 type planFault struct{ key, text string }
 
-// planFaults collects them in the order of the plan's keys.
+// planFaults collects the faults in the order of the plan's keys.
 type planFaults []planFault
 
 func (f *planFaults) add(key, format string, args ...any) {
@@ -94,7 +94,7 @@ func (p Plan) faults() planFaults {
 	return f
 }
 
-// whole checks the size and the address of all together, each alone; how the parts fit in, sums says.
+// whole checks the size and the address of the budget; sums checks that the parts fit.
 func (f *planFaults) whole(p Plan) {
 	rest := p.rest()
 	if len(p.Regions) == 0 && p.Frame == (FramePlan{}) && p.Scratch == (ScratchPlan{}) {
@@ -125,7 +125,7 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		key := fmt.Sprintf("regions[%d]", i)
 		f.name(key+".name", r.Name)
 		if r.Name == "frame" || r.Name == "scratch" {
-			f.add(key+".name", "%q names the %s beside the regions; choose another name", r.Name, r.Name)
+			f.add(key+".name", "%q is the name of the %s; choose another name", r.Name, r.Name)
 		}
 		if other, twice := first[r.Name]; !twice {
 			first[r.Name] = i
@@ -167,7 +167,7 @@ func (f *planFaults) name(key, name string) {
 	}
 }
 
-// limits checks the limits whose keys begin with a prefix.
+// limits checks the limits with a key prefix.
 func (f *planFaults) limits(prefix string, limits Limits, zero string) {
 	for _, l := range limits.byKey() {
 		if *l.value < 0 || *l.value > planLimitMax {
@@ -176,7 +176,7 @@ func (f *planFaults) limits(prefix string, limits Limits, zero string) {
 	}
 }
 
-// size checks a size that must be given.
+// size checks a required size.
 func (f *planFaults) size(key string, size uint64) {
 	switch {
 	case size == 0:
@@ -186,7 +186,7 @@ func (f *planFaults) size(key string, size uint64) {
 	}
 }
 
-// siblings checks a count of equal parts: none without a size, or some with one.
+// siblings checks a count of equal parts: 0 without a size, or more with one.
 func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey string, size uint64) {
 	switch {
 	case count != 0 && (count < least || count > most):
@@ -199,7 +199,7 @@ func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey s
 	}
 }
 
-// sums checks what the parts come to, unless one of them is faulty itself.
+// sums checks the total of the parts, unless one of them has a fault itself.
 func (f *planFaults) sums(p Plan) {
 	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
 		return
@@ -215,7 +215,8 @@ func (f *planFaults) sums(p Plan) {
 			"and a budget has at most %d", p.Regions[most].Slots, count, planArenasMax)
 	}
 	rest := p.rest()
-	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
+	// far from 64 bits
+	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText()
 	if rest >= 0 {
 		least += planEdge
 		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeInPlan(planEdge))
@@ -235,7 +236,7 @@ func (f *planFaults) sums(p Plan) {
 	}
 }
 
-// planSummand says whether the sum depends on the key.
+// planSummand reports whether the sum depends on the key.
 func planSummand(key string) bool {
 	switch key {
 	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
@@ -244,7 +245,7 @@ func planSummand(key string) bool {
 	return strings.HasSuffix(key, ".size") || strings.HasSuffix(key, ".slots")
 }
 
-// partsText is for a message: the total and what it is made of.
+// partsText returns the total and its summands for a message.
 func (p Plan) partsText() string {
 	sum, guards := p.sum(p.sized()...), ""
 	if sum.guards != 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// String draws the plan for people, bottom first: a line for each part with its size ([SizeText]), where
-// it lies in the whole, and the key that says so. What guards and rounding up to 64 KiB take has lines of
-// its own, so that the sizes above the Go heap's sum up to the whole. What Check warns of comes last. Of a
-// faulty plan it says how many faults there are.
+// String draws the plan as text, bottom first: a line for each part with its size ([SizeText]), its
+// place in the whole, and its key. Guards, and rounding up to 64 KiB, have lines of their own, so
+// that the sizes above the Go heap's add up to the whole. Check's warnings come last. For a plan
+// with faults it returns their number.
 func (p Plan) String() string {
 	if faults := len(p.faults()); faults != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(faults, "fault"))
@@ -50,8 +50,8 @@ func (p Plan) String() string {
 	return text
 }
 
-// memoryText is what the plan takes of the system. Of addresses a budget has more where they are plenty: Report.Reserved
-// says how many.
+// memoryText describes the plan's cost. Report.Reserved may be larger: the budget takes more
+// addresses where they are plentiful.
 func (l layout) memoryText() string {
 	when := "from Open on"
 	if pages := l.plan.Pages; !pages.Prefault.asks() && !pages.Lock.asks() {
@@ -60,7 +60,7 @@ func (l layout) memoryText() string {
 	return fmt.Sprintf("  cost: %s\n    with tables of %s; resident %s\n", l.cost(), SizeText(l.bottom), when)
 }
 
-// partText is the name of the i-th part, and what it is.
+// partText returns the name of the i-th part, and a description.
 func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 	switch kind {
 	case arena_c.KindFrame:
@@ -91,7 +91,7 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 	return r.Name, text
 }
 
-// text is the limits that aren't 0.
+// text returns the limits that aren't 0.
 func (l Limits) text() string {
 	var words []string
 	for _, limit := range []keyed[int]{{"scope", l.Scopes}, {"pool", l.Pools}, {"owned value", l.Owned}, {"label", l.Labels}} {
@@ -102,7 +102,7 @@ func (l Limits) text() string {
 	return strings.Join(words, ", ")
 }
 
-// text is the demands in a line.
+// text returns the demands in one line.
 func (p Pages) text(base uint64) string {
 	var words []string
 	for _, page := range p.byKey() {
@@ -115,7 +115,7 @@ func (p Pages) text(base uint64) string {
 	return line
 }
 
-// planDrawing is the lines of a plan.
+// planDrawing has the lines of a plan.
 type planDrawing struct {
 	total uint64 // of the whole
 	lines []planLine
@@ -127,7 +127,7 @@ func (d *planDrawing) add(name string, size uint64, text string) {
 	d.lines = append(d.lines, planLine{name, SizeText(size), text})
 }
 
-// mapped adds a line with a bar: where in the whole it begins and ends, at least one character of it.
+// mapped adds a line with a bar from begin to end of the whole, at least one character wide.
 func (d *planDrawing) mapped(name string, size, begin, end uint64, text string) {
 	const width = 32
 	cells := func(offset uint64) int { return int((offset*width + d.total/2) / d.total) }
@@ -137,7 +137,7 @@ func (d *planDrawing) mapped(name string, size, begin, end uint64, text string) 
 	d.add(name, size, "["+bar+"]  "+text)
 }
 
-// text writes the lines in columns.
+// text returns the lines in columns.
 func (d *planDrawing) text() string {
 	names, sizes := 0, 0
 	for _, line := range d.lines {
@@ -150,7 +150,7 @@ func (d *planDrawing) text() string {
 	return out.String()
 }
 
-// planEach is so many things of a size each.
+// planEach returns a count and a size: "2 buffers of 64KiB".
 func planEach(count int, thing string, size uint64) string {
 	return plural(count, thing) + " of " + SizeText(size)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// planKey is a key of an object and where its value is: a pointer, or the keys of an object. The plan is
-// read and written by them. json.Unmarshal would take the last of two equal keys, and report one fault
-// alone, by the Go type that it doesn't fit.
+// planKey is a key of a JSON object with its value: a pointer, or the keys of an object. They read
+// and write the plan, because json.Unmarshal takes the last of two equal keys, and reports only one
+// fault, in terms of Go types.
 type planKey = keyed[any]
 
 func planKeys[V any](list []keyed[V]) (keys []planKey) {
@@ -22,7 +22,7 @@ func planKeys[V any](list []keyed[V]) (keys []planKey) {
 	return keys
 }
 
-// What a number is in JSON.
+// The kinds of a number in JSON.
 type (
 	planSize    uint64
 	planRest    uint64 // a size or Rest
@@ -49,11 +49,11 @@ func (r *RegionPlan) keys() []planKey {
 		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"note", &r.Note}}
 }
 
-// MarshalJSON writes the plan as ReadPlan reads it, sizes as "4MiB", and leaves out what is zero. It does
-// not check the plan.
+// MarshalJSON writes the plan in the form that ReadPlan reads, with sizes as "4MiB" and without
+// zeros. It doesn't check the plan.
 func (p Plan) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(planText(p.keys()), "{}")), nil }
 
-// planText is a value as JSON, nothing when it is zero.
+// planText returns a value as JSON, or "" for a zero value.
 func planText(value any) string {
 	switch value := value.(type) {
 	case []planKey:
@@ -78,7 +78,7 @@ func planText(value any) string {
 		return planText((*string)(value))
 	case *string:
 		if *value != "" {
-			quoted, _ := json.Marshal(*value) // of a string it never fails
+			quoted, _ := json.Marshal(*value) // a string never fails
 			return string(quoted)
 		}
 	case *int:
@@ -106,7 +106,7 @@ func planText(value any) string {
 	return ""
 }
 
-// planValue reads one value of a plan that is no object or list.
+// planValue reads one value of a plan that is neither object nor list.
 func planValue(v *jsonfile.Value, into any) (err error) {
 	text, notString := v.Str()
 	quoted := notString == nil

@@ -6,30 +6,35 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// planFileMax is beyond every plan (64 regions with a page of note each), and below what a device file would give.
+// planFileMax exceeds every plan (64 regions with a page of note each), and stops the reading of a
+// device file.
 const planFileMax = 1 * MiB
 
-// ReadPlan reads a plan from a JSON file and checks it. Sizes are numbers of bytes or strings with KiB, MiB or GiB:
+// ReadPlan reads a plan from a JSON file and checks it. Sizes are numbers of bytes, or strings with
+// KiB, MiB or GiB:
 //
-//	{"name": "handheld", "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
-//	 "frame": {"buffers": 2, "size": "1MiB"}, "scratch": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
+//	{"name": "handheld", "go_heap": "32MiB",
+//	 "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
+//	 "frame": {"buffers": 2, "size": "1MiB"}, "scratch": {"workers": 2, "size": "1MiB"}}
 //
-// Further keys are "size", of which a region may have the "rest"; "slots" of a region, "state" and "track", true or
-// false; "base", an address; "limits" of the plan and of a region, with "scopes", "pools", "owned" and "labels"; and the
-// demands on the pages, each "off", "wished" or "required":
+// The other keys are "size" (one region may take its "rest"); a region's "slots", "state" and
+// "track"; "base", an address; the "limits" of the plan and of a region, with "scopes", "pools",
+// "owned" and "labels"; and the "pages", each "off", "wished" or "required":
 //
-//	{"name": "server", "size": "96MiB", "regions": [{"name": "cache", "size": "rest"},
-//	 {"name": "match", "size": "2MiB", "slots": 16, "limits": {"owned": 8}}], "base": "0x200000000000",
-//	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off", "base": "required"}}
+//	{"name": "server", "size": "96MiB", "base": "0x200000000000",
+//	 "regions": [{"name": "cache", "size": "rest"},
+//	  {"name": "match", "size": "2MiB", "slots": 16, "limits": {"owned": 8}}],
+//	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off",
+//	  "base": "required"}}
 //
-// Reading is strict: an unknown key, a key given twice, a value of another type, and anything after the plan is a
-// fault. The error lists the faults in the order of the file, each on a line with where it is; a fault in
-// the JSON itself hides all others:
+// ReadPlan is strict: an unknown or repeated key, a value of another type, and text after the plan
+// are faults. The error lists all faults in file order, each on a line with its place. A fault in
+// the JSON itself hides the others:
 //
-//	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
+//	handheld.json:7: regions[2].slots: "many" is not a count (a whole number from 0)
 //	handheld.json:9: invalid character '/' after object key:value pair
 //
-// A file that cannot be read is "handheld.json: no such file or directory".
+// The error for a missing file is "handheld.json: no such file or directory".
 func ReadPlan(name string) (Plan, error) {
 	data, err := jsonfile.ReadFile(name, planFileMax, "larger than "+sizeInPlan(planFileMax)+", which no plan is")
 	if err != nil {
@@ -47,7 +52,7 @@ func readPlan(place string, data []byte) (Plan, error) {
 	if root != nil {
 		readValue(file, root, plan.keys())
 		for _, fault := range plan.faults() {
-			if where := file.Given(fault.key); !where.Refused { // else that has been said
+			if where := file.Given(fault.key); !where.Refused { // else that fault is already listed
 				file.Fault(where.At, fault.key, "%s", fault.text)
 			}
 		}
@@ -73,7 +78,7 @@ func readValue(file *jsonfile.File, v *jsonfile.Value, into any) {
 		count := 0
 		for m := range file.Items(v) {
 			if count++; count > planRegionsMax {
-				continue // of too many it only keeps count
+				continue // it only counts the regions that are too many
 			}
 			var region RegionPlan
 			readValue(file, m, region.keys())
@@ -89,7 +94,8 @@ func readValue(file *jsonfile.File, v *jsonfile.Value, into any) {
 	}
 }
 
-// UnmarshalJSON is ParsePlan, so that a plan inside other JSON is read as strictly. Lines count from the plan's first.
+// UnmarshalJSON is ParsePlan: a plan inside other JSON is read as strictly. Lines count from the
+// plan's first.
 func (p *Plan) UnmarshalJSON(data []byte) error {
 	plan, err := ParsePlan(data)
 	if err == nil {

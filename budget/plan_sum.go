@@ -12,17 +12,20 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// planSum is what parts of a plan take when they are laid out, tables not counted.
+// planSum adds up parts of a plan as they are laid out, without tables. For example, with guards, a
+// region of 100 KiB and a frame of two buffers of 10 KiB make 3 arenas with 120 KiB of bytes and
+// 192 KiB of guards. Each arena ends at an edge of 64 KiB, so whole is (128 + 64) + 2 * (64 + 64) =
+// 448 KiB.
 type planSum struct {
-	arenas       uint64 // each slot, buffer and scratch is one
-	slots, pools uint64 // of all arenas; 0 unless the limits have their defaults
+	arenas       uint64 // each slot, buffer and scratch arena is one
+	slots, pools uint64 // scopes and pools of all arenas; 0 for default limits
 	bytes        uint64 // of all arenas
-	guards       uint64 // of these bytes, one behind each arena
-	whole        uint64 // bytes, the edges up to which each arena is rounded, and guards
+	guards       uint64 // bytes: one guard after each arena
+	whole        uint64 // bytes, each arena rounded up to an edge, and guards
 }
 
-// sum adds up parts of the plan. A region that takes the rest is empty in it. The plan's sizes and
-// counts are within their bounds.
+// sum adds up parts of the plan; a region with the Rest counts as empty. pre: sizes and counts are
+// within their bounds.
 func (p Plan) sum(parts ...sizedPart) (sum planSum) {
 	for _, part := range parts {
 		size, limits := *part.size, part.own.or(p.Limits)
@@ -39,20 +42,20 @@ func (p Plan) sum(parts ...sizedPart) (sum planSum) {
 	return sum
 }
 
-// total is the bytes of all parts when they are laid out: at most Size when that is given. The plan
-// is a resolved one.
+// total returns the bytes of all parts as laid out; at most Size if the plan has one. pre: the plan
+// is resolved.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).whole }
 
-// arenaCount is the number of arenas: each slot, buffer and scratch is one.
+// arenaCount returns the number of arenas: each slot, buffer and scratch arena is one.
 func (p Plan) arenaCount() uint64 { return p.sum(p.sized()...).arenas }
 
-// ofKind is the bytes of all parts of a kind, without their guards.
+// ofKind returns the bytes of all parts of a kind, without their guards.
 func (p Plan) ofKind(kind uint64) uint64 {
 	sum := p.sum(slices.DeleteFunc(p.sized(), func(part sizedPart) bool { return part.kind != kind })...)
 	return sum.whole - sum.guards
 }
 
-// guard is the bytes behind each arena that nobody may touch.
+// guard returns the bytes without access after each arena.
 func (p Plan) guard() uint64 {
 	if p.Pages.Guards.asks() {
 		return planEdge
@@ -60,13 +63,14 @@ func (p Plan) guard() uint64 {
 	return 0
 }
 
-// rest is the index of the region that takes the rest, or -1.
+// rest returns the index of the region with the Rest, or -1.
 func (p Plan) rest() int {
 	return slices.IndexFunc(p.Regions, func(r RegionPlan) bool { return r.Size == Rest })
 }
 
-// resolved is a checked plan as it is laid out: a size for the region that takes the rest, and every default filled
-// in. The plan's size is rounded up when something takes the rest of it: the parts are exactly that then.
+// resolved returns a checked plan as it is laid out: with a size for the region with the Rest, and
+// every default filled in. With a Rest the plan's size is rounded up, because the parts then fill
+// it exactly.
 func (p Plan) resolved() Plan {
 	p.Regions = slices.Clone(p.Regions)
 	if rest := p.rest(); rest >= 0 {
@@ -81,7 +85,7 @@ func (p Plan) resolved() Plan {
 	return p
 }
 
-// orDefault fills in what is Default.
+// orDefault fills in each Default.
 func (p Pages) orDefault(base uint64) Pages {
 	usual := Off
 	if base != 0 {
@@ -96,7 +100,7 @@ func (l Limits) orDefault() Limits {
 	return l.or(Limits{Scopes: 64, Pools: 64, Owned: 256, Labels: 32})
 }
 
-// or fills in the limits that are 0 from others.
+// or fills in the limits that are 0 from other.
 func (l Limits) or(other Limits) Limits {
 	return Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools), Owned: cmp.Or(l.Owned, other.Owned),
 		Labels: cmp.Or(l.Labels, other.Labels)}
@@ -108,17 +112,18 @@ func planRound(size uint64) uint64 { return roundUp(size, planEdge) }
 // roundUp rounds a size up to a multiple of a power of two.
 func roundUp(size, to uint64) uint64 { return (size + to - 1) &^ (to - 1) }
 
-// sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the scratch arenas.
+// sizedPart is a part of a plan with one size: a region with its slots, the buffers of the frame,
+// the scratch arenas.
 type sizedPart struct {
-	part  string  // as reports call it: the region's name, "frame", "scratch"
-	of    string  // what its arenas are: "region", "slot", "frame", "scratch"
+	part  string  // name in reports: the region's name, "frame", "scratch"
+	of    string  // kind of its arenas in reports: "region", "slot", "frame", "scratch"
 	key   string  // of the size: "regions[2].size"
 	size  *uint64 // in the plan
 	count uint64  // arenas of that size; 0 in a faulty plan
-	kind  uint64  // of these arenas
+	kind  uint64  // kind of its arenas in the core
 	name  func(arena int) string
-	own   Limits            // what the region says for itself
-	keys  map[string]string // of the tables that these are the limits of, by the limit's name
+	own   Limits            // the region's own limits
+	keys  map[string]string // of the tables of these limits, by the limit's name
 }
 
 // The keys of sizes.
@@ -126,10 +131,10 @@ const frameSizeKey, scratchSizeKey = "frame.size", "scratch.size"
 
 func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", index) }
 
-// regionLimitsKey begins the keys of a region's limits.
+// regionLimitsKey returns the prefix of the keys of a region's limits.
 func regionLimitsKey(index int) string { return fmt.Sprintf("regions[%d].limits.", index) }
 
-// keys are those of the limits that aren't 0, by the limit's name.
+// keys returns the keys of the limits that aren't 0, by the limit's name.
 func (l Limits) keys(prefix string) (keys map[string]string) {
 	for _, limit := range l.byKey() {
 		if *limit.value != 0 {
@@ -142,7 +147,8 @@ func (l Limits) keys(prefix string) (keys map[string]string) {
 	return keys
 }
 
-// sized are the parts of the plan in the order of their arenas. The plan's regions are its own (see slices.Clone).
+// sized returns the parts of the plan in the order of their arenas. Sizes point into the plan, so
+// it must own its regions (see slices.Clone).
 func (p *Plan) sized() (parts []sizedPart) {
 	for i := range p.Regions {
 		r := &p.Regions[i]
@@ -172,9 +178,9 @@ func (r *RegionPlan) slotName(slot int) string {
 	return fmt.Sprintf("%s %d", r.Name, slot)
 }
 
-// largest names the key whose part takes the most, and its size, for messages.
+// largest returns the key and size of the largest part, for messages.
 func (p Plan) largest() string {
-	key, size, most := "size", p.Size, p.Size-min(p.Size, p.total()) // what no part has
+	key, size, most := "size", p.Size, p.Size-min(p.Size, p.total()) // unplanned space
 	for _, part := range p.sized() {
 		if all := p.sum(part); all.whole-all.guards > most {
 			key, size, most = part.key, *part.size, all.whole-all.guards
@@ -183,16 +189,16 @@ func (p Plan) largest() string {
 	return fmt.Sprintf("%s (%s)", key, sizeInPlan(size))
 }
 
-// planCount is a count as a factor; a negative one is a fault, and nothing.
+// planCount returns a count as a factor: 0 for a negative one, which is a fault.
 func planCount(count int) uint64 { return uint64(max(0, count)) }
 
-// raiseTo makes each limit at least that of the other.
+// raiseTo raises each limit to at least that of other.
 func (l *Limits) raiseTo(other Limits) {
 	l.Scopes, l.Pools = max(l.Scopes, other.Scopes), max(l.Pools, other.Pools)
 	l.Owned, l.Labels = max(l.Owned, other.Owned), max(l.Labels, other.Labels)
 }
 
-// dropUsual makes each limit that is no more than the default the default.
+// dropUsual sets each limit up to the default to 0.
 func (l *Limits) dropUsual() {
 	usual := Limits{}.orDefault()
 	for i, limit := range l.byKey() {
@@ -207,18 +213,19 @@ type layout struct {
 	plan   Plan
 	sum    planSum
 	tables arena_c.Tables
-	bottom uint64 // where the arenas begin, without the guard before the first: tables, up to their edge
-	size   uint64 // of all, tables included
+	bottom uint64 // end of the tables, rounded up to an edge; a guard may follow
+	size   uint64 // of all parts, tables included
 }
 
-// guardBytes is what the guards of a map take: one behind each arena, and one behind the tables.
+// guardBytes returns the bytes of a map's guards: one after each arena, and one after the tables.
 func guardBytes(m *arena_c.Map) uint64 { return (m.Rows + 1) * m.Guard }
 
-// sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
+// sizeEnd is larger than any budget: the core's limit, or on 32-bit targets that of slices and of
+// distances between pointers.
 const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 
-// layout is that of a resolved plan. The C core says what the tables take, the rest is added up here: MapInit and a test
-// hold that it is what the C core lays out.
+// layout returns the layout of a resolved plan. The C core counts the tables, layout adds the rest.
+// MapInit and a test hold that both agree with the core's map.
 func (p Plan) layout() (l layout, err error) {
 	l.plan, l.sum = p, p.sum(p.sized()...)
 	l.tables = arena_c.MapTables(l.sum.arenas, l.sum.slots, l.sum.pools)
@@ -230,8 +237,8 @@ func (p Plan) layout() (l layout, err error) {
 	return l, nil
 }
 
-// memory is what of the layout is memory once all of it is in use, in pages of a size: arenas and tables, and neither edges,
-// guards nor unplanned space. A huge page has these, too.
+// memory returns the bytes of the layout that become memory when all of it is used, in pages of a
+// size: arenas and tables, without edges, guards and unplanned space. Huge pages cover these too.
 func (l layout) memory(page uint64) (bytes uint64) {
 	if l.plan.Pages.Huge.asks() {
 		return l.size
@@ -242,7 +249,7 @@ func (l layout) memory(page uint64) (bytes uint64) {
 	return bytes
 }
 
-// parts are the pages of that memory; none are all of it.
+// parts returns the pages of that memory; none means all.
 func (l layout) parts() []platform.PageRun {
 	if l.plan.Pages.Huge.asks() {
 		return nil
@@ -250,8 +257,8 @@ func (l layout) parts() []platform.PageRun {
 	return l.pages(uint64(os.Getpagesize()))
 }
 
-// pages are the pages of the layout in which a control word or an arena lies, in order; none touches the next. The head
-// of the tables has room for other counts, which is addresses alone.
+// pages returns the pages that hold a control word or an arena, in order and merged. The head of
+// the tables has room for larger counts; that room is only addresses.
 func (l layout) pages(page uint64) (list []platform.PageRun) {
 	end := uint64(0)
 	add := func(from, size uint64) {
@@ -280,17 +287,22 @@ func (l layout) pages(page uint64) (list []platform.PageRun) {
 	return list
 }
 
-// Cost is what a budget takes of a machine, in bytes. It depends on the plan alone.
+// Cost is the most that a budget takes of a machine, in bytes. It depends on the plan alone.
 type Cost struct {
-	Addresses   uint64 `json:"addresses"`    // of the budget: arenas, tables, edges of 64 KiB, guards, and what isn't planned
-	Resident4K  uint64 `json:"resident_4k"`  // of these at most resident, where pages have 4 KiB: arenas and tables
-	Resident64K uint64 `json:"resident_64k"` // at most resident where pages have 64 KiB
-	GoHeap      uint64 `json:"go_heap"`      // beside it: the plan's go_heap, or at least the arenas' tables on the Go heap
+	// Addresses are those of the budget: arenas, tables, edges of 64 KiB, guards, and unplanned
+	// space.
+	Addresses uint64 `json:"addresses"`
+	// at most resident with pages of 4 KiB: arenas and tables
+	Resident4K  uint64 `json:"resident_4k"`
+	Resident64K uint64 `json:"resident_64k"` // at most resident with pages of 64 KiB
+	// GoHeap is outside the budget: the plan's go_heap, or at least the Go side of the arenas'
+	// tables.
+	GoHeap uint64 `json:"go_heap"`
 }
 
-// Cost returns what a budget of the plan takes: addresses, which cost nothing by themselves, resident memory at most, and
-// the Go heap's part. It fails as Open does when the plan has a fault or can't be laid out. Where the plan asks for huge
-// pages all addresses may become resident.
+// Cost returns the most that a budget of the plan takes: addresses, which cost nothing by
+// themselves, resident memory, and the share of the Go heap. It fails as Open does if the plan has
+// a fault or can't be laid out. With huge pages all addresses may become resident.
 func (p Plan) Cost() (Cost, error) {
 	if err := p.check(); err != nil {
 		return Cost{}, err
@@ -306,13 +318,13 @@ func (l layout) cost() Cost {
 	return Cost{Addresses: l.size, Resident4K: l.memory(4 * KiB), Resident64K: l.memory(64 * KiB), GoHeap: l.plan.goShare()}
 }
 
-// String says it in a line, for people.
+// String returns the cost as one line of text.
 func (c Cost) String() string {
 	return fmt.Sprintf("%s of addresses, %s resident at most (pages of 64 KiB: %s), Go heap %s", SizeText(c.Addresses),
 		SizeText(c.Resident4K), SizeText(c.Resident64K), SizeText(c.GoHeap))
 }
 
-// arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
+// arenas returns the plan for the core's map: regions bottom-up, then frame and scratch.
 func (p Plan) arenas() (list []arena_c.Arena) {
 	add := func(name string, part sizedPart, siblings uint64) {
 		a := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: siblings, Slots: planCount(part.own.Scopes),

@@ -117,9 +117,9 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Name = "Big" }, `name: "Big" has "B"; a name has a-z, 0-9, _ and - only`},
 	{func(p *Plan) { p.Regions[1].Name = "a b" }, `regions[1].name: "a b" has " "`},
 	{func(p *Plan) { p.Regions[1].Name = "é" }, `regions[1].name: "é" has "\xc3"`},
-	{func(p *Plan) { p.Regions[1].Name = "frame" }, `regions[1].name: "frame" names the frame beside the regions; choose another name`},
+	{func(p *Plan) { p.Regions[1].Name = "frame" }, `regions[1].name: "frame" is the name of the frame; choose another name`},
 	{func(p *Plan) { p.Regions[1].Name = "scratch" },
-		`regions[1].name: "scratch" names the scratch beside the regions; choose another name`},
+		`regions[1].name: "scratch" is the name of the scratch; choose another name`},
 	{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
 	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
 	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has at most 256GiB"},
@@ -193,7 +193,7 @@ func TestSlotsBelow(t *testing.T) {
 		{Name: "net", Size: KiB}, {Name: "chunk", Size: KiB, Slots: 3}, {Name: "effects", Size: KiB}}}
 	err := plan.Check()
 	assert.ErrorIs(t, err, ErrWarning)
-	const text = ` has no slots and lies above those of "`
+	const text = ` has no slots and is above the slots of "`
 	assert.EqualError(t, err, `plan "game": regions[2]: warning: "net"`+text+`room": a Load, Rewind or Release of one of them empties it, too; put it below
 plan "game": regions[4]: warning: "effects"`+text+`chunk": a Load, Rewind or Release of one of them empties it, too; put it below`)
 	assert.Contains(t, plan.String(), "\n  warning: regions[2]: \"net\""+text)

@@ -13,10 +13,10 @@ var sizeUnits = []struct {
 	bytes uint64
 }{{"TiB", 1024 * GiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
 
-// SizeText writes a size for people: in KiB, rounded up, below 100 KiB to a tenth: "4096KiB", "3.8KiB". Reports, plans as
-// they are drawn, frogpond, and errors about the machine write all sizes so, and none of them mixes units. What is exact to
-// the byte is so because somebody may copy it: what speaks of a plan's own values is as in a plan file ("4MiB", "65537"),
-// and a [scope.FullError] is in bytes, with the size to raise a key to.
+// SizeText returns a size in KiB, rounded up, with a tenth below 100 KiB: "4096KiB", "3.8KiB".
+// Reports, drawn plans, and errors about the machine use this unit alone. Sizes that a reader may
+// copy are exact: a plan's own values are as in a plan file ("4MiB", "65537"), and a
+// [scope.FullError] has bytes, with the size to set.
 func SizeText(size uint64) string {
 	if tenths := (size%KiB*10 + KiB - 1) / KiB; size < 100*KiB && tenths%10 != 0 {
 		return fmt.Sprintf("%d.%dKiB", size/KiB, tenths)
@@ -24,7 +24,8 @@ func SizeText(size uint64) string {
 	return strconv.FormatUint(size/KiB+min(1, size%KiB), 10) + "KiB"
 }
 
-// sizeInPlan writes a size as a plan file has it, in the largest unit that divides it: "4MiB", "65537".
+// sizeInPlan returns a size as in a plan file, in the largest unit that divides it: "4MiB",
+// "65537".
 func sizeInPlan(size uint64) string {
 	for _, unit := range sizeUnits {
 		if size != 0 && size%unit.bytes == 0 {
@@ -34,7 +35,8 @@ func sizeInPlan(size uint64) string {
 	return strconv.FormatUint(size, 10)
 }
 
-// ParseSize reads a size as a plan file has it: "4MiB", or plain bytes. The error says what the text is not.
+// ParseSize parses a size as in a plan file: "4MiB", or plain bytes. The error completes a sentence
+// about the text: "is not a size ...".
 func ParseSize(text string) (uint64, error) {
 	digits, scale := text, uint64(1)
 	for _, unit := range sizeUnits {
@@ -52,8 +54,8 @@ func ParseSize(text string) (uint64, error) {
 	return count * scale, nil
 }
 
-// parseSizeOrRest is ParseSize for a region's size, which may be "rest". The number that stands for
-// it in Go is too large.
+// parseSizeOrRest is ParseSize for a region's size, which may be "rest". The number of Rest itself
+// is too large.
 func parseSizeOrRest(text string) (uint64, error) {
 	if text == "rest" {
 		return Rest, nil
@@ -68,7 +70,7 @@ func parseSizeOrRest(text string) (uint64, error) {
 	return size, err
 }
 
-// parseCount reads a number of things. No count of a plan has more than five digits.
+// parseCount parses a count.
 func parseCount(text string) (int, error) {
 	count, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || count < 0 {
@@ -77,10 +79,10 @@ func parseCount(text string) (int, error) {
 	return int(count), nil
 }
 
-// addressText writes an address: "0x200000000000".
+// addressText returns an address as text: "0x200000000000".
 func addressText(address uint64) string { return "0x" + strconv.FormatUint(address, 16) }
 
-// parseAddress reads what addressText writes.
+// parseAddress parses the text of addressText.
 func parseAddress(text string) (uint64, error) {
 	digits, found := strings.CutPrefix(text, "0x")
 	address, err := strconv.ParseUint(digits, 16, 64)
@@ -90,7 +92,7 @@ func parseAddress(text string) (uint64, error) {
 	return address, nil
 }
 
-// What a value is that is not what it should be; the value stands before.
+// Faults of a value; the value stands before the text.
 var (
 	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
 	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
@@ -101,7 +103,7 @@ var (
 	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
 )
 
-// plural is so many things: "1 slot", "3 slots".
+// plural returns a count with its noun: "1 slot", "3 slots".
 func plural[N int | int64](count N, thing string) string {
 	if count != 1 {
 		thing += "s"

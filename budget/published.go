@@ -6,32 +6,31 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Report reads the figures as they are now; after Close, as they were then. It reads the arenas
-// themselves: it belongs to the goroutine that drives the program, where no worker is at work on a region
-// or on scratch arenas that were asked for by number. Any other goroutine, or moment, asks for Published.
-// Scratch arenas on loan are their borrowers': they show what they held when they were given back last.
-// Cost: O(arenas).
+// Report returns the figures now, or after Close as of Close. It reads the arenas themselves, so it
+// belongs to the goroutine that drives the program, while no worker uses a region or scratch with a
+// number. Any other goroutine uses [Budget.Published]. Lent scratch has the figures of its last
+// Release. Cost: O(arenas).
 func (b *Budget) Report() Report {
 	return b.report(b.isOurs)
 }
 
-// isOurs says whether only the goroutine that drives the program, or a worker that it knows, uses the arena: it is no
-// scratch on loan.
+// isOurs reports whether the arena belongs to the goroutine that drives the program or to a worker
+// with a number: it isn't lent scratch.
 func (b *Budget) isOurs(arena int) bool {
 	scratch := arena - len(b.regions) - len(b.frame)
 	return scratch < 0 || b.leases.isFixed(scratch)
 }
 
-// Published are the figures as they were last published; after Close, as they were then. It is for any
-// goroutine, at any time: a console, a metrics page, a log. Each arena's figures are those of one moment:
-// of Open, of the last Load, Rewind, Release or Reconfigure that touched the region, of the last NextFrame
-// for the frame and for scratch arenas that were asked for by number, of the last Release for others. What
-// the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy.
+// Published returns the figures as last published, or after Close as of Close. Any goroutine may
+// call it at any time: a console, a metrics page, a log. Each arena's figures are of one moment: of
+// Open; of the last Load, Rewind, Release or Reconfigure that touched the region; of the last
+// NextFrame for the frame and for scratch with a number; of the last Release for lent scratch. The
+// Go heap's figures and the errors are as of now. Cost: O(arenas) and a copy.
 func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })
 }
 
-// report has the figures of each arena: as they are now, or as they were published.
+// report returns each arena's figures: as of now if now is true for it, else as published.
 func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()
@@ -64,12 +63,12 @@ func (r *Report) add(f figures) {
 	r.Leaks.Blocks += f.blocks
 }
 
-// goHeap reads the figures as they are now. Any goroutine may.
+// goHeap returns the Go heap's figures now. Any goroutine may call it.
 func (b *Budget) goHeap() GoHeap {
 	s := readMetrics(metricTotal, metricReleased, metricCycles)
 	used := s[0].Value.Uint64() - s[1].Value.Uint64()
 	if platform.GoBacked && !b.foreign() {
-		used -= min(used, b.Size()) // the budget is Go memory, and has figures of its own
+		used -= min(used, b.Size()) // the budget is Go memory, with figures of its own
 	}
 	return GoHeap{Limit: b.plan.GoHeap, Used: used, Collections: s[2].Value.Uint64() - b.cycles}
 }

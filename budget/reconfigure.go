@@ -11,14 +11,16 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Reconfigure moves the edges of regions that are empty, to the sizes of the plan: what lies from the lowest region
-// whose size differs up to the highest, within the bytes that these have together. Everything else in the plan is as it
-// was. It is the console's way to give the next world another shape: Rewind what changes, Reconfigure, Load.
+// Reconfigure moves the edges of empty regions to the sizes of the plan. It moves the regions from
+// the lowest one whose size differs up to the highest, within the bytes that they have together.
+// Everything else in the plan stays. It gives the next world another shape, as on a console: Rewind
+// those regions, Reconfigure, Load.
 //
-// It is refused, and nothing has changed, while anything lives in there, while something loads, when the plan differs in
-// more than sizes, and when the sizes don't come to the same total. It waits for workers that have it pinned ([Reader]) until ctx ends.
-// Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables; where pages
-// were made present at Open, those that an edge has left are now.
+// It fails, and changes nothing, if one of these regions isn't empty, during a load, if the plan
+// differs in more than sizes, or if the sizes add up to another total. It waits for workers that
+// pin one of these regions ([Reader]) until ctx ends. The addresses and peaks of these regions
+// start again. Cost: that of an Open for these regions' tables. If Open made pages present,
+// Reconfigure does so for pages that were edges.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if err := plan.check(); err != nil {
 		return err
@@ -55,8 +57,8 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	return b.reconfigure(changed, plan, parts, edges.cost())
 }
 
-// furnishMoved makes present, or locks, what an edge was before the edges of these regions moved. Sealed, it makes no
-// system call.
+// furnishMoved makes present, or locks, the pages that were edges before the move. After Seal it
+// makes no system call.
 func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
 	if slices.Equal(parts, b.parts) {
 		return nil
@@ -84,7 +86,7 @@ func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
 	return nil
 }
 
-// onlySizesDiffer says what else does. Names for people may.
+// onlySizesDiffer returns an error with all other differences, except notes.
 func (b *Budget) onlySizesDiffer(plan Plan) error {
 	var errs []error
 	differs := func(key string, have, want any) {
@@ -114,7 +116,8 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	return errors.Join(errs...)
 }
 
-// changed are the regions from the lowest whose size differs up to the highest: those between may move.
+// changed returns the regions from the lowest whose size differs up to the highest; those between
+// may move.
 func (b *Budget) changed(plan Plan) (list []*region) {
 	first, last := len(plan.Regions), -1
 	for i, r := range plan.Regions {

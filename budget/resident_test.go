@@ -182,7 +182,7 @@ func TestLockIsOfWhatHolds(t *testing.T) {
 		if guards == budget.Off {
 			other.Regions[1].Size = 33 * budget.KiB
 			assert.EqualError(t, b.Reconfigure(background, other), `budget "worlds": Reconfigure after Seal: to move regions[1].size, the `+
-				`system would have to lock what edges leave; set pages.lock to "off", or Reconfigure before Seal`)
+				`system would have to lock pages that were edges; set pages.lock to "off", or Reconfigure before Seal`)
 		}
 		require.NoError(t, b.Close())
 		assert.Zero(t, locked(t))
@@ -199,7 +199,7 @@ func TestLockWithoutMappings(t *testing.T) {
 	plan.Pages.Lock = budget.Required
 	_, err := budget.Open(plan)
 	assert.EqualError(t, err, `budget "rooms": pages.lock is required: to lock 303 parts, with edges between them, takes 606 mappings more; `+
-		`vm.max_map_count allows 1400, of which 1000 are in use and 21 are left to the runtime: raise it (sysctl -w vm.max_map_count=1632) `+
+		`vm.max_map_count allows 1400 (1000 in use, 21 kept for the runtime): raise it (sysctl -w vm.max_map_count=1632) `+
 		`or have fewer slots, give them sizes that are multiples of 64KiB, or set pages.lock to "off"`)
 	plan.Regions[0].Size = 64 * budget.KiB
 	require.NoError(t, open(t, plan).Close(), "one behind the other they are one part or two")

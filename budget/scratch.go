@@ -6,23 +6,26 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Scratch is one of the scratch arenas of a worker: which counts from 0, as workers do; out of the
-// plan's range is a caller's bug. See [Budget.Scratches].
+// Scratch returns one scratch arena of a worker; both numbers count from 0, and a number outside
+// the plan's range is a caller's bug. See [Budget.Scratches].
 func (b *Budget) Scratch(worker, which int) scope.Scratch { return b.Scratches(worker).Scratch(which) }
 
-// Scratches are the scratch arenas of a worker. They stay that worker's until Close and are never
-// lent. Out of the plan's range, or lent at the moment, is a caller's bug and panics: ask at set-up,
-// before the first Lease. Cost: an atomic read.
+// Scratches returns the scratch arenas of a worker. They belong to that worker until Close and are
+// never lent. A worker outside the plan's range, or one whose scratch is lent, is a caller's bug
+// and panics: call it at set-up, before the first Lease. Cost: an atomic read.
 func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(worker) }
 
-// Lease lends the scratch arenas of a worker that is free, and waits for one until ctx ends; then the
-// error says how many are lent. Who waits is served in turn. After Close it is ErrClosed, also for those
-// who wait. Without scratch arenas in the plan it panics. A goroutine that borrows again gets, most often, what
-// it gave back, which its processor's caches hold. Cost: with its Release some 50 ns, and a look at each worker whose
-// scratch is lent; that of a channel and a lock for those who wait. No Go allocation.
+// Lease lends the scratch arenas of a free worker. It waits for one until ctx ends, and then
+// returns an error with the number of loans. Waiting goroutines are served in turn. After Close it
+// returns ErrClosed, also to those that wait. If the plan has no scratch it panics. A goroutine
+// that borrows again mostly gets the arenas that it released, which its processor's caches hold.
+//
+// Cost: with its Release some 50 ns, and a look at each lent worker; for a goroutine that waits,
+// that of a channel and a lock. No Go allocation.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 
-// scratchAsPublished says that nothing was done on the scratch arenas that only this goroutine and workers that it knows use.
+// scratchAsPublished reports whether no scratch arena with a number was used since it was
+// published.
 func (b *Budget) scratchAsPublished() bool {
 	for i := range b.published.scratch {
 		if b.leases.isFixed(i) && b.published.scratch[i].changed() {
@@ -32,7 +35,7 @@ func (b *Budget) scratchAsPublished() bool {
 	return true
 }
 
-// publishScratch publishes these scratch arenas.
+// publishScratch publishes the scratch arenas with a number.
 func (b *Budget) publishScratch() {
 	p := &b.published
 	p.beside.Lock()

@@ -72,7 +72,7 @@ func ExampleBudget_Lease() {
 	fmt.Println(two.Release() != nil) // NOT OKAY: it was given back
 	// Output:
 	// [0 1 3 6 10]
-	// budget "example": Lease of scratch: 2 of 3 are lent, 1 are asked for by number: context deadline exceeded
+	// budget "example": Lease of scratch: 2 of 3 workers are lent, 1 taken by number: context deadline exceeded
 	// <nil> <nil>
 	// true
 }

@@ -92,7 +92,7 @@ func TestEachWorkerHasSoMany(t *testing.T) {
 		}
 		assert.Contains(t, panics(t, func() { b.Scratch(0, each) }), fmt.Sprintf("scratch %d of the %[1]d that a worker has", each))
 		err = b.Close()
-		assert.ErrorContains(t, err, "never given back: scratch 1.0")
+		assert.ErrorContains(t, err, "never released: scratch 1.0")
 		assert.Equal(t, each-1, strings.Count(unsited(err), " and "))
 	}
 }
@@ -116,7 +116,7 @@ func TestTakeAndGive(t *testing.T) {
 	assert.Equal(t, two.Scratch(0), two.Pick(s), "the other pair holds none of it")
 	require.NoError(t, s.Close())
 	require.NoError(t, one.Release())
-	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were given back before`
+	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were released before`
 	assert.EqualError(t, one.Release(), twice)
 	again := take(t, b)
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was given back", panics(t, func() { one.Scratch(0).Open("x") }))
@@ -138,7 +138,7 @@ func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 	stillWaits(t, done)
 	cancel()
 	err := <-done
-	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 are lent, 1 are asked for by number: context canceled`)
+	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 workers are lent, 1 taken by number: context canceled`)
 	assert.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, one.Release())
 	for range 20 {
@@ -156,8 +156,8 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	first, second := taking(t, b, background), taking(t, b, background)
 	stillWaits(t, first)
 	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "left"; close each where it `+
-		"is opened\n"+`budget "small": never given back: scratch 0.0 and scratch 0.1, scratch 1.0 and scratch 1.1; `+
-		`call Release where Lease gave them`,
+		"is opened\n"+`budget "small": never released: scratch 0.0 and scratch 0.1, scratch 1.0 and scratch 1.1; `+
+		`call Release on each Lease`,
 		unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
 	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 2}, b.Report().Leaks)
@@ -180,8 +180,8 @@ func TestScratchByNumber(t *testing.T) {
 	fixed := b.Scratches(0)
 	assert.Equal(t, fixed, b.Scratches(0))
 	assert.Equal(t, b.Scratch(0, 1), fixed.Scratch(1))
-	const lent = "budget: BUG: the scratch of worker 1 of plan \"small\" is asked for by number while it is lent; " +
-		"ask for them before the first Lease"
+	const lent = "budget: BUG: the scratch of worker 1 of plan \"small\" is taken by number while it is lent; " +
+		"call Scratches at set-up, before the first Lease"
 	assert.Equal(t, lent, panics(t, func() { b.Scratches(1) }))
 	assert.Equal(t, lent, panics(t, func() { b.Scratch(1, 0) }))
 	require.NoError(t, one.Release())
@@ -198,7 +198,7 @@ func TestScratchByNumber(t *testing.T) {
 	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was given back")
 	require.NoError(t, b.Scratch(1, 1).Open("x").Close(), "asked for by number, after it was lent")
 	_, err := b.Lease(background)
-	assert.EqualError(t, err, `budget "small": BUG: Lease of scratch: all 2 were asked for by number and are never lent; `+
+	assert.EqualError(t, err, `budget "small": BUG: Lease of scratch: all 2 workers are taken by number and never lent; `+
 		`raise scratch.workers in the plan`)
 	plan := small()
 	plan.Scratch = budget.ScratchPlan{}
@@ -219,7 +219,7 @@ func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
 		lost := attempt(func() error { b.Scratches(1); return nil }).panicked // one that waits may be faster
 		for _, done := range waiting {
 			if err := <-done; lost == nil && err != nil {
-				assert.ErrorContains(t, err, "are never lent")
+				assert.ErrorContains(t, err, "never lent")
 			} else {
 				assert.NoError(t, err)
 			}
@@ -268,7 +268,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	newMark(one.Scratch(1).Open("b"), 2, 0)
 	assert.True(t, attempt(one.Release).exited)
 	assert.Equal(t, []int64{2, 1}, ran)
-	assert.ErrorContains(t, given, "which were given back before")
+	assert.ErrorContains(t, given, "which were released before")
 	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; `+
 		`nothing was closed: upfront: loading`)
 	assert.ErrorContains(t, opened.(error), "which was given back")
@@ -412,7 +412,7 @@ func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 			runtime.Gosched()
 		}
 		if err := b.Close(); err != nil {
-			require.ErrorContains(t, err, "never given back")
+			require.ErrorContains(t, err, "never released")
 		}
 		all.Wait()
 	}

@@ -10,39 +10,38 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Seal says that set-up is over: no memory is asked of the system until Close. The budget never does so
-// on its own; Reconfigure does where Plan.Pages.Guards is not off, or where pages are locked and edges part
-// others than before, and is refused from now on. After
-// SealStrict it ends what is strict: play can be strict, and the change of a level merely sealed.
+// Seal ends set-up: the budget makes no more requests for memory until Close. Only Reconfigure
+// would make some: when it moves guards, or locks pages that edges leave. From now on Reconfigure
+// is refused in these cases. After SealStrict, Seal ends the strict mode, so play can be strict and
+// a change of level merely sealed.
 //
-// It is refused after Close. Only the goroutine that drives the program calls it.
+// Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
 
-// SealStrict is Seal, and in checked builds NextFrame panics when the program allocated on the Go heap
-// since the last NextFrame, and says where: "if you call malloc or new the engine will assert", as
-// engines for consoles do it.
+// SealStrict is Seal; in a checked build NextFrame then panics if the program allocated on the Go
+// heap since the last NextFrame, with the lines. Engines for consoles assert on malloc in the same
+// way.
 //
-// It counts from the first NextFrame after SealStrict, and what every goroutine allocates, as the runtime
-// has one heap. Call stacks say what doesn't count:
+// It counts from the first NextFrame after SealStrict, and counts every goroutine's allocations,
+// because the process has one Go heap. Some allocations don't count, by their call stacks:
 //
 //   - The runtime's own.
-//   - What the calls that play makes rarely allocate inside, a loader with all that it calls included:
-//     Load, Rewind, Release, Acquire, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the
-//     Open and Close of another budget, [Timeline.Read], the files of package save and package record.
-//     What comes before or after them counts, also the closure that is given to Load, should it escape,
-//     and what is done with what Published gives.
-//   - Between two NextFrames with a Load, Rewind or Release at work, on whatever goroutine: what other
-//     goroutines than NextFrame's allocate, since they may work for a loader, and what is allocated more
-//     than 32 calls deep. Where owners of slots load all the time, let the test that looks for the others'
-//     garbage load less.
-//   - Anything between two NextFrames when something was full meanwhile: that error is the one to see.
+//   - Those inside the calls that play makes rarely, a loader and its calls included: Load, Rewind,
+//     Release, Acquire, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the Open and
+//     Close of another budget, [Timeline.Read], and the files of packages save and record.
+//     Allocations before or after these calls count. So do an escaping closure for Load, and work
+//     on the result of Published.
+//   - While a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
+//     may work for a loader, and those more than 32 calls deep. If owners of slots load all the
+//     time, reduce the loads in a test that looks for garbage.
+//   - All between two NextFrames if an arena was full: that error comes first.
 //
-// An error that NextFrame returns counts at the next one. Where NextFrame panics it has done nothing yet,
-// and the count begins again.
+// An error that NextFrame returns counts at the next one. If NextFrame panics, it has done nothing
+// else, and the count begins again.
 //
-// It is refused as Seal is, and while another budget of the process is strict, in every build. Cost: in
-// checked builds it stops the world at each NextFrame, costs a collection at each that finds an
-// allocation, whosever it is, and records each allocation; in others none.
+// SealStrict fails as Seal does, and in every build while another budget of the process is strict.
+// Cost in a checked build: each NextFrame stops the world, and runs a collection if any goroutine
+// has allocated; each allocation is recorded. In other builds it costs nothing.
 func (b *Budget) SealStrict() error { return b.seal("SealStrict", true) }
 
 func (b *Budget) seal(what string, strict bool) error {
@@ -52,7 +51,7 @@ func (b *Budget) seal(what string, strict bool) error {
 	strictOwner.Lock()
 	defer strictOwner.Unlock()
 	if owner := strictOwner.budget.Load(); strict && owner != nil && owner != b {
-		return fmt.Errorf("budget %q: SealStrict: budget %q is strict already; only one can, the Go heap is one: use Seal",
+		return fmt.Errorf("budget %q: SealStrict: budget %q is strict already; the process has one Go heap, so use Seal",
 			b.plan.Name, owner.plan.Name)
 	}
 	b.sealed.Store(true)
@@ -60,7 +59,7 @@ func (b *Budget) seal(what string, strict bool) error {
 	return nil
 }
 
-// strictOwner is the budget that is strict. Who writes holds the lock.
+// strictOwner holds the strict budget. Writers hold the lock.
 var strictOwner struct {
 	sync.Mutex
 	budget atomic.Pointer[Budget]
@@ -68,7 +67,8 @@ var strictOwner struct {
 
 func (b *Budget) isStrict() bool { return strictOwner.budget.Load() == b }
 
-// beStrict makes the budget the strict one, or no longer. pre: the lock is held, and no other budget is.
+// beStrict makes b the strict budget, or ends that. pre: the lock is held, and no other budget is
+// strict.
 func (b *Budget) beStrict(strict bool) {
 	if strict == b.isStrict() {
 		return
@@ -83,18 +83,18 @@ func (b *Budget) beStrict(strict bool) {
 	}
 }
 
-// unseal is for Close.
+// unseal is Close's part of Seal.
 func (b *Budget) unseal() {
 	strictOwner.Lock()
 	defer strictOwner.Unlock()
 	b.beStrict(false)
 }
 
-// sealRefuses says why the edges of these regions can't move any more.
+// sealRefuses returns an error if these regions' edges can't move after Seal.
 func (b *Budget) sealRefuses(changed []*region, parts []platform.PageRun) error {
 	key, would := "guards", "move the guards between them"
 	if !b.plan.Pages.Guards.asks() {
-		key, would = "lock", "lock what edges leave"
+		key, would = "lock", "lock pages that were edges"
 		if !b.locked || slices.Equal(parts, b.parts) {
 			return nil
 		}
@@ -112,7 +112,7 @@ func (b *Budget) sealRefuses(changed []*region, parts []platform.PageRun) error 
 		"set pages.%s to \"off\", or Reconfigure before Seal", b.plan.Name, strings.Join(keys, ", "), would, key)
 }
 
-// strictFrame is NextFrame's look at the Go heap.
+// strictFrame is NextFrame's check of the Go heap.
 func (b *Budget) strictFrame() {
 	if !strictBuild || !b.isStrict() {
 		return
@@ -122,17 +122,17 @@ func (b *Budget) strictFrame() {
 	}
 }
 
-// NoHeap runs fn once. It is an error when anything was allocated on the Go heap meanwhile: that says
-// how many objects and bytes, and where, each line with its callers. Run fn once before when it fills
-// caches of its own.
+// NoHeap runs fn once. It returns an error if there was an allocation on the Go heap meanwhile,
+// with the number of objects and bytes, and the lines with their callers. If fn fills caches of its
+// own, run it once before.
 //
-// The runtime has one heap: what other goroutines allocate counts and is named too, so a test that calls
-// NoHeap is no parallel one, and what Load and its like allocate in fn counts as well. What the runtime
-// allocates for itself (threads, lists of waiters and timers) doesn't. Of objects under 16 bytes without
+// The process has one Go heap: allocations of other goroutines count and are named too, so don't
+// run such a test in parallel. Allocations of Load and similar calls in fn count as well. The
+// runtime's own (threads, lists of waiters and timers) don't. Of objects under 16 bytes without
 // pointers the runtime records only the first in each block of 16.
 //
-// Cost: two collections, and each allocation in fn is recorded; the record stays for the life of the
-// process. For tests, not for play.
+// Cost: two collections, and a record of each allocation in fn that stays for the life of the
+// process. It is for tests, not for play.
 func (b *Budget) NoHeap(fn func()) error {
 	defer recordAll()()
 	w := newHeapWatch()

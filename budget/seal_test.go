@@ -18,7 +18,7 @@ func TestOneBudgetIsStrict(t *testing.T) {
 	a, b := open(t, small()), open(t, other)
 	require.NoError(t, a.SealStrict())
 	require.NoError(t, a.SealStrict(), "again is nothing new")
-	taken := `budget "other": SealStrict: budget "small" is strict already; only one can, the Go heap is one: use Seal`
+	taken := `budget "other": SealStrict: budget "small" is strict already; the process has one Go heap, so use Seal`
 	assert.EqualError(t, b.SealStrict(), taken)
 	require.NoError(t, b.Seal())
 	assert.EqualError(t, b.SealStrict(), taken, "Seal took nothing")

@@ -9,44 +9,48 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Slots are the slots of a region: equal siblings, each with one owner, loaded and rewound in any order without
-// touching the others. A match, a room, a part of a streamed world takes one. A level that is loaded into a free slot
-// while the old one plays can be swapped in when it is whole, and the old one stays when it fails.
+// Slots are the slots of a region: equal siblings, each with one owner. A slot is loaded and
+// rewound without touching the others. A match, a room, or a part of a streamed world takes one. A
+// new level may be loaded into a free slot while the old one plays, and swapped in when it is
+// complete; if the load fails, the old level stays.
 //
-// Any goroutine may acquire a slot; it is then the slot's owner, who loads, rewinds and releases it. Owners do so at the
-// same time when no region lies above the slots in the plan. Otherwise each of them empties what lies above, and who
-// comes second meanwhile gets ErrLoading: put the slots last ([Plan.Check] warns).
+// Any goroutine may acquire a slot and is then its owner: it loads, rewinds and releases the slot.
+// Owners do so at the same time if no region is above the slots in the plan. Otherwise each of them
+// empties the regions above, and a second one meanwhile gets ErrLoading: put slots last
+// ([Plan.Check] warns).
 //
-// A slot costs its size in whole pages, its tables ([Limits]: with the default 12 KiB, and 40 KiB of the Go heap), and addresses up to the
-// next 64 KiB. Set limits of its own for a region of many small slots ([RegionPlan]): a slot of 17 KiB takes 22 KB with limits
-// of 4, and 4 KB of the Go heap. [Plan.Cost] says what all of them take.
+// A slot costs its size in whole pages, its tables ([Limits]; by default 12 KiB, and 40 KiB of the
+// Go heap), and addresses up to the next 64 KiB. A region of many small slots should have limits of
+// its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 22 KB, and 4 KB of the Go heap.
+// [Plan.Cost] returns the cost of all slots.
 //
-// Slots aren't for everything that comes and goes:
+// When to use a slot:
 //
-//   - Use a slot for a thing with an owner, with finalizers, and with bytes that can't be foreseen in
-//     detail; one that may be full on its own and ends as a whole: a match, a room.
-//   - Use a pool in one region ([scope.Plain]) for many things of one type: chunks of a world,
-//     bullets, connections. A pool's Get takes nanoseconds; each new owner of a slot pays a lock and
-//     a Load.
-//   - Use an [arena.Heap] in one region where sizes differ. Each slot has the worst case's size; a
-//     heap gives the bytes that one thing doesn't need to another.
+//   - Use a slot for an object with an owner, with finalizers, and with unforeseeable sizes inside,
+//     that may be full on its own and ends as a whole: a match, a room.
+//   - Use a pool in one region ([scope.Plain]) for many objects of one type: chunks of a world,
+//     bullets, connections. A pool's Get takes nanoseconds; a new owner of a slot pays a lock and a
+//     Load.
+//   - Use an [arena.Heap] in one region if sizes differ. Each slot has the size of the worst case;
+//     in a heap one object can use the bytes that another doesn't need.
 //   - A slot below some 16 KiB is mostly tables.
 //
-// A slot that nobody released before Close is a leak, as a pair of scratch arenas is that nobody gave back ([Leaks]). Close empties it
-// all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
-// makes Acquire full for good. Who shuts down ends the owners first, as it ends its workers.
+// A slot that isn't released before Close is a leak, as an unreleased lease is ([Leaks]). Close
+// empties it all the same, but its owner doesn't know that it is gone. In a server that goes on,
+// the same mistake makes Acquire full for good. At shutdown, end the owners first, as you end
+// workers.
 type Slots struct {
 	b     *Budget
 	name  string
 	index int // of the region in the plan
 	slots []*region
 
-	mu     sync.Mutex // guards what follows, and the slots' sites
+	mu     sync.Mutex // guards closed, and the slots' sites
 	closed bool
 }
 
-// Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
-// and panics.
+// Slots returns the slots of the region of that name. An unknown name, or a region without slots,
+// is a caller's bug and panics.
 func (b *Budget) Slots(name string) *Slots {
 	for _, s := range b.slots {
 		if s.name == name {
@@ -56,12 +60,13 @@ func (b *Budget) Slots(name string) *Slots {
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name, b.regionNames(true)))
 }
 
-// Acquire gives the first free slot to its new owner, who loads it ([Load]) and gives it back ([Region.Release]). When none is free
-// the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock and a
-// look at each slot; no Go allocation.
+// Acquire returns the first free slot and makes the caller its owner. The owner loads it ([Load]) and
+// releases it ([Region.Release]). If no slot is free it returns a full that names the key to raise,
+// which suits a server's admission control. Any goroutine may call it. Cost: a lock and a look at
+// each slot; no Go allocation.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
-		panic("budget: BUG: zero Slots: Budget.Slots gives them")
+		panic("budget: BUG: zero Slots: get them from Budget.Slots")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +90,8 @@ func (s *Slots) Acquire() (Region, error) {
 		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 
-// Available is the number of slots that nobody has. Others may acquire before the caller looks at it.
+// Available returns the number of free slots. Another goroutine may acquire one before the caller
+// uses the number.
 func (s *Slots) Available() (free int) {
 	for _, slot := range s.slots {
 		if !slot.taken() {
@@ -95,15 +101,16 @@ func (s *Slots) Available() (free int) {
 	return free
 }
 
-// Release rewinds a slot (see [Region.Rewind]) and gives it back; from then on this Region and its readers refuse. The errors are
-// those of Rewind; the slot is free all the same. When the slot can't be rewound, because workers are inside until
-// ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
-// No Go allocation, unless it fails or waits.
+// Release rewinds a slot ([Region.Rewind]) and frees it; from then on this Region and its readers
+// fail. It returns the errors of Rewind, and the slot is free all the same. If the slot can't be
+// rewound, because workers stay inside until ctx ends or a load is at work, nothing changes. A
+// second Release fails, and so does one of a region without slots. No Go allocation, unless it
+// fails or waits.
 func (r Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)
 }
 
-// close lets nobody have a slot any more. Those that were never released are leaks.
+// close ends Acquire and returns the slots that were never released, which are leaks.
 func (s *Slots) close() (kept leaks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,15 +12,15 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// heapWatch looks at the Go heap between two moments, for NoHeap and for the budget that is Strict: the count is the cheap
-// look, the profile says whose the objects were.
+// heapWatch compares the Go heap at two moments, for NoHeap and for the strict budget. The count is
+// cheap; the profile has the call stacks.
 type heapWatch struct {
-	stats   runtime.MemStats // here, since on the stack it would be moved to the heap
-	made    uint64           // objects on the Go heap when counting began
-	profile goProfile        // then
+	stats   runtime.MemStats // not on the stack, from which it would escape
+	made    uint64           // objects made on the Go heap when counting began
+	profile goProfile        // of that moment
 }
 
-// newHeapWatch is one of a NoHeap, that has begun.
+// newHeapWatch returns a watch for a NoHeap that begins.
 func newHeapWatch() *heapWatch {
 	w := new(heapWatch)
 	w.restart()
@@ -37,15 +37,17 @@ func (w *heapWatch) begin() {
 	w.made = w.count()
 }
 
-// count is the objects that were ever made on the Go heap. It stops the world for a moment, and ends the blocks that
-// small objects share: the next begins a new one, which is recorded. The first count after a collection may have to wait,
-// for which the runtime allocates: count twice to begin.
+// count returns the number of objects ever made on the Go heap. It stops the world for a moment,
+// and ends the blocks that small objects share, so that the next object begins a new block and is
+// recorded. The first count after a collection may have to wait, which makes the runtime allocate:
+// count twice to begin.
 func (w *heapWatch) count() uint64 {
 	runtime.ReadMemStats(&w.stats)
 	return w.stats.Mallocs
 }
 
-// look is what the stacks that count allocated since counting began; it begins again.
+// look returns the allocations since counting began on stacks for which counts is true. Counting
+// begins again.
 func (w *heapWatch) look(counts func(stack []runtime.Frame) bool) (sites []goSite) {
 	if w.count() == w.made {
 		return nil
@@ -57,7 +59,7 @@ func (w *heapWatch) look(counts func(stack []runtime.Frame) bool) (sites []goSit
 	return sites
 }
 
-// end is a NoHeap's error, or nil.
+// end returns a NoHeap's error, or nil.
 func (w *heapWatch) end(budget string) error {
 	sites := w.look(func([]runtime.Frame) bool { return true })
 	if len(sites) == 0 {
@@ -67,21 +69,21 @@ func (w *heapWatch) end(budget string) error {
 	return fmt.Errorf("budget %q: NoHeap: %s:%s", budget, count, where)
 }
 
-// strictBuild says whether a strict budget looks at the Go heap: in checked builds.
+// strictBuild reports whether a strict budget checks the Go heap: in checked builds.
 const strictBuild = arena_c.Checked
 
-// strictHeap is the watch of the budget that is Strict.
+// strictHeap is the watch of the strict budget.
 var strictHeap struct {
 	sync.Mutex
 	heapWatch
-	counting bool   // NextFrame came
+	counting bool   // after the first NextFrame
 	ended    uint64 // of atWork, at the last NextFrame
 }
 
-// atWork counts the loads of all budgets, rewinds and their like among them, in strict builds.
+// atWork counts the loads, rewinds and similar calls of all budgets, in strict builds.
 var atWork struct{ begun, ended atomic.Uint64 }
 
-// watchStrict begins and ends it.
+// watchStrict starts or stops the watch.
 func watchStrict(on bool) {
 	strictHeap.Lock()
 	defer strictHeap.Unlock()
@@ -93,7 +95,7 @@ func watchStrict(on bool) {
 	strictHeap.counting, strictHeap.profile = false, nil
 }
 
-// atNextFrame is what to panic with when the program allocated since the last NextFrame, or nil.
+// atNextFrame returns the panic value if the program allocated since the last NextFrame, or nil.
 func atNextFrame(budget string) (text any) {
 	w := &strictHeap
 	w.Lock()
@@ -113,8 +115,9 @@ func atNextFrame(budget string) (text any) {
 	return text
 }
 
-// inPlay says whether a stack allocates for play. While something loads, that is known only of the goroutine that calls
-// NextFrame: the others may work for the loader, and of a stack that is longer than its record the end is missing.
+// inPlay reports whether a stack allocates for play. During a load only stacks of the goroutine
+// that calls NextFrame count: other goroutines may work for the loader, and a stack longer than its
+// record lacks its end.
 func inPlay(stack []runtime.Frame, loads bool) bool {
 	if slices.ContainsFunc(stack, isRare) {
 		return false
@@ -127,7 +130,8 @@ func inPlay(stack []runtime.Frame, loads bool) bool {
 	return began != "" && began == goroutineOf(goFrames(caller[:runtime.Callers(0, caller[:])]))
 }
 
-// goroutineOf is the function that the stack's goroutine began with, "" when the stack doesn't show it.
+// goroutineOf returns the first function of the stack's goroutine, or "" if the stack doesn't show
+// it.
 func goroutineOf(stack []runtime.Frame) string {
 	if last := len(stack) - 1; last > 0 && stack[last].Function == "runtime.goexit" {
 		return stack[last-1].Function
@@ -140,12 +144,13 @@ const (
 	here   = module + "budget."
 )
 
-// rare are the functions that play calls rarely. What they allocate is none of play's, with all that they call.
+// rare are the functions that play calls rarely. Their allocations, and those of their callees,
+// don't count.
 var rare = map[string]bool{
 	here + "openPlan":                   true,
 	here + "(*Budget).Close":            true,
 	here + "Load[...]":                  true,
-	here + "Region.empty":               true, // Rewind, Release
+	here + "Region.empty":               true, // Rewind and Release
 	here + "(*Slots).Acquire":           true, // when none is free
 	here + "(*Budget).Reconfigure":      true,
 	here + "(*Budget).Report":           true,
@@ -157,7 +162,7 @@ var rare = map[string]bool{
 	here + "(*Budget).Missing":          true,
 	here + "(*Budget).NoHeap":           true,
 	here + "(*Timeline).Read":           true,
-	here + "(*leftOpen).add":            true, // the leaks of NextFrame
+	here + "(*leftOpen).add":            true, // of leaks at NextFrame
 	module + "budget/save.(*Ring).Diff": true,
 
 	module + "budget/save.(*Ring).Read":         true,
@@ -165,16 +170,17 @@ var rare = map[string]bool{
 	module + "budget/save.(*Ring).describeFile": true, // the first AppendFile
 }
 
-// isRare says whether the frame is one of these, or of package record, which allocates for each new name and each write.
+// isRare reports whether the frame is in rare or in package record, which allocates for each new
+// name and each write.
 func isRare(f runtime.Frame) bool {
 	return rare[f.Function] || strings.HasPrefix(f.Function, module+"budget/record.")
 }
 
-// recording counts who wants every allocation recorded.
+// recording counts the users of a full record of allocations.
 var recording struct {
 	sync.Mutex
 	users  int
-	before int // the rate that was
+	before int // the rate before the first user
 }
 
 // recordAll makes the runtime record each allocation until end.
@@ -196,8 +202,8 @@ func recordLess() {
 	}
 }
 
-// goProfile is what each call stack has allocated on the Go heap since the process began, as far as it was recorded:
-// runtime.MemProfileRate is 1 while somebody watches. A stack is its innermost 32 frames.
+// goProfile has the recorded allocations of each call stack since the process began;
+// runtime.MemProfileRate is 1 during a watch. A stack is its innermost 32 frames.
 type goProfile map[[32]uintptr]goCount
 
 type goCount struct{ objects, bytes int64 }
@@ -208,8 +214,8 @@ type goSite struct {
 	frames []string // innermost first, from the first that is not the runtime's
 }
 
-// readGoProfile reads what was allocated up to now. Records are published by a collection, hence runtime.GC. What this
-// allocates itself is known by its name, and left out by since.
+// readGoProfile reads all allocations up to now. Records are published by a collection, hence
+// runtime.GC. Its own allocations have its name, and since leaves them out.
 func readGoProfile() goProfile {
 	runtime.GC()
 	var records []runtime.MemProfileRecord
@@ -226,21 +232,21 @@ func readGoProfile() goProfile {
 	return profile
 }
 
-// looksAtHeap says whether the frame is one of those that read the profile and write what it says, or that find names for
-// call sites where a build keeps these.
+// looksAtHeap reports whether the frame reads the profile, writes its text, or finds names for call
+// sites in builds that keep them.
 func looksAtHeap(f runtime.Frame) bool {
 	return f.Function == here+"readGoProfile" || f.Function == here+"newHeapWatch" || f.Function == here+"atNextFrame" ||
 		strings.HasPrefix(f.Function, here+"(*heapWatch).") || strings.HasPrefix(f.Function, module+"arena_c.(*siteTable).")
 }
 
-// tellsFull says whether the frame makes a full's error.
+// tellsFull reports whether the frame makes the error of a full.
 func tellsFull(f runtime.Frame) bool {
 	const stack = module + "scope.(*Stack)."
 	return f.Function == stack+"full" || f.Function == stack+"tableFull"
 }
 
-// since is what the stacks that count allocated after an earlier profile was read: most objects first. It is nothing where
-// something was full meanwhile: who meets that may make an error of it.
+// since returns the allocations after the profile before, most objects first. If an arena was full
+// meanwhile it returns none, because the caller may make an error of it.
 func (p goProfile) since(before goProfile, counts func(stack []runtime.Frame) bool) (sites []goSite) {
 	for stack, count := range p {
 		count.objects -= before[stack].objects
@@ -278,7 +284,8 @@ func goFrames(stack []uintptr) (list []runtime.Frame) {
 	return list
 }
 
-// programFrames are the frames of the program on a stack, innermost first; none when the runtime allocated for itself.
+// programFrames returns the program's frames on a stack, innermost first, or none if the runtime
+// allocated for itself.
 func programFrames(stack []runtime.Frame) (list []string) {
 	for _, f := range stack {
 		switch {
@@ -291,15 +298,19 @@ func programFrames(stack []runtime.Frame) (list []string) {
 	return list
 }
 
-// runtimeKeeps are functions that the runtime allocates in for itself below a frame of the program: it keeps and reuses
-// what they make, and who waits or sleeps can't know whether there is one.
+// runtimeKeeps are functions with allocations for the runtime itself below a frame of the program.
+// The runtime reuses these objects, so a program that waits or sleeps can't know whether it
+// allocates.
 var runtimeKeeps = map[string]bool{
-	"runtime.acquireSudog":              true, // who waits for a channel or a lock; a collection empties the store
-	"runtime.newdefer":                  true, // a defer in a loop; so does it here
-	"runtime.allocm":                    true, // a thread
-	"runtime.malg":                      true, // a goroutine
-	"runtime.allgadd":                   true, // the list of them
-	"runtime.(*timers).addHeap":         true, // who waits for a ticker or a timer: the first on each processor
+	// a wait for a channel or a lock; a collection empties the store
+	"runtime.acquireSudog": true,
+	// a defer in a loop; a collection empties that store too
+	"runtime.newdefer": true,
+	"runtime.allocm":   true, // a thread
+	"runtime.malg":     true, // a goroutine
+	"runtime.allgadd":  true, // the list of them
+	// a wait for a ticker or a timer: the first on each processor
+	"runtime.(*timers).addHeap":         true,
 	"runtime.itabAdd":                   true, // the table of interfaces and their types
 	"runtime.buildTypeAssertCache":      true, // x.(Interface), one time in a thousand
 	"runtime.buildInterfaceSwitchCache": true, // and in a switch over types
@@ -311,7 +322,7 @@ const (
 	goFramesShown = 6
 )
 
-// text says how much was allocated and where.
+// text returns how much was allocated, and the lines.
 func (w *heapWatch) text(sites []goSite) (count, where string) {
 	var sum goCount
 	for _, site := range sites {

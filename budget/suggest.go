@@ -9,27 +9,26 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Suggest makes a plan of recorded reports: what programs in the field needed at most, and nothing beyond (Headroom adds
-// some). The reports' plans have regions of the same names in the same order, with slots or without. Their sizes may differ, and
-// so may their names.
+// Suggest returns a plan that would have sufficed for the recorded reports, without a margin
+// ([Plan.Headroom] adds one). The reports' plans must have regions of the same names in the same
+// order, all with slots or all without. Sizes and the plans' names may differ.
 //
-// Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the
-// siblings. A peak of 0 is no measure: the part wasn't used, or its use wasn't published when the report was
-// made (Published). Such a part has the largest size that the reports' plans gave it. Of a part that was full
-// (Fulls) the peak says too little, for what was refused isn't in it, nor what would have come after that: it
-// has no less than the plan of that report gave it. It may need more; LastFull says what it asked for last.
+//   - Each size is the highest Peak in the reports, over all siblings.
+//   - A part with a peak of 0 wasn't used, or its use wasn't published before the report
+//     ([Budget.Published]). It gets the largest size of the reports' plans.
+//   - A part that was full (Fulls) needed more than its peak. It gets at least the size of that
+//     report's plan and may need more; LastFull has the last refused size.
+//   - Slots, buffers, workers and their scratch arenas are the most of the plans.
+//   - Limits are the highest MostOpen, at least the default. A region with slots, or with limits of
+//     its own in a plan, gets its own limits: the highest MostOpen of its slots, at least 1, and
+//     after a full at least its plan's. If it was never used, it gets those of the plans.
+//   - A region's note names the report that its size came from.
+//   - The plan's Size is the sum of the parts; no region has the Rest. The name, base, pages, Go
+//     heap and OnError are the first plan's.
 //
-// Slots, buffers, workers and their scratch arenas are as many as at most in the plans. Limits are the default, or the
-// highest MostOpen where that is more. A region with slots, and one that has limits in a plan, has limits of its own: the
-// highest MostOpen of its slots, at least 1, and no less than its plan gave it where it was full. One that was never used has
-// what the plans gave it. The note of a region says which report its size came from. The parts'
-// sum is the plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first
-// plan's.
-//
-// Reconfigure forgets peaks: record a report before it, too.
-//
-// Temporaries ([scope.Scope.Temp]) begin at a line: a region that had some may need the next multiple of 64 bytes. Measure,
-// which runs the plan, says so to the byte.
+// Reconfigure resets peaks: record a report before it, too. Temporaries ([scope.Scope.Temp]) begin
+// at a line, so a region with temporaries may need the next multiple of 64 bytes; [Measure] finds
+// the exact size.
 func Suggest(reports ...Report) (Plan, error) {
 	if len(reports) == 0 {
 		return Plan{}, errors.New("budget: Suggest: no reports")
@@ -39,7 +38,7 @@ func Suggest(reports ...Report) (Plan, error) {
 	for n, report := range reports {
 		err := report.Plan.check()
 		if err == nil {
-			err = plan.Widen(report.Plan.resolved()) // with a size for what takes the rest
+			err = plan.Widen(report.Plan.resolved()) // with a size for the region with the Rest
 		}
 		if planned := report.Plan.arenaCount(); err == nil && planned != uint64(len(report.Arenas)) {
 			err = fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d", len(report.Arenas), planned)
@@ -72,15 +71,16 @@ func Suggest(reports ...Report) (Plan, error) {
 	return plan, plan.check()
 }
 
-// need is what a part needs: the highest of its arenas.
+// need is the highest need of a part's arenas.
 type need struct {
-	bytes  uint64 // its peak; 0: it wasn't used
+	bytes  uint64 // its peak; 0: not used
 	limits Limits // at least 1 each
-	full   bool   // it needs more
-	from   string // of a region, what its note says of the bytes; "": it keeps its own
+	full   bool   // bytes don't suffice
+	// the end of a region's note after the bytes; "": the note stays
+	from string
 }
 
-// needs are what the parts of the report's plan needed, by their keys.
+// needs returns the need of each part of the report's plan, by its key.
 func (r Report) needs() map[string]need {
 	needs, arenas := map[string]need{}, r.Arenas
 	for _, part := range r.Plan.sized() {
@@ -94,14 +94,14 @@ func (r Report) needs() map[string]need {
 	return needs
 }
 
-// fit is the plan with sizes and limits of what its parts need. A part that wasn't used stays as planned.
+// fit returns the plan with sizes and limits of needs. An unused part stays as planned.
 func (p Plan) fit(needs map[string]need) Plan {
 	p.Regions = slices.Clone(p.Regions)
 	p.Limits = Limits{1, 1, 1, 1}
 	for i, part := range p.sized() {
 		n := needs[part.key]
 		if n.bytes != 0 {
-			*part.size = min(n.bytes, Rest-1) // Rest is no size, whatever a file says
+			*part.size = min(n.bytes, Rest-1) // a file may hold Rest, which is no size
 		}
 		if !p.ownLimits(i) {
 			p.Limits.raiseTo(n.limits)
@@ -115,7 +115,7 @@ func (p Plan) fit(needs map[string]need) Plan {
 	return p
 }
 
-// noted is the note of a region that needs so many bytes, which are from somewhere.
+// noted returns the note of a region with this need.
 func (n need) noted(from string) string {
 	if n.bytes == 0 {
 		return "never used: as planned"
@@ -123,14 +123,16 @@ func (n need) noted(from string) string {
 	return fmt.Sprint(n.bytes) + from
 }
 
-// ownLimits reports whether a fitted plan has limits of the part's own: each slot of a region pays for them.
+// ownLimits reports whether a fitted plan sets limits for the part alone, because each slot of a
+// region pays for them.
 func (p Plan) ownLimits(part int) bool {
 	return part < len(p.Regions) && (p.Regions[part].Slots != 0 || p.Regions[part].Limits != Limits{})
 }
 
-// Widen makes each size and limit of p at least as large as that of another plan, and gives it as many slots, buffers, workers
-// and scratch arenas. All else stays. Both have their defaults filled in, and regions of the same names in the same order, with
-// slots or without: else the error says where they differ. p shares no regions with other plans.
+// Widen raises each size and limit of p to at least that of other, and its numbers of slots,
+// buffers, workers and scratch arenas. Everything else stays. Both plans need their defaults filled
+// in, and regions of the same names in the same order, with slots or without; else Widen returns
+// the difference. pre: p owns its regions.
 func (p *Plan) Widen(other Plan) error {
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, and in the first %v", key, have, want)
@@ -145,7 +147,7 @@ func (p *Plan) Widen(other Plan) error {
 			return differs(fmt.Sprintf("regions[%d].name", i), jsonfile.Quote(r.Name), jsonfile.Quote(own.Name))
 		case (r.Slots == 0) != (own.Slots == 0):
 			return differs(fmt.Sprintf("regions[%d].slots", i), r.Slots, own.Slots)
-		case own.Limits != r.Limits: // what a region doesn't give is its plan's
+		case own.Limits != r.Limits: // a limit of 0 is the plan's
 			own.Limits = own.Limits.or(p.Limits)
 			own.Limits.raiseTo(r.Limits.or(other.Limits))
 		}
@@ -158,10 +160,11 @@ func (p *Plan) Widen(other Plan) error {
 	return nil
 }
 
-// Headroom is the plan with each size of regions, frame and scratch arenas larger by so many percent, rounded up to whole KiB, and
-// each limit that is given too, of the plan and of a region, rounded up, but at most 65535. The number of slots, buffers and workers, and the Go
-// heap, stay; a Size that is given grows as the parts do, what takes the rest among them. Sizes that are too large for a plan are
-// Check's to report; they never wrap. A negative percent is a caller's bug and panics.
+// Headroom returns the plan with each size of regions, frame and scratch arenas raised by percent
+// and rounded up to whole KiB. It also raises each limit that isn't 0, of the plan and of regions,
+// up to 65535. The numbers of slots, buffers and workers, and the Go heap, stay. A Size that isn't
+// 0 grows with the parts, the Rest included. A size too large for a plan never wraps; Check reports
+// it. A negative percent is a caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))
@@ -188,7 +191,7 @@ func (p Plan) Headroom(percent int) Plan {
 	return p
 }
 
-// grow makes each limit that is given larger by so many percent.
+// grow raises each limit that isn't 0 by percent.
 func (l *Limits) grow(percent int) {
 	for _, limit := range l.byKey() {
 		if *limit.value > 0 {
@@ -197,7 +200,8 @@ func (l *Limits) grow(percent int) {
 	}
 }
 
-// withHeadroom is n and so many percent of it, rounded up to a multiple. What is too large is just that: below Rest.
+// withHeadroom returns n raised by percent, rounded up to a multiple. A result that is too large
+// becomes one just below Rest.
 func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 	const tooLarge = Rest - 1
 	high, low := bits.Mul64(n, uint64(percent))

@@ -6,25 +6,26 @@ import (
 	"sync"
 )
 
-const timelineSamples = 512 // a picture has about as many pixels
+const timelineSamples = 512 // about the pixels of a picture
 
-// Timeline is what each arena held over time, in memory that is taken at set-up, on the Go heap: when all samples are used, neighbours become
-// one, and each stands for twice as many ticks. So the whole run is always there, ever coarser, and no peak is lost.
-// Sample belongs to one goroutine, Read is for any. A nil Timeline is one that is off: its methods do nothing.
+// Timeline records how much each arena held over time, in memory of the Go heap that it takes at
+// set-up. When all samples are used, each pair of neighbours becomes one sample with twice as many
+// ticks. So the whole run always fits, ever coarser, and no peak is lost. Sample belongs to one
+// goroutine; any goroutine may call Read. A nil Timeline is off: its methods do nothing.
 type Timeline struct {
 	b      *Budget
-	gauges []gauge // by arena
+	gauges []gauge // in map order
 	names  []ArenaLine
-	owed   uint64 // ticks that Sample couldn't write yet; only Sample's
+	owed   uint64 // ticks that Sample hasn't written so far; only Sample uses it
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards cells
 	cells cells
 }
 
-// TimelineData is a copy of a timeline, for pictures, pages and files. Sizes are bytes.
+// TimelineData is a copy of a timeline, for pictures, pages and files. Sizes are in bytes.
 type TimelineData struct {
 	Budget string      `json:"budget"`
-	Step   uint64      `json:"step"`  // ticks a sample; the last may have fewer
+	Step   uint64      `json:"step"`  // ticks in a sample; the last may have fewer
 	Ticks  uint64      `json:"ticks"` // in all
 	Arenas []ArenaLine `json:"arenas"`
 }
@@ -32,27 +33,27 @@ type TimelineData struct {
 // ArenaLine is an arena over time.
 type ArenaLine struct {
 	Name  string   `json:"name"`            // as in a Report: "room 3"
-	Part  string   `json:"part"`            // likewise: "room"
-	Kind  string   `json:"kind"`            // likewise: "slot"
+	Part  string   `json:"part"`            // as in a Report: "room"
+	Kind  string   `json:"kind"`            // as in a Report: "slot"
 	Size  uint64   `json:"size"`            // now: Reconfigure may have moved it
-	Most  []uint64 `json:"most"`            // the most that it held in the ticks of each sample
-	Marks []Mark   `json:"marks,omitempty"` // what happened in each; nil: nothing ever did
+	Most  []uint64 `json:"most"`            // highest use in the ticks of each sample
+	Marks []Mark   `json:"marks,omitempty"` // events of each sample; nil: none at all
 }
 
-// Mark says what happened to an arena in the ticks of a sample: the sum of these.
+// Mark is the sum of an arena's events in the ticks of a sample.
 type Mark uint16
 
-// What a Mark is the sum of.
+// The events of a Mark.
 const (
-	MarkLoad   Mark = 1 << iota // a Load of it ended, also one that failed
-	MarkRewind                  // it was emptied, and not loaded
+	MarkLoad   Mark = 1 << iota // a Load ended, or failed
+	MarkRewind                  // the arena was emptied, and not loaded
 	MarkFull                    // it was full
-	MarkMoved                   // Reconfigure moved it, or gave it another size
+	MarkMoved                   // Reconfigure moved or resized it
 )
 
 var markNames = []string{"load", "rewind", "full", "moved"}
 
-// String names what happened: "load, full".
+// String returns the names of the events: "load, full".
 func (m Mark) String() string {
 	var names []string
 	for i, name := range markNames {
@@ -63,13 +64,12 @@ func (m Mark) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Timeline begins to record what each arena holds, in so many samples; 0 means 512. A budget has one at
-// most, made at set-up by the goroutine that drives the program: a second one is a caller's bug and panics, and so is
-// one after Seal or Close. It takes 10 bytes of the Go heap for each sample of each arena, now, and nothing later. After
-// Close it can still be read.
+// Timeline starts a record of each arena's use, with so many samples; 0 means 512. The goroutine
+// that drives the program calls it at set-up, once: a second call, or one after Seal or Close, is a
+// caller's bug and panics. It takes 10 bytes of the Go heap for each sample of each arena now, and
+// nothing later. It can be read after Close, too.
 //
-// With a timeline NextFrame costs some nanoseconds more, and so does the end of each Load, Rewind and lease. Without
-// one, nothing does.
+// With a timeline, NextFrame and the end of each Load, Rewind and lease take some nanoseconds more.
 func (b *Budget) Timeline(samples int) *Timeline {
 	switch {
 	case samples < 0:
@@ -86,13 +86,14 @@ func (b *Budget) Timeline(samples int) *Timeline {
 	return t
 }
 
-// Sample ends a tick: the most that each arena held since the last Sample, as far as it was published
-// ([Budget.Published]). It belongs to one goroutine: that which drives the program, after NextFrame, or one of its own.
-// What a Load at work has made so far isn't published: its peak, temporaries included, is that of the tick in which it
-// ends. A tick that ends while another goroutine is in Read is written with the next one. After Close nothing is added.
+// Sample ends a tick. It records the highest use of each arena since the last Sample, as published
+// ([Budget.Published]). It belongs to one goroutine: the one that drives the program, after
+// NextFrame, or one of its own. A Load at work isn't published: its peak, temporaries included,
+// counts for the tick in which it ends. A tick that ends during a Read is written with the next
+// one. After Close Sample adds nothing.
 //
-// Cost: a few nanoseconds an arena, no Go allocation, no wait; and each time the run has become twice as long, a pass
-// over all samples, about a nanosecond for each of each arena.
+// Cost: a few nanoseconds an arena, without a Go allocation or a wait. Each time the run has
+// doubled, it also makes a pass over all samples, about a nanosecond for each sample of an arena.
 func (t *Timeline) Sample() {
 	if t == nil || t.b.closed.Load() {
 		return
@@ -110,8 +111,8 @@ func (t *Timeline) Sample() {
 	t.mu.Unlock()
 }
 
-// Read is a copy of all samples. Any goroutine may ask, also after Close; who samples doesn't wait for it. Of a nil
-// Timeline it is the zero TimelineData. Cost: two copies on the Go heap.
+// Read returns a copy of all samples. Any goroutine may call it, also after Close; Sample doesn't
+// wait for it. A nil Timeline returns the zero TimelineData. Cost: two copies on the Go heap.
 func (t *Timeline) Read() TimelineData {
 	if t == nil {
 		return TimelineData{}
@@ -126,7 +127,7 @@ func (t *Timeline) Read() TimelineData {
 	return d
 }
 
-// copyCells has the memory before it takes the lock: then it holds up Sample, which doesn't wait, for a moment.
+// copyCells allocates before it takes the lock, because Sample doesn't wait for the lock.
 func (t *Timeline) copyCells() cells {
 	to := newCells(t.cells.samples, t.cells.arenas)
 	t.mu.Lock()
@@ -135,7 +136,7 @@ func (t *Timeline) copyCells() cells {
 	return to
 }
 
-// arenaLines are the names of all arenas.
+// arenaLines returns a line with the names of each arena.
 func (b *Budget) arenaLines() (list []ArenaLine) {
 	for _, st := range b.stacks {
 		list = append(list, ArenaLine{Name: arenaName(st), Part: st.Part, Kind: st.Kind})

@@ -2,15 +2,15 @@ package budget
 
 import "sync/atomic"
 
-// gauge is what an arena held since the last Sample. Who publishes the arena writes it, under the lock of what is
-// published; Sample reads it under none.
+// gauge holds an arena's use since the last Sample. Publishing writes it, under the lock of the
+// published figures; Sample reads it without a lock.
 type gauge struct {
 	now, most atomic.Uint64
 	marks     atomic.Uint32
 }
 
-// saw says that the arena came to hold `most` bytes since it was published, and holds `now`. The most is first: Sample
-// may look in between, and rather has a peak in the tick beside its own than never.
+// saw records that the arena held most bytes since it was published, and holds now. It stores most
+// first: if Sample reads in between, a peak appears in a neighbouring tick and isn't lost.
 func (g *gauge) saw(most, now uint64) {
 	if g == nil {
 		return
@@ -30,27 +30,27 @@ func (g *gauge) mark(what Mark) {
 	}
 }
 
-// take adds what was seen to a sample. What is held now is where the next tick begins.
+// take adds the gauge to a sample. The use now is the start of the next tick.
 func (g *gauge) take(most *uint64, marks *Mark) {
 	now, seen := g.now.Load(), g.most.Load()
 	if seen != now {
 		seen = g.most.Swap(now)
 	}
-	*most = max(*most, seen, now) // saw may have written both in between: then the peak is of the next tick
+	*most = max(*most, seen, now) // if saw wrote both in between, the peak is in the next tick
 	if g.marks.Load() != 0 {
 		*marks |= Mark(g.marks.Swap(0))
 	}
 }
 
-// cells are the samples of all arenas: those of the same ticks side by side.
+// cells are the samples of all arenas; those of the same ticks are adjacent.
 type cells struct {
 	samples, arenas int
 	most            []uint64
 	marks           []Mark
-	used            int    // samples
-	step            uint64 // ticks of each
-	last            uint64 // ticks in the last
-	ticks           uint64 // in all
+	used            int    // samples in use
+	step            uint64 // ticks in a sample
+	last            uint64 // ticks in the last sample
+	ticks           uint64 // ticks in all
 }
 
 func newCells(samples, arenas int) cells {
@@ -58,7 +58,7 @@ func newCells(samples, arenas int) cells {
 	return cells{samples: samples, arenas: arenas, most: make([]uint64, n), marks: make([]Mark, n), step: 1}
 }
 
-// tick gives the cells of a further tick, by arena.
+// tick returns the cells of a new tick, by arena.
 func (c *cells) tick() (most []uint64, marks []Mark) {
 	if c.used == 0 || c.last == c.step {
 		c.begin()
@@ -73,7 +73,8 @@ func (c *cells) sample(i int) (most []uint64, marks []Mark) {
 	return c.most[from:to], c.marks[from:to]
 }
 
-// begin begins a sample. With an odd number of samples the last of the halved has room for more ticks.
+// begin begins a sample. If halving an odd number left room for more ticks in the last sample, it
+// goes on with that one.
 func (c *cells) begin() {
 	if c.used == c.samples {
 		c.halve()
@@ -88,7 +89,8 @@ func (c *cells) begin() {
 	clear(marks)
 }
 
-// halve makes each two neighbours one. All are whole; of an odd number, the last becomes a half.
+// halve merges each pair of neighbours. All samples are whole; of an odd number the last becomes a
+// half.
 func (c *cells) halve() {
 	odd := c.used%2 != 0
 	for i := range (c.used + 1) / 2 {
@@ -117,7 +119,7 @@ func (c *cells) join(most []uint64, marks []Mark, from int) {
 	}
 }
 
-// copyTo copies the samples that are used to another of the same size.
+// copyTo copies the used samples to other cells of the same size.
 func (c *cells) copyTo(to *cells) {
 	n := c.used * c.arenas
 	copy(to.most, c.most[:n])
@@ -125,7 +127,7 @@ func (c *cells) copyTo(to *cells) {
 	to.used, to.step, to.last, to.ticks = c.used, c.step, c.last, c.ticks
 }
 
-// line is what an arena has in each sample; no marks where nothing happened.
+// line returns an arena's use and marks in each sample; nil marks if there are none.
 func (c *cells) line(arena int) (most []uint64, marks []Mark) {
 	most, marks = make([]uint64, c.used), make([]Mark, c.used)
 	var all Mark

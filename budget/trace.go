@@ -5,8 +5,8 @@ import (
 	"runtime/trace"
 )
 
-// traced begins a task and a region of runtime/trace, "upfront.Load", which end with end. The name of the budget's region
-// is a log of the task. Nothing is made while nobody traces.
+// traced begins a task and a region of runtime/trace, "upfront.Load", that end with end. The name
+// of the budget's region is a log of the task. Without a trace it makes nothing.
 func traced(ctx context.Context, what string, r *region) (end func()) {
 	if !trace.IsEnabled() {
 		return untraced
@@ -19,7 +19,7 @@ func traced(ctx context.Context, what string, r *region) (end func()) {
 
 func untraced() {}
 
-// tracedFrame is NextFrame while somebody traces: a region of it, which makes no Go allocation.
+// tracedFrame is NextFrame during a trace: a region of it, without a Go allocation.
 func (b *Budget) tracedFrame() (err error) {
 	b.traced = true
 	defer func() { b.traced = false }()

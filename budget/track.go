@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// track has the system watch which pages of the regions are written, where the plan asks for it.
-// What it refuses is a line of the report.
+// track starts the system's tracking of written pages for the regions that want it. A refusal is a
+// line of the report.
 func (b *Budget) track(regions []*region) {
 	for _, r := range regions {
 		if !r.track {
@@ -30,13 +30,14 @@ func (b *Budget) trackOne(row uint64) (*platform.Tracker, error) {
 		return nil, errGiven
 	}
 	if b.mirror != nil {
-		return nil, errors.New("in this build the bytes lie elsewhere")
+		return nil, errors.New("this build keeps the bytes at other addresses")
 	}
 	from, to := b.table.Start(row), (b.table.End(row)+arena_c.Edge-1)&^(arena_c.Edge-1)
 	return platform.Track(unsafe.Add(b.memory.Base(), from), to-from)
 }
 
-// untracked are the regions that the plan has tracked, and why they aren't. Any goroutine may ask.
+// untracked returns a line for each region that wants tracking and has none, with the reason. Any
+// goroutine may call it.
 func (b *Budget) untracked() (list []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,7 +49,7 @@ func (b *Budget) untracked() (list []string) {
 	return list
 }
 
-// untrack ends it.
+// untrack ends the tracking.
 func (b *Budget) untrack(regions []*region) error {
 	var errs []error
 	for _, r := range regions {

@@ -7,10 +7,11 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Range is one named piece of the budget.
+// Range is one named range of the budget.
 type Range struct {
-	Arena  string // "level", "frame 0"; empty for what belongs to none
-	What   string // "tables", "used", "free", "temp", "slack: edge", "slack: unplanned", "slack: guard"
+	Arena string // "level", "frame 0"; "" for a range outside the arenas
+	// "tables", "used", "free", "temp", "slack: edge", "slack: unplanned", "slack: guard"
+	What   string
 	Offset uint64
 	Size   uint64
 }
@@ -19,14 +20,14 @@ var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "
 	arena_c.RangeTemp: "temp", arena_c.RangeEdge: "slack: edge", arena_c.RangeUnplanned: "slack: unplanned",
 	arena_c.RangeGuard: "slack: guard"}
 
-// Walk names every byte of the budget: ranges in order of address that cover it without gap or overlap,
-// from the tables themselves. An error says which arena's control words contradict themselves. In checked
-// builds it looks at what lies around everything that lives and where something died, too, and the error
-// says what somebody wrote there: past the end, before the first, to what was closed. Put it between two
-// steps of a tick to narrow down when something wrote over them.
+// Walk returns ranges in address order that cover every byte of the budget without gap or overlap,
+// read from the tables. It fails if an arena's control words contradict each other. In a checked
+// build it also checks the bytes around every live object and those of freed memory, and the error
+// reports each stray write: past an end, before a start, into freed memory. Call it between two
+// steps of a tick to find the step that makes a stray write.
 //
-// Workers must not allocate meanwhile. Cost: O(arenas * limits.scopes), and in checked builds a look at
-// 32 bytes for each that was ever in use.
+// Workers must not allocate meanwhile. Cost: O(arenas * limits.scopes), and in checked builds a
+// read of 32 bytes for each 32 bytes that were ever in use.
 func (b *Budget) Walk() ([]Range, error) {
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
@@ -42,7 +43,7 @@ func (b *Budget) Walk() ([]Range, error) {
 		if count < arenas {
 			name = arenaName(b.stacks[count])
 		}
-		return nil, fmt.Errorf("budget %q: the control words of %s contradict themselves: something wrote where it had no right to",
+		return nil, fmt.Errorf("budget %q: the control words of %s contradict each other: a stray write has overwritten them",
 			b.plan.Name, name)
 	}
 	ranges := make([]Range, count)

@@ -122,7 +122,7 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		*c.word = was
 		assert.Nil(t, ranges)
 		assert.EqualError(t, err, `budget "small": the control words of `+c.whose+
-			` contradict themselves: something wrote where it had no right to`, "%d for %d", c.value, was)
+			` contradict each other: a stray write has overwritten them`, "%d for %d", c.value, was)
 	}
 }
 

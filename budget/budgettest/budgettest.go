@@ -1,5 +1,12 @@
-// Package budgettest is for tests of programs that live in a budget: [Open] fails a test that leaks, [FailEach] has each
-// request of a program fail once.
+// Package budgettest tests programs that use a budget. [Open] fails a test that leaks, and
+// [FailEach] makes each allocation of a program fail once:
+//
+//	func TestLevel(t *testing.T) {
+//		budgettest.FailEach(t, plan, func(b *budget.Budget) error {
+//			_, err := budget.Load(t.Context(), b.Region("level"), loadLevel)
+//			return err
+//		})
+//	}
 package budgettest
 
 import (
@@ -8,8 +15,9 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Open opens the plan and closes it at the end of the test. The test fails when the plan can't be opened, when the walk
-// doesn't cover the budget at the end, when Close returns an error, and when something leaked.
+// Open opens the plan and closes it at the end of the test. It fails the test if the plan can't be
+// opened, if at the end the walk doesn't cover the budget or Close returns an error, or if there is
+// a leak.
 func Open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	b, err := budget.Open(plan)

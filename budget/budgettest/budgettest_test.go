@@ -115,8 +115,8 @@ func TestOpenFailsATest(t *testing.T) {
 		},
 		"stray write": {
 			func(b *budget.Budget) { mapOf(b).Row(1).End++ },
-			[]string{`budgettest: at the end: budget "watched": the control words of frame 0 contradict themselves: ` +
-				"something wrote where it had no right to"},
+			[]string{`budgettest: at the end: budget "watched": the control words of frame 0 contradict each other: ` +
+				"a stray write has overwritten them"},
 		},
 		"owned value that is lost": {
 			func(b *budget.Budget) {

@@ -16,27 +16,31 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// FailEach runs fn in a budget of the plan again and again, each time with one size or limit too small for it: from so
-// little that its first request fails, up to what it needs. So each allocation and each registration of fn in a region,
-// the frame or a scratch arena is once the first that fails, and all that come after it fail too, but for what fits into the padding
-// that one before it needs; whoever handles a full is tried wherever it can come from. It needs no hook: the limit
-// of the arena is where the failure is.
+// FailEach runs fn in a budget of the plan again and again, each time with one size or limit too
+// small. It begins so small that fn's first request fails, and ends with the size that fn needs. So
+// each allocation and each registration of fn in a region, the frame or a scratch arena is the
+// first failure of some run. The later requests fail too, except those that fit into the padding of
+// a failed one. The limit of the arena is the cause, so this needs no hook.
 //
-// In a checked build (-tags checked) it goes on with the plan as it is: the first request is refused, in the next run the
-// second, and so on until a run ends without a refusal. What comes after the refused one is served again: that finds who
-// takes a second success for a first. Chunks of pools, and the blocks of package arena, are requests then too; what C code
-// takes by itself is none, nor is what Close's finalizers ask for. The count is the process's: let nothing else allocate
-// from a budget at the same time; other calls of FailEach wait.
+// In a checked build (-tags checked) FailEach goes on with the plan as it is: it refuses the first
+// request, in the next run the second, and so on until a run ends without a refusal. The requests
+// after the refused one succeed, which finds code that takes a later success for the first. Here
+// chunks of pools and blocks of package arena count as requests; allocations of C code, and those
+// of Close's finalizers, don't. The count is the process's: no other goroutine may allocate from a
+// budget meanwhile. Other calls of FailEach wait.
 //
-// fn returns the first full that it gets, or nil when it got none; it closes what it opens, as always. FailEach fails
-// the test when fn returns another error, or a full of another key than the one that was too small, when it panics, when
-// the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked. In a checked
-// build it fails it too when fn returns nil, or another full, though something was refused: who goes on after a full still
-// returns it at the end. A chunk of a pool and a block of an arena are the exceptions: no error reports them, nil is the
-// whole answer, so fn may go on without, or return an error that is ErrFull.
+// fn returns the first full that it gets, or nil if it gets none, and closes the scopes that it
+// opens. FailEach fails the test if:
 //
-// The plan is one that is wide enough. It is opened once for each request, without making its pages present unless it
-// says so. Cost: that of fn, once for each request that it makes.
+//   - fn panics, or returns another error or a full of another key than the small one;
+//   - afterwards the walk doesn't cover the budget, Close returns an error, or there is a leak;
+//   - in a checked build, fn returns nil or another full although a request was refused. If fn goes
+//     on after a full, it still returns the full at the end. A pool's chunk and an arena's block
+//     are exceptions: nil is their whole answer, so fn may go on without, or return an error that
+//     is ErrFull.
+//
+// The plan must be large enough for fn. Its pages aren't prefaulted unless the plan says so. Cost:
+// an Open and fn, once for each request of fn.
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	if arena_c.Checked {
@@ -73,7 +77,7 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	}
 }
 
-// knob is one size or limit of a plan, in a size or in a count.
+// knob is one size or limit of a plan: size or count is set.
 type knob struct {
 	key   string
 	size  *uint64
@@ -89,7 +93,7 @@ func (k knob) set(value uint64) {
 	}
 }
 
-// knobs are those of the plan that fn can find too small: the rest, too, when it is given a size.
+// knobs returns the sizes and limits that fn can find too small, a Rest included.
 func knobs(plan *budget.Plan) (list []knob) {
 	size := func(key string, size *uint64) { list = append(list, knob{key: key, size: size, most: *size}) }
 	count := func(key string, count *int, usual int) {
@@ -123,15 +127,15 @@ func knobs(plan *budget.Plan) (list []knob) {
 	return list
 }
 
-// with is the plan with another value of its i-th knob.
+// with returns the plan with another value of its i-th knob.
 func with(plan budget.Plan, i int, value uint64) budget.Plan {
 	plan.Regions = slices.Clone(plan.Regions)
 	knobs(&plan)[i].set(value)
 	return plan
 }
 
-// next is the least value with which the request that was refused may have room. Its alignment isn't reported, so each power
-// of two is tried: at worst a request fails a few times.
+// next returns the least value that may have room for the refused request. The request's alignment
+// isn't reported, so next tries each power of two: at worst a request fails a few times.
 func next(full *scope.FullError, value uint64) uint64 {
 	if full.What != "bytes" {
 		return value + 1
@@ -146,7 +150,8 @@ func next(full *scope.FullError, value uint64) uint64 {
 	return value + 64*budget.KiB
 }
 
-// tryOnce opens the plan, runs fn and looks at what is left: full is what fn returned.
+// tryOnce opens the plan, runs fn and checks the budget after it. full is the full that fn
+// returned.
 func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.FullError, err error) {
 	b, err := budget.Open(plan)
 	if err != nil {
@@ -170,7 +175,8 @@ func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.Ful
 	return full, err
 }
 
-// panicked is where: it is called while the panic's frames are on the stack yet.
+// panicked returns the place of a panic. It must run while the panic's frames are still on the
+// stack.
 func panicked() string {
 	var calls [64]uintptr
 	frames := runtime.CallersFrames(calls[:runtime.Callers(0, calls[:])])

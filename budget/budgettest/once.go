@@ -14,7 +14,7 @@ import (
 // counting keeps the requests of one FailEach out of the count of another.
 var counting sync.Mutex
 
-// failOnce is FailEach in a checked build: of each run's requests one is refused.
+// failOnce is the part of FailEach for checked builds: it refuses one request in each run.
 func failOnce(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	for n := uint64(1); ; n++ {
@@ -30,25 +30,26 @@ func failOnce(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	}
 }
 
-// refuseOnce runs fn with its n-th request refused. refused is false when it made fewer.
+// refuseOnce runs fn and refuses its n-th request. refused is false if fn made fewer.
 func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (refused bool, err error) {
-	var plain error // a full without what the budget says of it
+	var plain error // a full that isn't a FullError
 	full, err := tryOnce(plan, func(b *budget.Budget) error {
 		arena_c.FailAt(n)
-		defer arena_c.FailAt(0) // before the walk and Close: what they ask for is served
+		defer arena_c.FailAt(0) // before the walk and Close, so that their requests succeed
 		err := fn(b)
 		if errors.Is(err, scope.ErrFull) && !errors.As(err, new(*scope.FullError)) {
 			plain, err = err, nil
 		}
 		return err
 	})
-	refused, reported := arena_c.Failed() // asked when the budget is closed: it reports what fn left in the frame
+	// after Close, which reports the fulls that fn left in the frame
+	refused, reported := arena_c.Failed()
 	switch {
 	case err != nil:
 		return refused, err
 	case !refused && (full != nil || plain != nil):
 		return false, fmt.Errorf("nothing was refused: %w", errors.Join(asError(full), plain))
-	case !reported: // nil was the whole answer, or there was no refusal
+	case !reported: // nil was the whole answer, or no request was refused
 		return refused, nil
 	case full != nil && !full.OnPurpose:
 		return true, fmt.Errorf("another request is full: %w", full)
@@ -56,7 +57,7 @@ func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (re
 		return true, fmt.Errorf("the full is lost: %w", plain)
 	case full == nil:
 		return true, errors.New("fn returned nil though a full was reported to it; " +
-			"it returns what was reported, also when it goes on without")
+			"return that full at the end, also if fn goes on without the memory")
 	}
 	return true, nil
 }

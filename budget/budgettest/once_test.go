@@ -24,7 +24,7 @@ func each(t *testing.T, fn func(b *budget.Budget) error) *recorder {
 	return watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
 }
 
-const wentOn = "fn returned nil though a full was reported to it; it returns what was reported, also when it goes on without"
+const wentOn = "fn returned nil though a full was reported to it; return that full at the end, also if fn goes on without the memory"
 
 func TestFailOnceFailsEach(t *testing.T) {
 	failed := map[string]int{}

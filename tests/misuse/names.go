@@ -242,7 +242,7 @@ var names = []line{
 			_, err := budget.Load(ctx, room, func(scope.Scope) (*Frog, error) { return nil, nil })
 			check(err)
 		}},
-		{name: "Release twice", says: "given back before", status: told, run: func(wrong bool) {
+		{name: "Release twice", says: "released before", status: told, run: func(wrong bool) {
 			scratches := made(open().Lease(ctx))
 			check(scratches.Release())
 			when(wrong, scratches.Release)

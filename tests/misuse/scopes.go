@@ -213,6 +213,6 @@ var scopes = []line{
 			check(b.Close())
 		}},
 	}, []answer{
-		{every, "count", "left open / never given back / never released", told},
+		{every, "count", "left open / never released", told},
 	}, ""},
 }
