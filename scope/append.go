@@ -6,26 +6,31 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Append gives list with xs behind it, as the built-in does, but what it gives lies in s, wherever list lay. It is for
-// list = Append(s, list, x): who keeps the old list may share its elements, or not.
+// Append returns list with xs appended, as the built-in does, but in memory of s, wherever list is.
+// Use it as list = Append(s, list, x): the old list may share its elements, or not.
 //
-//   - A list in s that has capacity left stays where it is.
-//   - So does the last thing that was made in s: the scope gives it just the bytes that it needs more.
-//   - Any other list, of an enclosing scope or of the Go heap too, is copied to a new place, with capacity for twice its
-//     length, or for what it needs if that is more. Its old bytes are free when their scope closes.
+//   - A list in s with capacity left stays where it is.
+//   - The newest allocation of s stays too, and s gives it just the bytes that it needs more.
+//   - Any other list, of an enclosing scope or the Go heap too, is copied to a new place, with
+//     capacity for twice its length or for its new length, if that is more. Its old bytes are free
+//     when their scope closes.
 //
-// xs may be part of list. A full scope unwinds, and so does a covered or closed one, even where there is capacity left;
-// list is unchanged then. Cost: a few ns for one element behind the last thing made, a copy where the list moves; no Go
-// allocation, no call into C.
+// xs may be part of list. Append unwinds if s is full, covered or closed, even where list has
+// capacity left; list is unchanged then. Cost: a few ns for one element after the newest
+// allocation, a copy where the list moves; no Go allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
-	return appended(list, s.h, (s.gen+m.key)^key, unsafe.SliceData(xs), len(xs)) // a capacity more would leave the registers
+	// the cap of xs isn't passed: one word more would not fit the registers
+	return appended(list, s.h, (s.gen+m.key)^key, unsafe.SliceData(xs), len(xs))
 }
 
-// appended is Append in a scope of a generation, whose top bit is set where the Maker wasn't declared: n elements, the first
-// of which is *xs. It has what happens most, one element behind the last thing in the scope; appendSlow has all else, and
-// all of the builds whose fast paths cross into C. The end of a list on the Go heap may be another's beginning there, which
-// the compiler's check of pointers refuses; it is only compared. The list is first because the result then needs fewer moves.
-// It needs no look at the stack's limit: appendSlow has its own.
+// appended is Append of the n elements at xs. The top bit of gen is set if the Maker wasn't
+// declared. The fast path is one element after the newest allocation; appendSlow has the rest, and
+// all of it in builds whose fast paths call C. list is the first parameter because the result then
+// needs fewer moves.
+//
+// A list on the Go heap may end where another object begins, which the compiler's pointer check
+// refuses; here that end is only compared. The function is nosplit because appendSlow checks the
+// stack itself.
 //
 //go:nocheckptr
 //go:nosplit
@@ -42,7 +47,8 @@ func appended[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []T 
 	return appendSlow(list, h, gen, xs, n)
 }
 
-// slice is unsafe.Slice of what lies within the address space: that asks, which takes as long as all else here.
+// slice is unsafe.Slice without its check of the address space, which takes as long as the rest of
+// the fast path.
 func slice[T any](first unsafe.Pointer, n int) []T {
 	header := struct {
 		first  unsafe.Pointer
@@ -63,14 +69,15 @@ func appendSlow[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []
 	return longer
 }
 
-// appendTo is Append that is false when s refuses.
+// appendTo is Append that reports false when s refuses.
 func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	needed := len(list) + len(xs)
-	if needed < 0 { // no memory has as many, but T may need none
+	// no memory holds so many elements, but a T of no bytes needs none
+	if needed < 0 {
 		panic(bug("a slice of %d and %d more elements", len(list), len(xs)))
 	}
 	if !s.open() {
-		s.take(sizeOf[T](len(xs)), 1) // so that s remembers who was refused
+		s.take(sizeOf[T](len(xs)), 1) // so that s remembers the refusal
 		return nil, false
 	}
 	first, room := unsafe.SliceData(list), cap(list)
@@ -84,7 +91,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 		if needed > room && at+size == s.h.Cursor {
 			p, ok := s.h.Grow(s.gen, at, min(sizeOf[T](needed-room), arena_c.OffsetMax))
 			if !ok {
-				return nil, false // a new place would take more
+				return nil, false // a new place would need more
 			}
 			if room == 0 {
 				first = (*T)(p)
@@ -101,7 +108,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	return move(s, list, xs, max(2*len(list), needed))
 }
 
-// holds says whether size bytes at an offset lie in s itself. pre: s is the topmost scope.
+// holds reports whether the size bytes at an offset are in s itself. pre: s is the topmost scope.
 func (s Scope) holds(at, size uint64) bool {
 	start, end := s.h.Top().Mark, s.h.Cursor
 	if s.h.Back != 0 {

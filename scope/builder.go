@@ -7,22 +7,21 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Builder gathers values whose number isn't known yet: it has all that is free in its scope, and
-// gives back the rest when it is done, to the byte. So nothing moves, and no value has an address
-// before Done.
+// Builder gathers values whose number isn't known yet. It holds all that is free in its scope, and
+// returns the rest when it is done, to the byte. No value moves, and none has an address before
+// Done.
 //
-// Meanwhile the scope is covered: two Builders at once need two scopes, of two arenas. A [List]
-// covers nothing, so several grow on one scratch arena; its values are copied once more, to where
-// they stay. In checked and
-// asan builds Build and Done look at all that is free. One goroutine at a time uses it; don't copy a
-// Builder.
+// Meanwhile the scope is covered: two Builders at once need scopes of two arenas. A [List] covers
+// nothing, so several grow on one scratch arena; its values are then copied to their final place.
+// In checked and asan builds Build and Done take time for all that is free. One goroutine at a time
+// uses a Builder; don't copy it.
 type Builder[T any] struct {
 	_     noCopy
-	scope Scope // the one that covers
+	scope Scope // its own, which covers the caller's
 	items []T
 }
 
-// Build begins a Builder in s, which must be the topmost scope. Cost: that of a scope.
+// Build returns a Builder in s, which must be the topmost scope. Cost: that of a scope.
 func (m Maker[T]) Build(s Scope) Builder[T] {
 	m.declared()
 	inner := s.Open("builder")
@@ -30,24 +29,24 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 	h.Odd |= arena_c.Building
 	from := uint64(uintptr(unsafe.Pointer(h)))
 	at := min(roundUp(from+h.Cursor, arena_c.AlignOf[T]())-from, h.Limit)
-	room := uint64(math.MaxInt) // of what has no size
+	room := uint64(math.MaxInt) // of a T of no bytes
 	if size != 0 {
 		room = (h.Limit - at) / size
 	}
 	r := h.Top()
-	r.Limit, r.Edge = at, size // for who is told that it is full
+	r.Limit, r.Edge = at, size // for the error of a full
 	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.MarkRoom(at, room*size)), room)[:0]}
 }
 
-// Push puts x behind the others. A full scope unwinds; so does a Builder that is done. Cost: that of
-// the built-in append within capacity, and of a call; no Go allocation, no call into C.
+// Push appends x. A full scope unwinds; so does a Builder that is done. Cost: that of the built-in
+// append within capacity, and of a call; no Go allocation, no call into C.
 func (b *Builder[T]) Push(x T) {
 	if !b.TryPush(x) {
 		panic(arena_c.Refusal{Arena: b.scope.h, Gen: b.scope.gen})
 	}
 }
 
-// TryPush is Push that is false.
+// TryPush is Push that reports false.
 func (b *Builder[T]) TryPush(x T) bool {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {
@@ -61,15 +60,15 @@ func (b *Builder[T]) TryPush(x T) bool {
 	return false
 }
 
-// end is the offset behind the last value.
+// end returns the offset after the last value.
 func (b *Builder[T]) end() uint64 {
 	return b.scope.h.Offset(unsafe.Pointer(unsafe.SliceData(b.items))) + uint64(len(b.items))*uint64(unsafe.Sizeof(*new(T)))
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (b *Builder[T]) Len() int { return len(b.items) }
 
-// Done gives the values, which lie in the Builder's scope from now on; cap is len. That scope
+// Done returns the values, which are in the Builder's scope from now on; cap is len. That scope
 // allocates again.
 func (b *Builder[T]) Done() []T {
 	s := b.scope

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// joined is errors.Join without a nest: both may be lists already.
+// joined is errors.Join that flattens: both may be lists already.
 func joined(a, b error) error {
 	if a == nil {
 		return b
@@ -19,14 +19,13 @@ func joined(a, b error) error {
 	return list.err()
 }
 
-// errorsKept is how many errors of one Close are kept; others are counted.
+// errorsKept is the number of errors of one Close that are kept; the rest are counted.
 const errorsKept = 16
 
-// errorList gathers errors, a line each as errors.Join gives them. Adding one costs the same however
-// many there are.
+// errorList gathers errors, one on a line as errors.Join does. Adding one is O(1).
 type errorList struct {
 	list   []error
-	others int // that were not kept
+	others int // that are only counted
 }
 
 func (l *errorList) add(err error) {
@@ -44,7 +43,7 @@ func (l *errorList) add(err error) {
 	}
 }
 
-// err is all of them: nil, the one that there is, or the list.
+// err returns all of them: nil, the only one, or the list.
 func (l *errorList) err() error {
 	switch len(l.list) {
 	case 0:
@@ -52,7 +51,7 @@ func (l *errorList) err() error {
 	case 1:
 		return l.list[0]
 	}
-	all := *l // so that a list that nobody asks for needs no place on the Go heap
+	all := *l // a copy, so that l itself stays off the Go heap
 	return &all
 }
 
@@ -64,38 +63,39 @@ func (l *errorList) Error() string {
 	return text
 }
 
-// Unwrap lets errors.Is and errors.As look at each that is kept.
+// Unwrap lets errors.Is and errors.As look at each kept error.
 func (l *errorList) Unwrap() []error { return l.list }
 
-// ErrFull is what errors.Is finds in every full: an arena, or a table of planned capacity, had no room. It is an
-// expected answer.
+// ErrFull matches every full, with errors.Is: an arena, or a table of planned capacity, had no
+// room. It is an expected answer.
 var ErrFull = errors.New("upfront: full")
 
-// ErrClosed is what errors.Is finds when something was used that is closed.
+// ErrClosed matches, with errors.Is, a use of a scope, pool or value that is closed.
 var ErrClosed = errors.New("upfront: closed")
 
-// Misuse is a caller's bug: not an answer, but a program to mend. Hits panic with it; Close returns it and changes nothing.
+// Misuse is a caller's bug. Allocating functions panic with it; Close returns it and changes
+// nothing.
 type Misuse struct {
 	Text   string
 	closed bool
 }
 
-// bug is a misuse that closed nothing.
+// bug returns a Misuse that is not of a closed object.
 func bug(format string, args ...any) *Misuse { return &Misuse{Text: fmt.Sprintf(format, args...)} }
 
 const misusePrefix = "scope: BUG: "
 
-// Error is the Text after "scope: BUG: ".
+// Error returns the Text after "scope: BUG: ".
 func (e *Misuse) Error() string { return misusePrefix + e.Text }
 
-// Is makes errors.Is(err, ErrClosed) true where something closed was used.
+// Is reports whether target is ErrClosed and the misuse is of a closed object.
 func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed }
 
 var (
-	badAlign   = bug("AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB")
+	badAlign   = bug("AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed takes up to 1 MiB")
 	undeclared = bug("a Maker that was never declared: make it with scope.Plain or scope.Object")
 
-	zeroScope   = bug("a zero Scope: budget.Load gives one, Budget.Frame, and Open of a Scope or a Scratch")
-	zeroScratch = bug("a zero Scratch: Budget.Scratch gives one, and Budget.Lease")
-	zeroPool    = bug("a zero pool: Pool, HandlePool and SharedPool of a Maker make one in a scope")
+	zeroScope   = bug("a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch")
+	zeroScratch = bug("a zero Scratch: get one from Budget.Scratch or Budget.Lease")
+	zeroPool    = bug("a zero pool: make one in a scope with Pool, HandlePool or SharedPool of a Maker")
 )

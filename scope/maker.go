@@ -10,15 +10,14 @@ import (
 )
 
 // Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small
-// value; the zero Maker is refused.
+// value; the zero Maker panics.
 type Maker[T any] struct {
-	_   [0]*T // so that no conversion makes one of another's
+	_   [0]*T // so that no conversion makes a Maker[T] of a Maker[U]
 	key uint64
 }
 
-// Plain declares T: plain data, which dies in silence with its scope. A T that holds a Go pointer at
-// any depth stops the program with a message that names the field, because the collector doesn't
-// look into a block.
+// Plain declares T: plain data without a finalizer. A T that holds a Go pointer at any depth stops
+// the program with a message that names the field, because the collector doesn't look into a block.
 func Plain[T any]() Maker[T] {
 	t := reflect.TypeFor[T]()
 	if err := arena.CheckPlain(t); err != nil {
@@ -30,9 +29,9 @@ func Plain[T any]() Maker[T] {
 	return Maker[T]{key: key}
 }
 
-// New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error;
-// outside both it panics with the same text. Cost: that of the same bump in C and the zeroing (make
-// bench), inlined; no Go allocation, no call into C.
+// New returns a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the
+// error; outside both it panics with the same text. Cost: that of the same bump in C and the
+// zeroing (make bench), inlined; no Go allocation, no call into C.
 func (m Maker[T]) New(s Scope) *T {
 	if arena_c.Checked {
 		return noted(s, arena_c.New[T](s.h, s.gen+m.key-key))
@@ -40,8 +39,8 @@ func (m Maker[T]) New(s Scope) *T {
 	return arena_c.New[T](s.h, s.gen+m.key-key)
 }
 
-// TryNew is New that gives nil when the scope is full; the scope remembers ([Scope.Err]). It is for
-// play, and for goroutines that a loader starts.
+// TryNew is New that returns nil when the scope is full; the scope remembers ([Scope.Err]). It is
+// for play, and for goroutines that a loader starts.
 func (m Maker[T]) TryNew(s Scope) *T {
 	if arena_c.Checked {
 		return noted(s, arena_c.TryNew[T](s.h, s.gen+m.key-key))
@@ -49,8 +48,8 @@ func (m Maker[T]) TryNew(s Scope) *T {
 	return arena_c.TryNew[T](s.h, s.gen+m.key-key)
 }
 
-// Make gives a T that fn has made ready. When fn fails, or panics, or a full unwinds it, all that it
-// made in s is finalized and its bytes are free again, T's too.
+// Make returns a T that fn has initialized. If fn fails, panics or unwinds as full, all that it
+// made in s is finalized and freed, T too.
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
 	return construct(s, 0, fn)
@@ -62,10 +61,10 @@ func (m Maker[T]) declared() {
 	}
 }
 
-// nodeMask is that of a T with a node's word before it.
+// nodeMask returns the alignment mask of a T with a node's word before it.
 func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSize) - 1 }
 
-// making is what is at work in s.
+// making returns the constructors at work in s.
 func (s Scope) making() making {
 	if m := stackOf(s.h).noteOf(s.h, s.h.Find(s.gen)).making; m.gen == s.gen {
 		return m
@@ -81,7 +80,8 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	}
 	h, st := s.h, stackOf(s.h)
 	to := markOf(h)
-	size, p := max(uint64(unsafe.Sizeof(*made)), 1), unsafe.Pointer(nil) // 1: so that nothing older ends where it begins
+	// at least 1, so that no older object ends where the T begins
+	size, p := max(uint64(unsafe.Sizeof(*made)), 1), unsafe.Pointer(nil)
 	if class != 0 {
 		p = h.Node(s.gen, size, nodeMask[T]())
 	} else {
@@ -103,7 +103,7 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	defer func() {
 		st.inside--
 		if h.Find(s.gen) != to.depth {
-			return // fn closed it: nothing is left to go back
+			return // fn closed s: there is nothing left to undo
 		}
 		n.making = was
 		if done {
@@ -112,7 +112,7 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 		parts := st.undo(h, to)
 		if returned {
 			err = joined(err, parts)
-		} else if parts != nil { // nobody gets it: Close tells it
+		} else if parts != nil { // fn panicked: Close returns the errors
 			n.lost = joined(n.lost, parts)
 			h.Odd |= oddNoted
 		}
@@ -131,16 +131,16 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	return (*T)(p), nil
 }
 
-// undo takes an end of the arena back to a mark of the scope that is topmost then.
+// undo unwinds one end of the arena to a mark in the scope that is topmost then.
 func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
 	u := unwinding{st: st, h: h, to: to, frozen: h.Depth == to.depth && h.Gen == 0}
 	return u.run()
 }
 
-// mayGrow refuses, as misuse, that what lies at an offset takes bytes inside a younger constructor:
-// when that fails the bytes go back, and what is older would still use them.
+// mayGrow panics if the allocation at an offset is older than the constructor at work. If that
+// fails, its bytes are freed, and the older object would still use them.
 func (s Scope) mayGrow(at uint64, what string) {
 	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {
-		panic(bug("%s that is older: what it takes goes back if the constructor fails; make it, or a Clone of it, inside", what))
+		panic(bug("%s that is older: the new bytes are freed if the constructor fails; make it, or a Clone of it, inside", what))
 	}
 }

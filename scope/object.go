@@ -8,7 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// ObjectMaker makes values of T that have a finalizer. Declare it once, at package level, with Object.
+// ObjectMaker makes values of T that have a finalizer. Declare it once, at package level, with
+// Object.
 type ObjectMaker[T any] struct {
 	plain Maker[T]
 	class uint64
@@ -18,29 +19,30 @@ type ObjectMaker[T any] struct {
 // finalizerOf begins the name of a class.
 const finalizerOf = "finalizer of "
 
-// Object declares T with a finalizer: it runs when the scope closes, on each T that was made, newest
-// first, exactly once, whatever ended the scope. T holds no Go pointers (see [Plain]); a Go value
-// that must close belongs to [Scope.Own]. The finalizer may not allocate in its own scope.
+// Object declares T with a finalizer. It runs when the scope closes, on each T that was made,
+// newest first, exactly once, however the scope ended. T holds no Go pointers (see [Plain]); a Go
+// value that must be closed belongs to [Scope.Own]. The finalizer may not allocate in its own
+// scope.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	if finalizer == nil {
 		panic(fmt.Sprintf("scope: Object of %v without a finalizer: use Plain", reflect.TypeFor[T]()))
 	}
-	// A function of a *T is called as one of any pointer is: a closure between them would cost a call
-	// for each finalizer.
+	// A func(*T) is called as one of an unsafe.Pointer: a closure between them would cost each
+	// finalizer a call.
 	class := newClass(finalizerOf+reflect.TypeFor[T]().String(), uint64(reflect.TypeFor[T]().Size()),
 		*(*func(unsafe.Pointer) error)(unsafe.Pointer(&finalizer)))
 	return ObjectMaker[T]{Plain[T](), class, finalizer}
 }
 
-// New gives a zeroed T, linked. The finalizer must bear a zero T. A full scope unwinds. Cost: that of
-// [Maker.New], and 8 bytes of the arena.
+// New returns a zeroed T that is linked for its finalizer, which must accept a zero T. A full scope
+// unwinds. Cost: that of [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
 	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
 	recordMade(s)
 	return x
 }
 
-// TryNew is New that gives nil when the scope is full.
+// TryNew is New that returns nil when the scope is full.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	p := s.h.Node(s.gen+m.plain.key-key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
 	if p == nil {
@@ -51,15 +53,16 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	return arena_c.Clear((*T)(p))
 }
 
-// Make gives a T that fn has made ready. T is linked only after fn succeeded; what fn itself made in s
-// dies after it. When fn fails, or panics, or a full unwinds it, all that it made in s is finalized
-// and its bytes are free again.
+// Make returns a T that fn has initialized. T is linked only after fn succeeds, so its finalizer
+// runs before those of the objects that fn made in s. If fn fails, panics or unwinds as full, all
+// that it made in s is finalized and freed.
 func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.plain.declared()
 	return construct(s, m.class, fn)
 }
 
-// Slice gives n zeroed T, each linked: the last dies first. cap is len. A full scope unwinds.
+// Slice returns n zeroed T, each linked: the last is finalized first. cap is len. A full scope
+// unwinds.
 func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 	m.plain.declared()
 	objects := m.take(s, n)
@@ -69,7 +72,8 @@ func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 	return objects
 }
 
-// take makes n zeroed objects behind one node, in one bump; nil when the scope is full, and never else.
+// take makes n zeroed objects after one node, in one bump. It returns nil only when the scope is
+// full.
 func (m ObjectMaker[T]) take(s Scope, n int) []T {
 	if n < 0 {
 		panic(bug("a slice of a negative number of elements"))

@@ -7,12 +7,12 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Open opens a scope in s and covers s until it closes. The name is for messages and reports, which
-// show its first 128 bytes. Cost:
-// no byte of the arena; on a scratch arena a few ns; in regions and the frame, which count what scopes hold by
-// name, tens, and for a name that is new in its place a look through the names. It unwinds as full
-// when the arena's planned number of nested scopes (limits.scopes, 64 by default) is open; the scope
-// of a load, or of the frame, is one of them.
+// Open opens a scope in s and covers s until it closes. Messages and reports show the first 128
+// bytes of name. Open unwinds as full when the arena has its planned number of open scopes
+// (limits.scopes, 64 by default); the scope of a load or of the frame counts.
+//
+// Cost: no byte of the arena. On a scratch arena a few ns; in regions and the frame, which count by
+// name, tens of ns, and for a name that is new in its place a search through the names.
 func (s Scope) Open(name string) Scope { return s.mayNest().Open(name) }
 
 func (s Scope) mayNest() *Stack {
@@ -22,10 +22,10 @@ func (s Scope) mayNest() *Stack {
 	return stackOf(s.h)
 }
 
-// Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their
-// errors come back joined, and with them what Err says, and which heaps that lie in s have live blocks
-// ([arena.Heap.MayLive]). Closing a scope twice, or one that is
-// covered, is refused with an error that says so, and changes nothing.
+// Close runs the finalizers of s, newest first, then rewinds to where s was opened. It returns
+// their errors joined with the one that [Scope.Err] returns, and with one for each arena in s that
+// still has live blocks ([arena.Heap.MayLive]). To close a covered scope, or one twice, is refused
+// with an error and changes nothing.
 func (s Scope) Close() error {
 	h := s.its()
 	if h.Gen != s.gen || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
@@ -39,8 +39,8 @@ func (s Scope) Close() error {
 	return nil
 }
 
-// closeLong is Close of a scope that may not allocate, is its owner's, remembers something, or lies
-// on an arena that is out of the ordinary.
+// closeLong is Close where the fast path doesn't apply: s may not allocate, its owner must close
+// it, it remembers a refusal, or its arena needs more work.
 func (s Scope) closeLong() error {
 	h, st := s.h, stackOf(s.h)
 	if !s.open() || st == nil || h.Depth <= h.Base {
@@ -50,13 +50,14 @@ func (s Scope) closeLong() error {
 	return joined(met, st.closeTop(h))
 }
 
-// Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope,
-// becomes the returned error, and so does one scope too many (see [Scope.Open]); other panics and
-// Goexit unwind and go on. Errors of finalizers are joined to fn's.
+// Do opens a scope, runs fn in it and closes it, however fn ends. A full in fn, of any scope,
+// becomes the returned error, and so does one scope too many (see [Scope.Open]). Other panics and
+// Goexit run the finalizers and go on. Errors of finalizers are joined with fn's.
 func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().do(name, fn) }
 
-// Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was
-// covered or frozen; or nil.
+// Err returns the refusal that s remembers: the first [Misuse] of s while it was covered or frozen,
+// or else its last full. It returns nil if there is none, and a Misuse if s is closed. Do, Load and
+// Close return the refusal too, unless it was reported before.
 func (s Scope) Err() error {
 	st, depth := stackOf(s.its()), s.h.Find(s.gen)
 	if st == nil || depth == 0 {
@@ -65,25 +66,26 @@ func (s Scope) Err() error {
 	return st.peek(s.h, depth)
 }
 
-// Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
+// Open opens a scope on top of the arena: in the topmost scope, if one is open. See Scope.Open.
 func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) }
 
-// open is Open for who has the arena on loan.
+// open is Open for the borrower with that number of the lending.
 func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
-	if st.lent.Load() != lent || h.Odd|h.Misused != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
+	// the lending is compared first: another borrower may be using the arena
+	if st.lent.Load() != lent || h.Odd|h.Misused != 0 || h.Depth >= h.Slots || arena_c.Checked {
 		if full := st.openLong(lent, name); full != nil {
 			panic(full)
 		}
 	}
-	gen := h.Open() // what tryOpen does, without a call
+	gen := h.Open() // the rest is tryOpen, without a call
 	n := &st.notes[h.Depth]
 	n.name, n.gen = st.keep(name), gen
 	n.site.Note()
 	return Scope{h, gen}
 }
 
-// tryOpen is Open for who returns a full.
+// tryOpen is Open that returns a full.
 func (st *Stack) tryOpen(name string) (Scope, *FullError) {
 	if full := st.openLong(st.lent.Load(), name); full != nil {
 		return Scope{}, full
@@ -96,13 +98,13 @@ func (st *Stack) tryOpen(name string) (Scope, *FullError) {
 	return Scope{h, gen}, nil
 }
 
-// openLong says why a scope can't open, or does what the short way leaves out.
+// openLong does the work that the fast path leaves out, or returns why a scope can't open.
 func (st *Stack) openLong(lent uint64, name string) *FullError {
 	h := st.h
 	if st.lent.Load() != lent {
 		panic(st.givenBack("Open on"))
 	}
-	st.settle(h) // who was refused is still the topmost
+	st.settle(h) // while the refused scope is still the topmost
 	if st.sink != nil {
 		st.look()
 	}
@@ -133,7 +135,8 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	st.inside++
 	defer func() {
 		st.inside--
-		if st.dropped || !s.alive() { // fn closed it, or the budget: what is open now is somebody else's
+		// fn closed s, or the budget: the open scopes are not its own
+		if st.dropped || !s.alive() {
 			switch v := handled(recover()).(type) {
 			case nil:
 			case *FullError:
@@ -159,8 +162,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	return fn(s)
 }
 
-// leftOpen is the misuse of who ends while scopes from depth up, opened inside, are open; nil when
-// there is none.
+// leftOpen returns the misuse of a function that ends with scopes open from depth up, or nil.
 func (st *Stack) leftOpen(depth int) error {
 	if st.Depth() <= depth {
 		return nil

@@ -8,10 +8,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Own closes c when s closes, in its place among the other finalizers. Its place is taken before
-// anything else: when the scope is full, or the planned number of owned values (limits.owned) is
-// reached, c is closed at once and the full unwinds, so c is never lost. Cost: 16 bytes of the arena
-// and a place in the table of limits.owned; no Go allocation.
+// Own closes c when s closes, in its place among the finalizers. If s is full, or limits.owned
+// values are held, Own closes c at once and unwinds as full, so c is never lost. Cost: 16 bytes of
+// the arena and a place in the table of limits.owned; no Go allocation.
 func (s Scope) Own(c io.Closer) Owned {
 	if c == nil {
 		panic(bug("Own of nil"))
@@ -23,8 +22,8 @@ func (s Scope) Own(c io.Closer) Owned {
 	panic(s.notOwned("Own", owned{value: c, closes: true}))
 }
 
-// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it,
-// fn runs at once and the full unwinds. Cost: as Own.
+// Defer runs fn when s closes, in its place among the finalizers. If there is no room, it runs fn
+// at once and unwinds as full. Cost: as Own.
 func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
 		panic(bug("Defer of nil"))
@@ -36,9 +35,9 @@ func (s Scope) Defer(fn func()) Owned {
 	panic(s.notOwned("Defer", owned{fn: fn}))
 }
 
-// Keep keeps v from the collector until s closes, for what only C or a number in a block refers to.
-// Owned.Value gives it back. Cost: as Own; a v that is no pointer costs what Go takes to put it into an
-// interface.
+// Keep keeps v from the collector until s closes, for a value that only C or a number in a block
+// refers to. [Owned.Value] returns it. Cost: as Own; a v that isn't a pointer also costs Go's
+// conversion to an interface.
 func (s Scope) Keep(v any) Owned {
 	if v == nil {
 		panic(bug("Keep of nil"))
@@ -50,7 +49,7 @@ func (s Scope) Keep(v any) Owned {
 	panic(s.notOwned("Keep", owned{value: v}))
 }
 
-// own takes a place for a Go value, and links a node that names it; nil when s refuses.
+// own takes a place for a Go value and links a node that names it. It returns nil if s refuses.
 func (s Scope) own() *owned {
 	h, st := s.its(), stackOf(s.h)
 	if st == nil {
@@ -92,10 +91,10 @@ func (st *Stack) refusesPlace() bool {
 	return st.owned.refused
 }
 
-// notOwned is why own refused. What it was for ends now, but nothing is lost.
+// notOwned returns why own refused, after it has ended the value: nothing is lost.
 func (s Scope) notOwned(what string, it owned) error {
 	if !s.open() {
-		s.h.Misused = 0 // this panic tells it
+		s.h.Misused = 0 // this panic reports it
 		return errors.Join(s.misuse(what+" in"), it.guarded())
 	}
 	h, st := s.h, stackOf(s.h)
@@ -108,14 +107,15 @@ func (s Scope) notOwned(what string, it owned) error {
 		full = st.tableFull("owned", places, st.nameOf(h, h.Depth))
 	default:
 		full = st.full(h, h.Asked)
-		h.Asked = st.owned.asked // this panic tells it, with what c said; nobody needs to tell it again
+		// this panic reports it, and the error of c with it
+		h.Asked = st.owned.asked
 	}
 	st.finalizers += it.finalizers()
 	full.Cause = it.guarded()
 	return full
 }
 
-// find is what h names, and the stack that has it; or nil.
+// find returns the value that h identifies, and its stack, or nil.
 func (h Owned) find() (*Stack, *owned) {
 	st := stackAt(uint64(uint32(h.stack)))
 	if st == nil || uint64(uint32(st.made)) != h.stack>>32 {
@@ -124,9 +124,9 @@ func (h Owned) find() (*Stack, *owned) {
 	return st, st.owned.at(h.place)
 }
 
-// Cancel forgets what h names: it will not be closed or run. It is false when that was closed, run or
-// cancelled before. The place in the table is free again at once, the 16 bytes of the arena when the
-// scope closes.
+// Cancel forgets the value that h identifies: it will not be closed or run. Cancel reports whether
+// the value was still held. Its place in the table is free again at once, its 16 bytes of the arena
+// when the scope closes.
 func (h Owned) Cancel() bool {
 	st, p := h.find()
 	if p == nil {
@@ -137,12 +137,13 @@ func (h Owned) Cancel() bool {
 	return true
 }
 
-// CloseNow closes or runs what h names now, instead of when its scope closes, and returns its error.
-// What was closed, run or cancelled before is refused with an error; nothing runs twice.
+// CloseNow closes or runs the value that h identifies now, before its scope closes, and returns its
+// error. It returns a [Misuse] if the value was closed, run or cancelled before; nothing runs
+// twice.
 func (h Owned) CloseNow() error {
 	st, p := h.find()
 	if p == nil {
-		return &Misuse{"CloseNow of what was closed, run or cancelled before", true}
+		return &Misuse{"CloseNow of a value that was closed, run or cancelled before", true}
 	}
 	st.owned.take(h.place)
 	st.finalizers += p.finalizers()
@@ -150,8 +151,8 @@ func (h Owned) CloseNow() error {
 	return p.run()
 }
 
-// Value is what Keep or Own keeps, and nil when it is gone. A closer whose Close is at work is gone
-// already.
+// Value returns the value that Keep or Own holds, or nil if it is no longer held. A closer is no
+// longer held once its Close has begun.
 func (h Owned) Value() any {
 	if _, p := h.find(); p != nil {
 		return p.value

@@ -7,23 +7,24 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Owned names what Own, Defer or Keep keeps. It is plain data of 16 bytes and may lie in a block: that is how an object in
-// an arena has a Go value. It means nothing in another process, and nothing after its scope closed. The zero Owned names
-// nothing.
+// Owned identifies a Go value held by a scope: one that the scope closes (Own), calls (Defer) or
+// keeps alive (Keep). It is plain data of 16 bytes and may be stored in a block: so an object in an
+// arena has a Go value. It is valid in its process until its scope closes. The zero Owned
+// identifies no value.
 type Owned struct {
-	stack uint64 // its id in the registry, and above it its number
-	place uint64 // in that stack's table
+	stack uint64 // the stack's id in the registry; above it the stack's number
+	place uint64 // in that stack's table; above it the serial of the taking
 }
 
-// owned is a Go value that lives until its scope closes. It can't lie in the block, where the collector
-// wouldn't see it.
+// owned is a Go value that lives until its scope closes. It is in a table of the Go heap, because
+// the collector doesn't look into blocks.
 type owned struct {
 	fn     func()
 	value  any
-	held   Owned  // what names it; place 0: the place is free, or what is in it runs
+	held   Owned  // its place is 0 while this one is free, or its value runs
 	next   uint64 // in a free place: the next free one, plus 1
 	closes bool
-	site   arena_c.Site // where it was given
+	site   arena_c.Site // where Own, Defer or Keep was called
 }
 
 func (p *owned) finalizers() uint64 {
@@ -49,7 +50,7 @@ func (p *owned) run() error {
 	return nil
 }
 
-// what says what is held, for messages.
+// what describes the value, for messages.
 func (p *owned) what() string {
 	if p.fn == nil && !p.closes {
 		return fmt.Sprintf("a value of %T", p.value)
@@ -57,7 +58,7 @@ func (p *owned) what() string {
 	return p.name()
 }
 
-// guarded is run that gives a panic as an error.
+// guarded is run that returns a panic as an error.
 func (p *owned) guarded() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -67,22 +68,22 @@ func (p *owned) guarded() (err error) {
 	return p.run()
 }
 
-// ownedTable has limits.owned places. The place of an Owned is one of them and, above it, the serial of who
-// took it, so that a node in the chain or an Owned that outlived its value finds nothing.
+// ownedTable has limits.owned places. The place in an Owned is an index plus the serial of its
+// taking, so that a node in the chain, or an Owned that outlived its value, finds nothing.
 type ownedTable struct {
 	places  []owned
 	stack   uint64 // of each Owned
 	used    uint64 // places that were ever taken
-	free    uint64 // place + 1 of the one to take next; 0: none was given back
+	free    uint64 // place + 1 of the next one to take; 0: no place was returned
 	serial  uint64
 	live    int
 	refused bool   // the last one was refused on purpose
-	asked   uint64 // what the scope had been refused before the last one
+	asked   uint64 // the scope's Asked before the last one
 }
 
 const ownedPlaces = 1 << 16 // more than limits.owned can be
 
-// at is what the place of an Owned names, or nil.
+// at returns the value with that place, or nil.
 func (t *ownedTable) at(place uint64) *owned {
 	if i := place % ownedPlaces; i < uint64(len(t.places)) && t.places[i].held.place == place && place != 0 {
 		return &t.places[i]
@@ -90,10 +91,10 @@ func (t *ownedTable) at(place uint64) *owned {
 	return nil
 }
 
-// placeOf is the place itself.
+// placeOf returns the entry itself.
 func (t *ownedTable) placeOf(place uint64) *owned { return &t.places[place%ownedPlaces] }
 
-// take is at for who ends it: nothing names it from now on. release gives the place back then.
+// take is at for a value that ends: from now on no Owned finds it. release then frees the place.
 func (t *ownedTable) take(place uint64) *owned {
 	p := t.at(place)
 	if p != nil {

@@ -11,12 +11,13 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Pool is n chunks for values of T that come and go in any order while the scope is open. It dies with its scope: then
-// Get gives nil and Put panics. A Pool is a small value; one goroutine at a time uses it.
+// Pool is n chunks for values of T that come and go in any order while the scope is open. After the
+// scope closes, Get returns nil and Put panics. A Pool is a small value; one goroutine at a time
+// uses it.
 type Pool[T any] struct{ pool[T] }
 
-// pool is what all pools have. What isn't for users is a function beside it: a method would be written again, with a
-// pointer and without, for each T and each pool that embeds this one.
+// pool is common to all pools. Helpers are functions: the compiler would write a method again, with
+// a pointer and without, for each T and each pool that embeds this one.
 type pool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
@@ -24,9 +25,9 @@ type pool[T any] struct {
 	numbers *arena_c.Numbers
 }
 
-// Pool makes a pool of n chunks in s: each of the size of T, up to the next multiple of 8, and 5 bytes beside;
-// and one of the planned pool headers (limits.pools, 64 an arena by default). A full scope unwinds. Cost: O(n), one
-// call into C.
+// Pool makes a pool of n chunks in s. It takes the size of a T, up to the next multiple of 8, and 5
+// bytes for each chunk; and one of the planned pool headers (limits.pools, 64 an arena by default).
+// A full scope unwinds. Cost: O(n), one call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
 	return Pool[T]{openPool[T](s, n, 0, false)}
@@ -39,7 +40,7 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 		panic(bug("a pool of %d chunks", n))
 	}
 	if size == 0 && !handles {
-		panic(bug("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+		panic(bug("a pool of %T, which has no bytes, so an address can't identify a value; use a HandlePool",
 			zero))
 	}
 	if !s.open() {
@@ -68,23 +69,25 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	return pool[T]{header, header.Gen, first, numbers}
 }
 
-// Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: a few ns, no Go allocation, no
-// call into C.
+// Get returns a zeroed T, or nil if all chunks are live or the pool is closed. Cost: a few ns, no
+// Go allocation, no call into C.
 func (p pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
-// GetUnzeroed is Get of a T that holds anything, most often what was put last: for who writes all of it.
+// GetUnzeroed is Get of a T of any content, most often that of the last value put. The caller must
+// write all of it.
 func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
 
-// Put gives x back. A double put, an address that is no chunk of this pool, or a closed pool is a caller's bug and
-// panics; nothing changes.
-func (p pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too much for the inliner
+// Put frees x. It panics on a double put, an address that is no chunk of this pool, or a closed
+// pool; nothing changes then.
+func (p pool[T]) Put(x *T) {
 	h := p.header
 	i := (uintptr(unsafe.Pointer(x)) - uintptr(p.first)) / unsafe.Sizeof(arena_c.Chunk[T]{})
 	if arena_c.Crossing || arena_c.Race {
 		if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 			return
 		}
-		panic(badPut[T]{p, *h, x}.Unwrap()) // now: a checked build finds x by what it knows of the budget
+		// at once: a checked build finds x by its records of the budget
+		panic(badPut[T]{p, *h, x}.Unwrap())
 	} else if h.Gen == p.gen {
 		if i < uintptr(h.Count) {
 			if unsafe.Add(p.first, i*unsafe.Sizeof(arena_c.Chunk[T]{})) == unsafe.Pointer(x) {
@@ -100,14 +103,15 @@ func (p pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too muc
 	panic(badPut[T]{p, *h, x})
 }
 
-// badPut is what Put panics with. It has all that the words need: the pool may be closed when they are asked for.
+// badPut is the panic value of Put. It holds all that its text needs, because the pool may be
+// closed by the time the text is read.
 type badPut[T any] struct {
 	pool pool[T]
 	was  arena_c.Pool
 	x    *T
 }
 
-// Unwrap lets who recovers it ask errors.Is and errors.As.
+// Unwrap lets a handler of the panic use errors.Is and errors.As.
 func (b badPut[T]) Unwrap() error {
 	offset := arena_c.Place(unsafe.Pointer(b.x), unsafe.Pointer(b.pool.header)) - b.was.Chunks
 	switch {
@@ -130,7 +134,7 @@ func misusedPut[T any](x *T, gen uint64, code arena_c.Code) error {
 	return misusedPool("Put of", *new(T), gen, code)
 }
 
-// misusedPool is the misuse of a pool of values like one.
+// misusedPool returns the misuse of a pool of values like one.
 func misusedPool(what string, one any, gen uint64, code arena_c.Code) error {
 	ended := ""
 	if code == arena_c.Stale {
@@ -139,7 +143,7 @@ func misusedPool(what string, one any, gen uint64, code arena_c.Code) error {
 	return &Misuse{fmt.Sprintf("%s a %T: %v%s", what, one, code, ended), code == arena_c.Stale}
 }
 
-// toPut is the number of the live chunk x, or the misuse of putting it.
+// toPut returns the number of the live chunk x, or the misuse of putting it.
 func toPut[T any](p pool[T], x *T) (uint64, error) {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -148,8 +152,8 @@ func toPut[T any](p pool[T], x *T) (uint64, error) {
 	return index, nil
 }
 
-// Index is the number of x's chunk, for tables beside the pool and for handles that other machines understand. It
-// panics as Put does.
+// Index returns the number of x's chunk, for tables parallel to the pool and for handles that other
+// machines understand. It panics as Put does.
 func (p pool[T]) Index(x *T) int {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -158,7 +162,8 @@ func (p pool[T]) Index(x *T) int {
 	return int(index)
 }
 
-// itsHeader is the header of a pool that isn't zero, for all but what must be inlined.
+// itsHeader returns the header of a pool, or panics if the pool is zero. Functions that must be
+// inlined don't call it.
 func itsHeader(header *arena_c.Pool) *arena_c.Pool {
 	if header == nil {
 		panic(zeroPool)
@@ -166,7 +171,7 @@ func itsHeader(header *arena_c.Pool) *arena_c.Pool {
 	return header
 }
 
-// openHeader is a pool's header, or nil when the pool is closed.
+// openHeader returns a pool's header, or nil if the pool is closed.
 func openHeader(header *arena_c.Pool, gen uint64) *arena_c.Pool {
 	if itsHeader(header).Gen == gen {
 		return header
@@ -174,7 +179,8 @@ func openHeader(header *arena_c.Pool, gen uint64) *arena_c.Pool {
 	return nil
 }
 
-// At is the live value in chunk i, or nil: i is out of range, the chunk is free, or the pool is closed.
+// At returns the live value in chunk i. It returns nil if i is out of range, the chunk is free or
+// the pool is closed.
 func (p pool[T]) At(i int) *T {
 	h := openHeader(p.header, p.gen)
 	if h == nil || uint64(i) >= uint64(h.Count) || *h.State(uint64(i)) != arena_c.ChunkLive {
@@ -183,7 +189,7 @@ func (p pool[T]) At(i int) *T {
 	return (*T)(h.Chunk(uint64(i)))
 }
 
-// Cap is the number of chunks, 0 when the pool is closed.
+// Cap returns the number of chunks, 0 if the pool is closed.
 func (p pool[T]) Cap() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Count)
@@ -191,7 +197,8 @@ func (p pool[T]) Cap() int {
 	return 0
 }
 
-// Live is the number of chunks taken, 0 when the pool is closed. While its scope closes all count that it won't give.
+// Live returns the number of chunks taken, 0 if the pool is closed. While its scope closes, chunks
+// that it will not hand out any more count too.
 func (p pool[T]) Live() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Live())
@@ -199,7 +206,7 @@ func (p pool[T]) Live() int {
 	return 0
 }
 
-// Peak is the largest number of chunks that were live at once. Cost: O(log n).
+// Peak returns the largest number of chunks that were live at once. Cost: O(log n).
 func (p pool[T]) Peak() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Peak())
@@ -207,9 +214,10 @@ func (p pool[T]) Peak() int {
 	return 0
 }
 
-// All ranges over the live values and the numbers of their chunks. The body may put any of them, and close the scope: what
-// is gone isn't shown. Whether one that Get gives meanwhile comes along is open. Cost: that of a loop over a slice
-// for what is live, and one or two ns for eight chunks that aren't; no Go allocation.
+// All ranges over the live values and the numbers of their chunks. The body may put any value or
+// close the scope: freed values aren't visited. A value that Get returns meanwhile may be visited
+// or not. Cost: a loop over a slice for live chunks, 1 or 2 ns for eight free ones; no Go
+// allocation.
 func (p pool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		h, first := itsHeader(p.header), p.first
@@ -226,7 +234,7 @@ func (p pool[T]) All() iter.Seq2[int, *T] {
 	}
 }
 
-// chunkOf is h.Chunk, whose first is known.
+// chunkOf is h.Chunk for a known first chunk.
 func chunkOf[T any](h *arena_c.Pool, first unsafe.Pointer, i uint64) *T {
 	if arena_c.Crossing {
 		return (*T)(h.Chunk(i))
@@ -234,22 +242,23 @@ func chunkOf[T any](h *arena_c.Pool, first unsafe.Pointer, i uint64) *T {
 	return (*T)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(arena_c.Chunk[T]{})))
 }
 
-// ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is
-// still live.
+// ObjectPool is a Pool whose values have a finalizer. It runs at Put, and for each live value when
+// the scope closes.
 type ObjectPool[T any] struct {
 	pool[T]
 	fin   func(*T) error
 	stack *Stack
 }
 
-// Pool makes a pool of n objects in s. See [Maker.Pool]. The finalizer must bear a zero T, which is what Get gives.
+// Pool makes a pool of n objects in s. See [Maker.Pool]. The finalizer must accept the zero T that
+// Get returns.
 func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	m.plain.declared()
 	return ObjectPool[T]{openPool[T](s, n, m.class, false), m.fin, stackOf(s.h)}
 }
 
-// Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the
-// finalizer runs.
+// Put finalizes x, frees it in any case, and returns the finalizer's error. Misuse panics before
+// the finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
 	index, err := toPut(p.pool, x)
 	if err != nil {
@@ -267,20 +276,23 @@ func (p ObjectPool[T]) Put(x *T) error {
 	return p.fin(x)
 }
 
-// HandlePool is a Pool whose values are named by handles, so that who kept the name of a value is told when it was put,
-// also when its chunk was taken again. A handle is plain data of 8 bytes and may lie in any block. The pool dies with its
-// scope: then Get and At give nil and Put panics. It is a small value; one goroutine at a time uses it. A handle of another
-// pool that is open on the same arena names nothing here.
+// HandlePool is a Pool whose values are named by handles, so that a stale handle is detected, also
+// after its chunk was taken again. A handle is plain data of 8 bytes and may be stored in any
+// block. After the scope closes, Get and At return nil and Put panics. A HandlePool is a small
+// value; one goroutine at a time uses it. A handle of another pool that is open on the same arena
+// finds no value here.
 //
-// A chunk has 2^32 generations, divided by the planned pools (limits.pools), so that no handle ever means two values: with 64
-// pools it retires when it was put 2^26-1 times, and the pool has one chunk less.
+// A chunk has 2^32 generations, divided by the planned pools (limits.pools), so that no handle ever
+// means two values: with 64 pools a chunk retires after 2^26-1 puts, and the pool has one chunk
+// less.
 //
-// Handles begin anew with each pool, so that the same play gives the same bytes everywhere: a handle that outlived its
-// level may name something in the next one. Keep it in the level; what lives longer refers to what keeps it by a Ref.
+// Each pool starts its handles afresh, so that the same play gives the same bytes everywhere. So a
+// handle that outlived its level may find a value in the next one: keep it in the level. Data that
+// lives longer refers by a Ref to the object that holds the handle.
 type HandlePool[T any] struct{ pool[T] }
 
-// HandlePool makes a pool of n chunks in s: what Pool takes, and 4 bytes for each chunk. A full scope unwinds; n below 0
-// or from 2^32 up is a caller's bug. Cost: O(n), one call into C.
+// HandlePool makes a pool of n chunks in s. It takes 4 bytes a chunk more than [Maker.Pool]. A full
+// scope unwinds; an n below 0 or from 2^32 up panics. Cost: O(n), one call into C.
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
@@ -289,8 +301,8 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	return HandlePool[T]{openPool[T](s, n, 0, true)}
 }
 
-// Get gives a zeroed T and its handle, or nil and the zero Handle, which names nothing, when all chunks are live or the
-// pool is closed. Cost: a few ns, no Go allocation, no call into C.
+// Get returns a zeroed T and its handle. If all chunks are live or the pool is closed, it returns
+// nil and the zero Handle, which finds no value. Cost: a few ns, no Go allocation, no call into C.
 func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 	x, h := arena_c.GetHandle[T](itsHeader(p.header), p.gen, p.first, p.numbers)
 	return x, arena.Handle[T](h)
@@ -298,7 +310,8 @@ func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 
 // At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. Cost: four
 // comparisons, inlined.
-func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) { // arena_c's At, said again: a call of it is too much for the inliner
+// a copy of arena_c's At: a call of it is too much for the inliner
+func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) {
 	header, i := itsHeader(p.header), uint64(h)&arena_c.HandleIndex
 	if arena_c.Crossing {
 		return (*T)(header.At(p.gen, uint64(h)))
@@ -312,7 +325,8 @@ func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) { // arena_c's At, said agai
 	return
 }
 
-// Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.
+// Index returns the number of the chunk that h names, for arrays parallel to the pool, or -1 where
+// At returns nil.
 func (p HandlePool[T]) Index(h arena.Handle[T]) int {
 	if p.At(h) == nil {
 		return -1
@@ -320,8 +334,8 @@ func (p HandlePool[T]) Index(h arena.Handle[T]) int {
 	return int(uint64(h) & arena_c.HandleIndex)
 }
 
-// Put gives the value back that h names. A value that was put already, a handle that is none of this pool, or a closed
-// pool is a caller's bug and panics; nothing changes.
+// Put frees the value that h names. It panics if the value was put before, h is no handle of this
+// pool, or the pool is closed; nothing changes then.
 func (p HandlePool[T]) Put(h arena.Handle[T]) {
 	if err := p.put(h); err != nil {
 		panic(err)
@@ -352,24 +366,25 @@ func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	}
 }
 
-// SharedPool is a Pool that goroutines may share: each of its methods takes one lock. What a goroutine does with a value
-// between Get and Put is its own affair.
+// SharedPool is a Pool that goroutines may share: each method takes one lock. Between Get and Put
+// the value belongs to one goroutine, or to those that it shares it with.
 //
-// The scope must outlive its users, as with all that is in it: closing it takes no lock. A worker that uses the pool of a
-// level is inside the level meanwhile (budget.Reader). Which goroutine gets which address depends on how they are
-// scheduled.
+// The scope must outlive its users, because closing it takes no lock. A worker that uses the pool
+// of a level keeps the level open meanwhile with a budget.Reader. Which goroutine gets which
+// address depends on the scheduler.
 type SharedPool[T any] struct {
 	mu   sync.Mutex
 	pool Pool[T]
 }
 
-// SharedPool makes a pool of n chunks in s. See [Maker.Pool]. It costs one Go allocation, for the lock.
+// SharedPool makes a pool of n chunks in s. See [Maker.Pool]. It costs one Go allocation, for the
+// lock.
 func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 	return &SharedPool[T]{pool: m.Pool(s, n)}
 }
 
-// Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: that of Pool.Get and of a lock; no
-// Go allocation, no call into C.
+// Get returns a zeroed T, or nil if all chunks are live or the pool is closed. Cost: that of
+// Pool.Get and of a lock; no Go allocation, no call into C.
 func (p *SharedPool[T]) Get() *T {
 	itsHeader(p.pool.header)
 	p.mu.Lock()
@@ -377,7 +392,7 @@ func (p *SharedPool[T]) Get() *T {
 	return p.pool.Get()
 }
 
-// Put gives x back. It panics as Pool.Put does, and the pool is good still.
+// Put frees x. It panics as Pool.Put does, and the pool stays usable.
 func (p *SharedPool[T]) Put(x *T) {
 	itsHeader(p.pool.header)
 	p.mu.Lock()
@@ -385,7 +400,8 @@ func (p *SharedPool[T]) Put(x *T) {
 	p.pool.Put(x)
 }
 
-// Live is the number of chunks taken, 0 when the pool is closed. Others may Get and Put before the caller looks at it.
+// Live returns the number of chunks taken, 0 if the pool is closed. Other goroutines may change it
+// at any time.
 func (p *SharedPool[T]) Live() int {
 	itsHeader(p.pool.header)
 	p.mu.Lock()
@@ -393,7 +409,7 @@ func (p *SharedPool[T]) Live() int {
 	return p.pool.Live()
 }
 
-// Peak is the largest number of chunks that were live at once. Cost: O(log n).
+// Peak returns the largest number of chunks that were live at once. Cost: O(log n).
 func (p *SharedPool[T]) Peak() int {
 	itsHeader(p.pool.header)
 	p.mu.Lock()
@@ -401,9 +417,9 @@ func (p *SharedPool[T]) Peak() int {
 	return p.pool.Peak()
 }
 
-// Proxy makes a proxy before the pool, for one of its clients: with totals of its own, and a Close that names the chunks
-// that didn't come back. Where the pool panics over misuse, the proxy's Put returns the error. Own the proxy in the pool's
-// scope after the pool, and it closes before the pool dies. Cost: a few Go allocations.
+// Proxy makes a proxy for one client of the pool. It has totals of its own, and its Close names the
+// chunks that were not put. Its Put returns the error where the pool's panics. Own the proxy in the
+// pool's scope after the pool: then it closes first. Cost: a few Go allocations.
 func (p Pool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, poolChunks[T]{p.pool})
 }
@@ -413,13 +429,13 @@ func (p ObjectPool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, p)
 }
 
-// Proxy is Pool.Proxy, for a pool with handles.
+// Proxy is Pool.Proxy for a pool with handles.
 func (p HandlePool[T]) Proxy(name string) *arena.HandlePoolProxy[T] {
 	return arena.NewHandlePoolProxy[T](name, handleChunks[T]{p})
 }
 
-// poolChunks and handleChunks are pools whose Put returns an error. The pool is a field with a name: embedded, it
-// would have the compiler write all its methods again for each T.
+// poolChunks and handleChunks are pools whose Put returns an error. The pool isn't embedded,
+// because the compiler would write all its methods again for each T.
 type (
 	poolChunks[T any]   struct{ of pool[T] }
 	handleChunks[T any] struct{ of HandlePool[T] }
