@@ -61,7 +61,7 @@ func TestAddrRefusesWhatLiesElsewhere(t *testing.T) {
 	assert.Same(t, inS, scope.AddrOf(outer, inS).Get(), "in the arena of s is enough")
 	assert.Same(t, inOuter, scope.AddrOf(s, inOuter).Get())
 	elsewhere := points.New(b.Scratch(1, 0).Open("elsewhere"))
-	const wrong = "scope: BUG: AddrOf of a scope_test.point that doesn't lie in scratch 0.0"
+	const wrong = "scope: BUG: AddrOf of a scope_test.point that is not in scratch 0.0"
 	for _, x := range []*point{elsewhere, new(point)} {
 		assert.PanicsWithError(t, wrong, func() { scope.AddrOf(s, x) })
 	}

@@ -53,7 +53,7 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	temp := s.Temp(1000)
 	b := points.Build(s)
 	b.Push(point{1, 2})
-	const building = ` scope "builder" of scratch 0.0, which has all that is free until its Done`
+	const building = ` scope "builder" of scratch 0.0, where a Builder holds all free bytes until Done`
 	for want, fn := range map[string]func(){
 		"Open in": func() { scratch.Open("x") },
 		"Do":      func() { _ = scratch.Do("x", nil) },

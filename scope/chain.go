@@ -8,22 +8,23 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Whatever must happen when a scope closes is a node of the arena's chain: a word before what it is
-// about, with the class that knows what to do, newest first. Close, a constructor that fails, a load
-// that fails, Rewind and the end of a frame are one operation: the chain is unwound to a mark.
+// The work that closes a scope is a chain of nodes, newest first. A node is a word before its
+// object, with a class that says how to run it. Close, a constructor or load that fails, Rewind and
+// the end of a frame are one operation: they unwind the chain to a mark.
 
-// The classes that are no type's; arena_c has those that C knows, too.
+// The classes that aren't types; arena_c has those that C knows too.
 const (
 	classOwned = arena_c.ClassTemp + 1 + iota // a word of the owned table
 	classLabel                                // a labelNode
 	classSlice                                // a sliceNode
-	classFirst                                // of those that types declare
+	classFirst                                // the first class that a type declares
 )
 
-// classesMax is how many Objects a process may declare. The collector looks at all places.
+// classesMax is the number of Objects that a process may declare. The collector looks at all
+// places.
 const classesMax = 1 << 12
 
-// classes are read without a lock: each is written once, before anybody has its number.
+// classes are read without a lock: each is written once, before its number is known.
 var classes struct {
 	sync.Mutex
 	used uint64
@@ -32,7 +33,7 @@ var classes struct {
 	size [classesMax]uint64 // of an object
 }
 
-// newClass gives a number for a finalizer.
+// newClass returns the number of a new class, for a finalizer.
 func newClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
 	classes.Lock()
 	defer classes.Unlock()
@@ -45,24 +46,25 @@ func newClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
 	return c
 }
 
-// mark is where an arena is unwound to: what Close puts back.
+// mark is the state of an arena that an unwinding restores.
 type mark struct{ depth, cursor, chain, count uint64 }
 
 func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain, h.Top().Count} }
 
-// unwinding is an arena on its way back to a mark.
+// unwinding is the work of restoring an arena to a mark.
 type unwinding struct {
-	st     *Stack
-	h      *arena_c.Scopes
-	to     mark // cursor 0: what closing the scopes above its depth gives
+	st *Stack
+	h  *arena_c.Scopes
+	// cursor 0: that of the lowest scope to close
+	to     mark
 	errs   errorList
 	at     uint64 // offset of the node that runs
-	frozen bool   // the scope at the mark may not allocate afterwards either
-	rest   bool   // it goes on for a goroutine that ends
+	frozen bool   // the scope at the mark stays frozen
+	rest   bool   // it runs on a fresh goroutine, in place of one that ends
 	done   bool
 }
 
-// closeTop closes the topmost scope of an end of the arena.
+// closeTop closes the topmost scope of one end of the arena.
 func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	if h.Odd|h.Asked|h.Misused != 0 {
 		return st.closeFrom(h, h.Depth)
@@ -76,13 +78,13 @@ func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	return u.turns()
 }
 
-// CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of
-// their finalizers. It is for the owner of the arena: nothing is refused, and a scope whose
-// finalizers are running already is left to who closes it.
+// CloseTo closes the topmost scopes, newest first, until depth are open, and returns the errors of
+// their finalizers. It is for the owner of the arena and refuses nothing. If finalizers are running
+// already, it leaves the scopes to the Close that runs them.
 func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(depth)+1) }
 
-// closeFrom closes the scopes of an end from a depth up. What they met and nobody was told comes back
-// too, where nobody else can ask: of a frozen scope, and of temporaries (closeLong).
+// closeFrom closes the scopes of one end from a depth up. It also returns the unreported refusals
+// of a frozen scope and of temporaries, because no other call can (see closeLong).
 func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	if h.Depth < depth || h.Odd&arena_c.Closing != 0 {
 		return nil
@@ -97,15 +99,17 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	return u.run()
 }
 
-// run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
-// leaves the chain before it runs. Meanwhile the arena refuses.
+// run unwinds to the mark. Nodes run newest first, each exactly once: a node leaves the chain
+// before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() error {
 	u.st.unwound++
-	u.st.look() // at all that goes: what goes first is counted with what it went from
+	// at all that will be freed, while it can still be counted under its names
+	u.st.look()
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
 	}
-	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
+	// what the temporaries free, the near end didn't have when it was full
+	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 {
 		u.st.peekFrom(near, near.Depth)
 	}
 	u.h.Gen = 0
@@ -120,9 +124,9 @@ func (u *unwinding) turns() error {
 	return u.errs.err()
 }
 
-// turn runs nodes until all have run, or until one panics: then the next turn goes on, so that a
-// million that panic cost a million turns, not a stack. It is the one loop over the chain: what most scopes have, finalizers
-// and owned values, it runs itself (tests/bench, D).
+// turn runs nodes until all have run or one panics. The next turn goes on from there, so a million
+// panics cost a million turns but no stack. It is the only loop over the chain, so it runs the most
+// frequent nodes, finalizers and owned values, itself (tests/bench, D).
 func (u *unwinding) turn() {
 	defer func() {
 		if !u.done {
@@ -141,7 +145,7 @@ func (u *unwinding) turn() {
 			class := node / arena_c.NodeClass
 			switch {
 			case class >= classFirst:
-				h.Chain = node % arena_c.NodeClass // first: it runs once, whatever it does
+				h.Chain = node % arena_c.NodeClass // first: it runs once, even if it panics
 				st.finalizers++
 				if err := classes.run[class%classesMax](object); err != nil {
 					u.failed(err)
@@ -162,15 +166,16 @@ func (u *unwinding) turn() {
 		if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
 			u.closeLong()
 		} else if h.Close(h.Top()); h.Depth == u.to.depth && u.to.cursor == 0 {
-			h.Odd, u.done = 0, true // as finish does it, where there is nothing else to do
+			h.Odd, u.done = 0, true // the short form of finish
 			return
 		}
 		h.Gen = 0
 	}
 }
 
-// caught looks at how a turn ended early. A goroutine that ends can't be held back, and its deferred calls
-// pile up on its stack: what is left runs on a fresh one, while this one waits.
+// caught handles a turn that ended early. A goroutine that ends (Goexit) can't be stopped, and
+// deferred calls would pile up on its stack: the rest runs on a fresh goroutine while this one
+// waits.
 func (u *unwinding) caught(v any) {
 	if v != nil {
 		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), handled(v), u.given()))
@@ -180,7 +185,7 @@ func (u *unwinding) caught(v any) {
 	}
 }
 
-// elsewhere finishes what a goroutine that ends has begun. One that ends in its turn is replaced.
+// elsewhere finishes the work of a goroutine that ends. A replacement that ends is replaced too.
 func (u *unwinding) elsewhere() {
 	rest := new(unwinding)
 	*rest = *u
@@ -197,7 +202,7 @@ func (u *unwinding) elsewhere() {
 	*u = *rest
 }
 
-// finish lets the arena go on, where the mark is.
+// finish lets the arena allocate again, at the mark.
 func (u *unwinding) finish() {
 	h := u.h
 	if u.to.cursor != 0 {
@@ -208,7 +213,7 @@ func (u *unwinding) finish() {
 		h.Top().Count = u.to.count
 		u.st.look()
 	}
-	if n := u.st.settle(h); n != nil { // a finalizer's, of a scope that stays
+	if n := u.st.settle(h); n != nil { // the misuse of a finalizer, in a scope that stays open
 		u.errs.add(n.owed)
 		n.owed = nil
 	}
@@ -219,15 +224,15 @@ func (u *unwinding) finish() {
 	}
 }
 
-// runOwned ends the Go value that the newest node is about, if it is there still. One that fails, or doesn't come
-// back, keeps its place until it is told: release.
+// runOwned ends the Go value of the newest node, if it is still held. A value that fails, or
+// doesn't return, keeps its place until its error is reported: see release.
 func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 	h.Unlink()
 	p := st.owned.take(*(*uint64)(word))
 	if p == nil {
 		return nil
 	}
-	if p.fn != nil { // what run and release do, without calls
+	if p.fn != nil { // run and release, without calls
 		st.finalizers++
 		p.fn()
 		p.fn = nil
@@ -243,10 +248,10 @@ func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 	return nil
 }
 
-// sliceNode is about the objects behind it.
+// sliceNode is the node of the objects after it.
 type sliceNode struct{ front, stride, class, left uint64 }
 
-// special runs the newest node, which is no type's.
+// special runs the newest node if it is not a type's.
 func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch class {
@@ -271,11 +276,11 @@ func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	}
 }
 
-// poolNext is where in a pool's word the chunk stands that is to be looked at next.
+// poolNext is the unit, in a pool's word, of the next chunk to look at.
 const poolNext = 1 << 20
 
-// chunk finalizes one live object of the pool that the node is about. The node stays until there is
-// none; meanwhile the pool gives nothing.
+// chunk finalizes one live object of the node's pool. The node stays until there is none; meanwhile
+// Get of the pool returns nil.
 func (u *unwinding) chunk(word *uint64) {
 	pool := u.st.row.Pool(*word % poolNext)
 	next := *word / poolNext
@@ -283,7 +288,7 @@ func (u *unwinding) chunk(word *uint64) {
 	if pool.Kind != 0 {
 		pool.Free = 0
 		if index = pool.Next(next); index == uint64(pool.Count) && next != 0 {
-			index = pool.Next(0) // a finalizer may have taken one that another had put
+			index = pool.Next(0) // a finalizer may have taken a chunk that another had put
 		}
 	}
 	if index == uint64(pool.Count) {
@@ -292,14 +297,15 @@ func (u *unwinding) chunk(word *uint64) {
 		return
 	}
 	*word = *word%poolNext + (index+1)*poolNext
-	*pool.State(index) = arena_c.ChunkLeaving // it counts as put: who puts it is told so
+	// it counts as put: a second put of it is a double put
+	*pool.State(index) = arena_c.ChunkLeaving
 	u.st.finalizers++
 	if err := classes.run[pool.Kind%classesMax](pool.Chunk(index)); err != nil {
 		u.failed(err)
 	}
 }
 
-// element finalizes the last object of the slice that is left.
+// element finalizes the last remaining object of a slice.
 func (u *unwinding) element(object unsafe.Pointer) {
 	n := (*sliceNode)(object)
 	if n.left == 0 {
@@ -313,7 +319,8 @@ func (u *unwinding) element(object unsafe.Pointer) {
 	}
 }
 
-// closeLong closes the topmost scope, whose nodes have run, tells what else there is to tell, and counts.
+// closeLong closes the topmost scope after its nodes have run, and returns and counts all that the
+// fast path leaves out.
 func (u *unwinding) closeLong() {
 	h, st, end := u.h, u.st, u.h.Cursor
 	if h.Odd&arena_c.Building != 0 {
@@ -325,7 +332,7 @@ func (u *unwinding) closeLong() {
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
 	n.lost = nil
-	if h.Back != 0 || n.owed != nil { // nobody else can ask for what temporaries met
+	if h.Back != 0 || n.owed != nil { // no other call can return the refusals of temporaries
 		u.errs.add(st.take(h, h.Depth))
 	}
 	if h.Back != 0 {
@@ -344,7 +351,7 @@ func (u *unwinding) closeLong() {
 	}
 }
 
-// failed notes what the node that runs returned.
+// failed records the error of the node that runs.
 func (u *unwinding) failed(err error) { u.fail(fmt.Errorf("%s: %w%s", u.name(), err, u.given())) }
 
 func (u *unwinding) fail(err error) {
@@ -353,7 +360,7 @@ func (u *unwinding) fail(err error) {
 	u.errs.add(fmt.Errorf("%s, scope %q: %w", st.Arena, st.nameOf(u.h, u.h.Depth), err))
 }
 
-// name is what runs, or ran last.
+// name returns the name of the node that runs, or ran last.
 func (u *unwinding) name() string {
 	if p := u.owned(); p != nil {
 		return p.name()
@@ -374,7 +381,7 @@ func (u *unwinding) name() string {
 	return fmt.Sprintf("a node of class %d", class)
 }
 
-// owned is the Go value that runs, if it is one.
+// owned returns the Go value that runs, or nil if the node isn't one.
 func (u *unwinding) owned() *owned {
 	if object, node := u.h.Newest(u.at); node/arena_c.NodeClass == classOwned {
 		return u.st.owned.placeOf(*(*uint64)(object))
@@ -382,7 +389,8 @@ func (u *unwinding) owned() *owned {
 	return nil
 }
 
-// given says in checked builds where the Go value that runs was given; objects have no place for that.
+// given returns, in checked builds, the lines that registered the Go value; objects have no place
+// for it.
 func (u *unwinding) given() string {
 	if p := u.owned(); p != nil {
 		return p.site.Tell("given")
@@ -390,7 +398,7 @@ func (u *unwinding) given() string {
 	return ""
 }
 
-// release forgets the Go value that didn't end well.
+// release forgets a Go value that failed or didn't return.
 func (u *unwinding) release() {
 	u.st.finalizers += u.h.RanC()
 	if p := u.owned(); p != nil {

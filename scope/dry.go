@@ -7,23 +7,23 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// StartDry makes the Stack a dry arena: the Go side of a row that has headers and no bytes. Only Play
-// works on it. The registry has no entry for it, so it needs no Drop.
+// StartDry makes the Stack a dry arena: one that has headers and no bytes. Only Play works on it.
+// The registry has no entry for it, so it needs no Drop.
 func (st *Stack) StartDry(row *arena_c.Row) {
 	st.h, st.row, st.notes = &row.Arena, row, make([]note, 2*(row.Arena.Slots+1))
 	st.h.Base = uint64(st.Base)
 }
 
-// earlierName is the scope that holds bytes whose own scope isn't known: it was opened before Record,
-// or by C.
+// earlierName is the scope of bytes whose own scope isn't known: it was opened before Record, or by
+// C.
 const earlierName = "earlier"
 
-// errEvent is what Play answers to events that no arena has.
-var errEvent = errors.New("no arena ever did that")
+// errEvent is the error of Play for an event that can't come now.
+var errEvent = errors.New("impossible event")
 
-// Play does an event again in a dry arena: the core moves its headers as it moved the program's. The
-// error is a full, as the program would have met it. An event that can't come now is another error, and
-// changes nothing.
+// Play repeats an event in a dry arena: the core moves its headers as it moved the program's. It
+// returns the full that the program would have had. For an event that can't come now it returns
+// another error and changes nothing.
 func (st *Stack) Play(e Event) error {
 	h, far := st.h, &st.row.Temp
 	switch {
@@ -82,7 +82,7 @@ func (st *Stack) playOpen(name string) error {
 	return nil
 }
 
-// playGrow takes so many bytes, alignment included.
+// playGrow takes size bytes, alignment included.
 func (st *Stack) playGrow(size uint64) error {
 	if st.h.Take(size) {
 		return nil
@@ -90,8 +90,8 @@ func (st *Stack) playGrow(size uint64) error {
 	return st.full(st.h, arena_c.Asked|min(size, arena_c.OffsetMax))
 }
 
-// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes lie behind
-// it. The offset may lie within a node.
+// playBack takes the topmost scope back to an offset, and ends the temporaries whose nodes were
+// after it. The offset may be within a node.
 func (st *Stack) playBack(to uint64) {
 	for last := len(st.tempNodes) - 1; last >= 0 && st.tempNodes[last] > to; last-- {
 		st.playTempEnd()
@@ -124,7 +124,7 @@ func (st *Stack) playTempEnd() {
 	st.tempNodes = st.tempNodes[:len(st.tempNodes)-1]
 }
 
-// playTable notes that so many were open at once, of as many as there may be.
+// playTable notes that n places of a table were taken at once.
 func (st *Stack) playTable(name string, n, places uint64, most *uint64) error {
 	if n > places {
 		full := st.tableFull(name, places, "")

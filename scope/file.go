@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// ReadFile reads a whole file into s. A full scope unwinds before anything is read. A file that is larger than its size
-// says, as those of /proc are, is an error.
+// ReadFile reads a whole file into s. A full scope unwinds before anything is read. A file with
+// more bytes than its size, as those of /proc, is an error.
 func ReadFile(s Scope, name string) ([]byte, error) {
-	f, err := os.Open(strings.Clone(name)) // its errors outlive a name that lies in s
+	f, err := os.Open(strings.Clone(name)) // its errors outlive a name in s
 	if err != nil {
 		return nil, err
 	}
@@ -23,19 +23,19 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("scope: %q is not a regular file", name)
 	}
-	size := int(min(info.Size(), math.MaxInt)) // where that is less, no scope has so much room
+	size := int(min(info.Size(), math.MaxInt)) // a larger file fits in no scope
 	data, err := ReadAt(s, f, 0, size)
 	if err != nil {
 		return nil, err
 	}
 	if n, _ := f.ReadAt(make([]byte, 1), int64(size)); n != 0 {
-		return nil, fmt.Errorf("scope: %q has more than the %d bytes that its size says; read it by ReadAt", name, size)
+		return nil, fmt.Errorf("scope: %q has more bytes than its size, which is %d; read it with ReadAt", name, size)
 	}
 	return data, nil
 }
 
-// ReadAt reads size bytes at offset into s. A full scope unwinds before anything is read; an end before size bytes is
-// io.ErrUnexpectedEOF.
+// ReadAt reads size bytes at offset into s. A full scope unwinds before anything is read. If r ends
+// before size bytes, the error is io.ErrUnexpectedEOF.
 func ReadAt(s Scope, r io.ReaderAt, offset int64, size int) ([]byte, error) {
 	data := s.Bytes(size)
 	n, err := r.ReadAt(data, offset)

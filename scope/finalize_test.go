@@ -148,7 +148,7 @@ func TestOwnAndDeferOfNil(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-const gone = "scope: BUG: CloseNow of what was closed, run or cancelled before"
+const gone = "scope: BUG: CloseNow of a value that was closed, run or cancelled before"
 
 func TestCancelForgets(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")

@@ -8,26 +8,35 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// FullError says what was full and which key of the plan to raise.
+// FullError is the error of a full: it names the full arena or table, and the key of the plan to
+// raise.
 type FullError struct {
-	Budget string  // name of the plan
-	Arena  string  // "region level"
-	Scope  string  // who asked, by its name; of a full table of scopes, who would have opened; "" of slots
-	What   string  // "bytes"; the table that is full: "scopes", "pools", "owned", "labels", "slots"; "temporaries" (see [Scope.Temp]); or "keys" of a StringMap
-	Asked  uint64  // bytes, without alignment; or 1
-	Free   uint64  // what was left
-	Size   uint64  // of the arena or the table
-	Need   uint64  // a size with which it has room: the least, or what alignment may ask for beyond; 0: none has
-	Key    string  // of the plan: "regions[2].size"; of keys the parameter
-	Top    []Usage // who holds most of the arena, largest first: three at most
-	Cause  error   // what went wrong after the full, if it wasn't handled
+	Budget string // name of the plan
+	Arena  string // "region level"
+	// name of the scope that was full; of a full table of scopes, the name for the new one; "" of
+	// slots
+	Scope string
+	// "bytes"; a full table: "scopes", "pools", "owned", "labels" or "slots"; "temporaries" (see
+	// [Scope.Temp]); or "keys" of a StringMap
+	What  string
+	Asked uint64 // bytes requested, without alignment; or 1
+	Free  uint64 // bytes or places that were free
+	Size  uint64 // of the arena in bytes, or of the table
+	// a Size that is enough: the least, or with the most that alignment may cost; 0: no plan has
+	// one
+	Need  uint64
+	Key   string  // of the plan: "regions[2].size"; of keys the parameter
+	Top   []Usage // the holders of most bytes, largest first: three at most
+	Cause error   // a later error, if the full wasn't handled
 
-	asked     uint64 // as the header had it
-	sameName  bool   // of scopes: all that are open have one name
-	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a checked build
+	asked    uint64 // the header's Asked
+	sameName bool   // of scopes: all open ones have this name
+	// in a checked build: there was room, but budgettest.FailEach refused the request
+	OnPurpose bool
 }
 
-// Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
+// Error returns one line: the full arena or table, its largest holders, and the key to raise to
+// which size.
 func (e *FullError) Error() string {
 	var b strings.Builder
 	if e.What == "keys" && e.Arena == "" {
@@ -84,32 +93,33 @@ func (e *FullError) Error() string {
 	return b.String()
 }
 
-// Is makes errors.Is(err, ErrFull) true.
+// Is reports whether target is ErrFull.
 func (e *FullError) Is(target error) bool { return target == ErrFull }
 
-// Unwrap is the cause.
+// Unwrap returns the Cause.
 func (e *FullError) Unwrap() error { return e.Cause }
 
-// tableFull is the full of a table that has no place left.
+// tableFull returns the full of a table that has no free place.
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 	return st.counted(&FullError{Budget: st.Budget, Arena: st.Arena, Scope: short(scope), What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)})
 }
 
-// counted has the full as the last. It is made once, whoever is told of it.
+// counted records the full as the last one. It is called once for each.
 func (st *Stack) counted(full *FullError) *FullError {
 	st.lastFull, st.fulls = full, st.fulls+1
 	return full
 }
 
-// onPurpose makes it the full of a request that was refused though there was room.
+// onPurpose marks the full of a request that was refused although there was room.
 func (e *FullError) onPurpose() *FullError {
 	arena_c.Tell()
 	e.OnPurpose, e.Need = true, e.Size
 	return e
 }
 
-// noPlace is the full of a table that has no place for one more, or whose place is refused on purpose; nil: it has one.
+// noPlace returns the full of a table without a free place, or the full of a request refused on
+// purpose, or nil.
 func (st *Stack) noPlace(table string, used, size uint64, scope string) *FullError {
 	if used >= size {
 		return st.tableFull(table, size, scope)
@@ -120,8 +130,8 @@ func (st *Stack) noPlace(table string, used, size uint64, scope string) *FullErr
 	return nil
 }
 
-// scopesFull is the full of who would open one scope too many. A loop that never closes is the usual
-// cause: then all that are open have one name.
+// scopesFull returns the full of one scope too many. The usual cause is a loop without a Close:
+// then all open scopes have one name.
 func (st *Stack) scopesFull(name string) *FullError {
 	full := st.tableFull("scopes", st.h.Slots, name)
 	full.sameName = st.h.Depth > 1
@@ -131,7 +141,7 @@ func (st *Stack) scopesFull(name string) *FullError {
 	return full
 }
 
-// misuse says what is wrong with using s now.
+// misuse returns the reason why s can't be used now.
 func (s Scope) misuse(what string) error {
 	h, st := s.h, stackOf(s.h)
 	if st == nil {
@@ -150,7 +160,7 @@ func (s Scope) misuse(what string) error {
 	case h.Odd&arena_c.Closing != 0:
 		text += " while its finalizers run"
 	case h.Odd&arena_c.Building != 0 && depth == h.Depth:
-		text += ", which has all that is free until its Done"
+		text += ", where a Builder holds all free bytes until Done"
 	case h.Back != 0 && depth < h.Depth:
 		text += ", which isn't the newest of the temporaries"
 	case h.Back != 0:
@@ -167,12 +177,12 @@ func (s Scope) misuse(what string) error {
 	return &Misuse{Text: text}
 }
 
-// misuse is that of a scope that is closed.
+// misuse returns the misuse of a closed scope.
 func (l lost) misuse(what string, gen uint64) *Misuse {
 	return &Misuse{fmt.Sprintf("%s a scope of %s that is closed%s", what, l.arena, l.ended(gen)), true}
 }
 
-// givenBack says why a scratch arena that was given back refuses.
+// givenBack returns the misuse of a scratch arena whose lending has ended.
 func (st *Stack) givenBack(what string) error {
 	if st.dropped {
 		return &Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, st.Arena), true}

@@ -6,22 +6,24 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Inner has the counts of an arena of package arena on bytes of a scope. Sizes are bytes.
+// Inner has the counts of an arena of package arena in a scope. Sizes are bytes.
 type Inner struct {
-	Kind   string   `json:"kind"`             // "heap", "buddy", "ring" or "pool"
-	Scope  string   `json:"scope"`            // name of the open scope in which it lies
-	Size   uint64   `json:"size"`             // what its blocks may take
-	Used   uint64   `json:"used"`             //
-	Peak   uint64   `json:"peak"`             // highest Used
-	Live   uint64   `json:"live"`             // blocks, or chunks
-	Failed uint64   `json:"failed,omitempty"` // requests that a heap or a buddy refused for want of room
-	Made   []string `json:"made,omitempty"`   // in checked builds the calls that made an arena: "function file:line", the newest first
+	Kind   string `json:"kind"`             // "heap", "buddy", "ring" or "pool"
+	Scope  string `json:"scope"`            // name of the open scope that contains it
+	Size   uint64 `json:"size"`             // bytes for blocks
+	Used   uint64 `json:"used"`             //
+	Peak   uint64 `json:"peak"`             // highest Used
+	Live   uint64 `json:"live"`             // blocks, or chunks
+	Failed uint64 `json:"failed,omitempty"` // requests that a heap or a buddy had no room for
+	// in checked builds the calls that made the arena: "function file:line", newest first
+	Made []string `json:"made,omitempty"`
 
 	site arena_c.Site
 }
 
-// AppendInner adds the arenas that lie in the open scopes and give blocks back one by one, in the order in which they were made.
-// Their Made is empty until TellInner. It is for the owner of the arena, while nobody is at work on those.
+// AppendInner appends the arenas in the open scopes whose blocks can be freed one by one, in the
+// order of their making. TellInner fills in Made. The owner of the arena calls it while those
+// arenas are not in use.
 func (st *Stack) AppendInner(list []Inner) []Inner {
 	if st.h.Odd&oddRooms == 0 {
 		return list
@@ -33,7 +35,7 @@ func (st *Stack) AppendInner(list []Inner) []Inner {
 		room := &r.list[i]
 		block := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
 		if room.shape == 0 || shapeOf(room.Kind, block) != room.shape {
-			continue // it is C's, or the bytes are something else's by now
+			continue // it is C's, or it was overwritten
 		}
 		counts := countsOf(room.Kind, block)
 		counts.site = room.Site
@@ -42,7 +44,7 @@ func (st *Stack) AppendInner(list []Inner) []Inner {
 	return list
 }
 
-// TellInner fills in who made each. Cost: in checked builds a Go allocation for each call.
+// TellInner fills in Made. Cost: in checked builds a Go allocation for each call.
 func TellInner(list []Inner) {
 	for i := range list {
 		in := &list[i]
@@ -50,7 +52,7 @@ func TellInner(list []Inner) {
 	}
 }
 
-// inner says in which scope it lies.
+// inner fills in the scope that contains the arena.
 func (st *Stack) inner(in Inner, at uint64) Inner {
 	in.Scope = tempName
 	for depth := st.h.Depth; depth > 0 && at < st.h.Limit; depth-- {
@@ -62,7 +64,7 @@ func (st *Stack) inner(in Inner, at uint64) Inner {
 	return in
 }
 
-// countsOf reads the counts of an arena by its header.
+// countsOf reads the counts of an arena from its header.
 func countsOf(kind arena_c.RoomKind, header unsafe.Pointer) (in Inner) {
 	switch kind {
 	case arena_c.RoomHeap:

@@ -10,36 +10,37 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Piece is something that lies in an arena: a thing that was made, a node that says what ends with its scope, or bytes of
-// which nothing more is known. Offsets count from the arena's first byte.
+// Piece is a part of an arena: an object, the node of something that ends with its scope, or bytes
+// of unknown content. Offsets count from the arena's first byte.
 type Piece struct {
-	Offset, Size, Padding uint64 // the padding lies before the offset
+	Offset, Size, Padding uint64 // the padding is before the offset
 	Kind                  string
 	Scope, Label          string
-	Order                 int // of a node: the how manyth to run, of its end of the arena; 0: of none
-	Pool                  *arena_c.Pool
+	// of a node: 1 runs first at its end of the arena; 0: the piece has no node
+	Order int
+	Pool  *arena_c.Pool
 
 	made, typed uint32
-	node        chainNode // its, if it has an order
+	node        chainNode // of the piece, if it has an order
 }
 
 // The kinds of pieces.
 const (
-	kindPlain   = "plain"   // a thing
-	kindObject  = "object"  // a thing with a finalizer
-	kindObjects = "objects" // things with a finalizer, made at once
-	kindOwned   = "owned"   // what names a Go value
-	kindPool    = "pool"    // a pool's chunks, and its own words
-	kindNode    = "node"    // the scope's own words: what ends with it, and where a label began
-	kindBytes   = "bytes"   // things, as many as there are, with what alignment cost: only checked builds know more
-	kindPadding = "padding" // nobody's
-	kindReserve = "reserve" // of temporaries, what nobody took yet
+	kindPlain   = "plain"   // an object
+	kindObject  = "object"  // an object with a finalizer
+	kindObjects = "objects" // objects with a finalizer, made at once
+	kindOwned   = "owned"   // the word that names a Go value
+	kindPool    = "pool"    // a pool's chunks and its own words
+	kindNode    = "node"    // the scope's own words: nodes, and the beginnings of labels
+	kindBytes   = "bytes"   // objects and their padding: only checked builds know more
+	kindPadding = "padding" // no object's
+	kindReserve = "reserve" // free bytes of temporaries
 )
 
-// Made is where it was made: in checked builds.
+// Made returns the place that made the piece, in checked builds.
 func (p *Piece) Made() arena_c.Site { return arena_c.SiteOf(p.made) }
 
-// Type is what it was made as, "" where nobody knows.
+// Type returns the type of the piece, or "" if it isn't known.
 func (p *Piece) Type() string {
 	if class := p.node.finalizes(); class != 0 {
 		return shortType(strings.TrimPrefix(classes.name[class%classesMax], finalizerOf))
@@ -47,7 +48,7 @@ func (p *Piece) Type() string {
 	return shortType(arena_c.Text(p.typed))
 }
 
-// Ends is what happens when the node runs, "finalizer of T"; "" where nothing does, or does any more.
+// Ends returns the action of the piece's node, "finalizer of T", or "" if it has none any more.
 func (p *Piece) Ends(st *Stack) string {
 	switch p.node.class {
 	case arena_c.ClassNone:
@@ -66,7 +67,7 @@ func (p *Piece) Ends(st *Stack) string {
 	return classes.name[p.node.finalizes()%classesMax]
 }
 
-// shortType is the name of a type without the folders of its packages.
+// shortType returns the name of a type without the folders of its packages.
 func shortType(name string) string {
 	if !strings.Contains(name, "/") { // most
 		return name
@@ -76,7 +77,8 @@ func shortType(name string) string {
 
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
-// Site is what lies in an arena of one scope and label, of one type, that was made in one place. Bytes has the padding too.
+// Site is the memory of one scope, label and type that was made in one place. Bytes includes the
+// padding.
 type Site struct {
 	Scope, Label            string
 	Bytes, Padding, Objects uint64
@@ -87,9 +89,10 @@ type Site struct {
 func (s *Site) Type() string       { return s.piece.Type() }
 func (s *Site) Made() arena_c.Site { return s.piece.Made() }
 
-// Sites adds up what lies in an arena by who made it. It is used again for its room.
+// Sites adds up the pieces of an arena by scope, label, type and place. Reuse it to reuse its
+// memory.
 type Sites struct {
-	List []Site // in the order of the first of each
+	List []Site // in the order of their first pieces
 
 	survey Survey
 	index  map[siteKey]int
@@ -102,9 +105,9 @@ type siteKey struct {
 	class        uint64
 }
 
-// Read looks at the arena as it is now. The sum of all Bytes is what is used, and the sum of Objects is
-// what Stats counts: objects of no bytes have a Site without a place. Of a load that has closed, Read
-// panics if the ledger holds other numbers.
+// Read reads the arena as it is now. The sum of all Bytes is the arena's use, and the sum of
+// Objects is that of Stats: objects of no bytes have a Site without a place. If the load has
+// closed, Read panics when the ledger differs.
 func (s *Sites) Read(st *Stack) {
 	st.look()
 	if s.index == nil {
@@ -122,12 +125,12 @@ func (s *Sites) Read(st *Stack) {
 		rest -= min(rest, s.List[i].Objects)
 	}
 	if known && rest != 0 {
-		s.List = append(s.List, Site{Objects: rest}) // things of no bytes
+		s.List = append(s.List, Site{Objects: rest}) // objects of no bytes
 	}
 }
 
-// compare sums up what was found by name, and panics if the ledger's line of a name says something else. Of things without bytes
-// the ledger alone knows, and it knows of no objects with a label.
+// compare adds up the sites by name, and panics if a line of the ledger differs. Only the ledger
+// knows of objects without bytes, and it doesn't count the objects of labels.
 func (s *Sites) compare(st *Stack, kind string, u *usages, name func(*Site) string) {
 	s.sums = append(s.sums[:0], make([]held, len(u.lines))...)
 	for i := range s.List {
@@ -141,7 +144,7 @@ func (s *Sites) compare(st *Stack, kind string, u *usages, name func(*Site) stri
 	for i, sum := range s.sums {
 		line := &u.lines[i]
 		if line.Name != "" && (sum.bytes != line.Bytes || kind == "scope" && sum.objects > line.Objects) {
-			panic(bug("%s: the ledger says that %s %q holds %d bytes in %d objects; %d bytes in %d objects lie there", st.Arena, kind,
+			panic(bug("%s: the ledger has %s %q with %d bytes in %d objects; the arena has %d bytes in %d objects", st.Arena, kind,
 				line.Name, line.Bytes, line.Objects, sum.bytes, sum.objects))
 		}
 	}
@@ -154,7 +157,7 @@ func (s *Sites) add(p *Piece) {
 		i = len(s.List)
 		s.index[key] = i
 		s.List = append(s.List, Site{Scope: p.Scope, Label: p.Label, piece: *p})
-		s.List[i].piece.node = chainNode{class: key.class} // the site outlives what lies in the arena
+		s.List[i].piece.node = chainNode{class: key.class} // the site outlives the node
 	}
 	line := &s.List[i]
 	line.Bytes += p.Size + p.Padding
@@ -168,27 +171,27 @@ func (s *Sites) add(p *Piece) {
 	}
 }
 
-// Survey looks at what lies in arenas. It is used again for its room.
+// Survey lists the pieces of arenas. Reuse it to reuse its memory.
 type Survey struct {
 	st     *Stack
 	fn     func(*Piece)
 	things []arena_c.Thing
-	items  []Piece // in order; what was not found to lie between is padding, or bytes
+	items  []Piece // in order; the bytes between them are padding or of unknown content
 	nodes  []chainNode
 	labels []labelSpan
 	known  bool
-	piece  Piece // that fn looks at
-	label  int   // the last whose span began at or before the place that was asked about
+	piece  Piece // the one passed to fn
+	label  int   // the last label that begins at or before the place of the last look-up
 }
 
-// chainNode is a node of a chain: where its bytes begin.
+// chainNode is a node of a chain; at is the offset of its word.
 type chainNode struct {
 	at, size, class uint64
 	order           int
 	object          unsafe.Pointer
 }
 
-// finalizes is the class of the objects that it finalizes; 0: it is about something else.
+// finalizes returns the class of the objects that the node finalizes, or 0 if it has none.
 func (n *chainNode) finalizes() uint64 {
 	switch {
 	case n.class == classSlice:
@@ -199,15 +202,16 @@ func (n *chainNode) finalizes() uint64 {
 	return 0
 }
 
-// labelSpan is what lies between the begin of a call of Label and its end.
+// labelSpan is the memory between the beginning and the end of a call of Label.
 type labelSpan struct {
 	from, to uint64
 	name     string
-	around   int // the span of the call around it, -1: none
+	around   int // the span of the enclosing call; -1: none
 }
 
-// Each calls fn with each piece of the arena, in order; they cover what is used. The piece is fn's until it returns. True:
-// all that was made is known, and who made it. Who asks may use the arena, or has it stand still.
+// Each calls fn with each piece of the arena, in order; together they cover the arena's use. A
+// piece is valid until fn returns. Each reports whether all objects and their makers are known. The
+// caller owns the arena, or keeps it from changing.
 func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
 	v.st, v.fn = st, fn
 	v.things, v.known = st.row.Things(v.things[:0])
@@ -224,7 +228,7 @@ func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
 	return v.known
 }
 
-// endOf is where the scope at a depth ends now.
+// endOf returns where the scope at a depth ends now.
 func endOf(h *arena_c.Scopes, depth uint64) uint64 {
 	if depth < h.Depth {
 		return h.Record(depth + 1).Mark
@@ -232,21 +236,21 @@ func endOf(h *arena_c.Scopes, depth uint64) uint64 {
 	return h.Cursor
 }
 
-// near reads what the near end's chain says.
+// near reads the chain of the near end.
 func (v *Survey) near() {
 	v.readChain(v.st.h, 0)
 	v.readLabels()
 	v.readItems(v.st.h.Start, v.st.h.Cursor)
 }
 
-// far reads what that of the far end says.
+// far reads the chain of the far end.
 func (v *Survey) far() {
 	v.labels, v.label = v.labels[:0], -1
 	v.readChain(&v.st.row.Temp, v.st.row.Temp.Back)
 	v.readItems(v.st.h.Limit, v.st.row.End)
 }
 
-// temporaries goes through the temporary scope at a depth: what is in it, and what is kept for it.
+// temporaries visits the temporary scope at a depth: its pieces, and its free bytes.
 func (v *Survey) temporaries(depth uint64) {
 	t := &v.st.row.Temp
 	from, cursor, end := v.st.h.Limit, t.Cursor+t.Back, v.st.row.End
@@ -263,7 +267,8 @@ func (v *Survey) temporaries(depth uint64) {
 	}
 }
 
-// readChain reads the nodes of an end of the arena; its offsets are so many less than those of the near end.
+// readChain reads the nodes of one end of the arena. Adding less to its offsets gives those of the
+// near end.
 func (v *Survey) readChain(h *arena_c.Scopes, less uint64) {
 	v.nodes = v.nodes[:0]
 	for at := h.Chain; at != 0; {
@@ -276,7 +281,7 @@ func (v *Survey) readChain(h *arena_c.Scopes, less uint64) {
 	slices.SortFunc(v.nodes, func(a, b chainNode) int { return cmp.Compare(a.at, b.at) })
 }
 
-// nodeSize is the size of what a node is about, as far as it lies behind its word.
+// nodeSize returns the size of a node's object, as far as it follows the node's word.
 func nodeSize(class uint64, object unsafe.Pointer) uint64 {
 	switch class {
 	case arena_c.ClassC:
@@ -292,8 +297,8 @@ func nodeSize(class uint64, object unsafe.Pointer) uint64 {
 	return classes.size[class%classesMax]
 }
 
-// readLabels works out which bytes each call of Label gained: those that lie behind its node, up to where it ended, but for
-// those of the calls inside it.
+// readLabels works out the bytes of each call of Label: those after its node, up to its end,
+// without those of calls inside it.
 func (v *Survey) readLabels() {
 	v.labels, v.label = v.labels[:0], -1
 	h := v.st.h
@@ -310,8 +315,8 @@ func (v *Survey) readLabels() {
 
 func byPlace(n chainNode, at uint64) int { return cmp.Compare(n.at, at) }
 
-// readCalls reads the call of Label whose node is the first such at or behind an index, and those inside it: the index behind
-// them, and what all of it took. end is that of the scope, for a call that is at work.
+// readCalls reads the first call of Label at or after index, and the calls inside it. It returns
+// the index after them and the bytes of all. end is the end of the scope, for a call at work.
 func (v *Survey) readCalls(nodes []chainNode, index, around int, end uint64) (next int, extent uint64) {
 	for index < len(nodes) && nodes[index].class != classLabel {
 		index++
@@ -340,7 +345,8 @@ func (v *Survey) readCalls(nodes []chainNode, index, around int, end uint64) (ne
 	return index, n.extent
 }
 
-// labelAt is the innermost span that holds a place, -1: none. The places that are asked about go up.
+// labelAt returns the innermost span that contains a place, or -1. Places must ascend from call to
+// call.
 func (v *Survey) labelAt(at uint64) int {
 	for v.label+1 < len(v.labels) && v.labels[v.label+1].from <= at {
 		v.label++
@@ -352,7 +358,7 @@ func (v *Survey) labelAt(at uint64) int {
 	return i
 }
 
-// readItems gathers what is known to lie in [from, to).
+// readItems gathers the known pieces in [from, to).
 func (v *Survey) readItems(from, to uint64) {
 	v.items = v.items[:0]
 	if v.known {
@@ -368,7 +374,7 @@ func (v *Survey) readItems(from, to uint64) {
 	slices.SortFunc(v.items, func(a, b Piece) int { return cmp.Compare(a.Offset, b.Offset) })
 }
 
-// readThings gathers what the mirror knows.
+// readThings gathers the pieces that the mirror knows.
 func (v *Survey) readThings(from, to uint64) {
 	node, until := 0, from
 	for _, t := range v.things {
@@ -396,8 +402,8 @@ func (v *Survey) readThings(from, to uint64) {
 	}
 }
 
-// eachPool calls fn with each pool whose chunks begin in [from, to), and where the first byte lies that is known to be its,
-// and the end.
+// eachPool calls fn with each pool whose chunks begin in [from, to), and with its first known byte
+// and its end.
 func (v *Survey) eachPool(fn func(p *arena_c.Pool, from, to uint64), from, to uint64) {
 	row := v.st.row
 	for i := range row.Pools {
@@ -412,7 +418,7 @@ func (v *Survey) eachPool(fn func(p *arena_c.Pool, from, to uint64), from, to ui
 	}
 }
 
-// nodePiece is what a node says.
+// nodePiece returns the piece of a node.
 func (v *Survey) nodePiece(n *chainNode) Piece {
 	kind := kindNode
 	switch {
@@ -426,7 +432,7 @@ func (v *Survey) nodePiece(n *chainNode) Piece {
 	return Piece{Offset: n.at, Size: n.size, Kind: kind, Order: n.order, node: *n}
 }
 
-// span gives what lies in [from, to), which is a scope's.
+// span visits the pieces in [from, to), which is a scope's.
 func (v *Survey) span(scope string, from, to uint64) {
 	first, _ := slices.BinarySearchFunc(v.items, from, func(p Piece, at uint64) int { return cmp.Compare(p.Offset, at) })
 	at := from
@@ -452,8 +458,8 @@ func (v *Survey) nameAt(at uint64) string {
 	return ""
 }
 
-// between gives what lies in [from, to), which isn't known, cut where a label ends. What remains may be the padding of a
-// thing behind it.
+// between visits the bytes in [from, to), which are of no known piece, and cuts them where a label
+// ends. It returns the beginning of the rest, which may be the padding of the following object.
 func (v *Survey) between(scope string, from, to uint64, thing bool) (at uint64) {
 	for from < to {
 		i, end := v.labelAt(from), to
@@ -476,7 +482,7 @@ func (v *Survey) between(scope string, from, to uint64, thing bool) (at uint64) 
 	return from
 }
 
-// give hands a piece out, with offsets from the arena's first byte.
+// give calls fn with a piece, with offsets from the arena's first byte.
 func (v *Survey) give(p Piece) {
 	p.Offset -= v.st.h.Start
 	v.piece = p

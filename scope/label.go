@@ -4,13 +4,13 @@ import (
 	"unsafe"
 )
 
-// Label runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors
-// of a full arena name the largest labels, reports name all. Labels nest, and each has what is its own: what an
-// inner one gains isn't the outer one's. They are gone when their scope closes, and what
-// a constructor that fails takes back is none of theirs; temporaries are in none.
+// Label runs fn and books the bytes that s gains meanwhile under name, that of a subsystem, as
+// "sound". It returns fn's error. Errors of a full arena name the largest labels, reports name all.
+// Labels nest: the bytes that an inner one gains aren't the outer one's. A label ends with its
+// scope. Bytes that a failed constructor frees no longer count; temporaries never do.
 //
-// s is the topmost scope. An arena has places for limits.labels names (32 by default); one more is a full, which
-// unwinds before fn runs. Cost: 40 bytes of s, and a look through the names.
+// s is the topmost scope. An arena has places for limits.labels names (32 by default); one more is
+// a full, which unwinds before fn runs. Cost: 40 bytes of s, and a search through the names.
 func Label(s Scope, name string, fn func() error) error {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Label of"))
@@ -43,7 +43,8 @@ func Label(s Scope, name string, fn func() error) error {
 	return fn()
 }
 
-// labelOf is the line of a name in the topmost scope, or a new one behind the others.
+// labelOf returns the index of a name's line in the topmost scope, or that of a new line at the
+// end.
 func (st *Stack) labelOf(s Scope, name string) int {
 	lines := st.labels.lines
 	for i := range lines {
@@ -57,16 +58,16 @@ func (st *Stack) labelOf(s Scope, name string) int {
 	return len(lines)
 }
 
-// labels are the labels of an arena: a table of planned size, whose lines stand in the order of their
-// scopes, and the calls of Label that are at work, each inside the one before.
+// labels has the labels of an arena: a table of planned size, in the order of their scopes, and the
+// calls of Label at work, each inside the one before.
 type labels struct {
 	lines  []label // cap: the places
 	open   []booking
 	most   int
-	totals usages // by name, of all that there ever were
+	totals usages // by name, of all labels since Open
 }
 
-// label is a line.
+// label is a line of the table.
 type label struct {
 	name  string
 	bytes uint64 // held now
@@ -78,20 +79,20 @@ type label struct {
 // booking is a call of Label at work.
 type booking struct {
 	scope Scope
-	node  *labelNode // nil: a constructor that failed has taken it back
-	start uint64     // where its scope stood
-	other uint64     // what calls inside it took since
+	node  *labelNode // nil: a failed constructor has freed it
+	start uint64     // end of its scope when it began
+	other uint64     // bytes of calls inside it since then
 }
 
-// labelNode is what one call of Label gained. It goes when that goes.
+// labelNode has the bytes that one call of Label gained. It is freed with them.
 type labelNode struct {
 	line   uint64
 	gained uint64 // as of the last look
-	extent uint64 // when it has ended: all that lies between its beginning and its end
-	in     uint64 // the call around it in the same scope, counted from 1; 0: none
+	extent uint64 // after its end: all bytes from its beginning to its end
+	in     uint64 // the enclosing call in the same scope, counted from 1; 0: none
 }
 
-// current is the innermost call at work in s, counted from 1, or 0.
+// current returns the innermost call at work in s, counted from 1, or 0.
 func (l *labels) current(s Scope) uint64 {
 	if n := len(l.open); n > 0 && l.open[n-1].scope == s && l.open[n-1].node != nil {
 		return uint64(n)
@@ -99,7 +100,8 @@ func (l *labels) current(s Scope) uint64 {
 	return 0
 }
 
-// settle books what the innermost call gained: less than before, when a constructor took bytes back.
+// settle books the bytes that the innermost call gained: fewer than before, if a constructor freed
+// some.
 func (l *labels) settle() {
 	if len(l.open) == 0 {
 		return
@@ -109,7 +111,7 @@ func (l *labels) settle() {
 	}
 }
 
-// book writes down what a call has gained by now.
+// book replaces the bytes that a call has gained.
 func (l *labels) book(n *labelNode, gained uint64) {
 	line := &l.lines[n.line]
 	l.totals.book(line.total, held{bytes: n.gained}, held{bytes: gained})
@@ -117,7 +119,7 @@ func (l *labels) book(n *labelNode, gained uint64) {
 	n.gained = gained
 }
 
-// end ends the call at an index of those at work, which began at an offset of its scope.
+// end ends a call at work, by its index. It began at the offset begin.
 func (l *labels) end(index int, begin uint64) {
 	l.settle()
 	b := l.open[index]
@@ -130,7 +132,7 @@ func (l *labels) end(index int, begin uint64) {
 	}
 }
 
-// undo takes back what one call gained, as of the look before.
+// undo takes the bytes of one call, as of the last look, out of its line.
 func (l *labels) undo(n *labelNode) {
 	for i := range l.open {
 		if l.open[i].node == n {
@@ -143,7 +145,8 @@ func (l *labels) undo(n *labelNode) {
 	l.book(n, 0)
 	line := &l.lines[n.line]
 	if line.nodes--; line.nodes == 0 {
-		l.totals.book(line.total, held{bytes: line.bytes}, held{}) // a restored state may have the node of an earlier look
+		// a restored state may have the node of an earlier look
+		l.totals.book(line.total, held{bytes: line.bytes}, held{})
 		l.lines = l.lines[:n.line]
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// tells is the end of the arena where a scope closes that tells of blocks that live in it. Where what ran failed, or
-// its constructor did, it may not have come to free them: that error is told, and nothing on top of it.
+// tells returns the end of the arena whose live blocks are leaks, or nil. After a failed function
+// or constructor they aren't, because it may not have come to free them: its own error is enough.
 func (u *unwinding) tells() *arena_c.Scopes {
 	if u.to.cursor != 0 || u.st.fails {
 		return nil
@@ -19,22 +19,22 @@ func (u *unwinding) tells() *arena_c.Scopes {
 	return u.h
 }
 
-// fail is CloseTo for the owner whose function failed.
+// fail is CloseTo for an owner whose function failed.
 func (st *Stack) fail(depth int) error {
 	st.fails = true
-	defer func() { st.fails = false }() // also when a finalizer ends the goroutine
+	defer func() { st.fails = false }() // also if a finalizer ends the goroutine
 	return st.CloseTo(depth)
 }
 
-// leaked says what lives in an arena of which nothing should, and whose bytes are still there. What
-// lies in a block of another arena is that one's: the block. pre: the lock of the rooms is held.
+// leaked returns the error of live blocks in a room whose bytes are about to be freed, or nil. A
+// room in a block of another arena counts as that block. pre: the lock of the rooms is held.
 func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 	room := &st.rooms.list[index]
 	if room.C || !room.tells() || slices.ContainsFunc(st.rooms.list, room.isBlockOf) {
 		return nil
 	}
 	block := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
-	if shapeOf(room.Kind, block) != room.shape { // the bytes are something else's by now
+	if shapeOf(room.Kind, block) != room.shape { // the room was overwritten
 		return nil
 	}
 	counts, what := countsOf(room.Kind, block), "blocks"
@@ -60,17 +60,17 @@ func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 		st.whose(room.Kind, block, live))
 }
 
-// placesTold is how many places are named of those where live blocks were allocated.
+// placesTold is the number of places that a leak names.
 const placesTold = 16
 
-// allocated is the live blocks that were allocated at one place, and their sizes in sum.
+// allocated is the number and total size of live blocks from one place.
 type allocated struct {
 	at            arena_c.Site
 	blocks, bytes uint64
 }
 
-// whose says in checked builds where the live blocks of a heap or a buddy were allocated: those with the most
-// bytes first. live is how many there are; a walk that ends at damage names fewer. pre: the lock of
+// whose returns, in checked builds, the places that allocated the live blocks of a heap or a buddy,
+// most bytes first. live is their number; a walk that ends at damage finds fewer. pre: the lock of
 // the rooms is held.
 func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64) string {
 	if !arena_c.Checked {
@@ -117,7 +117,7 @@ func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64
 	for _, a := range list[:min(len(list), placesTold)] {
 		what := fmt.Sprintf("%s, %d bytes, allocated", blocks(a.blocks), a.bytes)
 		if a.at == (arena_c.Site{}) {
-			text.WriteString("\n\t" + what + " by C, or at a place that is forgotten")
+			text.WriteString("\n\t" + what + " by C, or at a place no longer known")
 		}
 		text.WriteString(a.at.Tell(what))
 		live -= a.blocks
@@ -128,7 +128,7 @@ func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64
 	return text.String()
 }
 
-// walked is what a walk names, as far as it comes.
+// walked returns the results of a walk, as far as it came.
 func walked[R any](walk func([]R) (uint64, arena_c.Code)) []R {
 	n, _ := walk(nil)
 	list := make([]R, n)
@@ -143,7 +143,7 @@ func blocks(n uint64) string {
 	return fmt.Sprintf("%d blocks", n)
 }
 
-// isBlockOf: it lies in a block of another arena, or in a chunk.
+// isBlockOf reports whether r is in a block or chunk of another arena.
 func (r *Room) isBlockOf(other Room) bool {
 	switch other.Kind {
 	case arena_c.RoomHeap, arena_c.RoomBuddy, arena_c.RoomRing, arena_c.RoomPool:
@@ -152,7 +152,7 @@ func (r *Room) isBlockOf(other Room) bool {
 	return false
 }
 
-// tells: it is a leak when something lives there at its end.
+// tells reports whether live blocks at the room's end are a leak.
 func (r *Room) tells() bool {
 	switch r.Kind {
 	case arena_c.RoomHeap, arena_c.RoomBuddy:
@@ -163,7 +163,7 @@ func (r *Room) tells() bool {
 	return false
 }
 
-// shapeOf is made of words of a header that never change, and of no other's.
+// shapeOf returns a value of those words of a header that never change.
 func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
 	switch kind {
 	case arena_c.RoomHeap:
@@ -182,7 +182,8 @@ func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
 	return 0
 }
 
-// Says keeps it with the arena: of values that are copied each is the same.
+// Says notes a word about the arena, at its header, so that it holds for each copy of the arena's
+// value.
 func (o *roomOwner) Says(kind arena_c.RoomKind, header unsafe.Pointer, word arena_c.RoomWord) {
 	st := (*Stack)(o)
 	at, r := st.h.Offset(header), &st.rooms

@@ -143,11 +143,11 @@ func TestLeaksSayWhoAllocated(t *testing.T) {
 	}{
 		{[]string{
 			"made at:", "3 blocks, 3000 bytes, allocated at:", "1 block, 700 bytes, allocated at:", "1 block, 250 bytes, allocated at:",
-			"1 block, 100 bytes, allocated by C, or at a place that is forgotten", "2 blocks, 20 bytes, allocated at:",
+			"1 block, 100 bytes, allocated by C, or at a place no longer known", "2 blocks, 20 bytes, allocated at:",
 		}, func(block []byte) sharer { return made[arena.Heap](t)(arena.NewHeap(block, 8)) }},
 		{[]string{
 			"made at:", "3 blocks, 3072 bytes, allocated at:", "1 block, 1024 bytes, allocated at:", "1 block, 256 bytes, allocated at:",
-			"2 blocks, 128 bytes, allocated at:", "1 block, 128 bytes, allocated by C, or at a place that is forgotten",
+			"2 blocks, 128 bytes, allocated at:", "1 block, 128 bytes, allocated by C, or at a place no longer known",
 		}, func(block []byte) sharer { return made[arena.Buddy](t)(arena.NewBuddy(block, 64)) }},
 	} {
 		_, s := opened(t, "match")

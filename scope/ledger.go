@@ -7,32 +7,40 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A ledger is what has been seen of an arena: its figures, and what scopes and labels hold and held, by name. The arena's headers
-// say what is so now. look compares them with what was so at the last look, books the difference, and tells the
-// sink of each step, if there is one. It runs before something goes that can't be asked afterwards: before a scope closes, before
-// nodes run, and when the figures are read; with a sink before a scope opens, too. Between two looks an arena only grows, so
-// no peak is missed.
+// A ledger is the history of an arena: its figures, and the bytes that scopes and labels hold and
+// held, by name. The arena's headers have only the present. look compares them with the last look,
+// books the difference, and reports each step to the sink, if there is one.
 //
-// A report is a copy of ledgers, a timeline is their peaks, sampled, and a recording is what the sink was told.
+// It runs before a figure is lost: before a scope closes and before nodes run. It also runs when
+// the figures are read and, with a sink, before a scope opens. Between two looks the arena only
+// grows, so no peak is missed. An example: at the last look, scope "level" held 100 bytes. Since
+// then it took 20 more, and "inner" opened and took 50. Before "inner" closes, look books 20 bytes
+// for "level" and 50 for "inner". After the close the next look finds "inner" gone from the
+// headers, and takes its 50 bytes from its line; the Peak of 50 stays.
+//
+// A report is a copy of ledgers, a timeline samples their peaks, and a recording is the steps of
+// the sink.
 type ledger struct {
-	finalizers uint64     // that ran
-	failed     int        // of them, those that returned an error or panicked
-	unwound    uint64     // how often nodes ran
-	leaks      uint64     // blocks that lived when their arena ended
-	lastFull   *FullError // the last that was told
-	fulls      int        // how many were
+	finalizers uint64     // that have run
+	failed     int        // those of them that returned an error or panicked
+	unwound    uint64     // number of unwindings
+	leaks      uint64     // blocks that were live when their arena ended
+	lastFull   *FullError // the last that was reported
+	fulls      int        // number of those reported
 
-	peakEver   uint64      // highest use before the last ResetPeak
-	mostScopes uint64      // that were ever open at once, as of the last look
-	mostPools  uint64      // likewise
-	scopes     usages      // what scopes hold by name; nil lines where they aren't counted
-	seen       []seenScope // the scopes that were open at the last look, the lowest first: where they're counted or told
-	end        uint64      // of the topmost of them, from the arena's first byte
-	temp       uint64      // bytes that temporaries held at the last look, where scopes are counted
-	sink       *sink       // nil: nobody is told
+	peakEver   uint64 // highest use before the last ResetPeak
+	mostScopes uint64 // open at once, as of the last look
+	mostPools  uint64 // open at once, as of the last look
+	scopes     usages // bytes of scopes by name; its lines are nil if they aren't counted
+	// the scopes open at the last look, the lowest first, if they are counted or recorded
+	seen []seenScope
+	end  uint64 // end of the topmost of them, from the arena's first byte
+	temp uint64 // bytes of temporaries at the last look, if scopes are counted
+	sink *sink  // nil: nothing is recorded
 }
 
-// seenScope is a scope that was open at the last look. It held what lies between its mark and that of the next one, or the end.
+// seenScope is a scope that was open at the last look. It held the bytes from its mark to that of
+// the next one, or to the end.
 type seenScope struct {
 	gen     uint64
 	mark    uint64 // from the arena's first byte
@@ -40,10 +48,10 @@ type seenScope struct {
 	line    uint32 // of its name
 }
 
-// look books what changed since the last look.
+// look books the changes since the last look.
 func (st *Stack) look() { st.lookAt(arena_c.Site{}) }
 
-// lookAt is look where the newest thing was made.
+// lookAt is look with the place that made the newest object.
 func (st *Stack) lookAt(site arena_c.Site) {
 	st.labels.settle()
 	h := st.h
@@ -75,10 +83,11 @@ func (st *Stack) lookAt(site arena_c.Site) {
 	st.tellMost()
 }
 
-// sees books a scope that wasn't open at the last look.
+// sees books a scope that opened since the last look.
 func (st *Stack) sees(depth uint64) {
 	n, name := len(st.seen), st.nameOf(st.h, depth)
-	line := st.seen[:n+1][n].line // of the last scope in the same place: it had the same name, most often
+	// that of the last scope in the same place, which usually had the same name
+	line := st.seen[:n+1][n].line
 	if st.scopes.lines != nil && !st.scopes.has(line, name) {
 		line = st.lineOf(&st.scopes, name)
 	}
@@ -86,7 +95,7 @@ func (st *Stack) sees(depth uint64) {
 	st.sink.opened(name)
 }
 
-// moved books where the topmost scope that was seen ends now.
+// moved books the new end of the topmost scope seen.
 func (st *Stack) moved(to uint64, site arena_c.Site) {
 	if n := len(st.seen); n != 0 {
 		s, objects := &st.seen[n-1], st.h.Record(uint64(n)).Count/arena_c.Object
@@ -96,8 +105,8 @@ func (st *Stack) moved(to uint64, site arena_c.Site) {
 	st.sink.moved(to, site)
 }
 
-// CountScopes begins to count what scopes hold, by name: then Close takes its long way. pre: no scope is open. Counting that
-// began goes on.
+// CountScopes starts to count the bytes of scopes by name; Close then takes its long way. Calling
+// it again changes nothing. pre: no scope is open.
 func (st *Stack) CountScopes() {
 	if st.scopes.lines == nil {
 		st.scopes.lines = make([]Usage, 0, st.Names+1)
@@ -105,7 +114,7 @@ func (st *Stack) CountScopes() {
 	}
 }
 
-// see makes room for what look sees.
+// see makes room for the scopes that look sees, and sets a reason for the long way.
 func (st *Stack) see(odd uint64) {
 	if st.seen == nil {
 		st.seen = make([]seenScope, 0, st.h.Slots)
@@ -113,7 +122,7 @@ func (st *Stack) see(odd uint64) {
 	st.h.Odd |= odd
 }
 
-// lineOf is the line of a name, a new one if need be.
+// lineOf returns the line of a name, a new one if necessary.
 func (st *Stack) lineOf(u *usages, name string) (line uint32) {
 	if i := slices.IndexFunc(u.lines, func(line Usage) bool { return line.Name == name }); i >= 0 {
 		return uint32(i)
@@ -128,38 +137,40 @@ func (st *Stack) lineOf(u *usages, name string) (line uint32) {
 	return uint32(len(u.lines) - 1)
 }
 
-// Usage is what scopes of one name, or a label, hold under that name.
+// Usage is the memory of all scopes of one name, or of a label.
 type Usage struct {
 	Name    string `json:"name"`
 	Bytes   uint64 `json:"bytes"`             // held now
-	Objects uint64 `json:"objects,omitempty"` // allocations that are live; where they are Counted
-	Peak    uint64 `json:"peak"`              // the most Bytes that the name had at once since Open; 0 where it isn't counted
+	Objects uint64 `json:"objects,omitempty"` // live allocations, where they are Counted
+	// the most Bytes at once since Open; 0 where it isn't counted
+	Peak uint64 `json:"peak"`
 
-	PeakObjects uint64 `json:"peak_objects,omitempty"` // likewise of Objects
+	PeakObjects uint64 `json:"peak_objects,omitempty"` // the most Objects at once
 
-	// Allocated are all Bytes that the name came to hold since Open, also those that are gone; 0 where it isn't counted.
+	// Allocated is the sum of all Bytes allocated since Open, freed ones included; 0 where it isn't
+	// counted.
 	Allocated        uint64 `json:"allocated,omitempty"`
-	AllocatedObjects uint64 `json:"allocated_objects,omitempty"` // likewise of Objects
+	AllocatedObjects uint64 `json:"allocated_objects,omitempty"` // the same sum of Objects
 }
 
-// usages is what each name holds, held most, and came to hold: a table of planned size. Names beyond it share a line.
+// usages is a table of planned size, with a line for each name. Further names share the last line.
 type usages struct{ lines []Usage } // cap: the places, and one for others
 
-// The lines of what has no name of its own.
+// The lines of scopes without names of their own.
 const (
-	othersName = "others" // names that came when all places were taken
+	othersName = "others" // names for which the table had no line
 	tempName   = "temp"   // temporaries
 	cName      = "C"      // scopes that C opened
 )
 
-// held is what a scope or a label holds.
+// held is the memory of a scope or a label.
 type held struct{ bytes, objects uint64 }
 
 func (u *usages) has(line uint32, name string) bool {
 	return int(line) < len(u.lines) && u.lines[line].Name == name
 }
 
-// book writes down that something of a line's name held so much, and holds so much now.
+// book replaces an entry of a line: it held was, and holds now.
 func (u *usages) book(line uint32, was, now held) {
 	if u.lines == nil || was == now {
 		return
@@ -176,9 +187,10 @@ func (u *Usage) raise() {
 	u.Peak, u.PeakObjects = max(u.Peak, u.Bytes), max(u.PeakObjects, u.Objects)
 }
 
-// AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they
-// aren't counted. And what labels hold and held, likewise; then those that are live and have no line of their own. What a failed
-// constructor took back counts for the peak. UsageLines is the room that they need.
+// AppendUsage appends the lines of scopes and of labels, in the order in which their names first
+// appeared: no scopes if they aren't counted. After the labels come those that are live but have no
+// line of their own. Memory that a failed constructor freed counts for the peak. UsageLines returns
+// the room needed.
 func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usage) {
 	st.look()
 	scopes = append(scopes, st.scopes.lines...)
@@ -200,13 +212,13 @@ func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usa
 	return scopes, labels
 }
 
-// UsageLines is how many lines AppendUsage adds at most.
+// UsageLines returns the most lines that AppendUsage appends.
 func (st *Stack) UsageLines() (scopes, labels int) {
 	return cap(st.scopes.lines), cap(st.labels.lines) + cap(st.labels.totals.lines)
 }
 
-// bytesOf is what the scope at a depth holds. A Builder's values lie behind the cursor: it is asked
-// when they leave no room.
+// bytesOf returns the bytes that the scope at a depth holds. A Builder's values are above the
+// cursor; they count when the Builder is full.
 func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	if r := h.Record(depth); depth == h.Depth && r.Edge != 0 {
 		return h.Limit - r.Mark - (h.Limit-r.Limit)%r.Edge
@@ -214,7 +226,7 @@ func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	return h.Bytes(depth)
 }
 
-// holders are the three that hold most of the arena: labels, what the open scopes hold beside them,
+// holders returns the three largest holders of the arena: labels, open scopes without their labels,
 // and temporaries.
 func (st *Stack) holders() (top []Usage) {
 	h := st.h
@@ -237,23 +249,24 @@ func (st *Stack) holders() (top []Usage) {
 	return top[:min(3, len(top))]
 }
 
-// Stats are figures of the arena; Used, Padding and Objects are of this moment.
+// Stats has the figures of an arena. Used, Padding and Objects are those of this moment. Sizes are
+// bytes.
 type Stats struct {
 	Size, Used, Free         uint64
-	Counted                  bool   // Objects and Padding are known: checked builds count, the others don't
-	Objects                  uint64 // allocations in the scopes that are open
-	Padding                  uint64 // of Used, bytes that nobody asked for: alignment
+	Counted                  bool   // Objects and Padding are known: only checked builds count them
+	Objects                  uint64 // allocations in the open scopes
+	Padding                  uint64 // bytes of Used that alignment takes
 	Peak, PeakSince          uint64 // highest use ever, and since ResetPeak
-	Finalizers               uint64 // that ran since the arena was made
-	Failed                   int    // of them, those that returned an error or panicked
+	Finalizers               uint64 // that have run since the arena was made
+	Failed                   int    // those of them that returned an error or panicked
 	Owned                    int    // Go values held now
-	Leaks                    uint64 // blocks that lived when the arena that gave them ended
+	Leaks                    uint64 // blocks that were live when their arena ended
 	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
 
 	MostOpen struct{ Scopes, Pools, Owned, Labels int } // at once, since the arena was made
 }
 
-// Stats reads the figures. Call it where the arena may be used: they are live.
+// Stats returns the figures of this moment. Call it where the arena may be used.
 func (st *Stack) Stats() Stats {
 	row := st.row
 	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.finalizers, Failed: st.failed, Leaks: st.leaks}
@@ -272,7 +285,7 @@ func (st *Stack) Stats() Stats {
 	s.Owned = st.owned.live
 	st.countMost()
 	s.MostOpen.Scopes, s.MostOpen.Pools = int(st.mostScopes), int(st.mostPools)
-	s.MostOpen.Owned = int(st.owned.used) // a place that was given back is taken before a new one
+	s.MostOpen.Owned = int(st.owned.used) // a freed place is taken before a new one
 	s.MostOpen.Labels = st.labels.most
 	for i := range st.mostPools { // the others were never taken
 		if p := row.Pool(i); p.Gen != 0 {
@@ -284,8 +297,8 @@ func (st *Stack) Stats() Stats {
 	return s
 }
 
-// ResetPeak begins a new count of PeakSince; forget, for an empty arena that has another size now, of Peak too, and of
-// those by name.
+// ResetPeak restarts PeakSince. With forget it also restarts Peak and the peaks by name, for an
+// empty arena whose size has changed.
 func (st *Stack) ResetPeak(forget bool) {
 	st.peakEver = max(st.peakEver, st.row.Peak())
 	if forget || st.sink != nil {
@@ -302,9 +315,9 @@ func (st *Stack) ResetPeak(forget bool) {
 	}
 }
 
-// countMost finds out how many scopes and pools were ever open at once. Scopes nest, and a pool takes the first
-// header that is free, so the deepest that was ever taken tells. Cost: O(1), and once for each that is
-// new.
+// countMost updates the largest numbers of open scopes and pools. Scopes nest, and a pool takes the
+// first free header, so the deepest one that was ever taken is the answer. Cost: O(1), and once for
+// each new one.
 func (st *Stack) countMost() {
 	for _, h := range st.ends() {
 		n := st.mostScopes
@@ -318,19 +331,19 @@ func (st *Stack) countMost() {
 	}
 }
 
-// Rest is what the figures of an arena depend on in which no scope is open.
+// Rest has the values on which the figures of an arena depend while no scope is open.
 type Rest struct {
 	peak, unwound, finalizers, leaks, scopes, pools, owned uint64
 	fulls                                                  int
 }
 
-// Rest reads it. pre: the figures were read by Stats, and no scope is open.
+// Rest returns them. pre: Stats has run, and no scope is open.
 func (st *Stack) Rest() Rest {
 	return Rest{st.row.Peak(), st.unwound, st.finalizers, st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
 }
 
-// Rests reports whether Stats would read the figures that it read before r: no scope is open, whatever was since.
-// Cost: O(1), a few ns.
+// Rests reports whether Stats would return the same figures as when r was read: no scope is open,
+// and no figure has changed. Cost: O(1), a few ns.
 func (st *Stack) Rests(r *Rest) bool {
 	if st.h.Depth|st.row.Temp.Depth != 0 || st.Rest() != *r {
 		return false

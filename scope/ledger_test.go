@@ -22,8 +22,8 @@ func TestLedgerThatContradictsTheArena(t *testing.T) {
 		bytes      uint64
 	}{
 		{false, "level", "", 0},
-		{false, "level", `scope: BUG: region level: the ledger says that scope "level" holds 119 bytes in 3 objects; 118 bytes in 3 objects lie there`, 1},
-		{true, "sound", `scope: BUG: region level: the ledger says that label "sound" holds 5 bytes in 0 objects; 6 bytes in 1 objects lie there`, 1<<64 - 1},
+		{false, "level", `scope: BUG: region level: the ledger has scope "level" with 119 bytes in 3 objects; the arena has 118 bytes in 3 objects`, 1},
+		{true, "sound", `scope: BUG: region level: the ledger has label "sound" with 5 bytes in 0 objects; the arena has 6 bytes in 1 objects`, 1<<64 - 1},
 	} {
 		b, err := budget.Open(budget.Plan{Name: "wrong", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 		require.NoError(t, err)

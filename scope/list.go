@@ -9,47 +9,47 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// List gathers values whose number isn't known yet, in chunks. It takes a chunk from its scope when
-// the last one is full, and doesn't cover the scope: several Lists grow in one scope at once, and
-// other things are made between their values. A value has its address at once, and doesn't move.
-// Slice copies the values to another scope, in one piece of the exact size.
+// List gathers values whose number isn't known yet, in chunks. It allocates a chunk when the last
+// one is full, and doesn't cover its scope: several Lists grow in one scope, with other allocations
+// between. A value has its address at once and doesn't move. Slice copies the values to another
+// scope, in one piece of the exact size.
 //
-// The first chunk takes 128 bytes, each further one twice as many as the one before it, up to 8
-// KiB; each has at least one value. Where the scope has no room for such a chunk, the List takes as
-// many values as there is room for: it is full when not even one fits. 16 bytes of each chunk say
-// where the next one is. No chunk goes back before the scope closes.
+// The first chunk takes 128 bytes, each further one twice as many, up to 8 KiB; each has room for
+// at least one value. If the scope has no room for such a chunk, the List takes room for as many
+// values as fit: it is full when not even one does. 16 bytes of each chunk link it to the next. No
+// chunk is freed before the scope closes.
 //
-// A [Builder] is for one list at a time, which stays where it is: it copies nothing, and takes what
-// the values take. A List is for scratch: for several at once, or where the values are made while
-// other things are. container.List is for up to n values, and its room is taken at once.
+// A [Builder] is for one list that stays where it is: it copies no value and takes no byte besides.
+// A List is for scratch: for several lists at once, or with other allocations between the values.
+// container.List is for up to n values, with its room allocated at once.
 //
-// A List ends with its scope. Push, All and Slice panic then. A List that was made inside a
-// constructor that failed is gone like any other pointer from there. It isn't part of a state of
-// package save, and takes no bytes there: make it on scratch, and its Slice in the state. One
-// goroutine at a time uses it; don't copy a List.
+// A List ends with its scope: then Push, All and Slice panic. A List made inside a constructor that
+// failed is gone like any pointer from there. It can't be part of a state of package save: make it
+// on scratch, and its Slice in the state. One goroutine at a time uses it; don't copy a List.
 type List[T any] struct {
 	_           noCopy
 	scope       Scope
 	first, last *chunk
-	tail        []T    // the values of the last chunk, with its capacity
+	tail        []T    // values of the last chunk, with its capacity
 	before      int    // values in the chunks before it
 	bytes       uint64 // of the last chunk
-	made        uint64 // the offset that the next thing in the scope had when the List was made
+	made        uint64 // offset of the next allocation in the scope when the List was made
 }
 
-// chunk is what lies before the values of a chunk. It holds no address.
+// chunk is the header before the values of a chunk. It holds no address.
 type chunk struct {
-	next  uint64 // how far behind this chunk the next one is
-	count uint64 // values that the chunk has room for
+	next  uint64 // distance from this chunk to the next one
+	count uint64 // room of the chunk, in values
 }
 
-// The sizes of chunks.
+// The sizes of chunks in bytes.
 const (
 	chunkMin = 128
 	chunkMax = 8 << 10
 )
 
-// List begins a List in s, which must be the topmost scope. It takes no byte before the first Push.
+// List returns an empty List in s, which must be the topmost scope. It takes no byte before the
+// first Push.
 func (m Maker[T]) List(s Scope) List[T] {
 	m.declared()
 	if !s.open() {
@@ -58,16 +58,16 @@ func (m Maker[T]) List(s Scope) List[T] {
 	return List[T]{scope: s, bytes: chunkMin / 2, made: s.h.Cursor}
 }
 
-// Push puts x behind the others. A full scope unwinds; so does one that is covered or closed, even
-// where the chunk has room. Cost: that of the built-in append within capacity, and of a call, and
-// what the chunks cost: their zeroing; no Go allocation, no call into C.
+// Push appends x. A full scope unwinds; so does one that is covered or closed, even where the chunk
+// has room. Cost: that of the built-in append within capacity and of a call, and the zeroing of
+// chunks; no Go allocation, no call into C.
 func (l *List[T]) Push(x T) {
 	if !l.TryPush(x) {
 		panic(refusal(l.scope))
 	}
 }
 
-// TryPush is Push that is false; the scope remembers ([Scope.Err]).
+// TryPush is Push that reports false; the scope remembers ([Scope.Err]).
 func (l *List[T]) TryPush(x T) bool {
 	if l.scope.h.Gen == l.scope.gen && len(l.tail) < cap(l.tail) || l.grow() {
 		l.tail = append(l.tail, x)
@@ -76,24 +76,24 @@ func (l *List[T]) TryPush(x T) bool {
 	return false
 }
 
-// front is what lies before the values of a chunk: a chunk's words, up to the values' align.
+// front returns the size of a chunk's header, rounded up to the align of the values.
 func (l *List[T]) front() uint64 {
 	return roundUp(uint64(unsafe.Sizeof(chunk{})), arena_c.AlignOf[T]())
 }
 
-// grow takes the next chunk, or is false.
+// grow allocates the next chunk, or reports false.
 func (l *List[T]) grow() bool {
 	s, front, size := l.scope, l.front(), uint64(unsafe.Sizeof(*new(T)))
 	align := max(arena_c.AlignOf[T](), 8)
 	if !s.open() {
-		s.take(front+size, align) // so that s remembers who was refused
+		s.take(front+size, align) // so that s remembers the refusal
 		return false
 	}
 	if Watching(s) != nil {
 		panic(bug("Push to a List in a state: make the List on scratch, and its Slice in the state"))
 	}
 	s.mayGrow(l.made, "Push inside a constructor to a List")
-	bytes, count := min(2*l.bytes, chunkMax), uint64(math.MaxInt) // of what has no size
+	bytes, count := min(2*l.bytes, chunkMax), uint64(math.MaxInt) // of a T of no bytes
 	if size != 0 {
 		room := uint64(0)
 		from := uint64(uintptr(unsafe.Pointer(s.h)))
@@ -125,12 +125,12 @@ func (l *List[T]) grow() bool {
 	return true
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (l *List[T]) Len() int { return l.before + len(l.tail) }
 
-// All ranges over the values in order, in place, with their indexes, also over those that Push adds
-// meanwhile. It reads a covered scope, too. It panics when the scope has closed, also between two
-// values. Cost: a call a value; no Go allocation.
+// All ranges over the values in order, in place, with their indexes, also over those that Push
+// appends meanwhile. The scope may be covered. All panics if the scope is closed, also between two
+// values. Cost: a call for each value; no Go allocation.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {
@@ -153,8 +153,8 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 	}
 }
 
-// Slice gives a copy of the values in another scope, or in the List's own; cap is len. A full scope
-// unwinds. The List stays as it is. Cost: the copy; no Go allocation, no call into C.
+// Slice returns a copy of the values in another scope, or in the List's own; cap is len. A full
+// scope unwinds. The List stays as it is. Cost: the copy; no Go allocation, no call into C.
 func (l *List[T]) Slice(into Scope) []T {
 	l.alive("Slice of")
 	n := l.Len()
@@ -170,7 +170,7 @@ func (l *List[T]) Slice(into Scope) []T {
 	return list
 }
 
-// alive is the record of the List's scope, which is open.
+// alive returns the record of the List's scope, or panics if that is closed.
 func (l *List[T]) alive(what string) *arena_c.Record {
 	depth := l.scope.its().Find(l.scope.gen)
 	if depth == 0 {
@@ -179,7 +179,7 @@ func (l *List[T]) alive(what string) *arena_c.Record {
 	return l.scope.h.Record(depth)
 }
 
-// in is the values of a chunk.
+// in returns the values of a chunk.
 func (l *List[T]) in(c *chunk) []T {
 	if c == l.last {
 		return l.tail
@@ -187,7 +187,7 @@ func (l *List[T]) in(c *chunk) []T {
 	return unsafe.Slice((*T)(unsafe.Add(unsafe.Pointer(c), l.front())), c.count)
 }
 
-// after is the next chunk, or nil.
+// after returns the next chunk, or nil.
 func (l *List[T]) after(c *chunk) *chunk {
 	if c == l.last {
 		return nil

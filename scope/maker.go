@@ -72,8 +72,8 @@ func (s Scope) making() making {
 	return making{}
 }
 
-// construct takes bytes for a T, with a node's word before it if it has a class, and has fn make the T
-// ready. When fn doesn't, s is unwound to where it was.
+// construct allocates a T, with a node's word before it if it has a class, and lets fn initialize
+// it. If fn fails, s is unwound to where it was.
 func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err error) {
 	if !s.open() {
 		panic(s.misuse("Make in"))

@@ -74,7 +74,7 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 // TestTextsInConstructors: a constructor that fails takes back what was allocated meanwhile. A Text that is older than it
 // would go on using that: it is refused before.
 func TestTextsInConstructors(t *testing.T) {
-	const refused = "scope: BUG: Add inside a constructor to a Text that is older: what it takes goes back if the constructor fails; " +
+	const refused = "scope: BUG: Add inside a constructor to a Text that is older: the new bytes are freed if the constructor fails; " +
 		"make it, or a Clone of it, inside"
 	s := open(t).Scratch(0, 0).Open("a")
 	text := func(s scope.Scope) func() { // takes bytes at its first call

@@ -58,7 +58,7 @@ func ExampleOwned() {
 	// talk to Ada
 	// hang up on Bob
 	// Bob leaves: <nil>
-	// Bob leaves again: scope: BUG: CloseNow of what was closed, run or cancelled before
+	// Bob leaves again: scope: BUG: CloseNow of a value that was closed, run or cancelled before
 	// Cyd moves: true Cyd <nil>
 	// hang up on Ada
 	// the match ends: <nil>

@@ -79,7 +79,7 @@ func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.ge
 
 // Put frees x. It panics on a double put, an address that is no chunk of this pool, or a closed
 // pool; nothing changes then.
-func (p pool[T]) Put(x *T) {
+func (p pool[T]) Put(x *T) { // written out: the inliner refuses a call of arena_c.Put
 	h := p.header
 	i := (uintptr(unsafe.Pointer(x)) - uintptr(p.first)) / unsafe.Sizeof(arena_c.Chunk[T]{})
 	if arena_c.Crossing || arena_c.Race {
@@ -197,8 +197,8 @@ func (p pool[T]) Cap() int {
 	return 0
 }
 
-// Live returns the number of chunks taken, 0 if the pool is closed. While its scope closes, chunks
-// that it will not hand out any more count too.
+// Live returns the number of chunks taken, 0 if the pool is closed. While its scope closes, the
+// chunks that it no longer hands out count too.
 func (p pool[T]) Live() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Live())
@@ -308,10 +308,9 @@ func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 	return x, arena.Handle[T](h)
 }
 
-// At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. Cost: four
-// comparisons, inlined.
-// a copy of arena_c's At: a call of it is too much for the inliner
-func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) {
+// At returns the value that h names. It returns nil if the value was put, h is no handle of this
+// pool, or the pool is closed. Cost: four comparisons, inlined.
+func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) { // written out, as Put
 	header, i := itsHeader(p.header), uint64(h)&arena_c.HandleIndex
 	if arena_c.Crossing {
 		return (*T)(header.At(p.gen, uint64(h)))

@@ -89,7 +89,7 @@ func TestPoolsThatCannotBe(t *testing.T) {
 	}
 	full := recovered(func() { points.HandlePool(s, min(1<<32-1, math.MaxInt)) })
 	assert.ErrorIs(t, full, scope.ErrFull)
-	refused(no+"a pool of struct {}, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+	refused(no+"a pool of struct {}, which has no bytes, so an address can't identify a value; use a HandlePool",
 		func() { empties.Pool(s, 1) })
 	inner := s.Open("inner")
 	refused(no+`Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open`, func() { points.HandlePool(s, 1) })

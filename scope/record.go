@@ -2,51 +2,55 @@ package scope
 
 import "github.com/upfront-mem/upfront/arena_c"
 
-// Event is a step in the life of an arena, as far as its plan is concerned: what is in use, and how many of a table. Record
-// gives them, and Play does them again in a dry arena.
+// Event is a step in the life of an arena: a change of its use, or of the number of places taken in
+// a table. Record reports events, and Play repeats them in a dry arena.
 type Event struct {
 	Kind EventKind
-	Size uint64       // what it says is the kind's
+	Size uint64       // its meaning depends on Kind
 	Name string       // of the scope that opens
-	Site arena_c.Site // who made what grew: in checked builds
+	Site arena_c.Site // in checked builds: the place that made the bytes
 }
 
-// EventKind is what an Event is.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
-// The kinds. Their numbers are those of files.
+// The kinds. Files contain their numbers.
 const (
-	EventOpen    EventKind = 1 + iota // a scope opened
-	EventClose                        // the topmost closed, with all that is in it
-	EventGrow                         // Size bytes more, alignment included
-	EventBack                         // Size bytes fewer: a constructor failed
-	EventPeak                         // Size bytes were in use at once, beyond what else is told
-	EventTemp                         // temporaries of Size bytes, of the topmost scope
-	EventTempIn                       // likewise, of the newest temporaries
-	EventTempEnd                      // the newest temporaries ended
-	EventScopes                       // Size scopes were open at once, more than ever before
-	EventPools                        // likewise, pools
-	EventOwned                        // likewise, owned values
-	EventLabels                       // likewise, labels
+	EventOpen  EventKind = 1 + iota // a scope opened
+	EventClose                      // the topmost scope closed, with all that is in it
+	EventGrow                       // Size bytes more, alignment included
+	EventBack                       // Size bytes fewer: a constructor failed
+	// Size bytes were in use at once, more than the other events show
+	EventPeak
+	EventTemp    // temporaries of Size bytes, of the topmost scope
+	EventTempIn  // temporaries of Size bytes, of the newest temporaries
+	EventTempEnd // the newest temporaries ended
+	EventScopes  // Size scopes were open at once, more than ever before
+	EventPools   // the same for pools
+	EventOwned   // the same for owned values
+	EventLabels  // the same for labels
 )
 
-// sink is told of what changes in an arena, and knows what it was told.
+// sink reports the changes of an arena, and holds the state that it has reported.
 type sink struct {
 	tell   func(Event)
-	temps  []openTemp // that are open, without C's
+	temps  []openTemp // open ones, except those of C
 	cursor uint64     // from the arena's first byte
 	far    uint64     // bytes of temps
-	high   uint64     // the most that was in use, as far as it was told
+	high   uint64     // the highest use reported
 	most   [4]uint64
 }
 
 type openTemp struct{ gen, bytes uint64 }
 
-// Record has sink told of all that happens in the arena from now on, beginning with what is open and with the most that there
-// ever was, until the arena is no more: by whoever uses the arena, while he does. Each Open and Close takes the long way, in
-// release builds; what is made is told when the next scope of the arena opens or closes, its load ends, or its figures are
-// read, and in checked builds one by one. What C does is told with what comes next. False, and nothing is: it is recorded already,
-// or temporaries are open.
+// Record reports all changes of the arena to tell, from now on until the arena is closed. It begins
+// with the open scopes and the peaks so far. Record reports false and does nothing if the arena is
+// recorded already, or temporaries are open.
+//
+// tell is called by the goroutine that uses the arena. Each Open and Close takes the long way, in
+// release builds too. New bytes are reported when the next scope of the arena opens or closes, its
+// load ends, or its figures are read; in checked builds one by one. Changes by C are reported with
+// the next event.
 func (st *Stack) Record(tell func(Event)) bool {
 	if st.sink != nil || st.row.Temp.Depth > 0 {
 		return false
@@ -62,7 +66,7 @@ func (st *Stack) Record(tell func(Event)) bool {
 	return true
 }
 
-// endTemps tells of the temporaries that ended, the newest first.
+// endTemps reports the temporaries that ended, newest first.
 func (k *sink) endTemps(far *arena_c.Scopes) {
 	if k == nil {
 		return
@@ -74,7 +78,7 @@ func (k *sink) endTemps(far *arena_c.Scopes) {
 	}
 }
 
-// closed tells that the topmost scope closed, which began at a mark.
+// closed reports that the topmost scope, which began at mark, closed.
 func (k *sink) closed(mark uint64) {
 	if k != nil {
 		k.cursor = mark
@@ -82,14 +86,14 @@ func (k *sink) closed(mark uint64) {
 	}
 }
 
-// opened tells that a scope opened.
+// opened reports that a scope opened.
 func (k *sink) opened(name string) {
 	if k != nil {
 		k.tell(Event{Kind: EventOpen, Name: name})
 	}
 }
 
-// moved tells where the near end's cursor is.
+// moved reports the near end's cursor.
 func (k *sink) moved(to uint64, site arena_c.Site) {
 	if k == nil {
 		return
@@ -104,13 +108,14 @@ func (k *sink) moved(to uint64, site arena_c.Site) {
 	k.high = max(k.high, k.cursor+k.far)
 }
 
-// tellMost tells of peaks.
+// tellMost reports new peaks.
 func (st *Stack) tellMost() {
 	k := st.sink
 	if k == nil {
 		return
 	}
-	if peak := max(st.peakEver, st.row.Peak()); peak > k.high { // C's, or what was before
+	// a peak of C, or from before the recording
+	if peak := max(st.peakEver, st.row.Peak()); peak > k.high {
 		k.tell(Event{Kind: EventPeak, Size: peak})
 		k.high = peak
 	}
@@ -124,7 +129,7 @@ func (st *Stack) tellMost() {
 	}
 }
 
-// tellTemp tells of the newest temporaries, of so many bytes. The node that ends them is theirs.
+// tellTemp reports the newest temporaries, of size bytes, with the node that ends them.
 func (st *Stack) tellTemp(of Scope, gen, size uint64) {
 	k, h := st.sink, st.h
 	if k == nil {
@@ -141,7 +146,7 @@ func (st *Stack) tellTemp(of Scope, gen, size uint64) {
 	k.high = max(k.high, k.cursor+k.far)
 }
 
-// recordMade tells in checked builds of what was made last in s.
+// recordMade reports the newest allocation in s, in checked builds.
 func recordMade(s Scope) {
 	if !arena_c.Checked || s.h.Odd&oddRecorded == 0 || s.h.Back != 0 {
 		return

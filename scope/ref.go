@@ -7,27 +7,30 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Ref refers to a T in a scope and knows when the scope has closed. It is plain data of 16 bytes and may lie in a block of
-// any region: what systems know of the level, they know by a Ref. It means nothing in another process. The zero Ref
-// refers to nothing.
+// Ref refers to a T in a scope and detects that the scope has closed. It is plain data of 16 bytes
+// and may be stored in a block of any region: systems refer to objects of the level with it. It is
+// valid in its process only. The zero Ref refers to no T.
 type Ref[T any] struct {
 	gen uint64 // of its scope
-	at  uint64 // offset from the arena's header, above refOffsets its stack; and whether it lies at the far end
+	// offset from the arena's header; above refOffset the stack's id, and refFar
+	at uint64
 }
 
-// refOffset is what a distance from a header is kept with; the stack's id is above it. refFar is set
-// when the header is the far end's.
+// refOffset is the first value above the offsets; the stack's id is stored there. refFar is set if
+// the header is the far end's.
 const (
 	refOffset = 1 << 40
 	refFar    = 1 << 63
 )
 
-// RefTo makes a Ref to x, which lies in s itself: not in a scope around s or inside it. nil gives the zero Ref.
+// RefTo returns a Ref to x, which is in s itself: not in a scope around s or inside it. nil gives
+// the zero Ref.
 //
-// It refuses what could be gone while s is open: a chunk of a pool, which HandlePool names, and what a constructor that
-// runs now has made in s (see [ObjectMaker.Make]), until it has succeeded. Both are a caller's bug and panic, as is an x
-// that lies elsewhere, or an s that is closed. A value of a container is taken: the Ref is good until the value is taken
-// away (see package container). Cost: a look at each of the arena's pools; no Go allocation, no call into C.
+// It panics if x could be gone while s is open: a chunk of a pool, which HandlePool names, or an
+// object that a constructor at work has made in s (see [ObjectMaker.Make]), until it has succeeded.
+// It also panics if x is elsewhere, or s is closed. A value of a container is accepted: the Ref is
+// good until the value is removed (see package container). Cost: a look at each of the arena's
+// pools; no Go allocation, no call into C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
 	if !s.alive() {
 		panic(s.misuse("RefTo in"))
@@ -45,12 +48,12 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 	return Ref[T]{s.gen, at}
 }
 
-// Get is what r refers to, or nil: its scope, or the whole budget, is closed. What a finalizer of the scope asks for
-// while the scope closes may be finalized already.
+// Get returns the T that r refers to, or nil if its scope, or the whole budget, is closed. While
+// the scope closes, a finalizer that calls Get may get a T that is already finalized.
 //
-// Ask where the scope's arena may be used, or from a goroutine that keeps it from closing
-// (budget.Reader). A Ref that was never made by RefTo gives nil, or some T in a scope that is open: it
-// never leads out of the arena. Cost: O(scopes open there), a few loads each; no call into C.
+// Call it where the scope's arena may be used, or from a goroutine that keeps the scope from
+// closing (budget.Reader). A Ref that RefTo didn't make gives nil or some T in an open scope, never
+// one outside the arena. Cost: O(scopes open there), a few loads each; no call into C.
 func (r Ref[T]) Get() *T {
 	st := stackAt(r.at % refFar / refOffset)
 	if st == nil {
@@ -70,13 +73,13 @@ func (r Ref[T]) Get() *T {
 	return (*T)(st.h.At(from + at))
 }
 
-// refuses says why there can't be a Ref to size bytes at p, or is empty. pre: s is live.
+// refuses returns why there can't be a Ref to the size bytes at p, or "". pre: s is live.
 func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	h, st, depth := s.h, stackOf(s.h), s.h.Find(s.gen)
 	at := h.Offset(p)
 	from, end := st.edgesOf(h, depth)
 	if at-from > end-from || size > end-at {
-		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.Arena)
+		return fmt.Sprintf("is not in scope %q of %s itself", st.nameOf(h, depth), st.Arena)
 	}
 	for i := range st.row.Pools {
 		pool := st.row.Pool(i)
@@ -92,7 +95,7 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	return ""
 }
 
-// edgesOf is where the scope at a depth of an end begins and ends.
+// edgesOf returns where the scope at a depth of an end begins and ends.
 func (st *Stack) edgesOf(h *arena_c.Scopes, depth uint64) (from, end uint64) {
 	switch {
 	case h.Back == 0:

@@ -60,7 +60,7 @@ func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
 	list := points.Slice(s, 3)
 	last := (*[2]point)(unsafe.Pointer(&list[2])) // reaches beyond the cursor
 	beside := points.New(b.Scratch(0, 1).Open("beside"))
-	const elsewhere = `scope: BUG: RefTo of a %s that doesn't lie in scope "s" of scratch 0.0 itself`
+	const elsewhere = `scope: BUG: RefTo of a %s that is not in scope "s" of scratch 0.0 itself`
 	text := fmt.Sprintf(elsewhere, "scope_test.point")
 	inner := s.Open("inner")
 	inInner := points.New(inner)
@@ -106,7 +106,7 @@ func TestRefToTemporaries(t *testing.T) {
 	beyond := (*point)(unsafe.Add(unsafe.Pointer(x), 64))
 	for temp, wrong := range map[scope.Scope][]*point{newer: {beyond, &list[0], points.New(s), {}}, older: {x, beyond, points.New(s), {}}} {
 		for _, x := range wrong {
-			assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of scratch 0.0 itself`,
+			assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that is not in scope "temp" of scratch 0.0 itself`,
 				func() { scope.RefTo(temp, x) })
 		}
 	}

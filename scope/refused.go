@@ -6,22 +6,32 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A refusal is kept in two steps. The fast path that refuses writes a word of the arena's header:
-// Asked, of the topmost scope, or Misused, of any other. Who asks for the reason works it out, and
-// the note of the scope keeps it: a full or a misuse, one value. peek returns it; take returns it
-// to a caller that reports it, and so Close needn't.
+// A refusal is kept in two steps. The fast path only writes one word of the arena's header: Asked,
+// if the topmost scope had no room, or Misused, if another scope was used. Code that needs the
+// reason works it out later and keeps it in the note of the scope as one value, a full or a misuse.
+//
+//   - why returns the reason of a panic.
+//   - peek returns the reason that no call has reported so far.
+//   - take is peek for a caller that reports it, so that Close needn't.
+//
+// An example: TryNew of 24 bytes in scope "level" returns nil and writes Asked with 24. Err calls
+// peek, which makes the FullError with the figures of that moment; a second Err returns the same
+// one. Do or Load calls take and returns it, and the Close that follows reports nothing. Without
+// them, Close itself calls take and returns it.
 
 func init() { arena_c.Explain = why }
 
-// met is what a scope was refused last. It stays after it was reported, and after the scope closed,
-// until another scope in the same place is refused something: a panic that nobody handles is
-// printed when every deferred Close has run.
+// met is the last refusal of a scope. It stays after it was reported and after the scope closed,
+// until another scope in the same place is refused: an unhandled panic is printed after every
+// deferred Close.
 type met struct {
-	gen uint64 // that the arena was asked with: of the scope, but for a bad align and a Maker that was never declared
-	err error  // a full, or a misuse
+	// of the request. It differs from the scope's for a bad align and for a Maker that was never
+	// declared.
+	gen uint64
+	err error // a full, or a misuse
 }
 
-// metBy is the error of the list that came of asking with that generation, or nil.
+// metBy returns the error in list for a request with that generation, or nil.
 func metBy(list []met, gen uint64) error {
 	for _, m := range list {
 		if m.gen == gen {
@@ -31,7 +41,7 @@ func metBy(list []met, gen uint64) error {
 	return nil
 }
 
-// met lists what the scopes in each place were refused last.
+// met returns the last refusals of the scopes in each place.
 func (st *Stack) met() (list []met) {
 	for i := range st.notes {
 		if m := st.notes[i].met; m.err != nil {
@@ -41,14 +51,15 @@ func (st *Stack) met() (list []met) {
 	return list
 }
 
-// Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err
-// what it returned. A full is an error. A panic after a full that nobody handled is that full, with
-// the panic as its cause. Any other panic comes back, to go on after the unwinding.
+// Verdict sorts the end of a function that worked in the open scopes: v is the value of recover,
+// err the function's error. A panic with a full is an error. So is a panic after an unhandled full:
+// that full, with the panic as its cause. Any other panic comes back as other, to go on after the
+// unwinding.
 func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }
 
-// verdict is Verdict of a function that worked in the scopes opened since.
+// verdict is Verdict of a function that worked in the scopes opened since before.
 func (st *Stack) verdict(v any, err error, before opened) (other any, verdict error) {
 	if v == nil {
 		return nil, err
@@ -75,9 +86,8 @@ func (st *Stack) verdict(v any, err error, before opened) (other any, verdict er
 	return v, nil
 }
 
-// handled is the value of a panic that the caller reports. Of a Refusal it is the reason, worked
-// out before an unwinding changes what it would say; the scope that refused needn't report it
-// again.
+// handled returns the value of a panic that the caller reports. For a Refusal it returns the
+// reason, worked out before an unwinding changes it, and marks it as reported.
 func handled(v any) any {
 	r, ok := v.(arena_c.Refusal)
 	if !ok {
@@ -92,10 +102,11 @@ func handled(v any) any {
 	return err
 }
 
-// why is the reason of a Refusal, most often a full.
+// why returns the reason of a Refusal, usually a full.
 func why(r arena_c.Refusal) error {
 	h, gen, st := r.Arena, r.Gen, stackOf(r.Arena)
-	if (st == nil || st.made != numberOf(gen)) && h.Misused != gen { // refused before its budget closed
+	// it was refused before its budget closed
+	if (st == nil || st.made != numberOf(gen)) && h.Misused != gen {
 		if l, ok := lostOf(gen); ok {
 			if err := metBy(l.met, gen); err != nil {
 				return err
@@ -114,7 +125,7 @@ func why(r arena_c.Refusal) error {
 		return s.misuse("allocation in")
 	}
 	st.settle(h)
-	if depth == h.Depth && h.Asked != 0 { // it came last
+	if depth == h.Depth && h.Asked != 0 { // the full came last
 		return st.metFull(h, depth)
 	}
 	if err := metBy(st.met(), gen); err != nil {
@@ -123,8 +134,8 @@ func why(r arena_c.Refusal) error {
 	return s.misuse("allocation in")
 }
 
-// asker is the depth of the open scope that was asked with a generation, 0: it is closed; and what
-// was wrong with the request, whoever allocates.
+// asker returns the depth of the open scope that a request was for, 0 if it is closed, and the
+// request's own error, which is independent of the scope.
 func asker(h *arena_c.Scopes, gen uint64) (depth uint64, wrong error) {
 	depth, bad := h.BadAlign(gen)
 	if bad {
@@ -136,9 +147,9 @@ func asker(h *arena_c.Scopes, gen uint64) (depth uint64, wrong error) {
 	return h.Find(gen &^ key), wrong
 }
 
-// settle notes the misuse that the header knows of, while it can be said what it was, and returns
-// the note of the scope that was asked. nil: there is none, or the scope is closed, and a panic or
-// nil told it.
+// settle notes the misuse that the header knows of while its reason can still be worked out, and
+// returns the note of its scope. It returns nil if there is none, or the scope is closed: its
+// caller has had a panic or nil.
 func (st *Stack) settle(h *arena_c.Scopes) *note {
 	gen := h.Misused
 	if gen == 0 {
@@ -157,13 +168,15 @@ func (st *Stack) settle(h *arena_c.Scopes) *note {
 		n.owed = err
 	}
 	h.Odd |= oddNoted
-	if h.Odd&arena_c.Closing == 0 { // the misuse is what is told; what it is refused from now on comes after it
+	// the misuse takes precedence over an earlier full, but not over later ones
+	if h.Odd&arena_c.Closing == 0 {
 		*askedOf(h, depth) = 0
 	}
 	return n
 }
 
-// askedOf is what the scope at a depth was refused: the header's own word, if it is the topmost.
+// askedOf returns the word that holds the full of the scope at a depth: the header's own, if it is
+// the topmost.
 func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 	if depth == h.Depth {
 		return &h.Asked
@@ -171,8 +184,8 @@ func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 	return &h.Record(depth).Asked
 }
 
-// peek returns the refusal of the scope at a depth that no caller has reported: the first misuse, a
-// full, or nil. A full has the figures of the moment at which peek first returned it.
+// peek returns the unreported refusal of the scope at a depth: its first misuse, or else its last
+// full, or nil. A full has the figures of the moment when it was first returned.
 func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	st.settle(h)
 	if n := st.noteOf(h, depth); n.owed != nil {
@@ -184,13 +197,13 @@ func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	return st.metFull(h, depth)
 }
 
-// metFull is the full that the scope at a depth met. pre: its Asked has it.
+// metFull returns the full of the scope at a depth. pre: its Asked has it.
 func (st *Stack) metFull(h *arena_c.Scopes, depth uint64) error {
 	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
 	if full, ok := n.met.err.(*FullError); ok && n.met.gen == gen && full.asked == asked {
 		return full
 	}
-	n.met = met{gen, badAlign} // no other could ask for more than there is
+	n.met = met{gen, badAlign} // only a bad align asks for more than there is
 	if builds := h.Back == 0 && h.Top().Edge != 0; builds || asked&arena_c.Purpose != 0 ||
 		asked%(1<<arena_c.AskedAt)+arena_c.AlignMax > h.Limit-h.Cursor {
 		full := st.full(h, asked)
@@ -200,7 +213,7 @@ func (st *Stack) metFull(h *arena_c.Scopes, depth uint64) error {
 	return n.met.err
 }
 
-// take is peek for a caller that reports it: it is forgotten then.
+// take is peek for a caller that reports the refusal; it is forgotten then.
 func (st *Stack) take(h *arena_c.Scopes, depth uint64) error {
 	err := st.peek(h, depth)
 	st.noteOf(h, depth).owed = nil
@@ -208,22 +221,22 @@ func (st *Stack) take(h *arena_c.Scopes, depth uint64) error {
 	return err
 }
 
-// peekFrom works out what the scopes of an end were refused, from a depth up, while they can still
-// say why: a panic on its way may be asked for it when they are closed.
+// peekFrom works out the refusals of the scopes of an end, from a depth up, before they close: a
+// panic on its way may need them afterwards.
 func (st *Stack) peekFrom(h *arena_c.Scopes, depth uint64) {
 	for i := max(depth, 1); i <= h.Depth; i++ {
 		_ = st.peek(h, i)
 	}
 }
 
-// opened is how many scopes were open at both ends when something began: what is open above is its
-// own.
+// opened is the number of open scopes at both ends when a function began. Those above are the
+// function's own.
 type opened [2]uint64
 
 func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
 
-// takeSince takes what one of the scopes was refused that were opened since, the lowest first,
-// those of temporaries behind.
+// takeSince takes the refusal of one of the scopes opened since o: the lowest that has one,
+// temporaries last.
 func (st *Stack) takeSince(o opened) error {
 	for end, h := range st.ends() {
 		for depth := o[end] + 1; depth <= h.Depth; depth++ {
@@ -235,7 +248,7 @@ func (st *Stack) takeSince(o opened) error {
 	return nil
 }
 
-// full is the error of the topmost scope of an end, as things stand now.
+// full returns the error of the topmost scope of an end, as it is now.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row, mask := st.row, asked>>arena_c.AskedAt%arena_c.AlignMax // NodeSize-1 at least
 	e := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
@@ -243,17 +256,20 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	if asked&arena_c.Purpose != 0 {
 		return e.onPurpose()
 	}
-	if r := h.Top(); h.Back == 0 && r.Edge != 0 { // a Builder has all that is free, and is full of values
+	// a Builder holds all that is free, and its values fill it
+	if r := h.Top(); h.Back == 0 && r.Edge != 0 {
 		e.Free = (h.Limit - r.Limit) % r.Edge
 	}
 	if h.Back != 0 {
 		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()
 	}
 	e.Need = roundUp(e.Size-e.Free, min(mask+1, arena_c.LineSize)) + e.Asked
-	if mask >= arena_c.LineSize { // an arena begins at a line, which may lie anywhere the next time
+	// the arena begins at a line, not always at the same multiple of the align
+	if mask >= arena_c.LineSize {
 		e.Need += mask + 1 - arena_c.LineSize
 	}
-	if h.Back == 0 && row.Temp.Depth > 0 { // temporaries lie at multiples of a line, counted from the far end
+	// temporaries are at multiples of a line, counted from the far end
+	if h.Back == 0 && row.Temp.Depth > 0 {
 		e.Need += (e.Size - e.Need) % arena_c.LineSize
 	}
 	if e.Need >= arena_c.OffsetMax {

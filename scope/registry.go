@@ -10,40 +10,45 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// registry finds the Go side of a row by the row's owner. Rows are made and dropped with budgets: rarely.
+// registry finds the Go side of a row by the row's owner. Rows change only when a budget opens or
+// closes.
 var registry struct {
 	sync.Mutex
-	stacks atomic.Pointer[[]atomic.Pointer[Stack]] // by id; a full list is copied to one twice as long
-	used   uint64                                  // ids that were ever given, and 0, which is nobody's
-	free   []uint64                                // of them, those whose stack was dropped
-	made   uint64                                  // the number that was given last
-	lost   []lost                                  // stacks that were dropped, the last ones
+	// by id; a full list is copied to one of twice the length
+	stacks atomic.Pointer[[]atomic.Pointer[Stack]]
+	// ids handed out so far, and 0, which has no stack
+	used uint64
+	free []uint64 // those of dropped stacks
+	made uint64   // the last number handed out
+	lost []lost   // the stacks dropped last
 }
 
-// lost is what is kept of a stack that was dropped: a panic on its way may be printed after that.
+// lost is the record of a dropped stack: a panic on its way may be printed after the drop.
 type lost struct {
 	made    uint64
 	arena   string
 	emptied emptied
-	met     []met // what its scopes were refused last
+	met     []met // the last refusals of its scopes
 }
 
-// lostMost is how many stacks are kept at least, when more were dropped.
+// lostMost is how many dropped stacks are kept at least.
 const lostMost = 512
 
-// lostOf is what is kept of the stack of a scope or pool of that generation, if that was dropped.
+// lostOf returns the record of the dropped stack of a scope or pool with that generation, if there
+// is one.
 func lostOf(gen uint64) (lost, bool) {
 	registry.Lock()
 	defer registry.Unlock()
 	for _, l := range slices.Backward(registry.lost) {
-		if l.made == numberOf(gen) || metBy(l.met, gen) != nil { // a refused align looks like another number
+		// a refused align changes the number
+		if l.made == numberOf(gen) || metBy(l.met, gen) != nil {
 			return l, true
 		}
 	}
 	return lost{}, false
 }
 
-// numberOf is the number of the stack that gave a generation.
+// numberOf returns the number of the stack that made a generation.
 func numberOf(gen uint64) uint64 { return gen &^ key / generationsEach }
 
 func stackOf(h *arena_c.Scopes) *Stack { return stackAt(h.Owner) }
@@ -55,15 +60,16 @@ func stackAt(id uint64) *Stack {
 	return nil
 }
 
-// idMax is what a Ref has bits for: a million arenas open at once. numberMax keeps generations below key.
+// idMax is the most that the bits of a Ref hold: a million arenas open at once. numberMax keeps
+// generations below key.
 const (
 	idMax     = 1<<20 - 1
 	numberMax = key/generationsEach - 2
 )
 
-// TableBytes is what the Go side of an arena with so many nested scopes will take of the Go heap, about. That is its tables
-// of planned size, most of all, and what a report copies of them (UsageLines). In checked builds sites come on top: the
-// places where scopes were opened and values were given.
+// TableBytes returns about how many bytes of the Go heap the tables take for an arena with so many
+// nested scopes, with a report's copy of them (UsageLines). Checked builds also take sites: the
+// places that opened scopes and registered values.
 func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 	notes, values := 2*(scopes+1), uint64(st.Owned)
 	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
@@ -72,11 +78,11 @@ func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 	return tables - sites, sites
 }
 
-// generationsEach is how many generations a stack has before it gives those of the next one: so the
-// scopes of two stacks never have the same one, whatever header they have.
+// generationsEach is the number of generations of one stack, so that scopes of two stacks never
+// share one, even if they share a header.
 const generationsEach = 1 << 40
 
-// Start makes it the Go side of a row. Drop undoes it.
+// Start makes the Stack the Go side of a row. Drop undoes it.
 func (st *Stack) Start(row *arena_c.Row) {
 	st.StartDry(row)
 	st.owned.places = make([]owned, st.Owned)
@@ -96,7 +102,7 @@ func (st *Stack) Start(row *arena_c.Row) {
 	countStack(st.From, st.Size, 1)
 }
 
-// takeID gives an id that no stack has, and makes its place. pre: the registry is locked.
+// takeID returns a free id and makes its place. pre: the registry is locked.
 func takeID() (id uint64) {
 	if n := len(registry.free); n > 0 {
 		id, registry.free = registry.free[n-1], registry.free[:n-1]
@@ -120,7 +126,7 @@ func takeID() (id uint64) {
 	return id
 }
 
-// Drop takes the stack out of the registry. Scopes of it stay dead. pre: none is open.
+// Drop removes the Stack from the registry. Its scopes stay stale. pre: none is open.
 func (st *Stack) Drop() {
 	registry.Lock()
 	defer registry.Unlock()

@@ -13,34 +13,35 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Room is an arena that was made on bytes of a Stack's: package arena's on a block of a scope.
+// Room is an arena of package arena on a block of a scope.
 type Room struct {
 	Kind         arena_c.RoomKind
 	Offset, Size uint64       // of its block, from the arena's header; bytes
-	C            bool         // C made it by itself
+	C            bool         // made in C code
 	Site         arena_c.Site // where it was made
-	Of           reflect.Type // of the chunks of a pool; nil: no type says it
+	Of           reflect.Type // type of a pool's chunks; nil: not known
 	Check        func(chunk []byte) error
 
-	word  arena_c.RoomWord // what the program said of its end; 0: nothing
-	locks uint64           // live blocks of it that a Shared has
-	shape uint64           // of its header, as long as that is the one that was made
+	word  arena_c.RoomWord // the program's choice for its end; 0: none
+	locks uint64           // its live blocks that belong to a Shared
+	shape uint64           // of its header, to detect a header that was overwritten
 }
 
 func (r *Room) end() uint64 { return r.Offset + r.Size }
 
-// rooms is what a Stack knows of arenas that lie in it. Its list takes as many places of the Go heap
-// as there ever were at once, and stays. Any goroutine may make one, on bytes that it was given.
+// rooms has the arenas in a Stack. Its list keeps the Go heap memory of its longest state. Any
+// goroutine may make an arena, on bytes that it owns.
 type rooms struct {
-	mu       sync.Mutex
-	list     []Room // in the order in which they were made
-	watched  bool   // while a state is made all kinds are noted, else those from which blocks are freed
-	from, to uint64 // of a state that is whole: no arena is made there
-	lost     uint64 // of C's rooms, when the state began
+	mu   sync.Mutex
+	list []Room // in the order of making
+	// a state is being made: all kinds are noted; otherwise those with blocks that can be freed
+	watched  bool
+	from, to uint64 // a finished state, where no arena may be made
+	lost     uint64 // rooms lost by C when the state began
 }
 
-// Rooms are the arenas that lie in the Stack, by offset; what lies in another's block comes behind
-// it. It is a copy.
+// Rooms returns a copy of the list of arenas in the Stack, by offset. An arena in a block of
+// another one comes after it.
 func (st *Stack) Rooms() []Room {
 	st.rooms.mu.Lock()
 	defer st.rooms.mu.Unlock()
@@ -51,7 +52,7 @@ func (st *Stack) Rooms() []Room {
 	return list
 }
 
-// watchRooms is for Watch: what C noted here before is nobody's any more.
+// watchRooms begins the part of Watch for rooms: earlier notes of C are dropped.
 func (st *Stack) watchRooms() {
 	for {
 		if _, ok := arena_c.TakeCRoom(unsafe.Add(unsafe.Pointer(st.h), st.h.Cursor), st.h.Limit-st.h.Cursor); !ok {
@@ -63,9 +64,10 @@ func (st *Stack) watchRooms() {
 	st.rooms.watched, st.rooms.lost = true, arena_c.CRoomsLost()
 }
 
-// WatchedRooms ends what Watch began with [from, to), from the arena's header, which is a state: the
-// arenas in it, by offset, C's among them. From now on, until its bytes are given back, none is made
-// there. An error says that C made more than its table has places for.
+// WatchedRooms ends that part for the finished state in [from, to), which are offsets from the
+// arena's header. It returns the arenas in it, those of C too, by offset. From now on, until its
+// bytes are freed, no arena can be made there. It returns an error if C made more arenas than its
+// table holds.
 func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	var list []Room
 	for {
@@ -85,20 +87,21 @@ func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	lost := r.lost != arena_c.CRoomsLost()
 	r.mu.Unlock()
 	if lost {
-		return nil, fmt.Errorf("scope: C noted more than %d arenas in states that have no ring yet", arena_c.CRoomsMax)
+		return nil, fmt.Errorf("scope: C code made more than %d arenas in states that have no ring yet", arena_c.CRoomsMax)
 	}
 	return slices.DeleteFunc(st.Rooms(), func(r Room) bool { return r.Offset < from || r.Offset >= to }), nil
 }
 
-// noteRoom adds a room. Its owner may be at work meanwhile, so the bit is one that it doesn't write
-// but with a whole word: should that ever be lost, the room is over when the load is.
+// noteRoom adds a room. The scope's owner may be working meanwhile, and could overwrite the bit
+// that is set here only with a whole word. If the bit is ever lost, the room ends when the load
+// does.
 func (st *Stack) noteRoom(room Room) {
 	st.rooms.add(room)
 	st.h.SetOdd(oddRooms)
 }
 
-// add adds a room, in place of what overlaps it: that is over. But what lies in another's block
-// doesn't end that. pre: the lock is held.
+// add adds a room in place of those that it overlaps, which have ended. But a room inside another's
+// block doesn't end that one. pre: the lock is held.
 func (r *rooms) add(room Room) {
 	r.list = slices.DeleteFunc(r.list, func(old Room) bool {
 		apart := old.end() <= room.Offset || room.end() <= old.Offset
@@ -108,8 +111,8 @@ func (r *rooms) add(room Room) {
 	r.list = append(r.list, room)
 }
 
-// endRooms ends what lies in bytes that are about to be given back, newest first. h is the end of
-// the arena whose topmost scope closes there; nil: nobody is told what lives.
+// endRooms ends the arenas in bytes that are about to be freed, newest first. It returns their
+// leaks, if h, the end of the arena whose topmost scope closes, isn't nil.
 func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 	r := &st.rooms
 	if from >= to {
@@ -133,10 +136,11 @@ func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 	return err
 }
 
-// roomOwner is a Stack to whoever makes an arena on its bytes.
+// roomOwner is a Stack as the owner of arenas on its bytes.
 type roomOwner Stack
 
-// MayMake refuses what would lie in a state that is whole: nobody would check its words there.
+// MayMake returns an error for an arena in a finished state, because its words would not be checked
+// there.
 func (o *roomOwner) MayMake(b arena_c.RoomBlock) error {
 	st := (*Stack)(o)
 	r := &st.rooms
@@ -146,7 +150,7 @@ func (o *roomOwner) MayMake(b arena_c.RoomBlock) error {
 	if at >= r.to || at+b.Size <= r.from {
 		return nil
 	}
-	return fmt.Errorf("%s: BUG: %s %s of %d bytes in its state, at offset %#x, after the state's end: "+
+	return fmt.Errorf("%s: BUG: %s %s of %d bytes in its state, at offset %#x, made after the state was finished: "+
 		"make it before save.NewRing", st.Arena, article(b.Kind.String()), b.Kind, b.Size, at-st.h.Start)
 }
 
@@ -157,7 +161,7 @@ func article(name string) string {
 	return "a"
 }
 
-// Made notes it.
+// Made notes a new arena.
 func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	st := (*Stack)(o)
 	room := Room{Kind: b.Kind, Offset: st.h.Offset(b.Block), Size: b.Size, Of: b.Of, Check: b.Check,
@@ -170,7 +174,7 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 		b.SetPlain()
 	}
 	switch b.Kind {
-	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // they end as the bytes do
+	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // they end with their bytes
 		if !r.watched {
 			return
 		}
@@ -178,18 +182,19 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	st.noteRoom(room)
 }
 
-// budgets are the open ones, by address, so that the arena of a block is found. A change makes a
-// copy, under the registry's lock.
+// budgets has the open budgets by address, to find the arena of a block. A change makes a copy,
+// under the registry's lock.
 var budgets atomic.Pointer[[]openBudget]
 
 type openBudget struct {
-	from   unsafe.Pointer
-	size   uint64
-	end    uintptr // the highest of its own and of those before it: one may lie in another
-	stacks *int    // that were started and not dropped; read under the registry's lock alone
+	from unsafe.Pointer
+	size uint64
+	// the highest end of this one and those before it: a budget may be inside another
+	end    uintptr
+	stacks *int // number of open stacks; read under the registry's lock alone
 }
 
-// findRoomOwner is what package arena_c asks while a budget is open.
+// findRoomOwner is called by package arena_c while a budget is open.
 var findRoomOwner = func(block unsafe.Pointer) arena_c.RoomOwner {
 	if st := stackWith(block); st != nil {
 		return (*roomOwner)(st)
@@ -197,8 +202,8 @@ var findRoomOwner = func(block unsafe.Pointer) arena_c.RoomOwner {
 	return nil
 }
 
-// stackWith is the Stack that a block lies in, or nil. Cost: O(log budgets + log arenas); in asan and
-// checked builds, where it may lie in any mirror, O(budgets).
+// stackWith returns the Stack that contains a block, or nil. Cost: O(log budgets + log arenas); in
+// asan and checked builds, where the block may be in any mirror, O(budgets).
 func stackWith(block unsafe.Pointer) *Stack {
 	all := budgets.Load()
 	if all == nil {
@@ -228,8 +233,8 @@ func stackWith(block unsafe.Pointer) *Stack {
 
 func byAddress(b openBudget, at uintptr) int { return cmp.Compare(uintptr(b.from), at) }
 
-// stackAt is the Stack with the byte at an offset of the budget, or nil. Edges that move meanwhile
-// (Reconfigure) are those of arenas in which nothing lies.
+// stackAt returns the Stack with the byte at an offset of the budget, or nil. Reconfigure moves
+// only the edges of empty arenas meanwhile.
 func (b *openBudget) stackAt(at uint64) *Stack {
 	m := (*arena_c.Map)(b.from)
 	n := uint64(sort.Search(int(m.Rows), func(i int) bool { return m.Start(uint64(i)) > at }))
@@ -239,8 +244,7 @@ func (b *openBudget) stackAt(at uint64) *Stack {
 	return stackAt(m.Row(n - 1).Arena.Owner)
 }
 
-// countStack says that a stack of a budget was started (1), or dropped (-1). pre: the registry is
-// locked.
+// countStack counts a started (1) or dropped (-1) stack of a budget. pre: the registry is locked.
 func countStack(from unsafe.Pointer, size uint64, by int) {
 	var list []openBudget
 	if all := budgets.Load(); all != nil {

@@ -10,20 +10,21 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Busy says whether finalizers of the arena are running, and whether a Do or a constructor is at work on it.
+// Busy reports whether finalizers of the arena are running, and whether a Do or a constructor is at
+// work.
 func (st *Stack) Busy() (closing, inside bool) {
 	return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0, st.inside != 0
 }
 
-// Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes has asked for Left.
+// Freeze ends allocation in the topmost scope, whose objects stay until it closes. Call Left first.
 func (st *Stack) Freeze() {
 	st.look()
 	_ = st.take(st.h, st.h.Depth)
 	st.h.Freeze()
 }
 
-// Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of
-// the topmost scope.
+// Keeps reports whether the size bytes at p outlive the load: they are outside the arena, or below
+// the cursor of the topmost scope.
 func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	h := st.h
 	at := h.Offset(p)
@@ -35,22 +36,21 @@ func (st *Stack) Clear() {
 	arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), st.h.Start), uintptr(st.row.Size()))
 }
 
-// Row is the arena's headers and those of its pools.
+// Row returns the arena's headers and those of its pools.
 func (st *Stack) Row() *arena_c.Row { return st.row }
 
-// Finalizers is how many finalizers have run, of whatever was in the arena.
+// Finalizers returns the number of finalizers that have run in the arena.
 func (st *Stack) Finalizers() uint64 { return st.finalizers }
 
-// Node is what must happen when a scope closes. What only counts, a label or a pool of plain data, has
-// no name, and is known by the bytes of its node, which stay as they are while the arena is frozen.
+// Node describes work that a scope does when it closes. A label, or a pool of plain data, has no
+// name: it is identified by the bytes of its node, which don't change while the arena is frozen.
 type Node struct {
 	Name     string
-	At, Size uint64 // offset and size of these bytes
+	At, Size uint64 // offset and size of the node
 	Place    uint64 // of an owned value: see OwnedAt
 }
 
-// NodesSince gives what must happen when the topmost scope of the arena closes, and lies from an offset
-// on: newest first.
+// NodesSince returns the nodes of the topmost scope from an offset on, newest first.
 func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for at := st.h.Chain; at >= from && at != 0; {
@@ -85,7 +85,7 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 	}
 }
 
-// OwnedAt says what an owned value is; "" when it was closed, run or cancelled.
+// OwnedAt describes an owned value; it returns "" if the value was closed, run or cancelled.
 func (st *Stack) OwnedAt(place uint64) string {
 	if p := st.owned.at(place); p != nil {
 		return p.what()
@@ -93,26 +93,27 @@ func (st *Stack) OwnedAt(place uint64) string {
 	return ""
 }
 
-// OwnedLives is OwnedAt for who needs no words.
+// OwnedLives reports whether an owned value is still held.
 func (st *Stack) OwnedLives(place uint64) bool { return st.owned.at(place) != nil }
 
-// PoolObject names what the objects of one of its pools have, "finalizer of T"; "" where they have none.
+// PoolObject returns the finalizer of a pool's objects, "finalizer of T", or "" if they have none.
 func (*Stack) PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
 
-// Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what
-// a Try... met in any, which is told with this.
+// Left returns the errors that a function leaves in the open scopes, and marks them as reported:
+// scopes from a depth up that were left open, and refusals of any scope.
 func (st *Stack) Left(depth int) error {
 	return joined(st.leftOpen(depth), st.takeSince(opened{}))
 }
 
-// LastFull is the last full that the arena told of, to whomever, or nil.
+// LastFull returns the last full of the arena that was reported, or nil.
 func (st *Stack) LastFull() *FullError { return st.lastFull }
 
-// Fulls is how many fulls the arena told of, to whomever.
+// Fulls returns the number of fulls of the arena that were reported.
 func (st *Stack) Fulls() int { return st.fulls }
 
-// Empty is CloseTo of all that is open. Who comes with what was there is told by what, "Load", of which region, "room 3",
-// and where that was called. If what made it failed, blocks that live in arenas are no leaks.
+// Empty closes all scopes, as CloseTo does, and notes the reason for messages: the operation,
+// "Load"; the region that it was called for, "room 3"; and the place of the call. After a failed
+// operation, live blocks in arenas are no leaks.
 func (st *Stack) Empty(what, region string, site arena_c.Site, failed bool) error {
 	if st.h.Depth != 0 {
 		st.emptied.set(emptied{what, region, failed, time.Now(), site, st.h.Next})
@@ -123,17 +124,17 @@ func (st *Stack) Empty(what, region string, site arena_c.Site, failed bool) erro
 	return st.CloseTo(0)
 }
 
-// emptied is how an arena ended last.
+// emptied describes the last Empty of an arena.
 type emptied struct {
 	what   string // "Load"
-	region string // where that began
+	region string // for which it was called
 	failed bool
 	when   time.Time
 	site   arena_c.Site
-	last   uint64 // the generation of what was opened last; 0: it was never emptied
+	last   uint64 // the generation of the scope opened last; 0: the arena was never emptied
 }
 
-// by is what emptied it: "Load of region room 3".
+// by returns the operation: "Load of region room 3".
 func (e *emptied) by() string {
 	by := e.what + " of region " + e.region
 	if e.failed {
@@ -142,7 +143,8 @@ func (e *emptied) by() string {
 	return by
 }
 
-// lastEmptied is that for any goroutine. It is a value behind a lock: a load makes no Go allocation.
+// lastEmptied is an emptied that any goroutine may read. It is a value with a lock, so that a load
+// makes no Go allocation.
 type lastEmptied struct {
 	mu   sync.Mutex
 	last emptied
@@ -160,18 +162,18 @@ func (l *lastEmptied) get() emptied {
 	return l.last
 }
 
-// ended says who emptied the arena since the scope or pool of that generation was opened at the near end; nothing when
-// nobody did: it was closed where it was opened. Any goroutine may ask.
+// ended returns the operation that emptied the arena since the near end's scope or pool with that
+// generation was opened, or "" if it was closed otherwise. Any goroutine may call it.
 func (l lost) ended(gen uint64) string {
 	e := &l.emptied
-	if gen > e.last || numberOf(gen) != l.made { // another budget had the headers then
+	if gen > e.last || numberOf(gen) != l.made { // the headers belonged to another budget then
 		return ""
 	}
 	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", l.arena, e.by(), time.Since(e.when).Round(time.Millisecond)) +
 		e.site.Tell(e.by())
 }
 
-// endedPool is ended of a pool, by its generation.
+// endedPool is ended for a pool's generation.
 func endedPool(gen uint64) string {
 	if all := registry.stacks.Load(); all != nil {
 		for i := range *all {
@@ -184,9 +186,9 @@ func endedPool(gen uint64) string {
 	return l.ended(gen)
 }
 
-// KeysFull is the full of a StringMap in s that has all of its n keys. pre: s is alive.
+// KeysFull returns the full of a StringMap in s that has all of its n keys. pre: s is alive.
 func KeysFull(s Scope, n int) *FullError {
-	if s == (Scope{}) { // on a heap that lies in no budget
+	if s == (Scope{}) { // on a heap in no budget
 		return &FullError{What: "keys", Asked: 1, Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMapOn"}
 	}
 	st := stackOf(s.h)
@@ -194,8 +196,8 @@ func KeysFull(s Scope, n int) *FullError {
 		Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMap"}
 }
 
-// Holding is the open scope that p lies in, and whether that is a place in a state. ok is false where p lies in no budget. A p
-// in a budget that no open scope has is a caller's bug and panics.
+// Holding returns the open scope that contains p, and reports whether p is in a state. ok is false
+// if p is in no budget. A p in a budget but in no open scope panics.
 func Holding(p unsafe.Pointer) (s Scope, inState, ok bool) {
 	st := stackWith(p)
 	if st == nil {
@@ -214,8 +216,8 @@ func Holding(p unsafe.Pointer) (s Scope, inState, ok bool) {
 	panic(bug("a container on a heap in %s whose scope is closed", st.Arena))
 }
 
-// WasClosed is the misuse of s, which is closed, in words that stay as they are when its budget closes. Of the zero Scope it is
-// that of a container that was freed.
+// WasClosed returns the misuse of the closed scope s, with a text that stays valid when the budget
+// closes. For the zero Scope it is the misuse of a container that was freed.
 func WasClosed(s Scope) error {
 	if s == (Scope{}) {
 		return &Misuse{"use of a container that was freed", true}
@@ -228,7 +230,7 @@ func WasClosed(s Scope) error {
 	return s.misuse("use of")
 }
 
-// EachOwned calls fn with each Go value that is held: what it is, and where it was given.
+// EachOwned calls fn with a description of each Go value held, and the place that registered it.
 func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
 	for i := range st.owned.places[:st.owned.used] {
 		if p := &st.owned.places[i]; p.held.place != 0 {
@@ -237,21 +239,20 @@ func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
 	}
 }
 
-// A frame in which there is nothing to run and nothing to tell ends without the long way of Open and
-// Close.
+// A frame without finalizers and errors ends without the long way of Open and Close.
 
-// Changes moves on whenever a scope opens, nodes run, or something is full. While it stays, and the arena is empty or no
-// node is in its chain, it differs from what it was by its cursor alone.
+// Changes returns a number that changes when a scope opens, nodes run, or a full is reported. While
+// it stays, and the arena or its chain is empty, the arena differs from before in its cursor alone.
 func (st *Stack) Changes() uint64 { return st.h.Next + st.unwound + uint64(st.fulls) }
 
-// plain says that one scope is open, and that there is nothing to run or to tell when it closes.
+// plain reports whether exactly one scope is open, and its Close has no work and no error.
 func (st *Stack) plain() bool {
 	h := st.h
 	return h.Depth == 1 && len(st.seen) != 0 && h.Chain|h.Asked|h.Misused|st.row.Temp.Depth == 0 && h.Odd&^oddNames == 0
 }
 
-// NextPlain freezes the only scope, whose bytes it gives, and opens that of the next buffer anew.
-// False, and nothing has changed: in one of the two there is something to run or to tell.
+// NextPlain freezes the only scope, returns its bytes in use, and opens that of the next buffer. It
+// reports false and changes nothing if one of the two buffers has finalizers or errors.
 func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	if arena_c.Checked || !st.plain() || !next.plain() {
 		return Scope{}, 0, false
@@ -271,8 +272,8 @@ func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	return Scope{h, gen}, used, true
 }
 
-// CloseTemp closes the temporaries, if there are any. Beside their errors it gives those that nobody got yet: of the parts
-// of constructors in the topmost scope that were unwound.
+// CloseTemp closes the temporaries, if there are any. It returns their errors, and the unreturned
+// errors of constructors in the topmost scope that panicked.
 func (st *Stack) CloseTemp() error {
 	err := st.closeFrom(&st.row.Temp, 1)
 	n := &st.notes[st.h.Depth]
@@ -280,12 +281,13 @@ func (st *Stack) CloseTemp() error {
 	return err
 }
 
-// PlaceOf is how far behind the arena's first byte p is accounted.
+// PlaceOf returns the canonical distance of p from the arena's first byte.
 func (st *Stack) PlaceOf(p unsafe.Pointer) uint64 { return st.h.Offset(p) - st.h.Start }
 
-// MarkAt is how far behind the arena's first byte the scope at a depth began. pre: depth < Depth.
+// MarkAt returns the offset from the arena's first byte where the scope at a depth began.
+// pre: depth < Depth.
 func (st *Stack) MarkAt(depth int) uint64 { return st.h.Record(uint64(depth)+1).Mark - st.h.Start }
 
-// HeaderOf is the header of a pool, and HeaderOfHandles of one with handles.
+// HeaderOf returns the header of a pool, HeaderOfHandles that of one with handles.
 func HeaderOf[T any](p Pool[T]) *arena_c.Pool              { return p.header }
 func HeaderOfHandles[T any](p HandlePool[T]) *arena_c.Pool { return p.header }

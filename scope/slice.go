@@ -7,22 +7,23 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Slice gives n zeroed T; cap is len, so that append can't run into what lies behind. A full scope unwinds, a negative
-// n panics.
+// Slice returns n zeroed T; cap is len, so that append can't overwrite the next object. A full
+// scope unwinds, a negative n panics.
 func (m Maker[T]) Slice(s Scope, n int) []T {
 	m.declared()
 	return makeSlice[T](s, n, true)
 }
 
-// TrySlice is Slice that gives nil when the scope is full; the scope remembers ([Scope.Err]). A slice of 0 is not nil.
+// TrySlice is Slice that returns nil when the scope is full; the scope remembers ([Scope.Err]). A
+// slice of 0 is not nil.
 func (m Maker[T]) TrySlice(s Scope, n int) []T {
 	m.declared()
 	return makeSlice[T](s, n, false)
 }
 
-// SliceCap gives n zeroed T and room for capacity of them, zeroed too. Within the capacity the built-in append stays in s;
-// beyond it, it leaves the budget for the Go heap, and Append doesn't. A full scope unwinds; a negative n, or one beyond
-// the capacity, panics.
+// SliceCap returns n zeroed T with room for capacity of them, zeroed too. Within the capacity the
+// built-in append stays in s. Beyond it, append leaves the budget for the Go heap, and Append
+// doesn't. A full scope unwinds; a negative n, or one beyond the capacity, panics.
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	m.declared()
 	if n < 0 || n > capacity {
@@ -31,15 +32,15 @@ func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	return makeSlice[T](s, capacity, true)[:n]
 }
 
-// SliceAligned is Slice whose first element is aligned to align bytes, a power of two up to 1 MiB, or to what T itself
-// asks for if that is more. Any other align panics.
+// SliceAligned is Slice with the first element aligned to align bytes, a power of two up to 1 MiB,
+// or to the alignment of T if that is more. Any other align panics.
 func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
 	m.declared()
 	checkAlign(align)
 	return makeAligned[T](s, n, max(align, arena_c.AlignOf[T]()), true)
 }
 
-// Clone gives a copy of list in s; cap is len. nil gives nil. A full scope unwinds.
+// Clone returns a copy of list in s; cap is len. nil gives nil. A full scope unwinds.
 func (m Maker[T]) Clone(s Scope, list []T) []T {
 	m.declared()
 	if list == nil && s.open() {
@@ -48,7 +49,7 @@ func (m Maker[T]) Clone(s Scope, list []T) []T {
 	return clone(s, list)
 }
 
-// sizeOf is the size of n T, or one that no block has when that would be more.
+// sizeOf returns the size of n T in bytes, at most OffsetMax, which no arena has.
 func sizeOf[T any](n int) uint64 {
 	var zero T
 	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(zero)))
@@ -87,8 +88,8 @@ func clone[T any](s Scope, list []T) []T {
 	return made
 }
 
-// Bytes gives n zeroed bytes; cap is len. A full scope unwinds, a negative n panics. Cost: a bump and the zeroing; no Go
-// allocation, no call into C.
+// Bytes returns n zeroed bytes; cap is len. A full scope unwinds, a negative n panics. Cost: a bump
+// and the zeroing; no Go allocation, no call into C.
 func (s Scope) Bytes(n int) []byte {
 	if h := s.h; h != nil && h.Gen == s.gen && uint64(n) <= h.Limit-h.Cursor && !arena_c.Crossing {
 		p := unsafe.Add(unsafe.Pointer(h), h.Cursor)

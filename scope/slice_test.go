@@ -386,7 +386,7 @@ func TestTrySlice(t *testing.T) {
 }
 
 func TestAllocBounds(t *testing.T) {
-	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB"
+	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed takes up to 1 MiB"
 	scratch, a := opened(t, "a")
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
 		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
@@ -438,7 +438,7 @@ func TestAllocBounds(t *testing.T) {
 // A bad align is told to who asked with it, and to nobody when that is closed.
 func TestBadAlignOfAnother(t *testing.T) {
 	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; " +
-		"BytesUnzeroed goes on to 1 MiB"
+		"BytesUnzeroed takes up to 1 MiB"
 	for _, bad := range []uint64{0, 3, 128, 1<<20 + 1, 1<<31 - 1, 1<<42 + 1, 1 << 62} {
 		scratch, a := opened(t, "a")
 		b := a.Open("b")
@@ -472,7 +472,7 @@ func TestReadFile(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	_, err = scope.ReadFile(a, "/proc/self/status")
-	assert.EqualError(t, err, `scope: "/proc/self/status" has more than the 0 bytes that its size says; read it by ReadAt`)
+	assert.EqualError(t, err, `scope: "/proc/self/status" has more bytes than its size, which is 0; read it with ReadAt`)
 	_, err = scope.ReadAt(a, f, 3, 5)
 	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
 	require.NoError(t, os.Truncate(name, 4<<30+5), "of which nothing is on the disk")

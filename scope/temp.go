@@ -2,19 +2,18 @@ package scope
 
 import "github.com/upfront-mem/upfront/arena_c"
 
-// nodeOfTemp is what a node that ends temporaries takes.
+// nodeOfTemp is the size of a node that ends temporaries.
 const nodeOfTemp = 2 * arena_c.NodeSize
 
-// Temp gives a scope of exactly n bytes at the far end of the arena, for what is needed only while
-// something is loaded, beside what s itself makes. It ends with s, in its place among the
-// finalizers; in a load at the latest when the load returns. Close ends it before, if it is the
-// newest.
+// Temp returns a scope of exactly n bytes at the far end of the arena, for temporaries of a load,
+// say. It ends with s, in its place among the finalizers; in a load at the latest when the load
+// returns. Close ends it before, if it is the newest.
 //
-// Temporaries nest: the newest allocates, older ones keep their bytes. A request that doesn't fit in n
-// is a full of the temporaries, and names the n that would do. Of a file the size is known; for what
-// has no known length there is scratch, or a [Builder].
+// Temporaries nest: the newest allocates, older ones keep their bytes. A request that doesn't fit
+// in n is a full of the temporaries, and names a sufficient n. Use Temp for a known size, as that
+// of a file; for other lengths use scratch or a [Builder].
 //
-// s is the topmost scope, or the newest of the temporaries. When n bytes aren't free it unwinds as
+// s is the topmost scope, or the newest of the temporaries. If n bytes aren't free, Temp unwinds as
 // full. Cost: 16 bytes of s and up to 63 for alignment, one call into C.
 func (s Scope) Temp(n int) Scope {
 	if n < 0 {
@@ -47,12 +46,12 @@ func (s Scope) Temp(n int) Scope {
 	return Scope{far, gen}
 }
 
-// tempFull is the full of a Temp in the topmost scope of an end.
+// tempFull returns the full of a Temp in the topmost scope of an end.
 func (st *Stack) tempFull(h *arena_c.Scopes) *FullError {
 	if h.Back == 0 || h.Asked == arena_c.Asked|nodeOfTemp {
 		return st.full(h, h.Asked)
 	}
-	full := st.full(st.h, h.Asked) // it is the arena that has no room
+	full := st.full(st.h, h.Asked) // the arena has no room, not the temporaries
 	full.Scope = tempName
 	return full
 }

@@ -187,9 +187,9 @@ func TestStringOf(t *testing.T) {
 		}
 		assert.Equal(t, arena.String{}, scope.StringOf(s, b.Base(), []byte(nil)))
 		assert.Panics(t, func() { scope.StringOf(b.Scratch(0, 0).Open("elsewhere"), region.Base(), "ada") })
-		assert.PanicsWithError(t, "scope: BUG: a zero Scope: budget.Load gives one, Budget.Frame, and Open of a Scope or a Scratch",
+		assert.PanicsWithError(t, "scope: BUG: a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch",
 			func() { scope.StringOf(scope.Scope{}, region.Base(), "ada") })
-		assert.PanicsWithError(t, "scope: BUG: a zero Scope: budget.Load gives one, Budget.Frame, and Open of a Scope or a Scratch",
+		assert.PanicsWithError(t, "scope: BUG: a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch",
 			func() { scope.StringOf(scope.Scope{}, region.Base(), []byte{}) })
 		scope.StringOf(s, region.Base(), strings.Repeat("x", 256<<10))
 		return nil, nil

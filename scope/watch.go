@@ -7,43 +7,43 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// watch is what package save wants to know of what is made while a state is.
+// watch holds the facts that package save needs of a state while it is made.
 type watch struct {
 	pools   map[*arena_c.Pool]reflect.Type
 	tenants []Tenant // by offset
 	made    []Made   // by offset; in checked builds
 }
 
-// Tenant is something in an arena that keeps words of its own among its bytes: a container.
+// Tenant is a container: it keeps words of its own among the bytes of an arena.
 type Tenant struct {
 	Offset, Size uint64 // from the arena's header; bytes
 	Name         string // of its type
 	Values       []TenantValues
 
-	// Check refuses bytes that the tenant's own code can't have left. They are an image of its own,
-	// aligned to 8.
+	// Check returns an error for bytes that the tenant's code can't have written. image is a copy
+	// of them, aligned to 8.
 	Check func(image []byte) error
 }
 
-// TenantValues are values of one type, one behind the other, in a tenant's bytes.
+// TenantValues are values of one type, in a row, in a tenant's bytes.
 type TenantValues struct {
 	What          string // "values", "keys"
 	Offset, Count uint64 // from the tenant's first byte
 	Type          reflect.Type
 }
 
-// Made is something that lies in an arena: what was asked for at once.
+// Made is one allocation in an arena.
 type Made struct {
 	Offset, Size uint64       // from the arena's header; bytes
-	Type         reflect.Type // of one
+	Type         reflect.Type // of one value
 	Pool         bool
 	Scope, Label string
-	Site         arena_c.Site // where it was made
+	Site         arena_c.Site // the place that made it
 }
 
-// Watch begins to note which types pools have, which tenants there are, and in checked builds all
-// that is made. What is free is zeros from now on, also what is given back: so gaps between what is
-// made are the same everywhere. It goes on until Watched, or until the arena is empty.
+// Watch starts to note the types of pools, the tenants and, in checked builds, all allocations.
+// From now on free bytes are zeros, freed ones too, so that gaps are the same everywhere. Watching
+// ends with Watched, or when the arena is empty.
 func (st *Stack) Watch() {
 	st.watch = &watch{pools: map[*arena_c.Pool]reflect.Type{}}
 	st.h.Odd |= oddWatched
@@ -51,7 +51,8 @@ func (st *Stack) Watch() {
 	st.watchRooms()
 }
 
-// Watched ends what Watch began: the types of pools by their headers, and what there is by offset.
+// Watched ends Watch. It returns the types of pools by their headers, and the other notes by
+// offset.
 func (st *Stack) Watched() (pools map[*arena_c.Pool]reflect.Type, tenants []Tenant, made []Made) {
 	if w := st.watch; w != nil {
 		pools, tenants, made = w.pools, w.tenants, w.made
@@ -65,7 +66,7 @@ func (st *Stack) unwatch() {
 	st.h.Odd &^= oddWatched
 }
 
-// watchBack is told of each range of free bytes that wasn't free before.
+// watchBack clears and forgets a range of bytes that has become free.
 func (st *Stack) watchBack(from, end uint64) {
 	w := st.watch
 	if w == nil || from >= end {
@@ -93,7 +94,7 @@ func (st *Stack) watchPool(s Scope, header *arena_c.Pool, of reflect.Type) {
 	}
 }
 
-// Watching returns the stack that wants to know what s makes, or nil.
+// Watching returns the stack of s if it is watched, or nil.
 func Watching(s Scope) *Stack {
 	if st := stackOf(s.h); st != nil && st.watch != nil && s.h.Back == 0 {
 		return st
@@ -101,13 +102,13 @@ func Watching(s Scope) *Stack {
 	return nil
 }
 
-// NoteTenant adds a tenant whose bytes were made last. pre: Watch began.
+// NoteTenant adds a tenant whose bytes are the newest allocation. pre: Watch was called.
 func (st *Stack) NoteTenant(bytes []byte, t Tenant) {
 	t.Offset, t.Size = st.h.Offset(unsafe.Pointer(unsafe.SliceData(bytes))), uint64(len(bytes))
 	st.watch.tenants = append(st.watch.tenants, t)
 }
 
-// note adds what was made last in s.
+// note adds the newest allocation of s.
 func (st *Stack) note(s Scope, m Made) {
 	m.Scope = st.nameOf(s.h, s.h.Find(s.gen))
 	l := &st.labels
@@ -120,7 +121,7 @@ func (st *Stack) note(s Scope, m Made) {
 	}
 }
 
-// noted gives x, which was made in s, to who watches.
+// noted notes x, which was made in s, and returns it.
 func noted[T any](s Scope, x *T) *T {
 	if arena_c.Checked && x != nil {
 		notedSlice(s, unsafe.Slice(x, 1))
@@ -149,7 +150,7 @@ func notedSlice[T any](s Scope, list []T) []T {
 	return list
 }
 
-// notedMore is told that what begins with first, had elements for so many, and has them for more.
+// notedMore notes that a list at first, with room for from elements, has room for to.
 func notedMore[T any](s Scope, first *T, from, to int) {
 	if !arena_c.Checked {
 		return

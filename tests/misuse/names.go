@@ -187,7 +187,7 @@ var names = []line{
 			scope.AddrOf(query, frog)
 		}},
 	}, []answer{
-		{every, "address", "scope: BUG: AddrOf of a main.Frog that doesn't lie in scratch 0.0", panics},
+		{every, "address", "scope: BUG: AddrOf of a main.Frog that is not in scratch 0.0", panics},
 	}, ""},
 	{"RefTo a pool's chunk, or what lies in another scope", []program{
 		{name: "RefTo a chunk", says: "is a chunk of a pool", run: func(wrong bool) {
@@ -199,7 +199,7 @@ var names = []line{
 			}
 			scope.RefTo(query, frog)
 		}},
-		{name: "RefTo another scope's", says: "doesn't lie in scope", run: func(wrong bool) {
+		{name: "RefTo another scope's", says: "is not in scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			frog := frogs.New(query)
 			step := query.Open("step")
