@@ -119,7 +119,7 @@ func TestTakeAndGive(t *testing.T) {
 	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were released before`
 	assert.EqualError(t, one.Release(), twice)
 	again := take(t, b)
-	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was given back", panics(t, func() { one.Scratch(0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was returned", panics(t, func() { one.Scratch(0).Open("x") }))
 	s = again.Scratch(0).Open("another's")
 	assert.EqualError(t, one.Release(), twice, "it is lent to another now")
 	frogs.New(s)
@@ -195,7 +195,7 @@ func TestScratchByNumber(t *testing.T) {
 		require.NoError(t, again.Release())
 	}
 	require.NoError(t, s.Close())
-	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was given back")
+	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was returned")
 	require.NoError(t, b.Scratch(1, 1).Open("x").Close(), "asked for by number, after it was lent")
 	_, err := b.Lease(background)
 	assert.EqualError(t, err, `budget "small": BUG: Lease of scratch: all 2 workers are taken by number and never lent; `+

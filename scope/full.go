@@ -187,5 +187,5 @@ func (st *Stack) givenBack(what string) error {
 	if st.dropped {
 		return &Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, st.Arena), true}
 	}
-	return &Misuse{fmt.Sprintf("%s %s, which was given back", what, st.Arena), true}
+	return &Misuse{fmt.Sprintf("%s %s, which was returned", what, st.Arena), true}
 }

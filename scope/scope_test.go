@@ -169,10 +169,10 @@ func TestScratchThatWasGivenBackRefuses(t *testing.T) {
 		"Stats of": func() { scratch.Stats() },
 	} {
 		err := recovered(fn)
-		assert.EqualError(t, err, "scope: BUG: "+what+" scratch 1.1, which was given back")
+		assert.EqualError(t, err, "scope: BUG: "+what+" scratch 1.1, which was returned")
 		assert.True(t, errors.Is(err, scope.ErrClosed))
 	}
-	assert.PanicsWithError(t, "scope: BUG: Pick of scratch 1.0, which was given back", func() { lent.Pick() })
+	assert.PanicsWithError(t, "scope: BUG: Pick of scratch 1.0, which was returned", func() { lent.Pick() })
 	for range 2 { // both pairs
 		again, err := b.Lease(t.Context())
 		require.NoError(t, err)
