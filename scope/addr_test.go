@@ -14,7 +14,8 @@ import (
 
 var addrs = scope.Plain[scope.Addr[point]]()
 
-// TestAddr: a list on scratch says where things of the level lie, also what a pool has and what lies at the far end.
+// TestAddr: a list on scratch has the addresses of objects of the level, also in a pool and at the
+// far end.
 func TestAddr(t *testing.T) {
 	b := open(t)
 	var level scope.Scope
@@ -66,7 +67,7 @@ func TestAddrRefusesWhatLiesElsewhere(t *testing.T) {
 		assert.PanicsWithError(t, wrong, func() { scope.AddrOf(s, x) })
 	}
 	require.NoError(t, s.Close())
-	if !arena_c.Crossing { // there its bytes rest elsewhere
+	if !arena_c.Crossing { // there its bytes are in a mirror
 		assert.PanicsWithError(t, wrong, func() { scope.AddrOf(outer, inS) }, "what is behind the cursor")
 	}
 	assert.ErrorIs(t, panicked(func() { scope.AddrOf(s, inOuter) }), budget.ErrClosed)

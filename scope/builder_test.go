@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestBuilderOfWhatHasNoSize takes as many as an int counts; and one has no place where an align
-// lies beyond the end.
+// TestBuilderOfWhatHasNoSize: the limit is that of an int, and there is none where the align is
+// beyond the end.
 func TestBuilderOfWhatHasNoSize(t *testing.T) {
 	scratch, s := opened(t, "s")
 	nothing := empties.Build(s)
@@ -47,7 +47,7 @@ func TestBuilderThatIsFull(t *testing.T) {
 	assert.Zero(t, scratch.Stats().Used)
 }
 
-// TestNobodyElseWhileOneBuilds: what is free is the builder's.
+// TestNobodyElseWhileOneBuilds: the builder holds all that is free.
 func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	scratch, s := opened(t, "s")
 	temp := s.Temp(1000)
@@ -105,7 +105,7 @@ func TestBuilderThatIsDone(t *testing.T) {
 		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
 }
 
-// TestBuilderInAConstructor goes back with it, and nobody is left covered.
+// TestBuilderInAConstructor: it is freed with the constructor, and no scope stays covered.
 func TestBuilderInAConstructor(t *testing.T) {
 	scratch, s := opened(t, "s")
 	for _, end := range []func() error{func() error { return errMark }, func() error { panic(errMark) }} {

@@ -103,7 +103,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 // before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() error {
 	u.st.unwound++
-	// at all that will be freed, while it can still be counted under its names
+	// at all that will be freed, while its scopes and labels still exist
 	u.st.look()
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
@@ -319,8 +319,8 @@ func (u *unwinding) element(object unsafe.Pointer) {
 	}
 }
 
-// closeLong closes the topmost scope after its nodes have run, and returns and counts all that the
-// fast path leaves out.
+// closeLong closes the topmost scope after its nodes have run. It returns the errors, and counts
+// the figures, that the fast path leaves out.
 func (u *unwinding) closeLong() {
 	h, st, end := u.h, u.st, u.h.Cursor
 	if h.Odd&arena_c.Building != 0 {

@@ -15,9 +15,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
-// What the package's doc says of iter.Pull, of callbacks of C, and of goroutines that a load starts.
+// These tests hold the package doc's promises for iter.Pull, callbacks of C, and goroutines of a
+// load.
 
-// pulled is a sequence that has a scope open while it gives values that lie there, and ends as end says.
+// pulled is a sequence with an open scope, whose values are in that scope. It ends as end says.
 func pulled(scratch scope.Scratch, end func(s scope.Scope)) iter.Seq[*point] {
 	return func(yield func(*point) bool) {
 		s := scratch.Open("sequence")
@@ -33,8 +34,8 @@ func pulled(scratch scope.Scratch, end func(s scope.Scope)) iter.Seq[*point] {
 
 func fillUp(s scope.Scope) { points.Slice(s, scratchSize) }
 
-// TestPull: the two sides take turns, so they may use one arena; where the sequence's scope is topmost, the other side's
-// is covered.
+// TestPull: the two sides take turns, so they may use one arena; while the sequence's scope is
+// topmost, the other side's is covered.
 func TestPull(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	outer := scratch.Open("outer")
@@ -55,7 +56,8 @@ func TestPull(t *testing.T) {
 	assert.Error(t, outer.Close(), "the misuse")
 }
 
-// TestPullUnwinds: a full in a sequence comes out of next, and the Do around that returns it; so does a Goexit.
+// TestPullUnwinds: a full or a Goexit in a sequence comes out of next, and the Do around that
+// returns it.
 func TestPullUnwinds(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
@@ -90,8 +92,8 @@ func TestPullUnwinds(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-// TestPullWithoutStop: a sequence that nobody stops keeps its scope open, and Do says so, closes it and goes on. When it is
-// stopped at last its own Close is refused.
+// TestPullWithoutStop: without stop a sequence keeps its scope open; Do reports that, closes it and
+// goes on. When the sequence is stopped at last, its own Close is refused.
 func TestPullWithoutStop(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	var stop func()
@@ -110,8 +112,8 @@ func TestPullWithoutStop(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestCallbackOfC: what C calls may use the scope that C was called with. A full unwinds the frames of C, whose own ends
-// don't run; Go's defers do.
+// TestCallbackOfC: a callback may use the scope of C's caller. A full skips the frames of C, but
+// runs Go's defers.
 func TestCallbackOfC(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	before := clib.VisitsLeft()
@@ -125,7 +127,7 @@ func TestCallbackOfC(t *testing.T) {
 		t.Skip("AddressSanitizer doesn't bear that frames of C are left by a panic")
 	}
 	deferred := 0
-	for range 100 { // no stack grows by it
+	for range 100 { // the stack doesn't grow
 		err := scratch.Do("visit", func(s scope.Scope) error {
 			clib.Visit(3, func() {
 				defer func() { deferred++ }()
@@ -138,14 +140,14 @@ func TestCallbackOfC(t *testing.T) {
 	assert.Equal(t, 100, deferred)
 	assert.Equal(t, before+1, clib.VisitsLeft(), "C's end didn't run")
 	require.ErrorIs(t, scratch.Do("visit", func(s scope.Scope) error {
-		clib.Visit(3, func() { points.TrySlice(s, scratchSize) }) // where C must come to its end
+		clib.Visit(3, func() { points.TrySlice(s, scratchSize) }) // where C must return
 		return nil
 	}), budget.ErrFull)
 	assert.Equal(t, before+2, clib.VisitsLeft())
 }
 
-// TestGoroutineInsideALoad: one that the load waits for may use the load's scope in its place. A full there unwinds to a Do
-// there; a Try says nil. One that outlives the load is refused.
+// TestGoroutineInsideALoad: a goroutine that the load waits for may use the load's scope. A full
+// there unwinds to a Do there; a Try returns nil. After the load the scope refuses.
 func TestGoroutineInsideALoad(t *testing.T) {
 	b := open(t)
 	var after scope.Scope
@@ -170,7 +172,7 @@ func TestGoroutineInsideALoad(t *testing.T) {
 		var part sync.WaitGroup
 		part.Go(func() { points.TrySlice(s, 256<<10) })
 		part.Wait()
-		return nil // it needn't look: the load does
+		return nil // Load itself looks
 	})
 	require.ErrorIs(t, err, budget.ErrFull)
 

@@ -19,7 +19,7 @@ func (st *Stack) StartDry(row *arena_c.Row) {
 const earlierName = "earlier"
 
 // errEvent is the error of Play for an event that can't come now.
-var errEvent = errors.New("impossible event")
+var errEvent = errors.New("no arena can do that")
 
 // Play repeats an event in a dry arena: the core moves its headers as it moved the program's. It
 // returns the full that the program would have had. For an event that can't come now it returns

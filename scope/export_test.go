@@ -1,9 +1,9 @@
 package scope
 
-// StackOf is the arena that a scope lies in.
+// StackOf returns the arena of a scope.
 func StackOf(s Scope) *Stack { return stackOf(s.h) }
 
-// Misbook has the ledger say that scopes, or labels, of a name that is there hold so many bytes more.
+// Misbook adds bytes to the ledger's line of a name, of scopes or of labels.
 func (st *Stack) Misbook(label bool, name string, bytes uint64) {
 	u := &st.scopes
 	if label {

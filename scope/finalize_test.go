@@ -20,7 +20,7 @@ import (
 )
 
 // fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it
-// gives.
+// returns.
 func fill(s scope.Scope) scope.Scope {
 	marks.Slice(s, 2)[1].ID = 1
 	s.Own(&closer{id: 2})
@@ -93,8 +93,8 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.ErrorContains(t, s.Close(), "\nand 24 more errors", "of both")
 }
 
-// TestFinalizerMayNotUseItsOwnScope, nor may that of a temporary. What it was refused Close tells,
-// since nobody else could.
+// TestFinalizerMayNotUseItsOwnScope: nor may that of a temporary. Close returns its refusals,
+// because no other call can.
 func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for _, whose := range []func(s scope.Scope) scope.Scope{
@@ -123,7 +123,7 @@ func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 // TestOwnOnAFullScopeClosesAtOnce: nothing is lost.
 func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
-	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
+	for room := range uint64(40) { // each remainder of a scope around the 16 bytes of a finalizer
 		var given []*closer
 		err := scratch.Do("a", func(s scope.Scope) error {
 			s.AllocUnzeroed(s.Free()-room, 1)
@@ -160,7 +160,7 @@ func TestCancelForgets(t *testing.T) {
 	assert.False(t, held.Cancel(), "it is forgotten already")
 	assert.Nil(t, held.Value())
 	assert.EqualError(t, held.CloseNow(), gone)
-	s.Own(c) // takes b's place; b's node, which is older, must not close it
+	s.Own(c) // takes b's place; the older node of b must not close c
 	newMark(s, 4, 0)
 	require.NoError(t, s.Close())
 	assert.Equal(t, []int64{4, 3, 1}, closed)
@@ -253,7 +253,7 @@ func TestOwnedOfAnotherLife(t *testing.T) {
 
 const _ = -(unsafe.Sizeof(scope.Owned{}) ^ 16) // 16 bytes, as promised
 
-// TestOwnedOfAnyWords: an Owned may come from a block that anything wrote.
+// TestOwnedOfAnyWords: an Owned may come from a block with any content.
 func TestOwnedOfAnyWords(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	assert.EqualError(t, scope.Owned{}.CloseNow(), gone, "the zero Owned names nothing")
@@ -272,8 +272,8 @@ func TestOwnedOfAnyWords(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones run all the
-// same, the error says which it was, and the region is loaded again.
+// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones still run, the
+// error names the one that panicked, and the region can be loaded again.
 func TestCFinalizerThatPanics(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer doesn't bear that frames of C are left by a panic")
@@ -303,8 +303,8 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	require.NoError(t, load(0), "the region is good")
 }
 
-// million is an object whose finalizer ends as Do says, and looks at the stack where Look says so.
-// So is what owns one.
+// million is an object, or the content of an owned value: its finalizer ends as Do says, and looks
+// at the stack if Look says so.
 type million struct{ Do, Look int64 }
 
 const (
@@ -316,7 +316,7 @@ const (
 
 var (
 	errMillion   = errors.New("one of a million")
-	millionStack uint64 // bytes of stacks, seen by one in the middle
+	millionStack uint64 // bytes of stacks, as one in the middle sees them
 	millionRan   int
 	millions     = scope.Object((*million).Close)
 )
@@ -343,8 +343,8 @@ func stackInUse() uint64 {
 	return m.StackInuse
 }
 
-// TestMillionFinalizers: the stack is constant, whatever they do, and the errors beyond those that
-// are kept are counted. Time is linear in their number: a square of it would never end.
+// TestMillionFinalizers: the stack is constant however the finalizers end, and the errors that
+// aren't kept are counted. Time is linear in their number: quadratic time would not end.
 func TestMillionFinalizers(t *testing.T) {
 	n, values := step.Pick(50_000, 1_000_000, 1_000_000), 20_000
 	if instrumented {
@@ -361,7 +361,7 @@ func TestMillionFinalizers(t *testing.T) {
 	}
 }
 
-// closeMillion makes so many in a scope and closes it, on a goroutine that they may end.
+// closeMillion makes n objects in a scope and closes it, on a goroutine that they may end.
 func closeMillion(t *testing.T, b *budget.Budget, n int, do int64, add func(s scope.Scope, m million)) {
 	s := b.Scratch(0, 0).Open("million")
 	for i := range n {
@@ -377,7 +377,7 @@ func closeMillion(t *testing.T, b *budget.Budget, n int, do int64, add func(s sc
 		defer close(ended)
 		ended <- s.Close()
 	}()
-	err := <-ended // nil where the goroutine ended before
+	err := <-ended // nil if the goroutine ended before
 	require.Equal(t, n, millionRan)
 	require.Zero(t, b.Scratch(0, 0).Depth())
 	assert.LessOrEqual(t, int64(millionStack)-int64(before), int64(1<<20), "constant")

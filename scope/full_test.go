@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// fullIn gives the full that fn meets in a level of so many bytes.
+// fullIn returns the full of fn in a level of size bytes.
 func fullIn(t *testing.T, size uint64, fn func(scope.Scope)) *scope.FullError {
 	b, err := budget.Open(budget.Plan{Name: "advice", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 	require.NoError(t, err)
@@ -34,8 +34,8 @@ func fullIn(t *testing.T, size uint64, fn func(scope.Scope)) *scope.FullError {
 	return full
 }
 
-// TestNeedOfAPoolIsEnough: a pool that is refused leaves nothing behind, and what its error says to raise
-// the plan to is enough at the first try.
+// TestNeedOfAPoolIsEnough: a refused pool leaves no bytes, and the size in its error is enough at
+// once.
 func TestNeedOfAPoolIsEnough(t *testing.T) {
 	for name, fn := range map[string]func(scope.Scope, int){
 		"plain":   func(s scope.Scope, n int) { points.Pool(s, n) },
@@ -57,7 +57,8 @@ func TestNeedOfAPoolIsEnough(t *testing.T) {
 	}
 }
 
-// TestNeedBesideTemporariesIsEnough: also where these take more at the far end than was asked for.
+// TestNeedBesideTemporariesIsEnough: the size is also enough where temporaries take more than their
+// n.
 func TestNeedBesideTemporariesIsEnough(t *testing.T) {
 	for temp := 1; temp < 200; temp += 7 {
 		asks := map[string]func(scope.Scope){
@@ -73,7 +74,7 @@ func TestNeedBesideTemporariesIsEnough(t *testing.T) {
 	}
 }
 
-// TestNeedOfAnAlignmentIsEnough: whatever was asked for, and it is the least up to a line.
+// TestNeedOfAnAlignmentIsEnough: the size is enough for each request, and the least up to a line.
 func TestNeedOfAnAlignmentIsEnough(t *testing.T) {
 	for align := uint64(1); align <= arena_c.AlignMax; align *= 2 {
 		asks := map[string]func(s scope.Scope, n int){
@@ -108,7 +109,7 @@ func TestNeedOfAnAlignmentIsEnough(t *testing.T) {
 	}
 }
 
-// TestNeedOfAnAlignmentInTemporaries: what Temp should be asked for is enough, too.
+// TestNeedOfAnAlignmentInTemporaries: the size that is advised for Temp is enough, too.
 func TestNeedOfAnAlignmentInTemporaries(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for align := uint64(1); align <= 4096; align *= 2 {
@@ -127,7 +128,7 @@ func TestNeedOfAnAlignmentInTemporaries(t *testing.T) {
 	}
 }
 
-// TestWhatNoPlanHas: a request that overflows advises no size.
+// TestWhatNoPlanHas: the full of a request that overflows advises no size.
 func TestWhatNoPlanHas(t *testing.T) {
 	const many = math.MaxInt / 4
 	asks := map[string]func(scope.Scope){
@@ -139,7 +140,7 @@ func TestWhatNoPlanHas(t *testing.T) {
 	}
 	for name, fn := range asks {
 		if name != "bytes" && uint64(many) < arena_c.OffsetMax {
-			continue // an int has 32 bits: there is a plan with as much
+			continue // an int of 32 bits: a plan can be that large
 		}
 		full := fullIn(t, 64*budget.KiB, fn)
 		require.NotNil(t, full, name)
@@ -149,7 +150,7 @@ func TestWhatNoPlanHas(t *testing.T) {
 	}
 }
 
-// TestNamesForgeNoLines: a name with a line break is quoted wherever a message has it.
+// TestNamesForgeNoLines: a name with a line break is quoted in each message.
 func TestNamesForgeNoLines(t *testing.T) {
 	const name = "tick\nERROR: all is lost\x1b[31m"
 	b := open(t)
@@ -174,7 +175,7 @@ func TestNamesForgeNoLines(t *testing.T) {
 	assert.ErrorContains(t, errs[5], "all that are open have this name: is a Close missing?")
 }
 
-// One scope too many: Do returns it, on a goroutine where nothing would catch it, and Open unwinds to the Do around it.
+// TestDoReturnsOneScopeTooMany: so does Do on another goroutine; Open unwinds to the Do around it.
 func TestDoReturnsOneScopeTooMany(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	ran, reached := false, false
@@ -199,7 +200,7 @@ func TestDoReturnsOneScopeTooMany(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-// TestTextOfAPanicAfterItsScopesClosed: deferred Closes run before anybody asks for the text.
+// TestTextOfAPanicAfterItsScopesClosed: deferred Closes run before the text is made.
 func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 	b := open(t)
 	var undeclared scope.Maker[point]
@@ -242,7 +243,8 @@ func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
 		`held by "do" 60008; raise scratch.size in the plan to 70008 or more`)
 }
 
-// TestTryOnACoveredScope: what a covered scope refused is a bug to be told, not a full, and not the child's.
+// TestTryOnACoveredScope: the refusal is a misuse of the covered scope, not a full, and not the
+// child's.
 func TestTryOnACoveredScope(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for _, asked := range []bool{true, false} {
@@ -264,9 +266,8 @@ func TestTryOnACoveredScope(t *testing.T) {
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
 }
 
-// TestMisuseIsNoFull: an ignored Try... doesn't hide that a covered scope was used, and what a
-// covered scope was refused isn't what a later panic is about, also when a constructor's end comes
-// between.
+// TestMisuseIsNoFull: a full that was ignored doesn't hide the use of a covered scope, and a later
+// panic isn't taken for that use, even with the end of a constructor between.
 func TestMisuseIsNoFull(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	covered := `scope: BUG: allocation in scope "do" of scratch 0.0 while scope "child", opened in it, is open`
@@ -298,7 +299,8 @@ func TestMisuseIsNoFull(t *testing.T) {
 	assert.ErrorContains(t, s.Close(), "never declared")
 }
 
-// TestPanicAfterAnOldTry: what a scope around a Do remembers has nothing to do with a panic in it.
+// TestPanicAfterAnOldTry: a full that a scope around a Do remembers isn't the cause of a panic in
+// it.
 func TestPanicAfterAnOldTry(t *testing.T) {
 	tick := open(t).Scratch(0, 0).Open("tick")
 	points.TrySlice(tick, 1<<20)
@@ -313,7 +315,7 @@ func TestPanicAfterAnOldTry(t *testing.T) {
 	assert.ErrorIs(t, tick.Close(), scope.ErrFull)
 }
 
-// TestAFullThatDoReturnedIsToldOnce: also where the scope that was full is another arena's, and stays open.
+// TestAFullThatDoReturnedIsToldOnce: also if the full scope is of another arena, and stays open.
 func TestAFullThatDoReturnedIsToldOnce(t *testing.T) {
 	b := open(t)
 	other := b.Scratch(0, 1).Open("other")
@@ -324,7 +326,7 @@ func TestAFullThatDoReturnedIsToldOnce(t *testing.T) {
 	assert.NoError(t, other.Close())
 }
 
-// TestFullBelowManyThatRemember: each scope remembers its own, however many there are.
+// TestFullBelowManyThatRemember: each scope remembers its own full, however many there are.
 func TestFullBelowManyThatRemember(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("do", func(s scope.Scope) error {
@@ -343,7 +345,7 @@ func TestFullBelowManyThatRemember(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-// TestNamesOutliveWhatTheyLieIn: a name may be one of Sprintf.
+// TestNamesOutliveWhatTheyLieIn: a name may be made with Sprintf.
 func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 	b := open(t)
 	names := b.Scratch(1, 0)
@@ -366,7 +368,7 @@ func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 	assert.Equal(t, "sound 1", labels(b)[0].Name)
 }
 
-// TestLongNames: a name is as long as somebody makes it, and what tells it isn't.
+// TestLongNames: a name has any length, and messages show only its beginning.
 func TestLongNames(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
@@ -392,7 +394,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// said is what fn panics with.
+// said returns the error that fn panics with.
 func said(t *testing.T, fn func()) (err error) {
 	t.Helper()
 	defer func() { err, _ = recover().(error) }()

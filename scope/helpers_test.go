@@ -14,7 +14,7 @@ import (
 
 type point struct{ X, Y int32 }
 
-// mark is an object whose finalizer tells on it: ID into closed, then whatever Do says.
+// mark is an object whose finalizer appends ID to closed, then ends as Do says.
 type mark struct{ ID, Do int64 }
 
 const (
@@ -42,7 +42,7 @@ var (
 
 const scratchSize = 64 * budget.KiB
 
-// open opens a budget with scratch arenas for two workers and forgets what was closed before.
+// open opens a budget with scratch arenas for two workers, and clears closed.
 func open(t testing.TB) *budget.Budget {
 	t.Helper()
 	closed = nil
@@ -62,13 +62,13 @@ func open(t testing.TB) *budget.Budget {
 	return b
 }
 
-// opened is a scratch arena, and a scope that is open on it.
+// opened returns a scratch arena and an open scope on it.
 func opened(t *testing.T, name string) (scope.Scratch, scope.Scope) {
 	scratch := open(t).Scratch(0, 0)
 	return scratch, scratch.Open(name)
 }
 
-// dirty is a scratch arena in which something lay before.
+// dirty returns a scratch arena whose bytes were used before.
 func dirty(t *testing.T) scope.Scratch {
 	scratch := open(t).Scratch(0, 0)
 	require.NoError(t, scratch.Do("dirty", func(s scope.Scope) error {
@@ -80,7 +80,7 @@ func dirty(t *testing.T) scope.Scratch {
 	return scratch
 }
 
-// accounted is the address that a position is accounted at: itself, but in checked and asan builds.
+// accounted returns the canonical address of a position, which differs in checked and asan builds.
 func accounted(s scope.Scope, p unsafe.Pointer) unsafe.Pointer {
 	header, _ := s.C()
 	return unsafe.Add(header, arena_c.Place(p, header))
@@ -93,7 +93,7 @@ func newMark(s scope.Scope, id, do int64) *mark {
 	return m
 }
 
-// closer is an io.Closer that counts and tells on itself.
+// closer is an io.Closer that counts its calls and appends to closed.
 type closer struct {
 	id    int64
 	err   error
@@ -106,7 +106,7 @@ func (c *closer) Close() error {
 	return c.err
 }
 
-// counted is a number of objects, which only checked builds count.
+// counted returns n in checked builds, which alone count objects, and 0 in others.
 func counted(n uint64) uint64 {
 	if arena_c.Checked {
 		return n
@@ -114,10 +114,10 @@ func counted(n uint64) uint64 {
 	return 0
 }
 
-// instrumented says that a sanitizer's runtime allocates for itself.
+// instrumented reports whether a sanitizer's runtime allocates for itself.
 const instrumented = arena_c.Race || arena_c.Asan
 
-// recovered is the error that fn panics with, or nil.
+// recovered returns the error that fn panics with, or nil.
 func recovered(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// inner is what the only region's report tells of arenas within, without who made them.
+// inner returns the inner arenas in the report of the only region, without their Made.
 func inner(t *testing.T, r budget.Report) []scope.Inner {
 	t.Helper()
 	list := r.Arenas[0].Inner
@@ -23,7 +23,8 @@ func inner(t *testing.T, r budget.Report) []scope.Inner {
 	return list
 }
 
-// TestReportTellsOfArenasWithin: a heap, a buddy and a ring, without the program's help; none of a scope that is closed.
+// TestReportTellsOfArenasWithin: a report has a heap, a buddy and a ring, without the program's
+// help, and none of a closed scope.
 func TestReportTellsOfArenasWithin(t *testing.T) {
 	b := open(t)
 	var want []scope.Inner

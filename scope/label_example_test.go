@@ -9,8 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// loadStudio books what each subsystem takes of the level. The bytes stand for what a real one
-// would load.
+// loadStudio books the bytes that each subsystem takes of the level. A real one would fill them.
 func loadStudio(level budget.Region, textures int) error {
 	_, err := budget.Load(context.Background(), level, func(s scope.Scope) (*struct{}, error) {
 		err := scope.Label(s, "sound", func() error {
@@ -30,8 +29,7 @@ func loadStudio(level budget.Region, textures int) error {
 	return err
 }
 
-// Who has eaten the level? Reports name each label, and the error of a level that is full names the
-// largest.
+// Reports name each label, and the error of a full level names the largest.
 func ExampleLabel() {
 	b, err := budget.Open(budget.Plan{Name: "studio", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {

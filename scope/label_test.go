@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// labels is what those of the only region hold, without their peaks.
+// labels returns the labels of the only region, without their peaks.
 func labels(b *budget.Budget) (held []scope.Usage) {
 	for _, u := range b.Report().Arenas[0].Labels {
 		if u.Bytes != 0 || u.Peak == 0 {
@@ -36,7 +36,7 @@ func inLevel(t *testing.T, b *budget.Budget, fn func(s scope.Scope) error) error
 	return err
 }
 
-// TestLabelOfAScopeThatCloses: what fn does to its own scope harms nobody.
+// TestLabelOfAScopeThatCloses: fn may close its own scope.
 func TestLabelOfAScopeThatCloses(t *testing.T) {
 	outer := open(t).Scratch(0, 0).Open("outer")
 	require.NoError(t, scope.Label(outer, "a", func() error {
@@ -63,7 +63,7 @@ func TestTooManyLabels(t *testing.T) {
 	ran := 0
 	err := inLevel(t, b, func(s scope.Scope) error {
 		for i := range 3 {
-			for range 2 { // a name that is there needs no place
+			for range 2 { // a name in the table needs no place
 				if err := scope.Label(s, fmt.Sprint(i), func() error { ran++; return nil }); err != nil {
 					return err
 				}
@@ -76,24 +76,24 @@ func TestTooManyLabels(t *testing.T) {
 	assert.Equal(t, 4, ran)
 }
 
-// booked is a play with labels, and what they hold.
+// booked is a model of random labels and their bytes.
 type booked struct {
 	t      *testing.T
 	b      *budget.Budget
 	random *rand.Rand
 	want   map[string]uint64
-	ever   map[string]uint64 // all that was allocated under a name, also what is gone
-	making int               // constructors at work: what they take themselves is booked meanwhile
+	ever   map[string]uint64 // all bytes ever allocated under a name
+	making int               // constructors at work: their bytes are booked meanwhile
 }
 
-// back takes back, when what it is deferred in ends, what was booked meanwhile.
+// back returns a function that takes back the bytes booked since the call.
 func (k *booked) back() func() {
 	before := maps.Clone(k.want)
 	return func() { k.want = before }
 }
 
-// book does things at random under a name: it allocates, labels further, in the same scope and in
-// one inside, and in constructors that fail. It ends in each way in which a function may.
+// book does random work under a name: it allocates and opens labels, in the same scope, in one
+// inside, and in constructors that fail. It ends in each way that a function can.
 func (k *booked) book(s scope.Scope, depth int) {
 	defer func() { _ = recover() }()
 	name := string(rune('a' + k.random.IntN(5)))
@@ -113,7 +113,7 @@ func (k *booked) book(s scope.Scope, depth int) {
 					k.compare()
 					return nil
 				})
-			case what == 2: // leaves nothing
+			case what == 2: // leaves no bytes
 				k.fail(s, n, depth)
 			default:
 				s.AllocUnzeroed(n, 1)
@@ -129,7 +129,7 @@ func (k *booked) book(s scope.Scope, depth int) {
 	})
 }
 
-// fail has a constructor fail, which may end the goroutine.
+// fail runs a constructor that fails, which may end the goroutine.
 func (k *booked) fail(s scope.Scope, n uint64, depth int) {
 	defer k.back()()
 	k.making++
@@ -170,7 +170,7 @@ func TestLabelsModel(t *testing.T) {
 	for range 20 {
 		k.want = map[string]uint64{}
 		require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-			s.Bytes(1000) // nobody's
+			s.Bytes(1000) // under no label
 			for range 50 {
 				done := make(chan struct{})
 				go func() {
@@ -182,7 +182,7 @@ func TestLabelsModel(t *testing.T) {
 			}
 			return nil
 		}))
-		k.compare() // a region keeps them while it is loaded
+		k.compare() // a region keeps its labels while it is loaded
 		require.NoError(t, b.Region("level").Rewind(t.Context()))
 		assert.Empty(t, labels(b))
 		for _, u := range b.Report().Arenas[0].Labels {
@@ -192,7 +192,7 @@ func TestLabelsModel(t *testing.T) {
 	}
 }
 
-// byName is what scopes of the region level hold and held.
+// byName returns the bytes of scopes of the region level.
 func byName(b *budget.Budget) []scope.Usage { return b.Region("level").Report().Scopes }
 
 func TestScopesAreCountedByName(t *testing.T) {
@@ -209,7 +209,7 @@ func TestScopesAreCountedByName(t *testing.T) {
 			inner := mesh.Open("texture")
 			inner.AllocUnzeroed(5, 1)
 			inner.AllocUnzeroed(6, 1)
-			again := inner.Open("mesh") // two of a name at once
+			again := inner.Open("mesh") // two with one name at once
 			again.AllocUnzeroed(7, 1)
 			require.NoError(t, again.Close())
 			require.NoError(t, inner.Close())
@@ -243,7 +243,7 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Limits: budget.Limits{Labels: 2}})
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		for n, name := range []string{"a", "b", "c"} { // level and a have the places
+		for n, name := range []string{"a", "b", "c"} { // level and a take all places
 			x := s.Open(name)
 			x.AllocUnzeroed(uint64(n+1), 1)
 			y := x.Open("d")
@@ -274,7 +274,8 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 		{Name: "others", Peak: 1, Allocated: 2}}, r.Labels)
 }
 
-// TestNamesOfScopesThatGoAnotherWay: a constructor that fails, a goroutine that ends, a scope of C, a name in the block.
+// TestNamesOfScopesThatGoAnotherWay: a constructor that fails, a goroutine that ends, a scope of C,
+// a name in the block.
 func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
@@ -368,7 +369,7 @@ func TestCountingNamesAllocatesNothing(t *testing.T) {
 type openCounts = struct{ Scopes, Pools, Owned, Labels int }
 
 func TestMostOpen(t *testing.T) {
-	for range 2 { // the second lies where the first was, and finds its generations
+	for range 2 { // the second is in the place of the first, and finds its generations
 		b := open(t)
 		scratch := b.Scratch(0, 0)
 		assert.Zero(t, scratch.Stats().MostOpen)
@@ -397,7 +398,7 @@ func TestMostOpen(t *testing.T) {
 	}
 }
 
-// TestMostOpenCountsWhatCOpens: C opens and closes without a word to Go.
+// TestMostOpenCountsWhatCOpens: C opens and closes scopes by itself.
 func TestMostOpenCountsWhatCOpens(t *testing.T) {
 	scratch, s := opened(t, "a")
 	header, _ := s.C()

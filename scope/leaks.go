@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// tells returns the end of the arena whose live blocks are leaks, or nil. After a failed function
-// or constructor they aren't, because it may not have come to free them: its own error is enough.
+// The end of the arena whose live blocks are leaks, or nil. After a failed function or constructor
+// they aren't, because it may not have come to free them: its own error is enough.
 func (u *unwinding) tells() *arena_c.Scopes {
 	if u.to.cursor != 0 || u.st.fails {
 		return nil
@@ -152,7 +152,7 @@ func (r *Room) isBlockOf(other Room) bool {
 	return false
 }
 
-// tells reports whether live blocks at the room's end are a leak.
+// Reports whether live blocks at the room's end are a leak.
 func (r *Room) tells() bool {
 	switch r.Kind {
 	case arena_c.RoomHeap, arena_c.RoomBuddy:

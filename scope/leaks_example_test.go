@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A query that forgets a block of its heap is told so when its scope closes. An interpreter that is dropped with all that
-// it has says that its blocks may live.
+// A query leaves a block of its heap live, and the Close of its scope reports it. An interpreter is
+// dropped with all its blocks, and allows that with MayLive.
 func Example_blocksThatLive() {
 	b, _ := openExample()
 	defer b.Close()
@@ -27,7 +27,8 @@ func Example_blocksThatLive() {
 			return heap.Free(rows)
 		})
 	}
-	said, _, _ := strings.Cut(query(false).Error(), "\n") // a checked build adds who made the heap
+	// a checked build adds the line that made the heap
+	said, _, _ := strings.Cut(query(false).Error(), "\n")
 	fmt.Println(said)
 	fmt.Println(query(true))
 	// Output:

@@ -15,10 +15,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/conformance/threads"
 )
 
-// leaky is a kind of arena on bytes of a scope: made, it gives one block, and a way to free it.
+// leaky is a kind of arena on bytes of a scope, with one block and a function that frees it.
 type leaky struct {
 	name string
-	asks bool // it tells only when it was asked to
+	asks bool // it is checked only after MustEmpty
 	made func(t *testing.T, block []byte) (free func() error, word func())
 }
 
@@ -55,7 +55,7 @@ var leakies = []leaky{
 	}},
 }
 
-// first is the first line of an error, without the lines that say in checked builds where something was made.
+// first returns the first line of an error, without the lines that a checked build adds.
 func first(err error) string {
 	if err == nil {
 		return ""
@@ -64,8 +64,8 @@ func first(err error) string {
 	return line
 }
 
-// TestBlocksThatNobodyFreed: what lives in an arena when its bytes end is told, unless it may; where an arena is asked to
-// tell, only then.
+// TestBlocksThatNobodyFreed: live blocks at the end of an arena's bytes are reported, unless
+// MayLive; those of some kinds only after MustEmpty.
 func TestBlocksThatNobodyFreed(t *testing.T) {
 	for _, k := range leakies {
 		for _, temp := range []bool{false, true} {
@@ -101,7 +101,7 @@ func TestBlocksThatNobodyFreed(t *testing.T) {
 	}
 }
 
-// TestLeaksAreToldWhole: how many, how much, and what to do; each arena once, the newest first.
+// TestLeaksAreToldWhole: the number, the bytes and the advice; each arena once, newest first.
 func TestLeaksAreToldWhole(t *testing.T) {
 	_, s := opened(t, "match")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(16<<10, 64), 0))
@@ -128,14 +128,14 @@ func TestLeaksAreToldWhole(t *testing.T) {
 	assert.EqualValues(t, 103, scope.StackOf(s).Stats().Leaks)
 }
 
-// sharer is what a Shared can be put before.
+// sharer is an arena that a Shared can be made for.
 type sharer interface {
 	arena.Allocator
 	Reset()
 	Shared() (arena.Shared, error)
 }
 
-// TestLeaksSayWhoAllocated in checked builds: each place with its blocks, that of the most bytes first.
+// TestLeaksSayWhoAllocated: in checked builds each place is named, most bytes first.
 func TestLeaksSayWhoAllocated(t *testing.T) {
 	for _, k := range []struct {
 		lines []string
@@ -184,7 +184,7 @@ func TestLeaksSayWhoAllocated(t *testing.T) {
 	}
 }
 
-// TestLeaksOfManyPlaces: of so many are told as an error has room for, and how many blocks are of others.
+// TestLeaksOfManyPlaces: an error names a number of places, and counts the blocks of others.
 func TestLeaksOfManyPlaces(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("a checked build knows places")
@@ -210,7 +210,7 @@ func TestLeaksOfManyPlaces(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text, "\n\tand 4 blocks more"), text)
 }
 
-// TestLeaksWhereALockWas: a block there is its user's.
+// TestLeaksWhereALockWas: the block of a lock is its user's.
 func TestLeaksWhereALockWas(t *testing.T) {
 	_, s := opened(t, "s")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(4096, 64), 0))
@@ -223,7 +223,8 @@ func TestLeaksWhereALockWas(t *testing.T) {
 	assert.Equal(t, arena_c.Checked, strings.Contains(err.Error(), "\t1 block, 100 bytes, allocated at:"), err)
 }
 
-// TestFinalizersFree: what they free isn't told, whatever lies between the heap and them.
+// TestFinalizersFree: blocks that finalizers free aren't reported, however far the heap is from
+// them.
 func TestFinalizersFree(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	require.NoError(t, scratch.Do("query", func(s scope.Scope) error {
@@ -244,7 +245,8 @@ func TestFinalizersFree(t *testing.T) {
 	assert.Contains(t, first(err), "ends with 1 live block")
 }
 
-// TestWhatFailedLeaksNothing: it didn't come to free; its own error is told, and nothing on top.
+// TestWhatFailedLeaksNothing: a failed function may not have come to free; only its own error is
+// reported.
 func TestWhatFailedLeaksNothing(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	begin := func(s scope.Scope) {
@@ -269,7 +271,7 @@ func TestWhatFailedLeaksNothing(t *testing.T) {
 	assert.Contains(t, first(s.Close()), "1 live block", "what goes well tells again")
 }
 
-// TestArenasInBlocks: the arena that gave the block tells of it, not that which lies in it.
+// TestArenasInBlocks: the arena that holds the block reports it, not the arena inside it.
 func TestArenasInBlocks(t *testing.T) {
 	_, s := opened(t, "s")
 	pages := made[arena.Buddy](t)(arena.NewBuddy(s.BytesUnzeroed(16<<10, 64), 64))
@@ -285,7 +287,7 @@ func TestArenasInBlocks(t *testing.T) {
 	assert.Contains(t, first(s.Close()), "an arena.Heap of 1024 bytes ends with 1 live block", "a linear frees no block")
 }
 
-// TestBytesOfSomethingElse: an arena is over when its bytes are used for another, or for anything.
+// TestBytesOfSomethingElse: an arena has ended when its bytes are used otherwise.
 func TestBytesOfSomethingElse(t *testing.T) {
 	for name, use := range map[string]func(block []byte){
 		"another heap": func(block []byte) { made[arena.Heap](t)(arena.NewHeap(block, 0)) },
@@ -305,7 +307,7 @@ func TestBytesOfSomethingElse(t *testing.T) {
 				word()
 			}
 			if arena_c.Asan && !strings.HasPrefix(name, "a") {
-				continue // what is free is poisoned
+				continue // free bytes are poisoned
 			}
 			use(block)
 			assert.NoError(t, s.Close(), "%s, %s", k.name, name)
@@ -313,7 +315,7 @@ func TestBytesOfSomethingElse(t *testing.T) {
 	}
 }
 
-// TestResetLeaksNothing, and takes the lock along.
+// TestResetLeaksNothing: it also ends the lock.
 func TestResetLeaksNothing(t *testing.T) {
 	_, s := opened(t, "s")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(4096, 64), 0))
@@ -325,13 +327,12 @@ func TestResetLeaksNothing(t *testing.T) {
 	}
 	inner := s.Open("inner")
 	require.NoError(t, inner.Close())
-	h.Alloc(1, 1) // where the lock was
+	h.Alloc(1, 1) // in the place of the lock
 	err := s.Close()
 	assert.Contains(t, first(err), "an arena.Heap of 4096 bytes ends with 1 live block")
 	assert.NotContains(t, err.Error(), "Buddy of")
 }
 
-// TestOutsideOfBudgetsNobodyTells.
 func TestOutsideOfBudgetsNobodyTells(t *testing.T) {
 	for _, k := range leakies {
 		_, word := k.made(t, arena.NewBlock(5000, 64))
@@ -344,7 +345,7 @@ func TestOutsideOfBudgetsNobodyTells(t *testing.T) {
 	assert.Panics(t, arena.BlockPool[point]{}.MustEmpty)
 }
 
-// TestLeaksStandBesideErrors of finalizers.
+// TestLeaksStandBesideErrors: leaks and the errors of finalizers are in one error.
 func TestLeaksStandBesideErrors(t *testing.T) {
 	_, s := opened(t, "s")
 	s.Own(&closer{1, errMark, 0})

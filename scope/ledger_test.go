@@ -40,6 +40,6 @@ func TestLedgerThatContradictsTheArena(t *testing.T) {
 			require.NoError(t, b.Close())
 			continue
 		}
-		assert.PanicsWithError(t, c.want, load) // its load doesn't end: the budget stays open
+		assert.PanicsWithError(t, c.want, load) // the load doesn't end: the budget stays open
 	}
 }

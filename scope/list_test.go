@@ -28,7 +28,7 @@ var (
 	vasts  = scope.Plain[vast]()
 )
 
-// values gathers what All gives.
+// values returns the values of All.
 func values[T any](l *scope.List[T]) (all []T) {
 	for i, x := range l.All() {
 		if i != len(all) {
@@ -39,9 +39,8 @@ func values[T any](l *scope.List[T]) (all []T) {
 	return all
 }
 
-// TestListsBeside: two lists on one scope, and other things between, are what Go slices are, up to
-// a full: then the scope has no room for one more value with the words of a chunk, and goes on as
-// before.
+// TestListsBeside: two lists on one scope, with other allocations between, equal Go slices up to a
+// full. Then the scope has no room for one more value in a chunk, and allocates as before.
 func TestListsBeside(t *testing.T) {
 	rounds := step.Pick(40, 300, 5000)
 	fulls := 0
@@ -110,8 +109,8 @@ func TestListsBeside(t *testing.T) {
 	assert.NotZero(t, fulls)
 }
 
-// TestListSizes: a chunk is twice as large as the one before it, up to 8 KiB, and has one value at
-// least.
+// TestListSizes: a chunk is twice as large as the one before it, up to 8 KiB, and has room for at
+// least one value.
 func TestListSizes(t *testing.T) {
 	sizes := func(push func(s scope.Scope) func()) (all []int) {
 		scratch, s := opened(t, "s")
@@ -151,7 +150,7 @@ func TestListSizes(t *testing.T) {
 	assert.Len(t, nothing.Slice(scratch.Open("innermost")), n)
 }
 
-// TestListThatGrowsMeanwhile: All shows what its body pushes, and ends where the body ends it.
+// TestListThatGrowsMeanwhile: All visits values that its body pushes, and ends with the body.
 func TestListThatGrowsMeanwhile(t *testing.T) {
 	_, s := opened(t, "s")
 	l := longs.List(s)
@@ -208,7 +207,7 @@ func TestListThatIsFull(t *testing.T) {
 	assert.Equal(t, point{3, 4}, values(&l)[l.Len()-1], "what it has stays")
 }
 
-// TestListMisused: each is named, in every build.
+// TestListMisused: each misuse has a name, in every build.
 func TestListMisused(t *testing.T) {
 	scratch, s := opened(t, "s")
 	l := points.List(s)
@@ -256,7 +255,7 @@ func TestListMisused(t *testing.T) {
 		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
 }
 
-// TestListInAState: no state has a List; a Slice of one is part of it.
+// TestListInAState: a List can't be in a state; its Slice can.
 func TestListInAState(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "test", Scratch: budget.ScratchPlan{Workers: 1, Size: scratchSize},
 		Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize, State: true}}})
@@ -275,7 +274,7 @@ func TestListInAState(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestListsOnTemporaries: they are of the far end.
+// TestListsOnTemporaries: they are at the far end.
 func TestListsOnTemporaries(t *testing.T) {
 	_, s := opened(t, "s")
 	temp := s.Temp(4000)
@@ -309,7 +308,7 @@ func TestListHoldsNoAddress(t *testing.T) {
 	assert.Equal(t, images[0], images[1])
 }
 
-// TestListAllocatesNothing: neither the list, nor a loop over it, has a part of the Go heap.
+// TestListAllocatesNothing: neither a list nor a loop over it uses the Go heap.
 func TestListAllocatesNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")

@@ -8,7 +8,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// What a scope gives: one, n, n with room for more, n at an address that is a multiple.
+// A scope makes one value, n, n with room for more, and n at an aligned address.
 func ExampleMaker() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -42,15 +42,16 @@ func ExampleMaker_Append() {
 
 	var pond []frog
 	for i := range 5 {
-		pond = frogs.Append(s, pond, frog{X: float32(i)}) // the last thing in s: it grows where it is
+		// the newest allocation of s: it grows where it is
+		pond = frogs.Append(s, pond, frog{X: float32(i)})
 	}
 	fmt.Println(len(pond), cap(pond), scratch.Stats().Used)
-	s.Bytes(16) // now it is the last no more
+	s.Bytes(16) // now it isn't the newest
 	pond = frogs.Append(s, pond, frog{X: 5})
 	fmt.Println(len(pond), cap(pond), scratch.Stats().Used)
 
 	inner := s.Open("more frogs")
-	more := frogs.Append(inner, pond, frog{X: 6}) // a copy: what lies in s is not inner's to write to
+	more := frogs.Append(inner, pond, frog{X: 6}) // a copy: inner may not write to the memory of s
 	fmt.Println(len(more), len(pond), inner.Close())
 	// Output:
 	// 5 5 40
@@ -62,7 +63,7 @@ type fly struct{ ID, Bites int32 }
 
 var flies = scope.Plain[fly]()
 
-// An array whose size nobody knows yet: the builder has all that is free, and gives the rest back.
+// An array of unknown size: the builder holds all that is free, and returns the rest.
 func ExampleBuilder() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -75,7 +76,7 @@ func ExampleBuilder() {
 	pond := list.Done()
 	fmt.Println(len(pond), cap(pond), pond[30].ID)
 	fmt.Println(scratch.Stats().Used, "bytes")
-	flies.New(level).ID = 1 // it allocates again
+	flies.New(level).ID = 1 // level allocates again
 	fmt.Println(level.Close())
 	// Output:
 	// 31 31 961
@@ -83,8 +84,8 @@ func ExampleBuilder() {
 	// <nil>
 }
 
-// Two arrays whose sizes aren't known yet grow on scratch, side by side. Each is then copied to the
-// level, in one piece of the exact size.
+// Two arrays of unknown size grow on scratch at once. Each is then copied to the level, in one
+// piece of the exact size.
 func ExampleList() {
 	b, _ := openExample()
 	defer b.Close()
@@ -114,7 +115,7 @@ func ExampleList() {
 	// 16 {961 1} 15 {900 0}
 }
 
-// A Go slice's elements lie on the Go heap. A copy lies in the scope.
+// A Go slice's elements are on the Go heap. The copy is in the scope.
 func ExampleMaker_Clone() {
 	b, scratch := openExample()
 	defer b.Close()

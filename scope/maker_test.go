@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestMakeThatFailsLeavesNothing: what it had made is finalized, and its bytes are free again.
+// TestMakeThatFailsLeavesNothing: its objects are finalized, and its bytes are free again.
 func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	scratch := dirty(t)
 	s := scratch.Open("s")
@@ -71,13 +71,13 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	assert.Equal(t, []int64{1, 2, 3}, closed, "an object dies before its parts")
 }
 
-// TestTextsInConstructors: a constructor that fails takes back what was allocated meanwhile. A Text that is older than it
-// would go on using that: it is refused before.
+// TestTextsInConstructors: a constructor that fails frees the bytes allocated meanwhile. A Text
+// that is older would still use them, so its Add is refused.
 func TestTextsInConstructors(t *testing.T) {
 	const refused = "scope: BUG: Add inside a constructor to a Text that is older: the new bytes are freed if the constructor fails; " +
 		"make it, or a Clone of it, inside"
 	s := open(t).Scratch(0, 0).Open("a")
-	text := func(s scope.Scope) func() { // takes bytes at its first call
+	text := func(s scope.Scope) func() { // allocates at its first call
 		text := s.Text()
 		return func() { text.Reset().Add("frog") }
 	}
@@ -89,7 +89,7 @@ func TestTextsInConstructors(t *testing.T) {
 		assert.PanicsWithError(t, refused, func() { try(middle) }, "the inner constructor is younger")
 		text(s)()
 	})
-	older() // outside, it takes its bytes
+	older() // outside, it allocates
 	try(older)
 	made := text(s)
 	try(func() {})
@@ -114,7 +114,7 @@ func TestAppendInAConstructorToAnOlderList(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestZeroSizeConstructor: what is older never ends where it begins.
+// TestZeroSizeConstructor: no older object ends where the constructor's begins.
 func TestZeroSizeConstructor(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	list := points.Append(s, nil, point{1, 1})
@@ -127,7 +127,7 @@ func TestZeroSizeConstructor(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestScopeInThePlaceOfAConstructors: it has nothing to do with the constructor.
+// TestScopeInThePlaceOfAConstructors: it is independent of the constructor.
 func TestScopeInThePlaceOfAConstructors(t *testing.T) {
 	scratch, s := opened(t, "s")
 	s.Bytes(1000)
@@ -151,7 +151,7 @@ func TestScopeInThePlaceOfAConstructors(t *testing.T) {
 	assert.Equal(t, 1, scratch.Depth())
 }
 
-// TestFailedConstructorsCostNothing that stays: a million of them, and the Go heap is as before.
+// TestFailedConstructorsCostNothing: a million of them leave the Go heap as before.
 func TestFailedConstructorsCostNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' runtimes allocate")
@@ -164,7 +164,7 @@ func TestFailedConstructorsCostNothing(t *testing.T) {
 		_, _ = points.Make(s, fails)
 	}
 	runtime.ReadMemStats(&after)
-	// In bytes: a list that grows takes a megabyte, and the runtime may take an object of its own meanwhile.
+	// A growing list takes a megabyte, and the runtime may take an object of its own meanwhile.
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<10))
 	require.NoError(t, s.Close())
 }

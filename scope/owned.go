@@ -50,7 +50,7 @@ func (p *owned) run() error {
 	return nil
 }
 
-// what describes the value, for messages.
+// Describes the value, for messages.
 func (p *owned) what() string {
 	if p.fn == nil && !p.closes {
 		return fmt.Sprintf("a value of %T", p.value)

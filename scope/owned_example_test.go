@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Connection stands for a net.Conn: a Go value, which can't lie in an arena.
+// Connection stands for a net.Conn: a Go value, which can't be stored in an arena.
 type Connection struct{ To string }
 
 func (c *Connection) Close() error {
@@ -17,7 +17,7 @@ func (c *Connection) Close() error {
 	return nil
 }
 
-// Player lies in an arena. Its name is an offset, its connection a number: both are plain data.
+// Player is in an arena. Its name is an offset, its connection a number: both are plain data.
 type Player struct {
 	Name arena.String
 	Conn scope.Owned
@@ -25,8 +25,8 @@ type Player struct {
 
 var playerKind = scope.Plain[Player]()
 
-// An object in an arena has a Go value by its Owned. The match hangs up on whoever is left when it
-// ends.
+// An object in an arena has a Go value by its Owned. The match closes the remaining connections
+// when it ends.
 func ExampleOwned() {
 	b, _ := openExample()
 	defer b.Close()
@@ -36,7 +36,7 @@ func ExampleOwned() {
 	match, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Match, error) {
 		join := func(name string) *Player {
 			player := playerKind.New(s)
-			player.Conn = s.Own(&Connection{To: name}) // from here on the match closes it
+			player.Conn = s.Own(&Connection{To: name}) // from here on the match owns it
 			return player
 		}
 		return &Match{join("Ada"), join("Bob"), join("Cyd")}, nil
@@ -48,9 +48,10 @@ func ExampleOwned() {
 	fmt.Println("talk to", m.Ada.Conn.Value().(*Connection).To)
 
 	fmt.Println("Bob leaves:", m.Bob.Conn.CloseNow())
-	fmt.Println("Bob leaves again:", m.Bob.Conn.CloseNow()) // NOT OKAY: nothing runs twice
+	fmt.Println("Bob leaves again:", m.Bob.Conn.CloseNow()) // NOT OKAY: it runs once
 
-	conn := m.Cyd.Conn.Value().(*Connection) // Cyd moves to another server, which closes the connection itself
+	// Cyd moves to another server, which closes the connection itself
+	conn := m.Cyd.Conn.Value().(*Connection)
 	fmt.Println("Cyd moves:", m.Cyd.Conn.Cancel(), conn.To, m.Cyd.Conn.Value())
 
 	fmt.Println("the match ends:", b.Region("level").Rewind(ctx))

@@ -10,12 +10,12 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Spark lies in a pool that all workers share.
+// Spark is in a pool that all workers share.
 type Spark struct{ Heat int32 }
 
 var sparks = scope.Plain[Spark]()
 
-// ExamplePool takes and puts back, in any order.
+// ExamplePool takes chunks and puts them in any order.
 func ExamplePool() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -23,7 +23,7 @@ func ExamplePool() {
 	defer s.Close()
 
 	pool := sparks.Pool(s, 3)
-	first, second := pool.Get(), pool.GetUnzeroed() // for who writes all of it
+	first, second := pool.Get(), pool.GetUnzeroed() // unzeroed: the caller writes all of it
 	first.Heat, second.Heat = 10, 20
 	for i, spark := range pool.All() {
 		fmt.Println(i, spark.Heat)
@@ -36,8 +36,8 @@ func ExamplePool() {
 	// 1 2 3 true 1
 }
 
-// Four workers light sparks from one pool. Each is inside the level meanwhile, so that no rewind
-// takes the pool away.
+// Four workers light sparks from one pool. Each keeps the level open meanwhile, so that no rewind
+// ends the pool.
 func ExampleSharedPool() {
 	b, _ := openExample()
 	defer b.Close()
@@ -65,7 +65,7 @@ func ExampleSharedPool() {
 					missed.Add(1)
 					continue
 				}
-				spark.Heat = 1000 // which worker has it, it alone writes it
+				spark.Heat = 1000 // the worker that took it is its only writer
 			}
 		})
 	}
@@ -78,8 +78,8 @@ func ExampleSharedPool() {
 	// <nil> 0 true
 }
 
-// ExampleHandlePool names frogs by handles: who targets one is told when it is gone, also when
-// another sits in its place.
+// ExampleHandlePool names frogs by handles: a stale handle is detected, even if another frog is in
+// its chunk.
 func ExampleHandlePool() {
 	b, scratch := openExample()
 	defer b.Close()

@@ -39,7 +39,7 @@ func TestPools(t *testing.T) {
 	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
 }
 
-// TestBadPuts panic, and change nothing. What is wrong is told also when the pool has closed
+// TestBadPuts: they panic and change nothing. The reason is reported even if the pool has closed
 // meanwhile.
 func TestBadPuts(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
@@ -116,12 +116,13 @@ func TestGetUnzeroed(t *testing.T) {
 	assert.Nil(t, pool.GetUnzeroed())
 	pool.Put(x)
 	x = pool.GetUnzeroed()
-	if !arena_c.Crossing && !arena_c.Race { // those overwrite what is put
+	if !arena_c.Crossing && !arena_c.Race { // those overwrite a chunk that was put
 		assert.EqualValues(t, 5, x.X)
 	}
 }
 
-// greedy is put and taken by the finalizer of another one of its pool, while the scope closes.
+// greedy objects are put and taken by the finalizer of another one of their pool, while the scope
+// closes.
 type greedy struct{ Other, _ int64 }
 
 var (
@@ -179,8 +180,8 @@ func TestObjectPools(t *testing.T) {
 	assert.Equal(t, []int64{3, 0, 1, 2, 4, 5, 6, 7}, closed, "each live one exactly once")
 }
 
-// TestPutWhileItsFinalizerRuns: the chunk is put already. So the finalizer can't put it again, and
-// it may close the scope, which doesn't finalize the chunk once more.
+// TestPutWhileItsFinalizerRuns: the chunk counts as put. So the finalizer can't put it again, and
+// it may close the scope, which doesn't finalize the chunk again.
 func TestPutWhileItsFinalizerRuns(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	var pool scope.ObjectPool[point]
@@ -207,8 +208,8 @@ func TestPutWhileItsFinalizerRuns(t *testing.T) {
 	assert.Zero(t, pool.Cap())
 }
 
-// TestPutThatEndsWhileItsPoolCloses: a Put began before the pool's scope closed, and gives its
-// chunk back meanwhile. A finalizer of a later chunk takes it, so it is finalized once more.
+// TestPutThatEndsWhileItsPoolCloses: a Put begins before the pool's scope closes, and frees its
+// chunk meanwhile. A finalizer of a later chunk takes it, so it is finalized again.
 func TestPutThatEndsWhileItsPoolCloses(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	var pool scope.ObjectPool[mark]
@@ -284,12 +285,12 @@ func TestHandlePool(t *testing.T) {
 	assert.ErrorIs(t, err, scope.ErrClosed)
 }
 
-// TestHandlesRetire moves a chunk's generation to the last one that there is: nobody gets the chunk again.
+// TestHandlesRetire: a chunk with its last generation isn't returned by Get any more.
 func TestHandlesRetire(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	first, pool := points.HandlePool(s, 1), points.HandlePool(s, 2)
 	x, h := pool.Get()
-	generation := (*uint32)(unsafe.Add(accounted(s, unsafe.Pointer(x)), -24+8)) // behind two numbers
+	generation := (*uint32)(unsafe.Add(accounted(s, unsafe.Pointer(x)), -24+8)) // after two numbers
 	assert.Equal(t, arena.Handle[point](1<<63+1<<32), h, "the second of 2 pools")
 	pool.Put(h)
 	require.EqualValues(t, uint64(1<<31+2), *generation)
@@ -379,7 +380,7 @@ func TestObjectPoolProxy(t *testing.T) {
 	assert.Equal(t, []int64{1, 2, 3, 4}, closed)
 }
 
-// Two systems share a pool of the level; the one that forgets is named when the level goes.
+// Two systems share a pool of the level. When the level ends, the error names the one that leaked.
 func ExamplePool_Proxy() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -393,7 +394,8 @@ func ExamplePool_Proxy() {
 	fmt.Println(hunters.Put(prey))
 	fmt.Println(spawner.Put(prey))
 	_, leaked, _ := strings.Cut(level.Close().Error(), "]: ")
-	leaked, _, _ = strings.Cut(leaked, " at ") // its address; in checked builds also who asked for it
+	// without the address; in checked builds also without the places
+	leaked, _, _ = strings.Cut(leaked, " at ")
 	fmt.Println(leaked)
 	// Output:
 	// arena: BUG: proxy "hunters": Put: not of this proxy: another's, or given back already
@@ -401,7 +403,8 @@ func ExamplePool_Proxy() {
 	// arena: proxy "spawner": 1 of 2 never freed: 8 bytes
 }
 
-// TestSharedPool lets goroutines get, write and put: the race detector sees two that have the same value.
+// TestSharedPool: goroutines get, write and put; the race detector would find two with the same
+// value.
 func TestSharedPool(t *testing.T) {
 	const goroutines, chunks = 8, 5
 	s := open(t).Scratch(0, 0).Open("a")

@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Heron is of the level. Camera is of the systems, which outlive the level: what it looks at, it
-// knows by a Ref.
+// A Heron is in the level. A Camera is in the systems, which outlive the level, so it refers to its
+// target by a Ref.
 type (
 	Heron  struct{ X int32 }
 	Camera struct{ Target scope.Ref[Heron] }
@@ -22,12 +22,12 @@ var (
 
 var heronAddrs = scope.Plain[scope.Addr[Heron]]()
 
-// ExampleAddr has a list on scratch of what lies in the level, which is there longer than the list.
+// ExampleAddr has a list on scratch of objects in the level, which outlives the list.
 func ExampleAddr() {
 	b, scratch := openExample()
 	defer b.Close()
 	type Level struct {
-		Scope  scope.Scope // frozen after the load; AddrOf takes it as a proof
+		Scope  scope.Scope // frozen after the load; AddrOf needs it to check the address
 		Herons []Heron
 	}
 	loaded, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Level, error) {
@@ -49,7 +49,7 @@ func ExampleAddr() {
 	// Output: 20 <nil> true
 }
 
-// ExampleRef lets systems refer to the level: after the rewind there is nothing, and never another
+// ExampleRef lets systems refer to the level: after the rewind Get returns nil, and never another
 // heron.
 func ExampleRef() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
@@ -68,7 +68,8 @@ func ExampleRef() {
 
 	for x := range int32(2) {
 		_, err = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Heron, error) {
-			fmt.Println("while loading:", camera.Target.Get() == nil) // the old level's heron is gone
+			// the old level's heron is gone
+			fmt.Println("while loading:", camera.Target.Get() == nil)
 			heron := herons.New(s)
 			heron.X = 10 * (x + 1)
 			camera.Target = scope.RefTo(s, heron)

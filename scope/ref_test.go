@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// follower is what a block may hold: a Ref is plain data, also to its own kind.
+// follower shows that a block may hold a Ref, also to its own type.
 type follower struct {
 	Leader scope.Ref[follower]
 	Target scope.Ref[point]
@@ -27,8 +27,8 @@ var (
 
 const _ = -(unsafe.Sizeof(scope.Ref[point]{}) ^ 16) // 16 bytes, as promised
 
-// TestRefOutlivesAFrame: a Ref lies in a block, and what the frame held is there until the end of
-// the next one.
+// TestRefOutlivesAFrame: a Ref is in a block, and the frame's objects stay until the end of the
+// next one.
 func TestRefOutlivesAFrame(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.FramePlan{Buffers: 2, Size: scratchSize},
 		Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize}}})
@@ -118,7 +118,8 @@ func TestRefToTemporaries(t *testing.T) {
 	assert.Nil(t, first.Get())
 }
 
-// TestRefWhileAConstructorIsAtWork: what a constructor that fails made is gone, though its scope is open.
+// TestRefWhileAConstructorIsAtWork: the objects of a failed constructor are gone, though its scope
+// is open.
 func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	older := points.New(s)
@@ -153,7 +154,7 @@ func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 	assert.Panics(t, func() { _, _ = marks.Make(s, func(*mark) error { panic("constructor") }) })
 	assert.NotPanics(t, func() { scope.RefTo(s, points.New(s)) })
 	_, err := marks.Make(s, func(*mark) error {
-		inner := s.Open("inner") // dies before the constructor ends
+		inner := s.Open("inner") // closes before the constructor ends
 		x := points.New(inner)
 		r := scope.RefTo(inner, x)
 		assert.Same(t, x, r.Get())
@@ -163,7 +164,8 @@ func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestRefTellsBudgetsApart opens budgets in the same bytes, zeroed: same rows, same generations, same ids.
+// TestRefTellsBudgetsApart: budgets in the same zeroed bytes have the same rows, generations and
+// ids.
 func TestRefTellsBudgetsApart(t *testing.T) {
 	plan := budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: scratchSize}}
@@ -182,7 +184,7 @@ func TestRefTellsBudgetsApart(t *testing.T) {
 		}
 		require.NotNil(t, r.Get())
 		require.NoError(t, s.Close())
-		s = b.Scratch(0, 1).Open("open when the budget closes") //upfront:keeps the budget tells it
+		s = b.Scratch(0, 1).Open("open when the budget closes") //upfront:keeps b.Close reports it
 		refs = append(refs, r, scope.RefTo(s, points.New(s)))
 		require.Error(t, b.Close())
 		assert.Nil(t, refs[len(refs)-1].Get())
@@ -190,7 +192,8 @@ func TestRefTellsBudgetsApart(t *testing.T) {
 	}
 }
 
-// TestRefsAgainstAModel nests scopes at random: a Ref gives its object exactly as long as its scope is open.
+// TestRefsAgainstAModel nests scopes at random: Get returns the object exactly while its scope is
+// open.
 func TestRefsAgainstAModel(t *testing.T) {
 	type known struct {
 		ref scope.Ref[point]
@@ -240,15 +243,17 @@ func TestRefsAgainstAModel(t *testing.T) {
 	}
 }
 
-// TestForgedRef: a Ref is plain data, so its words may be anything. It gives nil, or what lies in an arena where a scope of that
-// generation is open.
+// TestForgedRef: the words of a Ref may be anything. Get returns nil, or an address in an arena
+// where a scope of that generation is open.
 func TestForgedRef(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	x := points.New(s)
 	good := scope.RefTo(s, x)
 	require.Same(t, x, good.Get())
 	words := func(r *scope.Ref[point]) *[2]uint64 { return (*[2]uint64)(unsafe.Pointer(r)) }
-	for bit := range 128 { // of the generation: another scope's; of the rest: another arena's, or other bytes of this one
+	// bits of the generation name another scope; the rest name another arena, or other bytes of
+	// this one
+	for bit := range 128 {
 		forged := good
 		words(&forged)[bit/64] ^= 1 << (bit % 64)
 		if got := forged.Get(); got != nil {

@@ -21,9 +21,9 @@ import (
 
 func init() { arena_c.Explain = why }
 
-// met is the last refusal of a scope. It stays after it was reported and after the scope closed,
-// until another scope in the same place is refused: an unhandled panic is printed after every
-// deferred Close.
+// The last refusal of a scope. It stays after it was reported and after the scope closed, until
+// another scope in the same place is refused: an unhandled panic is printed after every deferred
+// Close.
 type met struct {
 	// of the request. It differs from the scope's for a bad align and for a Maker that was never
 	// declared.
@@ -41,7 +41,7 @@ func metBy(list []met, gen uint64) error {
 	return nil
 }
 
-// met returns the last refusals of the scopes in each place.
+// The last refusals of the scopes in each place.
 func (st *Stack) met() (list []met) {
 	for i := range st.notes {
 		if m := st.notes[i].met; m.err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// requests is how many requests fn makes in a load, and fails the test unless each of them, refused once, ends the load,
-// and fn too unless it tries.
+// requests returns the number of requests of fn in a load. It fails the test unless each one,
+// refused once, ends the load, and fn too unless it tries.
 func requests(t *testing.T, tries bool, fn func(s scope.Scope)) (count int) {
 	b := open(t)
 	for n := uint64(1); ; n++ {
@@ -45,19 +45,21 @@ func TestWhatIsOneRequest(t *testing.T) {
 		count int
 		fn    func(s scope.Scope)
 	}{
-		"new":          {1, func(s scope.Scope) { points.New(s) }},
-		"object":       {1, func(s scope.Scope) { marks.New(s) }},
-		"objects":      {1, func(s scope.Scope) { marks.Slice(s, 3) }},
-		"owned":        {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
-		"pool":         {1, func(s scope.Scope) { points.Pool(s, 3) }},
-		"scope":        {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
-		"temporaries":  {1, func(s scope.Scope) { s.Temp(64) }},
-		"do":           {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
-		"label":        {2, label}, // a place and 40 bytes
-		"label again":  {3, func(s scope.Scope) { label(s); label(s) }},
-		"builder":      {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }}, // its scope
-		"no bytes":     {0, func(s scope.Scope) { s.Text() }},
-		"text":         {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
+		"new":         {1, func(s scope.Scope) { points.New(s) }},
+		"object":      {1, func(s scope.Scope) { marks.New(s) }},
+		"objects":     {1, func(s scope.Scope) { marks.Slice(s, 3) }},
+		"owned":       {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
+		"pool":        {1, func(s scope.Scope) { points.Pool(s, 3) }},
+		"scope":       {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
+		"temporaries": {1, func(s scope.Scope) { s.Temp(64) }},
+		"do":          {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
+		"label":       {2, label}, // a place and 40 bytes
+		"label again": {3, func(s scope.Scope) { label(s); label(s) }},
+		// its scope
+		"builder":  {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }},
+		"no bytes": {0, func(s scope.Scope) { s.Text() }},
+		// the second in place
+		"text":         {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }},
 		"append":       {2, func(s scope.Scope) { chars.Append(s, chars.Append(s, nil, 1), 2) }},
 		"append moves": {3, func(s scope.Scope) { list := chars.Slice(s, 1); chars.Slice(s, 1); chars.Append(s, list, 2) }},
 		"append in capacity": {1, func(s scope.Scope) {
@@ -123,7 +125,7 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	require.True(t, told)
 	require.True(t, full.OnPurpose)
 	require.NotNil(t, points.TryNew(s))
-	require.Nil(t, s.TryAllocUnzeroed(size, 8)) // the same again, and now there is no room
+	require.Nil(t, s.TryAllocUnzeroed(size, 8)) // the same request, and now there is no room
 	require.ErrorAs(t, s.Err(), &full)
 	require.False(t, full.OnPurpose)
 	require.Error(t, s.Close())
@@ -143,7 +145,7 @@ func TestDoReturnsARefusalOnPurpose(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestMisuseIsNoRequest: it is told as what it is, and the refusal waits for the next request.
+// TestMisuseIsNoRequest: it is reported as a misuse, and the next request is refused.
 func TestMisuseIsNoRequest(t *testing.T) {
 	b := open(t)
 	s := b.Scratch(0, 0).Open("query")
@@ -181,7 +183,8 @@ func TestAConstructorThatIsRefusedOnPurpose(t *testing.T) {
 			arena_c.FailAt(n)
 			defer arena_c.FailAt(0)
 			_, err := points.Make(s, func(p *point) error {
-				inner := s.Open("inner") // left open when what is next is refused: it alone remembers
+				// left open when the next request is refused: it alone remembers
+				inner := s.Open("inner")
 				if points.TryNew(inner) == nil {
 					return inner.Err()
 				}

@@ -30,7 +30,8 @@ func made[A any](t *testing.T) func(a A, err error) A {
 	}
 }
 
-// An arena is known as long as its bytes are there: to the end of its scope, of a constructor that fails, of temporaries.
+// TestRoomsEndWithTheirBytes: an arena is known to the end of its scope, of a constructor that
+// fails, or of temporaries.
 func TestRoomsEndWithTheirBytes(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	s := scratch.Open("outer")
@@ -59,7 +60,8 @@ func TestRoomsEndWithTheirBytes(t *testing.T) {
 	assert.Empty(t, kindsOf(st))
 }
 
-// What is made on the bytes of an arena is in its place; but in a block of it, it is beside it.
+// TestRoomsInRooms: a new arena replaces the one on whose bytes it is, but not one whose block
+// contains it.
 func TestRoomsInRooms(t *testing.T) {
 	_, s := opened(t, "s")
 	st := scope.StackOf(s)
@@ -86,7 +88,7 @@ func TestRoomsInRooms(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Arenas are told by where they lie, whichever was made first.
+// TestRoomsByOffset: arenas are listed by offset, not by the order of making.
 func TestRoomsByOffset(t *testing.T) {
 	_, s := opened(t, "s")
 	first, second := s.BytesUnzeroed(1024, 64), s.BytesUnzeroed(1024, 64)
@@ -96,7 +98,8 @@ func TestRoomsByOffset(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// The bytes of a scope may be given to a goroutine, which makes an arena of them while the scope's owner goes on.
+// TestRoomsOfAnotherGoroutine: a goroutine may make an arena on bytes of a scope while its owner
+// goes on.
 func TestRoomsOfAnotherGoroutine(t *testing.T) {
 	scratch, s := opened(t, "s")
 	block := s.BytesUnzeroed(1024, 64)
@@ -118,7 +121,7 @@ func TestRoomsOfAnotherGoroutine(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Each arena's rooms are its own: of two budgets, also of one in the other, and of none at all.
+// TestRoomsOfBudgets: each arena has its own rooms, also in a budget inside another, or in none.
 func TestRoomsOfBudgets(t *testing.T) {
 	outer, s := opened(t, "outer")
 	plan := budget.Plan{Name: "inner", Regions: []budget.RegionPlan{{Name: "level", Size: 4096}}}
@@ -135,7 +138,7 @@ func TestRoomsOfBudgets(t *testing.T) {
 	}
 	load(big, func(b scope.Scope) {
 		made[arena.Heap](t)(arena.NewHeap(b.BytesUnzeroed(1024, 64), 0))
-		if !arena_c.Checked && !arena_c.Asan { // there a budget has no mirror of a mirror
+		if !arena_c.Checked && !arena_c.Asan { // in those a budget has no mirror of a mirror
 			in, err := budget.OpenIn(b.BytesUnzeroed(int(need), 64), plan)
 			require.NoError(t, err)
 			load(in, func(s scope.Scope) {
@@ -152,7 +155,7 @@ func TestRoomsOfBudgets(t *testing.T) {
 	assert.Equal(t, 1, outer.Depth())
 }
 
-// A budget is known by its first arena, however many it has, until the last one is gone.
+// TestRoomsOfManyArenas: a budget is found by its first arena until its last one is gone.
 func TestRoomsOfManyArenas(t *testing.T) {
 	for regions := 1; regions <= 3; regions++ {
 		plan := budget.Plan{Name: "many"}

@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// openExample opens a budget for examples; its scratch arena 0.0 is the one that most use.
+// openExample opens a budget for examples, and returns its scratch arena 0.0 too.
 func openExample() (*budget.Budget, scope.Scratch) {
 	b, err := budget.Open(budget.Plan{
 		Name:    "example",
@@ -22,7 +22,7 @@ func openExample() (*budget.Budget, scope.Scratch) {
 	return b, b.Scratch(0, 0)
 }
 
-// file stands for anything that must be closed.
+// file stands for a value that must be closed.
 type file struct{ FD int32 }
 
 func (f *file) close() error {
@@ -71,7 +71,7 @@ func ExampleScope_Do() {
 	// scratch 0.0 asked 102400 free 65524 key scratch.size need 102416
 }
 
-// Raw memory, which holds anything: a size and an alignment, as numbers or, faster, as a constant.
+// Raw memory of any content: a size and an alignment, as numbers or, faster, as a constant.
 func ExampleScope_AllocUnzeroed() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -83,15 +83,14 @@ func ExampleScope_AllocUnzeroed() {
 	fmt.Println(*p, uintptr(lanes)%64, s.TryAllocUnzeroed(1<<20, 8) == nil)
 	page := s.BytesUnzeroed(100, 4096)
 	fmt.Println(len(page), cap(page), uintptr(unsafe.Pointer(&page[0]))%4096)
-	fmt.Println(errors.Is(s.Close(), scope.ErrFull)) // what TryAllocUnzeroed met
+	fmt.Println(errors.Is(s.Close(), scope.ErrFull)) // the full of TryAllocUnzeroed
 	// Output:
 	// 7 0 true
 	// 100 100 0
 	// true
 }
 
-// What is needed only while something is loaded lies at the far end of the arena, and leaves no
-// gap.
+// Temporaries of a load are at the far end of the arena, and leave no gap.
 func ExampleScope_Temp() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -99,7 +98,7 @@ func ExampleScope_Temp() {
 
 	temp := s.Temp(1000)
 	packed := temp.Bytes(1000) // the file as it was read
-	pond := frogs.Slice(s, 4)  // what is made of it, meanwhile
+	pond := frogs.Slice(s, 4)  // made from it, meanwhile
 	pond[0].X = float32(len(packed))
 	fmt.Println(temp.Close(), pond[0].X, scratch.Stats().Used >= 4*8)
 
@@ -123,9 +122,9 @@ var (
 	flags   = scope.Plain[flag]()
 )
 
-// A scope places each thing behind the last one, at the next address that is aligned for it. What
-// lies between is lost until the scope closes. The same things in another order lose less: the
-// largest alignment first.
+// A scope allocates each object after the last one, at the next aligned address. The padding
+// between is lost until the scope closes. In another order the same objects need less: the largest
+// alignment first.
 func ExampleStats_padding() {
 	b, _ := openExample()
 	defer b.Close()

@@ -31,7 +31,7 @@ func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-// TestScopeThatCOpenedHasNoName, not that of the Go scope that was in its place before.
+// TestScopeThatCOpenedHasNoName: not that of the Go scope that was in its place before.
 func TestScopeThatCOpenedHasNoName(t *testing.T) {
 	b := open(t)
 	opens := func(s scope.Scope) error {
@@ -81,7 +81,8 @@ func TestPlainRefusesGoPointers(t *testing.T) {
 	assert.NotPanics(t, func() { scope.Plain[arena.Slice[arena.String]]() })
 }
 
-// TestZeroHandles: what was never opened is a nil dereference that a program can recover from, in each build.
+// TestZeroHandles: a zero handle dereferences nil, and a program can recover from it, in each
+// build.
 func TestZeroHandles(t *testing.T) {
 	var (
 		s       scope.Scope
@@ -181,7 +182,8 @@ func TestScratchThatWasGivenBackRefuses(t *testing.T) {
 	}
 }
 
-// TestScopeClosesOnce, though a part's finalizer in its temporaries closes it while its own finalizers run.
+// TestScopeClosesOnce: even if a finalizer in its temporaries closes it while its own finalizers
+// run.
 func TestScopeClosesOnce(t *testing.T) {
 	scratch, outer := opened(t, "outer")
 	newMark(outer, 1, 0)
@@ -201,7 +203,8 @@ func TestScopeClosesOnce(t *testing.T) {
 	assert.Equal(t, []int64{1}, closed)
 }
 
-// TestDoLeavesOthersScopesAlone: when fn closed the scope of Do, what is open afterwards is somebody else's.
+// TestDoLeavesOthersScopesAlone: if fn closed the scope of Do, later scopes there belong to other
+// code.
 func TestDoLeavesOthersScopesAlone(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	var kept scope.Scope
@@ -216,7 +219,7 @@ func TestDoLeavesOthersScopesAlone(t *testing.T) {
 	assert.Equal(t, []int64{1}, closed)
 }
 
-// TestFullInADoWhoseScopeIsClosed is an error all the same.
+// TestFullInADoWhoseScopeIsClosed: it is still an error.
 func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error {
@@ -231,7 +234,8 @@ func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-// TestDoThatClosesItsBudget: the range may be a newer budget's by then, whose scopes are not ours to close.
+// TestDoThatClosesItsBudget: the range may be a newer budget's by then, whose scopes Do must not
+// close.
 func TestDoThatClosesItsBudget(t *testing.T) {
 	plan := budget.Plan{Name: "b", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
@@ -251,7 +255,7 @@ func TestDoThatClosesItsBudget(t *testing.T) {
 	require.NoError(t, newer.Close())
 }
 
-// TestAligns: each named alignment is what its name says, and no more.
+// TestAligns: each named alignment aligns exactly as much.
 func TestAligns(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for align, want := range map[scope.Align]uintptr{scope.Align8: 8, scope.Align16: 16, scope.Align64: 64} {

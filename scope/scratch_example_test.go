@@ -9,8 +9,8 @@ import (
 
 var letters = scope.Plain[rune]()
 
-// reversed gives the text backwards. The result lives where the caller says, in out; the scratch
-// lives on the other scratch arena and is gone when reversed returns.
+// reversed returns the text backwards. The result is in out, the caller's scope; the scratch is on
+// the other arena and freed when reversed returns.
 func reversed(scratches scope.Scratches, out scope.Scope, text string) string {
 	scratch := scratches.Pick(out).Open("reversed") // doesn't cover out
 	defer scratch.Close()
@@ -43,7 +43,7 @@ func ExampleScratches_Pick() {
 	fmt.Println(reversed(scratches, other, "pond"))
 
 	defer func() { fmt.Println(recover()) }()
-	scratches.Pick(out, other) // NOT OKAY: there are two
+	scratches.Pick(out, other) // NOT OKAY: there are only two
 	// Output:
 	// ehcsörf
 	// dnop

@@ -22,7 +22,7 @@ var (
 	chars   = scope.Plain[byte]()
 )
 
-// count gives from ... from+n-1.
+// count returns from ... from+n-1.
 func count(from, n int) (list []uint64) {
 	for i := range n {
 		list = append(list, uint64(from+i))
@@ -75,7 +75,8 @@ func TestHugeSlicesAreFull(t *testing.T) {
 			assert.Equal(t, used, scratch.Stats().Used)
 		}
 	}
-	if length := uint64(1) << 40; !instrumented && length <= math.MaxInt { // checkptr looks at the lie
+	// checkptr refuses the false length
+	if length := uint64(1) << 40; !instrumented && length <= math.MaxInt {
 		var b byte
 		lie := unsafe.Slice(&b, length)
 		for _, list := range [][]byte{nil, chars.Slice(s, 1)} {
@@ -117,8 +118,8 @@ func TestClone(t *testing.T) {
 	_ = s.Close()
 }
 
-// TestAppendIsTheBuiltIn compares all small lists with the built-in: last in the scope or not, with and without spare
-// capacity, and with every part of their own capacity as what is appended.
+// TestAppendIsTheBuiltIn compares all small lists with the built-in: newest in the scope or not,
+// with and without spare capacity, and appending every part of their own capacity.
 func TestAppendIsTheBuiltIn(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for _, last := range []bool{true, false} {
@@ -169,8 +170,8 @@ func TestAppendOfWhatLiesElsewhere(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestAppendNeverTouchesAnEnclosingScope: neither the spare capacity of a list there, nor the bytes behind one that ends where
-// the inner scope begins.
+// TestAppendNeverTouchesAnEnclosingScope: neither the spare capacity of a list there, nor the bytes
+// after one that ends where the inner scope begins.
 func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 	outer := open(t).Scratch(0, 0).Open("outer")
 	for _, length := range []int{0, 1, 4} {
@@ -188,7 +189,8 @@ func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 	require.NoError(t, outer.Close())
 }
 
-// TestAppendAsksForTheMaker, also where a list of another Maker is the last thing in the scope.
+// TestAppendAsksForTheMaker: also where a list of another Maker is the newest allocation of the
+// scope.
 func TestAppendAsksForTheMaker(t *testing.T) {
 	scratch, s := opened(t, "s")
 	list := longs.Append(s, nil, 1, 2)
@@ -208,8 +210,8 @@ func TestAppendAsksForTheMaker(t *testing.T) {
 	assert.ErrorContains(t, recovered(func() { longs.Append(zero, nil) }), "a zero Scope")
 }
 
-// TestAppendToAListOfTheNextScope: a scope that is closed takes no more, also where the list is the last thing in the one
-// that is there now.
+// TestAppendToAListOfTheNextScope: a closed scope refuses, also where the list is the newest
+// allocation of the next scope.
 func TestAppendToAListOfTheNextScope(t *testing.T) {
 	scratch, stale := opened(t, "stale")
 	require.NoError(t, stale.Close())
@@ -220,7 +222,8 @@ func TestAppendToAListOfTheNextScope(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestBytes: they are zeros, also where something was before, behind one another to the byte, and the last byte can be had.
+// TestBytes: they are zeros, even where other bytes were, follow each other to the byte, and reach
+// the last byte.
 func TestBytes(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	s := scratch.Open("dirt")
@@ -254,7 +257,8 @@ func TestBytes(t *testing.T) {
 	assert.ErrorContains(t, recovered(func() { scope.Scope{}.Bytes(1) }), "a zero Scope")
 }
 
-// TestAppendToADeadList: a list of a scope that closed lies behind the cursor, and its capacity is nobody's.
+// TestAppendToADeadList: a list of a closed scope is beyond the cursor, and its capacity isn't
+// used.
 func TestAppendToADeadList(t *testing.T) {
 	scratch, outer := opened(t, "outer")
 	longs.Slice(outer, 1)
@@ -269,7 +273,7 @@ func TestAppendToADeadList(t *testing.T) {
 	require.NoError(t, outer.Close())
 }
 
-// TestAppendMakesOneThing, as long as it grows where it is.
+// TestAppendMakesOneThing: it stays one allocation while it grows where it is.
 func TestAppendMakesOneThing(t *testing.T) {
 	scratch, s := opened(t, "s")
 	var list []uint64
@@ -353,7 +357,8 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 	assert.PanicsWithError(t, want, func() { longs.Append(level, nil, 1) })
 }
 
-// TestBlocksPadAlike: what an arena on a block uses depends on its address, alike in every build.
+// TestBlocksPadAlike: the padding of an arena on a block depends on its address, alike in every
+// build.
 func TestBlocksPadAlike(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	used := func(in scope.Scope) (used []uint64) {
@@ -435,7 +440,8 @@ func TestAllocBounds(t *testing.T) {
 	}
 }
 
-// A bad align is told to who asked with it, and to nobody when that is closed.
+// TestBadAlignOfAnother: a bad align is reported by the scope of the request, and by none if that
+// is closed.
 func TestBadAlignOfAnother(t *testing.T) {
 	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; " +
 		"BytesUnzeroed takes up to 1 MiB"
@@ -480,7 +486,7 @@ func TestReadFile(t *testing.T) {
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
 }
 
-// TestReadFileErrors: a name that lies in the scope may die before the error does.
+// TestReadFileErrors: a name in the scope may be freed before the error.
 func TestReadFileErrors(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error {

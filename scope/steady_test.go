@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// quiet is a closer, and objects are objects, that cost nothing themselves.
+// quiet is a closer, and objects are objects, without any cost of their own.
 type quiet struct{}
 
 func (*quiet) Close() error { return nil }
@@ -27,8 +27,8 @@ var (
 	fourBytes = []byte("newt")
 )
 
-// steady is what a program does a million times. Each takes a scope that is open and leaves it as it was, or makes
-// something in it: the scope is emptied from time to time.
+// steady has the work of a program that runs a million times. Each takes an open scope and leaves
+// it as it was, or allocates in it: the scope is emptied from time to time.
 var steady = []struct {
 	name string
 	work func(s scope.Scope)
@@ -85,7 +85,7 @@ var steady = []struct {
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }
 
-// TestNoGoAllocation: in steady state the Go heap has no part in any of it.
+// TestNoGoAllocation: in steady state none of it uses the Go heap.
 func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")
@@ -115,7 +115,7 @@ func TestNoGoAllocation(t *testing.T) {
 	}), "a worker's own Pick, Open, Do and Close")
 	shared := points.SharedPool(scratches.Pick().Open("a"), 2)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { shared.Put(shared.Get()); shared.Live() }), "a shared pool")
-	// A control: what does allocate is seen.
+	// A control: an allocation is seen.
 	var text string
 	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))
 }

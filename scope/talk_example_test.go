@@ -16,25 +16,27 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example here or beside it.
+// Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example.
 //
-//	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
-//	LinearAllocator, rewind       the arena of a region; scratch; arena.Linear    frogSystem
-//	ScopeStack, nested scopes     Scope: Open and Close, or Do                      ExampleScope, demo
-//	newPOD                        Plain: New, Slice                                 frogSystem
-//	newObject                     Object: New, Make, Slice                          frogSystemWithLock
-//	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
-//	thread-local scratch          scratch, held by handle; two a worker (Pick)    ExampleReadAt
-//	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
-//	array of unknown size         List on scratch, then its Slice; Builder        ExampleList, ExampleBuilder
-//	dynamic lifetimes             Pool, HandlePool, SharedPool                      ExampleObjectPool
-//	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
+//	memory map                 regions; Load, Rewind          initSystemsLevel
+//	LinearAllocator, rewind    region; scratch; arena.Linear  frogSystem
+//	ScopeStack, nested scopes  Scope: Open and Close, or Do   ExampleScope, demo
+//	newPOD                     Plain: New, Slice              frogSystem
+//	newObject                  Object: New, Make, Slice       frogSystemWithLock
+//	finalizer chain            Close, Rewind and Load run it  ExampleScope
+//	thread-local scratch       two a worker, by handle; Pick  ExampleReadAt
+//	PIMPL, free of charge      a struct behind arena.Ptr      hiddenStruct
+//	array of unknown size      List on scratch; Builder       ExampleList, ExampleBuilder
+//	dynamic lifetimes          Pool, HandlePool, SharedPool   ExampleObjectPool
+//	malloc and its fragments   arena.Heap, for C libraries    sushiBarOnHeap, …InScopes
 //
-// What differs: newPOD takes any T, Plain refuses one that holds a Go pointer. There a covered scope goes on allocating
-// where its child will rewind; here it refuses, by name. There the end of memory is an assert; here full is an answer.
-// There scratch is a thread's; goroutines move between threads. There constructors can't fail.
+// The differences: newPOD takes any T, and Plain refuses one that holds a Go pointer. A covered
+// scope of the talk goes on allocating, where its child will rewind; here it refuses, by name. The
+// end of memory is an assert there, and an answer here. Scratch belongs to a thread there;
+// goroutines move between threads. Constructors can't fail there.
 
-// openTalk opens a budget with the memory map of the talk: init, systems and level, and a worker's scratch arenas beside them.
+// openTalk opens a budget with the memory map of the talk: init, systems and level, and a worker's
+// scratch arenas.
 func openTalk() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name: "talk",
@@ -54,7 +56,7 @@ func openTalk() *budget.Budget {
 // FrogInfo is plain data.
 type FrogInfo struct{ X, Y, Age int32 }
 
-// FrogSystem knows its frogs by an offset, so it is plain data too, and lies beside them.
+// FrogSystem refers to its frogs by an offset, so it is plain data too, and is stored with them.
 type FrogSystem struct{ Frogs arena.Slice[FrogInfo] }
 
 var (
@@ -62,8 +64,8 @@ var (
 	frogSystems = scope.Plain[FrogSystem]()
 )
 
-// A system that is made of plain data. How many frogs there can be is known when it is made; nothing in it wants to be
-// cleaned up, so the rewind only moves the cursor back.
+// A system of plain data. The most frogs there can be is known when it is made. No object needs a
+// clean-up, so the rewind only moves the cursor back.
 func Example_frogSystem() {
 	b := openTalk()
 	defer b.Close()
@@ -84,16 +86,13 @@ func Example_frogSystem() {
 
 	fmt.Println("rewind:", region.Rewind(ctx))
 	fmt.Println("then", region.Report().Used, "bytes, and", loaded.Get())
-	// Output:
-	// 32 frogs and their system have 400 bytes
-	// rewind: <nil>
-	// then 0 bytes, and <nil>
+	// Lock is a kernel object: to free its memory doesn't release it. Its number is plain data.
 }
 
 // Lock is a kernel object: giving memory back doesn't give it back. Its number is plain data.
 type Lock struct{ FD int }
 
-// take gets hold of a directory for this program alone.
+// take locks a directory for this program alone.
 func (l *Lock) take(directory string) (err error) {
 	if l.FD, err = syscall.Open(directory, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err != nil {
 		return err
@@ -111,8 +110,8 @@ func (l *Lock) release() error {
 
 var locks = scope.Object((*Lock).release)
 
-// A system that holds a lock. The lock has a finalizer; the system needs none, nobody keeps a list of what to clean up,
-// and a system that can't have the lock leaves nothing behind.
+// A system that holds a lock. The lock has a finalizer and the system needs none. No code keeps a
+// list of clean-ups, and a system that can't have the lock leaves no byte.
 func Example_frogSystemWithLock() {
 	b := openTalk()
 	defer b.Close()
@@ -125,7 +124,8 @@ func Example_frogSystemWithLock() {
 	run := func(s scope.Scope) error {
 		system := frogSystems.New(s)
 		system.Frogs = arena.SliceOf(b.Base(), frogInfos.Slice(s, 32))
-		_, err := locks.Make(s, func(l *Lock) error { return l.take(pond) }) // is linked when it has succeeded
+		// linked after it has succeeded
+		_, err := locks.Make(s, func(l *Lock) error { return l.take(pond) })
 		if err != nil {
 			return err
 		}
@@ -155,8 +155,8 @@ func Example_frogSystemWithLock() {
 	// third: <nil>
 }
 
-// A name is put together, a file opened and read, on a scratch arena: a worker's own scratch. The function has one way in and
-// many ways out, and none of them cleans up.
+// A path is formatted, and the file opened and read, on a scratch arena. The function has one way
+// in and many ways out, and none of them cleans up.
 func ExampleReadAt() {
 	b := openTalk()
 	defer b.Close()
@@ -171,8 +171,9 @@ func ExampleReadAt() {
 
 	arena := b.Scratch(0, 0)
 	err = arena.Do("read a pond", func(scratch scope.Scope) error {
-		name := scope.Sprintf(scratch, "%s/%s.txt", ponds, "swamp") // lies in scratch
-		file, err := os.Open(strings.Clone(name))                   // its errors may outlive the name
+		name := scope.Sprintf(scratch, "%s/%s.txt", ponds, "swamp") // in scratch
+		// a clone, because the errors of os.Open may outlive the name
+		file, err := os.Open(strings.Clone(name))
 		if err != nil {
 			return err
 		}
@@ -189,8 +190,8 @@ func ExampleReadAt() {
 	// 0 open files, 0 bytes
 }
 
-// All memory is partitioned once. A new level rewinds the level; new settings rewind the level, and then the systems;
-// what was there at the beginning stays until the end.
+// All memory is partitioned once. A new level rewinds the level. New settings rewind the level, and
+// then the systems. The region init stays until the end.
 func Example_initSystemsLevel() {
 	b := openTalk()
 	load := func(region, what string) {
@@ -242,9 +243,9 @@ var voices = scope.Object(func(v *Voice) error {
 	return nil
 })
 
-// What comes and goes in any order has a pool, which lives as long as its scope. A pool never grows;
-// it is made anew with each level, as large as that level needs it. All may be taken: that is an
-// expected answer, not an accident.
+// Objects that come and go in any order have a pool, which lives as long as its scope. A pool never
+// grows: each level makes its own, as large as it needs. When all chunks are taken, nil is an
+// expected answer.
 func ExampleObjectPool() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -274,7 +275,7 @@ func ExampleObjectPool() {
 	// end: <nil>
 }
 
-// Radio is what others see, of a size that stays. What it is made of is hidden behind a Ptr, and may change.
+// Radio is the exported struct, of a fixed size. Its parts are hidden by a Ptr, and may change.
 type Radio struct{ hidden arena.Ptr[radioParts] }
 
 type radioParts struct {
@@ -296,7 +297,8 @@ func newRadio(s scope.Scope, base arena.Base) *Radio {
 func (r *Radio) tune(base arena.Base, station int32) { r.hidden.Get(base).Station = station }
 func (r *Radio) station(base arena.Base) int32       { return r.hidden.Get(base).Station }
 
-// A hidden struct is free: it is a bump of the cursor, it lies beside what hides it, and nobody deletes it.
+// A hidden struct is free: one bump allocates it, next to the struct that hides it, and no code
+// deletes it.
 func Example_hiddenStruct() {
 	b, _ := openExample()
 	defer b.Close()
@@ -326,10 +328,11 @@ func makeFoo(s scope.Scope, number int32) {
 	fmt.Println("make", number)
 }
 
-// BlackMATov's demo makes an object in each of two nested scopes: the inner one dies first. As it was
-// published, it makes the second object in the outer scope while the inner one is open. It would lie
-// where the inner scope rewinds, linked to the outer one's chain: with one more object that chain ends
-// in itself. Here the covered scope refuses, by name; what was made before is dropped once.
+// BlackMATov's demo makes an object in each of two nested scopes: the inner one is finalized first.
+// As published, it makes the second object in the outer scope while the inner one is open. There
+// the object would be in the bytes that the inner scope rewinds, linked to the outer one's chain;
+// with one more object that chain ends in itself. Here the covered scope refuses, by name, and the
+// older object is dropped once.
 func Example_demo() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -345,7 +348,7 @@ func Example_demo() {
 	fmt.Println(demo(func(outer, inner scope.Scope) scope.Scope { return inner }))
 
 	defer func() { fmt.Println(recover()) }()
-	err := demo(func(outer, inner scope.Scope) scope.Scope { return outer }) // NOT OKAY: inner covers it
+	err := demo(func(outer, inner scope.Scope) scope.Scope { return outer }) // NOT OKAY: covered
 	fmt.Println("not reached:", err)
 	// Output:
 	// make 1
@@ -358,9 +361,10 @@ func Example_demo() {
 	// scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open
 }
 
-// A bar has eight seats in a row. Eight guests came one by one, and every other one has left: four seats are free, but
-// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that. The bar is that of
-// "Alternatives to malloc and new" (#AltDevBlogADay).
+// A bar has eight seats in a row. Eight guests came one by one, and every other one has left: four
+// seats are free, but no two of them are neighbours. A party of four can't sit. Any heap that frees
+// in any order has this problem. The bar is that of "Alternatives to malloc and new"
+// (#AltDevBlogADay).
 func Example_sushiBarOnHeap() {
 	b, _ := openExample()
 	defer b.Close()
@@ -369,7 +373,7 @@ func Example_sushiBarOnHeap() {
 		if err != nil {
 			return err
 		}
-		bar.MayLive() // at the end all go together
+		bar.MayLive() // at the end all are freed together
 
 		const seat, header = 1024, 16 // bytes; the header is the heap's own, in front of each block
 		sit := func(party uint64) unsafe.Pointer { return bar.Alloc(party*seat-header, 16) }
@@ -398,16 +402,17 @@ type Seat [8 * budget.KiB]byte
 
 var seats = scope.Plain[Seat]()
 
-// sit seats a party behind another, in a scope of its own.
+// sit seats a party after another, in a scope of its own.
 func sit(behind scope.Scope, party string, guests int) scope.Scope {
 	s := behind.Open(party)
 	seats.Slice(s, guests)
 	return s
 }
 
-// In scopes a party sits behind those who came before it, and leaves before them. So free seats are always side by
-// side: as many friends as there are free seats sit down together. The price is that who sits further in can't leave
-// first; guests who come and go one by one have a Pool, whose seats are all of one size.
+// In scopes a party sits after earlier parties, and leaves before them. So free seats are always
+// neighbours, and as many friends as there are free seats sit down together. The price: a party
+// further in can't leave first. Guests that come and go one by one have a Pool, with seats of one
+// size.
 func Example_sushiBarInScopes() {
 	b, _ := openExample()
 	defer b.Close()

@@ -68,7 +68,7 @@ func TestTempsNest(t *testing.T) {
 	assert.Zero(t, scratch.Stats().Used)
 }
 
-// TestTempEndsInItsPlace among the finalizers of its scope; the newest may end before.
+// TestTempEndsInItsPlace: among the finalizers of its scope; the newest may end before.
 func TestTempEndsInItsPlace(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	newMark(s, 1, 0)
@@ -117,7 +117,7 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestTempRefuses whoever may not ask, and what a finalizer of temporaries would take beside them.
+// TestTempRefuses: calls that aren't allowed, and allocations by a finalizer of temporaries.
 func TestTempRefuses(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
@@ -142,7 +142,7 @@ func TestTempRefuses(t *testing.T) {
 		`scope: BUG: Temp of scope "level" of region level, which is frozen since its load returned`)
 }
 
-// TestTempsRememberEachForItself, and who ends them tells of all.
+// TestTempsRememberEachForItself: the call that ends them returns all refusals.
 func TestTempsRememberEachForItself(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	first := s.Temp(8)
@@ -168,7 +168,7 @@ func TestTempsRememberEachForItself(t *testing.T) {
 	assert.ErrorIs(t, s.Close(), errMark, "what the parts of a constructor said")
 }
 
-// TestAppendInTemporaries: the last list grows where it is; near end and far end are not in each other.
+// TestAppendInTemporaries: the newest list grows where it is; near end and far end are apart.
 func TestAppendInTemporaries(t *testing.T) {
 	scratch, s := opened(t, "s")
 	near := longs.SliceCap(s, 1, 2)
@@ -192,14 +192,14 @@ func TestAppendInTemporaries(t *testing.T) {
 	require.ErrorIs(t, s.Close(), scope.ErrFull)
 
 	s = scratch.Open("again")
-	temp = s.Temp(8 * 100) // where the dead list lay
+	temp = s.Temp(8 * 100) // in the place of the dead list
 	longs.Slice(temp, 1)
 	assert.NotEqual(t, at(list), at(longs.Append(temp, list[:0], 7)))
 	require.NoError(t, s.Close())
 }
 
-// A full unwinds through a deferred Close of temporaries: it says what was so when it was asked, not
-// what they gave back since.
+// TestFullPastADeferredCloseOfTemporaries: the full has the figures of its request, not those after
+// temporaries were freed.
 func TestFullPastADeferredCloseOfTemporaries(t *testing.T) {
 	err := open(t).Scratch(0, 0).Do("file", func(s scope.Scope) error {
 		temp := s.Temp(scratchSize / 2)
@@ -213,7 +213,7 @@ func TestFullPastADeferredCloseOfTemporaries(t *testing.T) {
 	assert.Equal(t, uint64(scratchSize*5/4+64), full.Need)
 }
 
-// TestTempsTellWhatTheyMetFirst: before what the finalizers say, and once.
+// TestTempsTellWhatTheyMetFirst: their refusals come before the errors of finalizers, and once.
 func TestTempsTellWhatTheyMetFirst(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	temp := s.Temp(64)

@@ -50,7 +50,7 @@ func ExampleText() {
 	// ff {1 2}
 }
 
-// What a packet says goes into the answer without becoming a string in between.
+// The text of a packet goes into the answer without a string in between.
 func ExampleText_AddBytes() {
 	b, scratch := openExample()
 	defer b.Close()
@@ -60,7 +60,7 @@ func ExampleText_AddBytes() {
 	packet := []byte("ada:hello")
 	answer := s.Text()
 	answer.AddBytes(packet[:3]).Add(" says ").AddBytes(packet[4:])
-	copy(packet, "zoe:hi   ") // the next one
+	copy(packet, "zoe:hi   ") // the next packet
 	fmt.Println(answer.String(), s.Err())
 	// Output:
 	// ada says hello <nil>
@@ -71,7 +71,7 @@ func ExampleSprintf() {
 	defer b.Close()
 
 	err := scratch.Do("load", func(s scope.Scope) error {
-		name := scope.Sprintf(s, "maps/%s/%02d.map", "pond", 7) // dies with s
+		name := scope.Sprintf(s, "maps/%s/%02d.map", "pond", 7) // gone with s
 		fmt.Println(name, scratch.Stats().Used)
 		return nil
 	})
@@ -81,8 +81,8 @@ func ExampleSprintf() {
 	// <nil> 0
 }
 
-// A Go string's bytes lie on the Go heap. StringOf copies them into the region and says where they
-// are. It takes bytes just as well.
+// A Go string's bytes are on the Go heap. StringOf copies them into the region and returns their
+// place. It accepts bytes, too.
 func ExampleStringOf() {
 	b, _ := openExample()
 	defer b.Close()

@@ -169,7 +169,7 @@ func TestSprintf(t *testing.T) {
 	_ = s.Close()
 }
 
-// TestStringOf: a text in one call, empty or not; what refuses has taken nothing that isn't the scope's.
+// TestStringOf: a text in one call, empty or not; a refused one allocates only in the scope.
 func TestStringOf(t *testing.T) {
 	b := open(t)
 	region := b.Region("level")
