@@ -7,14 +7,16 @@ import (
 	"unsafe"
 )
 
-// Pages is an allocator of whole pages from the system, for tests and tools that have no budget yet: an arena.Freer. The
-// zero Pages is ready. One goroutine at a time uses it. What is not freed stays until Close.
+// Pages allocates whole pages from the system, for tests and tools without a budget. It is an
+// arena.Freer. The zero Pages is ready. One goroutine at a time uses it. Pages that aren't freed
+// stay allocated until Close.
 type Pages struct {
 	taken map[unsafe.Pointer]*Reservation
 }
 
-// Alloc gives size bytes, all zero, aligned to align, a power of two, and to a page at least; nil where the system has
-// none. Cost: two system calls or more, a page fault for each page that is touched, and Go allocations.
+// Alloc returns size bytes, all zero, aligned to align (a power of two) and at least to a page. It
+// returns nil if the system has no memory. It costs two system calls or more, Go allocations, and a
+// page fault for each page touched.
 func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 	if align == 0 || align&(align-1) != 0 {
 		panic(fmt.Sprintf("platform: BUG: Pages.Alloc of %d bytes aligned to %d, which is no power of two", size, align))
@@ -22,7 +24,7 @@ func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 	page := uint64(os.Getpagesize())
 	whole := max(size+page-1, page) &^ (page - 1)
 	if whole < size || align > 1<<40 {
-		return nil // beyond the end of the numbers
+		return nil // beyond the address space
 	}
 	if align > Align {
 		whole += align
@@ -32,7 +34,7 @@ func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 		return nil
 	}
 	if r.Commit() != nil {
-		_ = r.Release() // there is no memory: that is the answer
+		_ = r.Release() // the caller gets nil in either case
 		return nil
 	}
 	if p.taken == nil {
@@ -43,17 +45,17 @@ func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 	return at
 }
 
-// Free gives the pages back that begin at an address of Alloc. Another address is refused, with an error.
+// Free frees the block at an address that Alloc returned. Any other address is an error.
 func (p *Pages) Free(at unsafe.Pointer) error {
 	r, ok := p.taken[at]
 	if !ok {
-		return fmt.Errorf("platform: BUG: Pages.Free of %p: not from here, or freed already", at)
+		return fmt.Errorf("platform: BUG: Pages.Free of %p: no block of this allocator, or freed already", at)
 	}
 	delete(p.taken, at)
 	return r.Release()
 }
 
-// Close gives back what is left.
+// Close frees all blocks that are still allocated.
 func (p *Pages) Close() error {
 	var errs []error
 	for _, r := range p.taken {

@@ -49,7 +49,7 @@ func TestPagesThatTheSystemRefuses(t *testing.T) {
 	}
 }
 
-// A tool without a budget: an arena over pages of the system, which a proxy counts.
+// A tool without a budget: a proxy counts the pages it takes from the system.
 func ExamplePages() {
 	var pages platform.Pages
 	tool := arena.NewProxy("tool", &pages)

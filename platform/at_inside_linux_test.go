@@ -49,8 +49,9 @@ func FuzzCollision(f *testing.F) {
 	})
 }
 
-// TestTheSystemDecides leaves out the first look: somebody may map something after it. Where MAP_FIXED_NOREPLACE is a
-// mere wish the system gives another range, and that one must go.
+// TestTheSystemDecides skips the look into /proc, because the process may map a range after it.
+// Where MAP_FIXED_NOREPLACE is a mere hint, the system returns another range, which must be
+// unmapped.
 func TestTheSystemDecides(t *testing.T) {
 	const size = 64 << 20
 	ForgetSpares()

@@ -17,10 +17,11 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// taken counts the GiB above the safe base that tests have begun to use.
+// taken counts the GiB above the safe base that tests use.
 var taken atomic.Uintptr
 
-// safe returns an address above the safe base that no test has used: a range that a test released stays the process's.
+// safe returns an address above the safe base that no test has used: the process keeps a range that
+// a test released.
 func safe(t *testing.T) uintptr {
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
@@ -40,7 +41,7 @@ func reserveAt(t testing.TB, base uintptr, size, head uint64) *platform.Reservat
 }
 
 func TestSafeBaseIsFree(t *testing.T) {
-	safe(t) // or there is none
+	safe(t) // or skip
 	base := platform.SafeBase()
 	if !inChild(t) {
 		for range 19 { // the layout is random
@@ -86,7 +87,6 @@ func TestReserveAtABase(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, granted)
 
-	// Somebody has it, wholly or in part.
 	for _, c := range []struct {
 		base uintptr
 		size uint64
@@ -120,8 +120,8 @@ func TestAKeptRangeIsTakenOver(t *testing.T) {
 		_, err := platform.Reserve(c.base, c.size, platform.Head{Size: c.head})
 		require.ErrorIs(t, err, unix.EEXIST)
 		assert.EqualError(t, err, fmt.Sprintf("platform: reserve %d bytes at %#x: file exists: this process keeps 262144 bytes "+
-			"with a head of 65536 at %#x, released by an earlier owner, and gives them only to one who begins there, "+
-			"needs no more and has the same head", c.size, c.base, base))
+			"with a head of 65536 at %#x, released by an earlier owner, for a range that begins there, "+
+			"is no larger and has the same head", c.size, c.base, base))
 	}
 	assert.False(t, platform.Keeps(0, edge, platform.Head{Size: edge}))
 	assert.True(t, platform.Keeps(base, 3*edge, platform.Head{Size: edge}))
@@ -207,17 +207,19 @@ func TestABaseMisused(t *testing.T) {
 		assert.ErrorContains(t, err, c.text)
 	}
 	if !platform.GoBacked && strconv.IntSize == 64 {
-		_, err := platform.Reserve(^uintptr(0)>>1&^(edge-1), edge, platform.Head{}) // the system's half
+		// This is above the user's half of the addresses.
+		_, err := platform.Reserve(^uintptr(0)>>1&^(edge-1), edge, platform.Head{})
 		assert.ErrorContains(t, err, "platform: reserve 65536 bytes at 0x7fff")
 	}
 }
 
-// TestTheGoHeapIsRefused asks for addresses that the collector looks after: it must never see them as a pointer.
+// TestTheGoHeapIsRefused reserves at addresses of the Go heap: the collector must never see them as
+// a pointer.
 func TestTheGoHeapIsRefused(t *testing.T) {
 	if platform.GoBacked || strconv.IntSize < 64 {
 		t.Skip("the Go heap chooses, or takes no whole arenas")
 	}
-	const arena = 64 * mib // of which the runtime uses what it needs
+	const arena = 64 * mib // the runtime's unit
 	object := make([]byte, mib)
 	base := uintptr(unsafe.Pointer(&object[0])) &^ (arena - 1)
 	for offset := uintptr(0); offset < arena; offset += mib {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// controller is who bounds the memory of groups. A system may have both.
+// controller names the hierarchy that limits the memory of groups. A system may have both.
 type controller string
 
 const (
@@ -16,14 +16,15 @@ const (
 	memory1 controller = "memory" // of version 1
 )
 
-// cgroups gives a row for each group of this process that has a limit. Which version a system runs is not asked: where
-// both are mounted, the one without the memory controller has no files of these names.
+// cgroups returns a row for each limited group of this process. It doesn't ask for the version:
+// where both are mounted, the one without the memory controller has no files of these names.
 func (t teller) cgroups() []Limit {
 	mountinfo, own := t.text("proc/self/mountinfo"), t.text("proc/self/cgroup")
 	return append(t.unified(cgroupDirectories(mountinfo, own, unified)), t.memory1(cgroupDirectories(mountinfo, own, memory1))...)
 }
 
-// unified reads version 2: every group above has its own bound, and its use includes that of the groups below.
+// unified reads version 2: every group above has its own limit, and its use includes that of the
+// groups below.
 func (t teller) unified(directories []string) (all []Limit) {
 	for _, directory := range directories {
 		file := path.Join(directory, "memory.max")
@@ -38,12 +39,13 @@ func (t teller) unified(directories []string) (all []Limit) {
 	return all
 }
 
-// memory1 reads version 1. There a group's use counts for the one above only if that says so, and the innermost group
-// tells the smallest bound of all those above, also of those that a container does not see.
+// memory1 reads version 1. A group's use counts for its parent only if memory.use_hierarchy is set.
+// The innermost group reports the smallest limit of all its ancestors, including those that a
+// container can't see.
 func (t teller) memory1(directories []string) (all []Limit) {
 	const name, raise = "cgroup v1 memory.limit_in_bytes", "docker run --memory, systemd MemoryLimit ("
 	smallest := uint64(math.MaxUint64)
-	var innermost Limit // bounded by all groups above
+	var innermost Limit // the limit of all groups above
 	for _, directory := range directories {
 		file := path.Join(directory, "memory.limit_in_bytes")
 		bound, ok := t.number(file)
@@ -70,7 +72,7 @@ func (t teller) memory1(directories []string) (all []Limit) {
 	return all
 }
 
-// stat is the value of one line of memory.stat.
+// stat returns the value of one line of memory.stat.
 func (t teller) stat(directory, key string, otherwise uint64) uint64 {
 	if words := t.words(path.Join(directory, "memory.stat"), key); len(words) == 1 {
 		if number, err := strconv.ParseUint(words[0], 10, 64); err == nil {
@@ -80,26 +82,26 @@ func (t teller) stat(directory, key string, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// cached is the memory of files that the kernel drops, or writes back and drops, before it refuses memory to the group.
+// cached returns the bytes of files that the kernel drops, or writes back and drops, before it
+// refuses memory to the group.
 func (t teller) cached(directory string, keys ...string) (size uint64) {
 	for _, key := range keys {
 		value := t.stat(directory, key, 0)
 		if size+value < size {
-			return 0 // no numbers of a kernel
+			return 0 // an overflow isn't a kernel's number
 		}
 		size += value
 	}
 	return size
 }
 
-// cgroupMount is where a tree of groups, or a part of it, is shown: the group root, as seen from this process, at the
-// directory point.
+// cgroupMount is a mount point: the directory point shows the group root and those below it.
 type cgroupMount struct {
 	root  string
 	point string
 }
 
-// cgroupMounts reads /proc/self/mountinfo. Lines that are none are skipped.
+// cgroupMounts reads /proc/self/mountinfo and skips malformed lines:
 //
 //	35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
 func cgroupMounts(mountinfo string, of controller) (found []cgroupMount) {
@@ -121,11 +123,11 @@ func cgroupMounts(mountinfo string, of controller) (found []cgroupMount) {
 	return found
 }
 
-// unescape undoes what the kernel does to paths in mountinfo.
+// unescape reverses the kernel's escapes of paths in mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
 
 // cgroupPath reads /proc/self/cgroup: "0::/group" for version 2, "4:memory:/group" for the memory
-// controller of version 1. A path may hold colons. "" is none.
+// controller of version 1. A path may hold colons. It returns "" if the process has no group.
 func cgroupPath(text string, of controller) (found string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		fields := strings.SplitN(line, ":", 3)
@@ -139,9 +141,10 @@ func cgroupPath(text string, of controller) (found string) {
 	return found
 }
 
-// cgroupDirectories lists where the files of a group, and of those above it, would be, the group's own first. Not all need
-// exist: a container may name its group as the host does, and show it as the top of the tree. A group outside of all
-// that is mounted has the top of what is shown: it stands for what the container was given.
+// cgroupDirectories lists the directories of a group and its ancestors, the group's own first. Some
+// may not exist: a container may name its group as the host does, and show it as the top of the
+// tree. For a group outside of all mounts it returns the top of a mount, where a container sees its
+// own group.
 func cgroupDirectories(mountinfo, own string, of controller) (all []string) {
 	p, mounts := cgroupPath(own, of), cgroupMounts(mountinfo, of)
 	if p == "" || len(mounts) == 0 {
@@ -150,7 +153,8 @@ func cgroupDirectories(mountinfo, own string, of controller) (all []string) {
 	best, below, inside := cgroupMount{}, "", false
 	for _, m := range mounts {
 		rest, within := cgroupBelow(p, m.root)
-		// The shortest root shows the most groups above. Among equals the later mount hides the earlier one.
+		// The shortest root shows the most groups above. Among equals the later mount hides the
+		// earlier one.
 		if best.point == "" || within && !inside || within == inside && len(m.root) <= len(best.root) {
 			best, below, inside = m, rest, within
 		}
@@ -162,7 +166,7 @@ func cgroupDirectories(mountinfo, own string, of controller) (all []string) {
 	return append(all, top)
 }
 
-// cgroupBelow is p as seen from the group root: "" when it is the root itself, or lies outside.
+// cgroupBelow returns p relative to the group root, "" for the root itself or a path outside.
 func cgroupBelow(p, root string) (rest string, within bool) {
 	rest, within = strings.CutPrefix(p, strings.TrimSuffix(root, "/"))
 	if !within || rest != "" && rest[0] != '/' || slices.Contains(strings.Split(rest, "/"), "..") {

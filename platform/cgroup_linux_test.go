@@ -18,7 +18,7 @@ const (
 	none1 = "9223372036854771712\n"
 )
 
-// tree is a root directory with the files of one process. No resource is limited in it.
+// tree is a root directory with the files of one process, whose resources aren't limited.
 func tree(files map[string]string) teller {
 	all := fstest.MapFS{}
 	for name, text := range files {
@@ -43,7 +43,7 @@ type bound struct {
 	file        string
 }
 
-// boundsOf gives the rows, and holds each to its name and words.
+// boundsOf returns the rows, and checks the name and words of each.
 func boundsOf(t *testing.T, of teller) (all []bound) {
 	for _, l := range of.limits() {
 		words, file, found := strings.Cut(strings.TrimSuffix(l.Raise, ")"), " (")

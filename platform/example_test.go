@@ -18,14 +18,14 @@ func ExampleReserve() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(r.Size() == 16*page && r.Addresses() >= r.Size(), r.Commit()) // addresses, then access
+	fmt.Println(r.Size() == 16*page && r.Addresses() >= r.Size(), r.Commit())
 	granted, err := r.Prefault()
 	missing, measured := r.Missing()
 	fmt.Println(granted, err, missing == 0 || !measured)
 	bytes := unsafe.Slice((*byte)(r.Base()), r.Size())
 	bytes[0], bytes[page] = 1, 1
-	fmt.Println(r.Protect(8*page, page), r.Unprotect(8*page, page)) // in between an access is a fault
-	fmt.Println(r.Release(), bytes[0])                              // the head is there yet
+	fmt.Println(r.Protect(8*page, page), r.Unprotect(8*page, page)) // in between: a fault
+	fmt.Println(r.Release(), bytes[0])                              // the head stays
 	// Output:
 	// true <nil>
 	// true <nil> true
@@ -33,7 +33,7 @@ func ExampleReserve() {
 	// <nil> 1
 }
 
-// What was only needed for a while leaves its addresses, too.
+// Memory that is needed for a while gives its addresses back, except the head's.
 func ExampleReservation_Return() {
 	page := uint64(os.Getpagesize())
 	r, err := platform.Reserve(0, 64*page, platform.Head{Size: page, Kind: "tables of a while"})
@@ -49,7 +49,7 @@ func ExampleReservation_Return() {
 	// <nil> 1
 }
 
-// The same pointers in each run, where there is such a place.
+// The same pointers in each run, on targets with a safe base.
 func ExampleSafeBase() {
 	base := platform.SafeBase()
 	if base == 0 {
@@ -57,12 +57,12 @@ func ExampleSafeBase() {
 	}
 	r, err := platform.Reserve(base, 64<<10, platform.Head{})
 	if errors.Is(err, syscall.EEXIST) {
-		return // somebody has it
+		return // the addresses are taken
 	}
 	fmt.Println(uintptr(r.Base()) == base, r.Release())
 }
 
-// A copy of a large range that is kept up to date: only what was written to is copied.
+// A copy of a large range stays up to date by copying the pages that were written to.
 func ExampleTrack() {
 	page := uint64(os.Getpagesize())
 	r, err := platform.Reserve(0, 16*page, platform.Head{})
@@ -74,7 +74,7 @@ func ExampleTrack() {
 	bytes := unsafe.Slice((*byte)(r.Base()), r.Size())
 	copied := slices.Clone(bytes)
 	tracker, err := platform.Track(r.Base(), r.Size())
-	tracked := err == nil // else err says why this system has none
+	tracked := err == nil // else err has the system's lack
 
 	bytes[3*page], bytes[5*page-1], bytes[9*page] = 1, 1, 1 // pages 3, 4 and 9
 	size := uint64(0)

@@ -1,4 +1,4 @@
 package platform
 
-// LockLimit is how many bytes the process may lock.
+// LockLimit returns how many bytes the process may lock.
 func LockLimit() (bytes uint64, unlimited bool) { return system.lockLimit() }

@@ -1,6 +1,7 @@
 package platform
 
-// ForgetSpares empties the list, so that a test knows what is on it. The addresses stay reserved.
+// ForgetSpares empties the list, so that a test starts from a known one. The addresses stay
+// reserved.
 func ForgetSpares() {
 	spare.mutex.Lock()
 	defer spare.mutex.Unlock()

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// The requests to the system that may fail, by the names that InjectFault takes.
+// Requests to the system that may fail, by the names that InjectFault takes.
 const (
 	doMap      = "map"      // Reserve, unless it takes a kept range
 	doProtect  = "protect"  // Commit, Protect, Unprotect, Release
@@ -26,7 +26,7 @@ var requests = []string{doMap, doProtect, doPopulate, doDiscard, doLock, doUnloc
 
 type fault struct {
 	request string
-	left    int // requests up to the one that fails
+	left    int // requests up to and with the one that fails
 }
 
 var faultsInPlace struct {
@@ -34,18 +34,18 @@ var faultsInPlace struct {
 	list []*fault
 }
 
-// InjectableFaults lists what InjectFault can make fail.
+// InjectableFaults returns the names that InjectFault takes.
 func InjectableFaults() []string { return slices.Clone(requests) }
 
-// InjectFault is for tests. It makes the n-th request of that name from now on fail, n = 1, 2, 3 …,
-// and no other. The error says "injected fault" and on Linux is syscall.ENOMEM, as most refusals of
-// the system are. restore takes the fault away and tells whether it has struck: a test that raises n
-// until it has not has tried them all.
+// InjectFault makes the n-th request of that name from now on fail (n = 1, 2, 3 …), and no other.
+// It is for tests. The error says "injected fault"; on Linux it is syscall.ENOMEM, as most refusals
+// of the system are. restore removes the fault and reports whether it has struck. A test that
+// raises n until restore returns false has tried every request.
 //
-// The names are those of InjectableFaults; another, or an n below 1, panics. Several faults may be
-// in place at once. A fault is the whole process's: a test that injects one does not run in parallel
-// with others. It works in every build, as far as a build makes the request: a race build makes no
-// "lock", "unlock" and "advise".
+// A name that isn't one of InjectableFaults, or an n below 1, panics. Several faults may be in
+// place at once. A fault holds for the whole process, so a test that injects one must not run in
+// parallel with others. Faults work in every build that makes the request: a race build makes no
+// "lock", "unlock" or "advise".
 func InjectFault(name string, n int) (restore func() (struck bool)) {
 	if !slices.Contains(requests, name) || n < 1 {
 		panic(fmt.Sprintf("platform: BUG: inject fault %d of %q: the names are %q, and counting starts at 1", n, name, requests))
@@ -62,7 +62,7 @@ func InjectFault(name string, n int) (restore func() (struck bool)) {
 	}
 }
 
-// injected counts a request and tells whether it is to fail.
+// injected counts a request and returns an error if it is to fail.
 func injected(request string) (err error) {
 	faultsInPlace.Lock()
 	defer faultsInPlace.Unlock()
@@ -83,7 +83,7 @@ func unsupported() error {
 	return fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOOS)
 }
 
-// ask requests a change of pages. Where the system has none the error wraps errors.ErrUnsupported.
+// ask requests a change of pages. Where the system lacks it, the error wraps errors.ErrUnsupported.
 func ask(request string, do change, p unsafe.Pointer, size uint64) error {
 	if do == nil {
 		return unsupported()

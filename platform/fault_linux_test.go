@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// life takes a range through all that it can be asked and gives it back, whatever fails.
+// life takes a range through all its methods and releases it, with or without a fault.
 func life(size uint64) (err error) {
 	r, err := platform.Reserve(0, size, platform.Head{Size: edge})
 	if err != nil {
@@ -58,7 +58,7 @@ func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 		"lock":     {"platform: lock 4194304 bytes: injected fault: "},
 		"unlock":   {"platform: release 4194304 bytes: unlock: injected fault: "},
 		"advise": {"platform: huge pages for 4194304 bytes: injected fault: ",
-			"platform: release 4194304 bytes: wish for no huge pages: injected fault: "},
+			"platform: release 4194304 bytes: withdraw huge pages: injected fault: "},
 		"track": {"platform: track 4194304 bytes: injected fault: "},
 	}
 	for _, name := range platform.InjectableFaults() {
@@ -76,7 +76,7 @@ func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 			}
 			assert.ErrorIs(t, err, syscall.ENOMEM)
 			assert.NoError(t, life(size), "after %s %d", name, n)
-			if !platform.GoBacked { // the heap has addresses in stock
+			if !platform.GoBacked { // the heap keeps addresses in stock
 				staysFlat(t, name, n, func() { _ = life(size) })
 			}
 		}
@@ -85,8 +85,8 @@ func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// staysFlat runs f so often, with the fault, that what it loses of 4 MiB each time would show. The Go heap grows beside it, by
-// up to some 64 MiB at once, but not each time.
+// staysFlat runs f with the fault so often that a loss of 4 MiB each time would show. The Go heap
+// grows too, by up to some 64 MiB at once, but not each time.
 func staysFlat(t *testing.T, name string, n int, f func()) {
 	var grown int
 	for range 3 {
@@ -129,7 +129,8 @@ func TestFaultsAreCounted(t *testing.T) {
 		func() { platform.InjectFault("mmap", 1) })
 }
 
-// TestWhatReleaseCouldNotDo is done by who takes the range next, so that he finds zeros.
+// TestWhatReleaseCouldNotDo checks that Reserve completes a release that failed, so that the next
+// owner finds zeros.
 func TestWhatReleaseCouldNotDo(t *testing.T) {
 	for name, what := range map[string]string{"protect": "take access away", "discard": "give memory back"} {
 		platform.ForgetSpares()
@@ -169,13 +170,13 @@ func TestALockThatCannotBeTakenBack(t *testing.T) {
 	assert.True(t, lock())
 	assert.True(t, unlock())
 	assert.EqualError(t, err, "platform: lock 262144 bytes: injected fault: cannot allocate memory\n"+
-		"unlock what is locked already: injected fault: cannot allocate memory")
+		"unlock the pages locked so far: injected fault: cannot allocate memory")
 	assert.Equal(t, 4*edge, statusBytes(t, "VmLck")-before)
 
 	unlock = platform.InjectFault("unlock", 1)
 	assert.Error(t, r.Release())
 	assert.True(t, unlock())
-	// The memory is given back all the same, which unlocks it; only the head is left.
+	// Discarding the memory unlocks it; only the head stays locked.
 	assert.Equal(t, edge, statusBytes(t, "VmLck")-before)
 	again := commit(t, 4*edge, edge)
 	require.Equal(t, r.Base(), again.Base())

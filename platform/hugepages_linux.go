@@ -13,19 +13,19 @@ import (
 
 const hugeDirectory = "sys/kernel/mm/transparent_hugepage"
 
-// checkHuge tells whether the system grants huge pages in [base, base+size) to those who ask. undo is true when it
-// grants them only to those.
+// checkHuge returns an error if the system refuses huge pages in [base, base+size). undo is true if
+// it grants them only to ranges that ask for them.
 //
-// The file "enabled" holds the mode, as in "always [madvise] never". Since Linux 6.8 each size has a mode of its own
-// besides, of which "inherit" means the former.
+// The file "enabled" holds the mode, as in "always [madvise] never". Since Linux 6.8 each size also
+// has its own mode, in which "inherit" refers to that file.
 func (t teller) checkHuge(base, size uint64) (undo bool, err error) {
 	mode, err := t.hugeMode(hugeDirectory + "/enabled")
 	if err != nil {
 		return false, err
 	}
 	if words := t.words("proc/self/status", "THP_enabled:"); len(words) == 1 && words[0] == "0" {
-		return false, errors.New("/proc/self/status says THP_enabled 0: this process, or who started it, " +
-			"has done without (prctl PR_SET_THP_DISABLE)")
+		return false, errors.New("/proc/self/status says THP_enabled 0: this process or its parent " +
+			"turned huge pages off (prctl PR_SET_THP_DISABLE)")
 	}
 	smallest, modes := t.hugeSizes(mode)
 	switch {
@@ -37,7 +37,8 @@ func (t teller) checkHuge(base, size uint64) (undo bool, err error) {
 	return mode != "always", nil
 }
 
-// hugeSizes gives the smallest page in bytes that is granted, 0 when none is, and the file that says so.
+// hugeSizes returns the smallest page size granted, in bytes; if there is none, it returns 0 and
+// the file that says so.
 func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
 	files, _ := fs.Glob(t.files, hugeDirectory+"/hugepages-*kB/enabled")
 	smallest = math.MaxUint64
@@ -67,14 +68,14 @@ func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
 	if size, ok := t.number(hugeDirectory + "/hpage_pmd_size"); ok && size > 0 && size&(size-1) == 0 {
 		return size, ""
 	}
-	return uint64(os.Getpagesize()), "" // the size is not told
+	return uint64(os.Getpagesize()), "" // the system doesn't report a size
 }
 
-// hugeMode reads the word in brackets.
+// hugeMode returns the word in brackets.
 func (t teller) hugeMode(file string) (mode string, err error) {
 	text, err := fs.ReadFile(t.files, file)
 	if err != nil {
-		return "", fmt.Errorf("%w: no transparent huge pages in this kernel, as far as it tells: %w", errors.ErrUnsupported, err)
+		return "", fmt.Errorf("%w: this kernel shows no transparent huge pages: %w", errors.ErrUnsupported, err)
 	}
 	_, mode, _ = strings.Cut(string(text), "[")
 	mode, _, found := strings.Cut(mode, "]")

@@ -5,22 +5,23 @@ import (
 	"slices"
 )
 
-// Limit is something that bounds how much memory this process may have.
+// Limit is one bound on the memory of this process.
 type Limit struct {
-	// Name is one of "cgroup memory.max", "cgroup v1 memory.limit_in_bytes", "RLIMIT_DATA", "RLIMIT_AS" and "physical
-	// memory".
+	// Name is "cgroup memory.max", "cgroup v1 memory.limit_in_bytes", "RLIMIT_DATA", "RLIMIT_AS",
+	// "physical memory" or, on Windows, "commit limit".
 	Name string
 	// Bytes is the bound.
 	Bytes uint64
-	// Used is what counts against the bound already, in bytes, by this process or, for a group and the machine, by
-	// all of them; files that the system only caches, and drops when memory is wanted, do not count. It is 0 where the
-	// system does not tell, and may be more than the bound.
+	// Used is the number of bytes that count against the bound already: those of this process or,
+	// for a group and the machine, of all processes in it. Files that the system only caches, and
+	// drops when memory is needed, don't count. It is 0 where the system doesn't report it, and may
+	// exceed the bound.
 	Used uint64
-	// Raise says to people how the bound is raised.
+	// Raise says how a person can raise the bound.
 	Raise string
 }
 
-// Rest is what the bound leaves, in bytes.
+// Rest returns the bytes that the bound leaves, 0 if Used exceeds it.
 func (l Limit) Rest() uint64 { return l.Bytes - min(l.Bytes, l.Used) }
 
 func physicalMemory(size, used uint64) Limit {

@@ -38,7 +38,8 @@ func (t teller) rlimits() (all []Limit) {
 	return all
 }
 
-// physical is the machine's memory. Swap is left out: it is no place for pages that are to be present.
+// physical returns the machine's memory. It leaves swap out, which can't hold pages that must be
+// present.
 func (t teller) physical() []Limit {
 	total, ok := t.kilobytes("proc/meminfo", "MemTotal:")
 	if !ok {
@@ -68,10 +69,11 @@ func (t teller) lockLimit() (bytes uint64, noLimit bool) {
 	return soft, false
 }
 
-// mayLock tells whether the limit does not hold for the calling thread, as the kernel's capable(CAP_IPC_LOCK) does.
+// mayLock reports whether the calling thread is free of the limit, as the kernel's
+// capable(CAP_IPC_LOCK) does.
 func (t teller) mayLock() bool {
 	const firstNamespace = "user:[4026531837]" // PROC_USER_INIT_INO, the same on every machine
-	// A kernel without namespaces has no such file.
+	// A kernel without namespaces lacks this file.
 	if namespace, err := fs.ReadLink(t.files, "proc/self/ns/user"); err == nil && namespace != firstNamespace {
 		return false
 	}
@@ -86,7 +88,8 @@ func (t teller) mayLock() bool {
 	return err == nil && rights>>unix.CAP_IPC_LOCK&1 != 0
 }
 
-// lockRefusal says what to do about a lock of size bytes that failed, if the limit is why.
+// lockRefusal returns advice about a lock of size bytes that failed, "" if the limit isn't the
+// reason.
 func (t teller) lockRefusal(size uint64) string {
 	limit, noLimit := t.lockLimit()
 	locked, _ := t.kilobytes("proc/self/status", "VmLck:")

@@ -121,7 +121,7 @@ func TestHugePagesByMode(t *testing.T) {
 			"the smallest huge page has 2097152 bytes here, and none fits into the range"},
 		"one in the middle": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib, 3 * mib, true, ""},
 		"no such thing": {nil, 0, 2 * mib, false, "unsupported operation: no transparent huge pages in this kernel, " +
-			"as far as it tells: open sys/kernel/mm/transparent_hugepage/enabled: file does not exist"},
+			"open sys/kernel/mm/transparent_hugepage/enabled: file does not exist"},
 		"garbage": {map[string]string{"enabled": "yes"}, 0, 2 * mib, false,
 			`unsupported operation: ` + top + `enabled holds no mode: "yes"`},
 		"sizes that are garbage": {map[string]string{"enabled": wish, "hugepages-x-kB/enabled": always, "hugepages-3kB/enabled": always,
@@ -143,7 +143,7 @@ func TestHugePagesByMode(t *testing.T) {
 		_, err = tree(files).checkHuge(c.base, c.size)
 		assert.Error(t, err, "the process does without")
 		if c.text == "" {
-			assert.EqualError(t, err, "/proc/self/status says THP_enabled 0: this process, or who started it, has done without "+
+			assert.EqualError(t, err, "/proc/self/status says THP_enabled 0: this process or its parent turned huge pages off "+
 				"(prctl PR_SET_THP_DISABLE)")
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// inChild runs the test in a process of its own, where it gives true. In the first process it gives false.
+// inChild runs the test in a child process. It returns true in the child and false in the parent.
 func inChild(t *testing.T) bool {
 	const name = "UPFRONT_PLATFORM_CHILD"
 	if os.Getenv(name) == t.Name() {
@@ -37,12 +37,12 @@ func inChild(t *testing.T) bool {
 	return false
 }
 
-// ignoresAdvice tells of an emulator that calls any advice about memory a success and does nothing.
+// ignoresAdvice reports whether an emulator accepts any advice about memory and does nothing.
 func ignoresAdvice(t *testing.T) bool {
 	return unix.Madvise(contents(commit(t, edge, 0)), 9999) == nil
 }
 
-// statusBytes is a line of /proc/self/status, which gives kB.
+// statusBytes returns a line of /proc/self/status, which has kB, in bytes.
 func statusBytes(t testing.TB, key string) (size int) {
 	status, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
@@ -85,7 +85,8 @@ func TestLock(t *testing.T) {
 	assert.Equal(t, before, statusBytes(t, "VmLck"), "the next owner has not asked")
 }
 
-// TestLockRefused gives up the right to lock, which only a thread can, and sets a limit, which the process has.
+// TestLockRefused drops the right to lock, which belongs to a thread, and sets a limit, which
+// belongs to the process.
 func TestLockRefused(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("nothing can be locked")
@@ -130,8 +131,8 @@ func TestLockRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "RLIMIT_MEMLOCK allows 0 bytes, 0 are locked already, 65536 are needed in all: raise it (ulimit -l 64,")
 }
 
-// smapsFlag tells whether the mapping that begins at the range has a flag: "hg" when huge pages are wished for, "nh"
-// when they are not to be.
+// smapsFlag reports whether the mapping at the range's base has a flag: "hg" for huge pages, "nh"
+// for no huge pages.
 func smapsFlag(t *testing.T, r *platform.Reservation, flag string) bool {
 	smaps, err := os.ReadFile("/proc/self/smaps")
 	require.NoError(t, err)
@@ -218,7 +219,7 @@ func TestLimitsOfThisProcess(t *testing.T) {
 	}
 	physical, ok := find("physical memory")
 	require.True(t, ok)
-	if info.Unit > 1 || physical.Bytes <= math.MaxUint { // else it is an emulator that cuts the figure to 32 bits
+	if info.Unit > 1 || physical.Bytes <= math.MaxUint { // else an emulator cuts it to 32 bits
 		assert.EqualValues(t, uint64(info.Totalram)*uint64(info.Unit)>>20, physical.Bytes>>20)
 	}
 	assert.Less(t, physical.Used, physical.Bytes)
@@ -232,14 +233,14 @@ func TestLimitsOfThisProcess(t *testing.T) {
 	}{{"RLIMIT_DATA", unix.RLIMIT_DATA, "VmData"}, {"RLIMIT_AS", unix.RLIMIT_AS, "VmSize"}} {
 		var old unix.Rlimit
 		require.NoError(t, unix.Getrlimit(c.resource, &old))
-		bytes := min(1<<46, old.Max) // more than the shadow of asan, which counts in both
+		bytes := min(1<<46, old.Max) // beyond the shadow of asan, which counts
 		require.NoError(t, unix.Setrlimit(c.resource, &unix.Rlimit{Cur: bytes, Max: old.Max}))
 		before := statusBytes(t, c.used)
 		l, ok := find(c.name)
 		if !ok {
 			t.Skip("an emulator that sets no limits")
 		}
-		after := statusBytes(t, c.used) // the runtime may map something in between
+		after := statusBytes(t, c.used) // the runtime may map memory in between
 		assert.Equal(t, bytes, l.Bytes)
 		assert.GreaterOrEqual(t, l.Used, uint64(min(before, after)))
 		assert.LessOrEqual(t, l.Used, uint64(max(before, after)))

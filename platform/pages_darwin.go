@@ -19,8 +19,8 @@ var host = pages{
 	plenty:        plentyOfAddresses,
 }
 
-// discardPages maps new pages in place of the old ones: MADV_FREE leaves the old bytes there until
-// somebody else wants the memory.
+// discardPages maps new pages in place of the old ones: MADV_FREE keeps the old bytes until the
+// system needs the memory.
 func discardPages(p unsafe.Pointer, size uint64) error {
 	_, err := mapNone(p, size, unix.MAP_FIXED)
 	return err

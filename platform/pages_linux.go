@@ -46,12 +46,12 @@ func mapSparse(size uint64) (unsafe.Pointer, error) {
 	return p, err
 }
 
-// wantNoHuge: a huge page would take memory for what is never touched. A kernel without such pages
-// refuses the advice, and needs none.
+// wantNoHuge keeps pages small: a huge page takes memory for bytes that are never touched. A kernel
+// without huge pages refuses the advice and doesn't need it.
 func wantNoHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) }
 
-// populatePages asks for all pages at once: Linux before 5.14 answers EINVAL, and a sandbox may refuse
-// the request by one of the others.
+// populatePages makes all pages present at once. Linux before 5.14 answers EINVAL; a sandbox may
+// answer one of the others.
 func populatePages(p unsafe.Pointer, size uint64) error {
 	for {
 		err := unix.Madvise(bytesAt(p, size), unix.MADV_POPULATE_WRITE)
@@ -65,9 +65,9 @@ func populatePages(p unsafe.Pointer, size uint64) error {
 	}
 }
 
-// discardPages maps new pages in place of the old ones. MADV_DONTNEED would leave the mapping in as many
-// parts as access ever changed in it, and charged for. Whoever locks all that is mapped (mlockall) locks
-// the new ones too, and the next owner's are not locked.
+// discardPages maps new pages in place of the old ones. MADV_DONTNEED would leave the mapping in as
+// many parts as access ever changed in it, all of them charged. After mlockall the new pages are
+// locked too, so discardPages unlocks them for the next owner.
 func discardPages(flags int, after func(b []byte)) change {
 	return func(p unsafe.Pointer, size uint64) error {
 		b := bytesAt(p, size)
@@ -89,15 +89,15 @@ func lockAdvice(err error, size uint64) error {
 	return err
 }
 
-// mapAt asks first what /proc tells, so that a number that lies in the Go heap never becomes a
-// pointer; but the system decides.
+// mapAt looks into /proc first, so that an address of the Go heap never becomes a pointer; the
+// system decides.
 func mapAt(base uintptr, size uint64) (unsafe.Pointer, error) {
 	if err := taken(base, size); err != nil {
 		return nil, err
 	}
 	p, err := mapExactly(base, size)
 	if err != nil {
-		if owner := taken(base, size); owner != nil { // since the first look
+		if owner := taken(base, size); owner != nil { // the range was mapped after the first look
 			err = owner
 		}
 		return nil, err
@@ -105,8 +105,8 @@ func mapAt(base uintptr, size uint64) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// mapExactly replaces nothing. Linux before 4.17, and some emulators, take MAP_FIXED_NOREPLACE
-// for a mere wish: an address that is not base goes back, which nobody has seen.
+// mapExactly maps pages at base or fails. Linux before 4.17, and some emulators, take
+// MAP_FIXED_NOREPLACE for a hint; a range at another address is unmapped unused.
 func mapExactly(base uintptr, size uint64) (unsafe.Pointer, error) {
 	p, err := mapNone(unsafe.Add(nil, base), size, unix.MAP_FIXED_NOREPLACE)
 	if err == nil && uintptr(p) != base {
@@ -116,8 +116,8 @@ func mapExactly(base uintptr, size uint64) (unsafe.Pointer, error) {
 	return p, err
 }
 
-// taken is the error that says who has some of the bytes; nil when nobody has, or /proc does not
-// tell.
+// taken returns an error with the first mapping that has some of the bytes. It returns nil if there
+// is none, or if /proc can't be read.
 func taken(base uintptr, size uint64) error {
 	maps, _ := os.ReadFile("/proc/self/maps")
 	if line, found := collision(maps, uint64(base), uint64(base)+size); found {
@@ -126,7 +126,7 @@ func taken(base uintptr, size uint64) error {
 	return nil
 }
 
-// collision gives the first line of /proc/self/maps that shares an address with [first, end).
+// collision returns the first line of /proc/self/maps that shares an address with [first, end):
 //
 //	7f435bf60000-7f435c100000 rw-p 00000000 00:00 0     [heap]
 func collision(maps []byte, first, end uint64) (line string, found bool) {
@@ -142,8 +142,8 @@ func collision(maps []byte, first, end uint64) (line string, found bool) {
 	return "", false
 }
 
-// addressBits looks at the stack, which is the highest of all that is mapped; 16 random bytes for
-// the C library lie on it.
+// addressBits looks at the stack, the highest mapping of all: the C library's 16 random bytes are
+// on it.
 func addressBits() int {
 	const randomBytes = 25 // AT_RANDOM
 	vector, _ := unix.Auxv()

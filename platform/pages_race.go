@@ -9,13 +9,12 @@ import (
 
 const goBacked = true
 
-// sizeMax is what a range may have: the race detector knows 128 GiB of Go heap, and beyond that it
-// ends the process.
+// sizeMax bounds a range: beyond 128 GiB of Go heap the race detector ends the process.
 const sizeMax = 64 << 30
 
-// host leaves the Go heap's pages to the runtime. Its discard clears, so that the next owner finds
-// zeros. The race detector does not see it: whoever ends lifetimes inside the range reports stale
-// users there, at the bytes that were in use; to do it here for every byte costs 6 ms a MiB.
+// host leaves the pages to the Go runtime. Its discard clears, so that the next owner finds zeros.
+// The race detector doesn't see that clear: the owner of the range reports stale users at the bytes
+// in use, since doing it here for every byte costs 6 ms a MiB.
 var host = pages{
 	reserve: mapAnywhere,
 	allow:   func(unsafe.Pointer, uint64) error { return nil },
@@ -26,9 +25,8 @@ var host = pages{
 	},
 }
 
-// mapAnywhere allocates bytes without pointers, which the collector does not look into. The runtime
-// ends the process when the system has no memory for it, so what cannot be granted is refused
-// before.
+// mapAnywhere allocates bytes without pointers, which the collector doesn't scan. It refuses sizes
+// beyond the machine's memory, because the runtime ends the process when the system has no memory.
 func mapAnywhere(size uint64) (unsafe.Pointer, error) {
 	most := uint64(sizeMax)
 	if machine, ok := memorySize(); ok {

@@ -11,7 +11,7 @@ import (
 const goBacked = false
 
 // mapAnywhere leaves MAP_NORESERVE out on purpose: a range without access is charged nothing, and
-// Commit shall be told when the system cannot promise the memory. (darwin always promises.)
+// Commit fails if the system can't promise the memory. (darwin always promises.)
 func mapAnywhere(size uint64) (unsafe.Pointer, error) { return mapNone(nil, size, 0) }
 
 // mapNone maps pages without access.
@@ -23,7 +23,8 @@ func protect(to int) change {
 	return func(p unsafe.Pointer, size uint64) error { return unix.Mprotect(bytesAt(p, size), to) }
 }
 
-// plentyOfAddresses: where the process has a limit, the plan's sizes count against it, and no more.
+// plentyOfAddresses returns false if the process has a limit: then only the plan's sizes should
+// count against it.
 func plentyOfAddresses() bool {
 	var r unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_AS, &r)

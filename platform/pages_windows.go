@@ -27,16 +27,17 @@ func mapAnywhere(size uint64) (unsafe.Pointer, error) {
 	return unsafe.Add(nil, start), err
 }
 
-// allowAccess commits: then the pages count against the system's limit, which may refuse.
+// allowAccess commits the pages. They then count against the system's limit, and the system may
+// refuse.
 func allowAccess(p unsafe.Pointer, size uint64) error {
 	_, err := windows.VirtualAlloc(uintptr(p), uintptr(size), windows.MEM_COMMIT, windows.PAGE_READWRITE)
 	if err != nil {
 		return err
 	}
-	return protect(uintptr(p), uintptr(size), windows.PAGE_READWRITE) // what was committed before, too
+	return protect(uintptr(p), uintptr(size), windows.PAGE_READWRITE) // for pages committed before
 }
 
-// denyAccess leaves committed what is: it keeps its contents. What never was has none to keep.
+// denyAccess keeps committed pages committed, with their contents, and skips the others.
 func denyAccess(p unsafe.Pointer, size uint64) error {
 	return eachCommitted(p, size, func(base, size uintptr) error {
 		return protect(base, size, windows.PAGE_NOACCESS)
@@ -48,7 +49,7 @@ func protect(base, size uintptr, protection uint32) error {
 	return windows.VirtualProtect(base, size, protection, &old)
 }
 
-// eachCommitted calls do for the parts that are committed, each with one protection.
+// eachCommitted calls do for each committed part of one protection.
 func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) error) (err error) {
 	at, end := uintptr(p), uintptr(p)+uintptr(size)
 	for at < end {
@@ -65,7 +66,7 @@ func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) er
 	return err
 }
 
-// discardPages decommits; what is committed anew is zero.
+// discardPages decommits; pages that are committed again are zero.
 func discardPages(p unsafe.Pointer, size uint64) error {
 	return windows.VirtualFree(uintptr(p), uintptr(size), windows.MEM_DECOMMIT)
 }
@@ -73,18 +74,18 @@ func discardPages(p unsafe.Pointer, size uint64) error {
 func lockPages(p unsafe.Pointer, size uint64) error {
 	err := windows.VirtualLock(uintptr(p), uintptr(size))
 	if errors.Is(err, windows.ERROR_WORKING_SET_QUOTA) {
-		// The system keeps a few pages of it for itself and does not say how many.
+		// The system keeps a few of these pages for itself and doesn't report how many.
 		var limit, most uintptr
 		var flags uint32
 		windows.GetProcessWorkingSetSizeEx(windows.CurrentProcess(), &limit, &most, &flags)
-		return fmt.Errorf("%w: the least working set of this process, %d bytes, bounds what it may lock, "+
-			"and %d more are needed: raise it (SetProcessWorkingSetSizeEx)", err, limit, size)
+		return fmt.Errorf("%w: the minimum working set of this process is %d bytes, and this lock needs %d more: "+
+			"raise it (SetProcessWorkingSetSizeEx)", err, limit, size)
 	}
 	return err
 }
 
-// unlockPages goes part by part: a page that lost its access lost its lock, and one that isn't locked
-// would stop all others.
+// unlockPages unlocks part by part: a page that lost its access lost its lock, and VirtualUnlock of
+// a range fails whole if one page isn't locked.
 func unlockPages(p unsafe.Pointer, size uint64) error {
 	return eachCommitted(p, size, func(base, size uintptr) error {
 		if err := windows.VirtualUnlock(base, size); err != windows.ERROR_NOT_LOCKED {

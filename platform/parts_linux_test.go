@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Of a range whose parts are named, these alone become present, are locked, and are asked for.
+// TestPartsOfARange checks that only the named parts become present, are locked and are counted.
 func TestPartsOfARange(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the pages are the Go heap's")

@@ -9,51 +9,50 @@ import (
 	"unsafe"
 )
 
-// phase is where a Reservation stands in its life.
+// phase is a step in the life of a Reservation.
 type phase uint8
 
 const (
 	reserved  phase = iota // addresses only
 	committed              // all of it readable and writable
 	guarded                // as committed, but parts may be protected
-	released               // no longer ours; another Reservation may own the addresses
+	released               // another Reservation may own the addresses
 )
 
 // Reservation is one range of addresses, owned from Reserve to Release. It must not be copied.
 type Reservation struct {
-	block   block  // what the system gave, at least size bytes
-	size    uint64 // what the owner asked for
+	block   block  // at least size bytes
+	size    uint64 // the argument of Reserve
 	phase   phase
 	present bool // Prefault or Lock has made pages present
 }
 
-// Align is what a range begins at a multiple of, in bytes, where the system chooses. A base that is
-// chosen is a multiple of baseAlign: the largest page of any target.
+// Align is the multiple, in bytes, at which a range begins if the system chooses its place. A
+// chosen base is a multiple of baseAlign, the largest page of any target.
 const (
 	Align     = 1 << 20
 	baseAlign = 64 << 10
 )
 
-// Head is the bytes at a range's base that outlive Release (see the package's text). They are zero when
-// the range is new, the last owner's when it is taken again. A range is only taken again by an owner with
-// the same head, so that its address is never anything but such a head; a range without one goes to
-// anybody.
+// Head is the bytes at a range's base that outlive Release (see the package's text). They are zero
+// in a new range, and the last owner's in a reused one. Only an owner with the same head reuses a
+// range, so that its base never holds any other head; a range without a head may go to any owner.
 type Head struct {
 	Size uint64
-	Kind string // what lies there: an owner with another kind doesn't get the range
+	Kind string // an owner with another kind doesn't get the range
 }
 
-// Reserve takes size bytes of addresses. With a base other than 0 they begin there, at a multiple
-// of 64 KiB ([SafeBase] gives one), or it fails: nothing is moved, neither the range nor what is
-// there. Without one, the system chooses a multiple of Align.
+// Reserve takes size bytes of addresses, without access until Commit. With a base other than 0 they
+// begin there, at a multiple of 64 KiB ([SafeBase] returns one), or Reserve fails; it never moves
+// the range or other mappings. With base 0 the system chooses a multiple of Align. size and the
+// head are multiples of the page, the head at most size.
 //
-// The bytes behind the head are always zero. A released range waits for the next owner of its class (see
-// the package's text), one with a chosen base for the next with this base.
+// The bytes after the head are always zero. A released range waits for the next owner of its class
+// (see the package's text); one with a chosen base waits for the next owner with this base.
 //
-// size and the head are multiples of the page, the head at most size. There is no access before Commit. It
-// fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none. Where
-// somebody has a part of the addresses at a base, the error wraps syscall.EEXIST and says who, by
-// the line of /proc/self/maps. A base is unsupported (errors.ErrUnsupported) in race builds, and off
+// Reserve fails if the address space has no room, or if a limit of the process (RLIMIT_AS) leaves
+// none. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST and quotes
+// the line of /proc/self/maps. A base is unsupported (errors.ErrUnsupported) in race builds and off
 // Linux.
 func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 	what := fmt.Sprintf("reserve %d bytes", size)
@@ -77,11 +76,11 @@ func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 	return &Reservation{block: b, size: size}, nil
 }
 
-// ReserveSparse takes size bytes of which each page costs memory from its first use on, and nothing
-// is promised: where checked builds lay things out apart. They are committed. What Release leaves is
-// for the next ReserveSparse alone. It fails when the address space, or a limit of the process,
-// leaves no room: RLIMIT_AS and RLIMIT_DATA count all of it. errors.ErrUnsupported: this system, or
-// a race build, has none.
+// ReserveSparse takes size bytes of committed memory in which each page costs memory from its first
+// use on, and no memory is promised. Checked builds place objects apart in it. Only the next
+// ReserveSparse reuses the addresses after Release. It fails if the address space, or a limit of
+// the process, leaves no room: RLIMIT_AS and RLIMIT_DATA count all of size. The error wraps
+// errors.ErrUnsupported if this system or a race build lacks it.
 func ReserveSparse(size uint64) (*Reservation, error) {
 	b, err := supply(want{size: size, sparse: true})
 	if err == nil {
@@ -95,9 +94,9 @@ func ReserveSparse(size uint64) (*Reservation, error) {
 	return &Reservation{block: b, size: size, phase: committed}, nil
 }
 
-// supply gives a block that an earlier owner released, or a new one.
+// supply returns a block that an earlier owner released, or a new one.
 func supply(w want) (block, error) {
-	// A Go slice, and a pointer difference, hold no more; on 32-bit targets that is 2 GiB.
+	// A Go slice and a pointer difference are bounded by MaxInt; on 32-bit targets that is 2 GiB.
 	if w.size > math.MaxInt-Align || uint64(w.base) > uint64(^uintptr(0))-w.size {
 		return block{}, fmt.Errorf("beyond this target's address space of %d bits", 8*unsafe.Sizeof(w.base))
 	}
@@ -115,9 +114,9 @@ func supply(w want) (block, error) {
 	return b, err
 }
 
-// reserveNew gives a range of the size's class where addresses are plenty. It leaves what stands out at
-// both ends of an aligned range without access: it is addresses only, and given back it could become
-// anything.
+// reserveNew returns a range of the size's class where addresses are plenty. It keeps the addresses
+// before and after an aligned range, without access: if they were free, any mapping could take
+// them.
 func reserveNew(w want) (p unsafe.Pointer, size uint64, err error) {
 	reserve := host.reserve
 	if w.sparse {
@@ -126,7 +125,7 @@ func reserveNew(w want) (p unsafe.Pointer, size uint64, err error) {
 	if reserve == nil || w.base != 0 && host.reserveAt == nil {
 		return nil, 0, unsupported()
 	}
-	if !w.sparse { // which no test refuses
+	if !w.sparse { // no test injects a fault there
 		if err := injected(doMap); err != nil {
 			return nil, 0, err
 		}
@@ -144,7 +143,8 @@ func reserveNew(w want) (p unsafe.Pointer, size uint64, err error) {
 	return unsafe.Add(start, -uint64(uintptr(start))&(Align-1)), size, err
 }
 
-// newSize is what a new range for so many bytes takes: its class where addresses are plenty.
+// newSize returns the size of a new range for so many bytes: that of its class where addresses are
+// plenty.
 func newSize(size uint64) uint64 {
 	if host.plenty != nil && host.plenty() {
 		return max(size, classOf(size))
@@ -152,17 +152,19 @@ func newSize(size uint64) uint64 {
 	return size
 }
 
-// Base is the first address. After Release it still is an address of this process, of which only the head may be used.
+// Base returns the first address. After Release the process still has that address, but only the
+// head may be used.
 func (r *Reservation) Base() unsafe.Pointer { return r.block.base }
 
-// Size is what Reserve was asked for, in bytes.
+// Size returns the size passed to Reserve, in bytes.
 func (r *Reservation) Size() uint64 { return r.size }
 
-// Addresses is how many bytes of addresses the range takes: its class (see the package's text), at least Size.
+// Addresses returns how many bytes of addresses the range takes: its class (see the package's
+// text), at least Size.
 func (r *Reservation) Addresses() uint64 { return r.block.size }
 
-// Commit makes the whole range readable and writable, protected parts included. It fails when the system will not
-// promise so much memory; the range then is as it was. No page becomes present by it.
+// Commit makes the whole range readable and writable, protected parts included. It makes no page
+// present. It fails if the system won't promise so much memory; the range is then unchanged.
 func (r *Reservation) Commit() error {
 	if r.phase == released {
 		return errReleased("commit")
@@ -174,12 +176,13 @@ func (r *Reservation) Commit() error {
 	return nil
 }
 
-// Prefault makes every page of a committed range present, or those of its parts where some are named; contents stay.
-// granted is true when all of them were present afterwards as far as the system tells. It is false without an error when the system took pages away again at once.
-// An error means that the system had no memory to give. Where it cannot be asked for pages, each page is written
-// to, and then a lack of memory is a signal of the system instead (on Linux the OOM killer's).
+// Prefault makes every page of a committed range, or of the named parts, present; contents stay.
+// granted is true if all of them were present afterwards, as far as the system reports. It is false
+// without an error if the system took pages away again at once. An error means that the system has
+// no memory. Where the system can't make pages present on request, Prefault writes to each page; a
+// lack of memory is then a signal of the system (on Linux the OOM killer's).
 //
-// After Protect it needs Commit first: it would touch the protected pages.
+// After Protect, Prefault needs Commit first, because it would touch the protected pages.
 func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
 	if err := r.checkAccess("prefault"); err != nil {
 		return false, err
@@ -200,7 +203,7 @@ func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
 			return false, fmt.Errorf("platform: prefault %d bytes: %w", size, err)
 		}
 	}
-	// An emulator may take the request, do nothing and call it a success: only the count is believed.
+	// An emulator may do nothing and report success, so only the count is believed.
 	if pages, ok := r.Missing(parts...); ok && pages == 0 {
 		return true, nil
 	}
@@ -211,8 +214,9 @@ func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
 	return !ok || pages == 0, nil
 }
 
-// Touch writes to each page of a committed range, or of its parts where some are named, and changes none: those that
-// weren't present are then. None may be protected. It makes no system call. A lack of memory is a signal of the system (on Linux the OOM killer's).
+// Touch writes to each page of a committed range, or of the named parts, without changing it, so
+// that every page is present. It makes no system call. No page may be protected. A lack of memory
+// is a signal of the system (on Linux the OOM killer's).
 func (r *Reservation) Touch(parts ...PageRun) error {
 	if err := r.checkCommitted("touch"); err != nil {
 		return err
@@ -224,10 +228,10 @@ func (r *Reservation) Touch(parts ...PageRun) error {
 	return err
 }
 
-// at is where a part of the range begins.
+// at returns the address of a part of the range.
 func (r *Reservation) at(part PageRun) unsafe.Pointer { return unsafe.Add(r.block.base, part.Offset) }
 
-// partsOf checks parts of the range, and adds them up. None are all of it.
+// partsOf checks parts of the range and returns their total size. No parts mean all of the range.
 func (r *Reservation) partsOf(operation string, parts []PageRun) (list []PageRun, size uint64, err error) {
 	if len(parts) == 0 {
 		return []PageRun{{0, r.size}}, r.size, nil
@@ -241,7 +245,7 @@ func (r *Reservation) partsOf(operation string, parts []PageRun) (list []PageRun
 	return parts, size, nil
 }
 
-// checkPart refuses what isn't whole pages of the range.
+// checkPart refuses parts that aren't whole pages of the range.
 func (r *Reservation) checkPart(operation string, offset, size uint64) error {
 	page := uint64(os.Getpagesize())
 	switch {
@@ -253,7 +257,7 @@ func (r *Reservation) checkPart(operation string, offset, size uint64) error {
 	return nil
 }
 
-// checkCommitted refuses what may be done between Commit and Release alone.
+// checkCommitted refuses operations that are allowed only between Commit and Release.
 func (r *Reservation) checkCommitted(operation string) error {
 	switch r.phase {
 	case released:
@@ -264,7 +268,7 @@ func (r *Reservation) checkCommitted(operation string) error {
 	return nil
 }
 
-// checkAccess refuses what touches every page.
+// checkAccess refuses operations that touch every page, if a part is protected.
 func (r *Reservation) checkAccess(operation string) error {
 	if r.phase == guarded {
 		return fmt.Errorf("platform: BUG: %s of a range with protected parts: Commit it first", operation)
@@ -272,7 +276,8 @@ func (r *Reservation) checkAccess(operation string) error {
 	return r.checkCommitted(operation)
 }
 
-// touch writes to each page without changing it. The addition is atomic so that nobody's write is lost meanwhile.
+// touch writes to each page without changing it. The addition is atomic so that no concurrent write
+// is lost.
 func touch(base unsafe.Pointer, size uint64) {
 	page := uint64(os.Getpagesize())
 	for offset := uint64(0); offset < size; offset += page {
@@ -280,16 +285,19 @@ func touch(base unsafe.Pointer, size uint64) {
 	}
 }
 
-// Lock makes every page of a committed range present, or those of its parts where some are named, and keeps them so: the
-// system swaps none out until Release, which unlocks. Each part takes up to two mappings ([Mappings]). The cost is that of Prefault. When the process may not lock so many bytes (RLIMIT_MEMLOCK; on
-// Windows its least working set), the error gives the limit, what is needed, and what to do. When it
-// fails nothing is locked. All of a range needs Commit first after Protect, and a part has no protected page; Protect after
-// it is fine.
+// Lock makes every page of a committed range, or of the named parts, present and keeps it so: the
+// system swaps no page out until Release, which unlocks. It costs as much as Prefault, and each
+// part takes up to two mappings ([Mappings]).
 //
-// In race builds, and on a system that has no Lock here, the error wraps errors.ErrUnsupported.
+// If the process may not lock so many bytes (RLIMIT_MEMLOCK; on Windows its minimum working set),
+// the error has the limit, the bytes needed, and the way to raise it. If Lock fails, nothing is
+// locked. In race builds, and on a system without Lock, the error wraps errors.ErrUnsupported.
+//
+// After Protect, a Lock of the whole range needs Commit first, and a named part must have no
+// protected page. Protect after Lock is fine.
 func (r *Reservation) Lock(parts ...PageRun) error {
 	check := r.checkAccess
-	if len(parts) != 0 { // protected ones the system refuses
+	if len(parts) != 0 { // the system refuses protected ones
 		check = r.checkCommitted
 	}
 	if err := check("lock"); err != nil {
@@ -307,26 +315,27 @@ func (r *Reservation) Lock(parts ...PageRun) error {
 		return nil
 	}
 	if !errors.Is(err, errors.ErrUnsupported) {
-		// Some pages may be locked already. What cannot be undone now is left to Release.
+		// Some pages may be locked already. If they can't be unlocked now, Release does it.
 		r.present = true
 		refused := ask(doUnlock, host.unlock, r.block.base, r.size)
 		if host.lockAdvice != nil {
 			err = host.lockAdvice(err, size)
 		}
 		if r.block.locked = refused != nil; refused != nil {
-			err = errors.Join(err, fmt.Errorf("unlock what is locked already: %w", refused))
+			err = errors.Join(err, fmt.Errorf("unlock the pages locked so far: %w", refused))
 		}
 	}
 	return fmt.Errorf("platform: lock %d bytes: %w", size, err)
 }
 
-// HugePages asks that the range be made of transparent huge pages: fewer page faults in Prefault, and fewer misses of
-// the processor's address cache in play. It comes before Prefault and Lock, because pages that are there stay as they
-// are. Release takes the wish back.
+// HugePages asks the system to use transparent huge pages for the range: Prefault then has fewer
+// page faults, and the processor's address cache fewer misses. Call it before Prefault and Lock,
+// because present pages stay as they are. Release withdraws the advice.
 //
-// It fails when the system has no such pages, or grants them to nobody, and then names the file that says so (mostly
-// /sys/kernel/mm/transparent_hugepage/enabled), or when no such page fits into the range. That it succeeds means that
-// the system will try: when its memory is in pieces, it gives small pages instead and does not tell.
+// It fails if the system has no such pages or grants them to no process, and then names the file
+// that says so (mostly /sys/kernel/mm/transparent_hugepage/enabled), or if no such page fits into
+// the range. Success means that the system will try: when its memory is fragmented, it uses small
+// pages instead without a report.
 //
 // In race builds, and off Linux, the error wraps errors.ErrUnsupported.
 func (r *Reservation) HugePages() error {
@@ -350,9 +359,9 @@ func (r *Reservation) HugePages() error {
 	return nil
 }
 
-// Protect takes away access to size bytes from offset: the next read or write there is a fault that ends the process.
-// Contents stay. Both are multiples of the page, and the range is committed. Where GoBacked is true it checks
-// its arguments and does nothing else.
+// Protect takes away access to size bytes from offset, both multiples of the page: the next read or
+// write there is a fault that ends the process. Contents stay. The range must be committed. Where
+// GoBacked is true, Protect only checks its arguments.
 func (r *Reservation) Protect(offset, size uint64) error {
 	err := r.change("protect", offset, size, host.deny)
 	if err == nil && size > 0 {
@@ -361,7 +370,8 @@ func (r *Reservation) Protect(offset, size uint64) error {
 	return err
 }
 
-// Unprotect gives access back to size bytes from offset, whether protected or not. Arguments are as for Protect.
+// Unprotect restores access to size bytes from offset, protected or not. Its arguments are as for
+// Protect.
 func (r *Reservation) Unprotect(offset, size uint64) error {
 	return r.change("unprotect", offset, size, host.allow)
 }
@@ -379,15 +389,16 @@ func (r *Reservation) change(operation string, offset, size uint64, do change) e
 	return nil
 }
 
-// Release unlocks the range, gives the memory back to the system and the addresses to the next Reserve that fits. The
-// head stays as it is, readable and writable; any other access is a fault until somebody owns the range again. When the
-// system refuses a part of that, the error names it, and whoever takes the addresses next does that part before he gets
-// them. A second Release is refused and changes nothing.
+// Release unlocks the range, returns the memory to the system, and keeps the addresses for the next
+// Reserve that fits. The head stays readable and writable with its contents; any other access is a
+// fault until the range has a new owner. If the system refuses a step, the error names it, and the
+// next Reserve repeats that step before it reuses the range. A second Release is an error and
+// changes nothing.
 func (r *Reservation) Release() error { return r.end("release", false) }
 
-// Return is Release for who knows that nobody has a pointer into the range any more, but for handles into the head: the
-// addresses behind the head are the system's again, and anything may come to lie there. Where the system takes no part
-// of a range back, and at a chosen base, it is Release.
+// Return is Release without keeping the addresses after the head, which the system may reuse for
+// any mapping. The caller must know that no pointer into the range is left, except handles into the
+// head. Where the system takes no part of a range back, and at a chosen base, Return is Release.
 func (r *Reservation) Return() error { return r.end("return", true) }
 
 func (r *Reservation) end(operation string, unmap bool) error {
@@ -396,7 +407,7 @@ func (r *Reservation) end(operation string, unmap bool) error {
 	}
 	r.phase = released
 	b := &r.block
-	err := b.empty(r.size) // what lies beyond was never accessible
+	err := b.empty(r.size) // the rest was never accessible
 	if rest := b.size - b.head.Size; unmap && err == nil && host.unmap != nil && !b.placed && b.head.Size != 0 {
 		if err = ask(doDiscard, host.unmap, unsafe.Add(b.base, b.head.Size), rest); err == nil {
 			b.size = b.head.Size
@@ -409,10 +420,10 @@ func (r *Reservation) end(operation string, unmap bool) error {
 	return nil
 }
 
-// Missing counts the pages of the range, or of its parts where some are named, that are not present now: an access to one
-// costs a page fault. A page that was only ever read counts as present, though the first write to it costs a fault too. ok
-// is false where it is not measured, and for parts that aren't whole pages of the range. It allocates nothing, save in
-// builds that check pointers (-asan).
+// Missing returns how many pages of the range, or of the named parts, aren't present: an access to
+// one costs a page fault. A page that was only read counts as present, though the first write to it
+// costs a fault too. ok is false where it isn't measured, and for parts that aren't whole pages of
+// the range. It allocates nothing, except in builds that check pointers (-asan).
 func (r *Reservation) Missing(parts ...PageRun) (pages int, ok bool) {
 	if len(parts) == 0 {
 		return missing(r.block.base, r.size)

@@ -16,8 +16,8 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// addressBytes is the size of the process's address space. status gives it in kB; statm counts pages, which under an
-// emulator are not PageSize.
+// addressBytes returns the size of the process's address space, which status has in kB. statm
+// counts pages, which aren't PageSize under an emulator.
 func addressBytes(t testing.TB) int {
 	status, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func addressBytes(t testing.TB) int {
 
 func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 	platform.ForgetSpares()
-	const size = 40 * mib // more than one chunk of the question
+	const size = 40 * mib // more than one chunk
 	r := commit(t, size, 0)
 	all := size / os.Getpagesize()
 	pages, ok := r.Missing()
@@ -42,7 +42,7 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 		t.Skip("an emulator whose pages are not its host's")
 	}
 	require.True(t, ok)
-	if !platform.GoBacked { // the runtime may give memory that was used before
+	if !platform.GoBacked { // the runtime may reuse memory
 		assert.Equal(t, all, pages, "control: nothing is present yet")
 	}
 	contents(r)[17*mib] = 1
@@ -63,7 +63,8 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 	}
 	after, _, _ := platform.Faults()
 	if !platform.GoBacked { // the race detector's shadow is larger than the range
-		// Not 0: the runtime has its own, and with -asan so has the shadow, an eighth of the range.
+		// The runtime has faults of its own, and with -asan so has the shadow, an eighth of the
+		// range.
 		assert.Less(t, after-before, uint64(all/4), "prefaulted pages cost no fault")
 	}
 
@@ -117,7 +118,7 @@ func TestAddressSpaceStaysFlat(t *testing.T) {
 	assert.Less(t, addressBytes(t)-before, slack, "%d times %d bytes", rounds, size)
 
 	if platform.GoBacked {
-		return // the heap has addresses in stock
+		return // the heap keeps addresses in stock
 	}
 	before = addressBytes(t)
 	var held []*platform.Reservation

@@ -25,7 +25,7 @@ const (
 	edge = 64 * kib // a multiple of every page
 )
 
-// reserve gives a range that the end of the test releases, unless the test did.
+// reserve returns a range that the end of the test releases, unless the test did.
 func reserve(t testing.TB, size, head uint64) *platform.Reservation {
 	r, err := platform.Reserve(0, size, platform.Head{Size: head})
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func contents(r *platform.Reservation) []byte {
 
 var sink byte
 
-// faults tells whether f meets memory without access.
+// faults reports whether f touches memory without access.
 func faults(f func()) (faulted bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -68,7 +68,7 @@ func writable(r *platform.Reservation, offset uint64) bool {
 	return !faults(func() { contents(r)[offset] = same(contents(r)[offset]) })
 }
 
-// same hides from the compiler that what it writes back is there already.
+// same hides from the compiler that b is written back unchanged.
 //
 //go:noinline
 func same(b byte) byte { return b }
@@ -127,7 +127,8 @@ func TestProtectTakesAccessAndKeepsContents(t *testing.T) {
 	assert.Equal(t, byte(42), contents(r)[edge])
 }
 
-// TestReadOfProtectedPage is the control for everything that relies on a fault: without a handler it ends the process.
+// TestReadOfProtectedPage is the control for tests that rely on a fault: without a handler it ends
+// the process.
 func TestReadOfProtectedPage(t *testing.T) {
 	const victim = "UPFRONT_PLATFORM_READ"
 	if offset := os.Getenv(victim); offset != "" {
@@ -302,7 +303,7 @@ func TestReturnKeepsTheHeadAlone(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the Go heap takes no part of a range back")
 	}
-	for i := range 3 { // where nothing came to lie there, it is lengthened
+	for i := range 3 { // if the addresses are still free, the block grows again
 		again := commit(t, size>>i, head)
 		assert.Equal(t, first, again.Base())
 		assert.EqualValues(t, 7, contents(again)[0])

@@ -2,24 +2,31 @@ package platform
 
 import "runtime"
 
-// SafeBase is a base for Reserve where 64 GiB are free in a fresh process, in every run, with the system's random
-// layout on or off; it is 0 where there is none. It is the same on every machine of a kind:
+// SafeBase returns a base for Reserve where 64 GiB are free in a fresh process, in every run, with
+// the system's random layout on or off. It returns 0 where no such base is known. It is the same on
+// every machine of a kind:
 //
 //	amd64                          0x480000000000
 //	arm64 with 48-bit addresses    0x900000000000
 //	arm64 with 39-bit addresses    0x2000000000
 //
-// On amd64, and arm64 with 48 bits, it lies above all that the Go runtime chooses for its heap: since Go 1.26 that is a
-// random address below 2^46 and 2^47, before that 0xc000000000 and 0x4000000000. It lies above the shadow of
-// AddressSanitizer (up to 0x10007fff8000 and 0x201000000000) and the C heap of a fixed executable, and below position
-// independent executables (from 0x555555554000 and 0xaaaaaaaaa000) and what the system maps on its own, however the
-// stack is limited.
+// On amd64, and on arm64 with 48 bits, the base is above:
 //
-// With 39 bits there is no such place: the heap of Go 1.26 begins anywhere in one start of eight, and within these 64
-// GiB in one of sixty. Reserve then says so; GOEXPERIMENT=norandomizedheapbase64, when the program is built, rules it
-// out. An unlimited stack (ulimit -s unlimited) puts the system's own mappings there.
+//   - the addresses that the Go runtime chooses for its heap: since Go 1.26 a random one below 2^46
+//     and 2^47, before that 0xc000000000 and 0x4000000000;
+//   - the shadow of AddressSanitizer (up to 0x10007fff8000 and 0x201000000000);
+//   - the C heap of a fixed executable.
 //
-// On 32-bit targets, other processors, other sizes of address, other systems, and in race builds it is 0.
+// It is below position independent executables (from 0x555555554000 and 0xaaaaaaaaa000) and below
+// the system's own mappings, for any limit of the stack.
+//
+// With 39 bits no address is safe. The heap of Go 1.26 takes a random place in one start of eight,
+// and is within these 64 GiB in one of sixty. Reserve then returns an error. Build with
+// GOEXPERIMENT=norandomizedheapbase64 to rule it out. An unlimited stack (ulimit -s unlimited) puts
+// the system's own mappings there.
+//
+// SafeBase returns 0 on 32-bit targets, other processors, other sizes of address, other systems,
+// and in race builds.
 func SafeBase() uintptr {
 	if host.reserveAt == nil {
 		return 0

@@ -11,24 +11,23 @@ import (
 	"unsafe"
 )
 
-// block is a range as the system gave it. Owners may use less than its size. It is never split and
-// never merged: its head stays where it is for ever, so no larger range could begin before it or reach
-// over it. Sizes go in classes instead, so that there are few blocks and each serves many sizes.
+// block is a range as the system returned it. Its owner may use less than its size. A block is
+// never split and never merged: its head stays at its address for ever, so no larger range could
+// begin before it or reach over it. Sizes are rounded up to classes instead, so that few blocks
+// serve many sizes.
 type block struct {
-	base unsafe.Pointer // also what keeps the memory alive where it is Go memory
+	base unsafe.Pointer // in a race build it also keeps the Go memory alive
 	size uint64
 	head Head // at the base, kept with its contents
 
-	// An owner who said where wants to find the addresses again: only another one who says so gets
-	// them.
-	placed bool
+	placed bool // at a chosen base, and kept for that base
 	sparse bool // for ReserveSparse alone
-	locked bool // Release has to unlock it
-	huge   bool // Release has to take back the wish for huge pages
-	dirty  bool // Release could not do all that it has to
+	locked bool // Release must unlock it
+	huge   bool // Release must withdraw the advice for huge pages
+	dirty  bool // Release failed in part
 }
 
-// want is what an owner asks for; base 0 is anywhere.
+// want is a request for a block; base 0 is anywhere.
 type want struct {
 	base   uintptr
 	size   uint64
@@ -36,26 +35,25 @@ type want struct {
 	sparse bool
 }
 
-// spares are the blocks that nobody owns. They only ever leave the list for a new owner.
+// spares are the blocks without an owner. A block leaves the list only for a new owner.
 type spares struct {
 	mutex  sync.Mutex
 	blocks []block
 }
 
-// spare is the process's list: addresses are the process's, too.
+// spare is the list of the process, as addresses are the process's.
 var spare spares
 
-// Keeps tells whether Reserve, asked for the same, would take a range that an earlier owner
-// released: it adds no addresses to those that count against RLIMIT_AS. Another goroutine may be
-// faster.
+// Keeps reports whether Reserve with the same arguments would reuse a released range, and so add no
+// addresses to those that count against RLIMIT_AS. Another goroutine may take that range first.
 func Keeps(base uintptr, size uint64, head Head) bool {
 	spare.mutex.Lock()
 	defer spare.mutex.Unlock()
 	return spare.find(want{base: base, size: size, head: head}) >= 0
 }
 
-// find is the index of the block that w gets, or -1: the smallest that fits, the longest released
-// one among equals. pre: the mutex is held.
+// find returns the index of the smallest block that fits w, of equal ones the first released, or
+// -1. pre: the mutex is held.
 func (s *spares) find(w want) int {
 	best := -1
 	for i, b := range s.blocks {
@@ -66,20 +64,20 @@ func (s *spares) find(w want) int {
 	return best
 }
 
-// fits tells whether an owner may have b. Another owner's head must stay such a head: a
-// stale handle that looks into it would take the new owner's objects for its tables.
+// fits reports whether the block may serve w. A block keeps its kind of head: a stale handle that
+// reads the head would otherwise take the new owner's objects for its tables.
 func (b block) fits(w want) bool {
 	if w.base == 0 && b.placed || w.base != 0 && w.base != uintptr(b.base) {
 		return false
 	}
 	if w.base == 0 && b.size > max(classOf(w.size), w.size) {
-		return false // it is for larger ones, which would need another meanwhile
+		return false // it is for larger ones, which would need a new block
 	}
 	return b.sparse == w.sparse && b.size >= w.size && (b.head.Size == 0 || b.head == w.head)
 }
 
-// classOf is the size of the blocks that owners of so many bytes get: the next power of two; 0 beyond
-// the address space.
+// classOf returns the size of blocks for so many bytes, the next power of two, or 0 beyond the
+// address space.
 func classOf(size uint64) uint64 {
 	if class := uint64(1) << bits.Len64(size-1); class <= math.MaxInt-Align {
 		return class
@@ -87,8 +85,8 @@ func classOf(size uint64) uint64 {
 	return 0
 }
 
-// take removes and returns a block that Release could empty or that can be emptied now. At a base,
-// an error says why the block that has some of the bytes is not given.
+// take removes a fitting block from the list and returns it. A dirty block is emptied first. At a
+// base, the error names the block that occupies some of the bytes.
 func (s *spares) take(w want) (b block, found bool, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -111,7 +109,8 @@ func (s *spares) take(w want) (b block, found bool, err error) {
 	return block{}, false, s.collision(w)
 }
 
-// lengthen gives a block of which Return left the head alone, when the addresses behind it are free still.
+// lengthen returns a block whose head alone is left (Return), if the addresses after the head are
+// still free.
 func (s *spares) lengthen(w want) (b block, found bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -129,14 +128,14 @@ func (s *spares) lengthen(w want) (b block, found bool) {
 	return block{}, false
 }
 
-// collision is the error that names the block that has some of the bytes; nil when none has. pre:
-// the mutex is held.
+// collision returns an error that names the block with some of the bytes, nil if there is none.
+// pre: the mutex is held.
 func (s *spares) collision(w want) error {
 	for _, b := range s.blocks {
 		first := uint64(uintptr(b.base))
 		if first < uint64(w.base)+w.size && uint64(w.base) < first+b.size {
 			return fmt.Errorf("%w: this process keeps %d bytes with a head of %d at %#x, released by an "+
-				"earlier owner, and gives them only to one who begins there, needs no more and has the same head",
+				"earlier owner, for a range that begins there, is no larger and has the same head",
 				syscall.EEXIST, b.size, b.head.Size, first)
 		}
 	}
@@ -149,9 +148,9 @@ func (s *spares) put(b block) {
 	s.blocks = append(s.blocks, b)
 }
 
-// empty makes b what the list holds: of its first used bytes, all accessible to nobody beyond the
-// head, without memory and without a lock. It does all that can be done and tells what failed; b
-// then is dirty.
+// empty prepares b for the list: the first used bytes beyond the head lose their access and their
+// memory, and all of them their lock. If a step fails, empty takes the others, reports the
+// failures, and marks b dirty.
 func (b *block) empty(used uint64) (err error) {
 	try := func(step, request string, do change, p unsafe.Pointer, size uint64) (failed bool) {
 		refused := ask(request, do, p, size)
@@ -161,13 +160,14 @@ func (b *block) empty(used uint64) (err error) {
 		return refused != nil
 	}
 	body, bodySize := unsafe.Add(b.base, b.head.Size), used-b.head.Size
-	// Access goes first: what a stray goroutine wrote after the memory went would greet the next owner.
+	// Access goes first: otherwise a stray goroutine could write after the memory was freed, and
+	// the next owner would find those bytes.
 	try("take access away", doProtect, host.deny, body, bodySize)
 	if b.locked {
 		b.locked = try("unlock", doUnlock, host.unlock, b.base, used) // the head, too
 	}
 	if b.huge {
-		b.huge = try("wish for no huge pages", doAdvise, host.wantNone, b.base, used)
+		b.huge = try("withdraw huge pages", doAdvise, host.wantNone, b.base, used)
 	}
 	discard := host.discard
 	if b.sparse && host.discardSparse != nil {

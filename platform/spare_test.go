@@ -29,7 +29,7 @@ func TestSpareTakesBestFit(t *testing.T) {
 		base unsafe.Pointer // nil: none fits
 	}{
 		{want{size: 901}, nil},
-		{want{size: 400, head: Head{Size: 100}}, at(4096)},  // the smallest, the longest on the list
+		{want{size: 400, head: Head{Size: 100}}, at(4096)},  // the smallest, released first
 		{want{size: 400, head: Head{Size: 100}}, at(8192)},  // the next
 		{want{size: 400, head: Head{Size: 200}}, nil},       // those are for larger ones
 		{want{size: 600, head: Head{Size: 200}}, at(12288)}, // the same head
@@ -73,7 +73,8 @@ func TestSpareNeverSharesABlock(t *testing.T) {
 	}
 }
 
-// TestRangesWhereAddressesAreScarce: a new one is no larger than asked for, and goes to a smaller owner of its class.
+// TestRangesWhereAddressesAreScarce checks that a new range is as large as requested and serves
+// smaller owners later.
 func TestRangesWhereAddressesAreScarce(t *testing.T) {
 	plenty := host.plenty
 	defer func() { host.plenty = plenty }()

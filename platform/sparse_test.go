@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// TestSparse: much more than the machine has, of which two pages are used.
+// TestSparse reserves far more than the machine has, and uses two pages.
 func TestSparse(t *testing.T) {
 	size := min(uint64(1)<<40, uint64(^uintptr(0))>>3&^(mib-1))
 	s, err := platform.ReserveSparse(size)

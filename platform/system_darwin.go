@@ -14,7 +14,7 @@ func systemLimits() []Limit {
 	return []Limit{physicalMemory(size, 0)}
 }
 
-// memorySize is the machine's memory in bytes.
+// memorySize returns the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
 	size, err := unix.SysctlUint64("hw.memsize")
 	return size, err == nil
@@ -27,7 +27,7 @@ func faults() (minor, major uint64, ok bool) {
 	return uint64(usage.Minflt), uint64(usage.Majflt), ok
 }
 
-// residentPeak is in bytes here; elsewhere the field has kB.
+// residentPeak reads Maxrss, which has bytes here and kB elsewhere.
 func residentPeak() (size uint64, ok bool) {
 	usage, ok := usage()
 	return uint64(usage.Maxrss), ok

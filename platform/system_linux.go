@@ -9,14 +9,15 @@ import (
 
 var system = teller{os.DirFS("/"), rlimit, memorySize}
 
-// missing asks for the presence of the pages, a chunk at a time into bytes on the stack: it runs around measured ticks
-// and must not allocate.
+// missing asks for the presence of the pages, a chunk at a time into bytes on the stack: it runs
+// around measured ticks and must not allocate.
 //
-// An emulator that shows larger pages than its host's gets the answer in the host's: more bytes than asked for. So a
-// chunk leaves room for one byte per 4 KiB, and a mark behind the expected bytes tells whether they were overrun.
+// An emulator that shows larger pages than its host's may return an answer for the host's pages,
+// which has more bytes. So a chunk leaves room for one byte per 4 KiB, and a mark after the
+// expected bytes detects an overrun.
 func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
 	const pageMin, mark = 4 << 10, 0xAA
-	var present [4096]byte // one byte per page, of which the lowest bit counts
+	var present [4096]byte // one byte per page; the lowest bit counts
 	page := uint64(os.Getpagesize())
 	chunk := uint64(len(present)) * pageMin
 	for offset := uint64(0); offset < size; offset += chunk {
@@ -45,11 +46,11 @@ func faults() (minor, major uint64, ok bool) {
 	return uint64(usage.Minflt), uint64(usage.Majflt), true
 }
 
-// residentPeak reads VmHWM. The peak of getrusage will not do: it survives exec, so that a small program would report
+// residentPeak reads VmHWM. The peak of getrusage survives exec, so a small program would report
 // its big parent's.
 func residentPeak() (size uint64, ok bool) { return system.kilobytes("proc/self/status", "VmHWM:") }
 
-// memorySize is the machine's memory in bytes.
+// memorySize returns the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// memoryStatus is MEMORYSTATUSEX, which the library doesn't have.
+// memoryStatus is MEMORYSTATUSEX, which package windows lacks.
 type memoryStatus struct {
 	length, load               uint32
 	physical, physicalFree     uint64
-	commit, commitFree         uint64 // of this process: a job's limit is among what bounds it
+	commit, commitFree         uint64 // of this process, within the limit of its job
 	virtual, virtualFree, none uint64
 }
 
@@ -25,7 +25,8 @@ func readMemoryStatus() (s memoryStatus, ok bool) {
 	return s, done != 0
 }
 
-// systemLimits: what is committed needs room in memory or in the page file, so their sum bounds a Commit before memory does.
+// systemLimits includes the commit limit: committed pages need room in memory or in the page file,
+// so their sum bounds a Commit before memory does.
 func systemLimits() []Limit {
 	s, ok := readMemoryStatus()
 	if !ok {
@@ -39,7 +40,7 @@ func systemLimits() []Limit {
 	return all
 }
 
-// memorySize is the machine's memory in bytes.
+// memorySize returns the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
 	s, ok := readMemoryStatus()
 	return s.physical, ok

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// teller is what the system says about itself; tests put trees of their own in its place.
+// teller reads the system's reports about itself; tests replace its files.
 type teller struct {
 	files  fs.FS // the root directory
 	rlimit func(resource int) (soft uint64, ok bool)
 	memory func() (size uint64, ok bool)
 }
 
-// text is what a file holds; nothing where there is none.
+// text returns the contents of a file, "" if it can't be read.
 func (t teller) text(file string) string {
 	text, _ := fs.ReadFile(t.files, strings.TrimPrefix(file, "/"))
 	return string(text)
 }
 
-// words are those behind the first, which is key, in a line of the file: "VmData:  1234 kB".
+// words returns the words after the key in a line of the file: "VmData:  1234 kB".
 func (t teller) words(file, key string) []string {
 	for line := range strings.Lines(t.text(file)) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == key {
@@ -30,7 +30,7 @@ func (t teller) words(file, key string) []string {
 	return nil
 }
 
-// kilobytes is the size in bytes that a line has in kB.
+// kilobytes returns the size of a line in kB, in bytes.
 func (t teller) kilobytes(file, key string) (size uint64, ok bool) {
 	words := t.words(file, key)
 	if len(words) != 2 || words[1] != "kB" {
@@ -40,12 +40,12 @@ func (t teller) kilobytes(file, key string) (size uint64, ok bool) {
 	return kib << 10, err == nil
 }
 
-// number is what a file of one number holds. "max" is none.
+// number returns the number in a file. A file with "max" has none.
 func (t teller) number(file string) (value uint64, ok bool) {
 	value, err := strconv.ParseUint(strings.TrimSpace(t.text(file)), 10, 64)
 	return value, err == nil
 }
 
-// unlimited tells whether a bound is none: no machine has so much, or no pointer of this target reaches that far.
+// unlimited reports whether a bound is beyond any machine, or beyond the pointers of this target.
 // Version 1 of cgroups writes the largest signed number, rounded down to its page.
 func unlimited(bound uint64) bool { return bound >= 1<<62 || bound > math.MaxUint }

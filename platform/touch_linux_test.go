@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTouchMakesPagesPresent covers the way of systems that cannot be asked for pages.
+// TestTouchMakesPagesPresent covers systems that can't make pages present on request.
 func TestTouchMakesPagesPresent(t *testing.T) {
 	const size = 2 << 20
 	ForgetSpares()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// From include/uapi/linux/userfaultfd.h of Linux 6.7, which neither the library nor the headers of
-// older distributions have.
+// From include/uapi/linux/userfaultfd.h of Linux 6.7. Package unix and the headers of older
+// distributions lack it.
 const (
 	uffdUserModeOnly   = 1       // UFFD_USER_MODE_ONLY
 	uffdAPI            = 0xAA    // UFFD_API
@@ -51,7 +51,7 @@ type (
 // iowr is a request that reads and writes its argument: _IOWR of include/uapi/asm-generic/ioctl.h.
 const iowr = 3 << 30
 
-// trackRefusals says what a system lacks that refuses a step.
+// trackRefusals names the lack of a system that refuses a step.
 var trackRefusals = []struct {
 	step  string
 	errno unix.Errno
@@ -70,7 +70,7 @@ var trackRefusals = []struct {
 const (
 	pagemapFile = "/proc/self/pagemap"
 
-	forbidden = "it takes no right, so a filter of system calls forbids it, " +
+	forbidden = "it needs no privilege, so a filter of system calls forbids it, " +
 		"as Docker's own does: allow userfaultfd in a profile (docker run --security-opt seccomp=FILE)"
 	oldKernel = "the kernel has no asynchronous write-protection: " +
 		"it takes Linux 6.7, and 6.10 on arm64"
@@ -86,17 +86,17 @@ func trackRefusal(step string, err error) error {
 	return err
 }
 
-// watch is what the system tracks with. The kernel itself ends the faults of first writes: no
-// thread has to wait for them.
+// watch holds the files that track the range. The kernel itself ends the faults of first writes: no
+// thread waits for them.
 type watch struct {
 	faults, pagemap int // files
 	start           uint64
-	arg             scanArg // here, as a local one would be allocated in builds that check pointers
+	arg             scanArg // here, because a local one is allocated in builds that check pointers
 	regions         [runsMost]pageRegion
 }
 
-// open asks for no right: with UFFD_USER_MODE_ONLY, vm.unprivileged_userfaultfd may be 0. What that
-// leaves out, faults in the kernel that a thread would end, isn't wanted.
+// open needs no privilege: with UFFD_USER_MODE_ONLY, vm.unprivileged_userfaultfd may be 0. That
+// mode excludes only faults in the kernel that a thread would end, and no thread does so here.
 func (w *watch) open(start unsafe.Pointer, size uint64) (err error) {
 	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|uffdUserModeOnly, 0, 0)
 	if errno != 0 {
@@ -124,8 +124,8 @@ func (w *watch) open(start unsafe.Pointer, size uint64) (err error) {
 	return nil
 }
 
-// scan fills runs with the pages between the offsets from and to that were written to, and protects
-// these anew if it shall. It went as far as next: to, unless all runs are filled before.
+// scan fills runs with the pages written to between the offsets from and to, and on request
+// protects these pages again. next is to, or the offset where runs was full.
 func (w *watch) scan(
 	runs *[runsMost]PageRun, from, to uint64, anew bool,
 ) (n int, next uint64, err error) {
@@ -145,7 +145,7 @@ func (w *watch) scan(
 	if errno != 0 {
 		err := trackRefusal("PAGEMAP_SCAN", errno)
 		if errno == unix.EPERM {
-			err = fmt.Errorf("%w: a part of the range was mapped anew", err)
+			err = fmt.Errorf("%w: a part of the range was mapped again", err)
 		}
 		return 0, 0, err
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// track tracks a range until the end of the test, or skips it where that isn't possible.
+// track tracks a range until the end of the test, or skips the test where that isn't possible.
 func track(t testing.TB, start unsafe.Pointer, size uint64) *platform.Tracker {
 	k, err := platform.Track(start, size)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -31,7 +31,7 @@ func track(t testing.TB, start unsafe.Pointer, size uint64) *platform.Tracker {
 	return k
 }
 
-// present is a committed range, all of whose pages are there.
+// present returns a committed range with all pages present.
 func present(t testing.TB, pages int) *platform.Reservation {
 	r := commit(t, uint64(pages*os.Getpagesize()), 0)
 	granted, err := r.Prefault()
@@ -40,7 +40,7 @@ func present(t testing.TB, pages int) *platform.Reservation {
 	return r
 }
 
-// dirty goes through one round and gives the numbers of the pages, and how many calls it took.
+// dirty plays one round and returns the page numbers, and the number of calls.
 func dirty(t testing.TB, k *platform.Tracker, size uint64) (pages []int, calls int) {
 	return round(t, k.Dirty, size)
 }
@@ -71,11 +71,11 @@ func round(t testing.TB, next nextRuns, size uint64) (pages []int, calls int) {
 	return pages, calls
 }
 
-// moved is how many pages were told that nobody wrote to. The system may swap one out or move it to
-// another place just when it is looked at, which counts as written; that is rare.
+// moved counts reported pages that the test didn't write to. The system may swap or move a page
+// just as it is scanned, which counts as written; that is rare.
 var moved int
 
-// exactly goes through one round, and holds it to tell the pages that were written to.
+// exactly plays one round and checks that it reports the written pages.
 func exactly(t testing.TB, k *platform.Tracker, size uint64, want ...int) (calls int) {
 	t.Helper()
 	found, calls := dirty(t, k, size)
@@ -89,14 +89,14 @@ func exactly(t testing.TB, k *platform.Tracker, size uint64, want ...int) (calls
 	return calls
 }
 
-// TestDirtyIsExact writes, reads, clears and copies at random, and knows which pages that meets.
+// TestDirtyIsExact writes, reads, clears and copies at random, and knows the pages written to.
 func TestDirtyIsExact(t *testing.T) {
 	const pages = 1000
 	page := os.Getpagesize()
 	r := present(t, pages)
 	b := contents(r)
 	k := track(t, r.Base(), r.Size())
-	exactly(t, k, r.Size()) // nothing since Track, though all was written before
+	exactly(t, k, r.Size()) // all writes were before Track
 
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -139,10 +139,10 @@ func TestDirtyIsExact(t *testing.T) {
 		}
 		exactly(t, k, r.Size(), want...)
 	}
-	exactly(t, k, r.Size()) // a round ends what it tells
+	exactly(t, k, r.Size()) // a round reports a page once
 }
 
-// TestDirtyGoesOnWhereItStopped has more runs than a call gives, as many, and one less.
+// TestDirtyGoesOnWhereItStopped has more runs than a call returns, as many, and one less.
 func TestDirtyGoesOnWhereItStopped(t *testing.T) {
 	const most, pages = 512, 4*512 + 7
 	page := os.Getpagesize()
@@ -173,15 +173,15 @@ func TestDirtyGoesOnWhereItStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Len(t, first, most)
-	b[0]++              // behind: in the next round
-	b[(pages-1)*page]++ // before: in this one
+	b[0]++              // passed already: in the next round
+	b[(pages-1)*page]++ // still ahead: in this round
 	calls = exactly(t, k, r.Size(), 2*most, pages-1)
 	assert.Equal(t, 1, calls)
 	exactly(t, k, r.Size(), 0)
 }
 
-// TestDirtyLosesNoWrite copies what is dirty while others write to each page once, so that nothing
-// makes up for a write that is lost: at the end the copy is the range.
+// TestDirtyLosesNoWrite copies dirty pages while other goroutines write to each page once, so that
+// no later write hides a lost one: at the end the copy equals the range.
 func TestDirtyLosesNoWrite(t *testing.T) {
 	const pages, writers = 2048, 2
 	page := os.Getpagesize()
@@ -206,7 +206,7 @@ func TestDirtyLosesNoWrite(t *testing.T) {
 		return size
 	}
 	random := rand.New(rand.NewPCG(7, 7))
-	between := 0 // rounds that had something while there was more to come
+	between := 0 // rounds with dirty pages before the last write
 	for range 10_000 {
 		if between >= step.Pick(20, 200, 2000) {
 			break
@@ -219,7 +219,7 @@ func TestDirtyLosesNoWrite(t *testing.T) {
 				for i := w; i < pages; i += writers {
 					atomic.AddUint64((*uint64)(unsafe.Pointer(&b[order[i]*page])), 1)
 					if left.Add(-1)%64 == 0 {
-						runtime.Gosched() // for who has but one processor
+						runtime.Gosched() // for a single processor
 					}
 				}
 			}()
@@ -273,8 +273,8 @@ func TestPeekTellsAgain(t *testing.T) {
 	exactly(t, k, r.Size(), want...)
 }
 
-// TestDirtyCountsTheSystemsWrites: with UFFD_USER_MODE_ONLY a fault in the kernel must not become
-// an error.
+// TestDirtyCountsTheSystemsWrites checks that with UFFD_USER_MODE_ONLY a fault in the kernel
+// doesn't become an error.
 func TestDirtyCountsTheSystemsWrites(t *testing.T) {
 	page := os.Getpagesize()
 	r := present(t, 8)
@@ -284,15 +284,16 @@ func TestDirtyCountsTheSystemsWrites(t *testing.T) {
 	require.NoError(t, err)
 	defer in.Close()
 	defer out.Close()
-	_, err = out.Write(b[5*page : 5*page+10]) // which reads
+	_, err = out.Write(b[5*page : 5*page+10]) // the system reads
 	require.NoError(t, err)
-	n, err := in.Read(b[2*page-5 : 3*page]) // which writes, over an edge
+	n, err := in.Read(b[2*page-5 : 3*page]) // the system writes, over an edge
 	require.NoError(t, err)
 	assert.Equal(t, 10, n)
 	exactly(t, k, r.Size(), 1, 2)
 }
 
-// TestDirtyOfAPartOfARange: what lies around it isn't told, and another Tracker may have it.
+// TestDirtyOfAPartOfARange checks that pages around the part aren't reported, and that another
+// Tracker may have them.
 func TestDirtyOfAPartOfARange(t *testing.T) {
 	page := os.Getpagesize()
 	r := present(t, 12)
@@ -312,10 +313,11 @@ func TestDirtyOfAPartOfARange(t *testing.T) {
 	_, err := platform.Track(unsafe.Add(r.Base(), 4*page), uint64(8*page))
 	assert.ErrorIs(t, err, syscall.EBUSY, "a part of it is the other's")
 	assert.NotErrorIs(t, err, errors.ErrUnsupported)
-	exactly(t, other, uint64(4*page)) // who is refused disturbs nobody
+	exactly(t, other, uint64(4*page)) // the refused Track disturbs no other
 }
 
-// TestDirtyOfAbsentPages: none that was written is missing, and when all were used it is exact.
+// TestDirtyOfAbsentPages checks that each written page is reported, and that reports are exact once
+// all pages were used.
 func TestDirtyOfAbsentPages(t *testing.T) {
 	const pages = 1500
 	platform.ForgetSpares()
@@ -337,7 +339,7 @@ func TestDirtyOfAbsentPages(t *testing.T) {
 	sink += b[8*page]
 	exactly(t, k, r.Size(), 9)
 
-	// A page that was emptied is seen at its next write at the latest.
+	// An emptied page is reported at its next write at the latest.
 	require.NoError(t, unix.Madvise(b[9*page:10*page], unix.MADV_DONTNEED))
 	b[9*page]++
 	exactly(t, k, r.Size(), 9)

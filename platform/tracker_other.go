@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// watch isn't there: nobody has a Tracker.
+// watch is empty: Track fails here.
 type watch struct{}
 
 func (*watch) open(unsafe.Pointer, uint64) error {

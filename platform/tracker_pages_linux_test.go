@@ -24,8 +24,8 @@ func hugeBytes(t *testing.T, r *platform.Reservation) (size int) {
 	return size * kib
 }
 
-// TestDirtyOfHugePages: the first write to a huge page splits it, and after that a small page is
-// told.
+// TestDirtyOfHugePages checks that the first write to a huge page splits it, and that small pages
+// are reported after it.
 func TestDirtyOfHugePages(t *testing.T) {
 	platform.ForgetSpares()
 	r := commit(t, 16*mib, 0)
@@ -86,7 +86,7 @@ func TestDirtyOfLockedAndProtectedPages(t *testing.T) {
 		b[5*edge]++
 		if !locked {
 			exactly(t, k, r.Size(), 5*edge/page)
-		} else { // the system makes present, by writes, what it gives access to
+		} else { // the system writes to the pages of Unprotect to make them present
 			found, _ := dirty(t, k, r.Size())
 			assert.Subset(t, found, []int{5 * edge / page})
 			assert.NotContains(t, found, 8*edge/page)

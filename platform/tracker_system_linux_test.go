@@ -23,7 +23,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// trackFiles are the open files of this process that Track opened.
+// trackFiles returns the open files of this process that Track opened.
 func trackFiles(t *testing.T) (fds []int) {
 	links, err := filepath.Glob("/proc/self/fd/*")
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestCloseGivesAllBack(t *testing.T) {
 	}
 	assert.True(t, smapsFlag(t, r, "uw"), "watched")
 	b[1]++
-	require.NoError(t, exec.Command("true").Run()) // which shares nothing of it
+	require.NoError(t, exec.Command("true").Run()) // it shares no tracked page
 	exactly(t, k, r.Size(), 0)
 	require.NoError(t, k.Close())
 	assert.Empty(t, trackFiles(t))
@@ -63,7 +63,7 @@ func TestCloseGivesAllBack(t *testing.T) {
 	assert.EqualError(t, err, "platform: BUG: dirty pages of a tracker already closed")
 	_, _, err = k.Peek()
 	assert.EqualError(t, err, "platform: BUG: dirty pages of a tracker already closed")
-	b[1]++ // no fault is in the way
+	b[1]++ // no fault follows
 
 	before, _, _ := platform.Mappings()
 	for range 200 {
@@ -88,7 +88,7 @@ func TestReleaseOfATrackedRange(t *testing.T) {
 	_, _, err := k.Dirty()
 	assert.ErrorIs(t, err, syscall.EPERM)
 	assert.EqualError(t, err, fmt.Sprintf("platform: dirty pages of %d bytes: "+
-		"PAGEMAP_SCAN: operation not permitted: a part of the range was mapped anew", r.Size()))
+		"PAGEMAP_SCAN: operation not permitted: a part of the range was mapped again", r.Size()))
 	again := present(t, 16)
 	require.Equal(t, r.Base(), again.Base())
 	_, _, err = k.Dirty()
@@ -138,7 +138,7 @@ func TestDirtyAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// onAThread runs f on a thread of its own, which ends with it, and with what f did to the thread.
+// onAThread runs f on a thread of its own, which ends with its changed rights.
 func onAThread(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -149,7 +149,7 @@ func onAThread(f func()) {
 	<-done
 }
 
-// TestTrackNeedsNoRight gives all rights up. vm.unprivileged_userfaultfd is 0 on most machines.
+// TestTrackNeedsNoRight drops all capabilities. vm.unprivileged_userfaultfd is 0 on most machines.
 func TestTrackNeedsNoRight(t *testing.T) {
 	r := present(t, 4)
 	require.NoError(t, track(t, r.Base(), r.Size()).Close())
@@ -171,8 +171,8 @@ func TestTrackNeedsNoRight(t *testing.T) {
 	})
 }
 
-// refuse has the system refuse a call of this thread, and only with this second argument if it
-// isn't 0.
+// refuse makes the system refuse a call of this thread, only with this second argument if it isn't
+// 0.
 func refuse(t *testing.T, call, argument uint32, errno syscall.Errno) {
 	const data, argument1 = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, 24
 	const jump, action = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.SECCOMP_RET_ERRNO
@@ -195,14 +195,14 @@ func refuse(t *testing.T, call, argument uint32, errno syscall.Errno) {
 		uintptr(unsafe.Pointer(&list)), 0, 0))
 }
 
-// TestTrackRefused has the system refuse each step as older kernels and filters of containers do.
+// TestTrackRefused makes the system refuse each step as older kernels and filters of containers do.
 func TestTrackRefused(t *testing.T) {
 	r := present(t, 4)
 	require.NoError(t, track(t, r.Base(), r.Size()).Close(), "control: it isn't refused by itself")
-	const api, register, scan = 0xC018AA3F, 0xC020AA00, 0xC0606610 // as C's headers have them
+	const api, register, scan = 0xC018AA3F, 0xC020AA00, 0xC0606610 // as in C's headers
 	const old = "the kernel has no asynchronous write-protection: " +
 		"it takes Linux 6.7, and 6.10 on arm64"
-	const forbidden = "it takes no right, so a filter of system calls forbids it, " +
+	const forbidden = "it needs no privilege, so a filter of system calls forbids it, " +
 		"as Docker's own does: " +
 		"allow userfaultfd in a profile (docker run --security-opt seccomp=FILE)"
 	for _, c := range []struct {
@@ -248,7 +248,7 @@ func TestTrackRefused(t *testing.T) {
 		"cannot allocate memory"))
 }
 
-// TestDirtyIsOneSystemCall traces itself. What the Go runtime does beside it isn't Dirty's.
+// TestDirtyIsOneSystemCall traces itself. The Go runtime's own calls don't count.
 func TestDirtyIsOneSystemCall(t *testing.T) {
 	const name, calls, begin, end = "UPFRONT_PLATFORM_TRACED", 50, "rounds begin", "rounds end"
 	page := os.Getpagesize()
@@ -310,9 +310,9 @@ func TestDirtyIsOneSystemCall(t *testing.T) {
 	assert.Empty(t, made)
 }
 
-// BenchmarkTrack is 64 MiB of which 5 % are written to: the writes with their faults, Dirty, and
-// copies of these pages, beside a copy of all. The pages are random in each round, or the same in
-// all; of the rounds all are Dirty's, or one of eight.
+// BenchmarkTrack writes to 5 % of 64 MiB and measures the writes with their faults, Dirty
+// and copies of the dirty pages, next to a copy of all. The pages are random in each round, or
+// always the same; every round is a Dirty, or one of eight.
 func BenchmarkTrack(b *testing.B) {
 	const size = 64 * mib
 	page := os.Getpagesize()
@@ -357,7 +357,7 @@ func BenchmarkTrack(b *testing.B) {
 					b.Fatal(copied, " bytes were copied of ", len(pages)*page)
 				}
 			}
-			b.ReportMetric(0, "ns/op") // of all together says nothing
+			b.ReportMetric(0, "ns/op") // the sum means nothing
 			for unit, of := range map[string]time.Duration{
 				"memcpy-µs": whole, "writes-µs": writes, "dirty+copy-µs": rest,
 			} {

@@ -6,41 +6,45 @@ import (
 	"unsafe"
 )
 
-// Range is addresses that somebody can describe.
+// Range is a range of addresses with a function that describes them.
 type Range struct {
-	Name string // what the text calls it; 63 bytes of it are kept
+	Name string // for the text; 63 bytes of it are kept
 	Base unsafe.Pointer
 	Size uint64
 
 	// Describe is a C function, an upfront_crash_describe of handler.h:
 	//
-	//	size_t describe(const void *arg, const char *name, uintptr_t address, char *out, size_t room);
+	//	size_t describe(const void *arg, const char *name, uintptr_t address,
+	//	                char *out, size_t room);
 	//
-	// It writes what the address means into out, at most room bytes, and gives their number; with 0, nothing is said.
-	// In Go it is unsafe.Pointer(C.describe), where describe isn't static.
+	// It writes the meaning of the address into out, at most room bytes, and returns their number;
+	// 0 prints nothing. In Go it is unsafe.Pointer(C.describe), where describe isn't static.
 	Describe unsafe.Pointer
-	// Arg is its argument: a number, or an address that is no Go memory's and stays until Unwatch returned.
+	// Arg is the function's argument: a number, or an address outside of Go memory that stays valid
+	// until Unwatch returns.
 	Arg uintptr
 }
 
-// ErrFull is Watch's when as many ranges are watched as the table holds. It is not the budget's.
-var ErrFull = errors.New("crash: no room in the table of ranges")
+// ErrFull is the error of Watch when the table has no room for another range. It isn't a budget's
+// error.
+var ErrFull = errors.New("crash: the table of ranges is full")
 
-// Watch has faults in the range described from now on. What was watched before in any of its addresses no longer is. An
-// error changes nothing: ErrFull, or errors.ErrUnsupported.
+// Watch starts to describe faults in the range. It ends the watching of every range that overlaps
+// it. An error is ErrFull or errors.ErrUnsupported, and changes nothing.
 func Watch(r Range) error {
 	switch {
 	case r.Base == nil || r.Size == 0 || r.Describe == nil || r.Size > uint64(^uintptr(0)-uintptr(r.Base)):
-		return fmt.Errorf("crash: BUG: watch %d bytes at %p: it takes a base, a size and a function to describe them", r.Size, r.Base)
+		return fmt.Errorf("crash: BUG: watch %d bytes at %p: Range needs Base, Size and Describe", r.Size, r.Base)
 	case !supported:
 		return fmt.Errorf("crash: watch %d bytes at %p: %w", r.Size, r.Base, errors.ErrUnsupported)
 	}
 	return watch(r)
 }
 
-// Unwatch ends the watching of the range that begins at base; nothing when there is none. With a function `after`, faults
-// there still are described, by it with the argument arg, until the range is watched anew or its place in the table is
-// needed: for one that says who ended the use of the memory.
+// Unwatch ends the watching of the range that begins at base, if there is one. With a function
+// `after`, that function describes later faults there, with the argument arg, until the range is
+// watched again or its place in the table is needed. It can name the line that ended the use of the
+// memory.
 func Unwatch(base, after unsafe.Pointer, arg uintptr) {
 	if supported {
 		unwatch(base, after, arg)

@@ -4,8 +4,8 @@ package crash
 
 // #cgo CFLAGS: -D_GNU_SOURCE
 // #include "handler.h"
-// static inline int upfront_crash_watch_at(uintptr_t base, uint64_t size, const char *name, size_t length, uintptr_t describe,
-//                                          uintptr_t arg) {
+// static inline int upfront_crash_watch_at(uintptr_t base, uint64_t size, const char *name,
+//                                          size_t length, uintptr_t describe, uintptr_t arg) {
 //     return upfront_crash_watch(base, size, name, length, (upfront_crash_describe)describe, arg);
 // }
 // static inline void upfront_crash_unwatch_at(uintptr_t base, uintptr_t after, uintptr_t arg) {
@@ -22,7 +22,7 @@ import (
 
 const supported = true
 
-// table is the lock of who changes the C table; the handler takes none.
+// table is the lock for changes of the C table; the handler takes none.
 var table struct {
 	sync.Mutex
 	installed bool
@@ -40,7 +40,7 @@ func watch(r Range) error {
 	ok := C.upfront_crash_watch_at(number(r.Base), C.uint64_t(r.Size), (*C.char)(unsafe.Pointer(unsafe.StringData(r.Name))),
 		C.size_t(len(r.Name)), number(r.Describe), C.uintptr_t(r.Arg))
 	if ok == 0 {
-		return fmt.Errorf("%w: %d are watched; watch %d bytes at %p when one is no longer", ErrFull, C.UPFRONT_CRASH_RANGES, r.Size, r.Base)
+		return fmt.Errorf("%w: %d are watched; unwatch one before watching %d bytes at %p", ErrFull, C.UPFRONT_CRASH_RANGES, r.Size, r.Base)
 	}
 	return nil
 }
@@ -51,5 +51,5 @@ func unwatch(base, after unsafe.Pointer, arg uintptr) {
 	C.upfront_crash_unwatch_at(number(base), number(after), C.uintptr_t(arg))
 }
 
-// number is an address that C keeps and Go's checks of pointers needn't follow.
+// number hides an address that C keeps from Go's pointer checks.
 func number(p unsafe.Pointer) C.uintptr_t { return C.uintptr_t(uintptr(p)) }

@@ -17,7 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// crasher builds testdata/crasher, without a sanitizer: AddressSanitizer has a last word of its own about a fault in C.
+// crasher builds testdata/crasher without a sanitizer: AddressSanitizer has its own report of a
+// fault in C.
 func crasher(t *testing.T, tags string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "crasher")
@@ -60,7 +61,7 @@ func TestACrashIsDescribedAndGoesOn(t *testing.T) {
 		{"after", "TEXT: no longer 7\nunexpected fault address", "fatal error: fault", 2},
 		{"anew", "TEXT: byte 7 of another's block\nunexpected", "fatal error: fault", 2},
 		{"full", "true\nTEXT: byte 7 of the last block\nunexpected", "fatal error: fault", 2},
-		// Threads write at once: each says it once, where the others' words may come between.
+		// Threads write at once: the words of others may come between two lines of one.
 		{"crowd", "TEXT: byte 7 of the block\n", "fatal error: ", 2},
 	} {
 		t.Run(c.way, func(t *testing.T) {
@@ -74,7 +75,8 @@ func TestACrashIsDescribedAndGoesOn(t *testing.T) {
 			}
 		})
 	}
-	t.Run("thread", func(t *testing.T) { // of C: Go has no words for it, and ends the process by the signal
+	// On a thread of C, Go ends the process by the signal, without a traceback.
+	t.Run("thread", func(t *testing.T) {
 		for way, want := range map[string]string{"thread": "TEXT: byte 7 of the block\n", "thread unwatched": ""} {
 			out, state := crashed(t, program, way)
 			assert.Equal(t, want, out)
@@ -88,7 +90,7 @@ func TestACrashIsDescribedAndGoesOn(t *testing.T) {
 	})
 }
 
-// TestACrashInCKeepsItsNames: what platform/symbolize adds to a traceback is still there.
+// TestACrashInCKeepsItsNames checks that the traceback still has the names of platform/symbolize.
 func TestACrashInCKeepsItsNames(t *testing.T) {
 	step.Needs(t, step.Check)
 	out, _ := crashed(t, crasher(t, "symbolize"), "c")

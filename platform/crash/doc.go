@@ -1,34 +1,43 @@
-// Package crash says what an address meant before a crash on it goes on.
+// Package crash describes the address of a crash before the program ends with it.
 //
-// A read or write of memory that the system gives no access to ends a Go program with an address and a stack: what lay
-// there is anybody's guess. Watch names a range of addresses and a C function that knows them. When a SIGSEGV or SIGBUS
-// names an address of the range, the function writes what it knows, the text goes to standard error, and then the crash
-// is what it would have been: Go's own handler has the signal, with its traceback and its exit status, or with the panic
-// that debug.SetPanicOnFault makes of it. An address outside of every range, nil above all, costs a look at the table.
+//	pool := crash.Range{Name: "the pool", Base: base, Size: size, Describe: C.describe}
+//	if err := crash.Watch(pool); err != nil {
+//		return err
+//	}
+//
+// Without it, a read or write of memory without access ends a Go program with a bare address and a
+// stack. [Watch] names a range of addresses and a C function that knows them. When a SIGSEGV or
+// SIGBUS has an address of the range, that function writes a text, and the text goes to standard
+// error. Then the crash continues unchanged: Go's own handler gets the signal, and ends with its
+// traceback and exit status, or with the panic of debug.SetPanicOnFault. An address outside of
+// every range, such as nil, costs a look at the table. [Unwatch] ends the watching.
+//
+// For C frames in that traceback, import package platform/symbolize.
 //
 // # The order of handlers
 //
-// The C library's start-up comes first, then Go's runtime sets its handlers for all signals, and only then run init and
-// main. Go asks for no second time: os/signal.Notify leaves SIGSEGV and SIGBUS alone. The first Watch reads which
-// handlers there are by then (sigaction), Go's as a rule, and puts one before each, with the same flags (SA_ONSTACK,
-// SA_SIGINFO) and the same mask; it hands every signal on to them. A handler that somebody sets after that without
-// handing on is the last word, and the texts stay away; one that hands on may come before or after. The handlers stay
-// until the process ends.
+// Go's runtime sets its handlers for all signals after the C library's start-up and before init and
+// main. It never sets them again: os/signal.Notify leaves SIGSEGV and SIGBUS alone. The first Watch
+// reads the present handlers (sigaction), normally Go's, and puts one before each, with the same
+// flags (SA_ONSTACK, SA_SIGINFO) and the same mask; it passes every signal on to them. A later
+// handler that doesn't pass signals on suppresses the texts; one that does may come before or
+// after. The handlers stay until the process ends.
 //
-// # What a describing function may do
+// # Rules for a describing function
 //
-// It runs inside a signal handler, on the signal stack of the thread that crashed, of which Go gives 32 KiB: no lock, no
-// malloc, no stdio, nothing of Go. It may read whatever it likes: a second fault ends it, not the process, and the text then
-// says that the range can't be read. One thread describes at a time.
+// It runs inside a signal handler, on the signal stack of the crashed thread, which has 32 KiB: no
+// lock, no malloc, no stdio, nothing of Go. It may read any address: a second fault ends the
+// function, not the process, and the text then says that the range can't be read. One thread
+// describes at a time.
 //
 // # Why this package has C
 //
-// A Go function can't run in a signal handler, and Go's own may not be replaced by one. So this package and
-// arena_c, which it doesn't know, are those that import "C". Where there is no C, or no Linux, Watch says
-// errors.ErrUnsupported.
+// A Go function can't run in a signal handler, and must not replace Go's own. So this package and
+// arena_c, which it doesn't import, are the only ones that import "C". Without cgo, or off Linux,
+// Watch returns errors.ErrUnsupported.
 //
 // # Goroutines
 //
-// Watch and Unwatch may be called from any goroutine; a crash elsewhere meanwhile finds the table as it was or as it
-// is to be.
+// Watch and Unwatch may be called from any goroutine. A crash at the same time sees the table
+// before or after the change.
 package crash

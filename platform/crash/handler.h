@@ -1,12 +1,14 @@
-/* handler.h - a handler of SIGSEGV and SIGBUS that speaks before the one that was there.
+/* handler.h - a handler of SIGSEGV and SIGBUS that describes the address and calls the old handler.
  *
- * Algorithm  The table is an array. Writers come one at a time (crash_cgo.go has a lock) and change an entry between two steps of
- *            its version; a reader that finds the version odd, or moved on, has met a range that comes or goes, and passes by. So the
- *            handler never waits for a writer, whose thread it may have stopped.
+ * Algorithm  The table is an array. Writers come one at a time (crash_cgo.go has a lock). A writer
+ *            makes an entry's version odd, changes the entry, and makes the version even. A reader
+ *            that finds an odd or a changed version skips the entry: its range is being added or
+ *            removed. So the handler never waits for a writer, whose thread it may interrupt.
  * Bound      UPFRONT_CRASH_RANGES ranges.
- * Cost       A fault looks at every entry; memory and time of a program that doesn't crash: none.
+ * Cost       A fault looks at every entry. A program that doesn't crash pays nothing.
  *
- * All of it is static, for the one file of Go that includes it: a program that has this package twice has two handlers. */
+ * All of it is static, for the one Go file that includes it: a program with two copies of the
+ * package has two handlers. */
 #ifndef UPFRONT_CRASH_HANDLER_H
 #define UPFRONT_CRASH_HANDLER_H
 
@@ -23,7 +25,8 @@
 
 enum { UPFRONT_CRASH_RANGES = 128, UPFRONT_CRASH_NAME = 64 };
 
-/* Writes what the address means into out, at most room bytes, and gives their number. Runs in a signal handler. */
+/* Writes the meaning of the address into out, at most room bytes, and returns their number. Runs in
+ * a signal handler. */
 typedef size_t (*upfront_crash_describe)(const void *arg, const char *name, uintptr_t address, char *out, size_t room);
 
 enum { TEXT = 8192 };
@@ -33,7 +36,7 @@ struct watched {
     uint64_t size; /* 0: a free entry */
     upfront_crash_describe describe;
     uintptr_t arg;
-    uint64_t retired; /* it may make room for others; the lower, the earlier. 0: it may not */
+    uint64_t retired; /* 0: in use; else it may make room for others, the lowest first */
     char name[UPFRONT_CRASH_NAME];
 };
 
@@ -44,8 +47,8 @@ static struct entry {
 
 static struct sigaction old_segv, old_bus;
 
-/* One thread at a time describes; the rest is its own. */
-static atomic_int describer; /* its thread, 0: none */
+/* One thread at a time describes; it owns the variables below. */
+static atomic_int describer; /* its thread, or 0 */
 static sigjmp_buf unreadable;
 static char text[TEXT];
 
@@ -63,7 +66,7 @@ static void say(const char *what, size_t size) {
     }
 }
 
-/* Copies the range that has the address. */
+/* Copies the range that has the address into out. Returns 0 if there is none. */
 static int find(uintptr_t address, struct watched *out) {
     int i;
     for (i = 0; i < UPFRONT_CRASH_RANGES; i++) {
@@ -84,8 +87,8 @@ static void say_unreadable(const char *name) {
     say(after, sizeof after - 1);
 }
 
-/* SIGSEGV and SIGBUS are let through while somebody else's function reads what may not be readable: blocked, they would end the process
- * without a word of Go's. */
+/* SIGSEGV and SIGBUS are unblocked while the describing function reads memory that may be
+ * unreadable: blocked, they would end the process without Go's traceback. */
 static void speak(const struct watched *range, uintptr_t address) {
     sigset_t faults, mask;
     int nobody = 0;
@@ -108,14 +111,15 @@ static void speak(const struct watched *range, uintptr_t address) {
 static __attribute__((noinline)) void look(const siginfo_t *info) {
     struct watched range;
     int saved = errno;
-    /* A signal that was sent has no address; nor has a fault of the processor's for which it gives none. */
+    /* A signal of kill(2) has no address, nor has a fault for which the processor reports none. */
     if (info->si_code > 0 && info->si_code != SI_KERNEL && find((uintptr_t)info->si_addr, &range))
         speak(&range, (uintptr_t)info->si_addr);
     errno = saved;
 }
 
-/* The last step is a jump, not a call (gcc and clang make it one from -O1 on, as long as nothing here has an address): cgosymbolizer
- * counts the frames between Go's handler and the crash. */
+/* The last step must be a jump, not a call, because cgosymbolizer counts the frames between Go's
+ * handler and the crash. gcc and clang make it a jump from -O1 on, as long as no local variable's
+ * address is taken. */
 static void on_fault(int signal, siginfo_t *info, void *context) {
     const struct sigaction *old = signal == SIGSEGV ? &old_segv : &old_bus;
     if (atomic_load(&describer) == thread_id())
@@ -124,7 +128,7 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
     if (old->sa_flags & SA_SIGINFO)
         old->sa_sigaction(signal, info, context);
     else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)
-        sigaction(signal, old, NULL); /* the fault comes again, and meets it */
+        sigaction(signal, old, NULL); /* the fault comes again, and the old action handles it */
     else
         old->sa_handler(signal);
 }
@@ -139,7 +143,7 @@ static int before(int signal, struct sigaction *old) {
     return sigaction(signal, &ours, NULL) == 0 ? 0 : errno;
 }
 
-/* Puts the handlers before those there are. 0, or errno. One caller, once. */
+/* Installs the handlers before the present ones. Returns 0 or errno. It is called once. */
 static int upfront_crash_install(void) {
     int refused = before(SIGSEGV, &old_segv);
     return refused != 0 ? refused : before(SIGBUS, &old_bus);
@@ -152,7 +156,7 @@ static void change(struct entry *e, const struct watched *to) {
     atomic_fetch_add_explicit(&e->version, 1, memory_order_release);
 }
 
-/* A free entry, else the one that retired first. */
+/* Returns a free entry, else the one that retired first, else NULL. */
 static struct entry *room(void) {
     struct entry *e, *best = NULL;
     for (e = table; e < table + UPFRONT_CRASH_RANGES; e++) {
@@ -164,7 +168,8 @@ static struct entry *room(void) {
     return best;
 }
 
-/* These change the table: one caller at a time. watch: 0 when the table is full. The name is cut to fit. */
+/* Adds a range, its name cut to fit. Returns 0 if the table is full. One caller at a time changes
+ * the table. */
 static int upfront_crash_watch(uintptr_t base, uint64_t size, const char *name, size_t length, upfront_crash_describe describe,
                         uintptr_t arg) {
     static const struct watched nothing;

@@ -1,14 +1,19 @@
 // Package jsonfile reads JSON that people write: the plan of a budget, the graph of a level. It is
 // for the packages of this module.
 //
-// Reading is strict, and says all that is wrong at once, each fault on a line with the place in the
-// file and the path:
+//	f, root := jsonfile.Parse("handheld.json:", data)
+//	for member := range f.Members(root, []string{"regions", "reserve"}) {
+//		use(member.Name, member.Text)
+//	}
+//	return f.Err()
+//
+// Reading is strict and reports all faults at once, each with its line in the file and its path:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size
 //
-// What a value is and where it ends, encoding/json says. Which key has it, that no key is given
-// twice, and where that stands in the file, is said here: json.Unmarshal would take the last of two
-// equal keys, and report one fault alone, by the Go type that it doesn't fit.
+// encoding/json parses the values; this package adds their keys and places, and refuses a key that
+// occurs twice. json.Unmarshal would take the last of two equal keys, and report one fault alone,
+// by the Go type that it doesn't fit.
 package jsonfile
 
 import (
@@ -28,7 +33,7 @@ import (
 	"unicode/utf8"
 )
 
-// ReadFile is the bytes of a file of at most so many; of a larger one the error says tooLarge.
+// ReadFile returns the bytes of a file of at most so many; for a larger one the error is tooLarge.
 // Errors name the file.
 func ReadFile(name string, most int, tooLarge string) ([]byte, error) {
 	data, err := readFile(name, most)
@@ -36,7 +41,7 @@ func ReadFile(name string, most int, tooLarge string) ([]byte, error) {
 		err = errors.New(tooLarge)
 	}
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pathError.Err // which names the file, and so does this:
+		err = pathError.Err // without the name, added below
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -53,7 +58,7 @@ func readFile(name string, most int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, int64(most)+1))
 }
 
-// File is the text of one file, and what is wrong with it.
+// File is the text of one file, with its faults.
 type File struct {
 	place  string
 	data   []byte
@@ -61,29 +66,29 @@ type File struct {
 	faults []fault
 }
 
-// Value is a value in the file. A member of an object has a name and where that stands.
+// Value is a value in the file. A member of an object also has a name, and the offset of the name.
 type Value struct {
 	Path   string // regions[2].size
 	Name   string
 	NameAt int
 	At     int
-	Text   string // as it stands in the file
-	// Refused says that a fault was reported of the value itself: what it would mean needs no
-	// other.
+	Text   string // as in the file
+	// Refused reports whether the value itself has a fault, so that its meaning needs no check.
 	Refused bool
 }
 
-// fault is one thing wrong: where, of what, and what.
+// fault is one fault: its offset, its path and its text.
 type fault struct {
 	at         int
 	path, text string
 }
 
-// MaxFaults is how many faults one error lists.
+// MaxFaults is the number of faults that one error lists.
 const MaxFaults = 100
 
-// Parse looks whether data is JSON in UTF-8. It is the whole value; nil when a fault hides all
-// others. Errors begin with the place and a line: "handheld.json:" gives "handheld.json:7: ".
+// Parse checks that data is JSON in UTF-8 and returns the whole value. The value is nil if a fault
+// hides all others. Errors begin with the place and a line: "handheld.json:" makes
+// "handheld.json:7: ".
 func Parse(place string, data []byte) (*File, *Value) {
 	f := &File{place: place, data: data, given: map[string]*Value{}}
 	if f.checkText(); f.faults != nil {
@@ -95,9 +100,9 @@ func Parse(place string, data []byte) (*File, *Value) {
 	return f, root
 }
 
-// checkText finds what breaks the JSON, and a byte that is not UTF-8: a string would quietly have
-// another character there. json.Unmarshal says to the byte what is wrong, an early end and anything
-// after the value among that.
+// checkText finds faults of the JSON, and bytes that aren't UTF-8, which a string would silently
+// replace. json.Unmarshal reports the exact byte of a fault, including an early end and text after
+// the value.
 func (f *File) checkText() {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8 and UTF-16
 		if bytes.HasPrefix(f.data, []byte(mark)) {
@@ -114,7 +119,7 @@ func (f *File) checkText() {
 		at += size
 	}
 	err := json.Unmarshal(f.data, new(json.RawMessage))
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok { // which counts the faulty byte, too
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok { // Offset counts the faulty byte
 		at := min(max(int(syntax.Offset)-1, 0), len(bytes.TrimRight(f.data, space)))
 		f.Fault(at, "", "%v", err)
 	}
@@ -122,18 +127,18 @@ func (f *File) checkText() {
 
 const space = " \t\r\n"
 
-// Fault adds one: at an offset of the file, of a path.
+// Fault adds a fault at an offset of the file, for a path.
 func (f *File) Fault(at int, path, format string, args ...any) {
 	f.faults = append(f.faults, fault{at, path, fmt.Sprintf(format, args...)})
 }
 
-// Refuse adds a fault of a value itself: what it is, and err after that: "7 is not a string".
+// Refuse adds a fault of a value itself: the value, then err, as in "7 is not a string".
 func (f *File) Refuse(v *Value, err error) {
 	v.Refused = true
 	f.Fault(v.At, v.Path, "%s %v", v, err)
 }
 
-// Given is the value of a path, or the nearest one around it for a path that has none.
+// Given returns the value at a path, or the nearest one around it if the path has none.
 func (f *File) Given(path string) *Value {
 	for {
 		if value, found := f.given[path]; found {
@@ -143,7 +148,7 @@ func (f *File) Given(path string) *Value {
 	}
 }
 
-// Err is every fault in the order of the file, each behind its line in the file.
+// Err returns all faults in the order of the file, each with its line.
 func (f *File) Err() error {
 	slices.SortStableFunc(f.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
 	var errs []error
@@ -161,8 +166,9 @@ func (f *File) Err() error {
 	return errors.Join(errs...)
 }
 
-// Members gives each member of an object in the order of the file, if its name is one of known and
-// came once; any name is right when known is nil. Of another value there are none, and a fault.
+// Members yields each member of an object in the order of the file, if its name is in known and
+// occurs once; a nil known allows any name. A value that isn't an object is a fault and yields
+// none.
 func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '{' {
@@ -191,7 +197,7 @@ func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	}
 }
 
-// Items gives each value of a list. Of another value there are none, and a fault.
+// Items yields each value of a list. A value that isn't a list is a fault and yields none.
 func (f *File) Items(v *Value) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '[' {
@@ -208,14 +214,14 @@ func (f *File) Items(v *Value) iter.Seq[*Value] {
 	}
 }
 
-// each reads an object or a list, member by member.
+// each yields the members of an object or a list.
 func (f *File) each(v *Value, member func(*Value) bool) {
 	decoder := json.NewDecoder(strings.NewReader(v.Text))
 	next := func() int {
 		rest := v.Text[decoder.InputOffset():]
 		return len(v.Text) - len(strings.TrimLeft(rest, space+",:"))
 	}
-	_, _ = decoder.Token() // the bracket; Parse has read it all, so that nothing fails
+	_, _ = decoder.Token() // the bracket; nothing can fail, as Parse has read it all
 	for decoder.More() {
 		m := &Value{NameAt: v.At + next()}
 		if v.Text[0] == '{' {
@@ -232,7 +238,7 @@ func (f *File) each(v *Value, member func(*Value) bool) {
 	}
 }
 
-// Str is the text of a string.
+// Str returns the text of a string.
 func (v *Value) Str() (text string, err error) {
 	if v.Text[0] != '"' {
 		return "", errors.New("is not a string")
@@ -241,7 +247,7 @@ func (v *Value) Str() (text string, err error) {
 	return text, err
 }
 
-// String is the value for a message: what it says, cut short.
+// String returns the value for a message, cut short.
 func (v *Value) String() string {
 	switch v.Text[0] {
 	case '{':
@@ -252,7 +258,7 @@ func (v *Value) String() string {
 	return Echo(v.Text)
 }
 
-// keyText writes a key in a path; a strange one is quoted, so that it can't disturb the message.
+// keyText returns a key for a path; an unusual one is quoted, so that it can't disturb the message.
 func keyText(name string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	if name != "" && len(name) <= 40 && strings.Trim(name, plain) == "" {
@@ -261,8 +267,7 @@ func keyText(name string) string {
 	return Quote(name)
 }
 
-// Echo is what stands in a file, for a message: cut short, and without what would disturb a
-// terminal.
+// Echo returns text of a file for a message: cut short, without characters that disturb a terminal.
 func Echo(text string) string {
 	const most = 60
 	end := ""
@@ -272,8 +277,8 @@ func Echo(text string) string {
 	return Printable(text) + end
 }
 
-// Printable is text that can't steer a terminal and is UTF-8: every character that isn't printable
-// is U+FFFD instead, unless it is one of except.
+// Printable returns the text with U+FFFD for every character that isn't printable, except those
+// listed, so that it is UTF-8 and can't steer a terminal.
 func Printable(text string, except ...rune) string {
 	return strings.Map(func(char rune) rune {
 		if unicode.IsPrint(char) || slices.Contains(except, char) {
@@ -283,7 +288,7 @@ func Printable(text string, except ...rune) string {
 	}, text)
 }
 
-// Quote quotes text for a message; a file may hold a very long one.
+// Quote quotes text for a message, cut short.
 func Quote(text string) string {
 	const most = 40
 	if len(text) <= most {

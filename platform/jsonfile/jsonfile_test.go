@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// walk reads every value there is, and sees that each stands where it says.
+// walk reads every value and checks its offset.
 func walk(t *testing.T, f *File, v *Value) (count int) {
 	require.True(t, strings.HasPrefix(string(f.data[v.At:]), v.Text), "%s at %d", v.Path, v.At)
 	require.True(t, json.Valid([]byte(v.Text)), v.Text)

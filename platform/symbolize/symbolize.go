@@ -1,11 +1,10 @@
-// Package symbolize makes the traceback of a crash in C show C functions, files and lines above the Go frames. A
-// program opts in by a blank import:
+// Package symbolize, when imported, gives C frames in Go tracebacks: functions, files and lines.
 //
 //	import _ "github.com/upfront-mem/upfront/platform/symbolize"
 //
-// and go mod tidy, which adds the symbolizer's module. It is process-wide: it takes
-// runtime.SetCgoTraceback, which has one owner. tests/frogpond links it; its -crash shows what comes of a block that is
-// kept beyond its budget's Close:
+// After the import, go mod tidy adds the symbolizer's module. It works for the whole process: it
+// takes runtime.SetCgoTraceback, which has one owner. tests/frogpond imports it. Its -crash uses a
+// block after its budget's Close:
 //
 //	SIGSEGV: segmentation violation
 //	…
@@ -17,19 +16,21 @@
 //	main.crash({0xa5ea58, 0x2b391901a190}, 0x2b391900a908)
 //		…/tests/frogpond/crash.go:23 +0x1a7 fp=0x2b3918ed1830 sp=0x2b3918ed1758 pc=0x83f947
 //
-// What it doesn't show:
+// It doesn't show:
 //
-//   - names in a binary without debug information: go run and go test strip it, as -ldflags=-s and -w do. C frames are
-//     "non-Go function" there. go build keeps it.
-//   - C frames that lie more than 1 KiB of stack above the innermost one.
-//   - C frames between two of Go: a panic in Go code that C called shows the Go frames on both sides and nothing between.
-//   - a SIGSEGV in C under asan, whose own report of it names the innermost C function and no Go frames.
-//     ASAN_OPTIONS=handle_segv=0 leaves the signal to Go, and all is as elsewhere.
-//     At exit asan's leak check reports the program's name, which is kept in C.
-//   - C frames behind a signal handler that stands before Go's and calls it: one that jumps to it as its last step, or
-//     puts it back and returns so that the fault comes again, keeps them. Package crash's does.
+//   - names in a binary without debug information. go run, go test and -ldflags=-s or -w strip it,
+//     so that C frames are "non-Go function"; go build keeps it.
+//   - C frames more than 1 KiB of stack above the innermost one.
+//   - C frames between two of Go: a panic in Go code that C called shows only the Go frames on both
+//     sides.
+//   - a SIGSEGV in C under asan. Its own report names the innermost C function and no Go frames;
+//     ASAN_OPTIONS=handle_segv=0 leaves the signal to Go. At exit asan's leak check reports the
+//     program's name, which is kept in C.
+//   - C frames after a signal handler that calls Go's. A handler that jumps to Go's as its last
+//     step keeps them, and so does one that restores it and returns, so that the fault comes again.
+//     Package crash's handler keeps them.
 //
-// It makes a binary a little larger and its start a little slower. From then on it costs a walk of the C stack for each
-// signal that arrives in C, as a profiler's do. The work is done by Ian Lance Taylor's cgosymbolizer.
+// It makes a binary a little larger and its start a little slower. Each signal that arrives in C,
+// as a profiler's do, costs a walk of the C stack. Ian Lance Taylor's cgosymbolizer does the work.
 // Off Linux, or without cgo, the package is empty.
 package symbolize
