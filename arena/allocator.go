@@ -7,26 +7,27 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Allocator is what every arena does that hands out bytes of any size: size bytes aligned to align,
-// a power of two up to 1 MiB, not zeroed; nil when it is full. Of a size there is no bound: what no
-// block has, 2^38 bytes or more, is full, in Go and in C. Any other align is a caller's bug and
-// panics; C says NULL. What an arena can do beyond is an interface of its own, and what it can't do
-// it has no method for: no Free that does nothing. A BlockPool is no Allocator, because its chunks
-// have one size.
+// Allocator is an arena that allocates blocks of any size. Alloc returns size bytes aligned to
+// align, a power of two up to 1 MiB; they aren't zeroed. It returns nil when the arena is full, and
+// for any size that no block has (2^38 bytes or more). Another align is a bug of the caller: Go
+// panics, C returns NULL.
+//
+// An arena has methods only for operations that it supports: no Free that does nothing. A BlockPool
+// is no Allocator, because its chunks have one size.
 type Allocator interface {
 	Alloc(size, align uint64) unsafe.Pointer
 }
 
-// Freer is an Allocator that takes single blocks back; which ones and in which order says the
-// arena: a Stack its last, a Ring its oldest. Another is refused with an error.
+// Freer is an Allocator that frees single blocks: a Stack its last, a Ring its oldest. Free of
+// another block returns an error and changes nothing.
 type Freer interface {
 	Allocator
 	Free(p unsafe.Pointer) error
 }
 
-// Reallocator is a Freer that takes any block back in any order, knows its size, which is what was
-// asked for or what was given if that is more, and gives it another: a Heap, a Buddy, or a Shared
-// or a Proxy before one. An address that is no live block is refused with an error.
+// Reallocator is a Freer that frees its blocks in any order, knows their sizes, and changes them: a
+// Heap, a Buddy, or a Shared or a Proxy in front of one. SizeOf returns the requested size, or the
+// block's size if that is larger. An address of no live block is an error.
 type Reallocator interface {
 	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)
@@ -35,13 +36,13 @@ type Reallocator interface {
 
 // Stats counts the bytes of an arena, or of one end of it.
 type Stats struct {
-	Size uint64 // its room when it is empty; of a Frame, that of one buffer
-	Used uint64 // what it has given and not back, with padding
-	Free uint64 // the rest, which two ends share
+	Size uint64 // room of the empty arena; of a Frame, of one buffer
+	Used uint64 // bytes of live blocks, padding included
+	Free uint64 // the rest; two ends share it
 	Peak uint64 // the highest Used
 }
 
-// refused is the error for a code of the core's; nil for OK.
+// refused returns the error for a code of the core, or nil for OK.
 func refused(what string, code arena_c.Code) error {
 	if code == arena_c.OK {
 		return nil
@@ -49,7 +50,7 @@ func refused(what string, code arena_c.Code) error {
 	return fmt.Errorf("arena: BUG: %s: %v", what, code)
 }
 
-// refusedMark is refused for a Rewind: it names the mark.
+// refusedMark is refused for a Rewind, with the mark in the error.
 func refusedMark(what string, m Mark, code arena_c.Code) error {
 	if code == arena_c.OK {
 		return nil
@@ -57,9 +58,9 @@ func refusedMark(what string, m Mark, code arena_c.Code) error {
 	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v", what, m, code)
 }
 
-// BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned
-// to 64 and dies with what it was allocated from. Nil when that is full. For one in a scope there
-// is scope.Scope.BytesUnzeroed.
+// BlockFrom allocates a block of size bytes from a, for an arena to be made on. The block is
+// aligned to 64 and lives as long as a's bytes do. BlockFrom returns nil when a is full. In a
+// scope, use scope.Scope.BytesUnzeroed.
 func BlockFrom(a Allocator, size int) []byte {
 	if size < 0 {
 		panic(fmt.Sprintf("arena: BUG: BlockFrom of %d bytes", size))

@@ -8,37 +8,40 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Base is a block that offsets count from: a region, a whole budget, or bytes that were read from a file. Size is bytes.
+// Base is a block from whose start offsets count: a region, a whole budget, or bytes read from a
+// file. 16 bytes.
 type Base struct {
 	start unsafe.Pointer
 	size  uint64
 }
 
-// BaseOf makes a base of a block, which must stay where it is while pointers from the base are in use.
+// BaseOf returns the base of a block. The block must not move while pointers from the base are in
+// use.
 func BaseOf(block []byte) Base {
 	return Base{unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block))}
 }
 
-// BaseAt makes a base of size bytes at start.
+// BaseAt returns the base of size bytes at start.
 func BaseAt(start unsafe.Pointer, size uint64) Base { return Base{start, size} }
 
-// Bytes is the block: what a save game writes. In checked and asan builds what lives in a budget is copied there; it doesn't
-// lie there.
+// Bytes returns the block, for example to write it to a save game. In checked and asan builds Bytes
+// first copies the contents there from their real addresses.
 func (b Base) Bytes() []byte {
 	arena_c.Gather(b.start, b.size)
 	return unsafe.Slice((*byte)(b.start), b.size)
 }
 
-// offset is where p lies, plus 1, so that 0 is nil. Outside the base is a caller's bug.
+// offset returns p's offset plus 1, so that 0 is nil. It panics if size bytes at p aren't all in
+// the base.
 func (b Base) offset(p unsafe.Pointer, size uint64, what string) uint64 {
 	offset := arena_c.Place(p, b.start)
 	if offset > b.size || size > b.size-offset {
-		panic(fmt.Sprintf("arena: BUG: %s to something outside its base of %d bytes: copy it there first", what, b.size))
+		panic(fmt.Sprintf("arena: BUG: the target of a %s is outside its base of %d bytes: copy it there first", what, b.size))
 	}
 	return offset + 1
 }
 
-// empty is the offset of no bytes at p, plus 1; 0 where p lies outside, as no bytes may.
+// empty is offset for no bytes at p. It returns 0 if p is outside the base, as p may be then.
 func (b Base) empty(p unsafe.Pointer) uint64 {
 	if offset := arena_c.Place(p, b.start); offset <= b.size {
 		return offset + 1
@@ -46,13 +49,15 @@ func (b Base) empty(p unsafe.Pointer) uint64 {
 	return 0
 }
 
-// Ptr is a pointer that may live in a block: an offset from a Base, never an address. The zero Ptr is nil. 8 bytes.
+// Ptr is a pointer that may be stored in a block: an offset from a Base. The zero Ptr is nil. 8
+// bytes.
 type Ptr[T any] struct {
-	_      [0]*T // so that no conversion makes one of another's, and who describes a type sees T
+	_      [0]*T // forbids conversion to another Ptr, and shows T to code that describes types
 	stored uint64
 }
 
-// PtrTo makes a Ptr of a pointer into the base; nil gives nil. A pointer elsewhere is a caller's bug and panics.
+// PtrTo returns a Ptr to p, which must point into the base, or a nil Ptr for nil. It panics if p
+// points elsewhere.
 func PtrTo[T any](b Base, p *T) Ptr[T] {
 	if p == nil {
 		return Ptr[T]{}
@@ -60,9 +65,10 @@ func PtrTo[T any](b Base, p *T) Ptr[T] {
 	return Ptr[T]{stored: b.offset(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "Ptr")}
 }
 
-// Get is the pointer; nil for nil, and for an offset that the base can't have. Cost: three comparisons, inlined.
+// Get returns the pointer. It returns nil for a nil Ptr and for an offset that can't be one of the
+// base. Cost: three comparisons, inlined.
 func (p Ptr[T]) Get(b Base) (x *T) {
-	at := p.stored - 1 // of nil beyond every size
+	at := p.stored - 1 // a nil wraps to beyond every size
 	if at <= b.size && uint64(unsafe.Sizeof(*x)) <= b.size-at {
 		if place := unsafe.Add(b.start, at); uintptr(place)%unsafe.Alignof(*x) == 0 {
 			x = (*T)(arena_c.Position(place))
@@ -71,17 +77,19 @@ func (p Ptr[T]) Get(b Base) (x *T) {
 	return
 }
 
-// IsNil says whether it is the zero Ptr.
+// IsNil reports whether p is the zero Ptr.
 func (p Ptr[T]) IsNil() bool { return p.stored == 0 }
 
-// Slice is a slice that may live in a block: an offset and a count of elements. The zero Slice is nil. 16 bytes.
+// Slice is a slice that may be stored in a block: an offset and a count of elements. The zero Slice
+// is nil. 16 bytes.
 type Slice[T any] struct {
-	_             [0]*T // as in a Ptr
+	_             [0]*T // see Ptr
 	stored, count uint64
 }
 
-// SliceOf makes a Slice of a slice into the base; cap is forgotten. A slice elsewhere is a caller's bug and panics. An
-// empty one keeps its address, since a block may lie behind it that is to be freed; elsewhere it gives nil.
+// SliceOf returns a Slice of s, which must point into the base; its cap is lost. SliceOf panics if
+// s points elsewhere. An empty s keeps its address if it is in the base, because it may have a
+// block to free; an empty s elsewhere becomes nil.
 func SliceOf[T any](b Base, s []T) Slice[T] {
 	if len(s) == 0 {
 		return Slice[T]{stored: b.empty(unsafe.Pointer(unsafe.SliceData(s)))}
@@ -91,9 +99,10 @@ func SliceOf[T any](b Base, s []T) Slice[T] {
 	return Slice[T]{stored: b.offset(unsafe.Pointer(unsafe.SliceData(s)), size, "Slice"), count: uint64(len(s))}
 }
 
-// Get is the slice, with cap == len; nil for nil, and for what the base can't have. Cost: three comparisons, inlined.
+// Get returns the slice, with cap == len. It returns nil for a nil Slice and for one that can't be
+// of the base. Cost: three comparisons, inlined.
 func (s Slice[T]) Get(b Base) (list []T) {
-	at := s.stored - 1 // of nil beyond every size
+	at := s.stored - 1 // a nil wraps to beyond every size
 	if at <= b.size && s.count <= roomFor[T](b.size-at) {
 		if place := unsafe.Add(b.start, at); uintptr(place)%unsafe.Alignof(*new(T)) == 0 {
 			list = unsafe.Slice((*T)(arena_c.Position(place)), s.count)
@@ -102,7 +111,7 @@ func (s Slice[T]) Get(b Base) (list []T) {
 	return
 }
 
-// roomFor is how many T have room in so many bytes.
+// roomFor returns how many T fit in so many bytes.
 func roomFor[T any](bytes uint64) uint64 {
 	if unsafe.Sizeof(*new(T)) == 0 {
 		return min(1<<38, math.MaxInt)
@@ -110,13 +119,14 @@ func roomFor[T any](bytes uint64) uint64 {
 	return bytes / uint64(unsafe.Sizeof(*new(T)))
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (s Slice[T]) Len() int { return int(s.count) }
 
-// String is a string that may live in a block: an offset and a length in bytes.
+// String is a string that may be stored in a block: an offset and a length in bytes. 16 bytes.
 type String struct{ bytes Slice[byte] }
 
-// StringOf makes a String of bytes in the base: copy a Go string there first.
+// StringOf returns a String of bytes, which must be in the base: copy a Go string there first. It
+// panics if they are elsewhere.
 func StringOf(b Base, bytes []byte) String {
 	if len(bytes) == 0 {
 		return String{SliceOf(b, bytes)}
@@ -125,12 +135,12 @@ func StringOf(b Base, bytes []byte) String {
 	return String{Slice[byte]{stored: stored, count: uint64(len(bytes))}}
 }
 
-// Get is the string. It is a view of the block, not a copy: it dies with the scope of its bytes, so don't keep it in a
-// map, an error or a log record; strings.Clone gives one to keep.
+// Get returns the string. It is a view of the block and lives as long as its bytes do, so don't
+// keep it in a map, an error or a log record: strings.Clone copies it.
 func (s String) Get(b Base) string {
 	bytes := s.bytes.Get(b)
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes))
 }
 
-// Len is the length in bytes.
+// Len returns the length in bytes.
 func (s String) Len() int { return s.bytes.Len() }

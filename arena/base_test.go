@@ -11,7 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 )
 
-// node is a tree that may live in a block.
 type node struct {
 	ID       uint32
 	Name     arena.String
@@ -19,7 +18,7 @@ type node struct {
 	Children arena.Slice[node]
 }
 
-// plant makes a root with two children at the front of the block.
+// plant puts a root with two children at the front of the block.
 func plant(block []byte) *node {
 	base := arena.BaseOf(block)
 	nodes := unsafe.Slice((*node)(unsafe.Pointer(&block[0])), 3)
@@ -67,7 +66,7 @@ func TestOutsideTheBase(t *testing.T) {
 	block := arena.NewBlock(256, 64)
 	base := arena.BaseOf(block)
 	var outside uint64
-	want := "arena: BUG: Ptr to something outside its base of 256 bytes: copy it there first"
+	want := "arena: BUG: the target of a Ptr is outside its base of 256 bytes: copy it there first"
 	assert.PanicsWithValue(t, want, func() { arena.PtrTo(base, &outside) })
 	last := (*uint64)(unsafe.Pointer(&block[248]))
 	assert.Same(t, last, arena.PtrTo(base, last).Get(base))
@@ -76,7 +75,8 @@ func TestOutsideTheBase(t *testing.T) {
 	assert.Nil(t, arena.PtrTo(base, last).Get(arena.Base{}))
 }
 
-// TestHostileOffsets reads references that a file could hold: each is nil or inside, never beyond.
+// TestHostileOffsets reads references as a file could hold them: each is nil or inside, never
+// beyond.
 func TestHostileOffsets(t *testing.T) {
 	block := arena.NewBlock(256, 64)
 	base := arena.BaseOf(block)
@@ -104,7 +104,7 @@ func TestEmptyReferences(t *testing.T) {
 	assert.True(t, arena.PtrTo[int32](base, nil).IsNil())
 }
 
-// TestEmptySlicesLeadToTheirBlock: whoever frees it has no other way to it.
+// TestEmptySlicesLeadToTheirBlock: the slice is the only way to free its block.
 func TestEmptySlicesLeadToTheirBlock(t *testing.T) {
 	block := arena.NewBlock(4096, 64)
 	base := arena.BaseOf(block)

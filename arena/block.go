@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// NewBlock makes a block of size bytes on the Go heap, aligned to align, a power of two from 64 to 1 MiB. For tests
-// and tools: a budget has its memory from the system.
+// NewBlock allocates a block of size bytes on the Go heap, aligned to align, a power of two from 64
+// to 1 MiB. It is for tests and tools; a budget takes its memory from the system.
 func NewBlock(size, align int) []byte {
 	if size < 0 || align < arena_c.LineSize || align > arena_c.AlignMax || align&(align-1) != 0 {
 		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; an alignment is a power of two from 64 to 1 MiB", size, align))
@@ -18,26 +18,26 @@ func NewBlock(size, align int) []byte {
 	return raw[skip : skip+size : skip+size]
 }
 
-// roomIn is the room for an arena of a kind in a block, which has a header and a line more at least. An
-// error says what the block lacks: the C core's refusal has no words.
+// roomIn returns the room for an arena of a kind in a block, which must hold a header and one more
+// line. The error says how the block fails, because the C core refuses it without words.
 func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena_c.Room, error) {
 	first := unsafe.Pointer(unsafe.SliceData(block))
 	if past := uintptr(first) % arena_c.LineSize; past != 0 {
-		return arena_c.Room{}, fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock "+
-			"makes such, and in a scope BytesUnzeroed(n, 64)", what, arena_c.LineSize, past)
+		return arena_c.Room{}, fmt.Errorf("arena: a %s's block must begin at a multiple of %d, and this one begins %d past one: allocate it "+
+			"with NewBlock, or in a scope with BytesUnzeroed(n, 64)", what, arena_c.LineSize, past)
 	}
 	if least := header + arena_c.LineSize; len(block) < least {
 		return arena_c.Room{}, fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, least, len(block))
 	}
 	if most := uint64(arena_c.OffsetMax - arena_c.AlignMax); uint64(len(block)) >= most {
-		return arena_c.Room{}, fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, most, len(block))
+		return arena_c.Room{}, fmt.Errorf("arena: a %s's block must be below %d bytes, this one has %d", what, most, len(block))
 	}
 	room := arena_c.RoomOf(kind, first, uint64(len(block)))
 	return room, room.Err()
 }
 
-// asked is what an arena is asked for, as its header takes it: what no block has is full like any other size that there is no
-// room for. An align that is none is a caller's bug.
+// asked returns an Alloc's size and alignment mask as an arena's header takes them. A size that no
+// block has becomes one that is always full. A bad align panics.
 func asked(what string, size, align uint64) (uint64, uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
 		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: an align is a power of two up to 1 MiB", what, size, align))
@@ -45,7 +45,7 @@ func asked(what string, size, align uint64) (uint64, uint64) {
 	return min(size, arena_c.OffsetMax), align - 1
 }
 
-// made is the header of an arena; a zero value has none.
+// made returns the header of an arena, and panics for a zero value.
 func made[H any](header *H, what zero) *H {
 	if header == nil {
 		panic(what)
@@ -53,7 +53,7 @@ func made[H any](header *H, what zero) *H {
 	return header
 }
 
-// zero is the name of a type whose zero value was used.
+// zero names a type whose zero value was used.
 type zero string
 
 func (z zero) Error() string { return "arena: BUG: a zero " + string(z) + ": it was never made" }

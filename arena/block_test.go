@@ -13,14 +13,14 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// aligned is what an arena takes of 4096 bytes that nobody aligned.
+// aligned returns a block for an arena out of 4096 bytes at any address.
 func aligned(b []byte) []byte {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
 	return b[skip : skip+4032]
 }
 
-// kept makes an arena of a block that its function made, and gives what asks the arena for its state. Each calls its
-// maker by name: called through a variable, any maker keeps its block.
+// kept makes arenas on blocks that only their makers held, each with a function that reads its
+// state. The makers are called by name, because a call through a variable keeps any block alive.
 var kept = map[string]func() (state func() any, err error){
 	"Linear": func() (func() any, error) {
 		a, err := arena.NewLinear(aligned(make([]byte, 4096)))
@@ -52,7 +52,7 @@ var kept = map[string]func() (state func() any, err error){
 	},
 }
 
-// overwrite uses a stack as deep as the makers'.
+// overwrite uses as much stack as the makers.
 //
 //go:noinline
 func overwrite(n int) (sum byte) {
@@ -66,7 +66,7 @@ func overwrite(n int) (sum byte) {
 	return sum + bytes[n%len(bytes)]
 }
 
-// TestAnArenaKeepsItsBlock: the block is no variable of the function that made it, whatever its size.
+// TestAnArenaKeepsItsBlock: the arena is the block's only reference, at any size.
 func TestAnArenaKeepsItsBlock(t *testing.T) {
 	for name, maker := range kept {
 		state, err := maker()
@@ -77,7 +77,7 @@ func TestAnArenaKeepsItsBlock(t *testing.T) {
 	}
 }
 
-// neighbours are two Go allocations, the second right behind the first.
+// neighbours returns two Go allocations, the second right after the first.
 func neighbours(t *testing.T) (first, second []byte) {
 	at := func(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 	blocks := make([][]byte, 256)
@@ -94,7 +94,7 @@ func neighbours(t *testing.T) (first, second []byte) {
 	return nil, nil
 }
 
-// TestABlockBeforeAnother: a race build lets nobody address what lies behind the block; who does so doesn't get here.
+// TestABlockBeforeAnother: in a race build, an address past the block would crash the test.
 func TestABlockBeforeAnother(t *testing.T) {
 	if !arena_c.Race {
 		t.Skip("only a race build looks where an address leads: go test -race ./arena does")

@@ -8,37 +8,37 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Buddy gives blocks of 2^k bytes that are aligned to their size, in any order, and takes them
-// back: pages that other arenas are made on, chunks of a world, textures. A request is rounded up
-// to the next power of two, and lies at the lowest address where there is room; a block that is
-// freed melts at once with its other half. Each operation is O(log n) for n smallest blocks,
-// LargestFree O(1).
+// Buddy allocates blocks of 2^k bytes, aligned to their size, and frees them in any order: pages
+// for other arenas, chunks of a world, textures. It rounds a request up to the next power of two
+// and takes the lowest address with room. A freed block merges at once with its other half, if that
+// is free. Each operation is O(log n) for n smallest blocks; LargestFree is O(1).
 //
-// There is no header in a block: all of its bytes are the caller's, and neighbours begin where it
-// ends. Beside the blocks there are 208 bytes, and one for each smallest block. Double, foreign and
-// interior frees are told in every build.
+// Blocks have no headers: the caller owns all bytes of a block, and neighbours touch. A Buddy needs
+// 208 bytes and one for each smallest block. Every build detects double, foreign and interior
+// frees.
 //
-// Don't take it for odd sizes: those from 16 to 4096 cost 1.41 times their bytes, where a Heap
-// takes 1.04; nor for many small things of one size, which a BlockPool holds without waste. How
-// much is enough so that nothing is ever refused says RobsonBound.
+// Don't use it for odd sizes: those from 16 to 4096 bytes cost 1.41 times their size, and 1.04
+// times in a Heap. For many small values of one size use a BlockPool, which wastes none.
+// RobsonBound returns a size at which no request is ever refused.
 //
-// It is a small value; copies are the same buddy, and one goroutine at a time may use it: a Shared
-// is for more, and for C libraries. The race detector reports two; checked builds refuse who comes
-// second, with an error or, where a method has none, a panic. It lives as long as its block. It
-// holds no address, so a level's state may have one (budget/save): made before the state is whole.
+// A Buddy is a small value; copies are the same buddy. It lives as long as its block. One goroutine
+// at a time uses it; for several, and for C libraries, use a Shared. The race detector reports two
+// at once; checked builds refuse the second call with an error or, in a method without one, a
+// panic. A Buddy holds no addresses, so it may be part of a level's state (budget/save) if it is
+// made before the state is complete.
 type Buddy struct{ header *arena_c.Buddy }
 
 var _ Reallocator = Buddy{}
 
-// NewBuddy makes a buddy of the block, of as many smallest blocks as fit: a power of two from 64
-// bytes to 1 MiB, at most 2^30 of them. BuddySize is the size of a block that has room for so many
-// bytes. The block begins at a multiple of 64. What was in it is lost. Blocks that are live when
-// its scope closes are a leak, unless MayLive was said.
+// NewBuddy makes a Buddy on the block, with as many smallest blocks as fit, at most 2^30. The
+// smallest block is a power of two from 64 bytes to 1 MiB. BuddySize returns the block size for a
+// number of bytes. The block begins at a multiple of 64; its contents are lost. Blocks that are
+// live when its scope closes are a leak, unless MayLive was called.
 //
-// The blocks are aligned as addresses, up to 1 MiB. So where they lie in the block, and how many
-// there are, depends on where that begins, and in checked and asan builds it begins elsewhere. Take
-// one that begins at a multiple of 1 MiB, in a scope BytesUnzeroed(n, 1<<20), to have the same
-// offsets everywhere: in a state, or where a plan is measured to the byte.
+// Blocks are aligned as addresses, up to 1 MiB. So their offsets and number depend on the block's
+// address, which checked and asan builds change. For the same offsets everywhere, as in a state or
+// in a plan measured to the byte, take a block that begins at a multiple of 1 MiB: in a scope,
+// BytesUnzeroed(n, 1<<20).
 func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	if smallest < arena_c.BuddyLeast || smallest > arena_c.AlignMax || smallest&(smallest-1) != 0 {
 		return Buddy{}, fmt.Errorf("arena: a Buddy's smallest block is a power of two from %d to %d, not %d",
@@ -50,22 +50,24 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	}
 	header := arena_c.BuddyInit(room, smallest)
 	if header == nil {
-		return Buddy{}, fmt.Errorf("arena: a Buddy has 1 to %d smallest blocks; of %d bytes a block of %d "+
-			"has not: %d are enough for one", arena_c.BuddyMost, smallest, len(block), BuddySize(1, smallest))
+		return Buddy{}, fmt.Errorf("arena: a Buddy has 1 to %d smallest blocks, here of %d bytes; a block of %d bytes "+
+			"has no room for that: %d bytes are enough for one", arena_c.BuddyMost, smallest, len(block), BuddySize(1, smallest))
 	}
 	return Buddy{header}, nil
 }
 
-// BuddySize is how many bytes a block must have, wherever it lies, so that a Buddy on it has blocks
-// of so many bytes: what RobsonBound says, for instance. It doesn't look whether there may be such.
+// BuddySize returns the block size at which a Buddy, at any address, has so many bytes of blocks:
+// for instance those of RobsonBound. It doesn't check its arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
-// RobsonBound is how many bytes of blocks are enough so that no request is ever refused, while a
-// program has at most `live` bytes of blocks at a time, each from `smallest` to `largest`, both
-// powers of two. It counts blocks, not what was asked for; it holds for Alloc and Free, and not for
-// Realloc; the first block must begin at a multiple of `largest`, or `largest` bytes more be there.
-// It is exact: with one smallest block less, there is a program that is refused. About live * (1 +
-// log2(largest/smallest) / 2); 0 where a size is no power of two, or live is above 256 GiB.
+// RobsonBound returns the bytes of blocks at which no request is ever refused, for a program with
+// at most `live` bytes of live blocks, each from `smallest` to `largest`. It returns 0 if these two
+// aren't powers of two, or live is above 256 GiB. The result is about live * (1 +
+// log2(largest/smallest) / 2), and exact: with one smallest block less, some program gets a
+// refusal.
+//
+// It counts the sizes of blocks, not of requests. It holds for Alloc and Free, not for Realloc, and
+// only if the first block begins at a multiple of `largest`, or `largest` more bytes are added.
 //
 // Source: Robson, "An Estimate of the Store Size Necessary for Dynamic Storage Allocation";
 // arena_c/buddy.h has the proof.
@@ -73,8 +75,8 @@ func RobsonBound(live, largest, smallest uint64) uint64 {
 	return arena_c.RobsonBound(live, largest, smallest)
 }
 
-// Alloc gives a block of size bytes or more, aligned to its size, not zeroed; nil when no block is
-// free that is large enough. An align above the size takes a block of that size. Size 0 gives a
+// Alloc returns a block of size bytes or more, aligned to its size, not zeroed, or nil when no free
+// block is large enough. An align above the size takes a block of that size. Size 0 takes a
 // smallest block.
 func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Buddy", size, align)
@@ -88,27 +90,28 @@ func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 
 func (b Buddy) seen() heapSeen { return heapSeen{b.its().Raced, b.header.Damaged} }
 
-// tell is that of a heap.
+// tell is Heap.tell.
 func (b Buddy) tell(what string, was heapSeen) { was.tell(what, b.seen(), b.Err) }
 
-// Err says whether bytes that say which blocks are free were met overwritten: how often, and where the last was. What a
-// buddy still gives then may be somebody's: Reset it. Nil also where nobody has come by yet.
+// Err returns an error if a call found that the table of free blocks was overwritten: how often,
+// and the last place. Afterwards Alloc may return blocks that are live, so Reset the buddy. Err
+// returns nil while no call has reached the damage.
 func (b Buddy) Err() error {
 	x := b.its()
 	return damage("Buddy", unsafe.Pointer(x), x.Damaged, x.Where, "")
 }
 
-// Free takes a block back; nil is nothing to do. A double free, and an address that is no block of
-// this buddy, are refused and change nothing. In a checked build an error that says "corrupt table"
-// tells of a write past the block's end; the block is given back all the same.
+// Free frees a block; nil does nothing. A double free, or an address of no block of this buddy, is
+// an error and changes nothing. In a checked build an error with "corrupt table" reports a write
+// past the block's end; the block is freed nevertheless.
 func (b Buddy) Free(p unsafe.Pointer) error {
 	return refusedOr("Buddy.Free", b.its().Free(p), b.Err)
 }
 
-// Realloc gives the block another size, and keeps its contents; it is aligned to its new size. It
-// shrinks in place, and grows in place where its other halves lie behind it and are free; otherwise
-// it moves. When the buddy is full it gives nil and no error, and p is as it was. A nil p is Alloc.
-// An address that is no live block is refused, with an error.
+// Realloc changes the size of a block and keeps its contents; its alignment becomes its new size.
+// The block shrinks in place, and grows in place if the blocks after it are its other halves and
+// free; otherwise it moves. Realloc returns nil and no error when the buddy is full; p is unchanged
+// then. A nil p is Alloc. An address of no live block is an error.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := b.seen()
 	q := b.header.Realloc(p, size)
@@ -128,15 +131,15 @@ func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return nil, refused("Buddy.Realloc", code)
 }
 
-// SizeOf is the size of the block, all of which is the caller's; what was asked for isn't kept. An
-// address that is no live block is refused, with an error.
+// SizeOf returns the size of the block in bytes. The caller may use all of them; the requested size
+// isn't kept. An address of no live block is an error.
 func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := b.its().SizeOf(p)
 	return size, refused("Buddy.SizeOf", code)
 }
 
-// Reset frees everything, and ends a Shared of the buddy, whose lock lies in it. The reserve, the
-// peaks and the counts of refusals stay. Cost: a byte for each smallest block.
+// Reset frees all blocks, and ends a Shared of the buddy, whose lock is in one. The reserve, the
+// peaks and the counts of refusals stay. Cost: O(smallest blocks).
 func (b Buddy) Reset() {
 	was := b.seen()
 	b.header.Reset()
@@ -144,33 +147,33 @@ func (b Buddy) Reset() {
 	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.header), arena_c.RoomWasReset)
 }
 
-// MayLive says that blocks may be live when the memory of the buddy ends: see Heap.MayLive.
+// MayLive permits blocks to be live when the buddy's memory ends: see [Heap.MayLive].
 func (b Buddy) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.its()), arena_c.RoomMayLive)
 }
 
-// Reserve keeps so many bytes back: a request that needs any of them is full. Reserve(0) lifts it,
-// so that clean-up after a full finds room. What is kept may lie in small blocks; more than there
-// is keeps all, and what is live stays live.
+// Reserve keeps so many bytes back: a request that needs any of them is refused as full. Reserve(0)
+// lifts it, so that clean-up after a full finds room. The reserved bytes may be in small blocks. A
+// reserve above the size keeps all; live blocks stay live.
 func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 
-// Phase gives the highest Used since the last phase began, and begins another.
+// Phase returns the highest Used since the last call of Phase, and begins a new phase.
 func (b Buddy) Phase() uint64 { return b.its().TakePhase() }
 
-// BuddyStats are those of a buddy.
+// BuddyStats counts the blocks and bytes of a Buddy.
 type BuddyStats struct {
 	Stats
 	Live      uint64 // blocks
-	Reserve   uint64 // of Free, what nobody gets
-	Given     uint64 // bytes of all blocks that were handed out since Reset, also of what is free again
-	Internal  uint64 // of Given, what was beyond the sizes that were asked for
-	External  uint64 // of Free, what lies outside of the largest free block
-	Failed    uint64 // requests that were refused for want of room since NewBuddy
-	Scattered uint64 // of those, how many while enough was free, in smaller blocks
-	Damaged   uint64 // how often bytes that say what is free were met overwritten: see Err
+	Reserve   uint64 // bytes of Free that are kept back
+	Given     uint64 // bytes of all blocks allocated since Reset, freed ones included
+	Internal  uint64 // bytes of Given beyond the requested sizes
+	External  uint64 // bytes of Free outside the largest free block
+	Failed    uint64 // requests refused for lack of room since NewBuddy
+	Scattered uint64 // those of Failed for which enough bytes were free, in smaller blocks
+	Damaged   uint64 // how often the table of free blocks was found overwritten: see Err
 }
 
-// Stats reads the counts.
+// Stats returns the counts.
 func (b Buddy) Stats() BuddyStats {
 	x := b.its()
 	size := x.End - x.First
@@ -181,16 +184,17 @@ func (b Buddy) Stats() BuddyStats {
 	}
 }
 
-// LargestFree is the size of the largest free block. The reserve may keep Alloc from giving it.
+// LargestFree returns the size of the largest free block in bytes. The reserve may keep Alloc from
+// using it.
 func (b Buddy) LargestFree() uint64 { return b.its().Largest() }
 
-// rounds is a Reallocator that may not keep what was asked for: its SizeOf may be the size of the
-// block that Alloc gave.
+// rounds is a Reallocator that may not keep the requested size: its SizeOf may return the size of
+// the block.
 type rounds interface {
 	sizeFor(size, align uint64) uint64
 }
 
-// sizeFor is the size of the block that Alloc gives.
+// sizeFor returns the size of the block that Alloc takes.
 func (b Buddy) sizeFor(size, align uint64) uint64 {
 	return buddySize(size, align, b.header.Smallest)
 }

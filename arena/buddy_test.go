@@ -26,10 +26,10 @@ func newBuddy(t *testing.T, size int, smallest uint64) arena.Buddy {
 func TestBuddySaysWhyNot(t *testing.T) {
 	_, err := arena.NewBuddy(arena.NewBlock(128, 64), 64)
 	assert.EqualError(t, err,
-		"arena: a Buddy has 1 to 1073741824 smallest blocks; of 64 bytes a block of 128 "+
-			"has not: 337 are enough for one")
+		"arena: a Buddy has 1 to 1073741824 smallest blocks, here of 64 bytes; a block of 128 bytes "+
+			"has no room for that: 337 bytes are enough for one")
 	_, err = arena.NewBuddy(arena.NewBlock(512, 64)[8:], 64)
-	assert.ErrorContains(t, err, "a Buddy's block begins at a multiple of 64")
+	assert.ErrorContains(t, err, "a Buddy's block must begin at a multiple of 64")
 	for _, smallest := range []uint64{0, 32, 96, 2 << 20, 1<<64 - 1} {
 		_, err = arena.NewBuddy(arena.NewBlock(4096, 64), smallest)
 		assert.ErrorContains(t, err,
@@ -104,9 +104,9 @@ func TestAProxyBeforeABuddy(t *testing.T) {
 	assert.Zero(t, b.Stats().Used)
 }
 
-// TestRobsonsBound: the worst that can happen to 4 KiB in blocks of 64 to 512 bytes, and what a
-// program of its kind does on a buddy that has so much, from a first block at a multiple of 512.
-// The C core's tests have it exact.
+// TestRobsonsBound: the worst case of 4 KiB in blocks of 64 to 512 bytes, and a program of that
+// kind on a buddy of that size, from a first block at a multiple of 512. The C core's tests have
+// the exact bound.
 func TestRobsonsBound(t *testing.T) {
 	bound := arena.RobsonBound(4096, 512, 64)
 	assert.EqualValues(t, 4096+4096/2*3, bound)
@@ -149,9 +149,9 @@ func TestRobsonsBound(t *testing.T) {
 	}
 }
 
-// TestWhatOddSizesCost fills a buddy and a heap of 4 MiB with sizes of two kinds, frees a random
-// half and fills them again, some times over: how many bytes of the block an asked one takes then.
-// The figures are those of arena_c/buddy.h.
+// TestWhatOddSizesCost fills a buddy and a heap of 4 MiB with sizes of two kinds, then frees a
+// random half and refills them several times. It compares the bytes used for each requested byte
+// with the figures in arena_c/buddy.h.
 func TestWhatOddSizesCost(t *testing.T) {
 	const all = 4 << 20
 	block := arena.NewBlock(all, arena_c.AlignMax)
@@ -204,5 +204,5 @@ func TestWhatOddSizesCost(t *testing.T) {
 	}
 }
 
-// keepBuddy is keepHeap of a buddy.
+// keepBuddy is keepHeap for a buddy.
 func keepBuddy(block []byte) { (*arena_c.Buddy)(unsafe.Pointer(unsafe.SliceData(block))).SetPlain() }

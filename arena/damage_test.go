@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// TestRingTellsDamage: after a write over an allocation's size no byte outside of the ring is read or given, and who frees what
-// it moved is told.
+// TestRingTellsDamage: after a write over a block's size the ring reads and allocates no byte
+// outside itself, and Free of the misplaced block fails.
 func TestRingTellsDamage(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer ends the program at the write: go test ./arena goes on")
@@ -47,7 +47,7 @@ func TestRingTellsDamage(t *testing.T) {
 	}
 }
 
-// TestCheckedPoolTellsDamage: a number that was overwritten is no chunk's.
+// TestCheckedPoolTellsDamage: Get refuses an overwritten chunk number.
 func TestCheckedPoolTellsDamage(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build looks before it gives a chunk: go test -tags checked ./arena does")

@@ -1,38 +1,52 @@
-// Package arena is the Go face of the C core's allocators, each over a block that it is given. An arena never grows and
-// never asks for more memory: when its block is used up it says nil. It holds no Go pointers, as the collector doesn't look
-// into it; it runs no finalizers, has no names and no budget: for those use package scope, which works on the same core.
-// One goroutine at a time uses it. The names to know:
+// Package arena holds Go's bindings to the allocators of the C core. An arena allocates from one
+// block of memory and never grows:
 //
-//	arena            when                                     fast path, a block  gives back                  what it cannot do
-//	Linear           made together, dies together             inlined, 0          all, or from a mark up      free one block
-//	 .Far            temporaries beside it, in the same room  inlined, 0          all, or from a mark down    resize the last block
-//	Frame            made in one frame, read until the next   inlined, 0          a buffer, at its turn       free one block, keep longer
-//	Stack            nested lifetimes that free one by one    inlined, 16         the last block, or to mark  free in another order
-//	 .Far            a second such order in the same room     inlined, 16         the last block, or to mark  free in another order
-//	Ring             streams and commands                     a Go call, 8        the oldest block            free in another order
-//	BlockPool        equal things that come and go            Get inlined, 1      any chunk                   other sizes
-//	Heap             any size, in any order: C libraries      a call into C, 16   any block                   stay in one piece
-//	Buddy            blocks of 2^k aligned to 2^k: pages      a call into C, 0    any block                   odd sizes without waste
+//	l, err := arena.NewLinear(arena.NewBlock(4096, 64)) // an error if the block is too small
+//	l, err := arena.NewLinear(arena.NewBlock(4096, 64)) // error: the block is too small
+//	p := l.Alloc(100, 8)     // 100 bytes aligned to 8; nil when l is full
+//	mark := l.Mark()
+//	q := l.Alloc(512, 16)
+//	err = l.Rewind(mark)     // frees q, keeps p
 //
-//	NewBlock, BlockFrom   a block: at a multiple of 64; of the Go heap, or of another arena
-//	Ptr, Slice, String    pointers that may live in a block: offsets from a Base
-//	Inline                a short text that lies where it is declared
-//	HeapOf, NewString     values, slices and texts on a Heap or a Buddy, without unsafe: New, Slice, Grow, Delete
-//	Shared                a Heap or Buddy behind a lock: for goroutines, and for C libraries on threads of their own
-//	Proxy, PoolProxy      before an allocator or a pool, for one client: totals, leaks, a trace
+// The arenas, with the bytes that each costs a block, besides alignment:
 //
-// Every operation is O(1), but walks, a Stack's Stats, a Heap's LargestFree, the making of a pool and its Peak; a Buddy's are
-// O(log n). Bytes are beside the block's own and its alignment.
-// The arena's header lies in the block's first bytes: the arena lives as long as the block, and a copy of the block is a copy
-// of its contents. What an arena is for bytes of any size is the interface Allocator; Freer and Reallocator say what some
-// can do beyond.
+//	arena        for                                  allocates   bytes  frees
+//	Linear       blocks that end together             inlined     0      all, or back to a mark
+//	Linear.Far   temporaries in the same room         inlined     0      all, or back to a mark
+//	Frame        one frame's data, for the next ones  inlined     0      a buffer, at its turn
+//	Stack        nested lifetimes                     inlined     16     last, or back to a mark
+//	Stack.Far    a second stack in the same room      inlined     16     last, or back to a mark
+//	Ring         streams and commands                 Go call     8      oldest
+//	BlockPool    values of one type                   inlined     5      any
+//	Heap         any size and order: C libraries      call of C   16     any; fragments
+//	Buddy        2^k bytes aligned to 2^k: pages      call of C   0      any; rounds up to 2^k
 //
-// In a scope of a budget, a Heap, Buddy or Shared of which blocks are live when the scope closes is a leak: its users free
-// one by one, and one forgot. The scope's Close, or whatever else ends the memory, returns an error that says how many
-// blocks, and the budget's report counts them. Heap.MayLive says that they may live. Rings and pools may end with what is in
-// them, unless MustEmpty is said.
+// More names to know:
 //
-// An address is no good in a block that may move, be saved, or be read on another machine. Offsets are:
+//   - [NewBlock] and [BlockFrom] return a block: from the Go heap, or from another arena.
+//   - [Ptr], [Slice] and [String] are pointers that may be stored in a block. [Inline] is a short
+//     text stored in place.
+//   - [HeapOf] and [NewString] make values, slices and texts on a Heap or a Buddy, without unsafe.
+//   - [Shared] puts a lock around a Heap or a Buddy, for several goroutines and for C libraries
+//     with threads of their own.
+//   - [Proxy] and [PoolProxy] count one client's allocations: totals, leaks, a trace.
+//   - [Allocator], [Freer] and [Reallocator] are the interfaces.
+//
+// An operation is O(1), and a Buddy's is O(log n), unless its comment says otherwise. One goroutine
+// at a time uses an arena. The arena's header is in the block's first bytes, so the arena lives as
+// long as the block, and a copy of the block copies its contents. The collector doesn't look into a
+// block, so a block holds no Go pointers. An arena has no finalizers, names or budget; package
+// scope adds them, on the same core.
+//
+// If a Heap, Buddy or Shared in a scope has live blocks when the scope closes, the blocks are a
+// leak. The scope's Close, or the call that ends the memory otherwise, returns an error with their
+// number, and the budget's report counts them. [Heap.MayLive] permits live blocks. A ring or a pool
+// may end with live blocks, unless MustEmpty was called.
+//
+// # Offsets
+//
+// A block may move, be saved, or be read on another machine. Addresses stored in it would be wrong
+// then, so values in a block refer to each other by offsets from the block's start, the [Base]:
 //
 //	type Node struct {
 //		Name     arena.String
@@ -41,4 +55,8 @@
 //
 //	base := level.Base()
 //	for _, child := range node.Children.Get(base) { … }
+//
+// For example, a base begins at 0x4000 and its Children at 0x4100. The slice stores the offset
+// 0x100 plus 1, so that 0 is nil, and its length. When the block is loaded at 0x9000, Get returns a
+// slice at 0x9100.
 package arena

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// TestEdges: of a size there is no bound, in any arena. What no block has is full, and the arena is as it was. The C core's
-// tests have the same of C.
+// TestEdges: any size may be requested of any arena. A size that no block has is full, and the
+// arena is unchanged. The C core's tests have the same for C.
 func TestEdges(t *testing.T) {
 	const blockSize = 4096
 	block := func() []byte { return arena.NewBlock(blockSize, 64) }

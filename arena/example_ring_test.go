@@ -17,7 +17,7 @@ func ExampleRing() {
 	}
 	fmt.Println("used", r.Stats().Used, "of", r.Stats().Size, "another:", r.Alloc(100, 8) != nil)
 	p, size := r.Oldest()
-	id := *(*byte)(p) // before it dies: Go doesn't say which argument of a call comes first
+	id := *(*byte)(p) // before Free: Go doesn't define the order of a call's arguments
 	fmt.Println("command", id, "of", size, "bytes:", r.Free(p))
 	fmt.Println("another:", r.Alloc(100, 8) != nil) // at the start, before the oldest
 	// Output:
@@ -50,11 +50,11 @@ func ExampleFrame() {
 	if err != nil {
 		panic(err)
 	}
-	near := (*[4]uint32)(f.Alloc(16, 4)) // made in frame 0
+	near := (*[4]uint32)(f.Alloc(16, 4)) // allocated in frame 0
 	near[0] = 7
 	zero := f.Now()
 	f.Next()
-	fmt.Println("frame 1:", zero.Live(), near[0], f.Stats().Used) // still there to read
+	fmt.Println("frame 1:", zero.Live(), near[0], f.Stats().Used) // still readable
 	f.Next()
 	fmt.Println("frame 2:", zero.Live(), zero.Alloc(16, 4) == nil)
 	// Output:

@@ -44,8 +44,8 @@ func ExampleLinear_Far() {
 		panic(err)
 	}
 	far := l.Far()
-	raw := far.Alloc(1000, 1)            // what was read from a file
-	level := l.Alloc(500, 8)             // what it was made into
+	raw := far.Alloc(1000, 1)            // bytes read from a file
+	level := l.Alloc(500, 8)             // the level made from them
 	ok, err := l.Resize(level, 500, 420) // it needed less
 	far.Reset()
 	fmt.Println(raw != nil, ok, err, l.Stats().Used, far.Stats().Used, far.Stats().Peak)
@@ -62,7 +62,7 @@ func ExampleBlockFrom() {
 	// Output: 896 <nil> true
 }
 
-// ExampleInline has short names lie in the frogs themselves: they are keys, are saved, and need no base.
+// Short names are stored in the frogs themselves: they are keys, are saved, and need no base.
 func ExampleInline() {
 	type frog struct {
 		Name arena.Inline[[8]byte]

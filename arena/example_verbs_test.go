@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 )
 
-// must is for examples, whose blocks are large enough.
+// must is for examples: their blocks are large enough.
 func must[A any](a A, err error) A {
 	if err != nil {
 		panic(err)
@@ -63,7 +63,7 @@ func ExampleLinearFar() {
 func ExampleFrame_Now() {
 	f := must(arena.NewFrame(arena.NewBlock(4096, 64), 3))
 	f.Alloc(40, 8)
-	now := f.Now() // a system keeps it, and asks later whether what it made is there
+	now := f.Now() // a system keeps it, and checks later whether its blocks live
 	f.Next()
 	fmt.Println(now.Live(), "in buffer", f.Current(), "of", f.Buffers(), "size", f.Stats().Size, "peak", f.Stats().Peak)
 	// Output: true in buffer 1 of 3 size 1280 peak 40
@@ -95,7 +95,7 @@ func ExampleHeap() {
 	// 0 true
 }
 
-// Pages for other arenas: aligned to themselves, and given back in any order.
+// Pages for other arenas, aligned to their size and freed in any order.
 func ExampleBuddy() {
 	const page = 4096
 	b := must(arena.NewBuddy(arena.NewBlock(64<<10, 64<<10), page))
@@ -111,7 +111,8 @@ func ExampleBuddy() {
 	// <nil> arena: BUG: Buddy.Free: put twice
 }
 
-// A server has at most 1 MiB in buffers of 4 to 64 KiB. With so much memory, wherever it lies, it is never refused one.
+// A server has at most 1 MiB in buffers of 4 to 64 KiB. With this much memory, at any address, it
+// never gets a refusal.
 func ExampleRobsonBound() {
 	bound := arena.RobsonBound(1<<20, 64<<10, 4<<10)
 	fmt.Println(bound>>10, "KiB of blocks, in a block of", arena.BuddySize(bound+64<<10, 4<<10)>>10)
@@ -119,7 +120,7 @@ func ExampleRobsonBound() {
 	// 3072 KiB of blocks, in a block of 3140
 }
 
-// A client that is full to the brim can't even tidy up, unless something was kept back for that.
+// A client without any free memory can't even clean up, unless a reserve was kept for that.
 func ExampleHeap_Reserve() {
 	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 	h.Reserve(512)
@@ -137,7 +138,8 @@ func ExampleHeap_Reserve() {
 
 func ExampleHeapOf() {
 	type sound struct{ Device int32 }
-	sounds := arena.HeapOf(func(s *sound) error { fmt.Println("closes", s.Device); return nil }) // at package level
+	// A program declares it at package level.
+	sounds := arena.HeapOf(func(s *sound) error { fmt.Println("closes", s.Device); return nil })
 	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 	s := must(sounds.Make(h, func(s *sound) error { s.Device = 7; return nil }))
 	fmt.Println(sounds.Delete(h, s))
@@ -154,7 +156,7 @@ func ExampleHeapOf() {
 
 func ExampleBlockPool_All() {
 	pool := must(arena.NewBlockPool[uint64](arena.NewBlock(1024, 64)))
-	names := make([]string, pool.Cap()) // a table beside the pool
+	names := make([]string, pool.Cap()) // a table parallel to the pool
 	for _, name := range []string{"toad", "frog", "newt"} {
 		x := pool.GetUnzeroed()
 		*x = uint64(len(name))
@@ -168,7 +170,7 @@ func ExampleBlockPool_All() {
 	// Output: frog 4, newt 4, 2 live, at most 3
 }
 
-// A block that may be saved holds offsets in place of addresses.
+// A block that may be saved holds offsets instead of addresses.
 func ExampleBase() {
 	type frog struct {
 		Name    arena.String
@@ -185,7 +187,8 @@ func ExampleBase() {
 	home := (*uint64)(level.Alloc(8, 8))
 	*home = 42
 
-	end := uintptr(unsafe.Pointer(home)) + 8 - uintptr(unsafe.Pointer(&block[0])) // behind it is nothing yet
+	// the last byte used
+	end := uintptr(unsafe.Pointer(home)) + 8 - uintptr(unsafe.Pointer(&block[0]))
 	base := arena.BaseOf(block[:end])
 	*f = frog{arena.StringOf(base, name), arena.SliceOf(base, friends), arena.PtrTo(base, home)}
 	at := uintptr(unsafe.Pointer(f)) - uintptr(unsafe.Pointer(&block[0]))

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 )
 
-// TestAddressesInGoObjects hands each arena the address of a Go object that holds Go pointers: it is refused in the arena's
-// own words, in C and in Go, and not by cgo, which won't pass such an address.
+// TestAddressesInGoObjects passes each arena the address of a Go object that holds Go pointers. The
+// arena itself refuses it, in C and in Go, before cgo would.
 func TestAddressesInGoObjects(t *testing.T) {
 	other := &struct {
 		inside [8]uint64

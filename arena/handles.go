@@ -1,6 +1,6 @@
 package arena
 
-// Handle names a chunk of a scope.HandlePool: an index, and the generation that the chunk had. It is
-// plain data of 8 bytes: it may lie in a block, be saved, and be read on another machine. The zero
-// Handle names nothing.
+// Handle names a chunk of a scope.HandlePool: an index, and the generation of the chunk at that
+// time. It is 8 bytes of plain data that may be stored in a block, saved, and read on another
+// machine. The zero Handle names no chunk.
 type Handle[T any] uint64

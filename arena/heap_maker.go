@@ -10,15 +10,15 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// HeapMaker makes values of T, and slices of them, on a Heap or a Buddy, or by a Shared or a Proxy before one: things of
-// different size that come and go. Declare it once, at package level, with HeapOf: the zero HeapMaker panics.
+// HeapMaker makes values of T, and slices of them, on a Heap or a Buddy, or through a Shared or a
+// Proxy in front of one. Declare it once, at package level, with HeapOf: the zero HeapMaker panics.
 type HeapMaker[T any] struct {
 	finalizer func(*T) error // nil: none
-	plain     bool           // T was looked at
+	plain     bool           // T was checked for Go pointers
 }
 
-// HeapOf declares T for heaps, with the finalizer that Delete runs, or nil for none. A T that holds a Go pointer stops the
-// program here, with the field named.
+// HeapOf declares T for heaps, with a finalizer for Delete, or nil for none. If T holds a Go
+// pointer, HeapOf panics and names the field.
 //
 //	var (
 //		frogs = arena.HeapOf[Frog](nil)
@@ -31,7 +31,7 @@ func HeapOf[T any](finalizer func(*T) error) HeapMaker[T] {
 	return HeapMaker[T]{finalizer, true}
 }
 
-// New gives a zeroed T, or nil when the heap is full. The finalizer must bear a zero T.
+// New returns a zeroed T, or nil when the heap is full. The finalizer must accept a zero T.
 func (m HeapMaker[T]) New(h Reallocator) *T {
 	m.declared()
 	x := (*T)(h.Alloc(uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]()))
@@ -41,8 +41,8 @@ func (m HeapMaker[T]) New(h Reallocator) *T {
 	return x
 }
 
-// Make gives a T that construct has made ready. When construct fails or panics, T is freed and not finalized. It gives
-// nil, nil when the heap is full.
+// Make returns a T that construct has initialized, or nil, nil when the heap is full. If construct
+// fails or panics, Make frees T without finalizing it.
 func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err error) {
 	if x = m.New(h); x == nil {
 		return nil, nil
@@ -59,8 +59,8 @@ func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err e
 	return x, err
 }
 
-// Delete finalizes x and frees it, whatever the finalizer says. Where x is no live block of T's size, it is refused, and
-// the finalizer doesn't run.
+// Delete finalizes x and frees it, even if the finalizer fails. If x is no live block of T's size,
+// Delete returns an error and doesn't run the finalizer.
 func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 	m.declared()
 	if err := isBlock[T](h, unsafe.Pointer(x), 1, "Delete", "", ""); err != nil {
@@ -70,11 +70,12 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 	return m.finalize(unsafe.Slice(x, 1))
 }
 
-// Slice returns a slice of n zeroed T on h, or nil when h is full. Its cap is n, so that append can't run into what lies
-// behind. Grow makes it longer, and DeleteSlice frees it. An empty slice is a block, too. A negative n is a caller's bug and
-// panics.
+// Slice returns a slice of n zeroed T on h, or nil when h is full. Its cap is n, so that append
+// can't write past it. Grow makes it longer, and DeleteSlice frees it. An empty slice has a block,
+// too. A negative n panics.
 //
-// The slice lives as long as h does, or until Grow or DeleteSlice. A value in a block keeps it as a [Slice]:
+// The slice lives as long as h, or until Grow or DeleteSlice. A value in a block stores it as a
+// [Slice]:
 //
 //	chunk.Tiles = arena.SliceOf(base, tiles.Slice(h, n))
 //
@@ -90,13 +91,14 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 	return unsafe.Slice((*T)(p), n)
 }
 
-// Grow returns a slice of n elements, cap n: those of s, and zeroed ones behind them. It ends s, also where the slice stays
-// in its place. When h is full it returns nil and no error, and s is as it was. A nil s is Slice.
+// Grow returns a slice of n elements, cap n: those of s, followed by zeroed ones. It ends s, even
+// if the elements stay in place. When h is full it returns nil and no error; s is unchanged then. A
+// nil s is Slice.
 //
-// The block is that of all of s's cap. So a list may begin as Slice(h, 64)[:0], take values by the built-in append up to its
-// cap, and Grow from there; Grow to len(s) gives the room back that was never used. An n below len(s) is a caller's bug and
-// panics. A slice that Grow ended, that was freed, or that begins or ends elsewhere than its block is refused with an error.
-// Two slices of one block aren't told apart while its size is the same, as a Buddy's block may be after Grow.
+// The block is that of all of s's cap. So a list may begin as Slice(h, 64)[:0], append up to its
+// cap, and Grow from there; Grow to len(s) frees the unused room. An n below len(s) panics. Grow
+// returns an error if s was freed, was ended by Grow, or begins or ends elsewhere than its block.
+// It can't detect an old slice whose block still has the same size, as a Buddy's may after Grow.
 //
 // Finalizers don't run: the values move. Cost: that of Realloc, and the zeroing.
 func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
@@ -117,9 +119,10 @@ func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
 	return unsafe.Slice((*T)(p), n), nil
 }
 
-// DeleteSlice finalizes the elements of s, the last one first, and frees its block, whatever the finalizers say. nil is
-// nothing to free. A slice that Grow ended, that was freed, or that begins or ends elsewhere than its block is refused, and
-// no finalizer runs. Cost: that of Free, and of the finalizers.
+// DeleteSlice finalizes the elements of s, the last one first, and frees its block, even if
+// finalizers fail. A nil s does nothing. DeleteSlice returns an error, and runs no finalizer, if s
+// was freed, was ended by Grow, or begins or ends elsewhere than its block. Cost: that of Free, and
+// of the finalizers.
 func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	m.declared()
 	if s == nil {
@@ -132,8 +135,8 @@ func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	return m.finalize(s)
 }
 
-// finalize runs the finalizer of each element, the last one first. One that panics, or ends the goroutine, doesn't keep
-// the others from running.
+// finalize runs the finalizer of each element, the last one first. If one panics or ends the
+// goroutine, the others still run.
 func (m HeapMaker[T]) finalize(s []T) (err error) {
 	if m.finalizer == nil {
 		return nil
@@ -151,14 +154,15 @@ func (m HeapMaker[T]) finalize(s []T) (err error) {
 	return err
 }
 
-// declared refuses the zero HeapMaker, which nobody asked whether its T holds Go pointers.
+// declared panics for the zero HeapMaker, whose T was never checked.
 func (m HeapMaker[T]) declared() {
 	if !m.plain {
 		panic(fmt.Sprintf("arena: BUG: a HeapMaker of %v that was never declared: make it with arena.HeapOf", reflect.TypeFor[T]()))
 	}
 }
 
-// sizeOf is the size of n T, at least `least` of them, or one that no block has when that would be more.
+// sizeOf returns the size of n T in bytes, or a size that no block has if that is larger. It panics
+// if n is below `least`.
 func sizeOf[T any](what string, least, n int) uint64 {
 	if n < least {
 		panic(fmt.Sprintf("arena: BUG: HeapMaker.%s of %v to %d elements: at least %d", what, reflect.TypeFor[[]T](), n, least))
@@ -170,7 +174,8 @@ func sizeOf[T any](what string, least, n int) uint64 {
 	return size
 }
 
-// isBlock refuses what is no live block for n T. of and why are what the words say beside T.
+// isBlock returns an error if p is no live block for n T. Its text has of before T, and ends with
+// why.
 func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string) error {
 	size, err := h.SizeOf(p)
 	if err != nil {
@@ -187,14 +192,15 @@ func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string
 	return nil
 }
 
-// isSlice refuses a slice that isn't all of a live block.
+// isSlice returns an error if s isn't all of a live block.
 func isSlice[T any](h Reallocator, s []T, what string) error {
 	return isBlock[T](h, unsafe.Pointer(unsafe.SliceData(s)), cap(s), what, "[]", ": it was cut, or Grow ended it")
 }
 
-// NewString copies a text to h and returns what a T holds in place of a string; base is that of the region or of the budget
-// that h lies in. False means that h is full. DeleteString frees the text. An empty text takes no block. A base that h
-// doesn't lie in is a caller's bug and panics. Cost: that of Alloc, and the copy.
+// NewString copies text to h and returns it in the form that a T can store; base is that of the
+// region or budget that holds h. It returns false when h is full. DeleteString frees the text. An
+// empty text takes no block. NewString panics if h isn't in base. Cost: that of Alloc, and the
+// copy.
 func NewString[Text string | []byte](h Reallocator, base Base, text Text) (s String, ok bool) {
 	if len(text) == 0 {
 		return String{}, true
@@ -208,15 +214,15 @@ func NewString[Text string | []byte](h Reallocator, base Base, text Text) (s Str
 	return StringOf(base, bytes), true
 }
 
-// DeleteString frees a text that NewString made. An empty one is nothing to free. One that was freed, that NewString didn't
-// make on h, or that doesn't lie in base is refused. Cost: that of Free.
+// DeleteString frees a text that NewString made; an empty one does nothing. It returns an error if
+// the text was freed, wasn't made on h, or isn't in base. Cost: that of Free.
 func DeleteString(h Reallocator, base Base, s String) error {
 	if s.Len() == 0 {
 		return nil
 	}
 	bytes := s.bytes.Get(base)
 	if bytes == nil {
-		return fmt.Errorf("arena: BUG: DeleteString of %d bytes that don't lie in the base of %d bytes", s.bytes.count, base.size)
+		return fmt.Errorf("arena: BUG: DeleteString of %d bytes that aren't in the base of %d bytes", s.bytes.count, base.size)
 	}
 	return octets.DeleteSlice(h, bytes)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// odd is a T of no power of two.
+// odd is a T whose size is no power of two.
 type odd struct{ A, B, C int16 }
 
 var (
@@ -23,7 +23,7 @@ var (
 	octets = arena.HeapOf[byte](nil)
 )
 
-// makers are arenas for slices, over blocks of so many bytes.
+// makers returns arenas for slices, on blocks of so many bytes.
 func makers(t *testing.T, size int) map[string]arena.Reallocator {
 	parking, err := arena.NewHeap(arena.NewBlock(size, 64), 8)
 	require.NoError(t, err)
@@ -37,8 +37,8 @@ func makers(t *testing.T, size int) map[string]arena.Reallocator {
 		"proxy": arena.NewProxy("a", newHeap(t, size))}
 }
 
-// TestSlicesAreGosSlices makes, grows, cuts and frees slices at random, beside slices of Go's, in heaps that are full
-// often.
+// TestSlicesAreGosSlices makes, grows, cuts and frees slices at random, in parallel with Go slices,
+// on heaps that are often full.
 func TestSlicesAreGosSlices(t *testing.T) {
 	for name, h := range makers(t, 16<<10) {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestSlicesAreGosSlices(t *testing.T) {
 	}
 }
 
-// TestSlicesSayWhyNot: what isn't all of a live block is refused, and nothing has changed.
+// TestSlicesSayWhyNot: a slice that isn't all of a live block is refused without a change.
 func TestSlicesSayWhyNot(t *testing.T) {
 	h, other := newHeap(t, 8192), newHeap(t, 8192)
 	s := odds.Slice(h, 10)
@@ -121,7 +121,7 @@ func TestSlicesSayWhyNot(t *testing.T) {
 	refuses(longer, "put twice")
 
 	require.NoError(t, odds.DeleteSlice(h, nil))
-	words, most := arena.HeapOf[uint64](nil), math.MaxInt/4+1 // of so many the bytes are 2^64 on 64 bits
+	words, most := arena.HeapOf[uint64](nil), math.MaxInt/4+1 // n for which n*8 is 2^64 on 64 bits
 	assert.Nil(t, words.Slice(h, most), "full, as what no block has is")
 	list := words.Slice(h, 3)
 	more, err := words.Grow(h, list, most)
@@ -136,7 +136,8 @@ func TestSlicesSayWhyNot(t *testing.T) {
 		func() { _, _ = odds.Grow(h, s, 1) })
 }
 
-// TestASliceTakesWhatAppendGives: a list that appends within its cap grows by it, and what was never used is zeros.
+// TestASliceTakesWhatAppendGives: a list that appends within its cap grows by it, and its unused
+// rest is zeros.
 func TestASliceTakesWhatAppendGives(t *testing.T) {
 	h := newHeap(t, 8192)
 	list := octets.Slice(h, 4)[:0]
@@ -182,7 +183,8 @@ func TestSlicesOfNoBytes(t *testing.T) {
 	assert.Zero(t, h.Stats().Live)
 }
 
-// TestDeleteSliceFinalizesEach: the last one first, once, also when one panics; Grow moves them.
+// TestDeleteSliceFinalizesEach: the last element first, once, even if a finalizer panics; Grow
+// moves elements without finalizing.
 func TestDeleteSliceFinalizesEach(t *testing.T) {
 	h := newHeap(t, 4096)
 	fill := func() []frog {
@@ -247,7 +249,7 @@ func TestStringsOnAHeap(t *testing.T) {
 	assert.EqualError(t, arena.DeleteString(h, base, name), "arena: HeapMaker.DeleteSlice of a []uint8: arena: BUG: Heap.SizeOf: put twice")
 	assert.ErrorContains(t, arena.DeleteString(h, base, arena.StringOf(base, block[4000:4010])), "not at its start")
 	assert.EqualError(t, arena.DeleteString(h, arena.BaseOf(block[:8]), same),
-		"arena: BUG: DeleteString of 12 bytes that don't lie in the base of 8 bytes")
+		"arena: BUG: DeleteString of 12 bytes that aren't in the base of 8 bytes")
 	require.NoError(t, arena.DeleteString(h, base, same))
 	assert.Zero(t, h.Stats().Live)
 	_, ok = arena.NewString(h, base, make([]byte, 5000))
@@ -255,7 +257,7 @@ func TestStringsOnAHeap(t *testing.T) {
 	assert.Panics(t, func() { arena.NewString(newHeap(t, 1024), base, "elsewhere") })
 }
 
-// TestHeapWordsUseNoGoHeap: they are for play.
+// TestHeapWordsUseNoGoHeap: a game calls them while it plays.
 func TestHeapWordsUseNoGoHeap(t *testing.T) {
 	if arena_c.Checked || arena_c.Race {
 		t.Skip("a release build's, as go test ./arena has it: others keep who made what")

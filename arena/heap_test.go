@@ -41,10 +41,10 @@ func newHeap(t *testing.T, size int) arena.Heap {
 	return h
 }
 
-// keepHeap has a heap be in checked builds as in others: what is freed is free at once.
+// keepHeap makes a checked heap reuse freed blocks at once, as other builds do.
 func keepHeap(block []byte) { (*arena_c.Heap)(unsafe.Pointer(unsafe.SliceData(block))).SetPlain() }
 
-// saysWhyNot gives a Reallocator every wrong address; one of 100 bytes has `has`.
+// saysWhyNot passes a Reallocator every wrong address; its block of 100 bytes has the size `has`.
 func saysWhyNot(t *testing.T, name string, a arena.Reallocator, has uint64) {
 	t.Helper()
 	p := a.Alloc(100, 8)
@@ -69,7 +69,7 @@ func TestHeapSaysWhyNot(t *testing.T) {
 	_, err := arena.NewHeap(arena.NewBlock(256, 64), 0)
 	assert.EqualError(t, err, "arena: a Heap needs a block of at least 496 bytes, this one has 256")
 	_, err = arena.NewHeap(arena.NewBlock(512, 64)[8:], 0)
-	assert.ErrorContains(t, err, "a Heap's block begins at a multiple of 64")
+	assert.ErrorContains(t, err, "a Heap's block must begin at a multiple of 64")
 	h := newHeap(t, 4096)
 	saysWhyNot(t, "Heap", h, 100)
 	s := h.Stats()
@@ -81,7 +81,7 @@ func TestHeapSaysWhyNot(t *testing.T) {
 	assert.Error(t, h.Free(p), "from before the reset")
 }
 
-// What is freed waits for who asks for its size, counts as free, and melts before anything is refused.
+// Parked blocks wait for a request of their size, count as free, and merge before a refusal.
 func TestHeapParks(t *testing.T) {
 	block := arena.NewBlock(8192, 64)
 	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), 8192) })
@@ -174,7 +174,8 @@ func TestHeapMakers(t *testing.T) {
 	assert.True(t, f == nil && err == nil)
 }
 
-// TestWhoComesSecondIsTold: in checked builds each call says that another is inside, and once that is over a full is a full.
+// TestWhoComesSecondIsTold: in checked builds a call reports another one inside; afterwards a full
+// heap is only full.
 func TestWhoComesSecondIsTold(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")
@@ -210,7 +211,8 @@ func TestWhoComesSecondIsTold(t *testing.T) {
 	refuses(t, b, &(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Busy, b.Reset)
 }
 
-// TestHeapTellsDamage: a stray write costs the block that it hit, is told by who meets it, and nothing else changes.
+// TestHeapTellsDamage: a stray write costs the block that it hit, is reported by the next call
+// there, and changes nothing else.
 func TestHeapTellsDamage(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer ends the program at the write: go test ./arena goes on")
@@ -224,26 +226,27 @@ func TestHeapTellsDamage(t *testing.T) {
 	require.NoError(t, h.Err())
 	copy(unsafe.Slice((*byte)(q), 16), "a stray write...")
 	err = h.Free(p)
-	require.ErrorContains(t, err, "arena: BUG: Heap.Free: corrupt table: arena: BUG: Heap: a write past a block or into freed memory was met once, "+
+	require.ErrorContains(t, err, "arena: BUG: Heap.Free: corrupt table: arena: BUG: Heap: a write past a block or into freed memory was found once, "+
 		fmt.Sprintf("the last at %p, offset %d; 128 bytes are out of service", q, uintptr(q)-uintptr(unsafe.Pointer(&block[0]))))
 	require.Error(t, h.Free(p), "it was freed all the same")
 	s := h.Stats()
 	assert.Equal(t, []uint64{1, 128, 1, s.Size - 2*128}, []uint64{s.Live, s.Lost, s.Damaged, s.Free})
-	assert.ErrorContains(t, h.Err(), "met once")
+	assert.ErrorContains(t, h.Err(), "found once")
 	assert.ErrorContains(t, h.Free(q), "corrupt table")
 	bytes, counts := requireLayout(t, h, "heap", block)
 	assert.Equal(t, []uint64{128, 1}, []uint64{bytes["lost"], counts["lost"]})
 	assert.Equal(t, p, h.Alloc(100, 16))
 	shared, err := h.Shared()
 	require.NoError(t, err)
-	assert.ErrorContains(t, shared.Err(), "Heap: a write past a block or into freed memory was met once")
+	assert.ErrorContains(t, shared.Err(), "Heap: a write past a block or into freed memory was found once")
 	require.NoError(t, h.Free(r))
 	h.Reset()
 	assert.Zero(t, h.Stats().Lost)
 	assert.Error(t, h.Err(), "for good")
 }
 
-// TestCheckedHeapTellsWhose: who made the block that was written to, and who freed it.
+// TestCheckedHeapTellsWhose: the report names the lines that allocated and freed the overwritten
+// block.
 func TestCheckedHeapTellsWhose(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build notes who made a block: go test -tags checked ./arena does")

@@ -14,7 +14,8 @@ import (
 
 type text16 = arena.Inline[[16]byte]
 
-// TestInline: what fits is kept to the byte, what doesn't changes nothing, and two are equal when their texts are.
+// TestInline: a text that fits is kept to the byte, one that doesn't changes nothing, and two are
+// equal when their texts are.
 func TestInline(t *testing.T) {
 	assert.NoError(t, arena.CheckPlain(reflect.TypeFor[text16]()))
 	assert.EqualValues(t, 16, unsafe.Sizeof(text16{}))
@@ -22,7 +23,7 @@ func TestInline(t *testing.T) {
 	seen := map[text16]string{}
 	for _, text := range []string{"", "a", "ada", "Zoë", "\xff\xfe", "a\x00b", "\x00a", strings.Repeat("x", 15), strings.Repeat("x", 16)} {
 		var x text16
-		for _, before := range []string{"", "a longer text!!!", "b"} { // nothing of it is left
+		for _, before := range []string{"", "a longer text!!!", "b"} { // texts to overwrite
 			require.True(t, x.Set(before))
 			require.True(t, x.Set(text))
 			assert.Equal(t, text, x.String())
@@ -59,8 +60,7 @@ func TestInline(t *testing.T) {
 	assert.True(t, a.SetBytes(nil) && a == arena.Inline[[256]byte]{})
 }
 
-// TestInlineEnds: in each size, the text ends behind the last byte that isn't zero, wherever that is and whatever comes
-// before it.
+// TestInlineEnds: in each size, the text ends after the last byte that isn't zero.
 func TestInlineEnds(t *testing.T) {
 	endsOf[[4]byte](t)
 	endsOf[[8]byte](t)
@@ -78,7 +78,7 @@ func TestInlineEnds(t *testing.T) {
 
 func endsOf[A [4]byte | [8]byte | [12]byte | [16]byte | [24]byte | [32]byte | [48]byte | [64]byte | [96]byte | [128]byte |
 	[192]byte | [256]byte](t *testing.T) {
-	// What lies around it isn't zero: a look beyond its bytes would show.
+	// The bytes around x aren't zero, so a read past its end would show.
 	var among struct {
 		before [8]byte
 		x      arena.Inline[A]
@@ -108,7 +108,7 @@ func endsOf[A [4]byte | [8]byte | [12]byte | [16]byte | [24]byte | [32]byte | [4
 	}
 }
 
-// FuzzInline: also what was read from a file is one text, and == says what the texts say.
+// FuzzInline: bytes read from a file are one text as well, and == agrees with the texts.
 func FuzzInline(f *testing.F) {
 	f.Add([]byte("ada\x00\x00"), []byte("ada"))
 	f.Fuzz(func(t *testing.T, one, other []byte) {

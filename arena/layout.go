@@ -6,39 +6,42 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Layout is what lies in the block of an arena now: its parts by offset from the block's first byte, which cover it, or a
-// pool's chunks.
+// Layout describes the block of an arena at one moment: its parts, which cover it, or a pool's
+// chunks.
 type Layout struct {
 	Kind  string // "heap", "buddy", "ring", "pool"
-	Size  uint64 // of the block, in bytes
+	Size  uint64 // of the block in bytes
 	Parts []Part
 	Pool  *PoolLayout
 }
 
-// Part is a piece of a block. Sizes are bytes.
+// Part is a part of a block. Offset counts from the block's first byte; sizes are bytes.
 type Part struct {
 	Offset uint64 `json:"offset"`
 	Size   uint64 `json:"size"`
-	Kind   string `json:"kind"`            // "header", "live", "free", "parked" (a heap's freed block, for the next of its size), "skipped" (a ring's tail)
-	Asked  uint64 `json:"asked,omitempty"` // of what is live, where it is known
+	// "header", "live", "free", "parked" (freed in a heap, kept for its size), "lost" (overwritten
+	// in a heap), "skipped" (a ring's tail)
+	Kind  string `json:"kind"`
+	Asked uint64 `json:"asked,omitempty"` // of a live block: the requested size, where known
 }
 
-// Inner is an arena that lies in a block, which may be of a region: Heap, Buddy, Ring, BlockPool.
+// Inner is an arena in a block that may be part of a region: a Heap, Buddy, Ring or BlockPool.
 type Inner interface {
-	// Block is the first byte of its block.
+	// Block returns the first byte of its block.
 	Block() unsafe.Pointer
 
-	// Layout is what lies in its block, which has room bytes at most. It belongs to who uses the arena. An error says that its
-	// words contradict themselves, or the room: somebody wrote over them. Cost: O(blocks), and a copy.
+	// Layout describes its block, which has at most room bytes. The caller must be the arena's
+	// user. An error means that the arena's words contradict each other or room: they were
+	// overwritten. Cost: O(blocks), and a copy.
 	Layout(room uint64) (Layout, error)
 }
 
 var _ = []Inner{Heap{}, Buddy{}, Ring{}, BlockPool[byte]{}}
 
-// Block is the first byte of the heap's block.
+// Block returns the first byte of the heap's block.
 func (h Heap) Block() unsafe.Pointer { return unsafe.Pointer(h.its()) }
 
-// Layout is what lies in the heap's block: see [Inner].
+// Layout describes the heap's block: see [Inner].
 func (h Heap) Layout(room uint64) (Layout, error) {
 	x := h.its()
 	l := Layout{Kind: "heap", Size: x.End + arena_c.HeapAlign}
@@ -52,10 +55,10 @@ func (h Heap) Layout(room uint64) (Layout, error) {
 
 var heapKinds = [...]string{0: "free", 1: "live", arena_c.HeapParked: "parked", arena_c.HeapLost: "lost"}
 
-// Block is the first byte of the buddy's block.
+// Block returns the first byte of the buddy's block.
 func (b Buddy) Block() unsafe.Pointer { return unsafe.Pointer(b.its()) }
 
-// Layout is what lies in the buddy's block: see [Inner].
+// Layout describes the buddy's block: see [Inner].
 func (b Buddy) Layout(room uint64) (Layout, error) {
 	x := b.its()
 	l := Layout{Kind: "buddy", Size: x.End}
@@ -67,10 +70,11 @@ func (b Buddy) Layout(room uint64) (Layout, error) {
 	})
 }
 
-// Block is the first byte of the ring's block.
+// Block returns the first byte of the ring's block.
 func (r Ring) Block() unsafe.Pointer { return unsafe.Pointer(r.its()) }
 
-// Layout is what lies in the ring's block: see [Inner]. A block's word and its padding are of what is live.
+// Layout describes the ring's block: see [Inner]. A live part includes the block's header and
+// padding.
 func (r Ring) Layout(room uint64) (Layout, error) {
 	x := r.its()
 	l := Layout{Kind: "ring", Size: x.End}
@@ -86,10 +90,10 @@ func (r Ring) Layout(room uint64) (Layout, error) {
 	})
 }
 
-// Block is the first byte of the pool's block.
+// Block returns the first byte of the pool's block.
 func (p BlockPool[T]) Block() unsafe.Pointer { return unsafe.Pointer(p.its()) }
 
-// Layout is what lies in the pool's block: see [Inner].
+// Layout describes the pool's block: see [Inner].
 func (p BlockPool[T]) Layout(room uint64) (Layout, error) {
 	x, l := p.its(), Layout{Kind: "pool"}
 	if x.Gen != p.gen || x.Chunks > room || x.Stride == 0 || uint64(x.Count) > (room-x.Chunks)/x.Stride {
@@ -100,7 +104,7 @@ func (p BlockPool[T]) Layout(room uint64) (Layout, error) {
 	return l, nil
 }
 
-// laidOut is l with a part for each thing that a walk names, and all of its size covered.
+// laidOut returns l with a part for each range of a walk, and parts that fill the gaps.
 func laidOut[R any](l Layout, what string, walk func([]R) (uint64, arena_c.Code), part func(R) Part) (Layout, error) {
 	count, code := walk(nil)
 	list := make([]R, count)
@@ -117,7 +121,8 @@ func laidOut[R any](l Layout, what string, walk func([]R) (uint64, arena_c.Code)
 	return l, nil
 }
 
-// add adds a part, and before it what nobody has: first the arena's own words, later what is free.
+// add appends a part, and before it a part for the gap: the arena's header at the start, free bytes
+// later.
 func (l *Layout) add(p Part) {
 	at, kind := uint64(0), "header"
 	if n := len(l.Parts); n != 0 {
@@ -131,23 +136,24 @@ func (l *Layout) add(p Part) {
 	}
 }
 
-// PoolLayout is what a pool's chunks are.
+// PoolLayout describes the chunks of a pool.
 type PoolLayout struct {
-	Stride uint64 `json:"stride"` // bytes of each
+	Stride uint64 `json:"stride"` // of a chunk in bytes
 	Count  uint64 `json:"count"`
 	Live   uint64 `json:"live"`
 	Peak   uint64 `json:"peak"`
 
-	// States has a letter for each: '#' live, '.' free, '-' never used, '~' its finalizer runs, 'x' out of generations, '?' that
-	// somebody wrote over its state.
+	// States has a letter for each chunk: '#' live, '.' free, '-' never used, '~' in its finalizer,
+	// 'x' out of generations, '?' overwritten.
 	States string `json:"states"`
-	// Next are the free ones in the order in which Get gives them. Behind them come those that were never used, in order.
+	// Next lists the free chunks in the order in which Get takes them. The chunks that were never
+	// used follow, in order.
 	Next []uint32 `json:"next,omitempty"`
 }
 
 const chunkLetters = "-#.~x" // by state
 
-// PoolLayoutOf is what the chunks of a pool are: for who has its header. Cost: O(chunks), and a copy.
+// PoolLayoutOf describes the chunks of the pool with header p. Cost: O(chunks), and a copy.
 func PoolLayoutOf(p *arena_c.Pool) PoolLayout {
 	count := uint64(p.Count)
 	c := PoolLayout{Stride: p.Stride, Count: count, Live: p.Live(), Peak: p.Peak()}

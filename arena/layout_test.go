@@ -12,7 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// requireLayout wants parts that cover the block, and gives the bytes of each kind, and how many there are.
+// requireLayout checks that the parts cover the block. It returns the bytes and the number of parts
+// of each kind.
 func requireLayout(t *testing.T, a arena.Inner, kind string, block []byte) (bytes, counts map[string]uint64) {
 	t.Helper()
 	l, err := a.Layout(uint64(len(block)))
@@ -60,7 +61,7 @@ func TestLayoutOfHeapsAndBuddies(t *testing.T) {
 	})
 }
 
-// churn allocates and frees at random, and looks after each step.
+// churn allocates and frees at random, and calls look after each step.
 func churn(t *testing.T, random *rand.Rand, a arena.Reallocator, look func()) {
 	t.Helper()
 	var live []unsafe.Pointer
@@ -120,7 +121,8 @@ func TestLayoutOfPools(t *testing.T) {
 	assert.Same(t, got[3], p.Get(), "the first of the next")
 }
 
-// TestLayoutOfTheDamaged: words that contradict themselves are told, not followed, whatever was written over them.
+// TestLayoutOfTheDamaged: words that contradict each other are an error and aren't followed, for
+// any overwrite.
 func TestLayoutOfTheDamaged(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer ends a program that writes there: go test ./arena goes on")
@@ -133,7 +135,8 @@ func TestLayoutOfTheDamaged(t *testing.T) {
 		"ones":   func(int) byte { return 0xff },
 		"zeros":  func(int) byte { return 0 },
 		"random": func(int) byte { return byte(random.Uint32()) },
-		"small":  func(i int) byte { return byte(random.Uint32N(16) * uint32(1-i%8/2)) }, // numbers that may be offsets
+		// numbers that may be offsets
+		"small": func(i int) byte { return byte(random.Uint32N(16) * uint32(1-i%8/2)) },
 	}
 	for name, inner := range map[string]func() (arena.Inner, error){
 		"Heap.Layout":      func() (arena.Inner, error) { h, err := arena.NewHeap(block, 8); h.Alloc(100, 8); return h, err },

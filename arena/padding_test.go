@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// TestStackPadding frees by every way, and holds Padding to what a plain sum of the live blocks leaves.
+// TestStackPadding frees in every way, and compares Padding with a plain sum over the live blocks.
 func TestStackPadding(t *testing.T) {
 	for seed := range int64(20) {
 		random := rand.New(rand.NewSource(seed))
@@ -21,7 +21,7 @@ func TestStackPadding(t *testing.T) {
 		require.NoError(t, err)
 		type live struct {
 			p    unsafe.Pointer
-			mark arena.Mark // before it
+			mark arena.Mark // the position before it
 			size uint64
 		}
 		var blocks []live
@@ -48,7 +48,7 @@ func TestStackPadding(t *testing.T) {
 					blocks = nil
 				}
 			case 4:
-				s.Far().Alloc(uint64(random.Intn(50)), 16) // another end, another count
+				s.Far().Alloc(uint64(random.Intn(50)), 16) // the other end has a count of its own
 			default:
 				b := live{mark: s.Mark(), size: uint64(random.Intn(100))}
 				if b.p = s.Alloc(b.size, 1<<random.Intn(8)); b.p != nil {
@@ -96,11 +96,11 @@ func TestFramePadding(t *testing.T) {
 		hasPadding(t, 31, f.Padding)
 		assert.Equal(t, 32+i, f.Stats().Used)
 		f.Next()
-		hasPadding(t, 0, f.Padding) // the frame that begins has nothing
+		hasPadding(t, 0, f.Padding) // a new frame has no padding
 	}
 }
 
-// hasPadding: a checked build counts what alignment costs, and no other says a figure that it can't know.
+// hasPadding checks that only a checked build counts padding, and that others report it as unknown.
 func hasPadding(t *testing.T, want uint64, padding func() (uint64, bool)) {
 	t.Helper()
 	bytes, known := padding()
@@ -110,7 +110,7 @@ func hasPadding(t *testing.T, want uint64, padding func() (uint64, bool)) {
 	}
 }
 
-// TestStatsKnow: the figures of all arenas have none that only some know.
+// TestStatsKnow: Stats has no field that only some arenas fill.
 func TestStatsKnow(t *testing.T) {
 	_, has := reflect.TypeFor[arena.Stats]().FieldByName("Padding")
 	assert.False(t, has)

@@ -8,12 +8,14 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// CheckPlain says whether values of t may live in a block: nil, or an error with a line for each field, at any depth, that
-// holds a Go pointer, and its counterpart. Types of the standard library and of this one are named as a whole: what is
-// inside them is not the caller's to change. The collector does not look into a block, so what only a block points to would
-// be lost.
+// CheckPlain returns nil if values of t may be stored in a block. Otherwise it returns an error
+// with a line for each field, at any depth, that holds a Go pointer, and the type to use instead. A
+// type of the standard library or of this one is named as a whole, because the caller can't change
+// its fields. The collector doesn't look into a block, so an object that only a block points to
+// would be lost.
 //
-// It walks the type, which costs a hundred allocations and more. Check a type once, where it is declared.
+// The walk of the type costs a hundred allocations and more. Check a type once, where it is
+// declared.
 func CheckPlain(t reflect.Type) error {
 	if lines := plain.Check(plain.Go(t)); lines != nil {
 		return errors.New(strings.Join(lines, "\n"))

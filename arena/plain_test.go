@@ -41,22 +41,22 @@ type (
 		Frogs map[int]node
 	}
 	recursive []recursive
-	stamp     time.Time // a type of its own: what is inside is the caller's
+	stamp     time.Time // a type of the caller's own, so its fields are named
 )
 
 const (
 	held     = "; use scope.Owned, which Scope.Keep gives"
-	pointers = "arena.Ptr, scope.Ref, or scope.Addr where what it points to lives longer"
+	pointers = "arena.Ptr, scope.Ref, or scope.Addr if it points to memory that lives longer"
 )
 
 var plainTypes = []struct {
 	t    reflect.Type
-	want string // what the message begins and ends with, around "holds a Go pointer"; empty: t is plain
+	want string // the message's begin and end, around "holds a Go pointer"; empty: t is plain
 	use  string
 }{
 	{reflect.TypeFor[string](), "string (string)", "; use arena.String, or arena.Inline for a short text"},
 	{reflect.TypeFor[*int](), "*int (*int)", "; use " + pointers},
-	{reflect.TypeFor[unsafe.Pointer](), "Pointer (unsafe.Pointer)", "; use arena.Ptr, or uintptr for what only C looks at"},
+	{reflect.TypeFor[unsafe.Pointer](), "Pointer (unsafe.Pointer)", "; use arena.Ptr, or uintptr for an address that only C uses"},
 	{reflect.TypeFor[[]*node](), "[]*arena_test.node ([]*arena_test.node)", "; use arena.Slice of " + pointers},
 	{reflect.TypeFor[[]string](), "[]string ([]string)", "; use arena.Slice of arena.String, or arena.Inline for a short text"},
 	{reflect.TypeFor[recursive](), "recursive (arena_test.recursive)", "; use arena.Slice"},
@@ -122,7 +122,7 @@ func TestCheckPlain(t *testing.T) {
 	}
 }
 
-// TestCheckPlainNamesAll: who mends a type wants to know all that is wrong with it.
+// TestCheckPlainNamesAll: one error names every field to mend.
 func TestCheckPlainNamesAll(t *testing.T) {
 	type player struct {
 		Name  string
@@ -155,7 +155,7 @@ func TestIsStandard(t *testing.T) {
 	}
 }
 
-// TestAllOfGoIsStandard asks the go command which packages are Go's.
+// TestAllOfGoIsStandard compares IsStandard with the packages that the go command lists.
 func TestAllOfGoIsStandard(t *testing.T) {
 	step.Needs(t, step.Check)
 	out, err := exec.Command("go", "list", "std").Output()

@@ -9,8 +9,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// BlockPool is equal chunks for values of T over a block. It is a small value; copies are the same
-// pool. A chunk is put by its address: a pool of a scope, [HandleChunks], has handles.
+// BlockPool holds equal chunks for values of T in a block. It names a chunk by its address; a
+// scope's pool may have handles, see [HandleChunks]. A BlockPool is a small value; copies are the
+// same pool.
 type BlockPool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
@@ -18,15 +19,15 @@ type BlockPool[T any] struct {
 	numbers *arena_c.Numbers
 }
 
-// NewBlockPool makes a pool of the block, with as many chunks as fit. What was in the block is lost. A T that holds Go
-// pointers is refused. Cost: O(chunks).
+// NewBlockPool makes a pool on the block, with as many chunks as fit. The block's contents are
+// lost. A T that holds Go pointers is an error. Cost: O(chunks).
 func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return p, fmt.Errorf("arena: %w", err)
 	}
 	var zero T
 	if unsafe.Sizeof(zero) == 0 {
-		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: no address tells one from another", zero)
+		return p, fmt.Errorf("arena: a pool of %T, whose values have no bytes and so no addresses of their own", zero)
 	}
 	room, err := roomIn(block, "BlockPool", arena_c.RoomPool, arena_c.LineSize)
 	if err != nil {
@@ -41,15 +42,17 @@ func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 	return BlockPool[T]{header, header.Gen, first, numbers}, nil
 }
 
-// Get gives a zeroed T, or nil when all chunks are live.
+// Get returns a zeroed T, or nil when all chunks are live.
 func (p BlockPool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
-// GetUnzeroed is Get of a T that holds anything, most often what was put last: for who writes all of it.
+// GetUnzeroed is Get for a caller that writes all of T: the T holds any bytes, usually those of the
+// last Put.
 func (p BlockPool[T]) GetUnzeroed() *T {
 	return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers)
 }
 
-// Put gives x back. A double put, or an address that is no chunk of this pool, is refused and changes nothing.
+// Put frees x. A second Put of x, or an address of no chunk of this pool, is an error and changes
+// nothing.
 func (p BlockPool[T]) Put(x *T) error {
 	if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 		return nil
@@ -58,7 +61,8 @@ func (p BlockPool[T]) Put(x *T) error {
 	return fmt.Errorf("arena: BUG: BlockPool.Put of a %T: %v", *new(T), code)
 }
 
-// Index is the number of x's chunk, for tables beside the pool. An address that is no live chunk of this pool is refused.
+// Index returns the number of x's chunk, for tables parallel to the pool. It returns an error if x
+// is no live chunk of this pool.
 func (p BlockPool[T]) Index(x *T) (int, error) {
 	index, code := p.its().Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -67,7 +71,7 @@ func (p BlockPool[T]) Index(x *T) (int, error) {
 	return int(index), nil
 }
 
-// At is the live value in chunk i; nil: i is out of range, or the chunk is free.
+// At returns the live value in chunk i, or nil if the chunk is free or i is out of range.
 func (p BlockPool[T]) At(i int) *T {
 	if uint64(i) >= uint64(p.its().Count) || *p.header.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
@@ -75,8 +79,8 @@ func (p BlockPool[T]) At(i int) *T {
 	return (*T)(p.header.Chunk(uint64(i)))
 }
 
-// All ranges over the live values and the numbers of their chunks. Put of the current one is fine; whether one that Get
-// gives meanwhile comes along is open.
+// All ranges over the live values and the numbers of their chunks. The loop may Put the current
+// value. It may or may not visit a value that Get returns during the loop.
 func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range p.Cap() {
@@ -87,14 +91,15 @@ func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 	}
 }
 
-// Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once.
+// Cap returns the number of chunks, Live the number of live ones, and Peak the most that were live
+// at once.
 func (p BlockPool[T]) Cap() int  { return int(p.its().Count) }
 func (p BlockPool[T]) Live() int { return int(p.its().Live()) }
 func (p BlockPool[T]) Peak() int { return int(p.its().Peak()) }
 
-// MustEmpty says that no chunk may be live when the memory of the pool ends, as where each is a place at a table that must be
-// given back: those that are, are a leak then, as a block of a Heap is. Else a pool ends with what is in it. On memory of no
-// budget it does nothing, as Heap.MayLive.
+// MustEmpty makes a chunk that is live when the pool's memory ends a leak, as a block of a Heap is:
+// for chunks that must all be put back. Without it a pool may end with live chunks. On memory
+// outside a budget it does nothing, like [Heap.MayLive].
 func (p BlockPool[T]) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
 }

@@ -10,26 +10,28 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Proxy stands before an allocator under a name, for one of its clients: a Heap, a scope, or an allocator of your own.
-// It has totals of its own; it takes back what it gave and nothing else; and Close says whether all came back, and names
-// what didn't. Several may stand before one allocator, beside those who use it itself, and one before another: what the
-// front one gives counts in both, and is given back to the front one.
+// Proxy stands in front of an allocator for one of its clients: in front of a Heap, a scope, or an
+// allocator of your own. It has a name and totals, frees only blocks that it allocated, and Close
+// reports blocks that were never freed.
 //
-// It adds no byte to a block. What it gave it knows from a Go map, which allocates as it grows. One
-// goroutine at a time uses it, also one before a Shared.
+// An allocator may have several proxies, and users without one. A proxy may stand in front of
+// another proxy: a block of the outer one counts in both, and must be freed through the outer one.
+// When the allocator frees all at once, by Reset or Rewind, its proxies don't notice and still
+// count the blocks.
 //
-// What the allocator frees as a whole, by Reset or Rewind, it does behind its proxies' backs: they still count it.
+// A proxy adds no byte to a block. It keeps its blocks in a Go map, which allocates as it grows.
+// One goroutine at a time uses it, even in front of a Shared.
 //
 // Source: Frykholm, "Custom Memory Allocation in C++".
 type Proxy struct {
 	tally
 	back Allocator
-	free Freer // nil: nothing is freed one by one
+	free Freer // nil: single blocks aren't freed
 }
 
 var _ Reallocator = (*Proxy)(nil)
 
-// NewProxy makes a proxy before an allocator or before another proxy. Cost: a few Go allocations.
+// NewProxy makes a proxy in front of an allocator or another proxy. Cost: a few Go allocations.
 func NewProxy(name string, back Allocator) *Proxy {
 	free, _ := back.(Freer)
 	if front, ok := back.(*Proxy); ok {
@@ -38,7 +40,7 @@ func NewProxy(name string, back Allocator) *Proxy {
 	return &Proxy{tally: newTally(name), back: back, free: free}
 }
 
-// Alloc is that of the allocator. After Close it panics.
+// Alloc is that of the allocator. It panics after Close.
 func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 	x.book.check("Alloc")
 	p := x.back.Alloc(size, align)
@@ -50,8 +52,8 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// Free is that of the allocator, if it has one, which also says what nil is. What this proxy didn't give, or has back
-// already, is refused and changes nothing.
+// Free is that of the allocator, also for nil. It returns an error if the allocator can't free
+// single blocks. A block that isn't live in this proxy is an error and changes nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
 	if p == nil && x.free != nil && !x.book.closed {
 		return x.free.Free(nil)
@@ -60,7 +62,7 @@ func (x *Proxy) Free(p unsafe.Pointer) error {
 		return err
 	}
 	if x.free == nil {
-		return fmt.Errorf("arena: proxy %q: Free: a %T frees nothing one by one", x.book.stats.Name, x.back)
+		return fmt.Errorf("arena: proxy %q: Free: a %T can't free single blocks", x.book.stats.Name, x.back)
 	}
 	if err := x.back.(Freer).Free(p); err != nil {
 		return fmt.Errorf("arena: proxy %q: Free: %w", x.book.stats.Name, err)
@@ -69,8 +71,8 @@ func (x *Proxy) Free(p unsafe.Pointer) error {
 	return nil
 }
 
-// Realloc is that of the allocator, if it has one. What this proxy didn't give, or has back already, is refused, with an
-// error.
+// Realloc is that of the allocator, and an error if it has none. A block that isn't live in this
+// proxy is an error.
 func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	if p == nil && !x.book.closed {
 		return x.Alloc(size, arena_c.HeapAlign), nil
@@ -80,7 +82,7 @@ func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	}
 	back, ok := x.back.(Reallocator)
 	if !ok {
-		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T has none", x.book.stats.Name, x.back)
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T can't reallocate", x.book.stats.Name, x.back)
 	}
 	q, err := back.Realloc(p, size)
 	if err != nil {
@@ -95,18 +97,18 @@ func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return q, nil
 }
 
-// SizeOf is the size that was asked for. What this proxy didn't give, or has back already, is refused with an error.
+// SizeOf returns the requested size in bytes. A block that isn't live in this proxy is an error.
 func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	g, err := x.book.find("SizeOf", keyOf(p))
 	if back, ok := x.back.(Reallocator); ok && err == nil {
-		_, err = back.SizeOf(p) // it may have been freed behind our back
+		_, err = back.SizeOf(p) // it may have been freed without the proxy
 	}
 	return g.size, err
 }
 
-// Close ends the proxy: it refuses what comes after. Nil says that everything came back, or that nothing is freed one by
-// one here. Otherwise the error names what didn't come back, in checked builds with who asked for it; it stays live. A
-// second Close is refused.
+// Close ends the proxy; later calls are errors. It returns nil if all blocks were freed, or if the
+// allocator doesn't free single blocks. Otherwise the error names the blocks, which stay live, in
+// checked builds with the lines that allocated them. A second Close is an error.
 func (x *Proxy) Close() error {
 	if x.free == nil {
 		clear(x.book.given)
@@ -114,29 +116,29 @@ func (x *Proxy) Close() error {
 	return x.tally.Close()
 }
 
-// ProxyStats are the totals of a proxy, as a budget.Report shows them.
+// ProxyStats counts a proxy's blocks; a budget.Report shows it.
 type ProxyStats struct {
 	Name   string `json:"name"`
-	Live   uint64 `json:"live"`   // what it gave and has not back
-	Asked  uint64 `json:"asked"`  // bytes that were asked for of those
+	Live   uint64 `json:"live"`   // blocks allocated and not freed
+	Asked  uint64 `json:"asked"`  // requested bytes of those
 	Peak   uint64 `json:"peak"`   // the highest Asked
-	Total  uint64 `json:"total"`  // what it ever gave
-	Failed uint64 `json:"failed"` // requests that were refused for want of room
+	Total  uint64 `json:"total"`  // blocks ever allocated
+	Failed uint64 `json:"failed"` // requests refused for lack of room
 }
 
-// Event is something that a proxy did: it gave what has the key, took it back, or refused a request. The key is an
-// address, or a handle.
+// Event reports an action of a proxy: it allocated a block ("gave"), freed one ("took"), or refused
+// a request. Key is the block's address or handle, 0 for a refusal; Size is in bytes.
 type Event struct {
-	What string // "gave", "took", "refused"
+	What string // "gave", "took" or "refused"
 	Key  uint64
 	Size uint64
 }
 
-// tally is what every proxy embeds: methods for users. The others are those of its book, a field with a name: the compiler
-// writes each method of what is embedded again for every T.
+// tally is embedded in every proxy and has the methods for users. The others belong to the field
+// book, because the compiler copies each embedded method for every T.
 type tally struct{ book book }
 
-// book is a proxy's name, its totals, and what it gave and has not back.
+// book holds a proxy's name, its totals, and its live blocks.
 type book struct {
 	given  map[uint64]given
 	stats  ProxyStats
@@ -155,11 +157,12 @@ func newTally(name string) tally {
 
 func keyOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 
-// Stats are the totals. They stay readable after Close.
+// Stats returns the totals, also after Close.
 func (t *tally) Stats() ProxyStats { return t.book.stats }
 
-// Trace has see called with all that the proxy does from now on, in the goroutine of who asks, so that see can look who
-// that is; nil ends it. For a hunt: put a proxy before the one allocator that is hunted.
+// Trace calls see for each event from now on; nil stops it. see runs on the goroutine of the event,
+// so it can look at the caller's stack. To find one leak, put a proxy in front of the suspected
+// allocator alone.
 func (t *tally) Trace(see func(Event)) { t.book.see = see }
 
 func (b *book) event(what string, key, size uint64) {
@@ -168,7 +171,7 @@ func (b *book) event(what string, key, size uint64) {
 	}
 }
 
-// gave counts. What had the key was freed behind the proxy's back.
+// gave counts an allocation. An earlier entry with the key was freed without the proxy.
 func (b *book) gave(key, size uint64) {
 	g := given{size: size}
 	g.by.Note()
@@ -194,7 +197,7 @@ func (b *book) refused(size uint64) {
 	b.event("refused", 0, size)
 }
 
-// find is what has the key.
+// find returns the entry of a live block.
 func (b *book) find(what string, key uint64) (given, error) {
 	if b.closed {
 		return given{}, b.bug(what, arena_c.Stale.String())
@@ -206,7 +209,7 @@ func (b *book) find(what string, key uint64) (given, error) {
 	return g, nil
 }
 
-// check is for what has no error to return.
+// check panics after Close, for methods that return no error.
 func (b *book) check(what string) {
 	if b.given == nil {
 		panic(zero("proxy"))
@@ -220,11 +223,12 @@ func (b *book) bug(what, wrong string) error {
 	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", b.stats.Name, what, wrong)
 }
 
-// leaksNamed is how many leaks an error names one by one.
+// leaksNamed is the number of leaks that an error names.
 const leaksNamed = 8
 
-// Close ends the proxy: it refuses what comes after. Nil says that everything came back. Otherwise the error names what
-// didn't, in checked builds with who asked for it; it stays live. A second Close is refused.
+// Close ends the proxy; later calls are errors. It returns nil if all blocks were freed. Otherwise
+// the error names the blocks, which stay live, in checked builds with the lines that allocated
+// them. A second Close is an error.
 func (t *tally) Close() error { return t.book.close() }
 
 func (b *book) close() error {

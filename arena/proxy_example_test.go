@@ -6,7 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 )
 
-// A heap serves two libraries; each has its own totals, and its own name when it forgets something.
+// A heap serves two libraries; each has totals of its own, and its name in the report of a leak.
 func ExampleProxy() {
 	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 0)
 	if err != nil {
@@ -19,7 +19,8 @@ func ExampleProxy() {
 	fmt.Println(sound.Free(body))
 	fmt.Println(physics.Free(body), physics.Close())
 	fmt.Println(sound.Free(voice), sound.Stats().Live, "of", sound.Stats().Total)
-	fmt.Println(sound.Close() != nil) // arena: proxy "sound": 1 of 2 never freed: 64 bytes at 0x7f3c00000420
+	// arena: proxy "sound": 1 of 2 never freed: 64 bytes at 0x7f3c00000420
+	fmt.Println(sound.Close() != nil)
 	// Output:
 	// arena: BUG: proxy "sound": Free: not of this proxy: another's, or given back already
 	// <nil> <nil>

@@ -2,15 +2,15 @@ package arena
 
 import "unsafe"
 
-// Chunks is a pool as a proxy sees it: a BlockPool, or a PoolProxy. The pools of package scope make a proxy by their method
-// Proxy.
+// Chunks is a pool for a PoolProxy: a BlockPool, or another PoolProxy. The pools of package scope
+// make a proxy with their method Proxy.
 type Chunks[T any] interface {
 	Get() *T
 	Put(x *T) error
 }
 
-// HandleChunks is a pool with handles as a proxy sees it: a scope.HandlePool, which makes a proxy by
-// its method Proxy, or a HandlePoolProxy.
+// HandleChunks is a pool with handles for a HandlePoolProxy: a scope.HandlePool, whose method Proxy
+// makes one, or another HandlePoolProxy.
 type HandleChunks[T any] interface {
 	Get() (*T, Handle[T])
 	Put(h Handle[T]) error
@@ -22,18 +22,18 @@ var (
 	_ HandleChunks[int] = (*HandlePoolProxy[int])(nil)
 )
 
-// PoolProxy stands before a pool under a name, as a Proxy does before an allocator.
+// PoolProxy stands in front of a pool, as a Proxy in front of an allocator.
 type PoolProxy[T any] struct {
 	tally
 	pool Chunks[T]
 }
 
-// NewPoolProxy makes a proxy before a pool or before another proxy. Cost: a few Go allocations.
+// NewPoolProxy makes a proxy in front of a pool or another proxy. Cost: a few Go allocations.
 func NewPoolProxy[T any](name string, pool Chunks[T]) *PoolProxy[T] {
 	return &PoolProxy[T]{newTally(name), pool}
 }
 
-// Get gives a zeroed T, or nil when all chunks are live. After Close it panics.
+// Get returns a zeroed T, or nil when all chunks are live. It panics after Close.
 func (x *PoolProxy[T]) Get() *T {
 	x.book.check("Get")
 	v := x.pool.Get()
@@ -45,30 +45,31 @@ func (x *PoolProxy[T]) Get() *T {
 	return v
 }
 
-// Put gives v back, and returns what the pool's Put does. What this proxy didn't give, or has back already, is refused and
-// changes nothing.
+// Put frees v and returns the result of the pool's Put. A value that isn't live in this proxy is an
+// error and changes nothing.
 func (x *PoolProxy[T]) Put(v *T) error {
 	key := keyOf(unsafe.Pointer(v))
 	if _, err := x.book.find("Put", key); err != nil {
 		return err
 	}
-	x.book.took(key) // first: a finalizer may panic, and the chunk is put all the same
+	x.book.took(key) // first, because the chunk is put even if its finalizer panics
 	return x.pool.Put(v)
 }
 
-// HandlePoolProxy is a PoolProxy before a pool whose chunks are named by handles: it also tells a chunk that was put behind
-// its back from what lies there now.
+// HandlePoolProxy is a PoolProxy for a pool with handles. It also detects a chunk that was put, and
+// reused, without the proxy.
 type HandlePoolProxy[T any] struct {
 	tally
 	pool HandleChunks[T]
 }
 
-// NewHandlePoolProxy makes a proxy before a pool or before another proxy. Cost: a few Go allocations.
+// NewHandlePoolProxy makes a proxy in front of a pool or another proxy. Cost: a few Go allocations.
 func NewHandlePoolProxy[T any](name string, pool HandleChunks[T]) *HandlePoolProxy[T] {
 	return &HandlePoolProxy[T]{newTally(name), pool}
 }
 
-// Get gives a zeroed T and its handle, or nil and the zero Handle when all chunks are live. After Close it panics.
+// Get returns a zeroed T and its handle, or nil and the zero Handle when all chunks are live. It
+// panics after Close.
 func (x *HandlePoolProxy[T]) Get() (*T, Handle[T]) {
 	x.book.check("Get")
 	v, h := x.pool.Get()
@@ -80,7 +81,7 @@ func (x *HandlePoolProxy[T]) Get() (*T, Handle[T]) {
 	return v, h
 }
 
-// Put gives the value back that h names. What this proxy didn't give, or has back already, is refused and changes nothing.
+// Put frees the value of h. A handle that isn't live in this proxy is an error and changes nothing.
 func (x *HandlePoolProxy[T]) Put(h Handle[T]) error {
 	if _, err := x.book.find("Put", uint64(h)); err != nil {
 		return err

@@ -86,7 +86,8 @@ func TestProxyNamesTheFirstLeaks(t *testing.T) {
 	}
 }
 
-// TestProxyOfWhatWasFreedBehindItsBack: the heap says so, and what lies there next is counted once.
+// TestProxyOfWhatWasFreedBehindItsBack: the heap reports the free, and the next block at the
+// address counts once.
 func TestProxyOfWhatWasFreedBehindItsBack(t *testing.T) {
 	h := newHeap(t, 8192)
 	x := arena.NewProxy("sound", h)
@@ -104,7 +105,7 @@ func TestProxyOfWhatWasFreedBehindItsBack(t *testing.T) {
 	assert.NoError(t, x.Close())
 }
 
-// own is an allocator of a user's own.
+// own is a user's own allocator.
 type own struct{ given int }
 
 func (o *own) Alloc(size, _ uint64) unsafe.Pointer {
@@ -121,9 +122,9 @@ func TestProxyOfAnyAllocator(t *testing.T) {
 	size, err := front.SizeOf(p)
 	require.NoError(t, err)
 	assert.EqualValues(t, 10, size)
-	assert.ErrorContains(t, x.Free(p), "a *arena_test.own frees nothing one by one")
+	assert.ErrorContains(t, x.Free(p), "a *arena_test.own can't free single blocks")
 	_, err = x.Realloc(p, 8)
-	assert.ErrorContains(t, err, "a *arena_test.own has none")
+	assert.ErrorContains(t, err, "a *arena_test.own can't reallocate")
 	assert.NoError(t, front.Close(), "nothing was to be freed")
 	assert.NoError(t, x.Close())
 
@@ -152,7 +153,7 @@ func TestProxyTrace(t *testing.T) {
 	assert.Equal(t, []string{"gave 32 true", "took 32 true", "gave 64 true", "refused 4096 false", "took 64 true"}, seen)
 }
 
-// TestProxyIsAReallocator: makers work by a proxy as they do on the heap.
+// TestProxyIsAReallocator: makers work through a proxy as on the heap.
 func TestProxyIsAReallocator(t *testing.T) {
 	h := newHeap(t, 4096)
 	x, other := arena.NewProxy("frogs", h), arena.NewProxy("other", h)
@@ -166,7 +167,8 @@ func TestProxyIsAReallocator(t *testing.T) {
 	assert.NoError(t, other.Close())
 }
 
-// TestProxyModel plays a proxy, one before it and a direct user on one small heap against slices.
+// TestProxyModel runs a proxy, one in front of it and a direct user of one small heap, and compares
+// them with Go slices.
 func TestProxyModel(t *testing.T) {
 	type block struct {
 		p    unsafe.Pointer

@@ -26,7 +26,8 @@ func made[A any](a A, err error) A {
 	return a
 }
 
-// TestARequestThatIsRefusedOnceChangesNothing: the address that the refused one would have had goes to the next.
+// TestARequestThatIsRefusedOnceChangesNothing: the next request gets the address of the refused
+// one.
 func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 	pool := made(arena.NewBlockPool[uint64](block(1024)))
 	linear, stack := made(arena.NewLinear(block(1024))), made(arena.NewStack(block(1024)))
@@ -76,13 +77,13 @@ func TestWhatIsFullAnywayIsNoRequest(t *testing.T) {
 	assert.True(t, refused)
 }
 
-// TestARingThatIsRefusedDoesNotWrap: what is served at the ring's end or at its start is one request.
+// TestARingThatIsRefusedDoesNotWrap: a request at the ring's end or at its start counts once.
 func TestARingThatIsRefusedDoesNotWrap(t *testing.T) {
 	ring := made(arena.NewRing(block(128 + 4*40)))
 	oldest := ring.Alloc(72, 8)
 	ring.Alloc(32, 8)
 	require.NoError(t, ring.Free(oldest))
-	for _, size := range []uint64{24, 64} { // behind the newest; at the start
+	for _, size := range []uint64{24, 64} { // after the newest; at the start
 		used := ring.Stats().Used
 		arena_c.FailAt(1)
 		assert.Nil(t, ring.Alloc(size, 8), size)
@@ -131,8 +132,8 @@ func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestWordsOfAHeapAreRefusedOneByOne: whichever request is refused, the word says that it is full, and what was there
-// is as it was.
+// TestWordsOfAHeapAreRefusedOneByOne: after any single refusal the call returns full, and the heap
+// is unchanged.
 func TestWordsOfAHeapAreRefusedOneByOne(t *testing.T) {
 	memory := block(4096)
 	heap, base := made(arena.NewHeap(memory, 0)), arena.BaseOf(memory)

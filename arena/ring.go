@@ -6,9 +6,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Ring is first in, first out, over a block: for streams and commands. It begins again at the start of the block when
-// its end is reached; no allocation straddles the end. Each costs 8 bytes beside its own, and is aligned to 8 at least.
-// It is a small value; copies are the same ring.
+// Ring frees its blocks in the order in which it allocated them: for streams and commands. At the
+// end of its memory it wraps to the start; no block straddles the end. A block costs 8 bytes of
+// header and is aligned to at least 8. A Ring is a small value; copies are the same ring.
 type Ring struct {
 	header *arena_c.Ring
 	gen    uint64
@@ -16,7 +16,8 @@ type Ring struct {
 
 var _ Freer = Ring{}
 
-// NewRing makes a ring of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
+// NewRing makes a Ring on the block of at least 192 bytes, 128 of them for the header. The block's
+// contents are lost.
 func NewRing(block []byte) (Ring, error) {
 	room, err := roomIn(block, "Ring", arena_c.RoomRing, 2*arena_c.LineSize)
 	if err != nil {
@@ -26,10 +27,13 @@ func NewRing(block []byte) (Ring, error) {
 	return Ring{header, header.Gen}, nil
 }
 
-// Alloc gives size bytes aligned to align, not zeroed, as the newest; nil when the ring is full. It succeeds exactly when
-// the bytes fit, in one piece, behind the newest or at the start before the oldest; whatever happened before, it does
-// when free >= 2*(size+align+7), and in an empty ring when free >= size+align+7, with an align of at least 8. Cost:
-// O(1), one call into C a lap. The bytes live until Free, or Reset.
+// Alloc returns size bytes aligned to align, not zeroed, as the newest block, or nil when the ring
+// is full. They live until Free or Reset.
+//
+// It succeeds exactly when the bytes fit in one piece, after the newest block or at the start
+// before the oldest. With an align of at least 8 it therefore always succeeds when free >=
+// 2*(size+align+7), and in an empty ring when free >= size+align+7. Cost: O(1), and one call into C
+// a lap.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Ring", size, align)
 	mask |= arena_c.RingMask
@@ -41,22 +45,27 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	return r.its().Alloc(r.gen, size, mask)
 }
 
-// Overwrite is Alloc that finds room: it frees the oldest blocks until there is some. It gives up that a block lives until
-// Free: who still reads the oldest reads what is new, and who frees it then is refused, unless the oldest begins there
-// now. So it is for what may be lost, the last events before a crash, and for one goroutine that writes and reads. Nil:
-// size bytes don't fit in the empty ring either, and nothing was freed; or a stray write hit the word before an allocation,
-// which Free says, and Reset mends. Cost: O(blocks freed).
+// Overwrite is Alloc that frees the oldest blocks until there is room. So a block doesn't live
+// until its Free: a reader of the oldest block may read new bytes, and its Free is an error unless
+// the oldest block now begins at the same address. Use it for data that may be lost, like the last
+// events before a crash, with one goroutine that writes and reads.
+//
+// Overwrite returns nil, and frees no block, if size bytes don't fit even in the empty ring. It
+// also returns nil if a stray write has hit a block's header; Free then returns an error, and Reset
+// repairs the ring. Cost: O(blocks freed).
 func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Ring", size, align)
 	return r.its().Overwrite(r.gen, size, mask|arena_c.RingMask)
 }
 
-// Oldest is what was allocated first of what is live, and its size; nil when the ring is empty. Where a stray write hit the
-// word before it, so that it would end behind the newest, it has 0 bytes, and Free says "corrupt table".
+// Oldest returns the oldest live block and its size in bytes, or nil when the ring is empty. If a
+// stray write has made its header end after the newest block, the size is 0 and Free says "corrupt
+// table".
 func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 
-// Free frees the oldest, and no other: anything else is refused and changes nothing. An error that says "corrupt table"
-// tells of a stray write into the word before an allocation; Reset makes the ring whole. Cost: O(1), when refused O(blocks).
+// Free frees the oldest block. Any other address is an error and changes nothing. An error with
+// "corrupt table" means that a stray write has hit a block's header; Reset repairs the ring. Cost:
+// O(1), and O(blocks) for an error.
 func (r Ring) Free(oldest unsafe.Pointer) error {
 	if r.its().Pop(r.gen, oldest) {
 		return nil
@@ -64,26 +73,27 @@ func (r Ring) Free(oldest unsafe.Pointer) error {
 	return refused("Ring.Free", r.header.Find(r.gen, oldest))
 }
 
-// Reset frees everything.
+// Reset frees all blocks.
 func (r Ring) Reset() { r.its().Reset(r.gen) }
 
-// MustEmpty says that nothing may be live in the ring when its memory ends, as where each message must be read: what is, is
-// a leak then, as a block of a Heap is. Else a ring ends with what is in it. On memory of no budget it does nothing, as
-// Heap.MayLive.
+// MustEmpty makes a block that is live when the ring's memory ends a leak, as a block of a Heap is:
+// for messages that must all be read. Without it a ring may end with live blocks. On memory outside
+// a budget it does nothing, like [Heap.MayLive].
 func (r Ring) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomRing, unsafe.Pointer(r.its()), arena_c.RoomMustEmpty)
 }
 
-// Len is the number of live allocations.
+// Len returns the number of live blocks.
 func (r Ring) Len() int { return int(r.its().Count) }
 
-// Room is the largest size that Alloc gives now at an align of 8 or less.
+// Room returns the largest size in bytes that Alloc can serve now, for an align of 8 or less.
 func (r Ring) Room() uint64 { return r.its().Room() }
 
-// Stats counts as used what lies between the oldest and the newest, with the tail that was skipped.
+// Stats returns the counts. Used is all from the oldest block to the newest, a skipped tail
+// included.
 func (r Ring) Stats() Stats {
 	size, used := r.its().Size(), r.header.Used()
-	if used > size { // the oldest would begin behind the newest: a stray write
+	if used > size { // the oldest would begin after the newest: a stray write
 		used = 0
 	}
 	return Stats{Size: size, Used: used, Free: size - used, Peak: r.header.Peak()}

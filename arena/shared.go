@@ -9,29 +9,36 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Shared is an arena with a lock around each call: for any goroutine, and for C libraries on any thread, which take its
-// Functions as their malloc, calloc, realloc, free and size. It is a small value; copies are the same.
+// Shared is a Heap or a Buddy with a lock around each call: for several goroutines, and for C
+// libraries on any thread. A C library takes its Functions as malloc, calloc, realloc, free and
+// size. A Shared is a small value; copies are the same.
 //
-// The lock and the counts lie in the arena's block, at the start of a block of their own, which counts as live. The lock is
-// C's: no call waits for Go's scheduler or its collector while it holds it, but for Locked. From when it is made all use of
-// the arena goes through it, or happens in Locked. It lives as long as the arena's block, which may not be saved and put
-// back in another process, as it holds addresses: in a level's state it is for Take and Restore alone, while no call is
-// inside (budget/save); a Reset of the arena ends it. Make one for an arena: a second has a lock of its own. C knows no
-// lifetimes: a library that goes on after the block ended writes to what is another's by then, so end the library first; a
-// scope's Defer does it. A block from NewBlock is the collector's: hold it until the library has ended.
+// Once it exists, use the arena only through it, or in [Shared.Locked]. Make one for each arena: a
+// second one would have a lock of its own. It lives as long as the arena's block; a Reset of the
+// arena ends it. End a C library before the block ends, for example with a scope's Defer: C knows
+// no lifetimes, and a late call writes to memory that has another owner. Keep a reference to a
+// block from NewBlock until the library has ended, because the collector may free it.
 //
-// Cost: a call from Go is one call into C, and takes some 15 ns more than the arena's own; one from C some 5 ns, while nobody
-// else holds the lock. The race detector takes each call from Go for synchronization, as it is.
+// The lock and the counts are at the start of a block in the arena, which counts as live. They hold
+// addresses, so that block can't be saved and restored in another process. In a level's state a
+// Shared works with Take and Restore alone, while no call is inside (budget/save).
+//
+// The lock is C's: a call that holds it doesn't wait for Go's scheduler or collector, except in
+// Locked. While the lock is free, it adds some 15 ns to a call from Go, which is one call into C,
+// and some 5 ns to a call from C. The race detector takes each call from Go for synchronization, as
+// it is.
 type Shared struct{ header *arena_c.Shared }
 
 var _ Reallocator = Shared{}
 
-// Shared puts a lock before the heap. It takes a block of it; an error says that the heap is too full for that.
+// Shared puts a lock around the heap. It allocates a block from the heap, and returns an error if
+// the heap has no room for it.
 func (h Heap) Shared() (Shared, error) {
 	return shared(h, arena_c.SharedHeap, unsafe.Pointer(h.its()))
 }
 
-// Shared puts a lock before the buddy. It takes a block of it; an error says that the buddy is too full for that.
+// Shared puts a lock around the buddy. It allocates a block from the buddy, and returns an error if
+// the buddy has no room for it.
 func (b Buddy) Shared() (Shared, error) {
 	return shared(b, arena_c.SharedBuddy, unsafe.Pointer(b.its()))
 }
@@ -51,19 +58,20 @@ func shared(a Freer, kind arena_c.SharedKind, header unsafe.Pointer) (Shared, er
 	return s, nil
 }
 
-// Alloc is that of the arena: size bytes aligned to align, not zeroed; nil when it is full.
+// Alloc returns size bytes aligned to align, not zeroed, or nil when the arena is full.
 func (s Shared) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Shared", size, align)
 	return s.its().Alloc(size, align)
 }
 
-// Free takes a block back, also one that C allocated. An address that is no live block is refused with an error, and
-// nothing has changed.
+// Free frees a block, also one that C allocated. An address of no live block is an error and
+// changes nothing.
 func (s Shared) Free(p unsafe.Pointer) error {
 	return refused("Shared.Free", s.its().Free(p))
 }
 
-// Realloc is that of the arena: nil and no error when it is full, and p is as it was. A nil p is Alloc aligned to 16.
+// Realloc is that of the arena. It returns nil and no error when the arena is full; p is unchanged
+// then. A nil p is Alloc aligned to 16.
 func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	q := s.its().Realloc(p, size)
 	if q == nil {
@@ -72,25 +80,27 @@ func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return q, nil
 }
 
-// SizeOf is that of the arena. An address that is no live block is refused with an error.
+// SizeOf is that of the arena. An address of no live block is an error.
 func (s Shared) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := s.its().SizeOf(p)
 	return size, refused("Shared.SizeOf", code)
 }
 
-// Locked holds the lock while fn uses the arena itself, whose methods a Shared doesn't have: Stats, LargestFree, what lifts a
-// reserve. All others wait, C's threads too, so fn is short; and fn doesn't use the Shared, which would wait for itself.
+// Locked holds the lock while fn uses the arena's own methods that a Shared lacks: Stats,
+// LargestFree, Reserve. All other callers wait, C's threads too, so keep fn short. fn must not use
+// the Shared: it would wait for itself.
 func (s Shared) Locked(fn func()) {
-	runtime.LockOSThread() // a lock of C's is given back by the thread that took it
+	runtime.LockOSThread() // C's lock is unlocked by the thread that locked it
 	defer runtime.UnlockOSThread()
 	s.its().Lock()
 	defer s.header.Unlock()
 	fn()
 }
 
-// CFunctions are a context and C functions, which take it as their first argument, for a library on any thread. They
-// promise what C says of malloc and its like; arena_c/callbacks.h says it in full. A package with cgo passes them to its C
-// code as void *, and needs no header of ours.
+// CFunctions holds C functions, and the context that they take as their first argument, for a
+// library on any thread. They keep the contracts of C's malloc and its family; arena_c/callbacks.h
+// has the details. A package with cgo passes them to its C code as void *, and needs no header of
+// this library.
 type CFunctions struct {
 	Context unsafe.Pointer
 	Malloc  unsafe.Pointer // void *(*)(void *context, size_t size)
@@ -100,16 +110,18 @@ type CFunctions struct {
 	Size    unsafe.Pointer // size_t (*)(void *context, void *p)
 }
 
-// MayLive says that blocks of the arena may be live when its memory ends: see Heap.MayLive. That of the lock never counts.
+// MayLive permits blocks to be live when the arena's memory ends: see [Heap.MayLive]. The lock's
+// own block never counts.
 func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
 
-// Functions are C's way into the arena. They are good as long as the Shared is.
+// Functions returns C's way into the arena. They work as long as the Shared does.
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
-// Err says whether C gave an address that is no live block: of all such calls how many, and of the last which it was. They
-// changed nothing, and the library went on; so ask when it has ended. Calls that met what a stray write had overwritten
-// are counted, too. In checked builds it also says whether somebody used
-// the arena beside the lock: a call that met another inside was refused, an Alloc or a malloc as if it were full.
+// Err returns an error if a call from C passed an address of no live block: the number of such
+// calls, and the last one. They changed nothing, and the library went on, so call Err when it has
+// ended. Calls that found bytes overwritten by a stray write count, too. In checked builds Err also
+// reports calls that used the arena while another call was inside, without the lock. Such a call
+// was refused; an Alloc or a malloc returned nil.
 func (s Shared) Err() error {
 	if raced := s.its().Raced(); raced != 0 {
 		return fmt.Errorf("arena: BUG: %s refused: %v, the Shared's", callsOf(raced), arena_c.Raced)
@@ -119,13 +131,13 @@ func (s Shared) Err() error {
 		return s.damage()
 	}
 	if code == arena_c.Corrupt {
-		return fmt.Errorf("arena: BUG: %s from C refused or beside damage; the last: %s, which met the block at %#x: %v", callsOf(calls), call,
+		return fmt.Errorf("arena: BUG: %s from C refused, or next to damage; the last: %s of the block at %#x: %v", callsOf(calls), call,
 			address, code)
 	}
 	return fmt.Errorf("arena: BUG: %s from C refused; the last: %s of %#x: %v", callsOf(calls), call, address, code)
 }
 
-// damage is that which calls from Go met.
+// damage returns the error for damage that calls from Go found.
 func (s Shared) damage() error {
 	if s.header.Smallest() != 0 {
 		return Buddy{(*arena_c.Buddy)(s.header.Arena())}.Err()
@@ -140,7 +152,7 @@ func callsOf(n uint64) string {
 	return fmt.Sprintf("%d calls", n)
 }
 
-// sizeFor is the size that SizeOf says of what Alloc gives.
+// sizeFor returns the size that SizeOf returns for a block from Alloc.
 func (s Shared) sizeFor(size, align uint64) uint64 {
 	if smallest := s.its().Smallest(); smallest != 0 {
 		return buddySize(size, align, smallest)

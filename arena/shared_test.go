@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// ExampleShared gives a C library its memory. The five functions and their context go through cgo, here they stay.
+// ExampleShared passes a Shared's functions to a C library. The example only shows the call.
 func ExampleShared() {
 	heap, err := arena.NewHeap(arena.NewBlock(64<<10, 64), 256)
 	if err != nil {
@@ -23,7 +23,8 @@ func ExampleShared() {
 		panic(err)
 	}
 	f := shared.Functions()
-	// C.pond_open(f.Context, f.Malloc, f.Calloc, f.Realloc, f.Free, f.Size), and after C.pond_close():
+	// C.pond_open(f.Context, f.Malloc, f.Calloc, f.Realloc, f.Free, f.Size)
+	// C.pond_close()
 	fmt.Println(f.Context != nil, shared.Err())
 	shared.Locked(func() { fmt.Println(heap.Stats().Live, "block: the lock's own") })
 	// Output:
@@ -56,7 +57,7 @@ func TestSharedSaysWhyNot(t *testing.T) {
 	assert.EqualError(t, err, fmt.Sprintf("arena: arena.Heap has no %d bytes left for a lock", unsafe.Sizeof(arena_c.Shared{})))
 }
 
-// TestSharedLockOutlivesAPanic: what panics in Locked has given the lock back.
+// TestSharedLockOutlivesAPanic: a panic in Locked releases the lock.
 func TestSharedLockOutlivesAPanic(t *testing.T) {
 	s, err := newHeap(t, 4096).Shared()
 	require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestSharedLockOutlivesAPanic(t *testing.T) {
 	assert.NotNil(t, s.Alloc(1, 1))
 }
 
-// TestSharedSaysWhoWentPastIt: in checked builds.
+// TestSharedSaysWhoWentPastIt: in checked builds Err reports calls without the lock.
 func TestSharedSaysWhoWentPastIt(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")
@@ -90,7 +91,8 @@ func TestSharedSaysWhoWentPastIt(t *testing.T) {
 	past(b, &(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Busy)
 }
 
-// TestMadeObjectsWherever: who made it deletes it, over each arena and what stands before it; nil is nothing to free.
+// TestMadeObjectsWherever: the maker of a value deletes it, over each arena and each wrapper; nil
+// does nothing.
 func TestMadeObjectsWherever(t *testing.T) {
 	odd := arena.HeapOf[[9]int64](nil)
 	buddy, err := arena.NewBuddy(arena.NewBlock(8192, 64), 64)

@@ -6,8 +6,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Stack frees the last block, or all since a mark, and has a second end that does the same: Far. Each block costs 16
-// bytes beside its own, and is aligned to 16 at least. It is a small value; copies are the same arena.
+// Stack frees its last block, or all blocks since a mark. Its second end, [Stack.Far], does the
+// same. A block costs 16 bytes of header and is aligned to at least 16. A Stack is a small value;
+// copies are the same arena.
 type Stack struct {
 	header *arena_c.Stack
 	gen    uint64
@@ -18,7 +19,8 @@ var (
 	_ Freer = StackFar{}
 )
 
-// NewStack makes a stack of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
+// NewStack makes a Stack on the block of at least 192 bytes, 128 of them for the header. The
+// block's contents are lost.
 func NewStack(block []byte) (Stack, error) {
 	room, err := roomIn(block, "Stack", arena_c.RoomStack, 2*arena_c.LineSize)
 	if err != nil {
@@ -28,33 +30,34 @@ func NewStack(block []byte) (Stack, error) {
 	return Stack{header, header.Gen}, nil
 }
 
-// Alloc gives size bytes aligned to align, not zeroed; nil when the stack is full.
+// Alloc returns size bytes aligned to align, not zeroed, or nil when the stack is full.
 func (s Stack) Alloc(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Stack", size, align)
 	return s.its().Push(s.gen, size, mask|arena_c.StackMask)
 }
 
-// Free frees the last live block. Any other address is refused and changes nothing.
+// Free frees the last live block. Any other address is an error and changes nothing.
 func (s Stack) Free(p unsafe.Pointer) error { return refused("Stack.Free", s.its().Free(p)) }
 
-// Mark is the position now.
+// Mark returns the current position.
 func (s Stack) Mark() Mark { return Mark(s.its().Cursor) }
 
-// Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, lies inside a block or is of
-// the other end is refused and changes nothing. Cost: O(blocks freed).
+// Rewind frees the blocks that are newer than the mark. A mark above the stack, inside a block, or
+// of the other end is an error and changes nothing. Cost: O(blocks freed).
 func (s Stack) Rewind(m Mark) error { return refusedMark("Stack", m, s.its().Rewind(uint64(m))) }
 
-// Reset frees everything at both ends.
+// Reset frees all blocks of both ends.
 func (s Stack) Reset() { s.its().Reset() }
 
-// Stats is the near end's.
+// Stats returns the counts of the near end.
 func (s Stack) Stats() Stats { return nearStats((*arena_c.Ends)(s.its())) }
 
-// Padding is the bytes of Used that nobody asked for: 16 of each live block, and its alignment. Cost: O(blocks).
+// Padding returns the bytes of Used that aren't part of a request: 16 for each live block, and
+// alignment. Cost: O(blocks).
 func (s Stack) Padding() uint64 { return s.its().Padding() }
 
-// Far is the other end of the stack: it comes down from the end of the block towards the near one. Both share the room
-// and never meet; each frees its own last block and has its own marks.
+// Far returns the other end of the stack, which allocates downwards from the end of the block. Both
+// ends share the room; each frees its own last block and has its own marks.
 func (s Stack) Far() StackFar { return StackFar(s) }
 
 // StackFar is the far end of a Stack. It is a small value; copies are the same end.
@@ -72,7 +75,7 @@ func (f StackFar) Alloc(size, align uint64) unsafe.Pointer {
 // Free is Stack.Free at this end.
 func (f StackFar) Free(p unsafe.Pointer) error { return refused("StackFar.Free", f.its().FreeFar(p)) }
 
-// Mark is the position now.
+// Mark returns the current position.
 func (f StackFar) Mark() Mark { return Mark(f.its().Limit) }
 
 // Rewind is Stack.Rewind at this end.
@@ -80,10 +83,10 @@ func (f StackFar) Rewind(m Mark) error {
 	return refusedMark("StackFar", m, f.its().RewindFar(uint64(m)))
 }
 
-// Reset frees everything at this end.
+// Reset frees all blocks of this end.
 func (f StackFar) Reset() { f.its().ResetFar() }
 
-// Stats is this end's. Its padding isn't counted.
+// Stats returns the counts of this end. Its padding isn't counted.
 func (f StackFar) Stats() Stats { return farStats((*arena_c.Ends)(f.its())) }
 
 func (s Stack) its() *arena_c.Stack { return made(s.header, "Stack") }

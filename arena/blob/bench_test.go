@@ -8,10 +8,10 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// BenchmarkVerify has blobs of many nodes, each of which another leads to, and of plain arrays.
+// BenchmarkVerify has blobs of many linked nodes, and of plain arrays.
 func BenchmarkVerify(b *testing.B) {
 	const n = 50_000
-	b.Run("rooms", func(b *testing.B) { // and in each an array of a link
+	b.Run("rooms", func(b *testing.B) { // each with an array of one link
 		w := rooms.Writer(aligned(8 << 20))
 		last := blob.Put(w, Room{})
 		for range n {
@@ -19,7 +19,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 		measure(b, rooms, w, last, 2*n)
 	})
-	b.Run("steps", func(b *testing.B) { // of a union
+	b.Run("steps", func(b *testing.B) { // variants of a union
 		w := rooms.Writer(aligned(8 << 20))
 		room := blob.Put(w, Room{})
 		last := blob.PutAs(w, says, Say{})
@@ -45,7 +45,7 @@ func BenchmarkVerify(b *testing.B) {
 	})
 	b.Run("floats", func(b *testing.B) { plain[float32](b) })
 	b.Run("vectors", func(b *testing.B) { plain[Vec](b) })
-	b.Run("bools", func(b *testing.B) { plain[bool](b) }) // each is looked at
+	b.Run("bools", func(b *testing.B) { plain[bool](b) }) // each is checked
 }
 
 func plain[T any](b *testing.B) {

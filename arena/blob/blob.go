@@ -2,20 +2,20 @@ package blob
 
 import "unsafe"
 
-// Blob is verified bytes, for Get.
+// Blob is a verified block, for Get.
 type Blob struct{ base unsafe.Pointer }
 
-// Moved is b for a copy of its bytes, which begins at a multiple of 8.
+// Moved returns the Blob for a copy of b's bytes, which begins at a multiple of 8.
 func (b Blob) Moved(copied []byte) Blob { return Blob{unsafe.Pointer(unsafe.SliceData(copied))} }
 
-// at is the address of an offset that Verify has seen.
+// at returns the address of an offset that Verify has checked.
 func (b Blob) at(offset uint32) unsafe.Pointer { return unsafe.Add(b.base, offset) }
 
 // Link names one node of the same blob. The zero Link is nil. 4 bytes.
 type Link[T any] struct{ offset uint32 }
 
-// Get is the node; nil for nil. Cost: a comparison and an addition. Only links that lie in b may be
-// asked: another blob's leads anywhere.
+// Get returns the node, or nil for a nil link. The link must be in b: a link of another blob leads
+// anywhere. Cost: a comparison and an addition.
 func (l Link[T]) Get(b Blob) *T {
 	if l.offset == 0 {
 		return nil
@@ -23,10 +23,10 @@ func (l Link[T]) Get(b Blob) *T {
 	return (*T)(b.at(l.offset))
 }
 
-// Array names nodes of one type that lie side by side. The zero Array is empty. 8 bytes.
+// Array names adjacent nodes of one type in the same blob. The zero Array is empty. 8 bytes.
 type Array[T any] struct{ offset, count uint32 }
 
-// Get is the nodes, with cap == len; nil for none. Only arrays that lie in b may be asked.
+// Get returns the nodes, with cap == len, or nil for none. The array must be in b.
 func (a Array[T]) Get(b Blob) []T {
 	if a.count == 0 {
 		return nil
@@ -34,10 +34,10 @@ func (a Array[T]) Get(b Blob) []T {
 	return unsafe.Slice((*T)(b.at(a.offset)), a.count)
 }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (a Array[T]) Len() int { return int(a.count) }
 
-// At is the link to one of them; outside it is a caller's bug and panics.
+// At returns the link to node i of an array. It panics if i is out of range.
 func At[T any](a Array[T], i int) Link[T] {
 	var zero T
 	if i < 0 || i >= int(a.count) {
@@ -46,10 +46,11 @@ func At[T any](a Array[T], i int) Link[T] {
 	return Link[T]{a.offset + uint32(i)*uint32(unsafe.Sizeof(zero))}
 }
 
-// Str is a text of the same blob. The zero Str is empty. 8 bytes.
+// Str names a text of the same blob. The zero Str is empty. 8 bytes.
 type Str struct{ bytes Array[byte] }
 
-// Get is the text: a view of the blob, which lives as long. Nothing says that it is UTF-8.
+// Get returns the text, a view that lives as long as the blob. It may not be UTF-8. The Str must be
+// in b.
 func (s Str) Get(b Blob) string {
 	if s.bytes.count == 0 {
 		return ""
@@ -57,18 +58,18 @@ func (s Str) Get(b Blob) string {
 	return unsafe.String((*byte)(b.at(s.bytes.offset)), s.bytes.count)
 }
 
-// Len is the length in bytes.
+// Len returns the length in bytes.
 func (s Str) Len() int { return s.bytes.Len() }
 
-// header is what a blob begins with.
+// header is the start of a blob.
 type header struct {
 	magic uint32
-	size  uint32 // of all
-	types uint64 // fingerprint of their text
+	size  uint32 // of the blob, in bytes
+	types uint64 // fingerprint of the types' text
 	root  uint32
-	text  uint32 // where the types' text begins: past the last node
-	nodes uint32 // how many links Verify will follow
-	sum   uint32 // CRC-32C of all but this word
+	text  uint32 // offset of the types' text: past the last node
+	nodes uint32 // number of links that Verify queues
+	sum   uint32 // CRC-32C of all other bytes
 }
 
 const (

@@ -41,7 +41,7 @@ type Thing struct {
 	In   blob.Link[Room]
 }
 
-// Step is a union: Say and Go are what it may be.
+// Step is a union of Say and Go.
 type Step struct {
 	Tag  blob.Tag
 	Next blob.Link[Step]
@@ -67,13 +67,13 @@ var (
 	goes  = blob.VariantOf[Step, Go]()
 )
 
-// aligned is a block of n bytes at a multiple of 8.
+// aligned returns a block of n bytes at a multiple of 8.
 func aligned(n int) []byte {
 	words := make([]uint64, n/8+1)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
 }
 
-// pond is a small world: two rooms that lead to each other, things, and steps of both kinds.
+// pond writes a small world: two rooms that lead to each other, items, and steps of both kinds.
 func pond(block []byte) ([]byte, error) {
 	w := rooms.Writer(block)
 	hall := blob.Put(w, Room{})
@@ -100,7 +100,7 @@ func verify(data []byte) (*Room, blob.Blob, error) {
 
 func TestRoundTrip(t *testing.T) {
 	data := made(t)
-	moved := aligned(len(data)) // a blob is good wherever it lies
+	moved := aligned(len(data)) // a blob works at any address
 	copy(moved, data)
 	hall, b, err := verify(moved)
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestRoundTrip(t *testing.T) {
 	assert.Zero(t, blob.ScratchSize(nil))
 }
 
-// The bytes are the same on every target: this sum was taken on amd64.
+// The bytes are the same on every target: this sum was computed on amd64.
 func TestSameBytesEverywhere(t *testing.T) {
 	assert.Equal(t, uint32(0x7a331b03), crc32.ChecksumIEEE(made(t)))
 }
@@ -167,14 +167,14 @@ func TestRefusedTypes(t *testing.T) {
 	const padding = " has padding before it, which isn't the same on every target: put the larger fields first, or a field _ [n]byte there"
 	for want, of := range map[string]func(){
 		"gapped.B" + padding: func() { blob.Of[gap]() },
-		"short has padding at its end: add a field _ [n]byte":                                         func() { blob.Of[short]() },
-		"struct { N int }.N is an int, whose size isn't the same on every target: use int32 or int64": func() { blob.Of[word]() },
-		"pointer.Name (string) holds a Go pointer; use blob.Link, blob.Array or blob.Str":             func() { blob.Of[pointer]() },
-		"empty has 0 bytes; a node has 1 at least, and less than 2 GiB":                               func() { blob.Of[empty]() },
-		"noTag has variants: its first field is to be a blob.Tag":                                     func() { blob.Of[noTag]() },
-		"blob_test.Vec is a variant of headless: its first field is to be a headless":                 func() { blob.Of[headless]() },
-		"bodies.All: an Array of blob_test.Step, whose variants differ in size; use one of Links":     func() { blob.Of[bodies]() },
-		"grid.All is an array of arrays of what has to be checked: make the inner one a struct":       func() { blob.Of[grid]() },
+		"short has padding at its end: add a field _ [n]byte":                                          func() { blob.Of[short]() },
+		"struct { N int }.N is an int, whose size isn't the same on every target: use int32 or int64":  func() { blob.Of[word]() },
+		"pointer.Name (string) holds a Go pointer; use blob.Link, blob.Array or blob.Str":              func() { blob.Of[pointer]() },
+		"empty has 0 bytes; a node has 1 at least, and less than 2 GiB":                                func() { blob.Of[empty]() },
+		"noTag has variants: its first field must be a blob.Tag":                                       func() { blob.Of[noTag]() },
+		"blob_test.Vec is a variant of headless: its first field must be a headless":                   func() { blob.Of[headless]() },
+		"bodies.All: an Array of blob_test.Step, whose variants differ in size; use one of Links":      func() { blob.Of[bodies]() },
+		"grid.All is an array of arrays whose elements must be checked: make the inner array a struct": func() { blob.Of[grid]() },
 	} {
 		assert.PanicsWithValue(t, "blob: "+want, of)
 	}
@@ -184,18 +184,18 @@ func TestBugs(t *testing.T) {
 	assert.PanicsWithValue(t, "blob: blob_test.Vec is no variant of blob_test.Step", func() { blob.VariantOf[Step, Vec]() })
 	w := rooms.Writer(aligned(64))
 	for want, bug := range map[string]func(){
-		"Put of a int16, which no field of Room leads to":        func() { blob.Put(w, int16(1)) },
-		"a zero Variant of blob_test.Say; VariantOf makes one":   func() { blob.PutAs(w, blob.Variant[Step, Say]{}, Say{}) },
-		"Set of a blob_test.Room that wasn't put here":           func() { blob.Set(w, blob.Link[Room]{}, Room{}) },
-		"a block begins at a multiple of 8, this one 4 past one": func() { rooms.Writer(aligned(64)[4:]) },
-		"a zero Format of blob_test.Room; Of makes one":          func() { blob.Format[Room]{}.Writer(nil) },
-		"At 2 of an Array of 2":                                  func() { blob.At(blob.PutAll(w, Vec{}, Vec{}), 2) },
+		"Put of a int16, which no field of Room leads to":                         func() { blob.Put(w, int16(1)) },
+		"a zero Variant of blob_test.Say; VariantOf makes one":                    func() { blob.PutAs(w, blob.Variant[Step, Say]{}, Say{}) },
+		"Set of a blob_test.Room that wasn't put here":                            func() { blob.Set(w, blob.Link[Room]{}, Room{}) },
+		"the block must begin at a multiple of 8, and this one begins 4 past one": func() { rooms.Writer(aligned(64)[4:]) },
+		"a zero Format of blob_test.Room; Of makes one":                           func() { blob.Format[Room]{}.Writer(nil) },
+		"At 2 of an Array of 2":                                                   func() { blob.At(blob.PutAll(w, Vec{}, Vec{}), 2) },
 	} {
 		assert.PanicsWithValue(t, "blob: BUG: "+want, bug)
 	}
 }
 
-// What Verify says of bytes that are whole no blob of these types.
+// TestRefusedBytes: the errors of Verify for bytes that aren't a whole blob of these types.
 func TestRefusedBytes(t *testing.T) {
 	type Room struct{ Name, Title blob.Str }
 	other := blob.Of[Room]()
@@ -216,7 +216,7 @@ func TestRefusedBytes(t *testing.T) {
 		"cut off: 500 bytes of 604 are there":                                      good[:500],
 		"not a blob: it begins with \"\\x00LB1\"":                                  changed(0, 0),
 		"of the other byte order; blobs are little-endian":                         swapped,
-		"damaged: its types lie at 65288 of 604":                                   changed(21, 0xff),
+		"damaged: its types begin at byte 65288 of 604":                            changed(21, 0xff),
 		"the bytes begin 4 past a multiple of 8; read them to a block":             good[4:],
 		"of other types: here \"Exits []*Room\", there \"Title str\", in \"Room\"": foreign,
 	} {
@@ -227,14 +227,14 @@ func TestRefusedBytes(t *testing.T) {
 	assert.ErrorContains(t, err, "bytes of scratch, as ScratchSize says, and has 0")
 }
 
-// What Verify says of a field that no writer leaves.
+// TestRefusedFields: the errors of Verify for fields that no writer writes.
 func TestRefusedFields(t *testing.T) {
 	for want, spoil := range map[string]func(hall *Room, b blob.Blob, words []uint32){
 		"Room.Lit at 88 is the bool 7": func(hall *Room, _ blob.Blob, _ []uint32) { *(*byte)(unsafe.Pointer(&hall.Lit)) = 7 },
-		"Room.First at 56 leads to 1 Step at 4; nodes lie between 32 and 264, these at multiples of 4":          func(hall *Room, _ blob.Blob, _ []uint32) { *(*uint32)(unsafe.Pointer(&hall.First)) = 4 },
-		"Room.First at 56 leads to 1 Step at 2147483648; nodes lie between 32 and 264, these at multiples of 4": func(hall *Room, _ blob.Blob, _ []uint32) { *(*uint32)(unsafe.Pointer(&hall.First)) = 1 << 31 },
+		"Room.First at 56 leads to 1 Step at 4; nodes are between 32 and 264, these at multiples of 4":          func(hall *Room, _ blob.Blob, _ []uint32) { *(*uint32)(unsafe.Pointer(&hall.First)) = 4 },
+		"Room.First at 56 leads to 1 Step at 2147483648; nodes are between 32 and 264, these at multiples of 4": func(hall *Room, _ blob.Blob, _ []uint32) { *(*uint32)(unsafe.Pointer(&hall.First)) = 1 << 31 },
 		"Step at 192 is its variant 2; there are 2":                                                             func(hall *Room, b blob.Blob, _ []uint32) { hall.First.Get(b).Tag = 2 },
-		"Say.What at 200 leads to 131073 uint8 at 104; nodes lie between 32 and 264, these at multiples of 1":   func(hall *Room, b blob.Blob, _ []uint32) { hall.First.Get(b).Tag = 0 },
+		"Say.What at 200 leads to 131073 uint8 at 104; nodes are between 32 and 264, these at multiples of 1":   func(hall *Room, b blob.Blob, _ []uint32) { hall.First.Get(b).Tag = 0 },
 		"no root": func(_ *Room, _ blob.Blob, words []uint32) { words[4] = 0 },
 		"Room.Exits at 112 leads to node 7, the header says that there are 6": func(_ *Room, _ blob.Blob, words []uint32) { words[6]-- },
 	} {
@@ -252,7 +252,7 @@ func TestRefusedFields(t *testing.T) {
 	assert.EqualError(t, err, "blob: Say at 32 has the tag 1, not its 0")
 }
 
-// Each element of an array is looked at, of short ones and long.
+// TestArraysInNodes: Verify checks each element of short arrays and of long ones.
 func TestArraysInNodes(t *testing.T) {
 	type crowd struct {
 		Few   [3]Gate
@@ -296,7 +296,7 @@ func TestArraysInNodes(t *testing.T) {
 	}
 }
 
-// A blob whose arrays lie on each other has quadratic work; it is refused instead.
+// TestOverlap: a blob whose arrays overlap would take quadratic work, and is refused.
 func TestOverlap(t *testing.T) {
 	type list struct {
 		Of blob.Array[blob.Array[blob.Link[Vec]]]
@@ -309,20 +309,20 @@ func TestOverlap(t *testing.T) {
 	words := (*[2]uint32)(unsafe.Pointer(&wide))
 	for i := range many {
 		blob.Set(w, blob.At(all, i), wide)
-		words[1]-- // a shorter one in the same place
+		words[1]-- // a shorter one at the same offset
 	}
 	_, err := w.Finish(blob.Put(w, list{all}))
-	assert.ErrorContains(t, err, "nodes that lie on others")
+	assert.ErrorContains(t, err, "overlaps other nodes")
 }
 
-// resum makes the header fit what was changed, so that Verify gets to the links.
+// resum updates the header after a change, so that Verify reaches the links.
 func resum(data []byte) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	sum := crc32.Update(0, table, data[:28])
 	binary.LittleEndian.PutUint32(data[28:], crc32.Update(sum, table, data[32:]))
 }
 
-// follow reads all that a blob leads to, and sees that it lies in the bytes.
+// follower reads all that a blob leads to, and checks that it is inside the bytes.
 type follower struct {
 	t    testing.TB
 	data []byte
@@ -393,7 +393,8 @@ func followAll(t testing.TB, data []byte) error {
 	return err
 }
 
-// Each byte, changed to each of some values: refused with words, or good to follow.
+// TestEachByteChanged gives each byte some other values: Verify refuses the blob, or all its links
+// are safe.
 func TestEachByteChanged(t *testing.T) {
 	good := made(t)
 	data := aligned(len(good))
@@ -445,7 +446,7 @@ func FuzzVerify(f *testing.F) {
 		data := aligned(len(raw))
 		copy(data, raw)
 		good := made(t)
-		if len(data) >= 32 { // so that more gets past the first look: types and sum are right
+		if len(data) >= 32 { // types and sum are right, so that more inputs pass the first checks
 			binary.LittleEndian.PutUint32(data[4:], uint32(len(data)))
 			copy(data[8:16], good[8:16])
 			resum(data)

@@ -1,6 +1,5 @@
-// Package blob is file formats for memory: typed nodes, one after another in one block, that point
-// at each other by offsets. The block is written to a file in one write, read back in one read, and
-// used where it lies, on every target: nothing is parsed, fixed up or allocated.
+// Package blob writes typed nodes to one block that can be saved with one write, loaded with one
+// read, and used in place on every target. Nothing is parsed, fixed up or allocated.
 //
 //	type Room struct {
 //		Name  blob.Str
@@ -10,35 +9,34 @@
 //		_     [3]byte
 //	}
 //
-//	var rooms = blob.Of[Room]() // once; a field whose bytes differ between targets stops the program
+//	var rooms = blob.Of[Room]() // once; panics if a field's bytes differ between targets
 //
-//	w := rooms.Writer(block)                                // write: in a tool, or as a level loads
+//	w := rooms.Writer(block)    // in a tool, or as a level loads
 //	cellar := blob.Put(w, Room{Name: w.Str("cellar"), Depth: 1})
 //	hall := blob.Put(w, Room{Name: w.Str("hall"), Exits: blob.PutAll(w, cellar)})
 //	data, err := w.Finish(hall)
 //
-//	root, b, err := rooms.Verify(data, scratch)             // read: from anybody
+//	root, b, err := rooms.Verify(data, scratch) // data from any source
 //	for _, exit := range root.Exits.Get(b) {
 //		if room := exit.Get(b); room != nil {
 //			fmt.Println(room.Name.Get(b))
 //		}
 //	}
 //
-// Six names to know: [Of] declares the type of a root; [Format.Writer] and [Format.Verify] write
-// and read; [Link], [Array] and [Str] are one node, several, and a text.
+// Names to know: [Of] declares the type of a root. [Format.Writer] writes and [Format.Verify]
+// reads. [Link], [Array] and [Str] name one node, several nodes, and a text. A link to a [Union]
+// leads to one of several types, such as the instructions of a script.
 //
-// Verify reads any bytes: what it lets through can be followed without another check than for nil,
-// for an addition a link. It makes nothing on the Go heap, doesn't recurse along links, and its
-// work is bounded by the size. A blob of other types is refused with the first field that differs:
-// the names of all fields lie at its end. [Writer.Bare] leaves them out, and a fingerprint stays.
+// Verify accepts only bytes whose links are all safe to follow; afterwards a link costs an addition
+// and a check for nil. Verify uses no Go heap, doesn't recurse along links, and its work is bounded
+// by the size. A blob of other types is refused with the first field that differs, because the
+// names of all fields are at its end. [Writer.Bare] omits them and keeps a fingerprint.
 //
-// A blob has less than 4 GiB, and little-endian order. It doesn't grow, and its nodes aren't freed.
-// What was verified isn't written to: in a stranger's blob a number may lie where another node has
-// a link. A link is good in its own blob only; nothing looks. For offsets in a region that goes on
-// changing use arena.Ptr, Slice and String.
-//
-// A link may lead to one of several types, as an instruction does: see [Union]. One goroutine at a
-// time writes; a verified blob may be read by all.
+// A blob has less than 4 GiB, in little-endian order. It doesn't grow, and its nodes aren't freed.
+// Don't write to a verified blob: one from outside may use the same bytes as a number and as a
+// link. Don't follow a link in another blob; this isn't checked. For offsets in a region that keeps
+// changing use arena.Ptr, Slice and String. One goroutine at a time writes; any number may read a
+// verified blob.
 //
 // Source: Bitsquid, "File formats for memory" in "Visual Scripting the Data-Oriented Way".
 package blob

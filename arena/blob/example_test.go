@@ -15,9 +15,9 @@ type Quest struct {
 	Gold  int32
 }
 
-var quests = blob.Of[Quest]() // an int in Quest stops the program here
+var quests = blob.Of[Quest]() // panics if Quest has an int
 
-// A blob is written by a tool, and read where it lies.
+// A tool writes a blob, and the game reads it in place.
 func Example() {
 	w := quests.Writer(arena.NewBlock(1024, 64))
 	end := blob.Put(w, Quest{Title: w.Str("go home"), Gold: 100})
@@ -49,7 +49,7 @@ func Example() {
 	// go home 100
 }
 
-// A block that is too small: what it takes is known when all was put.
+// If the block is too small, Size returns the size needed after all nodes were put.
 func ExampleWriter_Size() {
 	put := func(block []byte) (*blob.Writer[Quest], error) {
 		w := quests.Writer(block)
@@ -65,7 +65,7 @@ func ExampleWriter_Size() {
 	// <nil>
 }
 
-// Action is one of several nodes: which, its Tag says.
+// Action is the common part of several nodes; its Tag names the type.
 type Action struct{ Tag blob.Tag }
 
 func (Action) Variants() []any { return []any{Wait{}, Reward{}} }
@@ -117,7 +117,7 @@ func ExampleVariantOf() {
 	// reward a key
 }
 
-// Other types than the blob's are told by the first field that differs.
+// For a blob of other types the error names the first field that differs.
 func ExampleFormat_Verify_otherTypes() {
 	w := quests.Writer(arena.NewBlock(1024, 64))
 	data, err := w.Finish(blob.Put(w, Quest{Title: w.Str("swim")}))

@@ -9,10 +9,10 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// Format is the types of a blob: that of its root and all that its links lead to. Declare it once,
-// at package level, with Of. The zero Format is refused.
+// Format describes the types of a blob: that of its root and all that its links lead to. Declare it
+// once, at package level, with Of. The zero Format panics.
 type Format[T any] struct {
-	_     [0]*T // so that no conversion makes one of another's
+	_     [0]*T // forbids conversion from another Format
 	types *types
 }
 
@@ -25,9 +25,9 @@ type types struct {
 	print uint64
 }
 
-// layout is what Verify has to know of a type.
+// layout describes a type for Verify.
 type layout struct {
-	checks   []check // none: any bytes will do
+	checks   []check // none: any bytes are valid
 	variants []uint32
 	size     uint32
 	align    uint32
@@ -35,16 +35,16 @@ type layout struct {
 	fields   string
 }
 
-// check is one thing to look at in each value of a type.
+// check is a check of one field in each value of a type.
 type check struct {
 	at     uint32 // offset in the value
 	what   what
-	plain  bool   // any bytes will do where it leads
-	repeat uint32 // of an array in the value
+	plain  bool   // any bytes are valid at its target
+	repeat uint32 // elements of an array in the value
 	stride uint32
 	typ    uint32 // of the node, or the part
 	size   uint32 // of the node
-	low    uint32 // the bits that are 0 in its offset
+	low    uint32 // the bits of its offset that must be 0
 	field  string
 }
 
@@ -56,15 +56,15 @@ const (
 	isStr
 	isBool
 	isPart // a struct in the struct
-	isTag  // a variant's: typ is its value
+	isTag  // of a variant; typ is its value
 )
 
-// target is what Link, Array and Str say of themselves.
+// target is the kind of a Link, Array or Str, and the type that it leads to.
 type target interface {
 	target() (what, reflect.Type)
 }
 
-// targetOf is t as one of them. A struct that embeds one has its method too, and isn't one.
+// targetOf returns t as a target. A struct that embeds one has its method, but isn't one.
 func targetOf(t reflect.Type) (target, bool) {
 	if t.PkgPath() != reflect.TypeFor[Str]().PkgPath() {
 		return nil, false
@@ -77,9 +77,8 @@ func (Link[T]) target() (what, reflect.Type)  { return isLink, reflect.TypeFor[T
 func (Array[T]) target() (what, reflect.Type) { return isArray, reflect.TypeFor[T]() }
 func (Str) target() (what, reflect.Type)      { return isStr, reflect.TypeFor[byte]() }
 
-// Of declares blobs whose root is a T. A T that leads to a field whose bytes aren't the same on
-// every target stops the program with a message that names the field: an int, a Go pointer,
-// padding.
+// Of declares blobs whose root is a T. It panics if T leads to a field whose bytes aren't the same
+// on every target, such as an int, a Go pointer or padding. The message names the field.
 func Of[T any]() Format[T] {
 	ts := &types{index: map[reflect.Type]uint32{}}
 	if _, err := ts.add(reflect.TypeFor[T]()); err != nil {
@@ -107,7 +106,7 @@ func (f Format[T]) declared() *types {
 	return f.types
 }
 
-// add gives the index of a type, and looks at it when it is new.
+// add returns the index of a type, and checks a new type.
 func (ts *types) add(t reflect.Type) (uint32, error) {
 	if i, ok := ts.index[t]; ok {
 		return i, nil
@@ -149,7 +148,7 @@ func (l *layout) add(c check) {
 	}
 }
 
-// fields looks at each field, and that they lie side by side.
+// fields checks each field, and that no padding separates them.
 func (ts *types) fields(l *layout, t reflect.Type) error {
 	end := uintptr(0)
 	for i := range t.NumField() {
@@ -178,11 +177,11 @@ func (ts *types) fields(l *layout, t reflect.Type) error {
 	return nil
 }
 
-// unrolled is how many checks a type has at most of structs and arrays in it.
+// unrolled is the most checks that the parts and arrays of a type are unrolled to.
 const unrolled = 64
 
-// flatten has Verify look at a type without looking at others: structs and short arrays in it are
-// as its fields. What a link leads to is said beside the link.
+// flatten unrolls structs and short arrays into checks of the type that contains them, so that
+// Verify looks at one type at a time. Each check also gets the size and alignment of its target.
 func (ts *types) flatten() {
 	for i := range ts.list {
 		flat := ts.flat(ts.list[i].checks)
@@ -199,8 +198,8 @@ func (ts *types) flatten() {
 	}
 }
 
-// flat has the checks of parts in place of the parts: none, where any bytes will do. What is left
-// of arrays are parts.
+// flat replaces checks of parts by the checks in the parts; a part in which any bytes are valid has
+// none. A long array stays a part.
 func (ts *types) flat(checks []check) (to []check) {
 	for _, k := range checks {
 		of := []check{k}
@@ -229,7 +228,7 @@ func (ts *types) flat(checks []check) (to []check) {
 	return to
 }
 
-// array is a check of an array as one of parts, which have the field's name.
+// array returns the check of an array as a part whose element keeps the field's name.
 func (ts *types) array(k check) check {
 	one := k
 	one.at, one.repeat = 0, 1
@@ -238,12 +237,12 @@ func (ts *types) array(k check) check {
 	return k
 }
 
-// leads has the check know what a node has to be.
+// leads sets the properties of the check's target.
 func (k *check) leads(to *layout) {
 	k.size, k.low, k.plain = to.size, to.align-1, len(to.checks) == 0 && to.variants == nil
 }
 
-// check is what there is to look at in a field: repeat is 0 where any bytes will do.
+// check returns the check of a field. Its repeat is 0 if any bytes are valid.
 func (ts *types) check(name string, t reflect.Type) (check, error) {
 	c := check{field: name, repeat: 1, stride: uint32(t.Size())}
 	if to, ok := targetOf(t); ok {
@@ -268,13 +267,13 @@ func (ts *types) check(name string, t reflect.Type) (check, error) {
 			return c, err
 		}
 		if c.repeat != 1 {
-			return c, fmt.Errorf("%s is an array of arrays of what has to be checked: make the inner one a struct", name)
+			return c, fmt.Errorf("%s is an array of arrays whose elements must be checked: make the inner array a struct", name)
 		}
 		c.repeat = uint32(t.Len())
 		return c, nil
 	case reflect.Struct:
 		if isUnion(t) {
-			return c, fmt.Errorf("%s: a %v by value, which says that it is one of its variants: use a Link, or a variant", name, t)
+			return c, fmt.Errorf("%s: a union %v by value has no room for its variants: use a Link, or a variant", name, t)
 		}
 		return ts.part(name, t)
 	case reflect.Int, reflect.Uint, reflect.Uintptr:
@@ -285,20 +284,20 @@ func (ts *types) check(name string, t reflect.Type) (check, error) {
 	return c, nil
 }
 
-// part is a struct in a struct.
+// part returns the check of a struct in a struct.
 func (ts *types) part(name string, t reflect.Type) (check, error) {
 	i, err := ts.add(t)
 	return check{field: name, what: isPart, typ: i, repeat: 1, stride: uint32(t.Size())}, err
 }
 
-// alignOf is a type's alignment where 64 bits are aligned to 8, on every target.
+// alignOf returns a type's alignment on every target: 64 bits are aligned to 8.
 func alignOf(t reflect.Type) uint32 {
 	most := uintptr(1)
 	plain.Walk(plain.Go(t), func(p plain.Part) (into bool) {
 		switch p.Kind {
 		case reflect.Invalid, reflect.Struct:
 		case reflect.Array:
-			most = max(most, uintptr(alignOf(p.Go().Elem()))) // also where there is no element
+			most = max(most, uintptr(alignOf(p.Go().Elem()))) // also if the array is empty
 			return false
 		case reflect.Complex64:
 			most = max(most, 4)
@@ -310,8 +309,8 @@ func alignOf(t reflect.Type) uint32 {
 	return uint32(most)
 }
 
-// spell writes a field's type as the types' text has it: the same for equal bytes, wherever it is
-// declared.
+// spell returns a field's type as the types' text has it: equal for equal bytes, wherever the type
+// is declared.
 func spell(t reflect.Type) string {
 	if to, ok := targetOf(t); ok {
 		what, elem := to.target()

@@ -13,7 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// A struct that embeds a Link has its methods, but is no Link: what lies beside the Link is looked at too.
+// A struct that embeds a Link has its methods, but is no Link: the fields next to the Link are
+// checked, too.
 func TestEmbeddedLink(t *testing.T) {
 	type node struct {
 		blob.Link[Vec]
@@ -32,7 +33,8 @@ func TestEmbeddedLink(t *testing.T) {
 	assert.ErrorContains(t, err, "blob: node.Name at 36 leads to 100 uint8 at 1073741824;")
 }
 
-// A union is looked at where a link leads to it. As a part of what isn't its variant, nothing says what lies behind its tag.
+// A union is checked where a link leads to it. As a part of a struct that isn't its variant it has
+// no variant to check.
 func TestUnionAsPart(t *testing.T) {
 	type named struct{ Do Step }
 	type several struct{ Do [2]Step }
@@ -47,11 +49,11 @@ func TestUnionAsPart(t *testing.T) {
 		"named.Do": func() { blob.Of[named]() }, "several.Do": func() { blob.Of[several]() },
 		"unlisted.Step": func() { blob.Of[unlisted]() }, "struct { Do blob_test.Step }.Do": func() { blob.Of[inside]() },
 	} {
-		assert.PanicsWithValue(t, "blob: "+name+": a blob_test.Step by value, which says that it is one of its variants: use a Link, or a variant", of)
+		assert.PanicsWithValue(t, "blob: "+name+": a union blob_test.Step by value has no room for its variants: use a Link, or a variant", of)
 	}
 }
 
-// Types that end in more empty lines than ours are refused, not a slice out of range.
+// Types that end in more empty lines are refused, without an index out of range.
 func TestForeignTypesThatGoOn(t *testing.T) {
 	for _, more := range []string{"\n", "\n\n", "\t", "\t\n", "\nx"} {
 		_, _, err := verify(withTypes(t, func(text string) string { return text + more }))
@@ -71,7 +73,7 @@ func TestForeignTypesThatAreLong(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
-// withTypes is a good blob whose types are others.
+// withTypes returns a good blob with other types.
 func withTypes(t testing.TB, change func(text string) string) []byte {
 	good := made(t)
 	header := unsafe.Slice((*uint32)(unsafe.Pointer(&good[0])), 8)
@@ -83,7 +85,7 @@ func withTypes(t testing.TB, change func(text string) string) []byte {
 	return data
 }
 
-// Roots that are no structs differ in their types too.
+// Roots that are no structs differ in their types, too.
 func TestRootsThatAreNoStructs(t *testing.T) {
 	w := blob.Of[[4]int32]().Writer(aligned(256))
 	data, err := w.Finish(blob.Put(w, [4]int32{1}))
@@ -105,7 +107,7 @@ type large struct {
 	Lit [1 << 16]bool
 }
 
-// A size that 32 bits have no room for isn't less than none.
+// A size that doesn't fit in 32 bits isn't negative.
 func TestScratchSizeOfMany(t *testing.T) {
 	data := aligned(400 << 20)
 	copy(data[24:], "\xff\xff\xff\xff")
@@ -116,7 +118,7 @@ func TestScratchSizeOfMany(t *testing.T) {
 	assert.Equal(t, want, uint64(blob.ScratchSize(data)))
 }
 
-// Variants that lie on each other are quadratic work too.
+// Variants that overlap are quadratic work, too.
 func TestOverlapOfVariants(t *testing.T) {
 	type list struct {
 		Of blob.Array[blob.Link[small]]
@@ -131,10 +133,10 @@ func TestOverlapOfVariants(t *testing.T) {
 		*(*uint32)(unsafe.Pointer(&links[i])) += 4 * uint32(i)
 	}
 	_, err := w.Finish(blob.Put(w, list{blob.PutAll(w, links...)}))
-	assert.ErrorContains(t, err, "nodes that lie on others")
+	assert.ErrorContains(t, err, "overlaps other nodes")
 }
 
-// Who knows where Verify looks for a node can have each link search long.
+// A writer that knows the places in Verify's table can make each search long.
 func TestPlacedToCollide(t *testing.T) {
 	type lit struct {
 		Lit bool
@@ -172,11 +174,11 @@ func TestPlacedToCollide(t *testing.T) {
 	}
 }
 
-// bare is the good blob without the text of its types.
+// bare returns the good blob without the text of its types.
 func bare(t testing.TB) []byte { return withTypes(t, func(string) string { return "" }) }
 
-// TestBare: a bare blob is the other one without the text of its types, and is looked at as that one
-// is. One of other types is refused by the fingerprint.
+// TestBare: a bare blob is the full one without the text of its types, and is checked like it.
+// Other types are refused by the fingerprint.
 func TestBare(t *testing.T) {
 	full := made(t)
 	assert.False(t, blob.IsBare(full))
@@ -194,7 +196,7 @@ func TestBare(t *testing.T) {
 	_, _, err = verify(bare)
 	assert.ErrorContains(t, err, "blob: of other types: here Room has the fingerprint ")
 	*print--
-	for at := 32; at < len(bare); at += 4 { // its links are looked at
+	for at := 32; at < len(bare); at += 4 { // its links are checked
 		word := (*uint32)(unsafe.Pointer(&bare[at]))
 		was := *word
 		if *word = 1 << 31; was != 0 {

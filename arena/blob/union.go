@@ -7,21 +7,21 @@ import (
 	"unsafe"
 )
 
-// Union is what the first part of several node types has: a Link to it leads to any of them. It
-// begins with a Tag, and each of the types that Variants lists begins with it.
+// Union is the common first part of several node types; a Link to it leads to any of them. It
+// begins with a Tag, and each type that Variants lists begins with it.
 type Union interface{ Variants() []any }
 
-// Tag is the index of a node's type among the variants. PutAs sets it, Verify looks at it.
+// Tag is the index of a node's type among the variants. PutAs sets it, Verify checks it.
 type Tag uint32
 
 // Variant is one of the types that a Link[U] may lead to. Declare it once, at package level, with
-// VariantOf. The zero Variant is refused.
+// VariantOf. The zero Variant panics.
 type Variant[U, V any] struct {
-	_      [0]func(*U, *V) // so that no conversion makes one of another's
+	_      [0]func(*U, *V) // forbids conversion from another Variant
 	stored Tag             // plus 1
 }
 
-// VariantOf declares V, which is one of U's variants; another type stops the program.
+// VariantOf declares V as a variant of U. It panics if U.Variants doesn't list V.
 func VariantOf[U Union, V any]() Variant[U, V] {
 	var union U
 	tag := slices.IndexFunc(union.Variants(), func(v any) bool { return reflect.TypeOf(v) == reflect.TypeFor[V]() })
@@ -38,8 +38,8 @@ func (v Variant[U, V]) tag() Tag {
 	return v.stored - 1
 }
 
-// Of is the whole node, or nil when it is another variant, or nil. The node lies in a verified
-// blob. Cost: two comparisons.
+// Of returns the whole node. It returns nil if the node is another variant, or nil. The node must
+// be in a verified blob. Cost: two comparisons.
 func (v Variant[U, V]) Of(node *U) *V {
 	if node == nil || *(*Tag)(unsafe.Pointer(node))+1 != v.stored {
 		return nil
@@ -47,30 +47,31 @@ func (v Variant[U, V]) Of(node *U) *V {
 	return (*V)(unsafe.Pointer(node))
 }
 
-// isUnion says whether t is a union: its variants have its method, too, but not the Tag.
+// isUnion reports whether t is a union. Its variants have its method, too, but don't begin with a
+// Tag.
 func isUnion(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.NumField() != 0 && t.Field(0).Type == reflect.TypeFor[Tag]()
 }
 
-// isVariant says whether t is one of a union's variants.
+// isVariant reports whether t is one of a union's variants.
 func isVariant(t, union reflect.Type) bool {
 	return isUnion(union) && slices.ContainsFunc(variantsOf(union), func(v any) bool { return reflect.TypeOf(v) == t })
 }
 
 func variantsOf(union reflect.Type) []any { return reflect.Zero(union).Interface().(Union).Variants() }
 
-// union looks at a union's variants.
+// union checks the variants of a union.
 func (ts *types) union(l *layout, t reflect.Type) error {
 	if !t.Implements(reflect.TypeFor[Union]()) || isUnion(t.Field(0).Type) {
 		return nil
 	}
 	if !isUnion(t) {
-		return fmt.Errorf("%s has variants: its first field is to be a blob.Tag", l.name)
+		return fmt.Errorf("%s has variants: its first field must be a blob.Tag", l.name)
 	}
 	for _, v := range variantsOf(t) {
 		vt := reflect.TypeOf(v)
 		if vt.Kind() != reflect.Struct || vt.NumField() == 0 || vt.Field(0).Type != t {
-			return fmt.Errorf("%v is a variant of %s: its first field is to be a %s", vt, l.name, l.name)
+			return fmt.Errorf("%v is a variant of %s: its first field must be a %s", vt, l.name, l.name)
 		}
 		i, err := ts.add(vt)
 		if err != nil {
@@ -82,7 +83,7 @@ func (ts *types) union(l *layout, t reflect.Type) error {
 	return nil
 }
 
-// tag has each variant looked at for its tag, wherever a link to it or a part of a struct is.
+// tag adds a check of its tag to each variant, for links to it and for structs that contain it.
 func (ts *types) tag() {
 	for _, union := range ts.list {
 		for tag, i := range union.variants {

@@ -8,35 +8,35 @@ import (
 	"unsafe"
 )
 
-// overlap bounds Verify's work, in sizes of the blob: a part may be linked as one node and in an
-// array, but a blob that was made so that each byte is looked at ten thousand times is refused.
+// overlap bounds Verify's work, in sizes of the blob. A part may be linked both as a node and in an
+// array. A blob that makes Verify look at each byte ten thousand times is refused.
 const overlap = 8
 
-// steps is how far a node may lie from its place in the table. Nobody who didn't place nodes to
-// collide comes half as far.
+// steps is the farthest that a node may be from its place in the table. A blob that wasn't made to
+// collide needs fewer than half of these steps.
 const steps = 256
 
-// entry is so many nodes that something links to.
+// entry is an array of nodes, or one node, that a link leads to.
 type entry struct{ offset, count, typ uint32 }
 
-// checker follows the links of a blob. What it has found is a list that is also its queue, and a
-// table of hashes that says what is in the list already.
+// checker follows the links of a blob. Its list holds the nodes found so far and is also the queue.
+// Its hash table finds a node in the list.
 type checker struct {
 	types *types
 	data  []byte
 	end   uint32 // past the last node
 	list  []entry
-	table []uint32 // indices in the list, plus 1
-	turns uint32   // its size is 2 to that
+	table []uint32 // indices in the list, plus 1; 0 is free
+	turns uint32   // the table has 1<<turns places
 	seen  uint32
-	work  uint64 // bytes that were looked at
+	work  uint64 // bytes that were checked
 	most  uint64
 	err   error
 }
 
-// ScratchSize is how many bytes of scratch Verify needs for these bytes, whatever they are: 28 for
-// each part that a link leads to, at most 7 times their number; 0 for what is no blob, and for more
-// than 32 bits have room for.
+// ScratchSize returns the bytes of scratch that Verify needs for data, which may be any bytes: at
+// most 28 for each part that a link leads to, and at most 7 times the length of data. It returns 0
+// if data is no blob, or the size exceeds an int.
 func ScratchSize(data []byte) int {
 	if len(data) < int(headerSize) || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%align != 0 {
 		return 0
@@ -47,8 +47,8 @@ func ScratchSize(data []byte) int {
 	return 0
 }
 
-// nodesOf is how many links the header promises, the root's at least. Each has four bytes
-// somewhere.
+// nodesOf returns the number of links in the header, at least 1. It is at most a quarter of the
+// bytes, because each link takes 4.
 func nodesOf(data []byte) uint32 {
 	promised := (*header)(unsafe.Pointer(unsafe.SliceData(data))).nodes
 	return max(1, uint32(min(uint64(promised), uint64(len(data)/4))))
@@ -60,7 +60,7 @@ func scratchSize(nodes uint32) uint64 {
 
 func tableSize(nodes uint32) uint64 { return 1 << bits.Len64(uint64(nodes)*2-1) }
 
-// tables lays list and table in the scratch.
+// tables divides the scratch into list and table.
 func (c *checker) tables(scratch []byte, nodes uint32) {
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(scratch))) % align
 	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(scratch)), skip)
@@ -73,13 +73,13 @@ func (c *checker) tables(scratch []byte, nodes uint32) {
 	c.most = overlap * uint64(len(c.data))
 }
 
-// Verify says whether the bytes, which begin at a multiple of 8, are a whole and undamaged blob of
-// this format, and gives its root and the Blob that Get needs. It looks at all links, so that what
-// comes from anywhere can be followed; texts and numbers may be anything. scratch has ScratchSize
-// bytes, and isn't needed afterwards. The blob is read where it lies and must not change.
+// Verify checks that data, which begins at a multiple of 8, is a complete and undamaged blob of
+// this format. It returns the root and the Blob for Get. It checks all links, so that data from any
+// source is safe to follow; texts and numbers may have any value. scratch has ScratchSize bytes,
+// and is free again afterwards. The blob is read in place and must not change.
 //
-// Cost: a checksum of the bytes, and some 20 ns for each node that a link leads to; nothing on the
-// Go heap but an error.
+// Cost: a checksum of the bytes, and some 20 ns for each node that a link leads to. Only an error
+// allocates on the Go heap.
 func (f Format[T]) Verify(data, scratch []byte) (root *T, b Blob, err error) {
 	types := f.declared()
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(data))); at%align != 0 {
@@ -103,7 +103,7 @@ func (f Format[T]) Verify(data, scratch []byte) (root *T, b Blob, err error) {
 	return (*T)(b.at(h.root)), b, nil
 }
 
-// checkHeader says what is wrong with the bytes as a whole.
+// checkHeader checks the header and the bytes as a whole.
 func checkHeader(ts *types, data []byte) error {
 	if len(data) < int(headerSize) {
 		return fmt.Errorf("blob: %d bytes are no blob: its header alone has %d", len(data), headerSize)
@@ -117,7 +117,7 @@ func checkHeader(ts *types, data []byte) error {
 	case uint64(h.size) != uint64(len(data)):
 		return fmt.Errorf("blob: cut off: %d bytes of %d are there", len(data), h.size)
 	case h.text < headerSize || h.text > h.size:
-		return fmt.Errorf("blob: damaged: its types lie at %d of %d", h.text, h.size)
+		return fmt.Errorf("blob: damaged: its types begin at byte %d of %d", h.text, h.size)
 	case h.sum != sumOf(data):
 		return fmt.Errorf("blob: damaged: the checksum is %08x, the bytes give %08x", h.sum, sumOf(data))
 	case h.types != ts.print && h.text == h.size:
@@ -145,10 +145,10 @@ func difference(here, there string) string {
 			name = a[i]
 		}
 	}
-	return "their fingerprint is another's"
+	return "their fields agree, and their fingerprints don't"
 }
 
-// lineOf is a line of a text of types: the name of a type, or a field of the last one.
+// lineOf returns line i of a text of types, without its tab: a type's name or a field.
 func lineOf(lines []string, i int) string {
 	if i >= len(lines) {
 		return ""
@@ -173,7 +173,7 @@ func (c *checker) all(root uint32) error {
 	return c.err
 }
 
-// variant is the layout of the node of a union.
+// variant returns the layout of a union's node by its tag.
 func (c *checker) variant(union *layout, offset uint32) *layout {
 	tag := *(*uint32)(unsafe.Pointer(&c.data[offset]))
 	if tag >= uint32(len(union.variants)) {
@@ -192,12 +192,12 @@ func (c *checker) variant(union *layout, offset uint32) *layout {
 	return l
 }
 
-// values looks at so many values side by side. It recurses into the long arrays that they have,
-// which a type bounds.
+// values checks adjacent values. It recurses only into long arrays, to a depth that the type
+// bounds.
 func (c *checker) values(l *layout, at, count uint32) {
 	checks := l.checks
 	for ; count > 0 && c.err == nil; count-- {
-		value := unsafe.Pointer(unsafe.SliceData(c.data[at:][:l.size])) // all fields lie in it
+		value := unsafe.Pointer(unsafe.SliceData(c.data[at:][:l.size])) // holds all fields
 		for i := range checks {
 			k := &checks[i]
 			field := unsafe.Add(value, k.at)
@@ -226,8 +226,8 @@ func (c *checker) values(l *layout, at, count uint32) {
 	}
 }
 
-// follow looks where a link, the field k of the value at offset `of`, leads, and queues what is new
-// there.
+// follow checks the target of a link, field k of the value at offset `of`, and queues it if it is
+// new.
 func (c *checker) follow(k *check, of, offset, count uint32) {
 	size := uint64(count) * uint64(k.size)
 	if offset < headerSize || offset&k.low != 0 || uint64(offset)+size > uint64(c.end) {
@@ -257,22 +257,27 @@ func (c *checker) follow(k *check, of, offset, count uint32) {
 	table[i] = c.seen
 }
 
-// place is where an entry is looked for first in a table of 2 to the turns, whose mask is to
-// follow. Neighbours stay so: the table is read in the order of the nodes. The rounds of the table
-// are scattered, or nodes of some sizes would all meet.
+// place returns the index at which the search for an entry begins, after &(1<<turns - 1).
+// Neighbouring nodes get neighbouring places, so that Verify reads the table in the order of the
+// nodes. The key's bits above the index, the round, add a scattered number. Without it all nodes of
+// some sizes would have one place.
+//
+// For example, a table has 16 places (turns is 4). Nodes of 4 bytes with keys 18, 19 and 20 get
+// places 1, 2 and 3. Nodes of 64 bytes have keys 18, 34, 50, 66, ... which are all 2 modulo 16;
+// their rounds 1, 2, 3, 4, ... scatter them to places 1, 1, 14, 10, ...
 func (e entry) place(turns uint32) uint32 {
 	key := e.offset/4 + e.count + e.typ
 	round := key >> (turns & 31) * 0x9e3779b1
 	return key + (round^round>>15)*0x85ebca6b>>(-turns&31)
 }
 
-// outside says what is wrong apart from follow, which is quicker without.
+// outside reports a bad target. It is apart from follow, which is faster without it.
 func (c *checker) outside(k *check, of, offset, count uint32) {
-	c.fail("%s at %d leads to %d %s at %d; nodes lie between %d and %d, these at multiples of %d",
+	c.fail("%s at %d leads to %d %s at %d; nodes are between %d and %d, these at multiples of %d",
 		k.field, of+k.at, count, c.types.list[k.typ].name, offset, headerSize, c.end, k.low+1)
 }
 
-// unqueued says why a node isn't looked at.
+// unqueued reports why a node can't be queued.
 func (c *checker) unqueued(k *check, of, offset uint32) {
 	switch {
 	case c.seen == uint32(len(c.list)):
@@ -286,7 +291,7 @@ func (c *checker) unqueued(k *check, of, offset uint32) {
 }
 
 func (c *checker) overlaps(l *layout, at uint32) {
-	c.fail("%s at %d is of nodes that lie on others: more than %d looks at each byte",
+	c.fail("%s at %d overlaps other nodes: more than %d looks at each byte",
 		l.name, at, overlap)
 }
 

@@ -8,39 +8,40 @@ import (
 	"unsafe"
 )
 
-// Writer lays the nodes of one blob in a block, in the order in which they are put. When the block
-// is full it goes on counting: Finish fails then, and Size is what the block needs.
+// Writer writes the nodes of one blob to a block, in the order in which they are put. After the
+// block is full the writer only counts: Finish then fails, and Size returns the size that the block
+// needs.
 type Writer[T any] struct {
 	types *types
 	block []byte
-	at    uint64 // where the next node may begin
-	text  string // of the types: what lies behind the last node
+	at    uint64 // offset of the next node, before alignment
+	text  string // of the types; it follows the last node
 }
 
-// Writer begins a blob in the block, which it clears. The block begins at a multiple of 8, as
-// arena.NewBlock, a scope's BytesUnzeroed and make give it.
+// Writer begins a blob in the block, and clears it. The block must begin at a multiple of 8, as
+// those of arena.NewBlock, a scope's BytesUnzeroed and make do.
 func (f Format[T]) Writer(block []byte) *Writer[T] {
 	f.declared()
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(block))); at%align != 0 {
-		panic(bug("a block begins at a multiple of %d, this one %d past one", align, at%align))
+		panic(bug("the block must begin at a multiple of %d, and this one begins %d past one", align, at%align))
 	}
 	block = block[:min(uint64(len(block)), math.MaxUint32)]
 	clear(block)
 	return &Writer[T]{types: f.types, block: block, at: uint64(headerSize), text: f.types.text}
 }
 
-// Bare has the blob leave out the description of its types, which takes as many bytes as the names of
-// their fields. Verify looks at a bare blob as at any other, and compares the types by their
-// fingerprint: of other types it can't say which field differs.
+// Bare makes the blob omit the description of its types, whose bytes are about those of the fields'
+// names. Verify checks a bare blob like any other. It compares the types by fingerprint only, so an
+// error for other types can't name the field that differs.
 func (w *Writer[T]) Bare() { w.text = "" }
 
-// IsBare reports whether a blob, which Verify let through, has no description of its types.
+// IsBare reports whether a blob that Verify accepted has no description of its types.
 func IsBare(data []byte) bool {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(data)))
 	return len(data) >= int(headerSize) && h.text == h.size
 }
 
-// Put adds a node. Cost: a copy, and a look into a map of types.
+// Put adds a node and returns a link to it. Cost: a copy, and a look-up in a map of types.
 func Put[U, T any](w *Writer[T], node U) Link[U] {
 	at := w.take(w.layout(reflect.TypeFor[U]()), 1)
 	Set(w, Link[U]{at}, node)
@@ -54,7 +55,7 @@ func PutAs[U, V, T any](w *Writer[T], as Variant[U, V], node V) Link[U] {
 	return Link[U]{at}
 }
 
-// PutAll adds nodes side by side.
+// PutAll adds adjacent nodes.
 func PutAll[U, T any](w *Writer[T], nodes ...U) Array[U] {
 	if len(nodes) == 0 {
 		return Array[U]{}
@@ -66,7 +67,8 @@ func PutAll[U, T any](w *Writer[T], nodes ...U) Array[U] {
 	return Array[U]{at, uint32(len(nodes))}
 }
 
-// Set writes a node again, that was put when it couldn't know all that it links to.
+// Set rewrites a node, for links that weren't known at its Put. It panics if the node isn't in this
+// blob.
 func Set[U, T any](w *Writer[T], to Link[U], node U) {
 	if to.offset == 0 || uint64(to.offset)+uint64(unsafe.Sizeof(node)) > w.at {
 		panic(bug("Set of a %v that wasn't put here", reflect.TypeFor[U]()))
@@ -76,7 +78,7 @@ func Set[U, T any](w *Writer[T], to Link[U], node U) {
 	}
 }
 
-// Str adds a text. Two equal ones lie there twice.
+// Str adds a text. Equal texts aren't shared.
 func (w *Writer[T]) Str(text string) Str {
 	if text == "" {
 		return Str{}
@@ -88,12 +90,12 @@ func (w *Writer[T]) Str(text string) Str {
 	return Str{Array[byte]{at, uint32(len(text))}}
 }
 
-// Size is how many bytes the block needs for what was put so far.
+// Size returns the bytes that the block needs for all nodes so far.
 func (w *Writer[T]) Size() int { return int(w.at) + len(w.text) }
 
-// Finish makes a blob of what was put, and the writer is done. data is the front of the block. It
-// checks all as Verify does, with scratch on the Go heap: a link of another writer is an error
-// here. So is a full block, which says what it needs.
+// Finish completes the blob and ends the writer. data is the front of the block. Finish checks all
+// links as Verify does, with scratch on the Go heap, so a link of another writer is an error. A
+// full block is an error, too, with the size that is needed.
 func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	if !w.fits(uint64(len(w.text))) {
 		return nil, fmt.Errorf("blob: full: a blob of %s needs %d bytes, the block has %d", w.types.list[0].name, w.Size(), len(w.block))
@@ -104,7 +106,7 @@ func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	*h = header{magic: magic, size: uint32(len(data)), types: w.types.print, root: root.offset, text: uint32(w.at)}
 	c := checker{types: w.types, data: data, end: h.text}
 	room := uint32(64)
-	for c.seen = room; c.seen == room; { // few blobs need a second try
+	for c.seen = room; c.seen == room; { // one try is enough for most blobs
 		room *= 4
 		c.tables(make([]byte, scratchSize(room)), room)
 		err = c.all(h.root)
@@ -121,7 +123,7 @@ func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	return data, nil
 }
 
-// fits says whether all that was put, and so many bytes more, are in the block.
+// fits reports whether all that was put, and so many bytes more, fit in the block.
 func (w *Writer[T]) fits(more uint64) bool {
 	return w.at+more <= uint64(len(w.block))
 }
@@ -134,7 +136,7 @@ func (w *Writer[T]) layout(t reflect.Type) *layout {
 	return &w.types.list[i]
 }
 
-// take gives the offset of so many nodes, in the block or beyond it.
+// take returns the offset of so many new nodes, in the block or past its end.
 func (w *Writer[T]) take(l *layout, count uint64) uint32 {
 	at := (w.at + uint64(l.align) - 1) &^ uint64(l.align-1)
 	w.at = at + count*uint64(l.size)

@@ -1,5 +1,11 @@
-// Package plain walks over types, and says which of them may live in a block and what to use in place of those that may not.
-// The packages of this module walk over types of the program; the tool upfront-vet walks over types of a program's text.
+// Package plain decides which types may be stored in a block, and names a replacement for each of
+// the others:
+//
+//	lines := plain.Check(plain.Go(reflect.TypeFor[Frog]()))
+//	// frog.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text
+//
+// [Check] and [Walk] walk over types of package reflect, or of any other [Type]: the tool
+// upfront-vet walks over the types of a program's text.
 package plain
 
 import (
@@ -9,19 +15,19 @@ import (
 	"strings"
 )
 
-// module is where this one's packages lie.
+// module is the path of this module.
 const module = "github.com/upfront-mem/upfront/"
 
-// held is the counterpart of what must stay a Go value.
+// held is the counterpart of a value that must stay in Go's memory.
 const held = "scope.Owned, which Scope.Keep gives"
 
-// counterparts are what to use in place of what holds Go pointers: of types by their names, of others by their kinds. What
-// isn't here is held.
+// counterparts are replacements for types that hold Go pointers: named types by name, others by
+// kind. For the rest it is held.
 var counterparts = map[string]string{
 	"string":         "arena.String, or arena.Inline for a short text",
 	"slice":          "arena.Slice",
-	"ptr":            "arena.Ptr, scope.Ref, or scope.Addr where what it points to lives longer",
-	"unsafe.Pointer": "arena.Ptr, or uintptr for what only C looks at",
+	"ptr":            "arena.Ptr, scope.Ref, or scope.Addr if it points to memory that lives longer",
+	"unsafe.Pointer": "arena.Ptr, or uintptr for an address that only C uses",
 	"map":            "arena.Slice here, or a container.Map outside of the block",
 
 	"bytes.Buffer":        "scope.Text, and arena.Slice here",
@@ -40,8 +46,9 @@ var counterparts = map[string]string{
 	"time.Time":           "int64 of UnixNano",
 }
 
-// Check returns a line for each field of t, at any depth, that holds a Go pointer, with its counterpart. It returns none if t is
-// plain. A type of the standard library or of this module is named as a whole.
+// Check returns a line for each field of t, at any depth, that holds a Go pointer, with its
+// counterpart. It returns none if t is plain. A type of the standard library or of this module is
+// named as a whole.
 func Check(t Type) (lines []string) {
 	Walk(t, func(p Part) (into bool) {
 		into = p.Kind == reflect.Invalid || !isSealed(p.Type)
@@ -62,13 +69,13 @@ func holdsPointer(t Type) (found bool) {
 	return found
 }
 
-// counterpart is what to use instead of a type.
+// counterpart returns the replacement for a type.
 func counterpart(t Type) string {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	if c := counterparts[t.PkgPath()+"."+name]; c != "" {
 		return c
 	}
-	if t.Kind() == reflect.Pointer && isSealed(t.Elem()) { // it has a life of its own
+	if t.Kind() == reflect.Pointer && isSealed(t.Elem()) { // it has its own lifetime
 		return held
 	}
 	c := cmp.Or(counterparts[t.Kind().String()], held)
@@ -78,7 +85,7 @@ func counterpart(t Type) string {
 	return c
 }
 
-// isSealed says whether t is a type with a name of the standard library, or of this one.
+// isSealed reports whether t is a named type of the standard library or of this module.
 func isSealed(t Type) bool {
 	if t.Name() == "" || t.PkgPath() == "" {
 		return false
@@ -89,7 +96,8 @@ func isSealed(t Type) bool {
 	return IsStandard(t.PkgPath())
 }
 
-// IsStandard says whether a package is one of Go's. That its path has no dot says nothing: a user's module may have none.
+// IsStandard reports whether a package is one of Go's. A path without a dot isn't proof: a user's
+// module may have one.
 func IsStandard(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
 	switch first {

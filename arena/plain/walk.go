@@ -5,32 +5,35 @@ import (
 	"reflect"
 )
 
-// Type is what a walk asks of a type. Go makes one of package reflect's; upfront-vet has its own, of go/types.
+// Type is a type as Walk needs it. Go returns one for a type of package reflect; upfront-vet has
+// its own, for go/types.
 type Type interface {
 	Name() string    // without its package; "" if it has none
 	PkgPath() string // "" if the type isn't declared
 	String() string  // with the name of its package
 	Kind() reflect.Kind
-	Size() uintptr // 0 if sizes aren't known: a walk then gives no padding
+	Size() uintptr // in bytes; 0 if sizes aren't known, and then a walk visits no padding
 	NumField() int
 	Field(i int) (name string, offset uintptr, t Type)
 	Len() int // of an array
 	Elem() Type
 }
 
-// Part is a part of the values of a type: the value itself, a field, an element of an array, or padding.
+// Part is a part of the values of a type: the value itself, a field, an element of an array, or
+// padding.
 type Part struct {
 	Kind   reflect.Kind // Invalid: padding
 	Type   Type         // nil: padding
 	Name   string       // of a field; "" of any other part
-	Path   string       // "Match.Goals[0].At"; of padding the path of the part before it
-	Offset uintptr      // from the first byte of the value
-	Size   uintptr
+	Path   string       // "Match.Goals[0].At"; for padding the path of the part before it
+	Offset uintptr      // in bytes from the start of the value
+	Size   uintptr      // in bytes
 }
 
-// Walk calls visit for t and then for its parts, each before the parts that it consists of, in the order of their offsets. Of
-// an array it gives the first element, if there is one: the others have the same parts. If visit returns false, the walk skips
-// what the part consists of. Cost: a path and an interface for each part.
+// Walk calls visit for t and then for its parts, each before its own parts, in the order of their
+// offsets. It visits only the first element of an array, because the others have the same parts. If
+// visit returns false, the walk skips the part's own parts. Cost: a path and an interface for each
+// part.
 func Walk(t Type, visit func(p Part) (into bool)) {
 	name := cmp.Or(t.Name(), t.String())
 	Part{Kind: t.Kind(), Type: t, Path: name, Size: t.Size()}.walk(visit)
@@ -47,7 +50,8 @@ func (p Part) walk(visit func(Part) bool) {
 			Part{of.Kind(), of, "", p.Path + "[0]", p.Offset, of.Size()}.walk(visit)
 		}
 	case reflect.Struct:
-		before := Part{Path: p.Path, Offset: p.Offset} // ends where the next field begins, if there is no padding
+		// ends at the next field if there is no padding
+		before := Part{Path: p.Path, Offset: p.Offset}
 		padding := func(to uintptr) {
 			if end := before.Offset + before.Size; end != to {
 				visit(Part{Path: before.Path, Offset: end, Size: to - end})
@@ -63,10 +67,11 @@ func (p Part) walk(visit func(Part) bool) {
 	}
 }
 
-// Go returns a type of package reflect as a walk asks of it.
+// Go returns the Type of a type of package reflect.
 func Go(t reflect.Type) Type { return goType{t} }
 
-// Go returns the type of the part in a walk over a type that Go returned; nil if the part is padding.
+// Go returns the reflect.Type of the part, or nil for padding. The walk must be over a type from
+// [Go].
 func (p Part) Go() reflect.Type {
 	t, _ := p.Type.(goType)
 	return t.Type
@@ -81,6 +86,6 @@ func (t goType) Field(i int) (name string, offset uintptr, of Type) {
 	return f.Name, f.Offset, goType{f.Type}
 }
 
-// IsPointer reports whether the part is a Go pointer or a Go value that holds some. It is false for a struct and an array,
-// whose parts tell.
+// IsPointer reports whether the part is a Go pointer or a Go value that holds some. It is false for
+// a struct and an array, because the walk visits their parts.
 func (p Part) IsPointer() bool { return p.Kind > reflect.Array && p.Kind != reflect.Struct }

@@ -25,7 +25,7 @@ type (
 	}
 )
 
-// lines is a walk as text; it skips what a part of that path consists of.
+// lines returns a walk as text; it skips the parts of the part with that path.
 func lines(t reflect.Type, skip string) (list []string) {
 	plain.Walk(plain.Go(t), func(p plain.Part) (into bool) {
 		list = append(list, fmt.Sprintf("%s %q %v at %d of %d", p.Path, p.Name, p.Kind, p.Offset, p.Size))
@@ -63,7 +63,8 @@ func TestWalk(t *testing.T) {
 	assert.Equal(t, []string{`[3]func() "" array at 0 of 24`}, lines(reflect.TypeFor[[3]func()](), "[3]func()"))
 }
 
-// TestWalkCovers builds types at random. The parts that consist of no others cover each byte once, arrays repeated.
+// TestWalkCovers builds types at random. The parts without parts of their own cover each byte once,
+// with arrays repeated.
 func TestWalkCovers(t *testing.T) {
 	types := []reflect.Type{reflect.TypeFor[bool](), reflect.TypeFor[int16](), reflect.TypeFor[uint64](),
 		reflect.TypeFor[complex64](), reflect.TypeFor[string](), reflect.TypeFor[[0]int64](), reflect.TypeFor[struct{}]()}

@@ -83,7 +83,7 @@ func TestFramesRefuse(t *testing.T) {
 		assert.EqualError(t, err, c.want)
 	}
 	_, err := arena.NewFrame(window[8:], 2)
-	assert.ErrorContains(t, err, "a Frame's block begins at a multiple of 64")
+	assert.ErrorContains(t, err, "a Frame's block must begin at a multiple of 64")
 	assert.Equal(t, make([]byte, 4096), window, "a refusal changes nothing")
 	f, err := arena.NewFrame(window[:256], 2)
 	require.NoError(t, err)
