@@ -13,12 +13,14 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Action declares an action that calls a function of the state that of gives for a World, nil for none.
-// P is as flow.NewAction has it: the function gets the inputs in the order of the fields, and returns
-// the outputs in theirs: a boolean for a bool, an integer for an int or a handle, a number for a number.
-// An error of the call, a full or too many steps too, or a result that doesn't fit, fails the node: all
-// of its outputs keep what they had, nothing follows it, and the runner's error, a flow.ActionError,
-// names it. Cost: that of State.Call, and no Go allocation.
+// Action declares an action that calls a Lua function of the state that of returns for a World; of
+// may return nil for none. P is as for flow.NewAction. The function gets the inputs in the order of
+// P's fields, and returns the outputs in theirs: a boolean for a bool, an integer for an int or a
+// handle, a number for a number.
+//
+// The node fails if the call returns an error, full and too many steps included, or if a result
+// doesn't fit. Then all of its outputs stay unchanged, no node after it runs, and the runner's
+// error, a flow.ActionError, names it. Cost: that of State.Call, without a Go allocation.
 func Action[World, P any](
 	h *flow.Host[World], name, function string, of func(*World) *State,
 ) flow.Signature {
@@ -38,12 +40,12 @@ func Action[World, P any](
 		}
 	}
 	if most := C.UPFRONT_LUA_VALUES; n.outs > most || len(n.at)-n.outs > most {
-		panic(fmt.Sprintf("lua: action %q: %d parameters go each way at most", name, most))
+		panic(fmt.Sprintf("lua: action %q: more than %d inputs or outputs", name, most))
 	}
 	return signature
 }
 
-// node is what an action knows of its P.
+// node describes the P of an action.
 type node struct {
 	function   string
 	parameters []flow.Parameter
@@ -66,7 +68,7 @@ func (n *node) call(l *State, r *flow.Runner, p unsafe.Pointer) error {
 	})
 }
 
-// inputs puts them behind the name, and says how many there are.
+// inputs writes the inputs after the function's name, and returns their number.
 func (n *node) inputs(l *State, r *flow.Runner, p unsafe.Pointer) (count int) {
 	for i, parameter := range n.parameters {
 		if parameter.Out {
@@ -88,10 +90,10 @@ func (n *node) inputs(l *State, r *flow.Runner, p unsafe.Pointer) (count int) {
 	return count
 }
 
-// outputs sets all of them, or none.
+// outputs sets all outputs, or none if a result doesn't fit.
 func (n *node) outputs(l *State, r *flow.Runner, p unsafe.Pointer) error {
 	if int(l.c.count) != n.outs {
-		return fmt.Errorf("%s gave %d values, and its action has %d outputs", n.function, l.c.count,
+		return fmt.Errorf("%s returned %d values, and its action has %d outputs", n.function, l.c.count,
 			n.outs)
 	}
 	for _, set := range []bool{false, true} {
@@ -109,7 +111,7 @@ func (n *node) outputs(l *State, r *flow.Runner, p unsafe.Pointer) error {
 				if err != nil {
 					return err
 				}
-				return fmt.Errorf("%s gave %v for %v", n.function, what, parameter)
+				return fmt.Errorf("%s returned %v for %v", n.function, what, parameter)
 			}
 		}
 	}

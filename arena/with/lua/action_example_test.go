@@ -11,10 +11,10 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// World is what a level's graphs act on: here its script alone.
+// World is the state on which a level's graphs act: here its script alone.
 type World struct{ Script *lua.State }
 
-// Open is what nodes of the action "door.open" have.
+// Open has the parameters of the action "door.open".
 type Open struct {
 	Tag   flow.In[int32]
 	Moved flow.Out[bool]
@@ -27,7 +27,7 @@ var (
 		func(w *World) *lua.State { return w.Script })
 )
 
-// A graph's node calls a function of a script; when that fails, the error names the node.
+// A graph's node calls a function of a script; if it fails, the error names the node.
 func ExampleAction() {
 	graph := flow.Source{
 		Name:      "door",

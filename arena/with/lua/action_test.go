@@ -17,7 +17,7 @@ type (
 	tag    int32
 )
 
-// jump has a parameter of each type, each way.
+// jump has a parameter of each type and direction.
 type jump struct {
 	Wet    flow.In[bool]
 	To     flow.Out[tag]
@@ -50,7 +50,7 @@ var (
 	})
 )
 
-// jumps is a graph in which a jump, and what follows it, is one of two things to do.
+// jumps returns a graph in which a jump and its successor are one of two sequences.
 func jumps() flow.Source {
 	in := []flow.Input{{Name: "far", Variable: "far"}, {Name: "frog", Variable: "frog"},
 		{Name: "wet", Constant: true}, {Name: "speed", Constant: 0.5}}
@@ -77,7 +77,7 @@ func jumps() flow.Source {
 		}}
 }
 
-// pond is a level that plays that graph.
+// pond is a level with an instance of that graph.
 type pond struct {
 	*level
 	graph    *flow.Graph
@@ -112,7 +112,7 @@ func (p *pond) outputs() (all []any) {
 	return all
 }
 
-// TestAction: a function of a script gets a node's inputs and gives its outputs.
+// TestAction: a function of a script gets a node's inputs and returns its outputs.
 func TestAction(t *testing.T) {
 	p := newPond(t, 0)
 	require.NoError(t, p.script.Run("pond.lua", `
@@ -128,8 +128,8 @@ func TestAction(t *testing.T) {
 	assert.Equal(t, []any{int32(-5), true, float32(2), uint64(0)}, p.outputs(), "a number may be an integer")
 }
 
-// TestActionFails: what goes wrong in a script fails its node alone: it is named, its outputs keep
-// what they had, nothing follows it, and the level goes on.
+// TestActionFails: an error in a script fails its node alone. The error names the node, its outputs
+// stay unchanged, no node after it runs, and the level goes on.
 func TestActionFails(t *testing.T) {
 	p := newPond(t, 100_000)
 	is := func(target error) func(error) { return func(err error) { require.ErrorIs(t, err, target) } }
@@ -144,15 +144,15 @@ func TestActionFails(t *testing.T) {
 		{"function jump() drink() end", is(errPond)},
 		{"function jump() error('no frog') end", says(`lua: state "frogs": bad:1: no frog`)},
 		{"jump = nil", says("attempt to call a nil value")},
-		{"function jump() return 1, true, 2 end", says("jump gave 3 values, and its action has 4 outputs")},
-		{"function jump() return 1, true, 2, 3, 4 end", says("jump gave 5 values")},
+		{"function jump() return 1, true, 2 end", says("jump returned 3 values, and its action has 4 outputs")},
+		{"function jump() return 1, true, 2, 3, 4 end", says("jump returned 5 values")},
 		{"function jump() return 1, true, 2, {} end", says("value 4 is a table")},
-		{"function jump() return 'x', true, 2, 3 end", says("jump gave x for to out int")},
-		{"function jump() return 1.5, true, 2, 3 end", says("jump gave 1.5 for to out int")},
-		{"function jump() return 1 << 31, true, 2, 3 end", says("jump gave 2147483648 for to out int")},
-		{"function jump() return 1, 1, 2, 3 end", says("jump gave 1 for dry out bool")},
-		{"function jump() return 1, true, '2', 3 end", says("jump gave 2 for height out number")},
-		{"function jump() return 1, true, 2, nil end", says("jump gave <nil> for next out handle")},
+		{"function jump() return 'x', true, 2, 3 end", says("jump returned x for to out int")},
+		{"function jump() return 1.5, true, 2, 3 end", says("jump returned 1.5 for to out int")},
+		{"function jump() return 1 << 31, true, 2, 3 end", says("jump returned 2147483648 for to out int")},
+		{"function jump() return 1, 1, 2, 3 end", says("jump returned 1 for dry out bool")},
+		{"function jump() return 1, true, '2', 3 end", says("jump returned 2 for height out number")},
+		{"function jump() return 1, true, 2, nil end", says("jump returned <nil> for next out handle")},
 	} {
 		require.NoError(t, p.script.Run("good", "kept = nil; function jump(_, far) return far, true, 2, 3 end"))
 		require.NoError(t, p.fire(1, 0))
@@ -171,7 +171,7 @@ func TestActionFails(t *testing.T) {
 	assert.ErrorContains(t, p.fire(3, 0), "the world has no state")
 }
 
-// TestActionAfterItsScope: a state that has closed fails the node, too.
+// TestActionAfterItsScope: a closed state fails the node, too.
 func TestActionAfterItsScope(t *testing.T) {
 	p := newPond(t, 0)
 	l, inner := openState(t, lua.Plan{Name: "gone", Size: size})
@@ -181,7 +181,7 @@ func TestActionAfterItsScope(t *testing.T) {
 	assert.Equal(t, []int32{-1}, p.notes)
 }
 
-// TestActionMakesNoGarbage: neither way.
+// TestActionMakesNoGarbage: an action allocates nothing in either direction.
 func TestActionMakesNoGarbage(t *testing.T) {
 	p := newPond(t, 0)
 	p.notes = make([]int32, 0, 1<<12)
@@ -192,7 +192,7 @@ func TestActionMakesNoGarbage(t *testing.T) {
 	}
 }
 
-// TestActionDeclared: what a call can't take stops the program at once.
+// TestActionDeclared: an action that a call can't serve panics at its declaration.
 func TestActionDeclared(t *testing.T) {
 	h := flow.NewHost[level]()
 	script := func(w *level) *lua.State { return w.script }
@@ -200,6 +200,6 @@ func TestActionDeclared(t *testing.T) {
 	type many struct {
 		A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q flow.In[int32]
 	}
-	assert.PanicsWithValue(t, `lua: action "many": 16 parameters go each way at most`,
+	assert.PanicsWithValue(t, `lua: action "many": more than 16 inputs or outputs`,
 		func() { lua.Action[level, many](h, "many", "f", script) })
 }

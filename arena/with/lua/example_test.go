@@ -26,9 +26,9 @@ func Example() {
 			function grow() local t = {} while true do t[#t + 1] = "frog " .. #t end end`))
 		fmt.Println(l.Call("jump", 1, 2.5))
 		fmt.Println(l.Call("grow"))
-		fmt.Println(l.Call("jump", 3, 1)) // it goes on
+		fmt.Println(l.Call("jump", 3, 1)) // the state goes on
 		return nil
-	}) // the state is closed, then its memory ends
+	}) // the state is closed before its memory ends
 	fmt.Println(err, b.Scratch(0, 0).Stats().Used)
 	// Output:
 	// <nil>

@@ -6,10 +6,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// NewBy is New with another allocator, a lua_Alloc: the heap stays as it is.
+// NewBy is New with another allocator, a lua_Alloc; the heap exists as well.
 func NewBy(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
 	return open(s, plan, allocate)
 }
 
-// Running says whether C is in the heap.
+// Running reports whether C is in the heap.
 func (l *State) Running() bool { return l.word.Load() == running }

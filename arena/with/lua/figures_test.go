@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// works are what Lua does with memory, some milliseconds each. The first is the headline.
+// works are scripts that use memory, some milliseconds each. The first is the headline.
 var works = []struct {
 	name, script string
 	times        int
@@ -50,8 +50,8 @@ var works = []struct {
 	{"a state, made and closed", "", 200},
 }
 
-// TestFigures: the same scripts in a heap of a budget, and with Lua's own allocator. Nothing is live at
-// the end, also of what was full.
+// TestFigures runs the same scripts in a heap of a budget and with Lua's own allocator. No block is
+// live at the end, even after a full.
 func TestFigures(t *testing.T) {
 	s := openScope(t, 17*budget.MiB)
 	before := s.Free()

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// grow wants more than there is; work wants some 100 KiB, and leaves a part of it.
+// grow needs more than the heap has; work needs some 100 KiB, and keeps a part of it.
 const grow = `kept = {}; while true do kept[#kept + 1] = ("frog "):rep(#kept % 100) .. #kept end`
 
 const work = `
@@ -33,8 +33,8 @@ const work = `
 	for _, frog in pairs(kept) do sum = sum + frog.jump() end
 	answer = sum`
 
-// TestFullGoesOn: a script that grows for ever is Lua's own full, with the state's name and the knob,
-// again and again; what was there before is there still.
+// TestFullGoesOn: a script that grows for ever gets Lua's own error for a full heap, with the
+// state's name and the knob, any number of times. Older values survive.
 func TestFullGoesOn(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("work", work))
@@ -54,7 +54,7 @@ func TestFullGoesOn(t *testing.T) {
 	}
 }
 
-// TestFullEverywhere: each way into Lua may be the one that is full.
+// TestFullEverywhere: each way into Lua may be full.
 func TestFullEverywhere(t *testing.T) {
 	l := newState(t, 0)
 	huge := strings.Repeat("-- a frog, a fly\n", size/10)
@@ -85,8 +85,8 @@ func TestFullEverywhere(t *testing.T) {
 	}
 }
 
-// TestSizes: from too small upward a state can't be made, or its script is full, or it works; whatever
-// came, all bytes are back, of a state that couldn't be made at once.
+// TestSizes: from small to large, a state can't be made, or its script is full, or it works. In
+// each case all bytes come back, for a state that can't be made at once.
 func TestSizes(t *testing.T) {
 	const most = 512 * budget.KiB
 	s := openScope(t, most+64*budget.KiB)
@@ -126,14 +126,15 @@ func TestSizes(t *testing.T) {
 	assert.Positive(t, none)
 	assert.Positive(t, full)
 	assert.Positive(t, works)
-	by := step.Pick[uint64](256, 256, 16) // by 16, each of Lua's first requests is the one that is refused
+	// each of Lua's first requests is refused at some multiple of 16
+	by := step.Pick[uint64](256, 256, 16)
 	for size := uint64(0); size < 40*budget.KiB; size += by {
 		try(size)
 	}
 	t.Logf("%d too small, %d full, %d work", none, full, works)
 }
 
-// TestFailEach: each request of the scope is refused once.
+// TestFailEach refuses each request of the scope once.
 func TestFailEach(t *testing.T) {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}}
 	budgettest.FailEach(t, plan, func(b *budget.Budget) error {
@@ -144,7 +145,7 @@ func TestFailEach(t *testing.T) {
 	})
 }
 
-// TestMoreThanThereIs: a size that no scope has is the scope's full.
+// TestMoreThanThereIs: a size that exceeds every scope is the scope's full.
 func TestMoreThanThereIs(t *testing.T) {
 	s := openScope(t, 64*budget.KiB)
 	for _, size := range []uint64{64 * budget.KiB, 1 << 40, math.MaxInt64, math.MaxUint64} {

@@ -13,7 +13,7 @@ import (
 
 const size = 256 * budget.KiB
 
-// openScope gives a scope, and fails the test unless all bytes are back at its end.
+// openScope returns a scope, and fails the test unless all bytes are free at its end.
 func openScope(t testing.TB, bytes uint64) scope.Scope {
 	t.Helper()
 	return openScopeIn(t, budgettest.Open(t, plan(bytes)))
@@ -34,12 +34,12 @@ func openScopeIn(t testing.TB, b *budget.Budget) scope.Scope {
 	return s
 }
 
-// openState makes a state in a scope of its own, which close closes; the end of the test does, otherwise.
+// openState makes a state in a scope of its own, which the caller or the test's end closes.
 func openState(t testing.TB, plan lua.Plan) (l *lua.State, inner scope.Scope) {
 	t.Helper()
 	s := openScope(t, plan.Size+64*budget.KiB)
 	inner = s.Open("script")
-	t.Cleanup(func() { _ = inner.Close() }) // what must succeed is closed by its test
+	t.Cleanup(func() { _ = inner.Close() }) // a test whose Close must succeed calls it
 	l, err := lua.New(inner, plan)
 	require.NoError(t, err)
 	require.NoError(t, l.Run("lib", "function add(a, b) return a + b end"))
@@ -53,7 +53,7 @@ func newState(t testing.TB, steps int64) *lua.State {
 	return l
 }
 
-// goesOn fails the test unless the state still does what it is for.
+// goesOn fails the test unless the state still works.
 func goesOn(t testing.TB, l *lua.State) {
 	t.Helper()
 	sum, err := l.Call("add", 1, 2)

@@ -2,5 +2,5 @@
 
 package lua_test
 
-// judged: allocations are those of a release build.
+// judged is true where allocations are those of a release build.
 const judged = true

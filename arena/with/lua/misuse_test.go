@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// overwrite takes all of a scope and fills it; the end of the test fails when a byte of it was written.
+// overwrite fills all of a scope; the test's end fails if a byte of it was written.
 func overwrite(t testing.TB, s scope.Scope) (check func()) {
 	t.Helper()
 	all := s.Open("overwrites")
@@ -44,7 +44,7 @@ func everyMethod(l *lua.State) []error {
 	return []error{l.Run("x", "x = 1"), called, got, l.Set("x", "frog"), function}
 }
 
-// TestClosed: a state used after its scope closed is told so, and touches nothing.
+// TestClosed: a state used after its scope closed returns an error, and touches nothing.
 func TestClosed(t *testing.T) {
 	s := openScope(t, 2*size)
 	inner := s.Open("script")
@@ -63,7 +63,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestLoads: a state of a load works when the load has returned, and the next load ends it.
+// TestLoads: a state of a load works after the load has returned, and the next load ends it.
 func TestLoads(t *testing.T) {
 	level := budgettest.Open(t, budget.Plan{Name: "pond",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 2 * size}}}).Region("level")
@@ -85,8 +85,8 @@ func TestLoads(t *testing.T) {
 	require.ErrorIs(t, old.Run("x", "x = 1"), scope.ErrClosed)
 }
 
-// TestClosedByItsFunction: a Go function that closes the scope of the state that called it ends the
-// script there: nothing of it runs or is touched afterwards.
+// TestClosedByItsFunction: if a Go function closes the scope of its caller's state, the script ends
+// there. No later line of it runs.
 func TestClosedByItsFunction(t *testing.T) {
 	for _, script := range []string{"close(); after()", "pcall(close); after()",
 		"coroutine.wrap(function() close(); after() end)(); after()",
@@ -116,11 +116,11 @@ func TestClosedByItsFunction(t *testing.T) {
 	}
 }
 
-// TestUsedByItsFunction: a Go function that Lua calls may not use the state, and neither may another
-// goroutine meanwhile.
+// TestUsedByItsFunction: while Lua calls a Go function, neither the function nor another goroutine
+// may use the state.
 func TestUsedByItsFunction(t *testing.T) {
 	l := newState(t, 0)
-	refused := `lua: BUG: state "frogs" is used while it runs: one goroutine at a time uses it, and a Go function that it calls doesn't`
+	refused := `lua: BUG: state "frogs" is used while it runs: one goroutine at a time uses it, and a Go function that it calls may not`
 	uses := func() {
 		for _, err := range everyMethod(l) {
 			assert.EqualError(t, err, refused)
@@ -140,7 +140,7 @@ func TestUsedByItsFunction(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestTwoGoroutines: of those that come at once one is served, and the others are told.
+// TestTwoGoroutines: of concurrent calls one runs, and the others return errors.
 func TestTwoGoroutines(t *testing.T) {
 	l := newState(t, 0)
 	var wait sync.WaitGroup
@@ -163,7 +163,7 @@ func TestTwoGoroutines(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestClosedMeanwhile: who closes the scope while a script runs in another goroutine waits for it.
+// TestClosedMeanwhile: closing the scope waits for a script in another goroutine.
 func TestClosedMeanwhile(t *testing.T) {
 	s := openScope(t, 2*size)
 	for range 10 {
@@ -173,7 +173,7 @@ func TestClosedMeanwhile(t *testing.T) {
 		began := make(chan bool)
 		require.NoError(t, l.Func("begin", func([]any) ([]any, error) { close(began); return nil, nil }))
 		var wait sync.WaitGroup
-		var ended atomic.Bool // on a busy machine it may be over before this goroutine has seen it run
+		var ended atomic.Bool // on a busy machine the script may end unseen
 		wait.Go(func() {
 			assert.ErrorIs(t, l.Run("long", "begin(); while true do end"), lua.ErrSteps)
 			ended.Store(true)
@@ -189,8 +189,8 @@ func TestClosedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestGoexit: a Go function that ends its goroutine takes Lua's frames along; the state is lost, which
-// is said, and its bytes come back.
+// TestGoexit: a Go function that ends its goroutine takes Lua's frames with it. The state is lost,
+// later calls say so, and its bytes come back.
 func TestGoexit(t *testing.T) {
 	s := openScope(t, 2*size)
 	inner := s.Open("script")
@@ -213,7 +213,7 @@ func TestGoexit(t *testing.T) {
 	}
 }
 
-// TestManyStates: states of several goroutines, in scratch of their own, know nothing of each other.
+// TestManyStates: states of several goroutines, in scratch of their own, are independent.
 func TestManyStates(t *testing.T) {
 	const workers = 4
 	b := budgettest.Open(t, budget.Plan{Name: "pond",

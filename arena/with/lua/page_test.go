@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPage: the page shows the example as it is run.
+// TestPage: the page shows the example that runs.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -5,7 +5,8 @@
 
 #include "_cgo_export.h"
 
-/* Steps are counted by the hundred: less often costs no less, and more often more. */
+/* Steps are counted by the hundred: counting less often saves nothing, and more often costs more.
+ */
 #define EVERY 100
 
 static upfront_lua *of(lua_State *lua) { return *(upfront_lua **)lua_getextraspace(lua); }
@@ -32,7 +33,7 @@ static void push(lua_State *lua, const upfront_lua_value *v) {
     }
 }
 
-/* A text stays Lua's: it is good while it lies on the stack. */
+/* A text stays Lua's: it is valid while it is on the stack. */
 static void take(lua_State *lua, int index, upfront_lua_value *v) {
     lua_Number number;
     size_t size = 0;
@@ -75,8 +76,8 @@ static void take_all(lua_State *lua, upfront_lua *u) {
         take(lua, i + 1, &u->values[i]);
 }
 
-/* A function of Go's. When the scope closed meanwhile nothing of Lua's may be read: the way out is known from before, and its
- * end lies on the stack of this thread. */
+/* Calls a Go function. If the scope closed during the call, Lua's memory is gone. So the way out is
+ * read before, and ends on the stack of this thread. */
 static int call_go(lua_State *lua) {
     upfront_lua *u = of(lua);
     jmp_buf *out = u->out;
@@ -92,7 +93,7 @@ static int call_go(lua_State *lua) {
         push(lua, &u->values[0]);
         lua_concat(lua, 2);
         lua_pushvalue(lua, -1);
-        lua_rawsetp(lua, LUA_REGISTRYINDEX, u); /* to know it when it comes out */
+        lua_rawsetp(lua, LUA_REGISTRYINDEX, u); /* to recognize it when it comes out */
         return lua_error(lua);
     }
     for (i = 0; i < n; i++)
@@ -100,8 +101,9 @@ static int call_go(lua_State *lua) {
     return n;
 }
 
-/* A script may catch the error: then its next step raises it again, until nothing is left to catch it. It is raised as want of memory
- * is, since a handler of xpcall would run here, where nothing is counted; no handler is called for that one. */
+/* A script may catch the error; its next step then raises it again, until no handler is left. It is
+ * raised as an error for lack of memory, because Lua calls no handler of xpcall for that. A handler
+ * would run without counted steps. */
 static void count(lua_State *lua, lua_Debug *at) {
     upfront_lua *u = of(lua);
     u->left -= EVERY;
@@ -115,7 +117,7 @@ static void count(lua_State *lua, lua_Debug *at) {
     lua_error(lua);
 }
 
-/* Calls what a function of a library was before it was guarded. */
+/* Calls the original of a guarded library function. */
 static int original(lua_State *lua) {
     lua_pushvalue(lua, lua_upvalueindex(1));
     lua_insert(lua, 1);
@@ -123,7 +125,7 @@ static int original(lua_State *lua) {
     return lua_gettop(lua);
 }
 
-/* A finalizer would run where no steps are counted, and when the state closes. */
+/* A finalizer would run without counted steps, also when the state closes. */
 static int set_metatable(lua_State *lua) {
     if (lua_istable(lua, 2)) {
         lua_pushliteral(lua, "__gc");
@@ -134,21 +136,22 @@ static int set_metatable(lua_State *lua) {
     return original(lua);
 }
 
-/* Each coroutine counts for itself, and what it ran when it ends before it has counted is nobody's: so it is paid for here. */
+/* Each coroutine counts its own steps. The steps before its first hook are lost if it ends earlier,
+ * so its creation pays for them. */
 static int new_coroutine(lua_State *lua) {
     of(lua)->left -= EVERY;
     return original(lua);
 }
 
-/* In a coroutine that ended in count no steps are counted any more, and close would run what its variables have for their end there; so
- * would wrap. */
+/* After the hook has ended a coroutine, no more steps are counted in it. coroutine.close would run
+ * the __close metamethods of its variables there, and so would coroutine.wrap. */
 static const char coroutines[] =
     "local create, resume, error = coroutine.create, coroutine.resume, error\n"
     "local function gives(ok, ...) if not ok then error((...), 0) end return ... end\n"
     "function coroutine.wrap(f) local c = create(f) return function(...) return gives(resume(c, ...)) end end\n"
     "coroutine.close = nil";
 
-/* Puts a guard before a function of the table on top. */
+/* Replaces a function of the table on top by a guard that holds it. */
 static void guard(lua_State *lua, const char *name, lua_CFunction with) {
     lua_getfield(lua, -1, name);
     lua_pushcclosure(lua, with, 1);
@@ -176,7 +179,7 @@ static void libraries(lua_State *lua) {
 }
 
 static void run(lua_State *lua, const upfront_lua_value *name, const upfront_lua_value *source) {
-    lua_pushliteral(lua, "="); /* to Lua: a name as it is */
+    lua_pushliteral(lua, "="); /* to Lua: the name as it is */
     push(lua, name);
     lua_concat(lua, 2);
     if (luaL_loadbufferx(lua, source->text, (size_t)source->word, lua_tostring(lua, -1), "t") != LUA_OK)
@@ -184,7 +187,7 @@ static void run(lua_State *lua, const upfront_lua_value *name, const upfront_lua
     lua_call(lua, 0, 0);
 }
 
-/* Does what is to be done where errors are caught; what it gives lies on the stack alone. */
+/* Performs the operation inside the protected call. Results stay on the stack. */
 static int work(lua_State *lua) {
     upfront_lua *u = of(lua);
     int i, n = (int)u->count, what = (int)u->what;
@@ -234,7 +237,7 @@ int upfront_lua_do(upfront_lua *u, int what, int n) {
     u->out = &out;
     if (setjmp(out) != 0)
         return UPFRONT_LUA_GONE;
-    lua_settop(lua, 0); /* what the last call gave has been read */
+    lua_settop(lua, 0); /* Go has read the last call's results */
     if (u->steps > 0)
         lua_sethook(lua, count, LUA_MASKCOUNT, EVERY);
     lua_pushcfunction(lua, work);

@@ -17,61 +17,61 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Plan is what a state is given.
+// Plan describes a state.
 type Plan struct {
-	Name string // for messages
-	Size uint64 // bytes of its heap: some 25 KiB are Lua's libraries
+	Name string // for errors
+	Size uint64 // of its heap in bytes: Lua's libraries take some 25 KiB
 
-	// Steps is how many instructions each call may take, counted by the hundred; 0: any number. To count
-	// takes up to as long as to run them.
+	// Steps bounds the instructions of each call, counted by the hundred; 0 is no bound. Counting
+	// can double the time of a script.
 	Steps int64
 }
 
 // State is a Lua state in a scope. One goroutine at a time uses it, and a Go function that it calls
-// doesn't. When its scope closes it is closed first; a script that runs in another goroutine then is
-// waited for, and one that runs in this one, whose Go function closes the scope, ends there. The zero
-// State is refused.
+// may not. When its scope closes, the state is closed first. Close waits for a script that runs in
+// another goroutine. If a Go function of the state closes the scope, the script ends there. The
+// zero State returns errors.
 type State struct {
 	plan      Plan
 	word      atomic.Uint32
-	c         *C.upfront_lua // beside the heap, in the scope
+	c         *C.upfront_lua // next to the heap, in the scope
 	heap      arena.Heap
-	handle    cgo.Handle // by which C knows it
+	handle    cgo.Handle // C's name for the State
 	functions []Func
 	pins      runtime.Pinner // strings that C reads
-	cause     error          // what a Go function gave last
+	cause     error          // the last error of a Go function
 }
 
-// The states of the word.
+// The states of word.
 const (
 	zero uint32 = iota
 	idle
 	running // C is in the heap
-	calling // a Go function has been called, and nobody is
+	calling // a Go function runs, and C is outside
 	closed
-	lost // a Go function ended its goroutine, with Lua's frames
+	lost // a Go function ended its goroutine, and Lua's frames with it
 )
 
-// ErrSteps is what errors.Is finds when a script took more steps than there may be.
+// ErrSteps is the error of a script that took more steps than Plan.Steps.
 var ErrSteps = errors.New("too many steps")
 
-// beside is what lies beside the heap.
+// C's data is next to the heap, not in it.
 type beside [(C.sizeof_upfront_lua + 7) / 8]uint64
 
 var besides = scope.Plain[beside]()
 
-// parked is what package arena says of a C library's heap.
+// parked is the number of parked blocks that package arena recommends for a C library.
 const parked = 256
 
-// New makes a state in s: a heap of plan.Size bytes, some 500 bytes beside it, and a place in the
-// table of limits.owned. A Size that is too small for Lua and its libraries is an error that is
-// scope.ErrFull, and what was taken of s is free again; a full s unwinds, as Maker.New does. Cost:
-// some 20 µs.
+// New makes a state in s: a heap of plan.Size bytes, some 500 bytes next to it, and an entry in the
+// table of limits.owned. If Size is too small for Lua and its libraries, New returns an error that
+// is scope.ErrFull, and frees its memory. A full s unwinds, as in Maker.New. Cost: some 20
+// µs.
 func New(s scope.Scope, plan Plan) (*State, error) {
 	return open(s, plan, unsafe.Pointer(C.github_com_upfront_mem_upfront_heap_hook))
 }
 
-// open takes the allocator, a lua_Alloc, so that tests can compare it with Lua's own.
+// open takes the lua_Alloc, so that tests can compare the heap with Lua's own.
 func open(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
 	l := &State{plan: plan}
 	_, err := besides.Make(s, func(b *beside) error {
@@ -85,7 +85,7 @@ func open(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
 		l.c.handle, l.c.steps = C.uintptr_t(l.handle), C.int64_t(plan.Steps)
 		l.word.Store(idle)
 		s.Own((*ended)(l))
-		header := unsafe.Pointer(unsafe.SliceData(block)) // a heap's lies in front
+		header := unsafe.Pointer(unsafe.SliceData(block)) // a heap's header is in front
 		if C.upfront_lua_new(l.c, C.lua_Alloc(allocate), header) == 0 {
 			return l.full("no room for a state")
 		}
@@ -97,15 +97,15 @@ func open(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
 	return l, nil
 }
 
-// Run runs a chunk of source text; what it returns is dropped. Its name stands before the line in
-// messages. The source isn't needed afterwards.
+// Run runs a chunk of source text and drops its results. Lua's errors begin with the name and the
+// line. The source isn't needed afterwards.
 func (l *State) Run(name, source string) error {
 	return l.within(func() error { return l.do(C.UPFRONT_LUA_RUN, name, source) })
 }
 
-// Call calls a global function, and gives what it returns: bool, int64, float64, string or nil. An
-// argument may also be any integer or float of Go; a uint64 goes as the int64 of its bits. Cost: some
-// 300 ns, the script, and a Go allocation for the results, and for most of them.
+// Call calls a global function and returns its results: bool, int64, float64, string or nil. An
+// argument may be of any integer or float type; a uint64 becomes the int64 with its bits. Cost:
+// some 300 ns, the script, a Go allocation for the results, and one for most of them.
 func (l *State) Call(function string, args ...any) (results []any, err error) {
 	err = l.within(func() error {
 		if err := l.do(C.UPFRONT_LUA_CALL, function, args...); err != nil {
@@ -117,7 +117,7 @@ func (l *State) Call(function string, args ...any) (results []any, err error) {
 	return results, err
 }
 
-// Get is the value of a global variable; see Call.
+// Get returns the value of a global variable; see Call for its type.
 func (l *State) Get(name string) (value any, err error) {
 	err = l.within(func() error {
 		if err := l.do(C.UPFRONT_LUA_GET, name); err != nil {
@@ -129,17 +129,17 @@ func (l *State) Get(name string) (value any, err error) {
 	return value, err
 }
 
-// Set gives a global variable a value; see Call.
+// Set sets a global variable; see Call for its type.
 func (l *State) Set(name string, value any) error {
 	return l.within(func() error { return l.do(C.UPFRONT_LUA_SET, name, value) })
 }
 
-// Func is a function of Go's that scripts call. Its error, or panic, is an error in the script, as
-// error(text) makes one; when the script doesn't catch it, the call from Go ends with it. It may not
-// use the state.
+// Func is a Go function for scripts. If it returns an error or panics, Lua raises an error as
+// error(text) does; unless the script catches it, the call from Go returns it. A Func may not use
+// the state.
 type Func func(args []any) (results []any, err error)
 
-// Func gives a global variable a function. It is held as long as the state.
+// Func sets a global variable to a function, and keeps the function as long as the state.
 func (l *State) Func(name string, fn Func) error {
 	if fn == nil {
 		return fmt.Errorf("lua: BUG: state %q: Func %q of nil", l.plan.Name, name)
@@ -150,8 +150,8 @@ func (l *State) Func(name string, fn Func) error {
 	})
 }
 
-// Stats are the figures of the heap: Peak says what Size would have done. They are zero when the
-// state runs or is closed.
+// Stats returns the counts of the heap: its Peak is the Size that would have sufficed. They are
+// zero while a script runs and after the state has closed.
 func (l *State) Stats() (stats arena.HeapStats) {
 	_ = l.within(func() error {
 		stats = l.heap.Stats()
@@ -160,7 +160,7 @@ func (l *State) Stats() (stats arena.HeapStats) {
 	return stats
 }
 
-// within runs fn while nobody else uses the state.
+// within runs fn with the state reserved for it.
 func (l *State) within(fn func() error) error {
 	if !l.word.CompareAndSwap(idle, running) {
 		return l.refused()
@@ -169,7 +169,7 @@ func (l *State) within(fn func() error) error {
 	return l.named(fn())
 }
 
-// named is an error with the state's name, or nil.
+// named adds the state's name to an error; nil stays nil.
 func (l *State) named(err error) error {
 	if err == nil {
 		return nil
@@ -179,10 +179,10 @@ func (l *State) named(err error) error {
 
 func (l *State) leave() {
 	l.pins.Unpin()
-	l.word.CompareAndSwap(running, idle) // it may have closed, or be lost
+	l.word.CompareAndSwap(running, idle) // it may be closed or lost
 }
 
-// refused says what the word says.
+// refused returns the error for the word.
 func (l *State) refused() error {
 	switch l.word.Load() {
 	case zero:
@@ -194,10 +194,10 @@ func (l *State) refused() error {
 			l.plan.Name)
 	}
 	return fmt.Errorf("lua: BUG: state %q is used while it runs: one goroutine at a time uses it, and a "+
-		"Go function that it calls doesn't", l.plan.Name)
+		"Go function that it calls may not", l.plan.Name)
 }
 
-// do has C do it, whatever it is, with a name and values.
+// do makes C perform an operation with a name and values.
 func (l *State) do(what C.int, name string, values ...any) error {
 	l.setText(&l.c.values[0], name)
 	if err := l.put(l.c.values[1:], values); err != nil {
@@ -206,7 +206,7 @@ func (l *State) do(what C.int, name string, values ...any) error {
 	return l.enter(what, 1+len(values))
 }
 
-// enter is do when the values lie there.
+// enter is do for values that are in place.
 func (l *State) enter(what C.int, count int) error {
 	l.cause = nil
 	code := C.upfront_lua_do(l.c, what, C.int(count))
@@ -230,12 +230,12 @@ func (l *State) enter(what C.int, count int) error {
 	return errors.New(words)
 }
 
-// full is an answer: the state goes on.
+// full returns the error for a full heap.
 func (l *State) full(words string) error {
 	return fmt.Errorf("%w: %s: raise Size in its lua.Plan, which is %d", scope.ErrFull, words, l.plan.Size)
 }
 
-// raised is the error of a Go function as it came out of Lua.
+// raised is the error of a Go function after its way through Lua.
 type raised struct {
 	text  string
 	cause error
@@ -244,12 +244,12 @@ type raised struct {
 func (e *raised) Error() string { return e.text }
 func (e *raised) Unwrap() error { return e.cause }
 
-// ended is a state whose scope closes.
+// ended is a state as its scope closes it.
 type ended State
 
-// Close closes the state, unless there is one of its own Go functions on the way back to it: that one
-// finds that it is closed, and the memory goes with all that is in it. C in another goroutine is
-// waited for.
+// Close closes the state. If one of its own Go functions closes the scope, the script ends when
+// that function returns, and its memory ends with all its blocks. Close waits for C in another
+// goroutine.
 func (e *ended) Close() error {
 	l := (*State)(e)
 	for {
@@ -276,7 +276,7 @@ func (l *State) close() error {
 		C.lua_close(l.c.state)
 	}
 	if live := l.heap.Stats().Live; live != 0 {
-		l.heap.MayLive() // this error says it
+		l.heap.MayLive() // the error below reports it
 		return fmt.Errorf("lua: BUG: state %q has closed, and %d blocks are live", l.plan.Name, live)
 	}
 	return nil

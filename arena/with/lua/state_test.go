@@ -15,7 +15,7 @@ import (
 
 type health int32
 
-// TestValues: what goes to Lua comes back, by a call, a variable and a Go function.
+// TestValues: a value that goes to Lua comes back, by a call, a variable and a Go function.
 func TestValues(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("lib", "function echo(...) return ... end; function goes(...) return through(...) end"))
@@ -43,7 +43,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestRefusedValues: what doesn't cross is an error, both ways, and so is one value too many.
+// TestRefusedValues: a value that can't cross is an error, both ways, and so is one value too many.
 func TestRefusedValues(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("lib", `
@@ -60,20 +60,20 @@ func TestRefusedValues(t *testing.T) {
 		_, err := l.Call(name, args...)
 		return err
 	}
-	assert.EqualError(t, call("table_"), `lua: state "frogs": value 2 is a table: a number, string, boolean or nil goes from Lua to Go`)
+	assert.EqualError(t, call("table_"), `lua: state "frogs": value 2 is a table: only numbers, strings, booleans and nil go from Lua to Go`)
 	assert.ErrorContains(t, call("function_"), "value 1 is a function: ")
-	assert.EqualError(t, call("add", 1, []int{2}), `lua: state "frogs": value 2 is a []int: a number, string, boolean or nil goes from Go to Lua`)
+	assert.EqualError(t, call("add", 1, []int{2}), `lua: state "frogs": value 2 is a []int: only numbers, strings, booleans and nil go from Go to Lua`)
 	assert.ErrorContains(t, l.Set("x", errors.New("x")), "value 1 is a *errors.errorString: ")
-	assert.EqualError(t, call("add", make([]any, 17)...), `lua: state "frogs": 17 values, and 16 are the most`)
+	assert.EqualError(t, call("add", make([]any, 17)...), `lua: state "frogs": 17 values, of at most 16`)
 	for _, n := range []int{17, 18, 100, 1000} {
-		assert.ErrorContains(t, call("many", n), "values, and 16 are the most")
+		assert.ErrorContains(t, call("many", n), "values, of at most 16")
 		assert.ErrorContains(t, call("ask", n), "values for a Go function, which takes at most 16")
 	}
 	require.NoError(t, call("many", 16))
 	require.NoError(t, call("ask", 16))
 	assert.ErrorContains(t, call("ask_table"), "lib:6: value 1 is a table: ")
 	give = make([]any, 17)
-	assert.ErrorContains(t, call("ask", 1), "lib:5: 17 values, and 16 are the most")
+	assert.ErrorContains(t, call("ask", 1), "lib:5: 17 values, of at most 16")
 	give = []any{struct{}{}}
 	assert.ErrorContains(t, call("ask", 1), "lib:5: value 1 is a struct {}: ")
 	_, err := l.Get("add")
@@ -85,7 +85,7 @@ func TestRefusedValues(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestErrors: Lua's own words, with the line.
+// TestErrors: errors are Lua's own words, with the line.
 func TestErrors(t *testing.T) {
 	l := newState(t, 0)
 	for source, text := range map[string]string{
@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestLibraries: a script has these, and no others.
+// TestLibraries: a script has these functions, and no others.
 func TestLibraries(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("lib", `
@@ -126,8 +126,8 @@ func TestLibraries(t *testing.T) {
 
 var errPond = errors.New("the pond is dry")
 
-// TestGoErrors: what a Go function gives is an error in the script, and comes out as what it was,
-// unless the script caught it.
+// TestGoErrors: the error of a Go function is an error in the script, and comes out as itself
+// unless the script catches it.
 func TestGoErrors(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Func("drink", func([]any) ([]any, error) { return nil, errPond }))
@@ -151,7 +151,8 @@ func TestGoErrors(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestFullInGo: a Go function whose scope is full is an error of that scope, and nothing of C is left.
+// TestFullInGo: if a Go function's scope is full, the error is that scope's, and no frame of C is
+// left.
 func TestFullInGo(t *testing.T) {
 	l, inner := openState(t, lua.Plan{Name: "frogs", Size: size})
 	numbers := scope.Plain[uint64]()

@@ -11,13 +11,13 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// closes is a function that runs for ever, and again in the end of what it holds.
+// closes runs for ever, and again when its variable is closed.
 const closes = `
 	x = setmetatable({}, {__close = function() while true do end end})
 	function f() local x <close> = x while true do end end
 `
 
-// TestSteps: a script that runs for ever ends, whatever it does to go on.
+// TestSteps: a script that runs for ever ends, in spite of all tricks.
 func TestSteps(t *testing.T) {
 	l := newState(t, 100_000)
 	for name, script := range map[string]string{
@@ -56,7 +56,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStepsCaught: a script that catches the end of its steps and returns in time hides nothing.
+// TestStepsCaught: a script that catches the end of its steps and returns still ends with ErrSteps.
 func TestStepsCaught(t *testing.T) {
 	l := newState(t, 1000)
 	caught := "pcall(coroutine.wrap(function() while true do end end))"
@@ -64,7 +64,7 @@ func TestStepsCaught(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestStepsOfCoroutines: what short coroutines run is counted too.
+// TestStepsOfCoroutines: the steps of short coroutines count, too.
 func TestStepsOfCoroutines(t *testing.T) {
 	l := newState(t, 100_000)
 	for _, made := range []string{"coroutine.wrap(short)()", "coroutine.resume(coroutine.create(short))"} {
@@ -79,14 +79,15 @@ func TestStepsOfCoroutines(t *testing.T) {
 	}
 }
 
-// TestNoSteps: without a limit nothing is counted.
+// TestNoSteps: without a bound no steps are counted.
 func TestNoSteps(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("long", "for i = 1, 3000000 do end"))
 	require.NoError(t, l.Run("coroutine", "for i = 1, 300 do coroutine.wrap(function() end)() end"))
 }
 
-// TestDeep: recursion ends with an error, in Lua and through C, in a script and in one that is compiled.
+// TestDeep: recursion ends with an error, in Lua and through C, while a script runs and while it is
+// compiled.
 func TestDeep(t *testing.T) {
 	l, inner := openState(t, lua.Plan{Name: "frogs", Size: 128 * budget.MiB})
 	for _, deep := range []struct{ script, text string }{

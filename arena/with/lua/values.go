@@ -15,10 +15,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// put has C see the values. Strings are pinned until the call ends, or a Go function gives others.
+// put passes values to C. Strings are pinned until the call ends, or a Go function returns others.
 func (l *State) put(to []C.upfront_lua_value, values []any) error {
 	if len(values) > C.UPFRONT_LUA_VALUES {
-		return fmt.Errorf("%d values, and %d are the most", len(values), C.UPFRONT_LUA_VALUES)
+		return fmt.Errorf("%d values, of at most %d", len(values), C.UPFRONT_LUA_VALUES)
 	}
 	for i, v := range values {
 		if err := l.set(&to[i], v); err != nil {
@@ -47,7 +47,7 @@ func (l *State) set(c *C.upfront_lua_value, v any) error {
 	case v.CanFloat():
 		setFloat(c, v.Float())
 	default:
-		return fmt.Errorf("a %v: a number, string, boolean or nil goes from Go to Lua", v.Type())
+		return fmt.Errorf("a %v: only numbers, strings, booleans and nil go from Go to Lua", v.Type())
 	}
 	return nil
 }
@@ -76,11 +76,11 @@ func setFloat(c *C.upfront_lua_value, v float64) {
 	c.kind, c.word = C.UPFRONT_LUA_NUMBER, C.int64_t(math.Float64bits(v))
 }
 
-// values are what C has left, copied.
+// values returns copies of the values that C has left.
 func (l *State) values() ([]any, error) {
 	n := int(l.c.count)
 	if n > C.UPFRONT_LUA_VALUES {
-		return nil, fmt.Errorf("%d values, and %d are the most", n, C.UPFRONT_LUA_VALUES)
+		return nil, fmt.Errorf("%d values, of at most %d", n, C.UPFRONT_LUA_VALUES)
 	}
 	values := make([]any, n)
 	for i := range values {
@@ -106,17 +106,17 @@ func (l *State) value(i int) (any, error) {
 	case C.UPFRONT_LUA_TEXT:
 		return textOf(c), nil
 	default:
-		return nil, fmt.Errorf("value %d is a %s: a number, string, boolean or nil goes from Lua to Go", i+1,
+		return nil, fmt.Errorf("value %d is a %s: only numbers, strings, booleans and nil go from Lua to Go", i+1,
 			textOf(c))
 	}
 }
 
-// textOf is a copy of Lua's.
+// textOf returns a copy of a text of Lua's.
 func textOf(c *C.upfront_lua_value) string {
 	return strings.Clone(unsafe.String((*byte)(unsafe.Pointer(c.text)), int(c.word)))
 }
 
-// words are those of an error that Lua has left.
+// words returns the text of an error that Lua has left.
 func (l *State) words() string {
 	v, err := l.value(0)
 	switch {
@@ -151,8 +151,8 @@ func upfrontLuaCall(handle C.uintptr_t, index, count C.int) C.int {
 	return -1
 }
 
-// call runs a Go function, whose panic may not go through C. A runtime.Goexit does: what Lua was about
-// is lost then.
+// call runs a Go function and turns its panic into an error, because a panic can't pass through C.
+// A runtime.Goexit does, and loses Lua's frames and the state with them.
 func (l *State) call(fn Func, args []any) (results []any, err error) {
 	returned := false
 	defer func() {
@@ -170,7 +170,7 @@ func (l *State) call(fn Func, args []any) (results []any, err error) {
 		}
 		var full *scope.FullError
 		if errors.As(cause, &full) {
-			cause = full // as things stand now
+			cause = full // as it is now
 		}
 		results, err = nil, fmt.Errorf("a Go function panicked: %w", cause)
 	}()

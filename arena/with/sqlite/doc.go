@@ -1,11 +1,5 @@
-// Package sqlite puts all memory of SQLite, as [github.com/mattn/go-sqlite3] has it, into a heap of
-// a budget: a database is as large as the plan says, and what is too much for it is SQLite's own
-// error. It is a module of its own, and needs cgo.
-//
-// It can't give each database a budget of its own: SQLite has one memory in a process. It doesn't
-// govern what isn't SQLite's: what the driver makes of rows and arguments lies on the Go heap and in
-// malloc's, files are the system's, and what SQLite maps of them (mmap_size, the index of a WAL) too.
-// A scope with a heap isn't state that package budget/save may put back.
+// Package sqlite puts all memory of SQLite, used through [github.com/mattn/go-sqlite3], into a heap
+// in a scope of a budget. A database can't grow beyond the plan, and ends with its level.
 //
 //	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*World, error) {
 //		memory, err := sqlite.Use(s, 8*budget.MiB, 256*budget.KiB)
@@ -20,27 +14,40 @@
 //		return &World{db, memory}, nil
 //	})
 //
+// [Use] is the only call needed. [Memory.CleanUp] gives a full database its reserve, and
+// [Memory.Stats] counts the bytes. The package is a module of its own, and needs cgo.
+//
+// # Limits
+//
+// SQLite has one memory in a process, so a database can't have a budget of its own. Only SQLite's
+// memory is in the heap: the driver's rows and arguments are on the Go heap and in malloc's. Files
+// are the system's, and so are their mappings (mmap_size, the index of a WAL). A scope with a heap
+// isn't state that package budget/save may restore.
+//
 // # Full
 //
-// A statement that needs more than there is fails with sqlite3.ErrNomem, "out of memory", and is
-// rolled back; the database is sound, and a smaller statement may fit. What is full to the brim can't
-// even drop a table, which takes memory first: [Memory.CleanUp] lends it the reserve for that, for a
-// ROLLBACK, or for PRAGMA integrity_check. With PRAGMA secure_delete, which Debian's SQLite has on, a
-// DROP writes each page of the table, and needs a reserve of its size. The error is an sqlite3.Error
-// whose Code is sqlite3.ErrNomem: ask with errors.As.
+// A statement that needs more memory than is free fails with "out of memory" and is rolled back: an
+// sqlite3.Error whose Code is sqlite3.ErrNomem, which errors.As finds. The database is intact, and
+// a smaller statement may fit.
+//
+// A database without any free memory can't even drop a table, because that takes memory first.
+// [Memory.CleanUp] lends the reserve for that, for a ROLLBACK, or for PRAGMA integrity_check. With
+// PRAGMA secure_delete, which Debian's SQLite has on, a DROP writes each page of the table and
+// needs a reserve of its size.
 //
 // # The end
 //
-// When the scope closes, SQLite is shut down and has given back every byte. From then on it refuses:
-// a database that is opened is "out of memory", until another scope calls [Use].
+// When the scope closes, SQLite is shut down and has freed every byte. Opening a database is then
+// "out of memory" until another scope calls [Use].
 //
-// Databases end before the scope does, and all that is open in them: rows, statements, transactions.
-// Have s.Own close them, behind Use. A scope that closes under an open one is a misuse, and the error of
-// its Rewind or Close says so; where a Load replaces what was there, it is Plan.OnError's. Then the heap
-// is overwritten with zeros, which SQLite takes for what is closed, SQLite refuses whatever is asked of
-// it, and Use is refused until the process ends. That isn't safety: who goes on to use what was open
-// has SQLite read memory that somebody else fills, and if these bytes look like a database, write there;
-// the driver does so when the collector finds rows that nobody closed. A goroutine that is inside SQLite
-// while its memory ends can't be stopped either. Checked builds end the process at such an access, and
-// say what lay there.
+// Databases must be closed before that, with their rows, statements and transactions: call
+// s.Own(db) after Use. A scope that closes under an open database is a misuse. The error of its
+// Rewind or Close reports it, and Plan.OnError for a Load that replaces it. The heap is then filled
+// with zeros, which SQLite takes for closed objects, and SQLite and Use refuse all calls until the
+// process ends.
+//
+// That isn't safe. A caller that goes on with open objects makes SQLite read memory with a new
+// owner, and write to it if the bytes look like a database. The driver does so itself when the
+// collector finds rows that weren't closed. A goroutine inside SQLite can't be stopped either.
+// Checked builds end the process at such an access, and report the memory's old contents.
 package sqlite

@@ -17,8 +17,8 @@ import (
 
 const frogs = "CREATE TABLE frogs(id INTEGER PRIMARY KEY, name TEXT, pond INT, notes BLOB)"
 
-// rows inserts n frogs one by one, and asks for them by key, by index, sorted, and in groups: as a program does, with a
-// crossing for each row.
+// rows inserts n frogs one by one, and reads them by key, by index, sorted, and in groups, with a
+// crossing for each row as in a program.
 func rows(t *testing.T, db *sql.DB, n int) {
 	run(t, db, frogs, "BEGIN")
 	require.NoError(t, insert(db, n))
@@ -34,7 +34,7 @@ func rows(t *testing.T, db *sql.DB, n int) {
 		"SELECT name FROM frogs ORDER BY notes, name LIMIT 1000")
 }
 
-// statements is work of SQLite alone, with n rows in few statements.
+// statements is work of SQLite alone: n rows in few statements.
 func statements(t *testing.T, db *sql.DB, n int) {
 	run(t, db, frogs)
 	_, err := db.Exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "+
@@ -61,7 +61,7 @@ func ask(t *testing.T, db *sql.DB, queries ...string) {
 	}
 }
 
-// TestFigures measures against SQLite's default, malloc. A turn opens a database and closes it.
+// TestFigures compares with SQLite's default, malloc. Each turn opens a database and closes it.
 func TestFigures(t *testing.T) {
 	r := pond(t, 80*budget.MiB)
 	live := uint64(0)
@@ -85,7 +85,7 @@ func TestFigures(t *testing.T) {
 	paired.Live(t, live+r.Report().Used)
 }
 
-// ours gives how many bytes SQLite still had when the database was closed.
+// ours returns the bytes that SQLite still had after the database was closed.
 func ours(t *testing.T, r budget.Region, do func(db *sql.DB)) (live uint64) {
 	play(t, r, 64*budget.MiB, 0, func(s scope.Scope, m *sqlite.Memory) {
 		before := m.Stats().Used

@@ -17,13 +17,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// child names in the environment who leaves what open: SQLite is lost to a process that does it.
+// child names, in the environment of a child process, the entry of leaves to run. SQLite is lost to
+// that process.
 const child = "UPFRONT_SQLITE_LEAVES"
 
-// used in the environment says that what was left open is used, in builds that see it.
+// used makes the child use the object that was left open, in builds that detect it.
 const used = "UPFRONT_SQLITE_USES"
 
-// leaves are what is open when the level is rewound. Each says how it is used afterwards.
+// leaves are objects that are open when the level is rewound, each with a later use of it.
 var leaves = map[string]func(t *testing.T, db *sql.DB) (use func() error){
 	"idle": func(_ *testing.T, db *sql.DB) func() error {
 		return func() error {
@@ -54,7 +55,9 @@ var leaves = map[string]func(t *testing.T, db *sql.DB) (use func() error){
 		require.NoError(t, err)
 		require.True(t, rows.Next())
 		require.NoError(t, db.Close())
-		return func() error { // rows that go on, or are forgotten, have SQLite take the lock of a database that isn't there
+		// Rows that go on, or are forgotten, make SQLite take the lock of a database that isn't
+		// there.
+		return func() error {
 			runtime.KeepAlive(rows)
 			return db.Ping()
 		}
@@ -71,8 +74,9 @@ var leaves = map[string]func(t *testing.T, db *sql.DB) (use func() error){
 	},
 }
 
-// TestRewindUnderAnOpenDatabase: it is told, all bytes come back, SQLite refuses from then on, and nobody writes to what is
-// another's by then. In builds that see who reads what ended nobody does.
+// TestRewindUnderAnOpenDatabase: the misuse is reported, all bytes come back, SQLite refuses later
+// calls, and memory with a new owner isn't written to. In builds that detect stale reads it isn't
+// read either.
 func TestRewindUnderAnOpenDatabase(t *testing.T) {
 	if leave, ok := leaves[os.Getenv(child)]; ok {
 		rewindUnder(t, leave)
@@ -87,7 +91,7 @@ func TestRewindUnderAnOpenDatabase(t *testing.T) {
 			said, err := c.CombinedOutput()
 			require.NoError(t, err, "%s", said)
 			require.Contains(t, string(said), "--- PASS: TestRewindUnderAnOpenDatabase")
-			if arena_c.Checked && !arena_c.Race && name != "rows" { // whose use asks nothing of SQLite
+			if arena_c.Checked && !arena_c.Race && name != "rows" { // its use doesn't call SQLite
 				c = exec.Command(program, c.Args[1:]...)
 				c.Env = append(os.Environ(), child+"="+name, used+"=1")
 				said, err = c.CombinedOutput()
@@ -137,7 +141,7 @@ func rewindUnder(t *testing.T, leave func(t *testing.T, db *sql.DB) (use func() 
 	assert.True(t, isFull(again.Ping()))
 	require.NoError(t, again.Close())
 	for range 3 {
-		runtime.GC() // the driver closes what was forgotten
+		runtime.GC() // the driver closes forgotten objects
 	}
 	require.Equal(t, len(*level.Get()), bytes.Count(*level.Get(), []byte{0xAB}), "nobody wrote there")
 	require.NoError(t, r.Rewind(ctx))

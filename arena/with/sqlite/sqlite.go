@@ -2,7 +2,7 @@ package sqlite
 
 // #include <stddef.h>
 //
-// // SQLite's, declared anew: whether its header is the driver's or the system's, a build tag says.
+// // SQLite's, declared here because a build tag selects the driver's header or the system's.
 // typedef struct {
 //     void *(*malloc)(int);
 //     void (*free)(void *);
@@ -18,7 +18,7 @@ package sqlite
 // int sqlite3_initialize(void);
 // int sqlite3_shutdown(void);
 //
-// // The heap's functions and what they take first; without a context everything is refused.
+// // The heap's functions, and their first argument; without a context all calls are refused.
 // static void *context;
 // static void *(*heap_malloc)(void *, size_t);
 // static void *(*heap_realloc)(void *, void *, size_t);
@@ -49,9 +49,10 @@ package sqlite
 //
 // static void refuse(void) { __atomic_store_n(&context, NULL, __ATOMIC_RELEASE); }
 //
-// // Both give SQLite's code. It is taken where nobody uses it.
+// // Both return SQLite's code. Call take while SQLite isn't in use.
 // static int take(void) {
-//     static const methods ours = {malloc_now, free_now, realloc_now, size_now, roundup_now, init_now, shutdown_now, NULL};
+//     static const methods ours = {malloc_now, free_now, realloc_now, size_now,
+//                                  roundup_now, init_now, shutdown_now, NULL};
 //     return sqlite3_config(CONFIG_MALLOC, &ours);
 // }
 // static int begin(void *c, void *m, void *r, void *f, void *s) {
@@ -79,32 +80,34 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Memory is SQLite's memory from Use until its scope closes. Its methods are for any goroutine,
+// Memory is SQLite's memory from Use until its scope closes. Any goroutine may call its methods
 // while the scope is open.
 type Memory struct {
 	block   []byte
 	heap    arena.Heap
 	shared  arena.Shared
 	reserve uint64
-	lent    int    // how many clean-ups run
-	idle    uint64 // blocks that live while no database is open
+	lent    int    // number of clean-ups that run
+	idle    uint64 // live blocks while no database is open
 }
 
-// current is whose SQLite is: it is one for all of a process. lost is nobody, for ever.
+// current is the Memory that SQLite uses, one for a process. It stays lost after a misuse.
 var (
 	current atomic.Pointer[Memory]
 	lost    = new(Memory)
 )
 
-// Use puts all memory of SQLite, that of every database of the process, into a heap of size and
-// reserve bytes in s, from now until s closes. Call it before a database is opened: where SQLite was
-// used before, where it lies in a scope already, or where one closed under an open database, it is
-// refused with a [scope.Misuse]. The reserve is what only a CleanUp may take; see [Memory.CleanUp].
+// Use puts all memory of SQLite, for every database of the process, into a heap of size and reserve
+// bytes in s, until s closes. Call it before a database is opened. The reserve is for
+// [Memory.CleanUp] alone.
 //
-// A full scope unwinds; an error that wraps [scope.ErrFull] says that size is too small for SQLite to
-// begin. A database with a table takes some 50,000 bytes; of the size the heap itself takes 1,100, and
-// 16 of each block. Nobody else calls SQLite meanwhile, nor while s closes; between them any goroutine
-// does. Cost: some microseconds, and a place in the scope's owned values.
+// Use returns a [scope.Misuse] if SQLite was used before, is in a scope already, or was in a scope
+// that closed under an open database. It returns an error that wraps [scope.ErrFull] if size is too
+// small for SQLite to begin. A full s unwinds.
+//
+// A database with a table takes some 50,000 bytes. The heap takes 1,100 bytes of size, and 16 of
+// each block. No other goroutine may call SQLite during Use and while s closes; in between any may.
+// Cost: some microseconds, and an entry among the scope's owned values.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
 	var err error
@@ -129,9 +132,9 @@ func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 
 func refused() error {
 	if current.Load() == lost {
-		return misuse("sqlite.Use: a scope closed under an open database; SQLite is of no use to this process any more")
+		return misuse("sqlite.Use: a scope closed under an open database; SQLite is unusable until the process ends")
 	}
-	return misuse("sqlite.Use: SQLite lies in a scope already, which is open: one at a time")
+	return misuse("sqlite.Use: SQLite is in an open scope already: one at a time")
 }
 
 func misuse(format string, args ...any) error {
@@ -142,7 +145,7 @@ func tooSmall(size uint64, err error) error {
 	return fmt.Errorf("sqlite.Use: a size of %d bytes is too small for SQLite to begin; raise it: %w: %w", size, scope.ErrFull, err)
 }
 
-// begin has SQLite take its memory here.
+// begin makes SQLite allocate from m.
 func (m *Memory) begin(size uint64) error {
 	if C.take() != C.OK {
 		return misuse("sqlite.Use: SQLite was used before, and has its memory elsewhere: call Use before a database is opened")
@@ -155,10 +158,10 @@ func (m *Memory) begin(size uint64) error {
 	return nil
 }
 
-// CleanUp runs fn while the reserve may be taken, by every database: a ROLLBACK, a DROP, a check.
-// What of it lives on afterwards is missing from the reserve until it is freed. It returns fn's
-// error. After the scope closed it is refused with a [scope.Misuse], and fn doesn't run. Cost: two
-// calls into C.
+// CleanUp runs fn, and returns its error, while all databases may use the reserve: for a ROLLBACK,
+// a DROP, a check. Memory that fn leaves allocated is missing from the reserve until it is freed.
+// After the scope closed CleanUp returns a [scope.Misuse], and fn doesn't run. Cost: two calls into
+// C.
 func (m *Memory) CleanUp(fn func() error) error {
 	if current.Load() != m {
 		return misuse("sqlite: Memory.CleanUp: its scope is closed")
@@ -169,7 +172,7 @@ func (m *Memory) CleanUp(fn func() error) error {
 }
 
 func (m *Memory) lend(more int) {
-	if current.Load() != m { // fn ended it
+	if current.Load() != m { // fn closed the scope
 		return
 	}
 	m.shared.Locked(func() {
@@ -182,8 +185,8 @@ func (m *Memory) lend(more int) {
 	})
 }
 
-// Stats are the heap's: what is in use now, and was at most, headers of 16 bytes a block included. A
-// block is that of the heap's lock. They are zero when the scope closed. Cost: two calls into C.
+// Stats returns the heap's counts, with 16 bytes of header for each block, and one block for the
+// heap's lock. They are zero after the scope closed. Cost: two calls into C.
 func (m *Memory) Stats() (stats arena.HeapStats) {
 	if current.Load() == m {
 		m.shared.Locked(func() { stats = m.heap.Stats() })
@@ -191,10 +194,10 @@ func (m *Memory) Stats() (stats arena.HeapStats) {
 	return stats
 }
 
-// ending is what the scope closes.
+// ending is the value that the scope closes.
 type ending struct{ *Memory }
 
-// Close shuts SQLite down, if nobody uses it; if somebody does, it is lost.
+// Close shuts SQLite down. If a database is open, SQLite is lost.
 func (e ending) Close() error {
 	m := e.Memory
 	if current.Load() != m {
@@ -210,7 +213,7 @@ func (e ending) Close() error {
 		current.Store(lost)
 		clear(m.block)
 		return misuse("sqlite: the scope closes under an open database: SQLite has %d blocks there. Close databases, "+
-			"rows and transactions first: s.Own(db) behind sqlite.Use", open)
+			"rows and transactions first: s.Own(db) after sqlite.Use", open)
 	}
 	C.end()
 	current.Store(nil)

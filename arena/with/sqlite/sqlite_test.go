@@ -24,19 +24,20 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// reserve is what a ROLLBACK, a DROP and a check of the whole database take when nothing else is left.
+// reserve suffices for a ROLLBACK, a DROP and a check of the whole database when all else is used.
 const reserve = 384 * budget.KiB
 
 var ctx = context.Background()
 
-// pond is a budget with one region.
+// pond opens a budget with one region.
 func pond(t *testing.T, size uint64) budget.Region {
 	t.Helper()
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: size}}}
 	return budgettest.Open(t, plan).Region("level")
 }
 
-// play runs fn on SQLite in a heap, and ends the level: SQLite has given every block back, and the level every byte.
+// play runs fn on SQLite in a heap, and ends the level. SQLite must have freed every block, and the
+// level every byte.
 func play(t *testing.T, r budget.Region, size, reserve uint64, fn func(s scope.Scope, m *sqlite.Memory)) {
 	t.Helper()
 	require.Zero(t, r.Report().Used)
@@ -57,7 +58,8 @@ func play(t *testing.T, r budget.Region, size, reserve uint64, fn func(s scope.S
 	require.Zero(t, r.Report().Used)
 }
 
-// open is a database that the scope closes, of one connection: each to :memory: is a database of its own.
+// open returns a database that the scope closes, with one connection: each to :memory: is a
+// database of its own.
 func open(t *testing.T, s scope.Scope, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite3", dsn)
@@ -97,7 +99,7 @@ func isSound(t *testing.T, db *sql.DB) {
 	require.Equal(t, "ok", says)
 }
 
-// insert puts so many frogs in, each for good or all in a transaction that is left open.
+// insert inserts so many frogs, each committed or all in a transaction that stays open.
 func insert(db *sql.DB, n int) error {
 	statement, err := db.Prepare("INSERT INTO frogs(name, pond, notes) VALUES (?, ?, zeroblob(?))")
 	if err != nil {
@@ -112,7 +114,7 @@ func insert(db *sql.DB, n int) error {
 	return nil
 }
 
-// today is what is done in a day of a database; "" stands for inserts.
+// today lists a day's statements of a database; "" stands for inserts.
 var today = []string{
 	"CREATE TABLE frogs(id INTEGER PRIMARY KEY, name TEXT, pond INT, notes BLOB)",
 	"CREATE INDEX by_pond ON frogs(pond, name)",
@@ -136,7 +138,7 @@ func day(db *sql.DB) (err error) {
 	return err
 }
 
-// rollback ends the transaction, if there is one still: SQLite may have ended it.
+// rollback ends the transaction, unless SQLite has ended it.
 func rollback(db *sql.DB) error {
 	_, err := db.Exec("ROLLBACK")
 	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
@@ -145,7 +147,8 @@ func rollback(db *sql.DB) error {
 	return err
 }
 
-// toTheBrim is a transaction that is too long, and then rows for good until there is no room for one more.
+// toTheBrim runs a transaction that is too long, and then commits rows until there is no room for
+// another.
 func toTheBrim(t *testing.T, db *sql.DB, m *sqlite.Memory) (dropRefused bool) {
 	t.Helper()
 	before := number(t, db, "SELECT count(*) FROM frogs")
@@ -175,14 +178,15 @@ func toTheBrim(t *testing.T, db *sql.DB, m *sqlite.Memory) (dropRefused bool) {
 
 func manySizes() int { return step.Pick(25, 25, 1000) }
 
-// shrunk is the i-th of so many sizes from 2.5 MiB down to 64 KiB, each smaller by the same part.
+// shrunk returns the i-th of so many sizes from 2.5 MiB down to 64 KiB, each smaller by the same
+// factor.
 func shrunk(i, sizes int) uint64 {
 	const largest, smallest = 2560 * budget.KiB, 64 * budget.KiB
 	return uint64(largest * math.Pow(float64(smallest)/largest, float64(i)/float64(sizes-1)))
 }
 
-// TestManySizes: a day of a database in ever smaller heaps is done, or SQLite is out of memory; then what was begun is rolled
-// back, the database is sound, and all memory comes back.
+// TestManySizes: in ever smaller heaps a day's work is done, or SQLite is out of memory. Then the
+// open transaction is rolled back, the database is intact, and all memory comes back.
 func TestManySizes(t *testing.T) {
 	sizes := manySizes()
 	r := pond(t, 4*budget.MiB)
@@ -214,7 +218,7 @@ func TestManySizes(t *testing.T) {
 	assert.Positive(t, dropsRefused, "without the reserve what is full can't even DROP")
 }
 
-// TestManySizesWithoutAReserve: what is full to the brim, in the middle of a transaction, is closed as it is.
+// TestManySizesWithoutAReserve: a full database in the middle of a transaction can be closed.
 func TestManySizesWithoutAReserve(t *testing.T) {
 	r := pond(t, 4*budget.MiB)
 	for i := range manySizes() {
@@ -230,7 +234,8 @@ func TestManySizesWithoutAReserve(t *testing.T) {
 	}
 }
 
-// TestTooSmall: what is too small for SQLite, or for the heap, is an error that names the size, and another Use may follow.
+// TestTooSmall: a size too small for SQLite, or for the heap, is an error that names the size, and
+// another Use may follow.
 func TestTooSmall(t *testing.T) {
 	r := pond(t, budget.MiB)
 	began, refused := 0, 0
@@ -255,7 +260,7 @@ func TestTooSmall(t *testing.T) {
 	play(t, r, 512*budget.KiB, 0, func(s scope.Scope, m *sqlite.Memory) { isSound(t, open(t, s, ":memory:")) })
 }
 
-// TestEachRequestRefused: a load ends with a full wherever it comes from.
+// TestEachRequestRefused: a load ends with a full at any request.
 func TestEachRequestRefused(t *testing.T) {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}}
 	budgettest.FailEach(t, plan, func(b *budget.Budget) error {
@@ -270,7 +275,7 @@ func TestEachRequestRefused(t *testing.T) {
 	})
 }
 
-// TestLoadThatFails: a full behind databases that are open closes them, and all comes back.
+// TestLoadThatFails: a full after databases were opened closes them, and all memory comes back.
 func TestLoadThatFails(t *testing.T) {
 	r := pond(t, 4*budget.MiB)
 	for range 3 {
@@ -286,7 +291,7 @@ func TestLoadThatFails(t *testing.T) {
 	}
 }
 
-// TestSortsMoreThanThereIs: where it may not spill to a file.
+// TestSortsMoreThanThereIs: a sort that may not spill to a file is out of memory.
 func TestSortsMoreThanThereIs(t *testing.T) {
 	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
 	play(t, pond(t, 4*budget.MiB), budget.MiB, reserve, func(s scope.Scope, m *sqlite.Memory) {
@@ -313,8 +318,8 @@ func TestSortsMoreThanThereIs(t *testing.T) {
 	})
 }
 
-// TestManyConnections: databases of goroutines, and the connections of a pool to one file, in a heap that has room, and in one
-// that hasn't.
+// TestManyConnections: databases of several goroutines, and the connections of a pool to one file,
+// in a heap that has room and in one that hasn't.
 func TestManyConnections(t *testing.T) {
 	for _, size := range []uint64{12 * budget.MiB, 2 * budget.MiB, 512 * budget.KiB, 128 * budget.KiB} {
 		play(t, pond(t, 16*budget.MiB), size, reserve, func(s scope.Scope, m *sqlite.Memory) {
@@ -350,7 +355,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestScopesOfAnyKind: SQLite's memory may be a worker's scratch, or a scope in a level that is being loaded; a load ends the one before.
+// TestScopesOfAnyKind: SQLite's memory may be in a worker's scratch, or in a scope of a level that
+// loads; a load ends the one before.
 func TestScopesOfAnyKind(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 2 * budget.MiB}})
@@ -385,7 +391,7 @@ func TestTwice(t *testing.T) {
 		db := open(t, s, ":memory:")
 		isSound(t, db)
 		_, err := budget.Load(ctx, other, func(s scope.Scope) (*sqlite.Memory, error) { return sqlite.Use(s, 100_000, 0) })
-		isMisuse(t, err, "SQLite lies in a scope already, which is open")
+		isMisuse(t, err, "SQLite is in an open scope already")
 		require.Zero(t, other.Report().Used)
 		require.NoError(t, day(db))
 	})
@@ -399,7 +405,7 @@ func isMisuse(t *testing.T, err error, says string) {
 	require.ErrorContains(t, err, says)
 }
 
-// TestAfterTheScope: what is used then answers with an error of its own kind.
+// TestAfterTheScope: each later use returns an error of its own kind.
 func TestAfterTheScope(t *testing.T) {
 	var m *sqlite.Memory
 	var db *sql.DB
@@ -417,7 +423,7 @@ func TestAfterTheScope(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// TestCleanUpThatPanics: the reserve is back.
+// TestCleanUpThatPanics: the reserve is kept again.
 func TestCleanUpThatPanics(t *testing.T) {
 	play(t, pond(t, 4*budget.MiB), budget.MiB, reserve, func(s scope.Scope, m *sqlite.Memory) {
 		before := m.Stats().Reserve
@@ -432,7 +438,7 @@ func TestCleanUpThatPanics(t *testing.T) {
 	})
 }
 
-// TestAfterTheFirstConnection: Use comes too late.
+// TestAfterTheFirstConnection: Use is too late.
 func TestAfterTheFirstConnection(t *testing.T) {
 	require.NoError(t, system.Use())
 	db, err := sql.Open("sqlite3", ":memory:")
@@ -451,7 +457,7 @@ func TestAfterTheFirstConnection(t *testing.T) {
 	play(t, r, 100_000, 0, func(s scope.Scope, m *sqlite.Memory) { isSound(t, open(t, s, ":memory:")) })
 }
 
-// TestPage: the page shows what the example runs, a step less deep.
+// TestPage: the page shows the example's code, with less indentation.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package libc is the allocator that Lua has by default, malloc's, for tests to compare with.
+// Package libc is Lua's default allocator, which uses malloc, for comparison in tests.
 package libc
 
 // #include <stdlib.h>
@@ -17,5 +17,5 @@ import "C"
 
 import "unsafe"
 
-// Allocate is its lua_Alloc.
+// Allocate returns its lua_Alloc.
 func Allocate() unsafe.Pointer { return C.its_hook() }

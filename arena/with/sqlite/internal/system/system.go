@@ -1,4 +1,4 @@
-// Package system gives SQLite the malloc back that it began with, so that tests can measure against it.
+// Package system gives SQLite its original malloc again, for comparison in tests.
 package system
 
 // #include <stddef.h>
@@ -26,7 +26,8 @@ import "github.com/mattn/go-sqlite3"
 
 func init() { C.remember() }
 
-// Use has SQLite's memory be the system's until Shutdown. SQLite is shut down, and no database is open.
+// Use makes SQLite use the system's memory until Shutdown. SQLite must be shut down, without an
+// open database.
 func Use() error {
 	if code := C.use(); code != 0 {
 		return sqlite3.ErrNo(code)
@@ -34,5 +35,5 @@ func Use() error {
 	return nil
 }
 
-// Shutdown shuts SQLite down. No database is open.
+// Shutdown shuts SQLite down. No database may be open.
 func Shutdown() { C.sqlite3_shutdown() }
