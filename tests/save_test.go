@@ -22,7 +22,7 @@ func TestSavePage(t *testing.T) {
 		assert.Zero(t, status)
 		assert.Equal(t, want, got)
 	}
-	_, text, _ = strings.Cut(text, "\n## Who differs first\n")
+	_, text, _ = strings.Cut(text, "\n## Find the first difference\n")
 	more := enclosed(t, text, "\n```go\n", "```\n")
 	dir = program(t, strings.TrimSuffix(source, "}\n")+more+"}\n")
 	got, status := printed(t, dir, "-tags", "checked")

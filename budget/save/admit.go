@@ -10,30 +10,28 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// ours is what types of a package mean that nobody else can check, and what to write instead: of this
-// module's packages by their paths in it.
+// ours says why a type of this module's package can't be in a state, and names the replacement.
 var ours = map[string]string{
 	"scope": "means nothing in another process; use arena.Ptr, or the arena.Handle of a HandlePool",
-	"arena/blob": "is good in a blob that was verified, and nowhere else; use an index, and check it in " +
-		"a function of State.Verify",
-	"scope/flow": "is good in a graph that was verified, and nowhere else; use its value",
+	"arena/blob": "is valid only in a verified blob; use an index, and check it in a function of " +
+		"State.Verify",
+	"scope/flow": "is valid only in a verified graph; use its value",
 }
 
-const ownedElsewhere = "means nothing in another process; use a number of yours, and keep the Owned " +
-	"beside the state"
+const ownedElsewhere = "means nothing in another process; use a number of your own, and keep the " +
+	"Owned outside of the state"
 
-const noAddress = "arena.Ptr for what lies in the region, or uint64 for a number"
+const noAddress = "arena.Ptr for a value in the region, or uint64 for a number"
 
 var arenaPath = reflect.TypeFor[arena.Base]().PkgPath()
 
-// module is where this one's packages lie.
+// module is the path prefix of this module's packages.
 var module = strings.TrimSuffix(arenaPath, "arena")
 
-// admits says why a state region can't have values of a type, with a line for each field at any
-// depth that is at fault, and through arena.Ptr and arena.Slice; nil when it can. Bytes that nobody
-// writes, padding, may differ where states are equal. A blank field `_ [3]byte` is no padding: it
-// is zeros, since memory is when it is given, and Go code has no way to write it; it is hashed as
-// any other.
+// admits returns an error if a state region can't hold values of a type. The error has a line for
+// each bad field at any depth, also through arena.Ptr and arena.Slice. Padding is refused because
+// its bytes may differ where states are equal. A blank field `_ [3]byte` is fine: new memory is
+// zeros, and no Go code writes the field. It is hashed like any other.
 func (st *State) admits(t reflect.Type) error {
 	if !st.saved.IsState() {
 		return nil
@@ -47,13 +45,13 @@ func (st *State) admits(t reflect.Type) error {
 		errors.New(strings.Join(a.faults, "\n\t")))
 }
 
-// admission looks at each type once.
+// admission checks each type once.
 type admission struct {
 	seen   map[reflect.Type]bool
 	faults []string
 }
 
-// look looks at a type, and at those that its links lead to.
+// look checks a type, and the types that its links lead to.
 func (a *admission) look(t reflect.Type) {
 	if a.seen[t] {
 		return
@@ -61,8 +59,8 @@ func (a *admission) look(t reflect.Type) {
 	a.seen[t] = true
 	plain.Walk(plain.Go(t), func(p plain.Part) (into bool) {
 		if p.Kind == reflect.Invalid {
-			a.fault("%d bytes of padding behind %s may hold anything; write a field `_ [%[1]d]byte` there, "+
-				"or have larger fields first", p.Size, p.Path)
+			a.fault("%d bytes of padding after %s may have any value; write a field `_ [%[1]d]byte` there, "+
+				"or put larger fields first", p.Size, p.Path)
 			return false
 		}
 		why, to := oursOf(p.Go()), pointsTo(p.Go())
@@ -72,8 +70,8 @@ func (a *admission) look(t reflect.Type) {
 		case to != nil:
 			a.look(to)
 		case p.Kind == reflect.Uintptr:
-			a.fault("%s (%v) is an address, or has another size elsewhere; use %s", p.Path, p.Type, noAddress)
-		case p.IsPointer(): // CheckPlain refuses it
+			a.fault("%s (%v) is an address, or has another size on other machines; use %s", p.Path, p.Type, noAddress)
+		case p.IsPointer(): // CheckPlain refuses it, too
 			a.fault("%s (%v) is an address; use %s", p.Path, p.Type, noAddress)
 		default:
 			return true
@@ -82,7 +80,7 @@ func (a *admission) look(t reflect.Type) {
 	})
 }
 
-// oursOf is what is wrong with a type of this module's, also with one that is declared as such.
+// oursOf returns the fault of a type of this module, or of a type declared as one, or "".
 func oursOf(t reflect.Type) string {
 	if t.Name() == "Owned" && t.PkgPath() == module+"scope" {
 		return ownedElsewhere
@@ -99,8 +97,7 @@ func (a *admission) fault(format string, args ...any) {
 	a.faults = append(a.faults, fmt.Sprintf(format, args...))
 }
 
-// pointsTo is T of an arena.Ptr[T] or an arena.Slice[T], also of a type that is declared as one;
-// nil of anything else.
+// pointsTo returns T for an arena.Ptr[T], an arena.Slice[T] or a type declared as one, else nil.
 func pointsTo(t reflect.Type) reflect.Type {
 	if t.Kind() != reflect.Struct || t.NumField() < 2 {
 		return nil
@@ -111,16 +108,16 @@ func pointsTo(t reflect.Type) reflect.Type {
 	return t.Field(0).Type.Elem().Elem()
 }
 
-// admitsAll looks at pools' types, and in checked builds at those of all that was made.
+// admitsAll checks pools' types, and in checked builds the types of all values that were made.
 func (st *State) admitsAll() error {
 	for i := range st.pools {
 		p := &st.pools[i]
 		if p.of == nil {
-			return fmt.Errorf("save: BUG: a pool of C in the state of region %s: its chunks have no type",
+			return fmt.Errorf("save: BUG: region %s: C made a pool in the state, and its chunks have no type; make it before Begin",
 				st.saved.Name())
 		}
 		if err := st.admits(p.of); err != nil {
-			return fmt.Errorf("%w\n\tas a pool of %d has it", err, p.header.Count)
+			return fmt.Errorf("%w\n\tin a pool of %d", err, p.header.Count)
 		}
 	}
 	if err := st.admitsKept(); err != nil {
@@ -134,8 +131,8 @@ func (st *State) admitsAll() error {
 		m := &st.made[i]
 		err := st.admits(m.Type)
 		if err == nil && seen.misses(m.Type, m.Offset) {
-			err = fmt.Errorf("save: BUG: the state of region %s has a %v with bools or links that what comes "+
-				"from outside isn't checked for: lead to it by an arena.Slice, or name it by save.Values",
+			err = fmt.Errorf("save: BUG: the state of region %s has a %v with bools or links, and no link leads "+
+				"to it: snapshots from outside can't be checked; add an arena.Slice, or call save.Values",
 				st.saved.Name(), m.Type)
 		}
 		if err != nil {

@@ -52,10 +52,10 @@ var (
 	fineMaker      = scope.Plain[fine]()
 )
 
-const holesFaults = "\n\t3 bytes of padding behind holes.A may hold anything; write a field `_ " +
-	"[3]byte` there, or have larger fields first" +
-	"\n\t6 bytes of padding behind holes.E may hold anything; write a field `_ [6]byte` there, or " +
-	"have larger fields first"
+const holesFaults = "\n\t3 bytes of padding after holes.A may have any value; write a field `_ " +
+	"[3]byte` there, or put larger fields first" +
+	"\n\t6 bytes of padding after holes.E may have any value; write a field `_ [6]byte` there, or " +
+	"put larger fields first"
 
 // TestTypesOfStates: what may differ where states are equal, and what means nothing elsewhere, is
 // refused in a state region, with each field; elsewhere nobody asks.
@@ -69,8 +69,8 @@ func TestTypesOfStates(t *testing.T) {
 	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.tree:"+holesFaults,
 		begin(func(r budget.Region, s scope.Scope) { save.Begin(r, s, treeMaker) }))
 	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.addresses:"+
-		"\n\taddresses.Where (uintptr) is an address, or has another size elsewhere; use arena.Ptr "+
-		"for what lies in the region, or "+
+		"\n\taddresses.Where (uintptr) is an address, or has another size on other machines; use arena.Ptr "+
+		"for a value in the region, or "+
 		"uint64 for a number"+
 		"\n\taddresses.Room (scope.Addr[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
 		"nothing in another process; "+
@@ -78,8 +78,8 @@ func TestTypesOfStates(t *testing.T) {
 		"\n\taddresses.Other (scope.Ref[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
 		"nothing in another process; "+
 		"use arena.Ptr, or the arena.Handle of a HandlePool"+
-		"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and "+
-		"keep the Owned beside the state",
+		"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of your own, and "+
+		"keep the Owned outside of the state",
 		begin(func(r budget.Region, s scope.Scope) { save.Begin(r, s, addressesMaker) }))
 	type near scope.Addr[room]
 	type line blob.Link[room]
@@ -88,14 +88,14 @@ func TestTypesOfStates(t *testing.T) {
 			s scope.Scope) {
 			save.Begin(r, s, scope.Plain[near]())
 		},
-		"line (save_test.line) is good in a blob that was verified, and nowhere else; use an index": func(
+		"line (save_test.line) is valid only in a verified blob; use an index": func(
 			r budget.Region, s scope.Scope) {
 			save.Begin(r, s, scope.Plain[line]())
 		},
-		"Str (blob.Str) is good in a blob": func(r budget.Region, s scope.Scope) {
+		"Str (blob.Str) is valid only in a verified blob": func(r budget.Region, s scope.Scope) {
 			save.Begin(r, s, scope.Plain[blob.Str]())
 		},
-		"(flow.In[bool]) is good in a graph that was verified, and nowhere else; use its value": func(
+		"(flow.In[bool]) is valid only in a verified graph; use its value": func(
 			r budget.Region, s scope.Scope) {
 			save.Begin(r, s, scope.Plain[struct{ Says flow.In[bool] }]())
 		},
@@ -117,7 +117,7 @@ func TestTypesOfStates(t *testing.T) {
 		state, _ := save.Begin(r, s, fineMaker)
 		holesMaker.HandlePool(s, 5)
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }),
-			holesFaults+"\n\tas a pool of 5 has it")
+			holesFaults+"\n\tin a pool of 5")
 	})
 }
 
@@ -230,7 +230,7 @@ func TestWhatNeverChanges(t *testing.T) {
 		return
 	}
 	assert.ErrorContains(t, err,
-		"save: BUG: region level: what was made before Begin was written since, and is in no snapshot: "+
+		"save: BUG: region level: memory from before Begin was written since, and is in no snapshot: "+
 			"64 bytes at offset 0x80\n\tmade at:\n\t")
 	assert.ErrorContains(t, err, "/admit_test.go:")
 	assert.True(t, ring.Has(1) && !ring.Has(2))

@@ -97,7 +97,7 @@ func TestBools(t *testing.T) {
 		at   *bool
 		says string
 	}{
-		{&m.house.Lit, "save_test.house.Lit is the bool 200: it may be 0 or 1"},
+		{&m.house.Lit, "save_test.house.Lit is the bool 200: a bool is 0 or 1"},
 		{&m.house.Rooms[0][0], "save_test.house.Rooms[0][0] is the bool"},
 		{&m.house.Rooms[1][4], "save_test.house.Rooms[1][4] is the bool"},
 		{&m.house.Rooms[2][4], "save_test.house.Rooms[2][4] is the bool"},
@@ -199,7 +199,7 @@ func TestUnseenBools(t *testing.T) {
 			defer func() {
 				err, _ := recover().(error)
 				require.ErrorContains(t, err, test.says)
-				require.ErrorContains(t, err, "name it by save.Values\n\t")
+				require.ErrorContains(t, err, "call save.Values\n\t")
 				require.ErrorContains(t, err, "bools_test.go:")
 			}()
 			save.NewRing(s, 1, state)
@@ -246,7 +246,7 @@ func TestTenantsValues(t *testing.T) {
 	require.NoError(t, holds(nil, block[4:8]))
 	require.NoError(t, holds(nil, block[5:6]))
 	require.NoError(t, holds(locks(&block[4], 4), block[8:]))
-	const no = "over a tenant, and in no one live block of it, at 0x"
+	const no = "over a tenant, and not in one live block of it, at 0x"
 	require.ErrorContains(t, holds(nil, block[4:9]), no)
 	require.ErrorContains(t, holds(nil, block[3:5]), no)
 	require.ErrorContains(t, holds(nil, block[:1]), no)
@@ -256,7 +256,7 @@ func TestTenantsValues(t *testing.T) {
 		require.ErrorContains(t, holds(nil, unsafe.Slice(across, 2)), no)
 	}
 	require.ErrorContains(t, holds(nil, own[1:2]), "over a tenant, at 0x")
-	require.ErrorContains(t, holds(locks(&block[4], 1), block[4:5]), "where another has")
+	require.ErrorContains(t, holds(locks(&block[4], 1), block[4:5]), "where two types overlap")
 	block[4] = 9 << 32
 	require.ErrorContains(t, holds(locks(&block[4], 1), nil), "save_test.lock.Shut is the bool 9")
 	block[0] = 0

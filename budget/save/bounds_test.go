@@ -51,9 +51,9 @@ func TestSizesBeforeMemory(t *testing.T) {
 		"byte 56: it is of another program, plan or data: fingerprint ": {
 			claims(file, 16<<20, huge, zeros{}), 1 << 20},
 		"byte 56: the description is damaged: ": {claims(file, 16<<20, image, zeros{}), 1 << 20},
-		"byte 8: a description of 16777217 bytes: 16777216 is the most": {
+		"byte 8: a description of 16777217 bytes: at most 16777216 are read": {
 			claims(file, 16<<20+1, image, zeros{}), 1 << 20},
-		"byte 16: a snapshot of 40000000000 bytes, and by the description": {
+		"byte 16: a snapshot of 40000000000 bytes here, and of": {
 			claims(file, layout, huge, bytes.NewReader(file[56:])), 1 << 20},
 	} {
 		taken := allocated(func() {
@@ -72,10 +72,10 @@ func TestShowBounds(t *testing.T) {
 	large := `{"plan":"p","parts":[{"region":"r","mark":0,"size":1073741888,"root":"int64"}],"types":[]}`
 	short := `{"plan":"p","parts":[` + strings.Repeat("{},", 1000) + `{}],"types":[]}`
 	for want, text := range map[string]string{
-		"save: a file, byte 16: a snapshot of 1073741888 bytes: without its ring at most 1073741824 " +
-			"are read; read it by Ring.Read": large,
-		"save: a file, byte 56: the description has 1002 commas in 3036 bytes: one for each 8 is " +
-			"the most": short,
+		"save: a file, byte 16: a snapshot of 1073741888 bytes: without a ring at most 1073741824 " +
+			"are read; use Ring.Read": large,
+		"save: a file, byte 56: the description has 1002 commas in 3036 bytes: at most one for each 8 " +
+			"is read": short,
 	} {
 		one, other := described(text, size), described(text, size)
 		taken := allocated(func() {

@@ -7,25 +7,25 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// check refuses an image from outside that no play could have left in what isn't the game's own:
-// the words of pools and of the chain, bools, and what leads elsewhere. The other bytes may be any.
-// Cost: O(chunks), a look at the bytes of those that aren't live, and what links cost; no Go
-// allocation but the first time. pre: the state is of a state region. The image is as it was
-// afterwards.
+// check returns an error for an image from outside that no play could have left: by its words of
+// pools and of the chain, its bools or its links. The other bytes may have any value. It costs
+// O(chunks), a read of the chunks that aren't live, and the check of links; it makes no Go
+// allocation except at the first call. pre: the state is of a state region. It leaves the image
+// unchanged.
 func (p *part) check(image []byte) error {
 	if r := p.library; r != nil && !p.trusted {
-		who := "a C library"
+		who := "a C library's"
 		if !r.C {
-			who = "the library behind it"
+			who = "the library's"
 		}
-		return p.bad(r.Offset-p.mark, "%s: what %s keeps in it, addresses and the like, nobody can check; "+
-			"Take and Restore are fine; what comes from outside is taken only if the program "+
-			"authenticates it, and says so by State.Authenticated", r.Kind, who)
+		return p.bad(r.Offset-p.mark, "%s: %s data in it has addresses, which can't be checked; Take and "+
+			"Restore work; to take snapshots from outside, check a signature of them, and call "+
+			"State.Authenticated in the load", r.Kind, who)
 	}
 	words, state := image[p.words:p.from], image[p.from:p.to]
 	for _, node := range p.nodes {
 		if at := node.At - p.mark; !isZero(state[at:][:node.Size]) {
-			return p.bad(at, "%d bytes of what happens at Close, which aren't zeros", node.Size)
+			return p.bad(at, "%d bytes of the scope's chain, which aren't zeros", node.Size)
 		}
 	}
 	if p.links == nil {
@@ -44,7 +44,7 @@ func (p *part) check(image []byte) error {
 	}
 	for _, b := range image[p.to:min((p.to+arena_c.LineSize-1)&^(arena_c.LineSize-1), len(image))] {
 		if b != 0 {
-			return p.bad(p.Size(), "not zero, what follows the state")
+			return p.bad(p.Size(), "the padding after it isn't zeros")
 		}
 	}
 	return p.links.check(state)
@@ -55,13 +55,13 @@ func (p *part) bad(at uint64, text string, args ...any) error {
 	return fmt.Errorf("region %s, byte %#x of the state: %w", p.saved.Name(), at, why)
 }
 
-// chunkSeen marks the state of a free chunk whose number came already.
+// chunkSeen marks the state of a free chunk during checkNumbers, after its number was found.
 const chunkSeen = 0x80
 
 func (p *part) checkPool(pool *pool, words, state []byte) error {
 	h := pool.header
 	free, retired := binary.LittleEndian.Uint32(words), binary.LittleEndian.Uint32(words[4:])
-	states := pool.states(state) // the last chunk's first
+	states := pool.states(state) // the last chunk's comes first
 	count := uint32(len(states))
 	bad := func(at uint64, text string, args ...any) error {
 		why := fmt.Errorf(text, args...)
@@ -76,28 +76,29 @@ func (p *part) checkPool(pool *pool, words, state []byte) error {
 	at := pool.first
 	for i := len(states) - 1; i >= 0; i-- {
 		if states[i] != arena_c.ChunkLive && !isZero(state[at:at+h.Stride]) {
-			return bad(at, "a chunk that isn't live has other bytes than zeros")
+			return bad(at, "a chunk that isn't live has bytes other than zeros")
 		}
 		at += h.Stride
 	}
 	return nil
 }
 
-// checkNumbers says what is wrong with the stack of the numbers of free chunks, and at which place:
-// those that were never taken lie below, the last chunk's first; above each other free one once.
+// checkNumbers returns the first wrong place in the stack of the numbers of free chunks, and the
+// error, or "". At the bottom are the chunks that were never taken, the last chunk's first. Above
+// them is each other free chunk once.
 func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, what string) {
 	number := func(place uint32) uint32 { return binary.LittleEndian.Uint32(numbers[4*place:]) }
 	count := uint32(len(states))
 	for ; place < fresh; place++ {
 		if number(place) != count-1-place {
-			return place, fmt.Sprintf("has chunk %d in the place of chunk %d, which was never taken",
+			return place, fmt.Sprintf("has chunk %d in the place of chunk %d, which was never used",
 				number(place), count-1-place)
 		}
 	}
 	for ; place < free; place++ {
 		n := number(place)
 		if n >= count || states[count-1-n] != arena_c.ChunkFree {
-			what = fmt.Sprintf("has chunk %d, which isn't free, or is there twice", n)
+			what = fmt.Sprintf("has chunk %d, which isn't free, or is listed twice", n)
 			break
 		}
 		states[count-1-n] |= chunkSeen
@@ -108,7 +109,7 @@ func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, wha
 	return place, what
 }
 
-// isZero looks at whole words.
+// isZero compares whole words.
 func isZero(b []byte) bool {
 	for at := 0; at < len(b); at += 8 {
 		if binary.LittleEndian.Uint64(b[at:]) != 0 {

@@ -56,20 +56,20 @@ func TestHostileImage(t *testing.T) {
 		change func()
 		says   string
 	}{
-		{"the chain", func() { image[c.Nodes[0]]++ }, "what happens at Close, which aren't zeros"},
+		{"the chain", func() { image[c.Nodes[0]]++ }, "the scope's chain, which aren't zeros"},
 		{"the pool of a node", func() { image[c.Nodes[2]+8]++ },
-			"what happens at Close, which aren't zeros"},
+			"the scope's chain, which aren't zeros"},
 		{"the line of a label", func() { image[c.Nodes[1]+8]++ },
-			"what happens at Close, which aren't zeros"},
+			"the scope's chain, which aren't zeros"},
 		{"the end of a label", func() { image[c.Nodes[1]+39]++ },
-			"what happens at Close, which aren't zeros"},
+			"the scope's chain, which aren't zeros"},
 		{"one more free", func() { add(c.Words[0], 1) }, "free and 0 retired by its words"},
 		{"one less free", func() { add(c.Words[1], 1<<32-1) }, "free and 0 retired by its words"},
 		{"one retired", func() { add(c.Words[0]+4, 1) }, "free and 1 retired by its words"},
 		{"all free", func() { add(c.Words[0], 1<<31) }, "by its words"},
-		{"no state", func() { *state(frogs, 0) = 5 }, "1 chunks whose state is none"},
-		{"leaving", func() { *state(frogs, 0) = arena_c.ChunkLeaving }, "1 chunks whose state is none"},
-		{"what marks a chunk", func() { *state(frogs, 0) |= 0x80 }, "1 chunks whose state is none"},
+		{"no state", func() { *state(frogs, 0) = 5 }, "1 chunks of unknown state"},
+		{"leaving", func() { *state(frogs, 0) = arena_c.ChunkLeaving }, "1 chunks of unknown state"},
+		{"what marks a chunk", func() { *state(frogs, 0) |= 0x80 }, "1 chunks of unknown state"},
 		{"live, not counted", func() { *state(flies, chunk(flies, free, 0)) = live }, "by the states"},
 		{"free, not counted", func() {
 			i := chunk(flies, live, 0)
@@ -81,15 +81,15 @@ func TestHostileImage(t *testing.T) {
 			*state(flies, i) = arena_c.ChunkRetired
 			clearChunk(flies, i)
 			add(c.Words[1]+4, 1)
-		}, "1 chunks retired, and it has no handles"},
+		}, "1 chunks retired, but it has no handles"},
 		{"fresh and free change places", func() {
 			i := chunk(frogs, free, 0)
 			*state(frogs, i), *state(frogs, frogs.Count-1) = arena_c.ChunkFresh, arena_c.ChunkFree
-		}, "never taken before one that was"},
+		}, "never used comes before one that was"},
 		{"two fresh change places", func() {
 			add(frogs.Numbers, 1<<32-1)
 			add(frogs.Numbers+4, 1)
-		}, "which was never taken"},
+		}, "which was never used"},
 		{"out of range", func() { add(list, 1000) }, "its list of free chunks has chunk 10"},
 		{"out of range by far", func() { add(list, 1<<31) }, "free chunks has chunk 21474836"},
 		{"a live one", func() {
@@ -97,13 +97,13 @@ func TestHostileImage(t *testing.T) {
 		}, "which isn't free"},
 		{"twice", func() {
 			copy(image[list+4:list+8], image[list:])
-		}, "or is there twice"},
-		{"another's generation", func() { image[frogs.Generations+3] ^= 4 }, "which this pool doesn"},
+		}, "or is listed twice"},
+		{"another's generation", func() { image[frogs.Generations+3] ^= 4 }, "which this pool can't create"},
 		{"no generation", func() { clear(image[frogs.Generations:][:4]) }, "generation 0x0 of chunk 0"},
 		{"the last one's", func() { clear(image[frogs.Generations+4*39:][:4]) }, "0x0 of chunk 39"},
-		{"something put", func() { image[putChunk+9] = 1 }, "other bytes than zeros"},
-		{"something fresh", func() { image[frogs.Chunks+frogs.Stride*40-1] = 1 }, "bytes than zeros"},
-		{"the end", func() { image[c.To] = 1 }, "not zero, what follows the state"},
+		{"something put", func() { image[putChunk+9] = 1 }, "bytes other than zeros"},
+		{"something fresh", func() { image[frogs.Chunks+frogs.Stride*40-1] = 1 }, "bytes other than zeros"},
+		{"the end", func() { image[c.To] = 1 }, "the padding after it isn't zeros"},
 	} {
 		image = save.Image(p.ring, 1)
 		require.NoError(t, save.Hold(p.ring, 2, image), test.what) // the control

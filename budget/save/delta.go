@@ -11,24 +11,28 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A delta is a header of eight words and the ranges of bytes that changed, in order: two varints,
-// how many bytes before it are as they were and how many it has, and these, each XORed with what
-// it was. So what changed little has many zeros, which packs well. All numbers are little-endian.
+// A delta is a header of eight words, and then the changed ranges in order. Each range is two
+// varints, the number of unchanged bytes before it and its own length, and its bytes, each XORed
+// with the base's. All numbers are little-endian. Say the base is 07 00 00 00 05 00 00 00 and the
+// snapshot is 07 00 00 00 06 00 00 00. They differ in byte 4, and 05 XOR 06 is 03, so the only
+// range is 04 01 03. A small change of a number leaves zeros in its high bytes, so deltas compress
+// well.
 const (
-	deltaMagic   = 0x31_61_74_6c_65_64_70_75 // "updelta1": the last is the version
+	deltaMagic   = 0x31_61_74_6c_65_64_70_75 // "updelta1"; the digit is the version
 	deltaVersion = 0xff << 56
 	deltaHeader  = 8 * 8
-	deltaSummed  = 7 * 8 // bytes of the header; the last word's lower half is their CRC32C
+	deltaSummed  = 7 * 8 // these bytes have their CRC32C in the lower half of the last word
 
-	// deltaOf is where the last word has the sum of the subjects, of 32 bits: 0 without any.
+	// deltaOf is the first bit, in the last word, of the 32-bit sum of the subjects. The sum is 0
+	// if a state has none.
 	deltaOf = 32
 
-	rangeSizeMax = 2 * binary.MaxVarintLen64 // of the two varints
-	rangeGap     = 2                         // equal bytes that cost less than a range more
-	deltaBlock   = 4 * arena_c.LineSize      // is compared at once
+	rangeSizeMax = 2 * binary.MaxVarintLen64 // the most bytes of the two varints
+	rangeGap     = 2                         // so many equal bytes cost no more than another range
+	deltaBlock   = 4 * arena_c.LineSize      // bytes per comparison
 )
 
-// deltaHead is a delta's header.
+// deltaHead is the header of a delta.
 type deltaHead struct{ magic, size, changes, base, number, baseHash, hash, sum uint64 }
 
 func (h *deltaHead) words() [8]*uint64 {
@@ -46,11 +50,11 @@ func (h *deltaHead) put(to []byte, of uint32) {
 	}
 }
 
-// Delta appends to dst what makes snapshot number of snapshot base: [Ring.Apply] does it, in the
-// same program on any machine. It has 64 bytes, and 3 for each place that changed beside the
-// bytes that did. Cost: a look at both snapshots, and the hash of each unless it is known
-// already; no Go allocation when dst has room. An error, a snapshot that the ring doesn't hold or
-// a region that is no state region, leaves dst as it was.
+// Delta appends to dst a delta: the changes that turn snapshot base into snapshot number.
+// [Ring.Apply] applies it, in the same program on any machine. A delta has 64 bytes and, for each
+// changed place, the changed bytes and about 3 more. Delta fails if the ring doesn't hold one of
+// the snapshots, or a region is no state region; then it returns dst unchanged. It compares both
+// snapshots, and hashes each unless its hash is known. It makes no Go allocation if dst has room.
 func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	from, err := r.state("Delta", base)
 	if err != nil {
@@ -69,12 +73,13 @@ func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	return dst, nil
 }
 
-// appendChanges appends the ranges in which two images differ. pre: they have as many whole lines.
+// appendChanges appends the ranges in which two images differ. pre: both have the same number of
+// whole lines.
 func appendChanges(dst, from, to []byte) []byte {
-	last, start, end := 0, 0, 0 // the range at work, and the end of the one before
+	last, start, end := 0, 0, 0 // the end of the range before, and the range at work
 	for at := 0; at < len(from); at += deltaBlock {
 		block := from[at:min(at+deltaBlock, len(from))]
-		if bytes.Equal(block, to[at:at+len(block)]) { // much faster than words
+		if bytes.Equal(block, to[at:at+len(block)]) { // much faster than a comparison by words
 			continue
 		}
 		for words := changedWords(block, to[at:at+len(block)]); words != 0; words &= words - 1 {
@@ -90,8 +95,8 @@ func appendChanges(dst, from, to []byte) []byte {
 	return appendRange(dst, from, to, last, start, end)
 }
 
-// changedWords has a bit for each word in which two blocks differ. It doesn't branch: which words
-// those are, no processor foresees.
+// changedWords returns a bit for each word in which two blocks differ. It doesn't branch, because a
+// processor can't predict the changed words.
 func changedWords(from, to []byte) (words uint32) {
 	for line := 0; line < len(from); line += arena_c.LineSize {
 		a, b := (*[arena_c.LineSize]byte)(from[line:]), (*[arena_c.LineSize]byte)(to[line:])
@@ -105,7 +110,7 @@ func changedWords(from, to []byte) (words uint32) {
 	return words
 }
 
-// appendRange appends [start, end), unless it is empty; the range before it ends at last.
+// appendRange appends the range [start, end), unless it is empty. The range before it ends at last.
 func appendRange(dst, from, to []byte, last, start, end int) []byte {
 	n := end - start
 	if n == 0 {
@@ -115,7 +120,7 @@ func appendRange(dst, from, to []byte, last, start, end int) []byte {
 	dst = appendCount(appendCount(dst, start-last), n)
 	at := len(dst)
 	dst = dst[:at+max(n, 8)]
-	if n <= 8 && start+8 <= len(to) { // most are: what is behind them is cut off
+	if n <= 8 && start+8 <= len(to) { // the usual case: copy a whole word, and cut it
 		d := binary.LittleEndian.Uint64(from[start:]) ^ binary.LittleEndian.Uint64(to[start:])
 		binary.LittleEndian.PutUint64(dst[at:], d)
 	} else {
@@ -124,7 +129,7 @@ func appendRange(dst, from, to []byte, last, start, end int) []byte {
 	return dst[:at+n]
 }
 
-// appendCount is binary.AppendUvarint, at once for what most counts are.
+// appendCount is binary.AppendUvarint with a fast path for small counts.
 func appendCount(dst []byte, n int) []byte {
 	switch {
 	case n < 1<<7:
@@ -135,22 +140,23 @@ func appendCount(dst []byte, n int) []byte {
 	return binary.AppendUvarint(dst, uint64(n))
 }
 
-// Apply makes a snapshot of one that the ring holds, by a delta of another program's ring, and
-// says its number. What comes is trusted in nothing: it is worked out and looked at beside what
-// the ring holds. An error says at which byte of the delta what is wrong: it is damaged, of
-// another state or version, its base isn't held or is another here, or what it makes is no state
-// that play could have left; then nothing has changed.
+// Apply makes a snapshot from one that the ring holds and a delta of another program's ring, and
+// returns its number. It trusts no byte of the delta, and works in spare memory. An error names the
+// wrong byte of the delta, and nothing has changed then. The delta may be damaged, or of another
+// state or version. The ring may not hold its base, or holds another one with that number. Or the
+// result is a state that no play could leave.
 //
-// Play that goes on from what Apply takes harms the game alone. Words of pools and scopes are as
-// play leaves them. Each bool is 0 or 1. An arena.Ptr or arena.Slice leads to values of the state,
-// or to those that [Readable] named: never over the program's own words, nor over another Ptr,
-// Slice or bool, unless that is of the same type. This holds for all that the root, pools and
-// [Values] lead to. Numbers are the game's own: an index, a length or an enum may be any, and an
-// arena.Slice may be another than the loader's. A function of [State.Verify] checks them.
+// Play that continues from the new snapshot can harm only the game's own data. Words of pools and
+// scopes are as play leaves them. Each bool is 0 or 1. An arena.Ptr or arena.Slice leads to values
+// of the state, or to values that [Readable] named. It never leads over the program's own words,
+// nor over another Ptr, Slice or bool, except one of the same type. This holds for all values that
+// the root, pools and [Values] lead to. Numbers belong to the game: an index, a length or an enum
+// may have any value, and an arena.Slice may differ from the loader's. A function of [State.Verify]
+// checks them.
 //
-// Cost: a copy of a snapshot and its hash, that of the base unless it is known already, and a look
-// at the pools, at bools and at what leads anywhere; no Go allocation but the first time, where the
-// types have an arena.Ptr or arena.Slice: then 4 bytes for each 8 of the state.
+// Apply copies and hashes one snapshot, hashes the base unless its hash is known, and checks pools,
+// bools and links. It makes no Go allocation, except at the first call if the types have an
+// arena.Ptr or arena.Slice: then 4 bytes for each 8 of the state.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err
@@ -160,7 +166,7 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 			fmt.Errorf(text, args...))
 	}
 	if len(delta) < deltaHeader {
-		return bad(len(delta), "it ends, and its header has %d bytes", deltaHeader)
+		return bad(len(delta), "it ends within its header of %d bytes", deltaHeader)
 	}
 	var head deltaHead
 	for i, word := range head.words() {
@@ -171,25 +177,25 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	case (head.magic^deltaMagic)&^deltaVersion != 0:
 		return bad(0, "it is no delta")
 	case head.magic != deltaMagic:
-		return bad(7, "it is of version %q, and this program knows %q", delta[7:8], "1")
+		return bad(7, "it has version %q, and this program reads %q", delta[7:8], "1")
 	case head.sum&(1<<deltaOf-1) != sum:
-		return bad(deltaSummed, "the header is damaged: its sum is %#x, and it says %#x", sum,
+		return bad(deltaSummed, "the header is damaged: its checksum is %#x, and it says %#x", sum,
 			head.sum&(1<<deltaOf-1))
 	case uint32(head.sum>>deltaOf) != r.of:
-		return bad(deltaSummed+4, "its state is of other data, sum %#x in all, and here it is of %s, "+
-			"%#x in all", head.sum>>deltaOf, r.subjects(), r.of)
+		return bad(deltaSummed+4, "its state depends on other data (State.Of), with the checksum %#x; here "+
+			"it depends on %s, with %#x", head.sum>>deltaOf, r.subjects(), r.of)
 	case head.size != uint64(r.Size()):
-		return bad(8, "it is of snapshots of %d bytes, and they have %d here", head.size, r.Size())
+		return bad(8, "its snapshots have %d bytes, and %d here", head.size, r.Size())
 	case head.changes != changes:
-		return bad(16, "%d bytes behind the header, and there are %d", head.changes, changes)
+		return bad(16, "the header says that %d bytes follow it, and %d do", head.changes, changes)
 	}
 	base, err := r.state("Apply", head.base)
 	if err != nil {
 		return bad(24, "its base: %w", err)
 	}
 	if base.sum() != head.baseHash {
-		return bad(40, "its base is another snapshot %d than the one held here, of hash %#x and not "+
-			"%#x: the two have parted", head.base, head.baseHash, base.sum())
+		return bad(40, "its base, snapshot %d, has hash %#x there and %#x here: the games have "+
+			"parted", head.base, head.baseHash, base.sum())
 	}
 	copy(r.spare, base.image)
 	if at, what := applyChanges(r.spare, delta[deltaHeader:]); what != "" {
@@ -197,37 +203,37 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	}
 	hash := hashOf(r.spare)
 	if hash != head.hash {
-		return bad(48, "it makes a snapshot of hash %#x, and says %#x: it is damaged", hash, head.hash)
+		return bad(48, "it is damaged: it makes a snapshot with hash %#x, and says %#x", hash, head.hash)
 	}
 	if err := r.admit(head.number); err != nil {
-		return bad(deltaHeader, "it makes what play doesn't leave: %w", err)
+		return bad(deltaHeader, "it makes a state that play can't leave: %w", err)
 	}
 	to := r.hold(head.number)
 	to.hash, to.hashed = hash, true
 	return head.number, nil
 }
 
-// applyChanges XORs ranges into an image, or says where one is wrong.
+// applyChanges XORs the ranges into an image. It returns "", or the first error and its byte.
 func applyChanges(image, changes []byte) (at int, what string) {
-	to := uint64(0) // in the image
+	to := uint64(0) // position in the image
 	for at < len(changes) {
 		skip, n := binary.Uvarint(changes[at:])
 		if n <= 0 {
-			return at, "no number of bytes to skip"
+			return at, "the number of bytes to skip is no varint"
 		}
 		length, m := binary.Uvarint(changes[at+n:])
 		if m <= 0 {
-			return at + n, "no number of bytes that changed"
+			return at + n, "the number of bytes that changed is no varint"
 		}
 		left := uint64(len(image)) - to
 		switch begin := at + n + m; {
 		case skip > left || length > left-skip:
-			return at, fmt.Sprintf("%d bytes to skip and %d that changed, and the snapshot has %d more",
+			return at, fmt.Sprintf("a range skips %d bytes and changes %d, and the snapshot has %d more",
 				skip, length, left)
 		case length == 0:
 			return at + n, "a range of no bytes"
 		case length > uint64(len(changes)-begin):
-			return at + n, fmt.Sprintf("%d bytes that changed, and the delta has %d more", length,
+			return at + n, fmt.Sprintf("a range changes %d bytes, and the delta has %d more", length,
 				len(changes)-begin)
 		default:
 			from := image[to+skip:][:length]

@@ -65,6 +65,6 @@ func ExampleRing_Apply() {
 	// 70 bytes
 	// {1 [5 0]}
 	// save: a delta for region room, byte 48:
-	//   it makes a snapshot of hash 0xe0d050225efd35a8, and says 0xeaa151a14bab5c0e:
-	//   it is damaged
+	//   it is damaged:
+	//   it makes a snapshot with hash 0xe0d050225efd35a8, and says 0xeaa151a14bab5c0e
 }

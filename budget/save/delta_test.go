@@ -143,7 +143,7 @@ func TestTheOldestGoes(t *testing.T) {
 	require.NoError(t, p.ring.Take(3))
 	assert.False(t, p.ring.Has(1))
 	_, err = p.ring.Apply(delta)
-	require.ErrorContains(t, err, "byte 24: its base: save: snapshot 1 of region level isn't held")
+	require.ErrorContains(t, err, "byte 24: its base: save: region level: the ring of 2 doesn't hold snapshot 1")
 
 	small := newPond(t, open(t, pondPlan()), "level", 1)
 	require.NoError(t, small.ring.Take(1))
@@ -233,23 +233,23 @@ func TestRefusedDelta(t *testing.T) {
 		delta []byte
 		says  string
 	}{
-		{nil, "byte 0: it ends, and its header has 64 bytes"},
+		{nil, "byte 0: it ends within its header of 64 bytes"},
 		{changed(0, 'U'), "byte 0: it is no delta"},
-		{changed(7, '2'), `byte 7: it is of version "2", and this program knows "1"`},
+		{changed(7, '2'), `byte 7: it has version "2", and this program reads "1"`},
 		{changed(32, 9), "byte 56: the header is damaged"},
 		{append(bytes.Clone(good), 1), "byte 16: "},
-		{save.Sealed(p.ring, 7, 8, nil), "byte 24: its base: save: snapshot 7 of region level isn"},
-		{sealed([]byte{0x80}), "byte 64: no number of bytes to skip"},
-		{sealed(bytes.Repeat([]byte{0xff}, 20)), "byte 64: no number of bytes to skip"},
-		{sealed([]byte{3}), "byte 65: no number of bytes that changed"},
+		{save.Sealed(p.ring, 7, 8, nil), "byte 24: its base: save: region level: the ring of 2 doesn't hold snapshot 7"},
+		{sealed([]byte{0x80}), "byte 64: the number of bytes to skip is no varint"},
+		{sealed(bytes.Repeat([]byte{0xff}, 20)), "byte 64: the number of bytes to skip is no varint"},
+		{sealed([]byte{3}), "byte 65: the number of bytes that changed is no varint"},
 		{sealed([]byte{3, 0}), "byte 65: a range of no bytes"},
-		{sealed([]byte{3, 2, 1}), "byte 65: 2 bytes that changed, and the delta has 1 more"},
+		{sealed([]byte{3, 2, 1}), "byte 65: a range changes 2 bytes, and the delta has 1 more"},
 		{sealed(uvarint(size, 1, 1)),
-			fmt.Sprintf("byte 64: %d bytes to skip and 1 that changed, and the snapshot has %[1]d", size)},
+			fmt.Sprintf("byte 64: a range skips %d bytes and changes 1, and the snapshot has %[1]d", size)},
 		{sealed(uvarint(1<<63, 1<<63, 1)), "byte 64: "},
 		{sealed(uvarint(8, 1<<64-8, 1)), "byte 64: "},
 		{sealed(uvarint(1, 1, 1, size-3, 2, 0, 0)), "byte 67: "},
-		{sealed([]byte{0, 1, 1}), "byte 64: it makes what play doesn't leave: region level, byte 0x"},
+		{sealed([]byte{0, 1, 1}), "byte 64: it makes a state that play can't leave: region level, byte 0x"},
 	} {
 		before := holding(t, p, 1, 2, 8)
 		_, err := p.ring.Apply(test.delta)
@@ -262,15 +262,15 @@ func TestRefusedDelta(t *testing.T) {
 	require.NoError(t, other.ring.Take(1))
 	before := holding(t, other, 1)
 	_, err = other.ring.Apply(good)
-	require.ErrorContains(t, err, "byte 40: its base is another snapshot 1 than the one held here")
-	require.ErrorContains(t, err, "the two have parted")
+	require.ErrorContains(t, err, "byte 40: its base, snapshot 1, has hash 0x")
+	require.ErrorContains(t, err, "the games have parted")
 	assert.Equal(t, before, holding(t, other, 1))
 
 	dst, err := p.ring.Delta([]byte("as it was"), 1, 77)
-	require.ErrorContains(t, err, "snapshot 77 of region level isn't held")
+	require.ErrorContains(t, err, "doesn't hold snapshot 77")
 	assert.Equal(t, "as it was", string(dst))
 	_, err = p.ring.Delta(nil, 77, 1)
-	require.ErrorContains(t, err, "snapshot 77 of region level isn't held")
+	require.ErrorContains(t, err, "doesn't hold snapshot 77")
 	_, err = p.ring.Apply(good) // the control
 	require.NoError(t, err)
 }
@@ -305,8 +305,8 @@ func TestDeltaOfOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ring.Take(1))
 	_, err = ring.Apply(good)
-	sizes := fmt.Sprintf("of snapshots of %d bytes, and they have %d here", p.ring.Size(), ring.Size())
-	require.ErrorContains(t, err, "byte 8: it is "+sizes)
+	sizes := fmt.Sprintf("its snapshots have %d bytes, and %d here", p.ring.Size(), ring.Size())
+	require.ErrorContains(t, err, "byte 8: "+sizes)
 
 	require.NoError(t, p.region.Rewind(ctx))
 	_, err = p.ring.Apply(good)
@@ -362,7 +362,7 @@ func TestDeltaOfSeveral(t *testing.T) {
 	image := save.Image(other, 2)
 	end := save.ControlOf(other).To
 	image[end] = 1 // between the two
-	require.ErrorContains(t, save.Hold(other, 2, image), "not zero, what follows the state")
+	require.ErrorContains(t, save.Hold(other, 2, image), "the padding after it isn't zeros")
 }
 
 // TestDeltaNoAllocations: neither Delta nor Apply makes anything on the Go heap.

@@ -9,9 +9,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Difference is where two snapshots differ first, A's and B's value there. What isn't known is
-// empty: a release build knows the types of the root, of what it leads to by arena.Ptr and
-// arena.Slice, and of pools; a checked one all that was made, by whom and where.
+// Difference is the first difference between two snapshots, with the values of A and B. Unknown
+// fields are empty. A release build knows the types of the root, of the values that it leads to by
+// arena.Ptr and arena.Slice, and of pools. A checked build knows every allocation, with its scope
+// and source line.
 type Difference struct {
 	Region string
 	Offset uint64 // from the region's first byte
@@ -21,11 +22,11 @@ type Difference struct {
 	Kind   string // of the field
 	A, B   string
 
-	Scope, Label string // that the object was made in
+	Scope, Label string // of the object
 	Made         string // function and file:line
 }
 
-// String is all of it in one line; "equal" where there is none.
+// String returns the difference in one line, or "equal" for a zero d.
 func (d Difference) String() string {
 	if d == (Difference{}) {
 		return "equal"
@@ -66,9 +67,10 @@ func (d Difference) String() string {
 	return b.String()
 }
 
-// Diff says where two snapshots of the ring differ first, by address; of a pool, a chunk that is
-// live in one only, then what live ones hold, then the rest. It is for who looks for an error: it
-// takes its time, and Go allocations. false: they are equal.
+// Diff returns the first difference between two snapshots of the ring, and false if they are equal.
+// First is the lowest address. In a pool, chunks that are live in only one snapshot come first,
+// then live chunks' values, then the rest. Diff fails if the ring doesn't hold a snapshot, or a
+// region is no state region. It is for debugging: it is slow, and makes Go allocations.
 func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	from, err := r.state("Diff", a)
 	if err != nil {
@@ -98,7 +100,7 @@ func (l *layout) diff(a, b []byte) (Difference, bool) {
 	return Difference{}, false
 }
 
-// comparison is of one region's state, in A and in B.
+// comparison is the state of one region, in A and in B.
 type comparison struct {
 	*partLayout
 	known        map[string]*typeLayout
@@ -123,7 +125,7 @@ func (c *comparison) first() (Difference, bool) {
 	return Difference{}, false
 }
 
-// unequal is the first byte that differs in [from, to), or -1.
+// unequal returns the first byte in [from, to) that differs, or -1.
 func (c *comparison) unequal(from, to uint64) int {
 	for at := from; at < to; at++ {
 		if c.bytes[0][at] != c.bytes[1][at] {
@@ -196,7 +198,7 @@ func stateName(s byte) string {
 	return fmt.Sprintf("state %d", s)
 }
 
-// at names what lies at a byte that differs.
+// at describes the difference at a byte.
 func (c *comparison) at(at uint64) Difference {
 	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + at}
 	object := c.book(&d, at)
@@ -242,7 +244,7 @@ func (c *comparison) at(at uint64) Difference {
 
 func hex(b []byte) string { return fmt.Sprintf("% x", b) }
 
-// book says who made what lies at a byte, if that is known.
+// book sets the scope, label and source line of the object at a byte, if they are known.
 func (c *comparison) book(d *Difference, at uint64) *object {
 	for i := range c.Objects {
 		if o := &c.Objects[i]; at >= o.Offset && at-o.Offset < o.Size {
@@ -253,7 +255,7 @@ func (c *comparison) book(d *Difference, at uint64) *object {
 	return nil
 }
 
-// named is what leads to the byte in A, else in B; nil: nothing does.
+// named returns the array at a byte in A, else in B, or nil if no link leads there.
 func (c *comparison) named(at uint64) (found *thing) {
 	for i := range c.Pools {
 		if q := &c.Pools[i]; at >= q.Offset && at-q.Offset < q.Count*q.Stride {

@@ -194,7 +194,7 @@ func TestDiff(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, differ)
 	_, _, err = b.ring.Diff(1, 9)
-	assert.ErrorContains(t, err, "snapshot 9 of region level isn't held")
+	assert.ErrorContains(t, err, "doesn't hold snapshot 9")
 }
 
 // TestEveryByteHasADifference: whatever byte of an image is another, Diff says that there is one,
@@ -245,7 +245,7 @@ func TestDiffFiles(t *testing.T) {
 			"region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
 		assert.Contains(t, found.String(), "; scope level; label made up; made at game.load /game.go:12)")
 		_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two), bytes.NewReader(two))
-		assert.EqualError(t, err, "save: the map names nothing: no checked build wrote it")
+		assert.EqualError(t, err, "save: the map has no names: write it in a checked build")
 	}
 
 	p := newPond(t, open(t, pondPlan()), "level", 1)
@@ -254,9 +254,9 @@ func TestDiffFiles(t *testing.T) {
 	assert.EqualError(t, err,
 		`save: B is of another program, plan or data than A: the plan: "two" in A, and "pond" in B`)
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]), nil)
-	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends, ")
+	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends within ")
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))
-	assert.ErrorContains(t, err, "the map: save: a file, byte 0: it ends, ")
+	assert.ErrorContains(t, err, "the map: save: a file, byte 0: it ends within ")
 }
 
 // TestObjects: a checked build's file has all that was made, to the byte, whatever made it.

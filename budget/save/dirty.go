@@ -7,32 +7,33 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Of a tracked region only the pages are copied that an image hasn't as they are. Each image has a
-// bit for each of them: the tracker tells which were written, and then they differ from every
-// image.
+// A tracked region's snapshots copy only pages that differ from the slot's image. Each image has
+// one bit for each page; the tracker reports written pages, and a written page differs from every
+// image. Say a ring has two full slots. A tick writes page 3, so both images lack it, and Take into
+// slot 0 copies page 3. The next tick writes page 7, and Take into slot 1 copies the pages 3 and 7.
 
-// dirtyPage is what a bit is about. The system's pages may be larger.
+// dirtyPage is the number of bytes for each bit. The system's pages may be larger.
 const dirtyPage = 4096
 
-// dirty are the pages of one state that differ from an image, as bits: from the page that the mark
-// lies in.
+// dirty has a bit for each page of a state that differs from an image. Bit 0 is the page with the
+// mark.
 type dirty []uint64
 
-// all says that any page may differ.
+// all marks every page.
 func (d dirty) all() {
 	for i := range d {
 		d[i] = ^uint64(0)
 	}
 }
 
-// add adds the pages [from, to), as far as there are.
+// add marks the pages [from, to) as far as they exist.
 func (d dirty) add(from, to int) {
 	for at := max(from, 0); at < min(to, 64*len(d)); at++ {
 		d[at/64] |= 1 << (at % 64)
 	}
 }
 
-// next is the first run of pages from one on that differ; from == to: none does.
+// next returns the first run of marked pages from page at on, or from == to if none follows.
 func (d dirty) next(at int) (from, to int) {
 	for from = at; from < 64*len(d); from = (from/64 + 1) * 64 {
 		if rest := d[from/64] >> (from % 64); rest != 0 {
@@ -52,11 +53,11 @@ func (d dirty) next(at int) (from, to int) {
 	return from, to
 }
 
-// tracking is what a ring knows of a part whose region is tracked.
+// tracking is the state of the page scan for a part whose region is tracked.
 type tracking struct {
-	tracker *platform.Tracker // nil: pages are compared
-	edge    uint64            // from the first page to the mark
-	base    uint64            // and from the region's first byte to the first page
+	tracker *platform.Tracker // nil if pages are compared instead
+	edge    uint64            // bytes from the first page to the mark
+	base    uint64            // bytes from the region's first byte to the first page
 	images  []dirty           // by slot
 	rounds  int
 }
@@ -79,9 +80,9 @@ func newTracking(st *State, slots int) *tracking {
 	return t
 }
 
-// scan adds what was written since. What is written in most ticks would cost a page fault in each
-// of them, so the tracker forgets what it told only once a turn of the ring: an image is that old
-// anyway when its place is taken again.
+// scan marks the pages that were written since the last scan. A tracker that forgets its pages
+// costs a fault at the next write of each. So scan lets it forget only once a turn of the ring; a
+// slot's image is that old anyway when the slot is used again.
 func (t *tracking) scan() {
 	if t == nil || t.tracker == nil {
 		return
@@ -92,7 +93,7 @@ func (t *tracking) scan() {
 	}
 	for more := true; more; {
 		runs, goesOn, err := ask()
-		if more = goesOn; err != nil { // nobody knows
+		if more = goesOn; err != nil { // any page may have been written
 			for i := range t.images {
 				t.images[i].all()
 			}
@@ -108,8 +109,8 @@ func (t *tracking) scan() {
 	}
 }
 
-// copy copies what may differ between the state and the image of a slot, to either. What is written
-// to the state is tracked as what anybody writes.
+// copy copies the pages that may differ between the state and a slot's image, in either direction.
+// Writes to the state are tracked like any other.
 func (t *tracking) copy(to, from []byte, slot int) {
 	if t == nil {
 		copy(to, from)
@@ -135,8 +136,8 @@ func (t *tracking) copy(to, from []byte, slot int) {
 	clear(d)
 }
 
-// clears says that bytes of an image, from an offset of the state on, are cleared. Nobody writes to
-// the state there.
+// clears marks bytes of an image, from an offset of the state on, that are cleared in the image
+// alone.
 func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	if t != nil && t.tracker != nil && !isZero(bytes) {
 		end := t.edge + from + uint64(len(bytes))
@@ -144,7 +145,7 @@ func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	}
 }
 
-// replaced says that a slot has another image, from outside.
+// replaced marks all pages, since the slot has an image from outside now.
 func (t *tracking) replaced(slot int) {
 	if t != nil && t.tracker != nil {
 		t.images[slot].all()

@@ -1,74 +1,76 @@
-// Package save copies the whole state of a level, puts it back, hashes it, sends what changed,
-// writes it to a file, and says who differs first. What lives in a region holds no Go pointer and
-// lies in one range, so each of these is a call, whatever the state is made of.
+// Package save takes snapshots of the whole state of a level: it restores them, hashes them, sends
+// their changes, writes them to files, and reports the first field in which two of them differ.
 //
 //	level, err := budget.Load(ctx, region, func(s scope.Scope) (*Level, error) {
-//		l := &Level{lines: readLines(s)}                // what never changes
-//		state, room := save.Begin(region, s, roomMaker) // from here on: what a tick changes
+//		l := &Level{lines: readLines(s)}                // data that never changes
+//		state, room := save.Begin(region, s, roomMaker) // from here on: data that a tick changes
 //		l.room, l.frogs = room, frogMaker.HandlePool(s, 64)
-//		l.ring = save.NewRing(s, 8, state)              // up to here: memory for eight snapshots
+//		l.ring = save.NewRing(s, 8, state) // ends the state: memory for eight snapshots
 //		return l, nil
 //	})
 //
-//	err = ring.Take(tick)          // 8 ticks back are always there
-//	err = ring.Restore(ctx, tick)  // in place: same addresses, same handles
-//	hash, err := ring.Hash(tick)   // equal on every machine, or they have parted
+//	err = ring.Take(tick)         // the ring holds the last 8 ticks
+//	err = ring.Restore(ctx, tick) // in place: same addresses, same handles
+//	hash, err := ring.Hash(tick)  // equal on every machine, unless the games have parted
 //
-// Use it for rollback, for save games, to send a state to who joins, and to find out which field
-// made two machines differ. It can't put back what lies elsewhere: Go values (the length of a
-// scope.Text, or of a slice), files, sockets, what C keeps of its own; and a state that goes on
-// changing its size is none, since a loaded region is frozen.
+// A region's memory is one range without Go pointers, so each of these is one call, and the game
+// lists no fields. Use it for rollback, for save games, to send a state to a player who joins, and
+// to find the field that made two machines differ. It can't restore data outside the region: Go
+// values (the length of a scope.Text or of a slice), files, sockets, and memory of a C library. The
+// size of a state is fixed once the region is loaded.
 //
-// Five names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore], [Ring.Hash]. [Ring.Delta]
-// and [Ring.Apply] are for who sends; [Ring.Write], [Ring.AppendFile] and [Ring.Read] are files;
-// [Ring.Diff] and [DiffFiles] say what differs.
+// Names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore] and [Ring.Hash]. [Ring.Delta] and
+// [Ring.Apply] send changes; [Ring.Write], [Ring.AppendFile] and [Ring.Read] are for files;
+// [Ring.Diff] and [DiffFiles] report differences.
 //
-// # What a state is
+// # The state
 //
-// The bytes between Begin and NewRing, and of the pools that were made there how many chunks are
-// free. Chunks that are free are zeros in a snapshot: what was in them is nobody's. So is what says
-// which pool ends at Close, which differs from plan to plan. Handles are state: who plays again
-// from a snapshot gets the same ones. Scopes, pools and pointers into the region stay as good as
-// they were, since nothing moves. In checked and asan builds, where what is put and taken again
-// lies elsewhere, ask for pointers into pools anew; see [State.Rebuild].
+// A state is the bytes allocated between Begin and NewRing, and the counts of free chunks of the
+// pools among them. A hashed, sent or written snapshot has zeros in free chunks and in the records
+// that say which pools end at Close; those records differ from plan to plan. Handles are part of
+// the state: after Restore, play creates the same ones again. Scopes, pools and pointers into the
+// region stay valid, since nothing moves. Checked and asan builds reuse a chunk at another address,
+// so there a function of [State.Rebuild] renews pointers into pools.
 //
-// The lists, deques and maps of package container that were made there are state too, with all that
-// they know: their Go values only point to it. In a state region the hashes of a map are seeded by
-// the program (container.Map.Seed), so that the bytes are the same everywhere. A scope.Builder is
-// done before NewRing, which refuses one that isn't.
+// Lists, deques and maps of package container that are made in the state belong to it entirely:
+// their Go values only point to it. In a state region the program seeds the hashes of a map
+// (container.Map.Seed), so that the bytes are the same everywhere. Call Done on each scope.Builder
+// before NewRing, which panics while one is in use.
 //
-// An arena.Heap or arena.Buddy on bytes of the state is part of it, its free bytes included. Checked
-// builds fill those, and race builds what is freed: of such a state two builds have two hashes. All
-// arenas of package arena that the load makes between Begin and NewRing are known, and so are a
-// graph's instances: what comes from outside is checked in their words, too. No arena is made on the
-// state's bytes after NewRing: the constructor's error says so. One in a block of another lives as
-// long as the state.
+// An arena.Heap or arena.Buddy on bytes of the state belongs to it with its free bytes. Checked
+// builds fill those, and race builds fill freed blocks, so the hash of such a state differs between
+// builds. Package save knows all arenas of package arena that the load makes between Begin and
+// NewRing, and the instances of a graph, and checks their words in each snapshot from outside.
+// After NewRing no arena can be made on the state's bytes; its constructor returns an error. An
+// arena in a block of another one lives as long as the state.
 //
-// What a C library keeps in a heap of the state, by an arena.Shared or by one that C made itself
-// (arena_c/room.h), nobody can check: it has addresses. Such a state is good for Take and Restore in
-// its process, and refused when it comes from outside, but see [State.Authenticated].
+// A C library's data in the state, in an arena.Shared or a heap that C made (arena_c/room.h),
+// holds addresses that can't be checked. Take and Restore work on such a state; a snapshot from
+// outside is refused, except after [State.Authenticated].
 //
-// Everything but Take and Restore asks for a state region (budget.RegionPlan.State): there the
-// bytes, but a Heap's and a Buddy's, are the same on every machine and in every build that got the
-// same inputs. Its loads begin with zeros, and a type with padding or with an address in it is
-// refused, with the field. An int or a uint is let in: it has 8 bytes on every 64-bit machine, and
-// 4 on those of 32 bits, whose states are others.
+// All calls but Take and Restore need a state region (budget.RegionPlan.State). Its loads begin
+// with zeros, and a type with padding or an address is refused with the name of the field. So its
+// bytes, except those of a Heap or Buddy, are the same on every machine and in every build for the
+// same inputs. The types int and uint are allowed. They have 8 bytes on 64-bit machines and 4 on
+// 32-bit ones, so snapshots with them don't pass between the two.
 //
-// What play depends on beside the state, a map or a script, isn't in it: a save of one map would go
-// on with another. [State.Of] names it, with a sum, and files and deltas of another are refused.
+// Play may depend on data outside the state, such as a map or a script. [State.Of] names that data
+// with a checksum, and a file or delta with another one is refused.
 //
 // # Failure
 //
-// A state that has no room unwinds as a full of the scope that NewRing was given, with its knob. A
-// snapshot that the ring doesn't hold, of a load that is over, a damaged file or delta, one of
-// other types: an error that says which, and nothing has changed. Whatever comes from outside
-// becomes a snapshot of the ring first, when it is whole and fits; only Restore touches the state.
+// If the scope passed to NewRing has no room, it unwinds with the error of a full scope, which
+// names the knob to raise. The other calls return an error that says why, and change nothing: the
+// ring doesn't hold the snapshot, its load is over, or a file or delta is damaged or has other
+// types. Data from outside first becomes a snapshot of the ring, once it is complete and correct.
+// Only Restore changes the state.
 //
-// What comes harms the game alone: see [Ring.Apply]. A game that indexes by what its state holds,
-// or counts on an enum, says so by [State.Verify]:
+// A hostile snapshot can harm only the game's own data: see [Ring.Apply]. A game that indexes by a
+// number in its state, or relies on the range of an enum, checks it in a function of
+// [State.Verify]:
 //
 //	state.Verify(func(v save.View) error {
-//		l := save.At(v, level) // the snapshot's, of which nothing is in place yet
+//		l := save.At(v, level) // in the snapshot: the state is as it was
 //		lamps := save.GetSlice(v, l.Lamps)
 //		if l.Mode > lastMode || l.Chosen >= uint32(len(lamps)) {
 //			return fmt.Errorf("mode %d, lamp %d of %d", l.Mode, l.Chosen, len(lamps))
@@ -79,5 +81,5 @@
 // # Goroutines
 //
 // A Ring belongs to the goroutine that drives its regions. Restore waits for workers that have a
-// region pinned, as a load does; Take doesn't: call it when nobody writes.
+// region pinned, as a load does. Take doesn't wait: call it when no goroutine writes the state.
 package save

@@ -18,15 +18,16 @@ const (
 	fileMagic   = "upsave1\n" // the digit is the version
 	fileVersion = len("upsave")
 	fileHeader  = 56
-	fileSummed  = 48 // bytes of the header that the next four are the CRC32C of; then four zeros
+	fileSummed  = 48 // bytes of the header before their CRC32C, which four zeros follow
 
-	layoutMost    = 16 << 20
-	layoutComma   = 8       // bytes of a description for each comma: a ring writes 16 and more
-	differsMost   = 1 << 20 // bytes of a description that is read to say what differs
-	fileImageMost = 1 << 30 // bytes of a snapshot that is read without a ring
+	layoutMost = 16 << 20
+	// layoutComma is the least bytes of a description for each comma. A ring writes at least 16.
+	layoutComma   = 8
+	differsMost   = 1 << 20 // most bytes of a description that Read decodes to name a difference
+	fileImageMost = 1 << 30 // most bytes of a snapshot that is read without a ring
 )
 
-// fileHead is a file's header.
+// fileHead is the header of a file.
 type fileHead struct {
 	layoutSize, imageSize, number, fingerprint uint64
 	layoutSum, imageSum                        uint32
@@ -43,11 +44,12 @@ func (h *fileHead) append(to []byte) []byte {
 	return binary.LittleEndian.AppendUint64(to, uint64(sumOf(to[start:][:fileSummed])))
 }
 
-// Write writes a snapshot as a file: a header with sizes and checksums, what describes the types,
-// and the bytes. Who reads it is the same program, on any little-endian machine, at whatever
-// address. In a checked build it has what was made where, too: so it is a map for files that
-// releases wrote of the same load, see [DiffFiles]. w gets it in two writes; its error comes back.
-// Cost: a look at the snapshot; Go allocations.
+// Write writes a snapshot to w as a file: a header with sizes and checksums, a description of the
+// types, and the bytes. The same program can read it on any little-endian machine, at any address.
+// In a checked build the file also says where the load made each value, so it names the fields in
+// files of releases with the same load: see [DiffFiles]. Write calls w twice, and returns its
+// error. It fails if the ring doesn't hold the snapshot, or a region is no state region. It
+// computes a checksum of the snapshot, and makes Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	s, head, err := r.fileOf("Write", number)
 	if err != nil {
@@ -61,9 +63,10 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 	return nil
 }
 
-// AppendFile appends what [Ring.Write] writes, for who keeps memory for it: a game that saves
-// while it is played. An error leaves dst as it was. Cost: a look at the snapshot, a sum and a copy;
-// no Go allocation when dst has room, but for the first file of a ring, which describes the types.
+// AppendFile appends to dst the file that [Ring.Write] writes, for a game that saves during play.
+// On an error it returns dst unchanged. It computes a checksum of the snapshot and copies it. It
+// makes no Go allocation if dst has room, except for the first file of a ring, when it describes
+// the types.
 func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
 	s, head, err := r.fileOf("AppendFile", number)
 	if err != nil {
@@ -72,14 +75,14 @@ func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
 	return append(append(head.append(dst), r.text...), s.image...), nil
 }
 
-// fileOf is a snapshot and the header of its file.
+// fileOf returns a snapshot and the header of its file.
 func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err error) {
 	if s, err = r.state(what, number); err != nil {
 		return nil, head, err
 	}
-	if r.text == nil { // what all files of the ring have in common
+	if r.text == nil { // common to all files of the ring
 		l := r.describe()
-		text, _ := json.Marshal(l) // of numbers and strings
+		text, _ := json.Marshal(l) // numbers and strings never fail
 		if len(text) > layoutMost {
 			return nil, head, r.badFile(what, number,
 				fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost))
@@ -98,14 +101,15 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 	return fmt.Errorf("save: %s of snapshot %d of region %s: %w", what, number, name, err)
 }
 
-// Read makes a snapshot of the ring from a file, and says its number: [Ring.Restore] puts it in
-// place. What comes is trusted in nothing: it is looked at beside what the ring holds. An error
-// says at which byte of the file what is wrong, or in what its program differs from this one; then
-// nothing has changed. All that [Ring.Apply] says of a snapshot from outside holds for this one. rd
-// is read to the end of the file and not beyond. A snapshot of another size than the ring's is
-// refused by its header, whatever size that claims. Cost: a copy, two sums, a look at the pools, at
-// bools and at what leads anywhere; Go allocations of 64 KiB at most, or of 32 MiB to say in what
-// another program differs.
+// Read makes a snapshot of the ring from a file, and returns its number. [Ring.Restore] puts it in
+// place. Read trusts no byte of the file, and works in spare memory. An error names the wrong byte
+// of the file, or the first difference between its program and this one, and nothing has changed
+// then. All promises of [Ring.Apply] about a snapshot from outside hold here too.
+//
+// Read consumes rd to the end of the file and not beyond. It refuses a snapshot of another size
+// than the ring's by its header. It reads and copies the snapshot, computes two checksums, and
+// checks pools, bools and links. It makes Go allocations of at most 64 KiB, or of 32 MiB to name
+// the first difference.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := r.states("Read"); err != nil {
 		return 0, err
@@ -134,10 +138,10 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	}
 	if sum := sumOf(r.spare); sum != head.imageSum {
 		return 0, f.bad(f.at-len(r.spare),
-			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, head.imageSum)
+			"the snapshot is damaged: its checksum is %#x, and the header says %#x", sum, head.imageSum)
 	}
 	if err := r.admit(head.number); err != nil {
-		return 0, f.bad(f.at-len(r.spare), "the snapshot is what play doesn't leave: %w", err)
+		return 0, f.bad(f.at-len(r.spare), "the snapshot is a state that play can't leave: %w", err)
 	}
 	to := r.hold(head.number)
 	for i := range r.parts {
@@ -146,7 +150,8 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	return head.number, nil
 }
 
-// differs says in what the program of a file differs. The description is read if it is short.
+// differs returns the first difference between the program of a file and this one. It decodes the
+// file's description only if that is short.
 func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 	here := r.describe()
 	if head.layoutSize <= differsMost {
@@ -157,35 +162,35 @@ func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 		what = here.differs(l)
 	}
 	if what == "" {
-		what = fmt.Sprintf("fingerprint %#x of snapshots of %d bytes here, and %#x of %d in the file",
+		what = fmt.Sprintf("fingerprint %#x and snapshots of %d bytes here, and %#x and %d in the file",
 			here.fingerprint(), r.Size(), head.fingerprint, head.imageSize)
 	}
 	return what, nil
 }
 
-// source is a file that is read.
+// source is a file that is being read.
 type source struct {
 	rd   io.Reader
 	name string
-	at   int // how far
+	at   int // bytes that were read
 }
 
 func (f *source) bad(at int, text string, args ...any) error {
 	return fmt.Errorf("save: %s, byte %d: %w", f.name, at, fmt.Errorf(text, args...))
 }
 
-// full reads all of it, or says where the file ends.
+// full reads all of to, or returns an error with the place where the file ends.
 func (f *source) full(to []byte, what string) error {
 	n, err := io.ReadFull(f.rd, to)
 	return f.has(uint64(len(to)), uint64(n), err, what)
 }
 
-// has notes that a read of size bytes came to n, and says what is wrong with that.
+// has adds n bytes to at, and returns an error if a read of size bytes failed.
 func (f *source) has(size, n uint64, err error, what string) error {
 	f.at += int(n)
 	switch {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
-		return f.bad(f.at, "it ends, and %s has %d bytes, %d more", what, size, size-n)
+		return f.bad(f.at, "it ends within %s of %d bytes, of which %d are missing", what, size, size-n)
 	case err != nil:
 		return f.bad(f.at, "%w", err)
 	}
@@ -200,27 +205,27 @@ func (f *source) head() (h fileHead, err error) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if string(b[:fileVersion]) != fileMagic[:fileVersion] ||
 		b[fileVersion+1] != fileMagic[fileVersion+1] {
-		return h, f.bad(0, "it is no file of a snapshot")
+		return h, f.bad(0, "it isn't a snapshot file")
 	}
 	if b[fileVersion] != fileMagic[fileVersion] {
-		return h, f.bad(fileVersion, "it is of version %q, and this program knows %q",
+		return h, f.bad(fileVersion, "it has version %q, and this program reads %q",
 			b[fileVersion:fileVersion+1], fileMagic[fileVersion:fileVersion+1])
 	}
 	if sum := uint64(sumOf(b[:fileSummed])); sum != word(fileSummed) {
-		return h, f.bad(fileSummed, "the header is damaged: its sum is %#x, and it says %#x", sum,
+		return h, f.bad(fileSummed, "the header is damaged: its checksum is %#x, and it says %#x", sum,
 			word(fileSummed))
 	}
 	h = fileHead{word(8), word(16), word(24), word(32), uint32(word(40)), uint32(word(40) >> 32)}
 	switch {
 	case h.layoutSize > layoutMost:
-		return h, f.bad(8, "a description of %d bytes: %d is the most", h.layoutSize, layoutMost)
+		return h, f.bad(8, "a description of %d bytes: at most %d are read", h.layoutSize, layoutMost)
 	case h.imageSize > min(sizeMax, math.MaxInt):
-		return h, f.bad(16, "a snapshot of %d bytes", h.imageSize)
+		return h, f.bad(16, "a snapshot of %d bytes, more than any state", h.imageSize)
 	}
 	return h, nil
 }
 
-// text reads the layout's text to somewhere: no more memory is taken than comes.
+// text copies the layout's text to a writer. It buffers no more bytes than the file has.
 func (f *source) text(h fileHead, to io.Writer) error {
 	sum := crc32.New(castagnoli)
 	n, err := io.CopyN(io.MultiWriter(sum, to), f.rd, int64(h.layoutSize))
@@ -228,14 +233,15 @@ func (f *source) text(h fileHead, to io.Writer) error {
 		return err
 	}
 	if sum.Sum32() != h.layoutSum {
-		return f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x",
+		return f.bad(fileHeader, "the description is damaged: its checksum is %#x, and the header says %#x",
 			sum.Sum32(), h.layoutSum)
 	}
 	return nil
 }
 
-// layout reads a description. Each comma is a value at most, and a value takes up to 100 bytes of
-// Go heap: so one of many short values, which no ring writes, is refused before.
+// layout reads a description. The number of commas bounds the number of values, and a value takes
+// up to 100 bytes of Go heap. So layout first refuses a text of many short values, which no ring
+// writes.
 func (f *source) layout(h fileHead) (*layout, error) {
 	var b bytes.Buffer
 	if err := f.text(h, &b); err != nil {
@@ -243,8 +249,8 @@ func (f *source) layout(h fileHead) (*layout, error) {
 	}
 	text := b.Bytes()
 	if commas := bytes.Count(text, []byte{','}); commas > len(text)/layoutComma {
-		return nil, f.bad(fileHeader, "the description has %d commas in %d bytes: one for each %d is "+
-			"the most", commas, len(text), layoutComma)
+		return nil, f.bad(fileHeader, "the description has %d commas in %d bytes: at most one for each %d "+
+			"is read", commas, len(text), layoutComma)
 	}
 	l := new(layout)
 	if err := json.Unmarshal(text, l); err != nil {
@@ -254,22 +260,22 @@ func (f *source) layout(h fileHead) (*layout, error) {
 		return nil, f.bad(fileHeader, "the description: %w", err)
 	}
 	if size := l.imageSize(); size != h.imageSize {
-		return nil, f.bad(16, "a snapshot of %d bytes, and by the description it has %d", h.imageSize,
+		return nil, f.bad(16, "a snapshot of %d bytes here, and of %d by the description", h.imageSize,
 			size)
 	}
 	return l, nil
 }
 
-// file is a snapshot in a file, for who has no ring for it: tools.
+// file is a snapshot in a file, for tools without a ring.
 type file struct {
 	Number, Fingerprint uint64
 	Layout              *layout
 	Image               []byte
 }
 
-// readFile reads a file that [Ring.Write] wrote, of whatever program, and looks at it as
-// [Ring.Read] does at what it can. Cost: up to three times the file's size of Go heap, and more for
-// the description. A snapshot of more than 1 GiB is refused by its header.
+// readFile reads a file that [Ring.Write] wrote in any program, and checks it like [Ring.Read] as
+// far as it can without a ring. It takes up to three times the file's size of Go heap, and more for
+// the description. It refuses a snapshot of more than 1 GiB by its header.
 func readFile(rd io.Reader) (*file, error) {
 	f := source{rd: rd, name: "a file"}
 	h, err := f.head()
@@ -281,13 +287,13 @@ func readFile(rd io.Reader) (*file, error) {
 		return nil, err
 	}
 	if of := l.fingerprint(); of != h.fingerprint {
-		return nil, f.bad(32, "fingerprint %#x, and by the description it is %#x", h.fingerprint, of)
+		return nil, f.bad(32, "fingerprint %#x here, and %#x by the description", h.fingerprint, of)
 	}
 	if h.imageSize > fileImageMost {
-		return nil, f.bad(16, "a snapshot of %d bytes: without its ring at most %d are read; read it by "+
-			"Ring.Read, and see Ring.Diff", h.imageSize, fileImageMost)
+		return nil, f.bad(16, "a snapshot of %d bytes: without a ring at most %d are read; use Ring.Read "+
+			"and Ring.Diff", h.imageSize, fileImageMost)
 	}
-	var b bytes.Buffer // no more memory is taken than comes
+	var b bytes.Buffer // takes no more memory than the file has bytes
 	n, err := io.CopyN(&b, f.rd, int64(h.imageSize))
 	if err := f.has(h.imageSize, uint64(n), err, "the snapshot"); err != nil {
 		return nil, err
@@ -295,16 +301,16 @@ func readFile(rd io.Reader) (*file, error) {
 	image := b.Bytes()
 	if sum := sumOf(image); sum != h.imageSum {
 		return nil, f.bad(f.at-len(image),
-			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, h.imageSum)
+			"the snapshot is damaged: its checksum is %#x, and the header says %#x", sum, h.imageSum)
 	}
 	return &file{h.number, h.fingerprint, l, image}, nil
 }
 
-// DiffFiles says where two files differ first, as [Ring.Diff] does. names, or nil, is a file that a
-// checked build wrote after the same load: of it only what was made where counts, which gives names
-// to what a release knows no name for. An error says which file is none, or in what programs
-// differ, or which has a snapshot of more than 1 GiB: [Ring.Diff] compares those. Cost: up to three
-// times the files' sizes of Go heap, and more for their descriptions, of 16 MiB at most each.
+// DiffFiles reports where two files differ first, as [Ring.Diff] does. names is nil, or a file that
+// a checked build wrote after the same load; it only provides names for values that a release can't
+// name. DiffFiles returns an error if a file is damaged, if the programs differ, or if a snapshot
+// has more than 1 GiB; [Ring.Diff] compares larger ones. It takes up to three times the files'
+// sizes of Go heap, and more for their descriptions of at most 16 MiB each.
 func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	var files [3]*file
 	for i, rd := range []io.Reader{a, b, names} {
@@ -323,7 +329,7 @@ func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	l := files[0].Layout
 	if m := files[2]; m != nil {
 		if l = m.Layout; !l.knowsObjects() {
-			return d, false, errors.New("save: the map names nothing: no checked build wrote it")
+			return d, false, errors.New("save: the map has no names: write it in a checked build")
 		}
 	} else if !l.knowsObjects() {
 		l = files[1].Layout
@@ -332,7 +338,7 @@ func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	return d, differ, nil
 }
 
-// knowsObjects says whether a checked build wrote it.
+// knowsObjects reports whether a checked build wrote the layout.
 func (l *layout) knowsObjects() bool {
 	return slices.ContainsFunc(l.Parts, func(p partLayout) bool { return len(p.Objects) != 0 })
 }

@@ -87,7 +87,7 @@ func TestAppendFile(t *testing.T) {
 		}
 	}
 	file, err := p.ring.AppendFile(dst, 0)
-	assert.ErrorContains(t, err, "snapshot 0 of region level isn't held")
+	assert.ErrorContains(t, err, "doesn't hold snapshot 0")
 	assert.Equal(t, dst, file)
 
 	buffer := make([]byte, 0, len(written(t, p.ring, 2)))
@@ -148,9 +148,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	assert.Equal(t, before, hash(t, p.ring, 3))
 	for text, damage := range map[string]func([]byte){
-		"byte 0: it is no file of a " +
-			"snapshot": func(b []byte) { b[0] = 'U' },
-		"byte 6: it is of version \"2\", and this program knows " +
+		"byte 0: it isn't a snapshot file": func(b []byte) { b[0] = 'U' },
+		"byte 6: it has version \"2\", and this program reads " +
 			"\"1\"": func(b []byte) { b[6] = '2' },
 		"byte 48: the header is damaged: " +
 			"": func(b []byte) { b[24]++ },
@@ -166,9 +165,9 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	_, err := p.ring.Read(bytes.NewReader(file[:30]))
 	assert.EqualError(t, err,
-		"save: a file for region level, byte 30: it ends, and the header has 56 bytes, 26 more")
+		"save: a file for region level, byte 30: it ends within the header of 56 bytes, of which 26 are missing")
 	_, err = p.ring.Read(bytes.NewReader(file[:len(file)-3]))
-	assert.ErrorContains(t, err, ", 3 more")
+	assert.ErrorContains(t, err, ", of which 3 are missing")
 	require.NoError(t, readAgain(p.ring, file))
 }
 
@@ -473,27 +472,27 @@ func TestHostileDescriptions(t *testing.T) {
 			"at byte 18446744073709551615 of 48"},
 		{`"name":"Way"`, `"name":"Wa\u001b[2Jy"`, `field "Wa\x1b[2Jy", which can't be printed`},
 		{`"of":"save_test.place","count":3`, `"of":"save_test.place","count":4`,
-			"24 bytes, of 4 times 8"},
+			"24 bytes for 4 elements of 8"},
 		{`"of":"save_test.place","count":3`, `"of":"save_test.palace","count":3`,
-			`of "save_test.palace", which nothing is`},
+			`of the type "save_test.palace", which is missing`},
 		{`"of":"save_test.place","count":3`, `"of":"save_test.actor","count":0`,
-			"24 bytes, of 0 times 48"},
+			"24 bytes for 0 elements of 48"},
 		{`"name":"X","offset":0,"type":"float32"`, `"name":"X","offset":0,"type":"save_test.place"`,
 			"field \"Y\" at byte 4 of 8"},
 		{`{"name":"X","offset":0,"type":"float32"},{"name":"Y","offset":4,"type":"float32"}`,
 			`{"name":"X","offset":0,"type":"save_test.place"}`, `type "save_test.place" contains itself`},
 		{`"kind":"handle"`, `"kind":"fiddle"`, `the kind "fiddle"`},
-		{`"kind":"inline"`, `"kind":"ptr"`, "of \"\", which nothing is"},
+		{`"kind":"inline"`, `"kind":"ptr"`, "of the type \"\", which is missing"},
 		{`"root":"save_test.hall"`, `"root":"save_test.wall"`, `a root "save_test.wall" in a state of`},
 		{`"size":552`, `"size":55`, `a root "save_test.hall" in a state of 55 bytes`},
 		{`"size":552`, `"size":1099511627776`, `in a state of 1099511627776 bytes`},
-		{`"size":552`, `"size":560000`, `and by the description it has`},
+		{`"size":552`, `"size":560000`, `by the description`},
 		{`"count":5,"stride":48`, `"count":50,"stride":48`, `a pool of 50 chunks of 48 bytes`},
 		{`"count":5,"stride":48`, `"count":9,"stride":48`, `a pool of "save_test.actor" at byte`},
 		{`"count":5,"stride":48`, `"count":5,"stride":40`, `a pool of 5 chunks of 40 bytes`},
-		{`"region":"level"`, `"region":"level\n"`, "a name that can't be printed"},
+		{`"region":"level"`, `"region":"level\n"`, "its name can't be printed"},
 		{`"parts":[`, `"parts":[],"other":[`, "no region"},
-		{`"types":[`, `"types":[{"name":"uint8","kind":"uint8","size":1},`, "a type is there twice"},
+		{`"types":[`, `"types":[{"name":"uint8","kind":"uint8","size":1},`, "two types have the same name"},
 		{`{"plan"`, `{"plan":7,"plan"`, "cannot unmarshal"},
 	} {
 		text := bytes.Replace(file[56:end], []byte(of.from), []byte(of.to), 1)

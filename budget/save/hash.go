@@ -5,14 +5,15 @@ import (
 	"hash/crc32"
 )
 
-// PageSize is how many bytes of a snapshot have a hash of their own.
+// PageSize is the size in bytes of the pages that [Ring.PageHashes] hashes.
 const PageSize = 4096
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Hash is the hash of a snapshot: equal wherever the states are. It is for who wants to know
-// whether two machines agree, not for who fears a forger. Cost: that of CRC32C, once a snapshot; no
-// Go allocation.
+// Hash returns the hash of a snapshot, which is equal on all machines with equal states. It fails
+// if the ring doesn't hold the snapshot, or a region is no state region. It finds machines that
+// have parted; it doesn't protect against forgery. It costs one CRC32C of the snapshot at the first
+// call, and no Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)
 	if err != nil {
@@ -21,7 +22,7 @@ func (r *Ring) Hash(number uint64) (uint64, error) {
 	return s.sum(), nil
 }
 
-// sum is the hash of what is held, worked out once.
+// sum returns the hash of the image, computed once.
 func (s *slot) sum() uint64 {
 	if !s.hashed {
 		s.hash, s.hashed = hashOf(s.image), true
@@ -29,12 +30,12 @@ func (s *slot) sum() uint64 {
 	return s.hash
 }
 
-// PageHashes appends the hash of each page of a snapshot, CRC32C of [PageSize] bytes, the last of
-// what is left. Two machines whose hashes differ send each other these, four bytes for a page,
-// before a whole snapshot: one page that differs is a field that went wrong just now, all of them
-// are another game. Which field it is says [Ring.Diff], or [DiffFiles] of both machines' files. An
-// error leaves list as it was. Cost: that of CRC32C, each time; no Go allocation when list has
-// room.
+// PageHashes appends the hash of each page of a snapshot to list: the CRC32C of [PageSize] bytes,
+// or of the rest for the last page. Two machines whose hashes differ exchange these, four bytes a
+// page, before a whole snapshot. If one page differs, a field went wrong just now; if all differ,
+// the games are different ones. [Ring.Diff], or [DiffFiles] with both machines' files, names the
+// field. On an error list is returned unchanged. PageHashes costs one CRC32C of the snapshot at
+// each call, and no Go allocation if list has room.
 func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	s, err := r.state("PageHashes", number)
 	if err != nil {
@@ -46,7 +47,10 @@ func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	return list, nil
 }
 
-// hashOf is over the hashes of pages: FNV-1a, a page a step.
+// hashOf returns the hash of an image: FNV-1a over the CRC32Cs of its pages, one page a step. Say
+// an image of 10,000 bytes has pages of 4096, 4096 and 1808 bytes with the sums a, b and c. With p
+// the prime of FNV its hash is (((basis^a)*p ^ b)*p ^ c)*p. CRC32C alone would give 32 bits, and
+// FNV-1a of each byte would take several times as long.
 func hashOf(image []byte) uint64 {
 	hash := uint64(14695981039346656037)
 	for at := 0; at < len(image); at += PageSize {
@@ -57,10 +61,11 @@ func hashOf(image []byte) uint64 {
 
 func pageSum(image []byte, at int) uint32 { return sumOf(image[at:min(at+PageSize, len(image))]) }
 
-// sumOf is the CRC32C of bytes.
+// sumOf returns the CRC32C of b.
 func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// state is get, of states of state regions: the image is the same wherever the states are.
+// state is get for calls that need state regions. It clears the parts of the image that differ
+// between machines with equal states.
 func (r *Ring) state(what string, number uint64) (*slot, error) {
 	if err := r.states(what); err != nil {
 		return nil, err
@@ -75,7 +80,7 @@ func (r *Ring) state(what string, number uint64) (*slot, error) {
 	return s, err
 }
 
-// states refuses what asks for state regions.
+// states returns an error if a region is no state region.
 func (r *Ring) states(what string) error {
 	for i := range r.parts {
 		if s := r.parts[i].saved; !s.IsState() {

@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// addKept adds what keeps words of its own in the state, and told the scope so: containers.
+// addKept adds the tenants that registered with the scope: containers.
 func (st *State) addKept(kept []scope.Tenant) {
 	for i := range kept {
 		k := &kept[i]
@@ -23,8 +23,8 @@ func (st *State) addKept(kept []scope.Tenant) {
 	}
 }
 
-// hasValues says whether [from, to) of a tenant's bytes lies in values of one type, all of which
-// play may write.
+// hasValues reports whether [from, to) of a tenant's bytes is within values of one type, all of
+// which play may write.
 func (t *tenant) hasValues(from, to uint64) bool {
 	for _, v := range t.values {
 		if first := v.at - t.at; from >= first && to <= first+v.count*v.stride {
@@ -34,13 +34,13 @@ func (t *tenant) hasValues(from, to uint64) bool {
 	return false
 }
 
-// admitsKept looks at the types of tenants' values.
+// admitsKept checks the types of tenants' values.
 func (st *State) admitsKept() error {
 	for i := range st.tenants {
 		t := &st.tenants[i]
 		for _, v := range t.values {
 			if err := st.admits(v.of); err != nil {
-				return fmt.Errorf("%w\n\tas a %s has it", err, t.name)
+				return fmt.Errorf("%w\n\tin a %s", err, t.name)
 			}
 		}
 	}
@@ -49,13 +49,13 @@ func (st *State) admitsKept() error {
 
 // keptLayout is a container in a state. Offsets count from the state's first byte.
 type keptLayout struct {
-	Name   string         `json:"name"` // of its type
+	Name   string         `json:"name"` // the name of its type
 	Offset uint64         `json:"offset"`
 	Size   uint64         `json:"size"`
 	Values []valuesLayout `json:"values,omitempty"`
 }
 
-// valuesLayout is values of one type, one behind the other: as many as there may be.
+// valuesLayout is an array of values of one type, at its capacity.
 type valuesLayout struct {
 	What   string `json:"what"`
 	Type   string `json:"type"`
@@ -63,7 +63,7 @@ type valuesLayout struct {
 	Count  uint64 `json:"count"`
 }
 
-// kept describes the containers of a state.
+// kept returns the layouts of a state's containers.
 func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 	for i := range tenants {
 		if t := &tenants[i]; t.kept {
@@ -77,7 +77,7 @@ func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 	return list
 }
 
-// differsKept says in which container two parts of that region differ first, or "".
+// differsKept returns the first difference between the containers of two parts of a region, or "".
 func (p *partLayout) differsKept(file *partLayout) string {
 	i, here, there := differIn(p.Kept, file.Kept, (*keptLayout).String)
 	if i < 0 {
@@ -87,7 +87,7 @@ func (p *partLayout) differsKept(file *partLayout) string {
 		cmp.Or(there, "none"))
 }
 
-// String is a container for a person, with all that must be the same.
+// String describes a container for people, with all that must be the same.
 func (k *keptLayout) String() string {
 	text := fmt.Sprintf("%s, %d bytes at %#x", k.Name, k.Size, k.Offset)
 	for _, v := range k.Values {
@@ -96,7 +96,7 @@ func (k *keptLayout) String() string {
 	return text
 }
 
-// checkKept refuses containers that don't lie in the part.
+// checkKept returns an error for a container outside of the part.
 func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 	for i := range p.Kept {
 		k := &p.Kept[i]
@@ -114,7 +114,8 @@ func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 	return nil
 }
 
-// keptAt is the container that has a byte, and values of it, nil where it is among its words.
+// keptAt returns the container that has a byte, and its values there. The values are nil if the
+// byte is among the container's own words.
 func (p *partLayout) keptAt(known map[string]*typeLayout, at uint64) (*keptLayout, *thing) {
 	for i := range p.Kept {
 		k := &p.Kept[i]

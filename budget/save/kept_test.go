@@ -570,9 +570,9 @@ func TestWhatKeptRefuses(t *testing.T) {
 			save.NewRing(s, 1, state)
 		})
 	}
-	const padding = "3 bytes of padding behind gap.A"
+	const padding = "3 bytes of padding after gap.A"
 	refused(padding, func(s scope.Scope) { container.NewList(s, gaps, 1) })
-	refused("as a container.Deque[save_test.gap", func(s scope.Scope) {
+	refused("in a container.Deque[save_test.gap", func(s scope.Scope) {
 		container.NewDeque(s, gaps, 1)
 	})
 	refused(padding, func(s scope.Scope) { container.NewMap(s, gaps, flyMaker, 1) })
@@ -660,7 +660,7 @@ func TestPtrToAKeptValue(t *testing.T) {
 	at := save.ControlOf(ring).From
 	binary.LittleEndian.PutUint64(image[at:], binary.LittleEndian.Uint64(image[at:])-8)
 	require.ErrorContains(t, save.Hold(ring, 2, image),
-		"over container.List[save_test.fly], and in no one live block of it")
+		"over container.List[save_test.fly], and not in one live block of it")
 }
 
 // aMapOf loads a state with one map, whose geometry and types the caller says, and takes 1.

@@ -10,50 +10,51 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// layout describes a snapshot: what a file has beside the bytes, and what gives them names. All
-// sizes and offsets are bytes.
+// layout describes a snapshot, for files and for names of fields. All sizes and offsets are bytes.
 type layout struct {
 	Plan  string        `json:"plan"`
 	Parts []partLayout  `json:"parts"`
 	Types []*typeLayout `json:"types"`
 }
 
-// partLayout is the state of one region. Its image is two words for each pool, how many chunks are
-// free and how many retired, and then the bytes, up to a line of 64.
+// partLayout is the state of one region. Its image is two words for each pool, the counts of free
+// and of retired chunks, and then the bytes, padded to a line of 64.
 type partLayout struct {
-	Region  string       `json:"region"`         // its name in the plan
-	Slot    string       `json:"slot,omitempty"` // and that of the slot: what is of one fits another
-	Mark    uint64       `json:"mark"`           // its first byte, counted from Region.Base
+	Region string `json:"region"` // the name in the plan
+	// the slot's name; a snapshot of one slot fits another
+	Slot    string       `json:"slot,omitempty"`
+	Mark    uint64       `json:"mark"` // the first byte, counted from Region.Base
 	Size    uint64       `json:"size"`
-	Root    string       `json:"root"`         // its type
-	Of      []subject    `json:"of,omitempty"` // that its play depends on
+	Root    string       `json:"root"`         // the root's type
+	Of      []subject    `json:"of,omitempty"` // data that its play depends on
 	Pools   []poolLayout `json:"pools,omitempty"`
 	Kept    []keptLayout `json:"kept,omitempty"`
-	Objects []object     `json:"objects,omitempty"` // by offset; only a checked build knows them
+	Objects []object     `json:"objects,omitempty"` // sorted by offset; in checked builds only
 }
 
 // poolLayout is a pool in a state. Offsets count from the state's first byte.
 type poolLayout struct {
-	Type    string `json:"type"`
-	Count   uint64 `json:"count"`
-	Stride  uint64 `json:"stride"`
-	Offset  uint64 `json:"offset"`  // of chunk 0; states lie before it, the last chunk's first
-	Numbers uint64 `json:"numbers"` // and of the numbers of free chunks, behind which generations lie
+	Type   string `json:"type"`
+	Count  uint64 `json:"count"`
+	Stride uint64 `json:"stride"`
+	// of chunk 0; the chunks' states precede it, the last chunk's first
+	Offset  uint64 `json:"offset"`
+	Numbers uint64 `json:"numbers"` // of the numbers of free chunks; generations follow them
 	Handles bool   `json:"handles,omitempty"`
 }
 
-// object is what a load asked for at once.
+// object is one allocation of a load.
 type object struct {
 	Offset uint64 `json:"offset"`
 	Size   uint64 `json:"size"`
-	Type   string `json:"type"` // of one
+	Type   string `json:"type"` // of one value
 	Pool   bool   `json:"pool,omitempty"`
 	Scope  string `json:"scope"`
 	Label  string `json:"label,omitempty"`
 	Made   string `json:"made,omitempty"` // function and file:line
 }
 
-// describe is the layout of the ring's snapshots, worked out once.
+// describe returns the layout of the ring's snapshots, computed once.
 func (r *Ring) describe() *layout {
 	if r.layout != nil {
 		return r.layout
@@ -74,7 +75,7 @@ func (r *Ring) describe() *layout {
 		part.Kept = d.kept(p.tenants)
 		l.Parts = append(l.Parts, part)
 	}
-	for i := range r.parts { // last: a release build has the same names for the others
+	for i := range r.parts { // last, so that a release build has the same names for other types
 		for _, m := range r.parts[i].made {
 			o := object{Offset: m.Offset - r.parts[i].mark, Size: m.Size, Type: d.of(m.Type).Name, Pool: m.Pool,
 				Scope: m.Scope, Label: m.Label}
@@ -88,20 +89,21 @@ func (r *Ring) describe() *layout {
 	return l
 }
 
-// fingerprint is over all that must be the same for a snapshot to fit: not where things were made.
+// fingerprint returns a hash of all that must be equal for a snapshot to fit. Source lines are not
+// part of it.
 func (l *layout) fingerprint() uint64 {
 	same := layout{Plan: l.Plan, Parts: slices.Clone(l.Parts), Types: l.needed()}
 	for i := range same.Parts {
 		same.Parts[i].Objects, same.Parts[i].Slot = nil, ""
 	}
-	text, _ := json.Marshal(same) // of numbers and strings
+	text, _ := json.Marshal(same) // numbers and strings never fail
 	h := fnv.New64a()
-	_, _ = h.Write(text) // it never fails
+	_, _ = h.Write(text) // a hash never fails
 	return h.Sum64()
 }
 
-// needed are the types of roots and pools, and all that they are made of or point to, in this
-// order.
+// needed returns the types of roots, pools and containers, and then all types that they contain or
+// point to.
 func (l *layout) needed() (list []*typeLayout) {
 	known, seen := l.byName(), map[string]bool{}
 	var names []string
@@ -130,18 +132,18 @@ func (l *layout) needed() (list []*typeLayout) {
 	return list
 }
 
-// byName has the numbers, too.
+// byName returns the types by name, with the numbers.
 func (l *layout) byName() map[string]*typeLayout {
 	known := maps.Clone(numbers)
 	for _, t := range l.Types {
-		if t != nil { // as any may be of a file
+		if t != nil { // any may be nil in a file
 			known[t.Name] = t
 		}
 	}
 	return known
 }
 
-// imageSize is the bytes of a snapshot. pre: check has passed.
+// imageSize returns the size of a snapshot in bytes. pre: check has passed.
 func (l *layout) imageSize() (size uint64) {
 	for i := range l.Parts {
 		_, _, size = l.Parts[i].span(size)
@@ -149,16 +151,16 @@ func (l *layout) imageSize() (size uint64) {
 	return size
 }
 
-// span is where the part's bytes lie in an image, its first word at begin, and where the next part
-// begins.
+// span returns the range of the part's bytes in an image, and the start of the next part. begin is
+// the start of its words.
 func (p *partLayout) span(begin uint64) (from, to, next uint64) {
 	from = begin + poolWords*uint64(len(p.Pools))
 	to = from + p.Size
 	return from, to, (to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
 }
 
-// differs says in which way another layout differs first, which is a file's; "" when it doesn't.
-// What is a cause comes before what follows from it.
+// differs returns the first difference from the layout of a file, or "". A cause comes before its
+// effects.
 func (l *layout) differs(file *layout) string {
 	differ := func(what string, here, there any) string {
 		return fmt.Sprintf("%s: %v here, and %v in the file", what, here, there)

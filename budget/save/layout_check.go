@@ -8,15 +8,17 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// sizeMax is more than any state has: sums of such sizes and of what a file can list don't wrap.
+// sizeMax is more than the size of any state. Sums of such sizes, as many as a file can list, don't
+// overflow.
 const sizeMax = arena_c.OffsetMax
 
-// check refuses a layout from outside that no ring has written: what lies outside of what it is in,
-// a type that contains itself, a name that nothing has, or that a terminal would obey.
+// check returns an error for a layout from outside that no ring has written: one with a part beyond
+// its container, a type that contains itself, an unknown name, or a name that a terminal would
+// obey.
 func (l *layout) check() error {
 	known := l.byName()
 	if len(known) != len(l.Types)+len(numbers) {
-		return fmt.Errorf("a type is there twice")
+		return fmt.Errorf("two types have the same name")
 	}
 	for _, t := range l.Types {
 		if err := t.check(known); err != nil {
@@ -40,8 +42,8 @@ func (l *layout) check() error {
 	return nil
 }
 
-// resolve completes types, which have the names of what they are of. It returns the name of one that
-// contains itself, or "".
+// resolve completes the types, with pointers for the names that they refer to. It returns the name
+// of one that contains itself, or "".
 func (l *layout) resolve(known map[string]*typeLayout) (nested string) {
 	begun := map[*typeLayout]bool{}
 	var look func(t *typeLayout) string
@@ -76,11 +78,11 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 		return fmt.Errorf("a root %q in a state of %d bytes", p.Root, p.Size)
 	}
 	if !isPrintable(p.Region) || !isPrintable(p.Slot) {
-		return fmt.Errorf("a name that can't be printed")
+		return fmt.Errorf("its name can't be printed")
 	}
 	for _, s := range p.Of {
 		if !isPrintable(s.Name) {
-			return fmt.Errorf("a name that can't be printed")
+			return fmt.Errorf("its name can't be printed")
 		}
 	}
 	end := uint64(0)
@@ -115,5 +117,5 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 	return nil
 }
 
-// isPrintable says whether a name does nothing to a terminal.
+// isPrintable reports whether a name is without effect on a terminal.
 func isPrintable(name string) bool { return jsonfile.Printable(name) == name }

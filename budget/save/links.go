@@ -9,53 +9,64 @@ import (
 	"unsafe"
 )
 
-// links looks at the bools of a state from outside, and at where each arena.Ptr and arena.Slice
-// leads: from the root, from all chunks, and from values that Go keeps or a tenant has. Play writes
-// through links, so they lead to values of the state, or to those that Readable named, alone: not
-// over words of pools, of the chain or of tenants, nor one's values over another link or bool. So
-// each word is a link of one type to all that lead to it, or a link to none; each bool likewise.
+// links checks the bools and links (arena.Ptr, Slice and String) of a state from outside. Play
+// reads and writes through links, so each link may lead only to values of the state, or to those
+// that Readable named. It may not lead over words of a pool, the chain or a tenant. No two types
+// may share bytes either, if one of them has a link or a bool there: play would forge it by writing
+// numbers.
+//
+// So links marks each byte that a root or a link covers: as part of a link with its type, of a
+// bool, or of numbers. A second visit must find the same mark. Say a root leads to a frog:
+//
+//	root at 0x00: struct{ Frogs Slice[frog]; Name Slice[byte] }
+//	frog at 0x40: struct{ Weight uint64; Next Ptr[frog] }
+//
+// The bytes 0x40 to 0x47 are marked as numbers, and 0x48 to 0x4f as a Ptr[frog]. A Name of 4 bytes
+// at 0x40 is fine, since its bytes are numbers to both. A Name of 16 bytes at 0x40 is refused: play
+// could write any offset into Next through it.
 type links struct {
 	types describer
-	led   map[*typeLayout]bool // what roots are, and what a link leads to
+	led   map[*typeLayout]bool // types of the roots, and types that links lead to
 	st    *State
 	roots []typed
 	wards []ward // by offset
-	marks *marks // nil: no type has links
+	marks *marks // nil if no type has links
 	state []byte
-	queue []place // of links to look at
-	from  place   // that leads to the values at work; is nil: none, they are a root
-	value typed   // at work: one of these
-	done  uint64  // what comes before it in the values at work is marked
+	queue []place // links to follow
+	from  place   // the link to the values at work; its is is nil for a root
+	value typed   // the values at work
+	done  uint64  // the values at work are marked up to here
 	steps uint64
 }
 
-// typed is values of one type, at an offset from the arena's header.
+// typed is count values of one type, from an offset on that counts from the arena's header.
 type typed struct {
 	at, count, stride uint64
 	of                *typeLayout
-	in                *tenant // of a tenant with live blocks: which of the values there are
+	// in is set for values of a tenant with live: only those in live blocks are checked.
+	in *tenant
 }
 
 // span is [from, to), as offsets from the arena's header.
 type span struct{ from, to uint64 }
 
-// ward is what no link leads over: words of a pool or a scope, or a tenant, which may have blocks
-// for values.
+// ward is a range that no link may lead over: words of a pool or a scope, or a tenant. A tenant's
+// blocks may hold values that links lead to.
 type ward struct {
 	span
-	of *tenant // nil: a pool's or a scope's
+	of *tenant // nil for words of a pool or a scope
 }
 
-// place is where a link is.
+// place is the position and type of a link.
 type place struct {
 	at uint64
 	is *typeLayout
 }
 
-// linkWord is how a link is aligned.
+// linkWord is the alignment of a link in bytes.
 const linkWord = uint64(unsafe.Alignof(struct{ stored uint64 }{}.stored))
 
-// linkSteps is how much work any state may be; a large one may be more.
+// linkSteps is the least limit of steps for the check of a state; the limit grows with the state.
 const linkSteps = 1 << 24
 
 func newLinks(st *State) *links {
@@ -103,15 +114,15 @@ func newLinks(st *State) *links {
 	return l
 }
 
-// root adds values that are looked at in each state.
+// root adds values that every check visits.
 func (l *links) root(at, count, stride uint64, of reflect.Type) {
 	t := l.types.of(of)
 	l.led[t] = true
 	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, t, nil})
 }
 
-// misses says whether values in the state have bools or links that check doesn't see: their type is
-// no root's, and no link leads to such.
+// misses reports whether the values at at have bools or links that check doesn't reach, because no
+// root has their type and no link leads to it.
 func (l *links) misses(t reflect.Type, at uint64) bool {
 	for t.Kind() == reflect.Array {
 		t = t.Elem()
@@ -124,7 +135,7 @@ func (l *links) misses(t reflect.Type, at uint64) bool {
 	})
 }
 
-// check looks at a state.
+// check returns an error for the first bool or link of a state that play can't have left.
 func (l *links) check(state []byte) error {
 	l.state, l.queue, l.steps = state, l.queue[:0], 0
 	if l.marks != nil {
@@ -148,7 +159,7 @@ func (l *links) check(state []byte) error {
 	return nil
 }
 
-// rootValues looks at values of a root; of a tenant's at those that there are.
+// rootValues checks the values of a root. Of a tenant's values it checks those in live blocks.
 func (l *links) rootValues(r typed) error {
 	t := r.in
 	if t == nil {
@@ -166,7 +177,7 @@ func (l *links) rootValues(r typed) error {
 	return nil
 }
 
-// follow looks at what a link leads to, if Get gives it.
+// follow checks the values that the link at from leads to. A link that Get refuses leads to none.
 func (l *links) follow() error {
 	to, count, start := l.from.is.of, uint64(1), l.st.header().Start
 	stored := l.word(l.from.at)
@@ -181,16 +192,16 @@ func (l *links) follow() error {
 	at := start + stored - 1
 	end := at + count*to.Size
 	i, _ := slices.BinarySearchFunc(l.wards, at, func(w ward, at uint64) int {
-		return cmp.Compare(w.to, at+1) // the first that ends behind it
+		return cmp.Compare(w.to, at+1) // the first ward that ends after at
 	})
 	switch {
 	case end > l.st.end:
-		return l.leads("%d bytes at offset %#x, behind the state", end-at, at-start)
+		return l.leads("%d bytes at offset %#x, past the state's end", end-at, at-start)
 	case at < l.st.mark && end > l.st.mark:
 		return l.leads("%d bytes at offset %#x, before the state and in it", end-at, at-start)
 	case at < l.st.mark && !(to.isPlain() && l.st.isReadable(at, end)):
-		return l.leads("%d bytes at offset %#x, before the state: only what Readable named may be "+
-			"led to there", end-at, at-start)
+		return l.leads("%d bytes at offset %#x, before the state: name the values with save.Readable if "+
+			"links may lead to them", end-at, at-start)
 	case at < l.st.mark:
 		return nil
 	case i < len(l.wards) && l.wards[i].from < end && !l.wards[i].isLive(l, at, end):
@@ -200,7 +211,7 @@ func (l *links) follow() error {
 	return l.all(typed{at, count, to.Size, to, nil})
 }
 
-// isLive says whether a range lies in one live block of a tenant.
+// isLive reports whether a range is within one live block of a tenant.
 func (w *ward) isLive(l *links, from, to uint64) bool {
 	if w.of == nil || w.of.live == nil || from < w.from || to > w.to {
 		return false
@@ -215,10 +226,10 @@ func (w *ward) name() string {
 	case w.of.live == nil:
 		return w.of.name
 	}
-	return w.of.name + ", and in no one live block of it"
+	return w.of.name + ", and not in one live block of it"
 }
 
-// all marks values, and looks at their bools.
+// all marks values, and checks their bools.
 func (l *links) all(v typed) error {
 	end := v.at + v.count*v.stride
 	l.done, l.value = v.at, v
@@ -237,7 +248,7 @@ func (l *links) all(v typed) error {
 	return l.rest(end)
 }
 
-// one marks the links and bools of one value, and what is before each.
+// one marks the links and bools of one value, and the bytes before each.
 func (l *links) one(at uint64, of *typeLayout) error {
 	if of.isBool {
 		return l.bools(at, 1)
@@ -273,13 +284,13 @@ func (l *links) one(at uint64, of *typeLayout) error {
 	return nil
 }
 
-// bools looks at bools side by side, and marks them.
+// bools checks and marks count adjacent bools.
 func (l *links) bools(at, count uint64) error {
 	for i, b := range l.state[at-l.st.mark:][:count] {
 		if b > 1 {
 			is := at + uint64(i)
 			path, _, _ := l.value.of.leaf(is - l.value.at)
-			return l.bad(is, "%s%s is the bool %d: it may be 0 or 1", l.value.of.Name, path, b)
+			return l.bad(is, "%s%s is the bool %d: a bool is 0 or 1", l.value.of.Name, path, b)
 		}
 	}
 	if l.marks == nil {
@@ -295,7 +306,7 @@ func (l *links) bools(at, count uint64) error {
 	return l.step(1 + count/64)
 }
 
-// rest marks what is left up to an offset.
+// rest marks the bytes up to an offset as numbers.
 func (l *links) rest(to uint64) error {
 	if l.marks == nil || l.done >= to {
 		return nil
@@ -308,17 +319,17 @@ func (l *links) rest(to uint64) error {
 
 func (l *links) step(n uint64) error {
 	if l.steps += n; l.steps > max(linkSteps, 8*uint64(len(l.state))) {
-		return l.leads("what too many lead to")
+		return l.leads("values that too many links lead to")
 	}
 	return nil
 }
 
 func (l *links) twice(at uint64) error {
-	return l.leads("offset %#x, where another has an arena.Ptr, an arena.Slice or a bool, or a value "+
-		"where it has one", at-l.st.header().Start)
+	return l.leads("offset %#x, where two types overlap and one has an arena.Ptr, an arena.Slice or a "+
+		"bool", at-l.st.header().Start)
 }
 
-// leads says what is wrong with what leads to the values at work.
+// leads returns an error about the link to the values at work.
 func (l *links) leads(text string, args ...any) error {
 	of := cmp.Or(l.from.is, l.value.of)
 	return l.bad(l.from.at, "%s leads to %s", of.Name, fmt.Sprintf(text, args...))
@@ -329,7 +340,7 @@ func (l *links) bad(at uint64, text string, args ...any) error {
 		fmt.Sprintf(text, args...))
 }
 
-// word is the one at an offset.
+// word returns the word at an offset.
 func (l *links) word(at uint64) uint64 {
 	return binary.LittleEndian.Uint64(l.state[at-l.st.mark:])
 }

@@ -67,9 +67,9 @@ func TestHostileLinks(t *testing.T) {
 	l := newLinked(t)
 	c := save.ControlOf(l.ring)
 	require.Equal(t, l.from, storedOf(l.region, l.hall))
-	const words, behind, across, twice = "over words of a pool or a scope", "behind the state",
-		"before the state and in it", "where another has an arena.Ptr"
-	const before = "before the state: only what Readable named may be led to there"
+	const words, behind, across, twice = "over words of a pool or a scope", "past the state's end",
+		"before the state and in it", "where two types overlap"
+	const before = "before the state: name the values with save.Readable if links may lead to them"
 	up := l.at(l.up)
 	for _, test := range []struct {
 		what string
@@ -178,7 +178,7 @@ func TestLinksBefore(t *testing.T) {
 		}
 		return save.Hold(ring, 2, image)
 	}
-	const before = "before the state: only what Readable named may be led to there"
+	const before = "before the state: name the values with save.Readable if links may lead to them"
 	require.NoError(t, lead(storedOf(r, &lamps[0]), 2, 0))
 	require.ErrorContains(t, lead(storedOf(r, &lamps[0]), 3, 0), before)
 	require.ErrorContains(t, lead(storedOf(r, &lamps[2]), 1, 0), before)
@@ -203,7 +203,7 @@ func TestReadableMisuse(t *testing.T) {
 		before := lampMaker.Slice(s, 4)
 		state, root := save.Begin(r, s, roomMaker)
 		inside := lampMaker.Slice(s, 4)
-		elsewhere := "save: BUG: Readable of region level: the values lie elsewhere than before the state"
+		elsewhere := "save: BUG: Readable of region level: the values aren't in the region before the state"
 		require.PanicsWithValue(t, elsewhere, func() { save.Readable(state, inside) })
 		require.PanicsWithValue(t, elsewhere, func() { save.Readable(state, make([]lamp, 3)) })
 		require.PanicsWithValue(t, elsewhere, func() {
@@ -218,7 +218,7 @@ func TestReadableMisuse(t *testing.T) {
 			"which has a bool, an arena.Ptr or an arena.Slice", func() { save.Readable(state, []list{}) })
 		require.Panics(t, func() { save.Readable(state, []flag{}) })
 		require.Panics(t, func() { save.Readable(state, []struct{ Way scope.Addr[lamp] }{}) })
-		values := "save: BUG: Values of region level lie elsewhere than in the state"
+		values := "save: BUG: Values of region level: the values aren't in the state"
 		require.PanicsWithValue(t, values, func() { save.Values(state, before) })
 		require.PanicsWithValue(t, values, func() { save.Values(state, make([]lamp, 3)) })
 		require.Panics(t, func() { save.Values(state, []uintptr{}) })
@@ -395,10 +395,10 @@ func TestDeclaredLinks(t *testing.T) {
 	assert.Equal(t, "club.All[1]", d.Object)
 	image := save.Image(ring, 1)
 	binary.LittleEndian.PutUint64(image[save.ControlOf(ring).From:], storedOf(r, root)+8)
-	require.ErrorContains(t, save.Hold(ring, 2, image), "where another has an arena.Ptr")
+	require.ErrorContains(t, save.Hold(ring, 2, image), "where two types overlap")
 	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		require.PanicsWithError(t, "save: BUG: the state of region level can't have a save_test.odd:\n\t"+
-			"3 bytes of padding behind padded.B may hold anything; write a field `_ [3]byte` there, or "+
-			"have larger fields first", func() { save.Begin(r, s, scope.Plain[odd]()) })
+			"3 bytes of padding after padded.B may have any value; write a field `_ [3]byte` there, or "+
+			"put larger fields first", func() { save.Begin(r, s, scope.Plain[odd]()) })
 	})
 }

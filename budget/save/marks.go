@@ -2,14 +2,14 @@ package save
 
 import "math/bits"
 
-// marks say of a state what each byte is to who leads there: of a link, a bool, or something else;
-// so that it is the same to all.
+// marks notes for each byte of a state its use by roots and links: part of a link, a bool, or a
+// number. Each byte must have one use.
 type marks struct {
 	from   uint64
-	linked []uint64 // a bit a word
-	ids    []uint16 // of words that are linked
-	bools  []uint64 // a bit a byte
-	plain  []uint64 // of what is something else
+	linked []uint64 // one bit a word
+	ids    []uint16 // of the linked words
+	bools  []uint64 // one bit a byte
+	plain  []uint64 // one bit a byte: numbers
 }
 
 func newMarks(from, to uint64) *marks {
@@ -24,7 +24,7 @@ func (m *marks) clear() {
 	clear(m.plain)
 }
 
-// link marks a link. ok: it is none of another type, and nothing else.
+// link marks a link. It returns ok if no other use and no other type of link is marked there.
 func (m *marks) link(at, size uint64, id uint16) (isNew, ok bool) {
 	first := (at - m.from) / linkWord
 	isNew = m.linked[first/64]>>(first%64)&1 == 0
@@ -42,8 +42,8 @@ func (m *marks) link(at, size uint64, id uint16) (isNew, ok bool) {
 	return isNew, true
 }
 
-// fill marks [from, to) as one of bools and plain; not ok: from that offset on, up to 64 bytes, is
-// something that is a link or in other.
+// fill marks [from, to) in is, which is bools or plain. If one of the bytes is marked as a link or
+// in other, fill isn't ok and returns an offset at most 64 bytes before it.
 func (m *marks) fill(is, other []uint64, from, to uint64) (at uint64, ok bool) {
 	first, last := from-m.from, to-m.from-1
 	for i := first / 64; i <= last/64; i++ {
@@ -62,7 +62,7 @@ func (m *marks) fill(is, other []uint64, from, to uint64) (at uint64, ok bool) {
 	return 0, true
 }
 
-// linkedIn has a bit for each byte of a block of 64: those of links.
+// linkedIn returns a bit for each byte of a block of 64 that is part of a link.
 func (m *marks) linkedIn(block uint64) (bytes uint64) {
 	const words = 64 / linkWord
 	first := block * words

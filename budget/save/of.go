@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// subject is something outside of a state that its play depends on.
+// subject is data outside of a state that its play depends on.
 type subject struct {
 	Name string `json:"name"`
 	Sum  uint64 `json:"sum"`
@@ -19,12 +19,11 @@ func (s *subject) String() string {
 	return fmt.Sprintf("%s, sum %#x", s.Name, s.Sum)
 }
 
-// Of names something outside of the state that its play depends on: a map, a table of rules, a
-// script. sum is a sum of its bytes that the program works out, and name is for people. Files and
-// deltas carry both, and [Ring.Read] and [Ring.Apply] refuse those of another name or sum. Call it
-// in the load, before NewRing, once for each thing; two programs name them in the same order. After
-// NewRing it panics. A sum keeps honest mistakes out, and no forger, who writes the sum that is
-// wanted.
+// Of names data outside of the state that its play depends on: a map, a table of rules, a script.
+// The program computes sum, a checksum of that data; name is for people. Files and deltas carry
+// both, and [Ring.Read] and [Ring.Apply] refuse them if the name or sum is another here. Call Of in
+// the load before NewRing, once for each piece of data, and in the same order in all programs.
+// After NewRing it panics. A checksum finds honest mistakes; it doesn't protect against forgery.
 func (st *State) Of(name string, sum uint64) {
 	if st.end != 0 {
 		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name()))
@@ -32,18 +31,18 @@ func (st *State) Of(name string, sum uint64) {
 	st.of = append(st.of, subject{jsonfile.Printable(name), sum})
 }
 
-// differsOf says in which subject two parts of that region differ first, or "".
+// differsOf returns the first difference between the subjects of two parts of a region, or "".
 func (p *partLayout) differsOf(file *partLayout) string {
 	i, here, there := differIn(p.Of, file.Of, (*subject).String)
 	if i < 0 {
 		return ""
 	}
-	return fmt.Sprintf("the state of region %s is of %s here, and of %s in the file", p.Region,
+	return fmt.Sprintf("the state of region %s depends on %s here, and on %s in the file", p.Region,
 		cmp.Or(here, "nothing"), cmp.Or(there, "nothing"))
 }
 
-// differIn is the first place in which two lists differ, or -1, and what they have there as text; "" is
-// nothing.
+// differIn returns the first place in which two lists differ, and the texts there, or -1 if they
+// are equal. The text of a missing element is "".
 func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string) {
 	for i := range max(len(here), len(there)) {
 		a, b = "", ""
@@ -60,7 +59,7 @@ func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string)
 	return -1, "", ""
 }
 
-// subjects are those of all states of the ring, for people.
+// subjects returns the names of the subjects of all states, for people.
 func (r *Ring) subjects() string {
 	var all []string
 	for i := range r.parts {
@@ -74,13 +73,13 @@ func (r *Ring) subjects() string {
 	return strings.Join(all, "; ")
 }
 
-// subjectsSum is a sum of the subjects of all states, of which a delta has no room for more; 0
-// where there is none.
+// subjectsSum returns a checksum of the subjects of all states, or 0 if there are no subjects. A
+// delta has no room for more.
 func subjectsSum(parts []part) (sum uint32) {
 	h := fnv.New32a()
 	for i := range parts {
 		for _, s := range parts[i].of {
-			fmt.Fprintf(h, "%d %q %d\n", i, s.Name, s.Sum) // it never fails
+			fmt.Fprintf(h, "%d %q %d\n", i, s.Name, s.Sum) // a hash never fails
 			sum = max(h.Sum32(), 1)
 		}
 	}

@@ -46,11 +46,11 @@ func TestOf(t *testing.T) {
 	}{
 		{ringOf(t, subject{"map E1M1", 0x11}, subject{"rules", 2}), ""},
 		{ringOf(t, subject{"map E1M1", 0x12}, subject{"rules", 2}),
-			"of map E1M1, sum 0x12 here, and of map E1M1, sum 0x11 in the file"},
+			"on map E1M1, sum 0x12 here, and on map E1M1, sum 0x11 in the file"},
 		{ringOf(t, subject{"map E1M2", 0x11}, subject{"rules", 2}),
-			"of map E1M2, sum 0x11 here, and of map E1M1, sum 0x11 in the file"},
-		{ringOf(t, subject{"map E1M1", 0x11}), "of nothing here, and of rules, sum 0x2 in the file"},
-		{plain, "of nothing here, and of map E1M1, sum 0x11 in the file"},
+			"on map E1M2, sum 0x11 here, and on map E1M1, sum 0x11 in the file"},
+		{ringOf(t, subject{"map E1M1", 0x11}), "on nothing here, and on rules, sum 0x2 in the file"},
+		{plain, "on nothing here, and on map E1M1, sum 0x11 in the file"},
 	} {
 		delta, err := one.Delta(nil, 7, 7)
 		require.NoError(t, err)
@@ -63,12 +63,12 @@ func TestOf(t *testing.T) {
 			continue
 		}
 		assert.ErrorContains(t, err, "it is of another program, plan or data: the state of region "+
-			"level is "+test.want)
-		assert.ErrorContains(t, applied, "byte 60: its state is of other data, sum ")
+			"level depends "+test.want)
+		assert.ErrorContains(t, applied, "byte 60: its state depends on other data (State.Of), with the checksum ")
 		delta, err = test.ring.Delta(nil, 7, 7)
 		require.NoError(t, err)
 		_, err = one.Apply(delta)
-		assert.ErrorContains(t, err, "and here it is of map E1M1, sum 0x11; rules, sum 0x2, ")
+		assert.ErrorContains(t, err, "here it depends on map E1M1, sum 0x11; rules, sum 0x2, with ")
 		_, _, err = save.DiffFiles(bytes.NewReader(file),
 			bytes.NewReader(written(t, test.ring, 7)), nil)
 		assert.ErrorContains(t, err, "B is of another program, plan or data than A: ")
@@ -77,7 +77,7 @@ func TestOf(t *testing.T) {
 	require.NoError(t, save.Show(&shown, bytes.NewReader(written(t, one, 7))))
 	assert.Contains(t, shown.String(), "  of map E1M1, sum 0x11\n  of rules, sum 0x2\n")
 	_, err := one.Read(bytes.NewReader(written(t, plain, 7)))
-	assert.ErrorContains(t, err, "of map E1M1, sum 0x11 here, and of nothing in the file")
+	assert.ErrorContains(t, err, "on map E1M1, sum 0x11 here, and on nothing in the file")
 }
 
 // After NewRing it is too late: a file may have been written. A name that a terminal would obey is

@@ -2,8 +2,8 @@ package save
 
 import "fmt"
 
-// owned is a Go value that a scope keeps, and whose place in the chain lies in a state. Until the
-// state is over it can only end: by CloseNow or Cancel, which no copy of bytes undoes.
+// owned is a Go value held by a scope, with its node in a state. Until the state is over, the value
+// can only end (CloseNow or Cancel), and a restore can't undo that.
 type owned struct {
 	place uint64
 	what  string
@@ -11,7 +11,7 @@ type owned struct {
 
 func (st *State) findOwned() {
 	stack := st.saved.Stack()
-	st.owned = nil // of a ring before
+	st.owned = nil // of an earlier ring
 	for node := range stack.NodesSince(st.mark) {
 		if what := stack.OwnedAt(node.Place); what != "" {
 			st.owned = append(st.owned, owned{node.Place, what})
@@ -20,8 +20,9 @@ func (st *State) findOwned() {
 	st.alive = len(st.owned)
 }
 
-// living is how many of st.owned live. They are the first ones; what ended moves behind them, and
-// then stays where it is. So those that lived when there were n are the first n for ever.
+// living returns how many of st.owned live. Those are the first ones: a value that ended moves
+// after them, and then stays in its place. So if n lived at a snapshot, they are the first n from
+// then on.
 func (st *State) living() int {
 	for i := 0; i < st.alive; {
 		if st.saved.Stack().OwnedLives(st.owned[i].place) {
@@ -34,7 +35,7 @@ func (st *State) living() int {
 	return st.alive
 }
 
-// ownedEnded refuses a snapshot in which so many lived, if one of them ended since.
+// ownedEnded returns an error if one of the first lived owned values ended since the snapshot.
 func (p *part) ownedEnded(from *slot, lived int) error {
 	if living := p.living(); living < lived {
 		return fmt.Errorf("save: Restore of snapshot %d of region %s: %s was closed, run or "+

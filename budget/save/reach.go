@@ -9,15 +9,15 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// thing is what lies in a state as values of one type, one behind the other.
+// An array of values of one type, in a state.
 type thing struct {
-	path   string // "room.Lights"; "" while nobody asks
-	by     int    // place in the queue of what leads to it; -1: nothing
-	link   uint64 // and where that does
+	path   string // "room.Lights"; "" until it is needed
+	by     int    // place in the queue of the array that leads to it, or -1
+	link   uint64 // offset of the link in that
 	of     *typeLayout
 	offset uint64
 	count  uint64
-	many   bool // an index is part of its values' names
+	many   bool // names of its values have an index
 	stride uint64
 }
 
@@ -26,22 +26,21 @@ func (g *thing) has(at uint64) bool {
 		(at-g.offset)%g.stride < g.of.Size
 }
 
-// reachMost is how many things a walk visits: a state from outside may have any offsets.
+// reachMost is the most arrays that a walk visits: a state from outside may have any offsets.
 const reachMost = 1 << 20
 
-// reachSteps is how many values it looks at meanwhile.
+// reachSteps is the most values that a walk reads.
 const reachSteps = 1 << 24
 
-// reach walks what a part's root and live chunks of pools lead to by Ptr, Slice and String, each
-// once, those on the way before what they lead to. The bytes are of a snapshot, and trusted in
-// nothing.
+// reach walks the values that a part's root and live chunks of pools lead to by Ptr, Slice and
+// String. It visits each once, breadth first, and trusts none of the snapshot's bytes.
 type reach struct {
 	part  *partLayout
 	bytes []byte
 	queue []thing
 	seen  map[seen]bool
 	steps int
-	by    int // what is looked at
+	by    int // place in the queue of the current array
 }
 
 type seen struct {
@@ -49,7 +48,7 @@ type seen struct {
 	offset, count uint64
 }
 
-// things gives all until yield is false.
+// It calls yield with each array of the walk, until yield returns false.
 func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield func(*thing) bool) {
 	r := reach{part: p, bytes: bytes, seen: map[seen]bool{}, by: -1}
 	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})
@@ -79,7 +78,7 @@ func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield fu
 	}
 }
 
-// add has it visited, if it lies in the state and wasn't.
+// add queues an array, if it is in the state and new.
 func (r *reach) add(g thing) {
 	if g.stride = g.of.Size; g.stride == 0 || g.offset > r.part.Size ||
 		g.count > (r.part.Size-g.offset)/g.stride {
@@ -92,7 +91,7 @@ func (r *reach) add(g thing) {
 	}
 }
 
-// from adds what one value leads to.
+// from adds the arrays that one value leads to.
 func (r *reach) from(t *typeLayout, at uint64) {
 	r.steps++
 	if t.isLink {
@@ -100,7 +99,7 @@ func (r *reach) from(t *typeLayout, at uint64) {
 		if g.many {
 			g.count = binary.LittleEndian.Uint64(r.bytes[at+8:])
 		}
-		// Else it is nil, or lies before the state.
+		// Otherwise the link is nil, or leads before the state.
 		if stored := binary.LittleEndian.Uint64(r.bytes[at:]); stored > r.part.Mark {
 			g.offset = stored - 1 - r.part.Mark
 			r.add(g)
@@ -113,10 +112,10 @@ func (r *reach) from(t *typeLayout, at uint64) {
 	}
 }
 
-// pathMost is how many steps from one thing to the next a path names, at its beginning and its end.
+// pathMost is how many steps a path names at its start, and at its end.
 const pathMost = 8
 
-// path is that of a thing in the queue, from the root or a chunk.
+// path returns the path of an array in the queue, from the root or a chunk.
 func (r *reach) path(n int) string {
 	var steps []string
 	for ; r.queue[n].by >= 0; n = r.queue[n].by {
@@ -151,7 +150,7 @@ func (q *poolLayout) chunk(index uint64) string {
 	return fmt.Sprintf("chunk %d of the pool of %s", index, q.Type)
 }
 
-// fieldOf is the name of a field of what has a name.
+// fieldOf returns the name of a field of a named value.
 func fieldOf(name, field string) string {
 	if strings.HasPrefix(name, "chunk ") && !strings.Contains(name, ", field ") {
 		return name + ", field " + field
@@ -159,7 +158,7 @@ func fieldOf(name, field string) string {
 	return name + "." + field
 }
 
-// shortName is a type's without its package: "room" of "game.room".
+// shortName returns a type's name without its package: "room" for "game.room".
 func shortName(name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	return name[strings.LastIndexByte(name, '.')+1:]

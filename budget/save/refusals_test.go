@@ -98,7 +98,7 @@ func TestRefusals(t *testing.T) {
 		before := hash(t, p.ring, 4)
 
 		assert.EqualError(t, p.ring.Restore(background, 5),
-			"save: snapshot 5 of region level isn't held: the ring has 2 places, with 3 4; give NewRing more")
+			"save: region level: the ring of 2 doesn't hold snapshot 5; make it larger in NewRing; it holds: 3 4")
 		_, err := p.ring.Hash(9)
 		assert.ErrorContains(t, err, "snapshot 9")
 
@@ -208,7 +208,7 @@ func TestWhereStatesBegin(t *testing.T) {
 		}
 		load(t, b.Region("rollback"), func(in scope.Scope) {
 			assert.Contains(t, panicOf(t, func() { save.NewRing(in, 1, state) }),
-				"NewRing in another scope than the load's own")
+				"NewRing in another scope than the load's")
 		})
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 0, state) }), "a ring of 0 snapshots")
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1) }), "of 0 states")
@@ -266,8 +266,8 @@ func TestObjectsThatEnded(t *testing.T) {
 	live.Tick = 7
 	other := voices.Get()
 	assert.EqualError(t, ring.Restore(background, 1), "save: Restore of snapshot 1 of region extra: "+
-		"of a pool with a finalizer of save_test.voice 1 objects began or ended since, and 0 "+
-		"finalizers ran, which can't be undone; have a Pool, or make it after NewRing")
+		"in a pool with a finalizer of save_test.voice, 1 objects began or ended since, and 0 "+
+		"finalizers ran, which can't be undone; use a Pool, or make it after NewRing")
 	require.NoError(t, voices.Put(other))
 	assert.ErrorContains(t, ring.Restore(background, 1), "1 finalizers ran")
 	assert.EqualValues(t, 7, live.Tick, "nothing has changed")

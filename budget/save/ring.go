@@ -13,55 +13,58 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick,
-// most often. A snapshot takes the place of that with its number, else of the one with the lowest.
+// Ring holds the last n snapshots of a state, or of several states together. Each snapshot has a
+// number, usually that of a tick. A new snapshot replaces the one with its number, else the one
+// with the lowest. A Ring belongs to the goroutine that drives its regions.
 type Ring struct {
-	scope     scope.Scope // that it lies in
+	scope     scope.Scope // owns the ring's memory
 	record    *arena_c.Record
 	gen       uint64 // of the record while the scope is alive
 	parts     []part
 	slots     []slot
-	spare     []byte   // of state regions: an image on which what comes from outside is looked at
-	layout    *layout  // if it is known
-	text      []byte   // the layout as a file has it; nil: not yet
-	described fileHead // what of a file's header follows from it
+	spare     []byte   // of state regions: for images from outside, until they are checked
+	layout    *layout  // nil if not known
+	text      []byte   // the layout in a file; nil if no file was written
+	described fileHead // the fields of a file's header that follow from the layout
 	exclusive *budget.Exclusive
-	of        uint32 // a sum of the states' subjects
+	of        uint32 // a checksum of the states' subjects
 }
 
-// part is a state, and where it lies in an image: two words for each pool, then the bytes.
+// part is a state and its range of an image: two words for each pool, then the bytes.
 type part struct {
 	*State
 	words, from, to int
-	tracking        *tracking // nil: all is copied
+	tracking        *tracking // nil if all bytes are copied
 }
 
-// slot has room for a snapshot.
+// slot holds one snapshot.
 type slot struct {
 	index      int
 	image      []byte
 	number     uint64
 	held       bool
-	clean      bool     // what was left in free chunks is cleared
-	finalizers []uint64 // that had run, by part
-	living     []int    // owned values, by part
-	hash       uint64   // if hashed
+	clean      bool     // free chunks are cleared
+	finalizers []uint64 // how many had run, by part
+	living     []int    // live owned values, by part
+	hash       uint64   // valid if hashed
 	hashed     bool
 }
 
-// poolWords is the bytes of an image for what a pool's header has: free and retired, little-endian.
+// poolWords is the size in bytes of a pool's two words in an image: its counts of free and retired
+// chunks, little-endian.
 const poolWords = 8
 
 var imageMaker = scope.Plain[byte]()
 
-// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and
-// ends the state that begins in s: what is made there afterwards is none of it. s is the scope of
-// the load of the state, or of a region above, which is loaded later: all states have ended then. A
-// full scope unwinds, which names the key to raise. Everything else is a caller's bug and panics.
-// Cost: count times the size of the states, Go allocations.
+// NewRing allocates in s a ring of count snapshots of the states, and one more image if all their
+// regions are state regions. It ends each state that begins in s: later allocations there don't
+// belong to it. s is the scope of the state's load, or of a region above that is loaded later; the
+// states have ended then. If s has no room, it unwinds with an error that names the knob to raise.
+// NewRing panics on every other error, such as a finalizer or a forbidden type in a state. It
+// allocates count times the states' size, and makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
-		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least",
+		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
 			count, len(states)))
 	}
 	r := &Ring{scope: s}
@@ -83,11 +86,11 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if outside {
 		images++
 	}
-	total := math.MaxInt // more than a scope has
+	total := math.MaxInt // more than any scope has
 	if images <= total/max(size, 1) {
 		total = images * size
 	}
-	// At once, and from a line on: so a full names a size that is enough.
+	// One allocation, aligned to a line: a full scope then reports a size that is enough.
 	imageMaker.SliceAligned(s, 0, arena_c.LineSize)
 	all := imageMaker.SliceAligned(s, total, arena_c.LineSize)
 	next := func() (image []byte) {
@@ -111,18 +114,18 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	return r
 }
 
-// Size is the bytes of one snapshot.
+// Size returns the size of one snapshot in bytes.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
-// Has says whether the ring holds the snapshot of that number, of states that are loaded still: once
-// a region of theirs was loaded again or rewound, there is none that Restore would take.
+// Has reports whether [Ring.Restore] can take the snapshot with that number: the ring holds it, and
+// no region was loaded again or rewound since.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
-// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error
-// says that a region's load isn't over, or that it was loaded again or rewound; in checked builds
-// also that what was made before Begin was written since. Cost: a copy of the states, of a tracked
-// region (budget.RegionPlan.Track) of what was written, and a system call; else none, and no Go
-// allocation.
+// Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
+// fails if a region's load isn't over, or if a region was loaded again or rewound. In checked
+// builds it also fails if memory from before Begin was written since. Take copies the states; of a
+// tracked region (budget.RegionPlan.Track) it copies only changed pages, and makes a system call.
+// It makes no Go allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -143,12 +146,17 @@ func (r *Ring) Take(number uint64) error {
 	return nil
 }
 
-// Restore puts the snapshot of that number in place: all states are as they were when it was taken.
-// It waits until ctx ends for workers that have one of the regions pinned; what it refuses changes
-// nothing: a number that the ring doesn't hold, a region that was loaded again, objects with a
-// finalizer that began or ended since, by their type, and owned values of the state that ended.
-// Cost: a copy of the states; no Go allocation, no system call, but for what Rebuild's functions
-// do. The error of one of these comes last: the states are in place then.
+// Restore puts the snapshot with that number in place: all states are as they were when it was
+// taken. It waits, until ctx ends, for workers that have one of the regions pinned. Restore fails
+// and changes nothing in these cases:
+//
+//   - The ring doesn't hold the number, or a region was loaded again or rewound.
+//   - An object with a finalizer began or ended since the snapshot; the error names its type.
+//   - An owned value of the state ended since the snapshot.
+//
+// Functions of [State.Rebuild] run last. If one fails, Restore returns its error, and the states
+// are in place. Restore copies the states; of a tracked region it copies only changed pages, and
+// makes a system call. Apart from the functions of Rebuild it makes no Go allocation.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
@@ -179,7 +187,7 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	return nil
 }
 
-// check says why there is no ring, or nothing that its snapshots are of.
+// check returns an error if the ring or one of its states is gone.
 func (r *Ring) check() error {
 	for i := range r.parts {
 		if err := r.parts[i].saved.Check(); err != nil {
@@ -192,8 +200,8 @@ func (r *Ring) check() error {
 	return nil
 }
 
-// alive says whether the memory of the ring is there still. What its scope was refused meanwhile is
-// nothing of the ring's, as Err would have it.
+// alive reports whether the ring's scope is alive. It doesn't use Err, which also reports refused
+// allocations.
 func (r *Ring) alive() bool { return r.record.Gen == r.gen }
 
 func (r *Ring) find(number uint64) *slot {
@@ -205,7 +213,7 @@ func (r *Ring) find(number uint64) *slot {
 	return nil
 }
 
-// get is find, or why there is none.
+// get is find, with an error if the ring doesn't hold the snapshot.
 func (r *Ring) get(number uint64) (*slot, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -220,12 +228,12 @@ func (r *Ring) get(number uint64) (*slot, error) {
 		}
 	}
 	slices.Sort(held)
-	return nil, fmt.Errorf("save: snapshot %d of region %s isn't held: the ring has %d places, with "+
-		"%s; give NewRing more", number, r.parts[0].saved.Name(), len(r.slots),
+	return nil, fmt.Errorf("save: region %[2]s: the ring of %[3]d doesn't hold snapshot %[1]d; make it larger in "+
+		"NewRing; it holds: %[4]s", number, r.parts[0].saved.Name(), len(r.slots),
 		strings.Trim(fmt.Sprint(held), "[]"))
 }
 
-// place is where the snapshot of that number will be: nothing is held there any more.
+// place returns the slot for a new snapshot with that number, and empties it.
 func (r *Ring) place(number uint64) *slot {
 	to := r.find(number)
 	for i := range r.slots {
@@ -240,7 +248,7 @@ func (r *Ring) place(number uint64) *slot {
 	return to
 }
 
-// hold makes the spare image, which has been looked at, the snapshot of that number.
+// hold makes the checked spare image the snapshot with that number.
 func (r *Ring) hold(number uint64) *slot {
 	to := r.place(number)
 	to.image, r.spare = r.spare, to.image
@@ -265,8 +273,8 @@ func (p *part) take(image []byte, slot int) {
 	}
 }
 
-// clean clears what was left in chunks that are free: it differs from build to build; and what says
-// what happens at Close: it differs from plan to plan.
+// clean clears the bytes of free chunks, which differ from build to build, and the chain's nodes,
+// which differ from plan to plan.
 func (p *part) clean(image []byte, slot int) {
 	bytes := image[p.from:p.to]
 	for _, node := range p.nodes {
@@ -286,7 +294,7 @@ func (p *part) clean(image []byte, slot int) {
 	}
 }
 
-// restore puts the state of an image in place.
+// restore copies an image into the state.
 func (p *part) restore(image []byte, slot int) {
 	words, from, to := image[p.words:p.from], image[p.from:p.to], p.bytes()
 	for i := range p.pools {
@@ -304,10 +312,10 @@ func (p *part) restore(image []byte, slot int) {
 	arena_c.Scatter(startOf(to), uint64(len(to)))
 }
 
-// holds says whether a chunk of such a state has an object: also one whose finalizer is at work.
+// holds reports whether a chunk of that state has an object, also one with a running finalizer.
 func holds(state byte) bool { return state == arena_c.ChunkLive || state == arena_c.ChunkLeaving }
 
-// objects refuses a pool whose objects have a finalizer, if one began or ended since.
+// objects returns an error if an object with a finalizer began or ended since the snapshot.
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
 		pool := &p.pools[i]
@@ -323,8 +331,8 @@ func (p *part) objects(from *slot, finalizers uint64) error {
 			}
 		}
 		if ran := p.saved.Stack().Finalizers() - finalizers; changed != 0 || ran != 0 {
-			return fmt.Errorf("save: Restore of snapshot %d of region %s: of a pool with a %s %d objects "+
-				"began or ended since, and %d finalizers ran, which can't be undone; have a Pool, or make "+
+			return fmt.Errorf("save: Restore of snapshot %d of region %s: in a pool with a %s, %d objects "+
+				"began or ended since, and %d finalizers ran, which can't be undone; use a Pool, or make "+
 				"it after NewRing",
 				from.number, p.saved.Name(), object, changed, ran)
 		}

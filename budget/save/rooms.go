@@ -12,46 +12,49 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// room is an allocator that lies in a state, on bytes of its own: package arena's, or one that C made.
-// Which words of its header never change, this process knows, as it made them: an image from outside
-// has the same. All else is checked on the image, by them. After that no call of the allocator reads
-// or writes outside of its block, or goes on for ever, whatever the image says.
+// room is an allocator on bytes of a state: one of package arena, or one that C made. This process
+// made it, and knows the words of its header that never change: an image from outside must have the
+// same. check then tests all other words of the image. After that no call of the allocator accesses
+// memory outside its block, or loops for ever, whatever an image contains.
 type room struct {
 	scope.Room
-	at    uint64   // from the state's first byte; of one in another's block, from that one's first byte
-	host  uint64   // of one in another's block, which block that is: see roomKind.live; 0: not known yet
+	at uint64 // from the state's first byte, or from the first byte of the outer room
+	// the block of the outer room that it is in, as roomKind.live returns it; 0 if not known
+	host  uint64
 	fixed []uint64 // the words of roomKinds[Kind].fixed
-	own   uint32   // of a pool with handles: what all of its generations have in common
-	heads []uint64 // of a heap, after a check: a bit for each 16 bytes, where a header is
+	own   uint32   // of a pool with handles: the bits that all its generations share
+	heads []uint64 // of a heap, after a check: a bit for each 16 bytes, set for a header
 	spans []span   // of a ring or a stack, after a check: its blocks, by offset
-	inner []*room  // in blocks of it
+	inner []*room  // rooms in its blocks
 }
 
-// roomKind is what is to know of a kind of rooms.
+// roomKind describes a kind of rooms.
 type roomKind struct {
-	header uint64                  // its size
-	fixed  []uintptr               // offsets of words in it that never change
-	fits   func(image []byte) bool // what the words lay out lies in the block
-	check  func(r *room, image []byte) error
-	// live reports whether [from, to), from the image's first byte, is in one live block of an image that
-	// was checked, and which block that is: where it begins, and farEnd where the far end has it.
+	header uint64    // its size in bytes
+	fixed  []uintptr // offsets of words in it that never change
+	// reports whether the fixed words describe a layout within the block
+	fits  func(image []byte) bool
+	check func(r *room, image []byte) error
+	// live reports whether the range [from, to), from the image's first byte, is in one live block
+	// of a checked image. It returns the start of that block, with farEnd for a block of the far
+	// end.
 	live func(r *room, image []byte, from, to uint64) (block uint64, live bool)
 }
 
-// wholeEnd is the block that all bytes of an end are in which no address gives back, farEnd the bit of
-// what a far end has: that is given back without the near one.
+// wholeEnd stands for all bytes of an end whose blocks aren't freed one by one. farEnd is set for a
+// block of the far end, which is freed independently of the near end.
 const (
 	wholeEnd = 1
 	farEnd   = 1 << 63
 )
 
-// headerFixed are the words of an arena.h header that never change: but of a frame.
+// headerFixed are the words of an arena.h header that never change, except in a frame.
 var headerFixed = []uintptr{unsafe.Offsetof(arena_c.Header{}.Gen), unsafe.Offsetof(arena_c.Header{}.Next),
 	unsafe.Offsetof(arena_c.Header{}.Start)}
 
-// roomKinds has an entry for each kind, or doesn't compile.
+// roomKinds has an entry for each kind; the array below doesn't compile otherwise.
 var roomKinds = [...]roomKind{
-	{}, // no kind is 0
+	{}, // 0 is no kind
 	{ // arena_c.RoomHeap
 		header: uint64(unsafe.Sizeof(arena_c.Heap{})),
 		fixed: []uintptr{unsafe.Offsetof(arena_c.Heap{}.First), unsafe.Offsetof(arena_c.Heap{}.End),
@@ -84,9 +87,10 @@ var roomKinds = [...]roomKind{
 		header: uint64(unsafe.Sizeof(arena_c.Pool{})),
 		fixed: []uintptr{unsafe.Offsetof(arena_c.Pool{}.Gen), unsafe.Offsetof(arena_c.Pool{}.Chunks),
 			unsafe.Offsetof(arena_c.Pool{}.Numbers), unsafe.Offsetof(arena_c.Pool{}.Stride),
-			unsafe.Offsetof(arena_c.Pool{}.Inverse)}, // and what lies behind, of 32 bits: checkRoomPool
+			// checkRoomPool checks the 32-bit words after it
+			unsafe.Offsetof(arena_c.Pool{}.Inverse)},
 		fits: fitsPool, check: checkRoomPool, live: liveInPool},
-	{ // arena_c.RoomShared: what is in it, is a library's
+	{ // arena_c.RoomShared: its contents belong to a library
 		check: func(*room, []byte) error { return nil },
 		live:  func(*room, []byte, uint64, uint64) (uint64, bool) { return 0, false }},
 }
@@ -95,13 +99,13 @@ var _ [arena_c.RoomKinds]struct{} = [len(roomKinds)]struct{}{}
 
 func (r *room) kind() *roomKind { return &roomKinds[r.Kind] }
 
-// word is one of the image, whose first byte is aligned to 8.
+// wordAt returns a word of an image. The image's first byte is aligned to 8.
 func wordAt(image []byte, at uint64) *uint64 { return (*uint64)(unsafe.Pointer(&image[at : at+8][0])) }
 
-// headerOf is the header at the front of an image.
+// headerOf returns the header at the start of an image.
 func headerOf[H any](image []byte) *H { return (*H)(unsafe.Pointer(unsafe.SliceData(image))) }
 
-// findRooms makes tenants of the allocators in the state.
+// findRooms makes the allocators in the state tenants.
 func (st *State) findRooms() error {
 	list, err := st.saved.Stack().WatchedRooms(st.mark, st.end)
 	if err != nil {
@@ -113,12 +117,13 @@ func (st *State) findRooms() error {
 	for _, of := range list {
 		r := &room{Room: of, at: of.Offset - st.mark}
 		if r.at+r.Size > uint64(len(state)) || r.Kind != arena_c.RoomShared && r.Size < r.kind().header {
-			return st.badRoom(r, fmt.Errorf("%d bytes were noted by C, and they aren't all there", r.Size))
+			return st.badRoom(r, fmt.Errorf("C registered %d bytes, which aren't all in the state", r.Size))
 		}
 		if st.library == nil && (r.C || r.Kind == arena_c.RoomShared) {
 			st.library = r
 		}
-		if n := len(outer) - 1; n >= 0 && outer[n].at+outer[n].Size > r.at { // no two overlap else
+		// it is inside: rooms never overlap partly
+		if n := len(outer) - 1; n >= 0 && outer[n].at+outer[n].Size > r.at {
 			outer[n].adopt(r)
 		} else {
 			outer = append(outer, r)
@@ -127,7 +132,7 @@ func (st *State) findRooms() error {
 	for _, r := range outer {
 		image := state[r.at:][:r.Size]
 		if !r.learn(image) {
-			return st.badRoom(r, fmt.Errorf("its words say other than %d bytes", r.Size))
+			return st.badRoom(r, fmt.Errorf("its words contradict its size of %d bytes", r.Size))
 		}
 		if err := r.check(image); err != nil {
 			return st.badRoom(r, err)
@@ -141,11 +146,12 @@ func (st *State) findRooms() error {
 }
 
 func (st *State) badRoom(r *room, err error) error {
-	return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: the %s isn't whole: %w%s", st.saved.Name(), r.at,
+	return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: the %s is damaged: %w%s", st.saved.Name(), r.at,
 		r.Kind, err, r.Site.Tell("made"))
 }
 
-// chunks are what pools among r and the rooms in it hold; at is where r begins in the state.
+// chunks returns the chunks of r and of the rooms in it, as far as they are pools. r starts at at
+// in the state.
 func (r *room) chunks(state []byte, at uint64) (list []values) {
 	if r.Kind == arena_c.RoomPool && r.Of != nil {
 		h := headerOf[arena_c.Pool](state[at:])
@@ -157,7 +163,7 @@ func (r *room) chunks(state []byte, at uint64) (list []values) {
 	return list
 }
 
-// adopt adds a room that lies in a block of r, or of one that does.
+// adopt adds a room that is in a block of r, or of a room in r.
 func (r *room) adopt(inner *room) {
 	inner.at -= r.at
 	if n := len(r.inner) - 1; n >= 0 && r.inner[n].at+r.inner[n].Size >= inner.at+inner.Size {
@@ -167,8 +173,8 @@ func (r *room) adopt(inner *room) {
 	r.inner = append(r.inner, inner)
 }
 
-// learn copies the words that never change. False: what they lay out isn't in the block, as where C
-// noted another size than it made.
+// learn copies the words that never change. It returns false if they describe a layout beyond the
+// block: C may have registered another size than it made.
 func (r *room) learn(image []byte) bool {
 	if fits := r.kind().fits; fits != nil && !fits(image) {
 		return false
@@ -191,7 +197,7 @@ func (r *room) learn(image []byte) bool {
 	return true
 }
 
-// settle notes in which blocks the rooms in r are, of an image that was checked.
+// settle notes the blocks that the rooms in r are in. The image was checked.
 func (r *room) settle(image []byte) {
 	for _, in := range r.inner {
 		in.host, _ = r.kind().live(r, image, in.at, in.at+in.Size)
@@ -199,20 +205,21 @@ func (r *room) settle(image []byte) {
 	}
 }
 
-// mayHost refuses rooms in blocks that end by a turn, or by a handle, which may be any that is good.
+// mayHost returns an error if r's blocks can't host rooms: a frame's turn frees them, or a forged
+// handle could.
 func (r *room) mayHost() error {
 	switch r.Kind {
 	case arena_c.RoomFrame:
-		return fmt.Errorf("an allocator lies in a buffer of it, which the next turn takes: make it elsewhere")
+		return fmt.Errorf("it has an allocator in a buffer, which the next turn frees: make that elsewhere")
 	case arena_c.RoomPool:
 		return errInChunk
 	}
 	return nil
 }
 
-var errInChunk = fmt.Errorf("an allocator lies in a chunk of it, which the game may put: make it elsewhere")
+var errInChunk = fmt.Errorf("it has an allocator in a chunk, which the game may free: make that elsewhere")
 
-// roomsInChunks refuses rooms in chunks of the region's own pools.
+// roomsInChunks returns an error for a room in a chunk of the region's own pools.
 func (st *State) roomsInChunks() error {
 	for i := range st.tenants {
 		for _, p := range st.pools {
@@ -226,13 +233,13 @@ func (st *State) roomsInChunks() error {
 	return nil
 }
 
-// check refuses an image that no play could have left of the room, and of those in it. Each of those
-// is in the block that it is in here: if that began elsewhere, who frees what begins there would have
-// the room's words given to somebody else.
+// check returns an error for an image of the room, and of the rooms in it, that no play could have
+// left. Each inner room must be in the same block as here. If the block began elsewhere, freeing
+// that start would hand the room's words to another allocation.
 func (r *room) check(image []byte) error {
 	for i, at := range r.kind().fixed {
 		if word := *wordAt(image, uint64(at)); word != r.fixed[i] {
-			return fmt.Errorf("word %d of its header is %#x, and is %#x here for good", at/8, word, r.fixed[i])
+			return fmt.Errorf("word %d of its header is %#x, and always %#x here", at/8, word, r.fixed[i])
 		}
 	}
 	if err := r.kind().check(r, image); err != nil {
@@ -247,9 +254,9 @@ func (r *room) check(image []byte) error {
 		block, live := r.kind().live(r, image, in.at, in.at+in.Size)
 		switch {
 		case !live:
-			return fmt.Errorf("the %s at its byte %#x isn't in one live block of it: it lives as long as the state", in.Kind, in.at)
+			return fmt.Errorf("the %s at its byte %#x isn't in one live block of it, and must be", in.Kind, in.at)
 		case block != in.host && in.host != 0:
-			return fmt.Errorf("the %s at its byte %#x is in the block at %#x, and is in that at %#x here for good", in.Kind,
+			return fmt.Errorf("the %s at its byte %#x is in the block at %#x, and always in that at %#x here", in.Kind,
 				in.at, block&^farEnd, in.host&^farEnd)
 		}
 		if err := in.check(image[in.at:][:in.Size]); err != nil {
@@ -259,8 +266,8 @@ func (r *room) check(image []byte) error {
 	return nil
 }
 
-// live reports whether bytes are in one live block, and no room's. A block that a room is in isn't
-// led to where it begins: who has its address may free it.
+// live reports whether a range is in one live block and not over an inner room's words. For a block
+// that hosts a room, a range at the block's start is refused: code with that address could free it.
 func (r *room) live(image []byte, from, to uint64) bool {
 	if from > to || to > r.Size {
 		return false
@@ -275,8 +282,8 @@ func (r *room) live(image []byte, from, to uint64) bool {
 }
 
 var (
-	errInside = fmt.Errorf("it says that a call is inside")
-	errRests  = fmt.Errorf("it says that freed blocks rest, or that there are redzones")
+	errInside = fmt.Errorf("its words say that a call is running")
+	errRests  = fmt.Errorf("its words say that freed blocks rest, or that it has redzones")
 )
 
 func fitsHeap(image []byte) bool {
@@ -316,11 +323,12 @@ func fitsPool(image []byte) bool {
 		count*uint64(5+4*min(h.Handles, 1)) <= h.Chunks-h.Numbers
 }
 
-// countMax is more than is ever counted.
+// countMax is more than any real count.
 const countMax = 1 << 48
 
-// A heap: the C core's walk knows that the chain of headers, the counts, the bits and the lists agree;
-// but one in a list may be bytes of a live block that look like a free one.
+// The walk of the C core checks that a heap's chain of headers, counts, bits and lists agree. But
+// an entry of a list may be bytes of a live block that look like a free block; checkHeap looks for
+// those.
 
 const heapUnit = arena_c.HeapAlign
 
@@ -335,9 +343,9 @@ func checkHeap(r *room, image []byte) error {
 	case h.Epoch%(1<<43) != 0:
 		return fmt.Errorf("epoch %#x", h.Epoch)
 	case h.Failed > countMax || h.LostBytes > room:
-		return fmt.Errorf("%d requests refused, and %d bytes out of service", h.Failed, h.LostBytes)
+		return fmt.Errorf("%d failed requests, and %d lost bytes, are too many", h.Failed, h.LostBytes)
 	case h.Most > room-h.LostBytes || h.Phase > room || h.Past > room || h.Parked > h.Parks:
-		return fmt.Errorf("of %d bytes %d may be used, %d and %d were, and %d of %d blocks are parked", room, h.Most, h.Phase,
+		return fmt.Errorf("of %d bytes: most %d, peak %d, highest %d; %d of %d blocks parked", room, h.Most, h.Peak,
 			h.Past, h.Parked, h.Parks)
 	}
 	if _, code := h.Walk(nil); code != arena_c.OK {
@@ -364,7 +372,7 @@ func checkHeap(r *room, image []byte) error {
 		}
 		for at := *wordAt(image, place); at != 0; at = *wordAt(image, at+heapUnit) {
 			if r.heads[at/heapUnit/64]>>(at/heapUnit%64)&1 == 0 {
-				return fmt.Errorf("a list of free blocks has byte %#x, where no block is", at)
+				return fmt.Errorf("a list of free blocks has byte %#x, which isn't the start of a block", at)
 			}
 		}
 	}
@@ -376,7 +384,7 @@ func liveInHeap(r *room, image []byte, from, to uint64) (block uint64, live bool
 	if from < h.First+heapUnit || to > h.End || r.heads == nil {
 		return 0, false
 	}
-	at := (from - heapUnit) / heapUnit // of the header, at the highest
+	at := (from - heapUnit) / heapUnit // the highest possible place of the header
 	for r.heads[at/64]<<(63-at%64) == 0 {
 		at = at/64*64 - 1
 	}
@@ -396,9 +404,9 @@ func checkBuddy(_ *room, image []byte) error {
 	case b.Rest != arena_c.Rest{} || b.Padded != 0:
 		return errRests
 	case b.Failed > countMax:
-		return fmt.Errorf("%d requests refused", b.Failed)
+		return fmt.Errorf("%d failed requests are too many", b.Failed)
 	case b.Peak > b.End-b.First:
-		return fmt.Errorf("of %d bytes %d were used", b.End-b.First, b.Peak)
+		return fmt.Errorf("of %d bytes: peak %d", b.End-b.First, b.Peak)
 	case b.CheckAll() != arena_c.OK || !b.EdgesHold():
 		return fmt.Errorf("its blocks and counts contradict each other")
 	}
@@ -414,8 +422,8 @@ func liveInBuddy(_ *room, image []byte, from, to uint64) (block uint64, live boo
 	return block, live && to <= block+size
 }
 
-// eachInRing gives the blocks of a ring, with the word before each; false: they aren't those that its
-// words say.
+// eachInRing calls yield with each block of a ring, as the words before the blocks say. It returns
+// false if these contradict the ring's header.
 func eachInRing(image []byte, yield func(from, to uint64)) bool {
 	h := headerOf[arena_c.Ring](image)
 	run := func(at, stop uint64) bool {
@@ -460,8 +468,8 @@ func checkRing(r *room, image []byte) error {
 	return nil
 }
 
-// keepSpans notes the blocks that each gives, by offset, and returns what each does. A search for each
-// link that leads into them would take hours: each of many links might pass as many blocks.
+// keepSpans notes the blocks that each yields, sorted by offset, and returns the result of each. A
+// linear search for each link into them could take hours: many links might each pass many blocks.
 func (r *room) keepSpans(each func(image []byte, yield func(from, to uint64)) bool, image []byte) bool {
 	r.spans = r.spans[:0]
 	ok := each(image, func(from, to uint64) { r.spans = append(r.spans, span{from, to}) })
@@ -469,7 +477,7 @@ func (r *room) keepSpans(each func(image []byte, yield func(from, to uint64)) bo
 	return ok
 }
 
-// inSpan is live of roomKind, for a ring and a stack.
+// inSpan is roomKind.live for a ring and a stack.
 func inSpan(r *room, _ []byte, from, to uint64) (block uint64, live bool) {
 	behind, _ := slices.BinarySearchFunc(r.spans, from+1, func(s span, at uint64) int { return cmp.Compare(s.from, at) })
 	if behind == 0 {
@@ -479,12 +487,12 @@ func inSpan(r *room, _ []byte, from, to uint64) (block uint64, live bool) {
 	return s.from, to <= s.to
 }
 
-// checkBounds looks at what an arena with two ends has in common with a stack.
+// checkBounds checks the words that an arena with two ends shares with a stack.
 func checkBounds(e *arena_c.Ends) error {
 	size := e.End - e.Start
 	if e.Cursor < e.Start || e.Cursor > e.Limit || e.Limit > e.End || e.High-e.Start > size || e.Low-e.Start > size ||
 		e.Mark < e.Start || e.Mark > e.Cursor || e.FarMark < e.Limit || e.FarMark > e.End || e.Least > size {
-		return fmt.Errorf("its ends or marks lie outside of its %d bytes, or beyond each other", size)
+		return fmt.Errorf("its ends or marks are outside of its %d bytes, or cross", size)
 	}
 	return nil
 }
@@ -505,12 +513,12 @@ func liveInEnds(_ *room, image []byte, from, to uint64) (block uint64, live bool
 	return wholeEnd, from >= e.Start && to <= e.Cursor
 }
 
-// stackWords are the size of the two words before a block of a stack: where its end was, and which
-// block was the last then.
+// stackWords is the size of the two words before a block of a stack: the end before it, and the
+// last block before it.
 const stackWords = arena_c.StackMask + 1
 
-// eachInStack gives the blocks of a stack, newest first, those of the near end before those of the far
-// one; false: the words before one can't be.
+// eachInStack calls yield with each block of a stack, newest first, the near end's blocks before
+// the far end's. It returns false if the words before a block are impossible.
 func eachInStack(image []byte, yield func(from, to uint64)) bool {
 	s := headerOf[arena_c.Stack](image)
 	at, last := s.Cursor, s.Last
@@ -585,7 +593,7 @@ func checkRoomPool(r *room, image []byte) error {
 	h := headerOf[arena_c.Pool](image)
 	for i, word := range []uint32{h.Count, h.Kind, h.Handles} {
 		if here := r.fixed[len(r.fixed)-3+i]; uint64(word) != here {
-			return fmt.Errorf("its count, kind or handles is %#x, and is %#x here for good", word, here)
+			return fmt.Errorf("its count, kind or handles is %#x, and always %#x here", word, here)
 		}
 	}
 	if h.Free > uint64(h.Count) {
@@ -619,17 +627,19 @@ func liveInPool(_ *room, image []byte, from, to uint64) (block uint64, live bool
 	return block, i < uint64(h.Count) && *h.State(i) == arena_c.ChunkLive && to <= block+h.Stride
 }
 
-// poolChunks is what says which chunks of a pool are free, as an image has it.
+// poolChunks is the part of an image that says which chunks of a pool are free.
 type poolChunks struct {
-	states, numbers []byte // the last chunk's state first
+	states, numbers []byte // in states, the last chunk's comes first
 	free, retired   uint32
-	handles, own    uint32 // the bits of a generation that count, and the others; 0: no handles
+	// the bits of a generation that count, and its other bits; handles is 0 without handles
+	handles, own uint32
 }
 
-// check says at which byte it is wrong, where states end and numbers begin at these.
+// check returns the first error and its byte. statesEnd and numbersBegin are the positions of the
+// chunks' states and numbers.
 func (c *poolChunks) check(statesEnd, numbersBegin uint64) (at uint64, err error) {
 	count := uint32(len(c.states))
-	var of [256]uint32 // chunks in each state
+	var of [256]uint32 // number of chunks in each state
 	for _, s := range c.states {
 		of[s]++
 	}
@@ -637,21 +647,21 @@ func (c *poolChunks) check(statesEnd, numbersBegin uint64) (at uint64, err error
 	gets := fresh + of[arena_c.ChunkFree]
 	switch at = statesEnd - uint64(count); {
 	case gets+over+of[arena_c.ChunkLive] != count:
-		return at, fmt.Errorf("%d chunks whose state is none", count-gets-over-of[arena_c.ChunkLive])
+		return at, fmt.Errorf("%d chunks of unknown state", count-gets-over-of[arena_c.ChunkLive])
 	case c.free != gets || c.retired != over:
-		return at, fmt.Errorf("%d free and %d retired by its words, and %d and %d by the states of its chunks",
+		return at, fmt.Errorf("%d free and %d retired by its words, but %d and %d by the states of its chunks",
 			c.free, c.retired, gets, over)
 	case c.retired != 0 && c.handles == 0:
-		return at, fmt.Errorf("%d chunks retired, and it has no handles", c.retired)
+		return at, fmt.Errorf("%d chunks retired, but it has no handles", c.retired)
 	case bytes.Count(c.states[:fresh], []byte{arena_c.ChunkFresh}) != int(fresh):
-		return at, fmt.Errorf("a chunk that was never taken before one that was")
+		return at, fmt.Errorf("a chunk that was never used comes before one that was")
 	}
 	if place, what := checkNumbers(c.numbers, c.states, fresh, c.free); what != "" {
 		return numbersBegin + 4*uint64(place), fmt.Errorf("its list of free chunks %s", what)
 	}
 	for i := uint64(count); i < 2*uint64(count) && c.handles != 0; i++ {
 		if g := binary.LittleEndian.Uint32(c.numbers[4*i:]); g&^c.handles != c.own || g&c.handles == 0 {
-			return numbersBegin + 4*i, fmt.Errorf("generation %#x of chunk %d, which this pool doesn't give", g, i-uint64(count))
+			return numbersBegin + 4*i, fmt.Errorf("generation %#x of chunk %d, which this pool can't create", g, i-uint64(count))
 		}
 	}
 	return 0, nil

@@ -501,7 +501,7 @@ func TestRoomWords(t *testing.T) {
 					case isSame:
 						assert.NoError(t, err)
 					case rule == fixed:
-						assert.ErrorContains(t, err, "here for good", "%s: %#x", w.name, word)
+						assert.ErrorContains(t, err, "always", "%s: %#x", w.name, word)
 					case rule == checked && k >= 64:
 						known["checked "+w.name] = known["checked "+w.name] || err != nil
 					case rule != checked:
@@ -684,7 +684,7 @@ func TestRoomHosts(t *testing.T) {
 			require.NoError(t, r.check(block))
 			r.settle(block)
 			require.NoError(t, r.check(block))
-			assert.ErrorContains(t, r.check(other), "here for good")
+			assert.ErrorContains(t, r.check(other), "always in that at")
 			require.NoError(t, r.check(block))
 			if test.kind != arena_c.RoomEnds {
 				assert.False(t, r.live(block, host, host+16), "the address by which the block is freed")
@@ -733,10 +733,10 @@ func TestRoomsThatHostNone(t *testing.T) {
 		says string
 		make func(r arena_c.Room) uint64
 	}{
-		{arena_c.RoomFrame, "which the next turn takes", func(r arena_c.Room) uint64 {
+		{arena_c.RoomFrame, "which the next turn frees", func(r arena_c.Room) uint64 {
 			return arena_c.FrameInit(r, 2).Start
 		}},
-		{arena_c.RoomPool, "which the game may put", func(r arena_c.Room) uint64 {
+		{arena_c.RoomPool, "which the game may free", func(r arena_c.Room) uint64 {
 			h := arena_c.PoolMake(r, 2048, 64, true)
 			h.TakeHandle(1)
 			return h.Chunks

@@ -217,12 +217,12 @@ func TestRoomsFromOutside(t *testing.T) {
 	}{
 		{"heap", unsafe.Offsetof(arena_c.Heap{}.End), "arena.Heap: word 1 of its header is"},
 		{"heap", unsafe.Offsetof(arena_c.Heap{}.Bits), "arena.Heap: its blocks, lists and counts"},
-		{"heap", unsafe.Offsetof(arena_c.Heap{}.Busy), "arena.Heap: it says that a call is inside"},
+		{"heap", unsafe.Offsetof(arena_c.Heap{}.Busy), "arena.Heap: its words say that a call is running"},
 		{"heap", unsafe.Offsetof(arena_c.Heap{}.Epoch), "arena.Heap: "},
 		{"heap", unsafe.Offsetof(arena_c.Heap{}.Most), "arena.Heap: of "},
 		{"buddy", unsafe.Offsetof(arena_c.Buddy{}.Low), "arena.Buddy: word 3 of its header is"},
 		{"buddy", unsafe.Offsetof(arena_c.Buddy{}.Used), "arena.Buddy: its blocks and counts"},
-		{"buddy", unsafe.Offsetof(arena_c.Buddy{}.Busy), "arena.Buddy: it says that a call is inside"},
+		{"buddy", unsafe.Offsetof(arena_c.Buddy{}.Busy), "arena.Buddy: its words say that a call is running"},
 		{"ring", unsafe.Offsetof(arena_c.Ring{}.End), "arena.Ring: word 9 of its header is"},
 		{"ring", unsafe.Offsetof(arena_c.Ring{}.Cursor), "arena.Ring: its blocks and words"},
 		{"linear", unsafe.Offsetof(arena_c.Ends{}.End), "arena.Linear: word 8 of its header is"},
@@ -247,7 +247,7 @@ func TestRoomsFromOutside(t *testing.T) {
 		require.NoError(t, r.buddy.Free(page))
 	})
 	_, err := r.ring.Apply(delta)
-	require.ErrorContains(t, err, "isn't in one live block of it: it lives as long as the state")
+	require.ErrorContains(t, err, "isn't in one live block of it, and must be")
 	delta = r.sent(t, func() { *(*byte)(unsafe.Add(r.paged.Block(), 0)) = 2 })
 	_, err = r.ring.Apply(delta)
 	require.ErrorContains(t, err, "arena.Buddy: at its byte 0x")
@@ -288,12 +288,12 @@ func TestLibrariesInStates(t *testing.T) {
 		name, says string
 		more       func(r *rooms, s scope.Scope)
 	}{
-		{"shared", "arena.Shared: what the library behind it keeps in it", func(r *rooms, _ scope.Scope) {
+		{"shared", "arena.Shared: the library's data in it", func(r *rooms, _ scope.Scope) {
 			shared, err := r.heap.Shared()
 			require.NoError(t, err)
 			shared.Alloc(10, 8)
 		}},
-		{"c", "arena.Heap: what a C library keeps in it", func(_ *rooms, s scope.Scope) {
+		{"c", "arena.Heap: a C library's data in it", func(_ *rooms, s scope.Scope) {
 			block := s.BytesUnzeroed(1024, 64)
 			_, err := arena.NewHeap(block, 0)
 			require.NoError(t, err)
@@ -342,14 +342,14 @@ func TestRoomsOfC(t *testing.T) {
 		return arena_c.NoteRoom(kind, unsafe.Pointer(&block[0]), size)
 	}
 	for kind := arena_c.RoomHeap; kind < arena_c.RoomShared; kind++ {
-		refused("save: BUG: the state of region level, at byte 0x40: the "+kind.String()+" isn't whole: its words", func(block []byte) {
+		refused("save: BUG: the state of region level, at byte 0x40: the "+kind.String()+" is damaged: its words", func(block []byte) {
 			require.Equal(t, arena_c.OK, note(kind, block, roomSize))
 		})
 	}
-	refused("16 bytes were noted by C, and they aren't all there", func(block []byte) {
+	refused("C registered 16 bytes, which aren't all in the state", func(block []byte) {
 		require.Equal(t, arena_c.OK, note(arena_c.RoomHeap, block, 16))
 	})
-	refused("1048576 bytes were noted by C, and they aren't all there", func(block []byte) {
+	refused("C registered 1048576 bytes, which aren't all in the state", func(block []byte) {
 		require.Equal(t, arena_c.OK, note(arena_c.RoomHeap, block, budget.MiB))
 	})
 	refused("C noted more than 256 arenas", func(block []byte) {
@@ -379,7 +379,7 @@ func TestRoomsInChunks(t *testing.T) {
 		require.NoError(t, err)
 		for range 2 {
 			err = panicked(func() { save.NewRing(s, 1, state) })
-			require.ErrorContains(t, err, "arena.Ring: a pool of 2 chunks of 4096 bytes: an allocator lies in a chunk of it")
+			require.ErrorContains(t, err, "arena.Ring: a pool of 2 chunks of 4096 bytes: it has an allocator in a chunk")
 		}
 		return root, nil
 	})

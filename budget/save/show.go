@@ -8,11 +8,12 @@ import (
 	"text/tabwriter"
 )
 
-// Show writes for a person what a file holds that [Ring.Write] wrote, of whatever program: sizes,
-// pools, types, and of a checked build's all that was made, and where. It looks at the file as
-// [Ring.Read] does at what it can; an error says at which byte it is wrong, that the snapshot has
-// more than 1 GiB, or is w's. Cost: up to three times the file's size of Go heap, and more for its
-// description, of 16 MiB at most.
+// Show writes the contents of a file of [Ring.Write] as text for people: sizes, pools and types.
+// For a file of a checked build it adds all values that the load made, with their source lines. The
+// file may be of any program. Show checks it like [Ring.Read] as far as it can without a ring. It
+// fails if the file is damaged, naming the byte, if the snapshot has more than 1 GiB, or if w
+// fails. It takes up to three times the file's size of Go heap, and more for its description of at
+// most 16 MiB.
 func Show(w io.Writer, rd io.Reader) error {
 	f, err := readFile(rd)
 	if err != nil {
@@ -25,7 +26,7 @@ func Show(w io.Writer, rd io.Reader) error {
 	for i := range f.Layout.Parts {
 		p := &f.Layout.Parts[i]
 		p.show(t, image)
-		if err := t.Flush(); err != nil { // columns are a region's own
+		if err := t.Flush(); err != nil { // each region has its own columns
 			return err
 		}
 		_, _, next := p.span(0)
@@ -43,7 +44,7 @@ func Show(w io.Writer, rd io.Reader) error {
 	return t.Flush()
 }
 
-// show writes what one region's state holds.
+// show writes the contents of one region's state.
 func (p *partLayout) show(w io.Writer, image []byte) {
 	fmt.Fprintf(w, "region %q: %d bytes from offset %#x on, root %s\n", p.Region, p.Size, p.Mark,
 		p.Root)

@@ -11,51 +11,53 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is what a tick changes of one load of a region.
+// State is the part of one load of a region that ticks change: the memory allocated between [Begin]
+// and [NewRing].
 type State struct {
 	saved   *budget.State
 	own     scope.Scope // of the load
-	mark    uint64      // where it begins; offsets count from the arena's header
-	end     uint64      // and ends; 0: not yet
+	mark    uint64      // start; offsets count from the arena's header
+	end     uint64      // end, or 0 before NewRing
 	root    reflect.Type
-	of      []subject // that its play depends on
+	of      []subject // data that its play depends on
 	rebuild []func() error
-	reads   []span   // before the state: what links may lead to
-	values  []values // in it, which Go keeps
+	reads   []span   // before the state: ranges that links may lead to
+	values  []values // in the state: values that Go code keeps
 	verify  []func(View) error
-	view    viewed       // while they are called
-	pools   []pool       // that lie in it, by address
-	made    []scope.Made // of a state region, in checked builds: all that lies in it
-	nodes   []scope.Node // of a state region: that lie in it, and never change
-	chain   []byte       // their bytes, one after the other
-	tenants []tenant     // that lie in it, by offset
-	library *room        // of which nobody can check what is in it, or nil
-	trusted bool         // Authenticated
-	broken  error        // of an allocator in it that isn't whole
-	owned   []owned      // Go values that are kept in it: not of a state region
-	alive   int          // of owned: the first ones
-	ring    *Ring        // the last one; nil: none was whole yet
-	still   still        // what lies before it, in checked builds
-	links   *links       // nil: nobody asked for it yet
+	view    viewed       // valid while verify runs
+	pools   []pool       // pools in it, by address
+	made    []scope.Made // of a state region, in checked builds: all values in it
+	nodes   []scope.Node // of a state region: nodes in it, which never change
+	chain   []byte       // the nodes' bytes
+	tenants []tenant     // tenants in it, by offset
+	library *room        // an allocator in it with unchecked contents, or nil
+	trusted bool         // set by Authenticated
+	broken  error        // error of a damaged allocator in it
+	owned   []owned      // Go values whose nodes are in it; not in a state region
+	alive   int          // how many of owned live: the first ones
+	ring    *Ring        // the latest ring, or nil
+	still   still        // checksums of the memory before it, in checked builds
+	links   *links       // nil until the first check
 }
 
 // pool is a pool in a state.
 type pool struct {
 	header *arena_c.Pool
-	of     reflect.Type // what it is of, in a state region; nil: C made it
+	of     reflect.Type // type of its values, in a state region; nil if C made it
 	index  int          // of the header
 	first  uint64       // from the mark to chunk 0
 }
 
-// states are the states of the pool's chunks, the last chunk's first, in the bytes of the state.
+// states returns the states of the pool's chunks in the bytes of the state, the last chunk's first.
 func (p *pool) states(bytes []byte) []byte {
 	return bytes[p.first-uint64(p.header.Count) : p.first]
 }
 
-// Begin says that what r's load makes in s from here on is state, and makes its root: a zeroed T,
-// from which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s
-// is the scope that the load's function was given; with another Begin panics. So does a T that a
-// state region may not have, with every field that is at fault. One load has one state.
+// Begin begins the state of a load of r: later allocations in s belong to it. It returns the state
+// and its root, a zeroed T. All values that aren't in a pool are reached from the root by arena.Ptr
+// and arena.Slice, whose offsets count from r.Base. Begin panics if s isn't the scope that the
+// load's function got, if the load has a state already, or if a state region can't hold a T; the
+// error then names every bad field.
 func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
@@ -73,23 +75,28 @@ func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, 
 	return st, &first[0]
 }
 
-// Rebuild has fn make anew what Go keeps of the state: slices whose length is state, pointers into
-// pools. It runs now, and after each Restore. Its error is Restore's.
+// Rebuild registers fn, which renews Go values derived from the state, such as slices with a length
+// in the state and pointers into pools. It calls fn now and returns its error. Each Restore calls
+// fn again, and returns its error.
 func (st *State) Rebuild(fn func() error) error {
 	st.rebuild = append(st.rebuild, fn)
 	return fn()
 }
 
-// Authenticated is the program's promise that each snapshot that comes from outside, by [Ring.Apply]
-// or [Ring.Read], was made by this process, or by one in which all that the libraries with an
-// allocator in the state keep there, addresses and function pointers, means the same; and that nobody
-// could have changed it since: the program has checked a signature or a MAC. Without it a state that
-// has such an allocator, an arena.Shared or one that C made by itself, is good for Take and Restore,
-// and refused when it comes from outside, since nobody can check what a library keeps. All that can
-// be checked is checked with it, too.
+// Authenticated promises that snapshots from outside, passed to [Ring.Apply] or [Ring.Read], are
+// authentic. Without it, a state with a C library's allocator (an arena.Shared, or one that C made)
+// refuses all snapshots from outside, because a library's data can't be checked. With it the
+// program promises two facts about each of them:
+//
+//   - It checked a signature or a MAC, so no one has changed the snapshot.
+//   - The snapshot is from this process, or from one in which the addresses and function pointers
+//     in
+//     the library's data mean the same.
+//
+// All other checks still run.
 func (st *State) Authenticated() { st.trusted = true }
 
-// Size is how many bytes the state has: 0 before NewRing.
+// Size returns the size of the state in bytes, or 0 before NewRing.
 func (st *State) Size() uint64 {
 	if st.end == 0 {
 		return 0
@@ -99,12 +106,13 @@ func (st *State) Size() uint64 {
 
 func (st *State) header() *arena_c.Scopes { return &st.saved.Stack().Row().Arena }
 
-// bytes are where the state is accounted: where it lies, but in checked and asan builds.
+// bytes returns the state's accounted range. Its values are there too, except in checked and asan
+// builds.
 func (st *State) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(st.header()), st.mark)), st.end-st.mark)
 }
 
-// complete ends the state: s is the scope that the ring is made in.
+// complete ends the state. s is the scope of the ring.
 func (st *State) complete(s scope.Scope) error {
 	switch err := st.saved.Check(); {
 	case st.ring != nil && st.ring.alive():
@@ -113,12 +121,12 @@ func (st *State) complete(s scope.Scope) error {
 		return fmt.Errorf("save: BUG: a Builder is at work in region %s, and its values are in no state "+
 			"yet: call Done before NewRing", st.saved.Name())
 	case s != st.own && err != nil:
-		return fmt.Errorf("save: BUG: NewRing in another scope than the load's own: %w", err)
+		return fmt.Errorf("save: BUG: NewRing in another scope than the load's: %w", err)
 	}
 	if st.broken != nil {
 		return st.broken
 	}
-	if st.end != 0 { // a ring that isn't there any more, or wasn't whole
+	if st.end != 0 { // an earlier ring is gone, or NewRing panicked
 		return st.plain()
 	}
 	st.end = st.header().Cursor
@@ -153,7 +161,8 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 	slices.SortFunc(st.pools, func(a, b pool) int { return int(int64(a.first - b.first)) })
 }
 
-// plain refuses what a state region can't have in its state.
+// plain returns an error if a state region's state has an object with a finalizer, or a forbidden
+// type.
 func (st *State) plain() error {
 	if !st.saved.IsState() {
 		st.findOwned()
@@ -162,8 +171,8 @@ func (st *State) plain() error {
 	st.nodes, st.chain = st.nodes[:0], st.chain[:0]
 	for node := range st.saved.Stack().NodesSince(st.mark) {
 		if node.Name != "" {
-			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be "+
-				"undone, nor sent; make it before Begin, or after NewRing", node.Name, st.saved.Name())
+			return fmt.Errorf("save: BUG: %s in the state of region %s: a finalizer can't be undone or sent; "+
+				"make it before Begin, or after NewRing", node.Name, st.saved.Name())
 		}
 		st.nodes = append(st.nodes, node)
 		bytes := unsafe.Slice((*byte)(st.header().At(node.At)), node.Size)

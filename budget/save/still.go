@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// still proves in checked builds that what lies before the state, which no snapshot has, isn't
-// written: a sum for each line.
+// still checks, in checked builds, that memory before the state isn't written, since no snapshot
+// has it. It keeps a checksum for each line.
 type still struct{ lines []uint32 }
 
 func (l *still) begin(st *State) {
@@ -22,7 +22,7 @@ func (l *still) begin(st *State) {
 	}
 }
 
-// check names the first line that was written.
+// check returns an error for the first line that was written.
 func (l *still) check(st *State) error {
 	if !arena_c.Checked {
 		return nil
@@ -31,7 +31,7 @@ func (l *still) check(st *State) error {
 	for i, sum := range l.lines {
 		at := i * arena_c.LineSize
 		if sumOf(before[at:min(at+arena_c.LineSize, len(before))]) != sum {
-			return fmt.Errorf("save: BUG: region %s: what was made before Begin was written since, and "+
+			return fmt.Errorf("save: BUG: region %s: memory from before Begin was written since, and "+
 				"is in no snapshot: 64 bytes at offset %#x%s", st.saved.Name(), at,
 				arena_c.Made(unsafe.Pointer(&before[at])))
 		}
@@ -39,7 +39,7 @@ func (l *still) check(st *State) error {
 	return nil
 }
 
-// before is what the load made before the state.
+// before returns the bytes that the load allocated before the state.
 func (st *State) before() []byte {
 	h := st.header()
 	from := unsafe.Add(unsafe.Pointer(h), h.Start)

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// typeLayout is how a value lies in memory. Kind is that of package reflect for what is a number,
-// which has a size in its name; struct, array; or ptr, slice, string, inline and handle for those
-// of package arena.
+// typeLayout is the memory layout of a type. Kind is "struct", "array", a kind of package reflect
+// with its size ("int64"), or one of package arena: ptr, slice, string, inline, handle.
 type typeLayout struct {
 	Name   string        `json:"name"`
 	Kind   string        `json:"kind"`
@@ -19,17 +18,17 @@ type typeLayout struct {
 	Count  uint64        `json:"count,omitempty"` // of an array
 	Fields []fieldLayout `json:"fields,omitempty"`
 
-	of     *typeLayout // that Of names
+	of     *typeLayout // the type that Of names
 	parts  []typePart
-	align  uint16 // in this process; 0 in a file
-	id     uint16 // of a link, and of its further words id+1 and so on
+	align  uint16 // in this process; 0 from a file
+	id     uint16 // of a link; its further words have id+1 and so on
 	isBool bool
-	isLink bool // an arena.Ptr, Slice or String
+	isLink bool // it is an arena.Ptr, Slice or String
 	leads  bool // it is or has a link
-	done   bool // all of this is known
+	done   bool // these fields are set
 }
 
-// fieldLayout is one of a struct.
+// fieldLayout is a field of a struct.
 type fieldLayout struct {
 	Name   string `json:"name"`
 	Offset uint64 `json:"offset"`
@@ -38,19 +37,19 @@ type fieldLayout struct {
 	of *typeLayout
 }
 
-// typePart is bools or links in values of a type, or values that have some, side by side.
+// typePart is a run of count adjacent bools or links in a type, or of values that have some.
 type typePart struct {
 	at, count uint64
 	of        *typeLayout
 }
 
-// The kinds of package arena.
+// These are the kinds of package arena.
 const (
 	kindPtr, kindSlice, kindString = "ptr", "slice", "string"
 	kindInline, kindHandle         = "inline", "handle"
 )
 
-// numbers are the kinds that have a size, which are types, too, that no layout lists.
+// numbers are the kinds with a size. They are also types, and no layout lists them.
 var numbers = func() map[string]*typeLayout {
 	all := map[string]*typeLayout{}
 	for _, t := range []reflect.Type{reflect.TypeFor[bool](), reflect.TypeFor[int8](), reflect.TypeFor[int16](),
@@ -67,12 +66,11 @@ func typeOf(t reflect.Type, name string) *typeLayout {
 	return &typeLayout{Name: name, Kind: t.Kind().String(), Size: uint64(t.Size()), align: uint16(t.Align())}
 }
 
-// isPlain says whether any bytes are a good value: it has neither bools nor links. Whoever writes
-// such a value writes numbers.
+// isPlain reports whether all bytes are valid values of the type: it has neither bools nor links.
 func (t *typeLayout) isPlain() bool { return !t.isBool && !t.isLink && len(t.parts) == 0 }
 
-// complete works out what follows from the kind, and from the types of the parts, which are complete.
-// Blank fields are bytes: no code reads them.
+// complete sets the fields that follow from the kind and the completed types of the parts. It skips
+// blank fields, because no code reads them.
 func (t *typeLayout) complete() {
 	t.isBool = t.Kind == "bool"
 	t.isLink = t.Kind == kindPtr || t.Kind == kindSlice || t.Kind == kindString
@@ -92,8 +90,8 @@ func (t *typeLayout) complete() {
 	}
 }
 
-// leaf is what lies at a byte of a value and has no parts of its own: its path, ".Goals[1].X", and
-// which it is, from its first byte. nil: no field is there.
+// leaf returns the value without parts at a byte of a value: its path, such as ".Goals[1].X", its
+// type and its first byte. The type is nil between fields.
 func (t *typeLayout) leaf(at uint64) (path string, of *typeLayout, from uint64) {
 	for t.Kind == "array" || t.Kind == "struct" {
 		if t.Kind == "array" {
@@ -112,21 +110,21 @@ func (t *typeLayout) leaf(at uint64) (path string, of *typeLayout, from uint64) 
 	return path, t, from
 }
 
-// folders are what a type's name has before the packages of what it is of.
+// folders matches the folders before the package of a type's name.
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
-// typeName is a type's name without the folders of packages.
+// typeName returns a type's name without the folders of packages.
 func typeName(name string) string { return folders.ReplaceAllString(name, "") }
 
-// describer describes types, each once, and gives them names.
+// describer describes each type once, and names it.
 type describer struct {
 	Types []*typeLayout
 	known map[reflect.Type]*typeLayout
 	used  map[string]int
-	ids   uint64 // of links
+	ids   uint64 // the ids of links used so far
 }
 
-// of describes a type.
+// of returns the layout of a type.
 func (d *describer) of(t reflect.Type) *typeLayout {
 	if of := d.known[t]; of != nil {
 		return of
@@ -138,7 +136,7 @@ func (d *describer) of(t reflect.Type) *typeLayout {
 	if d.known == nil {
 		d.known, d.used = map[reflect.Type]*typeLayout{}, map[string]int{}
 	}
-	if d.used[name]++; d.used[name] > 1 { // of another package
+	if d.used[name]++; d.used[name] > 1 { // a type of another package has the name
 		name = fmt.Sprintf("%s#%d", name, d.used[name])
 	}
 	of := typeOf(t, name)
@@ -172,7 +170,7 @@ func (d *describer) of(t reflect.Type) *typeLayout {
 	if of.complete(); of.isLink {
 		of.id = uint16(d.ids)
 		d.ids += of.Size / linkWord
-		of.of = d.of(to) // which may have such a link
+		of.of = d.of(to) // to may have such a link
 		of.Of = of.of.Name
 	}
 	return of
@@ -182,7 +180,7 @@ func (t *typeLayout) check(known map[string]*typeLayout) error {
 	of := known[t.Of]
 	switch number := numbers[t.Kind]; {
 	case !isPrintable(t.Name):
-		return fmt.Errorf("a name that can't be printed")
+		return fmt.Errorf("its name can't be printed")
 	case t.Size >= sizeMax:
 		return fmt.Errorf("%d bytes", t.Size)
 	case t.Kind != "struct" && len(t.Fields) != 0:
@@ -198,10 +196,10 @@ func (t *typeLayout) check(known map[string]*typeLayout) error {
 	case t.Kind != "array" && t.Kind != kindPtr && t.Kind != kindSlice && t.Kind != kindString:
 		return fmt.Errorf("the kind %q", t.Kind)
 	case of == nil:
-		return fmt.Errorf("of %q, which nothing is", t.Of)
+		return fmt.Errorf("of the type %q, which is missing", t.Of)
 	case t.Kind == "array" && (of.Size == 0 && t.Size != 0 || of.Size != 0 &&
 		(t.Size/of.Size != t.Count || t.Size%of.Size != 0)):
-		return fmt.Errorf("%d bytes, of %d times %d", t.Size, t.Count, of.Size)
+		return fmt.Errorf("%d bytes for %d elements of %d", t.Size, t.Count, of.Size)
 	}
 	return nil
 }
@@ -214,7 +212,7 @@ func (t *typeLayout) checkFields(known map[string]*typeLayout) error {
 		case !isPrintable(f.Name):
 			return fmt.Errorf("field %q, which can't be printed", f.Name)
 		case of == nil:
-			return fmt.Errorf("field %q of %q, which nothing is", f.Name, f.Type)
+			return fmt.Errorf("field %q of the type %q, which is missing", f.Name, f.Type)
 		case f.Offset < end || f.Offset > t.Size || of.Size > t.Size-f.Offset:
 			return fmt.Errorf("field %q at byte %d of %d", f.Name, f.Offset, t.Size)
 		}

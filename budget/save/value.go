@@ -10,11 +10,11 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// value is a value as a person reads it.
+// value returns a value as text for people.
 func (t *typeLayout) value(b []byte) string {
 	var first [8]byte
 	copy(first[:], b)
-	word := binary.LittleEndian.Uint64(first[:]) // all of a number
+	word := binary.LittleEndian.Uint64(first[:]) // all bytes of a number
 	switch t.Kind {
 	case "bool":
 		if word > 1 {
@@ -48,7 +48,7 @@ func (t *typeLayout) value(b []byte) string {
 	return fmt.Sprintf("% x", b[:min(len(b), 16)])
 }
 
-// floatText tells a zero from the other, and a NaN from the next.
+// floatText shows the sign of zero and the bits of a NaN.
 func floatText(f float64, size int, bits uint64) string {
 	if f == f {
 		return strconv.FormatFloat(f, 'g', -1, size)

@@ -11,29 +11,29 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// View is a snapshot that came from outside, before the ring holds it: what a function of
-// [State.Verify] looks at. It lies elsewhere than the state. [At] and [SliceAt] give what the
-// snapshot has in the place of something of the state, [Get], [GetSlice] and [GetString] what its
-// links lead to, [All], [AllHandles] and [GetHandle] what its pools hold. What they give is to be
-// read: a checked build panics when a function wrote there. A View is good until the function
-// returns; then all of these panic.
+// View shows a function of [State.Verify] a snapshot from outside, before the ring holds it. The
+// view is not the state. [At] and [SliceAt] return the snapshot's copy of a value of the state;
+// [Get], [GetSlice] and [GetString] return the values of its links; [All], [AllHandles] and
+// [GetHandle] return the chunks of its pools. The function may only read these values: a checked
+// build panics if it wrote one. A View is valid until the function returns; then all of these
+// panic.
 type View struct{ of *viewed }
 
-// viewed is what a View shows: nothing (nil) when nobody verifies.
+// viewed is the snapshot of a View. Its part is nil while no function of Verify runs.
 type viewed struct {
 	part  *part
 	state []byte
 }
 
-// Verify has fn called with each snapshot that comes from outside, by [Ring.Apply] or [Ring.Read],
-// after all else was checked and before the ring holds it. fn looks at what the game indexes by,
-// compares and counts: all numbers but bools may be any. Its error, behind the names of the region
-// and the snapshot, is that of Apply or Read, and then nothing has changed. Of several functions
-// the first error counts. A snapshot that [Ring.Take] made is never verified. Cost: none here; no
-// Go allocation when a snapshot is verified but those of fn.
+// Verify registers fn, which checks each snapshot from outside: [Ring.Apply] and [Ring.Read] call
+// it after all other checks, and before the ring holds the snapshot. fn checks numbers that the
+// game indexes by, compares or counts, because all numbers except bools may have any value. If fn
+// returns an error, Apply or Read returns it with the names of the region and the snapshot, and
+// nothing has changed. Functions run in the order of their Verify calls, up to the first error.
+// Snapshots of [Ring.Take] are never verified. A call of fn costs no Go allocation of its own.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
-// admit says why the spare image, from outside, can't be the snapshot of that number.
+// admit returns an error if the spare image, from outside, can't be the snapshot of that number.
 func (r *Ring) admit(number uint64) error {
 	for i := range r.parts {
 		if err := r.parts[i].check(r.spare); err != nil {
@@ -48,7 +48,8 @@ func (r *Ring) admit(number uint64) error {
 	return nil
 }
 
-// verified asks the program's functions.
+// verified calls the program's functions on an image. In checked builds the image's checksum before
+// and after finds a function that writes.
 func (p *part) verified(image []byte) error {
 	if len(p.verify) == 0 {
 		return nil
@@ -77,17 +78,17 @@ func (v View) its() *viewed {
 	return v.of
 }
 
-// at is what the snapshot has in the place of size bytes at p.
+// at returns the snapshot's copy of size bytes at p.
 func (v *viewed) at(p unsafe.Pointer, size uint64, what string) unsafe.Pointer {
 	at := arena_c.Place(p, unsafe.Pointer(v.part.header())) - v.part.mark
 	if state := uint64(len(v.state)); at > state || size > state-at {
-		panic(fmt.Sprintf("save: BUG: %s of something that isn't in the state of region %s", what,
+		panic(fmt.Sprintf("save: BUG: %s: the pointer isn't into the state of region %s", what,
 			v.part.saved.Name()))
 	}
 	return unsafe.Add(startOf(v.state), at)
 }
 
-// to is what an offset of a link leads to, as far as a link may lead there; else nil.
+// to returns the address that a link with this offset leads to, or nil if no link may lead there.
 func (v *viewed) to(stored, count, size, align uint64) unsafe.Pointer {
 	h := v.part.header()
 	base := v.part.saved.Stack().Row().Size()
@@ -105,18 +106,18 @@ func (v *viewed) to(stored, count, size, align uint64) unsafe.Pointer {
 	return nil
 }
 
-// pool is the pool of a header.
+// pool returns the pool with that header.
 func (v *viewed) pool(h *arena_c.Pool, what string) *pool {
 	for i := range v.part.pools {
 		if p := &v.part.pools[i]; p.header == h {
 			return p
 		}
 	}
-	panic(fmt.Sprintf("save: BUG: %s of a pool that isn't in the state of region %s", what,
+	panic(fmt.Sprintf("save: BUG: %s: the pool isn't in the state of region %s", what,
 		v.part.saved.Name()))
 }
 
-// live is a chunk, or nil.
+// live returns chunk i, or nil if it isn't live.
 func (v *viewed) live(p *pool, i uint64) unsafe.Pointer {
 	count := uint64(p.header.Count)
 	if i >= count || p.states(v.state)[count-1-i] != arena_c.ChunkLive {
@@ -125,19 +126,19 @@ func (v *viewed) live(p *pool, i uint64) unsafe.Pointer {
 	return unsafe.Add(startOf(v.state), p.first+i*p.header.Stride)
 }
 
-// handle is that of a chunk.
+// handle returns the handle of chunk i.
 func (v *viewed) handle(p *pool, i uint64) uint64 {
 	at := p.first + p.header.Numbers - p.header.Chunks + 4*(uint64(p.header.Count)+i)
 	return uint64(binary.LittleEndian.Uint32(v.state[at:]))<<32 | i
 }
 
-// At gives what the snapshot has in the place of p, which points into the state: of its root, say.
-// Any other p is a caller's bug and panics. Cost: some comparisons, no Go allocation.
+// At returns the snapshot's copy of *p, where p points into the state, for example to its root. It
+// panics if p doesn't. It costs a few comparisons, and no Go allocation.
 func At[T any](v View, p *T) *T {
 	return (*T)(v.its().at(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "At"))
 }
 
-// SliceAt is [At] of a slice into the state. An empty one gives nil.
+// SliceAt is [At] for a slice into the state. It returns nil for an empty one.
 func SliceAt[T any](v View, list []T) []T {
 	viewed := v.its()
 	if len(list) == 0 {
@@ -148,18 +149,19 @@ func SliceAt[T any](v View, list []T) []T {
 	return unsafe.Slice((*T)(p), len(list))
 }
 
-// Snapshot is [SliceAt] of bytes: In of a container of package container asks for it.
+// Snapshot is [SliceAt] for bytes. The In methods of package container call it.
 func (v View) Snapshot(state []byte) []byte { return SliceAt(v, state) }
 
-// Get gives what a link of the snapshot leads to: in the snapshot, or among the values that
-// [Readable] named. It is nil where the link is nil, or leads elsewhere. Cost: as that of [At].
+// Get returns the value that a link of the snapshot leads to: in the snapshot, or among the values
+// that [Readable] named. It returns nil if the link is nil or leads elsewhere. It costs as much as
+// [At].
 func Get[T any](v View, p arena.Ptr[T]) *T {
 	var one T
 	stored := *(*uint64)(unsafe.Pointer(&p))
 	return (*T)(v.its().to(stored, 1, uint64(unsafe.Sizeof(one)), uint64(unsafe.Alignof(one))))
 }
 
-// GetSlice is [Get] of an arena.Slice.
+// GetSlice is [Get] for an arena.Slice.
 func GetSlice[T any](v View, s arena.Slice[T]) []T {
 	var one T
 	words := (*[2]uint64)(unsafe.Pointer(&s))
@@ -170,14 +172,14 @@ func GetSlice[T any](v View, s arena.Slice[T]) []T {
 	return unsafe.Slice((*T)(p), words[1])
 }
 
-// GetString is [Get] of an arena.String. It is a view of bytes that don't outlive the function.
+// GetString is [Get] for an arena.String. The string is valid until the function of Verify returns.
 func GetString(v View, s arena.String) string {
 	bytes := GetSlice(v, *(*arena.Slice[byte])(unsafe.Pointer(&s)))
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes))
 }
 
-// All ranges over the values that are live in a pool of the snapshot, and the numbers of their
-// chunks. A pool that isn't in the state is a caller's bug and panics. Cost: O(chunks).
+// All iterates over the live values in a pool of the snapshot, with the numbers of their chunks. It
+// panics if the pool isn't in the state. It costs O(chunks).
 func All[T any](v View, p scope.Pool[T]) iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		viewed := v.its()
@@ -190,7 +192,7 @@ func All[T any](v View, p scope.Pool[T]) iter.Seq2[int, *T] {
 	}
 }
 
-// AllHandles is [All] of a pool whose values have handles.
+// AllHandles is [All] for a pool with handles.
 func AllHandles[T any](v View, p scope.HandlePool[T]) iter.Seq2[arena.Handle[T], *T] {
 	return func(yield func(arena.Handle[T], *T) bool) {
 		viewed := v.its()
@@ -204,7 +206,7 @@ func AllHandles[T any](v View, p scope.HandlePool[T]) iter.Seq2[arena.Handle[T],
 	}
 }
 
-// GetHandle is the value that h names in a pool of the snapshot, or nil, as the pool's At says.
+// GetHandle returns the value of handle h in a pool of the snapshot, or nil if h is stale there.
 func GetHandle[T any](v View, p scope.HandlePool[T], h arena.Handle[T]) *T {
 	viewed := v.its()
 	pool := viewed.pool(scope.HeaderOfHandles(p), "GetHandle")

@@ -170,11 +170,11 @@ func TestVerifyRefuses(t *testing.T) {
 	l.state.Verify(func(save.View) error { panic("it isn't asked any more") })
 	err := l.apply(t)
 	require.ErrorIs(t, err, no)
-	require.EqualError(t, err, "save: a delta for region level, byte 64: it makes what play doesn't "+
+	require.EqualError(t, err, "save: a delta for region level, byte 64: it makes a state that play can't "+
 		"leave: region level, snapshot 1: a hall of no lamps")
 	_, err = l.ring.Read(&file)
 	require.ErrorIs(t, err, no)
-	require.ErrorContains(t, err, "what play doesn't leave: region level, snapshot 1: ")
+	require.ErrorContains(t, err, "a state that play can't leave: region level, snapshot 1: ")
 	assert.Equal(t, 2, l.asked)
 	assert.Equal(t, before, save.Image(l.ring, 1))
 	assert.EqualValues(t, 1, l.hall.Tick)
@@ -208,17 +208,17 @@ func TestViewMisuse(t *testing.T) {
 	l := newLooked(t)
 	var elsewhere hall
 	l.verify = func(v save.View) error {
-		const no = " that isn't in the state of region level"
-		require.PanicsWithValue(t, "save: BUG: At of something"+no, func() { save.At(v, &elsewhere) })
-		require.PanicsWithValue(t, "save: BUG: At of something"+no, func() { save.At[hall](v, nil) })
-		require.PanicsWithValue(t, "save: BUG: SliceAt of something"+no, func() {
+		const no = " isn't into the state of region level"
+		require.PanicsWithValue(t, "save: BUG: At: the pointer"+no, func() { save.At(v, &elsewhere) })
+		require.PanicsWithValue(t, "save: BUG: At: the pointer"+no, func() { save.At[hall](v, nil) })
+		require.PanicsWithValue(t, "save: BUG: SliceAt: the pointer"+no, func() {
 			save.SliceAt(v, unsafe.Slice(l.hall, 1000))
 		})
-		require.PanicsWithValue(t, "save: BUG: All of a pool"+no, func() {
+		require.PanicsWithValue(t, "save: BUG: All: the pool isn't in the state of region level", func() {
 			for range save.All(v, l.other) {
 			}
 		})
-		require.PanicsWithValue(t, "save: BUG: GetHandle of a pool"+no, func() {
+		require.PanicsWithValue(t, "save: BUG: GetHandle: the pool isn't in the state of region level", func() {
 			save.GetHandle(v, scope.HandlePool[actor]{}, 1)
 		})
 		if arena_c.Checked {

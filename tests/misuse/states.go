@@ -132,7 +132,7 @@ var states = []line{
 			})
 		}},
 	}, []answer{
-		{"checked", "type", "isn't checked for … name it by save.Values … made at", panics},
+		{"checked", "type", "can't be checked … call save.Values … made at", panics},
 	}, ""},
 	{"use a save.View after its function returned", []program{
 		{name: "At of a View that is kept", says: "used outside of its function", run: func(wrong bool) {

@@ -1,13 +1,12 @@
-// Package s2 packs the deltas of package budget/save: what changed little has many zeros, which
-// S2, a fast relative of Snappy, makes small. It is a module of its own, since the library needs
-// none but Go's.
+// Package s2 compresses the deltas of package budget/save with S2, a fast relative of Snappy. A
+// delta of small changes has many zeros, and gets much smaller.
 //
-//	packed = s2.Compress(packed[:0], delta)        // and goes out
+//	packed = s2.Compress(packed[:0], delta) // to send
 //	delta, err = s2.Decompress(delta[:0], packed, 2*ring.Size()+64)
 //	number, err = ring.Apply(delta)
 //
-// A delta of scattered changes, or of a hundred bytes, gets no smaller: measure yours (the
-// benchmark shows how).
+// A delta of scattered changes, or of a hundred bytes, gets no smaller; measure yours with the
+// benchmark. The package is a module of its own, since the library depends on none but Go's.
 package s2
 
 import (
@@ -17,9 +16,9 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// Compress appends the packed delta to dst, which has no byte in common with it. A delta of 4 GiB
-// or more panics. Cost: a few bytes a ns; no Go allocation when dst has room for a sixth more
-// than the delta has, and 32 bytes.
+// Compress appends the compressed delta to dst, which must not overlap delta. It panics for a delta
+// of 4 GiB or more. It compresses a few bytes a ns, and makes no Go allocation if dst has room for
+// 7/6 of the delta and 32 bytes.
 func Compress(dst, delta []byte) []byte {
 	start := len(dst)
 	if most := s2.MaxEncodedLen(len(delta)); most > 0 {
@@ -28,10 +27,11 @@ func Compress(dst, delta []byte) []byte {
 	return dst[:start+len(s2.Encode(dst[start:start], delta))]
 }
 
-// Decompress appends to dst what was packed, unless it is more than `most` bytes: nobody who
-// sends a few has it take more memory than that. A delta has less than 2*ring.Size()+64. An
-// error, of damaged bytes too, leaves dst as it was; what isn't noticed here [save.Ring.Apply]
-// notices. Cost: a few bytes a ns; no Go allocation when dst has room.
+// Decompress appends the decompressed delta to dst. It returns an error, and dst unchanged, if
+// packed is damaged or has more than most bytes to decompress: so a few hostile bytes can't take
+// much memory. A delta has less than 2*ring.Size()+64 bytes. Damage that Decompress doesn't find,
+// [save.Ring.Apply] does. It decompresses a few bytes a ns, and makes no Go allocation if dst has
+// room.
 //
 // [save.Ring.Apply]: https://pkg.go.dev/github.com/upfront-mem/upfront/budget/save#Ring.Apply
 func Decompress(dst, packed []byte, most int) ([]byte, error) {
@@ -40,14 +40,13 @@ func Decompress(dst, packed []byte, most int) ([]byte, error) {
 		return dst, fmt.Errorf("save/s2: byte 0: %w", err)
 	}
 	if size > most {
-		return dst, fmt.Errorf("save/s2: byte 0: %d bytes were packed, and %d are the most that "+
-			"is asked for",
+		return dst, fmt.Errorf("save/s2: byte 0: the delta has %d bytes, and the caller allows %d",
 			size, most)
 	}
 	start := len(dst)
 	grown := slices.Grow(dst, size)
 	if _, err = s2.Decode(grown[start:start:start+size], packed); err != nil {
-		return dst, fmt.Errorf("save/s2: behind byte 0, %d bytes: %w", len(packed), err)
+		return dst, fmt.Errorf("save/s2: in %d bytes: %w", len(packed), err)
 	}
 	return grown[:start+size], nil
 }
