@@ -352,7 +352,7 @@ func TestRoomsOfC(t *testing.T) {
 	refused("C registered 1048576 bytes, which aren't all in the state", func(block []byte) {
 		require.Equal(t, arena_c.OK, note(arena_c.RoomHeap, block, budget.MiB))
 	})
-	refused("C noted more than 256 arenas", func(block []byte) {
+	refused("C code made more than 256 arenas", func(block []byte) {
 		for i := range arena_c.CRoomsMax {
 			require.Equal(t, arena_c.OK, note(arena_c.RoomHeap, block[i:], 1))
 		}
