@@ -14,21 +14,27 @@ import (
 
 // Adding an arena:
 //
-//  1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline fast path. upfront.h includes it.
-//  2. arena_c/NAME.c: the rest, in the header's order. What lives and what died is marked (upfront_mark_live, _dead).
-//  3. arena_c/NAME.go: the struct again, with its size compared, and one line an operation; an address that is to be judged
-//     crosses as a number (pool.go).
-//  4. arena_c/fast.go and fast_cgo.go: the fast path. In the second it asks whether a checked build refuses it (given, or
-//     before it Refuse). What moves back tells the race detector what died (raceDead).
-//  5. arena/NAME.go: the face, NewNAME(block); a row in its doc.go; what it can do (`_ Allocator`).
-//  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it; tests/c/everywhere.c has a row of it.
-//  7. Here: a subject with its model (subject_test.go); the two structs (bindings/structs.go), the fast path in package
-//     bindings and in a differential test; one that is inlined in package fast and inline_test.go.
-//  8. arena/refused_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what
-//     doesn't. tests/misuse: each misuse and what catches it; the README has that table.
-//  9. README.md and cross/dist.txt: its name, and how long a pointer into it lives.
+//  1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline fast path.
+//     upfront.h includes it.
+//  2. arena_c/NAME.c: the rest, in the header's order. It marks live and dead bytes
+//     (upfront_mark_live, _dead).
+//  3. arena_c/NAME.go: the struct again, with its size compared, and one line an operation. A
+//     pointer that C may refuse crosses as a number (pool.go).
+//  4. arena_c/fast.go and fast_cgo.go: the fast path. The second asks whether a checked build
+//     refuses the request (given, or before it Refuse). A function that frees reports the dead
+//     bytes to the race detector (raceDead).
+//  5. arena/NAME.go: the typed face, NewNAME(block); a row in its doc.go; its interfaces
+//     (`_ Allocator`).
+//  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it;
+//     tests/c/everywhere.c has a row of it.
+//  7. Here: a subject with its model (subject_test.go); the two structs (bindings/structs.go); the
+//     fast path in package bindings and in a differential test; an inlined one also in package fast
+//     and inline_test.go.
+//  8. arena/refused_test.go: a request that is refused. tests/race/crossings_test.go: the
+//     operations that cross into C. tests/misuse: each misuse, and the build that catches it.
+//  9. README.md and cross/dist.txt: its name, and the lifetime of a pointer into it.
 //
-// What is forgotten of 5 to 8 the tests below name, and tests/c/run.sh.
+// The tests below and tests/c/run.sh name a missing step of 5 to 8.
 
 func text(t *testing.T, pattern string) string {
 	t.Helper()
@@ -44,7 +50,7 @@ func text(t *testing.T, pattern string) string {
 	return all.String()
 }
 
-// TestEveryArenaIsInEveryList: an arena is what package arena makes of a block.
+// TestEveryArenaIsInEveryList: package arena has a constructor for each arena.
 func TestEveryArenaIsInEveryList(t *testing.T) {
 	code := text(t, "arena/*.go")
 	arenas := regexp.MustCompile(`(?m)^func New(\w+)(?:\[T any\])?\(block \[\]byte`).FindAllStringSubmatch(code, -1)
@@ -65,7 +71,7 @@ func TestEveryArenaIsInEveryList(t *testing.T) {
 	}
 }
 
-// TestEveryHitIsSaidTwiceAndCompared: each names the C function that it says again.
+// TestEveryHitIsSaidTwiceAndCompared: each fast path names its C function.
 func TestEveryHitIsSaidTwiceAndCompared(t *testing.T) {
 	code := text(t, "arena_c/fast.go") + text(t, "arena_c/fast_block.go")
 	paths := regexp.MustCompile(`\n// [A-Z]\w*.* is (upfront_\w+)`).FindAllStringSubmatch(code, -1)

@@ -15,15 +15,14 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// TestALargeBuddy: memory is touched where blocks are used, and for the bytes that say what is
-// free, alone.
+// TestALargeBuddy: a buddy touches the memory of used blocks, and the bytes that note free blocks.
 func TestALargeBuddy(t *testing.T) {
 	for _, is := range []struct{ size, smallest uint64 }{{64 << 30, 64 << 10}, {64 << 30, 1 << 20},
 		{2 << 30, 64}} {
 		front := arena.BuddySize(is.size, is.smallest) - is.size
 		mapped := is.size + front + 2*arena_c.AlignMax
 		if mapped > math.MaxInt {
-			continue // of 32 bits
+			continue // a system of 32 bits
 		}
 		memory, err := unix.Mmap(-1, 0, int(mapped), unix.PROT_READ|unix.PROT_WRITE,
 			unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
@@ -34,7 +33,8 @@ func TestALargeBuddy(t *testing.T) {
 			address(unsafe.Pointer(&memory[0]))
 		b, err := arena.NewBuddy(memory[first-front&^63:][:front&^63+is.size], is.smallest)
 		require.NoError(t, err)
-		(*arena_c.Buddy)(at(memory[first-front&^63:])).SetPlain() // as it is in release: nobody fills so much
+		// As in a release build: filling would touch all memory.
+		(*arena_c.Buddy)(at(memory[first-front&^63:])).SetPlain()
 		require.Equal(t, []uint64{is.size, is.size}, []uint64{b.Stats().Size, b.LargestFree()})
 		all := b.Alloc(is.size, arena_c.AlignMax)
 		require.True(t, all == unsafe.Pointer(&memory[first]))

@@ -17,17 +17,17 @@ type buddyPiece struct {
 func (p buddyPiece) end() uint64 { return p.at + p.size }
 
 // buddyModel is a list of live blocks and no tree: each request tries every place, from the lowest
-// up. wrong names a bug that somebody shipped or might: for the controls.
+// up. wrong names a bug, for the controls.
 type buddyModel struct {
 	first, end, smallest uint64
 	lives                []buddyPiece // in order of address
-	// of a buddy that never melts: what was freed
+	// of a buddy that never merges: the freed blocks
 	torn                                        []buddyPiece
 	used, peak, given, asked, failed, scattered uint64
 	wrong                                       string
 }
 
-// newBuddyModel tries how many smallest blocks there are.
+// newBuddyModel finds the number of smallest blocks by trying.
 func newBuddyModel(start, end, smallest uint64) *buddyModel {
 	m := &buddyModel{smallest: smallest}
 	for count := (end - start) / smallest; count > 0; count-- {
@@ -47,7 +47,7 @@ func (m *buddyModel) sizeFor(size, align uint64) uint64 {
 	return 1 << bits.Len64(size-1)
 }
 
-// fits says whether nothing is in the way of a block.
+// fits reports whether a block's place is free.
 func (m *buddyModel) fits(p buddyPiece) bool {
 	inTheWay := func(q buddyPiece) bool { return p.at < q.end() && q.at < p.end() }
 	tears := func(q buddyPiece) bool { return inTheWay(q) && q.size < p.size }
@@ -55,10 +55,10 @@ func (m *buddyModel) fits(p buddyPiece) bool {
 		!slices.ContainsFunc(m.torn, tears)
 }
 
-// origin is what blocks are aligned from: their address, up to AlignMax.
+// origin returns the address that alignment counts from, up to AlignMax.
 func (m *buddyModel) origin() uint64 { return m.first &^ (arena_c.AlignMax - 1) }
 
-// search finds the lowest place for a block of the size, past what is live.
+// search returns the lowest place for a block of the size that overlaps no live block.
 func (m *buddyModel) search(size uint64) (at uint64, ok bool) {
 	step := size
 	if m.wrong == "aligns to the half" {
@@ -133,7 +133,7 @@ func (m *buddyModel) release(at uint64) bool {
 	return true
 }
 
-// resized gives where the block is then: in place, cut or with the halves behind it, or elsewhere.
+// resized returns the block's new place: the same, cut or with free halves after it, or another.
 func (m *buddyModel) resized(at, size uint64) (to uint64, a answer) {
 	i := m.index(at)
 	if i < 0 {
@@ -158,7 +158,7 @@ func (m *buddyModel) resized(at, size uint64) (to uint64, a answer) {
 	return to, a
 }
 
-// pieces are all blocks: the live ones, and in the gaps the largest that there can be.
+// pieces returns all blocks: the live ones, and in the gaps the largest possible ones.
 func (m *buddyModel) pieces() (all []buddyPiece) {
 	at := m.first
 	for _, p := range append(slices.Clone(m.lives), buddyPiece{at: m.end}) {

@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// openBuddy's check walks: every block and every count is the model's.
+// openBuddy's check walks, and compares every block and every count with the model.
 func openBuddy(smallest uint64) opener {
 	return func(block []byte) (machine, model, error) {
 		a, err := arena.NewBuddy(block, smallest)
@@ -57,7 +57,7 @@ func openBuddy(smallest uint64) opener {
 
 func FuzzBuddy(f *testing.F) { fuzz(f, openBuddy(64), 4096) }
 
-// wrongBuddy has for its machine the model with a bug.
+// wrongBuddy uses a model with a bug as the machine.
 func wrongBuddy(bug string) opener {
 	return func(block []byte) (machine, model, error) {
 		start, end := bounds(block)
@@ -68,8 +68,8 @@ func wrongBuddy(bug string) opener {
 	}
 }
 
-// TestPagesOf64KiB: of 256 in 16 MiB a heap has 127 that are aligned to themselves, a buddy all but
-// the one that it lies in.
+// TestPagesOf64KiB: of 256 pages in 16 MiB, a heap has 127 at multiples of their size, and a buddy
+// all but the one with its header.
 func TestPagesOf64KiB(t *testing.T) {
 	const page, all = 64 << 10, 16 << 20
 	fill := func(a arena.Allocator) (n int) {
@@ -79,14 +79,14 @@ func TestPagesOf64KiB(t *testing.T) {
 		}
 		return n
 	}
-	// the last: its header lies before a page
+	// In the last case the header is before a page.
 	for place, least := range map[int]int{0: 252, 64: 252, 3 * page: 252, page - 512: 251} {
 		block := heapBlock(t, all+arena_c.AlignMax, arena_c.AlignMax)[place:][:all]
 		buddy, err := arena.NewBuddy(block, page)
 		require.NoError(t, err)
 		(*arena_c.Buddy)(at(block)).SetPlain()
 		assert.Equal(t, 255, fill(buddy), "at %d", place)
-		buddy, err = arena.NewBuddy(block, 64) // whose bytes take 4 pages
+		buddy, err = arena.NewBuddy(block, 64) // its table takes 4 pages
 		require.NoError(t, err)
 		(*arena_c.Buddy)(at(block)).SetPlain()
 		assert.Equal(t, least, fill(buddy), "at %d", place)
@@ -96,8 +96,8 @@ func TestPagesOf64KiB(t *testing.T) {
 	assert.Equal(t, 127, fill(heap))
 }
 
-// TestBuddyOffsets: a random program on two blocks that are alike modulo 1 MiB, and in every build
-// and on every target: the blocks lie at the offsets that they had when this was written.
+// TestBuddyOffsets runs a random program on two blocks at equal addresses modulo 1 MiB. In every
+// build and on every target the offsets are the recorded ones.
 func TestBuddyOffsets(t *testing.T) {
 	const size = 300_000
 	memory := heapBlock(t, 3*arena_c.AlignMax, arena_c.AlignMax)

@@ -2,6 +2,7 @@
 
 package conformance
 
-// instrumented says that this build is several times slower, so that the suite runs fewer rounds, and that only control
-// words can be compared byte by byte: race builds overwrite what is dead, and asan forbids to look at it.
+// instrumented reports that this build is several times slower, so the suite runs fewer rounds.
+// Only control words are compared byte by byte: race builds overwrite dead bytes, and asan forbids
+// reading them.
 const instrumented = false

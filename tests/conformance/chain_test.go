@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/misuse/caller"
 )
 
-// ledger is where C and Go finalizers note their turn; it lies in the budget, since C keeps a pointer to it.
+// ledger is the log of C and Go finalizers. It is in the budget, because C keeps a pointer to it.
 type ledger struct {
 	Log   [64]int32
 	Count int32
@@ -28,11 +28,12 @@ type noted struct{ ID int32 }
 
 var (
 	ledgers = scope.Plain[ledger]()
-	theOne  *ledger // of the test: an object's finalizer has no closure
+	theOne  *ledger // the test's: an object's finalizer has no closure
 	noteds  = scope.Object(func(n *noted) error { theOne.note(n.ID); return nil })
 )
 
-// TestMixedChains: finalizers of C, of objects, of Go values and pools in one chain close in one true order.
+// TestMixedChains: finalizers of C, of objects, of Go values and pools in one chain run in its
+// order.
 func TestMixedChains(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "mixed", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
@@ -46,7 +47,7 @@ func TestMixedChains(t *testing.T) {
 	var want []int32
 	for id := range int32(40) {
 		switch id % 5 {
-		case 0, 1, 2: // runs of C, one crossing each
+		case 0, 1, 2: // C finalizers in a row are run by one crossing
 			require.Equal(t, arena_c.OK, bindings.Defer(header, generation, &theOne.Log[0], &theOne.Count, id))
 		case 3:
 			noteds.New(s).ID = id
@@ -63,7 +64,8 @@ func TestMixedChains(t *testing.T) {
 	require.NoError(t, book.Close())
 }
 
-// TestCDoesNotCloseWhatIsItsOwners: the scopes of a load, of what it loaded and of the frame.
+// TestCDoesNotCloseWhatIsItsOwners: C can't close the scopes of a load, of its contents, and of the
+// frame.
 func TestCDoesNotCloseWhatIsItsOwners(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "owners", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})

@@ -12,10 +12,11 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Wrong arenas, each with a bug that somebody shipped. If the suite lets one pass, it is the suite that is broken.
+// Wrong arenas, each with a bug that was shipped somewhere. If the suite lets one pass, the suite
+// is broken.
 
-// wrongLinear is a bump whose next allocation is a function of cursor, size and align: the address and the new cursor,
-// false for full.
+// wrongLinear is a bump. Its next allocation is a function of cursor, size and align, which returns
+// the address and the new cursor, or false for full.
 func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after uint64, ok bool)) opener {
 	return func(block []byte) (machine, model, error) {
 		start, end := bounds(block)
@@ -39,7 +40,7 @@ func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after ui
 	}
 }
 
-// endNotStart is the slide's `return m_ptr += size`.
+// endNotStart is the bug of a published slide, `return m_ptr += size`.
 func endNotStart(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	at = up(cursor, align) + size
 	return at, at, size < 1<<31 && at <= end
@@ -52,7 +53,7 @@ func narrowSizes(start, cursor, end, size, align uint64) (at, after uint64, ok b
 	return at, start + uint64(used), used <= uint32(end-start)
 }
 
-// roundedToNothing rounds sizes up to 8 without a look at the end of the numbers: 2^64-1 is 0.
+// roundedToNothing rounds sizes up to 8 without an overflow check: 2^64-1 becomes 0.
 func roundedToNothing(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	at = up(cursor, align)
 	after = at + (size+7)&^7
@@ -71,19 +72,19 @@ func offsetsAligned(start, cursor, end, size, align uint64) (at, after uint64, o
 	return at, at + size, at <= end && size <= end-at
 }
 
-// oneTooMany takes a block for one byte longer than it is.
+// oneTooMany believes that the block has one byte more.
 func oneTooMany(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	at = up(cursor, align)
 	return at, at + size, at <= end && size <= end+1-at
 }
 
-// lastByteNever is `<` where `<=` belongs.
+// lastByteNever has `<` in place of `<=`.
 func lastByteNever(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	at = up(cursor, align)
 	return at, at + size, at < end && size < end-at
 }
 
-// startsAgain is a scratch that goes back to its start when it is full, over what is live there.
+// startsAgain returns to its start when it is full, over live blocks.
 func startsAgain(start, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	if at = up(cursor, align); at > end || size > end-at {
 		at = up(start, align)
@@ -91,13 +92,13 @@ func startsAgain(start, cursor, end, size, align uint64) (at, after uint64, ok b
 	return at, at + size, at <= end && size <= end-at
 }
 
-// anyMark rewinds to whatever it is told.
+// anyMark rewinds to any mark.
 func anyMark(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	at = up(cursor, align)
 	return at, at + size, at <= end && size <= end-at
 }
 
-// wrongStack takes back whatever it is given, and says that all is well.
+// wrongStack frees any pointer, and reports success.
 func wrongStack(block []byte) (machine, model, error) {
 	m, mod, err := openStack(block)
 	right := m.release
@@ -108,7 +109,7 @@ func wrongStack(block []byte) (machine, model, error) {
 	return m, mod, err
 }
 
-// wrongPool is a free list without a state for each chunk; chunks is how many it believes to have.
+// wrongPool is a free list without a state for each chunk; chunks computes its number of chunks.
 func wrongPool(chunks func(size, chunk uint32) uint32, checks bool) func(block []byte) (machine, model, error) {
 	const chunk = 24
 	return func(block []byte) (machine, model, error) {
@@ -142,8 +143,10 @@ func wrongPool(chunks func(size, chunk uint32) uint32, checks bool) func(block [
 	}
 }
 
-func rightCount(size, chunk uint32) uint32   { return (size - 16) / chunk }
-func wrappedCount(size, chunk uint32) uint32 { return (size - 16 - chunk) / chunk } // of a block smaller than a chunk: 2^32 / chunk
+func rightCount(size, chunk uint32) uint32 { return (size - 16) / chunk }
+
+// wrappedCount returns 2^32 / chunk for a block smaller than a chunk.
+func wrappedCount(size, chunk uint32) uint32 { return (size - 16 - chunk) / chunk }
 
 func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 	for _, wrong := range []struct {
@@ -186,14 +189,14 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 	} {
 		assert.True(t, caught(wrong.size, wrong.open), "the suite lets %q pass", wrong.name)
 	}
-	// and the same search finds nothing in the right ones
+	// The same search finds no fault in the right arenas.
 	for _, right := range append(subjects, subject{"a heap without a bug", 0, wrongHeap("")},
 		subject{"a buddy without a bug", 0, wrongBuddy("")}) {
 		assert.False(t, caught(max(right.least, 2048), right.open), right.name)
 	}
 }
 
-// ofItsOwn gives the far end a block of its own.
+// ofItsOwn gives the far end a separate block.
 func ofItsOwn(open opener) func(near, far *machine) {
 	return func(_, far *machine) { *far, _, _ = open(arena.NewBlock(2048, 64)) }
 }
@@ -202,7 +205,7 @@ func othersMarks(near, far *machine) { near.rewind, far.rewind = far.rewind, nea
 
 func anyFarMark(_, far *machine) { far.rewind = func(uint64) error { return nil } }
 
-// caught runs random programs on an arena until one tells.
+// caught runs random programs on an arena until the suite finds a fault.
 func caught(size int, open opener) bool {
 	random := rand.New(rand.NewPCG(7, 7))
 	program := make([]byte, 3*300)

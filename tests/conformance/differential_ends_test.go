@@ -83,9 +83,10 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 	w := newTwins(t, 4096, 64)
 	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a), w.size()), 24, 8, true), arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b), w.size()), 24, 8, true)
 	first, numbers := a.Bases()
-	w.control = int(address(first) - address(at(w.a))) // numbers, generations and states lie between the header and chunk 0
+	// Numbers, generations and states are between the header and chunk 0.
+	w.control = int(address(first) - address(at(w.a)))
 	given := []uint64{0, 1<<64 - 1, 1<<32 | uint64(a.Count), 7 << 32}
-	// One chunk retires first, whatever the rounds choose.
+	// One chunk retires first, in every run.
 	_, one := arena_c.GetHandle[[3]uint64](a, a.Gen, first, numbers)
 	q, _ := bindings.GetHandle(b, b.Gen)
 	arena_c.Zero(q, 24)
@@ -112,7 +113,7 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 		case 0:
 			w.same("At", a.At(gen, handle), bindings.At(b, gen, handle))
 		case 1, 2:
-			if w.random.IntN(rounds()/20) == 0 { // the last generation: with its put the chunk retires
+			if w.random.IntN(rounds()/20) == 0 { // its last generation: a put retires the chunk
 				index := w.random.Uint64N(uint64(a.Count))
 				*a.Generation(index), *b.Generation(index) = 1<<32-1, 1<<32-1
 				handle = a.Handle(index)

@@ -10,15 +10,16 @@ import (
 	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
-// rowTwins are two maps of two rows; the programs run on the second. Headers and records are compared word by word with all else.
+// rowTwins are two maps of two rows. The programs run on the second row. Headers and records are
+// compared word by word with all other bytes.
 type rowTwins struct {
 	*twins
 	a, b   *arena_c.Row
-	inside []inside // what the scopes of the near end hold, newest last
-	given  []uint64 // generations that were given, of either end
+	inside []inside // the contents of the near end's scopes, newest last
+	given  []uint64 // the generations of all scopes, of either end
 }
 
-// inside is a pool, or else a temporary scope, of the near scope at a depth.
+// inside is a pool or a temporary scope of the near scope at a depth.
 type inside struct {
 	depth, pool, temp uint64
 	isPool            bool
@@ -40,7 +41,7 @@ func newRowTwins(t *testing.T) *rowTwins {
 
 func TestGoAndCAgreeOnScopes(t *testing.T) {
 	w := newRowTwins(t)
-	// As many steps as the controls take: by chance alone, one run of sixty opens too few temporaries.
+	// As many steps as the controls need: by chance, one run of sixty opens too few temporaries.
 	for n := 0; n < rounds()/2 || w.a.Arena.Next < 20 || w.a.Temp.Next < 10; n++ {
 		require.Less(t, n, 20*rounds(), "a control: %d scopes and %d temporaries were opened", w.a.Arena.Next, w.a.Temp.Next)
 		w.rowStep()
@@ -53,7 +54,7 @@ func TestGoAndCAgreeOnScopes(t *testing.T) {
 	require.Zero(t, w.a.Used())
 }
 
-// sameReads: the small reads of the headers, by either side.
+// sameReads compares the small reads of the headers.
 func (w *rowTwins) sameReads() {
 	require.Equal(w.t, bindings.Used(w.a), w.a.Used())
 	require.Equal(w.t, bindings.Peak(w.a), w.a.Peak())
@@ -101,7 +102,7 @@ func (w *rowTwins) rowStep() {
 	}
 }
 
-// gen is the topmost scope's, mostly; else one that was given to any, or to nobody yet.
+// gen returns the generation of the topmost scope, mostly; otherwise a former or a future one.
 func (w *rowTwins) gen(h *arena_c.Scopes) uint64 {
 	if top := h.Top().Gen; top != 0 && w.random.IntN(8) != 0 {
 		return top
@@ -112,7 +113,7 @@ func (w *rowTwins) gen(h *arena_c.Scopes) uint64 {
 	return w.given[w.random.IntN(len(w.given))]
 }
 
-// fast is one fast path on a header of either side.
+// fast runs one fast path on both headers.
 func (w *rowTwins) fast(a, b *arena_c.Scopes) {
 	gen := w.gen(a)
 	switch w.random.IntN(15) {
@@ -174,7 +175,7 @@ func (w *rowTwins) fast(a, b *arena_c.Scopes) {
 	}
 }
 
-// either is one of two ways: that panics with a Refusal, and that gives nil.
+// either calls must, which panics with a Refusal, or try, which returns nil.
 func (w *rowTwins) either(a *arena_c.Scopes, gen uint64, must, try func() unsafe.Pointer) (p unsafe.Pointer) {
 	if w.random.IntN(2) == 0 {
 		return try()
@@ -187,7 +188,7 @@ func (w *rowTwins) either(a *arena_c.Scopes, gen uint64, must, try func() unsafe
 	return must()
 }
 
-// newIn is New or TryNew on one side and bump and zero on the other.
+// newIn runs New or TryNew on one side, and bump and zero on the other.
 func newIn[T any](w *rowTwins, a, b *arena_c.Scopes, gen uint64) {
 	size := uint64(unsafe.Sizeof(*new(T)))
 	x := w.either(a, gen, func() unsafe.Pointer { return unsafe.Pointer(arena_c.New[T](a, gen)) },
@@ -206,7 +207,7 @@ func (w *rowTwins) open() {
 	w.sameBytes("Open")
 }
 
-// close ends what the topmost scope holds, as who owns it would, and closes it.
+// close ends the contents of the topmost scope, as its owner would, and closes it.
 func (w *rowTwins) close() {
 	a, b := &w.a.Arena, &w.b.Arena
 	for n := len(w.inside); n > 0 && w.inside[n-1].depth == a.Depth; n-- {
@@ -233,7 +234,7 @@ func (w *rowTwins) closeTemp(depth uint64) {
 	w.sameBytes("TempClose")
 }
 
-// cut gives back a part of the topmost scope that holds no node.
+// cut frees a part of the topmost scope without a node.
 func (w *rowTwins) cut() {
 	a := &w.a.Arena
 	from := max(a.Top().Mark, a.Chain)
@@ -309,7 +310,7 @@ func (w *rowTwins) getAndPut() {
 	if a.Handles != 0 {
 		handle := a.Handle(chunk)
 		w.same("At", a.At(a.Gen, handle), bindings.At(b, b.Gen, handle))
-		if w.random.IntN(4) == 0 { // another pool's, or an older one
+		if w.random.IntN(4) == 0 { // the handle of another pool, or a stale one
 			handle += (1 + w.random.Uint64N(1<<32-1)) << 32
 		}
 		require.Equal(w.t, bindings.PutHandle(b, b.Gen, handle), a.PutHandle(a.Gen, handle))

@@ -13,16 +13,16 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// twins are two blocks at the same place of a window, on which the same program is run: by arena_c's fast paths, which are Go
-// in the default build, and by the C core's own inline functions. After each step every byte of the two must be the
-// same.
+// twins are two blocks at the same place of a window. The same program runs on both: by arena_c's
+// fast paths, in Go in the default build, and by the C core's inline functions. After each step
+// every byte of the two must be equal.
 type twins struct {
 	t       *testing.T
 	seed    uint64
 	random  *rand.Rand
 	a, b    []byte
-	from    int // where the arena begins in the blocks
-	control int // so many bytes from there are control words, which are never poisoned
+	from    int // the start of the arena in the blocks
+	control int // the length of the control words from there, which are never poisoned
 	step    int
 }
 
@@ -36,7 +36,7 @@ func at(block []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(bl
 
 func (w *twins) size() uint64 { return uint64(len(w.a)) }
 
-// same compares two addresses by where they lie in their blocks.
+// same compares two addresses by their offsets in the blocks.
 func (w *twins) same(what string, a, b unsafe.Pointer) {
 	w.step++
 	if (a == nil) != (b == nil) || a != nil && address(a)-address(at(w.a)) != address(b)-address(at(w.b)) {
@@ -60,19 +60,19 @@ func (w *twins) sameBytes(what string) {
 	}
 }
 
-// amount is a size: mostly small, sometimes the room, sometimes a number that is none.
+// amount returns a size: mostly small, sometimes the room, sometimes an invalid number.
 func (w *twins) amount() uint64 {
 	switch w.random.IntN(12) {
 	case 0:
 		return w.random.Uint64N(w.size())
 	case 1:
-		return alarming[4+w.random.IntN(2)] // the largest that the precondition of a fast path lets through
+		return alarming[4+w.random.IntN(2)] // the largest sizes that a fast path accepts
 	default:
 		return w.random.Uint64N(200)
 	}
 }
 
-// gen is the right one, mostly.
+// gen returns the right generation, mostly.
 func (w *twins) gen(right uint64) uint64 {
 	switch w.random.IntN(10) {
 	case 0:
@@ -89,13 +89,14 @@ func (w *twins) mask() uint64 { return 1<<w.random.IntN(9) - 1 }
 func rounds() int { return step.Pick(2000, 20_000, 20_000) }
 
 func TestGoAndCAgreeOnPool(t *testing.T) {
-	// In the middle of a larger block: the foreign addresses below, when near, are then of no other Go object, which
-	// the runtime minds.
+	// The block is in the middle of a larger one, so that near foreign addresses point into no
+	// other Go object: the runtime would object.
 	w := newTwins(t, 3*arena_c.Edge, 64)
 	w.from = arena_c.Edge
 	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a[w.from:]), 4096), 24, 8, false), arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b[w.from:]), 4096), 24, 8, false)
 	first, numbers := a.Bases()
-	w.control = int(address(a.Chunk(0)) - address(unsafe.Pointer(a))) // numbers and states lie between the header and chunk 0
+	// Numbers and states are between the header and chunk 0.
+	w.control = int(address(a.Chunk(0)) - address(unsafe.Pointer(a)))
 	for range rounds() {
 		gen := w.gen(a.Gen)
 		if w.random.IntN(2) == 0 {
@@ -110,7 +111,7 @@ func TestGoAndCAgreeOnPool(t *testing.T) {
 		switch w.random.IntN(10) {
 		case 0:
 			offset += w.random.Uint64N(24)
-		case 1: // far away, where C's reciprocal is not exact
+		case 1: // so far away that C's reciprocal is inexact
 			if unsafe.Sizeof(uintptr(0)) == 8 {
 				offset = w.random.Uint64()
 			}

@@ -13,7 +13,7 @@ import (
 
 func down(n, align uint64) uint64 { return n / align * align }
 
-// markedModel is a bump that forgets the marks that a rewind has passed.
+// markedModel is a bump that forgets the marks above a rewind.
 type markedModel struct {
 	linearModel
 	newest uint64
@@ -43,7 +43,7 @@ func (m *farModel) room() uint64           { return m.cursor - m.low }
 func (m *farModel) reset()                 { m.cursor, m.newest = m.end, m.end }
 func (m *farModel) live(at, _ uint64) bool { return at >= m.cursor }
 
-// farModel comes down from end towards low.
+// farModel grows down from end towards low.
 type farModel struct{ low, cursor, end, newest uint64 }
 
 func (m *farModel) take(size, align, words uint64) (at uint64, a answer) {
@@ -131,7 +131,7 @@ func (m *farStackModel) rewind(mark uint64) bool {
 	return false
 }
 
-// ends are the two of one block, each with its model.
+// ends are the two ends of one block, each with its model.
 type ends struct {
 	near, far machine
 	low, high half
@@ -139,7 +139,7 @@ type ends struct {
 
 type opener = func(block []byte) (machine, model, error)
 
-// machineOf is an end: what frees blocks is a stack's.
+// machineOf returns the machine of an end. Only a stack's frees blocks.
 func machineOf(a interface {
 	Alloc(size, align uint64) unsafe.Pointer
 	Mark() arena.Mark
@@ -199,14 +199,14 @@ var (
 	openStack, openStackFar, openStackEnds    = openNear(stackEnds), openFar(stackEnds), openBoth(stackEnds, nil)
 )
 
-// half is the model of one end: it knows how far the other has come.
+// half is the model of one end: it knows the position of the other.
 type half interface {
 	model
 	meet(at uint64)
 	position() uint64
 }
 
-// bothModel is two ends over one block, of which one has its turn.
+// bothModel is two ends over one block. Each operation is of one of them.
 type bothModel struct {
 	ends [2]half
 	now  int
@@ -226,14 +226,14 @@ func (m *bothModel) rewind(mark uint64) bool   { return m.end().rewind(mark) }
 func (m *bothModel) room() uint64              { return m.end().room() }
 func (m *bothModel) live(at, size uint64) bool { return m.ends[m.now].live(at, size) }
 
-// reset of the near end is of both.
+// reset of the near end resets both.
 func (m *bothModel) reset() {
 	for _, end := range m.ends[m.now:] {
 		end.reset()
 	}
 }
 
-// openBoth gives the ends as one arena. tamper, which may be nil, breaks one thing of what is right.
+// openBoth returns the ends as one arena. tamper may be nil; otherwise it breaks one rule.
 func openBoth(open func(block []byte) (ends, error), tamper func(near, far *machine)) opener {
 	return func(block []byte) (machine, model, error) {
 		e, err := open(block)

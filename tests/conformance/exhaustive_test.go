@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// every is what a program of the exhaustive test may do in one step. Small sizes, one beyond the block, each way to
-// give back.
+// every are the possible steps of a program: small sizes, one larger than the block, each way to
+// free.
 var every = []struct {
 	name string
 	do   func(s *session) error
@@ -35,8 +35,9 @@ var every = []struct {
 	{"resize the first to 1", func(s *session) error { return s.resize(0, 1) }},
 }
 
-// TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack of 192 bytes, on a ring
-// of 112 and on frames, each of six on a linear arena of 96 and on both ends, and each of eight on a pool of three chunks.
+// TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack
+// of 192 bytes, on a ring of 112 and on frames; each of six on a linear arena of 96 and on both
+// ends; and each of eight on a pool of three chunks.
 func TestAllShortPrograms(t *testing.T) {
 	steps := step.Pick(4, 6, 6)
 	t.Run("stack", func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestAllShortPrograms(t *testing.T) {
 		ops := []int{1, 4, 5, 8, 9, far + 1, far + 4, far + 5, far + 8, far + 9}
 		allPrograms(t, heapBlock(t, 128+192, 64), openStackEnds, steps, ops)
 	})
-	t.Run("buddy", func(t *testing.T) { // of 7 smallest blocks, the first at an odd one
+	t.Run("buddy", func(t *testing.T) { // 7 smallest blocks, the first at an odd multiple
 		block := heapBlock(t, 2048, 2048)[128:]
 		allPrograms(t, block[:192+7*64], openBuddy(64), steps, []int{0, 2, 13, 14, 5, 6, 15, 16})
 	})
@@ -69,7 +70,7 @@ func TestAllShortPrograms(t *testing.T) {
 	})
 }
 
-// far is added to an operation that is the far end's.
+// far is added to an operation of the far end.
 const far = 100
 
 func allPrograms(t *testing.T, block []byte, open opener, steps int, ops []int) {

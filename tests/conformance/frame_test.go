@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
-// frameModel is some linear arenas, of which one is current.
+// frameModel is several linear arenas, one of them current.
 type frameModel struct {
 	buffers []linearModel
 	turns   int
@@ -45,7 +45,7 @@ func (m *frameModel) release(uint64) bool { return false }
 func (m *frameModel) mark() uint64        { return 0 }
 func (m *frameModel) rewind(uint64) bool  { return false }
 
-// openFrame's machine resets by Next, so that the suite sees what lives on after it.
+// openFrame's machine resets by Next, so that the suite sees the blocks that live on.
 func openFrame(buffers int) opener {
 	return func(block []byte) (machine, model, error) {
 		f, err := arena.NewFrame(block, buffers)

@@ -11,9 +11,9 @@ type heapPiece struct {
 	live, parked           bool
 }
 
-// heapModel is two-level segregated fit once more, with slices for lists and no bits: the pieces in order of address, the
-// free ones by class and the parked ones by size, last freed first. wrong names a bug that somebody shipped: for the
-// controls.
+// heapModel is a second two-level segregated fit, with slices for lists and no bits: the pieces in
+// order of address, the free ones by class and the parked ones by size, last freed first. wrong
+// names a bug, for the controls.
 type heapModel struct {
 	base, first, end                   uint64
 	pieces                             []*heapPiece
@@ -28,7 +28,7 @@ const (
 	heapFront = 1024 + 16 // the largest block that is parked
 )
 
-// heapClass: steps of 16 below 512, then 16 steps to each power of two.
+// heapClass returns the class of a size: steps of 16 below 512, then 16 steps to each power of two.
 func heapClass(size uint64) uint64 {
 	if size < 512 {
 		return size / 16
@@ -37,7 +37,7 @@ func heapClass(size uint64) uint64 {
 	return 16*(power-7) + (size-1<<power)*16>>power
 }
 
-// heapSure is the lowest class whose every block has so many bytes.
+// heapSure returns the lowest class of blocks that all have a number of bytes.
 func heapSure(size uint64) uint64 {
 	c := heapClass(size)
 	if c == heapClass(size-16) {
@@ -64,7 +64,7 @@ func (m *heapModel) reset() {
 	m.list(m.pieces[0])
 }
 
-// isFree says whether who is freed beside it melts with it.
+// isFree reports whether a freed neighbour merges with it.
 func (p *heapPiece) isFree() bool { return !p.live && !p.parked }
 
 func (m *heapModel) list(p *heapPiece) {
@@ -89,8 +89,8 @@ func (m *heapModel) unpark(size uint64) *heapPiece {
 	return p
 }
 
-// makeWay melts one piece one time in eight, and says whether it did: of the next size that has any, from one on that goes
-// up by one each time.
+// makeWay merges one parked piece in one of eight calls, and reports whether it did. It takes the
+// next size with a parked piece; the search starts one size further each time.
 func (m *heapModel) makeWay() bool {
 	m.hand++
 	if m.hand%8 != 1 {
@@ -107,7 +107,7 @@ func (m *heapModel) makeWay() bool {
 	}
 }
 
-// flush melts all, and says whether there was one.
+// flush merges all parked pieces, and reports whether there was one.
 func (m *heapModel) flush() bool {
 	had := m.parked > 0
 	for size := uint64(32); size <= heapFront; size += 16 {
@@ -120,7 +120,7 @@ func (m *heapModel) flush() bool {
 
 func heapNeed(asked uint64) uint64 { return max(32, up(asked, 16)+16) }
 
-// gap is what lies before an aligned block at the front of free room: nothing, or a block.
+// gap returns the bytes before an aligned block at the front of free room: 0, or a block's.
 func (m *heapModel) gap(at, align uint64) uint64 {
 	gap := up(at+16, align) - (at + 16)
 	if gap == 16 {
@@ -129,7 +129,7 @@ func (m *heapModel) gap(at, align uint64) uint64 {
 	return gap
 }
 
-// look goes through the first pieces of the lists below a class.
+// look tries the first pieces of the lists below a class.
 func (m *heapModel) look(from, below, need, align uint64) *heapPiece {
 	looks := 0
 	for c := from; c < below; c++ {
@@ -164,7 +164,8 @@ func (m *heapModel) search(need, align uint64) *heapPiece {
 	return m.look(heapClass(need), sure, need, align)
 }
 
-// place puts a live block after the gap at the front of room that begins at `at`, in place of the pieces i to j.
+// place puts a live block after the gap at the front of the room at `at`, in place of the pieces i
+// to j.
 func (m *heapModel) place(i, j int, at, room, gap, asked, align uint64) uint64 {
 	live := &heapPiece{at: at + gap, size: heapNeed(asked), asked: asked, align: align, live: true}
 	rest := room - gap - live.size
@@ -190,7 +191,7 @@ func (m *heapModel) place(i, j int, at, room, gap, asked, align uint64) uint64 {
 	return live.at + 16
 }
 
-// take is an allocation that refuses nothing yet.
+// take allocates, without melting parked pieces first.
 func (m *heapModel) take(size, align uint64) (at uint64, ok bool) {
 	need := heapNeed(size)
 	if m.used+need > m.end-m.first {
@@ -210,7 +211,7 @@ func (m *heapModel) alloc(size, align uint64) (at, got uint64, a answer) {
 	if badAlign(align) {
 		return 0, 0, refused
 	}
-	size = min(size, 1<<38) // no sum wraps
+	size = min(size, 1<<38) // no sum overflows
 	align = max(align, 16)
 	need := heapNeed(size)
 	if align == 16 && need <= heapFront {
@@ -240,12 +241,12 @@ func (m *heapModel) use(size uint64) {
 	m.peak = max(m.peak, m.used)
 }
 
-// index finds the live block whose bytes begin at an address.
+// index returns the live block whose bytes begin at an address.
 func (m *heapModel) index(at uint64) int {
 	return slices.IndexFunc(m.pieces, func(p *heapPiece) bool { return p.live && p.at+16 == at })
 }
 
-// around is the run of pieces from a block's free neighbours before it to those behind it.
+// around returns the run of pieces from a block's free neighbours before it to those after it.
 func (m *heapModel) around(i int, down bool) (from, to int, size uint64) {
 	from, to = i, i+1
 	if down && i > 0 && m.pieces[i-1].isFree() {
@@ -277,7 +278,7 @@ func (m *heapModel) release(at uint64) bool {
 	m.used -= p.size
 	m.lives--
 	p.live = false
-	p.parked = true // and doesn't melt with who makes way
+	p.parked = true // so that makeWay doesn't merge it
 	if p.size > heapFront || m.parked == m.parks && (m.parks == 0 || !m.makeWay()) {
 		p.parked = false
 		m.melt(p)
@@ -290,7 +291,7 @@ func (m *heapModel) release(at uint64) bool {
 	return true
 }
 
-// melt lists a piece that nobody has, with the free ones beside it.
+// melt lists a piece without an owner, merged with its free neighbours.
 func (m *heapModel) melt(p *heapPiece) {
 	i := slices.Index(m.pieces, p)
 	p.live = true // not free yet
@@ -304,7 +305,7 @@ func (m *heapModel) melt(p *heapPiece) {
 	m.list(free)
 }
 
-// resized gives where the block is then: in place, further down, or elsewhere.
+// resized returns the block's new place: the same, further down, or another.
 func (m *heapModel) resized(at, size uint64) (to uint64, a answer) {
 	if m.index(at) < 0 {
 		return 0, refused
@@ -350,7 +351,7 @@ func (m *heapModel) resize(at, size uint64) (to uint64, ok bool) {
 	return to, ok
 }
 
-// largest counts parked pieces: they melt before anything is refused.
+// largest counts parked pieces: they merge before the heap refuses a request.
 func (m *heapModel) largest() (largest uint64) {
 	var room uint64
 	for _, p := range m.pieces {

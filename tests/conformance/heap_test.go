@@ -14,7 +14,8 @@ func openHeap(block []byte) (machine, model, error) { return openHeapOf(block, 0
 
 func openParkingHeap(block []byte) (machine, model, error) { return openHeapOf(block, 3) }
 
-// openHeapOf's check walks: every block and every count is the model's, and an empty heap is one free block.
+// openHeapOf's check walks, and compares every block and every count with the model. An empty heap
+// is one free block.
 func openHeapOf(block []byte, parks uint64) (machine, model, error) {
 	a, err := arena.NewHeap(block, parks)
 	if err != nil {
@@ -55,7 +56,7 @@ func FuzzHeap(f *testing.F) { fuzz(f, openHeap, 4096) }
 
 func FuzzParkingHeap(f *testing.F) { fuzz(f, openParkingHeap, 4096) }
 
-// wrongHeap has for its machine the model with a bug.
+// wrongHeap uses a model with a bug as the machine.
 func wrongHeap(bug string) opener {
 	return func(block []byte) (machine, model, error) {
 		start, end := bounds(block)
@@ -66,7 +67,8 @@ func wrongHeap(bug string) opener {
 	}
 }
 
-// modelled is a model as the machine. has is how many bytes of a live block its owner may use.
+// modelled uses a model as the machine. has returns the bytes of a live block that its owner may
+// use.
 func modelled(block []byte, m interface {
 	model
 	resizer

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	_ "github.com/upfront-mem/upfront/tests/conformance/fast" // else go test would give an old answer when it has changed
+	_ "github.com/upfront-mem/upfront/tests/conformance/fast" // go test must see its changes
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// compile asks the compiler about package fast. The go command replays what it said when nothing has changed.
+// compile returns the compiler's report on package fast. The go command caches it.
 func compile(t *testing.T, flag string) string {
 	t.Helper()
 	if arena_c.Crossing || arena_c.Race {
@@ -25,12 +25,12 @@ func compile(t *testing.T, flag string) string {
 	return string(out)
 }
 
-// said finds what the compiler said of a line of a file of package fast.
+// said matches the compiler's report on a line of a file of package fast.
 func said(file, what string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(\S*/)?fast/` + file + `\.go:\d+:\d+: ` + what + `$`)
 }
 
-// TestFastPathsInline: a fast path that isn't inlined takes twice the time.
+// TestFastPathsInline: without inlining, a fast path takes twice the time.
 func TestFastPathsInline(t *testing.T) {
 	out := compile(t, "-m")
 	for _, call := range []string{
@@ -57,7 +57,7 @@ func TestFastPathsInline(t *testing.T) {
 	}
 }
 
-// TestHitsHaveNoWriteBarrier: a cursor that were a Go pointer would put one into each.
+// TestHitsHaveNoWriteBarrier: a cursor of a Go pointer type would need one.
 func TestHitsHaveNoWriteBarrier(t *testing.T) {
 	out := compile(t, "-d=wb")
 	require.Regexp(t, said("control", "write barrier"), out, "the control: the test can't see a write barrier")

@@ -17,7 +17,7 @@ func unpoison(block []byte) {
 	arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
 }
 
-// static is memory that nobody allocated.
+// static is memory that isn't allocated.
 var static [8 * arena_c.Edge]byte
 
 func staticBlock(t testing.TB, size int) []byte {
@@ -35,7 +35,7 @@ func openStackAllocator(block []byte) (arena.Allocator, error) {
 	return s.Far(), err
 }
 
-// insideBlock is a block from another arena, between two blocks of it that must stay as they are.
+// insideBlock is a block from another arena. Its neighbours must keep their contents.
 func insideBlock(t testing.TB, size int, open func([]byte) (arena.Allocator, error)) []byte {
 	outer, err := open(heapBlock(t, size+1024, 64))
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestBlocksFromScopes(t *testing.T) {
 	assert.ErrorContains(t, s.Close(), "full")
 }
 
-// openHandles is a pool whose chunks are put by handle; it also asks every handle that died whether it still does.
+// openHandles is a pool whose chunks are put by handle. Its check also looks up every stale handle.
 func openHandles[T any](block []byte) (machine, model, error) {
 	var zero T
 	room := arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))

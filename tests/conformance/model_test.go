@@ -2,7 +2,7 @@ package conformance
 
 import "math/bits"
 
-// The rules of the arenas once more, as slow and plain as they can be said.
+// The rules of the arenas, in the plainest and slowest form.
 
 func up(n, align uint64) uint64 { return (n + align - 1) / align * align }
 
@@ -40,7 +40,7 @@ func (m *linearModel) rewind(mark uint64) bool {
 	return true
 }
 
-// stackModel remembers each block's address and where the stack ended before it.
+// stackModel keeps each block's address, and the end of the stack before it.
 type stackModel struct {
 	linearModel
 	blocks [][2]uint64 // before, at
@@ -92,20 +92,21 @@ func (m *stackModel) rewind(mark uint64) bool {
 
 func (m *stackModel) reset() { m.cursor, m.blocks = m.start, nil }
 
-// poolModel hands out what was put back last, then the next that was never touched.
+// poolModel returns the chunk that was put last, or else the next untouched one.
 type poolModel struct {
 	first, stride, count, fresh, size uint64
 	put                               []uint64
 	taken                             map[uint64]bool
 }
 
-// What a pool has beside each chunk: its number and its state, and its generation when there are handles.
+// The words of a pool for each chunk: its number and its state, and with handles its generation.
 const (
 	besideChunk  = 4 + 1
 	besideHandle = 4 + 4 + 1
 )
 
-// newPoolModel makes as many chunks as fit between two addresses, with so many bytes beside for each below the first.
+// newPoolModel makes the chunks that fit between two addresses, with so many bytes of words for
+// each below the first.
 func newPoolModel(start, end, size, align, beside uint64) *poolModel {
 	align = max(align, 8)
 	m := &poolModel{stride: up(max(size, 8), align), size: size, taken: map[uint64]bool{}}

@@ -17,13 +17,13 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// pinnedSteps is what the random program of TestPinned does: where each thing lies, and what is free then. It is the same
-// file for every build and target, so that each of their runs says that they agree.
+// pinnedSteps is the log of TestPinned's random program: the place of each object, and the free
+// bytes. All builds and targets have the same file, so their runs agree.
 //
 //go:embed testdata/pinned.txt
 var pinnedSteps string
 
-// pinning is a random program over the public API, and what it noted.
+// pinning is a random program over the public API, and its log.
 type pinning struct {
 	t     *testing.T
 	b     *budget.Budget
@@ -31,7 +31,7 @@ type pinning struct {
 	lines []string
 }
 
-// random draws below n, the same on every target.
+// random returns a number below n, the same on every target.
 func (p *pinning) random(n int) int {
 	p.draws++
 	x := p.draws * 0x9e3779b97f4a7c15
@@ -44,7 +44,7 @@ func (p *pinning) note(format string, args ...any) {
 	p.lines = append(p.lines, fmt.Sprintf(format, args...))
 }
 
-// step does one random thing in a scope and notes how far from the budget's first byte it put what.
+// step takes a random step in a scope, and logs the offsets of its objects in the budget.
 func (p *pinning) step(where string, s scope.Scope) {
 	do := pinnedThings[p.random(len(pinnedThings))]
 	line := where + " " + do.what
@@ -53,7 +53,7 @@ func (p *pinning) step(where string, s scope.Scope) {
 			switch answer := recover().(type) {
 			case nil:
 			case *scope.Misuse:
-				line += " refused" // temporaries don't do everything
+				line += " refused" // temporaries don't allow all steps
 			default:
 				require.ErrorIs(p.t, answer.(error), scope.ErrFull, line)
 				line += " full"
@@ -70,7 +70,7 @@ func (p *pinning) step(where string, s scope.Scope) {
 	p.note("%s, free %d", line, s.Free())
 }
 
-// nest takes steps in scopes that open and close at random on top of s.
+// nest takes steps in scopes that it opens and closes at random on top of s.
 func (p *pinning) nest(where string, s scope.Scope, steps, depth int) {
 	for range steps {
 		if depth > 0 && p.random(8) == 0 {
@@ -84,11 +84,11 @@ func (p *pinning) nest(where string, s scope.Scope, steps, depth int) {
 	}
 }
 
-// play is the whole program.
+// play runs the whole program.
 func (p *pinning) play() {
 	ctx := p.t.Context()
 	for round := range 4 {
-		size := []int{20, 40, 120, 10}[round] // the third is more than the region has room for
+		size := []int{20, 40, 120, 10}[round] // the third doesn't fit into the region
 		_, err := budget.Load(ctx, p.b.Region("level"), func(s scope.Scope) (*int, error) {
 			p.nest("level", s, size/2, 2)
 			p.nest("level temp", s.Temp(1000*(1+p.random(5))), 4, 0)
@@ -126,7 +126,8 @@ func (p *pinning) play() {
 	p.note("all: size %d", r.Size)
 }
 
-// TestPinned runs the program in a block and in memory of the system: in every build things lie where the file says.
+// TestPinned runs the program in a block and in memory of the system: every build has the file's
+// offsets.
 func TestPinned(t *testing.T) {
 	plan := budget.Plan{
 		Name: "pinned",
@@ -154,7 +155,7 @@ func TestPinned(t *testing.T) {
 func pinned(t *testing.T, b *budget.Budget) {
 	p := &pinning{t: t, b: b}
 	p.play()
-	_ = b.Close() // says which slots were not released
+	_ = b.Close() // its error names the slots that weren't released
 	if os.Getenv("UPFRONT_PIN") != "" && t.Name() == "TestPinned/block" {
 		require.NoError(t, os.WriteFile("testdata/pinned.txt", []byte(strings.Join(p.lines, "\n")+"\n"), 0o644))
 		return

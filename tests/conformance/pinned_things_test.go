@@ -42,7 +42,7 @@ func put[T any](p *T) []unsafe.Pointer { return []unsafe.Pointer{unsafe.Pointer(
 
 func first[T any](list []T) []unsafe.Pointer { return put(unsafe.SliceData(list)) }
 
-// pinnedThings are what a program may ask of a scope, each with the places of what it got.
+// pinnedThings are the requests of the program, each with the places of its objects.
 var pinnedThings = []struct {
 	what string
 	make func(p *pinning, s scope.Scope) []unsafe.Pointer
@@ -76,7 +76,7 @@ var pinnedThings = []struct {
 	}},
 	{"Temp", func(p *pinning, s scope.Scope) []unsafe.Pointer {
 		t := s.Temp(8 + p.random(600))
-		defer t.Close() // so that s, which may be one, is the newest again
+		defer t.Close() // so that a temporary s is the newest again
 		return append(put(pinPoints.New(t)), first(pinWords.TrySlice(t, p.random(100)))...)
 	}},
 	{"Label", func(_ *pinning, s scope.Scope) (made []unsafe.Pointer) {
@@ -165,7 +165,7 @@ var pinnedThings = []struct {
 	}},
 }
 
-// inBlock is what was made in an arena that began well.
+// inBlock returns the places of objects in an arena, if its constructor succeeded.
 func inBlock(err error, made func() []unsafe.Pointer) []unsafe.Pointer {
 	if err != nil {
 		panic(err)

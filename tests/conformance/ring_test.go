@@ -15,14 +15,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
-// ringModel is a queue of blocks between two addresses. It keeps no cursor: where the next block may lie follows from
-// where the oldest and the newest do.
+// ringModel is a queue of blocks between two addresses. It keeps no cursor: the place of the next
+// block follows from the oldest and the newest.
 type ringModel struct {
 	start, end uint64
 	blocks     [][3]uint64 // its word, its first byte, its size; the oldest first
 }
 
-// pieces is where a block may go; the one to try first in front.
+// pieces returns the free ranges, the one to try first in front.
 func (m *ringModel) pieces() [][2]uint64 {
 	n := len(m.blocks)
 	if n == 0 {
@@ -76,7 +76,7 @@ func (m *ringModel) room() (most uint64) {
 	return most
 }
 
-// used is the size less what is free; the tail that was skipped is not free.
+// used returns the size less the free bytes; the skipped tail isn't free.
 func (m *ringModel) used() uint64 {
 	used := m.end - m.start
 	for _, piece := range m.pieces() {
@@ -89,7 +89,7 @@ func (m *ringModel) mark() uint64       { return 0 }
 func (m *ringModel) rewind(uint64) bool { return false }
 func (m *ringModel) reset()             { m.blocks = nil }
 
-// openRing's check compares all that the ring says with the model.
+// openRing's check compares all results of the ring with the model.
 func openRing(block []byte) (machine, model, error) {
 	r, err := arena.NewRing(block)
 	if err != nil {
@@ -138,8 +138,9 @@ func TestRingsRefuse(t *testing.T) {
 	assert.EqualValues(t, 4096-128, r.Stats().Size)
 }
 
-// TestRingsSourceHadAFault: the scratch allocator of Bitsquid's foundation, which Crown took over, asked whether the new cursor
-// lies in live memory. With this program a block that begins before all of that and ends behind it was handed out.
+// TestRingsSourceHadAFault: the scratch allocator of Bitsquid's foundation, which Crown uses,
+// checked only that the new cursor isn't in live memory. In this program it returned a block that
+// begins before the live memory and ends after it.
 func TestRingsSourceHadAFault(t *testing.T) {
 	r, err := arena.NewRing(heapBlock(t, 128+1024, 64))
 	require.NoError(t, err)
@@ -206,7 +207,7 @@ func TestGoAndCAgreeOnRing(t *testing.T) {
 	w.sameBytes("Reset")
 }
 
-// ringStep is a fast path, or what comes behind it, on the ring of either side.
+// ringStep runs a fast path, or its slow path, on both rings.
 func ringStep(w *twins, a, b *arena_c.Ring) {
 	gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|7
 	p, sizeA := a.Front()
@@ -219,7 +220,7 @@ func ringStep(w *twins, a, b *arena_c.Ring) {
 		if w.same("Push", p, q); p == nil {
 			w.same("Wrap", a.Wrap(gen, size, mask), b.Wrap(gen, size, mask))
 		}
-	case 3: // somewhere in the block
+	case 3: // any address in the block
 		offset := w.random.Uint64N(w.size())
 		p, q = unsafe.Add(at(w.a), offset), unsafe.Add(at(w.b), offset)
 		fallthrough

@@ -7,32 +7,37 @@ import (
 	"unsafe"
 )
 
-// machine is an arena as the suite sees it. What a kind of arena can't do is nil.
+// machine is an arena for the suite. An operation that its kind doesn't have is nil.
+//
+//   - alloc returns nil when the arena is full, and panics for a bad argument. A pool ignores both.
+//   - resize returns nil and no error when the arena is full.
+//   - check compares the arena's figures with the model.
+//   - turn chooses the end of the next call: 0 for the near one, 1 for the far one.
 type machine struct {
-	alloc   func(size, align uint64) unsafe.Pointer // nil: full; a panic: a bad argument; a pool ignores both
+	alloc   func(size, align uint64) unsafe.Pointer
 	release func(p unsafe.Pointer) error
 	mark    func() uint64
 	rewind  func(mark uint64) error
 	reset   func()
-	resize  func(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) // nil and no error: full
-	check   func() error                                                // holds all that the arena says of itself against the model
-	turn    func(end int)                                               // the next call is of the near end, 0, or the far one, 1
+	resize  func(p unsafe.Pointer, size uint64) (unsafe.Pointer, error)
+	check   func() error
+	turn    func(end int)
 	zeroes  bool
 	fifo    bool // release takes the oldest, not the newest
 }
 
-// model is what the machine should do, in plain Go, over addresses.
+// model is the expected behaviour of the machine, in plain Go, over addresses.
 type model interface {
-	alloc(size, align uint64) (at, got uint64, answer answer) // got: the size that is handed out
+	alloc(size, align uint64) (at, got uint64, answer answer) // got: the size of the block
 	release(at uint64) bool                                   // accepted
 	mark() uint64
 	rewind(mark uint64) bool // accepted
 	reset()
-	live(at, size uint64) bool // still there after a free, rewind or reset
-	room() uint64              // the largest allocation at align 1 that still fits
+	live(at, size uint64) bool // still live after a free, rewind or reset
+	room() uint64              // the largest allocation at align 1 that fits
 }
 
-// resizer is a model whose blocks may be given another size.
+// resizer is a model whose blocks may change their size.
 type resizer interface {
 	resized(at, size uint64) (to uint64, a answer)
 }
@@ -45,7 +50,7 @@ const (
 	refused // a caller's bug: the machine panics
 )
 
-// span is memory that was handed out, and what was written there.
+// span is allocated memory, and its expected contents.
 type span struct {
 	p    unsafe.Pointer
 	at   uint64
@@ -56,7 +61,7 @@ type span struct {
 
 func (s span) bytes() []byte { return unsafe.Slice((*byte)(s.p), s.size) }
 
-// session drives a machine and its model side by side. Each step returns the first thing that was not as it must be.
+// session drives a machine and its model side by side. Each step returns the first difference.
 type session struct {
 	base, size uint64 // of the block
 	machine    machine
@@ -81,7 +86,7 @@ func (s *session) turn(end int) {
 
 func address(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 
-// guarded is the machine's alloc with a panic as an answer.
+// guarded is the machine's alloc, with a panic as an answer.
 func (s *session) guarded(size, align uint64) (p unsafe.Pointer, a answer) {
 	defer func() {
 		if recover() != nil {
@@ -129,7 +134,7 @@ func (s *session) alloc(size, align uint64) error {
 	return nil
 }
 
-// settle checks the contents of everything that was live, then forgets what isn't any more.
+// settle checks the contents of all spans that were live, then forgets the dead ones.
 func (s *session) settle() error {
 	end := s.end
 	s.spans = slices.DeleteFunc(s.spans, func(n span) bool {
@@ -151,7 +156,7 @@ func (s *session) intact() error {
 	return nil
 }
 
-// release gives back a live block, one that was freed before, or an address inside one.
+// release frees a live block, one that was freed before, or an address inside one.
 func (s *session) release(which int, past uint64) error {
 	if s.machine.release == nil {
 		return nil
@@ -167,7 +172,8 @@ func (s *session) release(which int, past uint64) error {
 	default:
 		return nil
 	}
-	if address(p)+past < s.base+s.size { // beyond may lie another Go object, whose address the runtime would not let us make
+	// Past the end there may be another Go object, and the runtime forbids its address.
+	if address(p)+past < s.base+s.size {
 		p = unsafe.Add(p, past)
 	}
 	if err := s.intact(); err != nil {
@@ -183,7 +189,8 @@ func (s *session) release(which int, past uint64) error {
 	return s.settle()
 }
 
-// giveBack releases what is live, until a block of no bytes that the session doesn't count is in the way.
+// giveBack frees live blocks, until a block of no bytes, which the session doesn't count, is in the
+// way.
 func (s *session) giveBack() error {
 	for before := -1; len(s.spans) != before && len(s.spans) > 0; {
 		before = len(s.spans)
@@ -195,7 +202,7 @@ func (s *session) giveBack() error {
 	return nil
 }
 
-// resize gives a live block another size; its contents must go along.
+// resize changes the size of a live block, and compares its contents.
 func (s *session) resize(which int, size uint64) error {
 	if len(s.spans) == 0 {
 		return nil
@@ -224,7 +231,7 @@ func (s *session) resize(which int, size uint64) error {
 	return s.intact()
 }
 
-// guardedResize is the machine's resize with an error or a panic as an answer.
+// guardedResize is the machine's resize, with an error or a panic as an answer.
 func (s *session) guardedResize(p unsafe.Pointer, size uint64) (to unsafe.Pointer, a answer) {
 	defer func() {
 		if recover() != nil {
@@ -247,7 +254,7 @@ func (s *session) mark() {
 	}
 }
 
-// rewind goes to a mark that was taken, past bytes further: a position that may be no mark at all.
+// rewind rewinds to a mark plus some bytes, which may be no mark at all.
 func (s *session) rewind(which int, past uint64) error {
 	if s.machine.mark == nil || len(s.marks) == 0 {
 		return nil
@@ -273,7 +280,7 @@ func (s *session) reset() error {
 	return s.settle()
 }
 
-// fillUp takes the room to the last byte, and finds nothing beyond it.
+// fillUp allocates the last byte, and expects full after it.
 func (s *session) fillUp() error {
 	if err := s.alloc(s.model.room(), 1); err != nil {
 		return err
@@ -283,7 +290,7 @@ func (s *session) fillUp() error {
 
 var alarming = []uint64{1 << 31, 1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<38 - 1, 1 << 38, 1 << 40, 1 << 63, 1<<64 - 64, 1<<64 - 8, 1<<64 - 1}
 
-// run is the program in bytes: three a step.
+// run runs a program of three bytes a step.
 func (s *session) run(program []byte) error {
 	for i := 0; i+2 < len(program); i += 3 {
 		if err := s.checked(s.step(program[i], program[i+1], program[i+2])); err != nil {
@@ -293,7 +300,7 @@ func (s *session) run(program []byte) error {
 	return s.intact()
 }
 
-// checked is the error of a step, or what the arena says wrongly after it.
+// checked returns the error of a step, or the first wrong figure after it.
 func (s *session) checked(err error) error {
 	if err == nil && s.machine.check != nil {
 		return s.machine.check()
@@ -301,7 +308,7 @@ func (s *session) checked(err error) error {
 	return err
 }
 
-// step is an operation; its high bits say of which end, or have a block resized.
+// step runs an operation; its high bits choose the end, or a resize.
 func (s *session) step(op, a, b byte) error {
 	s.turn(int(op >> 7))
 	switch {
@@ -319,7 +326,7 @@ func (s *session) step(op, a, b byte) error {
 	case 7:
 		return s.alloc(alarming[int(a)%len(alarming)], 1<<(b%17))
 	case 8:
-		return s.alloc(uint64(a), uint64(b)) // most of these are no alignment
+		return s.alloc(uint64(a), uint64(b)) // most of these alignments are invalid
 	case 9:
 		return s.fillUp()
 	case 10, 11:

@@ -38,7 +38,7 @@ func TestHereNamesTheCalls(t *testing.T) {
 	assert.True(t, strings.HasPrefix(arena_c.Text(asksForItsCaller()), strings.Replace(lines[1], ":25", ":38", 1)))
 }
 
-// TestHereInsideTheLibrary: what the library does of its own accord has nobody else's name.
+// TestHereInsideTheLibrary: an action of the library itself has no caller's name.
 func TestHereInsideTheLibrary(t *testing.T) {
 	ask := make(chan uint32)
 	go func() { ask <- arena_c.Here(0) }()
@@ -49,7 +49,7 @@ func TestSitesThatAreKnownAllocateNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { arena_c.Text(asksHere()) }))
 }
 
-// asksBy calls Here on one of many ways: a call for each of the lowest n bits of way.
+// asksBy calls Here along one of many ways: one call for each of the lowest n bits of way.
 func asksBy(way, n int) uint32 {
 	switch {
 	case n == 0:
@@ -60,7 +60,8 @@ func asksBy(way, n int) uint32 {
 	return asksBy(way>>1, n-1)
 }
 
-// TestSitesOfManyGoroutines: all agree on the number of a way, and a number that anybody has has its text.
+// TestSitesOfManyGoroutines: all goroutines agree on the number of a way, and each number has its
+// text.
 func TestSitesOfManyGoroutines(t *testing.T) {
 	const goroutines, bits, ways = 8, 7, 1 << 7
 	var ids [goroutines][ways]uint32
@@ -68,13 +69,13 @@ func TestSitesOfManyGoroutines(t *testing.T) {
 	for g := range goroutines {
 		all.Go(func() {
 			for i := range ways {
-				way := i * (2*g + 1) % ways // each takes them in an order of its own
+				way := i * (2*g + 1) % ways // each goroutine has its own order
 				id := asksBy(way, bits)
 				if text := arena_c.Text(id); strings.Count(text, "asksBy ") != bits+1 {
 					t.Errorf("way %d has %q", way, text)
 				}
 				ids[g][way] = id
-				_ = arena_c.Text(id + 1) // of somebody's, or nobody's yet
+				_ = arena_c.Text(id + 1) // another goroutine's, or unused
 			}
 		})
 	}
@@ -89,7 +90,7 @@ func TestSitesOfManyGoroutines(t *testing.T) {
 	assert.Len(t, different, ways)
 }
 
-// TestSitesThatAreLost fills the table: in a process of its own, which would have no other texts any more.
+// TestSitesThatAreLost fills the table, in a separate process: its other texts would be lost.
 func TestSitesThatAreLost(t *testing.T) {
 	if os.Getenv("UPFRONT_FILL_SITES") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
@@ -99,7 +100,7 @@ func TestSitesThatAreLost(t *testing.T) {
 		require.Regexp(t, regexp.MustCompile(`filled after \d+ ways`), string(out))
 		return
 	}
-	const bits = 17 // more calls than are kept: who calls asksBy isn't told
+	const bits = 17 // more calls than are kept: the callers of asksBy aren't recorded
 	known, kept := asksHere(), 0
 	for kept < 1<<bits && asksBy(kept, bits) != 0 {
 		kept++

@@ -20,8 +20,8 @@ func TestStructsHaveTheSameWords(t *testing.T) {
 	}
 }
 
-// words lists the words of a struct by their offset, as `farlast` for FarLast and far_last; those of a struct in it are
-// its own.
+// words lists the words of a struct by their offset, as `farlast` for FarLast and far_last, with
+// those of its inner structs.
 func words(found map[uintptr]string, in reflect.Type, at uintptr) {
 	for i := range in.NumField() {
 		f := in.Field(i)

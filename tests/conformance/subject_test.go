@@ -18,7 +18,7 @@ import (
 // subject is a kind of arena that the suite runs over. Adding one is a line in subjects.
 type subject struct {
 	name  string
-	least int // bytes of the smallest block that is of use to it
+	least int // bytes of its smallest useful block
 	open  opener
 }
 
@@ -73,13 +73,13 @@ func openScope(block []byte) (machine, model, error) {
 	return machine{
 		alloc: func(size, align uint64) unsafe.Pointer { return allocIn(s, size, align) },
 		reset: func() {
-			_ = s.Close() // it returns the fulls that the suite provoked
+			_ = s.Close() // it returns the fulls of the suite
 			s = stack.Open("suite")
 		},
 	}, m, nil
 }
 
-// allocIn gives nil when s is full, and panics for what no scope gives, as the other arenas do.
+// allocIn returns nil when s is full, and panics for an invalid request, as the other arenas do.
 func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
 	defer fullIsNil()
 	if align > arena_c.LineSize || badAlign(align) {
@@ -99,7 +99,7 @@ func fullIsNil() {
 	}
 }
 
-// scopeStack is a map of one region in the block: where it begins, and its size.
+// scopeStack returns a map of one region in the block, with its start and its size.
 func scopeStack(block []byte) (stack *scope.Stack, from, size uint64) {
 	start, end := bounds(block)
 	from = up(start, arena_c.Edge)
@@ -112,7 +112,7 @@ func scopeStack(block []byte) (stack *scope.Stack, from, size uint64) {
 	return stack, from, size
 }
 
-// blocks are places where an arena may be asked to live; each is zeroed, and ordinary memory again afterwards.
+// blocks are places for an arena's block. Each is zeroed, and ordinary memory again afterwards.
 var blocks = []struct {
 	name string
 	take func(t testing.TB, size int) []byte

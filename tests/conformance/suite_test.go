@@ -1,5 +1,6 @@
-// Package conformance runs one suite over every arena: what each promises, whatever its block is made of. The rules are in
-// model_test.go, the suite's steps in session_test.go; controls_test.go keeps wrong arenas that the suite must catch.
+// Package conformance runs one suite over every arena and every kind of block. The rules are in
+// model_test.go, the suite's steps in session_test.go; controls_test.go keeps wrong arenas that the
+// suite must catch.
 package conformance
 
 import (
@@ -97,7 +98,7 @@ func TestBlocksThatAreNone(t *testing.T) {
 	window := arena.NewBlock(4096, 64)
 	for _, sub := range subjects {
 		if sub.name == "Scope" {
-			continue // its block is the test's own
+			continue // the test has its own block
 		}
 		for _, block := range [][]byte{nil, {}, window[:0], window[:1], window[:64], window[:79], window[1:], window[8:], window[32:4000]} {
 			_, _, err := sub.open(block)
@@ -108,7 +109,7 @@ func TestBlocksThatAreNone(t *testing.T) {
 	assert.Equal(t, make([]byte, 4096), window, "a refusal changes nothing")
 }
 
-// A pool on a block with hardly more than its header has the chunks that fit: none or one, never four billion.
+// A pool on a block hardly larger than its header has the chunks that fit: none or one, never 2^32.
 func TestPoolsOnTinyBlocks(t *testing.T) {
 	window := heapBlock(t, 1024, 64)
 	for size := range 600 {
@@ -137,8 +138,8 @@ func TestPutOfWhatIsNoChunk(t *testing.T) {
 	assert.Equal(t, []int{1, 2}, []int{p.Live(), p.Peak()})
 }
 
-// In race builds what dies is overwritten, so that a goroutine that still reads it is reported: a cursor that moves
-// conflicts with nobody.
+// In race builds dead bytes are overwritten, so that a late read by another goroutine is reported:
+// the move of a cursor alone conflicts with no access.
 func TestRaceBuildsOverwriteWhatDies(t *testing.T) {
 	if !arena_c.Race {
 		t.Skip("only race builds do")

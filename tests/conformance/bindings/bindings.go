@@ -1,12 +1,13 @@
-// Package bindings calls the C core's inline fast paths as a C program would, on headers that Go made: the differential test
-// compares it with arena_c/fast.go and fast_block.go. It is not a test file because those may not import "C".
+// Package bindings calls the C core's inline fast paths as a C program does, on headers made by Go.
+// The differential test compares it with arena_c/fast.go and fast_block.go. It isn't a test file
+// because those may not import "C".
 package bindings
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
 // #include "upfront.h"
 //
-// // What a C library does with a scope of Go: it allocates there and adds a finalizer, which tells where it was told to.
+// // A C library's use of a Go scope: it allocates there, and adds a finalizer that logs its id.
 // typedef struct teller { int32_t *log, *count; int32_t id; } teller;
 // static void tell(void *arg) {
 //     teller *t = (teller *)arg;
@@ -14,7 +15,7 @@ package bindings
 // }
 // static int mouth_defer(void *header, uint64_t generation, int32_t *log, int32_t *count, int32_t id) {
 //     upfront_scope s = {(upfront_scopes *)header, generation};
-//     teller *t = (teller *)upfront_scope_alloc(s, 24, 8); // on every target, however large a pointer is
+//     teller *t = (teller *)upfront_scope_alloc(s, 24, 8); // 24 bytes for pointers of any size
 //     if (t == NULL)
 //         return UPFRONT_FULL;
 //     t->log = log, t->count = count, t->id = id;
@@ -102,7 +103,7 @@ func Freeze(h *arena_c.Scopes) { C.upfront_scopes_freeze(scopes(h)) }
 // Cut is upfront_arena_cut.
 func Cut(h *arena_c.Scopes, to uint64) { C.upfront_arena_cut(own(h), C.uint64_t(to)) }
 
-// The small reads of the headers, which Go says again: what C makes of the same words.
+// The small reads of the headers, which Go repeats: the results of C for the same words.
 
 // Place is upfront_arena_offset, and Address upfront_arena_at.
 func Place(h *arena_c.Scopes, p unsafe.Pointer) uint64 {
@@ -154,8 +155,8 @@ func Chunk(p *arena_c.Pool, index uint64) unsafe.Pointer {
 	return C.upfront_pool_chunk(pool(p), C.uint64_t(index))
 }
 
-// Defer adds a C finalizer to a scope of Go, as a C library would: it appends id to log, whose length is count. Both lie in
-// memory that C may keep pointers to.
+// Defer adds a C finalizer to a Go scope, as a C library does. The finalizer appends id to log,
+// whose length is count. Both are in memory that C may keep pointers to.
 func Defer(header unsafe.Pointer, generation uint64, log, count *int32, id int32) arena_c.Code {
 	return arena_c.Code(C.mouth_defer(header, C.uint64_t(generation), (*C.int32_t)(log), (*C.int32_t)(count), C.int32_t(id)))
 }

@@ -13,7 +13,7 @@ func pair[Go, C any]() [2]reflect.Type {
 	return [2]reflect.Type{reflect.TypeFor[Go](), reflect.TypeFor[C]()}
 }
 
-// Structs are those that Go and C both name: the Go struct, and the C struct.
+// Structs are the structs of both languages: the Go type, and the C type.
 var Structs = [][2]reflect.Type{
 	pair[arena_c.Header, C.upfront_arena](),
 	pair[arena_c.Ends, C.upfront_ends](),

@@ -1,4 +1,4 @@
 package fast
 
-// Barrier is the control: storing a Go pointer does cost a write barrier, inlined too, and the test must see it.
+// Barrier is the control: storing a Go pointer has a write barrier, also when inlined.
 func Barrier(to **Frog, x *Frog) { store(to, x) }

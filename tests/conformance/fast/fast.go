@@ -1,5 +1,5 @@
-// Package fast calls each fast path once in a loop, so that a test can ask the compiler whether they were inlined here,
-// and whether one of them has a write barrier.
+// Package fast calls each fast path once in a loop. A test asks the compiler whether the calls are
+// inlined, and whether one has a write barrier.
 package fast
 
 import (
@@ -156,7 +156,8 @@ func Chain(h *arena_c.Scopes, n int) (sum uint64) {
 	return sum
 }
 
-// Ring is arena_c's Push and Front of a ring in a loop. Pop is too long to be inlined: it is a call, but none into C.
+// Ring is arena_c's Push and Front of a ring in a loop. Pop is too long for the inliner: it is a Go
+// call, but doesn't cross into C.
 func Ring(r *arena_c.Ring, gen, size uint64, n int) (sum uint64) {
 	for range n {
 		if r.Push(gen, size, 7) != nil {

@@ -1,6 +1,6 @@
-// Package threads is a C library that is given functions for its memory and calls them from threads of its own. It is a
-// package of its own because test files may not import "C". Of our headers it knows the heap's, to
-// call one without the functions.
+// Package threads is a C library that gets functions for its memory, and calls them from its own
+// threads. It isn't a part of the tests because test files may not import "C". It includes our
+// heap's header, to call a heap without those functions.
 package threads
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
@@ -42,7 +42,7 @@ package threads
 //     return its;
 // }
 //
-// // A thread has some blocks at a time, each full of a byte of its own.
+// // A thread keeps some blocks at a time, each filled with its own byte.
 // enum { KEPT = 16, THREADS = 4 };
 // typedef struct thread {
 //     const functions *of;
@@ -71,7 +71,7 @@ package threads
 //         t->seed ^= t->seed << 13;
 //         t->seed ^= t->seed >> 7;
 //         t->seed ^= t->seed << 17;
-//         if (i >= t->rounds) { // all goes back
+//         if (i >= t->rounds) { // frees all
 //             k = (size_t)(i - t->rounds);
 //             what = 0;
 //         }
@@ -94,7 +94,7 @@ package threads
 //             t->wrong += q != NULL && !holds(q, old < size ? old : size, t->name);
 //         }
 //         if (q == NULL)
-//             continue; // full, and p is as it was
+//             continue; // full, and p is unchanged
 //         memset(q, t->name, size);
 //         kept[k] = q;
 //         sizes[k] = size;
@@ -131,19 +131,20 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 )
 
-// Library is what has the functions.
+// Library is a C library with its functions.
 type Library struct{ of C.functions }
 
-// New gives a library its functions.
+// New returns a library with these functions.
 func New(f arena.CFunctions) Library {
 	return Library{C.functions_of(f.Context, f.Malloc, f.Calloc, f.Realloc, f.Free, f.Size)}
 }
 
-// Bare gives a library the functions of a heap that has no lock. The heap's header lies at the front of its block.
+// Bare returns a library with the functions of a heap without a lock. The heap's header is at the
+// front of its block.
 func Bare(block []byte) Library { return Library{C.bare(unsafe.Pointer(unsafe.SliceData(block)))} }
 
-// Hammer has four threads allocate and free, each so many rounds, and gives how often a block wasn't as its thread left it.
-// All have given everything back then.
+// Hammer has four threads allocate and free, each a number of rounds. All blocks are freed at the
+// end. It returns the number of blocks with changed contents.
 func (l Library) Hammer(seed uint64, rounds int) (wrong int) {
 	return int(C.hammer(l.of, C.uint64_t(seed), C.int(rounds)))
 }

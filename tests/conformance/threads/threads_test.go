@@ -22,7 +22,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/conformance/threads"
 )
 
-const blockSize = 16 << 10 // full now and then
+const blockSize = 16 << 10 // sometimes full
 
 // rounds of a hammer: some tenths of a second in each build.
 const rounds = 100_000
@@ -38,7 +38,7 @@ func newShared(t *testing.T) (arena.Heap, arena.Shared, []byte) {
 	return heap, s, block
 }
 
-// isWhole says whether the heap's books agree, and all blocks but `live` are back.
+// isWhole reports whether the heap's counts agree, and all blocks but `live` are free.
 func isWhole(heap arena.Heap, block []byte, live uint64) bool {
 	heap.Flush()
 	h := (*arena_c.Heap)(unsafe.Pointer(unsafe.SliceData(block)))
@@ -47,7 +47,8 @@ func isWhole(heap arena.Heap, block []byte, live uint64) bool {
 	return code == arena_c.OK && h.Live == live && n == live+1
 }
 
-// TestThreadsShareAHeap: C's threads and Go's goroutines at once; each block is as its owner left it, and all come back.
+// TestThreadsShareAHeap: C's threads and Go's goroutines at once. Each block keeps its contents,
+// and all are freed.
 func TestThreadsShareAHeap(t *testing.T) {
 	heap, s, block := newShared(t)
 	library := threads.New(s.Functions())
@@ -69,7 +70,7 @@ func TestThreadsShareAHeap(t *testing.T) {
 	runtime.KeepAlive(block)
 }
 
-// TestThreadsShareABuddy is the same of a buddy, whose sizes are its blocks'.
+// TestThreadsShareABuddy is the same for a buddy, whose sizes are powers of two.
 func TestThreadsShareABuddy(t *testing.T) {
 	block := arena.NewBlock(blockSize, 64)
 	defer arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), blockSize)
@@ -130,7 +131,8 @@ func goHammer(t *testing.T, s arena.Shared, name byte) {
 	}
 }
 
-// TestWithoutTheLock is the control: the same threads on a heap that has none. Each try is a process, which may die of it.
+// TestWithoutTheLock is the control: the same threads on a heap without a lock. Each try is a
+// process, which may crash.
 func TestWithoutTheLock(t *testing.T) {
 	const seed = "UPFRONT_WITHOUT_LOCK"
 	if text := os.Getenv(seed); text != "" {
@@ -147,7 +149,8 @@ func TestWithoutTheLock(t *testing.T) {
 		t.Skip("threads take turns")
 	}
 	for try := range 100 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // lists may become rings
+		// A list may become a ring, so the time is limited.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestWithoutTheLock$")
 		cmd.Env = append(os.Environ(), seed+"="+strconv.Itoa(try+1))
 		err := cmd.Run()
@@ -160,7 +163,7 @@ func TestWithoutTheLock(t *testing.T) {
 	t.Error("nothing fails without the lock")
 }
 
-// TestWhatCSays: malloc and its like do what C says of them, and what it says wrongly is counted and changes nothing.
+// TestWhatCSays: malloc and its like follow C's rules. A wrong call is counted and changes nothing.
 func TestWhatCSays(t *testing.T) {
 	heap, s, block := newShared(t)
 	library := threads.New(s.Functions())
@@ -196,10 +199,10 @@ func TestWhatCSays(t *testing.T) {
 
 func hex(p unsafe.Pointer) string { return "0x" + strconv.FormatUint(uint64(uintptr(p)), 16) }
 
-// TestSharedIsItsHeap runs one program by a heap's methods, by those of a Shared, and by C's functions: each gives the same
-// offsets, sizes and refusals.
+// TestSharedIsItsHeap runs one program by a heap's methods, by those of a Shared, and by C's
+// functions. Each has the same offsets, sizes and refusals.
 func TestSharedIsItsHeap(t *testing.T) {
-	plain, _, block := newShared(t) // its lock is used by nobody, so that all three have the same first block
+	plain, _, block := newShared(t) // without its lock, so that all three have the same first block
 	_, s, ofGo := newShared(t)
 	_, c, ofC := newShared(t)
 	library := threads.New(c.Functions())
@@ -234,7 +237,7 @@ func TestSharedIsItsHeap(t *testing.T) {
 		require.Equal(t, offset(now[0], block), offset(now[1], ofGo))
 		require.Equal(t, offset(now[0], block), offset(now[2], ofC))
 		if now[0] == nil {
-			continue // full: what was there stays
+			continue // full: the old block stays
 		}
 		if k < len(live) {
 			live = slices.Delete(live, k, k+1)
