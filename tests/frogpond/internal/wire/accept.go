@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// AcceptPacket is an Accept: what a client has to know to play.
+// AcceptPacket is an Accept: a client's session, and the data for playing.
 type AcceptPacket struct {
 	Nonce              Nonce
 	Key                Key
@@ -10,11 +10,11 @@ type AcceptPacket struct {
 	Session, Tick      uint32
 	Room, Player       uint8 // Player: its place, or Watcher
 	Epoch              uint8
-	Rollback, TickRate uint8 // how many ticks late inputs may be; ticks a second
+	Rollback, TickRate uint8 // ticks that inputs may be late; ticks a second
 	_                  [3]byte
 }
 
-// Watcher is the player of who only looks.
+// Watcher is the player number of a watcher.
 const Watcher = 0xff
 
 // AppendAccept appends:
@@ -32,7 +32,7 @@ func AppendAccept(dst []byte, a *AcceptPacket) []byte {
 	return appendZeros(dst, AcceptSize-64)
 }
 
-// ParseAccept is what a client does with it.
+// ParseAccept parses an Accept, for a client.
 func ParseAccept(p []byte) (a AcceptPacket, r Reason) {
 	if r = handshake(p, Accept, AcceptSize); r != 0 {
 		return a, r
@@ -50,17 +50,16 @@ func ParseAccept(p []byte) (a AcceptPacket, r Reason) {
 	return a, 0
 }
 
-// MapName is a map's, as a WAD has it: upper case ASCII, digits and what else can be printed, with
-// zeros after it.
+// MapName is a map's name as in a WAD: printable ASCII without spaces, padded with zeros.
 type MapName [8]byte
 
-// MakeMapName is as much of a text as fits.
+// MakeMapName returns as much of a text as fits.
 func MakeMapName(text string) (m MapName) {
 	copy(m[:], text)
 	return m
 }
 
-// Text is the part that isn't zeros. It lies in the name.
+// Text returns the name without its padding. It aliases m.
 func (m *MapName) Text() []byte {
 	end := 0
 	for end < len(m) && m[end] != 0 {
@@ -69,7 +68,7 @@ func (m *MapName) Text() []byte {
 	return m[:end]
 }
 
-// valid says whether it can be printed to a terminal as it is.
+// valid reports whether the name is printable.
 func (m *MapName) valid() bool {
 	text := m.Text()
 	for _, c := range text {

@@ -12,7 +12,7 @@ func AppendChallenge(dst []byte, nonce Nonce, cookie Cookie) []byte {
 	return appendZeros(dst, ChallengeSize-28)
 }
 
-// ParseChallenge is what a client does with it.
+// ParseChallenge parses a Challenge, for a client.
 func ParseChallenge(p []byte) (nonce Nonce, cookie Cookie, r Reason) {
 	if r = handshake(p, Challenge, ChallengeSize); r != 0 {
 		return 0, cookie, r

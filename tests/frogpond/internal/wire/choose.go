@@ -2,15 +2,15 @@ package wire
 
 import "slices"
 
-// choose makes want into what a client can be given in a number of bytes, where that isn't all.
+// choose reduces want to the view that a client can get with room bytes of operations.
 //
-// First come new things, each in its turn by a cursor that goes around the keys; then changes and
-// things that are gone, those first whose value the client has had for longest. So none waits for
-// ever: at most Things new ones come before there is no room in the view, then one must go before
-// one comes, and what went before a change has a newer value after it.
+// New things come first, each in turn: a cursor moves around the keys. Then come changes and
+// removals, the oldest value first. So none waits for ever. At most Things new ones come before the
+// view is full, and then each needs a removal first. A change that was sent has a newer value, so
+// the others precede it.
 func choose(want, base *View, room int) {
 	var list [2 * Things]pair
-	var order [2 * Things]uint64 // urgency of a pair, and its place in the list
+	var order [2 * Things]uint64 // a pair's urgency, and its index in the list
 	n, waiting := pairs(&list, want, base), 0
 	for i := range list[:n] {
 		if p := &list[i]; !p.done {
@@ -20,7 +20,7 @@ func choose(want, base *View, room int) {
 	}
 	slices.Sort(order[:waiting])
 	count := int(base.Count)
-	for range 2 { // what goes makes room in the view for what comes
+	for range 2 { // removals make room in the view for new things
 		for _, at := range order[:waiting] {
 			p := &list[at&0xff]
 			if size := p.size(); !p.done && size <= room && count+p.adds() <= Things {
@@ -43,13 +43,13 @@ func choose(want, base *View, room int) {
 	want.Count = uint16(copy(want.Things[:], kept))
 }
 
-// pair is a thing as the client has it, and as it should; nil: there is none.
+// pair is a thing as the client has it, and as it should be; nil: absent.
 type pair struct {
 	from, to *Thing
-	done     bool // the client is given it, or has it
+	done     bool // the client gets it, or has it
 }
 
-// pairs are those of two views, in order.
+// pairs fills list with the pairs of two views, in order of keys.
 func pairs(list *[2 * Things]pair, want, base *View) (n int) {
 	from, to := base.Shown(), want.Shown()
 	for len(from) > 0 || len(to) > 0 {
@@ -72,7 +72,7 @@ func pairs(list *[2 * Things]pair, want, base *View) (n int) {
 	return n
 }
 
-// urgency is less for what goes first.
+// urgency returns a smaller number for a more urgent pair.
 func (p *pair) urgency(cursor uint32) uint64 {
 	if p.from == nil {
 		return uint64(p.to.key()-cursor-1) & 0xffffff
@@ -80,7 +80,7 @@ func (p *pair) urgency(cursor uint32) uint64 {
 	return 1<<32 | uint64(p.from.Since)
 }
 
-// size is how many bytes its operation has.
+// size returns the bytes of the pair's operation.
 func (p *pair) size() int {
 	switch {
 	case p.from == nil:
@@ -91,7 +91,7 @@ func (p *pair) size() int {
 	return change(p.from, p.to).size()
 }
 
-// adds is by how much it changes how many things there are.
+// adds returns the change in the number of things.
 func (p *pair) adds() int {
 	switch {
 	case p.from == nil:
@@ -102,7 +102,7 @@ func (p *pair) adds() int {
 	return 0
 }
 
-// after is the thing as the client has it in the end.
+// after returns the thing as the client will have it.
 func (p *pair) after() *Thing {
 	if p.done {
 		return p.to

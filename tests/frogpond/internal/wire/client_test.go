@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// field is a server of one player: it plays a tick for each packet of inputs, so no clock matters.
+// field is a server of one player. It plays a tick for each packet of inputs, so it needs no clock.
 type field struct {
 	socket   *net.UDPConn
 	mac      wire.Mac
@@ -30,19 +30,19 @@ type field struct {
 	early    int8
 	inputs   map[uint32]wire.Input
 	x        int32
-	wrong    uint32 // the tick whose state has another hash
-	refuse   bool   // the first Join
+	wrong    uint32 // the tick whose state gets a wrong hash
+	refuse   bool   // refuse the first Join
 	problems []string
 	left     int
 }
 
 const (
 	fieldTicks = 150
-	fieldMap   = 75 // at this tick the map changes
+	fieldMap   = 75 // the tick at which the map changes
 	session    = 77
 )
 
-// serve answers until the client left; then it says what the client did that no client does.
+// serve answers until the client has left, and returns the client's faults.
 func (f *field) serve() []string {
 	buffer := make([]byte, 2048)
 	for f.left == 0 {
@@ -102,7 +102,7 @@ func (f *field) join(j *wire.JoinPacket, from netip.AddrPort) wire.Reason {
 	return 0
 }
 
-// play takes inputs, plays a tick, and says what came of it: each ninth state is lost.
+// play handles inputs, plays a tick, and sends the state. Each ninth state is lost.
 func (f *field) play(in *wire.InputsPacket) {
 	epoch := uint8(255)
 	if f.tick++; f.tick > fieldMap {
@@ -158,8 +158,8 @@ func (f *field) say(p []byte) {
 
 func (f *field) send(to netip.AddrPort, p []byte) { f.socket.WriteToUDPAddrPort(p, to) }
 
-// TestPythonClient: testdata/client.py, which was written by PROTOCOL.md, plays here; the second time
-// it is told a wrong hash once, which it must see.
+// TestPythonClient: testdata/client.py, written from PROTOCOL.md, plays here. The second time it
+// must notice one wrong hash.
 func TestPythonClient(t *testing.T) {
 	step.Needs(t, step.Check)
 	python, err := exec.LookPath("python3")

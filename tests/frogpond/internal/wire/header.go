@@ -2,22 +2,23 @@ package wire
 
 import "encoding/binary"
 
-// Header is how many bytes a packet of a session begins with:
+// Header is the size in bytes of the header of a packet of a session:
 //
 //	kind u8, zeros 3, session u32, sequence u32, MAC 8
 const Header = 20
 
-// macAt is where a header's MAC lies.
+// macAt is the offset of the MAC in a header.
 const macAt = 12
 
-// SessionHeader is what they say. Each direction counts its own sequence, from 1.
+// SessionHeader is a parsed header. Each direction has its own sequence, from 1.
 type SessionHeader struct {
 	Session, Sequence uint32
 	Kind              Kind
 	_                 [3]byte
 }
 
-// AppendHeader begins a packet of a session; its payload is appended, then [Mac.Seal] ends it.
+// AppendHeader appends the header of a packet of a session. The caller appends the payload, and
+// then calls [Mac.Seal].
 func AppendHeader(dst []byte, kind Kind, session, sequence uint32) []byte {
 	dst = append(dst, byte(kind), 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, session)
@@ -25,7 +26,8 @@ func AppendHeader(dst []byte, kind Kind, session, sequence uint32) []byte {
 	return appendZeros(dst, Header-macAt)
 }
 
-// ParseHeader is what a packet of a session says of itself. Nothing is proven before [Mac.Open].
+// ParseHeader parses the header of a packet of a session. The header isn't authentic before
+// [Mac.Open].
 func ParseHeader(p []byte) (h SessionHeader, r Reason) {
 	kind, r := KindOf(p)
 	if r != 0 {
@@ -42,7 +44,7 @@ func ParseHeader(p []byte) (h SessionHeader, r Reason) {
 	return h, 0
 }
 
-// payload is what follows the header of a packet of this kind.
+// payload returns the payload of a packet of a kind.
 func payload(p []byte, kind Kind) ([]byte, Reason) {
 	h, r := ParseHeader(p)
 	if r == 0 && h.Kind != kind {
@@ -54,12 +56,12 @@ func payload(p []byte, kind Kind) ([]byte, Reason) {
 	return p[Header:], 0
 }
 
-// AppendLeave appends the whole packet but its MAC.
+// AppendLeave appends a Leave, without its MAC.
 func AppendLeave(dst []byte, session, sequence uint32) []byte {
 	return AppendHeader(dst, Leave, session, sequence)
 }
 
-// ParseLeave says whether a packet is one.
+// ParseLeave returns 0 if p is a Leave.
 func ParseLeave(p []byte) Reason {
 	rest, r := payload(p, Leave)
 	if r == 0 && len(rest) != 0 {

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// Nonce is a number that a client makes up, by which it knows what is said to it.
+// Nonce is a number that a client chooses, and by which it recognizes answers.
 type Nonce = uint64
 
 // AppendHello appends:
@@ -14,7 +14,8 @@ func AppendHello(dst []byte, nonce Nonce) []byte {
 	return appendZeros(dst, HelloSize-12)
 }
 
-// ParseHello gives the nonce for BadVersion too, since a client of another version is answered.
+// ParseHello parses a Hello. It also returns the nonce for BadVersion, since a client of another
+// version gets an answer.
 func ParseHello(p []byte) (nonce Nonce, r Reason) {
 	r = handshake(p, Hello, HelloSize)
 	if r == Short || r == BadKind {

@@ -2,18 +2,18 @@ package wire
 
 import "encoding/binary"
 
-// InputsPacket is an Inputs: what the player wants in the newest ticks, each said several times,
-// since packets are lost; and which State came.
+// InputsPacket is an Inputs: the inputs of the newest ticks, each repeated in several packets
+// because packets get lost, and the newest State received.
 type InputsPacket struct {
-	Ack, Tick    uint32 // of the newest State that was decoded; of the newest input
+	Ack, Tick    uint32 // of the newest decoded State; of the newest input
 	Epoch, Count uint8
 	_            [2]byte
 	Inputs       [InputsMost]Input // newest first, a tick apart
 }
 
-// Input is what a player wants in a tick.
+// Input is a player's input for a tick.
 type Input struct {
-	X, Y           int16 // where a frog is to appear, in units
+	X, Y           int16 // the place for a new frog, in units
 	Heading, Flags uint8
 }
 
@@ -24,9 +24,10 @@ const (
 
 // AppendInputs appends, after the header:
 //
-//	ack u32, epoch u8, count u8, zeros 2, tick u32, then count × (heading u8, flags u8, x i16, y i16)
+//	ack u32, epoch u8, count u8, zeros 2, tick u32,
+//	then count × (heading u8, flags u8, x i16, y i16)
 //
-// There is no tick before 0, so inputs of such are left out.
+// It leaves out inputs of ticks before 0.
 func AppendInputs(dst []byte, in *InputsPacket) []byte {
 	count := int(min(uint32(in.Count), InputsMost))
 	if in.Tick < uint32(count) {
@@ -44,7 +45,7 @@ func AppendInputs(dst []byte, in *InputsPacket) []byte {
 	return dst
 }
 
-// ParseInputs takes a packet of a session, whole. A count of 0 is an ack, and all that a watcher says.
+// ParseInputs parses a whole packet of a session. A count of 0 is only an ack, as watchers send.
 func ParseInputs(p []byte) (in InputsPacket, r Reason) {
 	rest, r := payload(p, Inputs)
 	if r != 0 {

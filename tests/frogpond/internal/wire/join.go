@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// JoinPacket is a Join: with the cookie that the server said, and, to go on with a session from
-// another address, a proof that it was this client's.
+// JoinPacket is a Join. It has the server's cookie and, to continue a session from another address,
+// a proof of that session.
 type JoinPacket struct {
 	Nonce       Nonce
 	Cookie      Cookie
@@ -18,19 +18,19 @@ type JoinPacket struct {
 	_           [2]byte
 }
 
-// AnyRoom is the room of who doesn't mind. Watch is the flag of who only looks.
+// AnyRoom requests any room. Watch is the flag of a watcher.
 const (
 	AnyRoom = 0xff
 	Watch   = 1
 )
 
-// ProofAt is where a Join's proof lies: it proves what is before it.
+// ProofAt is the offset of a Join's proof, which covers the bytes before it.
 const ProofAt = 52
 
 // AppendJoin appends:
 //
-//	kind u8, version u8, room u8, flags u8, nonce u64, cookie 16, name 16, old session u32, zeros 4,
-//	proof 8, zeros to 96
+//	kind u8, version u8, room u8, flags u8, nonce u64, cookie 16, name 16, old session u32,
+//	zeros 4, proof 8, zeros to 96
 func AppendJoin(dst []byte, j *JoinPacket) []byte {
 	dst = append(dst, byte(Join), Version, j.Room, j.Flags)
 	dst = binary.LittleEndian.AppendUint64(dst, j.Nonce)
@@ -42,7 +42,7 @@ func AppendJoin(dst []byte, j *JoinPacket) []byte {
 	return appendZeros(dst, JoinSize-ProofAt-8)
 }
 
-// ParseJoin looks at neither cookie nor proof: [Cookies.Check] and [Mac.Proves] do.
+// ParseJoin parses a Join. It checks neither cookie nor proof: [Cookies.Check] and [Mac.Proves] do.
 func ParseJoin(p []byte) (j JoinPacket, r Reason) {
 	if r = handshake(p, Join, JoinSize); r != 0 {
 		return j, r
@@ -59,10 +59,10 @@ func ParseJoin(p []byte) (j JoinPacket, r Reason) {
 	return j, 0
 }
 
-// Name is a player's: UTF-8 that can be printed, with zeros after it.
+// Name is a player's name: printable UTF-8, padded with zeros.
 type Name [NameSize]byte
 
-// MakeName is as much of a text as a name can be.
+// MakeName returns the printable part of a text, as much as fits.
 func MakeName(text string) (n Name) {
 	at := 0
 	for _, c := range text {
@@ -77,7 +77,7 @@ func MakeName(text string) (n Name) {
 	return n
 }
 
-// Text is the part that isn't zeros. It lies in the name.
+// Text returns the name without its padding. It aliases n.
 func (n *Name) Text() []byte {
 	end := 0
 	for end < len(n) && n[end] != 0 {
@@ -86,7 +86,7 @@ func (n *Name) Text() []byte {
 	return n[:end]
 }
 
-// valid says whether it can be printed to a terminal as it is.
+// valid reports whether the name is printable.
 func (n *Name) valid() bool {
 	text := n.Text()
 	if !zeros(n[len(text):]) {

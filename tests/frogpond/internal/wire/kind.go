@@ -1,48 +1,48 @@
-// Package wire is frogpond's protocol: packets to bytes and back, cookies, MACs, replay windows, and
-// views with their deltas. PROTOCOL.md beside frogpond says the same for who writes a client in
-// another language.
+// Package wire is frogpond's protocol: packets, cookies, MACs, replay windows, and views with their
+// deltas. frogpond's PROTOCOL.md describes it for clients in other languages.
 //
-// It is pure: no socket, no clock, no budget. Its types are plain data, so that a budget can hold
-// them, and no function allocates. Each packet has a function that appends it and one that parses
-// it, in a file of its name; a parser looks at every byte, refuses what the page doesn't say, and
-// never panics.
+//	packet := wire.AppendHello(buffer[:0], nonce)
+//	nonce, reason := wire.ParseHello(packet) // 0: it is well-formed
 //
-// header.go is what packets of a session have in common, mac.go what proves who sent them, window.go
-// that they are new; cookies.go is the handshake's. view.go is what a player is shown, operation.go
-// what of it goes from one view to the next, choose.go which of that goes first when it isn't all,
-// hash.go how a client sees that it has the same.
+// Each kind of packet has a function that appends it and one that parses it, in a file of its name.
+// A parser checks every byte against the page, and never panics. The package uses no socket, clock
+// or budget, no function allocates, and its types are plain data, for use in a budget.
+//
+// Packets of a session share header.go, mac.go (their sender) and window.go (their order);
+// cookies.go is the handshake's. view.go is a player's view, operation.go a difference between two
+// views, choose.go the order of differences if not all fit, hash.go the check of a view.
 package wire
 
-// Kind is what a packet is: its first byte.
+// Kind is the kind of a packet: its first byte.
 type Kind uint8
 
-// The packets, in the order in which a session sees them.
+// The packets, in the order of a session.
 const (
-	Hello     Kind = 1 + iota // client: who is there?
-	Challenge                 // server: say this again
-	Join                      // client: with the server's cookie
+	Hello     Kind = 1 + iota // client: requests a cookie
+	Challenge                 // server: a cookie to return
+	Join                      // client: returns the cookie
 	Accept                    // server: a session, or the old one again
-	Refuse                    // server: not now, with numbers
-	Inputs                    // client, of a session: what the player wants
-	State                     // server, of a session: what the player sees
-	Leave                     // client, of a session: it goes
-	Notice                    // server, of a session: what will happen to it
+	Refuse                    // server: no place, with numbers
+	Inputs                    // client, of a session: the player's inputs
+	State                     // server, of a session: the player's view
+	Leave                     // client, of a session: the player leaves
+	Notice                    // server, of a session: its end, the next map
 )
 
-// Version is the protocol's, in the second byte of each packet of the handshake.
+// Version is the version of the protocol, in the second byte of each packet of the handshake.
 const Version = 1
 
-// What a packet and what a session are bounded by.
+// The limits of packets and sessions.
 const (
 	PacketMost = 1200 // bytes of a datagram
 	Things     = 64   // of a view
-	Views      = 32   // of a session, kept
+	Views      = 32   // kept for a session
 	InputsMost = 8    // of a packet
 	NameSize   = 16
 )
 
-// Bytes of the packets that have one size. An answer is never larger than what it answers, so nobody
-// is flooded by a server that was asked in his name.
+// Bytes of the packets with one size. An answer is never larger than its question, so a forged
+// address can't turn the server into a flood.
 const (
 	HelloSize     = 64
 	ChallengeSize = 32
@@ -53,7 +53,7 @@ const (
 	NoticeSize    = Header + 16
 )
 
-// KindOf is what a packet says that it is, if it may be one at all.
+// KindOf returns the kind in a packet's first byte, or the reason why it is none.
 func KindOf(p []byte) (Kind, Reason) {
 	if len(p) < Header || len(p) > PacketMost {
 		return 0, Short
@@ -64,7 +64,7 @@ func KindOf(p []byte) (Kind, Reason) {
 	return 0, BadKind
 }
 
-// handshake says whether a packet is of a kind, its size, and this version.
+// handshake checks a packet's kind, size and version.
 func handshake(p []byte, kind Kind, size int) Reason {
 	switch {
 	case len(p) == 0 || len(p) > PacketMost:
@@ -79,7 +79,7 @@ func handshake(p []byte, kind Kind, size int) Reason {
 	return 0
 }
 
-// zeros says whether reserved bytes are what they must be.
+// zeros reports whether reserved bytes are 0.
 func zeros(p []byte) bool {
 	for _, b := range p {
 		if b != 0 {
@@ -89,7 +89,7 @@ func zeros(p []byte) bool {
 	return true
 }
 
-// appendZeros fills a packet up to its size.
+// appendZeros appends n zeros.
 func appendZeros(dst []byte, n int) []byte {
 	for range n {
 		dst = append(dst, 0)

@@ -5,20 +5,20 @@ import (
 	"crypto/subtle"
 )
 
-// Key is a session's, or a server's own.
+// Key is the key of a session, or a server's secret.
 type Key [32]byte
 
-// Mac is memory that a MAC is worked out in: one for each goroutine. It is HMAC-SHA256 by
-// [sha256.Sum256], since package hmac allocates.
+// Mac is memory for computing MACs; each goroutine needs its own. The MAC is HMAC-SHA256, made from
+// [sha256.Sum256] because package hmac allocates.
 type Mac struct{ buffer [block + PacketMost]byte }
 
-// block is how many bytes SHA-256 takes at once: a key is padded to as many.
+// block is SHA-256's block size in bytes: keys are padded to it.
 const block = sha256.BlockSize
 
-// macSize is how much of a MAC a packet has.
+// macSize is the bytes of a MAC in a packet.
 const macSize = 8
 
-// sum is the HMAC of what lies in the buffer after the first block, n bytes.
+// sum returns the HMAC of n bytes of the buffer after the first block.
 func (m *Mac) sum(k *Key, n int) [sha256.Size]byte {
 	m.pad(k, 0x36)
 	inner := sha256.Sum256(m.buffer[:block+n])
@@ -37,7 +37,7 @@ func (m *Mac) pad(k *Key, with byte) {
 	}
 }
 
-// packet is the MAC of a packet of a session: of all but the MAC itself.
+// packet returns the MAC of a packet of a session, over all bytes but the MAC's own.
 func (m *Mac) packet(k *Key, packet []byte) [sha256.Size]byte {
 	n := copy(m.buffer[block:], packet[:macAt])
 	n += copy(m.buffer[block+n:], packet[Header:])
@@ -50,8 +50,8 @@ func (m *Mac) Seal(k *Key, packet []byte) {
 	copy(packet[macAt:Header], sum[:])
 }
 
-// Open says whether the MAC of a packet of a session is by its key. It takes as long for each that
-// isn't.
+// Open reports whether the MAC of a packet of a session is by its key. It takes the same time for
+// each wrong one.
 func (m *Mac) Open(k *Key, packet []byte) bool {
 	if len(packet) < Header || len(packet) > PacketMost {
 		return false
@@ -60,13 +60,13 @@ func (m *Mac) Open(k *Key, packet []byte) bool {
 	return subtle.ConstantTimeCompare(sum[:macSize], packet[macAt:Header]) == 1
 }
 
-// Proof is what a Join proves by the old session's key that the session was its own with.
+// Proof returns a Join's proof that it owns an old session, by that session's key.
 func (m *Mac) Proof(k *Key, join []byte) [8]byte {
 	sum := m.sum(k, copy(m.buffer[block:], join[:ProofAt]))
 	return [8]byte(sum[:])
 }
 
-// Proves says whether a Join's proof is by this key.
+// Proves reports whether a Join's proof is by this key.
 func (m *Mac) Proves(k *Key, join []byte) bool {
 	if len(join) != JoinSize {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reference is what the standard library says.
+// reference returns the standard library's HMAC.
 func reference(k Key, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, k[:])
 	for _, p := range parts {
@@ -80,7 +80,7 @@ func TestCookies(t *testing.T) {
 	assert.NotEqual(t, key, c.SessionKey(m, 9, 8, cookie))
 }
 
-// TestWindow: beside a model that remembers all.
+// TestWindow compares Window with a model that remembers all sequences.
 func TestWindow(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var w Window

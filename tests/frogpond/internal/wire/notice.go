@@ -2,29 +2,29 @@ package wire
 
 import "encoding/binary"
 
-// NoticePacket is a Notice: what will happen to a session, or did.
+// NoticePacket is a Notice: an event of a session.
 type NoticePacket struct {
-	Seconds uint32 // until it does
+	Seconds uint32 // until the event
 	Reason  NoticeReason
 	Epoch   uint8   // of NextMap
 	Map     MapName // of NextMap
 	_       [2]byte
 }
 
-// NoticeReason is what will happen.
+// NoticeReason is the event of a Notice.
 type NoticeReason uint8
 
-// What will happen.
+// The events.
 const (
 	Closing   NoticeReason = 1 + iota // the server stops
-	RoomEnded                         // this room did: the session is over
+	RoomEnded                         // this room ended, and the session with it
 	NextMap                           // ticks begin at 0 again, on another map
-	TimedOut                          // nothing was heard: the session is over
+	TimedOut                          // the server got no packet; the session is over
 )
 
 var noticeReasons = [...]string{"", "closing", "room ended", "next map", "timed out"}
 
-// String is what a player is told.
+// String returns the reason for people.
 func (n NoticeReason) String() string {
 	if int(n) < len(noticeReasons) {
 		return noticeReasons[n]
@@ -41,7 +41,7 @@ func AppendNotice(dst []byte, n *NoticePacket) []byte {
 	return append(dst, n.Map[:]...)
 }
 
-// ParseNotice takes a packet of a session, whole.
+// ParseNotice parses a whole packet of a session.
 func ParseNotice(p []byte) (n NoticePacket, r Reason) {
 	rest, r := payload(p, Notice)
 	if r != 0 {

@@ -2,12 +2,12 @@ package wire
 
 import "encoding/binary"
 
-// operation is what is said of a thing from one view to the next:
+// operation is the mask of the difference of a thing between two views:
 //
 //	kind u8, number u16, mask u8, then by mask
 //
-// This is the mask; 0: the thing is gone. Coordinates go as what is added to them, where that is
-// small, or whole. Of a new thing all is said.
+// Mask 0 removes the thing. Coordinates are differences if these are small, or absolute values. A
+// new thing has all fields.
 type operation uint8
 
 const (
@@ -20,10 +20,10 @@ const (
 	appear               = setX | setY | setHeading
 )
 
-// operationMost is how many bytes the longest has.
+// operationMost is the bytes of the longest operation.
 const operationMost = 9
 
-// operationSizes is how many bytes each has, by its mask; 0: there is no such operation.
+// operationSizes are the bytes of each operation, by its mask; 0: no such operation.
 var operationSizes = func() (sizes [256]uint8) {
 	for mask := range operation(2 * setHeading) {
 		if mask&addX != 0 && mask&setX != 0 || mask&addY != 0 && mask&setY != 0 {
@@ -39,7 +39,7 @@ var operationSizes = func() (sizes [256]uint8) {
 
 func (o operation) size() int { return int(operationSizes[o]) }
 
-// change is the operation that makes one thing into another, which differs.
+// change returns the operation from a thing to a different value of it.
 func change(from, to *Thing) (o operation) {
 	if d := int(to.X) - int(from.X); d == int(int8(d)) && d != 0 {
 		o |= addX
@@ -57,7 +57,7 @@ func change(from, to *Thing) (o operation) {
 	return o
 }
 
-// append appends an operation between two things; from matters only where something is added.
+// append appends an operation between two things. from matters only for differences.
 func (o operation) append(dst []byte, from, to *Thing) []byte {
 	dst = append(dst, to.Kind, byte(to.Number), byte(to.Number>>8), byte(o))
 	switch {
@@ -78,8 +78,8 @@ func (o operation) append(dst []byte, from, to *Thing) []byte {
 	return dst
 }
 
-// apply does what follows the mask of an operation, all of whose bytes are there, to a thing. false:
-// it would leave the world.
+// apply applies the bytes after the mask, which are complete, to a thing. It reports false if a
+// coordinate overflows.
 func (o operation) apply(b []byte, t *Thing) bool {
 	x, y := int(t.X), int(t.Y)
 	switch {
@@ -105,8 +105,8 @@ func (o operation) apply(b []byte, t *Thing) bool {
 	return x == int(t.X) && y == int(t.Y)
 }
 
-// appendOperations appends what makes base into want, in the order of keys, and says since when the
-// client has each value. false: it is more than most bytes.
+// appendOperations appends the operations from base to want, in the order of keys, and sets Since
+// of want's things. It reports false if they need more than most bytes.
 func appendOperations(dst []byte, most int, want, base *View) (packet []byte, whole bool) {
 	from, to := base.Shown(), want.Shown()
 	i := 0
@@ -143,7 +143,7 @@ func appendOperations(dst []byte, most int, want, base *View) (packet []byte, wh
 	return dst, true
 }
 
-// parseOperations makes base into v's things. false: they aren't what a server says.
+// parseOperations applies operations to base, for v. It reports false if they are malformed.
 func (v *View) parseOperations(b []byte, base *View) bool {
 	from, last := base.Shown(), uint32(0)
 	v.Count = 0
@@ -180,7 +180,7 @@ func (v *View) parseOperations(b []byte, base *View) bool {
 	return true
 }
 
-// add adds a thing, if there is room.
+// add adds a thing. It reports false if the view is full.
 func (v *View) add(t *Thing) bool {
 	if v.Count == Things {
 		return false

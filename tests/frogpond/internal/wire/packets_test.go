@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// example is a packet of each kind, with something in each field.
+// example returns a packet of each kind, with a value in each field.
 func example() map[Kind][]byte {
 	m, key := new(Mac), Key{1, 2, 3}
 	cookie := Cookie{0: 7, 15: 9}
@@ -42,7 +42,7 @@ func exampleSelf() Self {
 		Keys: 3, Frogs: 500}
 }
 
-// again parses a packet as its kind and appends what came of it, but the MAC.
+// again parses a packet, and appends the result, without the MAC.
 func again(p []byte) (q []byte, r Reason) {
 	kind, r := KindOf(p)
 	if r != 0 {
@@ -85,8 +85,8 @@ func again(p []byte) (q []byte, r Reason) {
 	return q, r
 }
 
-// TestPackets: what is appended is parsed to the same; a byte less or more, another kind, and each
-// bit of a reserved byte are refused.
+// TestPackets: a packet parses to the same values. A byte less or more, another kind, and each bit
+// of a reserved byte are refused.
 func TestPackets(t *testing.T) {
 	sizes := map[Kind]int{Hello: HelloSize, Challenge: ChallengeSize, Join: JoinSize,
 		Accept: AcceptSize, Refuse: RefuseSize, Leave: LeaveSize, Notice: NoticeSize}
@@ -113,7 +113,7 @@ func TestPackets(t *testing.T) {
 	assert.GreaterOrEqual(t, JoinSize, max(AcceptSize, RefuseSize))
 }
 
-// TestRefused: what a parser must look at beside sizes.
+// TestRefused: the checks of parsers besides sizes.
 func TestRefused(t *testing.T) {
 	for _, test := range []struct {
 		kind   Kind
@@ -166,8 +166,8 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, "EXTRALON", string(long.Text()))
 }
 
-// FuzzPackets gives any bytes to each parser. What one takes is what is appended of it again. A State
-// has its hash put right, since no fuzzer meets that.
+// FuzzPackets parses any bytes. A packet that parses is the same when appended again. The fuzzer
+// can't guess a hash, so a State gets the right one.
 func FuzzPackets(f *testing.F) {
 	for _, p := range example() {
 		f.Add(p)
@@ -208,7 +208,7 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// someView is one with things to add to and to take away.
+// someView returns a view to add things to and remove things from.
 func someView(sequence uint32, epoch uint8) View {
 	v := View{Sequence: sequence, Epoch: epoch, Count: 40}
 	for i := range v.Shown() {

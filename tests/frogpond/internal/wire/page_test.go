@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pageExamples are the packets that PROTOCOL.md shows, by their names there.
+// pageExamples returns the packets shown in PROTOCOL.md, by their names there.
 func pageExamples() map[string][]byte {
 	m, key := new(Mac), new(Key)
 	for i := range key {
@@ -39,7 +39,7 @@ func pageExamples() map[string][]byte {
 		"State 3": seal(delta)}
 }
 
-// TestPageExamples: what PROTOCOL.md shows is what is sent.
+// TestPageExamples: the packets in PROTOCOL.md are the encoder's.
 func TestPageExamples(t *testing.T) {
 	page, err := os.ReadFile("../../PROTOCOL.md")
 	require.NoError(t, err)

@@ -1,25 +1,25 @@
 package wire
 
-// Reason is why a packet is dropped; who drops counts by it. 0: it isn't.
+// Reason is the reason why a packet is dropped; 0: it isn't. Servers and clients count drops by it.
 type Reason uint8
 
-// What is wrong with a packet: its bytes, who sent it, or when it came.
+// The reasons.
 const (
-	Short      Reason = 1 + iota // not of its kind's size and shape
-	BadVersion                   // of another protocol
-	BadKind                      // none, or not for this side
+	Short      Reason = 1 + iota // wrong size or shape for its kind
+	BadVersion                   // another version of the protocol
+	BadKind                      // unknown, or not for this side
 	BadCookie                    // forged, of another address, or too old
-	BadSession                   // nobody's
-	BadAddress                   // not where the session's packets come from
+	BadSession                   // unknown session
+	BadAddress                   // not the session's address
 	BadMAC                       // not by the session's key
-	Replayed                     // it came before, or is too old to know
-	BadEpoch                     // of another map
+	Replayed                     // not new, or too old to know
+	BadEpoch                     // another map's
 	Late                         // inputs of ticks that can't be played again
 	Ahead                        // inputs of ticks too far away
 	Flooded                      // more than a session may send
-	NoBase                       // a delta of a view that isn't here any more
-	WrongHash                    // a view that isn't what the server has
-	Reasons                      // how many there are, 0 among them
+	NoBase                       // a delta of a view that is gone
+	WrongHash                    // the view differs from the server's
+	Reasons                      // the number of reasons, 0 included
 )
 
 var reasons = [Reasons]string{
@@ -29,7 +29,7 @@ var reasons = [Reasons]string{
 	NoBase: "base", WrongHash: "hash",
 }
 
-// String is the word that a result has for it.
+// String returns the reason's word in results.
 func (r Reason) String() string {
 	if r < Reasons {
 		return reasons[r]

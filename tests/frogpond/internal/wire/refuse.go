@@ -2,8 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// RefusePacket is a Refuse: why not, how full the server is, and when to ask again. With AddressFull
-// players and places are those of the client's address.
+// RefusePacket is a Refuse: the reason, the server's players and places, and the time to ask again.
+// With AddressFull, players and places are those of the client's address.
 type RefusePacket struct {
 	Nonce                  Nonce
 	Players, Places, Rooms uint32 // of the server, now
@@ -12,23 +12,23 @@ type RefusePacket struct {
 	_                      [7]byte
 }
 
-// RefuseReason is why a client may not join.
+// RefuseReason is the reason why a client may not join.
 type RefuseReason uint8
 
-// Why it may not.
+// The reasons.
 const (
 	ServerFull   RefuseReason = 1 + iota // no place in any room
-	RoomFull                             // none in the one that was asked for
-	NoRoom                               // there is no such room
-	ServerCloses                         // it drains
-	OtherVersion                         // it speaks another version: the one in the packet
-	AddressFull                          // the client's address has as many places as one may have
+	RoomFull                             // the requested room has none
+	NoRoom                               // the requested room doesn't exist
+	ServerCloses                         // the server drains
+	OtherVersion                         // the server speaks another version: the packet's
+	AddressFull                          // the client's address has all the places that it may have
 )
 
 var refuseReasons = [...]string{"", "server full", "room full", "no such room", "server closes",
 	"other version", "address full"}
 
-// String is what a player is told.
+// String returns the reason for people.
 func (r RefuseReason) String() string {
 	if int(r) < len(refuseReasons) {
 		return refuseReasons[r]
@@ -50,7 +50,8 @@ func AppendRefuse(dst []byte, f *RefusePacket) []byte {
 	return appendZeros(dst, RefuseSize-28)
 }
 
-// ParseRefuse gives it for BadVersion too: that is what it says then.
+// ParseRefuse parses a Refuse. It also returns the packet for BadVersion, whose reason is then
+// OtherVersion.
 func ParseRefuse(p []byte) (f RefusePacket, r Reason) {
 	r = handshake(p, Refuse, RefuseSize)
 	if r == Short || r == BadKind {

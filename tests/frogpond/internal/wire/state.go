@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// stateHead is how many bytes a State has before its operations; hashAt and thingsAt lie in them.
+// stateHead is the bytes of a State before its operations; hashAt and thingsAt are offsets in them.
 const (
 	stateHead = 16 + selfSize
 	thingsAt  = 3
@@ -10,24 +10,23 @@ const (
 	selfSize  = 24
 )
 
-// StateLeast is as few bytes as a State may be bounded by, so that each change can go some time.
+// StateLeast is the least limit for a State: each change fits alone.
 const StateLeast = Header + stateHead + operationMost
 
-// nothing is what a State is a delta of that is of no other.
+// nothing is the base of a State without one.
 var nothing View
 
-// AppendState appends to a packet's header, which dst is:
+// AppendState appends a State to a packet's header, dst:
 //
 //	epoch u8, early i8, flags u8, things u8, tick u32, base u32, hash u32, self 24, operations
 //
-// They are what a client needs to come from base to want, and AppendState leaves in want what the
-// client has after it. base may be nil; one that is too old, or of another map, is as none. The
-// packet has at most `most` bytes, and never more than dst has room for: that must be StateLeast. A
-// change that doesn't fit waits: a thing stays as it is in base, a new one is absent. whole says
-// whether all fitted. Those go first that have waited for longest (see choose), so nothing waits
-// for ever.
+// The operations lead from base to want. AppendState then leaves in want the view that the client
+// will have. base may be nil; a base that is too old, or of another map, counts as nil. The packet
+// has at most `most` bytes, and at most the capacity of dst, which must be at least StateLeast. A
+// change that doesn't fit waits: the thing stays as it is in base, or absent. whole reports whether
+// all fit. The longest waiting go first (see choose), so none waits for ever.
 //
-// want's things are in order, and its Sequence is that of the packet.
+// want's things must be in order, and its Sequence must be the packet's.
 func AppendState(dst []byte, most int, want, base *View, early int8, flags uint8) (packet []byte,
 	whole bool) {
 	if base == nil || !base.mayBase(want.Sequence) || base.Epoch != want.Epoch {
@@ -47,7 +46,7 @@ func AppendState(dst []byte, most int, want, base *View, early int8, flags uint8
 	return packet, whole
 }
 
-// appendStateHead leaves out what is only known after the operations.
+// appendStateHead leaves out the fields that are known after the operations.
 func appendStateHead(dst []byte, v, base *View) []byte {
 	dst = append(dst, v.Epoch, byte(v.Early), v.Flags, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, v.Tick)
@@ -65,9 +64,9 @@ func appendStateHead(dst []byte, v, base *View) []byte {
 	return binary.LittleEndian.AppendUint16(dst, s.Frogs)
 }
 
-// ParseState decodes a packet of a session, whole, into its view's place in the ring, and gives the
-// view. Replayed: a newer one lies there; NoBase: it is a delta of one that isn't there any more;
-// WrongHash: what came of it isn't what the server has.
+// ParseState decodes a whole packet of a session into the ring, and returns the view. The reason is
+// Replayed if the ring has a newer view in its place, NoBase if the view's base is gone, and
+// WrongHash if the result differs from the server's view.
 func ParseState(p []byte, ring *Ring) (*View, Reason) {
 	rest, r := payload(p, State)
 	if r != 0 {
@@ -86,7 +85,7 @@ func ParseState(p []byte, ring *Ring) (*View, Reason) {
 			return nil, NoBase
 		}
 	}
-	v.Sequence = 0 // until it is known to be right
+	v.Sequence = 0 // until it is proven right
 	v.parseHead(rest)
 	things := rest[thingsAt]
 	if v.Flags&^NotHere != 0 || things > Things || base != 0 && from.Epoch != v.Epoch ||
@@ -100,7 +99,7 @@ func ParseState(p []byte, ring *Ring) (*View, Reason) {
 	return v, 0
 }
 
-// parseHead takes what appendStateHead wrote of a view.
+// parseHead parses the fields of appendStateHead.
 func (v *View) parseHead(b []byte) {
 	v.Epoch, v.Early, v.Flags = b[0], int8(b[1]), b[2]
 	v.Tick = binary.LittleEndian.Uint32(b[4:])

@@ -12,27 +12,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pond is what a player is shown of, for a test: things that come, move and go; and the two sides.
+// pond is a player's world for a test, in which things come, move and go, with the two sides.
 type pond struct {
 	random         *rand.Rand
 	things         []Thing
 	server, client Ring
-	seen, acked    uint32 // newest that the client decoded, and that the server knows of
+	seen, acked    uint32 // newest that the client decoded, and that the server knows
 	sent           [][]byte
 	waits          map[uint32]wait
 	base           uint32 // of the last state
-	refused        int    // states that didn't all fit
+	refused        int    // states that didn't fit
 }
 
-// wait is how many bases ago a thing's value in the view was as old as now, though another was wanted.
+// wait counts the bases for which a thing kept its value, though another was wanted.
 type wait struct {
 	since uint32
 	new   bool
 	bases int
 }
 
-// keys is of how many things at most there is something to be seen; patience is for how many bases
-// one waits at most: new things each in their turn, and for each a place that must become free.
+// keys is the number of different things. patience is the most bases that one waits: all new things
+// in turn, and for each a place that must become free.
 const (
 	keys     = 150
 	patience = 2*keys + 2*Things
@@ -42,7 +42,7 @@ func newPond(seed uint64) *pond {
 	return &pond{random: rand.New(rand.NewPCG(seed, 1)), waits: map[uint32]wait{}}
 }
 
-// live lets a tick of things pass.
+// live changes the things for a tick.
 func (p *pond) live(churn int) {
 	for range p.random.IntN(churn + 1) {
 		t := Thing{Kind: uint8(1 + p.random.IntN(3)), Number: uint16(p.random.IntN(keys / 3))}
@@ -86,12 +86,12 @@ func (p *pond) show(t require.TestingT, sequence uint32, most int) {
 	p.sent = append(p.sent, packet)
 }
 
-// deliver gives packets to the client, some late, some twice, some never; and its ack to the server.
+// deliver delivers packets to the client, some late, repeated or lost, and the ack to the server.
 func (p *pond) deliver(t require.TestingT, loss int) {
 	for len(p.sent) > 0 && p.random.IntN(100) >= loss/2 {
 		at := p.random.IntN(min(len(p.sent), 1+loss/10))
 		packet := p.sent[at]
-		if p.random.IntN(100) >= loss/4 { // else it comes twice
+		if p.random.IntN(100) >= loss/4 { // else it is repeated
 			p.sent = slices.Delete(p.sent, at, at+1)
 		}
 		if p.random.IntN(100) < loss {
@@ -111,10 +111,10 @@ func (p *pond) deliver(t require.TestingT, loss int) {
 	}
 }
 
-// watch counts, with each new base, for how many the same thing has waited. Of one that is gone or
-// as wanted nothing waits.
+// watch counts, with each new base, the bases that each thing has waited. A thing that is removed
+// or as wanted doesn't wait.
 func (p *pond) watch(t require.TestingT, base *View) {
-	if base == nil { // the client begins anew
+	if base == nil { // the client begins again
 		clear(p.waits)
 		p.base = 0
 		return
@@ -158,7 +158,7 @@ func sameThings(a, b *View) bool {
 	})
 }
 
-// requireSame: in all that a client is told.
+// requireSame compares the parts of two views that a client gets.
 func requireSame(t require.TestingT, server, client *View) {
 	require.NotNil(t, server)
 	s, c := *server, *client
@@ -169,8 +169,8 @@ func requireSame(t require.TestingT, server, client *View) {
 	}
 }
 
-// FuzzViews: things come, move and go, states and acks are lost, late and doubled, and have few
-// bytes. The client has what the server thinks that it has, and nothing waits for ever.
+// FuzzViews: things come, move and go; states and acks are lost, late and repeated, and small. The
+// client has the view that the server expects, and nothing waits for ever.
 func FuzzViews(f *testing.F) {
 	f.Add(uint64(1), uint16(PacketMost), uint8(0), uint8(20), uint16(200))
 	f.Add(uint64(2), uint16(300), uint8(5), uint8(90), uint16(500))
@@ -187,7 +187,7 @@ func FuzzViews(f *testing.F) {
 	})
 }
 
-// TestNothingWaits: with room for one change a packet, and new things all the time.
+// TestNothingWaits: packets have room for one change, and new things come all the time.
 func TestNothingWaits(t *testing.T) {
 	p := newPond(5)
 	for tick := range uint32(3000) {
@@ -198,7 +198,7 @@ func TestNothingWaits(t *testing.T) {
 	assert.Greater(t, p.refused, 2000)
 }
 
-// TestNewThingsTakeTurns: others come before the last one all the time, and go again.
+// TestNewThingsTakeTurns: other things come before the last one all the time, and go again.
 func TestNewThingsTakeTurns(t *testing.T) {
 	p, last := newPond(7), Thing{Kind: 9}
 	for tick := range uint32(2*Things + patience) {
@@ -220,7 +220,7 @@ func TestNewThingsTakeTurns(t *testing.T) {
 	t.Error("it never came")
 }
 
-// TestWhatGoesMakesRoom: in the same packet, for what comes.
+// TestWhatGoesMakesRoom: a removal makes room for a new thing in the same packet.
 func TestWhatGoesMakesRoom(t *testing.T) {
 	base, want := crowd()
 	for i := range want.Shown() {
@@ -232,7 +232,7 @@ func TestWhatGoesMakesRoom(t *testing.T) {
 	assert.Equal(t, uint8(3), want.Things[want.Count-1].Kind)
 }
 
-// TestAWrongBaseIsTold: who has another base than the server thinks, or none, sees it.
+// TestAWrongBaseIsTold: a client with another base than the server expects, or none, notices.
 func TestAWrongBaseIsTold(t *testing.T) {
 	p := newPond(6)
 	for tick := range uint32(2) {
@@ -281,7 +281,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestHashIsCRC32: the bytes are said here once more.
+// TestHashIsCRC32 computes the hash from the bytes.
 func TestHashIsCRC32(t *testing.T) {
 	v := someView(1, 200)
 	v.Tick, v.Self = 1<<31+5, exampleSelf()
@@ -298,7 +298,7 @@ func TestHashIsCRC32(t *testing.T) {
 	assert.Equal(t, crc32.ChecksumIEEE(b), v.Hash())
 }
 
-// crowd is two views of 64 things each, most of which move a little.
+// crowd returns two views of 64 things each. Most things move a little.
 func crowd() (base, want View) {
 	base, want = View{Sequence: 1, Tick: 1, Count: Things}, View{Sequence: 2, Tick: 2, Count: Things}
 	for i := range Things {

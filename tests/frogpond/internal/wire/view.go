@@ -1,10 +1,11 @@
 package wire
 
-// View is what a player is shown of a tick, in the order of keys: kinds, then numbers. A server has
-// those that it sent, as the client has them when it decoded them; a client those that it decoded.
+// View is a player's view of a tick, with things in the order of keys: kinds, then numbers. A
+// server keeps the views that it sent, as the client has them after decoding. A client keeps the
+// views that it decoded.
 type View struct {
 	Sequence, Tick uint32 // of the State
-	Cursor         uint32 // the server's own: the key of the new thing that was let in last
+	Cursor         uint32 // the server's own: the key of the last new thing
 	Epoch, Flags   uint8  // Flags: NotHere
 	Early          int8
 	_              uint8
@@ -14,14 +15,14 @@ type View struct {
 	Things         [Things]Thing
 }
 
-// NotHere is the flag of a view whose player isn't in the room yet. NoInput is how early inputs come
-// of which there were none.
+// NotHere is the flag of a view of a player that isn't in the room yet. NoInput is the value of
+// Early without inputs.
 const (
 	NotHere = 1
 	NoInput = -128
 )
 
-// Self is what a player knows of itself.
+// Self is a player's own state.
 type Self struct {
 	X, Y                       int32 // 16.16
 	Heading                    uint16
@@ -30,27 +31,27 @@ type Self struct {
 	Deaths, Exits, Keys, Frogs uint16 // Frogs: in the room
 }
 
-// Thing is something that is shown.
+// Thing is an object in a view.
 type Thing struct {
 	Number        uint16
 	X, Y          int16 // units
 	Kind, Heading uint8
-	Since         uint32 // the server's own: the tick in which the client was given this value
+	Since         uint32 // the server's own: the tick in which the client got this value
 }
 
 // key orders things.
 func (t *Thing) key() uint32 { return uint32(t.Kind)<<16 | uint32(t.Number) }
 
-// Shown are the things of a view.
+// Shown returns the things of a view. It aliases v.
 func (v *View) Shown() []Thing { return v.Things[:min(int(v.Count), Things)] }
 
-// Ring is the newest views of a session, by sequence.
+// Ring has the newest views of a session, by sequence.
 type Ring struct{ views [Views]View }
 
-// At is where the view of a sequence lies, or an older one that it takes the place of.
+// At returns the place of a sequence's view, which may have an older view.
 func (r *Ring) At(sequence uint32) *View { return &r.views[sequence%Views] }
 
-// Find is the view of a sequence, or nil when it isn't there.
+// Find returns the view of a sequence, or nil if it is gone.
 func (r *Ring) Find(sequence uint32) *View {
 	if v := r.At(sequence); sequence != 0 && v.Sequence == sequence {
 		return v
@@ -58,8 +59,8 @@ func (r *Ring) Find(sequence uint32) *View {
 	return nil
 }
 
-// Base is the view that the State of a sequence may be a delta of, if it is still there and isn't
-// where that State's own view will lie.
+// Base returns the view base for the State of a sequence, or nil if it is gone or in the place of
+// that State's own view.
 func (r *Ring) Base(base, sequence uint32) *View {
 	if v := r.Find(base); v != nil && v.mayBase(sequence) {
 		return v
@@ -67,14 +68,14 @@ func (r *Ring) Base(base, sequence uint32) *View {
 	return nil
 }
 
-// mayBase says whether the State of a sequence may be a delta of v: a client that didn't miss the
-// ones between still has it.
+// mayBase reports whether the State of a sequence may be a delta of v: whether a client that got
+// all States between still has v.
 func (v *View) mayBase(sequence uint32) bool {
 	age := sequence - v.Sequence
 	return v.Sequence != 0 && age > 0 && age < Views
 }
 
-// Clear forgets all views.
+// Clear removes all views.
 func (r *Ring) Clear() {
 	for i := range r.views {
 		r.views[i].Sequence = 0

@@ -1,14 +1,14 @@
 package wire
 
-// Window knows which sequences came: of the newest 64 each, and of older ones that they are too old.
+// Window remembers the newest 64 sequences. It refuses older ones.
 type Window struct {
 	newest uint32
 	_      uint32
 	seen   uint64 // bit i: newest - i
 }
 
-// Take says whether a sequence is new, and remembers it. Only a packet whose MAC is right may be
-// asked about: else a forged one would move the window.
+// Take reports whether a sequence is new, and remembers it. Call it only for a packet with a valid
+// MAC, since a forged one would move the window.
 func (w *Window) Take(sequence uint32) bool {
 	if sequence == 0 {
 		return false
