@@ -2,29 +2,29 @@ package watch
 
 import "unicode/utf8"
 
-// canvas is a picture of characters. What is drawn with a higher rank lies over the rest.
+// canvas is a picture of characters. A higher rank covers a lower one.
 type canvas struct {
 	columns, rows int
 	ascii         bool
-	coloured      bool // as the terminal can
+	coloured      bool // with the terminal's colours
 	cells         []cell
 }
 
-// cell is a character. Lines set dots in it, eight as braille has them, unless it has a letter.
+// cell is a character: a letter, or eight dots as in braille, set by lines.
 type cell struct {
 	letter rune
 	dots   uint8
 	rank   rank
 }
 
-// rank says what a cell shows, and which of two it shows.
+// rank is the kind of a cell's content. The higher one covers the other.
 type rank uint8
 
 const (
 	empty rank = iota
 	step       // a line with a sector on both sides
 	wall
-	moved // of a sector that isn't as it was loaded
+	moved // of a sector that has moved since the load
 	door
 	frog
 	heading
@@ -37,8 +37,7 @@ const dotColumns, dotRows = 2, 4
 // brailleBits are the bits of a cell's dots, by row and column.
 var brailleBits = [dotRows][dotColumns]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// Lines are these characters where there is nothing but ASCII, and where there are no colours; 0:
-// the dots.
+// The characters of lines with ASCII alone, and without colours; 0: the dots.
 var (
 	asciiLines = [...]rune{step: '.', wall: '#', moved: '/', door: '+'}
 	plainLines = [...]rune{step: '·', wall: 0, moved: '░', door: '▒'}
@@ -59,7 +58,7 @@ func (c *canvas) resize(columns, rows int) {
 
 func (c *canvas) clear() { clear(c.cells) }
 
-// at is the cell of a dot; nil beyond the edges.
+// at returns the cell of a dot, or nil beyond the edges.
 func (c *canvas) at(x, y int) *cell {
 	if x < 0 || y < 0 || x >= c.columns*dotColumns || y >= c.rows*dotRows {
 		return nil
@@ -100,14 +99,14 @@ func (c *canvas) line(x, y, x2, y2 int, r rank) {
 	}
 }
 
-// put draws a letter where a dot is.
+// put draws a letter in the cell of a dot.
 func (c *canvas) put(x, y int, letter rune, r rank) {
 	if at := c.at(x, y); at != nil && at.rank <= r {
 		at.letter, at.rank = letter, r
 	}
 }
 
-// rune is what a cell shows.
+// rune returns the character of a cell.
 func (c *canvas) rune(at *cell) rune {
 	switch {
 	case at.letter != 0:
@@ -139,7 +138,7 @@ func (c *canvas) appendTo(text []byte) []byte {
 	return text
 }
 
-// endLine ends a line; on a terminal it wipes what stood behind.
+// endLine ends a line. On a terminal it also wipes the rest of the line.
 func endLine(text []byte, coloured bool) []byte {
 	if coloured {
 		text = append(text, plain+"\x1b[K"...)

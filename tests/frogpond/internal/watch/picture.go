@@ -1,4 +1,5 @@
-// Package watch shows a room in a terminal: the lines of its map, and who is in it.
+// Package watch shows a room in a terminal: the lines of its map, its players and frogs. Run
+// watches a server's room; Picture draws one moment.
 package watch
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Picture draws a map and what a view shows of it.
+// Picture draws a map, and the players and frogs of a view.
 type Picture struct {
 	ASCII, Coloured bool
 
@@ -17,13 +18,13 @@ type Picture struct {
 	chart   *chart.Chart
 	view    *wire.View
 	divisor int // units of a dot
-	left    int // dots beside the map
+	left    int // dots left of the map
 	top     int
-	moved   map[uint16]bool // sectors that aren't as they were loaded
+	moved   map[uint16]bool // sectors that have moved since the load
 }
 
-// Draw appends a picture of so many columns and rows to a text. The last row says what there is. A
-// view may be nil, and so may a chart.
+// Draw appends a picture of columns by rows characters to text. The last row is say. The view and
+// the chart may be nil.
 func (p *Picture) Draw(text []byte, columns, rows int, c *chart.Chart, v *wire.View,
 	say string) []byte {
 	p.canvas.ascii, p.canvas.coloured, p.chart, p.view = p.ASCII, p.Coloured, c, v
@@ -48,7 +49,7 @@ func (p *Picture) Draw(text []byte, columns, rows int, c *chart.Chart, v *wire.V
 	return text
 }
 
-// fit chooses the scale at which the map fits, and puts it into the middle.
+// fit chooses a scale at which the map fits, and centres it.
 func (p *Picture) fit() {
 	width, height := int(p.chart.MaxX)-int(p.chart.MinX), int(p.chart.MaxY)-int(p.chart.MinY)
 	columns, rows := p.canvas.columns*dotColumns-1, p.canvas.rows*dotRows-1
@@ -57,7 +58,7 @@ func (p *Picture) fit() {
 	p.top = (rows - height/p.divisor) / 2
 }
 
-// dot is where a place in units is drawn; north is up.
+// dot returns the dot of a place in units; north is up.
 func (p *Picture) dot(x, y int) (column, row int) {
 	return p.left + (x-int(p.chart.MinX))/p.divisor, p.top + (int(p.chart.MaxY)-y)/p.divisor
 }
@@ -77,7 +78,6 @@ func (p *Picture) findMoved() {
 	}
 }
 
-// lines draws those of the map.
 func (p *Picture) lines() {
 	for i := range p.chart.Lines {
 		n := &p.chart.Lines[i]
@@ -87,7 +87,7 @@ func (p *Picture) lines() {
 	}
 }
 
-// rank says what a line is drawn as.
+// rank returns the rank of a line.
 func (p *Picture) rank(n *chart.Line) rank {
 	switch {
 	case n.Back == chart.None:
@@ -100,13 +100,13 @@ func (p *Picture) rank(n *chart.Line) rank {
 	return step
 }
 
-// What headings look like, by eighths of the compass.
+// The headings, by eighths of the compass.
 var (
 	arrows      = [8]rune{'→', '↗', '↑', '↖', '←', '↙', '↓', '↘'}
 	asciiArrows = [8]rune{'>', '/', '^', '\\', '<', '/', 'v', '\\'}
 )
 
-// beside is in which cell a player's heading stands.
+// The cells of headings, relative to the player's.
 var beside = [8][2]int{{1, 0}, {1, -1}, {0, -1}, {-1, -1}, {-1, 0}, {-1, 1}, {0, 1}, {1, 1}}
 
 // things draws frogs and players.
@@ -129,7 +129,7 @@ func (p *Picture) things() {
 	}
 }
 
-// letterOf is a player's number as one letter: 0 to 9, then a to z.
+// letterOf returns a player's number as one letter: 0 to 9, then a to z, then *.
 func letterOf(number uint16) rune {
 	if number < 36 {
 		return rune("0123456789abcdefghijklmnopqrstuvwxyz"[number])
@@ -137,7 +137,7 @@ func letterOf(number uint16) rune {
 	return '*'
 }
 
-// Figures say what a view shows.
+// Figures returns the counts of a view as text.
 func Figures(v *wire.View) string {
 	counts := [4]int{}
 	for _, t := range v.Shown() {

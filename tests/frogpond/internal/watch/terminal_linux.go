@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalSize is that of the terminal that a file is, if it is one.
+// terminalSize returns the size of a file's terminal, and whether the file is one.
 func terminalSize(file *os.File) (columns, rows int, terminal bool) {
 	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

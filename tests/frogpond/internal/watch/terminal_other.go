@@ -4,7 +4,7 @@ package watch
 
 import "os"
 
-// terminalSize is what every terminal has; a character device may be one.
+// terminalSize returns a usual size, and whether the file may be a terminal: a character device.
 func terminalSize(file *os.File) (columns, rows int, terminal bool) {
 	info, err := file.Stat()
 	return 80, 24, err == nil && info.Mode()&os.ModeCharDevice != 0

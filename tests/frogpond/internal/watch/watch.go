@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Options are what a watcher is told.
+// Options are the options of a watcher.
 type Options struct {
 	Address string
 	Room    int // -1: any
@@ -28,36 +28,35 @@ type Options struct {
 
 const (
 	tickTime    = time.Second / 35
-	pictureTime = time.Second / 10 // at least, between two
+	pictureTime = time.Second / 10 // between two pictures, at least
 )
 
-// What a terminal does: the cursor is hidden and shown, goes to the upper left, and the screen is
-// wiped.
+// The terminal's codes: hide the cursor and clear the screen, show it, move to the upper left.
 const (
 	hideCursor = "\x1b[?25l\x1b[2J"
 	showCursor = "\x1b[?25h\n"
 	home       = "\x1b[H"
 )
 
-// watcher is one that is connected.
+// watcher is a connected watcher.
 type watcher struct {
 	options Options
 	socket  net.Conn
 	client  *client.Client
 	charts  *chart.Charts
-	chart   *chart.Chart // of the map; nil: there is none
+	chart   *chart.Chart // of the map, or nil
 	picture Picture
 	out     io.Writer
 	size    func() (columns, rows int)
 	text    []byte
 	shown   string // the map
-	missing string // why there is none
+	missing string // the reason for a missing chart
 	buffer  [1500]byte
 	start   time.Time
 }
 
-// Run watches until its time is over, or the context is, which is a good end. It fails when it saw
-// nothing.
+// Run watches until its time or ctx ends, and then returns nil. It returns an error if it saw no
+// view.
 func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	charts, err := chart.Open(ctx, o.WADs, o.Seed)
 	if err != nil {
@@ -83,7 +82,7 @@ func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	return w.watch(ctx)
 }
 
-// watch plays the part of a client that only looks.
+// watch is the loop of a watching client.
 func (w *watcher) watch(ctx context.Context) (err error) {
 	if w.picture.Coloured && !w.options.Once {
 		if _, err := io.WriteString(w.out, hideCursor); err != nil {
@@ -118,7 +117,7 @@ func (w *watcher) watch(ctx context.Context) (err error) {
 	return nil
 }
 
-// nothing says why nothing was seen.
+// nothing returns the reason why no view was seen.
 func (w *watcher) nothing() error {
 	if w.client.Refusals > 0 {
 		r := w.client.Refusal()
@@ -129,16 +128,16 @@ func (w *watcher) nothing() error {
 		return fmt.Errorf("%s: %v: %d players in %d places of %d rooms", w.options.Address, r.Reason,
 			r.Players, r.Places, r.Rooms)
 	}
-	return fmt.Errorf("%s: nothing was heard", w.options.Address)
+	return fmt.Errorf("%s: no answer", w.options.Address)
 }
 
 func (w *watcher) send(packet []byte) {
 	if packet != nil {
-		w.socket.Write(packet) // what fails is as good as lost
+		w.socket.Write(packet) // a failure is like a lost packet
 	}
 }
 
-// receive takes what comes until a time.
+// receive handles packets until a time.
 func (w *watcher) receive(until time.Duration) {
 	w.socket.SetReadDeadline(w.start.Add(until))
 	for {
@@ -147,7 +146,7 @@ func (w *watcher) receive(until time.Duration) {
 			w.client.Handle(w.buffer[:n], time.Since(w.start))
 			continue
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) { // nobody is there yet: the next tick asks again
+		if !errors.Is(err, os.ErrDeadlineExceeded) { // no server yet: the next tick asks again
 			time.Sleep(time.Until(w.start.Add(until)))
 		}
 		return

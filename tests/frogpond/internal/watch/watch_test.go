@@ -21,9 +21,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-var update = flag.Bool("update", false, "write the recorded pictures anew")
+var update = flag.Bool("update", false, "write the recorded pictures")
 
-// builtin is the chart of a built-in map.
+// builtin returns the chart of a built-in map.
 func builtin(t *testing.T, name string) *chart.Chart {
 	charts, err := chart.Open(t.Context(), []string{doom.Builtin}, 1)
 	require.NoError(t, err)
@@ -33,14 +33,14 @@ func builtin(t *testing.T, name string) *chart.Chart {
 	return c
 }
 
-// scene is a view with something of everything.
+// scene returns a view with an object of each kind.
 func scene() *wire.View {
 	v := &wire.View{Tick: 350, Count: 5, Self: wire.Self{Frogs: 9}}
 	copy(v.Things[:], []wire.Thing{
 		{Kind: game.SeenPlayer, Number: 3, X: 100, Y: 100, Heading: 4},
 		{Kind: game.SeenPlayer, Number: 12, X: 900, Y: 300, Heading: 9},
 		{Kind: game.SeenFrog, Number: 0, X: 300, Y: 60},
-		{Kind: game.SeenFrog, Number: 7, X: 30000, Y: -30000}, // nowhere
+		{Kind: game.SeenFrog, Number: 7, X: 30000, Y: -30000}, // off the map
 		{Kind: game.SeenSector, Number: 1, X: 0, Y: 100},
 	})
 	return v
@@ -62,7 +62,7 @@ func TestPicture(t *testing.T) {
 	assert.Equal(t, string(want), string(all))
 }
 
-// Whatever the size, each line has it, and nothing is drawn beyond the edges.
+// Each line has the picture's width, and nothing is drawn beyond the edges.
 func TestPictureHasItsSize(t *testing.T) {
 	for _, c := range []*chart.Chart{nil, builtin(t, "MAP01"), builtin(t, "MAP12")} {
 		p := Picture{}
@@ -77,7 +77,7 @@ func TestPictureHasItsSize(t *testing.T) {
 	}
 }
 
-// patience is far more than anything takes.
+// patience is longer than any step of a test.
 const patience = 5 * time.Minute
 
 func TestWatch(t *testing.T) {
@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 	require.NoError(t, Run(t.Context(), o, &out))
 	assert.Contains(t, out.String(), "room 0, MAP01, tick ")
 	assert.Equal(t, 24, strings.Count(out.String(), "\n"))
-	o.Once = false // on a pipe one picture follows the other
+	o.Once = false // on a pipe, pictures follow each other
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
 	var two pictures
@@ -97,7 +97,7 @@ func TestWatch(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(two.text.String(), "room 0"))
 }
 
-// pictures takes two of them.
+// pictures counts two pictures.
 type pictures struct {
 	text   bytes.Buffer
 	enough func()
@@ -110,19 +110,20 @@ func (p *pictures) Write(picture []byte) (int, error) {
 	return p.text.Write(picture)
 }
 
-// Who sees nothing is told why.
+// A watcher that sees nothing returns the reason.
 func TestWatchFails(t *testing.T) {
 	_, full := clienttest.Listen(t, 0)
 	o := Options{Address: full, WADs: []string{doom.Builtin}, For: 400 * time.Millisecond}
 	err := Run(t.Context(), o, &bytes.Buffer{})
-	for ; strings.Contains(fmt.Sprint(err), "nothing was heard"); o.For *= 2 { // a busy machine takes longer
+	// a busy machine takes longer
+	for ; strings.Contains(fmt.Sprint(err), "no answer"); o.For *= 2 {
 		err = Run(t.Context(), o, &bytes.Buffer{})
 	}
 	assert.ErrorContains(t, err, "server full")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	o.Address, o.For = "127.0.0.1:1", time.Minute
-	assert.ErrorContains(t, Run(ctx, o, &bytes.Buffer{}), "nothing was heard")
+	assert.ErrorContains(t, Run(ctx, o, &bytes.Buffer{}), "no answer")
 	o.WADs = []string{"absent.wad"}
 	assert.ErrorContains(t, Run(t.Context(), o, &bytes.Buffer{}), "absent.wad")
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// charts are those that somebody asked for, each with its JSON: as many as there are maps at most,
-// and so bounded.
+// charts are the requested charts, each with its JSON. The number of maps bounds them.
 type charts struct {
 	maps []doom.Map
 
 	mu     sync.Mutex
-	from   *chart.Charts // opened by who asks first
+	from   *chart.Charts // opened by the first request
 	known  map[string]*charted
 	closed bool
 }
@@ -25,12 +24,12 @@ type charted struct {
 	text []byte
 }
 
-// has says whether there is such a map.
+// has reports whether the server has the map.
 func (c *charts) has(name string) bool {
 	return slices.ContainsFunc(c.maps, func(m doom.Map) bool { return m.Name == name })
 }
 
-// get is the chart of a map. To load one takes milliseconds, for which others wait.
+// get returns the chart of a map. Loading one takes milliseconds, and other requests wait.
 func (c *charts) get(name string) (*charted, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +70,7 @@ func (c *charts) close() error {
 	return from.Close()
 }
 
-// form is a chart for a script: lists of numbers, as there are thousands of lines.
+// form is a chart for a script: lists of numbers, because a chart has thousands of lines.
 type form struct {
 	Map     string     `json:"map"`
 	Box     [4]int16   `json:"box"`   // from x, y to x, y

@@ -1,9 +1,11 @@
-// Package web shows the rooms of a server to browsers: each on a canvas, as its map and who walks
-// there, and a list of them all.
+// Package web shows the rooms of a server to browsers: a list of them, and each on a canvas, with
+// its map and players.
 //
-// hub.go is what there is to show, asked for only while somebody looks, and encoded once for all who
-// do. page.go answers requests, picture.go draws the still picture of a room, charts.go has the
-// maps. Nothing here is waited for by play.
+//	mux.Handle("/rooms/", web.New(source)) // also /room/ and /map/
+//
+// hub.go copies scenes while there are viewers, and encodes each once for all of them. page.go
+// answers requests, picture.go draws the still picture of a room, charts.go has the maps. Play
+// never waits for this package.
 package web
 
 import (
@@ -17,17 +19,17 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Source is the server, for who looks. Its methods may be called by any goroutine; no two calls of Scene are
-// for the same room at once.
+// Source is the server. Any goroutine may call its methods; two calls of Scene for the same room
+// don't overlap.
 type Source interface {
 	Rooms() int
-	Places() int // for players, in each
+	Places() int // for players, in each room
 	Maps() []doom.Map
 	List() []Brief
-	Scene(room int) *Scene // of now, which takes a tick; nil: the room doesn't play
+	Scene(room int) *Scene // the room now, which takes a tick; nil: it doesn't play
 }
 
-// Brief is a line of the list.
+// Brief is a line of the list of rooms.
 type Brief struct {
 	Room    int    `json:"room"`
 	Map     string `json:"map"`
@@ -35,19 +37,20 @@ type Brief struct {
 	Players int    `json:"players"`
 }
 
-// Scene is a room in a moment; nobody changes it. Whole says that all frogs and sectors are in it.
+// Scene is a room at a moment. It is never changed. Whole reports whether all frogs and sectors are
+// in it.
 type Scene struct {
 	Room    int        `json:"room"`
-	Map     string     `json:"map"`    // "": the next is being loaded
-	Number  uint32     `json:"number"` // of the room's maps
+	Map     string     `json:"map"`    // "": the next one is loading
+	Number  uint32     `json:"number"` // counts the room's maps
 	Tick    uint32     `json:"tick"`
 	Whole   bool       `json:"whole"`
 	Players []Player   `json:"players"`
 	Frogs   [][3]int16 `json:"frogs"`   // x, y, heading
-	Sectors [][3]int16 `json:"sectors"` // that moved: number, floor, ceiling
+	Sectors [][3]int16 `json:"sectors"` // moved ones: number, floor, ceiling
 }
 
-// Player is one who is in the room. Headings are sixteenths of the compass, counterclockwise from
+// Player is a player in the room. Headings are sixteenths of the compass, counterclockwise from
 // east.
 type Player struct {
 	Number  uint16 `json:"number"`
@@ -61,11 +64,11 @@ type Player struct {
 	Exits   uint32 `json:"exits"`
 }
 
-// pace is the time between two scenes of a room, at least, and between two lists.
+// pace is the least time between two scenes of a room, and between two lists.
 const pace = time.Second / 10
 
-// Hub is an http.Handler of what a server has, below /rooms/, /room/ and /map/. All is for any
-// goroutine.
+// Hub is an http.Handler for the pages below /rooms/, /room/ and /map/. It is safe for concurrent
+// use.
 type Hub struct {
 	source  Source
 	handler http.Handler
@@ -74,7 +77,7 @@ type Hub struct {
 	charts  charts
 }
 
-// New is a hub, which lives until Close.
+// New returns a hub for source. The caller closes it.
 func New(source Source) *Hub {
 	h := &Hub{source: source, rooms: make([]sight[*Scene], source.Rooms()), charts: charts{maps: source.Maps()}}
 	for i := range h.rooms {
@@ -88,8 +91,8 @@ func New(source Source) *Hub {
 // ServeHTTP answers GET and HEAD.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.ServeHTTP(w, r) }
 
-// Close ends the streams, and gives back what maps were loaded in. A server that cut its connections
-// before has no viewer left who is waited for.
+// Close ends the streams, and frees the charts' memory. Cut the server's connections first, so that
+// it waits for no viewer.
 func (h *Hub) Close() error {
 	for i := range h.rooms {
 		h.rooms[i].feed.Close()
@@ -98,8 +101,8 @@ func (h *Hub) Close() error {
 	return h.charts.close()
 }
 
-// sight is something that some look at: by a stream, or by a page now and then. All see the same
-// copy, which is made at the pace, while somebody looks.
+// sight is a value for viewers, by a stream or by pages. All viewers get the same copy, which is
+// made at the pace while there are viewers.
 type sight[T any] struct {
 	feed *live.Feed
 	ask  func() T
@@ -114,22 +117,23 @@ func (s *sight[T]) open(ask func() T) {
 	s.feed = live.NewFeed(func() []byte { return encode(s.look()) }, live.FeedOptions{Every: pace})
 }
 
-// look is the newest value; who asks within the pace gets the last one.
+// look returns the newest value, or the last one within the pace.
 func (s *sight[T]) look() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at.IsZero() || time.Since(s.at) >= pace {
 		s.value = s.ask()
-		s.at = time.Now() // after it, which may take longer than the pace: who waits doesn't ask again
+		// after ask, which may take longer than the pace: waiting viewers then share the value
+		s.at = time.Now()
 	}
 	return s.value
 }
 
-// encode is what a script reads.
+// encode returns a value as JSON.
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // these types have nothing that JSON hasn't
+		panic(err) // JSON has a form for all of these types
 	}
 	return text
 }

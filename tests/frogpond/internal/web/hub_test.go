@@ -20,7 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// source is a server of two rooms: the second never answers.
+// source is a server of two rooms. The second never answers.
 type source struct {
 	maps  []doom.Map
 	asked atomic.Int32
@@ -39,7 +39,7 @@ func (s *source) Scene(room int) *Scene {
 		Players: []Player{{Name: "ann", X: 100, Y: 200, Heading: 4}}, Frogs: [][3]int16{{1, 2, 3}}, Sectors: [][3]int16{}}
 }
 
-// hub is one of the built-in maps.
+// hub returns a hub of the built-in maps.
 func hub(t *testing.T) (*Hub, *source) {
 	t.Helper()
 	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "init", Size: 4 * budget.MiB}}})
@@ -67,7 +67,7 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Many who look share one copy of a room, which is made ten times a second at most.
+// Many viewers share one copy of a room, made ten times a second at most.
 func TestViewersShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := hub(t)
@@ -97,17 +97,17 @@ func TestViewersShare(t *testing.T) {
 	})
 }
 
-// deadlines is a writer that a stream can be sent to.
+// deadlines is a writer that accepts a stream.
 type deadlines struct{ *httptest.ResponseRecorder }
 
 func (deadlines) SetReadDeadline(time.Time) error  { return nil }
 func (deadlines) SetWriteDeadline(time.Time) error { return nil }
 
-// A room that doesn't answer has a page, without a picture; one that does has the map's.
+// A room that doesn't answer has a page without a picture; a room that does has the map's.
 func TestRoomPage(t *testing.T) {
 	h, _ := hub(t)
 	assert.NotContains(t, get(h, "/room/1").Body.String(), `id="still"`)
-	assert.Contains(t, get(h, "/room/1").Body.String(), "Nobody is here")
+	assert.Contains(t, get(h, "/room/1").Body.String(), "No players")
 	text := get(h, "/room/0").Body.String()
 	assert.Contains(t, text, `aria-label="Map MAP01: 1 players, 1 frogs, 0 sectors moved"`)
 	assert.Contains(t, text, `<g transform="translate(100 -200) `, "north is up")
@@ -115,7 +115,7 @@ func TestRoomPage(t *testing.T) {
 	assert.Contains(t, text, `<circle class="frog" cx="1" cy="-2"`)
 }
 
-// The chart of a map is loaded once, and is all of it.
+// The chart of a map is loaded once, and is complete.
 func TestChartIsSent(t *testing.T) {
 	h, _ := hub(t)
 	var got form
@@ -133,7 +133,7 @@ func TestChartIsSent(t *testing.T) {
 	assert.ErrorIs(t, err, errClosed)
 }
 
-// A line is drawn as its sectors are now: a door by the room between its sides.
+// The class of a line follows its sectors: a door's is that of the opening.
 func TestClassOf(t *testing.T) {
 	sectors := []chart.Sector{{Floor: 0, Ceiling: 128}, {Floor: 0, Ceiling: 0}, {Floor: 64, Ceiling: 128}}
 	moved := []bool{false, false, true}
@@ -150,7 +150,7 @@ func TestClassOf(t *testing.T) {
 	assert.Equal(t, path{"door", "M0 0L0 0"}, list[0], "a sector that isn't there is none")
 }
 
-// silent is a source whose rooms take long to say nothing, as one whose worker is stuck.
+// silent is a source with slow rooms that return no scene, as if their worker were stuck.
 type silent struct{ Source }
 
 func (silent) Rooms() int       { return 1 }
@@ -158,12 +158,13 @@ func (silent) Maps() []doom.Map { return nil }
 func (silent) List() []Brief    { return nil }
 func (silent) Scene(int) *Scene { time.Sleep(2 * pace); return nil }
 
-// TestARoomThatDoesNotAnswer holds up who looks once, not once each.
+// TestARoomThatDoesNotAnswer: viewers of a silent room wait for one request together, not for one
+// each.
 func TestARoomThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(silent{})
 		begin := time.Now()
-		for range 40 { // one after the other, as the lock lets them
+		for range 40 { // in turn, as by the lock
 			h.rooms[0].look()
 		}
 		assert.Equal(t, 2*pace, time.Since(begin))

@@ -12,7 +12,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// routes are all there is. Links in the pages are relative.
+// routes returns all routes. Links in the pages are relative.
 func (h *Hub) routes() *http.ServeMux {
 	m := http.NewServeMux()
 	m.HandleFunc("/rooms/{$}", h.listPage)
@@ -33,21 +33,20 @@ func asset(name, kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { answer(w, kind, text) }
 }
 
-// file is one of the assets.
 func file(name string) string {
 	text, err := assets.ReadFile("assets/" + name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded
 	}
 	return string(text)
 }
 
 func answer(w http.ResponseWriter, kind string, text []byte) {
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(text) // who is gone needs none
+	_, _ = w.Write(text) // an error means that the viewer is gone
 }
 
-// ofRoom reads the number of a room.
+// ofRoom parses the number of a room.
 func (h *Hub) ofRoom(serve func(http.ResponseWriter, *http.Request, int)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text := r.PathValue("room")
@@ -60,7 +59,7 @@ func (h *Hub) ofRoom(serve func(http.ResponseWriter, *http.Request, int)) http.H
 	}
 }
 
-// chart answers with the lines of a map, which stay as they are while the server runs.
+// chart answers with the lines of a map, which don't change while the server runs.
 func (h *Hub) chart(w http.ResponseWriter, r *http.Request) {
 	name, isJSON := strings.CutSuffix(r.PathValue("map"), ".json")
 	if !isJSON || !h.charts.has(name) {
@@ -75,16 +74,16 @@ func (h *Hub) chart(w http.ResponseWriter, r *http.Request) {
 	answer(w, "application/json", c.text)
 }
 
-// The pages, with names in braces for what changes. Package html/template would do that, too, and have
-// the linker keep each method of the program: 11 MB, for a server that nobody may look at.
+// The pages have names in braces for their values. Package html/template would make the linker keep
+// each method of the program, 11 MB.
 var listForm, roomForm = file("rooms.html"), file("room.html")
 
-// fill writes a page: a form, and by turns a name and what stands there, which is HTML already.
+// fill writes a page: form with the parts' names replaced by their values, which are HTML.
 func fill(w http.ResponseWriter, form string, parts ...string) {
 	answer(w, "text/html; charset=utf-8", []byte(strings.NewReplacer(parts...).Replace(form)))
 }
 
-// listPage lists the rooms.
+// listPage serves the list of rooms.
 func (h *Hub) listPage(w http.ResponseWriter, _ *http.Request) {
 	var rows strings.Builder
 	for _, b := range h.list.look() {
@@ -95,7 +94,7 @@ func (h *Hub) listPage(w http.ResponseWriter, _ *http.Request) {
 	fill(w, listForm, "{places}", strconv.Itoa(h.source.Places()), "{rows}", rows.String())
 }
 
-// numbers writes the cells of numbers that end a row.
+// numbers writes cells with numbers, and ends the row.
 func numbers(to *strings.Builder, list ...string) {
 	for _, text := range list {
 		fmt.Fprintf(to, `<td class="number">%s</td>`, text)
@@ -103,10 +102,10 @@ func numbers(to *strings.Builder, list ...string) {
 	to.WriteString("</tr>\n")
 }
 
-// decimal is a count as text.
+// decimal returns a count as text.
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// roomPage shows a room as it is now, and so it stays where there is no JavaScript.
+// roomPage serves a room as it is now. Without JavaScript it stays so.
 func (h *Hub) roomPage(w http.ResponseWriter, _ *http.Request, room int) {
 	scene := h.rooms[room].look()
 	if scene == nil {
@@ -129,10 +128,10 @@ func (h *Hub) roomPage(w http.ResponseWriter, _ *http.Request, room int) {
 		"{links}", h.links(room))
 }
 
-// standings are the rows of players.
+// standings returns the rows of players.
 func standings(list []Player) string {
 	if len(list) == 0 {
-		return `<tr><td colspan="6" class="quiet">Nobody is here: the room rests.</td></tr>` + "\n"
+		return `<tr><td colspan="6" class="quiet">No players: the room rests.</td></tr>` + "\n"
 	}
 	var rows strings.Builder
 	for i := range list {
@@ -144,7 +143,7 @@ func standings(list []Player) string {
 	return rows.String()
 }
 
-// links lead to all rooms from one of them.
+// links returns the links from one room to all.
 func (h *Hub) links(here int) string {
 	var text strings.Builder
 	for i := range h.rooms {
@@ -157,7 +156,7 @@ func (h *Hub) links(here int) string {
 	return text.String()
 }
 
-// clock is how long so many ticks are.
+// clock returns the time of a tick as minutes and seconds.
 func clock(tick uint32) string {
 	seconds := tick / ticksPerSecond
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
@@ -165,7 +164,7 @@ func clock(tick uint32) string {
 
 const ticksPerSecond = 35
 
-// meanings are those of lines, by class.
+// meanings explain the classes of lines.
 var meanings = []struct{ class, what string }{
 	{"wall", "wall"},
 	{"step", "step"},
@@ -176,7 +175,7 @@ var meanings = []struct{ class, what string }{
 	{"moved", "moved since the start"},
 }
 
-// legend says what the marks and lines of a picture mean.
+// legend explains the marks and lines of a picture.
 func legend() string {
 	var text strings.Builder
 	item := func(mark, what string) {

@@ -8,19 +8,19 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/chart"
 )
 
-// classes are those of lines in the style sheet. A script reads the colours there, too, by the same
-// order.
+// classes are the style sheet's names of lines. The script reads the colours there, too, in the
+// same order.
 var classes = [...]string{chart.Plain: "plain", chart.Ceiling: "ceiling", chart.Step: "step",
 	chart.Wall: "wall", chart.Special: "special", chart.Door: "door"}
 
-// path is all lines of a class.
+// path has all lines of a class.
 type path struct{ class, d string }
 
-// margin is what a picture has around the map.
+// margin is the space around the map, in units.
 const margin = 64
 
-// picture draws a scene as SVG: in map units, but south is up there, and so all of y has another sign.
-// Bodies have a size by which they are seen on each map.
+// picture draws a scene as SVG in map units. Each y has its sign changed, as SVG's y grows
+// downward. The size of bodies makes them visible on each map.
 func picture(c *chart.Chart, s *Scene) string {
 	var to strings.Builder
 	width, height := int(c.MaxX)-int(c.MinX)+2*margin, int(c.MaxY)-int(c.MinY)+2*margin
@@ -42,10 +42,10 @@ func picture(c *chart.Chart, s *Scene) string {
 	return to.String()
 }
 
-// turn is a heading in SVG's degrees, which go clockwise.
+// turn returns a heading in SVG's degrees, which go clockwise.
 func turn(heading uint8) string { return fmt.Sprintf("%.1f", -22.5*float64(heading&15)) }
 
-// lines are those of a chart by their classes, as the sectors are now.
+// lines returns the lines of a chart by class, with the sectors as they are now.
 func lines(c *chart.Chart, s *Scene) (list []path) {
 	now := make([]chart.Sector, len(c.Sectors))
 	copy(now, c.Sectors)
@@ -71,7 +71,7 @@ func lines(c *chart.Chart, s *Scene) (list []path) {
 	return list
 }
 
-// classOf is that of a line now. A door is open where there is room between its sides.
+// classOf returns the class of a line now. A door is open if there is a gap between its sides.
 func classOf(n chart.Line, now []chart.Sector, moved []bool) string {
 	switch {
 	case n.Kind == chart.Door && min(now[n.Front].Ceiling, now[n.Back].Ceiling) >

@@ -1,11 +1,11 @@
 "use strict";
 
-// A room's page draws the newest scene on a canvas; the page of the list has its figures follow. What
-// the server wrote stays where this doesn't run.
+// A room's page draws the newest scene on a canvas, and the list's page updates its figures. Without
+// this script the server's text and picture stay.
 
 const ticksPerSecond = 35;
 const kinds = ["plain", "ceiling", "step", "wall", "special", "door"]; // by the numbers of a chart's lines
-const order = ["plain", "ceiling", "step", "wall", "moved", "special", "ajar", "door"]; // the last lies on top
+const order = ["plain", "ceiling", "step", "wall", "moved", "special", "ajar", "door"]; // the last is on top
 const widths = { wall: 1.5, moved: 1.5, special: 2, ajar: 2, door: 2.5 };
 const margin = 64; // units around a map
 
@@ -22,7 +22,7 @@ function clock(tick) {
   return Math.floor(seconds / 60) + ":" + String(seconds % 60).padStart(2, "0");
 }
 
-// say says how new what is shown is.
+// say shows how recent the page is.
 function say(text, live) {
   set("state", text);
   find("state").classList.toggle("live", live);
@@ -41,7 +41,7 @@ function row(cells, numbers) {
   return tr;
 }
 
-// follow calls heard with each event, while the page is seen.
+// follow calls heard with each event, while the page is visible.
 function follow(url, heard) {
   let events = null;
   const start = () => {
@@ -57,8 +57,8 @@ function follow(url, heard) {
       heard(JSON.parse(event.data));
     };
     events.onerror = () => {
-      say("no word from the server: what is shown may be old", false);
-      if (events.readyState === EventSource.CLOSED) { // refused: there are too many viewers
+      say("no word from the server: the figures may be old", false);
+      if (events.readyState === EventSource.CLOSED) { // refused: too many viewers
         events = null;
         setTimeout(start, 5000);
       }
@@ -89,7 +89,7 @@ function showList(list) {
 let chart = null, scene = null, asked = "", drawing = false;
 
 function showRoom(next) {
-  if (next === null) return; // nothing was heard from the room
+  if (next === null) return; // the room didn't answer
   scene = next;
   draws();
   if (scene.map !== "" && scene.map !== asked) loadChart(scene.map);
@@ -109,7 +109,7 @@ async function loadChart(map) {
   }
 }
 
-// draws has the newest scene drawn with the next frame.
+// draws schedules a drawing of the newest scene for the next frame.
 function draws() {
   if (drawing) return;
   drawing = true;
@@ -137,7 +137,7 @@ function figures() {
     const tr = document.createElement("tr"), cell = document.createElement("td");
     cell.colSpan = 6;
     cell.className = "quiet";
-    cell.textContent = "Nobody is here: the room rests.";
+    cell.textContent = "No players: the room rests.";
     tr.append(cell);
     rows.push(tr);
   }
@@ -193,7 +193,7 @@ function drawLines(c, x, y, colour) {
   c.setLineDash([]);
 }
 
-// classOf is what a line is now. A door is open where there is room between its sides.
+// classOf returns the class of a line now. A door is open if there is a gap between its sides.
 function classOf([, , , , kind, front, back], now, moved) {
   if (kinds[kind] === "door") {
     const room = Math.min(now[front][1], now[back][1]) - Math.max(now[front][0], now[back][0]);
@@ -202,7 +202,7 @@ function classOf([, , , , kind, front, back], now, moved) {
   return back >= 0 && (moved.has(front) || moved.has(back)) ? "moved" : kinds[kind];
 }
 
-// drawPlayer draws an arrow along the heading, and the number beside it.
+// drawPlayer draws an arrow along the heading, and the number next to it.
 function drawPlayer(c, x, y, player, colour) {
   c.save();
   c.translate(x, y);
