@@ -2,20 +2,20 @@ package sweep
 
 import "math"
 
-// What takes bodies elsewhere: teleports, and floors that carry.
+// Teleports, and floors that carry bodies.
 
-// arrival is where a teleport takes a body to, and how exactly a body keeps to that.
+// arrival is the place of a body after a teleport, with tolerances.
 type arrival struct {
 	x, y, angle int
-	near, off   int   // units and degrees; a body may know sixteen directions only
-	out         *Line // in front of which it stands
+	near, off   int   // units and degrees; a body may have only sixteen directions
+	out         *Line // the body stands in front of it
 }
 
 func (a *arrival) has(x, y int) bool {
 	return max(x-a.x, a.x-x, y-a.y, a.y-y) <= a.near
 }
 
-// toThing is the landing in a sector with the line's tag.
+// toThing returns the landing in a sector with the line's tag, or nil.
 func toThing(m *Map, line int) *arrival {
 	to := m.destination(m.Lines[line].Tag)
 	if to == nil {
@@ -24,9 +24,10 @@ func toThing(m *Map, line int) *arrival {
 	return &arrival{x: to.X, y: to.Y, angle: to.Angle, off: 12}
 }
 
-// toLine is the first other line with two sides and the tag. Who crosses one to its back comes out
-// of the other to its front, as far from the other end, and turned as the two lines are: here at
-// the middle of both, looking east before.
+// toLine returns the arrival at the first other two-sided line with the tag, or nil. A body that
+// crosses one line to its back leaves the other one to its front, at the same distance from the
+// opposite end, and turned by the angle between the lines. Here it crosses at the middle, looking
+// east.
 func toLine(m *Map, line int) *arrival {
 	in := &m.Lines[line]
 	for i := range m.Lines {
@@ -39,18 +40,18 @@ func toLine(m *Map, line int) *arrival {
 	return nil
 }
 
-// angle is the direction of a line, in degrees.
+// angle returns the direction of a line, in degrees.
 func (l *Line) angle() int {
 	return int(math.Round(math.Atan2(float64(l.Y2-l.Y1), float64(l.X2-l.X1)) * 180 / math.Pi))
 }
 
-// behind says whether a place is more than a unit behind a line, whose front is at the right hand.
+// behind reports whether a place is more than a unit behind a line, whose front is on its right.
 func (l *Line) behind(x, y int) bool {
 	dx, dy := float64(l.X2-l.X1), float64(l.Y2-l.Y1)
 	return dx*float64(y-l.Y1)-dy*float64(x-l.X1) > math.Hypot(dx, dy)
 }
 
-// carried is how far a sector carries a body in a tick: a 32nd of each line that is for it.
+// carried returns how far a sector carries a body in a tick: a 32nd of each line with its tag.
 func (m *Map) carried(sector int) (dx, dy int32) {
 	for i := range m.Lines {
 		l := &m.Lines[i]
@@ -62,7 +63,7 @@ func (m *Map) carried(sector int) (dx, dy int32) {
 	return dx, dy
 }
 
-// middle is the middle of a sector's lines, if that is in the sector.
+// middle returns the middle of a sector's lines, and whether it is inside the sector.
 func (m *Map) middle(sector int) (x, y int, inside bool) {
 	if len(m.Sectors[sector].lines) == 0 {
 		return 0, 0, false
@@ -77,7 +78,7 @@ func (m *Map) middle(sector int) (x, y int, inside bool) {
 	return x, y, m.sectorAt(x, y) == sector
 }
 
-// open says whether a body can go that far from a place into each direction.
+// open reports whether a body can go far units from a place in each direction.
 func (m *Map) open(x, y, far int) bool {
 	const radius, height, step = 16, 56, 24
 	far += radius

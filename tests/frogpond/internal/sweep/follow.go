@@ -2,9 +2,9 @@ package sweep
 
 import "fmt"
 
-// leg is a part of a surface's way: to a height, at a speed, then a wait in ticks.
+// leg is a part of a surface's movement: to a height, at a speed, then a wait in ticks.
 type leg struct {
-	to, speed int64 // the speed is negative downward
+	to, speed int64 // negative: downward
 	wait      int
 }
 
@@ -16,7 +16,7 @@ func (l leg) then(wait int) leg {
 	return l
 }
 
-// after is the height one tick later. Who is already past the goal jumps to it, as in the game.
+// after returns the height one tick later. A surface beyond the goal jumps to it, as in the game.
 func (l leg) after(height int64) int64 {
 	if l.speed > 0 {
 		return min(height+l.speed, l.to)
@@ -24,26 +24,26 @@ func (l leg) after(height int64) int64 {
 	return max(height+l.speed, l.to)
 }
 
-// course is the whole way of a surface after a line was fired.
+// course is the movement of a surface after a line was fired.
 type course struct {
 	sector  int
 	ceiling bool
 	legs    []leg
-	or      []leg // it may take this way instead
-	forever bool  // the legs come again and again; two rounds are looked at
+	or      []leg // an alternative
+	forever bool  // the legs repeat; two rounds are checked
 	ways    []*follower
 }
 
-// slack is how many ticks later than expected a surface may start: whether a mover that has arrived
-// says so in the same tick, and whether a new one moves in the tick that makes it, is order alone.
+// slack is how many ticks late a surface may start. The order of movers decides whether one that
+// arrived reports it in the same tick, and whether a new one moves in its first tick.
 const slack = 2
 
-// effect is what a line brings about: it collects it.
+// effect collects the effects of a line.
 type effect struct {
 	*now
 	line    int
 	courses []course
-	becomes map[int]uint16 // the special of a sector, when its floor has arrived
+	becomes map[int]uint16 // new special of a sector, when its floor has arrived
 }
 
 func (e *effect) moving(sector int) bool {
@@ -56,7 +56,7 @@ func (e *effect) moving(sector int) bool {
 }
 
 func (e *effect) add(c course) {
-	if !e.moving(c.sector) { // what moves already is left alone
+	if !e.moving(c.sector) { // a moving surface is left alone
 		e.courses = append(e.courses, c)
 	}
 }
@@ -70,7 +70,7 @@ func (e *effect) forever(s int, ceiling bool, legs ...leg) {
 
 func (e *effect) become(s int, special uint16) { e.becomes[s] = special }
 
-// height is that of the surface of a course.
+// height returns the height of a course's surface.
 func (n *now) height(c *course) *int64 {
 	if c.ceiling {
 		return &n.ceilings[c.sector]
@@ -78,7 +78,7 @@ func (n *now) height(c *course) *int64 {
 	return &n.floors[c.sector]
 }
 
-// start makes the course's followers and says how many ticks it takes at most.
+// start makes the course's followers, and returns how many ticks it takes at most.
 func (c *course) start(at int64) (ticks int) {
 	c.ways = []*follower{{at: at, legs: c.legs, forever: c.forever}}
 	if c.or != nil {
@@ -95,7 +95,7 @@ func (c *course) start(at int64) (ticks int) {
 	return ticks
 }
 
-// way is the follower that saw nothing wrong, if there is one.
+// way returns the first follower without a fault, or else the first one.
 func (c *course) way() *follower {
 	for _, f := range c.ways {
 		if f.said == "" {
@@ -105,20 +105,20 @@ func (c *course) way() *follower {
 	return c.ways[0]
 }
 
-// follower watches a surface take a way, tick by tick.
+// follower checks the movement of a surface, tick by tick.
 type follower struct {
 	legs    []leg
 	forever bool
-	at      int64 // where it was seen last
+	at      int64 // the last height seen
 	done    int   // legs
-	under   bool  // way: it stands between them else
-	still   int   // ticks that it stood
-	wait    int   // ticks that it must
+	under   bool  // between the ends of a leg; otherwise it stands
+	still   int   // ticks that it has stood
+	wait    int   // ticks that it must stand
 	tick    int
-	said    string // the first thing that was wrong
+	said    string // the first fault
 }
 
-// skip passes over legs that lead nowhere, but for the wait at their ends.
+// skip skips legs without movement, but keeps the waits at their ends.
 func (f *follower) skip() {
 	for f.done < len(f.legs) && f.legs[f.done].after(f.at) == f.at {
 		f.wait += f.legs[f.done].wait
@@ -126,7 +126,7 @@ func (f *follower) skip() {
 	}
 }
 
-// see takes the height after one more tick.
+// see checks the height after one more tick.
 func (f *follower) see(height int64) {
 	f.tick++
 	switch {
@@ -155,5 +155,5 @@ func (f *follower) wrong(got, want int64) {
 	f.said = fmt.Sprintf("tick %d: at %s, expected %s", f.tick, units(got), units(want))
 }
 
-// units prints a height in map units.
+// units returns a height in map units as text.
 func units(height int64) string { return fmt.Sprint(float64(height) / unit) }

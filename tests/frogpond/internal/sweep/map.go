@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Map is a map as its file has it: what a table of expectations may look at.
+// Map is a map as in its file, for the table of expectations.
 type Map struct {
 	Lines   []Line
 	Sectors []Sector
@@ -25,7 +25,7 @@ type Sector struct {
 	Flat           string // of the floor
 	Light          int
 	Special, Tag   uint16
-	lines          []int // those that border on it, in the file's order
+	lines          []int // those that border it, in the file's order
 }
 
 // Thing is a row of THINGS. The angle is in degrees, counter-clockwise from east.
@@ -35,12 +35,12 @@ type Thing struct {
 	Kind  uint16
 }
 
-// landing is the kind of a thing that marks where a teleport leads.
+// landing is the kind of the thing that marks the place after a teleport.
 const landing = 14
 
 const twoSided = 4 // a flag of lines
 
-// Parse reads a map. lump gives the bytes of a lump of the map, by its name.
+// Parse reads a map. lump returns the bytes of a lump of the map, by its name.
 func Parse(lump func(name string) []byte) (*Map, error) {
 	m := &Map{}
 	for _, row := range rows(lump("SECTORS"), 26) {
@@ -94,7 +94,7 @@ func rows(lump []byte, size int) (all []row) {
 	return all
 }
 
-// tagged lists the sectors with a tag. No line means the tag 0: it is that of sectors without one.
+// tagged returns the sectors with a tag. Tag 0 has none: it is the tag of sectors without one.
 func (m *Map) tagged(tag uint16) (list []int) {
 	for i := range m.Sectors {
 		if tag != 0 && m.Sectors[i].Tag == tag {
@@ -104,7 +104,8 @@ func (m *Map) tagged(tag uint16) (list []int) {
 	return list
 }
 
-// beyond is the sector on the other side of a line, or -1 where there is a wall or the same sector.
+// beyond returns the sector on the other side of a line, or -1 if it is a wall or inside the
+// sector.
 func (m *Map) beyond(line, sector int) int {
 	l := &m.Lines[line]
 	switch {
@@ -116,7 +117,7 @@ func (m *Map) beyond(line, sector int) int {
 	return l.Front
 }
 
-// around lists the sectors beside one, once for each line between them.
+// around returns the neighbours of a sector, once for each line between them.
 func (m *Map) around(sector int) (list []int) {
 	for _, line := range m.Sectors[sector].lines {
 		if other := m.beyond(line, sector); other >= 0 {
@@ -126,28 +127,28 @@ func (m *Map) around(sector int) (list []int) {
 	return list
 }
 
-// sectorAt finds the sector of a place: the nearest line east of it has it on its near side.
-// The ray runs a quarter of a unit above the place, so that it meets no vertex.
+// sectorAt returns the sector of a place, which is on the near side of the nearest line to the
+// east. The ray runs a quarter of a unit above the place, so it hits no vertex.
 func (m *Map) sectorAt(x, y int) int {
 	found, nearest := -1, 0.0
 	for i := range m.Lines {
 		l := &m.Lines[i]
 		if (l.Y1 > y) == (l.Y2 > y) {
-			continue // the ray passes it by
+			continue // the ray misses it
 		}
 		at := float64(l.X1) + (float64(y)+0.25-float64(l.Y1))*float64(l.X2-l.X1)/float64(l.Y2-l.Y1)
 		if at < float64(x) || found >= 0 && at >= nearest {
 			continue
 		}
 		nearest = at
-		if found = l.Front; l.Y2 > l.Y1 { // who looks along it has the front at the right hand
+		if found = l.Front; l.Y2 > l.Y1 { // the front is on the right of its direction
 			found = l.Back
 		}
 	}
 	return found
 }
 
-// destination is where a teleport line leads, if anywhere.
+// destination returns the landing of a teleport line, or nil.
 func (m *Map) destination(tag uint16) *Thing {
 	for _, sector := range m.tagged(tag) {
 		for i := range m.Things {

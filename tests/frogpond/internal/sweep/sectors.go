@@ -2,10 +2,10 @@ package sweep
 
 import "fmt"
 
-// A sector's own special: its low five bits are a light, the next two how it hurts; but the first
-// game's numbers mean one of the two or both.
+// A sector's own special has its light in the low five bits, and its harm in the next two. The
+// first game's numbers mean one of the two, or both.
 
-// lightOf is the light of a special, by the first game's number of it.
+// lightOf returns the light of a special, as the first game's number.
 func lightOf(special uint16) uint16 {
 	switch light := special & 31; light {
 	case 1, 2, 3, 4, 8, 12, 13, 17:
@@ -16,7 +16,7 @@ func lightOf(special uint16) uint16 {
 
 func flickers(special uint16) bool { return lightOf(special) != 0 }
 
-// harmOf is how much health is lost in 32 ticks.
+// harmOf returns the health lost in 32 ticks.
 func harmOf(special uint16) int {
 	if special >= 32 {
 		return []int{0, 5, 10, 20}[special>>5&3]
@@ -24,9 +24,9 @@ func harmOf(special uint16) int {
 	return map[uint16]int{4: 20, 5: 10, 7: 5, 11: 20, 16: 20}[special]
 }
 
-const watched = 256 // ticks that lights are watched for
+const watched = 256 // ticks of watching lights
 
-// Sectors watches the lights of a map at rest, and stands a body in what hurts.
+// Sectors watches the lights of a map at rest, and the health of a body in each sector.
 func Sectors(m *Map, load func() (World, error)) (Result, error) {
 	result := Result{Lines: map[string]int{}, Unknown: map[int]int{}}
 	w, err := load()
@@ -75,7 +75,7 @@ func runs(seen []int) (list []run) {
 	return list
 }
 
-// light says what is wrong with the light of a sector, if anything.
+// light returns the fault in a sector's light, or "".
 func (n *now) light(sector int, special uint16, seen []int) string {
 	bright, dark := n.lights[sector], n.darkest(sector)
 	switch list := runs(seen); special {
@@ -106,8 +106,8 @@ func (n *now) light(sector int, special uint16, seen []int) string {
 	}
 }
 
-// blinks expects two levels: the bright one for least to most ticks, the dark one for darkTime; if
-// the bright one isn't exact, for at most that.
+// blinks expects two levels: bright for least to most ticks, and dark for darkTime ticks, or at
+// most darkTime if least and most differ.
 func blinks(list []run, bright, dark, least, most, darkTime int) string {
 	for i, r := range list {
 		first, last := i == 0, i == len(list)-1
@@ -132,7 +132,7 @@ func blinks(list []run, bright, dark, least, most, darkTime int) string {
 	return ""
 }
 
-// glows expects steps of eight, and for a tick none where the next would reach an end.
+// glows expects steps of eight, and a tick without a step before an end.
 func glows(seen []int, bright, dark int) string {
 	light, step := bright, -8
 	for i, got := range seen {
@@ -148,7 +148,7 @@ func glows(seen []int, bright, dark int) string {
 	return ""
 }
 
-// flames expects some of four levels, at least the dark one, for four ticks each or a multiple.
+// flames expects some of four levels, the dark one included, for multiples of four ticks.
 func flames(list []run, bright, dark int) string {
 	for i, r := range list {
 		if r.light < min(bright, dark) {

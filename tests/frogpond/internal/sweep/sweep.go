@@ -1,10 +1,12 @@
-// Package sweep checks what a map's special lines and sectors do in the game against a table of its
-// own. It fires every line once from a fresh load, watches the sectors tick by tick and compares
-// them with what the line's type promises. The game has a table too; this one shares neither code
-// nor form with it, so that a mistake in either shows.
+// Package sweep checks a map's special lines and sectors against a table of its own:
 //
-// The table in table.go is that of the game's mappers: by effect, a column for each way to bring it
-// about. An effect is a function of the map as its file has it and of the heights at the moment.
+//	m, err := sweep.Parse(lump)
+//	result, err := sweep.Lines(m, load)
+//
+// It fires every line once from a fresh load, watches the sectors tick by tick, and compares them
+// with the line's type. The game's own table shares neither code nor form with this one, so that a
+// mistake in either shows. The table in table.go is that of the game's mappers: by effect, with a
+// column for each way to trigger it. An effect is a function of the map and of the current heights.
 package sweep
 
 import (
@@ -12,37 +14,38 @@ import (
 	"slices"
 )
 
-// World is a loaded map with nobody in it but the body that fires.
+// World is a loaded map with no body but the one that fires.
 type World interface {
-	// Fire lets a body, which looks east, do what by says to a line, at its middle.
+	// Fire lets a body that looks east do by's action to a line, at its middle.
 	Fire(line int, by By)
-	// Restore puts every sector back as it was loaded; what the lines remember stays.
+	// Restore restores every sector as loaded, but not the lines' memory.
 	Restore()
-	// Tick lets a tick pass: 35 are a second.
+	// Tick plays a tick, 1/35 second.
 	Tick()
-	// Floor and Ceiling are heights in 1/65536 units.
+	// Floor and Ceiling return heights in 1/65536 units.
 	Floor(sector int) int32
 	Ceiling(sector int) int32
-	// Light is from 0, dark, to 255.
+	// Light returns the light: 0 is dark, 255 the brightest.
 	Light(sector int) int
-	// Special is the sector's: a floor that changes its kind changes it.
+	// Special returns the sector's special, which a change of its floor may change.
 	Special(sector int) uint16
-	// Scroll is how far the texture of a line's front has gone to the left, in 1/65536 units.
+	// Scroll returns how far the texture of a line's front has moved to the left, in 1/65536 units.
 	Scroll(line int) int32
-	// Carried is how far a body goes in a tick that stands still at a place, which is in a sector.
+	// Carried returns how far a body that stands at a place in a sector is carried in a tick.
 	Carried(sector, x, y int) (dx, dy int32)
-	// Body is where the body is that fired last: map units, and degrees counter-clockwise from east.
+	// Body returns the place of the body that fired last: map units, and degrees counter-clockwise
+	// from east.
 	Body() (x, y, angle int)
-	// Exits is how many times an exit was taken.
+	// Exits returns how many times an exit was taken.
 	Exits() int
-	// Hurt is how much health a body loses that stands in a sector for a number of ticks.
+	// Hurt returns the health that a body loses in a sector in a number of ticks.
 	Hurt(sector, ticks int) int
 }
 
-// By is a body, and what it does to a line.
+// By is a body, and its action on a line.
 type By struct {
 	Kind    Kind
-	Back    bool // it comes from the line's back
+	Back    bool // from the line's back
 	Monster bool
 	Keys    Keys
 }
@@ -59,30 +62,30 @@ func (b By) String() string {
 	return fmt.Sprintf("%s %s%s with keys %03b", who, does, side, b.Keys)
 }
 
-// Result is what a sweep of a map found.
+// Result is the result of a sweep of a map.
 type Result struct {
-	Lines   map[string]int `json:"lines"`   // that did what the table says, by family
-	Idle    int            `json:"idle"`    // of these, lines that had nothing to do
-	Sectors int            `json:"sectors"` // that did what the table says, by their own special
-	Unknown map[int]int    `json:"unknown"` // lines whose type the table hasn't, by type
+	Lines   map[string]int `json:"lines"`   // as the table says, by family
+	Idle    int            `json:"idle"`    // of these, lines without an effect
+	Sectors int            `json:"sectors"` // as the table says, by their own special
+	Unknown map[int]int    `json:"unknown"` // lines of types that the table lacks, by type
 	Wrong   []string       `json:"wrong"`
 }
 
-// sweep is one line's turn.
+// sweep is the check of one line.
 type sweep struct {
 	m     *Map
 	w     World
-	n     *now // what the table says that the map looks like
+	n     *now // the expected map
 	line  int
 	rule  rule
 	by    By
 	said  string
-	acted bool // it had something to do
+	acted bool // the line had an effect
 
-	endless bool // what it started moves on
+	endless bool // its effect goes on for ever
 }
 
-// Lines fires every special line of a map; load gives the map freshly loaded, for each line once.
+// Lines fires every special line of a map. load returns the map freshly loaded, once for each line.
 func Lines(m *Map, load func() (World, error)) (Result, error) {
 	result := Result{Lines: map[string]int{}, Unknown: map[int]int{}}
 	for i := range m.Lines {
@@ -120,7 +123,7 @@ func (s *sweep) wrong(format string, args ...any) {
 	}
 }
 
-// run is the turn: what must not do anything, then what must, then the same again.
+// run checks the actions that must have no effect, then the right one, then the right one again.
 func (s *sweep) run() {
 	switch {
 	case s.rule.scroll != 0:
@@ -138,10 +141,11 @@ func (s *sweep) run() {
 		s.quiet(by, 2)
 	}
 	s.fire()
-	if s.endless || s.rule.exit { // an exit is for everybody; what moves on does so whoever fires
+	// an exit is for all bodies; an endless effect goes on after any body
+	if s.endless || s.rule.exit {
 		return
 	}
-	s.w.Restore() // so that it is seen whether it happens again
+	s.w.Restore() // to see whether the effect repeats
 	s.n = s.m.now()
 	switch {
 	case s.rule.again:
@@ -151,10 +155,10 @@ func (s *sweep) run() {
 	}
 }
 
-// secret is a flag of lines: monsters don't use them.
+// secret is a flag of lines that monsters don't use.
 const secret = 32
 
-// refused lists what brings nothing about.
+// refused returns the actions that must have no effect.
 func (s *sweep) refused() (list []By) {
 	for kind := Walk; kind <= Shoot; kind++ {
 		if kind != s.rule.kind {
@@ -175,7 +179,7 @@ func (s *sweep) refused() (list []By) {
 	return list
 }
 
-// quiet fires and expects that nothing happens.
+// quiet fires, and expects no effect.
 func (s *sweep) quiet(by By, ticks int) {
 	exits := s.w.Exits()
 	s.w.Fire(s.line, by)
@@ -194,7 +198,7 @@ func (s *sweep) quiet(by By, ticks int) {
 	s.others(nil, what)
 }
 
-// arrival is where the line takes a body to, or nil.
+// arrival returns the line's teleport, or nil.
 func (s *sweep) arrival() *arrival {
 	if s.rule.teleport == nil {
 		return nil
@@ -202,8 +206,8 @@ func (s *sweep) arrival() *arrival {
 	return s.rule.teleport(s.m, s.line)
 }
 
-// others expects every surface, every light at rest and every special as the table has it; but for
-// the specials of some sectors, whose floors are on their way to change them.
+// others expects every surface, every steady light and every special as in the table. It ignores
+// the specials of the sectors in but, whose floors are on their way to change them.
 func (s *sweep) others(but []int, what string) {
 	for i := range s.m.Sectors {
 		if got := int64(s.w.Floor(i)); got != s.n.floors[i] {
@@ -221,7 +225,7 @@ func (s *sweep) others(but []int, what string) {
 	}
 }
 
-// targets are the sectors that the line is for.
+// targets returns the sectors that the line affects.
 func (s *sweep) targets() []int {
 	l := &s.m.Lines[s.line]
 	switch {
@@ -233,7 +237,7 @@ func (s *sweep) targets() []int {
 	return nil
 }
 
-// fire fires and compares what happens with the table.
+// fire fires, and compares the effect with the table.
 func (s *sweep) fire() {
 	exits := s.w.Exits()
 	s.w.Fire(s.line, s.by)
@@ -265,7 +269,7 @@ func (s *sweep) arrives() {
 	}
 	s.acted = true
 	x, y, angle := s.w.Body()
-	off := ((angle-to.angle)%360 + 540) % 360 // 180 is the same direction
+	off := ((angle-to.angle)%360 + 540) % 360 // 180: the same direction
 	switch {
 	case !to.has(x, y):
 		s.wrong("%s: it is at (%d, %d), expected (%d, %d)", s.by, x, y, to.x, to.y)
@@ -276,10 +280,10 @@ func (s *sweep) arrives() {
 	}
 }
 
-// longest is how many ticks a line may take.
+// longest is the most ticks that a line may take.
 const longest = 10000
 
-// moves follows every surface that moves until all stand, and a while longer.
+// moves follows every moving surface until all stand, and a while longer.
 func (s *sweep) moves() {
 	what := fmt.Sprintf("%s: ", s.by)
 	e := &effect{now: s.n, line: s.line, becomes: map[int]uint16{}}
@@ -327,7 +331,7 @@ func (s *sweep) moves() {
 	s.others(nil, what)
 }
 
-// see looks at a surface after a tick.
+// see checks a surface after a tick.
 func (s *sweep) see(c *course, what string) {
 	surface, height := "floor", s.w.Floor(c.sector)
 	if c.ceiling {
@@ -342,7 +346,7 @@ func (s *sweep) see(c *course, what string) {
 	*s.n.height(c) = int64(height)
 }
 
-// scrolls watches the texture of a line that nobody fires.
+// scrolls watches the texture of a line without firing.
 func (s *sweep) scrolls() {
 	before := s.w.Scroll(s.line)
 	for range 10 {
@@ -355,13 +359,14 @@ func (s *sweep) scrolls() {
 	}
 }
 
-// carries stands a body in each sector: the line's carry it on, others only as other lines say.
+// carries stands a body in each sector. The line's sectors carry it, and others only as other lines
+// say.
 func (s *sweep) carries() {
 	for i := range s.m.Sectors {
 		x, y, inside := s.m.middle(i)
 		dx, dy := s.m.carried(i)
 		if !inside || (dx != 0 || dy != 0) && !s.m.open(x, y, int(max(dx, -dx, dy, -dy)/unit)+1) {
-			continue // there is a wall, a step: how far a body gets isn't this table's matter
+			continue // walls and steps stop a body, which this table doesn't cover
 		}
 		s.acted = s.acted || s.m.Sectors[i].Tag == s.m.Lines[s.line].Tag
 		if gotX, gotY := s.w.Carried(i, x, y); gotX != dx || gotY != dy {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rooms are five rooms in a row, each of 64 by 64 units, from west to east. The line 0, between the
-// rooms 0 and 1, has its front at the west and carries the special.
+// rooms returns five rooms in a row from west to east, each of 64 by 64 units. Line 0, between
+// rooms 0 and 1, has its front in the west and carries the special.
 func rooms(t *testing.T, special, tag uint16) *Map {
 	t.Helper()
 	lumps := map[string][]byte{}
@@ -34,7 +34,7 @@ func rooms(t *testing.T, special, tag uint16) *Map {
 		put("SIDEDEFS", i)
 	}
 	put("VERTEXES", 320, 0, 320, 64)
-	for i := 1; i < 5; i++ { // southward: the right hand is in the west
+	for i := 1; i < 5; i++ { // southward: the right side is in the west
 		kind := [2]int{}
 		if i == 1 {
 			kind = [2]int{int(special), int(tag)}
@@ -53,7 +53,7 @@ func rooms(t *testing.T, special, tag uint16) *Map {
 	return m
 }
 
-// faults are what a fake does wrong.
+// faults are the faults of a fake.
 type faults struct {
 	height, wait, scroll, light, turn, beside, exits, hurt, carry int
 	speed                                                         int // twice, 3 times ...
@@ -61,7 +61,7 @@ type faults struct {
 	keepsSpecial, dark, stuck, early, tired, behind               bool
 }
 
-// fake is a world that knows a few types, by hand: where each surface is in each tick.
+// fake is a world that knows a few types, with hand-written heights by tick.
 type fake struct {
 	*now
 	faults
@@ -74,7 +74,7 @@ type fake struct {
 	body    [3]int
 }
 
-// to appends a way to another height and a wait.
+// to appends the movement to a height, and a wait.
 func (f *fake) to(list []int64, from, to, speed int64, wait int) []int64 {
 	speed *= int64(max(f.speed, 1))
 	for from != to {
@@ -91,11 +91,11 @@ func (f *fake) to(list []int64, from, to, speed int64, wait int) []int64 {
 	return list
 }
 
-// knows says how a type is brought about: how, from the front alone, by whom, with which key...
+// knows are the known types: the action, the front alone, the bodies, the key.
 var knows = map[uint16]struct {
 	kind     Kind
 	front    bool
-	monster  int // 1 too, 2 alone
+	monster  int // 1: monsters too, 2: monsters only
 	key      Keys
 	again    bool
 	teleport bool
@@ -150,7 +150,7 @@ func (f *fake) Fire(_ int, by By) {
 		move(door, f.to(nil, *door, 124*unit+h, 2*unit, 0))
 	case 133:
 		move(door, f.to(nil, *door, 124*unit+h, 8*unit, 0))
-	case 16: // the room 3 closes and opens again
+	case 16: // room 3 closes and opens again
 		list := f.to(nil, 128*unit, 64*unit, 2*unit, 1050+f.wait)
 		move(&f.ceilings[3], f.to(list, 64*unit, 128*unit+h, 2*unit, 0))
 	case 62:
@@ -163,10 +163,10 @@ func (f *fake) Fire(_ int, by By) {
 		if !f.keepsSpecial {
 			f.now.special[3] = 8
 		}
-	case 47: // the door's floor, to that of the room 3
+	case 47: // the door's floor, to that of room 3
 		move(&f.floors[2], f.to(nil, 0, 64*unit+h, unit/2, 0))
 		f.now.special[2] = 0
-	case 53: // the highest floor is its own
+	case 53: // its own floor is the highest
 		list := f.to(nil, 64*unit, -32*unit+h, unit, 105+f.wait)
 		f.cycle[floor] = f.to(list, -32*unit+h, 64*unit, unit, 105)
 		if !f.early { // it begins with a wait at the top
@@ -179,7 +179,7 @@ func (f *fake) Fire(_ int, by By) {
 		if f.body = [3]int{288, 32, 90 + f.turn}; f.elsewhere {
 			f.body = [3]int{32, 32, 0}
 		}
-	case 244: // to the west of the door between the last two rooms, and back
+	case 244: // west of the door between the last two rooms, and back
 		f.body = [3]int{254, 32, 180 + f.turn}
 		if f.behind {
 			f.body[0] = 258
@@ -228,7 +228,8 @@ func (f *fake) Light(s int) int      { return f.lights[s] }
 func (f *fake) Special(s int) uint16 { return f.now.special[s] }
 func (f *fake) Scroll(int) int32     { return int32(f.tick * (unit + f.scroll)) }
 func (f *fake) Carried(s, x, y int) (dx, dy int32) {
-	if f.special == 252 && s == 3 && x == 224 && y == 32 { // its line goes 64 units to the south
+	// its line is 64 units long, to the south
+	if f.special == 252 && s == 3 && x == 224 && y == 32 {
 		return 0, int32(-2*unit + f.carry)
 	}
 	return int32(f.beside), 0
@@ -348,7 +349,7 @@ func TestSectorsAreWatched(t *testing.T) {
 	assert.Contains(t, watch(faults{}).Wrong[0], "sector 4, special 8: tick 1: light 80, expected 72")
 }
 
-// lights spells a light by ticks: pairs of a level and how long.
+// lights returns a light by ticks, from pairs of a level and its duration.
 func lights(pairs ...int) (seen []int) {
 	for i := 0; len(seen) < watched; i = (i + 2) % len(pairs) {
 		seen = append(seen, slices.Repeat(pairs[i:i+1], pairs[i+1])...)
@@ -357,9 +358,9 @@ func lights(pairs ...int) (seen []int) {
 }
 
 func TestLights(t *testing.T) {
-	n := rooms(t, 0, 0).now() // the room 3 has 112, and 80 is the darkest around it
+	n := rooms(t, 0, 0).now() // room 3 has 112, and the darkest around it is 80
 	glow := lights(104, 1, 96, 1, 88, 2, 96, 1, 104, 1)
-	n.lights[2] = n.lights[3] // so that nothing is darker there
+	n.lights[2] = n.lights[3] // so that no neighbour is darker
 	for _, c := range []struct {
 		special uint16
 		sector  int
@@ -396,14 +397,14 @@ func TestLights(t *testing.T) {
 		[]int{harmOf(4), harmOf(5), harmOf(7), harmOf(11), harmOf(16), harmOf(9)})
 }
 
-// Each number that the sources of the game have is in the table, but those that no map of ours has.
+// The table has each number of the game's sources, except those that none of our maps has.
 func TestTableIsWhole(t *testing.T) {
 	missing := []uint16{17, 30, 54, 78, 89, 96} // strobes; shortest textures; a lift that stops
 	for special := uint16(1); special <= 141; special++ {
 		_, known := rules[special]
 		assert.Equal(t, !slices.Contains(missing, special), known, "type %d", special)
 	}
-	for _, special := range []uint16{244, 252} { // those of Boom's that our maps have
+	for _, special := range []uint16{244, 252} { // types of Boom in our maps
 		_, known := rules[special]
 		assert.True(t, known, "type %d", special)
 	}

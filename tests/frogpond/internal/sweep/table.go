@@ -2,17 +2,17 @@ package sweep
 
 import "slices"
 
-// Kind is what a body does to a line.
+// Kind is an action on a line.
 type Kind uint8
 
-// The kinds of doing something to a line.
+// The actions.
 const (
 	Walk  Kind = iota // cross it
 	Use               // push it, from its front
 	Shoot             // hit it
 )
 
-// Keys are the colours of keys that a body has; a card and a skull open the same locks.
+// Keys are the colours of a body's keys; a card and a skull open the same locks.
 type Keys uint8
 
 // The keys.
@@ -23,41 +23,41 @@ const (
 	everyKey = Blue | Yellow | Red
 )
 
-// family is what the players call a group of line types.
+// family is the players' name of a group of line types.
 type family string
 
-// who may do it.
+// The bodies that may trigger a line.
 const (
 	players = 1 << iota
 	monsters
 	both = players | monsters
 )
 
-// rule is what a type of lines is for.
+// rule is the effect of a type of lines.
 type rule struct {
 	family family
 	kind   Kind
-	again  bool // not only once
+	again  bool // more than once
 	who    int
-	key    Keys // any of these, unless 0
+	key    Keys // any of these; 0: none needed
 
-	manual   bool // it is for the sector behind the line, not for those of its tag
+	manual   bool // affects the sector behind the line, not those with its tag
 	moves    func(e *effect, sector int)
 	light    func(n *now, sector int) int
-	teleport func(m *Map, line int) *arrival // nil is nowhere
+	teleport func(m *Map, line int) *arrival // nil: none
 	exit     bool
-	scroll   int  // units a tick, from the load on: nobody does anything to it
-	carries  bool // bodies, on the floors with its tag, from the load on
+	scroll   int  // units a tick, from the load on, without a trigger
+	carries  bool // bodies on the floors with its tag, from the load on
 }
 
-// columns are the types with one effect, by how one brings it about. This is how the tables of the
-// game's mappers have it: the number stands in the column, so that W1 is once, by walking.
+// columns are the types with one effect, by their trigger, as in the tables of the game's mappers:
+// W1 is once, by walking.
 type columns struct{ W1, WR, S1, SR, G1, GR uint16 }
 
 // rules is the table by type.
 var rules = map[uint16]rule{}
 
-// with puts the types of one effect into the table.
+// with adds the types of one effect to the table.
 func with(f family, c columns, r rule) {
 	r.family = f
 	for i, special := range []uint16{c.W1, c.WR, c.S1, c.SR, c.G1, c.GR} {
@@ -70,13 +70,13 @@ func with(f family, c columns, r rule) {
 			one.family = "shot"
 		}
 		if _, twice := rules[special]; twice {
-			panic("sweep: a type of lines stands twice in the table")
+			panic("sweep: the table has a line type twice")
 		}
 		rules[special] = one
 	}
 }
 
-// Speeds in 1/65536 units a tick, and heights.
+// Speeds in 1/65536 units a tick, and heights in 1/65536 units.
 const (
 	unit  = 1 << 16
 	slow  = 2 * unit // doors
@@ -161,7 +161,8 @@ func init() {
 	with("stairs", columns{W1: 8, S1: 7}, moves(stairs(8, unit/4)))
 	with("stairs", columns{W1: 100, S1: 127}, moves(stairs(16, turbo)))
 
-	with("ceiling", columns{W1: 40}, moves(func(e *effect, s int) { // its floor stays, in the game too
+	// the floor stays, in the game too
+	with("ceiling", columns{W1: 40}, moves(func(e *effect, s int) {
 		e.ceiling(s, up(e.highestCeiling(s), walk))
 	}))
 	with("ceiling", columns{W1: 145, WR: 152, S1: 41, SR: 43}, moves(func(e *effect, s int) {
@@ -173,7 +174,8 @@ func init() {
 	with("crusher", columns{W1: 25, WR: 73, S1: 49}, moves(crusher(walk)))
 	with("crusher", columns{W1: 6, WR: 77}, moves(crusher(2*unit)))
 	with("crusher", columns{W1: 141}, moves(crusher(walk)))
-	with("crusher", columns{W1: 57, WR: 74}, moves(func(*effect, int) {})) // after a load none moves
+	// none moves after a load
+	with("crusher", columns{W1: 57, WR: 74}, moves(func(*effect, int) {}))
 
 	with("teleport", columns{W1: 39, WR: 97}, rule{teleport: toThing})
 	with("teleport", columns{W1: 125, WR: 126}, rule{teleport: toThing})
@@ -198,14 +200,14 @@ func init() {
 	}
 }
 
-// let says who may bring the effect about; by default only players may.
+// let sets the bodies that may trigger a type; by default only players may.
 func let(special uint16, who int) {
 	r := rules[special]
 	r.who = who
 	rules[special] = r
 }
 
-// ruleOf finds the rule of a type, of the generalized ones too, whose bits are the parameters.
+// ruleOf returns the rule of a type. Generalized types have their parameters in their bits.
 func ruleOf(special uint16) (r rule, known bool) {
 	if r, known = rules[special]; known {
 		return r, true
@@ -251,20 +253,20 @@ func closing(speed int64) func(*effect, int) {
 	return func(e *effect, s int) { e.ceiling(s, down(e.floors[s], speed)) }
 }
 
-// closed30 closes for half a minute and opens to where it was.
+// closed30 closes for half a minute, and opens to the former height.
 func closed30(e *effect, s int) {
 	e.ceiling(s, down(e.floors[s], slow).then(30*35), up(e.ceilings[s], slow))
 }
 
-// lift goes down to the lowest floor around, waits and comes back.
+// lift goes down to the lowest floor around, waits, and comes back.
 func lift(speed int64, wait int) func(*effect, int) {
 	return func(e *effect, s int) {
 		e.floor(s, down(e.lowestFloor(s), speed).then(wait), up(e.floors[s], speed))
 	}
 }
 
-// perpetual goes up and down for ever, between the lowest and the highest floor around and its own.
-// Which way it goes first is random.
+// perpetual goes up and down for ever, between the lowest and the highest of its own floor and
+// those around it. The first direction is random.
 func perpetual(e *effect, s int) {
 	low, high := e.lowestFloor(s), max(e.highestFloor(s), e.floors[s])
 	fall, rise := down(low, unit).then(105), up(high, unit).then(105)
@@ -285,7 +287,7 @@ func crusher(speed int64) func(*effect, int) {
 }
 
 // stairs raises a sector by one step, the next one with the same flat by two, and so on. The next
-// is behind the first line that shows its front to the sector.
+// is behind the first line with its front in the sector.
 func stairs(size, speed int64) func(*effect, int) {
 	return func(e *effect, s int) {
 		flat, height := e.Sectors[s].Flat, e.floors[s]
@@ -321,7 +323,7 @@ func donut(e *effect, hole int) {
 	}
 }
 
-// now is a map with its heights as they are at a moment, in 1/65536 units.
+// now is a map with its current heights, in 1/65536 units.
 type now struct {
 	*Map
 	floors, ceilings []int64
@@ -341,7 +343,7 @@ func (m *Map) now() *now {
 	return n
 }
 
-// of gives what the sectors around one have.
+// of returns the values of some sectors.
 func of[T any](list []T, sectors []int) (of []T) {
 	for _, s := range sectors {
 		of = append(of, list[s])
@@ -349,7 +351,7 @@ func of[T any](list []T, sectors []int) (of []T) {
 	return of
 }
 
-// nowhere is a height that no map has: what is sought around a sector that has nothing around it.
+// nowhere is a height that no map has: the result for a sector without neighbours.
 const nowhere = 32000 * unit
 
 func (n *now) lowestCeiling(s int) int64 {
@@ -364,12 +366,12 @@ func (n *now) highestFloor(s int) int64 {
 	return slices.Max(append(of(n.floors, n.around(s)), -nowhere))
 }
 
-// lowestFloor is that of the sector and those around it.
+// lowestFloor returns the lowest floor of the sector and those around it.
 func (n *now) lowestFloor(s int) int64 {
 	return slices.Min(append(of(n.floors, n.around(s)), n.floors[s]))
 }
 
-// nextFloor is the lowest floor around that is higher than the sector's, or its own.
+// nextFloor returns the lowest floor around that is above the sector's, or the sector's own.
 func (n *now) nextFloor(s int) int64 {
 	least := int64(nowhere)
 	for _, floor := range of(n.floors, n.around(s)) {

@@ -1,6 +1,6 @@
-// Package udp receives and sends datagrams of one socket, many with a call of the system: recvmmsg
-// and sendmmsg on Linux. Buffers, addresses and headers lie in a budget, and no call allocates on
-// the Go heap.
+// Package udp receives and sends datagrams of one socket, many with one system call: recvmmsg and
+// sendmmsg on Linux. Buffers, addresses and headers are in a budget. No call allocates on the Go
+// heap.
 //
 //	socket, err := udp.Listen("127.0.0.1:0", 4<<20)
 //	in := udp.NewBatch(s, 64, 1200)                  // s: a scope that outlives the socket
@@ -10,7 +10,7 @@
 //	out := udp.NewBatch(s, 64, 1200)
 //	packet := append(out.Next(address), "hello"...)  // nil: it is full, Send first
 //	out.Add(len(packet))
-//	err = socket.Send(out)                           // what the system refuses is dropped, and counted
+//	err = socket.Send(out)                           // drops and counts refused datagrams
 package udp
 
 import (
@@ -20,19 +20,19 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Address is where a datagram came from or goes to, as the system writes it: plain data, which may
-// lie in a budget. Equal addresses have equal bytes.
+// Address is the source or destination of a datagram, as the system writes it. It is plain data,
+// and may be in a budget. Equal addresses have equal bytes.
 //
-// A socket of all of the machine's addresses receives at any of them. Local is the one that the
-// datagram was sent to, and the one that a datagram to this address is sent from: a client takes an
-// answer from no other. IPv4 has its IPv6 form there. Zeros leave the choice to the system.
+// A socket on all of the machine's addresses receives at any of them. Local is the one that the
+// datagram was sent to, and from which a datagram to this address is sent, because a client accepts
+// answers from no other. IPv4 has its IPv6 form there. Zeros leave the choice to the system.
 type Address struct {
 	Bytes [28]byte // a sockaddr_in or a sockaddr_in6
 	Size  uint32
 	Local [16]byte
 }
 
-// Raw is the address of the other side without its unused end.
+// Raw returns the address of the other side, without its unused end. It aliases a.
 func (a *Address) Raw() []byte { return a.Bytes[:min(int(a.Size), len(a.Bytes))] }
 
 // mapped begins the IPv6 form of an IPv4 address.
@@ -41,8 +41,8 @@ var mapped = [12]byte{10: 0xff, 11: 0xff}
 // isMapped reports whether an IPv6 address is the form of an IPv4 address.
 func isMapped(ip []byte) bool { return [len(mapped)]byte(ip) == mapped }
 
-// Network is a number for the party that an address is of: an IPv4 address, or the first 64 bits of
-// an IPv6 address, which a party has to itself, with all that they begin.
+// Network returns a number for the party with the address: an IPv4 address, or the first 64 bits of
+// an IPv6 address, which a party has for itself.
 func (a *Address) Network() uint64 {
 	if a.Size != uint32(len(a.Bytes)) {
 		return ipv4Network | uint64(binary.BigEndian.Uint32(a.Bytes[4:]))
@@ -54,10 +54,10 @@ func (a *Address) Network() uint64 {
 	return binary.BigEndian.Uint64(ip)
 }
 
-// ipv4Network marks the number of an IPv4 address: no IPv6 network begins so.
+// ipv4Network marks the number of an IPv4 address. No IPv6 network begins with it.
 const ipv4Network = 0xffff << 32
 
-// AddrPort is the address for people.
+// AddrPort returns the address in Go's form.
 func (a *Address) AddrPort() netip.AddrPort {
 	port := binary.BigEndian.Uint16(a.Bytes[2:])
 	if a.Size == uint32(len(a.Bytes)) {
@@ -66,7 +66,8 @@ func (a *Address) AddrPort() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a.Bytes[4:8])), port)
 }
 
-// FromAddrPort is an address as a socket of its family has it, an IPv4 address as an IPv4 socket has.
+// FromAddrPort returns the address in the form of a socket of its family, which is IPv4 for an IPv4
+// address.
 func FromAddrPort(from netip.AddrPort) (a Address) {
 	binary.BigEndian.PutUint16(a.Bytes[2:], from.Port())
 	if from.Addr().Is4() {
@@ -82,9 +83,9 @@ func FromAddrPort(from netip.AddrPort) (a Address) {
 	return a
 }
 
-// Batch is room for datagrams. One goroutine at a time uses it.
+// Batch is memory for datagrams. One goroutine at a time uses it.
 type Batch struct {
-	system    batch // what the system is given
+	system    batch // the headers for the system
 	addresses []Address
 	buffers   []byte
 	size      int // of a buffer
@@ -103,20 +104,23 @@ func NewBatch(s scope.Scope, n, size int) *Batch {
 	return b
 }
 
-// Cap is how many datagrams there is room for, Len how many wait to be sent.
+// Cap returns the number of datagrams that fit.
 func (b *Batch) Cap() int { return len(b.addresses) }
+
+// Len returns the number of datagrams to send.
 func (b *Batch) Len() int { return b.count }
 
-// Address is where the i-th datagram came from.
+// Address returns the source of the i-th datagram.
 func (b *Batch) Address(i int) *Address { return &b.addresses[i] }
 
-// buffer is the i-th, empty.
+// buffer returns the i-th buffer, empty.
 func (b *Batch) buffer(i int) []byte { return b.buffers[i*b.size : i*b.size : (i+1)*b.size] }
 
-// Packet is what came in the i-th datagram, cut off where it was longer than a buffer.
+// Packet returns the i-th datagram, cut to the size of a buffer. It is valid until the next
+// Receive.
 func (b *Batch) Packet(i int) []byte { return b.buffer(i)[:b.system.received(i)] }
 
-// Next is the buffer of the next datagram to send, empty; nil when all are in use.
+// Next returns the empty buffer of the next datagram to send, or nil if all are in use.
 func (b *Batch) Next(to *Address) []byte {
 	if b.count == len(b.addresses) {
 		return nil
@@ -125,7 +129,7 @@ func (b *Batch) Next(to *Address) []byte {
 	return b.buffer(b.count)
 }
 
-// Add says that the buffer that Next gave has so many bytes to send.
+// Add adds the buffer of the last Next, with size bytes.
 func (b *Batch) Add(size int) {
 	b.system.sends(b, b.count, size)
 	b.count++

@@ -16,8 +16,8 @@ import (
 
 const familyIPv4, familyIPv6 = unix.AF_INET, unix.AF_INET6
 
-// batch is the headers as the system reads them. What they lead to lies beside them, in memory that
-// doesn't move and lives as long.
+// batch has the headers for the system. They point into memory of the same scope, which doesn't
+// move.
 type batch struct {
 	messages []message
 	vectors  []vector
@@ -45,7 +45,7 @@ type header struct {
 type vector struct{ start, size uintptr }
 
 // control has room for two of the system's struct cmsghdr, each with the local address of a
-// datagram: an IPv6 socket tells that of IPv4 in both ways.
+// datagram. An IPv6 socket reports an IPv4 address in both forms.
 type control [9]uint64
 
 func (c *control) bytes() []byte { return (*[unsafe.Sizeof(*c)]byte)(unsafe.Pointer(c))[:] }
@@ -76,7 +76,7 @@ func (m *batch) sends(b *Batch, i, size int) {
 	m.vectors[i].size = uintptr(size)
 }
 
-// sendFrom has a datagram leave from its local address, and returns how many bytes say so.
+// sendFrom sets the local address to send from, and returns the bytes used for it.
 func (c *control) sendFrom(to *Address) uintptr {
 	if to.Local == ([16]byte{}) {
 		return 0
@@ -90,14 +90,15 @@ func (c *control) sendFrom(to *Address) uintptr {
 		h.SetLen(unix.CmsgLen(unix.SizeofInet4Pktinfo))
 		return uintptr(unix.CmsgSpace(unix.SizeofInet4Pktinfo))
 	}
-	h.Level, h.Type = unix.IPPROTO_IPV6, unix.IPV6_PKTINFO // struct in6_pktinfo: the source, the interface
+	// struct in6_pktinfo: the source, the interface
+	h.Level, h.Type = unix.IPPROTO_IPV6, unix.IPV6_PKTINFO
 	copy(data[:16], to.Local[:])
 	h.SetLen(unix.CmsgLen(unix.SizeofInet6Pktinfo))
 	return uintptr(unix.CmsgSpace(unix.SizeofInet6Pktinfo))
 }
 
-// local is the address that a datagram was sent to, or the one to answer from, if it was sent to
-// several machines; zeros where the system told neither.
+// local returns the address that a datagram was sent to. For a datagram to several machines it is
+// the address to answer from. It is zero if the system reported neither.
 func (c *control) local(size uintptr) (ip [16]byte) {
 	for rest := c.bytes()[:size]; len(rest) >= unix.CmsgLen(0); {
 		h, data, next, err := unix.ParseOneSocketControlMessage(rest)
@@ -120,22 +121,23 @@ func (c *control) local(size uintptr) (ip [16]byte) {
 	return ip
 }
 
-// Socket is a UDP socket. One goroutine receives; any sends, each a batch of its own.
+// Socket is a UDP socket. One goroutine may receive; any number may send, each with a batch of its
+// own.
 type Socket struct {
 	conn    *net.UDPConn
 	raw     syscall.RawConn
 	fd      int
 	granted int
-	receive func(fd uintptr) bool // made once: nothing is allocated for a call
-	into    *Batch                // of the Receive at work
+	receive func(fd uintptr) bool // made once, so that no call allocates
+	into    *Batch                // of the current Receive
 	count   int
 	failed  syscall.Errno
 	unsent  atomic.Uint64
 }
 
-// Listen opens a socket on an address: "127.0.0.1:0", or ":7777" for IPv4 and, where there is one,
-// IPv6. It asks the system for a buffer of so many bytes for what comes, and where the address is
-// all of the machine's, to tell with each datagram which of them it was sent to.
+// Listen opens a socket on an address: "127.0.0.1:0", or ":7777" for IPv4 and, if the machine has
+// it, IPv6. It requests a receive buffer of buffer bytes. If the address is all of the machine's,
+// each datagram has its local address.
 func Listen(address string, buffer int) (*Socket, error) {
 	conn, err := net.ListenPacket("udp", address)
 	if err != nil {
@@ -155,7 +157,7 @@ func Listen(address string, buffer int) (*Socket, error) {
 	return s, nil
 }
 
-// ask asks for a buffer: first as root may, beyond the system's limit.
+// ask requests a receive buffer, first beyond the system's limit, as root may.
 func (s *Socket) ask(fd, buffer int) (err error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
 		if err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer); err != nil {
@@ -166,7 +168,7 @@ func (s *Socket) ask(fd, buffer int) (err error) {
 	return err
 }
 
-// askLocal asks for the local address of each datagram, if there is more than one.
+// askLocal requests the local address of each datagram, if the socket has more than one.
 func (s *Socket) askLocal(fd int) error {
 	ip := s.conn.LocalAddr().(*net.UDPAddr).IP
 	if !ip.IsUnspecified() {
@@ -179,22 +181,22 @@ func (s *Socket) askLocal(fd int) error {
 	return err
 }
 
-// Granted is the size of the buffer that the system gave, its own bookkeeping included.
+// Granted returns the bytes of the receive buffer, including the system's own bookkeeping.
 func (s *Socket) Granted() int { return s.granted }
 
-// Addr is the address that the socket has.
+// Addr returns the address of the socket.
 func (s *Socket) Addr() net.Addr { return s.conn.LocalAddr() }
 
-// Interrupt has Receive return at once, with os.ErrDeadlineExceeded, until Resume.
+// Interrupt makes Receive return os.ErrDeadlineExceeded at once, until Resume.
 func (s *Socket) Interrupt() error { return s.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// Resume has Receive wait again.
+// Resume ends an Interrupt.
 func (s *Socket) Resume() error { return s.conn.SetReadDeadline(time.Time{}) }
 
-// Close closes it: Receive returns net.ErrClosed. Nobody may send any more.
+// Close closes the socket. Receive then returns net.ErrClosed, and Send must not be called.
 func (s *Socket) Close() error { return s.conn.Close() }
 
-// Receive waits for datagrams and says how many there are.
+// Receive waits for datagrams, and returns their number.
 func (s *Socket) Receive(b *Batch) (count int, err error) {
 	s.into = b
 	if err := s.raw.Read(s.receive); err != nil {
@@ -212,13 +214,14 @@ func (s *Socket) Receive(b *Batch) (count int, err error) {
 	return s.count, nil
 }
 
-// receiveNow takes what has come. False: nothing, the runtime waits for more.
+// receiveNow receives the waiting datagrams. It reports false if none waits; then the runtime
+// waits.
 func (s *Socket) receiveNow(fd uintptr) bool {
 	for {
 		m := s.into.system.messages
 		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&m[0])), uintptr(len(m)),
 			unix.MSG_DONTWAIT, 0, 0)
-		if errno == unix.EINTR || errno == unix.ECONNREFUSED { // of a datagram that was sent
+		if errno == unix.EINTR || errno == unix.ECONNREFUSED { // from a datagram sent before
 			continue
 		}
 		s.count, s.failed = int(n), errno
@@ -226,9 +229,9 @@ func (s *Socket) receiveNow(fd uintptr) bool {
 	}
 }
 
-// Send sends what was added, and empties the batch. It doesn't wait: what the system has no room
-// for, or can't send, is lost as if on the way, and counted. The error is that of a socket which is
-// gone.
+// Send sends the added datagrams, and empties the batch. It doesn't wait: a datagram that the
+// system can't send, or has no room for, is lost as on the way, and counted. The error is that of a
+// socket that is gone.
 func (s *Socket) Send(b *Batch) error {
 	m := b.system.messages[:b.count]
 	b.count = 0
@@ -241,19 +244,19 @@ func (s *Socket) Send(b *Batch) error {
 		case errno == unix.EBADF || errno == unix.ENOTSOCK:
 			return errno
 		case errno != unix.EINTR:
-			s.unsent.Add(1) // the first: the rest may go
+			s.unsent.Add(1) // the first one; the others may pass
 			m = m[1:]
 		}
 	}
 	return nil
 }
 
-// Unsent is how many datagrams the system refused to send.
+// Unsent returns the number of datagrams that the system refused to send.
 func (s *Socket) Unsent() uint64 { return s.unsent.Load() }
 
-// Dropped is how many datagrams came and found no room in the system's buffer.
+// Dropped returns the number of datagrams that found the system's receive buffer full.
 func (s *Socket) Dropped() uint64 {
-	const drops = 8 // the place of sk_drops in what SO_MEMINFO gives
+	const drops = 8 // the index of sk_drops in SO_MEMINFO
 	var info [9]uint32
 	size := uint32(unsafe.Sizeof(info))
 	if _, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(s.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,

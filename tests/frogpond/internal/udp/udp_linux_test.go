@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// batches gives batches that last as long as the test.
+// batches returns batches that last as long as the test.
 func batches(t *testing.T, count, n, size int) (list []*Batch) {
 	t.Helper()
 	b := budgettest.Open(t, budget.Plan{Name: "udp",
@@ -80,7 +80,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// A party is an IPv4 address, however a socket has it, or an IPv6 network of 64 bits.
+// A party is an IPv4 address, in either form, or an IPv6 network of 64 bits.
 func TestNetwork(t *testing.T) {
 	of := func(text string) uint64 {
 		a := FromAddrPort(netip.MustParseAddrPort(text))
@@ -119,7 +119,7 @@ func TestDropped(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	assert.Zero(t, s.Dropped())
-	for range s.Granted()/1000 + 1000 { // nobody receives
+	for range s.Granted()/1000 + 1000 { // without a receiver
 		_, err := conn.Write(make([]byte, 1000))
 		require.NoError(t, err)
 	}
@@ -178,8 +178,8 @@ func TestNoGoAllocation(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, round))
 }
 
-// A socket of all addresses answers from the one that was asked: who connected to that takes no
-// other answer.
+// A socket on all addresses answers from the address that the datagram was sent to. A connected
+// client accepts no other.
 func TestAnswersFromWhereItWasAsked(t *testing.T) {
 	list := batches(t, 2, 4, 32)
 	in, out := list[0], list[1]
@@ -209,14 +209,14 @@ func TestAnswersFromWhereItWasAsked(t *testing.T) {
 	assert.Zero(t, s.Unsent())
 }
 
-// question is from one of this machine's addresses to another.
+// question is a datagram from one of this machine's addresses to another.
 type question struct {
 	from, to net.IP
 	zone     string
 }
 
-// asked are questions whose answers the system would send from another address than was asked, and
-// some where it wouldn't.
+// asked returns questions that the system would answer from another address, and some that it
+// wouldn't.
 func asked(t *testing.T) []question {
 	t.Helper()
 	one := net.IPv4(127, 0, 0, 1)
@@ -240,7 +240,7 @@ func asked(t *testing.T) []question {
 	return list
 }
 
-// Who asks several machines at once is answered from an address of this one.
+// A datagram to several machines is answered from an address of this one.
 func TestAsksAll(t *testing.T) {
 	in := batches(t, 1, 4, 32)[0]
 	s := listen(t, ":0")

@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// The server runs on Linux; this file lets the program compile.
+// The server runs on Linux. This file lets the program compile elsewhere.
 
 const familyIPv4, familyIPv6 = 2, 10
 
@@ -22,10 +22,10 @@ func (*batch) sends(_ *Batch, _, _ int) {}
 // Socket is a UDP socket.
 type Socket struct{}
 
-// Listen is refused.
+// Listen returns errors.ErrUnsupported.
 func Listen(string, int) (*Socket, error) { return nil, errors.ErrUnsupported }
 
-// Nobody has a Socket.
+// Listen returns no Socket, so these methods aren't called.
 func (*Socket) Granted() int                { return 0 }
 func (*Socket) Addr() net.Addr              { return nil }
 func (*Socket) Interrupt() error            { return errors.ErrUnsupported }
