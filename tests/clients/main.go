@@ -86,7 +86,6 @@ func run(o options) error {
 	return errors.Join(errs...)
 }
 
-// clients returns the folders of the clients.
 func clients() (names []string, err error) {
 	for _, pattern := range []string{"arena/with/*/go.mod", "scope/with/*/go.mod", "tests/frogpond/mods/go.mod"} {
 		found, err := filepath.Glob(pattern)

@@ -10,7 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/clients/paired"
 )
 
-// These marks enclose the table in a client's page.
 const figuresBegin, figuresEnd = "<!-- figures -->\n", "<!-- /figures -->\n"
 
 func writePage(name string, figures []paired.Figure) error {

@@ -15,7 +15,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// result is the outcome of a client's tests.
 type result struct {
 	Passed    bool   `json:"passed"`
 	Tests     int    `json:"tests"` // subtests included

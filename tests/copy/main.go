@@ -26,7 +26,6 @@ import (
 
 const library = "github.com/upfront-mem/upfront"
 
-// programs are the folders below tests that can be copied.
 var programs = []string{"pond", "frogpond"}
 
 func main() {

@@ -125,7 +125,6 @@ func (o options) place(template v1.PodTemplateSpec, m measured) error {
 	return nil
 }
 
-// says explains the figures.
 const says = `
 idle: memory of the nodes in use that servers leave unused, on a day when a third of the servers each plays 4, 16 and 64 rooms.
 The rest are servers that end: by their own limit + by eviction. evening: all play 64 rooms. worst: 64 rooms with the

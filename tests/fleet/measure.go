@@ -18,7 +18,6 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// programs are the programs that fleet runs, built from this checkout.
 type programs struct {
 	upfront, pond, twin string
 	plan, twinPlan      string // files
@@ -73,7 +72,6 @@ func (p programs) writeTwinPlan() error {
 	return os.WriteFile(p.twinPlan, text, 0o600)
 }
 
-// output returns the output of a program; its error has the text of stderr.
 func output(c *exec.Cmd) ([]byte, error) {
 	out, err := c.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -77,7 +77,6 @@ func (o offer) pressure(allocatable uint64, servers []occupation) (h hit) {
 	return h
 }
 
-// outcome is the result for a fleet.
 type outcome struct {
 	nodes, most int // most: servers on a node
 	unplaced    int

@@ -187,5 +187,4 @@ func unschedulable(patch []byte) (why string, ok bool) {
 	return "", false
 }
 
-// noEvents drops events.
 var noEvents profile.RecorderFactory = func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }

@@ -43,7 +43,6 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// moves waits until the figures change.
 func moves(p *tab) {
 	p.t.Helper()
 	const tick = `(document.getElementById("tick") || document.querySelector("tr[data-room]").cells[3]).textContent`

@@ -47,7 +47,6 @@ type tab struct {
 	answers int // of the server
 }
 
-// open loads a page in a form.
 func open(t *testing.T, path string, f form) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(world.browser)
@@ -60,7 +59,6 @@ func open(t *testing.T, path string, f form) *tab {
 	return p
 }
 
-// see changes the form of the page.
 func (p *tab) see(f form) {
 	p.t.Helper()
 	p.do(prepare(f))
@@ -159,7 +157,6 @@ func (p *tab) fault(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
-// clean checks that the page had no fault.
 func (p *tab) clean() {
 	p.t.Helper()
 	p.mu.Lock()
@@ -176,7 +173,6 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(p.t, chromedp.Do(ctx, actions...))
 }
 
-// value returns the result of an action.
 func value[T any](p *tab, action chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, patience)
@@ -203,14 +199,12 @@ func (p *tab) until(what, script string) {
 	}
 }
 
-// shot writes a picture of the whole page.
 func (p *tab) shot(name string) {
 	p.t.Helper()
 	png := value(p, chromedp.FullScreenshot(100))
 	require.NoError(p.t, os.WriteFile(filepath.Join(build, name+".png"), png, 0o644))
 }
 
-// violation is a finding of axe-core.
 type violation struct {
 	ID, Impact, Help string
 	Nodes            []struct {

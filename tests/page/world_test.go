@@ -159,7 +159,6 @@ func (s *says) listen(out io.Reader) {
 // patience is the longest wait of a test, on a busy machine.
 const patience = 5 * time.Minute
 
-// find waits for a line of output.
 func (s *says) find(what *regexp.Regexp) (string, error) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		s.mu.Lock()

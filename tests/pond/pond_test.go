@@ -36,7 +36,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// listen opens a server's socket.
 func listen(t *testing.T) *net.UDPConn {
 	t.Helper()
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -96,7 +95,6 @@ func ask(t *testing.T, server net.Addr, name, room string) *client {
 	return c
 }
 
-// enter returns a client that has a seat.
 func enter(t *testing.T, server net.Addr, name, room string) *client {
 	t.Helper()
 	c := ask(t, server, name, room)

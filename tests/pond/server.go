@@ -246,7 +246,6 @@ func (s *Server) drain(end bool) (empty bool) {
 	return s.seats.Len() == 0
 }
 
-// tell sends a packet to all players of a room.
 func (s *Server) tell(room *Room, packet []byte) {
 	for _, p := range room.players.All() {
 		s.send(p.From, packet)

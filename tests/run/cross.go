@@ -278,7 +278,6 @@ func (p *prover) dist(t target) error {
 	return pack(root+".tar.gz", "build/dist", name, at)
 }
 
-// cVersion returns the version in the C header.
 func cVersion() (string, error) {
 	text, err := os.ReadFile("arena_c/upfront.h")
 	if err != nil {

@@ -78,7 +78,6 @@ func run(args []string) error {
 
 var stepNames = []string{step.Test: "test", step.Check: "check", step.Gate: "gate", step.Soak: "soak"}
 
-// prove runs all parts of a step, or the named ones.
 func prove(s step.Step, args []string) error {
 	list, err := parts(s)
 	if err != nil {

@@ -18,7 +18,6 @@ const limit = "-timeout=2h"
 // the builds with other tags.
 const vetted = "-vet=off"
 
-// parts returns the parts of a step, in the order in which they run.
 func parts(s step.Step) ([]part, error) {
 	m, err := newMatrix()
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 // logs is the folder for the output of commands.
 const logs = "build/run"
 
-// part is a piece of a step.
 type part struct {
 	name, what string
 	run        func(p *prover) error
@@ -44,7 +43,6 @@ func newProver(out io.Writer, s step.Step) *prover {
 	return &prover{step: s, requireAll: os.Getenv("REQUIRE_ALL") != "", out: out, log: io.Discard}
 }
 
-// say prints a line.
 func (p *prover) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +102,6 @@ func (p *prover) prove(list []part) error {
 	return p.conclude()
 }
 
-// alone runs one part, and prints its outcome.
 func (p *prover) alone(name string, run func() error) error {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
@@ -184,7 +181,6 @@ func (p *prover) do(c command) error {
 	return err
 }
 
-// output runs a command and returns its stdout.
 func (p *prover) output(c command) (string, error) {
 	var stdout, both bytes.Buffer
 	shared := &locked{to: io.MultiWriter(&both, p.log)}
@@ -201,7 +197,6 @@ func (p *prover) output(c command) (string, error) {
 	return stdout.String(), err
 }
 
-// start runs a command to its end.
 func (p *prover) start(c command, stdout, stderr io.Writer) error {
 	p.does("%s", c)
 	fmt.Fprintf(p.log, "$ %s\n", c)
@@ -229,7 +224,6 @@ func (l *locked) Write(b []byte) (int, error) {
 	return l.to.Write(b)
 }
 
-// have reports whether a program is on the path.
 func have(name string) bool {
 	_, err := exec.LookPath(name)
 	return err == nil

@@ -94,7 +94,6 @@ func (b *bot) send(packet []byte) {
 	b.write(packet)
 }
 
-// end returns the result, with the client's counts.
 func (b *bot) end() Result {
 	r, c := b.result, &b.client.Counts
 	r.Joined, r.Refused, r.Lost = c.Accepts, c.Refusals, c.Losses

@@ -121,7 +121,6 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return o.sum(results), nil
 }
 
-// sum adds the results.
 func (o *Options) sum(results []Result) *Result {
 	total := Result{Bots: o.Count}
 	if len(o.Hostile) > 0 {
@@ -133,7 +132,6 @@ func (o *Options) sum(results []Result) *Result {
 	return &total
 }
 
-// client returns the options of a bot's client.
 func (o *Options) client(i int) client.Options {
 	return client.Options{Name: fmt.Sprintf("bot %d", i), Room: o.Room, Every: o.Every,
 		Timeout: o.Timeout, Seed: o.Seed<<16 ^ uint64(i)}

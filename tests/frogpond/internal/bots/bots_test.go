@@ -47,7 +47,6 @@ func (w *world) run(d time.Duration, step func(now time.Duration)) {
 	}
 }
 
-// behaving returns bots in the world.
 func (w *world) behaving(o Options) []*bot {
 	var list []*bot
 	for i := range o.Count {
@@ -152,7 +151,6 @@ func TestBotsAllocateNothing(t *testing.T) {
 	assert.Greater(t, b.end().States, uint64(150))
 }
 
-// attack runs attackers in the world, and sums their results.
 func (w *world) attack(kind string, d time.Duration) *Result {
 	o := Options{Count: 3, Seed: 1, Room: -1, Hostile: []string{kind}, Rate: 200}
 	var list []*attacker

@@ -11,7 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// attacker is a hostile bot.
 type attacker struct {
 	kind   string
 	number int
@@ -63,7 +62,6 @@ func newAttacker(o *Options, i int, write func(packet []byte)) *attacker {
 		random: rand.New(rand.NewPCG(o.Seed, uint64(i)<<2|3)), honest: map[wire.Nonce]time.Duration{}}
 }
 
-// attack attacks until the context is done.
 func attack(ctx context.Context, o *Options, s *socket, i int, start time.Time) Result {
 	a := newAttacker(o, i, s.send)
 	for begun := time.Since(start); ctx.Err() == nil; {

@@ -22,7 +22,6 @@ type way struct {
 	flying  []packet // capacity beyond the length keeps packets' memory for reuse
 }
 
-// packet is a datagram on its way.
 type packet struct {
 	due   time.Duration
 	bytes []byte

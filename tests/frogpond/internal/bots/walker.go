@@ -26,7 +26,6 @@ const (
 	spawnEvery = 16  // mean ticks between the frogs that it spawns
 )
 
-// decide returns the input of the next tick.
 func (w *walker) decide(v *wire.View) (in wire.Input) {
 	if v == nil || v.Flags&wire.NotHere != 0 {
 		return in
@@ -72,7 +71,6 @@ func (w *walker) look(v *wire.View, at doom.Point) {
 	}
 }
 
-// nearestFrog returns the place of the nearest frog within sight.
 func nearestFrog(v *wire.View, at doom.Point) (frog doom.Point, sees bool) {
 	least := int64(sight * sight)
 	for i := range v.Shown() {

@@ -83,7 +83,6 @@ type Counts struct {
 	RoomsEnded                uint64
 }
 
-// session is the session of an Accept.
 type session struct {
 	id           uint32
 	key          wire.Key
@@ -182,13 +181,11 @@ func (c *Client) wantsLevel() bool {
 	return c.options.Watch && c.session.now.epoch != c.session.epoch
 }
 
-// lose gives up a silent session.
 func (c *Client) lose(now time.Duration) {
 	c.Losses++
 	c.startAgain(Lost, now)
 }
 
-// startAgain begins the handshake again.
 func (c *Client) startAgain(phase Phase, now time.Duration) {
 	c.phase = phase
 	c.ask = question{again: now}
@@ -206,7 +203,6 @@ func (c *Client) Leave() []byte {
 	return c.packet
 }
 
-// sequence returns the number of the next packet.
 func (c *Client) sequence() uint32 {
 	c.session.sent++
 	return c.session.sent

@@ -56,7 +56,6 @@ func (p *pair) send(list []flying, b []byte) []flying {
 	return append(list, flying{p.now + late, append([]byte(nil), b...)})
 }
 
-// deliver delivers the packets that are due.
 func (p *pair) deliver(list []flying, to func([]byte)) (rest []flying) {
 	for _, f := range list {
 		if f.due > p.now {
@@ -70,7 +69,6 @@ func (p *pair) deliver(list []flying, to func([]byte)) (rest []flying) {
 
 func (p *pair) time() time.Duration { return time.Duration(p.now) * tick }
 
-// run plays ticks with one input.
 func (p *pair) run(ticks int, in wire.Input) {
 	for range ticks {
 		p.back = p.deliver(p.back, func(b []byte) { p.client.Handle(b, p.time()) })
@@ -83,7 +81,6 @@ func (p *pair) run(ticks int, in wire.Input) {
 	}
 }
 
-// east is the input of walking east.
 var east = wire.Input{Flags: uint8(game.Walk)}
 
 func TestJoinsAndWalks(t *testing.T) {

@@ -61,7 +61,6 @@ func (c *Client) handleState(packet []byte) {
 	}
 }
 
-// take makes a view the newest.
 func (c *Client) take(v *wire.View) {
 	s := &c.session
 	if v.Epoch != s.epoch {
@@ -98,7 +97,6 @@ func (c *Client) handleNotice(packet []byte, now time.Duration) {
 	}
 }
 
-// views are the newest decoded views.
 type views struct {
 	ring     wire.Ring
 	sequence uint32 // of the newest; 0: none

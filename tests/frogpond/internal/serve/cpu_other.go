@@ -4,7 +4,6 @@ package serve
 
 import "time"
 
-// cpuClock is unknown on this system.
 type cpuClock struct{}
 
 func (*cpuClock) now() time.Duration { return 0 }

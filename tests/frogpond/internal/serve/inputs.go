@@ -55,7 +55,6 @@ func (in *inputs) of(tick uint32) []game.Input {
 
 func (in *inputs) mark(tick uint32) *marks { return &in.marks[tick%window] }
 
-// arrival is the fate of an arrived input.
 type arrival uint8
 
 const (

@@ -65,7 +65,6 @@ func newKeeper(s *Server, in scope.Scope) *keeper {
 // within a second.
 const scoreTime = time.Second / 3
 
-// loop writes until the server stops.
 func (k *keeper) loop() {
 	for !k.s.stopping.Load() {
 		k.writeImage()
@@ -177,7 +176,6 @@ func (k *keeper) finish(r *room) error {
 	return err
 }
 
-// save writes the state of the room now.
 func (k *keeper) save(r *room) error {
 	for i := range k.images {
 		if m := &k.images[i]; m.full.Load() == 0 {
@@ -251,7 +249,6 @@ func (l *scoreLog) add(s *disk.Score) bool {
 	return true
 }
 
-// take appends all scores of the queue to list.
 func (l *scoreLog) take(list []disk.Score) []disk.Score {
 	for out := l.out.Load(); out != l.in.Load(); out++ {
 		list = append(list, l.list[out%uint32(len(l.list))])

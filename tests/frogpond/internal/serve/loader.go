@@ -36,7 +36,6 @@ func (l *loader) loop() {
 	}
 }
 
-// look does the loader's work for a room.
 func (l *loader) look(r *room) {
 	if p := r.gone.Load(); p != nil && p.closed.Load() {
 		l.s.say(p.region.Release(context.Background()))
@@ -107,13 +106,11 @@ func (l *loader) resume(r *room) (*play, error) {
 	return p, nil
 }
 
-// saved is a save, read from its file.
 type saved struct {
 	head disk.SaveHead
 	file []byte
 }
 
-// load loads a map into a slot.
 func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play, err error) {
 	region, err := l.slots.Acquire()
 	if err != nil {

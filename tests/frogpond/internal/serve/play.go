@@ -36,7 +36,6 @@ type play struct {
 // epoch is the play's number in packets.
 func (p *play) epoch() uint8 { return uint8(p.number) }
 
-// restore restores a saved state.
 func (p *play) restore(from *saved) error {
 	ring := p.level.Snapshots
 	number, err := ring.Read(bytes.NewReader(from.file))

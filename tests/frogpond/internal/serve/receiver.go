@@ -42,7 +42,6 @@ func newReceiver(s *Server, in scope.Scope, secret wire.Key) *receiver {
 		nonces: nonceMaker.Slice(in, len(s.net.sessions)), networks: networkMaker.Slice(in, len(s.net.sessions))}
 }
 
-// loop receives until the socket is closed.
 func (r *receiver) loop() {
 	for {
 		n, err := r.s.socket.Receive(r.in)
@@ -267,7 +266,6 @@ func (r *receiver) vacant(room int, j *wire.JoinPacket) int {
 	return best
 }
 
-// accept sends a client its session.
 func (r *receiver) accept(at int, nonce wire.Nonce) {
 	s, room := &r.s.net.sessions[at], r.s.rooms[at/r.s.net.places]
 	a := wire.AcceptPacket{Nonce: nonce, Key: s.key, Session: s.id, Room: uint8(room.number),
@@ -281,7 +279,6 @@ func (r *receiver) accept(at int, nonce wire.Nonce) {
 	r.answer(wire.AppendAccept(r.out.Next(&s.address), &a))
 }
 
-// session handles a packet of a session.
 func (r *receiver) session(kind wire.Kind, p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	h, reason := wire.ParseHeader(p)
 	if reason != 0 {

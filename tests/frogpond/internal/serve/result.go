@@ -114,7 +114,6 @@ func (r *Result) signal() {
 	}
 }
 
-// add adds the counts of the goroutines, which have ended.
 func (r *Result) add() {
 	s := r.s
 	for _, w := range s.workers {
@@ -160,7 +159,6 @@ func (r *Result) drop(reason wire.Reason, n uint64) {
 	}
 }
 
-// finish computes the figures.
 func (r *Result) finish(b *budget.Budget) {
 	r.Report, r.Timeline = b.Report(), r.s.timeline.Read()
 	r.TickP50, r.TickP99, r.TickP999 = r.wall.at(500), r.wall.at(990), r.wall.at(999)

@@ -208,7 +208,6 @@ func (r *room) log(to uint32) {
 	}
 }
 
-// read handles the messages.
 func (r *room) read(w *worker, now time.Duration) {
 	for m := r.inbox.first(); m != nil; m = r.inbox.first() {
 		s := &r.seats[m.place]
@@ -291,7 +290,6 @@ func (r *room) dismiss(place int) {
 	r.s.net.roomSessions(r.number)[place].taken.Store(0)
 }
 
-// hear takes the inputs of a message.
 func (r *room) hear(w *worker, place int, m *message) {
 	s := &r.seats[place]
 	s.heard, s.epoch = m.came, m.epoch
@@ -345,7 +343,6 @@ func (r *room) unwind(w *worker, err error) {
 	r.wanted.Store(true)
 }
 
-// place converts map units to a point.
 func place(x, y int16) doom.Point {
 	return doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
 }

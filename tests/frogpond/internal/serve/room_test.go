@@ -57,7 +57,6 @@ func (s *Server) close(t testing.TB) {
 	assert.NoError(t, s.b.Close(), "nothing is left")
 }
 
-// ticks plays ticks of the first room.
 func (s *Server) ticks(n int) {
 	for range n {
 		s.rooms[0].tick(s.workers[0], s.now())
@@ -430,7 +429,6 @@ func TestFirstSave(t *testing.T) {
 	assert.Less(t, after.Mallocs-before.Mallocs, uint64(20))
 }
 
-// readScores returns the scores of a file.
 func readScores(name string) (list []disk.Score, torn int, err error) {
 	torn, err = disk.ReadScores(name, func(c *disk.Score) error {
 		list = append(list, *c)

@@ -41,7 +41,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// server is a running server.
 type server struct {
 	t       *testing.T
 	o       *Options
@@ -121,7 +120,6 @@ func (s *server) until(what string, happened func() bool) {
 	}
 }
 
-// end stops the server and returns its result.
 func (s *server) end() *Result {
 	s.t.Helper()
 	s.stop()
@@ -130,7 +128,6 @@ func (s *server) end() *Result {
 	return s.result
 }
 
-// player is a client with a socket.
 type player struct {
 	*client.Client
 	mu    sync.Mutex

@@ -352,7 +352,6 @@ func (s *Server) drain() {
 	}
 }
 
-// stop ends the goroutines.
 func (s *Server) stop() {
 	s.stopping.Store(true)
 	err := s.socket.Interrupt()
@@ -371,7 +370,6 @@ func (s *Server) end() (err error) {
 	return errors.Join(err, s.release())
 }
 
-// release releases the rooms' slots.
 func (s *Server) release() (err error) {
 	for _, r := range s.rooms {
 		for _, p := range []*play{r.play, r.ended, r.next.Load(), r.gone.Load()} {
@@ -409,10 +407,8 @@ func (s *Server) take(ctx context.Context, plan budget.Plan) error {
 	return s.b.Reconfigure(ctx, plan)
 }
 
-// now returns the time since the server began.
 func (s *Server) now() time.Duration { return time.Since(s.began) }
 
-// openFiles opens the files to write.
 func (s *Server) openFiles() (err error) {
 	if s.o.Saves != "" {
 		if s.saves, err = disk.OpenSaves(s.o.Saves, s.o.Rooms); err != nil {
@@ -457,7 +453,6 @@ func (s *Server) players() (n uint32) {
 	return n
 }
 
-// seed returns the seed of a room's map.
 func (s *Server) seed(room int, number uint32) uint64 {
 	h := doom.HashStart
 	h.Add(s.o.Seed, uint64(room), uint64(number))

@@ -81,15 +81,12 @@ func newNetwork(s scope.Scope, rooms, players int) *network {
 	return n
 }
 
-// roomSeats returns the seats of a room.
 func (n *network) roomSeats(room int) []seat { return n.seats[room*n.places:][:n.places:n.places] }
 
-// roomSessions returns the sessions of a room.
 func (n *network) roomSessions(room int) []session {
 	return n.sessions[room*n.places:][:n.places:n.places]
 }
 
-// ring returns the last views of a place.
 func (n *network) ring(room, place int) *wire.Ring { return &n.rings[room*n.places+place] }
 
 // find returns the session with an id, its room and place, or nil.

@@ -95,7 +95,6 @@ func crowd(seen []game.Seen, tick uint32) []game.Seen {
 // crowdTicks is how long an object stays in such a view.
 const crowdTicks = 16
 
-// notice sends a player a notice.
 func (r *room) notice(w *worker, place int, reason wire.NoticeReason, seconds uint32) {
 	s := &r.seats[place]
 	s.sequence++

@@ -30,7 +30,6 @@ import (
 
 var pageOn = regexp.MustCompile(`page on (http://\S+/)`)
 
-// beginWeb starts a server with pages, and returns their address.
 func beginWeb(t *testing.T, change func(o *Options)) (s *server, url string) {
 	t.Helper()
 	s = begin(t, func(o *Options) {
@@ -42,7 +41,6 @@ func beginWeb(t *testing.T, change func(o *Options)) (s *server, url string) {
 	return s, pageOn.FindStringSubmatch(s.said.String())[1]
 }
 
-// fetch requests an address.
 func fetch(t *testing.T, method, url string) (code int, kind, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -88,7 +86,6 @@ func TestWeb(t *testing.T) {
 	s.end()
 }
 
-// events reads a stream of events.
 func events(t *testing.T, url string, to any, each func() (more bool)) {
 	t.Helper()
 	answer, err := http.Get(url)

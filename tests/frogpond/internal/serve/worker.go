@@ -159,7 +159,6 @@ func (h *histogram) add(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// merge adds another histogram.
 func (h *histogram) merge(other *histogram) {
 	for i, n := range other.counts {
 		h.counts[i] += n

@@ -40,7 +40,6 @@ func toLine(m *Map, line int) *arrival {
 	return nil
 }
 
-// angle returns the direction of a line, in degrees.
 func (l *Line) angle() int {
 	return int(math.Round(math.Atan2(float64(l.Y2-l.Y1), float64(l.X2-l.X1)) * 180 / math.Pi))
 }

@@ -38,7 +38,6 @@ type course struct {
 // arrived reports it in the same tick, and whether a new one moves in its first tick.
 const slack = 2
 
-// effect collects the effects of a line.
 type effect struct {
 	*now
 	line    int
@@ -70,7 +69,6 @@ func (e *effect) forever(s int, ceiling bool, legs ...leg) {
 
 func (e *effect) become(s int, special uint16) { e.becomes[s] = special }
 
-// height returns the height of a course's surface.
 func (n *now) height(c *course) *int64 {
 	if c.ceiling {
 		return &n.ceilings[c.sector]

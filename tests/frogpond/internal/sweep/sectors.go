@@ -62,7 +62,6 @@ func Sectors(m *Map, load func() (World, error)) (Result, error) {
 	return result, nil
 }
 
-// run is a number of ticks with the same light.
 type run struct{ light, ticks int }
 
 func runs(seen []int) (list []run) {

@@ -237,7 +237,6 @@ func (s *sweep) targets() []int {
 	return nil
 }
 
-// fire fires, and compares the effect with the table.
 func (s *sweep) fire() {
 	exits := s.w.Exits()
 	s.w.Fire(s.line, s.by)
@@ -331,7 +330,6 @@ func (s *sweep) moves() {
 	s.others(nil, what)
 }
 
-// see checks a surface after a tick.
 func (s *sweep) see(c *course, what string) {
 	surface, height := "floor", s.w.Floor(c.sector)
 	if c.ceiling {

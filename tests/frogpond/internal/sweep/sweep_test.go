@@ -53,7 +53,6 @@ func rooms(t *testing.T, special, tag uint16) *Map {
 	return m
 }
 
-// faults are the faults of a fake.
 type faults struct {
 	height, wait, scroll, light, turn, beside, exits, hurt, carry int
 	speed                                                         int // twice, 3 times ...
@@ -238,7 +237,6 @@ func (f *fake) Body() (x, y, turn int) { return f.body[0], f.body[1], f.body[2] 
 func (f *fake) Exits() int             { return f.exit }
 func (f *fake) Hurt(s, ticks int) int  { return map[int]int{3: 10 * (ticks / 32)}[s] + f.hurt }
 
-// sweeps fires the line of a fake.
 func sweeps(t *testing.T, special uint16, is faults) Result {
 	t.Helper()
 	tag := map[uint16]uint16{133: 1, 97: 3, 39: 3, 125: 3, 244: 9}

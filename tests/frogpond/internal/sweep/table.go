@@ -5,7 +5,6 @@ import "slices"
 // Kind is an action on a line.
 type Kind uint8
 
-// The actions.
 const (
 	Walk  Kind = iota // cross it
 	Use               // push it, from its front
@@ -15,7 +14,6 @@ const (
 // Keys are the colours of a body's keys; a card and a skull open the same locks.
 type Keys uint8
 
-// The keys.
 const (
 	Blue Keys = 1 << iota
 	Yellow
@@ -54,10 +52,8 @@ type rule struct {
 // W1 is once, by walking.
 type columns struct{ W1, WR, S1, SR, G1, GR uint16 }
 
-// rules is the table by type.
 var rules = map[uint16]rule{}
 
-// with adds the types of one effect to the table.
 func with(f family, c columns, r rule) {
 	r.family = f
 	for i, special := range []uint16{c.W1, c.WR, c.S1, c.SR, c.G1, c.GR} {
@@ -274,7 +270,6 @@ func perpetual(e *effect, s int) {
 	e.courses[len(e.courses)-1].or = []leg{rise, fall, rise, fall}
 }
 
-// higher raises a floor by a number of units.
 func higher(by, speed int64) func(*effect, int) {
 	return func(e *effect, s int) { e.floor(s, up(e.floors[s]+by*unit, speed)) }
 }
@@ -343,7 +338,6 @@ func (m *Map) now() *now {
 	return n
 }
 
-// of returns the values of some sectors.
 func of[T any](list []T, sectors []int) (of []T) {
 	for _, s := range sectors {
 		of = append(of, list[s])

@@ -16,7 +16,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// batches returns batches that last as long as the test.
 func batches(t *testing.T, count, n, size int) (list []*Batch) {
 	t.Helper()
 	b := budgettest.Open(t, budget.Plan{Name: "udp",

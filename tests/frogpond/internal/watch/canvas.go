@@ -66,7 +66,6 @@ func (c *canvas) at(x, y int) *cell {
 	return &c.cells[y/dotRows*c.columns+x/dotColumns]
 }
 
-// dot draws a dot of a line.
 func (c *canvas) dot(x, y int, r rank) {
 	if at := c.at(x, y); at != nil {
 		at.dots |= brailleBits[y%dotRows][x%dotColumns]

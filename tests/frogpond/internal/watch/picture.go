@@ -87,7 +87,6 @@ func (p *Picture) lines() {
 	}
 }
 
-// rank returns the rank of a line.
 func (p *Picture) rank(n *chart.Line) rank {
 	switch {
 	case n.Back == chart.None:
@@ -109,7 +108,6 @@ var (
 // The cells of headings, relative to the player's.
 var beside = [8][2]int{{1, 0}, {1, -1}, {0, -1}, {-1, -1}, {-1, 0}, {-1, 1}, {0, 1}, {1, 1}}
 
-// things draws frogs and players.
 func (p *Picture) things() {
 	frogLetter, heads := '•', &arrows
 	if p.ASCII {

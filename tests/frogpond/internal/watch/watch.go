@@ -38,7 +38,6 @@ const (
 	home       = "\x1b[H"
 )
 
-// watcher is a connected watcher.
 type watcher struct {
 	options Options
 	socket  net.Conn
@@ -82,7 +81,6 @@ func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	return w.watch(ctx)
 }
 
-// watch is the loop of a watching client.
 func (w *watcher) watch(ctx context.Context) (err error) {
 	if w.picture.Coloured && !w.options.Once {
 		if _, err := io.WriteString(w.out, hideCursor); err != nil {
@@ -137,7 +135,6 @@ func (w *watcher) send(packet []byte) {
 	}
 }
 
-// receive handles packets until a time.
 func (w *watcher) receive(until time.Duration) {
 	w.socket.SetReadDeadline(w.start.Add(until))
 	for {
@@ -153,7 +150,6 @@ func (w *watcher) receive(until time.Duration) {
 	}
 }
 
-// show draws a picture.
 func (w *watcher) show(ctx context.Context) error {
 	if name := w.client.Map(); name != w.shown {
 		w.shown, w.missing = name, ""

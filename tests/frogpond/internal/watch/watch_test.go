@@ -23,7 +23,6 @@ import (
 
 var update = flag.Bool("update", false, "write the recorded pictures")
 
-// builtin returns the chart of a built-in map.
 func builtin(t *testing.T, name string) *chart.Chart {
 	charts, err := chart.Open(t.Context(), []string{doom.Builtin}, 1)
 	require.NoError(t, err)

@@ -24,7 +24,6 @@ type charted struct {
 	text []byte
 }
 
-// has reports whether the server has the map.
 func (c *charts) has(name string) bool {
 	return slices.ContainsFunc(c.maps, func(m doom.Map) bool { return m.Name == name })
 }

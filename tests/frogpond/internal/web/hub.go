@@ -129,7 +129,6 @@ func (s *sight[T]) look() T {
 	return s.value
 }
 
-// encode returns a value as JSON.
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -39,7 +39,6 @@ func (s *source) Scene(room int) *Scene {
 		Players: []Player{{Name: "ann", X: 100, Y: 200, Heading: 4}}, Frogs: [][3]int16{{1, 2, 3}}, Sectors: [][3]int16{}}
 }
 
-// hub returns a hub of the built-in maps.
 func hub(t *testing.T) (*Hub, *source) {
 	t.Helper()
 	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "init", Size: 4 * budget.MiB}}})

@@ -83,7 +83,6 @@ func fill(w http.ResponseWriter, form string, parts ...string) {
 	answer(w, "text/html; charset=utf-8", []byte(strings.NewReplacer(parts...).Replace(form)))
 }
 
-// listPage serves the list of rooms.
 func (h *Hub) listPage(w http.ResponseWriter, _ *http.Request) {
 	var rows strings.Builder
 	for _, b := range h.list.look() {
@@ -102,7 +101,6 @@ func numbers(to *strings.Builder, list ...string) {
 	to.WriteString("</tr>\n")
 }
 
-// decimal returns a count as text.
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
 // roomPage serves a room as it is now. Without JavaScript it stays so.
@@ -128,7 +126,6 @@ func (h *Hub) roomPage(w http.ResponseWriter, _ *http.Request, room int) {
 		"{links}", h.links(room))
 }
 
-// standings returns the rows of players.
 func standings(list []Player) string {
 	if len(list) == 0 {
 		return `<tr><td colspan="6" class="quiet">No players: the room rests.</td></tr>` + "\n"
@@ -143,7 +140,6 @@ func standings(list []Player) string {
 	return rows.String()
 }
 
-// links returns the links from one room to all.
 func (h *Hub) links(here int) string {
 	var text strings.Builder
 	for i := range h.rooms {
@@ -164,7 +160,6 @@ func clock(tick uint32) string {
 
 const ticksPerSecond = 35
 
-// meanings explain the classes of lines.
 var meanings = []struct{ class, what string }{
 	{"wall", "wall"},
 	{"step", "step"},

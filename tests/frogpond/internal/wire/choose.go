@@ -80,7 +80,6 @@ func (p *pair) urgency(cursor uint32) uint64 {
 	return 1<<32 | uint64(p.from.Since)
 }
 
-// size returns the bytes of the pair's operation.
 func (p *pair) size() int {
 	switch {
 	case p.from == nil:
@@ -102,7 +101,6 @@ func (p *pair) adds() int {
 	return 0
 }
 
-// after returns the thing as the client will have it.
 func (p *pair) after() *Thing {
 	if p.done {
 		return p.to

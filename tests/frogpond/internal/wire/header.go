@@ -44,7 +44,6 @@ func ParseHeader(p []byte) (h SessionHeader, r Reason) {
 	return h, 0
 }
 
-// payload returns the payload of a packet of a kind.
 func payload(p []byte, kind Kind) ([]byte, Reason) {
 	h, r := ParseHeader(p)
 	if r == 0 && h.Kind != kind {

@@ -79,7 +79,6 @@ func handshake(p []byte, kind Kind, size int) Reason {
 	return 0
 }
 
-// zeros reports whether reserved bytes are 0.
 func zeros(p []byte) bool {
 	for _, b := range p {
 		if b != 0 {

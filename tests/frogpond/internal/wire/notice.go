@@ -14,7 +14,6 @@ type NoticePacket struct {
 // NoticeReason is the event of a Notice.
 type NoticeReason uint8
 
-// The events.
 const (
 	Closing   NoticeReason = 1 + iota // the server stops
 	RoomEnded                         // this room ended, and the session with it

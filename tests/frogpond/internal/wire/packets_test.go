@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// example returns a packet of each kind, with a value in each field.
 func example() map[Kind][]byte {
 	m, key := new(Mac), Key{1, 2, 3}
 	cookie := Cookie{0: 7, 15: 9}

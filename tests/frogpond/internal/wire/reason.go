@@ -3,7 +3,6 @@ package wire
 // Reason is the reason why a packet is dropped; 0: it isn't. Servers and clients count drops by it.
 type Reason uint8
 
-// The reasons.
 const (
 	Short      Reason = 1 + iota // wrong size or shape for its kind
 	BadVersion                   // another version of the protocol

@@ -15,7 +15,6 @@ type RefusePacket struct {
 // RefuseReason is the reason why a client may not join.
 type RefuseReason uint8
 
-// The reasons.
 const (
 	ServerFull   RefuseReason = 1 + iota // no place in any room
 	RoomFull                             // the requested room has none

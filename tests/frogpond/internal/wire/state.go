@@ -99,7 +99,6 @@ func ParseState(p []byte, ring *Ring) (*View, Reason) {
 	return v, 0
 }
 
-// parseHead parses the fields of appendStateHead.
 func (v *View) parseHead(b []byte) {
 	v.Epoch, v.Early, v.Flags = b[0], int8(b[1]), b[2]
 	v.Tick = binary.LittleEndian.Uint32(b[4:])

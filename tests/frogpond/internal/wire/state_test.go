@@ -42,7 +42,6 @@ func newPond(seed uint64) *pond {
 	return &pond{random: rand.New(rand.NewPCG(seed, 1)), waits: map[uint32]wait{}}
 }
 
-// live changes the things for a tick.
 func (p *pond) live(churn int) {
 	for range p.random.IntN(churn + 1) {
 		t := Thing{Kind: uint8(1 + p.random.IntN(3)), Number: uint16(p.random.IntN(keys / 3))}
@@ -62,7 +61,6 @@ func (p *pond) live(churn int) {
 	}
 }
 
-// show makes the state of a tick, and sends it.
 func (p *pond) show(t require.TestingT, sequence uint32, most int) {
 	want := p.server.At(sequence)
 	*want = View{Sequence: sequence, Tick: sequence * 2, Self: exampleSelf()}

@@ -33,7 +33,6 @@ type Server struct {
 	last     uint32 // session number
 }
 
-// session is a client's session.
 type session struct {
 	address  string
 	nonce    wire.Nonce
