@@ -25,7 +25,7 @@ import (
 
 const namespace = "default"
 
-// shape is the part for pods of a node, and the number of equal nodes.
+// shape is the size of a node's part for pods, and the number of nodes.
 type shape struct {
 	memory, cpu int64 // bytes, thousandths of a processor
 	pods, nodes int

@@ -48,7 +48,7 @@ type Server struct {
 	counts struct{ joined, roomFull, serverFull, malformed int }
 }
 
-// newServer returns a server with a room for each slot of the plan.
+// newServer returns a server that has at most one room for each slot of the plan.
 func newServer(b *budget.Budget, conn *net.UDPConn) (*Server, error) {
 	slots := b.Slots("room")
 	rooms := slots.Available()

@@ -11,8 +11,8 @@
 //	run dist                                  a tarball for each target
 //	run deps                                  lists the Debian packages to install
 //
-// A step prints a line for each part, with its seconds and the CPU seconds of its commands, and, if
-// it is silent for 15 seconds, a line with the running command. The output of commands is in
+// A step prints a line for each part, with its seconds and the CPU seconds of its commands. After
+// each 15 silent seconds it prints the running command. The output of commands is in
 // build/run/PART.log. A part that lacks a tool is left out. The step then names the tool's package
 // at its end, and fails if REQUIRE_ALL is set.
 package main

@@ -140,8 +140,8 @@ func (t target) env() []string {
 	return append(slices.Clone(t.Env), "CC="+link)
 }
 
-// run returns the start of the command line that runs a program of the target here, with pages of a
-// size in bytes, or of the system's size if page is 0.
+// run returns the start of the command line that runs a program of the target here. Its pages have
+// page bytes, or the system's size if page is 0.
 func (t target) run(page int) []string {
 	var line []string
 	if len(t.RunEnv) > 0 {

@@ -37,7 +37,7 @@ type Options struct {
 	For     time.Duration
 	Seed    uint64
 	States  uint64        // states of each bot before it leaves; 0: no limit
-	Every   int           // ticks between packets of inputs
+	Every   int           // ticks from one packet of inputs to the next
 	Timeout time.Duration // of a bot that gets no packet; 0: 5 s
 	Room    int           // -1: any
 	Hostile []string      // kinds of attacks; none: the bots behave

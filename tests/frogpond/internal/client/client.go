@@ -51,7 +51,7 @@ type Options struct {
 	Watch      bool
 	Seed       uint64        // of its nonces
 	Redundancy int           // inputs in a packet, so that a lost packet does no harm; 0: 4
-	Every      int           // ticks between packets; 0: 1
+	Every      int           // ticks from one packet to the next; 0: 1
 	Timeout    time.Duration // without a valid packet, until the client is lost; 0: 5 s
 }
 

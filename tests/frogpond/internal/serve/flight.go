@@ -26,7 +26,7 @@ type flight struct {
 	writing sync.WaitGroup
 }
 
-// newFlight starts the runtime's flight recorder. It fails if the process has started one already.
+// newFlight starts the runtime's flight recorder. It fails while the process runs another one.
 func newFlight(folder string, rest time.Duration, say func(error)) (*flight, error) {
 	f := &flight{folder: folder, rest: rest, say: say,
 		recorder: trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 5 * time.Second, MaxBytes: 16 << 20})}

@@ -66,7 +66,7 @@ func (l *loader) next(r *room) *play {
 
 // first returns a room's first map: the saved one, or the next that fits.
 func (l *loader) first(r *room) (p *play, err error) {
-	if l.s.o.Inputs != "" { // an epoch whose record doesn't exist
+	if l.s.o.Inputs != "" { // so that no record is written over
 		if r.maps, err = disk.NextEpoch(l.s.o.Inputs, uint32(r.number)); err != nil {
 			return nil, err
 		}

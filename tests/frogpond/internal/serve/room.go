@@ -310,7 +310,7 @@ func (r *room) hear(w *worker, place int, m *message) {
 	oldest := p.tick - min(p.tick, uint32(r.s.o.Rollback))
 	for i := range uint32(m.count) {
 		tick := m.tick - i
-		if int32(tick-s.first) < 0 { // before the save or the player
+		if int32(tick-s.first) < 0 { // before the save, or a former player's
 			w.late++
 			continue
 		}

@@ -48,7 +48,7 @@ func (r *room) showTo(w *worker, place int) {
 	w.send(s, packet)
 }
 
-// look fills a view, and reports whether the player, or a watcher, is in the map.
+// look fills a view, and reports whether its player is in the map. A watcher has no player.
 func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
 	s, g := &r.seats[place], r.play.game
 	v.Sequence, v.Tick, v.Epoch, v.Self = s.sequence, r.play.tick, r.play.epoch(), wire.Self{}

@@ -25,8 +25,8 @@ func toThing(m *Map, line int) *arrival {
 }
 
 // toLine returns the arrival at the first other two-sided line with the tag, or nil. A body that
-// crosses one line to its back leaves the other one to its front, at the same distance from the
-// opposite end, and turned by the angle between the lines. Here it crosses at the middle, looking
+// crosses one line to its back leaves the other one to its front. It keeps its distance from the
+// opposite end, and turns by the angle between the lines. Here it crosses at the middle, looking
 // east.
 func toLine(m *Map, line int) *arrival {
 	in := &m.Lines[line]

@@ -116,8 +116,8 @@ func (b *Batch) Address(i int) *Address { return &b.addresses[i] }
 // buffer returns the i-th buffer, empty.
 func (b *Batch) buffer(i int) []byte { return b.buffers[i*b.size : i*b.size : (i+1)*b.size] }
 
-// Packet returns the i-th datagram, cut to the size of a buffer. It is valid until the next
-// Receive.
+// Packet returns the i-th datagram, cut to the size of a buffer. It is valid until the next Receive
+// into b.
 func (b *Batch) Packet(i int) []byte { return b.buffer(i)[:b.system.received(i)] }
 
 // Next returns the empty buffer of the next datagram to send, or nil if all are in use.

@@ -54,8 +54,7 @@ type watcher struct {
 	start   time.Time
 }
 
-// Run watches until its time or ctx ends, and then returns nil. It returns an error if it saw no
-// view.
+// Run watches until its time or ctx ends, and then returns nil, or an error if it saw no view.
 func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	charts, err := chart.Open(ctx, o.WADs, o.Seed)
 	if err != nil {

@@ -49,8 +49,8 @@ func AppendRefuse(dst []byte, f *RefusePacket) []byte {
 	return appendZeros(dst, RefuseSize-28)
 }
 
-// ParseRefuse parses a Refuse. It also returns the packet for BadVersion, whose reason is then
-// OtherVersion.
+// ParseRefuse parses a Refuse. It also returns the packet with BadVersion, because a server of
+// another version refuses so.
 func ParseRefuse(p []byte) (f RefusePacket, r Reason) {
 	r = handshake(p, Refuse, RefuseSize)
 	if r == Short || r == BadKind {

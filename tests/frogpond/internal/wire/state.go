@@ -65,7 +65,7 @@ func appendStateHead(dst []byte, v, base *View) []byte {
 }
 
 // ParseState decodes a whole packet of a session into the ring, and returns the view. The reason is
-// Replayed if the ring has a newer view in its place, NoBase if the view's base is gone, and
+// Replayed if the ring has a newer view in its place, and NoBase if the view's base is gone. It is
 // WrongHash if the result differs from the server's view.
 func ParseState(p []byte, ring *Ring) (*View, Reason) {
 	rest, r := payload(p, State)
