@@ -126,7 +126,7 @@ func (p *prover) compile(x compiled) error {
 }
 
 // emulated builds tests for a target. It runs them and the C core's under its emulator, some again
-// with larger pages. Their form is full in make soak, and quick before.
+// with larger pages. Make soak runs them in full, the other steps in their quick form.
 func (p *prover) emulated(t target, tests, paged []string) error {
 	form := "test"
 	if p.step == step.Soak {

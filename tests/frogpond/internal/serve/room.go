@@ -37,7 +37,7 @@ type room struct {
 	inputs inputs
 	seats  []seat
 	taken  atomic.Int32 // seats; only the worker changes it
-	stage  *stage       // nil: no viewers
+	stage  *stage       // nil: the server has no pages
 	wrong  uint32       // the first tick played with a wrong guess; the next tick: none
 	logs   [2]inputLog  // of this map and the last
 	free   int          // the loader's: the log for the next map

@@ -27,7 +27,7 @@ type stage struct {
 
 // The states of a stage, with their owners.
 const (
-	idle    uint32 = iota // the asker's
+	idle    uint32 = iota // the viewer's
 	asked                 // either's
 	filling               // the worker's, until it sends filled
 )

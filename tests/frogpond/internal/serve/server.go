@@ -5,7 +5,7 @@
 //
 // The life of a server is in server.go: it boots, serves, drains and ends. Its goroutines are:
 //
-//   - the receiver (receiver.go), which handles datagrams and gives places; session.go is a place;
+//   - the receiver (receiver.go), which handles datagrams and gives places (session.go);
 //   - the workers (worker.go), which play the ticks of rooms: room.go is a tick, inputs.go the
 //     players' inputs, tell.go the packets to players;
 //   - the loader (loader.go), which loads the next maps and releases the slots of old ones;

@@ -41,8 +41,8 @@ const (
 	NameSize   = 16
 )
 
-// Bytes of the packets with one size. An answer is never larger than its question, so a forged
-// address can't turn the server into a flood.
+// Bytes of the packets with one size. An answer is never larger than its question, so the server
+// can't amplify a flood to a forged address.
 const (
 	HelloSize     = 64
 	ChallengeSize = 32
