@@ -151,7 +151,7 @@ func TestBadSaves(t *testing.T) {
 		{"-maps MAP03 -playdemo olddemo", 1,
 			`-playdemo olddemo: byte 8: it is of version 0; this program reads 1`},
 		{"-maps MAP03 -playdemo shortdemo", 1,
-			`-playdemo shortdemo: byte 1979: the file ends, in a tick, 19 of 20: unexpected EOF`},
+			`-playdemo shortdemo: byte 1979: the file ends within a tick, 19 of 20: unexpected EOF`},
 		{"-maps MAP03 -playdemo inputs -bots 7", 1,
 			`-playdemo inputs: it is of 8 players, and -bots is 7`},
 		{"-maps MAP03 -playdemo inputs -seed 2", 1,

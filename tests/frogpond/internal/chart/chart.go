@@ -1,5 +1,8 @@
-// Package chart has what is drawn of a map: its lines, and what each of them is. A map is loaded for
-// that in a budget of its own, so that it can be drawn far from play and beside it.
+// Package chart makes the drawing of a map: its lines, each with its kind. It loads maps in a
+// budget of its own, so that a chart can be made by a client, or next to a server's play:
+//
+//	charts, err := chart.Open(ctx, []string{doom.Builtin}, seed)
+//	c, err := charts.Load(ctx, "MAP01")
 package chart
 
 import (
@@ -12,17 +15,17 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Chart is a map as it is drawn, in map units; north is up. It lies on the Go heap, and nobody
-// changes it.
+// Chart is the drawing of a map, in map units; north is up. It is on the Go heap, and never
+// changes.
 type Chart struct {
 	Name       string
 	MinX, MinY int16
 	MaxX, MaxY int16
 	Lines      []Line
-	Sectors    []Sector // as they were loaded, by their numbers
+	Sectors    []Sector // as loaded, by number
 }
 
-// Line goes from X, Y to X2, Y2. Front and Back are the sectors at its sides; Back is None for a
+// Line goes from X, Y to X2, Y2. Front and Back are the sectors on its sides; Back is None for a
 // wall.
 type Line struct {
 	X, Y, X2, Y2 int16
@@ -30,26 +33,26 @@ type Line struct {
 	Front, Back  int
 }
 
-// None stands where a line has no sector.
+// None stands for a missing sector.
 const None = -1
 
-// Sector is the heights of one.
+// Sector is the heights of a sector.
 type Sector struct{ Floor, Ceiling int16 }
 
-// Kind says what a line is; of what it is at once, the last of these.
+// Kind is the kind of a line; if several apply, the last of them.
 type Kind uint8
 
 // The kinds of lines.
 const (
-	Plain   Kind = iota // both sides are alike
-	Ceiling             // the ceiling changes there
-	Step                // the floor changes there
-	Wall                // nobody gets through: it has one side
-	Special             // it does something: a switch, an exit, a teleporter
-	Door                // a sector beside it opens and closes
+	Plain   Kind = iota // both sides have the same heights
+	Ceiling             // the ceiling changes
+	Step                // the floor changes
+	Wall                // one side only: no body passes
+	Special             // a switch, an exit, a teleporter
+	Door                // a sector next to it opens and closes
 )
 
-// plan has room for the largest of Freedoom's maps, and some more.
+// plan has room for Freedoom's largest map, and some more.
 var plan = budget.Plan{
 	Name: "charts",
 	Regions: []budget.RegionPlan{
@@ -59,13 +62,13 @@ var plan = budget.Plan{
 	Pages: budget.Pages{Prefault: budget.Off},
 }
 
-// Charts are the maps that there are. One goroutine at a time uses them.
+// Charts makes the charts of a list of maps. It is for one goroutine at a time.
 type Charts struct {
 	budget *budget.Budget
 	maps   []doom.Map
 }
 
-// Open opens the files in a budget of its own; the seed is that of the built-in maps.
+// Open opens the files in a budget of its own. The seed is that of the built-in maps.
 func Open(ctx context.Context, wads []string, seed uint64) (*Charts, error) {
 	c, err := Of(nil)
 	if err != nil {
@@ -84,7 +87,7 @@ func Open(ctx context.Context, wads []string, seed uint64) (*Charts, error) {
 	return c, nil
 }
 
-// Of are the charts of maps whose files somebody has open until Close.
+// Of makes charts of maps from open files; the caller keeps the files open until Close.
 func Of(maps []doom.Map) (*Charts, error) {
 	b, err := budget.Open(plan)
 	if err != nil {
@@ -93,10 +96,10 @@ func Of(maps []doom.Map) (*Charts, error) {
 	return &Charts{budget: b, maps: maps}, nil
 }
 
-// Close gives everything back; charts that were loaded stay.
+// Close frees the budget. Charts that were loaded stay valid.
 func (c *Charts) Close() error { return c.budget.Close() }
 
-// Names are those of all maps.
+// Names returns the names of all maps.
 func (c *Charts) Names() (list []string) {
 	for i := range c.maps {
 		list = append(list, c.maps[i].Name)
@@ -104,7 +107,7 @@ func (c *Charts) Names() (list []string) {
 	return list
 }
 
-// Load draws the chart of a map.
+// Load makes the chart of a map. It fails if the map isn't in the files.
 func (c *Charts) Load(ctx context.Context, name string) (*Chart, error) {
 	at := slices.IndexFunc(c.maps, func(m doom.Map) bool { return m.Name == name })
 	if at < 0 {
@@ -122,7 +125,7 @@ func (c *Charts) Load(ctx context.Context, name string) (*Chart, error) {
 	return chart, region.Rewind(ctx)
 }
 
-// draw copies what there is to draw.
+// draw copies a level's lines and sectors.
 func draw(l *doom.Level) *Chart {
 	unit := func(fixed int32) int16 { return int16(fixed >> doom.UnitBits) }
 	c := &Chart{Name: l.Name, MinX: unit(l.Min.X), MinY: unit(l.Min.Y), MaxX: unit(l.Max.X), MaxY: unit(l.Max.Y)}
@@ -159,10 +162,10 @@ func (c *Chart) kindOf(n Line, special uint16, isDoor []bool) Kind {
 	return Plain
 }
 
-// works says whether somebody makes a line do something: not so what works by itself.
+// works reports whether a body can make the line act; an effect that works by itself doesn't count.
 func works(s doom.Special) bool { return s.Action != doom.NoAction && s.Trigger != doom.Always }
 
-// doors says of each sector whether it is one: some line opens or closes it.
+// doors reports for each sector whether some line opens or closes it.
 func doors(l *doom.Level) []bool {
 	is := make([]bool, len(l.Sectors))
 	for i := range l.Lines {

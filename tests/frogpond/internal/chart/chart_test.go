@@ -17,8 +17,8 @@ func open(t *testing.T, wads ...string) *Charts {
 	return c
 }
 
-// Every map that there is fits into the small budget, one after the other; one that isn't there is
-// an error. A line has its sectors, and lies within the corners.
+// Each map fits the small budget, one after the other, and an unknown one is an error. A line's
+// sectors exist, and it is within the map's bounds.
 func TestCharts(t *testing.T) {
 	for _, wads := range [][]string{{doom.Builtin}, doom.InstalledWADs()} {
 		c := open(t, wads...)
@@ -36,7 +36,7 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// within is a line, pushed into what a chart has.
+// within returns n, clamped to the values that the chart allows.
 func within(c *Chart, n Line) Line {
 	n.X, n.X2 = min(max(n.X, c.MinX), c.MaxX), min(max(n.X2, c.MinX), c.MaxX)
 	n.Y, n.Y2 = min(max(n.Y, c.MinY), c.MaxY), min(max(n.Y2, c.MinY), c.MaxY)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// huge makes a file of 40 GB, of which the disk has what it has already.
+// huge makes a sparse file of 40 GB.
 func huge(t *testing.T, name string) {
 	t.Helper()
 	if file, err := os.OpenFile(name, os.O_CREATE, 0o644); assert.NoError(t, err) {
@@ -21,7 +21,7 @@ func huge(t *testing.T, name string) {
 	}
 }
 
-// takes is how many bytes of Go heap fn asks for.
+// takes returns the Go heap that fn allocates, in bytes.
 func takes(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -30,7 +30,7 @@ func takes(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A file of 40 GB ends no server: its size is looked at before memory is asked for.
+// A file of 40 GB ends no server: its size is checked before memory is allocated.
 func TestHugeFiles(t *testing.T) {
 	dir := t.TempDir()
 	name := func(file string) string { return filepath.Join(dir, file) }
@@ -56,7 +56,7 @@ func TestHugeFiles(t *testing.T) {
 		_, err = OpenReplay(name("room-07-0003.inputs"))
 		assert.EqualError(t, err, name("room-07-0003.inputs")+
 			": it has 40000000000 bytes: a record has at most 268435456")
-		const notScores = ": byte 192: no score is whole in more than 65536 bytes from here on"
+		const notScores = ": byte 192: more than 65536 bytes from here on hold no whole score"
 		_, _, err = OpenScores(name("scores"))
 		assert.EqualError(t, err, name("scores")+notScores)
 		list, _, err := readScores(name("scores"))
@@ -67,7 +67,7 @@ func TestHugeFiles(t *testing.T) {
 	checkSave(t, s, 1, h.Serial, file(9, 40))
 }
 
-// What couldn't be read again isn't written.
+// A file that couldn't be read again isn't written.
 func TestTooLargeToWrite(t *testing.T) {
 	dir := t.TempDir()
 	s := openSaves(t, dir)
@@ -95,10 +95,10 @@ func TestTooLargeToWrite(t *testing.T) {
 	checkTicks(t, replay, 2)
 }
 
-// A record that is no regular file isn't opened: a pipe would wait for a writer.
+// A record that isn't a regular file isn't opened, since a pipe would wait for a writer.
 func TestRecordThatIsNoFile(t *testing.T) {
 	_, err := OpenReplay(os.DevNull)
-	assert.EqualError(t, err, os.DevNull+": it is no regular file")
+	assert.EqualError(t, err, os.DevNull+": it isn't a regular file")
 	_, err = OpenReplay(t.TempDir())
-	assert.ErrorContains(t, err, ": it is no regular file")
+	assert.ErrorContains(t, err, ": it isn't a regular file")
 }

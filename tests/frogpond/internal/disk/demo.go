@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// DemoHead is what a demo says of its game.
+// DemoHead is the header of a demo.
 type DemoHead struct {
 	Players uint32
 	Seed    uint64
@@ -20,7 +20,7 @@ const (
 	demoHeader  = 64
 )
 
-// WriteDemo writes a demo: inputs are those of all players in each tick, 12 bytes each.
+// WriteDemo writes a demo. inputs holds 12 bytes for each player in each tick.
 func WriteDemo(w io.Writer, h *DemoHead, inputs []byte) error {
 	to := make([]byte, demoHeader)
 	copy(to, demoMagic)
@@ -38,9 +38,9 @@ func WriteDemo(w io.Writer, h *DemoHead, inputs []byte) error {
 	return err
 }
 
-// ReadDemo reads a demo, as far as inputs have room, once check says that its header suits: so it
-// takes no memory, whatever the file says of itself. It gives the part of inputs that was read. An
-// error is that of check or of rd, or names the byte.
+// ReadDemo reads a demo into inputs, as far as that has room, and returns the part that it filled.
+// It calls check with the header first. It allocates nothing by the file's sizes. It returns an
+// error of check or rd, or one that names the byte.
 func ReadDemo(rd io.Reader, inputs []byte, check func(*DemoHead) error) (read []byte, err error) {
 	var first [demoHeader]byte
 	n, err := io.ReadFull(rd, first[:])
@@ -56,9 +56,9 @@ func ReadDemo(rd io.Reader, inputs []byte, check func(*DemoHead) error) (read []
 		MapSum: binary.LittleEndian.Uint64(head[32:]), Ticks: binary.LittleEndian.Uint64(head[40:])}
 	switch {
 	case h.Players < 1:
-		return nil, bad(12, "it is of no player")
+		return nil, bad(12, "it has no players")
 	case !isZero(head[48:60]):
-		return nil, bad(48, "bytes without a meaning are not zero")
+		return nil, bad(48, "unused bytes are not zero")
 	}
 	if err := check(&h); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func ReadDemo(rd io.Reader, inputs []byte, check func(*DemoHead) error) (read []
 	size := uint64(h.Players) * inputSize // of a tick
 	inputs = inputs[:min(h.Ticks, uint64(len(inputs))/size)*size]
 	if n, err := io.ReadFull(rd, inputs); err != nil {
-		return nil, bad(demoHeader+n, "the file ends, in a tick, %d of %d: %v", uint64(n)/size, h.Ticks, err)
+		return nil, bad(demoHeader+n, "the file ends within a tick, %d of %d: %v", uint64(n)/size, h.Ticks, err)
 	}
 	return inputs, nil
 }

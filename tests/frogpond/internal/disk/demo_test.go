@@ -15,7 +15,7 @@ func demoOf(ticks uint64) *DemoHead {
 		MapSum: 0x2122232425262728, Ticks: ticks}
 }
 
-// demo is the file of one of three ticks of two players.
+// demo returns a demo of three ticks of two players.
 func demo(t testing.TB) []byte {
 	var file bytes.Buffer
 	require.NoError(t, WriteDemo(&file, demoOf(3), file3()))
@@ -25,7 +25,7 @@ func demo(t testing.TB) []byte {
 func file3() []byte { return file(7, 3*2*inputSize) }
 
 func TestDemo(t *testing.T) {
-	for _, room := range []int{0, 1, 3, 9} { // ticks that there is room for, and a byte more
+	for _, room := range []int{0, 1, 3, 9} { // ticks of room, and a byte more
 		var got DemoHead
 		read, err := ReadDemo(bytes.NewReader(demo(t)), make([]byte, room*2*inputSize+1),
 			func(h *DemoHead) error { got = *h; return nil })
@@ -38,13 +38,13 @@ func TestDemo(t *testing.T) {
 	assert.Equal(t, no, err)
 }
 
-// What isn't whole as far as it is played is told, with the byte.
+// Damage before the end of play is an error that names the byte.
 func TestDamagedDemo(t *testing.T) {
 	data := demo(t)
 	all := func(*DemoHead) error { return nil }
 	for n := range len(data) {
 		_, err := ReadDemo(bytes.NewReader(data[:n]), make([]byte, 99), all)
-		require.ErrorContains(t, err, "the file ends, in a", "%d bytes", n)
+		require.ErrorContains(t, err, "the file ends within ", "%d bytes", n)
 	}
 	for bit := range 8 * demoHeader {
 		data[bit/8] ^= 1 << (bit % 8)
@@ -54,8 +54,8 @@ func TestDamagedDemo(t *testing.T) {
 	}
 	for want, change := range map[string]func(head []byte){
 		"byte 8: it is of version 2; this program reads 1": func(head []byte) { head[8] = 2 },
-		"byte 12: it is of no player":                      func(head []byte) { head[12] = 0 },
-		"byte 48: bytes without a meaning are not zero":    func(head []byte) { head[59] = 1 },
+		"byte 12: it has no players":                       func(head []byte) { head[12] = 0 },
+		"byte 48: unused bytes are not zero":               func(head []byte) { head[59] = 1 },
 	} {
 		changed := bytes.Clone(data)
 		change(changed)
@@ -66,5 +66,5 @@ func TestDamagedDemo(t *testing.T) {
 	binary.LittleEndian.PutUint64(data[40:], 1<<63)
 	putSum(data[:demoHeader])
 	_, err := ReadDemo(bytes.NewReader(data), make([]byte, 4*2*inputSize), all)
-	assert.EqualError(t, err, "byte 136: the file ends, in a tick, 3 of 9223372036854775808: unexpected EOF")
+	assert.EqualError(t, err, "byte 136: the file ends within a tick, 3 of 9223372036854775808: unexpected EOF")
 }

@@ -1,11 +1,11 @@
-// Package disk is the files of a server: the saves of its rooms, the inputs of each map that was
-// played, and the scores; and demos. What a server does in play (Write, Append, Sync) allocates nothing on the
-// Go heap, but for an error; opening does.
+// Package disk reads and writes a server's files: saves, records of inputs, scores, and demos.
+// Writers of play ([Saves.Write], [Record.Append], [Scores.Append] and the Syncs) allocate nothing
+// on the Go heap, except for an error; opening a file allocates.
 //
-// All numbers are little-endian, all sums CRC32C (Castagnoli), all bytes that are not named zero.
-// Who reads believes nothing: an error names the byte. Nor does a file's size take memory: a save
-// has at most [SaveMost] bytes, a record [RecordMost], which writers keep to as well, and of scores
-// 64 KiB are looked at at once. Names and maps end in zeros.
+// Numbers are little-endian, sums are CRC32C (Castagnoli), unnamed bytes are zero, and names and
+// maps are padded with zeros. Readers check every value, and an error names the byte. The size of a
+// file can't exhaust memory: a save has at most [SaveMost] bytes, a record [RecordMost], for
+// readers and writers, and scores are read 64 KiB at a time.
 //
 // A save, room-07.a or room-07.b ([Saves]), is a header of 512 bytes and a file of package
 // budget/save:
@@ -23,12 +23,12 @@
 //	320  sum of the map     u64
 //	508  sum of bytes 0 to 507
 //
-// The two are written in turn, each beside, as room-07.a.new, and given its name once it is on the
-// disk. So a crash at any time leaves files that are whole, or not there, and the other as it was. A
-// file whose header is zeros, as far as it goes, is none: an earlier version wrote the header last.
+// The two files of a room are written in turn. Each is written as room-07.a.new, synced, and
+// renamed. So after a crash at any time a file is whole or absent, and the other is as before. A
+// file with a header of zeros is no save: an earlier version wrote the header last.
 //
-// The inputs of an epoch, room-07-0003.inputs ([Record] writes, [Replay] reads), are a header of 72
-// bytes, the state that it began with, and the ticks:
+// A record has the inputs of an epoch, such as room-07-0003.inputs ([Record] writes, [Replay]
+// reads). It is a header of 72 bytes, the state before the first tick, and the ticks:
 //
 //	 0  "froginpt"
 //	 8  version 2           u32
@@ -43,12 +43,12 @@
 //	68  sum of bytes 0 to 67
 //	72  the state, a file of package budget/save
 //
-// Each tick is 12 bytes a player, a game.Input as it lies, and u32, the sum of these and of the
-// tick's number as u32. What follows the last whole tick is torn: a crash cut it off. A tick that
-// isn't whole, before one that is, is damage.
+// A tick is 12 bytes for each player, a game.Input in memory order, and a u32, the sum of these
+// bytes and of the tick's number as u32. Bytes after the last whole tick are torn: a crash cut them
+// off. A damaged tick before a whole one is an error.
 //
-// A demo, the inputs of a game without a network from its first tick on ([WriteDemo], [ReadDemo]), is
-// a header of 64 bytes, and 12 bytes for each player in each tick:
+// A demo has the inputs of a game without a network, from the first tick on ([WriteDemo],
+// [ReadDemo]). It is a header of 64 bytes, and 12 bytes for each player in each tick:
 //
 //	 0  "frogdemo"
 //	 8  version 1           u32
@@ -59,11 +59,11 @@
 //	40  ticks               u64
 //	60  sum of bytes 0 to 59
 //
-// The sum of a map is doom.Level.Sum: what was saved or recorded of one map doesn't go on with
-// another that has its name.
+// The sum of a map is doom.Level.Sum. With it, readers refuse a save or record of another map of
+// the same name.
 //
-// Scores are appended to one file ([Scores]), 64 bytes each. Of a player in an epoch there may be
-// many: what it came to by then.
+// Scores are appended to one file ([Scores]), 64 bytes each. A player may have several in an epoch,
+// each with its results so far.
 //
 //	 0  "FSC1"; the digit is the version
 //	 4  room, player        u16, u16

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The readers take any bytes: what they don't refuse is what a writer writes of the same. Each
-// input is read as it is, and with right sums, which no fuzzer guesses.
+// The readers take any bytes: they refuse them, or a writer writes the same bytes. Each input is
+// read unchanged, and with correct sums, which no fuzzer guesses.
 
 func FuzzSave(f *testing.F) {
 	h := head()
@@ -64,7 +64,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// rightSums makes the sums of a record right, as far as its header goes.
+// rightSums corrects the sums of a record, as far as its header goes.
 func rightSums(data []byte) {
 	if len(data) < recordHeader {
 		return

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file, until it is closed or the process ends.
+// lockFile locks a file until it is closed or the process ends.
 func lockFile(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -27,7 +27,7 @@ func lockFile(f *os.File) error {
 	return nil
 }
 
-// syncFolder brings the names of new files to the disk.
+// syncFolder syncs the names of new files to the disk.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

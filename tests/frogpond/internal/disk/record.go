@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// Record is the inputs of an epoch of a room, as they are written. One goroutine at a time has it.
+// Record writes the inputs of an epoch of a room. It is for one goroutine at a time.
 type Record struct {
 	file    *os.File
 	size    int64
 	players int
-	tick    uint32 // the next
-	err     error  // the first of Append
+	tick    uint32 // the next one
+	err     error  // the first error of Append
 }
 
-// RecordHead is what a record says of its epoch. It is plain data.
+// RecordHead is the header of a record. It is plain data.
 type RecordHead struct {
 	Room, Epoch uint32
 	Seed        uint64
@@ -39,15 +39,15 @@ const (
 	roomsMost     = 256
 )
 
-// RecordMost is how many bytes a record has at most: those of ten hours of 16 players.
+// RecordMost is the largest size of a record, in bytes: ten hours of 16 players.
 const RecordMost = 256 << 20
 
-// TickSize is how many bytes a tick has in a record.
+// TickSize returns the size of a tick in a record, in bytes.
 func TickSize(players int) int { return players*inputSize + 4 }
 
-// CreateRecord makes the file of an epoch, which must not be there. state is that before the first
-// tick, as save.Ring.AppendFile makes it, or empty; it has [SaveMost] bytes at most. Until all of
-// that lies in it, the file has another name: a crash leaves no record without a beginning.
+// CreateRecord creates the file of an epoch, and fails if it exists. state is the state before the
+// first tick, by save.Ring.AppendFile, or empty; it has at most [SaveMost] bytes. The file gets its
+// name once it holds the header and state, so that a crash leaves no record without them.
 func CreateRecord(dir string, h *RecordHead, state []byte) (*Record, error) {
 	if h.Players < 1 || h.Players > playersMost {
 		return nil, fmt.Errorf("a record is of 1 to %d players, not %d", playersMost, h.Players)
@@ -108,10 +108,10 @@ func (h *RecordHead) header(state []byte) []byte {
 	return to
 }
 
-// Append appends the next ticks, [TickSize] bytes each: the players' inputs, and four more, which
-// it fills. A tick that couldn't be written, or that [RecordMost] has no room for, ends the record,
-// since those after it would be of no use: the error comes back from each further call. Cost: a
-// write; no Go allocation.
+// Append appends the next ticks, [TickSize] bytes each: the players' inputs, and four bytes for the
+// sum, which Append fills. A tick that can't be written, or that exceeds [RecordMost], ends the
+// record, since later ticks would be useless; every further call returns that error. Cost: a write,
+// without a Go allocation.
 func (r *Record) Append(ticks []byte) error {
 	size := TickSize(r.players)
 	if r.err == nil && len(ticks)%size != 0 {
@@ -134,34 +134,35 @@ func (r *Record) Append(ticks []byte) error {
 	return r.err
 }
 
-// putTickSum ends a tick with the sum of its inputs and its number, which holds the sum's place.
+// putTickSum sets the sum at the end of a tick: of its inputs, and of its number in the sum's
+// place.
 func putTickSum(tick []byte, number uint32) {
 	last := tick[len(tick)-4:]
 	binary.LittleEndian.PutUint32(last, number)
 	binary.LittleEndian.PutUint32(last, sum(tick))
 }
 
-// Sync waits until what was appended is on the disk.
+// Sync returns once all appended ticks are on the disk.
 func (r *Record) Sync() error { return r.file.Sync() }
 
-// Close ends the record, and says what Append said.
+// Close ends the record. It returns the error of Append, if any.
 func (r *Record) Close() error { return errors.Join(r.err, r.file.Close()) }
 
-// Remove ends the record of an epoch that nobody played, and takes it out of the folder.
+// Remove ends the record of an epoch without play, and removes the file.
 func (r *Record) Remove() error { return errors.Join(r.file.Close(), os.Remove(r.file.Name())) }
 
 func recordName(room, epoch uint32) string {
 	return fmt.Sprintf("room-%02d-%04d.inputs", room, epoch)
 }
 
-// RecordFile is a record in a folder.
+// RecordFile names a record in a folder.
 type RecordFile struct {
 	Room, Epoch uint32
-	Name        string // with the folder
+	Name        string // includes the folder
 }
 
-// NextEpoch is the first of a room of which the folder has no record, nor of a later one: who
-// starts again goes on with it, as no record is written over. A folder that isn't there has none.
+// NextEpoch returns the epoch after the last record of a room, as no record is overwritten. Without
+// records, or without the folder, it returns 0.
 func NextEpoch(dir string, room uint32) (epoch uint32, err error) {
 	list, err := Records(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -175,7 +176,7 @@ func NextEpoch(dir string, room uint32) (epoch uint32, err error) {
 	return epoch, nil
 }
 
-// Records are those of a folder, by room and epoch.
+// Records returns the records of a folder, by room and epoch.
 func Records(dir string) ([]RecordFile, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -24,10 +24,10 @@ func createRecord(t *testing.T, dir string, h *RecordHead, state []byte) *Record
 	return r
 }
 
-// input is a byte of the inputs of a tick, as the tests write them.
+// input is a byte of the inputs of a tick.
 func input(tick, i int) byte { return byte(tick*31 + i) }
 
-// appendTicks appends ticks from one on, some at once.
+// appendTicks appends the ticks in a range, some of them in one call.
 func appendTicks(t *testing.T, r *Record, from, to int) {
 	t.Helper()
 	size := TickSize(r.players)
@@ -50,7 +50,7 @@ func checkTicks(t *testing.T, r *Replay, ticks int) {
 	}
 }
 
-// recorded is a record of ten ticks, as its file.
+// recorded makes a record of ten ticks, and returns its file.
 func recorded(t *testing.T, dir string, h *RecordHead, state []byte) (name string, data []byte) {
 	t.Helper()
 	r := createRecord(t, dir, h, state)
@@ -102,7 +102,7 @@ func TestRecordRefused(t *testing.T) {
 	assert.EqualError(t, err, "a record from tick 9 on needs the state before it")
 }
 
-// A record that a tick is missing from takes no other: what was whole is what is read.
+// A record that lacks a tick takes no further one. Its whole ticks can be read.
 func TestRecordOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	full(t, filepath.Join(dir, "room-07-0003.inputs.new"))
@@ -130,7 +130,7 @@ func TestRecordOnFullDisk(t *testing.T) {
 	assert.Error(t, r.Close())
 }
 
-// Cut off at any byte, a record has its whole ticks, and says how much is torn.
+// A record cut off at any byte has its whole ticks, and reports the torn bytes.
 func TestTornRecord(t *testing.T) {
 	state := file(5, 20)
 	_, data := recorded(t, t.TempDir(), recordOf(2), state)
@@ -138,14 +138,14 @@ func TestTornRecord(t *testing.T) {
 	for n := range len(data) {
 		r, err := parseReplay(data[:n])
 		if n < start {
-			require.ErrorContains(t, err, "the file ends, in a ", "%d bytes", n)
+			require.ErrorContains(t, err, "the file ends within ", "%d bytes", n)
 			continue
 		}
 		require.NoError(t, err)
 		checkTicks(t, r, (n-start)/size)
 		require.Equal(t, (n-start)%size, r.Torn)
 	}
-	zeros := bytes.Clone(data) // the disk knew the size, and had not the bytes
+	zeros := bytes.Clone(data) // the disk has the size, but not the bytes
 	clear(zeros[start+7*size:])
 	r, err := parseReplay(zeros)
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestTornRecord(t *testing.T) {
 	assert.Equal(t, 3*size, r.Torn)
 }
 
-// Each bit that flips is told; so are ticks in another order, and one that is missing.
+// Each flipped bit is reported, and so are ticks in another order and a missing tick.
 func TestDamagedRecord(t *testing.T) {
 	state := file(5, 20)
 	_, data := recorded(t, t.TempDir(), recordOf(2), state)
@@ -184,7 +184,7 @@ func TestDamagedRecord(t *testing.T) {
 	binary.LittleEndian.PutUint32(data[36:], 0)
 	putSum(data[:recordHeader])
 	_, err = parseReplay(data)
-	assert.EqualError(t, err, "byte 32: it begins with tick 1, and without a state")
+	assert.EqualError(t, err, "byte 32: it begins with tick 1, but without a state")
 }
 
 func TestRecords(t *testing.T) {
@@ -216,7 +216,7 @@ func TestRecords(t *testing.T) {
 	assert.Error(t, err, "a file is no folder")
 }
 
-// A file of before the headers had a sum of the map is refused by its version.
+// A file from before headers had a sum of the map is refused by its version.
 func TestOldVersions(t *testing.T) {
 	dir := t.TempDir()
 	_, data := recorded(t, dir, recordOf(2), nil)

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file that is whole or not there: write fills one beside it, NAME.new, which takes
-// the name once it is on the disk. After an error the name has what it had. What is no regular file,
-// such as a pipe or a device, is written to as it is.
+// Replace writes a file that is whole or absent after a crash: write fills NAME.new, which is
+// renamed once it is on the disk. After an error NAME is unchanged. If NAME is no regular file,
+// such as a pipe or a device, write fills it directly.
 func Replace(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(name, os.O_WRONLY, 0)

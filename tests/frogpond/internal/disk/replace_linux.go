@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is an open folder whose files are replaced.
+// folder is an open folder for files that are replaced.
 type folder struct {
 	dir *os.File
 	fd  int
@@ -22,8 +22,8 @@ func openFolder(name string) (folder, error) {
 	return folder{dir, int(dir.Fd())}, nil
 }
 
-// entry is a file of a folder. Its name, and that of the file which is written beside it, are kept
-// as the system reads them: package os would copy each to the Go heap with each call.
+// entry is a file of a folder. It keeps its name and that of the new file in the form of the system
+// call, since package os would copy each to the Go heap at each call.
 type entry struct {
 	path         string
 	name, beside []byte // with a zero at the end
@@ -33,9 +33,9 @@ func (f *folder) entry(name string) entry {
 	return entry{filepath.Join(f.dir.Name(), name), append([]byte(name), 0), append([]byte(name+".new"), 0)}
 }
 
-// replace writes a file, head and then body, beside an entry, and gives it the entry's name once it
-// is on the disk. Whatever ends the program meanwhile, the name has the old file or the new one,
-// whole. Cost: the disk's, for two syncs; no Go allocation, but for an error.
+// replace writes a new file of head and body, syncs it, and renames it to the entry's name. If the
+// program ends meanwhile, the name has the old file or the new one, whole. Cost: two syncs of the
+// disk, without a Go allocation except for an error.
 func (f *folder) replace(e *entry, head, body []byte) error {
 	err := e.write(f.fd, head, body)
 	if err == nil {
@@ -48,7 +48,7 @@ func (f *folder) replace(e *entry, head, body []byte) error {
 	return unix.Fsync(f.fd)
 }
 
-// write makes the file beside, on the disk.
+// write writes and syncs the new file.
 func (e *entry) write(dir int, head, body []byte) error {
 	fd, err := e.create(dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// folder is one whose files are replaced.
+// folder is a folder for files that are replaced.
 type folder string
 
 func openFolder(name string) (folder, error) { return folder(name), nil }
@@ -17,8 +17,8 @@ type entry struct{ path string }
 
 func (f folder) entry(name string) entry { return entry{filepath.Join(string(f), name)} }
 
-// replace writes a file, head and then body, beside an entry, and gives it the entry's name once it
-// is on the disk. Other than on Linux it takes Go allocations.
+// replace writes a new file of head and body, syncs it, and renames it to the entry's name. Unlike
+// on Linux, it makes Go allocations.
 func (f folder) replace(e *entry, head, body []byte) error {
 	return Replace(e.path, func(w io.Writer) error {
 		_, err := w.Write(append(head[:len(head):len(head)], body...))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What fails half-way leaves the file that was there, and nothing beside it.
+// A failure half-way leaves the old file, and no other.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "save")
@@ -41,7 +41,7 @@ func TestReplace(t *testing.T) {
 	check("next")
 }
 
-// A device stays what it is, and a link leads where it did.
+// A device stays a device, and a link keeps its target.
 func TestReplaceThrough(t *testing.T) {
 	dir := t.TempDir()
 	device, link, name := filepath.Join(dir, "device"), filepath.Join(dir, "link"), filepath.Join(dir, "save")

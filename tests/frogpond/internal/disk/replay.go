@@ -8,18 +8,18 @@ import (
 	"os"
 )
 
-// Replay is a record that is read: all of it is in memory, and was looked at.
+// Replay is a record that was read into memory and checked.
 type Replay struct {
 	Head  RecordHead
-	State []byte // that it begins with, or nothing
-	Ticks int    // that are whole
-	Torn  int    // bytes after these: a crash cut the next tick off
+	State []byte // before the first tick, or empty
+	Ticks int    // the number of whole ticks
+	Torn  int    // bytes after them, cut off by a crash
 
 	ticks []byte
 }
 
-// OpenReplay reads a record into the Go heap. Damage before a whole tick is an error, which names
-// the byte, and so is a file of more than [RecordMost] bytes.
+// OpenReplay reads a record into the Go heap. It returns an error that names the byte for damage
+// before a whole tick, and an error for more than [RecordMost] bytes.
 func OpenReplay(name string) (*Replay, error) {
 	data, err := readFile(name, "record", RecordMost)
 	if err != nil {
@@ -32,15 +32,15 @@ func OpenReplay(name string) (*Replay, error) {
 	return r, nil
 }
 
-// readFile reads a file of at most so many bytes, whose size is asked before memory is. An error
-// calls it what it is.
+// readFile reads a file of at most most bytes. It checks the size before it allocates. Errors name
+// the kind of file.
 func readFile(name, what string, most int64) ([]byte, error) {
-	info, err := os.Stat(name) // first: opening a pipe would wait for a writer
+	info, err := os.Stat(name) // first, since opening a pipe would wait for a writer
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it isn't a regular file")
 	case info.Size() > most:
 		return nil, tooLarge(info.Size(), what, most)
 	}
@@ -54,7 +54,7 @@ func readFile(name, what string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// Inputs are those of the i-th tick, 12 bytes a player.
+// Inputs returns the inputs of the i-th tick, 12 bytes for each player.
 func (r *Replay) Inputs(i int) []byte {
 	tick := r.tick(i)
 	return tick[:len(tick)-4]
@@ -77,15 +77,15 @@ func parseReplay(data []byte) (*Replay, error) {
 	case r.Head.Players < 1 || r.Head.Players > playersMost:
 		return nil, bad(20, "%d players; there are 1 to %d", r.Head.Players, playersMost)
 	case size > uint64(len(rest)):
-		return nil, bad(len(data), "the file ends, in a state of %d bytes", size)
+		return nil, bad(len(data), "the file ends within the state of %d bytes", size)
 	case size == 0 && r.Head.FirstTick != 0:
-		return nil, bad(32, "it begins with tick %d, and without a state", r.Head.FirstTick)
+		return nil, bad(32, "it begins with tick %d, but without a state", r.Head.FirstTick)
 	case !isZero(head[64:68]):
-		return nil, bad(64, "bytes without a meaning are not zero")
+		return nil, bad(64, "unused bytes are not zero")
 	}
 	r.State, r.ticks = rest[:size], rest[size:]
 	if binary.LittleEndian.Uint32(head[36:]) != sum(r.State) {
-		return nil, bad(36, "the sum of the state is %#x, and not this", sum(r.State))
+		return nil, bad(36, "the checksum of the state should be %#x", sum(r.State))
 	}
 	if err := r.count(len(data) - len(r.ticks)); err != nil {
 		return nil, err
@@ -93,10 +93,10 @@ func parseReplay(data []byte) (*Replay, error) {
 	return r, nil
 }
 
-// count counts the whole ticks, which start at a byte of the file.
+// count counts the whole ticks, which start at byte start of the file.
 func (r *Replay) count(start int) error {
 	size := TickSize(int(r.Head.Players))
-	first := -1 // that is not whole
+	first := -1 // the first damaged tick
 	for i := range len(r.ticks) / size {
 		switch whole := r.isWhole(i); {
 		case whole && first >= 0:

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Saves are the last states of a server's rooms, in a folder that no other server has meanwhile:
-// two files a room, written in turn. Each is whole, or not there. Each room has one goroutine at a
+// Saves holds the last states of a server's rooms, in a folder that only one server uses at a time.
+// A room has two files, written in turn, each whole or absent. Each room is for one goroutine at a
 // time.
 type Saves struct {
 	lock   *os.File
@@ -17,9 +17,9 @@ type Saves struct {
 	rooms  []saveFiles
 }
 
-// SaveHead is what a save says of the room. It is plain data, and may lie in a budget.
+// SaveHead is the header of a save. It is plain data, and may be in a budget.
 type SaveHead struct {
-	Serial      uint64 // of the room's saves, from 1: Write sets it
+	Serial      uint64 // of the room's saves, from 1; set by Write
 	Seed        uint64
 	Tick, Epoch uint32
 	Map         [8]byte
@@ -27,14 +27,14 @@ type SaveHead struct {
 	Names       [16][16]byte // of players, by place
 }
 
-// saveFiles are the two files of a room.
+// saveFiles holds the two files of a room.
 type saveFiles struct {
 	room   int
 	files  [2]entry
-	newest int    // which has the newest whole save, if one has
-	serial uint64 // of that, or 0
+	newest int    // the index of the newest whole save, if any
+	serial uint64 // of the newest, or 0
 
-	header [saveHeader]byte // on its way: on the stack it would be moved to the heap
+	header [saveHeader]byte // here, since on the stack it would escape to the heap
 }
 
 const (
@@ -43,12 +43,12 @@ const (
 	saveHeader  = 512
 )
 
-// SaveMost is how many bytes a save has at most, with its header.
+// SaveMost is the largest size of a save with its header, in bytes.
 const SaveMost = 16 << 20
 
-// OpenSaves opens the saves of so many rooms. The folder is made where it is missing, and a room's
-// files with its first saves. That another server has the folder is known on Linux, macOS and the
-// BSDs alone.
+// OpenSaves opens the saves of so many rooms. It creates the folder if missing, and a room's files
+// at its first saves. It fails if another server uses the folder, which only Linux, macOS and the
+// BSDs can detect.
 func OpenSaves(dir string, rooms int) (*Saves, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -70,15 +70,15 @@ func OpenSaves(dir string, rooms int) (*Saves, error) {
 		for i, end := range [...]string{"a", "b"} {
 			r.files[i] = s.folder.entry(fmt.Sprintf("room-%02d.%s", room, end))
 		}
-		r.newest = 1          // so a is the first to be written
-		_, _, _, _ = r.read() // for which is the newest; damage is told by Read
+		r.newest = 1          // so that a is written first
+		_, _, _, _ = r.read() // finds the newest; Read reports damage
 	}
 	return s, nil
 }
 
-// Write saves a room: file is what save.Ring.AppendFile made. It is on the disk then. After an
-// error, one for more than [SaveMost] bytes among these, the save before it is what Read gives.
-// Cost: the disk's, for two syncs; no Go allocation.
+// Write saves a room; file is the output of save.Ring.AppendFile. When Write returns, the save is
+// on the disk. After an error, such as more than [SaveMost] bytes, Read returns the save before.
+// Cost: two syncs of the disk, without a Go allocation.
 func (s *Saves) Write(room int, h *SaveHead, file []byte) error {
 	r := &s.rooms[room]
 	to := 1 - r.newest
@@ -95,9 +95,8 @@ func (s *Saves) Write(room int, h *SaveHead, file []byte) error {
 	return nil
 }
 
-// Read gives the newer whole save of a room; found is false when it has none. Damage, and a file of
-// more than [SaveMost] bytes, is an error where no whole one is left. Cost: two reads into the Go
-// heap.
+// Read returns the newer whole save of a room. found is false if it has none. Damage or a size over
+// [SaveMost] is an error only if no whole save is left. Cost: two reads into the Go heap.
 func (s *Saves) Read(room int) (h SaveHead, file []byte, found bool, err error) {
 	return s.rooms[room].read()
 }
@@ -124,12 +123,12 @@ func (r *saveFiles) read() (h SaveHead, file []byte, found bool, err error) {
 	return h, nil, false, fmt.Errorf("%w; %w", damage[0], damage[1])
 }
 
-// Close leaves the folder to another server.
+// Close unlocks the folder for another server.
 func (s *Saves) Close() error {
 	return errors.Join(s.folder.close(), s.lock.Close())
 }
 
-// put makes the header.
+// put fills the header.
 func (h *SaveHead) put(to []byte, room int, file []byte) {
 	clear(to)
 	copy(to, saveMagic)
@@ -160,8 +159,8 @@ func readSave(name string, room int) (h SaveHead, file []byte, whole bool, err e
 	return parseSave(data, room)
 }
 
-// parseSave is neither whole nor an error of a file that begins with zeros, or is empty: an earlier
-// version of this program wrote a save's header last.
+// parseSave parses a save. A file with a header of zeros, or an empty one, is neither whole nor an
+// error: an earlier version of this program wrote the header last.
 func parseSave(data []byte, room int) (h SaveHead, file []byte, whole bool, err error) {
 	if isZero(data[:min(len(data), saveHeader)]) {
 		return h, nil, false, nil
@@ -175,11 +174,11 @@ func parseSave(data []byte, room int) (h SaveHead, file []byte, whole bool, err 
 	case of != uint32(room):
 		err = bad(12, "it is of room %d", of)
 	case size != uint64(len(file)):
-		err = bad(40, "%d bytes follow the header, which says %d", len(file), size)
+		err = bad(40, "%d bytes follow the header, not %d", len(file), size)
 	case binary.LittleEndian.Uint32(head[48:]) != sum(file):
-		err = bad(48, "the sum of what follows the header is %#x, and not this", sum(file))
+		err = bad(48, "the checksum of the bytes after the header should be %#x", sum(file))
 	case !isZero(head[52:56]) || !isZero(head[328:508]):
-		err = bad(52, "bytes without a meaning are not zero, here or from 328 on")
+		err = bad(52, "unused bytes are not zero, here or from byte 328 on")
 	}
 	if err != nil {
 		return h, nil, false, err

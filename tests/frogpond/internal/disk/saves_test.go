@@ -20,7 +20,7 @@ func openSaves(t *testing.T, dir string) *Saves {
 	return s
 }
 
-// head is one whose every byte can be told from its neighbour's.
+// head returns a header with distinct bytes.
 func head() SaveHead {
 	h := SaveHead{Seed: 0x1112131415161718, Tick: 0x21222324, Epoch: 0x31323334,
 		Map: [8]byte{'M', 'A', 'P', '0', '7'}, MapSum: 0x4142434445464748}
@@ -30,7 +30,7 @@ func head() SaveHead {
 	return h
 }
 
-// file is one of package budget/save, as far as this package looks at it.
+// file stands for a file of package budget/save, which this package doesn't read.
 func file(c byte, size int) []byte { return bytes.Repeat([]byte{c}, size) }
 
 func checkSave(t *testing.T, s *Saves, room int, serial uint64, want []byte) {
@@ -44,7 +44,7 @@ func checkSave(t *testing.T, s *Saves, room int, serial uint64, want []byte) {
 	assert.Equal(t, want, got)
 }
 
-// The last save is what is read, be it smaller than that before; by another server too.
+// Read returns the last save, even if the one before was larger. So does another server's.
 func TestSavesInTurn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	s := openSaves(t, dir)
@@ -63,14 +63,14 @@ func TestSavesInTurn(t *testing.T) {
 	h := head()
 	require.NoError(t, s.Write(1, &h, file(5, 20)))
 	require.NoError(t, os.Truncate(filepath.Join(dir, "room-01.b"), 0))
-	checkSave(t, s, 1, 5, file(4, 10)) // so the oldest gave way
+	checkSave(t, s, 1, 5, file(4, 10)) // the oldest was replaced
 
 	_, _, found, err = s.Read(0)
 	require.NoError(t, err)
 	assert.False(t, found, "the other room has nothing")
 }
 
-// A crash at any byte of a write leaves the save before, or the new one whole.
+// A crash at any byte of a write leaves the save before, or the whole new one.
 func TestTornSave(t *testing.T) {
 	dir := t.TempDir()
 	s := openSaves(t, dir)
@@ -106,13 +106,13 @@ func TestTornSave(t *testing.T) {
 		torn := append(bytes.Clone(whole[:n]), make([]byte, saveHeader-n)...)
 		check(append(torn, whole[saveHeader:]...), "a header up to", n)
 	}
-	old := bytes.Clone(whole) // the disk took the new file, and not yet the zeros
+	old := bytes.Clone(whole) // the disk has the new file, but not yet the zeros
 	copy(old[saveHeader:], file(9, 1))
 	check(old, "an old header", 0)
 	check(append(old[:0:0], whole...), "whole", 0)
 }
 
-// Where there was one save, each bit that flips is told; where both are damaged, both are.
+// With one save each flipped bit is reported. If both saves are damaged, both are.
 func TestDamagedSave(t *testing.T) {
 	dir := t.TempDir()
 	s := openSaves(t, dir)
@@ -138,10 +138,10 @@ func TestDamagedSave(t *testing.T) {
 		require.NoError(t, os.Truncate(filepath.Join(dir, "room-00."+end), 540))
 	}
 	_, _, _, err = s.Read(0)
-	assert.ErrorContains(t, err, "room-00.a: byte 40: 28 bytes follow the header, which says 40; ")
+	assert.ErrorContains(t, err, "room-00.a: byte 40: 28 bytes follow the header, not 40; ")
 	assert.ErrorContains(t, err, "room-00.b: byte 40: 28 bytes")
 	require.NoError(t, s.Close())
-	s = openSaves(t, dir) // damage keeps no server from its start
+	s = openSaves(t, dir) // a server starts with damaged saves
 	require.NoError(t, s.Write(0, &h, file(9, 40)))
 	checkSave(t, s, 0, h.Serial, file(9, 40))
 }
@@ -163,7 +163,7 @@ func TestTwoServers(t *testing.T) {
 	assert.EqualError(t, err, name+": another server has it")
 }
 
-// full makes a file that no byte fits into.
+// full makes a file that takes no byte.
 func full(t *testing.T, name string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -190,8 +190,8 @@ func TestSaveOnFullDisk(t *testing.T) {
 	checkSave(t, s, 0, 2, file(3, 40))
 }
 
-// A save takes the place of another whole: who has the other open reads it as it was. Before the
-// first there is none.
+// A save replaces another as a whole: a reader of the other keeps the old content. Before the first
+// there is no save.
 func TestSaveIsWholeOrNotThere(t *testing.T) {
 	dir := t.TempDir()
 	s := openSaves(t, dir)
@@ -218,7 +218,7 @@ func TestSaveIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// What a server writes in play leaves the Go heap alone.
+// Writes in play make no Go allocation.
 func TestNoGoAllocation(t *testing.T) {
 	dir := t.TempDir()
 	s, scores, r := openSaves(t, dir), openScoresOf(t, filepath.Join(dir, "scores")),

@@ -8,22 +8,21 @@ import (
 	"os"
 )
 
-// Scores is a file that scores are appended to. One goroutine at a time has it.
+// Scores is a file to append scores to. It is for one goroutine at a time.
 type Scores struct {
 	file   *os.File
 	size   int64
 	buffer [64 * scoreSize]byte
 }
 
-// Score is what a player came to in an epoch of a room, by then: the last of these counts. It is
-// plain data.
+// Score is a player's result in an epoch of a room, so far; the last one counts. It is plain data.
 type Score struct {
 	Seconds               int64 // since 1970
 	Name                  [16]byte
 	Map                   [8]byte
 	Room, Epoch           uint32
-	Player                uint32 // its place in the room
-	Ticks                 uint32 // of the epoch, by then
+	Player                uint32 // the place in the room
+	Ticks                 uint32 // of the epoch, so far
 	Caught, Deaths, Exits uint32
 	_                     [4]byte
 }
@@ -31,13 +30,14 @@ type Score struct {
 const (
 	scoreMagic = "FSC1" // the digit is the version
 	scoreSize  = 64
-	tornMost   = 1024 * scoreSize // that a crash can leave; with more, it is no file of scores
+	// a crash leaves at most this much; a longer tail is no file of scores
+	tornMost = 1024 * scoreSize
 )
 
-// OpenScores opens a file of scores, or makes it. What a crash left at its end of scores that are
-// not whole is cut off: so many bytes. A file that is damaged, or is none, is an error, and left
-// alone. No other server may have it, as with [OpenSaves]. Cost: a look at the file, with memory of
-// 64 KiB, whatever it has.
+// OpenScores opens or creates a file of scores. It cuts off the torn scores that a crash left at
+// the end, and returns their size, cut, in bytes. If the file is damaged, or has no scores, it
+// returns an error and leaves the file unchanged. No other server may use the file, as with
+// [OpenSaves]. Cost: reads the whole file, in 64 KiB of memory.
 func OpenScores(name string) (s *Scores, cut int, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -64,8 +64,8 @@ func openScores(file *os.File) (s *Scores, cut int, err error) {
 	return s, torn, err
 }
 
-// Append appends scores. After an error none of them was, and it can be tried again. They are on
-// the disk after [Scores.Sync]. Cost: a write for each 64; no Go allocation.
+// Append appends scores. After an error none is appended, and a retry is safe. The scores are on
+// the disk after [Scores.Sync]. Cost: a write for each 64 scores, without a Go allocation.
 func (s *Scores) Append(records []Score) error {
 	at := s.size
 	for len(records) > 0 {
@@ -83,15 +83,15 @@ func (s *Scores) Append(records []Score) error {
 	return nil
 }
 
-// Sync waits until what was appended is on the disk.
+// Sync returns once all appended scores are on the disk.
 func (s *Scores) Sync() error { return s.file.Sync() }
 
 // Close closes the file.
 func (s *Scores) Close() error { return s.file.Close() }
 
-// ReadScores calls each with the scores of a file, in their order, and says how many bytes at its
-// end are torn. An error is that of each, which ends it, or names the first byte of a score that is
-// damaged; those that are whole come all the same. Cost: memory of 64 KiB, whatever the file has.
+// ReadScores calls each with the scores of a file, in order, and returns the number of torn bytes
+// at its end. An error of each ends the call. Damage is an error that names its first byte, after
+// the calls for all whole scores. Cost: 64 KiB of memory for a file of any size.
 func ReadScores(name string, each func(*Score) error) (torn int, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Score) put(to []byte) {
 	putSum(to)
 }
 
-// scanFile is scan of as much as a file says that it has: a device may have no end.
+// scanFile is scan up to the file's size, since a device may have no end.
 func scanFile(file *os.File, each func(*Score) error) (whole int64, torn int, err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -127,12 +127,12 @@ func scanFile(file *os.File, each func(*Score) error) (whole int64, torn int, er
 	return scan(io.LimitReader(file, info.Size()), each)
 }
 
-// scan reads scores to the end, some at once, and calls each with those that are whole. whole is
-// where the last of these ends, and torn how many bytes follow: with more than a crash leaves it is
-// no file of scores, and isn't read further.
+// scan reads scores to the end and calls each with the whole ones. whole is the end of the last
+// one, and torn the number of bytes after it. With a tail longer than a crash leaves, the file
+// isn't one of scores, and scan stops.
 func scan(rd io.Reader, each func(*Score) error) (whole int64, torn int, err error) {
 	buffer := make([]byte, tornMost)
-	first := int64(-1) // that is not whole
+	first := int64(-1) // the first damaged score
 	for at, more := int64(0), true; more; {
 		n, err := io.ReadFull(rd, buffer)
 		if more = err == nil; !more && err != io.EOF && err != io.ErrUnexpectedEOF {
@@ -156,7 +156,7 @@ func scan(rd io.Reader, each func(*Score) error) (whole int64, torn int, err err
 			}
 		}
 		if at += int64(n); at-whole > tornMost {
-			return whole, 0, bad(int(whole), "no score is whole in more than %d bytes from here on",
+			return whole, 0, bad(int(whole), "more than %d bytes from here on hold no whole score",
 				tornMost)
 		}
 		torn = int(at - whole)

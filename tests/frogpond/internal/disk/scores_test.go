@@ -19,7 +19,7 @@ func openScoresOf(t *testing.T, name string) *Scores {
 	return s
 }
 
-// someScores are n that can be told from each other.
+// someScores returns n distinct scores.
 func someScores(n int) []Score {
 	list := make([]Score, n)
 	for i := range list {
@@ -54,7 +54,7 @@ func TestScores(t *testing.T) {
 	assert.Equal(t, list, got)
 }
 
-// Cut off at any byte, a file has its whole scores; who opens it goes on after these.
+// A file cut off at any byte has its whole scores, and further ones are appended after these.
 func TestTornScores(t *testing.T) {
 	name, list := filepath.Join(t.TempDir(), "scores"), someScores(4)
 	data := scoresFile(list)
@@ -98,13 +98,13 @@ func TestDamagedScores(t *testing.T) {
 	assert.Len(t, list, 2)
 }
 
-// What isn't a file of scores isn't cut, whatever it looks like.
+// A file of another kind is never cut.
 func TestForeignScores(t *testing.T) {
 	for line, data := range map[string][]byte{
-		`byte 0: it starts with "root", not with "FSC1"`:                  []byte("root:x:0:0"),
-		`byte 0: it starts with "x", not with "FSC1"`:                     []byte("x"),
-		"byte 0: no score is whole in more than 65536 bytes from here on": make([]byte, 70000),
-		"byte 64: no score is whole in more than 65536 bytes from here on": append(scoresFile(someScores(1)),
+		`byte 0: it starts with "root", not with "FSC1"`:                 []byte("root:x:0:0"),
+		`byte 0: it starts with "x", not with "FSC1"`:                    []byte("x"),
+		"byte 0: more than 65536 bytes from here on hold no whole score": make([]byte, 70000),
+		"byte 64: more than 65536 bytes from here on hold no whole score": append(scoresFile(someScores(1)),
 			bytes.Repeat([]byte("FSC1"), 20000)...),
 	} {
 		name := filepath.Join(t.TempDir(), "file")
@@ -117,7 +117,7 @@ func TestForeignScores(t *testing.T) {
 	}
 }
 
-// What was not appended is not half there, and can be appended again.
+// After a failed Append no score is there in part, and a retry appends them.
 func TestScoresOnFullDisk(t *testing.T) {
 	name, list := filepath.Join(t.TempDir(), "scores"), someScores(5)
 	s := openScoresOf(t, name)
@@ -137,7 +137,7 @@ func TestScoresOnFullDisk(t *testing.T) {
 	assert.Equal(t, list, got)
 }
 
-// parseScores are the scores of a file's bytes.
+// parseScores returns the scores in data.
 func parseScores(data []byte) (list []Score, torn int, err error) {
 	_, torn, err = scan(bytes.NewReader(data), func(c *Score) error {
 		list = append(list, *c)

@@ -10,22 +10,22 @@ var table = crc32.MakeTable(crc32.Castagnoli)
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, table) }
 
-// putSum ends a block with the sum of the bytes before.
+// putSum sets the last four bytes of a block to the sum of the bytes before.
 func putSum(block []byte) {
 	last := len(block) - 4
 	binary.LittleEndian.PutUint32(block[last:], sum(block[:last]))
 }
 
-// isSummed says whether a block ends so.
+// isSummed reports whether that sum is right.
 func isSummed(block []byte) bool {
 	last := len(block) - 4
 	return binary.LittleEndian.Uint32(block[last:]) == sum(block[:last])
 }
 
-// checkHeader gives the header of a file, if it is one.
+// checkHeader returns the header of a file, or an error.
 func checkHeader(data []byte, size int, magic string, version uint32) ([]byte, error) {
 	if len(data) < size {
-		return nil, bad(len(data), "the file ends, in a header of %d bytes", size)
+		return nil, bad(len(data), "the file ends within the header of %d bytes", size)
 	}
 	head := data[:size]
 	if string(head[:len(magic)]) != magic {
@@ -35,12 +35,12 @@ func checkHeader(data []byte, size int, magic string, version uint32) ([]byte, e
 		return nil, bad(len(magic), "it is of version %d; this program reads %d", v, version)
 	}
 	if !isSummed(head) {
-		return nil, bad(size-4, "the sum of the header is %#x, and not this", sum(head[:size-4]))
+		return nil, bad(size-4, "the checksum of the header should be %#x", sum(head[:size-4]))
 	}
 	return head, nil
 }
 
-// tooLarge is the error of a file of more bytes than any has.
+// tooLarge is the error for a file over its largest size.
 func tooLarge(size int64, what string, most int64) error {
 	return fmt.Errorf("it has %d bytes: a %s has at most %d", size, what, most)
 }
