@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A client of frogpond's server, written by PROTOCOL.md: it joins, walks, and checks each state.
+"""A client of frogpond's server, written from PROTOCOL.md: it joins, walks, and checks each state.
 
 client.py HOST:PORT [SECONDS [NAME]] prints a line of JSON: how often it joined and was refused, how
 many states it decoded, how many were wrong, and how many units away from its start it came.
@@ -69,7 +69,7 @@ class Client:
             return
         if not hmac.compare_digest(self.mac(p[:12] + p[20:]), p[12:20]):
             return
-        self.newest, self.heard = sequence, now  # older ones are of no use any more
+        self.newest, self.heard = sequence, now  # older ones are useless
         if p[0] == STATE and len(p) >= 60:
             self.state(p, sequence)
         elif p[0] == NOTICE and len(p) == 36:
@@ -99,11 +99,11 @@ class Client:
             self.leap(epoch, self.tick + 2 - early)
         self.start = self.start or (x, y)
         self.moved = max(self.moved, int(math.dist(self.start, (x, y)) / 65536))
-        if self.states % 16 == 0:  # it turns when something is in the way
+        if self.states % 16 == 0:  # turn at an obstacle
             self.heading = (self.heading + 5 * (self.last == (x, y))) % 16
             self.last = x, y
 
-    def leap(self, epoch, tick):  # what comes of it shows in a second
+    def leap(self, epoch, tick):  # the effect shows within a second
         self.epoch, self.tick, self.inputs, self.settle = epoch, tick, [], self.rate
 
     def walk(self):
@@ -129,7 +129,7 @@ class Client:
         print(json.dumps({name: getattr(self, name) for name in said}))
 
 
-def operate(things, p, at):  # makes those of a base into those of a view
+def operate(things, p, at):  # turns the things of a base into those of a view
     while at < len(p):
         kind, number, mask = struct.unpack_from("<BHB", p, at)
         at += 4
