@@ -11,8 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 )
 
-// botsCommand plays over the network, in a process of its own. Its exit code is 0 for success, 1
-// for a failure, 2 for bad flags.
+// botsCommand plays over the network, in a process of its own.
 func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o bots.Options
 	f := newFlags("bots", "[flags]", stderr)

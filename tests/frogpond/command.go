@@ -11,7 +11,7 @@ import (
 )
 
 // A command is the first word of frogpond's arguments, with flags of its own. run returns the exit
-// code.
+// code: 0 for success, 1 for a failure, 2 for bad flags.
 type command struct {
 	name, what string
 	run        func(ctx context.Context, args []string, stdout, stderr io.Writer) int

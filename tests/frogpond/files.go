@@ -51,7 +51,6 @@ func (o *options) isDemoOf(l *game.Level, h *disk.DemoHead) error {
 	return l.IsOf(h.MapSum)
 }
 
-// writeDemo writes the inputs of a game on l.
 func (o *options) writeDemo(w io.Writer, l *game.Level, in *inputs) error {
 	head := disk.DemoHead{Players: uint32(o.bots), Seed: o.Seed, MapSum: l.Sum,
 		Ticks: uint64(in.ticks())}

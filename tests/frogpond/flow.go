@@ -24,7 +24,7 @@ func export(ctx context.Context, o *options, plan budget.Plan, out, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }() // closes the logs
+	defer func() { err = errors.Join(err, b.Close()) }()
 	s, err := game.Boot(ctx, o.Options, b)
 	if err != nil {
 		return err

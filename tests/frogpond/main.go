@@ -66,7 +66,6 @@ var commands = []command{
 	{"watch", "draw a room of a server in the terminal", watchCommand},
 }
 
-// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return runCommand(ctx, args[0], args[1:], stdout, stderr)

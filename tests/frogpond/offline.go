@@ -42,8 +42,7 @@ type offlineOptions struct {
 	json      bool
 }
 
-// offlineCommand plays a server's records, each as its room did. Its exit code is 0 for success, 1
-// for a failure, 2 for bad flags.
+// offlineCommand plays a server's records, each as its room did.
 func offlineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, code, ok := parseOffline(args, stderr)
 	if !ok {

@@ -114,7 +114,6 @@ func newResult(o *options) *Result {
 	return r
 }
 
-// check walks the budget.
 func (r *Result) check(b *budget.Budget) {
 	if _, err := b.Walk(); err != nil {
 		r.IdentityOK, r.walk = false, err
@@ -198,7 +197,6 @@ func tickTimes(d []uint32) (t TickTimes) {
 	return t
 }
 
-// code returns the exit code.
 func (r *Result) code() int {
 	desynced := func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }
 	switch {

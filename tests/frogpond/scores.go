@@ -132,7 +132,7 @@ func tellScores(w io.Writer, table []Standing) {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%d\t%d\n", s.Name, s.Games, s.Caught, s.Best, s.Map,
 			s.Deaths, s.Exits)
 	}
-	t.Flush() // to memory
+	t.Flush() // can't fail: it writes to memory
 }
 
 // printable returns a name from a file in printable form, since the file may hold any bytes.

@@ -25,8 +25,7 @@ var defaultServePlan []byte
 // defaultAddress is the default address of serve, bots and watch.
 const defaultAddress = "127.0.0.1:35035"
 
-// serveCommand lets players play over UDP. Its exit code is 0 for a good end, 1 for a failure, 2
-// for bad flags.
+// serveCommand lets players play over UDP.
 func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := &serve.Options{Say: stderr, Warm: warmRuntime}
 	f := newFlags("serve", "[flags]", stderr)

@@ -86,7 +86,7 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 	return nil
 }
 
-// readMap reads the map once more, as the file has it, for the second table.
+// readMap reads the map again, from the file, for the second table.
 func readMap(m doom.Map) (*sweep.Map, error) {
 	var failed error
 	raw, err := sweep.Parse(func(name string) []byte {
@@ -127,7 +127,7 @@ func (w swept) Carried(sector, x, y int) (dx, dy int32) {
 	p := w.level.Players.Get()
 	defer w.level.Players.Put(p)
 	from := doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
-	p.At, p.Sector, p.Health = from, uint16(sector), math.MaxInt32 // no harm takes it to a start
+	p.At, p.Sector, p.Health = from, uint16(sector), math.MaxInt32 // no harm may send it to a start
 	w.Tick()
 	return p.At.X - from.X, p.At.Y - from.Y
 }

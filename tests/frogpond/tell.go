@@ -140,7 +140,6 @@ func (r *Result) again() string {
 	return text + differ(desyncs) + ".\n"
 }
 
-// differ says how many states differ.
 func differ(desyncs int) string {
 	switch desyncs {
 	case 0:
@@ -182,7 +181,6 @@ func (r *Result) slack(out io.Writer) {
 	}
 }
 
-// list prints a line for each map.
 func (r *Result) list(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\nmap\tticks\thash\tload\tused\tpeak\tfrogs\tof\tp50\tp99\tmax\t"+

@@ -11,8 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/watch"
 )
 
-// watchCommand shows a room of a server in the terminal. Its exit code is 0 for success, 1 for a
-// failure, 2 for bad flags.
+// watchCommand shows a room of a server in the terminal.
 func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o watch.Options
 	f := newFlags("watch", "[flags]", stderr)

@@ -12,7 +12,6 @@ type folder string
 
 func openFolder(name string) (folder, error) { return folder(name), nil }
 
-// entry is a file of a folder.
 type entry struct{ path string }
 
 func (f folder) entry(name string) entry { return entry{filepath.Join(string(f), name)} }

@@ -128,7 +128,6 @@ func (s *Saves) Close() error {
 	return errors.Join(s.folder.close(), s.lock.Close())
 }
 
-// put fills the header.
 func (h *SaveHead) put(to []byte, room int, file []byte) {
 	clear(to)
 	copy(to, saveMagic)

@@ -34,7 +34,6 @@ type pond struct {
 	things, lines, sides, vertexes, sectors []byte
 }
 
-// appendWords appends 16-bit words and returns their offset.
 func appendWords(to *[]byte, values ...int) int {
 	at := len(*to)
 	for _, v := range values {

@@ -88,7 +88,6 @@ type translator struct {
 
 func then(links ...flow.Link) []flow.List { return []flow.List{{Name: "then", Links: links}} }
 
-// line makes the nodes of a line with a trigger.
 func (t *translator) line(i int, n *Line, s *Special) {
 	name := "line " + strconv.Itoa(i)
 	action := t.action(i, n, s)
@@ -131,7 +130,6 @@ func (t *translator) event(name, of string, line int, needs string, goal flow.Li
 	t.Nodes = append(t.Nodes, node)
 }
 
-// action makes the node of a line's action, and returns its name.
 func (t *translator) action(i int, n *Line, s *Special) string {
 	verb := verbs[s.Action]
 	if s.Trigger == Pushed {
@@ -148,7 +146,6 @@ func (t *translator) action(i int, n *Line, s *Special) string {
 	return node.Name
 }
 
-// input returns the value of an action's input.
 func (t *translator) input(name string, line int, n *Line, s *Special) any {
 	switch name {
 	case "tag":

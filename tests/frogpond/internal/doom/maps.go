@@ -199,14 +199,12 @@ func (r *rawMap) sum() uint64 {
 
 func (r *rawMap) count(kind int) int { return len(r.bytes[kind]) / rowSizes[kind] }
 
-// word returns the i-th 16-bit word of a row.
 func (r *rawMap) word(kind, row, i int) uint16 {
 	return binary.LittleEndian.Uint16(r.bytes[kind][row*rowSizes[kind]+2*i:])
 }
 
 func (r *rawMap) int16(kind, row, i int) int16 { return int16(r.word(kind, row, i)) }
 
-// badRow makes the error for a byte of a lump.
 func (r *rawMap) badRow(kind, offset int, format string, args ...any) error {
 	return r.bad(lumpNames[kind], int64(r.entry[kind].Offset)+int64(offset), format, args...)
 }

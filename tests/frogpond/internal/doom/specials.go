@@ -192,7 +192,6 @@ var effects = []struct {
 	{0, 124, 0, 51, 0, 0, Effect{Action: Exit, Secret: true}},
 }
 
-// families are the names of the actions' families.
 var families = [...]string{NoAction: "unsupported",
 	OpenDoor: "door", CloseDoor: "door", RaiseDoor: "door", ReopenDoor: "door",
 	MoveFloor: "floor", Donut: "floor", Stairs: "stairs",

@@ -75,7 +75,6 @@ func (w *World) Teleport(tag uint16) bool {
 	return false
 }
 
-// place returns the position and heading of the body.
 func (a *activator) place() (at doom.Point, heading uint32) {
 	switch {
 	case a.player != nil:
@@ -249,7 +248,6 @@ func (w *World) stands(at doom.Point, sector uint16, who *body) bool {
 	return ceiling-floor >= int64(who.height)<<doom.UnitBits
 }
 
-// carryAll moves the bodies on floors that carry.
 func (w *World) carryAll() {
 	for i := range w.carries {
 		c := &w.carries[i]

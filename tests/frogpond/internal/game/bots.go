@@ -25,7 +25,6 @@ func (g *Game) Decide() []Input {
 	return g.Level.inputs
 }
 
-// think makes the input of the i-th player.
 func (g *Game) think(w *worker, i int) {
 	p, b, in := g.Level.Player(i), &g.Level.brains[i], &g.Level.inputs[i]
 	*in = Input{}

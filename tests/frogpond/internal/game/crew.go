@@ -67,7 +67,6 @@ func (c *Crew) stop() {
 	}
 }
 
-// tickGame plays a tick of the game, in a scope for the tick's memory.
 func (c *Crew) tickGame(s scope.Scope) error { return c.game.tick(c, s) }
 
 // full returns the first ErrFull of the workers, and clears it.
@@ -119,7 +118,6 @@ func (w *worker) work() {
 	}
 }
 
-// thinkShare makes this worker's share of the bots' inputs.
 func (w *worker) thinkShare(scope.Scope) error {
 	g := w.crew.game
 	for i := w.index; i < len(g.Level.brains); i += len(w.crew.workers) {

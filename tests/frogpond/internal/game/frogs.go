@@ -46,7 +46,6 @@ const (
 	frogSpace   = 8
 )
 
-// decideFrog fills the command of the frog in the i-th chunk of the pool.
 func (g *Game) decideFrog(w *worker, i int) {
 	f := g.Level.Frogs.At(i)
 	if f == nil {
@@ -71,7 +70,6 @@ func (g *Game) decideFrog(w *worker, i int) {
 	}
 }
 
-// take turns a choice into a command.
 func (c *frogCommand) take(chosen Choice) {
 	c.Next.Heading, c.Next.Hop, c.Next.Rest = chosen.Heading&15, chosen.Hop, chosen.Rest
 	c.Croak = chosen.Croak
@@ -148,7 +146,6 @@ func nearest(p doom.Point, list []doom.Point) doom.Point {
 	return best
 }
 
-// applyFrog applies the command of a frog.
 func (g *Game) applyFrog(i int) {
 	c := &g.frogCommands[i]
 	if !c.Live {

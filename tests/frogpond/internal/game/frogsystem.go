@@ -61,7 +61,6 @@ func (l *Level) openFrogSystem(s scope.Scope, logName string) (err error) {
 	return err
 }
 
-// close writes the last lines of the log.
 func (f *frogSystem) close() error {
 	name, room := string(bytes.TrimRight(f.level[:], "\x00")), f.room.Get()
 	f.log.note(name, "choruses", room.Choruses)

@@ -52,7 +52,6 @@ var (
 	frogCommandMaker   = scope.Plain[frogCommand]()
 )
 
-// begin puts the players on their starts.
 func (g *Game) begin(seed uint64) error {
 	h := doom.HashStart
 	h.Add(seed)

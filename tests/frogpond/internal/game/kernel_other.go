@@ -6,14 +6,12 @@ import "errors"
 
 // The runtime doesn't run on this system yet. This file lets the program compile.
 
-// logFile is a file that lines are appended to.
 type logFile struct{ buffer [160]byte }
 
 func (f *logFile) open(name string) error { return &badFile{"-log", name, errors.ErrUnsupported} }
 func (f *logFile) write([]byte)           {}
 func (f *logFile) close() error           { return nil }
 
-// lock is a lock in the kernel.
 type lock struct{ unused int }
 
 func (l *lock) open() error  { return errors.ErrUnsupported }

@@ -76,7 +76,6 @@ func loadLevel(region budget.Region, s scope.Scope, m doom.Map, scratch scope.Sc
 	return l, nil
 }
 
-// read reads the map and draws its chart.
 func (l *Level) read(s scope.Scope, m doom.Map, base arena.Base, scratch scope.Scratch) (err error) {
 	if l.Level, err = m.Load(s, base); err != nil {
 		return err

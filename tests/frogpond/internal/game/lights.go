@@ -17,7 +17,6 @@ const (
 	glowStep = 8
 )
 
-// light starts a sector's light.
 func (w *World) light(c *doom.Sector, kind doom.LightKind, dark int32) bool {
 	if kind == doom.SteadyLight || len(w.lights) == cap(w.lights) {
 		return false

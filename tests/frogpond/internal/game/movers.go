@@ -251,7 +251,6 @@ func moves(a doom.Action) bool {
 
 func (m *mover) isDoor() bool { return doom.OpenDoor <= m.Action && m.Action <= doom.ReopenDoor }
 
-// moveAll plays a tick of all movers.
 func (w *World) moveAll() {
 	for i := range w.movers.Cap() {
 		if m := w.movers.At(i); m != nil {
@@ -260,7 +259,6 @@ func (w *World) moveAll() {
 	}
 }
 
-// step plays a tick of one mover.
 func (w *World) step(m *mover) {
 	switch {
 	case m.Stopped:

@@ -112,12 +112,10 @@ func (g *Game) input(i int) (in Input) {
 	return in
 }
 
-// random returns the random number of the i-th player for this tick.
 func (g *Game) random(i int) uint64 {
 	return doom.Random(g.Level.Room.Seed^0xb07, g.Level.Room.Tick, uint32(i))
 }
 
-// decidePlayer fills the command of the i-th player.
 func (g *Game) decidePlayer(w *worker, i int) {
 	p, c, in := g.Level.Player(i), &g.playerCommands[i], g.input(i)
 	if p == nil {

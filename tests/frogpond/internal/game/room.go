@@ -26,7 +26,6 @@ type Room struct {
 	Events  arena.Slice[event] // the newest is at (Happened-1) % eventsLength
 }
 
-// counts holds the numbers of a room.
 type counts struct {
 	Seed     uint64
 	Instance flow.Instance // of the level's graph
@@ -117,7 +116,6 @@ func (l *Level) rebuild() error {
 	return nil
 }
 
-// happen adds an event.
 func (l *Level) happen(kind eventKind, frog int, at doom.Point) {
 	r := l.Room
 	l.events[r.Happened%eventsLength] = event{r.Tick, kind, at, l.Frogs.handles[frog]}

@@ -195,13 +195,11 @@ func init() {
 	})
 }
 
-// did sets an action's result.
 func (w *World) did(r *flow.Runner, out *result, acted bool) {
 	out.Set(r, acted)
 	w.script.acted = w.script.acted || acted
 }
 
-// loadScript makes the graph of the level in s.
 func (w *World) loadScript(s scope.Scope) error {
 	source := w.Graph()
 	data, _, err := flow.Compile(source, host.Vocabulary())

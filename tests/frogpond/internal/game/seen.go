@@ -48,7 +48,6 @@ func newSights(s scope.Scope, players, frogs int) sights {
 	return sights{targets, wordMaker.Slice(s, players*targets), countMaker.Slice(s, players)}
 }
 
-// of returns the marks of a player.
 func (s *sights) of(player int) []uint16 { return s.marks[player*s.targets:][:s.targets] }
 
 // forget makes a player's next look check all targets.
@@ -98,7 +97,6 @@ func (g *Game) See(c *Crew, player int, list []Seen) (seen []Seen, whole bool) {
 	return v.all()
 }
 
-// all looks for all kinds.
 func (v *look) all() (seen []Seen, whole bool) {
 	whole = v.players() && v.frogs() && v.sectors()
 	return v.list, whole
@@ -186,7 +184,6 @@ func (v *look) mark(known uint16, at doom.Point, who *body) uint16 {
 	return unseen
 }
 
-// note sets the mark of a target.
 func (v *look) note(i int, mark uint16) {
 	if v.marks != nil {
 		v.marks[i] = mark

@@ -125,7 +125,6 @@ func (s *Server) BeginEmpty(level *Level, seed uint64) (*Game, error) {
 // Stop ends the workers' goroutines.
 func (s *Server) Stop() { s.crew.stop() }
 
-// chooseMaps returns the named maps, or all.
 func chooseMaps(library *doom.Library, names string) ([]doom.Map, error) {
 	all, err := library.Maps()
 	if err != nil || names == "all" {

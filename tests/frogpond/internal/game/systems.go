@@ -9,7 +9,6 @@ type Systems struct {
 	Durations []uint32 // of each tick, in nanoseconds
 }
 
-// loadSystems builds the systems in s.
 func loadSystems(s scope.Scope, logName string, ticks int) (*Systems, error) {
 	sys := &Systems{}
 	var err error

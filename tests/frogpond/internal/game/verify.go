@@ -44,7 +44,6 @@ func (l *Level) verifyRoom(v save.View) error {
 	return nil
 }
 
-// sector reports whether a sector number exists.
 func (l *Level) sector(number uint16) bool { return int(number) < len(l.loaded) }
 
 func (l *Level) verifySectors(v save.View) error {

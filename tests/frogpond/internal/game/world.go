@@ -127,7 +127,6 @@ func stored[T any](base arena.Base, list []T) arena.Slice[T] {
 	return arena.SliceOf(base, list)
 }
 
-// tagged returns the number of sectors with a tag.
 func (l *Level) tagged(tag uint16) (n int) {
 	for i := l.NextTagged(tag, -1); i >= 0; i = l.NextTagged(tag, i) {
 		n++
@@ -286,7 +285,6 @@ func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
 	return acted
 }
 
-// affect applies an action to one sector.
 func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
 	switch e.Action {
 	case doom.OpenDoor, doom.CloseDoor, doom.RaiseDoor, doom.ReopenDoor:
