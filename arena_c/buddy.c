@@ -21,14 +21,14 @@ UPFRONT_COLD static void buddy_met(upfront_buddy *b, uint64_t where) {
     b->where = where;
 }
 
-/* What was no live block: whether its byte was overwritten. */
+/* Counts an overwritten byte found for an address that is refused. */
 UPFRONT_COLD static void buddy_refused(upfront_buddy *b, upfront_buddy_found f) {
     if (f.code == UPFRONT_CORRUPT)
         buddy_met(b, buddy_offset(b, f.from));
 }
 
-/* The bytes of the blocks that this one is in, from an order up, as their halves say now. Halves
- * that melt lose theirs. */
+/* Updates the bytes of the blocks that contain this one, from an order up, by their halves. Halves
+ * that merge get 0. */
 static void buddy_rise(upfront_buddy *b, uint64_t from, uint64_t order) {
     int right;
     for (; order <= upfront_buddy_order(b->root); order++) {
@@ -55,8 +55,8 @@ static void buddy_set(upfront_buddy *b, uint64_t from, uint64_t order, int live)
         *byte = (uint8_t)(live ? *byte | half : *byte & ~half);
 }
 
-/* A whole block of the order `had` is cut until its first part has `order`, and is live; the other
- * parts are free. */
+/* Cuts a whole block of the order `had` until its first part has `order` and is live; the others
+ * are free. */
 static void buddy_cut(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
     uint64_t j;
     for (j = had; j > order; j--) {
@@ -68,18 +68,18 @@ static void buddy_cut(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t or
     buddy_rise(b, from, had + 1);
 }
 
-/* The order of a block of so many bytes. */
+/* Returns the order of a block for so many bytes. */
 static uint64_t buddy_order(const upfront_buddy *b, uint64_t bytes) {
     uint64_t more = (bytes - 1) >> __builtin_ctzll(b->smallest);
     return bytes <= b->smallest ? 0 : 64 - (uint64_t)__builtin_clzll(more);
 }
 
-/* Whether the reserve allows it. */
+/* Whether the reserve allows the request. */
 static int buddy_may(const upfront_buddy *b, uint64_t bytes) {
     return bytes <= buddy_free(b) && b->reserve <= buddy_free(b) - bytes;
 }
 
-/* What was asked for got a block of the order, and is in `used`. */
+/* Counts an allocation, which is in `used`, and updates the peaks. */
 static void buddy_count(upfront_buddy *b, uint64_t asked, uint64_t order) {
     b->asked += asked;
     b->given += buddy_bytes(b, order);
@@ -97,7 +97,7 @@ upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest)
         return NULL;
     count = (size - sizeof *b - 1) / (smallest + 1);
     first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;
-    if (first + count * smallest > size) { /* by less than a smallest block, lost to rounding up */
+    if (first + count * smallest > size) { /* by less than a smallest block, due to rounding up */
         count--;
         first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;
     }
@@ -111,7 +111,8 @@ upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest)
     b->low = ((base + first) & (UPFRONT_ALIGN_MAX - 1)) / smallest;
     low = b->low & ~UINT64_C(1);
     high = ((b->low + count + 1) & ~UINT64_C(1)) - 1;
-    bit = 63 - (uint64_t)__builtin_clzll(low ^ high); /* the highest in which the ends differ */
+    /* the highest bit that differs between the ends */
+    bit = 63 - (uint64_t)__builtin_clzll(low ^ high);
     b->root = high >> bit << bit;
     upfront_buddy_reset(b);
     return b;
@@ -151,7 +152,7 @@ void upfront_buddy_reset(upfront_buddy *b) {
     upfront_leave(&b->busy);
 }
 
-/* The lowest free block of an order or more; 0: none. */
+/* Finds the lowest free block of an order or more. Returns 0 if there is none. */
 static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, uint64_t *had) {
     uint64_t at = b->root, half;
     for (;; at = half) {
@@ -168,7 +169,7 @@ static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, 
         if ((*upfront_buddy_byte(b, half) & UPFRONT_BUDDY_LARGEST) <= order)
             half = upfront_buddy_half(b, at, 1);
     }
-    /* of bytes that were overwritten nothing is given */
+    /* no allocation by overwritten bytes */
     return *had >= order && *from >= b->low &&
            *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
            (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
@@ -180,13 +181,13 @@ static void buddy_meet(upfront_buddy *b, uint64_t dirt) {
         buddy_met(b, dirt);
 }
 
-/* A free block that is to be somebody's. */
+/* Checks the fill of a free block that is about to be allocated. */
 static void buddy_meet_in(upfront_buddy *b, uint64_t from, uint64_t order) {
     upfront_buddy_found f = {UPFRONT_DOUBLE, from, order};
     buddy_meet(b, upfront_buddy_dirt(b, f));
 }
 
-/* Bytes that were told of are dead again. */
+/* Counts overwritten fill bytes and fills them again. */
 static void buddy_clean(upfront_buddy *b, upfront_buddy_found f) {
     uint64_t dirt = upfront_buddy_dirt(b, f), end = buddy_offset(b, f.from) + buddy_bytes(b, f.order);
     buddy_meet(b, dirt);
@@ -194,7 +195,8 @@ static void buddy_clean(upfront_buddy *b, upfront_buddy_found f) {
         memset((char *)b + dirt, UPFRONT_DEAD, (size_t)(end - dirt));
 }
 
-/* The block that rests the longest is free. When the queue was overwritten, what is in it is nobody's any more. */
+/* Frees the block that rests longest. If the queue was overwritten, all its blocks stay allocated
+ * for ever. */
 static void buddy_wake(upfront_buddy *b) {
     uint64_t offset = b->rest.oldest - b->first, from = b->low + offset / b->smallest;
     upfront_buddy_found f = {UPFRONT_CORRUPT, 0, 0};
@@ -214,7 +216,7 @@ static void buddy_wake(upfront_buddy *b) {
     buddy_rise(b, from, f.order + 1);
 }
 
-/* Before a refusal: what rests and what is a redzone is given up. */
+/* Gives up redzones and blocks at rest, before a refusal. */
 static void buddy_give_way(upfront_buddy *b) {
     uint64_t from, high = upfront_buddy_high(b), natural;
     while (b->rest.blocks != 0)
@@ -230,7 +232,7 @@ static void buddy_give_way(upfront_buddy *b) {
     }
 }
 
-/* The order of the block that a request gets: one more where it fills its own. */
+/* Returns the order that a request gets: one more if it would fill its own. */
 static uint64_t buddy_wide(const upfront_buddy *b, uint64_t size, uint64_t order) {
     return order + (UPFRONT_LOOKS(b) && buddy_bytes(b, order) - size < UPFRONT_BUDDY_ZONE);
 }
@@ -255,14 +257,14 @@ static void buddy_gave(upfront_buddy *b, uint64_t from, uint64_t size, uint64_t 
         memset(p + size, UPFRONT_DEAD, (size_t)(buddy_bytes(b, held) - size));
 }
 
-/* Frees a block, which rests. */
+/* Frees a block, which then rests. */
 static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
     uint64_t natural = upfront_buddy_natural(b, f.from, f.order), bytes = buddy_bytes(b, f.order), newest = b->rest.newest;
     upfront_note_ended(buddy_address(b, f.from));
     upfront_mark_dead(buddy_address(b, f.from), bytes);
     b->used -= buddy_bytes(b, natural);
     b->padded -= bytes - buddy_bytes(b, natural);
-    buddy_set(b, f.from, f.order, 1); /* all of it rests */
+    buddy_set(b, f.from, f.order, 1); /* its redzone too */
     b->live--;
     if (!upfront_rest_add(&b->rest, b, buddy_offset(b, f.from), bytes))
         buddy_met(b, newest);
@@ -280,7 +282,7 @@ static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
 #define buddy_give_way(b) ((void)0)
 #endif
 
-/* Looks at all blocks. Fills that were overwritten are told of one by one, and good again. */
+/* Checks all blocks, counts each overwritten fill and fills it again. */
 UPFRONT_COLD static void buddy_inspect(upfront_buddy *b) {
     uint64_t from, high = upfront_buddy_high(b);
     for (from = b->low; UPFRONT_LOOKS(b) && from < high;) {
@@ -293,8 +295,8 @@ UPFRONT_COLD static void buddy_inspect(upfront_buddy *b) {
         buddy_met(b, 0);
 }
 
-/* Before a refusal: whether bytes were overwritten. A look at all of them: as many refusals go by
- * without one as there are times 64 of them. */
+/* Checks all bytes before a refusal. After a check, one refusal for each 64 bytes goes without
+ * one. */
 UPFRONT_COLD static void buddy_look(upfront_buddy *b) {
     if (b->failed < b->look)
         return;
@@ -324,7 +326,7 @@ static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Whether a request isn't served, on purpose. A block that has the bytes already stays, and is no request. */
+/* Whether a request is refused on purpose. A realloc that fits in its block is no request. */
 static int buddy_refuses(upfront_buddy *b, uint64_t had, uint64_t size) {
     if ((had >= size && had != 0) || !upfront_refuses())
         return 0;
@@ -347,7 +349,7 @@ void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
     return p;
 }
 
-/* The live block that begins at p, or why there is none. */
+/* Returns the live block that begins at p, or the code to refuse p. */
 static upfront_buddy_found buddy_find(const upfront_buddy *b, const void *p) {
     upfront_buddy_found f = {UPFRONT_FOREIGN, 0, 0};
     uint64_t offset = upfront_distance(p, b) - b->first;
@@ -394,7 +396,7 @@ int upfront_buddy_free(upfront_buddy *b, void *p) {
     return f.code;
 }
 
-/* Whether the other halves up to an order lie behind the block and are free. */
+/* Whether the other halves up to an order follow the block and are free. */
 static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
     if (from % buddy_blocks(order) != 0 || buddy_blocks(order) > upfront_buddy_high(b) - from)
         return 0;
@@ -419,7 +421,8 @@ static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t o
 }
 
 #ifdef UPFRONT_CHECKED
-/* Before a block moves that would stay in a release build: it stays without a redzone, if need be where others gave way. */
+/* Keeps a block in place without a redzone, if a release build would not move it. Redzones of
+ * others and blocks at rest give way if needed. */
 static int buddy_stays(upfront_buddy *b, upfront_buddy_found *f, uint64_t order, uint64_t *want) {
     uint64_t from = f->from, at, had;
     if (b->plain)
@@ -443,7 +446,7 @@ static void *buddy_resize(upfront_buddy *b, upfront_buddy_found f, uint64_t size
     char *p = buddy_address(b, from), *q;
     int stays, may;
     if (UPFRONT_LOOKS(b) && order <= had && want > had)
-        want = had; /* it doesn't move for a redzone */
+        want = had; /* no move for a redzone */
     may = buddy_bytes(b, order) <= bytes || buddy_may(b, buddy_bytes(b, order) - bytes);
     buddy_clean(b, f);
     stays = may && (want <= had || buddy_can_grow(b, from, had, want) || buddy_stays(b, &f, order, &want));
@@ -452,7 +455,7 @@ static void *buddy_resize(upfront_buddy *b, upfront_buddy_found f, uint64_t size
         q = (char *)buddy_alloc(b, size, order);
         if (q != NULL) {
             memcpy(q, p, (size_t)bytes);
-            f = upfront_buddy_find(b, from); /* it may have given way */
+            f = upfront_buddy_find(b, from); /* it may have lost its redzone */
             buddy_end(b, f);
         }
         return q;
@@ -505,7 +508,7 @@ int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
     if (f.code == UPFRONT_OK)
         f.order = upfront_buddy_natural(b, f.from, f.order);
     if (f.code == UPFRONT_OK && UPFRONT_LOOKS(b))
-        buddy_know(b, f); /* that all of it is the caller's */
+        buddy_know(b, f); /* from now on all of it is the caller's */
     upfront_leave(&b->busy);
     return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);
 }

@@ -83,7 +83,7 @@ func RobsonBound(live, largest, smallest uint64) uint64 {
 	return uint64(bound)
 }
 
-// outside says that p isn't in the buddy at all: cgo would look at the Go object there, and panic
+// outside reports whether p is outside of the buddy. cgo would inspect a Go object there, and panic
 // over its pointers.
 func (b *Buddy) outside(p unsafe.Pointer) bool {
 	return uint64(uintptr(p))-uint64(uintptr(unsafe.Pointer(b))) >= b.End
@@ -95,8 +95,8 @@ func (b *Buddy) Alloc(size, align uint64) unsafe.Pointer {
 		C.upfront_buddy_alloc_at(b.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1))))
 }
 
-// Free is upfront_buddy_free. In race builds the dead block is overwritten: a goroutine that still
-// reads it is reported.
+// Free is upfront_buddy_free. In race builds it overwrites the dead block, so that a goroutine that
+// still reads it is reported.
 func (b *Buddy) Free(p unsafe.Pointer) Code {
 	if p == nil {
 		return OK
@@ -114,8 +114,8 @@ func (b *Buddy) Free(p unsafe.Pointer) Code {
 	return Code(crossed(writes(&b.Used), C.upfront_buddy_free_at(b.c(), p, C.uint32_t(Here(1)))))
 }
 
-// Realloc is upfront_buddy_realloc: nil when it is refused, and SizeOf says whether p is why. The
-// race detector is told of the bytes that died; where the block moved they are the buddy's by then.
+// Realloc is upfront_buddy_realloc. After nil, SizeOf says whether p is the cause. Realloc reports
+// the bytes that died to the race detector; if the block moved, they are the buddy's by then.
 func (b *Buddy) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	if p != nil && b.outside(p) {
 		return nil
@@ -180,18 +180,18 @@ func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
 	return uint64(n), code
 }
 
-// CheckAll is upfront_buddy_walk that only checks.
+// CheckAll is upfront_buddy_walk without a list: it only checks.
 func (b *Buddy) CheckAll() Code { return Code(C.upfront_buddy_walk(b.c(), nil, 0, nil)) }
 
-// BlockOf is the live block that has the byte at an offset: where it begins, and its size. pre: the
-// words are whole, and the byte is a block's.
+// BlockOf returns the block that contains the byte at an offset: its first smallest block's offset,
+// its size, and whether it is live. pre: the words are whole, and the byte is in a block.
 func (b *Buddy) BlockOf(offset uint64) (from, size uint64, live bool) {
 	f := C.upfront_buddy_block(b.c(), C.uint64_t(offset))
 	return b.First + (uint64(f.from)-b.Low)*b.Smallest, b.Smallest << f.order, f.code == C.UPFRONT_OK
 }
 
-// EdgesHold reports whether the halves of pairs that lie outside of the blocks are marked as taken. The walk doesn't look.
-// pre: first, end, smallest and low are right.
+// EdgesHold reports whether halves of pairs outside of the blocks are marked as not free, which the
+// walk doesn't check. pre: first, end, smallest and low are right.
 func (b *Buddy) EdgesHold() bool {
 	high := b.Low + (b.End-b.First)/b.Smallest
 	byteOf := func(at uint64) uint8 {

@@ -1,7 +1,7 @@
 #include "buddy.h"
 
-/* Whether the bytes of all that a block is in say what their halves do, and those below the block
- * nothing. */
+/* Whether the bytes of all blocks that contain this one match their halves, and those inside it are
+ * 0. */
 static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) {
     uint64_t j, at, size = UINT64_C(1) << order;
     for (j = order + 1; j <= upfront_buddy_order(b->root); j++) {
@@ -9,7 +9,7 @@ static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) 
         if (!upfront_buddy_is_inside(b, at))
             continue;
         if (*upfront_buddy_byte(b, at) != upfront_buddy_sum(b, at) ||
-            *upfront_buddy_byte(b, at) == upfront_buddy_whole(j)) /* halves that are free have melted */
+            *upfront_buddy_byte(b, at) == upfront_buddy_whole(j)) /* free halves have merged */
             return 0;
     }
     for (at = from + 1; at < from + size; at++)
@@ -60,7 +60,7 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
     if (b == NULL)
         return UPFRONT_BAD_ARGUMENT;
     *count = 0;
-    if (b->root == 0) /* which nobody made */
+    if (b->root == 0) /* a header of zeros */
         return UPFRONT_CORRUPT;
     high = upfront_buddy_high(b);
     for (from = b->low; from < high; ++*count) {
@@ -81,7 +81,8 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
         from += UINT64_C(1) << f.order;
     }
 #ifdef UPFRONT_CHECKED
-    if (redzones > b->padded || (redzones < b->padded && b->damaged == 0)) /* of a queue that was overwritten all is padded */
+    /* an overwritten queue counts as padded */
+    if (redzones > b->padded || (redzones < b->padded && b->damaged == 0))
         return UPFRONT_CORRUPT;
 #endif
     if (used != b->used + b->padded + b->rest.bytes || live != b->live + b->rest.blocks || b->used > b->phase || b->phase > b->peak ||

@@ -3,8 +3,9 @@ package arena_c
 // #cgo windows LDFLAGS: -Wl,-Bstatic -lwinpthread -Wl,-Bdynamic
 // #include "callbacks.h"
 //
-// // What Go calls of an arena with a lock: the arena's own answers, which C's callbacks have no place for. An address is a number, or cgo
-// // would look at the Go object there and panic over its pointers.
+// // Functions that Go calls on an arena with a lock: they return the arena's own answers, which
+// // C's callbacks can't. An address is a number, because cgo would inspect the Go object there and
+// // panic over its pointers.
 // typedef struct shared_kind {
 //     void (*init)(void *shared, void *arena);
 //     void *(*alloc)(void *shared, uint64_t size, uint64_t align);
@@ -110,14 +111,14 @@ import "C"
 
 import "unsafe"
 
-// Shared is an arena with a lock, for C's threads and Go's: callbacks.h. It lies in memory that C may keep the address of. Its
-// calls aren't crossings of race builds (race_on.go): the runtime takes a call into C for synchronization, as C may have
-// locks; and here it has.
+// Shared is an arena with a lock, for threads of C and Go: callbacks.h. It is in memory whose
+// address C may keep. Its calls aren't crossings of race builds (race_on.go): the runtime treats a
+// call into C as synchronization, and the lock makes that true.
 type Shared struct {
 	_ [unsafe.Sizeof(C.shared{})]byte
 }
 
-// SharedKind is what kind of arena has the lock.
+// SharedKind is the kind of arena that has the lock.
 type SharedKind int
 
 // They count from 0, in the order of the C array shared_kinds.
@@ -126,12 +127,12 @@ const (
 	SharedBuddy
 )
 
-// SharedFunctions are the context and the functions of callbacks.h, as C takes them.
+// SharedFunctions are the context and the functions of callbacks.h, in C's form.
 type SharedFunctions struct{ Context, Malloc, Calloc, Realloc, Free, Size unsafe.Pointer }
 
 func (s *Shared) c() *C.shared { return (*C.shared)(checked(s)) }
 
-// SharedInit makes one in a block of the arena whose header is given; nil: the room is refused.
+// SharedInit makes a lock in a block of the arena with that header; nil: the room is refused.
 func SharedInit(r Room, kind SharedKind, arena unsafe.Pointer) *Shared {
 	p := r.of(RoomShared)
 	if p != nil {
@@ -140,24 +141,25 @@ func SharedInit(r Room, kind SharedKind, arena unsafe.Pointer) *Shared {
 	return made[Shared](r, p)
 }
 
-// Alloc is that of the arena.
+// Alloc is the arena's alloc, under the lock.
 func (s *Shared) Alloc(size, align uint64) unsafe.Pointer {
 	return C.shared_alloc(s.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1)))
 }
 
-// Free is that of the arena. The race detector hears of the block's death before: afterwards it is another's.
+// Free is the arena's free. It reports the block's death to the race detector first, while the
+// block is the caller's.
 func (s *Shared) Free(p unsafe.Pointer) Code {
 	s.dies(p)
 	return Code(C.shared_free(s.c(), C.uintptr_t(uintptr(p)), C.uint32_t(Here(1))))
 }
 
-// Realloc is that of the arena.
+// Realloc is the arena's realloc.
 func (s *Shared) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	s.dies(p)
 	return C.shared_realloc(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(size), C.uint32_t(Here(1)))
 }
 
-// SizeOf is that of the arena.
+// SizeOf is the arena's size_of.
 func (s *Shared) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	found := int64(C.shared_size_of(s.c(), C.uintptr_t(uintptr(p))))
 	if found < 0 {
@@ -166,12 +168,12 @@ func (s *Shared) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	return uint64(found), OK
 }
 
-// Check is that of the arena: whether it would take p.
+// Check is the arena's check: whether it would accept p.
 func (s *Shared) Check(p unsafe.Pointer) Code {
 	return Code(C.shared_check(s.c(), C.uintptr_t(uintptr(p))))
 }
 
-// dies is for race builds.
+// dies reports a block's death in race builds.
 func (s *Shared) dies(p unsafe.Pointer) {
 	if Race {
 		if size, code := s.SizeOf(p); code == OK {
@@ -180,7 +182,7 @@ func (s *Shared) dies(p unsafe.Pointer) {
 	}
 }
 
-// SayOfRoom is SayOfRoom of the arena that has the lock.
+// SayOfRoom is SayOfRoom for the arena that has the lock.
 func (s *Shared) SayOfRoom(word RoomWord) {
 	kind := RoomHeap
 	if s.Smallest() != 0 {
@@ -189,10 +191,12 @@ func (s *Shared) SayOfRoom(word RoomWord) {
 	SayOfRoom(kind, unsafe.Pointer(s.c().of.arena), word)
 }
 
-// Smallest is the size of the smallest block of a buddy; 0 for a heap, whose sizes are those that were asked for.
+// Smallest returns the size of the smallest block of a buddy; 0 for a heap, where asked sizes are
+// kept.
 func (s *Shared) Smallest() uint64 { return uint64(s.c().smallest) }
 
-// Raced is how many calls a checked build refused, as they came while another was inside: somebody went past the lock.
+// Raced returns the number of calls that a checked build refused because another was running
+// without the lock.
 func (s *Shared) Raced() uint64 {
 	if s.Smallest() != 0 {
 		return (*Buddy)(s.Arena()).Raced
@@ -200,16 +204,16 @@ func (s *Shared) Raced() uint64 {
 	return (*Heap)(s.Arena()).Raced
 }
 
-// Arena is the header of the arena.
+// Arena returns the header of the arena.
 func (s *Shared) Arena() unsafe.Pointer { return unsafe.Pointer(s.c().of.arena) }
 
-// Lock and Unlock are for one thread: who calls them has locked its goroutine to it.
+// Lock locks the arena for one thread. The caller has locked its goroutine to the thread.
 func (s *Shared) Lock() { C.shared_lock(s.c()) }
 
 // Unlock ends Lock.
 func (s *Shared) Unlock() { C.shared_unlock(s.c()) }
 
-// Misuse is what C did wrong: how many calls, and of the last its name, the address and the answer.
+// Misuse returns the number of C's wrong calls, and the name, address and code of the last.
 func (s *Shared) Misuse() (calls uint64, call string, address uintptr, code Code) {
 	m := C.shared_misuse(s.c())
 	if m.calls == 0 {
@@ -218,7 +222,7 @@ func (s *Shared) Misuse() (calls uint64, call string, address uintptr, code Code
 	return uint64(m.calls), C.GoString(m.call), uintptr(m.address), Code(m.code)
 }
 
-// Functions are those that C calls.
+// Functions returns the functions for C.
 func (s *Shared) Functions() SharedFunctions {
 	var out [6]unsafe.Pointer
 	C.shared_functions(s.c(), &out[0])

@@ -1,39 +1,48 @@
-/* callbacks.h - malloc, calloc, realloc, free and size over a heap or a buddy, for C libraries that take such functions.
+/* callbacks.h - malloc, calloc, realloc, free and size over a heap or a buddy, for C libraries that
+ * take such functions.
  *
  *     #include <upfront/callbacks.h>
- *     UPFRONT_CALLBACKS(pond, heap)      at file scope: pond_malloc ... pond_size, static and without a context
+ *     UPFRONT_CALLBACKS(pond, heap)      at file scope: static pond_malloc ... pond_size, without a context
  *     pond.arena = upfront_heap_init(block, size, 256);
  *
- * The same with a context in front are upfront_shared_heap_malloc ... of an upfront_shared_heap. upfront.h doesn't include this header,
- * and the core doesn't need it.
+ * With a context as first argument, upfront_shared_heap_malloc and so on take an
+ * upfront_shared_heap. upfront.h doesn't include this header, and the core doesn't need it.
  *
- * Promised   One lock around every call, size included: a library may call on any thread, and while it holds locks of its own. It isn't
- *            taken while glibc says that the process has one thread. What the arena promises, as to steps, holds inside of the lock. No
- *            call asks anybody else for memory; NULL is full, and changed nothing. Addresses are multiples of 16.
+ * Promised   One lock around every call, size included. A library may call from any thread and hold
+ *            locks of its own. While glibc says that the process has one thread, the lock isn't
+ *            taken. The arena's bounds of steps hold inside of the lock. No call takes memory from
+ *            elsewhere. NULL is full, and nothing has changed. Addresses are multiples of 16.
  *              malloc of 0         an address of its own, to be freed
- *              calloc              zeros; NULL where count * size has no value
+ *              calloc              zeros; NULL if count * size overflows
  *              realloc of NULL     malloc
  *              realloc to 0        a block of no bytes, to be freed: it frees nothing
  *              free of NULL        nothing
- *              size                what was asked for last (a buddy: what its block has); 0 of NULL
- * Misuse     An address that is no live block's start is refused and changes nothing: free does nothing, realloc gives NULL, size 0. No C
- *            library looks, so `misuse` counts such calls, and says of the last which it was, of what address, and its code (base.h).
- *            It counts calls that met what a stray write had overwritten, too: the code is UPFRONT_CORRUPT, the address the overwritten
- *            block's (that of the arena, if nobody knows). Such a malloc or free did what it is for all the same, while anything is whole.
- * The rest   The program may use the arena itself while it holds `lock`: a reserve lifted for a clean-up, the walk, counts. Nothing is for
- *            signal handlers. In a child after fork only exec may follow, unless no other thread was in a call. The words hold addresses,
- *            so an arena and its lock stay in the process that made them. An arena that C makes in the state of a Go program
- *            is noted there: room.h.
- * Given as   SQLite  sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) before anything else: sizes are int, so a line around each of the five;
- *                    xRoundup rounds up to 8, xInit and xShutdown do nothing. What is full can't even DROP: keep a reserve.
- *            ENet    ENetCallbacks c = {pond_malloc, pond_free, no_memory}; enet_initialize_with_callbacks(ENET_VERSION, &c);
- *                    a no_memory of your own that returns, as ENet's aborts
- *            PhysFS  PHYSFS_setAllocator(&allocator) before PHYSFS_init: sizes are 64 bits, so a line around malloc and realloc; Init and
- *                    Deinit do nothing. 3.0.2 dies when a mount of an archive is out of memory: lift a reserve for that.
- *            zlib    stream.opaque = &shared; stream.zfree = upfront_shared_heap_free; zalloc is a line around ..._calloc
- *            Lua     lua_newstate(upfront_heap_hook, heap) for a heap that one state has; in a shared one a hook that frees for size 0
- *                    and is ..._realloc for the rest
- *            Tests of these: tests/c/clients. */
+ *              size                the last asked size (a buddy: its block's size); 0 of NULL
+ * Misuse     An address that isn't a live block's start is refused: free does nothing, realloc
+ *            returns NULL, size 0. C libraries don't check, so `misuse` counts such calls, and
+ *            keeps the last one's name, address and code (base.h). It also counts calls that found
+ *            damage by a stray write, with the code UPFRONT_CORRUPT and the address of the
+ *            overwritten block, or of the arena if that is unknown. Such a malloc or free still
+ *            does its work if it can.
+ * Direct use The program may use the arena itself while it holds `lock`: lift a reserve for a
+ *            clean-up, walk, read counts. No function is for signal handlers. In a child after fork
+ *            only exec may follow, unless no other thread was in a call. The words hold addresses,
+ *            so an arena and its lock stay in their process. An arena that C makes in the state of
+ *            a Go program is announced: room.h.
+ * Libraries  How some libraries take them; tests/c/clients has the code.
+ *   SQLite  sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) before all else. Sizes are int, so each
+ *           of the five needs a line around it; xRoundup rounds up to 8, xInit and xShutdown do
+ *           nothing. A full database can't even DROP: keep a reserve.
+ *   ENet    ENetCallbacks c = {pond_malloc, pond_free, no_memory};
+ *           enet_initialize_with_callbacks(ENET_VERSION, &c); with a no_memory of your own that
+ *           returns, since ENet's aborts.
+ *   PhysFS  PHYSFS_setAllocator(&allocator) before PHYSFS_init. Sizes are 64 bits, so malloc and
+ *           realloc need a line around them; Init and Deinit do nothing. 3.0.2 crashes when a mount
+ *           of an archive is out of memory: lift a reserve.
+ *   zlib    stream.opaque = &shared; stream.zfree = upfront_shared_heap_free; zalloc is a line
+ *           around ..._calloc.
+ *   Lua     lua_newstate(upfront_heap_hook, heap) for a heap of one state; for a shared one a hook
+ *           that frees for size 0 and is ..._realloc otherwise. */
 #ifndef UPFRONT_CALLBACKS_H
 #define UPFRONT_CALLBACKS_H
 
@@ -55,13 +64,13 @@
 extern "C" {
 #endif
 
-/* Calls with an address that is no live block's start, and calls that met damage. */
+/* Calls with an address that isn't a live block's start, and calls that found damage. */
 typedef struct upfront_misuse {
     uint64_t calls;
     const char *call;    /* the last one's: "malloc", "realloc", "free" or "size" */
-    const void *address; /* of the argument, or of the block that was overwritten */
+    const void *address; /* the argument, or the overwritten block */
     int code;
-    uint64_t damaged; /* how often the arena had met damage then */
+    uint64_t damaged; /* findings of the arena up to then */
 } upfront_misuse;
 
 static inline void upfront_misuse_note(upfront_misuse *m, const char *call, const void *address, int64_t code) {
@@ -71,7 +80,7 @@ static inline void upfront_misuse_note(upfront_misuse *m, const char *call, cons
     m->code = (int)code;
 }
 
-/* After a call: notes the damage that it met. `damaged` and `where` are the arena's. */
+/* Counts damage that a call found. `damaged` and `where` are the arena's. */
 static inline void upfront_misuse_look(upfront_misuse *m, const char *call, const void *arena, uint64_t damaged, uint64_t where) {
     if (m->damaged == damaged)
         return;
@@ -79,7 +88,8 @@ static inline void upfront_misuse_look(upfront_misuse *m, const char *call, cons
     upfront_misuse_note(m, call, (const char *)arena + where, UPFRONT_CORRUPT);
 }
 
-/* Whether the lock was taken: while the process has one thread it isn't. glibc's malloc does the same. */
+/* Takes the lock, unless the process has one thread, and returns whether it did. glibc's malloc
+ * does the same. */
 static inline int upfront_shared_lock(pthread_mutex_t *lock) {
     if (UPFRONT_ALONE)
         return 0;
@@ -92,8 +102,9 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
         pthread_mutex_unlock(lock);
 }
 
-/* upfront_shared_KIND, an arena with a lock, and its functions, for each kind of arena that frees in any order. Their context is the
- * address of one, which upfront_shared_KIND_init makes: 0, or the system's error. */
+/* upfront_shared_KIND, an arena with a lock, and its functions, for each kind of arena that frees
+ * in any order. Their context is the address of one. upfront_shared_KIND_init makes one and returns
+ * 0, or the system's error. */
 #define UPFRONT_SHARED(kind)                                                                                  \
     typedef struct upfront_shared_##kind {                                                                    \
         upfront_##kind *arena;                                                                                \
@@ -176,12 +187,13 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
 UPFRONT_SHARED(heap)
 UPFRONT_SHARED(buddy)
 
-#define UPFRONT_UNUSED __attribute__((unused)) /* a library takes some of them */
+#define UPFRONT_UNUSED __attribute__((unused)) /* a library takes only some */
 
-/* UPFRONT_CALLBACKS, without a semicolon, declares for one file the arena with a lock called `name`, and name_malloc, name_calloc,
- * name_realloc, name_free and name_size. The program sets name.arena before the first call; without one everything is full.
- * Both arguments may be macros. */
-#define UPFRONT_CALLBACKS(name, kind) UPFRONT_CALLBACKS_OF(name, kind) /* expands them, before ## pastes */
+/* UPFRONT_CALLBACKS, without a semicolon, declares for one file the arena with a lock `name`, and
+ * name_malloc, name_calloc, name_realloc, name_free and name_size. The program sets name.arena
+ * before the first call; before that every call is full. Both arguments may be macros. */
+/* expands them before ## pastes */
+#define UPFRONT_CALLBACKS(name, kind) UPFRONT_CALLBACKS_OF(name, kind)
 #define UPFRONT_CALLBACKS_OF(name, kind)                                                                      \
     static upfront_shared_##kind name = {NULL, {0, NULL, NULL, 0, 0}, PTHREAD_MUTEX_INITIALIZER};                \
     UPFRONT_UNUSED static inline void *name##_malloc(size_t size) {                                           \

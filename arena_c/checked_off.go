@@ -4,8 +4,8 @@ package arena_c
 
 import "unsafe"
 
-// Checked says whether this is the checked build (-tags checked). In others nothing below does anything, and the compiler
-// drops the questions: see checked_on.go and site.go.
+// Checked reports whether this is the checked build (-tags checked). In other builds the functions
+// below do nothing, and the compiler drops their calls: see checked_on.go and site.go.
 const Checked = false
 
 // FailAt, Failed, Refuse and Tell are for the checked build.
@@ -15,21 +15,21 @@ func Failed() (refused, told bool) { return false, false }
 func Refuse() bool                 { return false }
 func Tell()                        {}
 
-// Here is the number of the calls that lead here: in the checked build.
+// Here returns the number of the call stack in a checked build.
 func Here(skip int) uint32 { return 0 }
 
-// textOf is the number of a text: in the checked build.
+// textOf returns the number of a text in a checked build.
 //
 //lint:ignore U1000 the asan build's mirror asks for it
 func textOf(string) uint32 { return 0 }
 
-// Made says where something was made: in the checked build.
+// Made returns where an object was made, in a checked build.
 func Made(canonical unsafe.Pointer) string { return "" }
 
-// Had says where a block of a heap or a buddy was made, and freed: in the checked build.
+// Had returns where a block of a heap or a buddy was made, and freed, in a checked build.
 func Had(p unsafe.Pointer) string { return "" }
 
-// Text is the text of a number: in the checked build.
+// Text returns the text of a number in a checked build.
 func Text(id uint32) string { return "" }
 
 // NoteType, Thing and Things are for the checked build.
@@ -49,17 +49,17 @@ const (
 
 func things(_ unsafe.Pointer, list []Thing) ([]Thing, bool) { return list[:0], false }
 
-// SiteOf is the place of a number of Here: in the checked build.
+// SiteOf returns the Site of a number in a checked build.
 func SiteOf(calls uint32) Site { return Site{} }
 
-// Site is where something began that must end: in the checked build.
+// Site is a call site in a checked build.
 type Site struct{}
 
-// Note keeps the calls that lead here: in the checked build.
+// Note keeps the call stack in a checked build.
 func (*Site) Note() {}
 
-// Tell is a line with what happened there, and a line for each call: in the checked build.
+// Tell returns the event and its calls in a checked build.
 func (*Site) Tell(what string) string { return "" }
 
-// Calls are the lines of Tell, without words: in the checked build.
+// Calls returns the calls in a checked build.
 func (*Site) Calls() []string { return nil }

@@ -24,16 +24,17 @@ import (
 	"unsafe"
 )
 
-// Checked says whether this is the checked build. In it the core fills what is fresh and what is dead, and has redzones
-// between things that lie in a mirror (mirror.h), call sites are kept (Site), and each request asks upfront_refuses (base.h). A request is
-// what a plan can be too small for, and what would be given: bytes, a chunk of a pool, a place in a table. What is refused
-// anyway, for want of room or as misuse, is none.
+// Checked reports whether this is the checked build. In it the core fills fresh and dead memory and
+// puts redzones between objects in a mirror (mirror.h), call sites are kept (Site), and each
+// request may be refused by upfront_refuses (base.h). A request is a call that would succeed, and
+// that a plan could be too small for: bytes, a pool chunk, a table entry.
 const Checked = true
 
-// reported says whether an error was made of the refusal that FailAt named.
+// reported says whether an error was made for the refusal of FailAt.
 var reported atomic.Bool
 
-// FailAt has the n-th request from now on refused, once, whoever makes it; 0 has no more refused, and Failed stays as it is.
+// FailAt refuses the n-th request from now on, once, of all goroutines. 0 refuses none, and leaves
+// Failed as it is.
 func FailAt(n uint64) {
 	if n != 0 {
 		reported.Store(false)
@@ -41,22 +42,24 @@ func FailAt(n uint64) {
 	C.upfront_fail_at(C.uint64_t(n))
 }
 
-// Failed says whether the request came that FailAt named, and whether an error told of it (Tell): one that got nothing
-// but nil or false for an answer has none.
+// Failed reports whether FailAt's request came, and whether an error was made for it (Tell). A call
+// that returns only nil or false makes none.
 func Failed() (refused, told bool) { return C.upfront_failed() != 0, reported.Load() }
 
-// Refuse is upfront_refuses for a table that the core doesn't know. True: it is to be answered as if it were full.
+// Refuse is upfront_refuses for a table outside of the core. True: answer as if the table were
+// full.
 func Refuse() bool { return C.upfront_refuses_table() != 0 }
 
-// Tell notes that an error was made of the refusal.
+// Tell notes that an error was made for the refusal.
 func Tell() { reported.Store(true) }
 
-// NoteType keeps what lives at p as a T of that name: for who lists what lives. Elsewhere than in a mirror nothing is kept.
+// NoteType keeps the type's name of the object at p, for Things. Outside of mirrors it does
+// nothing.
 func NoteType(p unsafe.Pointer, name string) {
 	C.upfront_mark_type_at(C.uintptr_t(uintptr(p)), C.uint32_t(textOf(name)))
 }
 
-// Thing is something that lives: mirror.h. Made and Type are numbers of texts.
+// Thing is a live object: mirror.h. Made and Type are numbers of texts.
 type Thing struct {
 	Offset, Size uint64 // from the row's first byte
 	Made, Type   uint32
@@ -65,13 +68,13 @@ type Thing struct {
 
 var _ [unsafe.Sizeof(Thing{})]byte = [unsafe.Sizeof(C.upfront_thing{})]byte{}
 
-// The kinds of a Thing.
+// Kinds of a Thing.
 const (
 	ThingNode  = C.UPFRONT_THING_NODE
 	ThingParts = C.UPFRONT_THING_PARTS
 )
 
-// things is Things of the row at r.
+// things is Row.Things of the row at r.
 func things(r unsafe.Pointer, list []Thing) ([]Thing, bool) {
 	for {
 		list = list[:cap(list)]
@@ -87,9 +90,9 @@ func things(r unsafe.Pointer, list []Thing) ([]Thing, bool) {
 	}
 }
 
-// DescribeFault is the address of upfront_describe, whose argument is a Map: in the words of platform/crash a describing
-// function.
+// DescribeFault returns the address of upfront_describe, for platform/crash. Its argument is a Map.
 func DescribeFault() unsafe.Pointer { return C.upfront_describe_address() }
 
-// DescribeClosed is the address of upfront_describe_closed, whose argument is a number of Here.
+// DescribeClosed returns the address of upfront_describe_closed. Its argument is a number from
+// Here.
 func DescribeClosed() unsafe.Pointer { return C.upfront_describe_closed_address() }

@@ -1,24 +1,8 @@
-// Package arena_c is for C programs, by upfront.h, and for packages arena, scope and budget, which a Go program uses.
+// Package arena_c is the C core of upfront, arenas over memory of the caller, and its Go bindings.
 //
-// It is the C core of upfront and its bindings: pure functions over memory that is given to them. It checks what costs
-// nothing and leaves the rest to its callers: it has no errors, only codes, and no types, only sizes. `cc arena_c/*.c`
-// builds it without Go.
-//
-// The control words are laid out by the C headers, and the Go structs in this package are the same bytes. Each operation has
-// a one-line binding; those that a game performs thousands of times a tick are said again in Go (fast.go, fast_block.go).
-// README.md says what crosses and when, what that costs, and what holds the two together. One owner at a time: nothing here
-// locks.
-//
-// # From a package of your own
-//
-// A package with cgo that takes memory of a scope has the scope's two words from scope.Scope.C, and the headers by
-//
-//	export CGO_CFLAGS="-O2 -g -I$(go list -f '{{.Dir}} {{join .CgoCFLAGS " "}}' github.com/upfront-mem/upfront/arena_c)"
-//
-// Functions that aren't inline are linked from this package. Their names begin with the module's path, which the second part
-// of the line above says: so a program may have two copies of the module, a fork or another major version, and its C code
-// calls the one that it names. A fork changes UPFRONT_PREFIX in arena.go. The C side must know a checked build for what it
-// is: its marks are in the inlined fast paths, too. -asan needs nothing.
+// C programs include upfront.h, and `cc arena_c/*.c` builds the core without Go. Go programs use
+// packages arena, scope and budget, which call this one. A package with cgo of your own allocates
+// in a scope by its two words:
 //
 //	// #include "upfront.h"
 //	// #cgo checked CFLAGS: -DUPFRONT_CHECKED
@@ -32,5 +16,25 @@
 //	header, generation := s.C()
 //	p := C.numbers(header, C.uint64_t(generation), 16) // nil: full, or s doesn't allocate
 //
-// The go command doesn't look for changes in headers outside of the package: go clean -cache after an update.
+// It finds the headers and the core's names by
+//
+//	flags=$(go list -f '{{.Dir}} {{join .CgoCFLAGS " "}}' github.com/upfront-mem/upfront/arena_c)
+//	export CGO_CFLAGS="-O2 -g -I$flags"
+//
+// # Contracts
+//
+// The core checks only what is free of cost: it returns codes, not errors, and knows sizes, not
+// types. Nothing here locks: each arena has one owner at a time.
+//
+// C headers lay out the control words, and the Go structs of this package are the same bytes. Each
+// operation has a binding of one line. The fast paths are repeated in Go (fast.go, fast_block.go).
+// README.md says which calls cross into C and how the two sides are kept equal.
+//
+// Functions that aren't inline have names that begin with the module's path, so that a program may
+// have two copies of the module, a fork or another major version. The flags above pass that prefix
+// to your C code. A fork changes UPFRONT_PREFIX in arena.go.
+//
+// C code must be compiled for the checked build as well, because the inlined fast paths are part of
+// it. -asan needs nothing. After a change of the headers run go clean -cache: the go command doesn't
+// look for changes outside of your package.
 package arena_c

@@ -67,11 +67,9 @@ static inline uint64_t upfront_ends_mark_far(upfront_ends *e) { return e->far_ma
 void upfront_ends_cut(upfront_ends *e, uint64_t to);
 void upfront_ends_cut_far(upfront_ends *e, uint64_t to);
 
-/* Makes an arena of the block: the header at its front, the rest is room. Returns NULL if the block
- * is null, not aligned to 64, smaller than three lines or too large. */
+/* Makes an arena of the block, of three lines at least. */
 upfront_ends *upfront_ends_init(void *block, uint64_t size);
 
-/* NULL: full, or size or align out of bounds. */
 void *upfront_ends_alloc(upfront_ends *e, uint64_t size, uint64_t align);
 void *upfront_ends_alloc_far(upfront_ends *e, uint64_t size, uint64_t align);
 

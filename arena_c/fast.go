@@ -4,15 +4,15 @@ package arena_c
 
 import "unsafe"
 
-// The fast paths, in Go: each says its `static inline` of the C headers again. They are written for the inliner, whose budget
-// is 80. Those of arenas over a block are in fast_block.go.
+// The fast paths in Go: each repeats a `static inline` of the C headers. They are written for the
+// inliner, whose budget is 80. Those of arenas on a block are in fast_block.go.
 
-// Crossing says whether the fast paths of this build cross into C.
+// Crossing reports whether the fast paths of this build call C.
 const Crossing = false
 
-// Where two questions are asked one in the other, it is because that costs the inliner less than one condition.
+// Two nested ifs cost the inliner less than one condition.
 
-// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal where that gives NULL.
+// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal instead of NULL.
 func New[T any](h *Scopes, gen uint64) (x *T) {
 	at := (h.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
 	if narrow {
@@ -25,7 +25,8 @@ func New[T any](h *Scopes, gen uint64) (x *T) {
 			if Race {
 				raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
 			}
-			clear((*[1]T)(unsafe.Pointer(x))[:]) // unsafe.Slice would check that it ends within the address space
+			// unsafe.Slice would check that it ends within the address space
+			clear((*[1]T)(unsafe.Pointer(x))[:])
 			return
 		}
 		h.Asked = Asked | uint64(unsafe.Sizeof(*x))
@@ -35,7 +36,7 @@ func New[T any](h *Scopes, gen uint64) (x *T) {
 	panic(Refusal{h, gen})
 }
 
-// TryNew is New that gives nil.
+// TryNew is New that returns nil.
 func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	at := (h.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
 	if narrow {
@@ -58,8 +59,9 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	return
 }
 
-// Alloc is upfront_scopes_bump for a size and an align that may be anything. An align that is no power of two up to LineSize, to
-// which headers are aligned, is no generation's: see BadAlign. It panics with a Refusal where that gives NULL.
+// Alloc is upfront_scopes_bump for any size and align. An align that isn't a power of two up to
+// LineSize, to which headers are aligned, spoils the generation: see badAlign. It panics with a
+// Refusal instead of NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	size = min(size, OffsetMax)
 	align-- // a mask from here on
@@ -76,7 +78,7 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	panic(Refusal{h, gen})
 }
 
-// AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
+// AllocMask is Alloc for a valid align: mask is align - 1, below 2 * LineSize.
 func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 	at := (h.Cursor + mask) &^ mask
 	if h.Gen == gen {
@@ -91,7 +93,7 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 	panic(Refusal{h, gen})
 }
 
-// TryAlloc is Alloc that gives nil.
+// TryAlloc is Alloc that returns nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	size = min(size, OffsetMax)
 	align-- // a mask from here on
@@ -143,7 +145,7 @@ func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
 	return (*Header)(unsafe.Pointer(h)).Bump(gen, size, 0)
 }
 
-// Node is upfront_scopes_node: mask is at least 7, and below LineSize.
+// Node is upfront_scopes_node. mask is at least 7, and below LineSize.
 func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	at := (h.Cursor + NodeSize + mask) &^ mask
 	if h.Gen != gen || at+size > h.Limit {
@@ -154,8 +156,8 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	return unsafe.Add(unsafe.Pointer(h), at)
 }
 
-// NewNode is upfront_scopes_node for one zeroed T, and upfront_scopes_link. It panics with a
-// Refusal where that gives NULL.
+// NewNode is upfront_scopes_node for one zeroed T, then upfront_scopes_link. It panics with a
+// Refusal instead of NULL.
 func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
 	align := max(NodeSize, AlignOf[T]())
 	at := (h.Cursor + NodeSize + align - 1) & -align
@@ -212,7 +214,7 @@ func (h *Scopes) Cut(to uint64) {
 	h.Cursor = to
 }
 
-// Get is upfront_pool_get for one zeroed T of a pool for T, whose bases are given.
+// Get is upfront_pool_get for one zeroed T of a pool for T, with its Bases.
 func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
 	if p.Gen == gen {
 		if i := p.Free; i != 0 {
@@ -244,8 +246,8 @@ func GetUnzeroed[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numb
 	return
 }
 
-// Put is upfront_pool_put; false where that gives a code. The stride is a constant here: to divide by it is a shift or a
-// multiplication. scope.Pool.Put says it once more, for the inliner.
+// Put is upfront_pool_put; false stands for a code. The stride is a constant, so the division is a
+// shift or a multiplication. scope.Pool.Put repeats it for the inliner.
 func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *T) (ok bool) {
 	offset := uintptr(unsafe.Pointer(x)) - uintptr(first)
 	i := offset / unsafe.Sizeof(Chunk[T]{})
@@ -280,7 +282,7 @@ func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Number
 	return x, handle
 }
 
-// TakeHandle is upfront_pool_get_handle, of a pool whose chunks are of any size.
+// TakeHandle is upfront_pool_get_handle for a pool of any chunk size.
 func (p *Pool) TakeHandle(gen uint64) (chunk unsafe.Pointer, handle uint64) {
 	if p.Gen != gen || p.Free == 0 {
 		return nil, 0
@@ -310,7 +312,7 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	if Race {
 		raceDead(chunk, uintptr(p.Stride))
 	}
-	*p.Number(p.Free) = uint32(index) // also of one that retires, above the top, as C does
+	*p.Number(p.Free) = uint32(index) // also for a chunk that retires, above the top, as C does
 	if puts == p.Handles {
 		*p.State(index) = ChunkRetired
 		p.Retired++

@@ -4,7 +4,7 @@ package arena_c
 
 import "unsafe"
 
-// The fast paths of both ends, of stacks and of rings, as fast.go has the others.
+// The fast paths of both ends, stacks and rings, as in fast.go.
 
 // BumpFar is upfront_ends_bump_far.
 func (e *Ends) BumpFar(gen, size, mask uint64) unsafe.Pointer {
@@ -56,7 +56,7 @@ func (s *Stack) PushFar(gen, size, mask uint64) (p unsafe.Pointer) {
 	at := (from+h.Limit-size)&^mask - from
 	if h.Gen != gen {
 		h.Misused = gen
-	} else if int64(at) < int64(h.Cursor+StackMask+1) { // it may lie before the header
+	} else if int64(at) < int64(h.Cursor+StackMask+1) { // it may be before the header
 		h.Asked = Asked | size
 	} else {
 		p = unsafe.Add(unsafe.Pointer(h), at)
@@ -99,7 +99,7 @@ func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
 	return
 }
 
-// Pop is upfront_ring_pop; false is a caller's bug, and Find says which.
+// Pop is upfront_ring_pop; after false Find returns the code.
 func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
 	stop := r.Seam
 	if stop == 0 {

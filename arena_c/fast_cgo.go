@@ -78,13 +78,12 @@ import (
 	"unsafe"
 )
 
-// The fast paths, by the bindings: fast.go and fast_block.go have the same functions in Go. In a checked build each that
-// gives memory is a request: see UPFRONT_REQUEST in base.h.
+// The fast paths by the bindings. fast.go and fast_block.go have the same functions in Go, with
+// their comments. In a checked build each allocating call is a request: see UPFRONT_REQUEST in
+// base.h.
 
-// Crossing says whether the fast paths of this build cross into C.
 const Crossing = true
 
-// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal where that gives NULL.
 func New[T any](h *Scopes, gen uint64) (x *T) {
 	x = TryNew[T](h, gen)
 	if x == nil {
@@ -93,7 +92,6 @@ func New[T any](h *Scopes, gen uint64) (x *T) {
 	return x
 }
 
-// TryNew is New that gives nil.
 func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	p, ok := h.Bump(gen, uint64(unsafe.Sizeof(*x)), AlignOf[T]()-1)
 	if !ok {
@@ -103,16 +101,14 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	return (*T)(p)
 }
 
-// site is who calls, as far as the build keeps that.
+// site returns the number of the caller's call site, in builds that keep it.
 func site() C.uint32_t { return C.uint32_t(Here(2)) }
 
-// Bump is upfront_scopes_bump.
 func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	p = C.upfront_scopes_bump_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
 	return p, p != nil
 }
 
-// Alloc is upfront_scopes_bump for a size and an align that may be anything. It panics with a Refusal where that gives NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	p := h.TryAlloc(gen, size, align)
 	if p == nil {
@@ -121,7 +117,6 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
 func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 	p, ok := h.Bump(gen, min(size, OffsetMax), mask)
 	if !ok {
@@ -130,7 +125,6 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 	return p
 }
 
-// TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	p, _ := h.Bump(gen+wrongAlign(align), min(size, OffsetMax), align-1)
 	return p
@@ -138,18 +132,15 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 
 func wrongAlign(align uint64) uint64 { return (align - 1) & (align | aboveLine) * badAlign }
 
-// Grow is upfront_scopes_grow.
 func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
 	p = C.upfront_scopes_grow_at(h.c(), C.uint64_t(gen), C.uint64_t(from), C.uint64_t(size), site())
 	return p, p != nil
 }
 
-// Node is upfront_scopes_node.
 func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	return C.upfront_scopes_node_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
 }
 
-// NewNode is upfront_scopes_node for one zeroed T, and upfront_scopes_link. It panics with a Refusal where that gives NULL.
 func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
 	p := h.Node(gen, uint64(unsafe.Sizeof(*new(T))), max(NodeSize, AlignOf[T]())-1)
 	if p == nil {
@@ -160,61 +151,48 @@ func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
 	return (*T)(p)
 }
 
-// Open is upfront_scopes_open.
 func (h *Scopes) Open() (gen uint64) { return uint64(C.upfront_scopes_open(h.c())) }
 
-// Close is upfront_scopes_close: of the topmost scope, whose record is given for the other builds.
 func (h *Scopes) Close(r *Record) { C.upfront_scopes_close_at(h.c(), site()) }
 
-// Cut is upfront_arena_cut.
 func (h *Scopes) Cut(to uint64) {
 	C.upfront_arena_cut_at(h.header().c(), C.uint64_t(to), site())
 }
 
-// Bump is upfront_arena_bump.
 func (h *Header) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	p = C.upfront_arena_bump_for(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 	return p, p != nil
 }
 
-// BumpFar is upfront_ends_bump_far.
 func (e *Ends) BumpFar(gen, size, mask uint64) unsafe.Pointer {
 	return C.upfront_ends_bump_far_for(e.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-// MarkNear is upfront_ends_mark.
 func (e *Ends) MarkNear() uint64 { return uint64(C.upfront_ends_mark(e.c())) }
 
-// MarkFar is upfront_ends_mark_far.
 func (e *Ends) MarkFar() uint64 { return uint64(C.upfront_ends_mark_far(e.c())) }
 
-// Push is upfront_stack_push.
 func (s *Stack) Push(gen, size, mask uint64) (p unsafe.Pointer) {
 	return C.upfront_stack_push_for(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-// PushFar is upfront_stack_push_far.
 func (s *Stack) PushFar(gen, size, mask uint64) (p unsafe.Pointer) {
 	return C.upfront_stack_push_far_for(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-// Push, of a ring, is upfront_ring_push.
 func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
 	return C.upfront_ring_push_for(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-// Front is upfront_ring_front.
 func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
 	p = C.upfront_ring_front(r.c(), (*C.uint64_t)(unsafe.Pointer(&size)))
 	return p, size
 }
 
-// Pop is upfront_ring_pop.
 func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
 	return C.upfront_ring_pop_at(r.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p))) == C.UPFRONT_OK
 }
 
-// Get is upfront_pool_get for one zeroed T of a pool for T; the bases are for the other builds.
 func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
 	x = GetUnzeroed[T](p, gen, first, numbers)
 	if x != nil {
@@ -223,12 +201,11 @@ func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x 
 	return x
 }
 
-// GetUnzeroed is upfront_pool_get.
 func GetUnzeroed[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
 	return whole[T](p, gen, C.upfront_pool_get_at(p.c(), C.uint64_t(gen), site()))
 }
 
-// whole is a chunk of a pool for T. What it has beyond a T nobody writes: it is zeros, as in the other builds.
+// whole returns a chunk of a pool for T. It clears the bytes beyond a T, as in the other builds.
 func whole[T any](p *Pool, gen uint64, chunk unsafe.Pointer) *T {
 	p.lookAt(gen, chunk)
 	if size := unsafe.Sizeof(*new(T)); chunk != nil && uintptr(p.Stride) > size {
@@ -237,7 +214,8 @@ func whole[T any](p *Pool, gen uint64, chunk unsafe.Pointer) *T {
 	return (*T)(chunk)
 }
 
-// lookAt panics where a checked build gave no chunk because the next one isn't free, as upfront_pool_next_is_free says.
+// lookAt panics if a checked build took no chunk because upfront_pool_next_is_free says that the
+// next one isn't free.
 func (p *Pool) lookAt(gen uint64, chunk unsafe.Pointer) {
 	if !Checked || chunk != nil || p.Gen != gen || p.Free == 0 {
 		return
@@ -249,17 +227,14 @@ func (p *Pool) lookAt(gen uint64, chunk unsafe.Pointer) {
 	}
 }
 
-// Put is upfront_pool_put; false where that gives a code.
 func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *T) (ok bool) {
 	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))), site()) == C.UPFRONT_OK
 }
 
-// At is upfront_pool_at.
 func (p *Pool) At(gen, handle uint64) unsafe.Pointer {
 	return C.upfront_pool_at(p.c(), C.uint64_t(gen), C.uint64_t(handle))
 }
 
-// GetHandle is upfront_pool_get_handle for one zeroed T.
 func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T, handle uint64) {
 	x = whole[T](p, gen, C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
 	if x != nil {
@@ -268,14 +243,12 @@ func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Number
 	return x, handle
 }
 
-// TakeHandle is upfront_pool_get_handle, of a pool whose chunks are of any size.
 func (p *Pool) TakeHandle(gen uint64) (chunk unsafe.Pointer, handle uint64) {
 	chunk = C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site())
 	p.lookAt(gen, chunk)
 	return chunk, handle
 }
 
-// PutHandle is upfront_pool_put_handle.
 func (p *Pool) PutHandle(gen, handle uint64) Code {
 	return Code(C.upfront_pool_put_handle_at(p.c(), C.uint64_t(gen), C.uint64_t(handle), site()))
 }

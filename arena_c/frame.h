@@ -73,12 +73,10 @@ static inline void *upfront_frame_bump(upfront_frame *f, uint64_t gen, uint64_t 
  * bounds. */
 uint64_t upfront_frame_size(uint64_t size, uint64_t buffers);
 
-/* Makes an arena of `buffers` buffers. Returns NULL if the block is null, not aligned to 64, too
- * large or too small for 64 bytes a buffer, or if `buffers` isn't 1 to 8. A block may be reused:
- * its contents don't matter. */
+/* Makes an arena of `buffers` buffers, UPFRONT_FRAME_MIN to _MAX, with at least 64 bytes each. */
 upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers);
 
-/* Allocates from the current buffer. NULL: full, or size or align out of bounds. */
+/* Allocates from the current buffer. */
 void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align);
 
 /* Ends the frame: frees the oldest buffer, which becomes the current one. */

@@ -2,7 +2,7 @@
 
 #define NONE UINT64_MAX
 
-/* The first list at or above the class that holds something. */
+/* Returns the first class from `from` on whose list isn't empty. */
 static inline uint64_t heap_next_class(const upfront_heap *h, uint64_t from) {
     uint64_t word = from / 64, bits, words;
     if (from >= h->lists)
@@ -27,12 +27,12 @@ static inline void heap_insert(upfront_heap *h, uint64_t at, uint64_t size) {
     h->map |= UINT64_C(1) << (c / 64);
 }
 
-/* What leads to a free block: the link of the one before it in its list, or the list. */
+/* Returns the offset of the word that leads to a free block: the link before it, or its list. */
 static inline uint64_t heap_link(const upfront_heap *h, uint64_t at, uint64_t last) {
     return last != 0 ? last + 16 : sizeof *h + 8 * upfront_heap_class(upfront_heap_size(h, at));
 }
 
-/* The ends of a list lead nowhere, which is a place that may be written. */
+/* The ends of a list lead to offset 0, whose links may be written. */
 static inline void heap_remove(upfront_heap *h, uint64_t at) {
     uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24), c;
     upfront_heap_set(h, next + 24, last);
@@ -45,36 +45,40 @@ static inline void heap_remove(upfront_heap *h, uint64_t at) {
         h->map &= ~(UINT64_C(1) << (c / 64));
 }
 
-/* What the header at `at` says of the block before it: its size, and whether it is free. */
+/* Sets the size of the block before `at` and whether it is free. */
 static inline void heap_set_before(upfront_heap *h, uint64_t at, uint64_t before) {
     upfront_heap_set(h, at, (upfront_heap_word(h, at) & UPFRONT_HEAP_SEAL_BEFORE) | before);
 }
 
-/* Turns a seal over, and back. */
+/* Inverts the part of a seal that marks a parked block, and restores it. */
 static void heap_turn(upfront_heap *h, uint64_t at) {
     upfront_heap_set(h, at + 8, upfront_heap_word(h, at + 8) ^ UPFRONT_HEAP_SEAL_SIZE);
 }
 
-/* What is no header any more must not pass for one, even where the bytes are never written again. */
+/* Marks a header that merged: its stale bytes must not pass for a header, even if they are never
+ * overwritten. */
 static void heap_bury(upfront_heap *h, uint64_t at) {
     upfront_heap_set(h, at, upfront_heap_word(h, at) ^ UPFRONT_HEAP_SEAL_BEFORE);
 }
 
-/* Whether a header has any seal: the checked build looks at all of what is behind a block. */
+/* Whether a header has the seal of any state. The checked build checks the whole header after a
+ * block. */
 static inline int heap_sealed(const upfront_heap *h, uint64_t at) {
     uint64_t off = upfront_heap_off(h, at);
     return off == 0 || off == UPFRONT_HEAP_TURNED || off == UPFRONT_HEAP_SHUT;
 }
 
-/* Whether what lies behind a block knows its size: who ran over the block's end wrote over that first. */
+/* Whether the header after a block agrees on its size. An overflow hits that word first. */
 static int heap_agrees(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
     if (UPFRONT_LOOKS(h) && size <= h->end - at && !heap_sealed(h, at + size))
         return 0;
-    return size <= h->end - at && upfront_heap_before(h, at + size) == size; /* only forged words can say more */
+    /* forged words could still agree */
+    return size <= h->end - at && upfront_heap_before(h, at + size) == size;
 }
 
-/* Whether nothing of a free block was overwritten: its header, its links, which are those of a list, and what lies behind it. */
+/* Whether a free block is whole: its header, the header after it, and its links, which others
+ * confirm. */
 static inline int heap_is_whole(const upfront_heap *h, uint64_t at) {
     uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24);
     if (upfront_heap_off(h, at) != 0 || !heap_agrees(h, at) || !(upfront_heap_is_inside(h, next) | (next == 0)) ||
@@ -90,13 +94,14 @@ static inline void heap_make_free(upfront_heap *h, uint64_t at, uint64_t size, u
     heap_insert(h, at, size);
 }
 
-/* The checked build's free bytes are dead ones, but for headers, buried or not. */
+/* In a checked build free bytes have the dead fill, except headers, buried ones too. */
 static inline void heap_fill_links(upfront_heap *h, uint64_t at) {
     if (UPFRONT_LOOKS(h))
         memset((char *)h + at + UPFRONT_HEAP_HEADER, UPFRONT_DEAD, 16);
 }
 
-/* Takes the free block behind a block of `size` out of its list: what the two have together. */
+/* Takes the free block after a block of `size` bytes out of its list, and returns the size of
+ * both. */
 static inline uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) {
     uint64_t next = at + size;
     if (upfront_heap_is_live(h, next))
@@ -108,13 +113,13 @@ static inline uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) 
     return size;
 }
 
-/* The size of the free block before, or 0. */
+/* Returns the size of the free block before, or 0. */
 static inline uint64_t heap_hole(const upfront_heap *h, uint64_t at) {
     uint64_t word = upfront_heap_word(h, at);
     return (word & UPFRONT_HEAP_HOLE) != 0 ? word & UPFRONT_HEAP_SIZE : 0;
 }
 
-/* Whether a block may melt into the free ones beside it: they are whole. pre: heap_agrees. */
+/* Whether a block may merge with its free neighbours: they are whole. pre: heap_agrees. */
 static inline int heap_may_melt(const upfront_heap *h, uint64_t at) {
     uint64_t behind = at + upfront_heap_size(h, at), hole = heap_hole(h, at);
     if (!upfront_heap_is_live(h, behind) && !heap_is_whole(h, behind))
@@ -123,7 +128,7 @@ static inline int heap_may_melt(const upfront_heap *h, uint64_t at) {
                          heap_is_whole(h, at - hole));
 }
 
-/* A block that nobody has any more becomes free, with the free ones beside it. pre: it may. */
+/* Frees a block together with its free neighbours. pre: heap_may_melt. */
 static inline void heap_melt(upfront_heap *h, uint64_t at) {
     uint64_t size = heap_absorb(h, at, upfront_heap_size(h, at)), hole = heap_hole(h, at);
     if (hole != 0) {
@@ -136,7 +141,7 @@ static inline void heap_melt(upfront_heap *h, uint64_t at) {
     heap_make_free(h, at, size, upfront_heap_before(h, at));
 }
 
-/* What is wrong with an address at which no live block begins. */
+/* Returns the code of an address at which no live block begins. */
 static int heap_why(const upfront_heap *h, uint64_t at) {
     uint64_t off;
     if (at - h->first >= h->end - h->first)
@@ -149,7 +154,7 @@ static int heap_why(const upfront_heap *h, uint64_t at) {
     return off == UPFRONT_HEAP_SHUT ? UPFRONT_CORRUPT : UPFRONT_MISALIGNED;
 }
 
-/* Whether the header of a live block is at `at`. */
+/* Whether a live block's header is at `at`. */
 static inline int heap_has(const upfront_heap *h, uint64_t at) {
     return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at);
 }
@@ -158,26 +163,27 @@ static inline uint64_t heap_need(uint64_t asked) {
     return asked <= 16 ? UPFRONT_HEAP_LEAST : ((asked + 15) & ~UINT64_C(15)) + UPFRONT_HEAP_HEADER;
 }
 
-/* What a live block's word says around its size. */
+/* Returns the word `size` of a live block, without its seal. */
 static inline uint64_t heap_body(uint64_t size, uint64_t asked, uint64_t align) {
     return size | UPFRONT_HEAP_LIVE | ((size - UPFRONT_HEAP_HEADER - asked) << UPFRONT_HEAP_SLACK) |
            ((uint64_t)__builtin_ctzll(align / UPFRONT_HEAP_ALIGN) << UPFRONT_HEAP_LOG);
 }
 
-/* So many more bytes are used. */
+/* Adds to `used` and updates the phase's peak. */
 static inline void heap_use(upfront_heap *h, uint64_t size) {
     h->used += size;
     if (h->phase < h->used)
         h->phase = h->used;
 }
 
-/* From a header to where the header of an aligned block would be: nothing, or enough for a free block. */
+/* Returns the bytes from a header to that of the aligned block: 0, or enough for a free block. */
 static uint64_t heap_gap(const upfront_heap *h, uint64_t at, uint64_t align) {
     uint64_t gap = (0 - ((uint64_t)(uintptr_t)h + at + UPFRONT_HEAP_HEADER)) & (align - 1);
     return gap == 16 ? gap + align : gap;
 }
 
-/* A live block at the front of `room` bytes that are nobody's; what is enough for a free block becomes one. */
+/* Makes a live block at the front of `room` bytes, and a free one of the rest if it is large
+ * enough. */
 static void heap_cut(upfront_heap *h, uint64_t at, uint64_t room, uint64_t before, uint64_t asked, uint64_t align) {
     uint64_t size = heap_need(asked);
     if (room - size >= UPFRONT_HEAP_LEAST)
@@ -193,7 +199,8 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked) {
     uint64_t fronts = parked != 0 ? UPFRONT_HEAP_FRONT_BYTES : 0, least = UPFRONT_HEAP_BLOCK + fronts, lists, front;
     if (!upfront_is_block(block, size, least))
         return NULL;
-    lists = upfront_round_up(upfront_heap_class(size - least + UPFRONT_HEAP_LEAST) + 1, 16); /* of the largest that can be free */
+    /* enough for the largest free block */
+    lists = upfront_round_up(upfront_heap_class(size - least + UPFRONT_HEAP_LEAST) + 1, 16);
     front = sizeof *h + lists * sizeof(uint64_t);
     UPFRONT_UNPOISON(h, front + fronts);
     memset(h, 0, sizeof *h);
@@ -207,13 +214,13 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked) {
     return h;
 }
 
-/* Of the first blocks of lists below one, one that fits; 0: none. */
+/* Returns a block that fits, of the first ones in lists from `from` and below `below`; 0: none. */
 static uint64_t heap_look(upfront_heap *h, uint64_t from, uint64_t below, uint64_t need, uint64_t align) {
     uint64_t looks = UPFRONT_HEAP_SCAN, c, at;
     for (c = heap_next_class(h, from); c < below; c = heap_next_class(h, c + 1))
         for (at = *upfront_heap_list(h, c); at != 0 && upfront_heap_is_inside(h, at); at = upfront_heap_word(h, at + 16)) {
             if (looks-- == 0) {
-                h->bounded += h->sizes == 0; /* with parked blocks it's no refusal yet */
+                h->bounded += h->sizes == 0; /* parked blocks may still serve the request */
                 return 0;
             }
             if (upfront_heap_size(h, at) >= heap_gap(h, at, align) + need)
@@ -222,18 +229,19 @@ static uint64_t heap_look(upfront_heap *h, uint64_t from, uint64_t below, uint64
     return 0;
 }
 
-/* The lowest class in which any block has so many bytes. */
+/* Returns the lowest class whose blocks all have at least `size` bytes. */
 static inline uint64_t heap_sure(uint64_t size) {
     return upfront_heap_class(size + (UINT64_C(1) << (59 - __builtin_clzll(size | 256))) - 1);
 }
 
-/* A free block that has room, or 0. */
+/* Returns a free block with enough room, or 0. */
 static inline uint64_t heap_search(upfront_heap *h, uint64_t need, uint64_t align) {
     uint64_t sure = heap_sure(align > UPFRONT_HEAP_ALIGN ? need + align + 16 : need), c = heap_next_class(h, sure);
     return c != NONE ? *upfront_heap_list(h, c) : heap_look(h, upfront_heap_class(need), sure, need, align);
 }
 
-/* The first of the parked blocks of a size, if nobody wrote over its header since, nor over the link to it. */
+/* Returns the first parked block of a size; 0 if there is none, or its header or the link to it was
+ * overwritten. */
 static inline uint64_t heap_parked(const upfront_heap *h, uint64_t size) {
     uint64_t at = *upfront_heap_front(h, size);
     return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED && upfront_heap_size(h, at) == size ? at : 0;
@@ -241,7 +249,7 @@ static inline uint64_t heap_parked(const upfront_heap *h, uint64_t size) {
 
 static inline uint64_t heap_bit(uint64_t size) { return UINT64_C(1) << (size / 16 - 2); }
 
-/* Takes the first of a size, which is at `at`. */
+/* Takes the first block, at `at`, out of the front list of a size. */
 static inline void heap_pop(upfront_heap *h, uint64_t size, uint64_t at) {
     uint64_t next = upfront_heap_word(h, at + 16);
     *upfront_heap_front(h, size) = next;
@@ -259,7 +267,8 @@ static inline void heap_park(upfront_heap *h, uint64_t at, uint64_t size) {
     heap_turn(h, at);
 }
 
-/* The lowest header above an offset to which the headers lead from the end, each to the one before it. */
+/* Returns the lowest header above `low` that the headers lead to from the end, each to the one
+ * before it. */
 static uint64_t heap_back(const upfront_heap *h, uint64_t low) {
     uint64_t at = h->end, before;
     for (;; at -= before) {
@@ -269,13 +278,14 @@ static uint64_t heap_back(const upfront_heap *h, uint64_t low) {
     }
 }
 
-/* Whether a live block's header is there. pre: it stands. */
+/* Whether a live block's header is at `at`. pre: upfront_heap_stands. */
 static int heap_lives(const upfront_heap *h, uint64_t at) {
     return upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at);
 }
 
-/* Where the overwritten block at `at` ends. `sure` is where the headers are known to be good again. In between, where several were
- * overwritten, live blocks alone are believed: bytes of a heap that was made here before may look like a free one. */
+/* Returns the end of the overwritten block at `at`. From `sure` on the headers are good again.
+ * Between them, where several were overwritten, only live blocks are believed: bytes of an earlier
+ * heap may look like a free one. */
 static uint64_t heap_resume(const upfront_heap *h, uint64_t at, uint64_t *sure) {
     uint64_t to;
     *sure = heap_back(h, at);
@@ -287,10 +297,11 @@ static uint64_t heap_resume(const upfront_heap *h, uint64_t at, uint64_t *sure) 
     return to;
 }
 
-/* Whether a link may be good. Of two blocks whose links contradict each other both stay in service: nobody knows which one is. */
+/* Whether a link is possible. If the links of two blocks contradict each other, both stay in
+ * service, because either may be right. */
 static int heap_may_lead(const upfront_heap *h, uint64_t to) { return to == 0 || upfront_heap_is_inside(h, to); }
 
-/* Whether the links of a free or parked block may be good. */
+/* Whether the links of a free or parked block are possible. */
 static int heap_may_link(const upfront_heap *h, uint64_t at) {
     return heap_may_lead(h, upfront_heap_word(h, at + 16)) && (upfront_heap_is_live(h, at) || heap_may_lead(h, upfront_heap_word(h, at + 24)));
 }
@@ -300,11 +311,12 @@ static void heap_met(upfront_heap *h, uint64_t at) {
     h->where = at + UPFRONT_HEAP_HEADER;
 }
 
-/* Whether the block whose header was overwritten was free, as the header behind it says. */
+/* Whether the block with the overwritten header was free, by the header after it. */
 static int heap_was_free(const upfront_heap *h, uint64_t at, uint64_t next) { return heap_hole(h, next) == next - at; }
 
-/* Puts what was overwritten out of service: its neighbours don't melt into it. Of a large free block that is the front alone: links and
- * header lie there, and nothing else says what was in the rest. */
+/* Puts an overwritten block out of service, so that its neighbours don't merge with it. Of a large
+ * free block only the front goes out of service: its header and links are there, and the rest had
+ * no contents. */
 static void heap_shut(upfront_heap *h, uint64_t at, uint64_t size, int was_free) {
     if (was_free && size >= UPFRONT_HEAP_CUT + UPFRONT_HEAP_LEAST) {
         upfront_heap_seal(h, at + UPFRONT_HEAP_CUT, UPFRONT_HEAP_CUT, size - UPFRONT_HEAP_CUT);
@@ -319,19 +331,20 @@ static void heap_shut(upfront_heap *h, uint64_t at, uint64_t size, int was_free)
     heap_met(h, at);
 }
 
-/* Whether front lists may have a block of the size. */
+/* Whether a block of the size may be in a front list. */
 static inline int heap_has_front(const upfront_heap *h, uint64_t size) {
     return h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER;
 }
 
-/* Whether a block that nobody has may be as it is: its links, and that it rests. */
+/* Whether a block that isn't live may stay as it is: its links are possible, and it may be parked
+ * or at rest. */
 static int heap_may_stay(const upfront_heap *h, uint64_t at) {
     if (upfront_heap_is_live(h, at) && !UPFRONT_LOOKS(h) && !heap_has_front(h, upfront_heap_size(h, at)))
         return 0;
     return heap_may_link(h, at);
 }
 
-/* Shuts each block whose header or links were overwritten. */
+/* Puts each block whose header or links were overwritten out of service. */
 static void heap_shut_all(upfront_heap *h) {
     uint64_t at, next, sure = 0;
     for (at = h->first; at != h->end; at = next) {
@@ -343,7 +356,7 @@ static void heap_shut_all(upfront_heap *h) {
     }
 }
 
-/* A parked block that is in no front list: it rests. */
+/* Puts a block to rest. It has the seal of a parked one, but is in no front list. */
 static inline void heap_rest(upfront_heap *h, uint64_t at, uint64_t size) {
 #ifdef UPFRONT_CHECKED
     uint64_t newest = h->rest.newest;
@@ -356,7 +369,7 @@ static inline void heap_rest(upfront_heap *h, uint64_t at, uint64_t size) {
 #endif
 }
 
-/* What the header at `at` says of the block before it becomes true. */
+/* Corrects the size and state of the block before, in the header at `at`. */
 static void heap_tell_before(upfront_heap *h, uint64_t at, uint64_t before) {
     if ((upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) == before)
         return;
@@ -365,7 +378,8 @@ static void heap_tell_before(upfront_heap *h, uint64_t at, uint64_t before) {
         heap_met(h, at);
 }
 
-/* The size of a block, with the free ones behind it if it is free: one that passed for live may have left it alone. */
+/* Returns the size of a block, merged with the free ones after it if it is free: an overwritten
+ * block between them may have kept them apart. */
 static uint64_t heap_join(upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
     if (upfront_heap_is_live(h, at))
@@ -381,7 +395,7 @@ static uint64_t heap_join(upfront_heap *h, uint64_t at) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* A stray write that hit no header and no link is told, and forgotten. */
+/* Counts a stray write that hit no header and no link, and fills its bytes again. */
 static void heap_clean(upfront_heap *h, uint64_t at) {
     uint64_t dirt = upfront_heap_dirt(h, at), end = at + upfront_heap_size(h, at), cell;
     if (dirt == 0)
@@ -418,9 +432,10 @@ static void heap_count(upfront_heap *h, uint64_t at, uint64_t size) {
     }
 }
 
-/* After something overwritten was met, in a block whose bytes have the offset, or 0: all of it is put out of service, and the lists are made anew of what is whole. A
- * header whose seal holds tells where the next one is. Where one doesn't, the headers behind it lead back to it, from the end. Cost:
- * O(blocks). */
+/* Repairs the heap after a call found damage in the block whose bytes are at offset `met`, or 0:
+ * puts all overwritten blocks out of service and rebuilds the lists from the whole ones. A sealed
+ * header leads to the next one; past an unsealed one the headers are followed back from the end.
+ * Cost: O(blocks). */
 UPFRONT_COLD static void heap_mend(upfront_heap *h, uint64_t met) {
     uint64_t at, size = 0, hole = 0, damaged = h->damaged, lost_bytes = h->lost_bytes;
     heap_shut_all(h);
@@ -445,7 +460,8 @@ UPFRONT_COLD static void heap_mend(upfront_heap *h, uint64_t met) {
     }
 }
 
-/* Melts the first of a size. 0, and nothing has changed: it, or what is beside it, was written over. */
+/* Merges the first parked block of a size. Returns 0, with nothing changed, if it or a neighbour
+ * was overwritten. */
 static int heap_unpark(upfront_heap *h, uint64_t size) {
     uint64_t at = heap_parked(h, size);
     if (at == 0 || !heap_agrees(h, at) || !heap_may_melt(h, at))
@@ -456,14 +472,16 @@ static int heap_unpark(upfront_heap *h, uint64_t size) {
     return 1;
 }
 
-/* The size of the first front list from the hand on that holds something. pre: one does. */
+/* Returns the size of the first front list, from the hand on, that isn't empty. pre: there is
+ * one. */
 static uint64_t heap_next_size(uint64_t sizes, uint64_t hand) {
     uint64_t from = sizes >> hand << hand;
     return ((uint64_t)__builtin_ctzll(from != 0 ? from : sizes) + 2) * 16;
 }
 
-/* Makes room for one more, one time in eight: each size in turn gives one, so that those which nobody asks for any more don't stay. The
- * other times what is freed melts, which takes less. No list holds any when somebody wrote over the links to all. */
+/* Makes room in the front lists in one free of eight: each size in turn gives up a block, so that
+ * sizes no longer in use don't stay. In the other frees the freed block itself merges, which is
+ * faster. After damage all lists may be empty. */
 static int heap_make_way(upfront_heap *h) {
     uint64_t size;
     if (h->sizes == 0 || h->hand++ % 8 != 0)
@@ -483,7 +501,8 @@ static void heap_unpark_all(upfront_heap *h) {
     }
 }
 
-/* Says whether a block melted. What doesn't melt, or is in no list any more, was overwritten. */
+/* Merges all parked blocks and reports whether there were any. A block that doesn't merge, or is in
+ * no list, was overwritten. */
 static int heap_flush(upfront_heap *h) {
     uint64_t parked = h->parked + h->rest.blocks;
     heap_wake_all(h);
@@ -495,7 +514,7 @@ static int heap_flush(upfront_heap *h) {
     return parked != 0;
 }
 
-/* Looks at all blocks, whose number it gives, and mends. */
+/* Checks all blocks, repairs the heap if needed, and returns the number of blocks checked. */
 UPFRONT_COLD static uint64_t heap_inspect(upfront_heap *h) {
     uint64_t count;
     if (upfront_heap_look(h, NULL, 0, &count) != UPFRONT_OK)
@@ -503,8 +522,8 @@ UPFRONT_COLD static uint64_t heap_inspect(upfront_heap *h) {
     return count;
 }
 
-/* Before a refusal: whether something was overwritten, so that it is worth another try. A look at all blocks: as many refusals go by
- * without one as there were times 64 blocks. */
+/* Reports before a refusal whether a check of all blocks found damage, so that another try is worth
+ * it. After a check, one refusal for each 64 blocks goes without one. */
 UPFRONT_COLD static int heap_looks(upfront_heap *h) {
     uint64_t count;
     if (h->lists == 0 || h->failed < h->look)
@@ -514,12 +533,13 @@ UPFRONT_COLD static int heap_looks(upfront_heap *h) {
     return count != h->damaged;
 }
 
-/* Whether blocks are parked that serve a request. */
+/* Whether a front list has blocks for a request. */
 static inline int heap_serves(const upfront_heap *h, uint64_t size, uint64_t align) {
     return size <= UPFRONT_HEAP_FRONT && align <= UPFRONT_HEAP_ALIGN && (h->sizes & heap_bit(heap_need(size))) != 0;
 }
 
-/* A parked block of exactly that size has somebody else now; NULL: none. It calls nothing. pre: heap_serves. */
+/* Allocates the parked block of exactly that size; NULL: none. It calls nothing, so it is fast.
+ * pre: heap_serves. */
 static inline void *heap_again(upfront_heap *h, uint64_t asked) {
     uint64_t need = heap_need(asked), at = heap_parked(h, need);
     if (at == 0 || h->used + need > h->most)
@@ -535,7 +555,8 @@ static inline void *heap_again(upfront_heap *h, uint64_t asked) {
 UPFRONT_COLD static void *heap_take_mended(upfront_heap *h, uint64_t size, uint64_t align, uint64_t found);
 
 #ifdef UPFRONT_CHECKED
-/* Of the free block at `at` so many bytes are to be somebody's, behind which the next header comes: they are dead ones. */
+/* Checks the fill of the bytes about to be allocated in a free block, and of the header after
+ * them. */
 static void heap_meet(upfront_heap *h, uint64_t at, uint64_t bytes) {
     uint64_t size = upfront_heap_size(h, at), end = bytes + UPFRONT_HEAP_LEAST < size ? bytes + UPFRONT_HEAP_LEAST : size;
     uint64_t dirt = h->plain ? 0 : upfront_heap_dirt_in(h, at + UPFRONT_HEAP_LEAST, at + end);
@@ -569,7 +590,7 @@ static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
     return upfront_mark_live((char *)h + at + gap + UPFRONT_HEAP_HEADER, size);
 }
 
-/* After a search found a block that isn't whole: now all in the lists are. */
+/* Repairs the heap after a search found a damaged block, and allocates again. */
 static void *heap_take_mended(upfront_heap *h, uint64_t size, uint64_t align, uint64_t found) {
     heap_mend(h, found + UPFRONT_HEAP_HEADER);
     return heap_take(h, size, align);
@@ -594,7 +615,7 @@ static void *heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Notes who made a block, and fills what it has beyond the size that was asked for. */
+/* Notes the call that made a block, and fills its bytes after the asked size. */
 static void heap_gave(const upfront_heap *h, void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER, asked;
     if (p == NULL)
@@ -635,7 +656,7 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
 
 UPFRONT_COLD static int heap_free_mended(upfront_heap *h, uint64_t at);
 
-/* pre: at is a live block's, and heap_agrees. */
+/* pre: a live block is at `at`, and heap_agrees. */
 static int heap_free(upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
     if (heap_has_front(h, size) && (h->parked < h->parks || heap_make_way(h))) {
@@ -652,7 +673,8 @@ static int heap_free(upfront_heap *h, uint64_t at) {
     return UPFRONT_OK;
 }
 
-/* The block is given back and the damage told. A block with a forged seal, which isn't where one can be, is not. */
+/* Frees a block next to damage and reports it. If its seal was forged, the repaired heap has no
+ * block there to free. */
 static int heap_free_mended(upfront_heap *h, uint64_t at) {
     heap_mend(h, 0);
     if (heap_has(h, at) && heap_may_melt(h, at))
@@ -661,7 +683,7 @@ static int heap_free_mended(upfront_heap *h, uint64_t at) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* The block that rests the longest is given back. When it isn't where it should be, all are found anew. */
+/* Ends the rest of the oldest block. If the queue is damaged, the repair finds all blocks again. */
 static void heap_wake(upfront_heap *h) {
     uint64_t at = h->rest.oldest - UPFRONT_HEAP_HEADER, size;
     if (!upfront_heap_is_inside(h, at) || upfront_heap_off(h, at) != UPFRONT_HEAP_TURNED) {
@@ -685,7 +707,8 @@ static void heap_wake_all(upfront_heap *h) {
         heap_wake(h);
 }
 
-/* Frees a block, which rests. What is behind it, and beyond the size that was asked for, is looked at before. */
+/* Frees a block, which then rests. Checks its bytes after the asked size and the header after it
+ * first. */
 static int heap_retire(upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at), damaged = h->damaged;
     int code = UPFRONT_OK;
@@ -711,7 +734,8 @@ static void heap_wake_all(upfront_heap *h) { (void)h; }
 #define heap_moved(h, at) heap_free(h, at)
 #define heap_retire(h, at) (heap_agrees(h, at) ? heap_free(h, at) : heap_free_mended(h, at))
 
-/* Parks a live block that is whole. It calls nothing. 0: no such block is there, or no room for it. */
+/* Parks a live, whole block. It calls nothing, so it is fast. Returns 0 if there is no such block,
+ * or no room. */
 static inline int heap_took(upfront_heap *h, uint64_t at) {
     uint64_t size;
     if (h->parked >= h->parks || !upfront_heap_is_inside(h, at))
@@ -746,7 +770,8 @@ int upfront_heap_free(upfront_heap *h, void *p) {
     return heap_took(h, at) ? UPFRONT_OK : heap_free_other(h, p);
 }
 
-/* Grows the block at `at` down into the free block before it. NULL, and nothing has changed, when there is none or it doesn't do. */
+/* Grows the block at `at` down into the free block before it. Returns NULL, with nothing changed,
+ * if that is missing or too small. */
 static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_t asked) {
     uint64_t before = heap_hole(h, at), size = upfront_heap_size(h, at), align = upfront_heap_align(h, at);
     uint64_t old = upfront_heap_asked(h, at), low = at - before, gap, beyond;
@@ -772,7 +797,7 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
     return p;
 }
 
-/* In place, or elsewhere; NULL: no room. */
+/* Resizes in place or moves; NULL: no room. */
 static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     char *p = (char *)h + at + UPFRONT_HEAP_HEADER, *q;
     uint64_t had = upfront_heap_size(h, at), room = had, old = upfront_heap_asked(h, at);
@@ -801,14 +826,14 @@ static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     return p;
 }
 
-/* The offset of the live block at p, or a code. */
+/* Returns the offset of the live block at p, or a code. */
 static int64_t heap_find(const upfront_heap *h, const void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
     return heap_has(h, at) ? (int64_t)at : (int64_t)heap_why(h, at);
 }
 
 #ifdef UPFRONT_CHECKED
-/* Whether a block isn't to grow, on purpose. One that shrinks stays, and is no request. */
+/* Whether a block is refused to grow, on purpose. A block that shrinks is no request. */
 static int heap_refuses_more(upfront_heap *h, uint64_t at, uint64_t size) {
     if (size <= upfront_heap_asked(h, at) || !upfront_refuses())
         return 0;
@@ -816,7 +841,7 @@ static int heap_refuses_more(upfront_heap *h, uint64_t at, uint64_t size) {
     return 1;
 }
 
-/* After a realloc: p is another block than it was, or none. */
+/* Notes a realloc: p may have moved. */
 static void heap_regave(const upfront_heap *h, const void *p, void *q) {
     if (q != NULL && q != p)
         upfront_note_ended(p);
@@ -839,7 +864,7 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
         size = upfront_size(size);
         if (!heap_agrees(h, (uint64_t)found) || !heap_may_melt(h, (uint64_t)found))
             heap_mend(h, 0);
-        found = heap_find(h, p); /* a forged one isn't there any more */
+        found = heap_find(h, p); /* a block with a forged seal may be gone */
     }
     if (found >= 0 && !heap_refuses_more(h, (uint64_t)found, size)) {
         heap_clean(h, (uint64_t)found);
@@ -934,7 +959,7 @@ uint64_t upfront_heap_phase(upfront_heap *h) {
     return phase;
 }
 
-/* What is free and beside one another is one block once the parked ones among it melt. */
+/* Adjacent free and parked blocks count as one: a refusal would merge them first. */
 uint64_t upfront_heap_largest(upfront_heap *h) {
     uint64_t at, room = 0, largest = UPFRONT_HEAP_HEADER;
     if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))

@@ -1,7 +1,7 @@
 package arena_c
 
 // #include "heap.h"
-// // Who calls is told in the call, as a goroutine's next call may be made by another thread.
+// // The site is an argument, because the next call of a goroutine may run on another thread.
 // static inline void *upfront_heap_alloc_at(upfront_heap *h, uint64_t size, uint64_t align, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_heap_alloc(h, size, align))
 // static inline int upfront_heap_free_at(upfront_heap *h, void *p, uint32_t site) UPFRONT_AT_SITE(int, upfront_heap_free(h, p))
@@ -53,12 +53,12 @@ type Heap struct {
 	Busy, Raced                     uint64
 }
 
-// Rest is a queue of blocks that rest: notes.h.
+// Rest is a queue of freed blocks: notes.h.
 type Rest struct{ Blocks, Bytes, Oldest, Newest uint64 }
 
-// HeapBlock is the smallest block of a heap, and HeapFrontBytes what front lists add to it. HeapAlign is the alignment of what it gives
-// and the size of the header before that. HeapParked is what the walk says of a parked block, instead of 1 or 0,
-// and HeapLost of one that is out of service.
+// HeapBlock is the smallest block of a heap, and HeapFrontBytes the bytes that front lists add to
+// it. HeapAlign is the alignment of allocations and the size of a header. HeapParked and HeapLost
+// are values of HeapRange.Live next to 0 and 1: parked, and out of service.
 const (
 	HeapBlock      = C.UPFRONT_HEAP_BLOCK
 	HeapFrontBytes = C.UPFRONT_HEAP_FRONT_BYTES
@@ -67,14 +67,15 @@ const (
 	HeapLost       = C.UPFRONT_HEAP_LOST
 )
 
-// What the second word of a block's header has below its seal, and where its size is; and how many front lists there are.
+// HeapSealBits is the number of bits below the seal in a header's word `size`, HeapSizeBits the
+// mask of the size in it. HeapFrontLists is the number of front lists.
 const (
 	HeapSealBits   = C.UPFRONT_HEAP_SEAL
 	HeapSizeBits   = C.UPFRONT_OFFSET_MAX - 16
 	HeapFrontLists = C.UPFRONT_HEAP_FRONT_BYTES / 8
 )
 
-// HeapRange is a block of a heap, as the walk names it.
+// HeapRange is a block in a list of the walk.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
 
 var (
@@ -91,7 +92,8 @@ func HeapInit(r Room, parked uint64) *Heap {
 	return made[Heap](r, unsafe.Pointer(h))
 }
 
-// outside says that p isn't in the heap at all: cgo would look at the Go object there, and panic over its pointers.
+// outside reports whether p is outside of the heap. cgo would inspect a Go object there, and panic
+// over its pointers.
 func (h *Heap) outside(p unsafe.Pointer) bool {
 	return uint64(uintptr(p))-uint64(uintptr(unsafe.Pointer(h))) > h.End
 }
@@ -101,7 +103,8 @@ func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
 	return crossed(writes(&h.Used), C.upfront_heap_alloc_at(h.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1))))
 }
 
-// Free is upfront_heap_free. In race builds the dead block is overwritten: a goroutine that still reads it is reported.
+// Free is upfront_heap_free. In race builds it overwrites the dead block, so that a goroutine that
+// still reads it is reported.
 func (h *Heap) Free(p unsafe.Pointer) Code {
 	if p == nil {
 		return OK
@@ -119,8 +122,9 @@ func (h *Heap) Free(p unsafe.Pointer) Code {
 	return Code(crossed(writes(&h.Used), C.upfront_heap_free_at(h.c(), p, C.uint32_t(Here(1)))))
 }
 
-// Realloc is upfront_heap_realloc: nil when it is refused, and Check says whether p is why. The race detector is told of
-// the block that died when it moved; its bytes are the heap's by then.
+// Realloc is upfront_heap_realloc. After nil, Check says whether p is the cause. If the block
+// moved, Realloc reports its old bytes, which are the heap's again, to the race detector as
+// written.
 func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	if p != nil && h.outside(p) {
 		return nil

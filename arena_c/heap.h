@@ -1,53 +1,67 @@
-/* heap.h - blocks of any size, given back in any order: what C libraries ask of an allocator.
+/* heap.h - allocates blocks of any size and frees them in any order: the allocator that C libraries
+ * expect.
  *
- * Algorithm  Two-level segregated fit. Free blocks lie in lists by class: multiples of 16 below 512 bytes, then 16 classes to each power
- *            of two; bits say which lists hold something. A block's header names its neighbours, so that what is freed melts with the free
- *            blocks beside it. A request takes the first block of the lowest class in which any is large enough; if there is none, one of
- *            the first UPFRONT_HEAP_SCAN blocks of the classes below in which some are.
- *            Before that, where init is asked for them, come front lists of exact sizes: a freed block for up to UPFRONT_HEAP_FRONT bytes
- *            is parked there as it is, and the next request of its size takes it. When too many are, it melts, and now and then an old one.
- * Bound      Align 16: a request is served when a block of a certain class is free, which has up to a sixteenth more than is needed, or
- *            when one that fits is among the first UPFRONT_HEAP_SCAN. A larger alignment adds itself and 16 bytes to what makes a class
- *            certain. What would be refused melts the parked blocks first. A refusal after which lists had more than was looked at is
- *            counted in `bounded`: a block that fits may lie deeper. Any other means that none fits, that the reserve keeps it, or that
- *            a stray write hid it since the blocks were looked at last (see Damage).
- *            Not promised: how many bytes lie between live blocks. The worst programs need many times what is live (Robson). Measure
- *            yours by `peak` and upfront_heap_phase, and keep a reserve.
- * Cost       O(1): alloc, free, size_of, and realloc but for the bytes it moves. Parked blocks melt one by one, all in one call. A refusal
- *            looks at all blocks before, one refusal in 1 + blocks / 64: O(64) each in the mean. A call that meets damage is O(blocks).
- *            Space: 16 bytes a block, sizes rounded up to 16, at least 32 in all; a block is never cut to less. In front 320 bytes,
- *            128 for each power of two from 256 to the size, and 512 for front lists.
- * Threads    One at a time, upfront_heap_size_of included: who asks while another frees may be told that a live block is none. One lock
- *            around every call does; callbacks.h has it. The checked build refuses who comes second, and counts it in `raced`.
- * Source     Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems"; Frykholm, "Custom Memory
- *            Allocation in C++"; Wilson, Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey" (lists of exact sizes).
+ * Algorithm  Two-level segregated fit. Free blocks are in lists by size class: one class for each
+ *            multiple of 16 below 512 bytes, then 16 classes for each power of two; bits say which
+ *            lists aren't empty. A block's header holds its neighbour's size, so a freed block
+ *            merges with free neighbours. A request takes the first block of the lowest class whose
+ *            blocks are all large enough. If there is none, it takes one that fits among the first
+ *            UPFRONT_HEAP_SCAN blocks of the classes below.
+ *            With front lists, which init may make, a freed block of up to UPFRONT_HEAP_FRONT bytes
+ *            is first parked as it is in a list of its exact size, and the next request of that
+ *            size takes it. When too many are parked, the freed block merges, and in one free of
+ *            eight an old one does in its place.
+ * Bound      Align 16: a request succeeds if a block in a class that is sure to fit is free, which
+ *            is up to a sixteenth larger than needed, or if one of the first UPFRONT_HEAP_SCAN
+ *            below fits. A larger alignment adds itself and 16 bytes to the sure size. Before a
+ *            refusal all parked blocks merge. A refusal that left listed blocks unread is counted
+ *            in `bounded`: one of those may fit. After any other refusal no block fits, the reserve
+ *            keeps it, or a stray write hid it since the last full check (see Damage).
+ *            Not promised: the number of free bytes between live blocks. The worst programs need
+ *            many times their live bytes (Robson). Measure yours with upfront_heap_peak and
+ *            upfront_heap_phase, and keep a reserve.
+ * Cost       O(1): alloc, free, size_of, and realloc without its copy. Merging the parked blocks
+ *            takes each of them, in one call. One refusal in 1 + blocks / 64 first checks all
+ *            blocks: O(64) each on average. A call that finds damage is O(blocks). Space: 16 bytes
+ *            a block, sizes rounded up to 16, at least 32 in all. A fixed part of 320 bytes, 128
+ *            for each power of two from 256 to the size, and 512 for front lists.
+ * Threads    One call at a time, upfront_heap_size_of included: during another thread's free it may
+ *            find no block at a live address. Put one lock around all calls, as callbacks.h does.
+ *            The checked build refuses the second call and counts it in `raced`.
+ * Source     Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time
+ *            Systems"; Frykholm, "Custom Memory Allocation in C++"; Wilson, Johnstone, Neely,
+ *            Boles, "Dynamic Storage Allocation: A Survey" (lists of exact sizes).
  *
- * Misuse     A header is sealed: 41 bits of it are a digest of its size, its offset and the heap's epoch. Some of them are turned over in a
- *            header that melted into another, and others in that of a parked block. An address is taken only when the seal before it
- *            holds. So an address is refused, and nothing changes, as
+ * Misuse     A header is sealed by 41 bits of a digest, of its size, its offset and the heap's
+ *            epoch. An address is accepted only if the seal before it holds. Others are refused,
+ *            and nothing changes:
  *              UPFRONT_FOREIGN     outside of the heap,
- *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal there,
- *              UPFRONT_DOUBLE      of a free block, or of one that was freed and melted, until something is written over its header,
- *              UPFRONT_CORRUPT     of a block that is out of service: see Damage.
- *            What it can't tell: an old address at which a new block begins; bytes inside a live block that are such a seal, by chance
- *            (1 in 2^41) or by intent; and, on a block where another heap was made before, that heap's addresses. upfront_heap_reset has no
- *            such gap: it begins a new epoch.
- * Damage     Nothing is followed that was overwritten: a free block is taken, or melts, only if its header, its links and what lies behind
- *            it agree. A call that meets damage puts the block out of service, as a header says that nobody takes for free or live, makes
- *            the lists anew of all blocks that are whole, and goes on. `damaged` counts what was met, `where` is the last, `lost` and
- *            `lost_bytes` are what is out of service, until a reset. A free or a realloc beside damage does its work; the free answers
- *            UPFRONT_CORRUPT all the same.
- *            After one stray write of up to 64 bytes into free memory all blocks but the one that it hit are given; of a free one of more
- *            than UPFRONT_HEAP_CUT bytes, all but its front. A header that doesn't hold leads on to the next by the way back from the end.
- *            Between the first and the last of several such headers live blocks alone are believed; the rest is out of service. Of two blocks
- *            whose links contradict each other both stay, with new links. Bytes of a free block that are neither header nor link say
- *            nothing: a write there is told by a checked build.
- *            What it trusts: the words of the heap's header, and the lists' first offsets.
- * Checked    UPFRONT_CHECKED. What is freed is filled, and rests in a queue of up to a sixteenth of the heap before it is free; the fill is
- *            looked at when it leaves, when bytes are given again, at flush, at reset, before a refusal and by the walk. So are the bytes
- *            that a block has beyond the asked size, and all of the header behind it, at its free. `where` is then the first byte that was
- *            overwritten, and notes.h says whose it was. Before anything is refused nothing rests any more; used, peak and sizes are as in
- *            a release build, offsets are not: upfront_heap_plain. */
+ *              UPFRONT_MISALIGNED  inside a block, or the header was overwritten: no seal there,
+ *              UPFRONT_DOUBLE      a free block, or a merged one until its header is overwritten,
+ *              UPFRONT_CORRUPT     a block that is out of service: see Damage.
+ *            Not detected: a stale address at which a new block begins; bytes of a live block that
+ *            form such a seal, by chance (1 in 2^41) or on purpose; and addresses of an earlier
+ *            heap on the same block. upfront_heap_reset closes this gap: it begins a new epoch.
+ * Damage     Overwritten words are never followed: a free block is taken or merged only if its
+ *            header, its links and the header after it agree. A call that finds damage marks the
+ *            block out of service, so that it counts as neither free nor live. The call rebuilds
+ *            the lists from all whole blocks and continues. `damaged` counts these findings,
+ *            `where` is the last, and `lost` and `lost_bytes` are out of service until a reset. A
+ *            free or realloc next to damage does its work; the free still returns UPFRONT_CORRUPT.
+ *            After one stray write of up to 64 bytes into free memory all other blocks stay usable;
+ *            of a free block larger than UPFRONT_HEAP_CUT, all but its front does. A header that
+ *            doesn't hold is skipped by following the headers back from the end. Between the first
+ *            and the last of several such headers only live blocks are believed. Two blocks whose
+ *            links contradict each other both stay in service, with new links. Only a checked build
+ *            detects a write to bytes of a free block that are neither header nor link.
+ *            Trusted: the words of the heap's header, and the lists' first offsets.
+ * Checked    In a checked build a freed block is filled and rests in a queue, of up to a sixteenth
+ *            of the heap, before it is free. Its fill is checked when it leaves the queue, when its
+ *            bytes are allocated, at flush, at reset, before a refusal and by the walk. A free also
+ *            checks the bytes after the asked size and the whole header after the block. `where` is
+ *            then the first overwritten byte, and notes.h says which call made its block. Before a
+ *            refusal the queue is emptied. used, peaks and sizes are those of a release build;
+ *            offsets aren't, except after upfront_heap_plain. */
 #ifndef UPFRONT_HEAP_H
 #define UPFRONT_HEAP_H
 
@@ -59,130 +73,159 @@ extern "C" {
 
 #define UPFRONT_HEAP_SCAN 8
 #define UPFRONT_HEAP_ALIGN UINT64_C(16)
-#define UPFRONT_HEAP_BLOCK 496 /* the smallest block of a heap: room for one allocation of 16 bytes */
-#define UPFRONT_HEAP_CUT UINT64_C(1024) /* of a free block that was overwritten, so much is put out of service at most */
+/* the smallest block of a heap: room for one allocation of 16 bytes */
+#define UPFRONT_HEAP_BLOCK 496
+/* the most that goes out of service of an overwritten free block */
+#define UPFRONT_HEAP_CUT UINT64_C(1024)
 #define UPFRONT_HEAP_FRONT 1024 /* the largest size that has a front list */
-#define UPFRONT_HEAP_FRONT_BYTES 512 /* of the front lists' first offsets: so much larger is the smallest block with them */
+/* of the front lists' first offsets; the smallest block is larger by this */
+#define UPFRONT_HEAP_FRONT_BYTES 512
 
-/* Followed by the lists' first offsets, and those of the front lists. Words of the header may be read at any time: bytes that are free are
- * end - first - used, parked ones included. */
+/* The lists' first offsets follow, then those of the front lists. The words may be read at any
+ * time. The free bytes, parked ones included, are end - first - used. */
 typedef struct upfront_heap {
     uint64_t first;      /* offset of the first block's header, from this header */
     uint64_t end;        /* offset of the closing header, which is live and has no bytes */
-    uint64_t nowhere[2]; /* the links of offset 0, to which the ends of a list lead: for who writes without asking */
-    uint64_t epoch;      /* resets, and 1, times 2^43: above every offset */
+    uint64_t nowhere[2]; /* the links of offset 0, where lists end: written without a check */
+    uint64_t epoch;      /* 1 + resets, times 2^43: above every offset */
     uint64_t used;       /* bytes of live blocks, headers included */
-    uint64_t most;       /* that may be used: all but the reserve */
+    uint64_t most;       /* the most that may be used: all but the reserve */
     uint64_t phase;      /* highest `used` since the phase began */
     uint64_t live;       /* live blocks */
     uint64_t parked;     /* blocks in the front lists */
-    uint64_t parks;      /* how many there may be; 0: no front lists */
-    uint64_t sizes;      /* bit per front list, from that of the smallest blocks: it holds something */
-    uint64_t hand;       /* frees that found the front lists full: who gives way in turn */
+    uint64_t parks;      /* the most that may be parked; 0: no front lists */
+    uint64_t sizes;      /* bit per front list, smallest size first: it isn't empty */
+    uint64_t hand;       /* frees that found the front lists full: picks the list to give one up */
     uint64_t fronts;     /* offset of the front lists' first offsets; 0: there are none */
-    uint64_t lists;      /* how many lists there are by class */
-    uint64_t map;        /* bit per word of bits: it isn't 0 */
-    uint64_t bits[8];    /* bit per list: it holds something */
+    uint64_t lists;      /* number of lists by class */
+    uint64_t map;        /* bit per word of `bits`: it isn't 0 */
+    uint64_t bits[8];    /* bit per list: it isn't empty */
     uint64_t past;       /* highest `used` of the phases before */
     uint64_t failed;     /* requests refused for want of room */
-    uint64_t bounded;    /* of these, refused by the bound: not every block that might fit was looked at */
+    uint64_t bounded;    /* of these, refused with listed blocks unread */
     uint64_t refused;    /* size of the last refusal */
-    uint64_t damaged;    /* how often something was met that a stray write had overwritten */
-    uint64_t where;      /* of the last: offset of the block's bytes; 0: nobody knows */
-    uint64_t lost;       /* blocks that are out of service: they were overwritten */
+    uint64_t damaged;    /* findings of damage */
+    uint64_t where;      /* of the last: offset of the block's bytes; 0: unknown */
+    uint64_t lost;       /* blocks out of service */
     uint64_t lost_bytes; /* of these, headers included */
-    uint64_t look;       /* refusals, `failed`, before which the blocks aren't looked at again */
-    uint64_t plain;      /* checked build: offsets and order are those of a release build; nothing rests, and no fill is looked at */
-    upfront_rest rest;   /* checked build: freed blocks that nobody gets yet; they are as parked ones */
-    uint64_t busy;       /* checked build: somebody is inside */
-    uint64_t raced;      /* checked build: who came meanwhile, and was refused: there is no lock */
+    uint64_t look;       /* the value of `failed` before which refusals check no blocks */
+    uint64_t plain;      /* checked build: behave as a release build: no rest, no fills */
+    upfront_rest rest;   /* checked build: freed blocks at rest, each as a parked one */
+    uint64_t busy;       /* checked build: a call is running */
+    uint64_t raced;      /* checked build: calls refused meanwhile: the heap has no lock */
 } upfront_heap;
 
-/* A block as the walk names it. The blocks lie one behind the other from the offset heap->first to heap->end. */
+/* A block in a list of the walk. Blocks follow each other from offset first to end. */
 typedef struct upfront_heap_range {
-    uint64_t offset; /* of its header; its bytes begin 16 further */
+    uint64_t offset; /* of its header; its bytes are 16 further */
     uint64_t size;   /* header included */
-    uint64_t asked;  /* what was asked for; 0 for a free block */
-    uint64_t align;  /* what was asked for, at least 16 */
-    uint64_t live;   /* 1; 0 for a free block, UPFRONT_HEAP_PARKED for a parked one, UPFRONT_HEAP_LOST for one out of service */
+    uint64_t asked;  /* the asked size; 0 for a free block */
+    uint64_t align;  /* the asked alignment, at least 16 */
+    uint64_t live;   /* 1; 0: free; UPFRONT_HEAP_PARKED; UPFRONT_HEAP_LOST: out of service */
 } upfront_heap_range;
 
 #define UPFRONT_HEAP_PARKED 2
 #define UPFRONT_HEAP_LOST 3
 
-/* Makes a heap of the block: header and lists at its front, the rest one free block. `parked` is how many blocks the front lists may
- * hold; 0: there are none. A free and an alloc of small blocks take a third of the time with them. More than 256 are better where a
- * program frees more before it takes them again; a flush, and a refusal, take longer by each. NULL when the block is null, not aligned
- * to 64, too large, or smaller than UPFRONT_HEAP_BLOCK, and UPFRONT_HEAP_FRONT_BYTES with front lists. What was in the block is not
- * looked at. */
+/* Makes a heap of the block: header and lists, then one free block. `parked` is the capacity of the
+ * front lists; 0: no front lists. With them a free and an alloc of a small block take a third of
+ * the time. A capacity above 256 helps a program that frees more blocks before it allocates again,
+ * and makes a flush and a refusal slower. The block has at least UPFRONT_HEAP_BLOCK bytes, plus
+ * UPFRONT_HEAP_FRONT_BYTES with front lists. */
 upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked);
 
-/* NULL: full, or null, or size or align out of bounds, which alone is not counted as failed. An align below 16 is 16. Size 0 gives an
+/* Allocates a block. An align out of bounds isn't counted in `failed`; one below 16 is 16. Size 0 returns an
  * address of its own. */
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align);
 
-/* A null p is nothing to do. */
+/* Frees a block; of a null p nothing. Returns a code. */
 int upfront_heap_free(upfront_heap *h, void *p);
 
-/* Another size for a block, its contents and its alignment kept. It shrinks in place; grows in place into the free block behind it, into
- * the one before it (its bytes move down), or both; else it moves. NULL, and p is as it was: full, size out of bounds, or p is no live
- * block: upfront_heap_check says which code. A null p is an allocation. Size 0 gives a block of no bytes and doesn't free. */
+/* Changes the size of a block and keeps its contents and alignment. It shrinks in place. It grows
+ * in place into the free block after it, into the one before it (its bytes move down), or both;
+ * else it moves. Returns NULL and leaves p as it was: full, size out of bounds, or p is no live
+ * block (upfront_heap_check returns the code). A null p is an allocation. Size 0 makes a block of
+ * no bytes and doesn't free. */
 void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size);
 
-/* The size that was asked for, or a code. The block may have some bytes more: realloc asks for them. */
+/* Returns the asked size of a block, or a code. The block may have some bytes more; realloc uses
+ * them. */
 int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
 
-/* Whether free and realloc would take p, or the code by which they refuse it. Nothing changes. */
+/* Returns the code by which free and realloc would refuse p, or UPFRONT_OK. Changes nothing. */
 int upfront_heap_check(const upfront_heap *h, const void *p);
 
-/* From now on a checked build's offsets and order are a release build's, and no fill is looked at: for a heap in a state, which another
- * build may have written (package budget/save; it calls this for each one it knows). */
+/* Makes a checked build's heap behave as a release build's from now on: the same offsets, and no
+ * fill is checked. For a heap in a state, which another build may have written; package budget/save
+ * calls it. */
 void upfront_heap_plain(upfront_heap *h);
 
-/* In a checked build: the number of the text that says who made the live block at p (checked.h). Otherwise 0. */
+/* Returns the number of the text that says where the live block at p was made (checked.h); 0 in
+ * other builds. */
 uint32_t upfront_heap_made(const upfront_heap *h, const void *p);
 
-/* Frees every block. The counts of refusals, the peaks and the reserve stay. Addresses from before are refused. */
+/* Frees every block. The counts of refusals, the peaks and the reserve stay. Older addresses are
+ * refused. */
 void upfront_heap_reset(upfront_heap *h);
 
-/* Keeps so many bytes back, or 16 fewer, headers included: a request that needs any of them is full. 0 lifts it, so that what a program
- * does to get out of a full, its clean-up, finds room. More than there is keeps all; what is live stays live. */
+/* Keeps `bytes` free bytes back, headers included, or 16 fewer: a request that needs any of
+ * them is full. 0 lifts the reserve, so that the clean-up after a full finds room. More than there
+ * are keeps all; live blocks stay live. */
 void upfront_heap_reserve(upfront_heap *h, uint64_t bytes);
 
-/* The highest `used` since the last call; a new phase begins with what is used now. */
+/* Returns the highest `used` since the last call, and begins a new phase at the present use. */
 uint64_t upfront_heap_phase(upfront_heap *h);
 
-/* The highest `used` of all phases. pre: a heap. */
+/* Returns the highest `used` of all phases. pre: a heap. */
 static inline uint64_t upfront_heap_peak(const upfront_heap *h) { return h->phase < h->past ? h->past : h->phase; }
 
-/* Melts the parked blocks, one that was overwritten and those behind it in its list excepted. A request does it before it is refused. A
- * program does it when a phase ends with nearly everything freed: what parks lies anywhere, and small blocks that are put between cut the
- * room. */
+/* Merges the parked blocks, except one that was overwritten and those after it in its list. A
+ * refusal does it first. A program may call it when a phase ends with nearly all freed: otherwise
+ * parked blocks anywhere, and small blocks made between them, split the room. */
 void upfront_heap_flush(upfront_heap *h);
 
-/* The largest size that can be given at align 16, whatever the reserve. Cost: O(blocks). pre: the walk says ok. */
+/* Returns the largest size that can be allocated at align 16 without a reserve. Cost: O(blocks).
+ * pre: the walk says ok. */
 uint64_t upfront_heap_largest(upfront_heap *h);
 
-/* Names every block in order of address, and checks the chain of headers, the lists, the bits and the counts. Writes at most `room`
- * blocks; *count is the number there is. UPFRONT_CORRUPT when they contradict each other; *count is then how many were named before.
- * UPFRONT_FULL when `room` is too small. With null for out and room 0 it only checks, and count may be null, too; any other null is
- * UPFRONT_BAD_ARGUMENT. Cost: O(blocks).
+/* Lists every block, and checks the chain of headers, the lists, the bits and the counts.
+ * UPFRONT_FULL: `room` is too small. With a null `out` and room 0 it only checks, and `count` may
+ * be null. Cost: O(blocks).
  *
- * What it trusts: first, end, lists, fronts and epoch. What it can't tell: most, hand, parks, the peaks, and counts of refusals that are
- * wrong but possible. */
+ * Trusted: first, end, lists, fronts and epoch. Not detected: wrong but possible values of most,
+ * hand, parks, the peaks and the counts of refusals. */
 int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
 
-/* For libraries with an allocator callback, as Lua's lua_Alloc: size 0 frees and gives NULL, a null p allocates, anything else is realloc.
- * `old` is not needed: the header knows. Align is 16. */
+/* For libraries with one allocator callback, such as Lua's lua_Alloc: size 0 frees and returns
+ * NULL, a null p allocates, any other call is a realloc. `old` isn't used. Align is 16. */
 void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 
-/* What follows is the inside of heap.c and heap_walk.c.
+/* What follows is internal to heap.c and heap_walk.c.
  *
- * A block begins with two words: `before`, the size of the block before it (0 for the first), and `size`. Both are multiples of 16 below
- * 2^38. Bit 0 of `before` says that the one before is free. Around it `size` holds: live (bit 0), slack (6 bits from 38), log2 of align /
- * 16 (5 bits from 44). Slack is what a live block has beyond the asked size. All this is its body, and the digest is of that: so a
- * block's neighbour may change without a new seal. The bits that are left, 26 of `before` and 15 of `size`, are the seal. In a free block
- * two links follow, to the next and to the one before in its list, 0 for none; in a parked one the first. */
+ * A block begins with a header of two words. `before` is the size of the block before it (0 for the
+ * first), and its bit 0 says that this one is free. `size` holds the block's size and around it:
+ * live (bit 0), slack (6 bits from 38) and log2 of align / 16 (5 bits from 44). Slack is the bytes
+ * of a live block beyond the asked size. Both sizes are multiples of 16 below 2^38. In a free block
+ * two links follow, to the next and the previous block in its list, 0 for none; in a parked one the
+ * first.
+ *
+ * The seal takes the bits that are left: the upper 26 of `before` and the upper 15 of `size`. They
+ * are bits of a digest of the body, which is `size` without its seal, the offset and the epoch.
+ * `before` isn't in the digest, so a neighbour can change without a new seal. Two other states of a
+ * block are marked by inverting a part of its seal: the bits in `size` when it is parked, those in
+ * `before` when it merges into another block, and both when it is out of service. Any other
+ * difference is damage.
+ *
+ * Example: a block at offset 0x5C0 of a new heap has an asked size of 20. It takes 48 bytes, 12 of
+ * them slack, so its body is 48 + 1 + (12 << 38) = 0x030000000031. With epoch 1 << 43 its digest is
+ * 0xEF2248182220639A, and its words are
+ *
+ *     before  0xEF22480000000000    EF2248.. is the top of the digest; no block is before it
+ *     size    0x6088030000000031    6088 has the digest's next 15 bits
+ *
+ * After a free, the parked block's `size` is 0x9F76030000000031. A second free finds exactly the 15
+ * bits inverted and returns UPFRONT_DOUBLE. With any other bit changed it returns
+ * UPFRONT_MISALIGNED. */
 #define UPFRONT_HEAP_HEADER 16
 #define UPFRONT_HEAP_LEAST 32
 #define UPFRONT_HEAP_LIVE 1
@@ -192,15 +235,17 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 #define UPFRONT_HEAP_LOG 44
 #define UPFRONT_HEAP_SEAL 49
 
-/* Which bits of a header's words are the seal; together, those of `size` moved below those of `before`, they say how it is off, and so
- * what was done to it: nothing; parked, all of `size` are turned over; melted, all of `before` are. */
+/* The bits of the seal in each word. upfront_heap_off puts the differences of both words into one,
+ * those of `size` below those of `before`: 0 for a seal that holds, TURNED for a parked block,
+ * BURIED for one that merged, SHUT for one out of service. */
 #define UPFRONT_HEAP_SEAL_BEFORE (~(UPFRONT_OFFSET_MAX - 1))
 #define UPFRONT_HEAP_SEAL_SIZE (~((UINT64_C(1) << UPFRONT_HEAP_SEAL) - 1))
 #define UPFRONT_HEAP_TURNED (UPFRONT_HEAP_SEAL_SIZE >> 26)
 #define UPFRONT_HEAP_BURIED UPFRONT_HEAP_SEAL_BEFORE
 #define UPFRONT_HEAP_SHUT (UPFRONT_HEAP_TURNED | UPFRONT_HEAP_BURIED)
 
-/* Headers and free blocks are poisoned for everybody but these two: what runs over the end of a block is seen. */
+/* Headers and free blocks are poisoned for all code but these two functions, so that an overflow is
+ * found. */
 UPFRONT_UNCHECKED static inline uint64_t upfront_heap_word(const upfront_heap *h, uint64_t offset) {
     return *(const uint64_t *)((uintptr_t)h + (uintptr_t)offset);
 }
@@ -209,7 +254,7 @@ UPFRONT_UNCHECKED static inline void upfront_heap_set(upfront_heap *h, uint64_t 
     *(uint64_t *)((uintptr_t)h + (uintptr_t)offset) = value;
 }
 
-/* The upper 26 bits are for `before`, the 15 below them for `size`. */
+/* The upper 26 bits go to `before`, the 15 below them to `size`. */
 static inline uint64_t upfront_heap_digest(const upfront_heap *h, uint64_t offset, uint64_t body) {
     uint64_t m = (offset ^ h->epoch) * UINT64_C(0x9E3779B97F4A7C15) + body;
     return (m ^ (m >> 32)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -221,7 +266,7 @@ static inline void upfront_heap_seal(upfront_heap *h, uint64_t offset, uint64_t 
     upfront_heap_set(h, offset + 8, body | ((digest << 26) & UPFRONT_HEAP_SEAL_SIZE));
 }
 
-/* How the seal of a header is off; 0: it holds. */
+/* Returns the differences between a header's seal and its digest; 0: the seal holds. */
 static inline uint64_t upfront_heap_off(const upfront_heap *h, uint64_t offset) {
     uint64_t before = upfront_heap_word(h, offset), size = upfront_heap_word(h, offset + 8);
     uint64_t digest = upfront_heap_digest(h, offset, size & ~UPFRONT_HEAP_SEAL_SIZE);
@@ -229,7 +274,7 @@ static inline uint64_t upfront_heap_off(const upfront_heap *h, uint64_t offset) 
            ((size ^ (digest << 26)) >> UPFRONT_HEAP_SEAL << 23);
 }
 
-/* Whether a header may be there. */
+/* Whether a header may be at the offset. */
 static inline int upfront_heap_is_inside(const upfront_heap *h, uint64_t offset) {
     return offset % 16 == 0 && offset - h->first < h->end - h->first;
 }
@@ -242,7 +287,7 @@ static inline uint64_t upfront_heap_size(const upfront_heap *h, uint64_t offset)
     return upfront_heap_word(h, offset + 8) & UPFRONT_HEAP_SIZE;
 }
 
-/* Not in a list of free blocks: live, or parked. */
+/* Whether a block is in no list of free blocks: live, parked or out of service. */
 static inline uint64_t upfront_heap_is_live(const upfront_heap *h, uint64_t offset) {
     return upfront_heap_word(h, offset + 8) & UPFRONT_HEAP_LIVE;
 }
@@ -256,8 +301,8 @@ static inline uint64_t upfront_heap_align(const upfront_heap *h, uint64_t offset
     return UPFRONT_HEAP_ALIGN << ((upfront_heap_word(h, offset + 8) >> UPFRONT_HEAP_LOG) & 31);
 }
 
-/* Whether a header is sealed, live, free, parked or out of service, and says what one may say. Then its size is the block's: the seal is
- * of it. */
+/* Whether a header is sealed, in any state of a block, and its words are possible. Then its size is
+ * right, because the seal covers it. */
 static inline int upfront_heap_stands(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at), off = upfront_heap_off(h, at);
     uint64_t least = off == UPFRONT_HEAP_SHUT ? UPFRONT_HEAP_HEADER : UPFRONT_HEAP_LEAST;
@@ -268,7 +313,7 @@ static inline int upfront_heap_stands(const upfront_heap *h, uint64_t at) {
     return off == 0;
 }
 
-/* Steps of 16 below 512, then 16 steps to each power of two. */
+/* Returns the list of a size: steps of 16 below 512, then 16 steps for each power of two. */
 static inline uint64_t upfront_heap_class(uint64_t size) {
     uint64_t log = 63 - (uint64_t)__builtin_clzll(size | 256);
     return (log - 8) * 16 + (size >> (log - 4));
@@ -278,13 +323,15 @@ static inline uint64_t *upfront_heap_list(const upfront_heap *h, uint64_t class_
     return (uint64_t *)(uintptr_t)(h + 1) + class_of;
 }
 
-/* Of blocks of one size, header included: the parked ones. pre: there are front lists, size <= UPFRONT_HEAP_FRONT + 16. */
+/* Returns the front list of a size, header included. pre: there are front lists, size <=
+ * UPFRONT_HEAP_FRONT + 16. */
 static inline uint64_t *upfront_heap_front(const upfront_heap *h, uint64_t size) {
     return (uint64_t *)((uintptr_t)h + (uintptr_t)(h->fronts + size / 2 - UPFRONT_HEAP_LEAST / 2));
 }
 
-/* The checked build's fills: the offset of the first byte behind the block at `at` or in it, if it is free, that somebody wrote to; or of
- * such a byte among free ones. 0: there is none. */
+/* Check the fills of a checked build and return the offset of the first overwritten byte, or 0: of
+ * the block at `at`, its bytes if it is free, else those after its asked size; and of the free
+ * bytes [from, end). */
 #ifdef UPFRONT_CHECKED
 uint64_t upfront_heap_dirt(const upfront_heap *h, uint64_t at);
 uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end);
@@ -292,7 +339,7 @@ uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end
 #define upfront_heap_dirt(h, at) ((uint64_t)0)
 #endif
 
-/* upfront_heap_walk from within a call. */
+/* Is upfront_heap_walk from within a call. */
 int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus

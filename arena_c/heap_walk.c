@@ -1,20 +1,22 @@
 #include "heap.h"
 
-/* Whether a header says the truth of the block before it. */
+/* Whether a header is right about the block before it. */
 static int heap_before_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
     uint64_t hole = before != 0 && !upfront_heap_is_live(h, at - before) ? UPFRONT_HEAP_HOLE : 0;
     return (upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) == (before | hole);
 }
 
-/* A header in the chain: sealed, of a possible size, and at peace with the block before it. */
+/* Whether a header in the chain is sealed, of a possible size and right about the block before
+ * it. */
 static int heap_header_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
     if (!upfront_heap_stands(h, at) || !heap_before_ok(h, at, before))
         return 0;
     return upfront_heap_is_live(h, at) || before == 0 || upfront_heap_is_live(h, at - before);
 }
 
-/* The free blocks in a list, each linked both ways and of the list's class; more than there can be when they aren't. A list that runs in
- * a ring has a block whose link back is not to where it was reached from. */
+/* Counts the free blocks in a list, each linked both ways and of the list's class; if one isn't,
+ * returns more than there can be. In a list that runs in a circle some block's link back is
+ * wrong. */
 static uint64_t heap_listed(const upfront_heap *h, uint64_t list) {
     uint64_t at, last = 0, count = 0;
     for (at = *upfront_heap_list(h, list); at != 0; at = upfront_heap_word(h, at + 16)) {
@@ -27,7 +29,7 @@ static uint64_t heap_listed(const upfront_heap *h, uint64_t list) {
     return count;
 }
 
-/* Whether the lists hold so many free blocks, and the bits say which lists hold any. */
+/* Whether the lists hold `count` free blocks and the bits match. */
 static int heap_lists_ok(const upfront_heap *h, uint64_t count) {
     uint64_t word, c, listed = 0, map = 0;
     for (word = 0; word < 8; word++) {
@@ -45,7 +47,7 @@ static int heap_lists_ok(const upfront_heap *h, uint64_t count) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Whether all blocks rest that should, in a queue. */
+/* Whether the queue holds the blocks at rest. */
 static int heap_rest_ok(const upfront_heap *h) {
     uint64_t at, last = 0, listed = 0, bytes = 0;
     for (at = h->rest.oldest; at != 0; at = upfront_heap_word(h, at)) {
@@ -66,7 +68,8 @@ uint64_t upfront_heap_dirt(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at), off = upfront_heap_off(h, at), from, cell;
     if (h->plain || off == UPFRONT_HEAP_SHUT)
         return 0;
-    if (off != 0 || upfront_heap_is_live(h, at)) { /* live, or parked: behind what was asked for, or behind the link */
+    /* live, or parked: after the asked size, or after the link */
+    if (off != 0 || upfront_heap_is_live(h, at)) {
         from = at + UPFRONT_HEAP_HEADER + (off == 0 ? upfront_heap_asked(h, at) : sizeof(uint64_t));
         cell = from + heap_dead(h, from, at + size - from);
         return cell == at + size ? 0 : cell;
@@ -84,7 +87,7 @@ uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end
 #define heap_rest_ok(h) 1
 #endif
 
-/* The same of the parked blocks and the front lists. */
+/* Whether the front lists hold `count` parked blocks and the bits match. */
 static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
     uint64_t size, at, listed = 0, sizes = 0;
     for (size = UPFRONT_HEAP_LEAST; h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER; size += 16)
@@ -102,7 +105,8 @@ int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t r
     if (h == NULL)
         return UPFRONT_BAD_ARGUMENT;
     *count = 0;
-    if (h->lists == 0 || h->first > h->end) /* which nobody made, and whose words agree; or where there is no way to the end */
+    /* a header of zeros agrees with itself, and first > end leads nowhere */
+    if (h->lists == 0 || h->first > h->end)
         return UPFRONT_CORRUPT;
     for (at = h->first; at != h->end; at += before) {
         uint64_t off, is_live, is_parked, is_lost;

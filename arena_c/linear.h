@@ -17,16 +17,14 @@ extern "C" {
 
 typedef upfront_arena upfront_linear;
 
-/* Makes an arena of the block: a header of `header` bytes at its front, the rest is room. Its
- * generation is 1. Returns NULL if the block is null, not aligned to 64, too large or without a
- * line after the header, or if the header is less than a line. A block may be reused: its contents
- * don't matter. */
+/* Makes an arena with a header of `header` bytes, a line at least, and room of a line at least. Its
+ * generation is 1. */
 upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header);
 
 /* Makes an arena with a header of one line. */
 upfront_linear *upfront_linear_init(void *block, uint64_t size);
 
-/* Allocates, with checked arguments, for C programs. NULL: full, or size or align out of bounds. */
+/* Allocates with checked arguments, for C programs. */
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align);
 
 /* Moves the cursor back to one of its earlier values. UPFRONT_ORDER if `cursor` is above the cursor

@@ -1,6 +1,6 @@
 #include "map.h"
 
-/* What a line says, or else. */
+/* Returns the line's own value, or the default. */
 static uint64_t said_or(uint64_t said, uint64_t usual) { return said == 0 ? usual : said; }
 
 static uint64_t siblings_of(const upfront_map_arena *a) { return said_or(a->siblings, 1); }
@@ -10,7 +10,7 @@ static int is_line(const upfront_map_arena *a, uint64_t slots, uint64_t pools) {
            upfront_map_are_counts(said_or(a->slots, slots), said_or(a->pools, pools));
 }
 
-/* upfront_map_size, and the header of such a map. */
+/* Is upfront_map_size, and fills in the map's header. */
 static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard, upfront_map *m) {
     uint64_t i, arenas_size = 0;
     memset(m, 0, sizeof *m);
@@ -26,7 +26,8 @@ static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_
         m->rows += rows;
         m->slots += rows * said_or(a->slots, slots);
         m->pools += rows * said_or(a->pools, pools);
-        arenas_size += rows * upfront_map_behind(a->size, guard); /* far from 64 bits, unless there are too many rows */
+        /* can't wrap unless there are too many rows */
+        arenas_size += rows * upfront_map_behind(a->size, guard);
     }
     m->tables = upfront_map_tables_of(m).size;
     m->size = upfront_map_behind(m->tables, guard) + arenas_size;
@@ -38,7 +39,8 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
     return measure(arenas, count, slots, pools, guard, &m);
 }
 
-/* Row `index` of a line, for the bytes [start, end) of the block. Its tables lie behind those of the row before it. */
+/* Makes row `index` of a line from offset `start` on. Its tables follow those of the row before
+ * it. */
 static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const upfront_map_arena *a, uint64_t start) {
     upfront_row *r = upfront_map_row(m, index);
     upfront_row_init(r, m, a->name, start, start + a->size, a->slots, a->pools, upfront_map_records_at(m, index) - upfront_distance(r, m),
@@ -46,7 +48,7 @@ static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const upfront_ma
     return r;
 }
 
-/* Nothing is open in the row any more, and its handles find nothing outside of it. */
+/* Ends all scopes of the row, whose handles then read only the row itself. */
 static void end_row(upfront_row *r) {
     uint64_t over = offsetof(upfront_row, over);
     r->arena.arena.gen = r->temp.arena.gen = r->arena.depth = r->temp.depth = 0;
@@ -54,7 +56,7 @@ static void end_row(upfront_row *r) {
     r->temp.records = over - r->temp.back;
 }
 
-/* Ends what an earlier map of more rows, or of more pools, left open where this one has nothing. */
+/* Ends the rows and pools of an earlier map that this one doesn't have. */
 static void end_rest(upfront_map *m, uint64_t rows) {
     upfront_tables t = upfront_map_tables_of(m);
     uint64_t i, pools = (t.head - t.headers) / sizeof(upfront_pool);
@@ -63,11 +65,12 @@ static void end_rest(upfront_map *m, uint64_t rows) {
         if (upfront_map_row(m, i)->arena.depth != 0)
             end_row(upfront_map_row(m, i));
     for (i = m->pools; i < pools; i++)
-        if (p[i].gen != 0) /* most pages of a large head were never written */
+        if (p[i].gen != 0) /* don't touch a page that was never written */
             p[i].gen = 0;
 }
 
-/* Generations go on from the newest that any row of the head gave: a pool's header may have been another row's. */
+/* Continues the generations from the newest of any row in the head: a pool's header may have been
+ * in another row. */
 static void go_on(upfront_map *m) {
     uint64_t i, newest = 0, rows = (upfront_map_tables_of(m).headers - sizeof *m) / sizeof(upfront_row);
     end_rest(m, rows);
@@ -80,7 +83,8 @@ static void go_on(upfront_map *m) {
         upfront_map_row(m, i)->arena.arena.next = upfront_map_row(m, i)->temp.arena.next = newest;
 }
 
-/* Makes the rows of one line of the plan, from row `first` and offset `start`. Gives the offset behind them. */
+/* Makes the rows of one line from row `first` and offset `start` on. Returns the offset after
+ * them. */
 static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t first, uint64_t start) {
     uint64_t k;
     for (k = 0; k < siblings_of(a); k++) {
@@ -122,7 +126,8 @@ void upfront_map_over(upfront_map *m) {
         end_row(upfront_map_row(m, i));
 }
 
-/* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it and its siblings. */
+/* Whether a row from `row` up is rewound with it: the row itself, and for a region the regions
+ * above that aren't its siblings. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
     const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);
     return other == row || (r->kind == UPFRONT_REGION && o->kind == UPFRONT_REGION && upfront_row_group(o) != upfront_row_group(r));
@@ -155,7 +160,8 @@ int upfront_map_rewind(upfront_map *m, uint64_t row) {
     return UPFRONT_OK;
 }
 
-/* The sizes are those of whole groups of siblings, and need exactly the bytes that the rows have. */
+/* Whether the sizes are of whole groups of siblings and need exactly the bytes that the rows
+ * have. */
 static int may_reconfigure(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);
     uint64_t i, start = upfront_map_start(m, first);

@@ -22,7 +22,7 @@ type Map struct {
 // MapMagic begins the tables of a map.
 const MapMagic = C.UPFRONT_MAP_MAGIC
 
-// What a row is, and what a range of the map is: map.h.
+// Kinds of rows, and uses of a range: map.h.
 const (
 	KindRegion  = C.UPFRONT_REGION
 	KindFrame   = C.UPFRONT_FRAME
@@ -37,17 +37,17 @@ const (
 	RangeGuard     = C.UPFRONT_RANGE_GUARD
 )
 
-// Arena is one line of the plan that MapInit lays out.
+// Arena is a line of the plan for MapInit.
 type Arena struct {
 	Name                 [NameSize]byte
 	Kind, Size, Siblings uint64 // 0 siblings are 1
-	Slots, Pools         uint64 // of each; 0: as the call says for all
+	Slots, Pools         uint64 // of each; 0: the default of the call
 }
 
-// Tables is what the tables of a map take: map.h.
+// Tables is the size of the tables of a map: map.h.
 type Tables struct{ Head, Headers, Size uint64 }
 
-// Range is one named piece of the map.
+// Range is one range of the map in a list of the walk.
 type Range struct{ Offset, Size, Row, What uint64 }
 
 var (
@@ -57,16 +57,16 @@ var (
 	_ [unsafe.Sizeof(Range{})]byte  = [unsafe.Sizeof(C.upfront_range{})]byte{}
 )
 
-// Row is the n-th row of the map.
+// Row returns the n-th row of the map.
 func (m *Map) Row(n uint64) *Row {
 	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*uint64(unsafe.Sizeof(Row{}))))
 }
 
-// Start is the offset of the n-th row's first byte in the map, End that past its last.
+// Start returns the offset of the n-th row's first byte in the map, End that past its last.
 func (m *Map) Start(n uint64) uint64 { return m.offset(m.Row(n)) + m.Row(n).Arena.Start }
 func (m *Map) End(n uint64) uint64   { return m.offset(m.Row(n)) + m.Row(n).End }
 
-// GuardStart is the offset of the guard behind the n-th row.
+// GuardStart returns the offset of the guard after the n-th row.
 func (m *Map) GuardStart(n uint64) uint64 { return (m.End(n) + Edge - 1) &^ (Edge - 1) }
 
 func (m *Map) offset(r *Row) uint64 {
@@ -102,7 +102,7 @@ func (m *Map) Reconfigure(row uint64, sizes []uint64) Code {
 	return Code(C.upfront_map_reconfigure(m.c(), C.uint64_t(row), (*C.uint64_t)(unsafe.SliceData(sizes)), C.uint64_t(len(sizes))))
 }
 
-// Walk is upfront_map_walk: the number of ranges written, or with Corrupt the index of the row.
+// Walk is upfront_map_walk: it returns the number of ranges, or with Corrupt the index of the row.
 func (m *Map) Walk(size uint64, out []Range) (count uint64, code Code) {
 	code = Code(C.upfront_map_walk(m.c(), C.uint64_t(size), (*C.upfront_range)(unsafe.Pointer(unsafe.SliceData(out))),
 		C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))

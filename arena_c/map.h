@@ -1,12 +1,13 @@
-/* map.h - the memory map: one block, divided like a console's.
+/* map.h - divides one block between arenas by a plan, as the memory map of a console does.
  *
  *     | tables | init | systems | level ... <- temp | frame x2 | scratch arenas |
  *
- * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All headers lie in the
- *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
- *            A line of the plan may stand for equal siblings: each a row of its own, rewound without touching the others.
- *            Edges, guards and the head's spare room are addresses alone.
- * Bound      The layout depends on the plan alone, never on the page or the address.
+ * Algorithm  Arenas follow each other. Each begins at an edge (UPFRONT_EDGE) and ends after its
+ *            size. All headers are in the tables at the bottom, on pages that no arena shares.
+ *            Regions rewind in reverse order: top first. A line of the plan may stand for equal
+ *            siblings: a row for each, rewound without the others. Bytes up to an edge, guards and
+ *            the spare part of the head are addresses alone.
+ * Bound      The layout depends on the plan alone, not on the page size or the address.
  * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools).
  * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */
 #ifndef UPFRONT_MAP_H
@@ -20,56 +21,56 @@ extern "C" {
 
 enum { UPFRONT_REGION = 1, UPFRONT_FRAME = 2, UPFRONT_SCRATCH = 3 };
 
-/* What a range of the block is; every slack has its reason. */
+/* The use of a range of the block. */
 enum {
     UPFRONT_RANGE_TABLES = 1, /* control words */
     UPFRONT_RANGE_USED = 2,   /* the near end of an arena */
     UPFRONT_RANGE_FREE = 3,
     UPFRONT_RANGE_TEMP = 4,     /* the far end of an arena */
-    UPFRONT_RANGE_EDGE = 5,     /* slack: up to the next edge */
-    UPFRONT_RANGE_UNPLANNED = 6, /* slack: the plan's total is larger than its sum */
-    UPFRONT_RANGE_GUARD = 7      /* slack: between two arenas, for pages without access */
+    UPFRONT_RANGE_EDGE = 5,     /* unused, up to the next edge */
+    UPFRONT_RANGE_UNPLANNED = 6, /* unused: the plan's total is larger than its sum */
+    UPFRONT_RANGE_GUARD = 7      /* unused: between two arenas, for pages without access */
 };
 
 typedef struct upfront_map_arena {
     char name[UPFRONT_NAME_SIZE];
     uint64_t kind;
-    uint64_t size;     /* bytes of each; any number up to UPFRONT_OFFSET_MAX */
-    uint64_t siblings; /* rows of this kind and size, one after the other; 0 is 1 */
-    uint64_t slots;    /* scopes of each; 0: as the call says for all */
-    uint64_t pools;    /* pool headers of each; 0: as the call says for all */
+    uint64_t size;     /* bytes of each, up to UPFRONT_OFFSET_MAX */
+    uint64_t siblings; /* rows of this kind and size, in order; 0 is 1 */
+    uint64_t slots;    /* scopes of each; 0: the default of the call */
+    uint64_t pools;    /* pool headers of each; 0: the default of the call */
 } upfront_map_arena;
 
 typedef struct upfront_map {
     uint64_t magic;
     uint64_t size;  /* of the block */
-    uint64_t rows;  /* arenas, each sibling one */
-    uint64_t slots; /* scopes of all rows together */
-    uint64_t pools; /* pool headers of all rows together */
-    uint64_t tables; /* bytes of the tables, which the three above must give */
-    uint64_t guard;  /* bytes of the slack behind the tables and behind each arena */
+    uint64_t rows;  /* arenas, siblings included */
+    uint64_t slots; /* scopes of all rows */
+    uint64_t pools; /* pool headers of all rows */
+    uint64_t tables; /* bytes of the tables, by the three words above */
+    uint64_t guard;  /* bytes of the guard after the tables and after each arena */
     uint64_t unused;
 } upfront_map;
 
 typedef struct upfront_range {
     uint64_t offset;
     uint64_t size;
-    uint64_t row; /* index of the arena; rows for none */
+    uint64_t row; /* index of the arena; `rows` for no arena */
     uint64_t what;
 } upfront_range;
 
-/* The tables of a map, in bytes. Zero for counts out of bounds. */
+/* The tables of a map, in bytes; zeros for counts out of bounds. */
 typedef struct upfront_tables {
-    uint64_t head;    /* what handles point to */
+    uint64_t head;    /* the part that handles point to */
     uint64_t headers; /* offset of the pools' headers in the head */
-    uint64_t size;    /* of all: each row's records lie behind the head */
+    uint64_t size;    /* of all tables; the rows' records follow the head */
 } upfront_tables;
 
 #define UPFRONT_MAP_MAGIC UINT64_C(0x31544e4f52465055) /* "UPFRONT1" */
 
 static inline uint64_t upfront_round_edge(uint64_t n) { return upfront_round_up(n, UPFRONT_EDGE); }
 
-/* The rule of the layout: where begins what lies behind a row, or behind the tables. */
+/* Returns where the next arena begins, after a row or the tables that end at `end`. */
 static inline uint64_t upfront_map_behind(uint64_t end, uint64_t guard) { return upfront_round_edge(end) + guard; }
 
 /* pre: index < map->rows. */
@@ -77,14 +78,15 @@ static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index)
     return (upfront_row *)(uintptr_t)(m + 1) + index;
 }
 
-/* Offset of the row's first byte in the block, and past its last. */
+/* Return the offsets in the block of the row's first byte and past its last. */
 static inline uint64_t upfront_map_start(const upfront_map *m, const upfront_row *r) {
     return upfront_distance(r, m) + r->arena.arena.start;
 }
 
 static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *r) { return upfront_distance(r, m) + r->end; }
 
-/* Rows, and the slots and pools of a row, are counted in 16 bits; of the first two there is at least one. */
+/* The bound of rows, and of the slots and pools of a row. There is at least one row, and one slot a
+ * row. */
 #define UPFRONT_COUNT_MAX 65535
 
 /* The smallest head, of one row. */
@@ -92,7 +94,7 @@ static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *
 
 static inline int upfront_map_are_rows(uint64_t rows) { return rows - 1 < UPFRONT_COUNT_MAX; }
 
-/* Of one row. */
+/* Checks the counts of one row. */
 static inline int upfront_map_are_counts(uint64_t slots, uint64_t pools) {
     return slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }
@@ -101,10 +103,12 @@ static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REG
 
 static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
 
-/* The head is what handles point to, which may be kept after their map has ended: the map's header and the rows, then, from a part of
- * its size on, the pools' headers. In two heads of one size and one part at one address the same cells are rows, and the same are pools'
- * headers, whatever the counts are. So sizes are few: powers of two, and those halfway between. Gives the size. pools are those of
- * all rows together. */
+/* Returns the size of the head, which handles point to. Handles may outlive their map, so a stale
+ * one must find the header that it expects in the next map's head. The map's header and the rows
+ * are at the front of the head, and the pools' headers begin at 1 / part of it. If a next head at
+ * the same address has the same size and part, rows are where rows were, and pools' headers where
+ * those were. So that heads are often alike, their sizes are few: powers of two and those halfway
+ * between, 4096, 6144, 8192, 12288 and so on. pools are those of all rows together. */
 static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64_t part) {
     uint64_t size = UPFRONT_HEAD_LEAST;
     while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part || pools * sizeof(upfront_pool) > size - size / part)
@@ -112,11 +116,12 @@ static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64
     return size;
 }
 
-/* Bytes of a row's records, of both ends. They lie behind the head: no handle points to one. */
+/* Returns the bytes of a row's records, for both ends. They are outside of the head: no handle
+ * points to one. */
 static inline uint64_t upfront_map_records(uint64_t slots) { return 2 * (slots + 1) * sizeof(upfront_record); }
 
-/* slots and pools are those of all rows together. The pools' headers begin at an eighth of the head, or at half of it where that makes it
- * smaller. */
+/* Returns the tables for the slots and pools of all rows together. The pools' headers begin at an
+ * eighth of the head, or at its half if that makes the head smaller. */
 static inline upfront_tables upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
     upfront_tables t = {0, 0, 0};
     uint64_t half;
@@ -135,8 +140,8 @@ static inline upfront_tables upfront_map_tables(uint64_t rows, uint64_t slots, u
 
 static inline upfront_tables upfront_map_tables_of(const upfront_map *m) { return upfront_map_tables(m->rows, m->slots, m->pools); }
 
-/* Offsets of a row's records and of its pools' headers: behind those of the row before it. pre: index <= map->rows, and that one is
- * laid out. */
+/* Return the offsets of a row's records and of the headers of its pools, after those of the row
+ * before it. pre: index <= map->rows, and the row before is laid out. */
 static inline uint64_t upfront_map_records_at(const upfront_map *m, uint64_t index) {
     const upfront_row *before;
     if (index == 0)
@@ -153,40 +158,41 @@ static inline uint64_t upfront_map_headers_at(const upfront_map *m, uint64_t ind
     return upfront_distance(before, m) + before->headers + before->pools * sizeof(upfront_pool);
 }
 
-/* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. guard is a
- * multiple of UPFRONT_EDGE. slots and pools are those of each row whose line has none of its own. */
+/* Returns the bytes of the whole map; 0 if they reach UPFRONT_OFFSET_MAX, or an argument or a kind
+ * is out of bounds. guard is a multiple of UPFRONT_EDGE. slots and pools are the defaults of the
+ * rows. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
-/* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size
- * bytes. The tables must be zero, or those of an earlier map with the same head and headers
- * (upfront_map_tables), in the same block: what that left open is closed then,
- * no finalizer runs, and its generations go on, so that its handles stay dead. NULL: an argument is
- * out of bounds. */
+/* Lays the map out in the block, which is aligned to UPFRONT_EDGE and has at least upfront_map_size
+ * bytes. The tables must be zero, or those of an earlier map in the same block with the same head
+ * and headers (upfront_map_tables). Scopes and pools that the earlier map left open are then
+ * closed, without their finalizers, and generations go on, so that its handles stay stale. Returns
+ * NULL if an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas,
                               uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
-/* The map is over: what its handles ask is answered from the head alone, and nothing else need be kept of it, nor readable, until the
- * next upfront_map_init. pre: nothing is open. */
+/* Ends the map: its handles are answered from the head alone, so all other bytes may be dropped or
+ * made unreadable until the next upfront_map_init. pre: no scope is open. */
 void upfront_map_over(upfront_map *m);
 
-/* Moves the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the
- * same for all siblings of a group. What lies above stays where it is. Peaks begin anew. UPFRONT_ORDER: a row has open scopes;
- * UPFRONT_BAD_ARGUMENT: the sizes, each up to its edge, don't sum up exactly, siblings differ or are parted, or there is no such row.
- * Nothing has changed then. */
+/* Moves the edges of `count` rows from `row` up within their common bytes: sizes[i] is the new size
+ * of row + i, the same for all siblings. The rows above don't move. Peaks restart. UPFRONT_ORDER: a
+ * row has open scopes. UPFRONT_BAD_ARGUMENT: the sizes, each rounded up to an edge, have another
+ * sum, siblings differ or are split, or there is no such row. A refusal changes nothing. */
 int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
 
-/* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but
- * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope; or when
- * one of them is closing. */
+/* Closes every pool and scope of the row, newest first, and runs C's finalizers. A region first
+ * rewinds those above it, top first, but not its siblings. UPFRONT_ORDER, with nothing changed: a
+ * chain has a node that only its maker can end, or one of the scopes is closing. */
 int upfront_map_rewind(upfront_map *m, uint64_t row);
 
-/* Names every range of the block in order of address, without gap or overlap, and checks each control word on the way. Writes at most
- * `room` ranges and their number (6 * rows + 3 is always enough). UPFRONT_CORRUPT when the tables contradict themselves; *count is then
- * the index of the row, or rows for the map's own header. UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null.
+/* Lists every range of the block, without gap or overlap, and checks each control word. There are
+ * at most 6 * rows + 3 ranges; UPFRONT_FULL: `room` is too small. With UPFRONT_CORRUPT, *count is
+ * the index of the row, or `rows` for the map's own header.
  *
- * What it can't tell: the owner's words (owner, odd, base, kind of a pool), the characters of a name, generations, counts of
- * objects, what closed scopes were asked for, the word that remembers a refusal, and a peak, a sum or an offset that is wrong but
- * possible. */
+ * Not detected: wrong values of the owner's words (owner, odd, base, kind of a pool), the
+ * characters of a name, generations, counts of objects, `asked` of closed scopes and of the header,
+ * and a wrong but possible peak, sum or offset. */
 int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus

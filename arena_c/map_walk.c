@@ -1,11 +1,12 @@
 #include "map.h"
 
-/* The chain is empty or begins with a node between the two offsets of the header. */
+/* Whether the chain is empty or begins with a node between two offsets of the header. */
 static int chain_holds(uint64_t chain, uint64_t from, uint64_t to) {
     return chain == 0 || (chain - from >= sizeof(upfront_node) && chain - from <= to - from && chain % 8 == 0);
 }
 
-/* Records of open scopes: each begins where the one below it stands, generations go up. Those above are closed. */
+/* Whether the records are possible: open scopes begin in order, with increasing generations, and
+ * the records above are closed. */
 static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
     uint64_t i;
     for (i = 0; i <= h->slots; i++) {
@@ -21,8 +22,9 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
     return 1;
 }
 
-/* What is true of both ends: cursor and limit lie in order from `from` on, and only the topmost scope may allocate. Nothing of the near
- * end lies behind its cursor. That the limit lies in [from, to] temps_hold says. */
+/* Whether an end's header is possible: cursor and limit in order from `from` on, and a generation
+ * only of the topmost scope. Nothing of the near end is after its cursor. temps_hold checks that
+ * the limit is in [from, to]. */
 static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t from, uint64_t to) {
     const upfront_arena *a = &h->arena;
     uint64_t last = h->back == 0 ? a->cursor : to;
@@ -37,8 +39,8 @@ static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t fro
     return a->gen == 0 || a->gen == upfront_scopes_top(h)->gen;
 }
 
-/* Temporary scopes lie one below the other, each from where the next newer one ends, the newest from the near end's limit; and in each
- * its cursor and its limit, which the newer one keeps. The room behind them all is empty. */
+/* Whether temporary scopes are possible: each is below the older one, the newest begins at the near
+ * end's limit, and each contains its cursor and limit, which the newer one's record keeps. */
 static int temps_hold(const upfront_row *r) {
     const upfront_scopes *h = &r->temp;
     uint64_t i, end = r->end, start = r->arena.arena.start;
@@ -55,7 +57,7 @@ static int temps_hold(const upfront_row *r) {
     return 1;
 }
 
-/* A pool's numbers, states and chunks lie between start and end of its row. */
+/* Whether a pool's numbers, states and chunks are within its row. */
 static int pool_lies(const upfront_pool *p, uint64_t numbers, uint64_t first, uint64_t end) {
     uint64_t beside = first - numbers, needed = p->count * UINT64_C(5);
     if (p->handles != 0)
@@ -82,7 +84,7 @@ static int name_holds(const char *name) {
     return last == name + UPFRONT_NAME_SIZE;
 }
 
-/* Siblings stand side by side, of one size. */
+/* Whether siblings follow each other and have one size. */
 static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t row) {
     uint64_t group = upfront_row_group(r);
     const upfront_row *first;
@@ -93,7 +95,7 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
            first->end - first->arena.arena.start == r->end - r->arena.arena.start;
 }
 
-/* The row's tables end where the next one's begin, or all of them end. */
+/* Whether the row's tables end where the next one's begin, or at the end of all. */
 static int next_holds(const upfront_map *m, uint64_t row) {
     const upfront_row *next = upfront_map_row(m, row + 1);
     uint64_t records = upfront_map_records_at(m, row + 1), headers = upfront_map_headers_at(m, row + 1);
@@ -143,7 +145,7 @@ typedef struct walk {
     uint64_t room, count, at;
 } walk;
 
-/* Names the bytes from where the walk stands up to `end`. */
+/* Adds the range from the walk's position to `end`. */
 static void name_range(walk *w, uint64_t end, uint64_t row, uint64_t what) {
     if (end == w->at)
         return;

@@ -4,15 +4,15 @@ package arena_c
 
 import "unsafe"
 
-// Everything lies where it is accounted.
+// Positions are canonical addresses.
 
-// At is where the bytes of an offset lie.
+// At returns the address of an offset.
 func (h *Header) At(offset uint64) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), offset) }
 
-// Place is how far behind `from` the bytes at p are accounted.
+// Place returns the distance from `from` to p.
 func Place(p, from unsafe.Pointer) uint64 { return uint64(uintptr(p)) - uint64(uintptr(from)) }
 
-// What follows is for asan and checked builds: see mirror_on.go.
+// The functions below are for asan and checked builds: see mirror_on.go.
 
 func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer         { return h.At(at) }
 func (h *Scopes) MarkLess(from, end, size uint64)                 {}

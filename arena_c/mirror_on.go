@@ -11,7 +11,7 @@ package arena_c
 //     upfront_mark_less(upfront_arena_at(&h->arena, from), upfront_arena_at(&h->arena, end), size);
 // }
 //
-// // Addresses that may be anybody's, as numbers.
+// // Addresses as numbers: they may be outside of the block.
 // static inline void *upfront_position_of(uintptr_t canonical) { return upfront_position((void *)canonical); }
 // static inline uint64_t upfront_place_of(uintptr_t p, uintptr_t from) { return upfront_place((void *)p, (void *)from); }
 // static inline void upfront_over_of(upfront_row *r) {
@@ -43,9 +43,9 @@ import (
 	"unsafe"
 )
 
-// Where things lie in checked and asan builds: in mirrors (mirror.h).
+// Positions in checked and asan builds are in mirrors (mirror.h).
 
-// At is where the bytes of an offset lie.
+// At returns the position of an offset.
 func (h *Header) At(offset uint64) unsafe.Pointer {
 	return Position(unsafe.Add(unsafe.Pointer(h), offset))
 }
@@ -55,12 +55,12 @@ func Position(canonical unsafe.Pointer) unsafe.Pointer {
 	return C.upfront_position_of(C.uintptr_t(uintptr(canonical)))
 }
 
-// Place is upfront_place: how far behind `from` the bytes at p are accounted.
+// Place is upfront_place: the distance from `from` to the canonical address of p.
 func Place(p, from unsafe.Pointer) uint64 {
 	return uint64(C.upfront_place_of(C.uintptr_t(uintptr(p)), C.uintptr_t(uintptr(from))))
 }
 
-// MarkRoom is upfront_mark_room, of an offset: where the bytes lie.
+// MarkRoom is upfront_mark_room at an offset; it returns the position.
 func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer {
 	return C.upfront_mark_room_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
 }
@@ -75,15 +75,15 @@ func (h *Scopes) MarkDead(at, size uint64) {
 	C.upfront_mark_dead_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
 }
 
-// Over is upfront_mark_over, of all of a row.
+// Over is upfront_mark_over of the whole row.
 func (r *Row) Over() { C.upfront_over_of((*C.upfront_row)(checked(r))) }
 
-// Gather copies what is alive in the bytes to where it is accounted.
+// Gather copies the live objects in the range to their canonical addresses.
 func Gather(from unsafe.Pointer, size uint64) {
 	C.upfront_gather_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
 }
 
-// Scatter copies what is alive in the bytes from where it is accounted.
+// Scatter copies the live objects in the range from their canonical addresses back.
 func Scatter(from unsafe.Pointer, size uint64) {
 	C.upfront_scatter_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
 }
@@ -93,32 +93,33 @@ func (p *Pool) Remark(states []byte) {
 	C.upfront_pool_remark_at(p.c(), (*C.uint8_t)(unsafe.SliceData(states)), site())
 }
 
-// MirrorSize is what a mirror of the map's block needs, from a multiple of AlignMax; 0: it has none.
+// MirrorSize returns the size of a mirror for the map, at a multiple of AlignMax; 0: it has none.
 func (m *Map) MirrorSize() uint64 {
-	if Race { // the detector wants memory of Go
+	if Race { // the detector needs memory of Go
 		return 0
 	}
 	return uint64(C.upfront_mirror_size(unsafe.Pointer(m), C.uint64_t(m.Size)))
 }
 
-// mirrors is the lock of who opens and closes them.
+// mirrors guards opening and closing.
 var mirrors sync.Mutex
 
-// MirrorOpen has the map's bytes lie in a mirror in that memory. False: there are as many as there can be.
+// MirrorOpen moves the map's objects into a mirror in that memory. False: no room for one more
+// mirror.
 func (m *Map) MirrorOpen(memory unsafe.Pointer, name string) bool {
 	mirrors.Lock()
 	defer mirrors.Unlock()
 	return C.upfront_map_mirror_open(m.c(), memory, C.uint32_t(textOf(name))) != 0
 }
 
-// MirrorClose ends it. Nobody may use what lies in the map.
+// MirrorClose closes the mirror. The map's objects must not be used any more.
 func (m *Map) MirrorClose() {
 	mirrors.Lock()
 	defer mirrors.Unlock()
 	C.upfront_mirror_close(unsafe.Pointer(m))
 }
 
-// Damage is what somebody wrote where nothing lives, the first of it; "" where nobody did.
+// Damage describes the first stray write into dead bytes of the map; "" if there is none.
 func (m *Map) Damage() string {
 	var text [4096]byte
 	n := C.upfront_damage(m.c(), (*C.char)(unsafe.Pointer(&text)), C.size_t(len(text)))

@@ -4,12 +4,12 @@ static uint64_t stride_of(uint64_t size, uint64_t align) {
     return upfront_round_up(size < sizeof(uint64_t) ? sizeof(uint64_t) : size, upfront_pool_align(align));
 }
 
-/* Numbers, generations and states: what lies right before chunk 0. */
+/* Returns the bytes of numbers, generations and states, which are right before chunk 0. */
 static uint64_t beside(uint64_t count, uint64_t handles) {
     return upfront_round_up(count * ((handles == 0 ? 1 : 2) * sizeof(uint32_t) + 1), sizeof(uint64_t));
 }
 
-/* The most chunks that a pool of such chunks may have; 0 when size or align is out of bounds. */
+/* Returns the most chunks that a pool may have; 0 if size or align is out of bounds. */
 static uint64_t count_max(uint64_t size, uint64_t align) {
     uint64_t stride, exact;
     if (size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
@@ -27,7 +27,7 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count, uint64
     return upfront_round_up(beside(count, handles), upfront_pool_align(align)) + stride_of(size, align) * count;
 }
 
-/* pre: all is within bounds. */
+/* pre: all arguments are in bounds. */
 static void lay_out_pool(upfront_pool *p, char *first, uint64_t gen, uint64_t stride, uint64_t count, uint64_t handles) {
     uint32_t *numbers = (uint32_t *)(void *)(first - beside(count, handles));
     uint64_t i;
@@ -59,7 +59,7 @@ int upfront_pool_init(upfront_pool *p, void *block, uint64_t gen, uint64_t size,
     return UPFRONT_OK;
 }
 
-/* From the front of a block to chunk 0 of a pool of so many chunks, behind a header. */
+/* Returns the offset of chunk 0 in a block with a header and `count` chunks. */
 static uint64_t front_of(const void *block, uint64_t align, uint64_t count, uint64_t handles) {
     uint64_t from = (uint64_t)(uintptr_t)block;
     return upfront_round_up(from + sizeof(upfront_pool) + beside(count, handles), upfront_pool_align(align)) - from;
@@ -86,7 +86,8 @@ void upfront_pool_close(upfront_pool *p) {
     if (p == NULL)
         return;
     stride = p->stride;
-    upfront_mark_apart(upfront_pool_canonical(p, 0), p->count * stride); /* what lies in the block dies with the block */
+    /* chunks of an arena's block end with that block */
+    upfront_mark_apart(upfront_pool_canonical(p, 0), p->count * stride);
     memset(p, 0, sizeof *p);
     p->stride = stride;
 }
@@ -104,7 +105,7 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk
     if (index * p->stride != offset)
         return UPFRONT_MISALIGNED;
     if (*upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE || UPFRONT_IS_ELSEWHERE(upfront_pool_canonical(p, index), chunk))
-        return UPFRONT_DOUBLE; /* also what was put before this one was taken */
+        return UPFRONT_DOUBLE; /* also the old position of a chunk that was put and taken again */
     return (int64_t)index;
 }
 
@@ -127,7 +128,7 @@ int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle) {
     (void)upfront_pool_put(p, gen, chunk);
     if (puts != p->handles) {
         ++*generation;
-    } else { /* no other generation is left, so nobody gets it again */
+    } else { /* no generation is left: the chunk isn't taken again */
         *upfront_pool_state(p, index) = UPFRONT_CHUNK_RETIRED;
         p->free--;
         p->retired++;
@@ -148,7 +149,7 @@ void upfront_pool_remark(upfront_pool *p, const uint8_t *states) {
     }
 }
 
-/* Whether none of eight chunks lives. pre: there are eight, from index on. */
+/* Whether none of the eight chunks from index on is live. pre: there are eight. */
 static int pool_none_lives(const upfront_pool *p, uint64_t index) {
     const uint64_t each = UINT64_MAX / 255, low = 127 * each;
     uint64_t states;

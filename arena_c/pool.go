@@ -1,7 +1,8 @@
 package arena_c
 
 // #include "pool.h"
-// // An address to be judged is passed as a number: it may be anybody's, and cgo refuses a pointer to what holds Go pointers.
+// // An address to be checked is passed as a number: it may point to any Go object, and cgo refuses
+// // a pointer to an object that holds Go pointers.
 // static inline int64_t upfront_pool_judge(const upfront_pool *p, uint64_t gen, uintptr_t chunk) {
 //     return upfront_pool_find(p, gen, (const void *)chunk);
 // }
@@ -49,17 +50,17 @@ const (
 // HandleIndex is the index in a handle; the generation is above it.
 const HandleIndex = C.UPFRONT_HANDLE_INDEX
 
-// Chunk is the address of a chunk.
+// Chunk returns the address of a chunk.
 func (p *Pool) Chunk(index uint64) unsafe.Pointer {
 	return Position(unsafe.Add(unsafe.Pointer(p), p.Chunks+index*p.Stride))
 }
 
-// State is the byte that says what a chunk is: pool.h.
+// State returns the byte with a chunk's state: pool.h.
 func (p *Pool) State(index uint64) *uint8 {
 	return (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-1-index))
 }
 
-// Number is a place in the stack of numbers; those of free chunks are below Free.
+// Number returns an entry in the stack of numbers; those of free chunks are below Free.
 func (p *Pool) Number(place uint64) *uint32 {
 	return (*uint32)(unsafe.Add(unsafe.Pointer(p), p.Numbers+4*place))
 }
@@ -107,17 +108,19 @@ func (p *Pool) Next(index uint64) uint64 {
 	return uint64(crossed(reads(&p.Free), C.upfront_pool_next(p.c(), C.uint64_t(index))))
 }
 
-// NextLive is upfront_pool_next in a pool of that generation. Where there is none, or the pool has another generation, the
-// index is beyond all.
+// NextLive is upfront_pool_next in a pool of that generation. If there is no live chunk, or the
+// pool has another generation, it returns an index beyond all.
 func (p *Pool) NextLive(gen, index uint64) uint64 {
 	const beyond = ^uint64(0)
 	if p.Gen != gen {
 		return beyond
 	}
 	count := uint64(p.Count)
-	for ; index|7 < count; index = index&^7 + 8 { // eight states in a word, the lowest index's on top
+	// eight states in a word, the lowest index in the top byte
+	for ; index|7 < count; index = index&^7 + 8 {
 		states := *(*uint64)(unsafe.Pointer(p.State(index | 7))) ^ ChunkLive*eachByte
-		dead := (states&lowBits + lowBits) | states | lowBits // with the upper bit of each byte that isn't 0
+		// the upper bit is set in each byte that isn't 0
+		dead := (states&lowBits + lowBits) | states | lowBits
 		if live := ^dead & (beyond >> (index % 8 * 8)); live != 0 {
 			return index&^7 + uint64(bits.LeadingZeros64(live))/8
 		}
@@ -138,17 +141,18 @@ const (
 // Peak is upfront_pool_peak.
 func (p *Pool) Peak() uint64 { return uint64(crossed(reads(&p.Free), C.upfront_pool_peak(p.c()))) }
 
-// Numbers is a stack of numbers of chunks, as large as one could be.
+// Numbers is a stack of numbers of chunks, of the largest possible size.
 type Numbers [1 << (28 + ^uint(0)>>63*4)]uint32
 
-// Bases are the addresses that a fast path wants to know: of chunk 0, and of the stack of numbers, which ends before its type does.
+// Bases returns the addresses that a fast path needs: chunk 0 and the stack of numbers, which is
+// shorter than its type.
 //
 //go:nocheckptr
 func (p *Pool) Bases() (first unsafe.Pointer, numbers *Numbers) {
 	return p.Chunk(0), (*Numbers)(unsafe.Pointer(p.Number(0)))
 }
 
-// Chunk is a T in a pool: its size is the stride of a pool for T, but for a T of no bytes.
+// Chunk is a T in a pool. Its size is the stride of a pool for T, unless T has no bytes.
 type Chunk[T any] struct {
 	_ [0]atomic.Uint64 // aligned to 8 on every target
 	_ T

@@ -154,32 +154,28 @@ static inline int upfront_ring_pop(upfront_ring *r, uint64_t gen, void *p) {
     return UPFRONT_OK;
 }
 
-/* Makes a ring of the block: the header at its front, the rest is room. Returns NULL if the block
- * is null, not aligned to 64, smaller than three lines or too large. A block may be reused: its
- * contents don't matter. */
+/* Makes a ring of the block, of three lines at least. */
 upfront_ring *upfront_ring_init(void *block, uint64_t size);
 
 /* The slow path: allocates at the start, before the oldest block. NULL if there is no room there
  * either, or the generation isn't the ring's. pre: as upfront_ring_push, which found no room. */
 void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask);
 
-/* Allocates a block. NULL: full, or size or align out of bounds. An align below 8 is 8. */
+/* Allocates a block. An align below 8 is 8. */
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* Allocates a block and frees the oldest blocks until it fits, even if they are still in use: for
- * data that may be lost, such as a log. NULL: it doesn't fit in the empty ring either, and nothing
- * is freed; size or align out of bounds; or the words contradict themselves. */
+ * data that may be lost, such as a log. Frees nothing for a block that doesn't fit in the empty
+ * ring. NULL also if the words contradict themselves. */
 void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* Is upfront_ring_pop with a null check, for C programs: null is UPFRONT_BAD_ARGUMENT. */
 int upfront_ring_free(upfront_ring *r, void *p);
 
-/* Frees all blocks in one move. UPFRONT_STALE for another generation, UPFRONT_BAD_ARGUMENT for
- * null. */
+/* Frees all blocks in one move. UPFRONT_STALE for another generation. */
 int upfront_ring_reset(upfront_ring *r, uint64_t gen);
 
-/* Returns the largest size that upfront_ring_alloc can allocate now at an align of 8 or less; 0
- * also if none. */
+/* Returns the largest size that can be allocated now at an align of 8 or less; 0 also if none. */
 uint64_t upfront_ring_room(const upfront_ring *r);
 
 /* A block with its word and padding, or the skipped tail, for which `asked` is 0. */
@@ -189,9 +185,7 @@ typedef struct upfront_ring_range {
     uint64_t skipped;
 } upfront_ring_range;
 
-/* Lists the used ranges by address: writes at most `room` of them; *count is the number of all.
- * UPFRONT_CORRUPT: the words contradict themselves. UPFRONT_BAD_ARGUMENT for null. Cost:
- * O(blocks). */
+/* Lists the used ranges. Cost: O(blocks). */
 int upfront_ring_walk(const upfront_ring *r, upfront_ring_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus

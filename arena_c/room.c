@@ -1,7 +1,7 @@
 #include "room.h"
 
-/* The only words of the core that aren't in a block: C can't tell Go at once. A place is written by whoever took it, and is
- * there for all when it has a block. */
+/* The only words of the core outside of a block, because C can't call Go to announce an arena. The
+ * thread that takes an entry writes it; other threads see the entry once its block is set. */
 static struct {
     uint64_t taken;
     upfront_room is;

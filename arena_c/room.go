@@ -24,7 +24,7 @@ import (
 	"unsafe"
 )
 
-// RoomKind is which arena has its words in a block.
+// RoomKind is the kind of arena whose words are in a block.
 type RoomKind uint8
 
 // Kinds of rooms: room.h.
@@ -36,7 +36,7 @@ const (
 	RoomStack  RoomKind = C.UPFRONT_ROOM_STACK
 	RoomFrame  RoomKind = C.UPFRONT_ROOM_FRAME
 	RoomPool   RoomKind = C.UPFRONT_ROOM_POOL
-	RoomShared RoomKind = RoomPool + 1 // a lock before a heap or a buddy, in a block of it
+	RoomShared RoomKind = RoomPool + 1 // a lock in front of a heap or a buddy, in a block of it
 	RoomKinds           = RoomShared + 1
 )
 
@@ -44,48 +44,50 @@ var roomNames = [RoomKinds]string{RoomHeap: "arena.Heap", RoomBuddy: "arena.Budd
 	RoomEnds: "arena.Linear", RoomStack: "arena.Stack", RoomFrame: "arena.Frame", RoomPool: "pool on a block",
 	RoomShared: "arena.Shared"}
 
-// String names the type that a program knows.
+// String returns the name of the type in package arena.
 func (k RoomKind) String() string { return roomNames[k] }
 
-// Room is a block that an arena's header is about to be laid into. RoomOf alone makes one, and each constructor of this
-// package takes one: so no arena is made on memory of a budget without its knowledge.
+// Room is a block for the header of a new arena. Only RoomOf makes one, and each constructor of
+// this package takes one, so no arena is made on a budget's memory without the budget's knowledge.
 type Room struct {
 	RoomBlock
 	owner RoomOwner
 	err   error
 }
 
-// RoomBlock is what the owner of the bytes knows of a room.
+// RoomBlock is the part of a room that the owner of its bytes sees.
 type RoomBlock struct {
 	Kind  RoomKind
 	Block unsafe.Pointer
 	Size  uint64
-	Of    reflect.Type             // of the chunks of a pool; nil: no type says it
-	Check func(chunk []byte) error // refuses bytes of a live chunk that can't be one; nil: any may be
+	Of    reflect.Type // type of the chunks of a pool; nil: unknown
+	// refuses impossible bytes of a live chunk; nil: any are possible
+	Check func(chunk []byte) error
 }
 
-// RoomOwner is whoever the bytes of a block belong to.
+// RoomOwner is the owner of a block's bytes.
 type RoomOwner interface {
-	// MayMake refuses an arena on the block, by name.
+	// MayMake returns an error that names the reason if no arena may be made on the block.
 	MayMake(b RoomBlock) error
-	// Made is told of the arena that is there now.
+	// Made announces the new arena.
 	Made(b RoomBlock)
-	// Says is told what the program says of the arena whose header lies there.
+	// Says passes on the program's word about the arena with that header.
 	Says(kind RoomKind, header unsafe.Pointer, word RoomWord)
 }
 
-// RoomWord is what a program says of an arena that it made.
+// RoomWord is a program's statement about an arena that it made.
 type RoomWord uint8
 
-// Words of a room: what may live in it when its bytes are given back, and which of it is no user's.
+// Words of a room: the blocks that may be live when its bytes are freed, and those that are no
+// user's.
 const (
 	RoomMayLive   RoomWord = 1 + iota
-	RoomMustEmpty          // nothing may
+	RoomMustEmpty          // no block may be live
 	RoomHasLock            // one more block is a lock's
-	RoomWasReset           // none is any more
+	RoomWasReset           // no block is a lock's any more
 )
 
-// SayOfRoom tells the owner of an arena's bytes, if there is one. Cost: that of RoomOf.
+// SayOfRoom passes a word to the owner of an arena's bytes, if it has one. Cost: that of RoomOf.
 func SayOfRoom(kind RoomKind, header unsafe.Pointer, word RoomWord) {
 	if find := roomOwners.Load(); find != nil {
 		if owner := (*find)(header); owner != nil {
@@ -94,14 +96,15 @@ func SayOfRoom(kind RoomKind, header unsafe.Pointer, word RoomWord) {
 	}
 }
 
-// roomOwners finds the owner of a block, or nil; nil itself while there is none at all.
+// roomOwners finds the owner of a block, or nil. It is nil itself while no budget is open.
 var roomOwners atomic.Pointer[func(block unsafe.Pointer) RoomOwner]
 
-// SetRoomOwners is for package scope: find finds the owner of a block. nil: there is none at all.
+// SetRoomOwners is for package scope: find returns the owner of a block. A nil find removes all
+// owners.
 func SetRoomOwners(find *func(block unsafe.Pointer) RoomOwner) { roomOwners.Store(find) }
 
-// RoomOf is the room for an arena of a kind, on a block of so many bytes. Cost: where no budget is open one load, else a
-// search for the arena that the block lies in.
+// RoomOf returns the room for an arena of a kind, on a block of that size. Cost: one load while no
+// budget is open, else a search for the arena that contains the block.
 func RoomOf(kind RoomKind, block unsafe.Pointer, size uint64) Room {
 	r := Room{RoomBlock: RoomBlock{Kind: kind, Block: block, Size: size}}
 	if find := roomOwners.Load(); find != nil {
@@ -112,16 +115,18 @@ func RoomOf(kind RoomKind, block unsafe.Pointer, size uint64) Room {
 	return r
 }
 
-// Chunks is the room of a pool whose chunks are of a type, or are looked at by check.
+// Chunks returns the room with the type of a pool's chunks, or a check of their bytes.
 func (r Room) Chunks(of reflect.Type, check func(chunk []byte) error) Room {
 	r.Of, r.Check = of, check
 	return r
 }
 
-// Err says why no arena may be made there; nil: it may. A constructor gives nil then.
+// Err returns the reason why no arena may be made there, or nil. A constructor returns nil if Err
+// doesn't.
 func (r Room) Err() error { return r.err }
 
-// of is where C may lay out an arena of the kind: nowhere for another, or one that is refused, and C refuses that.
+// of returns the block for an arena of the kind; nil, which C refuses, for another kind or after an
+// error.
 func (r Room) of(kind RoomKind) unsafe.Pointer {
 	if r.err != nil || r.Kind != kind {
 		return nil
@@ -129,7 +134,7 @@ func (r Room) of(kind RoomKind) unsafe.Pointer {
 	return r.Block
 }
 
-// made tells the owner of an arena that was made.
+// made announces a new arena to the owner.
 func made[H any](r Room, header unsafe.Pointer) *H {
 	if header != nil && r.owner != nil {
 		r.owner.Made(r.RoomBlock)
@@ -142,14 +147,14 @@ func NoteRoom(kind RoomKind, block unsafe.Pointer, size uint64) Code {
 	return Code(C.upfront_note_room_at(C.uint64_t(kind), C.uintptr_t(uintptr(block)), C.uint64_t(size)))
 }
 
-// CRoom is an arena that C made by itself: where its block begins, from where the search began.
+// CRoom is an arena that C made by itself; Offset is that of its block in the searched range.
 type CRoom struct {
 	Kind         RoomKind
 	Offset, Size uint64
 }
 
-// TakeCRoom takes a room that C noted out of its table, whose block begins in so many bytes from a canonical address on. False:
-// there is none.
+// TakeCRoom takes a room of C out of the table, whose block begins in the size bytes from a
+// canonical address on. False: there is none.
 func TakeCRoom(from unsafe.Pointer, size uint64) (CRoom, bool) {
 	var out C.upfront_room
 	if C.upfront_take_room_at(C.uintptr_t(uintptr(from)), C.uint64_t(size), &out) != C.UPFRONT_OK {
@@ -159,13 +164,13 @@ func TakeCRoom(from unsafe.Pointer, size uint64) (CRoom, bool) {
 	return CRoom{RoomKind(out.kind), Place(out.block, from), uint64(out.size)}, true
 }
 
-// CRoomsMax is how many the table has room for.
+// CRoomsMax is the size of the table.
 const CRoomsMax = C.UPFRONT_ROOMS
 
-// CRoomsLost is how many rooms of C's found the table full.
+// CRoomsLost returns the number of rooms of C that found the table full.
 func CRoomsLost() uint64 { return uint64(C.upfront_rooms_lost()) }
 
-// keepRoom has a heap or a buddy lie in every build as in a release build: what is in a state.
+// keepRoom makes a heap or a buddy in a state behave in every build as in a release build.
 func keepRoom(kind RoomKind, block unsafe.Pointer) {
 	switch kind {
 	case RoomHeap:
@@ -175,10 +180,11 @@ func keepRoom(kind RoomKind, block unsafe.Pointer) {
 	}
 }
 
-// SetPlain has the arena there lie in every build as in a release build.
+// SetPlain makes the arena behave in every build as in a release build.
 func (b RoomBlock) SetPlain() { keepRoom(b.Kind, b.Block) }
 
-// SetOdd sets a bit of Odd, from any goroutine. Who has the arena writes the word as if it were alone.
+// SetOdd sets a bit of Odd, from any goroutine. The owner of the arena writes the word without
+// atomics.
 func (h *Scopes) SetOdd(bit uint64) {
 	C.upfront_odd((*C.upfront_scopes)(unsafe.Pointer(h)), C.uint64_t(bit))
 }

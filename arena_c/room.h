@@ -1,18 +1,20 @@
-/* room.h - an arena that C makes by itself in the state of a Go program (package budget/save), and that the program must know.
+/* room.h - announces an arena that C makes in the state of a Go program (package budget/save).
  *
- * A state that comes from outside, a save or a delta, may hold anything, also in the words of an arena that lies in it. Go checks
- * those of each arena that it made itself. C says of its own ones where they are:
+ * A state from outside, a save or a delta, may have any bytes, also in the words of an arena. Go
+ * checks the words of arenas that it made. C announces its own ones, between save.Begin and
+ * save.NewRing:
  *
  *     upfront_heap *h = upfront_heap_init(block, size, 256);
  *     upfront_note_room(UPFRONT_ROOM_HEAP, block, size);
  *
- * between save.Begin and save.NewRing, for bytes that lie in the state. What a C library keeps in there, addresses and the like,
- * nobody can check: such a state is good for Take and Restore, and is refused when it comes from outside.
+ * The contents of a C library, addresses and the like, can't be checked. A state with them works
+ * for Take and Restore, and is refused when it comes from outside.
  *
- * Bound      A static table of UPFRONT_ROOMS rooms, of the whole process. NewRing takes its state's out. What finds no room is
- *            counted, and NewRing refuses a state that was begun before.
+ * Bound      A static table of UPFRONT_ROOMS rooms for the whole process. NewRing takes those of
+ *            its state out. A room that finds the table full is counted, and NewRing then refuses
+ *            every state begun before.
  * Cost       O(UPFRONT_ROOMS).
- * Threads    Any. The same block is noted by one at a time. */
+ * Threads    Any. One thread at a time notes a block. */
 #ifndef UPFRONT_ROOM_H
 #define UPFRONT_ROOM_H
 
@@ -24,7 +26,7 @@ extern "C" {
 
 #define UPFRONT_ROOMS 256
 
-/* Kinds of arenas whose header lies at the front of their block. */
+/* Kinds of arenas with their header at the front of their block. */
 enum {
     UPFRONT_ROOM_HEAP = 1,
     UPFRONT_ROOM_BUDDY = 2,
@@ -41,13 +43,15 @@ typedef struct upfront_room {
     uint64_t kind;
 } upfront_room;
 
-/* Notes an arena that C made of the block; one at the same place is forgotten. UPFRONT_TABLE_FULL is counted. */
+/* Announces an arena on the block, in place of an earlier one there. UPFRONT_TABLE_FULL is
+ * counted. */
 int upfront_note_room(uint64_t kind, const void *block, uint64_t size);
 
-/* Takes a room whose block begins in `size` bytes at `from` out of the table. UPFRONT_FOREIGN: there is none. */
+/* Takes a room whose block begins in the `size` bytes at `from` out of the table. UPFRONT_FOREIGN:
+ * none. */
 int upfront_take_room(const void *from, uint64_t size, upfront_room *out);
 
-/* How many rooms the table had no place for. */
+/* Returns the number of rooms that found the table full. */
 uint64_t upfront_rooms_lost(void);
 
 #ifdef __cplusplus

@@ -30,7 +30,7 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
     r->headers = headers;
     memset(r->unused, 0, sizeof r->unused);
     memset(&r->over, 0, sizeof r->over);
-    for (i = 0; i < pools; i++) /* what was open has nothing to say any more */
+    for (i = 0; i < pools; i++) /* closes the pools of an earlier map */
         memset(upfront_row_pool(r, i), 0, sizeof(upfront_pool));
 }
 
@@ -60,7 +60,7 @@ static uint64_t *word_node(upfront_scope s, uint64_t what) {
     return word;
 }
 
-/* Gives back what was taken since: what needs two pieces has both or none. */
+/* Frees the bytes since `cursor`: a pool with its node is made whole or not at all. */
 static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
     upfront_arena *a = &h->arena;
     upfront_mark_dead(upfront_arena_at(a, cursor), a->cursor - cursor);
@@ -68,7 +68,7 @@ static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
     upfront_scopes_top(h)->count = count;
 }
 
-/* The bytes of a pool, whose chunks are marked one by one. pre: h allocates. */
+/* Allocates the bytes of a pool, whose chunks are marked one by one. pre: h may allocate. */
 static void *take_block(upfront_scopes *h, uint64_t size, uint64_t mask) {
     upfront_arena *a = &h->arena;
     uint64_t at = upfront_arena_aligned(a, mask);
@@ -104,7 +104,7 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
         return UPFRONT_TABLE_FULL;
     node = word_node(s, i);
     block = node == NULL ? NULL : take_block(s.arena, bytes, upfront_pool_align(align) - 1);
-    if (block == NULL) { /* it says what both need */
+    if (block == NULL) { /* record the size of both */
         uint64_t at;
         take_back(s.arena, before, counted);
         a->cursor = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
@@ -140,7 +140,7 @@ int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64
     near_end = &r->arena.arena;
     if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING || r->arena.odd & UPFRONT_BUILDING)
         return 0;
-    if (size >= UPFRONT_OFFSET_MAX) { /* no arena has as much: a full like any other */
+    if (size >= UPFRONT_OFFSET_MAX) { /* a full of every arena */
         a->asked = UPFRONT_ASKED | UPFRONT_OFFSET_MAX;
         return 0;
     }
@@ -151,12 +151,12 @@ int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64
     *from -= ((uint64_t)(uintptr_t)near_end + *from) % UPFRONT_LINE;
     if (has_node && *from - near_end->cursor < UPFRONT_OFFSET_MAX)
         return 1;
-    a->cursor = before; /* both or none; and it says what both need */
+    a->cursor = before; /* both or none; record the size of both */
     upfront_scopes_top(s.arena)->count = counted;
     if (s.arena == &r->arena)
         a->asked = UPFRONT_ASKED | (upfront_arena_up(a, *at + sizeof(uint64_t), UPFRONT_LINE - 1) - before + size) |
                    (has_node ? 0 : a->asked & UPFRONT_PURPOSE);
-    else if (has_node) /* else the scope at the far end has no room for the node */
+    else if (has_node) /* else the temporary scope has no room for the node */
         a->asked = UPFRONT_ASKED | (size + UPFRONT_LINE);
     return 0;
 }
@@ -167,7 +167,8 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     if (!upfront_scope_temp_room(s, size, &at, &from))
         return temp;
     node = (uint64_t *)upfront_scopes_node_mark(s.arena, at, sizeof *node);
-    upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP); /* before it opens: the node is of s, also where s is at the far end */
+    /* before it opens: the node belongs to s, even if s is temporary */
+    upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP);
     temp.arena = &upfront_row_of(s.arena)->temp;
     temp.gen = *node = upfront_scopes_temp_open(temp.arena, from, size);
     return temp;
@@ -186,7 +187,7 @@ static upfront_pool *pool_of(const upfront_scopes *h, const void *object) {
     return upfront_row_pool(upfront_row_of(h), *(const uint64_t *)object);
 }
 
-/* Whether C may end what the node is about. A temporary scope's own chain lies at the far end. */
+/* Whether C may end a node. A temporary scope has its own chain. */
 static int is_c(const upfront_scopes *h, const void *object) {
     const upfront_scopes *temp = &upfront_row_of(h)->temp;
     uint64_t index;
@@ -225,11 +226,13 @@ static int is_deferred(const upfront_scopes *h, const void *object) {
 
 static void run_temp(upfront_scopes *temp, uint64_t gen, uint64_t *ran);
 
-/* Runs the nodes at the head of the chain, down to `until` or to the first that isn't of the kind. Finalizers are counted. */
+/* Runs the nodes down to `until` or to the first that isn't of the kind, and counts the
+ * finalizers. */
 static void run_nodes(upfront_scopes *h, uint64_t until, is_node *is, uint64_t *ran) {
     uint64_t class_;
     while (h->chain != until && is(h, upfront_scopes_object(h, h->chain))) {
-        void *object = upfront_scopes_unlink(h, &class_); /* first: it runs once, whatever it does */
+        /* first, so that it runs once even if it doesn't return */
+        void *object = upfront_scopes_unlink(h, &class_);
         if (class_ == UPFRONT_CLASS_POOL) {
             upfront_pool_close(pool_of(h, object));
         } else if (class_ == UPFRONT_CLASS_TEMP) {
@@ -242,7 +245,7 @@ static void run_nodes(upfront_scopes *h, uint64_t until, is_node *is, uint64_t *
     }
 }
 
-/* Ends the scope of that generation at the far end, and newer ones, if it is there still. */
+/* Ends the temporary scope of that generation and newer ones, if it is open. */
 static void run_temp(upfront_scopes *temp, uint64_t gen, uint64_t *ran) {
     uint64_t index = upfront_scopes_find(temp, gen);
     while (index != 0 && temp->depth >= index) {

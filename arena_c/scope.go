@@ -42,7 +42,7 @@ import (
 	"unsafe"
 )
 
-// Scopes is the header of an arena whose scopes nest: arena.h and scope.h.
+// Scopes is the header of an arena with nested scopes: arena.h and scope.h.
 type Scopes struct {
 	Cursor, Limit, Gen, Asked, Misused, Least, Next, Start uint64
 	Chain, Odd, Depth, Slots, Base, Records, Back, Owner   uint64
@@ -51,7 +51,7 @@ type Scopes struct {
 // Record is an open scope: scope.h.
 type Record struct{ Mark, Chain, Gen, Asked, Count, Limit, Edge, Ran uint64 }
 
-// Row is what the map keeps of one arena: scope.h.
+// Row is one arena of a map: scope.h.
 type Row struct {
 	Arena, Temp           Scopes
 	Name                  [NameSize]byte
@@ -71,15 +71,15 @@ var (
 	_ [16]byte                      = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 )
 
-// Things is what lives in the row, by its place, in the room of the list where that is enough. False: nobody keeps it, as in
-// all builds but the checked one.
+// Things lists the live objects of the row by address, in the list's own memory if there is room.
+// It returns false if they aren't known, as in all builds but the checked one.
 func (r *Row) Things(list []Thing) ([]Thing, bool) { return things(checked(r), list) }
 
-// The words of scope.h and arena.h.
+// Words of scope.h and arena.h.
 const (
 	Asked   = C.UPFRONT_ASKED      // in Scopes.Asked
-	AskedAt = C.UPFRONT_ASKED_MASK // in it, above the size: the alignment less 1
-	Purpose = C.UPFRONT_PURPOSE    // in it: there was room, and FailAt had it refused
+	AskedAt = C.UPFRONT_ASKED_MASK // above the size in Scopes.Asked: the alignment less 1
+	Purpose = C.UPFRONT_PURPOSE    // in Scopes.Asked: there was room, and FailAt refused it
 
 	ClassNone = C.UPFRONT_CLASS_NONE
 	ClassC    = C.UPFRONT_CLASS_C
@@ -94,15 +94,15 @@ const (
 	NameSize = C.UPFRONT_NAME_SIZE // of an arena's name, with its closing zero
 )
 
-// Record is the record at a depth; that of depth 0 is nobody's.
+// Record returns the record at a depth; at depth 0 it is the state without a scope.
 func (h *Scopes) Record(depth uint64) *Record {
 	return (*Record)(unsafe.Add(unsafe.Pointer(h), h.Records+depth*uint64(unsafe.Sizeof(Record{}))))
 }
 
-// Top is the record of the topmost scope.
+// Top returns the record of the topmost scope.
 func (h *Scopes) Top() *Record { return h.Record(h.Depth) }
 
-// Find is the depth of the open scope that has the generation, 0: none. Cost: O(scopes open).
+// Find returns the depth of the open scope with the generation; 0: none. Cost: O(scopes open).
 func (h *Scopes) Find(gen uint64) uint64 {
 	i := h.Depth
 	for i > 0 && h.Record(i).Gen != gen {
@@ -114,19 +114,20 @@ func (h *Scopes) Find(gen uint64) uint64 {
 	return i
 }
 
-// header is the arena's line. It isn't embedded: the inliner takes a step for each field of an embedded struct.
+// header returns the arena's line. It isn't embedded, because the inliner counts each field of an
+// embedded struct.
 func (h *Scopes) header() *Header { return (*Header)(unsafe.Pointer(h)) }
 
-// At is the address of an offset.
+// At returns the address of an offset.
 func (h *Scopes) At(offset uint64) unsafe.Pointer { return h.header().At(offset) }
 
-// Offset is the offset at which an address is accounted.
+// Offset returns the canonical offset of an address.
 func (h *Scopes) Offset(p unsafe.Pointer) uint64 { return Place(p, unsafe.Pointer(h)) }
 
-// Row is where the header lies: that of either end.
+// Row returns the row of the header, for either end.
 func (h *Scopes) Row() *Row { return (*Row)(unsafe.Add(unsafe.Pointer(h), -int(h.Back))) }
 
-// Bytes is what the scope at a depth holds, without those that are open in it.
+// Bytes returns the bytes of the scope at a depth, without the scopes on top of it.
 func (h *Scopes) Bytes(depth uint64) uint64 {
 	end := h.Cursor
 	if depth < h.Depth {
@@ -138,7 +139,7 @@ func (h *Scopes) Bytes(depth uint64) uint64 {
 // Freeze is upfront_scopes_freeze.
 func (h *Scopes) Freeze() { h.Gen = 0 }
 
-// Newest is the object of the newest node, whose offset is the chain, and its word. pre: there is one.
+// Newest returns the object and the word of the node at offset chain. pre: there is one.
 func (h *Scopes) Newest(chain uint64) (object unsafe.Pointer, node uint64) {
 	word := h.At(chain - NodeSize)
 	return unsafe.Add(word, NodeSize), *(*uint64)(word)
@@ -155,19 +156,19 @@ func (h *Scopes) Link(object unsafe.Pointer, class uint64) {
 	h.Chain = h.Offset(object)
 }
 
-// Used is the bytes in use at both ends.
+// Used returns the bytes in use at both ends.
 func (r *Row) Used() uint64 { return r.Arena.Cursor - r.Arena.Start + r.End - r.Arena.Limit }
 
-// Size is the bytes that there are.
+// Size returns the bytes of the arena.
 func (r *Row) Size() uint64 { return r.End - r.Arena.Start }
 
-// Peak is upfront_row_peak: the most that was in use at once.
+// Peak is upfront_row_peak.
 func (r *Row) Peak() uint64 { return r.Size() - min(r.Arena.Limit-r.Arena.Cursor, r.Arena.Least) }
 
-// ResetPeak begins a new count of Peak.
+// ResetPeak restarts Peak at the present use.
 func (r *Row) ResetPeak() { r.Arena.Least = r.Arena.Limit - r.Arena.Cursor }
 
-// Pool is the n-th pool header of the row.
+// Pool returns the n-th pool header of the row.
 func (r *Row) Pool(n uint64) *Pool {
 	return (*Pool)(unsafe.Add(unsafe.Pointer(r), r.Headers+n*uint64(unsafe.Sizeof(Pool{}))))
 }
@@ -182,7 +183,8 @@ func (h *Scopes) PoolOpen(gen, size, align, count, kind uint64, handles bool) (p
 	return p, code
 }
 
-// TempOpen is upfront_scope_temp: the generation of the new scope at the far end, 0 when it is refused.
+// TempOpen is upfront_scope_temp: it returns the generation of the temporary scope, 0 if it is
+// refused.
 func (h *Scopes) TempOpen(gen, size uint64) uint64 {
 	return uint64(crossed(writes(&h.Cursor), C.upfront_scope_temp_of(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint32_t(Here(1)))))
 }
@@ -197,9 +199,9 @@ func (h *Scopes) TempClose() {
 	}
 }
 
-// What follows are the headers' parts of the rules: of an arena whose bytes nobody has it is all that there is.
+// The functions below change the headers alone: all that a map without memory needs.
 
-// Take is upfront_arena_take of size bytes right behind the cursor. It reports whether they fit.
+// Take is upfront_arena_take of size bytes at the cursor. It reports whether they fit.
 func (h *Scopes) Take(size uint64) bool {
 	a := (*C.upfront_arena)(unsafe.Pointer(h))
 	return C.upfront_arena_take(a, C.uint64_t(h.Gen), C.uint64_t(h.Cursor), C.uint64_t(size)) != 0
@@ -213,8 +215,8 @@ func (h *Scopes) BackTo(to uint64) {
 // Pop is upfront_scopes_pop.
 func (h *Scopes) Pop() { C.upfront_scopes_pop(h.c()) }
 
-// TempTake is upfront_scope_temp_room for the scope that allocates in h, and upfront_scopes_temp_open: the generation of the new
-// scope at the far end, 0 when it is refused.
+// TempTake is upfront_scope_temp_room for the scope that allocates in h, then
+// upfront_scopes_temp_open: it returns the generation of the temporary scope, 0 if it is refused.
 func (h *Scopes) TempTake(size uint64) (gen uint64) {
 	return uint64(C.upfront_scopes_temp_take(h.c(), C.uint64_t(size)))
 }
@@ -222,34 +224,40 @@ func (h *Scopes) TempTake(size uint64) (gen uint64) {
 // TempPop is upfront_scopes_temp_pop.
 func (h *Scopes) TempPop() { C.upfront_scopes_temp_pop(h.c()) }
 
-// RunC is upfront_scopes_run_deferred: it may call back into Go, and not come back.
+// RunC is upfront_scopes_run_deferred: it may call Go, and may not return.
 func (h *Scopes) RunC(until uint64) { C.upfront_scopes_run_deferred(h.c(), C.uint64_t(until)) }
 
-// RanC is how many of C's finalizers ran in the topmost scope since the last call.
+// RanC returns the number of C's finalizers that ran in the topmost scope since the last call.
 func (h *Scopes) RanC() (ran uint64) {
 	r := h.Top()
 	ran, r.Ran = r.Ran, 0
 	return ran
 }
 
-// badAlign times what is wrong with an align is added to a generation, so that it fails the first
-// question: for most that is above all that the header ever gave, and it never is 0. Below the bits
-// that tell the generations of one owner of the header from those of the next is the golden ratio: so
-// no small multiple comes near one that a later owner gives, and a stale scope is refused as well.
+// badAlign lets a fast path refuse a bad align without a test of its own. It adds the align's fault
+// times badAlign to the generation, and the generation then fails the comparison. The fault is 0
+// for a power of two up to LineSize. Example: an align of 48 has the mask 47, and 47 & 48 is 32, so
+// the generation is off by 32 * badAlign.
+//
+// The sum is never 0, and for most faults above all generations of the header. From bit 43 up, the
+// generations of one owner of the header differ from the next owner's. The bits below hold the
+// golden ratio, so that no small multiple comes near a generation of a later owner, and a stale
+// scope is refused as well.
 const badAlign = 1<<43 | 0x9E3779B97F
 
-// aboveLine are bits that the mask of an align up to LineSize has none of, and each other some.
+// aboveLine is the bits that only masks of an align above LineSize have.
 const aboveLine = 1<<58 - LineSize
 
-// perBadAlign times badAlign is 1, in 64 bits.
+// perBadAlign is the inverse of badAlign modulo 2^64.
 const perBadAlign = 0xB48BAE4C19BC067F
 
 var _ [badAlign * perBadAlign % (1 << 64)]byte = [1]byte{}
 
-// BadAlign says whether a generation that the header was asked with is one of those: newer than any
-// that there is, but for the top bit, which is package scope's. depth is that of the open scope that
-// was asked: what is wrong with the align is found again, which from any other scope's generation
-// looks like a random number. 0: it isn't open, or it was asked for an align that looks so itself.
+// BadAlign reports whether a refused generation has the fault of an align added: it is newer than
+// any that exists, except for the top bit, which package scope uses. depth is that of the open
+// scope whose align was bad. Its generation gives back the fault, a small or simple number: (gen -
+// its generation) * perBadAlign. Any other scope's gives a number that looks random. depth is 0 if
+// that scope isn't open, or if the fault itself looks random.
 func (h *Scopes) BadAlign(gen uint64) (depth uint64, bad bool) {
 	if gen<<1 <= h.Next<<1 {
 		return 0, false
@@ -263,22 +271,23 @@ func (h *Scopes) BadAlign(gen uint64) (depth uint64, bad bool) {
 	return depth, true
 }
 
-// Refusal is what a fast path panics with: the header, and the generation that it was asked with. Package scope says why, when it
-// is asked.
+// Refusal is the panic of a fast path: the header, and the generation that it refused. Package
+// scope works out the reason when the error is read.
 type Refusal struct {
 	Arena *Scopes
 	Gen   uint64
 }
 
-// Explain is package scope's: the reason of a Refusal.
+// Explain returns the reason of a Refusal. Package scope sets it.
 var Explain func(Refusal) error
 
 func (r Refusal) Error() string { return Explain(r).Error() }
 
-// Unwrap lets who recovers it ask errors.Is and errors.As.
+// Unwrap returns the reason, for errors.Is and errors.As.
 func (r Refusal) Unwrap() error { return Explain(r) }
 
-// Keep closes the topmost scope, whose record is r, and leaves what lies in it to the one below. pre: it has no nodes.
+// Keep closes the topmost scope, whose record is r, and leaves its bytes to the scope below. pre:
+// it has no nodes.
 func (h *Scopes) Keep(r *Record) {
 	count := r.Count
 	r.Mark = h.Cursor

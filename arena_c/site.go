@@ -32,19 +32,20 @@ import (
 	"unsafe"
 )
 
-// Site is for the packages above: where something began that must end, a scope, an owned value or a loan. Only checked builds
-// keep it; in others it has no size, and its methods do nothing. The zero Site is nowhere. It is as safe for goroutines as
-// what it lies in.
+// Site is the call site of a scope, an owned value or a loan that must end, for the packages above.
+// Only checked builds keep it; in others it has no size and its methods do nothing. The zero Site
+// is unknown. It is as safe for goroutines as the struct that contains it.
 type Site struct {
 	calls uint32
-	_     [4]byte // so that what it lies in grows by its size: see scope.Stack.TableBytes
+	_     [4]byte // so that its struct grows by its own size: see scope.Stack.TableBytes
 }
 
-// Note keeps the calls that lead here. Cost: a walk up the stack, about a microsecond; no Go allocation where they are known.
+// Note keeps the present call stack. Cost: about a microsecond; no Go allocation for a known one.
 func (s *Site) Note() { s.calls = Here(1) }
 
-// Tell is a line with what happened there, "opened", and a line for each call, function and file:line, the newest first;
-// nothing when the Site is nowhere. The library's own calls before the caller's are left out, and the Go runtime's.
+// Tell returns a line with the event there, "opened", and a line for each call, function and
+// file:line, newest first; "" for the zero Site. It leaves out the library's own calls before the
+// caller's, and the Go runtime's.
 func (s *Site) Tell(what string) string {
 	if s.calls == 0 {
 		return ""
@@ -53,7 +54,7 @@ func (s *Site) Tell(what string) string {
 	return "\n\t" + what + " at:" + strings.ReplaceAll("\n"+calls, "\n", "\n\t")
 }
 
-// Calls are the calls that led there, "function file:line", the newest first; nil when the Site is nowhere.
+// Calls returns the calls there, "function file:line", newest first; nil for the zero Site.
 func (s *Site) Calls() []string {
 	if s.calls == 0 {
 		return nil
@@ -65,18 +66,19 @@ func (s *Site) Calls() []string {
 	return lines
 }
 
-// SiteOf is the place of a number of Here.
+// SiteOf returns the Site of a number from Here.
 func SiteOf(calls uint32) Site { return Site{calls: calls} }
 
-// siteCalls is how many calls Here looks at: the newest.
+// siteCalls is the number of calls, the newest, that Here looks at.
 const siteCalls = 16
 
-// Here is the number of the calls that lead here, without the newest skip of them; the caller of Here is the first. Its Text is a
-// line for each, "\tfunction file:line\n", the newest first; the library's own are left out, and the Go runtime's. The same
-// lines have the same number. 0: the table is full.
+// Here returns the number of the present call stack, without its newest skip calls; the caller of
+// Here is the first. Its Text is a line for each call, "\tfunction file:line\n", newest first,
+// without those of the library and the Go runtime. Equal lines have the same number. 0: the table
+// is full.
 //
-// Any goroutine may ask. Cost: a walk up the stack, about 1.3 us for 8 calls, without Go allocations; the first time for each way
-// that leads here tens of us, to make the text.
+// Any goroutine may call it. Cost: about 1.3 us for 8 calls, without Go allocations; tens of us the
+// first time on each call path, to make the text.
 func Here(skip int) uint32 {
 	var calls [siteCalls]uintptr
 	n := runtime.Callers(skip+2, calls[:])
@@ -89,26 +91,28 @@ func Here(skip int) uint32 {
 	return sites.add(key, sites.callsText(calls[:n]))
 }
 
-// textOf is the number of a text that isn't calls.
+// textOf returns the number of any text.
 func textOf(text string) uint32 {
 	sites.Lock()
 	defer sites.Unlock()
 	return sites.add(maphash.String(siteSeed, text), unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
-// Text is what a number of Here stands for, "" for 0. It stays for ever. Cost: one call into C.
+// Text returns the text of a number from Here, "" for 0. It is valid for ever. Cost: one call into
+// C.
 func Text(id uint32) string {
 	text := C.upfront_text(C.uint32_t(id))
 	return unsafe.String((*byte)(unsafe.Pointer(text)), int(C.strlen(text)))
 }
 
-// Made is Site.Tell of what is alive at a canonical address: where it was made.
+// Made is Site.Tell for the object that is alive at a canonical address: where it was made.
 func Made(canonical unsafe.Pointer) string {
 	made := Site{calls: uint32(C.upfront_made_of(C.uintptr_t(uintptr(canonical))))}
 	return made.Tell("made")
 }
 
-// Had is Site.Tell of the block of a heap or a buddy that has p or had it last: where it was made, and freed.
+// Had is Site.Tell for the block of a heap or a buddy that contains p or did last: where it was
+// made, and freed.
 func Had(p unsafe.Pointer) string {
 	var note C.upfront_note
 	if C.upfront_note_at(C.uintptr_t(uintptr(p)), &note) == 0 {
@@ -120,21 +124,21 @@ func Had(p unsafe.Pointer) string {
 
 var siteSeed = maphash.MakeSeed()
 
-// sites finds the number of a text, or of calls, by a hash of 64 bits. Its map is as large as it gets, so that it makes no
-// Go allocation later.
+// sites finds the number of a text or of a call stack by a hash of 64 bits. Its map is made in full
+// size, so that it makes no Go allocation later.
 var sites = siteTable{ids: make(map[uint64]uint32, siteKeys)}
 
-// siteKeys is how many keys there may be: several calls may read the same.
+// siteKeys is the most keys: several call stacks may have one text.
 const siteKeys = 2 * C.UPFRONT_TEXTS
 
 type siteTable struct {
 	sync.RWMutex
-	text [16384]byte // of the calls that are added
+	text [16384]byte // of the call stack that is added
 	ids  map[uint64]uint32
 	full bool
 }
 
-// find says ok, too, when nothing can be added any more.
+// find reports ok also when the table is full.
 func (t *siteTable) find(key uint64) (id uint32, ok bool) {
 	t.RLock()
 	defer t.RUnlock()
@@ -142,10 +146,11 @@ func (t *siteTable) find(key uint64) (id uint32, ok bool) {
 	return id, ok || t.full
 }
 
-// add gives the key the number of the text, which may have one: of other calls that read the same. pre: the lock is held.
+// add returns the number of the text for the key. Another call stack may have the same text. pre:
+// the lock is held.
 func (t *siteTable) add(key uint64, text []byte) (id uint32) {
 	if id, ok := t.ids[key]; ok {
-		return id // meanwhile
+		return id // added meanwhile
 	}
 	of := maphash.Bytes(siteSeed, text)
 	id, ok := t.ids[of]
@@ -160,10 +165,11 @@ func (t *siteTable) add(key uint64, text []byte) (id uint32) {
 	return id
 }
 
-// callsText is the text of calls: see Here. Where all are the library's, they are what there is to tell. It lies in a buffer
-// of the table's, whose lock is held; allocations of who watches the Go heap's are few.
+// callsText returns the text of calls: see Here. If all are the library's, it has them all. It is
+// in a buffer of the table, whose lock is held, to keep Go allocations few.
 func (t *siteTable) callsText(calls []uintptr) []byte {
-	kept := slices.Clone(calls) // CallersFrames keeps them: those of Here would move to the Go heap
+	// CallersFrames keeps them: the array in Here would move to the Go heap
+	kept := slices.Clone(calls)
 	if text := t.callsWithout(library, kept); len(text) > 0 {
 		return text
 	}
@@ -183,7 +189,7 @@ func (t *siteTable) callsWithout(packages []string, calls []uintptr) []byte {
 	return text
 }
 
-// appendCall adds a line, as long as there is room for all of it.
+// appendCall adds a line if there is room for all of it.
 func appendCall(text []byte, frame runtime.Frame) []byte {
 	if len(text)+len(frame.Function)+len(frame.File)+24 > cap(text) {
 		return text
@@ -192,14 +198,14 @@ func appendCall(text []byte, frame runtime.Frame) []byte {
 	return append(strconv.AppendInt(append(text, ':'), int64(frame.Line), 10), '\n')
 }
 
-// library is the packages that a caller's call goes through.
+// library is the packages between a caller and the core.
 var library = func() []string {
 	own := reflect.TypeFor[Header]().PkgPath()
 	house := path.Dir(own)
 	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "budget"), path.Join(house, "budget/save")}
 }()
 
-// packageOf is the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".
+// packageOf returns the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".
 func packageOf(function string) string {
 	last := strings.LastIndexByte(function, '/') + 1
 	name, _, _ := strings.Cut(function[last:], ".")
