@@ -1,14 +1,13 @@
 /* buddy.c - tests of buddy.h: every size and place of a block, every short program against a model,
- * random programs, and Robson's bound: at it nothing is refused, one block below it something
- * is. */
+ * random programs, and Robson's bound, which is exact. */
 #include "check.h"
 
 enum { BUDDY_BLOCKS = 4096 };
 
 static upfront_buddy_range buddy_ranges[BUDDY_BLOCKS];
 
-/* The walk says ok, and what it names covers the blocks without gap or overlap, each aligned to its
- * size. The number of free ones. */
+/* Checks the walk, and that its list covers the blocks without gap or overlap. Returns the free
+ * ones. */
 static uint64_t buddy_walked(const upfront_buddy *b) {
     uint64_t count, i, at = b->first, free_count = 0, largest = 0;
     CHECK_EQ(upfront_buddy_walk(b, NULL, 0, NULL), UPFRONT_OK);
@@ -57,7 +56,7 @@ static void buddy_init_refuses(void) {
     window_free(w, WINDOW);
 }
 
-/* The largest number of smallest blocks that a block has room for. */
+/* The most smallest blocks that fit in a block. */
 static uint64_t buddy_most(uint64_t base, uint64_t size, uint64_t smallest) {
     uint64_t most = 0, count;
     for (count = 1; count * smallest < size; count++)
@@ -67,8 +66,7 @@ static uint64_t buddy_most(uint64_t base, uint64_t size, uint64_t smallest) {
     return most;
 }
 
-/* Each size of a block at each place has as many smallest blocks as there can be, and all of them
- * can be had. */
+/* Each size at each place has as many smallest blocks as possible, and all can be allocated. */
 static void buddy_everywhere(void) {
     unsigned char *w = window_new(3 * WINDOW);
     uint64_t place, size, smallest, count, i, all = 0;
@@ -89,7 +87,7 @@ static void buddy_everywhere(void) {
                 CHECK(b->failed == 1 && b->scattered == 0 && b->peak == count * smallest &&
                       b->asked == b->given);
                 for (i = 0; i < count; i++) {
-                    uint64_t from = (i * 7 + 3) % count; /* each once, where 7 is no divisor */
+                    uint64_t from = (i * 7 + 3) % count; /* each once, as 7 is no divisor */
                     if (count % 7 != 0)
                         buddy_give(b, (char *)b + b->first + from * smallest);
                 }
@@ -107,8 +105,8 @@ static void buddy_everywhere(void) {
 }
 
 
-/* A buddy of so many smallest blocks of 64 bytes, the first of which lies `from` of them past a
- * multiple of UPFRONT_ALIGN_MAX. */
+/* A buddy of `count` smallest blocks of 64 bytes, the first `from` of them after a multiple of
+ * UPFRONT_ALIGN_MAX. */
 static upfront_buddy *buddy_of(unsigned char *w, uint64_t count, uint64_t from) {
     uint64_t front = upfront_round_up(sizeof(upfront_buddy) + 1 + count, 64);
     uint64_t past = UPFRONT_ALIGN_MAX + 64 * from - front;
@@ -117,8 +115,8 @@ static upfront_buddy *buddy_of(unsigned char *w, uint64_t count, uint64_t from) 
     return b;
 }
 
-/* Header and bytes: all that a buddy is. A state that is put back is one that programs may come to
- * on other ways. */
+/* Header and bytes: the whole state of a buddy, saved and restored to try several programs from
+ * it. */
 enum { BUDDY_STATE = 256 };
 
 typedef struct buddy_state {
@@ -137,14 +135,14 @@ static void buddy_restore(upfront_buddy *b, const buddy_state *s) {
     UPFRONT_UNPOISON(b, b->end);
 }
 
-/* The model: whose each smallest block is. */
+/* The model: the owner of each smallest block. */
 enum { MODEL_COUNT = 11, MODEL_FROM = 5, MODEL_MOST = 4 };
 
 typedef struct model {
-    int owner[MODEL_COUNT]; /* 0: nobody's */
+    int owner[MODEL_COUNT]; /* 0: free */
     struct {
         uint64_t from, size; /* in smallest blocks; 0: none */
-    } live[MODEL_MOST + 1];  /* the first is nobody */
+    } live[MODEL_MOST + 1];  /* the first is unused */
 } model;
 
 static int model_fits(const model *m, uint64_t from, uint64_t size, int owner) {
@@ -166,7 +164,7 @@ static void model_own(model *m, int owner, uint64_t from, uint64_t size) {
     m->live[owner].size = size;
 }
 
-/* The lowest place, or MODEL_COUNT. */
+/* The lowest free place, or MODEL_COUNT. */
 static uint64_t model_place(const model *m, uint64_t size) {
     uint64_t from = 0;
     while (from < MODEL_COUNT && !model_fits(m, from, size, -1))
@@ -178,7 +176,7 @@ static char *model_address(upfront_buddy *b, uint64_t from) {
     return (char *)b + b->first + 64 * from;
 }
 
-/* Another size, 0 to free it, for one of the blocks that may be live. */
+/* Resizes one of the blocks that may be live; size 0 frees it. */
 static void model_step(upfront_buddy *b, model *m, int i, uint64_t size) {
     uint64_t had = m->live[i].size, at = m->live[i].from, to;
     char *p = had == 0 ? NULL : model_address(b, at);
@@ -221,7 +219,7 @@ static void model_agrees(const upfront_buddy *b, const model *m) {
     CHECK(b->used == used && b->live == live);
 }
 
-/* Every program of so many steps. */
+/* Every program of `steps` steps. */
 static void buddy_programs(upfront_buddy *b, const model *before, int steps) {
     buddy_state state = buddy_save(b);
     uint64_t size;
@@ -237,7 +235,7 @@ static void buddy_programs(upfront_buddy *b, const model *before, int steps) {
             buddy_restore(b, &state);
         }
         if (before->live[i].size == 0)
-            break; /* the next that isn't live would be the same */
+            break; /* the next free entry would do the same */
     }
 }
 
@@ -262,7 +260,7 @@ static void buddy_resizes(void) {
     fill(p, 64, 7);
     p = (unsigned char *)upfront_buddy_realloc(b, p, 65); /* the other half is live */
     CHECK(p == r + 64 && holds(p, 64, 7) && upfront_buddy_size_of(b, p) == 128);
-    /* r is the second half: it has none behind it */
+    /* r is the second half: no other half follows it */
     CHECK(upfront_buddy_realloc(b, r, 128) == p + 128);
     buddy_give(b, p + 128);
     CHECK(upfront_buddy_realloc(b, q, 1024) == NULL && b->failed == 1 && b->scattered == 0 &&
@@ -270,7 +268,7 @@ static void buddy_resizes(void) {
     CHECK(upfront_buddy_realloc(b, q, 512) == q && b->live == 2);
     CHECK(upfront_buddy_alloc(b, 1024, 1) == NULL && b->failed == 2 && b->scattered == 0);
     buddy_give(b, q);
-    /* 512 behind, 512 here and more before */
+    /* 512 free after it, 512 here and more before */
     CHECK(upfront_buddy_alloc(b, 1024, 1) == NULL && b->failed == 3 && b->scattered == 1);
     CHECK(upfront_buddy_alloc(b, 64, 3) == NULL && b->failed == 3);
     /* an align above the size */
@@ -314,7 +312,7 @@ static void buddy_keeps_a_reserve(void) {
     window_free(w, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* The checked build refuses who comes while another is inside; the others don't look. */
+/* The checked build refuses a call while another is running. */
 static void buddy_raced(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_buddy *b = buddy_of_plain(w, 8192, 64);
@@ -334,8 +332,8 @@ static void buddy_raced(void) {
     window_free(w, WINDOW);
 }
 
-/* The same program at two addresses that are alike modulo UPFRONT_ALIGN_MAX gives the same offsets;
- * blocks may be larger than that. */
+/* Programs at two addresses that are equal modulo UPFRONT_ALIGN_MAX have the same offsets, even
+ * with blocks larger than that. */
 static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64_t steps) {
     enum { LIVE = 128 };
     unsigned char *w[2];
@@ -384,8 +382,8 @@ static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64
     }
 }
 
-/* With redzones and blocks that rest, and more blocks than the checked build has notes: a block whose note is lost is accounted for as
- * the others are. */
+/* With redzones, blocks at rest and more blocks than notes: a block without a note is counted as
+ * the others. */
 static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t each) {
     enum { LIVE = 1 << 17 };
     static unsigned char *live[LIVE];
@@ -402,7 +400,7 @@ static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t ea
             live[at] = p;
             fill(p, want, (int)at);
         }
-        if (i % 512 == 0) /* what is kept back stays free */
+        if (i % 512 == 0) /* the reserve stays free */
             upfront_buddy_reserve(b, b->used < size / 2 && i % 1024 == 0 ? size / 16 : 0);
         CHECK(b->used <= b->peak && b->used + b->padded + b->rest.bytes <= b->end - b->first);
         CHECK(i % each != 0 || upfront_buddy_walk(b, NULL, 0, NULL) == UPFRONT_OK);
@@ -418,9 +416,8 @@ static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t ea
     window_free(w, size);
 }
 
-/* What may happen to a program that has at most `live` smallest blocks in blocks of at most
- * 2^orders: all states of a buddy that it can come to. Whether a request is refused in one of
- * them. */
+/* All states that a program can reach with at most `live` smallest blocks, in blocks of at most
+ * 2^orders. Returns whether a request is refused in one of them. */
 enum { ROBSON_STATES = 8192, ROBSON_KEYS = 4 * ROBSON_STATES };
 
 static buddy_state *robson_states;
@@ -490,9 +487,9 @@ static void buddy_is_exact(void) {
     window_free(w, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* Robson's program: it takes all in smallest blocks; then, for each order, frees all but the
- * smallest block in each window, so that none is free, and takes what it may in blocks of that
- * order. Whether it was refused. */
+/* Robson's program: it fills all with smallest blocks. For each order it frees all but the smallest
+ * block in each window, so that no window is free, then allocates all it may in blocks of that
+ * order. Returns whether a request was refused. */
 static int robson_program(upfront_buddy *b, uint64_t live, uint64_t orders) {
     uint64_t i, j, count;
     for (i = 0; i <= orders; i++) {
@@ -530,14 +527,12 @@ static void buddy_meets_robson(void) {
     for (orders = 0; orders <= 9; orders++) {
         uint64_t largest = UINT64_C(64) << orders;
         uint64_t bound = upfront_buddy_robson_bound(LIVE, largest, 64);
-        /* nothing is in the way of what may be live alone */
         CHECK_EQ(bound, LIVE + LIVE / 2 * (orders < 9 ? orders : 8));
         CHECK(!robson_program(buddy_of(w, bound / 64, 0), LIVE, orders));
         CHECK(robson_program(buddy_of(w, bound / 64 - 1, 0), LIVE, orders));
-        /* wherever the first block lies, `largest` more are enough */
+        /* `largest` more are enough at any address */
         CHECK(!robson_program(buddy_of(w, (bound + largest) / 64, 3), LIVE, orders));
     }
-    /* no block is larger than all */
     CHECK_EQ(upfront_buddy_robson_bound(LIVE, 2 * LIVE, 64),
           upfront_buddy_robson_bound(LIVE, LIVE, 64));
     CHECK_EQ(upfront_buddy_robson_bound(LIVE + 63, 64, 64), LIVE);

@@ -1,5 +1,5 @@
-/* buddy_misuse.c - tests of buddy.h: every address at which no live block begins, and every bit of
- * the bytes that is another. */
+/* buddy_misuse.c - tests of buddy.h: every address without a live block, and every flipped bit of
+ * the bytes. */
 #include "check.h"
 
 static void misuse_addresses(void) {
@@ -64,8 +64,7 @@ static void misused_restore(misused *m) {
     UPFRONT_UNPOISON(m->window, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* Whatever the bytes say, nothing is read or written beside them and nothing is given beside the
- * blocks. */
+/* For any state bytes, no access is outside of them and no allocation outside of the blocks. */
 static void misused_bears(misused *m, uint64_t seed) {
     uint64_t i;
     for (i = 0; i < 30; i++) {
@@ -76,13 +75,13 @@ static void misused_bears(misused *m, uint64_t seed) {
             (void)upfront_buddy_free(m->b, p != NULL ? p : first + 64 * (next_random(&seed) % 41));
             continue;
         }
-        UPFRONT_UNPOISON(first, 64 * 41); /* what garbage calls live may have been free, and is copied */
+        UPFRONT_UNPOISON(first, 64 * 41); /* by garbage, a free block may be live, and is copied */
         p = (char *)upfront_buddy_realloc(m->b, next_random(&seed) % 2 == 0 ? p : NULL, size);
         CHECK(p == NULL || (p >= first && p + size <= end));
     }
 }
 
-/* One bit of the bytes is another: the walk finds it, whichever it is. */
+/* Flips each bit of the bytes; the walk finds it. */
 static void bits_are_found(uint64_t seed) {
     misused m = misused_new(seed);
     uint64_t bit, in_use = ((upfront_buddy_high(m.b) + 1) & ~UINT64_C(1)) -
@@ -115,7 +114,7 @@ static void bits_are_found(uint64_t seed) {
     window_free(m.window, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* All bytes are garbage, or nearly all that may stand there. */
+/* All bytes are garbage, or nearly all possible ones. */
 static void garbage_is_borne(uint64_t seed) {
     static const unsigned char kinds[] = {0, UPFRONT_BUDDY_LIVE, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85,
           0x86, 0x87, 0xA0, 0xA1, 0xC0, 0xC1, 0xE0, 0x9F};
@@ -151,7 +150,7 @@ static void buddy_walk_answers(void) {
     window_free(m.window, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* Two free halves that didn't melt, and a whole that says what they are together. */
+/* Two free halves that didn't merge. */
 static void buddy_halves_melt(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_buddy *b = upfront_buddy_init(w, sizeof *b + 64 + 4 * 64 + 256, 64);

@@ -1,10 +1,11 @@
-/* callbacks.c - tests of callbacks.h: what C says of malloc and its like, misuse that is counted, and threads. */
+/* callbacks.c - tests of callbacks.h: the rules of malloc and its like, counted misuse, and
+ * threads. */
 #include "callbacks.h"
 #include "check.h"
 
 UPFRONT_CALLBACKS(pond, heap)
 
-/* A program that chooses its kind, and a name, when it is compiled. */
+/* A program that chooses its kind and a name at compile time. */
 #define LAKE_KIND buddy
 #define LAKE lake
 UPFRONT_CALLBACKS(LAKE, LAKE_KIND)
@@ -25,9 +26,9 @@ static void callbacks_macros(void) {
 
 static void callbacks_answers(uint64_t parked) {
     unsigned char *w = window_new(WINDOW), *p, *q;
-    volatile size_t huge = SIZE_MAX; /* of a constant the compiler says that it's too much */
+    volatile size_t huge = SIZE_MAX; /* the compiler warns of a constant that large */
     uint64_t room;
-    CHECK(pond_malloc(1) == NULL && pond_calloc(1, 1) == NULL); /* there is no arena yet */
+    CHECK(pond_malloc(1) == NULL && pond_calloc(1, 1) == NULL); /* no arena so far */
     pond.arena = heap_of(w, WINDOW, parked);
     room = upfront_heap_largest(pond.arena);
 
@@ -38,7 +39,8 @@ static void callbacks_answers(uint64_t parked) {
     CHECK((uintptr_t)p % 16 == 0);
     CHECK_EQ(pond_size(p), 100);
     fill(p, 100, 7);
-    CHECK(pond_realloc(p, WINDOW) == NULL && holds(p, 100, 7)); /* full changes nothing, and is no misuse */
+    /* full changes nothing, and isn't misuse */
+    CHECK(pond_realloc(p, WINDOW) == NULL && holds(p, 100, 7));
     p = (unsigned char *)pond_realloc(p, 0);
     CHECK(p != NULL && pond_size(p) == 0);
     pond_free(p);
@@ -65,7 +67,8 @@ static void callbacks_answers(uint64_t parked) {
     window_free(w, WINDOW);
 }
 
-/* Whether that many calls were refused, the last with this, and nothing has changed. */
+/* Whether `calls` calls were refused, the last with this name, address and code, and nothing
+ * changed. */
 static int callbacks_refused(uint64_t calls, const char *call, const void *address, int code) {
     return pond.misuse.calls == calls && strcmp(pond.misuse.call, call) == 0 && pond.misuse.address == address &&
            pond.misuse.code == code && pond.arena->live == 1;
@@ -90,7 +93,7 @@ static void callbacks_misuse(uint64_t parked) {
     CHECK(holds(p, 200, 7) && pond_size(p) == 200);
     pond_free(p);
     CHECK(pond.misuse.calls == 6 && pond.arena->live == 0);
-    /* A malloc meets what was overwritten, and a free, and a realloc: they do what they are for. */
+    /* A malloc, a free and a realloc that find damage still do their work. */
     p = (unsigned char *)pond_malloc(2000);
     dead = (unsigned char *)pond_malloc(2000);
     pond_free(p);
@@ -112,12 +115,12 @@ static void callbacks_misuse(uint64_t parked) {
     window_free(w, WINDOW);
 }
 
-/* A thread has some blocks at a time, each full of a byte of its own. */
+/* A thread keeps some blocks, each filled with its own byte. */
 typedef struct callbacks_thread {
     upfront_shared_heap *shared;
     uint64_t seed;
     int name;
-    int wrong; /* blocks that weren't as they were left */
+    int wrong; /* blocks with other bytes than the thread wrote */
 } callbacks_thread;
 
 static void *callbacks_work(void *arg) {
@@ -160,7 +163,8 @@ static void callbacks_threads(uint64_t parked) {
     upfront_shared_heap shared;
     uint64_t room;
     int i;
-    CHECK_EQ(upfront_shared_heap_init(&shared, upfront_heap_init(w, 4096, parked)), 0); /* full now and then */
+    /* full now and then */
+    CHECK_EQ(upfront_shared_heap_init(&shared, upfront_heap_init(w, 4096, parked)), 0);
     room = upfront_heap_largest(shared.arena);
     for (i = 0; i < THREADS; i++) {
         callbacks_thread t = {&shared, 0, 0, 0};

@@ -1,4 +1,4 @@
-/* check.h - the whole test framework: CHECK ends the program with the place, FRESH_BLOCK gives memory to break. */
+/* check.h - the test framework: CHECK ends the program with file and line. */
 #ifndef UPFRONT_CHECK_H
 #define UPFRONT_CHECK_H
 
@@ -15,7 +15,7 @@
         }                                                                                \
     } while (0)
 
-/* A bare `if (a == b)` on two 64-bit words says too little when it fails. */
+/* CHECK for two 64-bit words, with their values. */
 #define CHECK_EQ(got, want)                                                                                            \
     do {                                                                                                               \
         unsigned long long got_ = (unsigned long long)(got), want_ = (unsigned long long)(want);                       \
@@ -27,13 +27,15 @@
 
 #define WINDOW UPFRONT_EDGE
 
-/* The class of nodes that aren't C's. */
+/* A class of nodes that C can't end. */
 #define OTHER_CLASS 7
 
-int posix_memalign(void **out, size_t align, size_t size); /* strict C11 hides it; aligned_alloc wants a size that is a multiple */
+/* strict C11 hides it; aligned_alloc needs a multiple of align */
+int posix_memalign(void **out, size_t align, size_t size);
 
-/* Zeroed memory that begins at a boundary of UPFRONT_ALIGN_MAX, so that the offsets of what is made at its front begin at 0; size is
- * rounded up to a window. It has its own place on the heap, so that the sanitizers and valgrind see what runs over its ends. */
+/* Zeroed memory at a multiple of UPFRONT_ALIGN_MAX, so that offsets of an arena at its front begin
+ * at 0. The size is rounded up to a window. Each window is malloc's, so that sanitizers and
+ * valgrind see a write past its ends. */
 static inline unsigned char *window_new(uint64_t size) {
     size_t bytes = (size_t)((size + WINDOW - 1) & ~(WINDOW - 1));
     void *window;
@@ -42,20 +44,21 @@ static inline unsigned char *window_new(uint64_t size) {
     return (unsigned char *)window;
 }
 
-/* Sanitizers keep what the core said of the memory; the next owner must not inherit it. */
+/* Removes poison before the memory gets another owner. */
 static inline void window_free(unsigned char *window, uint64_t size) {
     void (*const give_back)(void *) = free;
     UPFRONT_UNPOISON(window, size);
     give_back(window);
 }
 
-/* Tests of each alignment at each place of a window: the block has three times the alignment, and three windows at least. Alignments of
- * more than a window are seen at the first places alone, or it would take minutes. */
+/* The size for a test of an alignment at each place of a window: three times the alignment, three
+ * windows at least. Alignments above a window are tested only at the first places, to save
+ * minutes. */
 static inline uint64_t everywhere_size(uint64_t align) { return 3 * (align < WINDOW ? WINDOW : align); }
 
 static inline uint64_t everywhere_align(uint64_t place) { return place > 8192 ? WINDOW : UPFRONT_ALIGN_MAX; }
 
-/* A heap whose blocks lie in every build where they lie in a release build. */
+/* A heap with a release build's offsets in every build. */
 static inline upfront_heap *heap_of(void *block, uint64_t size, uint64_t parked) {
     upfront_heap *h = upfront_heap_init(block, size, parked);
     upfront_heap_plain(h);
@@ -68,7 +71,7 @@ static inline upfront_buddy *buddy_of_plain(void *block, uint64_t size, uint64_t
     return b;
 }
 
-/* xorshift64: the same numbers everywhere. */
+/* xorshift64: the same numbers on every target. */
 static inline uint64_t next_random(uint64_t *seed) {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -76,7 +79,7 @@ static inline uint64_t next_random(uint64_t *seed) {
     return *seed;
 }
 
-/* A writer over the whole of what was handed out: with a sanitizer or valgrind, memory that isn't ours is found here. */
+/* Writes all bytes, so that a sanitizer or valgrind finds those that aren't ours. */
 static inline void fill(void *p, uint64_t size, int value) {
     unsigned char *bytes = (unsigned char *)p;
     uint64_t i;
@@ -93,7 +96,8 @@ static inline int holds(const void *p, uint64_t size, int value) {
     return 1;
 }
 
-/* Whether the checked builds hold the byte for dead or for live; the others can't say, and agree with whatever is asked. */
+/* Whether a checked build has the byte as dead, or as live. Release builds don't know and return
+ * true. */
 #if defined(UPFRONT_ASAN)
 int __asan_address_is_poisoned(void const volatile *addr);
 #define UPFRONT_SANITIZED 1
@@ -140,7 +144,7 @@ void test_ring(void);
 void test_frame(void);
 void test_checked(void);
 
-/* A row with its tables behind it. */
+/* A row followed by its tables. */
 static inline void row_here(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                             uint64_t pools) {
     uint64_t headers = sizeof *r + 2 * (slots + 1) * sizeof(upfront_record);

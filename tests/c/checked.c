@@ -1,4 +1,4 @@
-/* checked.c - tests of the texts about addresses, each to the letter. */
+/* checked.c - tests of the texts about addresses, word by word. */
 #include "check.h"
 #include "checked.h"
 
@@ -11,7 +11,7 @@ static const upfront_map_arena told_plan[TOLD_ROWS] = {
 
 static uint32_t text_of(const char *text) { return upfront_text_add(text, strlen(text)); }
 
-/* Whether the bytes read as `want`, and no byte beyond the room was written. */
+/* Compares the bytes with `want`, and checks that no byte after the room was written. */
 static void check_text(const char *out, size_t size, const char *want) {
     if (size != strlen(want) || memcmp(out, want, size) != 0) {
         fprintf(stderr, "got  %.*swant %s", (int)size, out, want);
@@ -26,7 +26,8 @@ static void check_fault(const upfront_map *m, uint64_t place, const char *want) 
     check_text(out, upfront_describe(m, "pond", address, out, sizeof out), all);
 }
 
-/* Wherever the room ends, the text is a front of the whole one with its line ended, and nothing is written behind it. */
+/* A text cut at any length is a prefix of the whole one and ends its last line. Nothing is written
+ * after it. */
 static void checked_room(void) {
     char whole[TOLD_ROOM], out[TOLD_ROOM];
     uint32_t site = text_of("\tmain.main /x/y.go:3\n");
@@ -41,7 +42,6 @@ static void checked_room(void) {
     }
 }
 
-/* A text that is one byte longer than all room gets no number. */
 static void test_texts(void) {
     static char long_text[UPFRONT_TEXTS_BYTES];
     uint32_t id = text_of("here"), empty = text_of("");
@@ -60,11 +60,11 @@ static void *announced(void *given) {
     return given;
 }
 
-/* `alloc`, as a binding calls it. */
+/* `alloc` as a request, announced like a binding's. */
 #define REQUEST(alloc) (UPFRONT_REQUEST(1), announced(alloc))
 
-/* The second request of an arena is refused, once: nothing has changed, and the third gets what the second would have had. What C takes
- * by itself isn't counted. */
+/* The second request is refused once: nothing changes, and the third gets its bytes. Calls that
+ * aren't announced don't count. */
 #define CHECK_REFUSED(alloc)                                            \
     do {                                                                \
         uintptr_t before, between;                                      \
@@ -95,16 +95,17 @@ static void checked_refusals(void) {
     CHECK_REFUSED(upfront_buddy_alloc(b, 48, 16));
     CHECK_REFUSED(upfront_pool_get(p, p->gen));
     upfront_fail_at(1);
-    last = upfront_ring_alloc(r, 72, 8); /* then there is room behind the newest for a small one, and for a large one at the start */
+    /* room after the newest for a small block, and at the start for a large one */
+    last = upfront_ring_alloc(r, 72, 8);
     CHECK(upfront_ring_alloc(r, 32, 8) != NULL && upfront_ring_free(r, last) == UPFRONT_OK);
-    CHECK(REQUEST(upfront_ring_alloc(r, 1024, 8)) == NULL && !upfront_failed()); /* it is full anyway */
+    CHECK(REQUEST(upfront_ring_alloc(r, 1024, 8)) == NULL && !upfront_failed()); /* full anyway */
     CHECK(REQUEST(upfront_ring_alloc(r, 24, 8)) == NULL && upfront_failed() && r->seam == 0);
     upfront_fail_at(1);
     CHECK(REQUEST(upfront_ring_alloc(r, 64, 8)) == NULL && upfront_failed() && r->seam == 0);
     CHECK(REQUEST(upfront_ring_alloc(r, 64, 8)) != NULL && r->seam != 0);
     last = upfront_heap_alloc(h, 64, 16);
     block = upfront_buddy_alloc(b, 128, 1);
-    upfront_fail_at(1); /* what shrinks is no request */
+    upfront_fail_at(1); /* a shrink is no request */
     CHECK(REQUEST(upfront_heap_realloc(h, last, 48)) == last && REQUEST(upfront_buddy_realloc(b, block, 100)) == block);
     CHECK(REQUEST(upfront_heap_realloc(h, last, 512)) == NULL && upfront_failed());
     upfront_fail_at(1);
@@ -132,7 +133,7 @@ void test_checked(void) {
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)), ": bytes of frame 0\n");
     check_fault(m, size - 1, ": the slack or the guard behind scratch 1.0\n");
     window_free(block, size);
-    test_texts(); /* last: it fills the table */
+    test_texts(); /* last, as it fills the table */
 }
 
 #else

@@ -1,4 +1,4 @@
-/* count.c - tests of what each arena counts: bytes asked for, allocations, and what padding is left over. */
+/* count.c - tests of the counts of each arena: asked bytes, allocations and padding. */
 #include "check.h"
 
 #define CHECK_COUNT(count, bytes, allocations)             \
@@ -11,10 +11,11 @@ static void count_words(void) {
     CHECK_COUNT(0, 0, 0);
     CHECK_COUNT(3 * UPFRONT_OBJECT + 7, 7, 3);
     CHECK_COUNT(UINT64_MAX, UPFRONT_OFFSET_MAX - 1, (1 << 26) - 1);
-    CHECK_COUNT(((UINT64_C(1) << 26) - 1) * UPFRONT_OBJECT + 9 + (UPFRONT_OBJECT + 4), 13, 0); /* the carry leaves; the bytes stay */
+    /* the carry leaves, the bytes stay */
+    CHECK_COUNT(((UINT64_C(1) << 26) - 1) * UPFRONT_OBJECT + 9 + (UPFRONT_OBJECT + 4), 13, 0);
 }
 
-/* Whatever is freed, by whatever way: padding is what the blocks that are live leave over. */
+/* After any free, the padding is that of the live blocks. */
 static void count_stack(void) {
     static const uint64_t sizes[] = {0, 1, 16, 40, 3, 77, 0, 200};
     unsigned char *w = window_new(WINDOW);
@@ -27,7 +28,7 @@ static void count_stack(void) {
         mark[i] = upfront_stack_mark(s);
         block[i] = upfront_stack_alloc(s, sizes[i], UINT64_C(1) << i);
         asked += sizes[i];
-        CHECK(upfront_stack_alloc_far(s, sizes[i], 16) != NULL); /* the other end's doesn't count */
+        CHECK(upfront_stack_alloc_far(s, sizes[i], 16) != NULL); /* not the other end's */
         CHECK_EQ(upfront_stack_padding(s), a->cursor - a->start - asked);
     }
     CHECK_EQ(upfront_stack_free(s, block[6]), UPFRONT_ORDER);
@@ -36,7 +37,8 @@ static void count_stack(void) {
     CHECK_EQ(upfront_stack_padding(s), a->cursor - a->start - 137);
     CHECK_EQ(upfront_stack_rewind(s, mark[2]), UPFRONT_OK);
     CHECK_EQ(upfront_stack_padding(s), 16 + 16); /* the words before two blocks */
-    ((upfront_stack_below *)block[1] - 1)->cursor = 0; /* someone wrote there: what can be told is */
+    /* an overwritten word ends the count there */
+    ((upfront_stack_below *)block[1] - 1)->cursor = 0;
     CHECK_EQ(upfront_stack_padding(s), 0);
     upfront_stack_reset(s);
     CHECK_EQ(upfront_stack_padding(s), 0);
@@ -49,13 +51,13 @@ enum { COUNTED = 1 };
 enum { COUNTED = 0 };
 #endif
 
-/* In checked builds; in release nobody counts. */
+/* Counted in checked builds only. */
 static void count_frame(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_frame *f = upfront_frame_init(w, 4096, 2);
     CHECK(upfront_frame_alloc(f, 1, 1) != NULL && upfront_frame_alloc(f, 8, 8) != NULL);
     CHECK_EQ(upfront_frame_padding(f), COUNTED * 7);
-    CHECK(upfront_frame_alloc(f, 5000, 1) == NULL); /* what is refused isn't counted */
+    CHECK(upfront_frame_alloc(f, 5000, 1) == NULL); /* a refused one isn't counted */
     CHECK_EQ(upfront_frame_padding(f), COUNTED * 7);
     upfront_frame_next(f);
     CHECK_EQ(upfront_frame_padding(f), 0);
@@ -66,7 +68,7 @@ static void count_frame(void) {
     window_free(w, WINDOW);
 }
 
-/* Of scopes in checked builds, each by itself; in release nobody counts. */
+/* Each scope by itself, in checked builds only. */
 static void count_scopes(void) {
     const uint64_t counted = COUNTED;
     unsigned char *w = window_new(4 * WINDOW);
@@ -78,12 +80,13 @@ static void count_scopes(void) {
     of_outer = &upfront_scopes_top(&r->arena)->count;
     CHECK(upfront_scope_alloc(outer, 3, 1) != NULL && upfront_scopes_node(&r->arena, outer.gen, 8, 7) != NULL);
     CHECK_COUNT(*of_outer, counted * 19, counted * 2);
-    CHECK(upfront_scopes_grow(&r->arena, outer.gen, r->arena.arena.cursor, 10) != NULL); /* what grows is one thing still */
+    /* a grown object is still one */
+    CHECK(upfront_scopes_grow(&r->arena, outer.gen, r->arena.arena.cursor, 10) != NULL);
     CHECK_COUNT(*of_outer, counted * 29, counted * 2);
     CHECK(upfront_scopes_grow(&r->arena, outer.gen, r->arena.arena.cursor, 4 * WINDOW) == NULL);
     CHECK(upfront_scope_alloc(outer, 4 * WINDOW, 1) == NULL);
     CHECK(upfront_scope_pool(outer, 8, 8, WINDOW) == NULL && upfront_scope_temp(outer, 4 * WINDOW).arena == NULL);
-    CHECK_COUNT(*of_outer, counted * 29, counted * 2); /* what is refused isn't counted */
+    CHECK_COUNT(*of_outer, counted * 29, counted * 2); /* a refused one isn't counted */
     inner = upfront_scope_open(&r->arena);
     of_inner = &upfront_scopes_top(&r->arena)->count;
     CHECK(upfront_scope_alloc(inner, 8, 64) != NULL);
@@ -95,7 +98,8 @@ static void count_scopes(void) {
     CHECK_COUNT(upfront_scopes_top(temp.arena)->count, counted * 50, counted);
     CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
     CHECK_COUNT(*of_outer, counted * 29, counted * 2);
-    CHECK_EQ(upfront_scope_open(&r->arena).gen, inner.gen + 2); /* a pool had the one between */
+    /* a pool took the generation between */
+    CHECK_EQ(upfront_scope_open(&r->arena).gen, inner.gen + 2);
     CHECK_EQ(*of_inner, 0);
     window_free(w, 4 * WINDOW);
 }

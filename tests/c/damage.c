@@ -1,5 +1,6 @@
-/* damage.c - one stray write into free memory, at each place and of several values: all that is whole is given afterwards, nobody else's
- * bytes change, and the damage is told. */
+/* damage.c - one stray write into free memory, at each place and with several values. Afterwards
+ * all whole blocks are still allocated, no live block's bytes change, and the damage is
+ * reported. */
 #if defined(__linux__)
 #define _DEFAULT_SOURCE 1
 #include <sys/mman.h>
@@ -21,7 +22,8 @@ static struct {
 
 static unsigned char *damage_given[DAMAGE_GIVEN];
 
-/* Live blocks with free ones between them: several in a list, and of some sizes one. With front lists those are parked. */
+/* Live blocks with free ones between them: several in one list, and some alone in theirs. With
+ * front lists these are parked. */
 static void damage_make(uint64_t parked) {
     static const uint64_t sizes[] = {16, 80, 112, 80, 500, 80, 16, 1000, 16, 528};
     uint64_t i;
@@ -46,7 +48,7 @@ static void damage_restore(void) {
     memcpy(damage.h, damage.before, DAMAGE_SIZE);
 }
 
-/* Allocates until nothing is left; all is written to and nobody's else. */
+/* Allocates until nothing is left, and writes all of it: no byte is shared. */
 static uint64_t damage_drain(uint64_t size) {
     uint64_t n = 0, i;
     unsigned char *p;
@@ -68,7 +70,7 @@ static int damage_free(void *p) {
     return code;
 }
 
-/* What comes after the write: first a drain, or frees, or reallocs. */
+/* The program after the write begins with a drain, with frees, or with reallocs. */
 static void damage_after(uint64_t b, uint64_t way, int control) {
     upfront_heap *h = damage.h;
     uint64_t n = 0, i, had;
@@ -103,7 +105,8 @@ static void damage_after(uint64_t b, uint64_t way, int control) {
     had = h->damaged;
     CHECK(upfront_heap_largest(h) > 2000);
     CHECK(had > 0 || h->damaged == 0 || way == 1 || way == 2);
-    CHECK(!control || h->damaged > 0 || way == 1 || way == 2); /* a link may have been written anew before it was read */
+    /* the link may have been overwritten before it was read */
+    CHECK(!control || h->damaged > 0 || way == 1 || way == 2);
     CHECK(h->lost <= 1 && (h->lost == 0 || h->where != 0));
     CHECK(h->most == h->end - h->first - h->lost_bytes && h->used == 0 && h->live == 0);
     CHECK_EQ(upfront_heap_walk(h, NULL, 0, NULL), UPFRONT_OK);
@@ -161,7 +164,8 @@ static void damage_runs(uint64_t parked) {
     window_free(damage.window, WINDOW);
 }
 
-/* A block that melted into the rest of the heap: the rest is still served, but for a front of bounded size. */
+/* A block that merged into the rest of the heap: the rest is still used, except for a short
+ * front. */
 static void damage_of_the_rest(void) {
     unsigned char *w = window_new(WINDOW), *p;
     upfront_heap *h = heap_of(w, WINDOW, 0);
@@ -183,9 +187,9 @@ static void damage_of_the_rest(void) {
 enum { DAMAGE_RING = 512, DAMAGE_RUN = 6, DAMAGE_PAGE = 1 << 16 };
 
 static struct {
-    unsigned char *pages; /* what can't be read follows the block */
+    unsigned char *pages; /* unreadable pages follow the block */
     upfront_ring *r;
-    unsigned char *live[DAMAGE_RUN]; /* the oldest first */
+    unsigned char *live[DAMAGE_RUN]; /* oldest first */
     uint64_t blocks, size;
     unsigned char before[DAMAGE_RING];
 } loop;
@@ -206,7 +210,7 @@ static void loop_add(uint64_t size, uint64_t align) {
     CHECK(loop.live[loop.blocks++] != NULL);
 }
 
-/* The last block ends where no word can begin. */
+/* The last block ends too close to the end for another word. */
 static void loop_make(int wrapped, uint64_t size) {
     loop.size = size;
     loop.r = upfront_ring_init(loop.pages + DAMAGE_PAGE - DAMAGE_RING, size);
@@ -231,7 +235,7 @@ static void loop_make(int wrapped, uint64_t size) {
     memcpy(loop.before, loop.r, DAMAGE_RING);
 }
 
-/* Whatever the words say now, nothing leads out of the block, and a reset makes the ring whole. */
+/* For any words, no access is outside of the block, and a reset makes the ring whole. */
 static void loop_goes_on(void) {
     upfront_ring *r = loop.r;
     uint64_t i, size = 0, room, count;
@@ -251,14 +255,16 @@ static void loop_goes_on(void) {
     CHECK_EQ(upfront_ring_room(r), upfront_ring_size(r) - UPFRONT_RING_WORD);
 }
 
-/* All blocks go back, or damage is told: by the walk at once, and by the free that meets it. */
+/* All blocks are freed, or damage is reported: by the walk at once, and by the free that finds
+ * it. */
 static void loop_after(uint64_t freed_first) {
     upfront_ring *r = loop.r;
     uint64_t i, count;
     int told = upfront_ring_walk(r, NULL, 0, &count), code = UPFRONT_OK;
     for (i = 0; i < loop.blocks && i < freed_first && code == UPFRONT_OK; i++) {
         code = upfront_ring_free(r, loop.live[i]);
-        CHECK(code == UPFRONT_OK || code == (told == UPFRONT_OK ? UPFRONT_ORDER : UPFRONT_CORRUPT)); /* a block of less padding holds p */
+        /* a block of less padding contains p */
+        CHECK(code == UPFRONT_OK || code == (told == UPFRONT_OK ? UPFRONT_ORDER : UPFRONT_CORRUPT));
     }
     if (i == loop.blocks && code == UPFRONT_OK && told == UPFRONT_OK)
         CHECK(r->count == 0 && upfront_ring_used(r) == 0);
@@ -284,7 +290,7 @@ static void damage_rings(int wrapped, uint64_t size) {
     UPFRONT_UNPOISON(loop.r, DAMAGE_RING);
 }
 
-/* Memory that ends where nothing can be read, on Linux. */
+/* Memory with unreadable pages after it, on Linux. */
 static unsigned char *damage_pages(void) {
 #if defined(__linux__)
     void *pages = mmap(NULL, 2 * DAMAGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -312,7 +318,8 @@ static void damage_of_rings(void) {
     damage_pages_end(loop.pages);
 }
 
-/* One stray write into what a pool keeps before its chunks: in a checked build no chunk is given outside of it, and none twice. */
+/* One stray write before a pool's chunks: in a checked build no chunk outside is taken, and none
+ * twice. */
 static void damage_of_pools(void) {
 #ifdef UPFRONT_CHECKED
     static const uint64_t values[] = {0, UINT64_MAX, UINT64_C(0x0101010101010101), UINT64_C(0x0202020202020202), UINT64_C(0x500000005)};

@@ -1,4 +1,5 @@
-/* ends.c - tests of ends.h: two ends that touch and never meet, their marks, and the resize of the last block. */
+/* ends.c - tests of ends.h: two ends that share the room, their marks, and the resize of the last
+ * block. */
 #include "check.h"
 
 static void two_arguments(void) {
@@ -48,7 +49,7 @@ static void two_marks(void) {
     CHECK_EQ(upfront_ends_rewind_far(e, gen, far_a - 1), UPFRONT_ORDER);
     b = upfront_ends_mark(e);
     far_b = upfront_ends_mark_far(e);
-    CHECK_EQ(upfront_ends_rewind(e, gen, far_b), UPFRONT_ORDER); /* the other end's */
+    CHECK_EQ(upfront_ends_rewind(e, gen, far_b), UPFRONT_ORDER); /* of the other end */
     CHECK_EQ(upfront_ends_rewind_far(e, gen, b), UPFRONT_ORDER);
     CHECK(upfront_ends_alloc(e, 100, 1) != NULL && upfront_ends_alloc_far(e, 100, 1) != NULL);
     CHECK_EQ(upfront_ends_rewind(e, gen, b), UPFRONT_OK);
@@ -57,7 +58,8 @@ static void two_marks(void) {
     CHECK_EQ(upfront_ends_rewind(e, gen, a), UPFRONT_OK);
     CHECK_EQ(upfront_ends_rewind_far(e, gen, far_a), UPFRONT_OK);
     CHECK(upfront_ends_alloc(e, 300, 1) != NULL && upfront_ends_alloc_far(e, 300, 1) != NULL);
-    CHECK_EQ(upfront_ends_rewind(e, gen, b), UPFRONT_ORDER); /* it was passed: now it is inside a block */
+    /* a rewind passed it: it is inside a block now */
+    CHECK_EQ(upfront_ends_rewind(e, gen, b), UPFRONT_ORDER);
     CHECK_EQ(upfront_ends_rewind_far(e, gen, far_b), UPFRONT_ORDER);
     CHECK_EQ(upfront_ends_rewind(e, gen, start - 1), UPFRONT_ORDER);
     CHECK_EQ(upfront_ends_rewind_far(e, gen, end + 1), UPFRONT_ORDER);
@@ -110,7 +112,7 @@ static void two_resize(void) {
     window_free(w, WINDOW);
 }
 
-/* Another generation is refused at the far end, too, of either arena. */
+/* Both ends refuse another generation. */
 static void two_generations(void) {
     static const uint64_t others[] = {0, 2, UINT64_C(1) << 40, UINT64_MAX};
     unsigned char *w = window_new(WINDOW);

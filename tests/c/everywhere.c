@@ -1,12 +1,12 @@
-/* everywhere.c - what every arena does, at each place of a window and for each alignment: what it gives is aligned, lies in the block, is
- * live, and is nobody else's, until nothing fits any more. */
+/* everywhere.c - every arena, at each place of a window and for each alignment: allocations are
+ * aligned, inside of the block, live and disjoint, until nothing fits. */
 #include "check.h"
 
 typedef struct kind {
     const char *name;
     void *(*make)(void *block, uint64_t size, uint64_t align);
     void *(*alloc)(void *arena, uint64_t size, uint64_t align);
-    uint64_t chunk; /* of a pool, which gives no other size; 0: any */
+    uint64_t chunk; /* of a pool, which has one size; 0: any size */
 } kind;
 
 static void *kind_linear(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_linear_init(block, size); }
@@ -74,7 +74,8 @@ static struct {
     uint64_t size;
 } kind_got[KIND_MOST];
 
-/* Blocks that get smaller, until not even a byte fits: each is written as a whole, and still whole at the end. */
+/* Allocates smaller and smaller blocks until no byte fits. Each is written, and still whole at the
+ * end. */
 static void kind_fills(const kind *k, unsigned char *block, uint64_t size, uint64_t align) {
     void *a = k->make(block, size, align);
     uint64_t n = 0, i, want = size / 4;

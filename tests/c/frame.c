@@ -37,7 +37,7 @@ static void frame_arguments(void) {
     window_free(w, WINDOW);
 }
 
-/* One buffer: a turn rewinds it, and only the current frame's handle is good. */
+/* One buffer: a turn frees it, and only the current frame's handle is valid. */
 static void frame_of_one(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_frame *f = upfront_frame_init(w, 4096, 1);
@@ -73,7 +73,7 @@ static void frame_figures(void) {
     upfront_frame_next(f);
     upfront_frame_next(f);
     CHECK_EQ(f->arena.asked, 0);
-    CHECK_EQ(upfront_frame_check(f, f->arena.gen + 1), UPFRONT_STALE); /* a frame that is yet to come */
+    CHECK_EQ(upfront_frame_check(f, f->arena.gen + 1), UPFRONT_STALE); /* a future frame */
     CHECK_EQ(upfront_frame_peak(f), 100);
     window_free(w, WINDOW);
 }

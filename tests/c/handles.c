@@ -1,4 +1,4 @@
-/* handles.c - tests of pools with handles: a handle is good from its get to its put, and never again. */
+/* handles.c - tests of pools with handles: a handle is valid from its get to its put. */
 #include "check.h"
 
 static const uint64_t handles_alone = UINT64_C(0xffffffff) << 32 | 1;
@@ -7,7 +7,7 @@ static upfront_pool *handles_make(void *block, uint64_t block_size, uint64_t siz
     return upfront_pool_make(block, block_size, size, align, upfront_pool_handles(0, 1));
 }
 
-/* Pools that share an arena have no handle in common. */
+/* Pools of one arena share no handle. */
 static void handles_of_pools(void) {
     uint64_t pools, i;
     CHECK_EQ(upfront_pool_handles(0, 1), handles_alone);
@@ -42,26 +42,28 @@ static void handles_go_stale(void) {
     CHECK(upfront_pool_at(h, tag, a) == p && upfront_pool_at(h, tag, b) == q);
     CHECK(upfront_pool_at(h, tag, 0) == NULL);
     CHECK(upfront_pool_at(h, tag + 1, a) == NULL);
-    CHECK(upfront_pool_at(h, tag, b + (UINT64_C(1) << 32)) == NULL); /* the next generation, which nobody was given */
-    CHECK(upfront_pool_at(h, tag, (UINT64_C(1) << 32) | 2) == NULL); /* a chunk that was never taken */
+    /* the next generation, not in use so far */
+    CHECK(upfront_pool_at(h, tag, b + (UINT64_C(1) << 32)) == NULL);
+    /* a chunk that was never taken */
+    CHECK(upfront_pool_at(h, tag, (UINT64_C(1) << 32) | 2) == NULL);
     CHECK(upfront_pool_at(h, tag, UINT64_MAX) == NULL);
     CHECK_EQ(upfront_pool_put_handle(h, tag, UINT64_MAX), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_pool_put_handle(h, tag, 0), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_pool_put_handle(h, tag + 1, a), UPFRONT_STALE);
     CHECK_EQ(upfront_pool_live(h), 2);
     first = a;
-    for (i = 0; i < 300; i++) { /* far beyond what a byte could tell */
+    for (i = 0; i < 300; i++) { /* more than a byte could count */
         CHECK_EQ(upfront_pool_put_handle(h, tag, a), UPFRONT_OK);
         CHECK_EQ(upfront_pool_put_handle(h, tag, a), UPFRONT_DOUBLE);
         CHECK(upfront_pool_at(h, tag, a) == NULL);
         CHECK(upfront_pool_get_handle(h, tag, &a) == p);
         CHECK(a != first && upfront_pool_at(h, tag, first) == NULL && upfront_pool_at(h, tag, a) == p);
     }
-    CHECK_EQ(upfront_pool_next(h, 0), 0); /* the walk over what is live */
+    CHECK_EQ(upfront_pool_next(h, 0), 0); /* the walk over live chunks */
     CHECK_EQ(upfront_pool_handle(h, 0), a);
     CHECK_EQ(upfront_pool_next(h, 1), 1);
     CHECK_EQ(upfront_pool_next(h, 2), h->count);
-    *upfront_pool_generation(h, 0) = UINT32_MAX; /* its last: nobody gets the chunk again */
+    *upfront_pool_generation(h, 0) = UINT32_MAX; /* its last: the chunk retires */
     a = upfront_pool_handle(h, 0);
     CHECK_EQ(upfront_pool_put_handle(h, tag, a), UPFRONT_OK);
     CHECK(upfront_pool_at(h, tag, a) == NULL && h->retired == 1 && upfront_pool_live(h) == 1);
@@ -77,7 +79,7 @@ static void handles_go_stale(void) {
     window_free(w, WINDOW);
 }
 
-/* Whatever is not the handle of a live chunk of this very pool is told for what it is. */
+/* A value that isn't a live chunk's handle of this pool is refused with the right code. */
 static void handles_of_others(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_pool red, blue;

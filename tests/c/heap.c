@@ -1,11 +1,13 @@
-/* heap.c - tests of heap.h: every size and alignment, what is refused and why, every way to grow, and random programs. */
+/* heap.c - tests of heap.h: every size and alignment, refusals, every way to grow, and random
+ * programs. */
 #include "check.h"
 
 enum { HEAP_BLOCKS = 4096, HEAP_LIVE = 200 };
 
 static upfront_heap_range heap_blocks[HEAP_BLOCKS];
 
-/* The walk says ok, and what it names covers the heap without gap or overlap. The number of free blocks. */
+/* Checks the walk, and that its list covers the heap without gap or overlap. Returns the free
+ * blocks. */
 static uint64_t heap_walked(const upfront_heap *h) {
     uint64_t count, i, at = h->first, free_count = 0, parked = 0;
     CHECK_EQ(upfront_heap_walk(h, heap_blocks, HEAP_BLOCKS, &count), UPFRONT_OK);
@@ -21,7 +23,7 @@ static uint64_t heap_walked(const upfront_heap *h) {
 }
 
 static void heap_is_empty(upfront_heap *h) {
-    uint64_t largest = upfront_heap_largest(h); /* parked blocks are in it */
+    uint64_t largest = upfront_heap_largest(h); /* with parked blocks */
     upfront_heap_flush(h);
     CHECK_EQ(upfront_heap_largest(h), largest);
     CHECK(heap_walked(h) == 1 && h->parked == 0);
@@ -84,9 +86,10 @@ static void heap_refuses(void) {
     h->failed = 0;
     CHECK(upfront_heap_alloc(h, 8, 0) == NULL && upfront_heap_alloc(h, 8, 24) == NULL);
     CHECK(upfront_heap_alloc(h, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
-    CHECK_EQ(h->failed, 0); /* a bug of the caller's is no want of room */
+    CHECK_EQ(h->failed, 0); /* bad arguments aren't counted */
     CHECK(upfront_heap_alloc(h, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_heap_alloc(h, 8, UPFRONT_ALIGN_MAX) == NULL); /* no list has a block of that size */
+    /* no list has a block of that size */
+    CHECK(upfront_heap_alloc(h, 8, UPFRONT_ALIGN_MAX) == NULL);
     CHECK(upfront_heap_realloc(h, p, WINDOW) == NULL && holds(p, 100, 100));
     CHECK(h->failed == 3 && h->bounded == 0 && h->refused == WINDOW && h->live == 1);
     CHECK(h->used == 112 + 16 && h->phase == h->used);
@@ -123,7 +126,7 @@ static void heap_step(upfront_heap *h, uint64_t *seed) {
         p = (unsigned char *)upfront_heap_realloc(h, p, size);
         kept = size < heap_live[i].size ? size : heap_live[i].size;
         CHECK(p == NULL || holds(p, kept, heap_live[i].value));
-        /* A block that moved, also down into the free one before it, leaves no header behind. */
+        /* A block that moved leaves no valid header. */
         CHECK(p == NULL || p == heap_live[i].at || upfront_heap_size_of(h, heap_live[i].at) < 0);
     }
     if (p == NULL)
@@ -135,7 +138,7 @@ static void heap_step(upfront_heap *h, uint64_t *seed) {
     fill(p, size, heap_live[i].value);
 }
 
-/* A block that is freed is parked, and whoever asks for its size next has it; each size has a list of its own. */
+/* A freed block is parked, and the next request of its size gets it; each size has its own list. */
 static void heap_parks(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = heap_of(w, WINDOW, 3);
@@ -147,16 +150,17 @@ static void heap_parks(void) {
     CHECK(h->parked == 1 && heap_walked(h) == 1 && h->live == 5 && upfront_heap_free(h, p[1]) == UPFRONT_DOUBLE);
     CHECK(upfront_heap_size_of(h, p[1]) == UPFRONT_DOUBLE && upfront_heap_realloc(h, p[1], 5) == NULL);
     used = h->used;
-    CHECK(heap_got(h, 112, 16) == p[1] && h->parked == 0 && h->used == used + 128); /* of the same size, and less */
+    /* the same size, and a smaller one */
+    CHECK(heap_got(h, 112, 16) == p[1] && h->parked == 0 && h->used == used + 128);
     heap_give(h, p[1]);
     q = heap_got(h, 96, 1);
     CHECK(q != p[1] && heap_got(h, 100, 32) != p[1] && heap_got(h, 0, 1) != p[1]);
     heap_give(h, q);
     heap_give(h, p[3]);
     CHECK(h->parked == 3);
-    heap_give(h, p[4]); /* one too many: the smallest size gives one back */
+    heap_give(h, p[4]); /* one too many: the smallest size gives one up */
     CHECK(h->parked == 3 && *upfront_heap_front(h, 112) == 0 && *upfront_heap_front(h, 128) != 0);
-    for (i = 1; i < 8; i++) { /* seven melt, and the next time it is another size's turn */
+    for (i = 1; i < 8; i++) { /* seven merge, then another size gives one up */
         CHECK(heap_got(h, 1024, 32) != p[3]);
         heap_give(h, p[5]);
         CHECK(h->parked == 3 && *upfront_heap_front(h, 128) != 0);
@@ -177,7 +181,8 @@ static void heap_parks(void) {
         heap_give(h, p[i]);
     CHECK(h->parked == 3 && heap_walked(h) == 0);
     CHECK_EQ(upfront_heap_largest(h), 3 * 528 - 16);
-    CHECK(heap_got(h, 3 * 528 - 16, 1) == p[0] && h->parked == 0 && h->failed == 0); /* instead of a refusal they melt */
+    /* before a refusal they merge */
+    CHECK(heap_got(h, 3 * 528 - 16, 1) == p[0] && h->parked == 0 && h->failed == 0);
     heap_give(h, p[0]);
     p[0] = heap_got(h, 500, 1);
     p[1] = heap_got(h, 500, 1);
@@ -194,7 +199,7 @@ static void heap_parks(void) {
     window_free(w, WINDOW);
 }
 
-/* What was looked at in vain before the parked blocks melted is no refusal, and one refusal counts once. */
+/* A failed search before the parked blocks merge is no refusal, and one refusal counts once. */
 static void heap_bounded(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = heap_of(w, WINDOW, 2);
@@ -215,7 +220,7 @@ static void heap_bounded(void) {
     CHECK(h->parked == 2 && heap_got(h, 512, 1) == a && h->failed == 0 && h->bounded == 0);
     heap_give(h, a);
     upfront_heap_flush(h);
-    heap_got(h, upfront_heap_largest(h), 1); /* what the two were */
+    heap_got(h, upfront_heap_largest(h), 1); /* the two as one */
     a = heap_got(h, 496, 1);
     heap_give(h, a);
     CHECK(h->parked == 1 && upfront_heap_alloc(h, 512, 1) == NULL && h->parked == 0);
@@ -223,7 +228,7 @@ static void heap_bounded(void) {
     window_free(w, WINDOW);
 }
 
-/* What is kept back is refused to all, parked or not, until it is lifted. */
+/* Reserved bytes are refused, parked blocks included, until the reserve is lifted. */
 static void heap_reserves(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = heap_of(w, 8192, 4);
@@ -237,10 +242,11 @@ static void heap_reserves(void) {
     CHECK(upfront_heap_realloc(h, q, 95) == q && upfront_heap_realloc(h, q, 96) == q);
     heap_give(h, q);
     upfront_heap_reserve(h, 1041 + 16);
-    CHECK(h->parked == 1 && upfront_heap_alloc(h, 96, 1) == NULL); /* not the parked one either */
+    CHECK(h->parked == 1 && upfront_heap_alloc(h, 96, 1) == NULL); /* not even the parked one */
     upfront_heap_reserve(h, UINT64_MAX);
     CHECK(h->most == 0 && upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 10) == p);
-    CHECK(upfront_heap_realloc(h, p, 16) == p && upfront_heap_realloc(h, p, 17) == NULL); /* its block has 16 */
+    /* its block has 16 */
+    CHECK(upfront_heap_realloc(h, p, 16) == p && upfront_heap_realloc(h, p, 17) == NULL);
     upfront_heap_reserve(h, 0);
     CHECK(h->most == all && (q = heap_got(h, 1024, 1)) != NULL);
     heap_give(h, q);
@@ -266,7 +272,7 @@ static void heap_phases(void) {
     window_free(w, WINDOW);
 }
 
-/* The checked build refuses who comes while another is inside; the others don't look. */
+/* The checked build refuses a call while another is running. */
 static void heap_raced(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = heap_of(w, 8192, 4);
@@ -297,7 +303,7 @@ static void heap_random(uint64_t seed, uint64_t parked) {
         heap_step(h, &seed);
         (void)heap_walked(h);
     }
-    CHECK(h->failed > 0); /* it was full */
+    CHECK(h->failed > 0);
     for (i = 0; i < HEAP_LIVE; i++)
         if (heap_live[i].at != NULL) {
             CHECK(holds(heap_live[i].at, heap_live[i].size, heap_live[i].value));

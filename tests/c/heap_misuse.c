@@ -1,4 +1,5 @@
-/* heap_misuse.c - tests of heap.h: every address that is no live block, and every word that contradicts another. */
+/* heap_misuse.c - tests of heap.h: every address without a live block, and every word that
+ * contradicts another. */
 #include "check.h"
 
 static void misuse_codes(void) {
@@ -14,22 +15,24 @@ static void misuse_codes(void) {
     CHECK_EQ(upfront_heap_size_of(h, NULL), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_heap_free(h, w), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_heap_free(h, (char *)h + h->first), UPFRONT_FOREIGN);
-    CHECK_EQ(upfront_heap_free(h, (char *)h + h->end + 16), UPFRONT_FOREIGN); /* the closing header looks live */
+    /* the closing header looks live */
+    CHECK_EQ(upfront_heap_free(h, (char *)h + h->end + 16), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_heap_free(h, w + WINDOW - 64), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_heap_size_of(h, &i), UPFRONT_FOREIGN);
     CHECK(upfront_heap_realloc(h, b + 16, 10) == NULL && h->failed == 0);
     CHECK_EQ(upfront_heap_free(h, b), UPFRONT_OK);
     CHECK_EQ(upfront_heap_free(h, b), UPFRONT_DOUBLE);
     CHECK_EQ(upfront_heap_free(h, a), UPFRONT_OK);
-    CHECK_EQ(upfront_heap_free(h, b), UPFRONT_DOUBLE); /* melted into a, and known */
+    CHECK_EQ(upfront_heap_free(h, b), UPFRONT_DOUBLE); /* merged into a */
     CHECK(upfront_heap_realloc(h, b, 10) == NULL);
     a = (char *)upfront_heap_alloc(h, 200, 16);
     fill(a, 200, 3);
     CHECK_EQ(upfront_heap_free(h, b), UPFRONT_MISALIGNED);
     upfront_heap_reset(h);
-    CHECK(upfront_heap_free(h, c) < 0 && upfront_heap_size_of(h, c) < 0); /* dead, where no byte was written since */
+    /* dead, and not overwritten */
+    CHECK(upfront_heap_free(h, c) < 0 && upfront_heap_size_of(h, c) < 0);
     a = (char *)upfront_heap_alloc(h, 1000, 16);
-    /* a header that is copied, with all it says, to another place is none */
+    /* a copied header isn't valid elsewhere */
     memcpy(copy, a, 0);
     memcpy(a + 480, copy, 16);
     CHECK_EQ(upfront_heap_free(h, a + 496), UPFRONT_MISALIGNED);
@@ -42,8 +45,8 @@ static void misuse_codes(void) {
     window_free(w, WINDOW);
 }
 
-/* A heap of a live block, a free one, a live one, a free one, a live one and the free rest, in fresh memory. With front lists the two free
- * ones are parked. */
+/* A new heap of live, free, live, free, live and the free rest. With front lists the two free
+ * blocks are parked. */
 typedef struct small {
     unsigned char *window;
     upfront_heap *h;
@@ -72,7 +75,7 @@ static void *small_bytes(const small *s, uint64_t i) { return (char *)s->h + s->
 
 static int small_walk(const small *s) { return upfront_heap_walk(s->h, NULL, 0, NULL); }
 
-/* The walk finds it; the next heap is as new. */
+/* The walk finds it; the next heap is new. */
 static void small_caught(small *s) {
     uint64_t parks = s->h->parks;
     CHECK_EQ(small_walk(s), UPFRONT_CORRUPT);
@@ -81,7 +84,7 @@ static void small_caught(small *s) {
     CHECK_EQ(small_walk(s), UPFRONT_OK);
 }
 
-/* The walk finds it, and a free mends it. */
+/* The walk finds it, and a free repairs it. */
 static void small_mended(small *s, uint64_t i) {
     CHECK_EQ(small_walk(s), UPFRONT_CORRUPT);
     CHECK_EQ(upfront_heap_free(s->h, (char *)s->h + s->at[i] + UPFRONT_HEAP_HEADER), UPFRONT_CORRUPT);
@@ -90,7 +93,7 @@ static void small_mended(small *s, uint64_t i) {
     *s = small_of(0);
 }
 
-/* What would be parked is told, too: the header behind it says otherwise. */
+/* Damage is also found at a free that would park: the header after the block differs. */
 static void parked_ran_over(void) {
     small s = small_of(8);
     upfront_heap_set(s.h, s.at[5], upfront_heap_word(s.h, s.at[5]) + 16);
@@ -128,15 +131,15 @@ static void small_flip(const small *s, uint64_t offset, uint64_t bit) {
     upfront_heap_set(s->h, offset + bit / 64 * 8, upfront_heap_word(s->h, offset + bit / 64 * 8) ^ UINT64_C(1) << (bit % 64));
 }
 
-/* As it was; what poison came since is of no use. */
+/* Restores the bytes, and removes poison. */
 static void small_restore(const small *s, const unsigned char *before) {
     UPFRONT_UNPOISON(s->window, WINDOW);
     memcpy(s->h, before, 4096);
 }
 
-/* Each word of each header, and of the front, one bit at a time: the walk says so, the block itself is refused where it can't be told from
- * none, and a free or a realloc of its neighbours mends the heap around it. What a header says of the block before it is not under its
- * seal. */
+/* Flips each bit of each header, and of the front. The walk finds it, the block itself is refused
+ * if it can't be recognized, and a free or a realloc of a neighbour repairs the heap around it.
+ * Words about the block before aren't sealed. */
 static void walk_bits(void) {
     static unsigned char before[4096];
     small s = small_new();
@@ -156,11 +159,13 @@ static void walk_bits(void) {
                 } else {
                     int code = upfront_heap_free(s.h, small_bytes(&s, n));
                     CHECK(code == UPFRONT_CORRUPT || (code == UPFRONT_OK && s.h->damaged == 0));
-                    CHECK(code == UPFRONT_CORRUPT || bit == 0 || bit == 64 || i == n || (i < n && of_before)); /* harmless until then */
+                    /* harmless until then */
+                    CHECK(code == UPFRONT_CORRUPT || bit == 0 || bit == 64 || i == n || (i < n && of_before));
                     CHECK_EQ(upfront_heap_check(s.h, small_bytes(&s, n)), UPFRONT_DOUBLE);
                 }
-                if (s.h->damaged == 0 && (bit != 0 || small_walk(&s) != UPFRONT_OK)) { /* it may have been written anew */
-                    CHECK(upfront_heap_alloc(s.h, 4096, 16) == NULL); /* which looks */
+                /* it may have been overwritten */
+                if (s.h->damaged == 0 && (bit != 0 || small_walk(&s) != UPFRONT_OK)) {
+                    CHECK(upfront_heap_alloc(s.h, 4096, 16) == NULL); /* it checks all blocks */
                     CHECK(s.h->damaged > 0 && s.h->failed == 1);
                 }
                 CHECK_EQ(small_walk(&s), UPFRONT_OK);
@@ -178,8 +183,8 @@ static void walk_bits(void) {
     window_free(s.window, WINDOW);
 }
 
-/* The same of parked blocks, of the links between them, and of the front lists. Nobody gets a block of which a bit is wrong, nor one that
- * a wrong link leads to; the other is served, and a flush melts it. */
+/* Flips each bit of parked blocks, their links and the front lists. A damaged block, or one at the
+ * end of a wrong link, isn't allocated; the other one is, and a flush merges it. */
 static void parked_bits(void) {
     static unsigned char before[4096];
     small s = small_of(4);
@@ -209,7 +214,7 @@ static void parked_bits(void) {
             CHECK_EQ(small_walk(&s), UPFRONT_OK);
             small_restore(&s, before);
         }
-    small_flip(&s, s.at[4], 5); /* it doesn't know its neighbour any more */
+    small_flip(&s, s.at[4], 5); /* its neighbour no longer agrees */
     upfront_heap_flush(s.h);
     CHECK(s.h->parked == 0 && s.h->damaged == 1 && small_walk(&s) == UPFRONT_OK);
     small_restore(&s, before);
@@ -226,15 +231,16 @@ static void parked_bits(void) {
     window_free(s.window, WINDOW);
 }
 
-/* One is parked that is beside a free block somebody wrote to: nothing is told until it must melt, and then it does. */
+/* A parked block next to an overwritten free block: the damage is found only when it must merge. */
 static void parked_beside(void) {
     small s = small_of(1);
-    CHECK(s.h->parked == 1 && upfront_heap_walk(s.h, NULL, 0, NULL) == UPFRONT_OK); /* the last to come is: the first had to melt */
+    /* the last one is: the first had to merge */
+    CHECK(s.h->parked == 1 && upfront_heap_walk(s.h, NULL, 0, NULL) == UPFRONT_OK);
     upfront_heap_set(s.h, s.at[1] + 16, 8);
     s.h->hand = 8;
-    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_OK); /* the one at 3 makes way */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_OK); /* the one at 3 gives way */
     CHECK(s.h->parked == 1 && s.h->damaged == 0);
-    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT); /* neither way is open */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT); /* neither can merge */
     CHECK(s.h->lost == 1 && s.h->lost_bytes == 96 && s.h->where == s.at[1] + UPFRONT_HEAP_HEADER && s.h->live == 1);
     upfront_heap_flush(s.h);
     CHECK(s.h->parked == 0 && s.h->damaged == 1 && small_walk(&s) == UPFRONT_OK);
@@ -242,8 +248,8 @@ static void parked_beside(void) {
     window_free(s.window, WINDOW);
 }
 
-/* Who writes to what was freed writes over its links. Nobody follows them: what is beside it is given back, and it isn't handed out if it
- * is known which of two that contradict each other was written to. */
+/* Overwritten links of a freed block are never followed. Its neighbours are freed, and it isn't
+ * allocated if it is known which of two contradicting links was overwritten. */
 static void links_overwritten(void) {
     static unsigned char before[4096];
     small s = small_new();
@@ -259,13 +265,14 @@ static void links_overwritten(void) {
                 uint64_t word = bit < 128 ? bit / 64 : bit % 2, link = s.at[i] + 16 + 8 * word, was = upfront_heap_word(s.h, link);
                 uint64_t bad = bit < 128 ? was ^ UINT64_C(1) << (bit % 64) : values[(bit - 128) / 2];
                 int outside = bad != 0 && !upfront_heap_is_inside(s.h, bad);
-                if (bad == was || (bad == 0 && i == 3 && word == 0 && way != 3)) /* only a look tells that a list ends at its first */
+                /* only a full check finds that a list ends at its first */
+                if (bad == was || (bad == 0 && i == 3 && word == 0 && way != 3))
                     continue;
                 upfront_heap_set(s.h, link, bad);
                 CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
-                if (way < 2) { /* a neighbour is freed */
+                if (way < 2) {
                     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1 + 2 * way)), UPFRONT_CORRUPT);
-                } else if (way == 2) { /* or is to grow */
+                } else if (way == 2) { /* or grows */
                     char *p = (char *)upfront_heap_realloc(s.h, small_bytes(&s, i - 1), 150);
                     CHECK(p != NULL && (p == small_bytes(&s, i - 1)) == (s.h->lost == 0) && upfront_heap_size_of(s.h, p) == 150);
                 } else {
@@ -279,10 +286,10 @@ static void links_overwritten(void) {
     window_free(s.window, WINDOW);
 }
 
-/* A header that was written over isn't sealed anew, as if it were good, when what is before it is handed out or melts. */
+/* An overwritten header isn't sealed again when the block before it is allocated or merges. */
 static void headers_stay_bad(void) {
     uint64_t bad, i;
-    for (bad = 0; bad < 2; bad++) { /* of the live block behind the free one that is taken next */
+    for (bad = 0; bad < 2; bad++) { /* the live block after the free one that is taken next */
         small s = small_new();
         small_flip(&s, s.at[4], bad * 64 + 40);
         CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 3));
@@ -297,18 +304,19 @@ static void headers_stay_bad(void) {
     }
 }
 
-/* Several headers at once: between the first and the last live blocks alone are believed, for what looks like a free one may be an
- * earlier heap's. The closing header is written anew. */
+/* Several overwritten headers: between the first and the last only live blocks are believed, since
+ * a free one may be an earlier heap's. The closing header is repaired. */
 static void headers_of_many(void) {
     small s = small_new();
     small_flip(&s, s.at[0], 70);
     small_flip(&s, s.at[4], 70);
     CHECK(upfront_heap_largest(s.h) > 2000);
-    CHECK(s.h->lost == 3 && s.h->lost_bytes == 384 && s.h->live == 1 && s.h->used == 96); /* 0 and 1, 3, 4 */
+    /* 0 and 1, 3, 4 */
+    CHECK(s.h->lost == 3 && s.h->lost_bytes == 384 && s.h->live == 1 && s.h->used == 96);
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_OK);
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_CORRUPT);
     window_free(s.window, WINDOW);
-    s = small_new(); /* one that reaches beyond what is known to be good is none */
+    s = small_new(); /* not one that reaches past the known good headers */
     small_flip(&s, s.at[0], 70);
     upfront_heap_seal(s.h, s.at[2], 96 | UPFRONT_HEAP_HOLE, (4096 - 96 * 5) | UPFRONT_HEAP_LIVE);
     upfront_heap_seal(s.h, s.at[1] + 32, 0, 2048 | UPFRONT_HEAP_LIVE);
@@ -326,11 +334,11 @@ static void headers_of_many(void) {
     window_free(s.window, WINDOW);
 }
 
-/* One after another: what is out of service stays so. */
+/* One after another: a block out of service stays so. */
 static void damaged_again(void) {
     small s = small_new();
     uint64_t last = s.at[5];
-    small_flip(&s, s.at[4], 5); /* what is behind the free block that is taken next doesn't know it */
+    small_flip(&s, s.at[4], 5); /* the header after the free block that is taken next disagrees */
     CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 3) && s.h->damaged == 1 && s.h->lost == 0);
     CHECK_EQ(s.h->where, s.at[4] + UPFRONT_HEAP_HEADER);
     upfront_heap_set(s.h, s.at[1] + 16, 8);
@@ -338,27 +346,27 @@ static void damaged_again(void) {
     small_flip(&s, s.at[0], 70);
     CHECK(upfront_heap_largest(s.h) > 2000 && s.h->damaged == 3 && s.h->lost == 2 && small_walk(&s) == UPFRONT_OK);
     window_free(s.window, WINDOW);
-    s = small_new(); /* before a refusal a realloc looks, too */
+    s = small_new(); /* a realloc checks all blocks, too, before a refusal */
     CHECK(upfront_heap_alloc(s.h, s.h->end - last - UPFRONT_HEAP_HEADER, 16) != NULL);
     upfront_heap_set(s.h, s.at[3] + 16, 0);
     CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 3) && s.h->damaged == 0);
     CHECK(upfront_heap_realloc(s.h, small_bytes(&s, 4), 81) == NULL && s.h->damaged == 1 && s.h->failed == 1);
     CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 1));
     window_free(s.window, WINDOW);
-    s = small_new(); /* a search follows no link to the outside */
+    s = small_new(); /* a search follows no link out of the heap */
     CHECK(upfront_heap_alloc(s.h, s.h->end - last - UPFRONT_HEAP_HEADER, 16) != NULL);
     upfront_heap_set(s.h, s.at[3] + 16, 8);
     CHECK(upfront_heap_alloc(s.h, 16, 2048) == NULL && s.h->damaged == 1 && s.h->lost == 1);
     CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 1));
     window_free(s.window, WINDOW);
-    s = small_new(); /* a way back that leads to a header, but not to the next one */
+    s = small_new(); /* a way back to a header that isn't the next one */
     small_flip(&s, s.at[0], 70);
     upfront_heap_set(s.h, s.at[5], (upfront_heap_word(s.h, s.at[5]) & UPFRONT_HEAP_SEAL_BEFORE) | 192);
     CHECK(upfront_heap_largest(s.h) > 2000 && s.h->live == 2 && small_walk(&s) == UPFRONT_OK);
     window_free(s.window, WINDOW);
 }
 
-/* A parked block that melted is known as one that was freed, like any. */
+/* A parked block that merged is refused as DOUBLE, like any freed one. */
 static void parked_twice(void) {
     small s = small_of(4);
     uint64_t i;
@@ -369,7 +377,8 @@ static void parked_twice(void) {
     window_free(s.window, WINDOW);
 }
 
-/* Who writes 0 over the link of a parked block loses those behind it. When all are lost, nothing is parked any more. */
+/* A 0 over the link of a parked block loses those after it. If all are lost, nothing is parked any
+ * more. */
 static void parked_lost(void) {
     small s = small_of(2);
     uint64_t i;
@@ -381,8 +390,8 @@ static void parked_lost(void) {
     upfront_heap_set(s.h, *upfront_heap_front(s.h, 96) + 16, 0);
     for (i = 0; i < 2; i++)
         CHECK(upfront_heap_alloc(s.h, 80, 16) != NULL);
-    s.h->parked = 2; /* as if another had been lost */
-    s.h->hand = 0;   /* the next one needs a place */
+    s.h->parked = 2; /* as if another one were lost */
+    s.h->hand = 0;   /* the next one needs room */
     CHECK(upfront_heap_free(s.h, small_bytes(&s, 0)) == UPFRONT_OK && s.h->parked == 2 && s.h->sizes == 0);
     CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
     window_free(s.window, WINDOW);
@@ -409,7 +418,7 @@ static void walk_counts(void) {
     window_free(s.window, WINDOW);
 }
 
-/* Words that hold together under a true seal, and are wrong all the same. */
+/* Words under a valid seal that are still wrong. */
 static void walk_forged(void) {
     static const uint64_t sizes[] = {0, 16, 80, 4096, UPFRONT_HEAP_SIZE};
     const uint64_t hole = UPFRONT_HEAP_HOLE, live = UPFRONT_HEAP_LIVE;
@@ -423,24 +432,28 @@ static void walk_forged(void) {
     small_mended(&s, 2);
     upfront_heap_seal(s.h, s.at[2], 192 | hole, 96 | live); /* not the one before */
     small_mended(&s, 2);
-    upfront_heap_set(s.h, s.at[4], (upfront_heap_word(s.h, s.at[4]) & UPFRONT_HEAP_SEAL_BEFORE) | 288 | hole); /* a free one further down */
+    /* a free one further down */
+    upfront_heap_set(s.h, s.at[4], (upfront_heap_word(s.h, s.at[4]) & UPFRONT_HEAP_SEAL_BEFORE) | 288 | hole);
     small_mended(&s, 4);
-    upfront_heap_seal(s.h, s.at[3], 96, 112); /* a size that its neighbour doesn't know */
+    upfront_heap_seal(s.h, s.at[3], 96, 112); /* a size on which its neighbour disagrees */
     small_mended(&s, 4);
-    upfront_heap_seal(s.h, s.at[1], 96, 96 | live); /* live, which its neighbour calls free */
+    upfront_heap_seal(s.h, s.at[1], 96, 96 | live); /* live, but free for its neighbour */
     small_mended(&s, 2);
-    upfront_heap_seal(s.h, s.at[2], 96 | hole, 96); /* free beside free */
+    upfront_heap_seal(s.h, s.at[2], 96 | hole, 96); /* free after free */
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[2], 96, 96 | live); /* nothing free before it */
+    upfront_heap_seal(s.h, s.at[2], 96, 96 | live); /* no free block before it */
     small_caught(&s);
     upfront_heap_seal(s.h, s.at[0], 0, 96); /* free, and in no list */
     upfront_heap_set(s.h, s.at[1], upfront_heap_word(s.h, s.at[1]) | hole);
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[2], 96 | hole, 96 | live | (UINT64_C(17) << UPFRONT_HEAP_LOG)); /* aligned to 2 MiB */
+    /* aligned to 2 MiB */
+    upfront_heap_seal(s.h, s.at[2], 96 | hole, 96 | live | (UINT64_C(17) << UPFRONT_HEAP_LOG));
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[0], 0, 32 | live | (UINT64_C(17) << UPFRONT_HEAP_SLACK)); /* more slack than bytes */
+    /* more slack than bytes */
+    upfront_heap_seal(s.h, s.at[0], 0, 32 | live | (UINT64_C(17) << UPFRONT_HEAP_SLACK));
     small_caught(&s);
-    upfront_heap_set(s.h, s.at[1] + 8, upfront_heap_word(s.h, s.at[1] + 8) ^ UPFRONT_HEAP_SEAL_SIZE); /* free, and turned */
+    /* free, and turned */
+    upfront_heap_set(s.h, s.at[1] + 8, upfront_heap_word(s.h, s.at[1] + 8) ^ UPFRONT_HEAP_SEAL_SIZE);
     small_caught(&s);
     for (i = 0; i < 2; i++) { /* parked without lists, or too large for them */
         uint64_t at;
@@ -466,7 +479,7 @@ static void walk_fronts(void) {
     small_caught(&s);
     upfront_heap_set(s.h, s.at[3] + 16, s.at[3]); /* a ring */
     small_caught(&s);
-    upfront_heap_set(s.h, s.at[3] + 16, 0); /* one forgotten */
+    upfront_heap_set(s.h, s.at[3] + 16, 0); /* one left out */
     small_caught(&s);
     upfront_heap_set(s.h, s.at[3] + 16, s.at[2]); /* live */
     small_caught(&s);
@@ -494,13 +507,13 @@ static void walk_lists(void) {
     small_caught(&s);
     upfront_heap_set(s.h, s.at[1] + 16, s.h->end); /* outside */
     small_caught(&s);
-    upfront_heap_set(s.h, s.at[3] + 16, 0); /* one forgotten */
+    upfront_heap_set(s.h, s.at[3] + 16, 0); /* one left out */
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[0] + 32, 0, 96); /* a buried one */
+    upfront_heap_seal(s.h, s.at[0] + 32, 0, 96); /* a merged one */
     upfront_heap_set(s.h, s.at[0] + 32, upfront_heap_word(s.h, s.at[0] + 32) ^ UPFRONT_HEAP_SEAL_BEFORE);
     upfront_heap_set(s.h, s.at[1] + 16, s.at[0] + 32);
     small_caught(&s);
-    /* a forged header that is linked as it should be is one more than there are */
+    /* a forged header that is linked correctly is one too many */
     upfront_heap_seal(s.h, s.at[0] + 32, 0, 96);
     upfront_heap_set(s.h, s.at[0] + 32 + 16, 0);
     upfront_heap_set(s.h, s.at[0] + 32 + 24, s.at[1]);
@@ -509,7 +522,8 @@ static void walk_lists(void) {
     window_free(s.window, WINDOW);
 }
 
-/* A header whose seal is right, and whose size leads out of the heap: Realloc puts the block out of service, and doesn't grow it. */
+/* A sealed header with a size that leads out of the heap: realloc puts the block out of service and
+ * doesn't grow it. */
 static void grow_forged(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = upfront_heap_init(w, WINDOW, 0);

@@ -1,4 +1,4 @@
-/* intrusive.c - tests of intrusive.h: chunks whose free list runs through themselves. */
+/* intrusive.c - tests of intrusive.h. */
 #include "check.h"
 
 static void intrusive_fill(uint64_t size, uint64_t stride) {
@@ -9,7 +9,8 @@ static void intrusive_fill(uint64_t size, uint64_t stride) {
     for (turn = 0; turn < 3; turn++) {
         for (i = 0; i < count; i++) {
             unsigned char *chunk = (unsigned char *)upfront_intrusive_get(&p);
-            CHECK(chunk == w + (turn == 0 ? i : count - 1 - i) * stride); /* in order of address, then the one that was put last */
+            /* in order of address, then the last one put */
+            CHECK(chunk == w + (turn == 0 ? i : count - 1 - i) * stride);
             CHECK(is_marked(chunk, 0) && is_marked(chunk + stride - 1, 0));
             fill(chunk, stride, (int)i);
         }
@@ -18,7 +19,8 @@ static void intrusive_fill(uint64_t size, uint64_t stride) {
             unsigned char *chunk = w + i * stride;
             CHECK(holds(chunk, stride, (int)(turn == 0 ? i : count - 1 - i)));
             upfront_intrusive_put(&p, chunk);
-            CHECK(stride == 8 || is_marked(chunk + stride - 1, 1)); /* the link is in the first word */
+            /* the link is in the first word */
+            CHECK(stride == 8 || is_marked(chunk + stride - 1, 1));
         }
     }
     window_free(w, WINDOW);

@@ -1,4 +1,4 @@
-/* level.c - the C core without Go: a map is opened; a level is loaded, played and rewound, three times over. */
+/* level.c - the C core without Go: opens a map; loads, plays and rewinds a level, three times. */
 #include <stdio.h>
 
 #include "upfront.h"
@@ -6,7 +6,7 @@
 enum { SYSTEMS, LEVEL, REGIONS };
 enum { SCOPES = 4, POOLS = 2, FROGS = 50, LEVELS = 3, BUDGET = 512 * 1024 };
 
-/* The program's memory: all of it, taken once, from wherever it likes. The map begins at a boundary of 64 KiB. */
+/* The program's memory, from any source. The map begins at a multiple of 64 KiB. */
 static unsigned char memory[BUDGET + UPFRONT_EDGE];
 
 typedef struct frog {
@@ -30,10 +30,11 @@ static int fail(const char *what) {
     return 1;
 }
 
-/* Everything of a level is made in its scope; closing it finalizes, newest first, and rewinds in one move. */
+/* A level's objects are made in its scope; closing it finalizes, newest first, and frees all in one
+ * move. */
 static int play(upfront_row *level, int number) {
     upfront_scope s = upfront_scope_open(&level->arena);
-    upfront_scope temp = upfront_scope_temp(s, 64); /* at the far end, beside what stays */
+    upfront_scope temp = upfront_scope_temp(s, 64); /* a temporary, at the far end */
     char *text = (char *)upfront_scope_alloc(temp, 64, 1);
     log_file *log = (log_file *)upfront_scope_alloc(s, sizeof *log, 8);
     upfront_pool *frogs = upfront_scope_pool(s, sizeof(frog), 8, FROGS);

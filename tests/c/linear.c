@@ -1,4 +1,4 @@
-/* linear.c - tests of linear.h: the bump over a block, its bounds, and its generation. */
+/* linear.c - tests of linear.h: bounds and generations. */
 #include "check.h"
 
 static const uint64_t near_max[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 63, UINT64_C(1) << 63, UINT64_MAX / 2,
@@ -25,7 +25,8 @@ static void linear_arguments(void) {
     uint64_t i, align;
     memset(&zero, 0, sizeof zero);
     CHECK(upfront_linear_alloc(NULL, 8, 8) == NULL);
-    CHECK(upfront_linear_alloc(&zero, 0, 1) == NULL); /* use before init: 0 bytes at offset 0 would fit */
+    /* before init: 0 bytes at offset 0 would fit */
+    CHECK(upfront_linear_alloc(&zero, 0, 1) == NULL);
     CHECK(upfront_linear_alloc(&zero, 1, 1) == NULL);
     before = *l;
     for (align = 0; align < 200; align++)
@@ -61,12 +62,12 @@ static void linear_rewinds(void) {
     CHECK_EQ(l->least, 0);
     CHECK(upfront_linear_alloc(l, 10, 1) == w + middle);
     CHECK_EQ(upfront_linear_rewind(l, gen, start), UPFRONT_OK);
-    CHECK_EQ(l->least, 0); /* a lower use later does not lower it */
+    CHECK_EQ(l->least, 0); /* a lower use later doesn't lower it */
     CHECK_EQ(upfront_linear_rewind(l, gen, UINT64_MAX), UPFRONT_ORDER);
     window_free(w, WINDOW);
 }
 
-/* Another generation is refused whatever the size, and changes nothing but the word that remembers it. */
+/* Another generation is refused for any size, and only the word that remembers it changes. */
 static void linear_generations(void) {
     static const uint64_t others[] = {0, 2, 3, UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX};
     static const uint64_t sizes[] = {0, 1, 4096, UPFRONT_OFFSET_MAX - 1};
@@ -86,7 +87,7 @@ static void linear_generations(void) {
     window_free(w, WINDOW);
 }
 
-/* What is free is marked dead to the last byte, and not a byte beyond the block. */
+/* Free bytes are marked dead to the last one, and no byte after the block. */
 static void linear_marks(void) {
     unsigned char *w = window_new(WINDOW), *p;
     upfront_linear *l = upfront_linear_init(w, 1024);

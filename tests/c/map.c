@@ -1,4 +1,4 @@
-/* map.c - tests of map.h: laying out, rewinding in order, with every kind of row. */
+/* map.c - tests of map.h: layout and rewinds, for every kind of row. */
 #include "check.h"
 
 enum { MAP_ROWS = 6, MAP_SLOTS = 3, MAP_POOLS = 2 };
@@ -10,7 +10,7 @@ static const upfront_map_arena map_plan[MAP_ROWS] = {
 
 static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t slots, uint64_t pools) {
     static unsigned char nothing[1];
-    upfront_map_arena arenas[3]; /* a count beyond is refused before one is looked at */
+    upfront_map_arena arenas[3]; /* a count out of bounds is refused before a line is read */
     arenas[0] = arenas[1] = arenas[2] = arena;
     CHECK_EQ(upfront_map_size(arenas, count, slots, pools, 0), 0);
     CHECK(upfront_map_init(nothing, UPFRONT_OFFSET_MAX - 1, arenas, count, slots, pools, 0) == NULL);
@@ -43,14 +43,14 @@ static void map_sizes(void) {
     a.kind = UPFRONT_SCRATCH + 1;
     large.size = UPFRONT_OFFSET_MAX;
     map_refuses_plan(large, 1, 1, 1);
-    large.size = UINT64_MAX; /* whose rounding up is 0 */
+    large.size = UINT64_MAX; /* rounds up to 0 */
     map_refuses_plan(large, 2, 1, 1);
     large.size = UPFRONT_OFFSET_MAX - 1;
     map_refuses_plan(large, 1, 1, 1);
     map_refuses_plan(large, 3, 1, 1);
     large.size = UPFRONT_OFFSET_MAX - 2 * WINDOW;
     CHECK_EQ(upfront_map_size(&large, 1, 1, 1, 0), UPFRONT_OFFSET_MAX - WINDOW);
-    CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) == 0); /* still of a bad kind */
+    CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) == 0); /* the kind is still bad */
     a.kind = UPFRONT_REGION;
     CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) > 65535 * 128);
 }
@@ -86,7 +86,7 @@ static void map_lays_out(void) {
     window_free(w, size + WINDOW);
 }
 
-/* A second map over the tables of the first goes on with the generations: no handle of the first is one of the second's. */
+/* A second map over the first one's tables continues the generations: the two share no handle. */
 static void map_goes_on(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, turn, tags[MAP_ROWS];
     unsigned char *w = window_new(size);
@@ -104,14 +104,17 @@ static void map_goes_on(void) {
             s[i] = upfront_scope_open(&r->arena);
             inner[i] = upfront_scope_open(&r->arena);
             temp[i] = upfront_scope_temp(inner[i], 1);
-            CHECK_EQ(s[i].gen, 3 * turn + 1); /* a pool has one, too; and all rows go on from the newest of any */
+            /* a pool takes one, too; and all rows continue from the newest */
+            CHECK_EQ(s[i].gen, 3 * turn + 1);
             CHECK_EQ(inner[i].gen, 3 * turn + 2);
-            CHECK_EQ(temp[i].gen, i > 3 ? 0 : 3 * turn + 1); /* the last two rows are too small for one */
+            /* the last two rows are too small for one */
+            CHECK_EQ(temp[i].gen, i > 3 ? 0 : 3 * turn + 1);
             if (i > 3)
                 continue;
             p[i] = upfront_scope_pool(inner[i], 8, 8, 1);
             tags[i] = p[i]->gen;
-            CHECK(turn % 2 != 0 || upfront_scope_close(inner[i]) == UPFRONT_OK); /* whether it was open makes no difference */
+            /* open or not makes no difference */
+            CHECK(turn % 2 != 0 || upfront_scope_close(inner[i]) == UPFRONT_OK);
         }
     }
     window_free(w, size);
@@ -124,7 +127,8 @@ static upfront_scope top_of(upfront_scopes *h) {
     return s;
 }
 
-/* Maps of other counts over heads of one size: rows lie on rows, and what was a pool's header is one, of whichever row. */
+/* Maps of other counts over heads of one size: rows are over rows, pools' headers over pools'
+ * headers. */
 static void map_goes_on_otherwise(void) {
     static const uint64_t counts[][3] = {{6, 3, 2}, {4, 9, 12}, {5, 1, 9}, {2, 30, 20}, {6, 2, 7}, {5, 1, 0}};
     enum { TURNS = 40, KINDS = sizeof counts / sizeof counts[0] };
@@ -158,7 +162,8 @@ static void map_goes_on_otherwise(void) {
     window_free(w, size);
 }
 
-/* A map of fewer rows and pools over the tables of one whose scopes and pools were all open: they are dead, too. */
+/* A map of fewer rows and pools over the tables of one with open scopes and pools: they are
+ * closed. */
 static void map_ends_what_was_open(void) {
     uint64_t size = upfront_map_size(map_plan, 4, 3, 2, 0), i;
     unsigned char *w = window_new(size);
@@ -207,14 +212,15 @@ static void map_rewinds_in_order(void) {
         CHECK((upfront_scope_temp(top_of(&upfront_map_row(m, row)->arena), 1).arena != NULL) == (row < 4));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK);
         CHECK(upfront_map_row(m, row)->temp.depth == 0 && upfront_row_used(upfront_map_row(m, row)) == 0);
-        for (i = 0; i < MAP_ROWS; i++) /* a region takes those above it along; frames and scratch arenas stand beside */
+        /* a region rewinds those above it; frames and scratch arenas are independent */
+        for (i = 0; i < MAP_ROWS; i++)
             CHECK_EQ(!is_open(m, i), i == row || (row < 3 && i > row && i < 3));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK); /* an empty one stays empty */
     }
     window_free(w, size);
 }
 
-/* Finalizers that aren't C's are their owner's: with one in the way, nothing is rewound. */
+/* A finalizer of another class stops a rewind before it changes anything. */
 static void map_rewind_refuses(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), class_;
     unsigned char *w = window_new(size);
@@ -237,7 +243,7 @@ static void map_rewind_refuses(void) {
     window_free(w, size);
 }
 
-/* Nor is anything rewound by a finalizer of what would go with it. */
+/* Nor does a rewind begin in a finalizer of a row that it would rewind. */
 static upfront_map *rewound;
 static int rewound_count;
 
@@ -272,9 +278,10 @@ static int siblings_closed[8], siblings_count;
 
 static void note_sibling(void *arg) { siblings_closed[siblings_count++] = (int)(intptr_t)arg; }
 
-/* The walk doesn't take a row for a sibling of one that isn't its like, or isn't the first. */
+/* The walk refuses a sibling of another kind or size, or out of order. */
 static void map_sibling_words(upfront_map *m, uint64_t size) {
-    static const uint64_t wrong[4][3] = {{3, 2, 1}, {1, 0, 1}, {4, 1, 3}, {2, 1, 2}}; /* row, group, sibling */
+    /* row, group, sibling */
+    static const uint64_t wrong[4][3] = {{3, 2, 1}, {1, 0, 1}, {4, 1, 3}, {2, 1, 2}};
     upfront_range out[5 * 5 + 2];
     uint64_t count, i;
     for (i = 0; i < 4; i++) {
@@ -290,7 +297,7 @@ static void map_sibling_words(upfront_map *m, uint64_t size) {
     upfront_map_row(m, 2)->kind = UPFRONT_REGION;
 }
 
-/* Rooms of a server: equal, side by side, each rewound alone; what lies below takes them all along. */
+/* Rooms of a server: equal siblings, each rewound alone, and together with a region below. */
 static void map_siblings(void) {
     static const upfront_map_arena plan[3] = {
         {"systems", UPFRONT_REGION, 100, 0, 0, 0}, {"room", UPFRONT_REGION, WINDOW + 1, 3, 0, 0}, {"top", UPFRONT_REGION, 50, 1, 0, 0}};
@@ -308,7 +315,8 @@ static void map_siblings(void) {
         CHECK_EQ(r->end - r->arena.arena.start, i >= 1 && i <= 3 ? WINDOW + 1 : plan[i == 4 ? 2 : 0].size);
         CHECK_EQ(upfront_scope_defer(s, note_sibling, (void *)(intptr_t)i), UPFRONT_OK);
     }
-    CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_OK); /* the second room, and what lies above the rooms */
+    /* the second room, and the regions above the rooms */
+    CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_OK);
     CHECK(siblings_count == 2 && siblings_closed[0] == 4 && siblings_closed[1] == 2);
     CHECK(is_open(m, 0) && is_open(m, 1) && !is_open(m, 2) && is_open(m, 3) && !is_open(m, 4));
     CHECK(upfront_scope_temp(upfront_scope_open(&upfront_map_row(m, 4)->arena), 10).arena == NULL);
@@ -320,7 +328,7 @@ static void map_siblings(void) {
     window_free(w, size);
 }
 
-/* A pool's header lies in the tables: after a rewind it must not go on handing out chunks, nor stay taken. */
+/* A rewind closes pools: their generation is stale, and their header is free. */
 static void map_rewind_closes_pools(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i;
     unsigned char *w = window_new(size);
@@ -331,7 +339,7 @@ static void map_rewind_closes_pools(void) {
         upfront_pool *p = upfront_scope_pool(s, 16, 8, 100), *q = upfront_scope_pool(s, 16, 8, 100);
         uint64_t tag = q->gen;
         CHECK(p != q && upfront_pool_get(q, tag) != NULL);
-        inner = upfront_scope_open(&level->arena); /* the pools are not this one's */
+        inner = upfront_scope_open(&level->arena); /* no pool of this one */
         CHECK(upfront_scope_alloc(inner, 8, 8) != NULL && upfront_scope_temp(inner, 100).arena != NULL);
         CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
         CHECK(upfront_pool_get(q, tag) == NULL && q->free == 0 && q->gen == 0);
@@ -339,7 +347,7 @@ static void map_rewind_closes_pools(void) {
     window_free(w, size);
 }
 
-/* Lines with counts of their own beside some that have the call's. */
+/* Lines with their own counts, and lines with the defaults. */
 static const upfront_map_arena counted_plan[4] = {
     {"systems", UPFRONT_REGION, 1000, 1, 0, 0},
     {"room", UPFRONT_REGION, 17 * 1024, 3, 1, 1},
@@ -349,7 +357,7 @@ static const upfront_map_arena counted_plan[4] = {
 
 enum { COUNTED_ROWS = 7, COUNTED_SLOTS = 3, COUNTED_POOLS = 2 };
 
-/* A row has as many records and headers as its line says, no two have one in common, and all of them are the tables. */
+/* Each row has its line's records and headers; all are disjoint and fill the tables. */
 static void map_counts_a_row(void) {
     static const uint64_t slots[COUNTED_ROWS] = {3, 1, 1, 1, 7, 3, 3}, pools[COUNTED_ROWS] = {2, 1, 1, 1, 2, 5, 5};
     uint64_t size = upfront_map_size(counted_plan, 4, COUNTED_SLOTS, COUNTED_POOLS, 0), i, k, count;
@@ -371,7 +379,7 @@ static void map_counts_a_row(void) {
         CHECK(upfront_scope_temp(s, 64).arena != NULL);
     }
     CHECK_EQ(upfront_map_walk(m, size, out, 6 * COUNTED_ROWS + 3, &count), UPFRONT_OK);
-    for (i = 0; i < COUNTED_ROWS; i++) { /* nobody wrote over another's */
+    for (i = 0; i < COUNTED_ROWS; i++) {
         CHECK_EQ(upfront_map_row(m, i)->arena.depth, slots[i]);
         for (k = 0; k < pools[i]; k++)
             CHECK(upfront_row_pool(upfront_map_row(m, i), k)->gen != 0);
@@ -387,7 +395,7 @@ static void map_counts_a_row(void) {
     window_free(w, size);
 }
 
-/* Counts that each line says for itself give the very bytes of counts that the call says for all. */
+/* Counts of lines and defaults of the call make the same bytes. */
 static void map_counts_alike(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, WINDOW), i;
     unsigned char *a = window_new(size), *b = window_new(size);

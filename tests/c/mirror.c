@@ -1,4 +1,4 @@
-/* mirror.c - tests of what lies where, and of who wrote where nothing lives, in the builds that have mirrors. */
+/* mirror.c - tests of positions and of stray writes, in builds with mirrors. */
 #include "check.h"
 
 #ifdef UPFRONT_MIRROR
@@ -46,13 +46,13 @@ static void mirror_down(mirrored *x) {
     window_free(x->block, x->size);
 }
 
-/* Where what is accounted at an offset of the header lies, and back. */
+/* Checks the position of an offset, and the way back. */
 static void check_lies(const upfront_scopes *h, uint64_t offset, const void *p) {
     CHECK(upfront_position(upfront_arena_at(&h->arena, offset)) == p);
     CHECK_EQ(upfront_arena_offset(&h->arena, p), offset);
 }
 
-/* Everything lies apart, with its own alignment, and goes to the other window when its place is given again. */
+/* Objects are apart, aligned, and change windows when their address is reused. */
 static void test_lies(void) {
     mirrored x = mirror_up();
     upfront_scope s = upfront_scope_open(x.level);
@@ -69,7 +69,7 @@ static void test_lies(void) {
             check_lies(x.level, x.level->arena.cursor - sizes[i], p);
             check_lies(x.level, x.level->arena.cursor - 1, p + sizes[i] - 1);
             CHECK_EQ(upfront_arena_offset(&x.level->arena, p + sizes[i]), x.level->arena.cursor);
-            if (aligns[i] == 64 && sizes[i] >= 128) /* an arena on it scratch arenas as everywhere */
+            if (aligns[i] == 64 && sizes[i] >= 128) /* an arena on it aligns as in every build */
                 CHECK_EQ((uintptr_t)p % 4096, ((uintptr_t)x.level + x.level->arena.cursor - sizes[i]) % 4096);
             memset(p, 7, (size_t)sizes[i]);
             if (i == 0) {
@@ -78,12 +78,13 @@ static void test_lies(void) {
             }
             last = p + sizes[i];
         }
-        CHECK_EQ(upfront_distance(upfront_scope_alloc(s, 0, 1), x.level), x.level->arena.cursor); /* what has no bytes */
+        /* no bytes */
+        CHECK_EQ(upfront_distance(upfront_scope_alloc(s, 0, 1), x.level), x.level->arena.cursor);
         CHECK(upfront_scope_close(s) == UPFRONT_ORDER);
         x.level->base = 0;
         CHECK(upfront_scope_close(s) == UPFRONT_OK);
         x.level->base = 1;
-        CHECK_EQ(upfront_arena_offset(&x.level->arena, first), start); /* of what died, too */
+        CHECK_EQ(upfront_arena_offset(&x.level->arena, first), start); /* also of a dead object */
         s = upfront_scope_open(x.level);
     }
     CHECK(upfront_position(x.block + x.size) == x.block + x.size);
@@ -92,7 +93,7 @@ static void test_lies(void) {
 
 static void count_up(void *arg) { ++*(int *)arg; }
 
-/* Nodes, what grows and gets shorter, pools, temporaries: all is accounted as anywhere. */
+/* Nodes, growing and shrinking, pools and temporaries are accounted as in every build. */
 static void test_kinds(void) {
     mirrored x = mirror_up();
     upfront_scope s = upfront_scope_open(x.scratch), temp;
@@ -113,12 +114,13 @@ static void test_kinds(void) {
     }
     CHECK_EQ(a->cursor, from + 5010);
     check_lies(x.scratch, from + 5009, p + 5009);
-    more = (char *)upfront_scopes_grow(x.scratch, s.gen, from + 100, 10); /* by its inside */
+    /* an offset inside of it */
+    more = (char *)upfront_scopes_grow(x.scratch, s.gen, from + 100, 10);
     CHECK(more == p + 5010);
     upfront_mark_less(upfront_arena_at(a, from), upfront_arena_at(a, a->cursor), 10);
     a->cursor -= 10;
-    check_lies(x.scratch, from, p); /* what is shorter is where it was */
-    q = (char *)upfront_scopes_grow(x.scratch, s.gen, a->cursor, 8); /* something new */
+    check_lies(x.scratch, from, p); /* it stays in place when it shrinks */
+    q = (char *)upfront_scopes_grow(x.scratch, s.gen, a->cursor, 8); /* a new object */
     CHECK(q > p + 5010 + 63);
     upfront_mark_less(upfront_arena_at(a, a->cursor - 8), upfront_arena_at(a, a->cursor), 8);
     a->cursor -= 8;
@@ -134,10 +136,11 @@ static void test_kinds(void) {
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE);
     more = (char *)upfront_pool_get(pool, pool->gen);
     CHECK(more != q);
-    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE); /* of the life before */
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE); /* an earlier life's */
     memset(more, 6, 24);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, p), UPFRONT_OK);
-    CHECK(upfront_pool_chunk(pool, 1) == more && holds(more, 24, 6)); /* it begins where the other ended */
+    /* it begins where the other ended */
+    CHECK(upfront_pool_chunk(pool, 1) == more && holds(more, 24, 6));
     temp = upfront_scope_temp(s, 100);
     p = (char *)upfront_scope_alloc(temp, 100, 1);
     memset(p, 5, 100);
@@ -146,7 +149,7 @@ static void test_kinds(void) {
     CHECK(holds((const char *)upfront_arena_at(a, a->limit), 100, 5));
     p = (char *)upfront_pool_canonical(pool, 1);
     CHECK(upfront_position(p) == more);
-    memset(upfront_arena_at(a, a->limit), 7, 100); /* bytes of an earlier time are put back */
+    memset(upfront_arena_at(a, a->limit), 7, 100); /* restored bytes of an earlier time */
     upfront_mirror_scatter(x.block, x.size);
     CHECK(holds((const char *)upfront_position(upfront_arena_at(a, a->limit)), 100, 7));
     upfront_pool_remark(pool, then); /* then chunk 0 was live, and chunk 1 wasn't */
@@ -176,7 +179,8 @@ static void check_found(int what, int how, const void *at, const void *start, ui
     CHECK_EQ(tale.name, MIRROR_NAME);
 }
 
-/* Who writes where nothing lives is found by check, and by what comes there next; each byte is put back in between. */
+/* Stray writes are found by check, and by the next use of the place; each byte is restored in
+ * between. */
 static void test_found(void) {
     mirrored x = mirror_up();
     upfront_row *r = upfront_map_row(x.map, 1);
@@ -217,10 +221,10 @@ static void test_found(void) {
     CHECK(!upfront_mirror_check(r, r->end, &tale));
     check_found(UPFRONT_ENDED, UPFRONT_CLOSED, q + 4999, q, 5000);
     CHECK_EQ(tale.ended, 4);
-    CHECK((unsigned char *)upfront_scope_alloc(s, 24, 8) != q); /* it rests */
+    CHECK((unsigned char *)upfront_scope_alloc(s, 24, 8) != q); /* not reused at once */
     inner = upfront_scope_open(x.scratch);
     if (setjmp(told) == 0) {
-        x.scratch->arena.cursor -= 24; /* the same place for the second time */
+        x.scratch->arena.cursor -= 24; /* the same address again */
         upfront_mark_dead(upfront_arena_at(&x.scratch->arena, x.scratch->arena.cursor), 24);
         (void)upfront_scope_alloc(inner, 5000, 8);
         CHECK(0);
@@ -253,7 +257,7 @@ static void test_found(void) {
     mirror_down(&x);
 }
 
-/* What died long ago, and has something alive in the midst of its bytes, is looked at around that. */
+/* A dead object with a live one inside its bytes is checked around that. */
 static void test_overlaid(void) {
     static const uint64_t sizes[3][2] = {{8, 5000}, {8, 1}, {16, 8}};
     mirrored x = mirror_up();
@@ -277,7 +281,7 @@ static void test_overlaid(void) {
     mirror_down(&x);
 }
 
-/* What lay in a row that ended as a whole is known, and what is given there next lies in the other window. */
+/* Objects of a row that ended as a whole are known, and the next ones are in the other window. */
 static void test_over(void) {
     mirrored x = mirror_up();
     unsigned char *p, *q;
@@ -296,19 +300,20 @@ static void test_over(void) {
     *q = 1;
     mirror_down(&x);
 
-    x = mirror_up(); /* what reaches from one edge into the next has access to both, in both windows */
+    x = mirror_up(); /* an object from one edge into the next has access to both, in both windows */
     for (i = 0; i < 4; i++) {
         s = upfront_scope_open(x.level);
         CHECK(upfront_scope_alloc(s, WINDOW - (i < 2 ? 8 : 16), 1) != NULL);
         p = (unsigned char *)upfront_scope_alloc(s, i < 2 ? WINDOW : 8, 8);
-        if (i >= 2) /* also where it grows */
+        if (i >= 2) /* also when it grows */
             CHECK(upfront_scopes_grow(x.level, s.gen, x.level->arena.cursor - 8, WINDOW - 8) == p + 8);
         check_lies(x.level, x.level->arena.cursor - 1, p + WINDOW - 1);
         CHECK_EQ(upfront_map_rewind(x.map, 0), UPFRONT_OK);
     }
     mirror_down(&x);
 
-    x = mirror_up(); /* what is before a row's first byte lies where the row below has no access, but for a page */
+    /* the bytes before a row's first are in the row below, without access except for one page */
+    x = mirror_up();
     p = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.scratch), 8, 8);
     s = upfront_scope_open(x.level);
     CHECK(upfront_scope_alloc(s, 3 * WINDOW - 200, 1) != NULL && upfront_scope_alloc(s, 100, 1) != NULL);
@@ -321,7 +326,7 @@ static void test_over(void) {
     check_found(UPFRONT_BEFORE, 0, p - 1, p, 8);
     p[-1] = UPFRONT_DEAD;
 
-    CHECK(upfront_scope_open(x.level).arena != NULL); /* the end of a row tells of what died before */
+    CHECK(upfront_scope_open(x.level).arena != NULL); /* the end of a row finds earlier damage */
     s = upfront_scope_open(x.level);
     q = (unsigned char *)upfront_scope_alloc(s, 8, 8);
     CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
@@ -336,7 +341,7 @@ static void test_over(void) {
 
 #endif
 
-/* What lies in no mirror has fills alone. */
+/* Outside of mirrors there are fills alone. */
 static void test_less(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_mark_less(w, w + 104, 64);
@@ -344,7 +349,7 @@ static void test_less(void) {
     window_free(w, WINDOW);
 }
 
-/* What lives is listed by its place, with who made it and its type; what was rewound isn't. */
+/* Live objects are listed by address, with call site and type; freed ones aren't. */
 static void test_things(void) {
     mirrored x = mirror_up();
     upfront_scope lowest = upfront_scope_open(x.level), s = upfront_scope_open(x.level);

@@ -1,11 +1,12 @@
-/* nothing.c - what each function of the headers answers to null, to a header of zeros, which nobody made, and to no bytes: a code, NULL,
- * 0, or it does nothing. run.sh holds that none is left out; inline functions trust their caller (upfront.h). */
+/* nothing.c - the answer of each function to null, to a header of zeros, and to no bytes: a code,
+ * NULL, 0, or no action. run.sh checks that no function is left out; inline functions trust their
+ * caller (upfront.h). */
 #include "check.h"
 
 #define REFUSED(code) CHECK((code) < 0)
 #define NO(answer) CHECK((answer) == 0)
 
-/* Headers of zeros, with room before and behind that nobody may touch. */
+/* Headers of zeros, between bytes that must not be touched. */
 static union nothing_header {
     upfront_linear linear;
     upfront_ends ends;
@@ -178,8 +179,8 @@ static void nothing_scope(upfront_scopes *h, uint64_t gen) {
     NO(upfront_scope_temp_room(s, 0, &at, &at));
     REFUSED(upfront_scope_close(s));
     NO(upfront_scope_is_alive(s));
-    NO(upfront_refuses()); /* nobody announced a request */
-    CHECK(upfront_scopes_is_c(h, 0) == (h != NULL)); /* a chain of nothing is C's */
+    NO(upfront_refuses()); /* no request was announced */
+    CHECK(upfront_scopes_is_c(h, 0) == (h != NULL)); /* an empty chain is C's */
     NO(upfront_scopes_run(h, 0));
     upfront_scopes_run_deferred(h, 0);
     upfront_scopes_temp_close(h);
@@ -215,7 +216,7 @@ static void nothing_map(upfront_map *m) {
     nothing_is_touched();
 }
 
-/* What makes an arena, of no block, of none whose bytes are enough, and of none that could have as many as are said. */
+/* Constructors, with no block, too small a block, and a size too large for any. */
 static void nothing_is_made(unsigned char *w) {
     const uint64_t sizes[] = {0, 1, UPFRONT_LINE - 1, UPFRONT_LINE, UPFRONT_OFFSET_MAX - 1, UPFRONT_OFFSET_MAX, UINT64_MAX - 63, UINT64_MAX};
     upfront_pool pool;
@@ -230,10 +231,13 @@ static void nothing_is_made(unsigned char *w) {
             NO(upfront_frame_init(block, sizes[i], 2));
             NO(upfront_heap_init(block, sizes[i], 0));
             NO(upfront_buddy_init(block, sizes[i], 64));
-            NO(upfront_buddy_init(w, 4096, sizes[i] == UPFRONT_LINE ? 0 : sizes[i])); /* smallest blocks of so many bytes */
+            /* size of a smallest block */
+            NO(upfront_buddy_init(w, 4096, sizes[i] == UPFRONT_LINE ? 0 : sizes[i]));
             NO(upfront_arena_init(block, sizes[i], 64));
-            NO(upfront_arena_init(block, 256, sizes[i] == UPFRONT_LINE ? 256 : sizes[i])); /* a header of so many bytes */
-            NO(j == 1 && i > 3 ? NULL : upfront_pool_make(block, sizes[i], 8, 8, 0)); /* takes as much as a pool may have */
+            /* size of a header */
+            NO(upfront_arena_init(block, 256, sizes[i] == UPFRONT_LINE ? 256 : sizes[i]));
+            /* it uses as much as a pool may have */
+            NO(j == 1 && i > 3 ? NULL : upfront_pool_make(block, sizes[i], 8, 8, 0));
         }
     NO(upfront_frame_init(w, 4096, 0));
     NO(upfront_pool_size(0, 0, 1, 0));
@@ -251,7 +255,7 @@ static void nothing_is_made(unsigned char *w) {
     CHECK(holds(w, 4096, 0));
 }
 
-/* Chunks of no bytes, or on no block: there are none. */
+/* Chunks of no bytes or no block: none. */
 static void nothing_intrusive(unsigned char *w) {
     const uint64_t strides[] = {0, 1, 4, 12, UINT64_MAX};
     upfront_intrusive p;
@@ -279,7 +283,8 @@ static void nothing_mirror(unsigned char *w) {
     NO(upfront_mirror_open(w, 0, w, NULL, 0));
     NO(upfront_mirror_open(w, 4096, NULL, NULL, 0));
     upfront_mirror_close(NULL);
-    CHECK(upfront_mirror_check(NULL, 0, NULL) && upfront_mirror_check(w, 0, &found)); /* nobody wrote there */
+    /* no stray write */
+    CHECK(upfront_mirror_check(NULL, 0, NULL) && upfront_mirror_check(w, 0, &found));
     NO(upfront_mirror_find(0, &found));
     NO(upfront_mirror_find(0, NULL));
     CHECK(upfront_mirror_things(NULL, 0, NULL, 0) == UINT64_MAX && upfront_mirror_things(w, 8, NULL, 0) == UINT64_MAX);

@@ -1,11 +1,11 @@
-/* pool.c - tests of pool.h: chunks in any order, and every way to put back what can't be. */
+/* pool.c - tests of pool.h: chunks in any order, and every wrong put. */
 #include "check.h"
 
 static void pool_sizes(void) {
     static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 6, UINT64_MAX - 7, UINT64_C(1) << 63, UPFRONT_OFFSET_MAX};
     uint64_t i, align;
     CHECK_EQ(upfront_pool_size(0, 1, 0, 0), 0);
-    CHECK_EQ(upfront_pool_size(0, 1, 1, 0), 8 + 8); /* a chunk has 8 bytes at least */
+    CHECK_EQ(upfront_pool_size(0, 1, 1, 0), 8 + 8); /* a chunk has at least 8 bytes */
     CHECK_EQ(upfront_pool_size(1, 1, 9, 0), 48 + 9 * 8); /* 9 numbers of 4 bytes, 9 states */
     CHECK_EQ(upfront_pool_size(1, 1, 9, 1), 88 + 9 * 8); /* and 9 generations */
     CHECK_EQ(upfront_pool_size(24, 16, 3, 0), 16 + 3 * 32);
@@ -13,7 +13,8 @@ static void pool_sizes(void) {
     for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
         CHECK(upfront_pool_size(8, align, 1, 0) >= 2 * 8);
         for (i = 0; i < 5; i++) {
-            CHECK_EQ(upfront_pool_size(huge[i], align, 1, 0), 0); /* not the 0 of a size that wrapped, then used */
+            /* not 0, of a size that wrapped */
+            CHECK_EQ(upfront_pool_size(huge[i], align, 1, 0), 0);
             CHECK_EQ(upfront_pool_size(huge[i], align, 0, 0), 0);
             CHECK_EQ(upfront_pool_size(8, align, huge[i], 0), 0);
         }
@@ -25,7 +26,7 @@ static void pool_sizes(void) {
     CHECK(upfront_pool_size(8, 8, UINT32_MAX, 0) != 0);
     CHECK_EQ(upfront_pool_size(128, 8, UPFRONT_OFFSET_MAX / 128 + 1, 0), 0);
     CHECK(upfront_pool_size(128, 8, UPFRONT_OFFSET_MAX / 128, 0) > UPFRONT_OFFSET_MAX);
-    /* beyond it the reciprocal would give wrong indices */
+    /* beyond it the reciprocal is inexact */
     CHECK(upfront_pool_size(UINT64_C(1) << 30, 8, 15, 0) != 0);
     CHECK_EQ(upfront_pool_size(UINT64_C(1) << 30, 8, 16, 0), 0);
     CHECK_EQ(upfront_pool_size(UPFRONT_OFFSET_MAX, 8, 1, 0), 0);
@@ -43,10 +44,11 @@ static void pool_init_refuses(void) {
     CHECK_EQ(upfront_pool_init(&p, w, 1, 8, 3, 1, 0), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_pool_init(&p, w, 1, 8, 3, 0, 0), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_pool_init(&p, w, 1, 8, 8, UINT64_MAX, 0), UPFRONT_BAD_ARGUMENT);
-    /* no chunk of a size whose rounding is 0: that was a division by zero */
+    /* a size that rounds up to 0 once divided by it */
     CHECK_EQ(upfront_pool_init(&p, w, 1, UINT64_MAX, 8, 0, 0), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_pool_init(&p, w, 1, UINT64_MAX - 3, 8, 1, 0), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_pool_init(&p, w, 0, 8, 8, 1, 0), UPFRONT_BAD_ARGUMENT); /* generation 0 is nobody's */
+    /* generation 0 isn't valid */
+    CHECK_EQ(upfront_pool_init(&p, w, 0, 8, 8, 1, 0), UPFRONT_BAD_ARGUMENT);
     CHECK(memcmp(&p, &before, sizeof p) == 0);
     CHECK_EQ(upfront_pool_init(&p, w, 1, 8, 8, 0, 0), UPFRONT_OK); /* no chunks: always full */
     CHECK(upfront_pool_get(&p, 1) == NULL);
@@ -65,7 +67,7 @@ static void pool_make_refuses(void) {
     CHECK(upfront_pool_make(w, UINT64_MAX, 8, 8, 0) == NULL);
     CHECK(upfront_pool_make(w, 4096, UINT64_MAX, 8, 0) == NULL);
     CHECK(upfront_pool_make(w, 4096, 8, 0, 0) == NULL);
-    /* smaller than a chunk: the seed made 4 billion of them */
+    /* smaller than a chunk, once 4 billion chunks */
     for (i = 0; i < 64 + 8 + 8; i++) /* header, number and state, chunk */
         CHECK(upfront_pool_make(w, i, 8, 8, 0) == NULL);
     CHECK(upfront_pool_make(w, 64 + 8 + 99, 100, 1, 0) == NULL);
@@ -104,16 +106,16 @@ static void pool_misuse(void) {
     CHECK_EQ(upfront_pool_next(p, 2), p->count);
     CHECK_EQ(upfront_pool_peak(p), 2);
     memset(then, UPFRONT_CHUNK_FREE, sizeof then);
-    then[p->count - 1] = UPFRONT_CHUNK_LIVE; /* an earlier time: chunk 0 was live, chunk 1 not */
+    then[p->count - 1] = UPFRONT_CHUNK_LIVE; /* earlier, chunk 0 was live and chunk 1 wasn't */
     upfront_pool_remark(p, then);
-    CHECK_EQ(upfront_pool_next(p, 0), 1); /* it marks, and changes nothing */
+    CHECK_EQ(upfront_pool_next(p, 0), 1); /* it changes marks alone */
     upfront_pool_close(p);
     CHECK_EQ(upfront_pool_put(p, tag, b), UPFRONT_STALE);
     CHECK(upfront_pool_get(p, tag) == NULL && upfront_pool_live(p) == 0);
     window_free(w, WINDOW);
 }
 
-/* The division by a reciprocal is exact at both ends of every chunk of the largest pool that is allowed. */
+/* The reciprocal is exact at both ends of every chunk of the largest pool. */
 static void pool_reciprocal(void) {
     static const uint64_t strides[] = {8, 16, 24, 40, 56, 1000, 4096, 65528, 1 << 20, (1 << 26) + 8, (UINT64_C(1) << 30) + 8};
     uint64_t i, k, seed = 88172645463325252u;

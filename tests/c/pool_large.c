@@ -1,4 +1,5 @@
-/* pool_large.c - a block in which more chunks fit than the reciprocal can count. Only pages that are touched are there. */
+/* pool_large.c - a block for more chunks than the reciprocal can count. Only touched pages take
+ * memory. */
 #if defined(__linux__)
 #define _DEFAULT_SOURCE 1
 #include <sys/mman.h>
@@ -14,7 +15,7 @@ void test_pool_large(void) {
     void *at = mmap(NULL, (size_t)block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     upfront_pool *p;
     if (at == MAP_FAILED)
-        return; /* a machine that does not lend so many addresses */
+        return; /* the machine lacks that many addresses */
     CHECK_EQ(upfront_pool_size(chunk, 8, 1, 0), 8 + chunk);
     CHECK_EQ(upfront_pool_size(chunk, 8, 2, 0), 0);
     p = upfront_pool_make(at, block, chunk, 8, 0);

@@ -1,4 +1,4 @@
-/* reconfigure.c - tests of guards between arenas, and of edges that move while nothing lives. */
+/* reconfigure.c - tests of guards between arenas, and of edges that move while no scope is open. */
 #include "check.h"
 
 enum { RECONFIGURE_ROWS = 6, RECONFIGURE_SLOTS = 3, RECONFIGURE_POOLS = 1, RECONFIGURE_RANGES = 6 * RECONFIGURE_ROWS + 3 };
@@ -23,7 +23,7 @@ static void reconfigure_open(uint64_t guard) {
     CHECK(reconfigure_map != NULL);
 }
 
-/* Every byte has one name: of each row used, free and edge, and a guard behind it. */
+/* Each row has a used, a free and an edge range, and a guard after it. */
 static void reconfigure_walks(uint64_t guard) {
     static upfront_range out[RECONFIGURE_RANGES];
     uint64_t count, i, at = 0, guards = 0;
@@ -94,21 +94,22 @@ static void edges_move(uint64_t guard) {
     match = upfront_map_row(reconfigure_map, 1);
     level = upfront_map_row(reconfigure_map, 4);
     level->arena.owner = 77, level->temp.owner = 78, level->arena.base = 1, level->arena.odd = 4, level->temp.odd = 8;
-    CHECK_EQ(upfront_map_reconfigure(reconfigure_map, 0, as_planned, RECONFIGURE_ROWS), UPFRONT_OK); /* scratch too, while it is empty */
+    /* scratch too, while it is empty */
+    CHECK_EQ(upfront_map_reconfigure(reconfigure_map, 0, as_planned, RECONFIGURE_ROWS), UPFRONT_OK);
     reconfigure_walks(guard);
     s = upfront_scope_open(&level->arena);
     reconfigure_refuses(0, all, 5, UPFRONT_ORDER);
     CHECK_EQ(upfront_map_rewind(reconfigure_map, 4), UPFRONT_OK);
     reconfigure_refuses(0, NULL, 5, UPFRONT_BAD_ARGUMENT);
     reconfigure_refuses(0, all, 0, UPFRONT_BAD_ARGUMENT);
-    reconfigure_refuses(0, all, 4, UPFRONT_BAD_ARGUMENT); /* the sum is another */
+    reconfigure_refuses(0, all, 4, UPFRONT_BAD_ARGUMENT); /* another sum */
     reconfigure_refuses(6, all, 1, UPFRONT_BAD_ARGUMENT);
     reconfigure_refuses(UINT64_MAX, all, 1, UPFRONT_BAD_ARGUMENT);
     reconfigure_refuses(5, all, 2, UPFRONT_BAD_ARGUMENT);
     reconfigure_refuses(1, sizes, 4, UPFRONT_BAD_ARGUMENT); /* siblings differ */
     reconfigure_refuses(2, all, 3, UPFRONT_BAD_ARGUMENT);   /* begins among siblings */
     all[0] = 3 * WINDOW;
-    reconfigure_refuses(0, all, 3, UPFRONT_BAD_ARGUMENT); /* ends among siblings, whatever the sum */
+    reconfigure_refuses(0, all, 3, UPFRONT_BAD_ARGUMENT); /* ends among siblings, for any sum */
     all[0] = WINDOW, all[1] = all[2] = 2 * WINDOW;
     reconfigure_refuses(0, all, 3, UPFRONT_BAD_ARGUMENT);
     all[0] = UPFRONT_OFFSET_MAX;
@@ -122,7 +123,7 @@ static void edges_move(uint64_t guard) {
     CHECK(level->arena.owner == 77 && level->temp.owner == 78 && level->arena.base == 1 && level->arena.odd == 4 && level->temp.odd == 8);
     CHECK(strcmp(level->name, "level") == 0 && level->kind == UPFRONT_REGION && upfront_row_group(level) == 4);
     CHECK(upfront_row_group(match) == 1 && upfront_row_sibling(upfront_map_row(reconfigure_map, 3)) == 2);
-    CHECK(upfront_scope_alloc(s, 0, 1) == NULL); /* what was a scope is none */
+    CHECK(upfront_scope_alloc(s, 0, 1) == NULL); /* stale */
     again = upfront_scope_open(&level->arena);
     CHECK_EQ(again.gen, s.gen + 1);
     CHECK(upfront_scope_alloc(again, all[4] + 1, 1) == NULL);

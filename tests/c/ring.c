@@ -1,9 +1,9 @@
-/* ring.c - tests of ring.h: first in first out, the seam, and words that contradict themselves. */
+/* ring.c - tests of ring.h: order, the seam, and contradicting words. */
 #include "check.h"
 
 enum { RING_WORD = UPFRONT_RING_WORD, RING_HEAD = sizeof(upfront_ring) };
 
-/* The words of the header agree with each other. */
+/* The words of the header agree. */
 static void ring_check(const upfront_ring *r, uint64_t size) {
     const upfront_arena *a = &r->arena;
     CHECK(a->start == RING_HEAD && r->end == size && a->next == a->gen && r->oldest % RING_WORD == 0);
@@ -82,7 +82,7 @@ static void ring_arguments(void) {
     window_free(w, WINDOW);
 }
 
-/* The skipped tail counts as used, and comes back with the last block before it. */
+/* The skipped tail counts as used until the last block before it is freed. */
 static void ring_seam(void) {
     enum { SIZE = RING_HEAD + 200 };
     unsigned char *w = window_new(WINDOW), *a, *b, *c, *d;
@@ -94,7 +94,7 @@ static void ring_seam(void) {
     CHECK_EQ(upfront_ring_room(r), 72);
     c = ring_take(r, SIZE, 40, 8); /* 0 ... 48 */
     CHECK_EQ(upfront_ring_used(r), 200 - (80 - 48));
-    CHECK(upfront_ring_wrap(r, r->arena.gen, 0, 7) == NULL); /* there already */
+    CHECK(upfront_ring_wrap(r, r->arena.gen, 0, 7) == NULL); /* wrapped already */
     CHECK_EQ(upfront_ring_free(r, c), UPFRONT_ORDER);
     CHECK_EQ(upfront_ring_free(r, c + 8), UPFRONT_ORDER);
     CHECK_EQ(upfront_ring_free(r, c + 56), UPFRONT_FOREIGN);
@@ -111,7 +111,8 @@ static void ring_seam(void) {
     CHECK(is_marked(d, 1));
     ring_check(r, SIZE);
 
-    a = ring_take(r, SIZE, 72, 8); /* reset of a ring that has gone round, and two of its words in what was freed before */
+    /* reset of a wrapped ring, and two of its words in freed bytes */
+    a = ring_take(r, SIZE, 72, 8);
     b = ring_take(r, SIZE, 72, 8);
     ring_give(r, SIZE, a);
     c = ring_take(r, SIZE, 40, 8);
@@ -134,17 +135,17 @@ static void ring_scraps(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_ring *r = upfront_ring_init(w, 192);
     CHECK(ring_take(r, 192, 57, 1) == NULL);
-    CHECK(ring_take(r, 192, 51, 1) != NULL); /* 5 bytes: the next word would lie at the very end */
+    CHECK(ring_take(r, 192, 51, 1) != NULL); /* 5 bytes: the next word would be at the very end */
     CHECK_EQ(upfront_ring_room(r), 0);
     CHECK(ring_take(r, 192, 0, 1) == NULL);
     r = upfront_ring_init(w, 194);
-    CHECK(ring_take(r, 194, 57, 1) != NULL); /* 1 byte: behind the end */
+    CHECK(ring_take(r, 194, 57, 1) != NULL); /* 1 byte: past the end */
     CHECK_EQ(upfront_ring_room(r), 0);
     CHECK(ring_take(r, 194, 0, 1) == NULL);
     window_free(w, WINDOW);
 }
 
-/* The word before the oldest block, written over, is told when that is freed. */
+/* An overwritten word is found when its block is the oldest. */
 static void ring_corrupt(void) {
     unsigned char *w = window_new(WINDOW), *p;
     upfront_ring *r = upfront_ring_init(w, 1024);
@@ -160,7 +161,7 @@ static void ring_corrupt(void) {
     window_free(w, WINDOW);
 }
 
-/* The walk refuses a ring after a word was changed, and finds it as it was when that is mended. */
+/* The walk refuses a ring with a changed word, and accepts the repaired one. */
 static void ring_spoil(const upfront_ring *r, uint64_t *word, uint64_t wrong) {
     upfront_ring_range out[8];
     uint64_t was = *word, count;
@@ -176,7 +177,8 @@ static uint64_t *ring_open_word(const upfront_ring *r, uint64_t offset) {
     return word;
 }
 
-/* The ranges lie side by side: from the oldest block to the newest, or around the seam with the skipped tail. */
+/* The ranges follow each other from the oldest block to the newest, or around the seam with the
+ * skipped tail. */
 static void ring_walks(void) {
     enum { SIZE = RING_HEAD + 256, START = RING_HEAD };
     unsigned char *w = window_new(WINDOW), *first, kept[24];
@@ -199,7 +201,8 @@ static void ring_walks(void) {
     ring_spoil(r, &r->count, 3);
     ring_spoil(r, ring_open_word(r, START), 200);
     ring_spoil(r, ring_open_word(r, START), 200 * UPFRONT_RING_PADDING);
-    memcpy(kept, first, sizeof kept); /* bytes of the first name a second block, and a third that leads beyond */
+    /* bytes of the first that look like a second block, and a third past the end */
+    memcpy(kept, first, sizeof kept);
     memset(first, 0, 16);
     memset(first + 16, 255, 8);
     ring_spoil(r, ring_open_word(r, START), 8);
@@ -226,7 +229,7 @@ static void ring_walks(void) {
     window_free(w, WINDOW);
 }
 
-/* What is new is there, whole, and the newest of the others that leave it room. */
+/* The newest block is whole, and so are the newest of the others that leave it room. */
 static void ring_overwrites(void) {
     enum { SIZE = RING_HEAD + 600 };
     unsigned char *w = window_new(WINDOW), *p, *oldest;

@@ -1,11 +1,13 @@
 #!/bin/sh
-# run.sh BUILD_DIR [coverage|soak|cross] - tests the C core without Go: by gcc and g++, with their sanitizers, and branch
-# coverage. One line a step; the first failure ends it. With `coverage` only that step, whose line gives the share of branches.
-# With `soak` what is left: by clang and clang++, and under valgrind. With `cross` only a build by CC with CFLAGS, whose output
-# runs under RUN: both of the environment.
+# run.sh BUILD_DIR [coverage|soak|cross] - tests the C core without Go: with gcc and g++, their
+# sanitizers, and branch coverage. It prints a line for each step and ends at the first failure.
 #
-# A compiler or checker that is missing is a step that says so, and which Debian package brings it; REQUIRE_ALL=1 makes it a
-# failure. Steps go side by side.
+# `coverage` runs only that step, and prints the share of branches. `soak` runs the rest: clang,
+# clang++ and valgrind. `cross` only builds with CC and CFLAGS, and runs the result under RUN, all
+# from the environment.
+#
+# A step without its compiler or checker says so, and names the Debian package; with REQUIRE_ALL=1 it
+# fails. Steps run in parallel.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage|soak|cross]" >&2; exit 2; }
@@ -24,8 +26,7 @@ for test in $tests; do
     [ "$name" = main ] || grep -q "test_$name();" tests/c/main.c || { echo "tests/c/main.c doesn't run test_$name"; exit 1; }
 done
 
-# Of what a C program includes: what isn't inline, and neither marks nor is the checked build's own, is asked what it answers to
-# null.
+# nothing.c calls each function that isn't inline with null, except marks and the checked build's.
 for header in $(ls arena_c/*.h | grep -v /checked.h); do
     for function in $(sed -nE '/^static|^#|^typedef/d; s/^[a-z].*[ *](upfront_[a-z0-9_]+)\(.*/\1/p' "$header" | grep -vE '^upfront_(mark|note)_|_(natural|dirt|dirt_in|rests)$'); do
         grep -q "[^a-z]$function(" tests/c/nothing.c || { echo "tests/c/nothing.c doesn't call $function of $header"; exit 1; }
@@ -34,7 +35,7 @@ done
 
 say() { printf '%-34s %s\n' "$1" "$2"; }
 
-# have TOOL PACKAGE: in step.Unproven's words, for tests/run to collect.
+# have TOOL PACKAGE reports a missing tool in step.Unproven's words, which tests/run collects.
 have() {
     command -v "$1" >/dev/null && return
     echo "not proven here: $1 is missing; Debian's package $2 brings it"
@@ -42,15 +43,15 @@ have() {
     return 1
 }
 
-# run WHAT COMMAND...: its output is shown only when it fails.
+# run NAME COMMAND... shows the command's output only if it fails.
 run() {
     what=$1
     shift
     "$@" >"$build/$what.out" 2>&1 || { cat "$build/$what.out"; say "$what" FAILED; exit 1; }
 }
 
-# check NAME COMPILER OPTIMIZATION FLAGS...: builds and runs the tests and the level program. The core is compiled once. Its
-# tests are optimized as it is where its inline functions are to be; under sanitizers that would take four times as long.
+# check NAME COMPILER CORE_O TESTS_O FLAGS... builds and runs the tests and the level program. Tests
+# optimized like the core would take four times as long under sanitizers.
 check() {
     name=$1 cc=$2 core_o=$3 tests_o=$4
     shift 4
@@ -75,7 +76,7 @@ coverage() {
     have gcov gcc || return 0
     rm -rf "$build/coverage"
     mkdir "$build/coverage"
-    # The core and its tests as one translation unit: each inline function exists once, and its branches are counted over all tests.
+    # In one translation unit each inline function exists once, and all tests count its branches.
     printf '#include "%s"\n' $core $tests >"$build/coverage/core.c"
     gcc -std=c11 -O0 --coverage -D_DEFAULT_SOURCE -I"$PWD/arena_c" -o "$build/coverage/core" "$build/coverage/core.c"
     "$build/coverage/core" >/dev/null
@@ -105,11 +106,11 @@ cross)
     ;;
 esac
 
-# plain and checkers are all that a C compiler is asked.
+# plain and checkers are the steps of a C compiler.
 plain() {
     check "$1-O2" "$1" -O2 -O2
     check "$1-no-int128" "$1" -O1 -O0 -U__SIZEOF_INT128__
-    # What the core takes from libc, without the checkers: memory and string functions of string.h, nothing else.
+    # Without checkers, the core calls only mem* of libc.
     outside=$(nm -u "$build/$1-O2"/core/*.o |
         awk '$1 == "U" && $2 !~ /^(upfront_|mem|_GLOBAL_OFFSET_TABLE_$)/ { print $2 }' | sort -u)
     [ -z "$outside" ] || { echo "the core calls: $outside"; exit 1; }
@@ -117,7 +118,7 @@ plain() {
     named "$1-O2"
 }
 
-# named NAME: names.h has every name that the linker sees of this build of the core.
+# named NAME checks that names.h has every name that the linker sees of this build of the core.
 named() {
     lacks=$(nm -g --defined-only "$build/$1"/core/*.o | awk 'NF == 3 { print "#define " $3 " UPFRONT_NAME(" substr($3, 9) ")" }' | sort -u |
         grep -vxFf arena_c/names.h || true)
@@ -136,7 +137,7 @@ plus() {
     # shellcheck disable=SC2086
     $1 -std=c++17 $warnings -Iarena_c "$build/header-$1.cpp" -o "$build/header-$1"
     "$build/header-$1"
-    # gcc and clang differ in what they call C in a C++ compiler; the core's sources compile as C++ in both
+    # the core's sources compile as C++, too
     for source in $core; do
         # shellcheck disable=SC2086
         $1 -x c++ -std=c++17 $warnings -Iarena_c -c "$source" -o "$build/$1.o"
@@ -144,7 +145,7 @@ plus() {
     say "$1, C++17" ok
 }
 
-# family C C++ PACKAGE: all that one family of compilers is asked, in two rows side by side.
+# family C C++ PACKAGE runs the steps of a family of compilers.
 family() {
     if have "$1" "$1"; then
         plain "$1" & plain=$!

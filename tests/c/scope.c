@@ -1,4 +1,5 @@
-/* scope.c - tests of scope.h: records and generations, the chain, pools, what C may close and what it may not. */
+/* scope.c - tests of scope.h: records and generations, the chain, pools, and the scopes that C may
+ * close. */
 #include "check.h"
 
 enum { SCOPE_SLOTS = 3, SCOPE_POOLS = 2, SCOPE_SIZE = 4096 };
@@ -24,14 +25,15 @@ static void scope_names(void) {
     CHECK(strcmp(r->name, longest) == 0);
     row_here(r, w, longer, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
     CHECK(strcmp(r->name, longest) == 0);
-    row_here(r, w, r->name + 29, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS); /* of the row that is laid out */
+    /* from the row itself */
+    row_here(r, w, r->name + 29, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
     CHECK(r->name[0] == '9' && r->name[1] == '0' && holds(r->name + 2, UPFRONT_NAME_SIZE - 2, 0));
     row_here(r, w, "", WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
     CHECK(holds(r->name, UPFRONT_NAME_SIZE, 0));
     window_free(w, 2 * WINDOW);
 }
 
-/* A covered scope is alive and gives nothing; a scope costs no byte. */
+/* A covered scope is alive and doesn't allocate; a scope takes no byte. */
 static void scope_nests(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -63,12 +65,12 @@ static void scope_nests(void) {
     CHECK(h->depth == 0 && h->arena.gen == 0);
     CHECK_EQ(upfront_row_peak(r), 312);
     s[1] = upfront_scope_open(h);
-    CHECK_EQ(s[1].gen, SCOPE_SLOTS + 1); /* the record is another's now */
+    CHECK_EQ(s[1].gen, SCOPE_SLOTS + 1); /* the record was reused */
     CHECK(upfront_scope_alloc(s[0], 0, 1) == NULL && !upfront_scope_is_alive(s[0]) && upfront_scope_is_alive(s[1]));
     window_free(w, 2 * WINDOW);
 }
 
-/* What a scope was refused is its own: put away while it is covered, there again when it isn't. */
+/* Each scope has its own refusal, kept while it is covered. */
 static void scope_remembers(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_scopes *h = &scope_row(w)->arena;
@@ -87,7 +89,7 @@ static void scope_remembers(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* Alive, but it allocates no more, nor does anybody until it closes. */
+/* A frozen scope is alive, and no scope allocates until it closes. */
 static void scope_freezes(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -112,12 +114,13 @@ static void scope_grows(void) {
     CHECK(upfront_scopes_grow(h, s.gen + 1, h->arena.cursor, 0) == NULL);
     CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, SCOPE_SIZE) == NULL);
     CHECK(h->arena.asked == (UPFRONT_ASKED | SCOPE_SIZE) && h->arena.misused == s.gen + 1);
-    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, SCOPE_SIZE - 15) == a + 15); /* to the last byte */
+    /* to the last byte */
+    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, SCOPE_SIZE - 15) == a + 15);
     CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, 0) == a + SCOPE_SIZE && upfront_scopes_grow(h, s.gen, h->arena.cursor, 1) == NULL);
     window_free(w, 2 * WINDOW);
 }
 
-/* A node is a word before what it is about. */
+/* A node is a word before its object. */
 static void scope_nodes(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_scopes *h = &scope_row(w)->arena;
@@ -141,7 +144,8 @@ static void scope_nodes(void) {
         CHECK_EQ(*object[i], UINT64_MAX);
     }
     CHECK_EQ(h->chain, 0);
-    CHECK(upfront_scopes_node(h, s.gen, SCOPE_SIZE - 3 - 5 - 64 - 8, 7) != NULL); /* to the last byte */
+    /* to the last byte */
+    CHECK(upfront_scopes_node(h, s.gen, SCOPE_SIZE - 3 - 5 - 64 - 8, 7) != NULL);
     CHECK_EQ(h->arena.cursor, h->arena.limit);
     window_free(w, 2 * WINDOW);
 }
@@ -172,7 +176,7 @@ static void scope_order(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* No scope is a code everywhere, and so is what never was one. */
+/* A null scope and a stale one are codes everywhere. */
 static void scope_zero(void) {
     static const upfront_scope none = {NULL, 0};
     unsigned char *w = window_new(2 * WINDOW);
@@ -181,7 +185,8 @@ static void scope_zero(void) {
     int i;
     s[0] = none;
     s[1].arena = NULL, s[1].gen = 1;
-    s[2].arena = &scope_row(w)->arena, s[2].gen = 0; /* before a scope was ever open, nobody's generation is 0, too */
+    /* before the first open the header's generation is 0, too */
+    s[2].arena = &scope_row(w)->arena, s[2].gen = 0;
     CHECK(upfront_scope_open(NULL).arena == NULL);
     for (i = 0; i < 3; i++) {
         int code = i < 2 ? UPFRONT_BAD_ARGUMENT : UPFRONT_ORDER;
@@ -227,7 +232,7 @@ static void scope_refusals(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* The scope of a load, or of the frame, is its owner's: C may use it, and not close it. */
+/* The scope of a load or of a frame is the owner's: C may use it, and not close it. */
 static void scope_base(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -238,7 +243,7 @@ static void scope_base(void) {
     CHECK(closed_count == 0 && upfront_scope_is_open(load) && upfront_scope_alloc(load, 1, 1) != NULL);
     s = upfront_scope_open(&r->arena);
     CHECK_EQ(upfront_scope_close(load), UPFRONT_ORDER);
-    CHECK_EQ(upfront_scope_close(s), UPFRONT_OK); /* one in it is C's own */
+    CHECK_EQ(upfront_scope_close(s), UPFRONT_OK); /* a scope in it is C's own */
     CHECK_EQ(upfront_scope_close(load), UPFRONT_ORDER);
     r->arena.base = 0;
     CHECK_EQ(upfront_scope_close(load), UPFRONT_OK);
@@ -256,13 +261,14 @@ static void scope_full(void) {
     CHECK(p == NULL && r->arena.arena.asked == 0);
     CHECK(upfront_scope_alloc(s, r->arena.arena.limit - r->arena.arena.cursor, 1) != NULL);
     CHECK_EQ(upfront_scope_defer(s, note, (void *)5), UPFRONT_FULL);
-    CHECK(closed_count == 1 && closed[0] == 5); /* it ran at once: nothing is lost */
+    CHECK(closed_count == 1 && closed[0] == 5); /* it ran at once */
     CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
     CHECK_EQ(closed_count, 1);
     window_free(w, 2 * WINDOW);
 }
 
-/* A pool that is refused leaves nothing, and says how much it needs: with so much free it is given, with a byte less it isn't. */
+/* A refused pool leaves nothing and records its size: with that many free bytes it succeeds, with
+ * one less it doesn't. */
 static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, int handles, uint64_t used) {
     static unsigned char before[WINDOW];
     unsigned char *w = window_new(3 * WINDOW);
@@ -279,11 +285,11 @@ static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, int h
     CHECK(need >= least && need < least + 16 + align);
     for (room = 0; room < need; room += room + 40 < need ? 17 : 1) {
         a->limit = a->cursor + room;
-        a->asked = UPFRONT_ASKED | need; /* the same words before and after */
+        a->asked = UPFRONT_ASKED | need; /* the words didn't change */
         memcpy(before, w, sizeof before);
         CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, handles, &p), UPFRONT_FULL);
         CHECK(p == NULL && memcmp(before, w, sizeof before) == 0);
-        CHECK(is_marked(w + WINDOW + used, 1) || room < 24); /* what was never handed out has no mark */
+        CHECK(is_marked(w + WINDOW + used, 1) || room < 24); /* unused bytes have no mark */
     }
     a->limit = a->cursor + need;
     CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, handles, &p), UPFRONT_OK);
@@ -292,7 +298,7 @@ static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, int h
     window_free(w, 3 * WINDOW);
 }
 
-/* Chains that also hold what isn't C's: who made that closes the scope, and C runs its own part of it. */
+/* Chains with nodes of another class: their maker closes the scope, and C runs its own part. */
 static void scope_mixed(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -308,12 +314,13 @@ static void scope_mixed(void) {
     CHECK_EQ(upfront_scope_close(s), UPFRONT_ORDER);
     CHECK(closed_count == 0 && upfront_scope_is_open(s));
     CHECK_EQ(upfront_scopes_run(s.arena, 0), 2);
-    CHECK_EQ(upfront_scopes_run(s.arena, 0), 0); /* the other one is at the head */
+    CHECK_EQ(upfront_scopes_run(s.arena, 0), 0); /* the other one is first */
     CHECK(upfront_scopes_unlink(s.arena, &class_) != NULL && class_ == OTHER_CLASS);
     CHECK_EQ(upfront_scopes_run(s.arena, mark), 1);
     CHECK_EQ(s.arena->chain, mark);
     CHECK(closed_count == 3 && closed[0] == 4 && closed[1] == 3 && closed[2] == 2);
-    CHECK_EQ(upfront_scope_pool_of(s, 8, 8, 1, OTHER_CLASS, 0, &objects), UPFRONT_OK); /* a pool whose objects have finalizers */
+    /* a pool of objects with finalizers */
+    CHECK_EQ(upfront_scope_pool_of(s, 8, 8, 1, OTHER_CLASS, 0, &objects), UPFRONT_OK);
     CHECK_EQ(upfront_scope_close(s), UPFRONT_ORDER);
     CHECK_EQ(upfront_scopes_run(s.arena, 0), 0);
     objects->kind = 0;
@@ -322,7 +329,7 @@ static void scope_mixed(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* While its finalizers run, a scope gives nothing, opens nothing and can't be closed again. */
+/* While its finalizers run, a scope doesn't allocate, open or close. */
 static upfront_scope closing;
 static upfront_pool *closing_pool;
 
@@ -344,12 +351,13 @@ static void scope_meddling(void) {
     CHECK_EQ(upfront_scope_defer(closing, meddle, NULL), UPFRONT_OK);
     closing_pool = upfront_scope_pool(closing, 8, 8, 1);
     CHECK_EQ(upfront_scope_close(closing), UPFRONT_OK);
-    CHECK(closed_count == 2 && closed[0] == 7 && closed[1] == 1); /* the newer pool is gone when the finalizer runs */
+    /* the newer pool is closed when the finalizer runs */
+    CHECK(closed_count == 2 && closed[0] == 7 && closed[1] == 1);
     CHECK(r->arena.depth == 1 && r->arena.odd == 0 && upfront_scope_is_open(below));
     window_free(w, 2 * WINDOW);
 }
 
-/* Go has C's own finalizers run one after the other, up to what isn't one; each is counted before it runs. */
+/* Go runs C's finalizers up to the first other node; each is counted before it runs. */
 static void scope_runs_deferred(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -370,7 +378,7 @@ static void scope_runs_deferred(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* While something is built of all that is free, nobody opens a scope there, at either end. */
+/* While the topmost scope builds in all free bytes, no scope opens at either end. */
 static void scope_builds(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);

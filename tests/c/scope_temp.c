@@ -1,4 +1,4 @@
-/* scope_temp.c - the two ends of an arena: temporary scopes from above, the others from below, and the byte where they meet. */
+/* scope_temp.c - the two ends of an arena, with temporary scopes at the far end. */
 #include "check.h"
 
 enum { TEMP_SLOTS = 4, TEMP_SIZE = 4 * 65536 };
@@ -28,7 +28,7 @@ static void temp_close(void) {
     window_free(temp_block, WINDOW + TEMP_SIZE);
 }
 
-/* Exactly so many bytes, and the near end has all that are left, up to the byte where they meet. */
+/* A temporary scope has exactly its bytes, and the near end all others. */
 static void temp_meets(void) {
     upfront_scope t;
     unsigned char *a, *b;
@@ -44,7 +44,8 @@ static void temp_meets(void) {
     fill(a, 1000, 1);
     left = temp_free();
     CHECK_EQ(left, TEMP_SIZE - 16 - 1024);
-    CHECK(upfront_scope_alloc(near_scope, left + 1, 1) == NULL); /* a temporary scope doesn't cover */
+    /* a temporary scope doesn't cover */
+    CHECK(upfront_scope_alloc(near_scope, left + 1, 1) == NULL);
     b = (unsigned char *)upfront_scope_alloc(near_scope, left, 1);
     CHECK(b + left == a);
     fill(b, left, 2);
@@ -56,10 +57,10 @@ static void temp_meets(void) {
     CHECK(upfront_scope_alloc(t, 0, 1) == NULL && !upfront_scope_is_alive(t));
     CHECK(upfront_scope_alloc(near_scope, 1024, 1) == a); /* its bytes are the near end's again */
     CHECK_EQ(upfront_row_peak(temp_row), TEMP_SIZE);
-    temp_close(); /* the node of the one that is gone ends nothing */
+    temp_close(); /* the node of a closed one does nothing */
 }
 
-/* They nest, in a chain of their own; the newest allocates, older ones keep their bytes. */
+/* They nest in their own chain; the newest allocates, older ones keep their bytes. */
 static void temp_nests(void) {
     upfront_scope t[3], inner;
     unsigned char *p[3];
@@ -77,7 +78,7 @@ static void temp_nests(void) {
     CHECK_EQ(upfront_scope_close(t[1]), UPFRONT_ORDER);
     CHECK_EQ(upfront_scope_close(t[2]), UPFRONT_OK);
     CHECK(temp_count == 1 && temp_order[0] == 4 && upfront_scope_is_open(t[1]));
-    CHECK(upfront_scope_alloc(t[1], 200 - 64 - 24, 1) == p[1] + 64 + 24); /* where it stood */
+    CHECK(upfront_scope_alloc(t[1], 200 - 64 - 24, 1) == p[1] + 64 + 24); /* at its old cursor */
     CHECK(upfront_scope_alloc(t[1], 1, 1) == NULL && holds(p[1], 60, 1) && holds(p[0], 60, 0));
     inner = upfront_scope_open(&temp_row->arena);
     CHECK(upfront_scope_temp(near_scope, 1).arena == NULL); /* covered */
@@ -90,7 +91,8 @@ static void temp_nests(void) {
     CHECK(temp_count == 6 && temp_order[3] == 3 && temp_order[4] == 2 && temp_order[5] == 1);
 }
 
-/* One made of another: its node is of the older one, and each ends once, by itself or with the older one. */
+/* One opened from another: its node is the older one's, and each closes once, by itself or with the
+ * older one. */
 static void temp_of_temp(void) {
     upfront_scope t[3];
     int ended, i;
@@ -101,7 +103,8 @@ static void temp_of_temp(void) {
             CHECK(t[i].arena == &temp_row->temp && t[i].gen == (uint64_t)i + 1);
             CHECK_EQ(upfront_scope_defer(t[i], temp_note, (void *)(intptr_t)i), UPFRONT_OK);
         }
-        CHECK(upfront_scope_temp(near_scope, 8).arena != NULL); /* the newest, though older ones are of each other */
+        /* the newest, even if older ones nest */
+        CHECK(upfront_scope_temp(near_scope, 8).arena != NULL);
         CHECK_EQ(upfront_scope_close(t[2]), UPFRONT_ORDER);
         t[0].gen = 4;
         CHECK_EQ(upfront_scope_close(t[0]), UPFRONT_OK);
@@ -116,7 +119,8 @@ static void temp_of_temp(void) {
     }
 }
 
-/* What is refused leaves nothing, and says how much it needs: with so much free it is given, with a byte less it isn't. */
+/* A refused one leaves nothing and records its size: with that many free bytes it succeeds, with
+ * one less it doesn't. */
 static void temp_needs(void) {
     static unsigned char before[WINDOW];
     static const uint64_t sizes[] = {0, 1, 63, 64, 65, 1000, TEMP_SIZE - WINDOW};
@@ -151,7 +155,8 @@ static void temp_refusals(void) {
     upfront_scope t = {NULL, 0}, older = t, s;
     uint64_t i, class_;
     temp_open(TEMP_SIZE);
-    CHECK(upfront_scope_open(&temp_row->temp).arena == NULL); /* scopes at the far end are made by upfront_scope_temp alone */
+    /* only upfront_scope_temp opens scopes at the far end */
+    CHECK(upfront_scope_open(&temp_row->temp).arena == NULL);
     for (i = 0; i < TEMP_SLOTS; i++) {
         older = t;
         t = upfront_scope_temp(near_scope, 100);
@@ -159,14 +164,16 @@ static void temp_refusals(void) {
     }
     CHECK(upfront_scope_open(&temp_row->temp).arena == NULL);
     CHECK(upfront_scope_temp(near_scope, 1).arena == NULL && upfront_scope_temp(t, 1).arena == NULL);
-    CHECK_EQ(temp_row->arena.arena.asked | temp_row->temp.arena.asked, 0); /* it is no bytes that are missing */
+    /* bytes aren't the reason */
+    CHECK_EQ(temp_row->arena.arena.asked | temp_row->temp.arena.asked, 0);
     CHECK(upfront_scope_close(t) == UPFRONT_OK && upfront_scope_close(older) == UPFRONT_OK);
     t = upfront_scope_temp(near_scope, 10);
     CHECK(upfront_scope_temp(t, 1).arena == NULL); /* no room for the node in t */
     CHECK(t.arena->arena.asked != 0 && temp_row->arena.arena.asked == 0 && upfront_scope_alloc(t, 10, 1) != NULL);
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
     t = upfront_scope_temp(near_scope, 100);
-    CHECK(upfront_scope_temp(t, TEMP_SIZE).arena == NULL); /* room for the node, and not for its bytes */
+    /* room for the node, not for its bytes */
+    CHECK(upfront_scope_temp(t, TEMP_SIZE).arena == NULL);
     CHECK_EQ(t.arena->arena.asked, UPFRONT_ASKED | (TEMP_SIZE + UPFRONT_LINE));
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
     s = upfront_scope_open(&temp_row->arena);
@@ -181,7 +188,8 @@ static void temp_refusals(void) {
     temp_close();
 }
 
-/* While one's finalizers run: neither itself nor what it lies in closes, and it has no successor. The near end still allocates. */
+/* While its finalizers run, neither it nor its scope closes, and no other one opens. The near end
+ * still allocates. */
 static upfront_scope temp_closing;
 
 static void temp_meddle(void *arg) {
@@ -208,7 +216,7 @@ static void temp_meddling(void) {
     }
 }
 
-/* Pools of a temporary scope have their headers in the same table. */
+/* Pools of a temporary scope have headers in the same table. */
 static void temp_pools(void) {
     upfront_scope t;
     upfront_pool *p, *q;
@@ -222,7 +230,7 @@ static void temp_pools(void) {
     used = upfront_row_used(temp_row);
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
     CHECK(p->gen != 0 && q->gen == 0 && upfront_row_used(temp_row) < used);
-    CHECK_EQ(upfront_row_peak(temp_row), used); /* its bytes count as used, though nothing follows */
+    CHECK_EQ(upfront_row_peak(temp_row), used); /* its bytes count as used */
     temp_close();
 }
 

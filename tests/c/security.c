@@ -1,6 +1,7 @@
-/* security.c - programs of the kinds that public security suites have, over a heap and a buddy: writes past a block, before it, and after
- * it was freed, frees of what is no block. A checked build tells nearly all, with who made the block; the same programs without their
- * one wrong step, which nothing tells, are the controls, in each build. */
+/* security.c - programs like those of public security suites, over a heap and a buddy: writes past
+ * a block, before it and after its free, and wrong frees. A checked build reports nearly all, with
+ * the call that made the block. The same programs without the wrong step are the controls; no build
+ * reports these. */
 #include "check.h"
 
 typedef struct suite {
@@ -9,7 +10,7 @@ typedef struct suite {
     void *(*alloc)(void *arena, uint64_t size);
     void *(*resize)(void *arena, void *p, uint64_t size);
     int (*give)(void *arena, void *p);
-    uint64_t (*told)(void *arena); /* after a look */
+    uint64_t (*told)(void *arena); /* after a full check */
     uint64_t *where;
 } suite;
 
@@ -46,14 +47,14 @@ static suite suite_of(unsigned char *w, int of_buddy, uint64_t parked) {
     return s;
 }
 
-/* A write of a program: so many bytes at p + from, of a value. */
+/* A write of `size` bytes at p + from. */
 typedef struct suite_write {
     const char *name;
-    int ends;         /* counted from the block's end, not from its start */
-    int64_t from;     /* */
+    int ends;         /* from counts from the block's end */
+    int64_t from;
     uint64_t size;    /* UINT64_MAX: as large as the block */
-    int value, moved; /* moved: of a block that was made larger, or smaller, before */
-    int freed;        /* after the free; 2: when others were made since */
+    int value, moved; /* moved: the block was resized before */
+    int freed;        /* 1: after the free; 2: after new blocks, too */
 } suite_write;
 
 static const suite_write overflows[] = {
@@ -86,7 +87,7 @@ static const suite_write afters[] = {
     {"a word after a free, when others were made", 0, 0, 8, 'F', 0, 2},
 };
 
-/* Runs one with live neighbours on both sides: whether anything was told. */
+/* Runs one between live neighbours and returns whether damage was reported. */
 static int suite_run(suite *s, const suite_write *w, uint64_t size, int wrong) {
     unsigned char *before = (unsigned char *)s->alloc(s->arena, 40), *p, *old, *behind, *others[4] = {NULL};
     uint64_t bytes = w->size == UINT64_MAX ? size : w->size, i;
@@ -131,14 +132,14 @@ static uint64_t suite_all(unsigned char *w, int of_buddy, uint64_t parked, const
         suite s = suite_of(w, of_buddy, parked);
         int is = suite_run(&s, &list[i], size, wrong);
         if (wrong && !is && getenv("VERBOSE") != NULL)
-            printf("%s of %llu bytes: not told: %s\n", s.name, (unsigned long long)size, list[i].name);
+            printf("%s of %llu bytes: not found: %s\n", s.name, (unsigned long long)size, list[i].name);
         told += (uint64_t)is;
         UPFRONT_UNPOISON(w, SUITE_SIZE);
     }
     return told;
 }
 
-/* Frees of what is no block are told in each build, and nothing changes. */
+/* Every build reports a wrong free, and changes nothing. */
 static void suite_frees(unsigned char *w, int of_buddy, uint64_t parked, uint64_t size) {
     suite s = suite_of(w, of_buddy, parked);
     char *p = (char *)s.alloc(s.arena, size), *q = (char *)s.alloc(s.arena, size);
@@ -155,7 +156,7 @@ static void suite_frees(unsigned char *w, int of_buddy, uint64_t parked, uint64_
 }
 
 #ifdef UPFRONT_CHECKED
-/* What is told says where, and the note of that place who made the block, and who freed it. */
+/* A report has the place, and the place's note the calls that made and freed the block. */
 static void suite_notes(unsigned char *w, int of_buddy) {
     suite s = suite_of(w, of_buddy, 16);
     upfront_note note;
@@ -177,7 +178,7 @@ static void suite_notes(unsigned char *w, int of_buddy) {
     CHECK(note.made == 77 && note.ended == 78 && !note.live);
 }
 
-/* What rests and what is a redzone gives way before anything is refused. */
+/* Blocks at rest and redzones give way before a refusal. */
 static void suite_gives_way(unsigned char *w) {
     upfront_heap *h = upfront_heap_init(w, 8192, 0);
     upfront_buddy *b;

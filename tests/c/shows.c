@@ -1,15 +1,15 @@
-/* shows.c - what each build shows a C program of a misuse. The rows are those of a table of
- * arena_c/README.md: tests/readme_test.go compares them. A write that AddressSanitizer reports
- * isn't done: it ends the process. */
+/* shows.c - the reports of each build for a misuse in C. The rows are those of a table of
+ * arena_c/README.md, which tests/readme_test.go compares. A write that AddressSanitizer would
+ * report isn't done, because it ends the process. */
 #include "check.h"
 
-enum { SHOWN_ON_HEAP = 1, SHOWN_ON_BUDDY = 2, SHOWN_ON_LINEAR = 4 }; /* what arena a misuse is on */
+enum { SHOWN_ON_HEAP = 1, SHOWN_ON_BUDDY = 2, SHOWN_ON_LINEAR = 4 }; /* the arena of a misuse */
 
 typedef const char *(*shown_misuse)(unsigned char *w, int on);
 
 static const char shown_nothing[] = "nothing", shown_report[] = "a report";
 
-/* Writes a byte, and says whether AddressSanitizer has something against that. */
+/* Writes a byte, and returns whether AddressSanitizer would report it. */
 static int shown_write(unsigned char *p) {
     if (UPFRONT_SANITIZED && is_marked(p, 1))
         return 1;
@@ -29,7 +29,7 @@ static const char *shown_code(int code) {
     return code == UPFRONT_DOUBLE ? "`UPFRONT_DOUBLE`" : shown_nothing;
 }
 
-/* A block of 40 bytes with another one behind it. */
+/* A block of 40 bytes, and one after it. */
 typedef struct shown_block {
     upfront_heap *heap;
     upfront_buddy *buddy;
@@ -79,7 +79,7 @@ static const char *shown_twice(unsigned char *w, int on) {
     return shown_code(shown_free(&b));
 }
 
-/* In arenas that give one thing behind the other. */
+/* In arenas without redzones of their own. */
 static const char *shown_past_the_newest(unsigned char *w, int on) {
     upfront_linear *l = upfront_linear_init(w, WINDOW);
     uint64_t mark = l->cursor;
@@ -114,8 +114,7 @@ static const char *shown_read_of_the_dead(unsigned char *w, int on) {
 
 #define SHOWN_ON_BOTH (SHOWN_ON_HEAP | SHOWN_ON_BUDDY)
 
-/* In the order of the page: the misuse; what is said of it in release, in the checked build and by
- * AddressSanitizer; and the program that commits it. */
+/* In the order of the page: the misuse, the report of each build, and the program. */
 static const struct shown {
     const char *misuse, *release, *checked, *asan;
     shown_misuse commit;
@@ -123,19 +122,19 @@ static const struct shown {
 } shown[] = {
     {"write a byte past a heap's block", "nothing", "`UPFRONT_CORRUPT`", "a report",
      shown_past_a_block, SHOWN_ON_HEAP},
-    {"write past what was asked of a buddy", "nothing", "`UPFRONT_CORRUPT`", "nothing",
+    {"write past the asked size of a buddy's block", "nothing", "`UPFRONT_CORRUPT`", "nothing",
      shown_past_a_block, SHOWN_ON_BUDDY},
     {"write to a freed block", "nothing", "`UPFRONT_CORRUPT`", "a report",
      shown_after_a_free, SHOWN_ON_BOTH},
     {"free a block twice", "`UPFRONT_DOUBLE`", "`UPFRONT_DOUBLE`", "`UPFRONT_DOUBLE`",
      shown_twice, SHOWN_ON_BOTH},
-    {"write past the newest thing of another arena", "nothing", "nothing", "a report",
+    {"write past the newest object of another arena", "nothing", "nothing", "a report",
      shown_past_the_newest, SHOWN_ON_LINEAR},
-    {"write past another thing of it, into the next", "nothing", "nothing", "nothing",
+    {"write past another object of it, into the next", "nothing", "nothing", "nothing",
      shown_into_the_next, SHOWN_ON_LINEAR},
-    {"read what was rewound, closed, put or freed", "nothing", "0xDB", "a report",
+    {"read rewound, closed, put or freed memory", "nothing", "0xDB", "a report",
      shown_read_of_the_dead, SHOWN_ON_LINEAR},
-    {"read what wasn't written", "nothing", "0xCB", "nothing",
+    {"read fresh memory", "nothing", "0xCB", "nothing",
      shown_read_before_write, SHOWN_ON_LINEAR},
 };
 

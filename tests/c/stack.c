@@ -1,9 +1,9 @@
-/* stack.c - tests of stack.h: last in, first out, and the words beside the blocks, at either end. */
+/* stack.c - tests of stack.h: order and the words before blocks, at both ends. */
 #include "check.h"
 
 enum { BELOW = sizeof(upfront_stack_below) };
 
-/* An end of a stack: all that is tested of one is tested of the other. */
+/* One end of a stack: both have the same tests. */
 typedef struct stack_end {
     void *(*alloc)(upfront_stack *s, uint64_t size, uint64_t align);
     int (*give)(upfront_stack *s, const void *p);
@@ -41,7 +41,7 @@ static void stack_arguments(const stack_end *e) {
     window_free(w, WINDOW);
 }
 
-/* Only marks are marks: of every offset, those that this end gave and whose blocks are live. */
+/* Of all offsets, only this end's marks with live blocks are marks. */
 static void stack_marks(const stack_end *e, const stack_end *other) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack *s = upfront_stack_init(w, 2048);
@@ -81,7 +81,7 @@ static void stack_marks(const stack_end *e, const stack_end *other) {
     window_free(w, WINDOW);
 }
 
-/* A block of no bytes is a block: it begins where the stack ends, and so does what it was below. */
+/* A block of no bytes begins at the end's position, and so does the next one. */
 static void stack_of_nothing(const stack_end *e) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack *s = upfront_stack_init(w, 1024);
@@ -91,14 +91,15 @@ static void stack_of_nothing(const stack_end *e) {
     CHECK_EQ(s->ends.arena.asked, UPFRONT_ASKED | 2000);
     CHECK_EQ(e->give(s, c), UPFRONT_OK);
     CHECK_EQ(e->give(s, a), UPFRONT_ORDER);
-    CHECK_EQ(e->give(s, e->is_far ? b - BELOW - 1 : b + 1), UPFRONT_FOREIGN); /* nobody has it */
+    CHECK_EQ(e->give(s, e->is_far ? b - BELOW - 1 : b + 1), UPFRONT_FOREIGN); /* not allocated */
     CHECK_EQ(e->give(s, b), UPFRONT_OK);
     CHECK_EQ(e->give(s, a), UPFRONT_OK);
-    CHECK_EQ(e->give(s, e->is_far ? a : a - BELOW), UPFRONT_ORDER); /* no block is left to be the last */
+    CHECK_EQ(e->give(s, e->is_far ? a : a - BELOW), UPFRONT_ORDER); /* no block is left */
     window_free(w, WINDOW);
 }
 
-/* Someone wrote before his block, or past the one below it. What can't be is told, and nothing wild is read. */
+/* A write before a block, or past the one below. Impossible words are refused, and no stray address
+ * is read. */
 static void stack_underrun(const stack_end *e) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack *s = upfront_stack_init(w, 4096);
@@ -121,19 +122,21 @@ static void stack_underrun(const stack_end *e) {
         CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
         *below = good;
     }
-    below->cursor = e->is_far ? s->ends.arena.limit : s->ends.arena.cursor; /* words that agree, and lead back to themselves */
+    /* words that agree, and lead back to themselves */
+    below->cursor = e->is_far ? s->ends.arena.limit : s->ends.arena.cursor;
     below->last = last;
     CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
     CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
     *below = good;
-    if (!e->is_far) { /* that lead to what alignment left */
+    if (!e->is_far) { /* words that lead to padding */
         uint64_t *c = (uint64_t *)e->alloc(s, 16, 512), *d = (uint64_t *)e->alloc(s, 16, 16);
         ((upfront_stack_below *)d - 1)->last = upfront_arena_offset(&s->ends.arena, c) - 64;
         CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
         ((upfront_stack_below *)d - 1)->last = upfront_arena_offset(&s->ends.arena, c);
         CHECK(e->give(s, d) == UPFRONT_OK && e->give(s, c) == UPFRONT_OK);
     }
-    below->cursor = good.cursor + (e->is_far ? 8 : 0); /* that lead to words where none can be: not every processor reads them there */
+    /* words that lead to an unaligned address, which some processors can't read */
+    below->cursor = good.cursor + (e->is_far ? 8 : 0);
     below->last = good.last + 8;
     CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
     CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);

@@ -1,4 +1,5 @@
-/* walk.c - tests of upfront_map_walk: every byte has one name, and a word that can't be is told. */
+/* walk.c - tests of upfront_map_walk: every byte is in one range, and impossible words are
+ * found. */
 #include "check.h"
 
 enum { WALK_ROWS = 5, WALK_SLOTS = 3, WALK_POOLS = 2, WALK_RANGES = 6 * WALK_ROWS + 3 };
@@ -12,12 +13,12 @@ static uint64_t walk_size;
 static unsigned char *block;
 static upfront_map *map;
 
-static upfront_scope walk_level, walk_temp; /* the topmost of each end of the level */
+static upfront_scope walk_level, walk_temp; /* the topmost scope of each end of the level */
 
 static void take_node(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7), OTHER_CLASS); }
 
-/* A map with one of each: nested scopes, finalizers, both ends, pools open and closed, a frozen scope, rows without a scope. The plan is
- * smaller than the block, whose size is not a multiple of an edge. */
+/* A map of nested scopes, finalizers, both ends, open and closed pools, a frozen scope, and rows
+ * without a scope. The plan is smaller than the block, whose size isn't a multiple of an edge. */
 static void walk_open(void) {
     upfront_scope s;
     upfront_pool *pool[2];
@@ -97,7 +98,7 @@ static void walk_names_every_byte(void) {
     walk_close();
 }
 
-/* The words below are where a word lies in its struct, in words. */
+/* The place of a word in its struct, in words. */
 #define WORD(type, member) (offsetof(type, member) / 8)
 
 static const uint64_t all = UINT64_MAX, none = 0;
@@ -105,29 +106,32 @@ static const uint64_t places = 0xfffff; /* an offset inside the block is wrong b
 
 static uint64_t untold_of_row(const upfront_row *r, uint64_t word) {
     uint64_t mask = 0, i, ends = strlen(r->name), first = WORD(upfront_row, name);
-    if (word >= first && word < first + UPFRONT_NAME_SIZE / 8) { /* the characters, and the zero behind them, which may be one more */
+    /* the characters, and the zero after them, which may be one more */
+    if (word >= first && word < first + UPFRONT_NAME_SIZE / 8) {
         for (i = 0; i < 8; i++)
             if ((word - first) * 8 + i <= ends)
                 memset((unsigned char *)&mask + i, 0xff, 1);
         return mask;
     }
-    return word == WORD(upfront_row, kind) ? 3 : none; /* one kind for another */
+    return word == WORD(upfront_row, kind) ? 3 : none; /* another kind */
 }
 
 static uint64_t untold_of_header(const upfront_row *r, const upfront_scopes *h, uint64_t word) {
     switch (word) {
     case WORD(upfront_arena, cursor): return places;
     case WORD(upfront_arena, limit): return h->back != 0 || r->temp.depth != 0 ? places : none;
-    case WORD(upfront_arena, gen): return upfront_scopes_top(h)->gen; /* a single bit here: frozen or not */
-    case WORD(upfront_arena, asked): return all; /* anything may have been asked for, */
-    case WORD(upfront_arena, misused): return all; /* by anybody */
-    case WORD(upfront_arena, least): return h->back != 0 ? all : places; /* the far end's says nothing */
-    case WORD(upfront_arena, next): return all; /* how many there were */
-    case WORD(upfront_arena, start): return h->back != 0 ? all : none; /* the far end begins where its newest scope does */
+    case WORD(upfront_arena, gen): return upfront_scopes_top(h)->gen; /* one bit: frozen or not */
+    case WORD(upfront_arena, asked): return all; /* any request */
+    case WORD(upfront_arena, misused): return all; /* any generation */
+    /* not used by the far end */
+    case WORD(upfront_arena, least): return h->back != 0 ? all : places;
+    case WORD(upfront_arena, next): return all; /* any number so far */
+    /* the far end begins at its newest scope */
+    case WORD(upfront_arena, start): return h->back != 0 ? all : none;
     case WORD(upfront_scopes, chain): return h->depth != 0 ? places : none;
     case WORD(upfront_scopes, odd): return all; /* the owner's */
     case WORD(upfront_scopes, owner): return all;
-    case WORD(upfront_scopes, base): return 3; /* as many as there may be */
+    case WORD(upfront_scopes, base): return 3; /* at most the number of slots */
     default: return none;
     }
 }
@@ -135,28 +139,31 @@ static uint64_t untold_of_header(const upfront_row *r, const upfront_scopes *h, 
 static uint64_t untold_of_record(const upfront_scopes *h, uint64_t index, uint64_t word) {
     int is_open = index != 0 && index <= h->depth;
     switch (word) {
-    case WORD(upfront_record, mark): return is_open ? places : all; /* of a closed one nothing but that it is closed */
+    case WORD(upfront_record, mark): return is_open ? places : all; /* any, in a closed one */
     case WORD(upfront_record, chain): return is_open ? places : all;
     case WORD(upfront_record, gen): return is_open ? 3 : none; /* one between its neighbours' */
-    case WORD(upfront_record, limit): return is_open && h->back != 0 ? places : all; /* the far end's alone */
+    /* of the far end alone */
+    case WORD(upfront_record, limit): return is_open && h->back != 0 ? places : all;
     case WORD(upfront_record, edge): return is_open && h->back != 0 ? places : all;
     default: return all;
     }
 }
 
 static uint64_t untold_of_pool(const upfront_pool *p, uint64_t word) {
-    if (p->gen == 0) /* one that was closed keeps its stride, and with a generation it must be a pool in all */
+    /* a closed one keeps its stride; with a generation all words must be a pool's */
+    if (p->gen == 0)
         return word == WORD(upfront_pool, stride) ? all : none;
     switch (word) {
-    case WORD(upfront_pool, gen): return 7;   /* another one that was given */
-    case WORD(upfront_pool, free): return 31; /* fewer than there are chunks */
-    case WORD(upfront_pool, count): return UINT64_C(1) << 32; /* the one live chunk as a retired one */
+    case WORD(upfront_pool, gen): return 7;   /* another valid one */
+    case WORD(upfront_pool, free): return 31; /* fewer than the chunks */
+    /* the one live chunk as a retired one */
+    case WORD(upfront_pool, count): return UINT64_C(1) << 32;
     case WORD(upfront_pool, kind): return all >> 32; /* the owner's */
     default: return none;
     }
 }
 
-/* Which bits of the word at `word` words from the map may be wrong unnoticed. */
+/* The bits of a word that may be wrong without a report. */
 static uint64_t untold(uint64_t word) {
     uint64_t header = sizeof(upfront_scopes) / 8, row_words = sizeof(upfront_row) / 8, records = WALK_SLOTS + 1;
     upfront_tables tables = upfront_map_tables(WALK_ROWS, WALK_ROWS * WALK_SLOTS, WALK_ROWS * WALK_POOLS);
@@ -177,12 +184,12 @@ static uint64_t untold(uint64_t word) {
     word -= sizeof(upfront_map) / 8;
     r = upfront_map_row(map, word / row_words);
     if (word / row_words >= WALK_ROWS)
-        return all; /* nothing lies there: room of a larger map's rows */
+        return all; /* room for rows of a larger map */
     word %= row_words;
     return word < 2 * header ? untold_of_header(r, word < header ? &r->arena : &r->temp, word % header) : untold_of_row(r, word);
 }
 
-/* Every bit of every control word in turn, and all bits of a word at once. */
+/* Flips every bit of every control word, and all bits of a word at once. */
 static void walk_tells_each_word(void) {
     uint64_t word, bit, told = 0, kept = 0, count;
     walk_open();
@@ -207,7 +214,7 @@ static void walk_tells_each_word(void) {
     walk_close();
 }
 
-/* Contradictions of two words, and those that one flipped bit doesn't reach. */
+/* Contradictions of two words, and those beyond one flipped bit. */
 static void walk_tells_pairs(void) {
     upfront_row *r, *last;
     upfront_pool *p;
@@ -219,13 +226,14 @@ static void walk_tells_pairs(void) {
     map->rows = map->slots = 65535;
     map->pools = 0;
     map->tables = upfront_map_tables_of(map).size;
-    CHECK(is_told()); /* tables larger than the block: nothing is read there */
+    CHECK(is_told()); /* tables larger than the block aren't read */
     map->rows = map->slots = map->tables = 0;
-    CHECK(is_told()); /* no rows, and nothing that contradicts it */
+    CHECK(is_told()); /* no rows is possible */
     *map = good_map;
     last = upfront_map_row(map, WALK_ROWS - 1);
     good = *last;
-    last->end = last->arena.arena.limit = upfront_distance(map, last) + walk_size; /* inside the block, but the next edge isn't */
+    /* inside the block, but the next edge isn't */
+    last->end = last->arena.arena.limit = upfront_distance(map, last) + walk_size;
     CHECK(is_told());
     last->end = ++last->arena.arena.limit;
     CHECK(is_told());
@@ -238,24 +246,24 @@ static void walk_tells_pairs(void) {
     good = *r;
     memset(r->name, 'x', sizeof r->name);
     CHECK_EQ(walks(&count), UPFRONT_CORRUPT);
-    CHECK_EQ(count, 1); /* which row it was */
+    CHECK_EQ(count, 1); /* the row */
     *r = good;
     CHECK(!is_told());
     p = upfront_row_pool(r, 0);
     p->inverse = UINT64_MAX / 12 + 1;
     p->stride = 12;
     CHECK(is_told());
-    p->stride = WINDOW; /* good words of chunks that would not fit */
+    p->stride = WINDOW; /* possible words of chunks that don't fit */
     p->inverse = UINT64_MAX / WINDOW + 1;
     CHECK(is_told());
     p->stride = 24;
     p->inverse = UINT64_MAX / 24 + 1;
-    p->retired = 2; /* more than are not free */
+    p->retired = 2; /* more than aren't free */
     CHECK(is_told());
     p->retired = 1;
     CHECK(!is_told());
     p->retired = 0;
-    p->chunks += 40000 * 24; /* behind the arena */
+    p->chunks += 40000 * 24; /* after the arena */
     p->numbers += 40000 * 24;
     CHECK(is_told());
     p->chunks -= 80000 * 24; /* before it */
@@ -264,7 +272,8 @@ static void walk_tells_pairs(void) {
     p->chunks += 40000 * 24;
     p->numbers += 40000 * 24;
     CHECK(!is_told());
-    r = upfront_map_row(map, WALK_ROWS - 1); /* counts that fit together in their row, and not with the others */
+    /* counts that fit in their row, and not with the other rows */
+    r = upfront_map_row(map, WALK_ROWS - 1);
     good = *r;
     r->arena.slots = --r->temp.slots;
     r->temp.records -= sizeof(upfront_record);
@@ -272,12 +281,12 @@ static void walk_tells_pairs(void) {
     *r = good;
     r = upfront_map_row(map, WALK_ROWS - 2);
     good = *r;
-    r->arena.slots = r->temp.slots = 1000; /* beyond the tables: no record is read there */
+    r->arena.slots = r->temp.slots = 1000; /* records outside of the tables aren't read */
     r->temp.records = r->arena.records + 1001 * sizeof(upfront_record) - r->temp.back;
     CHECK_EQ(walks(&count), UPFRONT_CORRUPT);
     CHECK_EQ(count, WALK_ROWS - 2);
     *r = good;
-    r->pools = 65535; /* beyond the head */
+    r->pools = 65535; /* outside of the head */
     upfront_map_row(map, WALK_ROWS - 1)->headers += (65535 - WALK_POOLS) * sizeof(upfront_pool);
     CHECK_EQ(walks(&count), UPFRONT_CORRUPT);
     CHECK_EQ(count, WALK_ROWS - 2);
@@ -285,14 +294,15 @@ static void walk_tells_pairs(void) {
     *r = good;
     r->pools--;
     CHECK_EQ(walks(&count), UPFRONT_CORRUPT);
-    CHECK_EQ(count, WALK_ROWS - 2); /* which row it was */
+    CHECK_EQ(count, WALK_ROWS - 2); /* the row */
     *r = good;
     CHECK(!is_told());
     walk_close();
 }
 
-/* What a scope's record says must fit the others': a mark that isn't between its neighbours', a generation that was never given or that
- * doesn't follow, a closed record with a generation, a header that lets another than the topmost allocate. */
+/* Records must fit together: no mark outside of its neighbours', no generation that is unused or
+ * out of order, no closed record with a generation, and no header that lets a scope below the
+ * topmost allocate. */
 static void walk_tells_records(void) {
     upfront_scopes *h;
     upfront_record *r, good;
@@ -309,24 +319,24 @@ static void walk_tells_records(void) {
     r->mark = h->arena.cursor;
     CHECK(!is_told());
     r->mark++;
-    CHECK(is_told()); /* behind all that was given */
+    CHECK(is_told()); /* past the cursor */
     r->mark = r[-1].mark;
     r->mark--;
     CHECK(is_told()); /* below the arena */
     *r = good;
     CHECK(upfront_scope_open(h).gen == 5 && !is_told());
     r[1].mark = r->mark - 1;
-    CHECK(is_told()); /* below the one it lies in */
+    CHECK(is_told()); /* below the scope under it */
     r[1].mark = h->arena.cursor;
     upfront_scopes_close(h);
-    for (at = 0; at < 8; at++) { /* a node has a word before it, in the arena */
+    for (at = 0; at < 8; at++) { /* a node's word is inside of the arena */
         r->chain = h->arena.start + at;
         CHECK(is_told());
     }
     r->chain = h->arena.start + 8;
     CHECK(!is_told());
     *r = good;
-    h->chain = 0; /* in place of a node that there is: possible, if it has run */
+    h->chain = 0; /* in place of an existing node: possible, if that has run */
     CHECK(!is_told());
     h->chain = h->arena.start;
     CHECK(is_told());
@@ -367,7 +377,7 @@ static void walk_tells_records(void) {
     walk_close();
 }
 
-/* Both ends: in order, and what is beyond the near end's limit belongs to the temporary scopes. */
+/* Both ends in order; the bytes past the near end's limit belong to temporary scopes. */
 static void walk_tells_ends(void) {
     upfront_row *r, kept;
     upfront_record *t, kept_record;
@@ -393,13 +403,13 @@ static void walk_tells_ends(void) {
     r->temp.arena.cursor = r->arena.arena.limit - r->temp.back - 1; /* in the near end */
     CHECK(is_told());
     *r = kept;
-    r->temp.chain = r->end - r->temp.back + 8; /* of a node behind its last byte */
+    r->temp.chain = r->end - r->temp.back + 8; /* a node past its last byte */
     CHECK(is_told());
     *r = kept;
-    t = upfront_scopes_record(&r->temp, 2); /* what the newer one keeps of the older */
+    t = upfront_scopes_record(&r->temp, 2); /* the older one's words, in the newer record */
     kept_record = *t;
     t->mark = t[-1].edge - r->temp.back;
-    CHECK(is_told()); /* the older one's cursor is behind its limit */
+    CHECK(is_told()); /* the older one's cursor is past its limit */
     t->limit = t->mark;
     CHECK(!is_told());
     t->limit++;
@@ -407,10 +417,10 @@ static void walk_tells_ends(void) {
     *t = kept_record;
     t->edge = r->arena.arena.limit - 1; /* the older one begins below the newer */
     CHECK(is_told());
-    t->edge = t[-1].edge + 1; /* or behind its end */
+    t->edge = t[-1].edge + 1; /* or past its end */
     CHECK(is_told());
     *t = kept_record;
-    t[-1].edge--; /* the oldest ends where the arena does */
+    t[-1].edge--; /* the oldest doesn't end with the arena */
     CHECK(is_told());
     t[-1].edge++;
     r->end -= 8;
@@ -430,8 +440,9 @@ static void walk_tells_ends(void) {
     walk_close();
 }
 
-/* What is as large or as small as it can be: a row without bytes, a node without any, pools without chunks, of the smallest, all free, with
- * handles, up to the last byte; and a map that is smaller than its header. */
+/* The least and the most: a row without bytes, an empty node, pools without chunks, with the
+ * smallest chunks, all free, with handles, up to the last byte; and a map smaller than its
+ * header. */
 static void walk_of_least(void) {
     const upfront_map_arena plan[2] = {{"none", UPFRONT_REGION, 0, 1, 0, 0}, {"level", UPFRONT_REGION, 1000, 1, 0, 0}};
     uint64_t count, last, rows, size, whole = upfront_pool_size(8, 8, 3, 0) + 2 * sizeof(upfront_node);
@@ -455,11 +466,11 @@ static void walk_of_least(void) {
     CHECK(upfront_scope_pool_of(s, 8, 8, 0, 1, 0, &p) == UPFRONT_OK && !is_told());
     p = upfront_scope_pool(s, 8, 8, 3);
     CHECK(p != NULL && a->cursor == a->limit && !is_told());
-    p->chunks += 8; /* its last chunk isn't the row's */
+    p->chunks += 8; /* its last chunk is past the row */
     p->numbers += 8;
     CHECK(is_told());
     last = upfront_distance(p, upfront_row_of(s.arena)) + p->numbers - 8 - a->start;
-    p->chunks -= last + 16; /* nor the first of its numbers */
+    p->chunks -= last + 16; /* its first number is before the row */
     p->numbers -= last + 16;
     CHECK(is_told());
     p->chunks += 8;
@@ -469,7 +480,8 @@ static void walk_of_least(void) {
     p->numbers += last;
     CHECK(upfront_scope_pool_of(s, 8, 8, 0, 1, 0, &p) == UPFRONT_FULL);
     for (size = 0; size < sizeof *map; size += 8) {
-        unsigned char *w = window_new(WINDOW), *few = w + WINDOW - size; /* the checkers see what is read behind it */
+        /* memory checkers see a read past it */
+        unsigned char *w = window_new(WINDOW), *few = w + WINDOW - size;
         memcpy(few, map, (size_t)size);
         CHECK(upfront_map_walk((upfront_map *)(void *)few, size, NULL, 0, &count) == UPFRONT_CORRUPT && count == 0);
         window_free(w, WINDOW);
@@ -477,7 +489,7 @@ static void walk_of_least(void) {
     walk_close();
 }
 
-/* While finalizers run nobody may allocate: a report made then must not cry wolf. */
+/* No scope may allocate while finalizers run: the walk accepts that. */
 static void walk_while_closing(void) {
     upfront_scopes *temp, *h;
     uint64_t class_;

@@ -1,8 +1,9 @@
-/* client.h - what the tests of C libraries share: a library with its memory in a heap, in ever smaller ones until it refuses.
+/* client.h - common code of the tests of C libraries: each runs with its memory in a heap, in
+ * smaller and smaller ones until it refuses.
  *
- * -DIN_BUDDY takes a buddy for the heap. Each program takes how many blocks the heap's front lists park, and how many sizes to try. At
- * each size the library works, or ends with an error of its own; then the reserve is lifted, everything is closed, and the heap is one
- * free block again. */
+ * -DIN_BUDDY uses a buddy. The arguments are the capacity of the heap's front lists and the number
+ * of sizes. At each size the library works, or ends with an error of its own. Then the reserve is
+ * lifted and everything closed, and the heap must be one free block again. */
 #ifndef UPFRONT_CLIENT_H
 #define UPFRONT_CLIENT_H
 
@@ -33,7 +34,7 @@ static inline void check(int condition, const char *what) {
         printf("FAILED: %s (heap of %llu)\n", what, client.arena == NULL ? 0 : (unsigned long long)client.arena->end);
 }
 
-/* Until client_clean_up the last `reserve` bytes are refused. */
+/* The last `reserve` bytes are refused until client_clean_up. */
 static inline void client_begin(uint64_t size, uint64_t reserve) {
 #ifdef IN_BUDDY
     client.arena = upfront_buddy_init(client_block, size, 64);
@@ -54,16 +55,16 @@ static inline void client_flush(void) {
 
 static inline void client_end(void) {
     client_clean_up();
-    check(client.arena->live == 0, "everything is given back");
+    check(client.arena->live == 0, "everything is freed");
     client_flush();
     check(CLIENT(walk)(client.arena, NULL, 0, NULL) == UPFRONT_OK, "the walk");
-    CLIENT(plain)(client.arena); /* what rests in the checked build is free */
+    CLIENT(plain)(client.arena); /* frees the checked build's blocks at rest */
     check(client.arena->used == 0 && CLIENT(largest)(client.arena) == client_room, "all is free again");
     check(client.misuse.calls == 0, "no call is refused");
 }
 
-/* Tries so many sizes from the largest down, each smaller than the one before by the same part. run says whether the library did all of
- * its work. Both must happen. */
+/* Tries `sizes` sizes from the largest down, each smaller by the same factor. run reports whether
+ * the library did all its work; both answers must occur. */
 static inline void client_shrink(int sizes, uint64_t largest, uint64_t smallest, int (*run)(uint64_t size)) {
     int i, worked = 0;
     double size = (double)largest, factor = 1;
@@ -88,13 +89,12 @@ static inline void client_shrink(int sizes, uint64_t largest, uint64_t smallest,
     check(worked > 0 && worked < sizes, "the largest does, the smallest doesn't");
 }
 
-/* The arguments, with defaults. */
 static inline int client_sizes(int argc, char **argv) {
     client_parked = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     return argc > 2 ? atoi(argv[2]) : 100;
 }
 
-/* For what is timed: nanoseconds of the processor, so that who else runs matters less. */
+/* For timings: nanoseconds of the processor, so that other processes matter less. */
 static inline uint64_t client_ns(void) { return (uint64_t)clock() * (1000000000u / CLOCKS_PER_SEC); }
 
 static inline int client_done(void) {

@@ -1,18 +1,20 @@
-/* enet.c - ENet with all its memory in a heap: a host and two peers over loopback, until a packet has no room. */
+/* enet.c - ENet with all its memory in a heap: a host and two peers over loopback, until a packet
+ * has no room. */
 #include <enet/enet.h>
 
 #include "client.h"
 
 enum { PEERS = 2, PACKETS = 24, LARGEST = 9000 };
 
-/* The least heap with front lists, and what the last size may lose when it is rounded down to 64. */
+/* The least heap with front lists, plus the bytes that rounding down to 64 may take. */
 enum { SMALLEST = UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_FRONT_BYTES + 64 };
 
-static int out_of_memory; /* how often ENet said so: it calls no_memory, and goes on with what it has for that */
+static int out_of_memory; /* calls of no_memory; ENet then goes on without the packet */
 
 static void no_memory(void) { out_of_memory++; }
 
-/* A packet's size and bytes follow from its number. Some are more than a datagram holds, and come in fragments. */
+/* A packet's size and bytes follow from its number. Some exceed a datagram and are sent in
+ * fragments. */
 static size_t size_of(int n) { return (size_t)(n * 977 % LARGEST + 1); }
 
 static int send_packet(ENetPeer *peer, int n) {
@@ -27,7 +29,7 @@ static int send_packet(ENetPeer *peer, int n) {
     return 0;
 }
 
-/* Packets that came whole. */
+/* Counts packets that are whole. */
 static int received(const ENetPacket *packet) {
     size_t i;
     int n = packet->data[0];
@@ -40,7 +42,8 @@ static int received(const ENetPacket *packet) {
     return 1;
 }
 
-/* What a host has to do now: how many events, connected peers among them; each whole packet is counted, and sent back where `echo`. */
+/* Serves a host's events. Counts connected peers and whole packets, and with `echo` sends packets
+ * back. */
 static void serve(ENetHost *host, int echo, int *connected, int *packets) {
     ENetEvent event;
     while (enet_host_service(host, &event, 0) > 0) {
@@ -75,7 +78,8 @@ static int run(uint64_t size) {
         clients[i] = enet_host_create(NULL, 1, 2, 0, 0);
         peers[i] = clients[i] == NULL ? NULL : enet_host_connect(clients[i], &address, 2, 0);
     }
-    /* A packet that found no room is sent again later, by a timer: who ran out of memory doesn't wait for that. */
+    /* A packet without room is sent again later by a timer; after a refusal the test doesn't wait
+     * for that. */
     for (from = enet_time_get(); out_of_memory == 0 && enet_time_get() - from < 5000 && !done;) {
         serve(server, 1, &connected, &echoed);
         for (i = 0; i < PEERS; i++)

@@ -1,4 +1,5 @@
-/* lua.c - Lua in a heap, or with -DIN_BUDDY in a buddy: to the brim, "not enough memory", on again, and back to what was free. */
+/* lua.c - Lua in a heap or, with -DIN_BUDDY, a buddy: until it is full, after that, and back to all
+ * free. */
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
@@ -6,7 +7,7 @@
 #include "client.h"
 
 #if defined(IN_BUDDY) && defined(UPFRONT_CHECKED)
-#define FULL 15 /* twentieths: redzones have scattered the free blocks */
+#define FULL 15 /* twentieths: redzones scatter the free blocks */
 #else
 #define FULL 16
 #endif
@@ -19,13 +20,13 @@ static void report(const char *when) {
     check(CLIENT(walk)(client.arena, NULL, 0, NULL) == UPFRONT_OK, "the walk");
 }
 
-/* A chunk of the script is compiled while there is room: at the brim there may be none for that. */
+/* Compiles a chunk of the script while there is room for it. */
 static int chunk(lua_State *lua, const char *code) {
     check(luaL_loadstring(lua, code) == LUA_OK, "a chunk compiles");
     return luaL_ref(lua, LUA_REGISTRYINDEX);
 }
 
-/* Runs a chunk; its answer is on top of the stack. */
+/* Runs a chunk; its result is on top of the stack. */
 static int run(lua_State *lua, int chunk_of) {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, chunk_of);
     return lua_pcall(lua, 0, 1, 0);
@@ -65,7 +66,7 @@ static const char goes_on[] =
     "for i = 1, #t do sum = sum + tonumber(t[i]) end\n"
     "return sum";
 
-/* Lua has one thread and no lock: the arena's own hook will do. */
+/* Lua has one thread: the arena's own hook is enough. */
 int main(int argc, char **argv) {
     lua_State *lua;
     int round, brim, huge, half, whole, all, on;
@@ -86,11 +87,13 @@ int main(int argc, char **argv) {
         printf("round %d: %s\n", round, lua_tostring(lua, -1));
         report("at the brim");
         check(client.arena->used > client.arena->end / 20 * FULL, "full means that four fifths are used");
-        check(run(lua, half) == LUA_OK, "what isn't needed goes");
-        check(run(lua, whole) == LUA_OK && lua_tointeger(lua, -1) > 100, "what was kept is as it was");
+        check(run(lua, half) == LUA_OK, "half of the tables go");
+        check(run(lua, whole) == LUA_OK && lua_tointeger(lua, -1) > 100, "the other half is whole");
         check(run(lua, huge) == LUA_ERRMEM, "one string too long is out of memory");
         check(run(lua, all) == LUA_OK, "everything goes");
-        client_flush(); /* parked blocks lie everywhere: small things would be put between them, and no array of 1 MiB fit later */
+        /* parked blocks are scattered: small ones between them would leave no room for an array of
+         * 1 MiB */
+        client_flush();
         check(run(lua, on) == LUA_OK && lua_tointeger(lua, -1) == 1250025000, "goes on after a collection");
         lua_settop(lua, 0);
         report("after a collection");

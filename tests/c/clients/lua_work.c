@@ -1,8 +1,9 @@
-/* lua_work.c - what Lua does with memory, timed: glibc's malloc against a heap.
+/* lua_work.c - Lua's use of memory, timed: glibc's malloc against a heap.
  *
- *     lua_work binary-trees | strings | mixed, then glibc | heap [PARKED]
+ *   lua_work binary-trees | strings | mixed, then glibc | heap [PARKED]
  *
- * It prints nanoseconds of the processor, the script's answer, which is the same for both, and the heap's peak. */
+ * It prints nanoseconds of the processor, the script's result, which must be equal for both, and
+ * the heap's peak. */
 #define MOST (256u << 20)
 
 #include <lauxlib.h>
@@ -14,7 +15,7 @@
 static const struct {
     const char *name, *script;
 } works[] = {
-    {"binary-trees", /* small tables that die young, and one tree that stays */
+    {"binary-trees", /* small tables with short lives, and one tree that stays */
      "local function tree(d) if d == 0 then return {} end; return {tree(d - 1), tree(d - 1)} end\n"
      "local function count(t) if not t[1] then return 1 end; return 1 + count(t[1]) + count(t[2]) end\n"
      "local long, sum = tree(15), 0\n"
@@ -22,7 +23,7 @@ static const struct {
      "  for i = 1, 1 << (15 - d + 3) do sum = sum + count(tree(d)) end\n"
      "end\n"
      "return sum + count(long)"},
-    {"strings", /* of all lengths, joined, cut and looked for */
+    {"strings", /* of all lengths: joined, cut and searched */
      "local seed, sum, kept = 42, 0, {}\n"
      "for i = 1, 300000 do\n"
      "  seed = (seed * 1103515245 + 12345) % 2147483648\n"

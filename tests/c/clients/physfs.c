@@ -1,4 +1,5 @@
-/* physfs.c - PhysFS with all its memory in a heap: files written, read back and listed, and an archive, until it is out of memory.
+/* physfs.c - PhysFS with all its memory in a heap: writes, reads and lists files, and reads an
+ * archive, until it is out of memory.
  *
  * The third argument is a folder to write to, the fourth an archive with the same files. */
 #include <physfs.h>
@@ -17,7 +18,7 @@ static void physfs_deinit(void) {}
 
 static void name_of(char name[32], int n) { snprintf(name, 32, "ponds/frog%d.txt", n); }
 
-/* A file has n * STEP letters, which follow from its number. The archive has the same. */
+/* A file has n * STEP letters, which follow from its number, also in the archive. */
 static unsigned char letter(int n, int i) { return (unsigned char)('a' + (n + i / 7) % 26); }
 
 static int write_file(int n) {
@@ -65,10 +66,11 @@ static int list_files(void) {
     return n == FILES;
 }
 
-/* What a mount takes. PhysFS 3.0.2 closes an archive twice when there is no memory for its last step: the reserve is there for it. */
+/* The memory of a mount. PhysFS 3.0.2 closes an archive twice if the mount's last step has no
+ * memory; the reserve prevents that. */
 #define RESERVE (32u << 10)
 
-/* What is mounted is read and listed. */
+/* Reads and lists all that is mounted. */
 static int reads(const char *where) {
     int n, good;
     client_clean_up();
@@ -94,7 +96,7 @@ static int run(uint64_t size) {
     done = PHYSFS_init(NULL);
     if (done) {
         done = work();
-        /* it keeps its last error in memory, too */
+        /* its last error needs memory, too */
         check(done || PHYSFS_getLastErrorCode() == PHYSFS_ERR_OUT_OF_MEMORY || PHYSFS_getLastErrorCode() == PHYSFS_ERR_OK, "its own error");
         check(done || client.arena->failed > 0, "it ends for want of memory alone");
         check(PHYSFS_deinit(), "closed");
@@ -109,7 +111,8 @@ int main(int argc, char **argv) {
     folder = argc > 3 ? argv[3] : ".";
     archive = argc > 4 ? argv[4] : ".";
     check(PHYSFS_setAllocator(&allocator), "the allocator");
-    /* PhysFS 3.0.2 dies of an init that has no memory for its two locks: so much is always there. */
+    /* PhysFS 3.0.2 crashes in an init without memory for its two locks, so these bytes are always
+     * free. */
     client_shrink(sizes, 512 << 10, RESERVE + 4096, run);
     return client_done();
 }

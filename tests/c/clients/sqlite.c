@@ -1,12 +1,13 @@
-/* sqlite.c - SQLite with all its memory in a heap: to the brim, SQLITE_NOMEM, and by the reserve out of it again. */
+/* sqlite.c - SQLite with all its memory in a heap: until SQLITE_NOMEM, and out of it by the
+ * reserve. */
 #include "sqlite_memory.h"
 
-/* What ROLLBACK, DROP and a check of the whole database take when nothing else is left. */
+/* The memory of ROLLBACK, DROP and a check of the whole database. */
 #define RESERVE (384u << 10)
 
 static int run_sql(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
 
-/* Inserts frogs until there are so many, or an error ends it. */
+/* Inserts frogs up to a number, or until an error. */
 static int insert(sqlite3 *db, int from, int to) {
     sqlite3_stmt *statement;
     int i, code = sqlite3_prepare_v2(db, "INSERT INTO frogs(name, pond, notes) VALUES (?1, ?2, zeroblob(?3))", -1, &statement, NULL);
@@ -54,7 +55,7 @@ static const char *const day[] = {
     "VACUUM",
 };
 
-/* A day of a database; the code that ended it. */
+/* The work of a day; returns its last code. */
 static int work(sqlite3 *db) {
     size_t i;
     int code = SQLITE_OK;
@@ -65,7 +66,7 @@ static int work(sqlite3 *db) {
 
 static int drops_refused;
 
-/* A transaction that is too long, and then rows for good until there is no room for one more. */
+/* A transaction that is too large, then committed rows until there is no room for one more. */
 static void to_the_brim(sqlite3 *db) {
     int before = number(db, "SELECT count(*) FROM frogs"), code = run_sql(db, "BEGIN");
     if (code == SQLITE_OK)
@@ -76,8 +77,8 @@ static void to_the_brim(sqlite3 *db) {
     drops_refused += run_sql(db, "DROP TABLE frogs") == SQLITE_NOMEM;
     client_clean_up();
     check(is_sound(db), "integrity_check at the brim");
-    check(number(db, "SELECT count(*) FROM frogs") > before, "what was inserted for good is there");
-    check(number(db, "SELECT count(*) FROM frogs WHERE pond % 3 = 1 AND id <= 500") == 0, "what was deleted isn't");
+    check(number(db, "SELECT count(*) FROM frogs") > before, "committed rows are there");
+    check(number(db, "SELECT count(*) FROM frogs WHERE pond % 3 = 1 AND id <= 500") == 0, "deleted rows aren't");
 }
 
 static int run(uint64_t size) {
@@ -95,11 +96,12 @@ static int run(uint64_t size) {
         to_the_brim(db);
     client_clean_up();
     if (db != NULL && !done) {
-        check(sqlite3_get_autocommit(db) || run_sql(db, "ROLLBACK") == SQLITE_OK, "ROLLBACK of what didn't fit");
-        check(is_sound(db), "integrity_check of what is there");
+        check(sqlite3_get_autocommit(db) || run_sql(db, "ROLLBACK") == SQLITE_OK, "ROLLBACK of a transaction that didn't fit");
+        check(is_sound(db), "integrity_check of the rest");
     }
     if (db != NULL) {
-        /* Debian's overwrites what is deleted, and keeps a copy of each page until it is: a DROP would take as much as it frees. */
+        /* Debian's SQLite overwrites deleted rows and keeps a copy of each page for that: a DROP
+         * would need as much memory as it frees. */
         code = run_sql(db, "PRAGMA secure_delete = OFF; DROP TABLE IF EXISTS frogs");
         check(code == SQLITE_OK && is_sound(db), "DROP");
     }
@@ -118,7 +120,8 @@ static void *one_database(void *arg) {
     return NULL;
 }
 
-/* Without its own counts SQLite takes no lock around its memory: ours is the only one. */
+/* Without its own statistics SQLite takes no lock around its memory: callbacks.h has the only
+ * one. */
 static void threads(void) {
     enum { THREADS = 4 };
     pthread_t ids[THREADS];
@@ -140,7 +143,7 @@ int main(int argc, char **argv) {
     int sizes = client_sizes(argc, argv);
     check(sqlite_take_client() == SQLITE_OK, "SQLITE_CONFIG_MALLOC");
     client_shrink(sizes, 5 << 19, RESERVE, run);
-    check(drops_refused > 0, "without the reserve what is full can't even DROP");
+    check(drops_refused > 0, "without the reserve a full database can't even DROP");
     threads();
     return client_done();
 }

@@ -1,9 +1,10 @@
-/* sqlite_work.c - a day of a database in memory, timed: glibc's malloc against a heap.
+/* sqlite_work.c - a database in memory, timed: glibc's malloc against a heap.
  *
- *     sqlite_work glibc | heap [PARKED]
+ *   sqlite_work glibc | heap [PARKED]
  *
- * It prints nanoseconds of the processor, a sum of all answers, which is the same for both, and the heap's peak. One thread; the heap's calls have their
- * lock. Inserts, updates and deletes in transactions of a thousand, selects by key, by range and by index: 200,000 steps. */
+ * It prints nanoseconds of the processor, a sum of all results, which must be equal for both, and
+ * the heap's peak. One thread; the heap's calls lock. Inserts, updates and deletes in transactions
+ * of a thousand, selects by key, by range and by index: 200,000 steps. */
 #define MOST (256u << 20)
 
 #include "sqlite_memory.h"
@@ -28,7 +29,8 @@ static void must(int code, int want) {
 
 static void run_sql(sqlite3 *db, const char *sql) { must(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK); }
 
-/* Steps a statement so many times, with `bind` before each; the sum of the first columns of all rows. */
+/* Steps a statement `times` times, with `bind` before each; returns the sum of all rows' first
+ * columns. */
 static uint64_t steps(sqlite3 *db, const char *sql, int times, void (*bind)(sqlite3_stmt *, int)) {
     sqlite3_stmt *statement;
     uint64_t sum = 0;
