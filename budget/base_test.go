@@ -52,7 +52,8 @@ func printAddresses(t *testing.T, plan budget.Plan) {
 	require.NoError(t, b.Close())
 }
 
-// runsAt starts this test three times, in environments of different lengths, and gives what each printed.
+// runsAt starts this test three times, in environments of different lengths, and gives what each
+// printed.
 func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 	t.Helper()
 	for i := range baseRuns {
@@ -77,8 +78,9 @@ func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 	return addresses, refusals
 }
 
-// TestAddressesInEveryRun: what a budget at a base gives is at the same address in every run, also when it is opened a second
-// time, or the report says that the base wasn't granted. Without a base it is elsewhere each time.
+// TestAddressesInEveryRun: what a budget at a base gives is at the same address in every run, also
+// when it is opened a second time, or the report says that the base wasn't granted. Without a base
+// it is elsewhere each time.
 func TestAddressesInEveryRun(t *testing.T) {
 	if text := os.Getenv(baseChild); text != "" {
 		plan := budget.Plan{Name: "base", Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB},

@@ -19,8 +19,8 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// memoryGroup makes a memory cgroup with a limit below this process's own, of either version, that the end of the test
-// removes; why says what is missing.
+// memoryGroup makes a memory cgroup with a limit below this process's own, of either version, that
+// the end of the test removes; why says what is missing.
 func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -55,8 +55,8 @@ func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
 	return "", "no memory cgroup can be made: " + why
 }
 
-// TestOpenNearTheLimitOfAGroup asks for less and less memory in a real cgroup: each Open is refused with numbers, or
-// leaves enough to go on with. Nobody is killed.
+// TestOpenNearTheLimitOfAGroup asks for less and less memory in a real cgroup: each Open is refused
+// with numbers, or leaves enough to go on with. Nobody is killed.
 func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 	const inside, limit = "UPFRONT_TEST_IN_GROUP", 64 * budget.MiB
 	if platform.GoBacked || arena_c.Asan {

@@ -69,8 +69,8 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.Equal(t, last, b.Report())
 }
 
-// TestPanicIsPrintedAfterClose is what a program does that handles no full: main defers Close, and the panic is printed
-// when that has run.
+// TestPanicIsPrintedAfterClose is what a program does that handles no full: main defers Close, and
+// the panic is printed when that has run.
 func TestPanicIsPrintedAfterClose(t *testing.T) {
 	for arena, in := range map[string]func(*budget.Budget) scope.Scope{
 		"frame 0":     func(b *budget.Budget) scope.Scope { return b.Frame().Open("s") },
@@ -116,7 +116,8 @@ func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 	return s
 }
 
-// requireDead uses every handle in every way: each answers nil or says that it is closed, and none crashes.
+// requireDead uses every handle in every way: each answers nil or says that it is closed, and none
+// crashes.
 func (s stale) requireDead(t *testing.T) {
 	t.Helper()
 	for name, at := range map[string]scope.Scope{
@@ -181,8 +182,8 @@ func TestHandlesAfterClose(t *testing.T) {
 	requireWalk(t, again)
 }
 
-// TestHandlesAcrossShapes opens budgets whose tables are as large, but cut differently: a stale handle must not take
-// one control word for another, and a generation must never be counted twice.
+// TestHandlesAcrossShapes opens budgets whose tables are as large, but cut differently: a stale
+// handle must not take one control word for another, and a generation must never be counted twice.
 func TestHandlesAcrossShapes(t *testing.T) {
 	fresh(t, small())
 	b := open(t, small())

@@ -23,7 +23,8 @@ import (
 
 var read byte
 
-// A misuse is committed in a process of its own, after ready; in the text the calls are these functions.
+// A misuse is committed in a process of its own, after ready; in the text the calls are these
+// functions.
 var misuses = map[string]func(*budget.Budget){
 	"nothing":         func(b *budget.Budget) { readsByte(b, 0) },
 	"after Close":     func(b *budget.Budget) { frogs := b.Region("level").Base().Bytes(); closes(b); read += frogs[0] },

@@ -17,7 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestCrowdCloses: owners and visitors go on while the budget closes, with contexts that end at any time; each is told.
+// TestCrowdCloses: owners and visitors go on while the budget closes, with contexts that end at any
+// time; each is told.
 func TestCrowdCloses(t *testing.T) {
 	for round := range step.Pick(2, 8, 200) {
 		b := open(t, rooms(round%2 == 0))

@@ -18,8 +18,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// crowd is goroutines that use one budget at the same time, each as the doc lets it: owners of rooms, who load them well and
-// badly, visitors who pin what the owners show, hirers of scratch, watchers, and one that drives: it loads below the rooms.
+// crowd is goroutines that use one budget at the same time, each as the doc lets it: owners of
+// rooms, who load them well and badly, visitors who pin what the owners show, hirers of scratch,
+// watchers, and one that drives: it loads below the rooms.
 type crowd struct {
 	t     *testing.T
 	b     *budget.Budget
@@ -57,7 +58,8 @@ func (c *crowd) end(random *rand.Rand, s scope.Scope) error {
 	return nil
 }
 
-// load loads a region with a frog that is whole, and says whether it did. inside is called in the load.
+// load loads a region with a frog that is whole, and says whether it did. inside is called in the
+// load.
 func (c *crowd) load(r budget.Region, random *rand.Rand, inside func(s scope.Scope)) (l budget.Loaded[frog], ok bool) {
 	defer func() {
 		if v := recover(); v != nil && v != errCrowd {

@@ -11,8 +11,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestDryHolds: whatever is played in dry arenas, in any order, the core finds their tables whole after each event. An event
-// that can't come now, and one that is full, leaves the headers as they were.
+// TestDryHolds: whatever is played in dry arenas, in any order, the core finds their tables whole
+// after each event. An event that can't come now, and one that is full, leaves the headers as they
+// were.
 func TestDryHolds(t *testing.T) {
 	plan := measured()
 	plan.Regions[0].Size, plan.Limits = 1001, budget.Limits{Scopes: 4, Pools: 2, Owned: 2, Labels: 2}

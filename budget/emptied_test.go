@@ -14,7 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// inboxes are what a region above the slots holds in vain, and how each of them is used. The last is in a scope of its own.
+// inboxes are what a region above the slots holds in vain, and how each of them is used. The last
+// is in a scope of its own.
 func inboxes(s scope.Scope) map[string]func() error {
 	pool, handles, objects := frogs.Pool(s, 2), frogs.HandlePool(s, 2), marks.Pool(s, 2)
 	x, y := pool.Get(), objects.Get()
@@ -51,7 +52,8 @@ func said(call func() error) (err error) {
 	return call()
 }
 
-// TestEmptiedByWhom: who comes with what lay in a region above is told whose load emptied it, and when, in each build.
+// TestEmptiedByWhom: who comes with what lay in a region above is told whose load emptied it, and
+// when, in each build.
 func TestEmptiedByWhom(t *testing.T) {
 	b := open(t, rooms(true)) // effects, above four rooms
 	room := acquire(t, b)
@@ -89,8 +91,8 @@ func TestEmptiedByALoadThatFailed(t *testing.T) {
 	}
 }
 
-// TestClosedByItself: a scope that was opened after the region was emptied, and closed where it was opened, has nobody else
-// to blame.
+// TestClosedByItself: a scope that was opened after the region was emptied, and closed where it was
+// opened, has nobody else to blame.
 func TestClosedByItself(t *testing.T) {
 	b := open(t, rooms(true))
 	mustLoad(t, b, "effects", nil)
@@ -126,7 +128,8 @@ func TestEmptiedMeanwhile(t *testing.T) {
 	both.Wait()
 }
 
-// TestClosedWithItsBudget: a load of the next budget, which has the same headers, ended nothing of the one before.
+// TestClosedWithItsBudget: a load of the next budget, which has the same headers, ended nothing of
+// the one before.
 func TestClosedWithItsBudget(t *testing.T) {
 	first := open(t, fresh(t, rooms(true)))
 	var stale map[string]func() error

@@ -10,15 +10,16 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// Step 1: the most chunks at once, and the bytes for what differs from chunk to chunk. The heap is full now and then, and
-// that is an answer: see enter. Measure both by a play; a quarter of a heap is a fair reserve for its gaps.
+// Step 1: the most chunks at once, and the bytes for what differs from chunk to chunk. The heap is
+// full now and then, and that is an answer: see enter. Measure both by a play; a quarter of a heap
+// is a fair reserve for its gaps.
 const (
 	chunksMax = 9
 	heapSize  = 12 * budget.KiB
 )
 
-// Step 2: plain data. What each chunk has is in it: its neighbours by handle, for they come and go too. What has another
-// length in each chunk is on the heap, and the chunk has its offset.
+// Step 2: plain data. What each chunk has is in it: its neighbours by handle, for they come and go
+// too. What has another length in each chunk is on the heap, and the chunk has its offset.
 type (
 	Cell  struct{ X, Y int32 }
 	Plant struct{ X, Y, Kind, Age int16 }
@@ -38,7 +39,8 @@ var (
 	ways   = [4]Cell{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}
 )
 
-// Streamed is a world of which the chunks around a walker are there. It is a Go value; its chunks lie in the region.
+// Streamed is a world of which the chunks around a walker are there. It is a Go value; its chunks
+// lie in the region.
 type Streamed struct {
 	base   arena.Base
 	chunks scope.HandlePool[Chunk]
@@ -46,8 +48,8 @@ type Streamed struct {
 	heap   arena.Heap
 }
 
-// Step 3: one region has all of it: the pool, the map and the heap. The level's end is the end of each chunk, so blocks may
-// live on the heap then.
+// Step 3: one region has all of it: the pool, the map and the heap. The level's end is the end of
+// each chunk, so blocks may live on the heap then.
 func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 	return budget.Load(context.Background(), region, func(s scope.Scope) (*Streamed, error) {
 		heap, err := arena.NewHeap(s.BytesUnzeroed(heapSize, 64), 64)
@@ -59,8 +61,9 @@ func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 	})
 }
 
-// Step 4: a chunk comes, during play. It is whole or not at all: where the pool or the heap is full, enter gives back what
-// it has so far, and returns false. The world goes on without the chunk, and asks again when another has left.
+// Step 4: a chunk comes, during play. It is whole or not at all: where the pool or the heap is
+// full, enter gives back what it has so far, and returns false. The world goes on without the
+// chunk, and asks again when another has left.
 func (w *Streamed) enter(at Cell, name []byte, count int) bool {
 	c, handle := w.chunks.Get()
 	if c == nil {
@@ -84,8 +87,9 @@ func (w *Streamed) enter(at Cell, name []byte, count int) bool {
 	return true
 }
 
-// Step 5: a chunk leaves. Its neighbours needn't be told: its handle names nothing from now on, also when another chunk has
-// its place. An error here is a bug, and has a name: a list that was freed already, or is another heap's.
+// Step 5: a chunk leaves. Its neighbours needn't be told: its handle names nothing from now on,
+// also when another chunk has its place. An error here is a bug, and has a name: a list that was
+// freed already, or is another heap's.
 func (w *Streamed) leave(at Cell) {
 	handle := w.at.Get(at)
 	c := w.chunks.At(*handle)
@@ -116,9 +120,9 @@ func (w *Streamed) east(from Cell) (names []string) {
 	return names
 }
 
-// A world that streams: chunks of different size come and go in play, in one region, without Go's heap and without unsafe.
-// Chunks are of one type and lie in a HandlePool; what differs in length lies on a Heap; neighbours know each other by
-// handle.
+// A world that streams: chunks of different size come and go in play, in one region, without Go's
+// heap and without unsafe. Chunks are of one type and lie in a HandlePool; what differs in length
+// lies on a Heap; neighbours know each other by handle.
 func Example_worldThatStreams() {
 	b, err := budget.Open(budget.Plan{Name: "world", Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	mustBe(err)

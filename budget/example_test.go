@@ -19,7 +19,8 @@ type Pond struct {
 
 type LogFile struct{ Lines int64 }
 
-// Types are declared once, at package level. A Go pointer inside one would stop the program here, naming the field.
+// Types are declared once, at package level. A Go pointer inside one would stop the program here,
+// naming the field.
 var (
 	frogKind = scope.Plain[Frog]()
 	logKind  = scope.Object[LogFile](func(f *LogFile) error {
@@ -85,7 +86,8 @@ func Example() {
 	// true 0 12200
 }
 
-// A level that doesn't fit is an answer: the error says what to raise in the plan, and the region is empty as before.
+// A level that doesn't fit is an answer: the error says what to raise in the plan, and the region
+// is empty as before.
 func ExampleLoad_full() {
 	b, err := budget.Open(budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {

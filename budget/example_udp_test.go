@@ -22,8 +22,8 @@ const (
 	orderSize = 3    // bytes in a packet: number of the unit, dx, dy
 )
 
-// Step 2: what lives in the budget is plain data. Types are declared once, at package level: a string, a slice or a map in one of
-// them would stop the program here and name the field.
+// Step 2: what lives in the budget is plain data. Types are declared once, at package level: a
+// string, a slice or a map in one of them would stop the program here and name the field.
 type (
 	Unit  struct{ X, Y int32 }
 	Order struct{ Unit, DX, DY int32 }
@@ -37,8 +37,8 @@ var (
 // World is a Go value whose slice lies in the budget. A load makes one.
 type World struct{ Units []Unit }
 
-// Step 3: the plan. All that lives as long as the server is in the region "worlds", what a packet needs is on its worker's scratch arena.
-// scratchSize is the number that is wrong at first.
+// Step 3: the plan. All that lives as long as the server is in the region "worlds", what a packet
+// needs is on its worker's scratch arena. scratchSize is the number that is wrong at first.
 func planOf(scratchSize uint64) budget.Plan {
 	return budget.Plan{
 		Name:    "server",
@@ -47,7 +47,8 @@ func planOf(scratchSize uint64) budget.Plan {
 	}
 }
 
-// Step 4: a load. It is whole or not at all: if the worlds don't fit, the error says so, and there is no server.
+// Step 4: a load. It is whole or not at all: if the worlds don't fit, the error says so, and there
+// is no server.
 func loadWorlds(s scope.Scope) (*[workers]World, error) {
 	var worlds [workers]World
 	for i := range worlds {
@@ -56,8 +57,8 @@ func loadWorlds(s scope.Scope) (*[workers]World, error) {
 	return &worlds, nil
 }
 
-// Step 5: a worker. Its packets lie at the bottom of its scratch arena for good. What one packet needs lies in a scope that Do opens and
-// closes; a full in it ends Do, and Do returns it.
+// Step 5: a worker. Its packets lie at the bottom of its scratch arena for good. What one packet
+// needs lies in a scope that Do opens and closes; a full in it ends Do, and Do returns it.
 func (w *World) serve(conn *net.UDPConn, scratch scope.Scratch) {
 	bottom := scratch.Open("worker")
 	defer bottom.Close()
@@ -77,8 +78,8 @@ func (w *World) serve(conn *net.UDPConn, scratch scope.Scratch) {
 	}
 }
 
-// obey unpacks the orders, sorts them by unit and moves. The slice is asked for before anything moves: a packet that is dropped
-// has changed nothing.
+// obey unpacks the orders, sorts them by unit and moves. The slice is asked for before anything
+// moves: a packet that is dropped has changed nothing.
 func (w *World) obey(s scope.Scope, packet []byte) error {
 	list := orders.Slice(s, len(packet)/orderSize)
 	for i := range list {
@@ -154,13 +155,14 @@ func ask(server net.Addr, count int) string {
 	return string(answer[:n])
 }
 
-// Your UDP server, step by step: from an empty folder to the first full and its mending. It takes Go 1.26 and gcc.
+// Your UDP server, step by step: from an empty folder to the first full and its mending. It takes
+// Go 1.26 and gcc.
 //
 //	go mod init example.org/server
 //	go get github.com/upfront-mem/upfront
 //
-// Save this file as main.go, with package main and this function as func main; go run . then prints the output below. Read the steps
-// from the top, and put your own packets in the place of these.
+// Save this file as main.go, with package main and this function as func main; go run . then prints
+// the output below. Read the steps from the top, and put your own packets in the place of these.
 func Example_udpServer() {
 	play := func(servers []net.Addr) {
 		fmt.Println("100 orders:", ask(servers[0], 100))
@@ -168,11 +170,13 @@ func Example_udpServer() {
 		fmt.Println("100 orders:", ask(servers[1], 100))
 	}
 
-	// Step 7: the first run. A scratch arena of 4 KiB looks like enough for a packet of 1200 bytes, but its 400 orders take 12 each.
+	// Step 7: the first run. A scratch arena of 4 KiB looks like enough for a packet of 1200 bytes,
+	// but its 400 orders take 12 each.
 	fmt.Println("close:", run(planOf(4*budget.KiB), play))
 
-	// Step 8: the log names the key of the plan and a size that is enough for the request that failed. Raise it and run again. Or ask budget.Measure
-	// beforehand, which finds such sizes by itself.
+	// Step 8: the log names the key of the plan and a size that is enough for the request that
+	// failed. Raise it and run again. Or ask budget.Measure beforehand, which finds such sizes by
+	// itself.
 	fmt.Println("close:", run(planOf(8*budget.KiB), play))
 	// Output:
 	// 100 orders: done

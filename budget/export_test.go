@@ -35,9 +35,9 @@ func SetGoMemory(mapped, present uint64) (restore func()) {
 	return func() { goMemory = before }
 }
 
-// Stop holds up each load's begin and end until resume is called. Then those that wait are served in
-// turn: a sync.Mutex hands over to the next at once when a waiter has waited for a millisecond and
-// finds it locked again.
+// Stop holds up each load's begin and end until resume is called. Then those that wait are served
+// in turn: a sync.Mutex hands over to the next at once when a waiter has waited for a millisecond
+// and finds it locked again.
 func (b *Budget) Stop() (resume func()) {
 	b.mu.Lock()
 	return func() {
@@ -60,7 +60,8 @@ func (b *Budget) PartBytes() (bytes uint64) {
 	return bytes
 }
 
-// ResidentOf is what of the budget is resident now, but for room in the head: an earlier budget may have used that.
+// ResidentOf is what of the budget is resident now, but for room in the head: an earlier budget may
+// have used that.
 func (b *Budget) ResidentOf() (bytes uint64, ok bool) {
 	l, _ := b.plan.layout()
 	head := l.kept().Size

@@ -20,7 +20,8 @@ func oneFrame() budget.Plan {
 	return plan
 }
 
-// TestAFrameOfOneBuffer: what a frame made is gone with the next NextFrame, finalizers newest first, whatever was open.
+// TestAFrameOfOneBuffer: what a frame made is gone with the next NextFrame, finalizers newest
+// first, whatever was open.
 func TestAFrameOfOneBuffer(t *testing.T) {
 	for seed := range uint64(50) {
 		b := open(t, oneFrame())
@@ -99,7 +100,8 @@ func TestAFrameOfOneIsCounted(t *testing.T) {
 	}
 }
 
-// TestAFrameOfOneTells what two buffers tell: a full, an error, scopes that were left open; each once.
+// TestAFrameOfOneTells what two buffers tell: a full, an error, scopes that were left open; each
+// once.
 func TestAFrameOfOneTells(t *testing.T) {
 	b := open(t, oneFrame())
 	require.Nil(t, frogs.TrySlice(b.Frame(), 1<<20))

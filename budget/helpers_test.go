@@ -66,8 +66,8 @@ func small() budget.Plan {
 	}
 }
 
-// open opens a budget for a test that misbehaves: leaks are its business, damage isn't. It forgets what ran
-// before.
+// open opens a budget for a test that misbehaves: leaks are its business, damage isn't. It forgets
+// what ran before.
 func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	ran = nil
@@ -90,7 +90,8 @@ func requireNoFault(t testing.TB, plan budget.Plan) {
 	}
 }
 
-// instrumented builds (race, asan, checked) pay for what they watch: their figures of cost are not the release build's.
+// instrumented builds (race, asan, checked) pay for what they watch: their figures of cost are not
+// the release build's.
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
 // counted is a number of objects or of bytes of padding, which only checked builds count.
@@ -204,7 +205,8 @@ func requireWalk(t testing.TB, b *budget.Budget) []budget.Range {
 
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// placeOf is where in the budget a thing is accounted: where it lies, but in checked and asan builds.
+// placeOf is where in the budget a thing is accounted: where it lies, but in checked and asan
+// builds.
 func placeOf[T any](b *budget.Budget, p *T) uint64 {
 	return arena_c.Place(unsafe.Pointer(p), unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
 }

@@ -68,8 +68,8 @@ func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 
 // Inside returns the contents of the region now. For arenas that occupy bytes of the region it also
 // lists their contents, if they are passed: level.Inside(soundHeap, commands). It belongs to the
-// goroutine that may call Report, also within the load's function; some objects may not
-// be in the chain yet. The error says that one of the arenas isn't in the region, or that it was overwritten,
+// goroutine that may call Report, also within the load's function; some objects may not be in the
+// chain yet. The error says that one of the arenas isn't in the region, or that it was overwritten,
 // for example by a rewind below it.
 //
 // Cost: a copy on the Go heap with a line for each node and pool. A checked build has a line for

@@ -215,7 +215,8 @@ func requireInside(t *testing.T, in budget.Inside, r budget.ArenaReport) {
 	require.Equal(t, in, again)
 }
 
-// requireChain wants each number once. They needn't go down: what a constructor makes is linked before its object is.
+// requireChain wants each number once. They needn't go down: what a constructor makes is linked
+// before its object is.
 func requireChain(t *testing.T, in budget.Inside) {
 	t.Helper()
 	seen, most := map[int]bool{}, 0
@@ -511,8 +512,8 @@ func TestSites(t *testing.T) {
 	assert.Equal(t, budget.Site{Scope: "level", Label: "frogs", Type: "budget_test.insideFrog", Bytes: 1204 * 12, Objects: 1204}, frogs)
 }
 
-// BenchmarkSites is what a load of 10,000 things costs with the figures that are published when it ends: in checked builds
-// these have sites.
+// BenchmarkSites is what a load of 10,000 things costs with the figures that are published when it
+// ends: in checked builds these have sites.
 func BenchmarkSites(b *testing.B) {
 	budgets := open(b, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	level := budgets.Region("level")

@@ -14,8 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// bugs are misuses and fulls whose text is worked out when somebody asks for it: an arena_c.Refusal,
-// what Put of a pool panics with, and what a container does. stale lies in a region that is empty now.
+// bugs are misuses and fulls whose text is worked out when somebody asks for it: an
+// arena_c.Refusal, what Put of a pool panics with, and what a container does. stale lies in a
+// region that is empty now.
 type bugs struct {
 	level, inner, closed scope.Scope
 	first                scope.Scope // of a scratch arena, covered

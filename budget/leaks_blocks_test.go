@@ -24,7 +24,8 @@ func leaksBlocks(t *testing.T, s scope.Scope, blocks int) {
 	}
 }
 
-// requireBlocks says that an error tells of so many blocks, of a scope of an arena, and of no others.
+// requireBlocks says that an error tells of so many blocks, of a scope of an arena, and of no
+// others.
 func requireBlocks(t *testing.T, err error, where, blocks string) {
 	t.Helper()
 	require.ErrorContains(t, err, where+`: an arena.Heap of 8192 bytes ends with `+blocks+`, `)

@@ -14,13 +14,15 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// The four places where something begins that nobody ends. Each is a function, so that its name is in the error.
+// The four places where something begins that nobody ends. Each is a function, so that its name is
+// in the error.
 func opensAPadScope(b *budget.Budget) { b.Scratch(0, 0).Open("query") }
 func acquiresARoom(b *budget.Budget)  { _, _ = b.Slots("room").Acquire() }
 func takesScratch(b *budget.Budget)   { _, _ = b.Lease(background) }
 func holdsAValue(s scope.Scope)       { s.Own(&closer{1}) }
 
-// requireSite says that the text has what began, and that the newest call of ours is the named one, in this file.
+// requireSite says that the text has what began, and that the newest call of ours is the named one,
+// in this file.
 func requireSite(t *testing.T, text, what, function string) {
 	t.Helper()
 	_, rest, found := strings.Cut(text, "\n\t"+what+" at:\n")
@@ -65,7 +67,8 @@ func TestFinalizersThatFailSayWhereTheyWereGiven(t *testing.T) {
 	requireSite(t, err.Error(), "given", "failsToClose")
 }
 
-// TestScopeOfAFrameSaysWhere: where it was opened that was open at NextFrame, not the later one in its place.
+// TestScopeOfAFrameSaysWhere: where it was opened that was open at NextFrame, not the later one in
+// its place.
 func TestScopeOfAFrameSaysWhere(t *testing.T) {
 	b := open(t, small())
 	opensAPadScope(b)

@@ -15,7 +15,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// unsited is an error's text without the lines that say where something began: checked builds have them.
+// unsited is an error's text without the lines that say where something began: checked builds have
+// them.
 func unsited(err error) string {
 	if err == nil {
 		return ""
@@ -96,7 +97,8 @@ func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Owned: 3}, b.Report().Leaks)
 }
 
-// TestLoadedIsWhatItLoaded has a rewind begin where the load ends, before Load returns: what it gives is gone by then.
+// TestLoadedIsWhatItLoaded has a rewind begin where the load ends, before Load returns: what it
+// gives is gone by then.
 func TestLoadedIsWhatItLoaded(t *testing.T) {
 	defer onOneProcessor()()
 	b := open(t, small())
@@ -109,7 +111,8 @@ func TestLoadedIsWhatItLoaded(t *testing.T) {
 	}
 }
 
-// mustLoadAndRewind loads, and has another goroutine, which waits for the end of the load, rewind at once.
+// mustLoadAndRewind loads, and has another goroutine, which waits for the end of the load, rewind
+// at once.
 func mustLoadAndRewind(t *testing.T, b *budget.Budget, level budget.Region, rewound chan error) budget.Loaded[frog] {
 	t.Helper()
 	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {

@@ -20,8 +20,8 @@ func leasePlan(workers int) budget.Plan {
 		Pages: budget.Pages{Prefault: budget.Off}}
 }
 
-// TestAGoroutineFindsItsScratchAgain: the one that it had last, which its caches hold. Which is no chance while there is one
-// goroutine, however its stack moves.
+// TestAGoroutineFindsItsScratchAgain: the one that it had last, which its caches hold. Which is no
+// chance while there is one goroutine, however its stack moves.
 func TestAGoroutineFindsItsScratchAgain(t *testing.T) {
 	b := open(t, leasePlan(4))
 	lease := func() budget.Lease { return take(t, b) }
@@ -50,8 +50,9 @@ func TestAGoroutineFindsItsScratchAgain(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForWhatIsFree: goroutines come, borrow, give up and give back at once, as fast as they can. Nobody waits for
-// ever, none of what they leave behind is lost, and no two have the same scratch.
+// TestNobodyWaitsForWhatIsFree: goroutines come, borrow, give up and give back at once, as fast as
+// they can. Nobody waits for ever, none of what they leave behind is lost, and no two have the same
+// scratch.
 func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 	for workers := 1; workers <= 3; workers++ {
 		b := open(t, leasePlan(workers))
@@ -88,7 +89,8 @@ func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 	}
 }
 
-// TestReleasePublishesWhatChanged: what Published says of scratch that was given back is what there is.
+// TestReleasePublishesWhatChanged: what Published says of scratch that was given back is what there
+// is.
 func TestReleasePublishesWhatChanged(t *testing.T) {
 	nothing := func(scope.Scope) error { return nil }
 	works := []func(s, u scope.Scope, n int){

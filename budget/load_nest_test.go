@@ -110,8 +110,8 @@ func TestForgottenIn(t *testing.T) {
 	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
 }
 
-// TestKeptProof: a region that was kept together with its proof is otherwise the same. What needs the proof is refused:
-// see TestLoadsInsideFail.
+// TestKeptProof: a region that was kept together with its proof is otherwise the same. What needs
+// the proof is refused: see TestLoadsInsideFail.
 func TestKeptProof(t *testing.T) {
 	b := open(t, small())
 	var kept budget.Region
@@ -166,7 +166,8 @@ func TestProofIsHandedOn(t *testing.T) {
 	assert.Zero(t, b.Report().ErrorCount)
 }
 
-// TestLoadEndsAfterThoseInside and says that its function didn't wait for them, also where OnError panics then.
+// TestLoadEndsAfterThoseInside and says that its function didn't wait for them, also where OnError
+// panics then.
 func TestLoadEndsAfterThoseInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, end := range map[string]func() error{
@@ -263,8 +264,8 @@ func TestCancelledBeforeChangesNothing(t *testing.T) {
 }
 
 // TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise
-// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Release or
-// Close. The frame is as it was.
+// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Release
+// or Close. The frame is as it was.
 func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
 		t.Run(name, func(t *testing.T) {

@@ -92,8 +92,8 @@ func TestLoadsAllocateNothing(t *testing.T) {
 	}))
 }
 
-// TestEachOwnerOfASlotHasItsTime: a Region is a value, and a slot's is good for one owner, however often the slot was
-// acquired since.
+// TestEachOwnerOfASlotHasItsTime: a Region is a value, and a slot's is good for one owner, however
+// often the slot was acquired since.
 func TestEachOwnerOfASlotHasItsTime(t *testing.T) {
 	b := open(t, rooms(true))
 	effects := b.Region("effects")

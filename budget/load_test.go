@@ -161,7 +161,8 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestLoadsInsideFail has a load fail inside another, then what is loaded there by the time that the other fails.
+// TestLoadsInsideFail has a load fail inside another, then what is loaded there by the time that
+// the other fails.
 func TestLoadsInsideFail(t *testing.T) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +221,8 @@ func TestLoadSucceeds(t *testing.T) {
 	requireEmpty(t, b, "level")
 }
 
-// TestWhatWouldBeGoneIsNotLoaded: what a load returns must outlive it, and so must the scopes that fn opened not.
+// TestWhatWouldBeGoneIsNotLoaded: what a load returns must outlive it, and so must the scopes that
+// fn opened not.
 func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 	b := open(t, small())
 	level := b.Region("level")
@@ -355,7 +357,8 @@ func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
 	assert.Equal(t, 3, b.Report().ErrorCount)
 }
 
-// TestLoadThatDoesntReturnTellsOfFinalizers: who gets a panic, or nothing, doesn't get Load's error.
+// TestLoadThatDoesntReturnTellsOfFinalizers: who gets a panic, or nothing, doesn't get Load's
+// error.
 func TestLoadThatDoesntReturnTellsOfFinalizers(t *testing.T) {
 	const text = `region level, scope "level": finalizer of budget_test.mark: mark failed`
 	b := open(t, small())
@@ -415,7 +418,8 @@ func TestOnErrorMayPanic(t *testing.T) {
 	mustLoad(t, b, "level", nil)
 }
 
-// TestGoexitInFinalizers of a Rewind and of Close: all that goes along goes. tests/model has the rest.
+// TestGoexitInFinalizers of a Rewind and of Close: all that goes along goes. tests/model has the
+// rest.
 func TestGoexitInFinalizers(t *testing.T) {
 	b := open(t, small())
 	exit := func(s scope.Scope, id int64) {

@@ -33,8 +33,8 @@ func holds(t *testing.T) (h held) {
 	return held{len(files), bytes.Count(maps, []byte("\n")), pages * os.Getpagesize()}
 }
 
-// TestManyLoads: after however many loads, good and bad, beside each other and inside each other, the process holds what it
-// held after the first: files, mappings, and memory.
+// TestManyLoads: after however many loads, good and bad, beside each other and inside each other,
+// the process holds what it held after the first: files, mappings, and memory.
 func TestManyLoads(t *testing.T) {
 	plan := rooms(false)
 	plan.Frame, plan.Pages.Guards = budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, budget.Wished

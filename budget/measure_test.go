@@ -146,7 +146,8 @@ func TestMeasureErrors(t *testing.T) {
 	assert.EqualValues(t, 24, report.Plan.Regions[2].Size)
 }
 
-// A full that fn hides asks for room as one that it returns; a program that isn't the same each time gets an answer.
+// A full that fn hides asks for room as one that it returns; a program that isn't the same each
+// time gets an answer.
 func TestMeasureHiddenFull(t *testing.T) {
 	narrowMachine(t)
 	first, calls := true, 0
@@ -373,7 +374,8 @@ func TestMeasureToTheByte(t *testing.T) {
 	}
 }
 
-// checkMeasured says that each part that was used is full to its last byte, and that each limit is what was open at once.
+// checkMeasured says that each part that was used is full to its last byte, and that each limit is
+// what was open at once.
 func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	t.Helper()
 	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
@@ -409,7 +411,8 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	}
 }
 
-// Fulls that only NextFrame and Close would tell, of the frame and of temporaries, widen what is measured, too.
+// Fulls that only NextFrame and Close would tell, of the frame and of temporaries, widen what is
+// measured, too.
 func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
 	narrowMachine(t)
 	fn := func(b *budget.Budget) error {

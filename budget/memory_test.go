@@ -65,8 +65,8 @@ func TestOpenInTooSmall(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestBudgetsSideBySide in one block, and one in a block of another: in checked and asan builds what each gives lies
-// elsewhere, and is found again.
+// TestBudgetsSideBySide in one block, and one in a block of another: in checked and asan builds
+// what each gives lies elsewhere, and is found again.
 func TestBudgetsSideBySide(t *testing.T) {
 	need, err := small().Need()
 	require.NoError(t, err)
@@ -112,8 +112,8 @@ func checkPlaces(t *testing.T, b *budget.Budget, s scope.Scope) {
 	assert.Equal(t, list[50:], slice.Get(saved))
 }
 
-// What a scope met last may be asked for after its budget is closed; a block of Go memory that it was opened in goes all
-// the same.
+// What a scope met last may be asked for after its budget is closed; a block of Go memory that it
+// was opened in goes all the same.
 func TestClosedBudgetKeepsNoBlock(t *testing.T) {
 	plan := small()
 	need, err := plan.Need()

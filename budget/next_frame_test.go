@@ -47,8 +47,8 @@ func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 	}
 }
 
-// TestFramesWithoutFinalizersAreCounted as others are, though they end by a shorter way: what they held, and their peaks, also
-// those of scopes by name.
+// TestFramesWithoutFinalizersAreCounted as others are, though they end by a shorter way: what they
+// held, and their peaks, also those of scopes by name.
 func TestFramesWithoutFinalizersAreCounted(t *testing.T) {
 	for name, finalizer := range map[string]bool{"short": false, "long": true} {
 		b := open(t, small())

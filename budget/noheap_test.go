@@ -151,8 +151,8 @@ func TestNoHeapNamesOtherGoroutines(t *testing.T) {
 	assert.NotContains(t, said, ").NoHeap (", "its stack is another")
 }
 
-// TestNoHeapIsSilent holds that what the runtime needs for itself is no matter: its threads, waiters and timers, of
-// which a collection throws some away.
+// TestNoHeapIsSilent holds that what the runtime needs for itself is no matter: its threads,
+// waiters and timers, of which a collection throws some away.
 func TestNoHeapIsSilent(t *testing.T) {
 	b := open(t, small())
 	work, done := make(chan bool), make(chan bool)

@@ -154,7 +154,8 @@ func TestManyBudgetsInOneRange(t *testing.T) {
 	}
 }
 
-// TestReportSaysWhatThePagesCost: a worst case that is made present costs all of itself, else what is touched.
+// TestReportSaysWhatThePagesCost: a worst case that is made present costs all of itself, else what
+// is touched.
 func TestReportSaysWhatThePagesCost(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("with -race the pages are the Go heap's, which says nothing of them: run it without, " +

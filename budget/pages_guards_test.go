@@ -140,7 +140,8 @@ func TestGuardsInAGivenBlock(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestGuardsThatAreRefusedHalfway: what the report says isn't granted isn't there, and Reconfigure doesn't bring it.
+// TestGuardsThatAreRefusedHalfway: what the report says isn't granted isn't there, and Reconfigure
+// doesn't bring it.
 func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the pages of a race build are Go's")
@@ -188,7 +189,8 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestGuardsMoveWithFaults has the system refuse each change of access in turn: what it refuses changes nothing.
+// TestGuardsMoveWithFaults has the system refuse each change of access in turn: what it refuses
+// changes nothing.
 func TestGuardsMoveWithFaults(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the pages of a race build are Go's")
@@ -211,7 +213,8 @@ func TestGuardsMoveWithFaults(t *testing.T) {
 	}
 }
 
-// TestGuardsBeyondTheMappings: the plan has more guards than the system has mappings for one process.
+// TestGuardsBeyondTheMappings: the plan has more guards than the system has mappings for one
+// process.
 func TestGuardsBeyondTheMappings(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the pages of a race build are Go's")

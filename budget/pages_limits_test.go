@@ -81,7 +81,8 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestWhatCountsAlready is not asked for twice: the Go heap in use, and the range of a budget that was closed.
+// TestWhatCountsAlready is not asked for twice: the Go heap in use, and the range of a budget that
+// was closed.
 func TestWhatCountsAlready(t *testing.T) {
 	plan := fresh(t, paged())
 	plan.GoHeap = 64 * budget.MiB
@@ -130,7 +131,8 @@ func TestWhatCountsAlready(t *testing.T) {
 	exactly("without a share, the tables", "RLIMIT_AS", size+budget.GoTables(plan))
 }
 
-// TestNewRangeThatCounts has a kept range in the way that the plan can't take: the head of its tables has another size.
+// TestNewRangeThatCounts has a kept range in the way that the plan can't take: the head of its
+// tables has another size.
 func TestNewRangeThatCounts(t *testing.T) {
 	plan := fresh(t, paged())
 	require.NoError(t, open(t, plan).Close())
@@ -159,7 +161,8 @@ func TestNewRangeThatCounts(t *testing.T) {
 	require.NoError(t, open(t, plan).Close(), "now there is one of its own")
 }
 
-// TestRangeAtTheBaseThatCounts: only a range that is kept at the base is one that the plan can take there.
+// TestRangeAtTheBaseThatCounts: only a range that is kept at the base is one that the plan can take
+// there.
 func TestRangeAtTheBaseThatCounts(t *testing.T) {
 	plan := fresh(t, paged())
 	if plan.Base = freshBase(); plan.Base == 0 {

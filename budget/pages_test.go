@@ -99,8 +99,8 @@ func TestDemandsOfARaceBuild(t *testing.T) {
 	}
 }
 
-// TestOpenWithFaults makes each request to the system fail in turn. Nothing stays behind: neither locked pages nor the
-// base nor the Go share.
+// TestOpenWithFaults makes each request to the system fail in turn. Nothing stays behind: neither
+// locked pages nor the base nor the Go share.
 func TestOpenWithFaults(t *testing.T) {
 	for _, demand := range []budget.Demand{budget.Off, budget.Wished, budget.Required} {
 		for _, request := range platform.InjectableFaults() {

@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pin and a load meet in two words, and it is the order that keeps them apart: who pins says that he is inside, and then
-// looks whether it is shut; who loads shuts, and then looks who is inside. The other order lets both in, but so seldom that no
-// crowd shows it. Here each is stopped between the two.
+// A pin and a load meet in two words, and it is the order that keeps them apart: who pins says that
+// he is inside, and then looks whether it is shut; who loads shuts, and then looks who is inside.
+// The other order lets both in, but so seldom that no crowd shows it. Here each is stopped between
+// the two.
 
 // TestPinIsInsideBeforeItLooks: it is stopped by a region that isn't there.
 func TestPinIsInsideBeforeItLooks(t *testing.T) {

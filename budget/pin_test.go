@@ -91,7 +91,8 @@ func TestNobodyPinsWhatIsLoaded(t *testing.T) {
 	assert.Equal(t, []bool{false, false, false}, all())
 }
 
-// TestPins lets workers look at a level while it is loaded over and over: whoever is inside sees one that is whole.
+// TestPins lets workers look at a level while it is loaded over and over: whoever is inside sees
+// one that is whole.
 func TestPins(t *testing.T) {
 	b := open(t, small())
 	var level atomic.Pointer[budget.Loaded[frog]]

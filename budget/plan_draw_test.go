@@ -21,8 +21,9 @@ func undraw(t *testing.T, text string) float64 {
 	return size
 }
 
-// requireDrawn holds the drawing of a plan that passes against the plan: the lines sum up to the whole, rounded as they are, and
-// each bar begins where the one before ended, or where at least one character has room.
+// requireDrawn holds the drawing of a plan that passes against the plan: the lines sum up to the
+// whole, rounded as they are, and each bar begins where the one before ended, or where at least one
+// character has room.
 func requireDrawn(t *testing.T, plan Plan) {
 	t.Helper()
 	text := plan.String()

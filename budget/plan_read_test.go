@@ -136,7 +136,8 @@ func TestPlanReadRefuses(t *testing.T) {
 	}
 }
 
-// A fault of the JSON itself has the line where it is; what is wrong there, encoding/json says in its own words.
+// A fault of the JSON itself has the line where it is; what is wrong there, encoding/json says in
+// its own words.
 func TestPlanBrokenJSON(t *testing.T) {
 	refused := func(data, place string) {
 		t.Helper()
@@ -342,8 +343,8 @@ var (
 	opensTaken int
 )
 
-// opensBytes is about what an open plan takes, on the Go heap too: that has a place for each scope, owned value and label
-// of each arena.
+// opensBytes is about what an open plan takes, on the Go heap too: that has a place for each scope,
+// owned value and label of each arena.
 func opensBytes(p Plan) uint64 {
 	const scopeBytes, ownedBytes, labelBytes = 512, 128, 128
 	p = p.resolved()
@@ -409,7 +410,8 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 	return true
 }
 
-// TestPlansOpenOrSayWhyNot has plans at the edges of what is accepted: the fuzzer begins with them too.
+// TestPlansOpenOrSayWhyNot has plans at the edges of what is accepted: the fuzzer begins with them
+// too.
 func TestPlansOpenOrSayWhyNot(t *testing.T) {
 	for _, c := range opensSeeds {
 		plan, err := ParsePlan([]byte(c.data))

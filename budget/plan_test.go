@@ -187,7 +187,8 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-// TestSlotsBelow: a region that each slot's load empties is warned of, in no other order, and Open takes it all the same.
+// TestSlotsBelow: a region that each slot's load empties is warned of, in no other order, and Open
+// takes it all the same.
 func TestSlotsBelow(t *testing.T) {
 	plan := Plan{Name: "game", Regions: []RegionPlan{{Name: "systems", Size: KiB}, {Name: "room", Size: KiB, Slots: 2},
 		{Name: "net", Size: KiB}, {Name: "chunk", Size: KiB, Slots: 3}, {Name: "effects", Size: KiB}}}
@@ -452,8 +453,8 @@ func TestPlanResolved(t *testing.T) {
 	assert.Equal(t, want, plan.resolved())
 }
 
-// A plan is added up in Go: the C core needs the very bytes and lays out the very counts, and what is named as memory is
-// what it puts there.
+// A plan is added up in Go: the C core needs the very bytes and lays out the very counts, and what
+// is named as memory is what it puts there.
 func TestPlanSumIsTheCores(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 100 {
@@ -525,7 +526,8 @@ func heldBytes(m *arena_c.Map) []bool {
 	return held
 }
 
-// requireHeld says that the runs are the pages where something is held, in order, none beside the next.
+// requireHeld says that the runs are the pages where something is held, in order, none beside the
+// next.
 func requireHeld(t *testing.T, held []bool, runs []platform.PageRun, page uint64) {
 	t.Helper()
 	at := uint64(0)

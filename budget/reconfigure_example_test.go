@@ -17,7 +17,8 @@ func loadWorld(r budget.Region, size int) error {
 	return err
 }
 
-// The city has many sounds and a small map, the desert few and a large one. Between them the edge moves.
+// The city has many sounds and a small map, the desert few and a large one. Between them the edge
+// moves.
 func ExampleBudget_Reconfigure() {
 	b, err := budget.Open(budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{
 		{Name: "sound", Size: 512 * budget.KiB}, {Name: "map", Size: 256 * budget.KiB}}})

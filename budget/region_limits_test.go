@@ -56,7 +56,8 @@ func caught(do func()) (err error) {
 	return nil
 }
 
-// A region's tables hold what its limits say, and the full names the limit that helps: the region's, or the plan's.
+// A region's tables hold what its limits say, and the full names the limit that helps: the
+// region's, or the plan's.
 func TestRegionLimitsHold(t *testing.T) {
 	plan := limited()
 	b := open(t, plan)
@@ -90,7 +91,8 @@ func TestRegionLimitsHold(t *testing.T) {
 	require.NoError(t, slot.Release(background))
 }
 
-// Limits of a region that are the plan's leave everything where it is without them; others leave the sizes of arenas.
+// Limits of a region that are the plan's leave everything where it is without them; others leave
+// the sizes of arenas.
 func TestRegionLimitsAndTheLayout(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 2))
 	limits := func() budget.Limits {
@@ -151,7 +153,8 @@ func TestRegionLimitsStay(t *testing.T) {
 	assert.ErrorContains(t, b.Reconfigure(background, other), "Reconfigure: regions[1].limits is {3 2 1 6} and stays; the plan has {3 3 1 6}")
 }
 
-// What Measure and Suggest say of slots is theirs, and enough; the frame's many scopes cost no slot anything.
+// What Measure and Suggest say of slots is theirs, and enough; the frame's many scopes cost no slot
+// anything.
 func TestRegionLimitsMeasured(t *testing.T) {
 	fn := func(b *budget.Budget) error {
 		slot, err := b.Slots("match").Acquire()
@@ -209,7 +212,8 @@ func TestRegionLimitsMeasured(t *testing.T) {
 	}
 }
 
-// Each row of the table has its own counts, wherever the head lies: the core says the same as the plan.
+// Each row of the table has its own counts, wherever the head lies: the core says the same as the
+// plan.
 func TestRegionLimitsInTheTable(t *testing.T) {
 	b := open(t, limited())
 	table := tableOf(b)

@@ -82,7 +82,8 @@ func ExampleReport_json() {
 	// 65536 bytes were planned
 }
 
-// Whoever logs, on any goroutine, logs what Published gives, or a part of it. Sizes are numbers of bytes, and each name is a group.
+// Whoever logs, on any goroutine, logs what Published gives, or a part of it. Sizes are numbers of
+// bytes, and each name is a group.
 func ExampleArenaReport_LogValue() {
 	b := playedCabin()
 	defer b.Close()

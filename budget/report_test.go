@@ -21,7 +21,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// requireRoundTrip says that a report comes back from JSON as it was, but for OnError, which isn't written.
+// requireRoundTrip says that a report comes back from JSON as it was, but for OnError, which isn't
+// written.
 func requireRoundTrip(t *testing.T, r budget.Report) {
 	t.Helper()
 	text, err := json.Marshal(r)
@@ -286,7 +287,8 @@ func TestPublishedByWhatEnds(t *testing.T) {
 	assert.Equal(t, b.Report(), b.Published(), "the last figures, of the Go heap too")
 }
 
-// TestNextFramePublishesAll: whatever was done in a frame, in whatever order, what Published gives is as the Report of that moment.
+// TestNextFramePublishesAll: whatever was done in a frame, in whatever order, what Published gives
+// is as the Report of that moment.
 func TestNextFramePublishesAll(t *testing.T) {
 	works := map[string]func(s scope.Scope){
 		"nothing": func(scope.Scope) {},
@@ -399,9 +401,10 @@ func TestReportsShareNothing(t *testing.T) {
 	}
 }
 
-// TestAllBesideEachOther reads what is published, borrows scratch and plays, each on goroutines of their own, with a worker beside some loads.
-// Under the race detector it says that Published reads no arena, that NextFrame leaves scratch on loan alone, and that a load
-// which fails touches no scratch, even where that was lent to its function before and is another's now.
+// TestAllBesideEachOther reads what is published, borrows scratch and plays, each on goroutines of
+// their own, with a worker beside some loads. Under the race detector it says that Published reads
+// no arena, that NextFrame leaves scratch on loan alone, and that a load which fails touches no
+// scratch, even where that was lent to its function before and is another's now.
 func TestAllBesideEachOther(t *testing.T) {
 	plan := reportPlan()
 	plan.Scratch.Workers = 3
@@ -505,8 +508,8 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 	assert.Regexp(t, `"\\"\\"":{"bytes":0,"peak":8[,}]`, out.String())
 }
 
-// TestReportFoldsSiblings: what is said of many slots is said once, wherever they are; a region is nobody's sibling, and
-// JSON has every one.
+// TestReportFoldsSiblings: what is said of many slots is said once, wherever they are; a region is
+// nobody's sibling, and JSON has every one.
 func TestReportFoldsSiblings(t *testing.T) {
 	r := budget.Report{Name: "many", Arenas: []budget.ArenaReport{{Name: "room", Part: "room"}, {Name: "hall", Part: "hall"}}}
 	for i := range 4096 {
@@ -528,8 +531,8 @@ func TestReportFoldsSiblings(t *testing.T) {
 	assert.Equal(t, 4096, strings.Count(string(whole), `"name":"match `))
 }
 
-// FuzzReport: a report that somebody sends is refused or read, drawn, logged, written as it was, and made a plan of; it never
-// panics.
+// FuzzReport: a report that somebody sends is refused or read, drawn, logged, written as it was,
+// and made a plan of; it never panics.
 func FuzzReport(f *testing.F) {
 	b := open(f, small())
 	mustLoad(f, b, "level", func(s scope.Scope) { s.Bytes(1000) })

@@ -20,7 +20,8 @@ func smallRooms(slots int, limits budget.Limits) budget.Plan {
 
 var few = budget.Limits{Scopes: 4, Pools: 4, Owned: 4, Labels: 4}
 
-// residentOf is what of the budget's addresses is resident, edges and all: the kernel's count, page by page.
+// residentOf is what of the budget's addresses is resident, edges and all: the kernel's count, page
+// by page.
 func residentOf(t *testing.T, b *budget.Budget) uint64 {
 	t.Helper()
 	if platform.GoBacked {
@@ -49,7 +50,8 @@ func fillSlots(t *testing.T, b *budget.Budget, slots int) {
 	}
 }
 
-// A slot costs what it holds: its pages, its tables, and those on the Go heap. Edges of 64 KiB cost addresses.
+// A slot costs what it holds: its pages, its tables, and those on the Go heap. Edges of 64 KiB cost
+// addresses.
 func TestASlotCostsWhatItHolds(t *testing.T) {
 	const slots, most = 200, 26_000
 	for _, c := range []struct {
@@ -89,7 +91,8 @@ func TestASlotCostsWhatItHolds(t *testing.T) {
 	}
 }
 
-// What Cost says is what Open makes resident, whatever the parts: and no more than is held comes on top with 64 KiB.
+// What Cost says is what Open makes resident, whatever the parts: and no more than is held comes on
+// top with 64 KiB.
 func TestCostIsWhatIsResident(t *testing.T) {
 	plans := []budget.Plan{small(), paged(), worlds(256, 64, 512), guarded(320, 100, 333), smallRooms(3, few), smallRooms(9, budget.Limits{})}
 	for _, plan := range plans {
@@ -132,7 +135,8 @@ func TestCostIsWhatIsResident(t *testing.T) {
 	assert.EqualValues(t, 5*budget.MiB, cost.GoHeap)
 }
 
-// Pages that an edge has left are made present when the edges move, also by a sealed budget, which asks the system for nothing.
+// Pages that an edge has left are made present when the edges move, also by a sealed budget, which
+// asks the system for nothing.
 func TestReconfigureMakesPresent(t *testing.T) {
 	plan := func(systems, level uint64) budget.Plan {
 		p := worlds(64, 64, 64)
@@ -162,7 +166,8 @@ func TestReconfigureMakesPresent(t *testing.T) {
 	}
 }
 
-// What is locked is what holds something; and what comes to hold something is locked then, but for a sealed budget.
+// What is locked is what holds something; and what comes to hold something is locked then, but for
+// a sealed budget.
 func TestLockIsOfWhatHolds(t *testing.T) {
 	if why := ungranted(t, "lock"); why != "" {
 		t.Skip(why)

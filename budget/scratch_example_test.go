@@ -31,7 +31,8 @@ func ExampleOpenScratch() {
 	// <nil> 0
 }
 
-// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more of them than there is scratch for.
+// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more of them than there
+// is scratch for.
 func ExampleBudget_Lease() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.ScratchPlan{Workers: 3, Size: 64 * budget.KiB}})

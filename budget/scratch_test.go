@@ -208,7 +208,8 @@ func TestScratchByNumber(t *testing.T) {
 	assert.Equal(t, `budget: BUG: scratch of worker 0: plan "small" has scratch for 0 workers`, panics(t, func() { none.Scratches(0) }))
 }
 
-// TestTakeThatWaitsForWhatIsAskedForByNumber: the last free pair goes to a worker while others wait.
+// TestTakeThatWaitsForWhatIsAskedForByNumber: the last free pair goes to a worker while others
+// wait.
 func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
 	for range 20 {
 		b := budgettest.Open(t, small())
@@ -293,7 +294,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, two.Release())
 }
 
-// watched uses pairs of scratch arenas and sees two users of one at once: by a count, and, since it is plain, by the race detector.
+// watched uses pairs of scratch arenas and sees two users of one at once: by a count, and, since it
+// is plain, by the race detector.
 type watched struct {
 	t     *testing.T
 	b     *budget.Budget
@@ -346,8 +348,8 @@ func (w watched) borrow(patience time.Duration) (fine bool) {
 	return assert.Error(w.t, lent.Release()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
 }
 
-// TestScratchAmongGoroutines lends to many: no two have the same pair, whoever comes, goes, gives up, asks by number or
-// keeps what it gave back.
+// TestScratchAmongGoroutines lends to many: no two have the same pair, whoever comes, goes, gives
+// up, asks by number or keeps what it gave back.
 func TestScratchAmongGoroutines(t *testing.T) {
 	plan := small()
 	plan.Scratch.Workers = 4

@@ -17,7 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// strict is a budget that is Strict, and what its NextFrame says after fn, when the one before fn forgot all.
+// strict is a budget that is Strict, and what its NextFrame says after fn, when the one before fn
+// forgot all.
 func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	t.Helper()
 	plan := small()
@@ -261,8 +262,8 @@ func TestStrictIsSilent(t *testing.T) {
 	}
 }
 
-// TestStrictWhileOthersLoad: while something loads, the goroutine that calls NextFrame counts alone, however deep its
-// loader goes and whoever works for it.
+// TestStrictWhileOthersLoad: while something loads, the goroutine that calls NextFrame counts
+// alone, however deep its loader goes and whoever works for it.
 func TestStrictWhileOthersLoad(t *testing.T) {
 	b, after := strict(t)
 	do := elsewhere(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestOneBudgetIsStrict also in builds where Strict looks at nothing: a program that runs here runs there.
+// TestOneBudgetIsStrict also in builds where Strict looks at nothing: a program that runs here runs
+// there.
 func TestOneBudgetIsStrict(t *testing.T) {
 	other := small()
 	other.Name = "other"
@@ -56,7 +57,8 @@ func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
 	require.NoError(t, again.Reconfigure(background, moved(again)), "another budget is not sealed")
 }
 
-// TestSealedBudgetDoesAllItDid: it loads, rewinds, turns, reconfigures and closes. Only checked builds look at what is strict.
+// TestSealedBudgetDoesAllItDid: it loads, rewinds, turns, reconfigures and closes. Only checked
+// builds look at what is strict.
 func TestSealedBudgetDoesAllItDid(t *testing.T) {
 	b := open(t, small())
 	require.NoError(t, b.Seal())

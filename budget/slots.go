@@ -60,10 +60,10 @@ func (b *Budget) Slots(name string) *Slots {
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name, b.regionNames(true)))
 }
 
-// Acquire returns the first free slot and makes the caller its owner. The owner loads it ([Load]) and
-// releases it ([Region.Release]). If no slot is free it returns a full that names the key to raise,
-// which suits a server's admission control. Any goroutine may call it. Cost: a lock and a look at
-// each slot; no Go allocation.
+// Acquire returns the first free slot and makes the caller its owner. The owner loads it ([Load])
+// and releases it ([Region.Release]). If no slot is free it returns a full that names the key to
+// raise, which suits a server's admission control. Any goroutine may call it. Cost: a lock and a
+// look at each slot; no Go allocation.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: get them from Budget.Slots")

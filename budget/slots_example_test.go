@@ -31,8 +31,8 @@ func loadPlace(slot budget.Region, name string, tiles int) (budget.Loaded[Place]
 	})
 }
 
-// The next level is loaded into the free slot while the old one can still be played. When it doesn't fit, nothing is
-// lost.
+// The next level is loaded into the free slot while the old one can still be played. When it
+// doesn't fit, nothing is lost.
 func ExampleSlots() {
 	b := openPlaces()
 	defer b.Close()
@@ -72,8 +72,9 @@ func ExampleSlots() {
 	// end: <nil>
 }
 
-// A server lets in as many matches as there are slots. Each match has a goroutine: it loads its slot, plays and gives
-// the slot back, while others do the same with theirs. No region lies above: each load would empty that.
+// A server lets in as many matches as there are slots. Each match has a goroutine: it loads its
+// slot, plays and gives the slot back, while others do the same with theirs. No region lies above:
+// each load would empty that.
 func ExampleSlots_Acquire() {
 	b := openPlaces()
 	defer b.Close()

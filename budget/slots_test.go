@@ -148,7 +148,8 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 	})
 }
 
-// TestSlotsLoadAtOnce: owners on several goroutines load at the same time, as long as none touches what another does.
+// TestSlotsLoadAtOnce: owners on several goroutines load at the same time, as long as none touches
+// what another does.
 func TestSlotsLoadAtOnce(t *testing.T) {
 	b := open(t, rooms(false))
 	var inside, done sync.WaitGroup
@@ -188,7 +189,8 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestManyOwners lets goroutines come and go, with loads that fail, and looks for another's bytes in each slot.
+// TestManyOwners lets goroutines come and go, with loads that fail, and looks for another's bytes
+// in each slot.
 func TestManyOwners(t *testing.T) {
 	b := open(t, rooms(false))
 	var owners sync.WaitGroup
@@ -228,8 +230,9 @@ func TestManyOwners(t *testing.T) {
 	requireWalk(t, b)
 }
 
-// TestReleaseBesideReconfigure has Reconfigure begin as soon as the rewind of a Release is over: what of Release comes
-// after that must not look at the plan, which changes. The race build sees it, whichever of the two is first.
+// TestReleaseBesideReconfigure has Reconfigure begin as soon as the rewind of a Release is over:
+// what of Release comes after that must not look at the plan, which changes. The race build sees
+// it, whichever of the two is first.
 func TestReleaseBesideReconfigure(t *testing.T) {
 	b := open(t, worlds(256, 64, 512))
 	for i := range 10 {

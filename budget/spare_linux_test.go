@@ -97,7 +97,8 @@ func (h handles) refused() bool {
 		panics(func() { frogs.New(h.s) }) && panics(func() { h.s.Open("more") })
 }
 
-// class is what ranges are kept by: the head of the tables, and the size up to the next power of two.
+// class is what ranges are kept by: the head of the tables, and the size up to the next power of
+// two.
 type class struct {
 	head platform.Head
 	size uint64
@@ -118,7 +119,8 @@ func (w widest) open(b *budget.Budget) {
 
 func (w widest) close(b *budget.Budget) { w.now[classOf(b)]-- }
 
-// bound is what the process may have then: of each range its addresses, aligned, and the head of its tables.
+// bound is what the process may have then: of each range its addresses, aligned, and the head of
+// its tables.
 func (w widest) bound() (h holdings) {
 	for c, count := range w.most {
 		h.mappings += 2 * count // the head, and what nobody may touch
@@ -161,7 +163,8 @@ func openAny(t *testing.T, opens int, random *rand.Rand, w widest) {
 	}
 }
 
-// requireWithin says that the process has no more than before and the bound, but for what the runtime takes meanwhile.
+// requireWithin says that the process has no more than before and the bound, but for what the
+// runtime takes meanwhile.
 func requireWithin(t *testing.T, before holdings, w widest) {
 	t.Helper()
 	now, bound := holdingsNow(t), w.bound()
@@ -174,8 +177,8 @@ func requireWithin(t *testing.T, before holdings, w widest) {
 	assert.LessOrEqual(t, now.resident, before.resident+bound.resident+16*budget.MiB)
 }
 
-// TestOpensOfAnyPlan: of each class of ranges the process keeps as many as were open at once, and nothing else; handles
-// stay dead whose tables became those of another plan.
+// TestOpensOfAnyPlan: of each class of ranges the process keeps as many as were open at once, and
+// nothing else; handles stay dead whose tables became those of another plan.
 func TestOpensOfAnyPlan(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
@@ -187,8 +190,8 @@ func TestOpensOfAnyPlan(t *testing.T) {
 	assert.Less(t, len(w.most), 400, "there are few classes, whatever the plans are")
 }
 
-// TestStaleScopesAndBadAligns: what a bad align adds to a generation never makes it one of a later budget, however many
-// arenas were opened since.
+// TestStaleScopesAndBadAligns: what a bad align adds to a generation never makes it one of a later
+// budget, however many arenas were opened since.
 func TestStaleScopesAndBadAligns(t *testing.T) {
 	const arenas = 16
 	plan := budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "room", Size: 4096, Slots: arenas - 1},

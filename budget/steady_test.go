@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestSteadyStateAllocatesNothing holds the promise of a program at play, and of a loader that does something a million
-// times: not one Go allocation.
+// TestSteadyStateAllocatesNothing holds the promise of a program at play, and of a loader that does
+// something a million times: not one Go allocation.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
@@ -105,7 +105,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	require.NoError(t, one.Release())
 }
 
-// TestRewindKeepsNothing loads and rewinds for a while: figures and ranges are those of the first time.
+// TestRewindKeepsNothing loads and rewinds for a while: figures and ranges are those of the first
+// time.
 func TestRewindKeepsNothing(t *testing.T) {
 	b := open(t, small())
 	var first string

@@ -24,7 +24,8 @@ func openStreamed(t *testing.T) *Streamed {
 	return level.Get()
 }
 
-// TestStreamedWorldIsGos compares the example's world, whose pool and heap are full often, with one of Go's maps and slices.
+// TestStreamedWorldIsGos compares the example's world, whose pool and heap are full often, with one
+// of Go's maps and slices.
 func TestStreamedWorldIsGos(t *testing.T) {
 	w, rng := openStreamed(t), rand.New(rand.NewPCG(41, 6))
 	type held struct {

@@ -15,7 +15,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// recorded is the report of a server that used so many bytes of each part, as it is read from a file.
+// recorded is the report of a server that used so many bytes of each part, as it is read from a
+// file.
 func recorded(t *testing.T, name string, bots, init, level, frame, scratch int) budget.Report {
 	t.Helper()
 	plan := measured()
@@ -86,7 +87,8 @@ func TestSuggest(t *testing.T) {
 	assert.Equal(t, want.Limits, swapped.Limits)
 }
 
-// What was full may need more than its peak, and has no less than was planned; what took the rest had a size, too.
+// What was full may need more than its peak, and has no less than was planned; what took the rest
+// had a size, too.
 func TestSuggestOfWhatWasFull(t *testing.T) {
 	calm, full := recorded(t, "calm", 0, 100, 5000, 70, 333), recorded(t, "full", 0, 90, 4000, 0, 11)
 	full.Plan.Size, full.Plan.Regions[2].Size = budget.MiB, budget.Rest

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestSampleBesideAPublication: a sample has what was held when it began, also where the arena is published meanwhile.
+// TestSampleBesideAPublication: a sample has what was held when it began, also where the arena is
+// published meanwhile.
 func TestSampleBesideAPublication(t *testing.T) {
 	var g gauge
 	var over atomic.Bool
@@ -36,7 +37,8 @@ func TestSampleBesideAPublication(t *testing.T) {
 	}
 }
 
-// TestSampleOfWhatIsHeld: a publication that lies between the two words of a sample leaves the most below what is held.
+// TestSampleOfWhatIsHeld: a publication that lies between the two words of a sample leaves the most
+// below what is held.
 func TestSampleOfWhatIsHeld(t *testing.T) {
 	var g gauge
 	var most uint64

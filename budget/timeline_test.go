@@ -30,7 +30,8 @@ type tick struct {
 	mark budget.Mark
 }
 
-// folded is what a timeline has to hold of all ticks: the step is the least power of two with which they have room.
+// folded is what a timeline has to hold of all ticks: the step is the least power of two with which
+// they have room.
 func folded(all []tick, samples int) (step uint64, most []uint64, marks []budget.Mark) {
 	for step = 1; (uint64(len(all))+step-1)/step > uint64(samples); step *= 2 {
 	}
@@ -50,8 +51,8 @@ func folded(all []tick, samples int) (step uint64, most []uint64, marks []budget
 	return step, most, marks
 }
 
-// TestTimelineBesideAModel plays at random, and after each tick compares all samples with what a list of every tick that ever
-// was comes to.
+// TestTimelineBesideAModel plays at random, and after each tick compares all samples with what a
+// list of every tick that ever was comes to.
 func TestTimelineBesideAModel(t *testing.T) {
 	for _, samples := range []int{1, 2, 3, 5, 8, 13, 64} {
 		t.Run(fmt.Sprint(samples), func(t *testing.T) {
@@ -308,8 +309,8 @@ func TestTimelineLeavesTheReportAsItIs(t *testing.T) {
 	assert.Equal(t, reports[false], reports[true])
 }
 
-// TestTimelineIsReadWhileOthersWork: owners load, a page reads, one samples. The counts are those of the ticks, and no
-// peak is lost.
+// TestTimelineIsReadWhileOthersWork: owners load, a page reads, one samples. The counts are those
+// of the ticks, and no peak is lost.
 func TestTimelineIsReadWhileOthersWork(t *testing.T) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 3})

@@ -27,8 +27,8 @@ func parsed(t testing.TB, file string) string {
 	return string(out)
 }
 
-// TestTraceShowsWhatABudgetDoes: a task and a region for each Load, Rewind and Release, with the region's name, and a region for
-// each frame.
+// TestTraceShowsWhatABudgetDoes: a task and a region for each Load, Rewind and Release, with the
+// region's name, and a region for each frame.
 func TestTraceShowsWhatABudgetDoes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace")
 	out, err := os.Create(file)

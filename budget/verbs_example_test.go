@@ -164,7 +164,8 @@ func ExampleBudget_Published() {
 	// 100
 }
 
-// A plan for a server of sixteen rooms, drawn: where each part lies, and the key of the plan that says so.
+// A plan for a server of sixteen rooms, drawn: where each part lies, and the key of the plan that
+// says so.
 func ExampleSizeText() {
 	fmt.Println(budget.SizeText(4*budget.MiB), budget.SizeText(13_674_760), budget.SizeText(3_808))
 	// Output: 4096KiB 13355KiB 3.8KiB

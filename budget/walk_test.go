@@ -126,8 +126,8 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 	}
 }
 
-// TestWalkBearsAnyTable flips bits all over the tables: Walk may miss what no promise covers, but it never reads beyond
-// the budget.
+// TestWalkBearsAnyTable flips bits all over the tables: Walk may miss what no promise covers, but
+// it never reads beyond the budget.
 func TestWalkBearsAnyTable(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })

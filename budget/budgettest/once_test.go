@@ -42,7 +42,8 @@ func TestFailOnceFailsEach(t *testing.T) {
 	assert.Equal(t, []string{"budgettest: FailEach: 20 requests failed once, and none after them"}, r.logged)
 }
 
-// leaks opens a scope on a scratch arena, and leaves it open when its second request is refused and not the first.
+// leaks opens a scope on a scratch arena, and leaves it open when its second request is refused and
+// not the first.
 //
 //upfront:keeps FailEach tells it
 func leaks(b *budget.Budget) (err error) {
