@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	baseChild = "UPFRONT_BASE_CHILD" // the base that a run of the test is to have
+	baseChild = "UPFRONT_BASE_CHILD" // the base for a run of this test as a child
 	baseRuns  = 3
 )
 
-// printAddresses opens a plan, loads all that it has, twice over, and prints where everything is.
+// printAddresses opens a plan, loads all its regions twice, and prints their addresses.
 func printAddresses(t *testing.T, plan budget.Plan) {
 	b := open(t, plan)
 	for _, line := range b.Report().NotGranted {
@@ -52,8 +52,8 @@ func printAddresses(t *testing.T, plan budget.Plan) {
 	require.NoError(t, b.Close())
 }
 
-// runsAt starts this test three times, in environments of different lengths, and gives what each
-// printed.
+// runsAt starts this test three times, in environments of different lengths, and returns the
+// outputs.
 func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 	t.Helper()
 	for i := range baseRuns {
@@ -78,9 +78,8 @@ func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 	return addresses, refusals
 }
 
-// TestAddressesInEveryRun: what a budget at a base gives is at the same address in every run, also
-// when it is opened a second time, or the report says that the base wasn't granted. Without a base
-// it is elsewhere each time.
+// TestAddressesInEveryRun: with a base, a budget has the same addresses in every run and after a
+// second Open, or the report says that the base wasn't granted. Without a base each run differs.
 func TestAddressesInEveryRun(t *testing.T) {
 	if text := os.Getenv(baseChild); text != "" {
 		plan := budget.Plan{Name: "base", Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB},

@@ -19,8 +19,8 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// memoryGroup makes a memory cgroup with a limit below this process's own, of either version, that
-// the end of the test removes; why says what is missing.
+// memoryGroup makes a memory cgroup of either version, with a limit below this process's own. The
+// end of the test removes it. why is the reason if it can't be made.
 func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -55,8 +55,8 @@ func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
 	return "", "no memory cgroup can be made: " + why
 }
 
-// TestOpenNearTheLimitOfAGroup asks for less and less memory in a real cgroup: each Open is refused
-// with numbers, or leaves enough to go on with. Nobody is killed.
+// TestOpenNearTheLimitOfAGroup requests less and less memory in a real cgroup. Each Open fails with
+// numbers, or leaves enough memory to go on. No process is killed.
 func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 	const inside, limit = "UPFRONT_TEST_IN_GROUP", 64 * budget.MiB
 	if platform.GoBacked || arena_c.Asan {
@@ -88,7 +88,7 @@ func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 		}
 		assert.True(t, b.Report().Prefaulted)
 		assert.Greater(t, size, uint64(48*budget.MiB), "what is left to the rest is far too much")
-		for range 20 { // what a small program does
+		for range 20 { // the work of a small program
 			for range 1000 {
 				sink = byte(len(make([]byte, 1+runtime.NumGoroutine()*1000)))
 			}

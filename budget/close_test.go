@@ -46,7 +46,7 @@ func TestBudgetAfterClose(t *testing.T) {
 	for what, err := range map[string]error{
 		"Walk": func() error { _, err := b.Walk(); return err }(),
 		"Lease": func() (err error) {
-			for range 20 { // of a pair that is free: none is ever handed out
+			for range 20 { // of a free worker: none is ever lent
 				if _, err = b.Lease(background); err == nil {
 					return nil
 				}
@@ -69,8 +69,8 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.Equal(t, last, b.Report())
 }
 
-// TestPanicIsPrintedAfterClose is what a program does that handles no full: main defers Close, and
-// the panic is printed when that has run.
+// TestPanicIsPrintedAfterClose: in a program that handles no full, main defers Close, and the panic
+// is printed after it.
 func TestPanicIsPrintedAfterClose(t *testing.T) {
 	for arena, in := range map[string]func(*budget.Budget) scope.Scope{
 		"frame 0":     func(b *budget.Budget) scope.Scope { return b.Frame().Open("s") },
@@ -93,7 +93,7 @@ func TestPanicIsPrintedAfterClose(t *testing.T) {
 	}
 }
 
-// stale are handles of everything that lived in a budget.
+// stale are handles to all the objects of a budget.
 type stale struct {
 	scope, temp, frame, scratch, inner scope.Scope
 	pool                               scope.Pool[frog]
@@ -116,8 +116,7 @@ func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 	return s
 }
 
-// requireDead uses every handle in every way: each answers nil or says that it is closed, and none
-// crashes.
+// requireDead uses every handle in every way: each returns nil or a closed error, and none crashes.
 func (s stale) requireDead(t *testing.T) {
 	t.Helper()
 	for name, at := range map[string]scope.Scope{
@@ -182,8 +181,8 @@ func TestHandlesAfterClose(t *testing.T) {
 	requireWalk(t, again)
 }
 
-// TestHandlesAcrossShapes opens budgets whose tables are as large, but cut differently: a stale
-// handle must not take one control word for another, and a generation must never be counted twice.
+// TestHandlesAcrossShapes opens budgets with tables of one size but different layouts. A stale
+// handle must not take one control word for another, and no generation may count twice.
 func TestHandlesAcrossShapes(t *testing.T) {
 	fresh(t, small())
 	b := open(t, small())

@@ -18,12 +18,13 @@ import (
 )
 
 // TestCrowdCloses: owners and visitors go on while the budget closes, with contexts that end at any
-// time; each is told.
+// time; each call returns.
 func TestCrowdCloses(t *testing.T) {
 	for round := range step.Pick(2, 8, 200) {
 		b := open(t, rooms(round%2 == 0))
 		var all sync.WaitGroup
-		var stop atomic.Bool // else there may always be one that loads, and Close is refused for ever
+		// without it a load may always be at work, and Close is refused forever
+		var stop atomic.Bool
 		var shown [3]atomic.Pointer[show]
 		var asked atomic.Int64 // loads and releases
 		told := func(err error) bool {

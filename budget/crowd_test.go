@@ -18,9 +18,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// crowd is goroutines that use one budget at the same time, each as the doc lets it: owners of
-// rooms, who load them well and badly, visitors who pin what the owners show, hirers of scratch,
-// watchers, and one that drives: it loads below the rooms.
+// crowd is goroutines that use one budget at the same time, as the doc allows. Owners of rooms load
+// them, well and badly; visitors pin the owners' rooms; others lease scratch or watch; and a driver
+// loads the regions below the rooms.
 type crowd struct {
 	t     *testing.T
 	b     *budget.Budget
@@ -31,7 +31,7 @@ type crowd struct {
 	loads, refused, failed, visits, released atomic.Int64
 }
 
-// show is what a loader lets others visit.
+// show is a load that visitors may read.
 type show struct {
 	readers [2]*budget.Reader // one for each visitor
 	loaded  atomic.Pointer[budget.Loaded[frog]]
@@ -39,7 +39,7 @@ type show struct {
 
 var errCrowd = errors.New("badly")
 
-// end is how a load's function ends.
+// end is the way in which a load's function ends.
 func (c *crowd) end(random *rand.Rand, s scope.Scope) error {
 	switch random.IntN(12) {
 	case 0:
@@ -58,7 +58,7 @@ func (c *crowd) end(random *rand.Rand, s scope.Scope) error {
 	return nil
 }
 
-// load loads a region with a frog that is whole, and says whether it did. inside is called in the
+// load loads a region with a complete frog, and reports whether it did. It calls inside within the
 // load.
 func (c *crowd) load(r budget.Region, random *rand.Rand, inside func(s scope.Scope)) (l budget.Loaded[frog], ok bool) {
 	defer func() {
@@ -91,7 +91,7 @@ func (c *crowd) load(r budget.Region, random *rand.Rand, inside func(s scope.Sco
 	return l, err == nil
 }
 
-// own takes a room, lives in it, and gives it back.
+// own acquires a room, uses it, and releases it.
 func (c *crowd) own(number int, random *rand.Rand) {
 	room, err := c.b.Slots("room").Acquire()
 	if err != nil {
@@ -122,14 +122,15 @@ func (c *crowd) own(number int, random *rand.Rand) {
 	assert.ErrorIs(c.t, room.Rewind(c.t.Context()), budget.ErrClosed, "it was released")
 }
 
-// rewound is what a Rewind or Release may say.
+// rewound checks the error of a Rewind or Release.
 func (c *crowd) rewound(err error) {
 	if err != nil && !errors.Is(err, budget.ErrLoading) && !errors.Is(err, errCrowd) {
 		assert.ErrorContains(c.t, err, "panicked")
 	}
 }
 
-// visit looks at what owner and driver show: who is inside sees a frog that is whole, and it stays.
+// visit reads the rooms of owner and driver: while a visitor is inside, the frog is complete and
+// stays.
 func (c *crowd) visit(me int, random *rand.Rand) {
 	now := c.level.Load()
 	if i := random.IntN(len(c.shown) + 1); i < len(c.shown) {
@@ -173,7 +174,7 @@ func (c *crowd) hire(random *rand.Rand) {
 	assert.ErrorContains(c.t, lease.Release(), "released before")
 }
 
-// drive loads what lies below the rooms, with rooms inside, and ends frames.
+// drive loads the region below the rooms, with rooms inside, and ends frames.
 func (c *crowd) drive(random *rand.Rand) {
 	frogs.New(c.b.Frame())
 	assert.NoError(c.t, c.b.NextFrame())
@@ -198,7 +199,7 @@ func (c *crowd) drive(random *rand.Rand) {
 	}
 }
 
-// TestCrowd has all of them at it at once. The race build looks at every access.
+// TestCrowd runs them all at once. The race build checks every access.
 func TestCrowd(t *testing.T) {
 	plan := budget.Plan{Name: "crowd", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB},
 		{Name: "room", Size: 64 * budget.KiB, Slots: 3}}, Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},

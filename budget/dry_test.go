@@ -11,9 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestDryHolds: whatever is played in dry arenas, in any order, the core finds their tables whole
-// after each event. An event that can't come now, and one that is full, leaves the headers as they
-// were.
+// TestDryHolds plays events in dry arenas in any order; after each, the core finds the tables
+// whole. An event that can't come now, or that is full, leaves the headers unchanged.
 func TestDryHolds(t *testing.T) {
 	plan := measured()
 	plan.Regions[0].Size, plan.Limits = 1001, budget.Limits{Scopes: 4, Pools: 2, Owned: 2, Labels: 2}

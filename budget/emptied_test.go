@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// inboxes are what a region above the slots holds in vain, and how each of them is used. The last
-// is in a scope of its own.
+// inboxes are objects of a region above the slots, and uses of each. The last is in a scope of its
+// own.
 func inboxes(s scope.Scope) map[string]func() error {
 	pool, handles, objects := frogs.Pool(s, 2), frogs.HandlePool(s, 2), marks.Pool(s, 2)
 	x, y := pool.Get(), objects.Get()
@@ -42,7 +42,7 @@ func inboxes(s scope.Scope) map[string]func() error {
 	}
 }
 
-// said is what a call returns or panics with.
+// said returns the error or the panic of a call.
 func said(call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -52,8 +52,8 @@ func said(call func() error) (err error) {
 	return call()
 }
 
-// TestEmptiedByWhom: who comes with what lay in a region above is told whose load emptied it, and
-// when, in each build.
+// TestEmptiedByWhom: the use of an object of an emptied region reports the load that emptied it,
+// and when, in each build.
 func TestEmptiedByWhom(t *testing.T) {
 	b := open(t, rooms(true)) // effects, above four rooms
 	room := acquire(t, b)
@@ -62,7 +62,8 @@ func TestEmptiedByWhom(t *testing.T) {
 		end func()
 	}{
 		{"Load of region room 0", func() { mustFill(t, room, 1) }},
-		{"Load of region room 0", func() { mustFill(t, room, 2); mustFill(t, room, 3) }}, // the second has nothing to empty
+		// the second has no objects to empty
+		{"Load of region room 0", func() { mustFill(t, room, 2); mustFill(t, room, 3) }},
 		{"Rewind of region room 0", func() { require.NoError(t, room.Rewind(background)) }},
 		{"Rewind of region effects", func() { require.NoError(t, b.Region("effects").Rewind(background)) }},
 		{"Load of region systems", func() { mustLoad(t, b, "systems", nil) }},
@@ -80,7 +81,7 @@ func TestEmptiedByWhom(t *testing.T) {
 	}
 }
 
-// TestEmptiedByALoadThatFailed: what a load made that failed is its own.
+// TestEmptiedByALoadThatFailed: a failed load is reported for its own objects.
 func TestEmptiedByALoadThatFailed(t *testing.T) {
 	b := open(t, rooms(true))
 	var stale map[string]func() error
@@ -91,8 +92,8 @@ func TestEmptiedByALoadThatFailed(t *testing.T) {
 	}
 }
 
-// TestClosedByItself: a scope that was opened after the region was emptied, and closed where it was
-// opened, has nobody else to blame.
+// TestClosedByItself: a scope that was opened after the region was emptied, and closed by its
+// opener, doesn't report the load.
 func TestClosedByItself(t *testing.T) {
 	b := open(t, rooms(true))
 	mustLoad(t, b, "effects", nil)
@@ -106,7 +107,7 @@ func TestClosedByItself(t *testing.T) {
 	})
 }
 
-// TestEmptiedMeanwhile: any goroutine may be told, while loads go on.
+// TestEmptiedMeanwhile: any goroutine may get the report while loads go on.
 func TestEmptiedMeanwhile(t *testing.T) {
 	b := open(t, rooms(true))
 	var stale map[string]func() error
@@ -121,15 +122,16 @@ func TestEmptiedMeanwhile(t *testing.T) {
 		}
 	})
 	for range 100 {
-		for _, what := range []string{"handle pool", "object pool"} { // these read what no load writes
+		// no load writes the words that these read
+		for _, what := range []string{"handle pool", "object pool"} {
 			assert.ErrorContains(t, said(stale[what]), "the last to empty region effects was a ")
 		}
 	}
 	both.Wait()
 }
 
-// TestClosedWithItsBudget: a load of the next budget, which has the same headers, ended nothing of
-// the one before.
+// TestClosedWithItsBudget: a load of the next budget, with the same headers, isn't reported for
+// objects of the budget before.
 func TestClosedWithItsBudget(t *testing.T) {
 	first := open(t, fresh(t, rooms(true)))
 	var stale map[string]func() error

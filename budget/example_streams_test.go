@@ -10,16 +10,16 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// Step 1: the most chunks at once, and the bytes for what differs from chunk to chunk. The heap is
-// full now and then, and that is an answer: see enter. Measure both by a play; a quarter of a heap
-// is a fair reserve for its gaps.
+// Step 1: the most chunks at once, and the bytes that differ from chunk to chunk. The heap is full
+// now and then, and that is an answer: see enter. Measure both in a play; a quarter of a heap is a
+// fair reserve for its gaps.
 const (
 	chunksMax = 9
 	heapSize  = 12 * budget.KiB
 )
 
-// Step 2: plain data. What each chunk has is in it: its neighbours by handle, for they come and go
-// too. What has another length in each chunk is on the heap, and the chunk has its offset.
+// Step 2: plain data. A chunk holds its neighbours as handles, because they come and go too. A list
+// of varying length is on the heap, and the chunk holds its offset.
 type (
 	Cell  struct{ X, Y int32 }
 	Plant struct{ X, Y, Kind, Age int16 }
@@ -35,12 +35,12 @@ var (
 	chunks = scope.Plain[Chunk]()
 	cells  = scope.Plain[Cell]()
 	links  = scope.Plain[arena.Handle[Chunk]]()
-	plants = arena.HeapOf[Plant](nil) // for heaps, as scope.Plain is for scopes
+	plants = arena.HeapOf[Plant](nil) // HeapOf is for heaps, as scope.Plain is for scopes
 	ways   = [4]Cell{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}
 )
 
-// Streamed is a world of which the chunks around a walker are there. It is a Go value; its chunks
-// lie in the region.
+// Streamed is a world with the chunks around a walker in memory. It is a Go value; its chunks are
+// in the region.
 type Streamed struct {
 	base   arena.Base
 	chunks scope.HandlePool[Chunk]
@@ -48,8 +48,8 @@ type Streamed struct {
 	heap   arena.Heap
 }
 
-// Step 3: one region has all of it: the pool, the map and the heap. The level's end is the end of
-// each chunk, so blocks may live on the heap then.
+// Step 3: one region holds the pool, the map and the heap. The end of the level is the end of each
+// chunk, so blocks may then still be on the heap.
 func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 	return budget.Load(context.Background(), region, func(s scope.Scope) (*Streamed, error) {
 		heap, err := arena.NewHeap(s.BytesUnzeroed(heapSize, 64), 64)
@@ -61,9 +61,9 @@ func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 	})
 }
 
-// Step 4: a chunk comes, during play. It is whole or not at all: where the pool or the heap is
-// full, enter gives back what it has so far, and returns false. The world goes on without the
-// chunk, and asks again when another has left.
+// Step 4: a chunk comes during play, whole or not at all. If the pool or the heap is full, enter
+// undoes its steps and returns false. The world goes on without the chunk, and tries again when
+// another chunk has left.
 func (w *Streamed) enter(at Cell, name []byte, count int) bool {
 	c, handle := w.chunks.Get()
 	if c == nil {
@@ -87,9 +87,9 @@ func (w *Streamed) enter(at Cell, name []byte, count int) bool {
 	return true
 }
 
-// Step 5: a chunk leaves. Its neighbours needn't be told: its handle names nothing from now on,
-// also when another chunk has its place. An error here is a bug, and has a name: a list that was
-// freed already, or is another heap's.
+// Step 5: a chunk leaves. Its neighbours need no notice: its handle is dead from now on, even when
+// another chunk takes its place. An error here is a bug with a name, such as a list that was freed
+// before or belongs to another heap.
 func (w *Streamed) leave(at Cell) {
 	handle := w.at.Get(at)
 	c := w.chunks.At(*handle)
@@ -99,13 +99,13 @@ func (w *Streamed) leave(at Cell) {
 	w.at.Delete(at)
 }
 
-// Step 6: what is in a chunk grows. Grow ends the old slice, so the chunk gets the new one at once.
+// Step 6: a list of a chunk grows. Grow ends the old slice, so the chunk takes the new one at once.
 func (w *Streamed) plant(c *Chunk, p Plant) bool {
 	list := c.Plants.Get(w.base)
 	longer, err := plants.Grow(w.heap, list, len(list)+1)
 	mustBe(err)
 	if longer == nil {
-		return false // the heap is full, and list is as it was
+		return false // the heap is full, and list is unchanged
 	}
 	longer[len(list)] = p
 	c.Plants = arena.SliceOf(w.base, longer)
@@ -121,8 +121,8 @@ func (w *Streamed) east(from Cell) (names []string) {
 }
 
 // A world that streams: chunks of different size come and go in play, in one region, without Go's
-// heap and without unsafe. Chunks are of one type and lie in a HandlePool; what differs in length
-// lies on a Heap; neighbours know each other by handle.
+// heap and without unsafe. Chunks are of one type, in a HandlePool; lists of varying length are on
+// a Heap; neighbours are handles.
 func Example_worldThatStreams() {
 	b, err := budget.Open(budget.Plan{Name: "world", Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	mustBe(err)

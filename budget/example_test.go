@@ -19,8 +19,8 @@ type Pond struct {
 
 type LogFile struct{ Lines int64 }
 
-// Types are declared once, at package level. A Go pointer inside one would stop the program here,
-// naming the field.
+// Types are declared once, at package level. A type with a Go pointer inside stops the program here
+// and names the field.
 var (
 	frogKind = scope.Plain[Frog]()
 	logKind  = scope.Object[LogFile](func(f *LogFile) error {
@@ -29,10 +29,10 @@ var (
 	})
 )
 
-// Pond can't be declared: a pool is a Go value, which belongs beside the budget, not inside.
+// Pond can't be declared: a pool is a Go value, which must stay outside the budget.
 func loadPond(ctx context.Context, level budget.Region, frogs int) (budget.Loaded[Pond], error) {
 	return budget.Load(ctx, level, func(s scope.Scope) (*Pond, error) {
-		raw := s.Temp(10_000).Bytes(10_000) // what is only needed while the level is loaded
+		raw := s.Temp(10_000).Bytes(10_000) // only needed while the level loads
 		raw[0] = 1
 		log := logKind.New(s)
 		log.Lines = 2
@@ -65,11 +65,11 @@ func Example() {
 		return
 	}
 	for tick := range 3 {
-		frog := pond.Get().Frogs.Get() // nil when all 100 are alive
+		frog := pond.Get().Frogs.Get() // nil if all 100 are in use
 		frog.Age = int32(tick)
 
 		t := b.Scratch(0, 0).Open("who is near") // scratch that follows the call stack
-		near := frogKind.TrySlice(t, 8)          // nil when the scratch arena is full
+		near := frogKind.TrySlice(t, 8)          // nil if the scratch arena is full
 		near[0] = *frog
 		t.Close()
 
@@ -86,8 +86,8 @@ func Example() {
 	// true 0 12200
 }
 
-// A level that doesn't fit is an answer: the error says what to raise in the plan, and the region
-// is empty as before.
+// A level that doesn't fit is an answer: the error names the key to raise in the plan, and the
+// region is empty as before.
 func ExampleLoad_full() {
 	b, err := budget.Open(budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
@@ -109,7 +109,7 @@ func ExampleLoad_full() {
 	// 0
 }
 
-// openTwo opens a budget of two regions, systems and above it level.
+// openTwo opens a budget of two regions: systems, and level above it.
 func openTwo() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.RegionPlan{
 		{Name: "systems", Size: 64 * budget.KiB},
@@ -119,8 +119,8 @@ func openTwo() *budget.Budget {
 	return b
 }
 
-// Who is inside a load may load what lies above, with the load's scope as the proof. Others are
-// told that something loads.
+// Inside a load, the load's scope is the proof that allows a load of a region above. Another caller
+// gets ErrLoading.
 func ExampleRegion_In() {
 	b := openTwo()
 	defer b.Close()
@@ -140,7 +140,7 @@ func ExampleRegion_In() {
 	// <nil>
 }
 
-// Rewinding a region takes along those above it, top first, and runs finalizers newest first.
+// Rewinding a region first rewinds those above it, and runs finalizers newest first.
 func ExampleRegion_Rewind() {
 	b := openTwo()
 	defer b.Close()

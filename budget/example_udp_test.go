@@ -14,16 +14,16 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Step 1: the worst case, in numbers. Who can't name it has no use for a budget.
+// Step 1: the worst case, in numbers. A program without one has no use for a budget.
 const (
 	workers   = 2    // each has a world of its own and a socket of its own
-	unitsMax  = 256  // of a world: a unit's number is one byte
+	unitsMax  = 256  // in a world: a unit's number is one byte
 	packetMax = 1200 // bytes
 	orderSize = 3    // bytes in a packet: number of the unit, dx, dy
 )
 
-// Step 2: what lives in the budget is plain data. Types are declared once, at package level: a
-// string, a slice or a map in one of them would stop the program here and name the field.
+// Step 2: the budget holds plain data. Types are declared once, at package level: a string, a slice
+// or a map in one of them stops the program here and names the field.
 type (
 	Unit  struct{ X, Y int32 }
 	Order struct{ Unit, DX, DY int32 }
@@ -34,31 +34,33 @@ var (
 	orders = scope.Plain[Order]()
 )
 
-// World is a Go value whose slice lies in the budget. A load makes one.
+// World is a Go value with a slice in the budget. A load makes one.
 type World struct{ Units []Unit }
 
-// Step 3: the plan. All that lives as long as the server is in the region "worlds", what a packet
-// needs is on its worker's scratch arena. scratchSize is the number that is wrong at first.
+// Step 3: the plan. The worlds live as long as the server, so they are in the region "worlds"; the
+// memory of a packet is on its worker's scratch arena. scratchSize is too small at first.
 func planOf(scratchSize uint64) budget.Plan {
 	return budget.Plan{
 		Name:    "server",
 		Regions: []budget.RegionPlan{{Name: "worlds", Size: 64 * budget.KiB}},
-		Scratch: budget.ScratchPlan{Workers: workers, Size: scratchSize}, // each of the two that a worker has
+		// of each of a worker's two
+		Scratch: budget.ScratchPlan{Workers: workers, Size: scratchSize},
 	}
 }
 
-// Step 4: a load. It is whole or not at all: if the worlds don't fit, the error says so, and there
-// is no server.
+// Step 4: a load. It is whole or not at all: if the worlds don't fit, the error says so, and the
+// server doesn't start.
 func loadWorlds(s scope.Scope) (*[workers]World, error) {
 	var worlds [workers]World
 	for i := range worlds {
-		worlds[i].Units = units.Slice(s, unitsMax) // zeroed; full ends the load, so there is nothing to check
+		// zeroed; a full ends the load, so no check is needed
+		worlds[i].Units = units.Slice(s, unitsMax)
 	}
 	return &worlds, nil
 }
 
-// Step 5: a worker. Its packets lie at the bottom of its scratch arena for good. What one packet
-// needs lies in a scope that Do opens and closes; a full in it ends Do, and Do returns it.
+// Step 5: a worker. Its packet buffer stays at the bottom of its scratch arena. The memory of one
+// packet is in a scope that Do opens and closes; a full inside ends Do, and Do returns it.
 func (w *World) serve(conn *net.UDPConn, scratch scope.Scratch) {
 	bottom := scratch.Open("worker")
 	defer bottom.Close()
@@ -70,16 +72,18 @@ func (w *World) serve(conn *net.UDPConn, scratch scope.Scratch) {
 		}
 		answer := "done"
 		err = bottom.Do("packet", func(s scope.Scope) error { return w.obey(s, packet[:n]) })
-		if errors.Is(err, budget.ErrFull) { // an answer, not an accident: this packet is dropped, the next is served
-			fmt.Println("log:", strings.ReplaceAll(err.Error(), "; ", "\n  ")) // one line is too wide for this page
+		// an answer, not an accident: this packet is dropped, the next is served
+		if errors.Is(err, budget.ErrFull) {
+			// one line is too wide for this page
+			fmt.Println("log:", strings.ReplaceAll(err.Error(), "; ", "\n  "))
 			answer = "too many"
 		}
 		conn.WriteToUDPAddrPort([]byte(answer), from)
 	}
 }
 
-// obey unpacks the orders, sorts them by unit and moves. The slice is asked for before anything
-// moves: a packet that is dropped has changed nothing.
+// obey unpacks the orders, sorts them by unit and moves the units. It allocates before any unit
+// moves: a dropped packet changes no unit.
 func (w *World) obey(s scope.Scope, packet []byte) error {
 	list := orders.Slice(s, len(packet)/orderSize)
 	for i := range list {
@@ -94,18 +98,18 @@ func (w *World) obey(s scope.Scope, packet []byte) error {
 	return nil
 }
 
-// Step 6: Open, Load, Seal; then the workers, and when they have ended the report.
+// Step 6: Open, Load, Seal; then the workers, and after their end the report.
 func run(plan budget.Plan, play func(servers []net.Addr)) error {
 	b, err := budget.Open(plan) // all memory is taken here
 	if err != nil {
 		return err
 	}
-	defer b.Close() // for the early ways out: a second Close changes nothing
+	defer b.Close() // for an early return: a second Close changes nothing
 	worlds, err := budget.Load(context.Background(), b.Region("worlds"), loadWorlds)
 	if err != nil {
 		return err
 	}
-	if err := b.Seal(); err != nil { // from here on the budget asks the system for nothing
+	if err := b.Seal(); err != nil { // from here on the budget takes no memory from the system
 		return err
 	}
 
@@ -127,7 +131,7 @@ func run(plan budget.Plan, play func(servers []net.Addr)) error {
 	for _, conn := range conns {
 		conn.Close()
 	}
-	running.Wait() // the report and Close want them gone
+	running.Wait() // the report and Close come after the workers
 
 	report := b.Report() // fmt.Print(report) draws all of it
 	for _, r := range report.Arenas {
@@ -135,10 +139,10 @@ func run(plan budget.Plan, play func(servers []net.Addr)) error {
 			fmt.Printf("%s: peak %d of %d bytes\n", r.Name, r.Peak, r.Size)
 		}
 	}
-	return b.Close() // nil: no finalizer failed, nothing leaked
+	return b.Close() // nil: no finalizer failed, and there is no leak
 }
 
-// ask is a client: it sends that many orders and waits for the answer.
+// ask is a client: it sends so many orders and waits for the answer.
 func ask(server net.Addr, count int) string {
 	conn, err := net.Dial("udp", server.String())
 	if err != nil {
@@ -155,8 +159,8 @@ func ask(server net.Addr, count int) string {
 	return string(answer[:n])
 }
 
-// Your UDP server, step by step: from an empty folder to the first full and its mending. It takes
-// Go 1.26 and gcc.
+// Your UDP server, step by step: from an empty folder to the first full and its remedy. It takes Go
+// 1.26 and gcc.
 //
 //	go mod init example.org/server
 //	go get github.com/upfront-mem/upfront
@@ -170,13 +174,12 @@ func Example_udpServer() {
 		fmt.Println("100 orders:", ask(servers[1], 100))
 	}
 
-	// Step 7: the first run. A scratch arena of 4 KiB looks like enough for a packet of 1200 bytes,
-	// but its 400 orders take 12 each.
+	// Step 7: the first run. A scratch arena of 4 KiB seems enough for a packet of 1200 bytes, but
+	// its 400 orders take 12 bytes each.
 	fmt.Println("close:", run(planOf(4*budget.KiB), play))
 
-	// Step 8: the log names the key of the plan and a size that is enough for the request that
-	// failed. Raise it and run again. Or ask budget.Measure beforehand, which finds such sizes by
-	// itself.
+	// Step 8: the log names the key of the plan and a size that suffices for the failed allocation.
+	// Raise it and run again. Or use budget.Measure beforehand, which finds such sizes by itself.
 	fmt.Println("close:", run(planOf(8*budget.KiB), play))
 	// Output:
 	// 100 orders: done

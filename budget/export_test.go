@@ -7,37 +7,37 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// DuringOpen has each Open call do until restore.
+// DuringOpen makes each Open call do, until restore.
 func DuringOpen(do func()) (restore func()) {
 	before := readLimits
 	readLimits = func() []platform.Limit { do(); return before() }
 	return func() { readLimits = before }
 }
 
-// SetLimits puts others in the place of the process's limits until restore.
+// SetLimits replaces the process's limits until restore.
 func SetLimits(limits ...platform.Limit) (restore func()) {
 	before := readLimits
 	readLimits = func() []platform.Limit { return limits }
 	return func() { readLimits = before }
 }
 
-// SetMappings puts other figures in the place of the process's until restore.
+// SetMappings replaces the process's figures of mappings until restore.
 func SetMappings(used, most uint64) (restore func()) {
 	before := readMappings
 	readMappings = func() (uint64, uint64, bool) { return used, most, true }
 	return func() { readMappings = before }
 }
 
-// SetGoMemory puts other figures in the place of the Go runtime's until restore.
+// SetGoMemory replaces the Go runtime's figures until restore.
 func SetGoMemory(mapped, present uint64) (restore func()) {
 	before := goMemory
 	goMemory = func() (uint64, uint64) { return mapped, present }
 	return func() { goMemory = before }
 }
 
-// Stop holds up each load's begin and end until resume is called. Then those that wait are served
-// in turn: a sync.Mutex hands over to the next at once when a waiter has waited for a millisecond
-// and finds it locked again.
+// Stop holds up each load's begin and end until resume. Then the waiters are served in turn: a
+// sync.Mutex hands over to the next waiter at once if that one has waited for a millisecond and
+// finds it locked again.
 func (b *Budget) Stop() (resume func()) {
 	b.mu.Lock()
 	return func() {
@@ -52,7 +52,7 @@ func (b *Budget) Stop() (resume func()) {
 // PublishRegions publishes the figures of all regions.
 func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil), "") }
 
-// PartBytes is the bytes of the pages that hold arenas and tables.
+// PartBytes returns the bytes of the pages that hold arenas and tables.
 func (b *Budget) PartBytes() (bytes uint64) {
 	for _, part := range b.parts {
 		bytes += part.Size
@@ -60,8 +60,8 @@ func (b *Budget) PartBytes() (bytes uint64) {
 	return bytes
 }
 
-// ResidentOf is what of the budget is resident now, but for room in the head: an earlier budget may
-// have used that.
+// ResidentOf returns the resident bytes of the budget now, without spare room in the head, which an
+// earlier budget may have used.
 func (b *Budget) ResidentOf() (bytes uint64, ok bool) {
 	l, _ := b.plan.layout()
 	head := l.kept().Size
@@ -78,7 +78,7 @@ func (b *Budget) ResidentOf() (bytes uint64, ok bool) {
 	return bytes - uint64(missing)*uint64(os.Getpagesize()), ok
 }
 
-// MemoryOf is what a group is asked for the plan's budget, and what addresses it takes.
+// MemoryOf returns the memory that a group pays for the plan's budget, and its addresses.
 func MemoryOf(plan Plan) (memory, size uint64) {
 	l, _ := plan.resolved().layout()
 	if platform.GoBacked {
@@ -87,20 +87,20 @@ func MemoryOf(plan Plan) (memory, size uint64) {
 	return l.memory(uint64(os.Getpagesize())), l.size
 }
 
-// GoTables is what the tables of the plan's arenas take of the Go heap.
+// GoTables returns the bytes of the plan's tables on the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }
 
-// Beside is what a group pays for the plan and the plan doesn't name.
+// The bytes that a group pays for the budget outside the plan.
 func Beside(plan Plan) uint64 {
 	plan = plan.resolved()
 	l, _ := plan.layout()
 	return plan.beside(l)
 }
 
-// SitesOf is what call sites take of the Go heap in checked builds.
+// SitesOf returns the bytes of call sites on the Go heap in checked builds.
 func SitesOf(plan Plan) uint64 { return plan.sites() }
 
-// HeadOf is what stays of the plan's tables when its budget is closed.
+// HeadOf returns the bytes of the plan's tables that stay after Close.
 func HeadOf(plan Plan) (head platform.Head) {
 	l, _ := plan.resolved().layout()
 	return l.kept()
@@ -126,10 +126,10 @@ func HoldKept(plan Plan) (give func()) {
 	}
 }
 
-// Closed says whether Close has come to its end.
+// Closed reports whether Close has ended.
 func (b *Budget) Closed() bool { return b.closed.Load() }
 
-// SetWideFirst has Measure begin with so many bytes, and gives a function that undoes it.
+// SetWideFirst makes Measure begin with so many bytes, and returns a function that undoes it.
 func SetWideFirst(size uint64) (undo func()) {
 	was := wideFirst
 	wideFirst = size

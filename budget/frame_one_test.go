@@ -20,8 +20,8 @@ func oneFrame() budget.Plan {
 	return plan
 }
 
-// TestAFrameOfOneBuffer: what a frame made is gone with the next NextFrame, finalizers newest
-// first, whatever was open.
+// TestAFrameOfOneBuffer: a frame's objects end with the next NextFrame, finalizers newest first,
+// even inside open scopes.
 func TestAFrameOfOneBuffer(t *testing.T) {
 	for seed := range uint64(50) {
 		b := open(t, oneFrame())
@@ -66,7 +66,8 @@ func TestAFrameOfOneBuffer(t *testing.T) {
 	}
 }
 
-// TestAFrameOfOneIsCounted as one of two is, and ends without a Go allocation.
+// TestAFrameOfOneIsCounted: the figures of a frame with one buffer are those of one with two, and
+// it ends without a Go allocation.
 func TestAFrameOfOneIsCounted(t *testing.T) {
 	for name, finalizer := range map[string]bool{"short": false, "long": true} {
 		b := open(t, oneFrame())
@@ -100,8 +101,8 @@ func TestAFrameOfOneIsCounted(t *testing.T) {
 	}
 }
 
-// TestAFrameOfOneTells what two buffers tell: a full, an error, scopes that were left open; each
-// once.
+// TestAFrameOfOneTells: one buffer reports the same as two: a full, an error, scopes that were left
+// open; each once.
 func TestAFrameOfOneTells(t *testing.T) {
 	b := open(t, oneFrame())
 	require.Nil(t, frogs.TrySlice(b.Frame(), 1<<20))
@@ -121,7 +122,7 @@ func TestAFrameOfOneTells(t *testing.T) {
 	assert.NoError(t, b.NextFrame(), "once")
 
 	b.Frame().Defer(runtime.Goexit)
-	newMark(b.Frame().Open("left open"), 2, 0) //upfront:keeps NextFrame tells of it
+	newMark(b.Frame().Open("left open"), 2, 0) //upfront:keeps NextFrame reports it
 	assert.True(t, attempt(b.NextFrame).exited)
 	assert.NotNil(t, frogs.TryNew(b.Frame()), "the next frame begins all the same")
 	require.NoError(t, b.NextFrame())

@@ -17,7 +17,7 @@ import (
 
 type frog struct{ X, Y, Age int64 }
 
-// mark is an object whose finalizer tells on it: ID into ran, then whatever Do says.
+// mark is an object whose finalizer adds ID to ran, and then calls Do.
 type mark struct{ ID, Do int64 }
 
 const (
@@ -50,7 +50,7 @@ func newMark(s scope.Scope, id, do int64) *mark {
 	return m
 }
 
-// closer is an io.Closer that tells on itself.
+// closer is an io.Closer that records its Close.
 type closer struct{ id int64 }
 
 func (c *closer) Close() error { ran = append(ran, c.id); return nil }
@@ -66,8 +66,7 @@ func small() budget.Plan {
 	}
 }
 
-// open opens a budget for a test that misbehaves: leaks are its business, damage isn't. It forgets
-// what ran before.
+// open opens a budget for a test that misbehaves: it allows leaks, but no damage. It clears ran.
 func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	ran = nil
@@ -82,7 +81,7 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	return b
 }
 
-// requireNoFault is Check of a plan that may be warned of.
+// requireNoFault is Check of a plan that may have warnings.
 func requireNoFault(t testing.TB, plan budget.Plan) {
 	t.Helper()
 	if err := plan.Check(); !errors.Is(err, budget.ErrWarning) {
@@ -90,11 +89,11 @@ func requireNoFault(t testing.TB, plan budget.Plan) {
 	}
 }
 
-// instrumented builds (race, asan, checked) pay for what they watch: their figures of cost are not
+// instrumented builds (race, asan, checked) pay for their checks: their figures of cost differ from
 // the release build's.
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
-// counted is a number of objects or of bytes of padding, which only checked builds count.
+// counted returns a number of objects or of bytes of padding, which only checked builds count.
 func counted(n uint64) uint64 {
 	if arena_c.Checked {
 		return n
@@ -104,7 +103,7 @@ func counted(n uint64) uint64 {
 
 var background = context.Background()
 
-// load loads a region with a frog, after fn worked in it.
+// load loads a region with a frog, after a call of fn in it.
 func load(b *budget.Budget, region string, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
 	return loadRegion(b.Region(region), fn)
 }
@@ -119,7 +118,7 @@ func loadRegion(r budget.Region, fn func(scope.Scope) error) (budget.Loaded[frog
 	})
 }
 
-// mustLoad is load that succeeds.
+// mustLoad is a load that must succeed.
 func mustLoad(t testing.TB, b *budget.Budget, region string, fn func(scope.Scope)) budget.Loaded[frog] {
 	t.Helper()
 	return mustLoadRegion(t, b.Region(region), fn)
@@ -138,7 +137,7 @@ func mustLoadRegion(t testing.TB, r budget.Region, fn func(scope.Scope)) budget.
 	return l
 }
 
-// outcome is how a function ended.
+// outcome is the way in which a function ended.
 type outcome struct {
 	err      error
 	panicked any
@@ -162,7 +161,7 @@ func attempt(fn func() error) outcome {
 	return <-done
 }
 
-// panics is the text that fn panics with.
+// panics returns the text that fn panics with.
 func panics(t testing.TB, fn func()) (text string) {
 	t.Helper()
 	v := attempt(func() error { fn(); return nil }).panicked
@@ -176,7 +175,7 @@ func panics(t testing.TB, fn func()) (text string) {
 	return ""
 }
 
-// quiet is the report without what the Go heap does meanwhile.
+// quiet returns the report without the figures of the Go heap.
 func quiet(b *budget.Budget) budget.Report {
 	r := b.Report()
 	r.GoHeap = budget.GoHeap{}
@@ -185,7 +184,7 @@ func quiet(b *budget.Budget) budget.Report {
 
 func regionReport(b *budget.Budget, name string) budget.ArenaReport { return b.Region(name).Report() }
 
-// requireEmpty says that the region is as it was before its first load.
+// requireEmpty checks that the region is as before its first load.
 func requireEmpty(t testing.TB, b *budget.Budget, name string) {
 	t.Helper()
 	r := regionReport(b, name)
@@ -205,24 +204,24 @@ func requireWalk(t testing.TB, b *budget.Budget) []budget.Range {
 
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// placeOf is where in the budget a thing is accounted: where it lies, but in checked and asan
-// builds.
+// placeOf returns the offset in the budget at which an object is accounted, which in checked and
+// asan builds isn't its address.
 func placeOf[T any](b *budget.Budget, p *T) uint64 {
 	return arena_c.Place(unsafe.Pointer(p), unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
 }
 
-// tableOf is the map in the budget's tables: what a stray write would hit.
+// tableOf returns the map in the budget's tables, the target of a stray write.
 func tableOf(b *budget.Budget) *arena_c.Map {
 	return (*arena_c.Map)(unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
 }
 
-// onOneProcessor makes who is woken run before who woke it, until restore.
+// onOneProcessor makes a woken goroutine run before its waker goes on, until restore.
 func onOneProcessor() (restore func()) {
 	before := runtime.GOMAXPROCS(1)
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
-// beside are the arenas of a report that lie beside the regions: the frame's buffers and scratch.
+// The arenas of a report outside the regions: the frame's buffers and scratch.
 func beside(r budget.Report) (list []budget.ArenaReport) {
 	for _, a := range r.Arenas {
 		if a.Kind == "frame" || a.Kind == "scratch" {
