@@ -170,7 +170,7 @@ func misuse(t *testing.T, name, plan string) (text string, status int) {
 
 const goFault = "unexpected fault address 0x…\nfatal error: fault\n[signal SIGSEGV"
 
-// told is the exact text for each misuse; Go's own follows.
+// The exact text of each misuse; Go's own report follows.
 type told struct {
 	name, begins string
 	status       int

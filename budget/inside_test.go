@@ -29,7 +29,7 @@ var (
 	insideFiles = scope.Object(func(*insideFile) error { return nil })
 )
 
-// maker makes random things in a load, and asks after each what lies there.
+// maker makes random objects in a load, and checks the contents after each.
 type maker struct {
 	t      *testing.T
 	random *rand.Rand
@@ -55,7 +55,7 @@ func TestInsideOfRandomPrograms(t *testing.T) {
 	}
 }
 
-// fill makes things in s and in scopes, labels and temporaries in it.
+// fill makes objects in s, and in scopes, labels and temporaries in it.
 func (m *maker) fill(s scope.Scope, depth int) {
 	for range m.random.IntN(8) {
 		m.make(s, depth)
@@ -111,7 +111,7 @@ func (m *maker) pool(s scope.Scope, n int) {
 	}
 }
 
-// arena makes an arena on bytes of s, looks into it, and lets it go.
+// arena makes an arena on bytes of s, looks into it, and drops it.
 func (m *maker) arena(s scope.Scope) {
 	in := s.Open("arena")
 	block := in.BytesUnzeroed(2048, 64)
@@ -184,7 +184,7 @@ func (m *maker) temporaries(s scope.Scope, depth int) {
 	m.fill(s, depth-1)
 }
 
-// look holds what Inside says against the figures.
+// look compares Inside with the figures.
 func (m *maker) look() {
 	m.t.Helper()
 	if m.t.Failed() {
@@ -215,8 +215,8 @@ func requireInside(t *testing.T, in budget.Inside, r budget.ArenaReport) {
 	require.Equal(t, in, again)
 }
 
-// requireChain wants each number once. They needn't go down: what a constructor makes is linked
-// before its object is.
+// requireChain expects each number once. They needn't descend: objects that a constructor makes are
+// linked before its own object.
 func requireChain(t *testing.T, in budget.Inside) {
 	t.Helper()
 	seen, most := map[int]bool{}, 0
@@ -254,7 +254,7 @@ func requireKnown(t *testing.T, in budget.Inside, r budget.ArenaReport, sums ins
 	require.Equal(t, r.Objects, objects)
 }
 
-// insideSums are those of all things.
+// insideSums adds up all objects.
 type insideSums struct {
 	bytes, padding uint64
 	scopes, labels map[string]uint64
@@ -360,7 +360,7 @@ func TestInsideOfOthers(t *testing.T) {
 	assert.ErrorIs(t, err, budget.ErrClosed)
 }
 
-// TestInsideOfWhatWasWrittenOver: arenas of a load that is gone, whose bytes another load has.
+// TestInsideOfWhatWasWrittenOver: arenas of an ended load, with bytes that another load uses.
 func TestInsideOfWhatWasWrittenOver(t *testing.T) {
 	if arena_c.Asan || arena_c.Checked {
 		t.Skip("this build stops who reads what was rewound: go test ./budget does")
@@ -448,7 +448,7 @@ func TestInsideCheck(t *testing.T) {
 	}
 }
 
-// TestSitesOfWhatIsGone: what was published is read while a load overwrites what it was about.
+// TestSitesOfWhatIsGone: published sites are read while a load overwrites their objects.
 func TestSitesOfWhatIsGone(t *testing.T) {
 	b := open(t, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	load := func(fn func(s scope.Scope)) {
@@ -497,7 +497,7 @@ func TestSites(t *testing.T) {
 	assert.Equal(t, level.Used, bytes)
 	assert.Equal(t, level.Objects, objects, "the slice of nothing, too")
 	if arena_c.Race {
-		return // nobody notes what is made
+		return // no site is noted
 	}
 	var frogs budget.Site
 	for _, s := range level.Sites {
@@ -512,8 +512,8 @@ func TestSites(t *testing.T) {
 	assert.Equal(t, budget.Site{Scope: "level", Label: "frogs", Type: "budget_test.insideFrog", Bytes: 1204 * 12, Objects: 1204}, frogs)
 }
 
-// BenchmarkSites is what a load of 10,000 things costs with the figures that are published when it
-// ends: in checked builds these have sites.
+// BenchmarkSites measures a load of 10,000 objects with the figures that are published at its end:
+// in checked builds these have sites.
 func BenchmarkSites(b *testing.B) {
 	budgets := open(b, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	level := budgets.Region("level")

@@ -14,13 +14,12 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// bugs are misuses and fulls whose text is worked out when somebody asks for it: an
-// arena_c.Refusal, what Put of a pool panics with, and what a container does. stale lies in a
-// region that is empty now.
+// bugs are misuses and fulls whose text is made when it is read: an arena_c.Refusal, the panic of a
+// pool's Put, and those of containers. stale is in a region that is now empty.
 type bugs struct {
 	level, inner, closed scope.Scope
 	first                scope.Scope // of a scratch arena, covered
-	temp                 scope.Scope // that a newer one covers
+	temp                 scope.Scope // covered by a newer one
 	pool                 scope.Pool[frog]
 	put, again           *frog
 	stale                struct {
@@ -75,8 +74,8 @@ var late = map[string]func(x *bugs){
 	"a map":               func(x *bugs) { _ = x.stale.dict.Set("a", frog{}) },
 }
 
-// TestLateTexts: a panic that nobody recovers is printed after the deferred calls, the Close of its
-// budget too. Its first line is what it was when it was made.
+// TestLateTexts: an unrecovered panic is printed after the deferred calls, among them the Close of
+// its budget. Its first line is the same as when the panic was made.
 func TestLateTexts(t *testing.T) {
 	ago := regexp.MustCompile(`[0-9.]+[mµ]?s ago`)
 	text := func(v any) string {
@@ -117,7 +116,7 @@ func TestLateTexts(t *testing.T) {
 			},
 		} {
 			if strings.Contains(want, "last to empty") && strings.HasPrefix(then, "a rewind") {
-				continue // the text says which was the last
+				continue // the text names the last one
 			}
 			b, v := made()
 			follow(b)
@@ -128,14 +127,14 @@ func TestLateTexts(t *testing.T) {
 	}
 }
 
-// thrown is what fn panics with, as it is.
+// thrown returns the panic of fn, unchanged.
 func thrown(fn func()) (v any) {
 	defer func() { v = recover() }()
 	fn()
 	return nil
 }
 
-// TestUsedAfterClose: what is used when its budget is closed says that.
+// TestUsedAfterClose: the use of an object after Close reports that.
 func TestUsedAfterClose(t *testing.T) {
 	b := open(t, small())
 	x := plant(t, b)

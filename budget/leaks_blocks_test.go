@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// leaksBlocks makes a heap in s, and leaves so many of its blocks live.
+// leaksBlocks makes a heap in s, and leaves some of its blocks live.
 func leaksBlocks(t *testing.T, s scope.Scope, blocks int) {
 	t.Helper()
 	h, err := arena.NewHeap(s.BytesUnzeroed(8192, 64), 0)
@@ -24,15 +24,14 @@ func leaksBlocks(t *testing.T, s scope.Scope, blocks int) {
 	}
 }
 
-// requireBlocks says that an error tells of so many blocks, of a scope of an arena, and of no
-// others.
+// requireBlocks checks that an error reports so many blocks, of a scope of an arena, and no others.
 func requireBlocks(t *testing.T, err error, where, blocks string) {
 	t.Helper()
 	require.ErrorContains(t, err, where+`: an arena.Heap of 8192 bytes ends with `+blocks+`, `)
 	require.Equal(t, 1, strings.Count(err.Error(), "arena.Heap of"), err)
 }
 
-// TestBlocksThatLivedAreTold wherever memory ends: by whoever ends it.
+// TestBlocksThatLivedAreTold: each way to end memory reports them.
 func TestBlocksThatLivedAreTold(t *testing.T) {
 	plan := rooms(false)
 	plan.Frame = budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}
@@ -95,7 +94,7 @@ func TestBlocksThatLivedAreTold(t *testing.T) {
 	require.Len(t, noted, 2)
 }
 
-// TestNoBlocksAreNotShown: a report without them is as it was.
+// TestNoBlocksAreNotShown: a report without blocks has no field for them.
 func TestNoBlocksAreNotShown(t *testing.T) {
 	text, err := json.Marshal(budget.Leaks{})
 	require.NoError(t, err)
@@ -103,7 +102,7 @@ func TestNoBlocksAreNotShown(t *testing.T) {
 	assert.Contains(t, budget.Report{}.String(), "pairs of scratch arenas\n")
 }
 
-// TestBlocksOfALoadThatPanics, and of one that is full, aren't told on top.
+// TestBlocksOfALoadThatFails: a load that panics or is full doesn't report blocks too.
 func TestBlocksOfALoadThatFails(t *testing.T) {
 	b := open(t, small())
 	require.PanicsWithValue(t, "boom", func() {

@@ -14,15 +14,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// The four places where something begins that nobody ends. Each is a function, so that its name is
-// in the error.
+// The four kinds of leaks. Each begins in a function of its own, so that its name is in the error.
 func opensAPadScope(b *budget.Budget) { b.Scratch(0, 0).Open("query") }
 func acquiresARoom(b *budget.Budget)  { _, _ = b.Slots("room").Acquire() }
 func takesScratch(b *budget.Budget)   { _, _ = b.Lease(background) }
 func holdsAValue(s scope.Scope)       { s.Own(&closer{1}) }
 
-// requireSite says that the text has what began, and that the newest call of ours is the named one,
-// in this file.
+// requireSite checks that the text has the object, and that the newest call in this file is the
+// named one.
 func requireSite(t *testing.T, text, what, function string) {
 	t.Helper()
 	_, rest, found := strings.Cut(text, "\n\t"+what+" at:\n")
@@ -67,8 +66,8 @@ func TestFinalizersThatFailSayWhereTheyWereGiven(t *testing.T) {
 	requireSite(t, err.Error(), "given", "failsToClose")
 }
 
-// TestScopeOfAFrameSaysWhere: where it was opened that was open at NextFrame, not the later one in
-// its place.
+// TestScopeOfAFrameSaysWhere: the report has the call that opened the scope at NextFrame, not the
+// one of a later scope in its place.
 func TestScopeOfAFrameSaysWhere(t *testing.T) {
 	b := open(t, small())
 	opensAPadScope(b)
@@ -113,7 +112,7 @@ func TestSitesAllocateNothing(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestLeaksOfOneCall: where the same calls leaked often, their stack is told once, and how often.
+// TestLeaksOfOneCall: many leaks of the same calls have one stack, with their number.
 func TestLeaksOfOneCall(t *testing.T) {
 	b := open(t, small())
 	for range 7 {

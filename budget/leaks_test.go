@@ -15,8 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// unsited is an error's text without the lines that say where something began: checked builds have
-// them.
+// unsited returns an error's text without the calls that checked builds add.
 func unsited(err error) string {
 	if err == nil {
 		return ""
@@ -50,7 +49,7 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
 }
 
-// TestCloseThatIsRefusedCountsNothing: what is lent may still come back.
+// TestCloseThatIsRefusedCountsNothing: a lease may still be released after it.
 func TestCloseThatIsRefusedCountsNothing(t *testing.T) {
 	b := open(t, rooms(false))
 	room := acquire(t, b)
@@ -65,7 +64,7 @@ func TestCloseThatIsRefusedCountsNothing(t *testing.T) {
 	assert.Zero(t, b.Report().Leaks)
 }
 
-// TestManyLeaks names the first sixteen.
+// TestManyLeaks: the error names the first sixteen.
 func TestManyLeaks(t *testing.T) {
 	plan := rooms(false)
 	plan.Regions[1].Slots, plan.Regions[1].Size = 30, budget.KiB
@@ -97,8 +96,8 @@ func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Owned: 3}, b.Report().Leaks)
 }
 
-// TestLoadedIsWhatItLoaded has a rewind begin where the load ends, before Load returns: what it
-// gives is gone by then.
+// TestLoadedIsWhatItLoaded makes a rewind begin where the load ends, before Load returns: the
+// result is dead by then.
 func TestLoadedIsWhatItLoaded(t *testing.T) {
 	defer onOneProcessor()()
 	b := open(t, small())
@@ -111,16 +110,17 @@ func TestLoadedIsWhatItLoaded(t *testing.T) {
 	}
 }
 
-// mustLoadAndRewind loads, and has another goroutine, which waits for the end of the load, rewind
+// mustLoadAndRewind loads while another goroutine waits for the end of the load, and then rewinds
 // at once.
 func mustLoadAndRewind(t *testing.T, b *budget.Budget, level budget.Region, rewound chan error) budget.Loaded[frog] {
 	t.Helper()
 	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
-		s.Temp(64).Defer(func() { // nothing that the load does then waits for anybody, until its end
+		// from here to its end, the load waits for no goroutine
+		s.Temp(64).Defer(func() {
 			resume := b.Stop()
 			go func() {
 				untilLocking(t, 1)
-				go func() { rewound <- level.Rewind(background) }() // this too, behind it
+				go func() { rewound <- level.Rewind(background) }() // this one waits after it
 				untilLocking(t, 2)
 				resume()
 			}()
@@ -131,7 +131,7 @@ func mustLoadAndRewind(t *testing.T, b *budget.Budget, level budget.Region, rewo
 	return loaded
 }
 
-// Who leaks at each NextFrame is counted, and named as often as somebody reads.
+// Leaks at each NextFrame are counted, and named at each read.
 func TestLeaksDontFillTheGoHeap(t *testing.T) {
 	if instrumented {
 		t.Skip("race, asan and checked builds put things of their own on the Go heap: run it without, " +
@@ -159,7 +159,7 @@ func TestLeaksDontFillTheGoHeap(t *testing.T) {
 	assert.ErrorContains(t, b.Close(), `"job" and 100004 more; close each where it is opened`)
 }
 
-// TestSitesCostNothing but in checked builds.
+// TestSitesCostNothing: outside checked builds.
 func TestSitesCostNothing(t *testing.T) {
 	var site arena_c.Site
 	if site.Note(); !arena_c.Checked {

@@ -14,14 +14,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// leasePlan has scratch for so many workers.
+// leasePlan has scratch for n workers.
 func leasePlan(workers int) budget.Plan {
 	return budget.Plan{Name: "lease", Scratch: budget.ScratchPlan{Workers: workers, Size: 64 * budget.KiB},
 		Pages: budget.Pages{Prefault: budget.Off}}
 }
 
-// TestAGoroutineFindsItsScratchAgain: the one that it had last, which its caches hold. Which is no
-// chance while there is one goroutine, however its stack moves.
+// TestAGoroutineFindsItsScratchAgain: a goroutine gets the scratch that it had last, which its
+// caches hold. With one goroutine that is certain, however its stack moves.
 func TestAGoroutineFindsItsScratchAgain(t *testing.T) {
 	b := open(t, leasePlan(4))
 	lease := func() budget.Lease { return take(t, b) }
@@ -50,9 +50,8 @@ func TestAGoroutineFindsItsScratchAgain(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForWhatIsFree: goroutines come, borrow, give up and give back at once, as fast as
-// they can. Nobody waits for ever, none of what they leave behind is lost, and no two have the same
-// scratch.
+// TestNobodyWaitsForWhatIsFree: goroutines come, borrow, give up and release at once, as fast as
+// they can. None waits forever, no scratch is lost, and no two goroutines share one.
 func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 	for workers := 1; workers <= 3; workers++ {
 		b := open(t, leasePlan(workers))
@@ -62,7 +61,7 @@ func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 			all.Go(func() {
 				random := rand.New(rand.NewPCG(me, uint64(workers)))
 				for range 300 {
-					if me%3 == 2 { // it gives up, most often
+					if me%3 == 2 { // most often it gives up
 						ctx, cancel := context.WithTimeout(background, time.Duration(random.IntN(20))*time.Microsecond)
 						if l, err := b.Lease(ctx); err == nil {
 							assert.NoError(t, l.Release())
@@ -89,8 +88,7 @@ func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 	}
 }
 
-// TestReleasePublishesWhatChanged: what Published says of scratch that was given back is what there
-// is.
+// TestReleasePublishesWhatChanged: the published figures of released scratch are the real ones.
 func TestReleasePublishesWhatChanged(t *testing.T) {
 	nothing := func(scope.Scope) error { return nil }
 	works := []func(s, u scope.Scope, n int){
@@ -120,7 +118,7 @@ func TestReleasePublishesWhatChanged(t *testing.T) {
 			if random.IntN(4) != 0 { // else Release closes them
 				_, _ = u.Close(), s.Close()
 			}
-			_ = l.Release() // it tells of those that were open
+			_ = l.Release() // its error names the open scopes
 		}
 		published := b.Published()
 		_ = b.Close()

@@ -32,7 +32,7 @@ func regionsOf(b *budget.Budget) (regions []budget.Region) {
 	return regions
 }
 
-// inAll are the regions for who claims to be inside the load of that scope.
+// inAll returns the regions for a caller that claims to be inside the load of that scope.
 func inAll(regions []budget.Region, s scope.Scope) (in []budget.Region) {
 	for _, r := range regions {
 		in = append(in, r.In(s))
@@ -75,7 +75,8 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 		}
 		require.NoError(t, inner.Close())
 		after := quiet(b)
-		copy(after.Arenas[len(after.Arenas)-len(beside(after)):], beside(before)) // a scratch arena's scope is open there
+		// a scratch arena's scope is open there
+		copy(after.Arenas[len(after.Arenas)-len(beside(after)):], beside(before))
 		after.Arenas[1].Scopes, after.Arenas[1].MostOpen = before.Arenas[1].Scopes, before.Arenas[1].MostOpen
 		assert.Equal(t, before, after, "nothing changed")
 		assert.Empty(t, ran)
@@ -89,7 +90,7 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 	assert.Equal(t, []int64{2}, ran)
 }
 
-// TestForgottenIn: the error says what to write.
+// TestForgottenIn: the error has the call to write.
 func TestForgottenIn(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "systems", func(scope.Scope) {
@@ -110,8 +111,8 @@ func TestForgottenIn(t *testing.T) {
 	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
 }
 
-// TestKeptProof: a region that was kept together with its proof is otherwise the same. What needs
-// the proof is refused: see TestLoadsInsideFail.
+// TestKeptProof: a region that was kept with its proof otherwise works as before. Calls that need
+// the proof are refused: see TestLoadsInsideFail.
 func TestKeptProof(t *testing.T) {
 	b := open(t, small())
 	var kept budget.Region
@@ -125,11 +126,11 @@ func TestKeptProof(t *testing.T) {
 	reader.Unpin()
 }
 
-// innerLoad is a load of a region on a goroutine of its own, which is inside until leave.
+// innerLoad is a load of a region on a goroutine of its own; its function runs until leave.
 type innerLoad struct {
 	leave  chan bool
 	done   chan error
-	loaded budget.Loaded[frog] // when it is done
+	loaded budget.Loaded[frog] // after the load
 }
 
 func startInner(r budget.Region) *innerLoad {
@@ -147,7 +148,7 @@ func startInner(r budget.Region) *innerLoad {
 	return l
 }
 
-// TestProofIsHandedOn: whoever was given the scope is inside, one at a time.
+// TestProofIsHandedOn: each goroutine with the scope is inside, one at a time.
 func TestProofIsHandedOn(t *testing.T) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "effects", Size: 64 * budget.KiB})
@@ -166,8 +167,8 @@ func TestProofIsHandedOn(t *testing.T) {
 	assert.Zero(t, b.Report().ErrorCount)
 }
 
-// TestLoadEndsAfterThoseInside and says that its function didn't wait for them, also where OnError
-// panics then.
+// TestLoadEndsAfterThoseInside: the load reports that its function didn't wait for the inner one,
+// also if OnError panics then.
 func TestLoadEndsAfterThoseInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, end := range map[string]func() error{
@@ -263,9 +264,9 @@ func TestCancelledBeforeChangesNothing(t *testing.T) {
 	assert.Empty(t, ran)
 }
 
-// TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise
-// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Release
-// or Close. The frame is as it was.
+// TestScratchOfALoadNeverLeaksInSilence: Do always closes its scope. A scope opened without Do
+// stays when the load fails; its worker must close it, and the next NextFrame, Release or Close
+// names it. The frame is unchanged.
 func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +332,7 @@ func TestErrorsOfTheUnwindingAreInTheVerdict(t *testing.T) {
 	assert.Equal(t, 2, b.Report().Leaks.Finalizers)
 }
 
-// TestErrorsAreOneFlatList: the text of nested ones costs the square of their number.
+// TestErrorsAreOneFlatList: the text of nested errors would cost the square of their number.
 func TestErrorsAreOneFlatList(t *testing.T) {
 	const slots = 100
 	plan := small()

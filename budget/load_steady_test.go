@@ -11,7 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// fillPart is the function of a load that captures nothing: an object, a pool and temporaries.
+// fillPart is a load's function that captures no variable: it makes an object, a pool and
+// temporaries.
 func fillPart(s scope.Scope) (*frog, error) {
 	f := frogs.New(s)
 	frogs.Slice(s.Temp(1024), 4)
@@ -19,7 +20,7 @@ func fillPart(s scope.Scope) (*frog, error) {
 	return f, nil
 }
 
-// above is what loadAbove loads inside the load that it is given to.
+// above is the load that loadAbove makes inside its own.
 var above budget.Region
 
 func loadAbove(s scope.Scope) (*frog, error) {
@@ -27,7 +28,8 @@ func loadAbove(s scope.Scope) (*frog, error) {
 	return frogs.New(s), err
 }
 
-// TestLoadsAllocateNothing: each slot's first load too, for a world that streams does this in play.
+// TestLoadsAllocateNothing: not even the first load of a slot, because a world that streams makes
+// it in play.
 func TestLoadsAllocateNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
@@ -92,8 +94,8 @@ func TestLoadsAllocateNothing(t *testing.T) {
 	}))
 }
 
-// TestEachOwnerOfASlotHasItsTime: a Region is a value, and a slot's is good for one owner, however
-// often the slot was acquired since.
+// TestEachOwnerOfASlotHasItsTime: a slot's Region is valid for one owner, however often the slot
+// was acquired since.
 func TestEachOwnerOfASlotHasItsTime(t *testing.T) {
 	b := open(t, rooms(true))
 	effects := b.Region("effects")
@@ -124,7 +126,7 @@ func TestEachOwnerOfASlotHasItsTime(t *testing.T) {
 	assert.Equal(t, 4, b.Slots("room").Available())
 }
 
-// TestALoadLeavesNothingToTheNextOne: a region's loads are one object, used again and again.
+// TestALoadLeavesNothingToTheNextOne: a region reuses one object for its loads.
 func TestALoadLeavesNothingToTheNextOne(t *testing.T) {
 	b := open(t, rooms(true))
 	room, other := acquire(t, b), acquire(t, b)
@@ -150,7 +152,8 @@ func TestALoadLeavesNothingToTheNextOne(t *testing.T) {
 	}
 }
 
-// TestWhoEmptiedIsTold: by which load, also after other loads, and when the budget is closed.
+// TestWhoEmptiedIsTold: the report has the load that emptied, also after other loads and after
+// Close.
 func TestWhoEmptiedIsTold(t *testing.T) {
 	b := open(t, rooms(true))
 	room := acquire(t, b)

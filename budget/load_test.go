@@ -15,12 +15,12 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// failure is a way for a load to fail: what fn does last, and what Load says then.
+// failure is a way for a load to fail: the last step of fn, and the outcome of Load.
 type failure struct {
 	end      func(*budget.Budget, scope.Scope) error
-	text     string // in the error; "" when none comes back
+	text     string // in the error; "" for no error
 	full     bool
-	panicked string // in what it panics with; "" when it doesn't
+	panicked string // in the panic; "" for no panic
 	exited   bool
 }
 
@@ -105,7 +105,7 @@ var failures = map[string]failure{
 		end: func(_ *budget.Budget, s scope.Scope) error { scope.Maker[frog]{}.New(s); return nil }},
 }
 
-// ended holds how a load ended against the failure.
+// ended compares the end of a load with the failure.
 func (f failure) ended(t *testing.T, o outcome) {
 	t.Helper()
 	assert.Contains(t, fmt.Sprint(o.panicked), cmp.Or(f.panicked, "<nil>"))
@@ -116,7 +116,7 @@ func (f failure) ended(t *testing.T, o outcome) {
 	assert.Equal(t, f.full, errors.Is(o.err, budget.ErrFull))
 }
 
-// fill makes one of each finalizer; they run as filled says.
+// fill makes one of each finalizer; they run in the order of filled.
 func fill(s scope.Scope) {
 	newMark(s, 11, 0)
 	s.Own(&closer{12})
@@ -161,8 +161,7 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestLoadsInsideFail has a load fail inside another, then what is loaded there by the time that
-// the other fails.
+// TestLoadsInsideFail makes a load fail inside another, and then the other fail with a load inside.
 func TestLoadsInsideFail(t *testing.T) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
@@ -221,8 +220,8 @@ func TestLoadSucceeds(t *testing.T) {
 	requireEmpty(t, b, "level")
 }
 
-// TestWhatWouldBeGoneIsNotLoaded: what a load returns must outlive it, and so must the scopes that
-// fn opened not.
+// TestWhatWouldBeGoneIsNotLoaded: a load's value must outlive it, and the scopes that fn opened
+// must not.
 func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 	b := open(t, small())
 	level := b.Region("level")
@@ -231,9 +230,11 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 		fn   func(scope.Scope) (*frog, error)
 		want string
 	}{
-		"temporary": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Temp(100)), nil }, gone}, //upfront:keeps it is refused
+		// upfront:keeps it is refused
+		"temporary": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Temp(100)), nil }, gone},
 		"closed": {func(s scope.Scope) (f *frog, err error) {
-			return f, s.Do("inner", func(s scope.Scope) error { f = frogs.New(s); return nil }) //upfront:keeps it is refused
+			// upfront:keeps it is refused
+			return f, s.Do("inner", func(s scope.Scope) error { f = frogs.New(s); return nil })
 		}, gone},
 		"left open": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Open("inner")), nil },
 			`scope: BUG: scope "inner" of region level was left open: close it where it is opened`},
@@ -296,7 +297,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 	assert.ErrorContains(t, b.Region("level").Rewind(background), "in "+frozen, "what a Try met is told then")
 }
 
-// TestTempNamesASizeThatIsEnough at the first try, and by two lines at most too large.
+// TestTempNamesASizeThatIsEnough: at the first try, and at most two lines too large.
 func TestTempNamesASizeThatIsEnough(t *testing.T) {
 	try := func(size uint64, near, n int) error {
 		b := open(t, budget.Plan{Name: "exact", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
@@ -357,8 +358,8 @@ func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
 	assert.Equal(t, 3, b.Report().ErrorCount)
 }
 
-// TestLoadThatDoesntReturnTellsOfFinalizers: who gets a panic, or nothing, doesn't get Load's
-// error.
+// TestLoadThatDoesntReturnTellsOfFinalizers: after a panic or Goexit no caller gets Load's error,
+// so the report has it.
 func TestLoadThatDoesntReturnTellsOfFinalizers(t *testing.T) {
 	const text = `region level, scope "level": finalizer of budget_test.mark: mark failed`
 	b := open(t, small())
@@ -418,7 +419,7 @@ func TestOnErrorMayPanic(t *testing.T) {
 	mustLoad(t, b, "level", nil)
 }
 
-// TestGoexitInFinalizers of a Rewind and of Close: all that goes along goes. tests/model has the
+// TestGoexitInFinalizers of a Rewind and of Close: all regions of the call end. tests/model has the
 // rest.
 func TestGoexitInFinalizers(t *testing.T) {
 	b := open(t, small())
@@ -469,7 +470,7 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 	requireWalk(t, b)
 }
 
-// TestStateRegion: a load of one begins with zeros, whatever was there; of another it need not.
+// TestStateRegion: a load of a state begins with zeros in any case; one of another region need not.
 func TestStateRegion(t *testing.T) {
 	b := open(t, budget.Plan{Name: "x", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, State: true}}})
 	region := b.Region("level")

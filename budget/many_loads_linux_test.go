@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// held is what the system has given the process.
+// held is the process's holdings of the system.
 type held struct{ files, mappings, resident int }
 
 func holds(t *testing.T) (h held) {
@@ -33,8 +33,8 @@ func holds(t *testing.T) (h held) {
 	return held{len(files), bytes.Count(maps, []byte("\n")), pages * os.Getpagesize()}
 }
 
-// TestManyLoads: after however many loads, good and bad, beside each other and inside each other,
-// the process holds what it held after the first: files, mappings, and memory.
+// TestManyLoads: after any number of loads, good and bad, next to each other and nested, the
+// process holds the files, mappings and memory that it held after the first.
 func TestManyLoads(t *testing.T) {
 	plan := rooms(false)
 	plan.Frame, plan.Pages.Guards = budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, budget.Wished

@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// narrowMachine gives Measure no more than 16 MiB for the widest plan: some builds touch all of it.
+// narrowMachine limits Measure's widest plan to 16 MiB: some builds touch all of it.
 func narrowMachine(t testing.TB) {
 	t.Cleanup(budget.SetLimits(platform.Limit{Name: "test", Bytes: 32 * budget.MiB}))
 }
@@ -35,7 +35,7 @@ func measured() budget.Plan {
 	}
 }
 
-// runs says whether fn runs in the plan, or is full.
+// runs reports whether fn runs in the plan, or is full.
 func runs(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) bool {
 	t.Helper()
 	plan.Pages.Prefault = budget.Off
@@ -52,7 +52,7 @@ func runs(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) bool 
 	return o.err == nil
 }
 
-// What the plan says beside sizes stays, and the rest is a size of its own.
+// Everything but sizes stays, and the Rest gets a size.
 func TestMeasureKeepsThePlan(t *testing.T) {
 	narrowMachine(t)
 	told := 0
@@ -93,7 +93,7 @@ func TestMeasureLimits(t *testing.T) {
 	narrowMachine(t)
 	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
 		_, err := load(b, "level", func(s scope.Scope) error {
-			for range 5000 { // more than the wide plan has at first
+			for range 5000 { // more than the wide plan's first limit
 				s.Defer(func() {})
 			}
 			for i := range 7 {
@@ -146,8 +146,8 @@ func TestMeasureErrors(t *testing.T) {
 	assert.EqualValues(t, 24, report.Plan.Regions[2].Size)
 }
 
-// A full that fn hides asks for room as one that it returns; a program that isn't the same each
-// time gets an answer.
+// A full that fn ignores asks for room as one that it returns; a program that differs each time
+// gets an answer.
 func TestMeasureHiddenFull(t *testing.T) {
 	narrowMachine(t)
 	first, calls := true, 0
@@ -178,7 +178,8 @@ func TestMeasureHiddenFull(t *testing.T) {
 	assert.ErrorIs(t, err, budget.ErrFull, "a program that wants more than it gets")
 }
 
-// A program asks for more from the second run on: what is full in a run is raised, and no further.
+// A program needs more from the second run on: Measure raises the part that is full in a run, and
+// no further.
 func TestMeasureRaises(t *testing.T) {
 	narrowMachine(t)
 	onScratch := func(work func(s scope.Scope) error) func(b *budget.Budget, more bool) error {
@@ -227,7 +228,7 @@ func TestMeasureRaises(t *testing.T) {
 	assert.ErrorContains(t, err, `budget "measured": Measure: full with sizes that sufficed before; fn must do the same each time: budget "mea`)
 }
 
-// What no plan's sizes help against is fn's own error, at once.
+// A full that no plan's sizes can avoid is fn's own error, at once.
 func TestMeasureOthersFull(t *testing.T) {
 	narrowMachine(t)
 	other := small()
@@ -262,7 +263,7 @@ func TestMeasureOthersFull(t *testing.T) {
 	}
 }
 
-// A machine that gives little gets a plan that is no narrower than the given one.
+// A machine with little memory gets a plan that is no narrower than the original.
 func TestMeasureWithoutRoom(t *testing.T) {
 	defer budget.SetLimits(platform.Limit{Name: "test", Bytes: 4 * budget.MiB})()
 	plan := measured()
@@ -335,7 +336,7 @@ func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 	}
 }
 
-// sizesOf are the sizes of a plan's parts, to be changed one by one.
+// sizesOf returns the sizes of a plan's parts, to be changed one by one.
 func sizesOf(p *budget.Plan) (sizes []*uint64) {
 	for i := range p.Regions {
 		sizes = append(sizes, &p.Regions[i].Size)
@@ -374,8 +375,8 @@ func TestMeasureToTheByte(t *testing.T) {
 	}
 }
 
-// checkMeasured says that each part that was used is full to its last byte, and that each limit is
-// what was open at once.
+// checkMeasured checks that each used part is full to its last byte, and that each limit is the
+// highest number open at once.
 func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	t.Helper()
 	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
@@ -411,8 +412,7 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	}
 }
 
-// Fulls that only NextFrame and Close would tell, of the frame and of temporaries, widen what is
-// measured, too.
+// Fulls of the frame and of temporaries that only NextFrame and Close report also widen the plan.
 func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
 	narrowMachine(t)
 	fn := func(b *budget.Budget) error {
@@ -430,7 +430,7 @@ func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
 	assert.NoError(t, b.NextFrame())
 }
 
-// TestMeasureWidens: where fn is full in what a checked build begins with, it runs in more.
+// TestMeasureWidens: if fn is full in a checked build's first plan, it runs in a wider one.
 func TestMeasureWidens(t *testing.T) {
 	narrowMachine(t)
 	measure := func(size int) (budget.Report, int, error) {

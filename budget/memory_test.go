@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// static is memory that nobody allocated.
+// static is static memory.
 var static [2 << 20]byte
 
 func TestOpenIn(t *testing.T) {
@@ -24,7 +24,7 @@ func TestOpenIn(t *testing.T) {
 	for name, block := range map[string][]byte{"static": static[:], "Go heap": make([]byte, 2*budget.MiB+5)[5:], "a region": inside} {
 		t.Run(name, func(t *testing.T) {
 			for i := range block {
-				block[i] = 0xA5 // what is there may be anything
+				block[i] = 0xA5 // the block may hold any bytes
 			}
 			b, err := budget.OpenIn(block, small())
 			require.NoError(t, err)
@@ -65,8 +65,8 @@ func TestOpenInTooSmall(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestBudgetsSideBySide in one block, and one in a block of another: in checked and asan builds
-// what each gives lies elsewhere, and is found again.
+// TestBudgetsSideBySide in one block, and one in a block of another: in checked and asan builds the
+// objects of each are at other addresses, and are found again.
 func TestBudgetsSideBySide(t *testing.T) {
 	need, err := small().Need()
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func openIn(t *testing.T, block []byte) *budget.Budget {
 	return b
 }
 
-// checkPlaces makes things, whose bytes are where the budget's base says.
+// checkPlaces makes objects, and finds their bytes at the budget's base.
 func checkPlaces(t *testing.T, b *budget.Budget, s scope.Scope) {
 	frog, list := frogs.New(s), frogs.Slice(s, 100)
 	frog.X, list[99].Age = 3, 5
@@ -112,8 +112,8 @@ func checkPlaces(t *testing.T, b *budget.Budget, s scope.Scope) {
 	assert.Equal(t, list[50:], slice.Get(saved))
 }
 
-// What a scope met last may be asked for after its budget is closed; a block of Go memory that it
-// was opened in goes all the same.
+// A scope's last error may be read after its budget is closed; the Go block of the budget is
+// collected all the same.
 func TestClosedBudgetKeepsNoBlock(t *testing.T) {
 	plan := small()
 	need, err := plan.Need()

@@ -32,7 +32,7 @@ func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 			err := b.NextFrame()
 			if n%2 == 0 {
 				require.NoError(t, err)
-			} else { // inner was left open: closed now, and said
+			} else { // inner was left open: it is closed now, and reported
 				require.ErrorContains(t, err, `scope "inner" of frame`)
 				want = append(want, 2*n+1)
 			}
@@ -47,8 +47,8 @@ func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 	}
 }
 
-// TestFramesWithoutFinalizersAreCounted as others are, though they end by a shorter way: what they
-// held, and their peaks, also those of scopes by name.
+// TestFramesWithoutFinalizersAreCounted: a shorter way ends them, but their bytes and peaks count
+// as those of others, also by the names of scopes.
 func TestFramesWithoutFinalizersAreCounted(t *testing.T) {
 	for name, finalizer := range map[string]bool{"short": false, "long": true} {
 		b := open(t, small())
@@ -104,7 +104,7 @@ func TestNextFrameTells(t *testing.T) {
 	frogs.New(b.Frame())
 }
 
-// TestEndedFrameIsFrozen, and each misuse of it is told once, at the next NextFrame.
+// TestEndedFrameIsFrozen: each misuse of it is reported once, at the next NextFrame.
 func TestEndedFrameIsFrozen(t *testing.T) {
 	const frozen = `allocation in scope "frame" of frame 0, which is frozen since its frame ended`
 	b := open(t, small())
@@ -184,7 +184,7 @@ budget "small": scratch 1.0: left open at NextFrame, Release or Close: scope "at
 	assert.Equal(t, budget.Leaks{Scopes: 7}, b.Report().Leaks)
 }
 
-// BenchmarkNextFrame has two buffers, and nothing to finalize.
+// BenchmarkNextFrame has two buffers, and no finalizers.
 func BenchmarkNextFrame(t *testing.B) {
 	plan := small()
 	for name, work := range map[string]func(*budget.Budget){
@@ -203,7 +203,7 @@ func BenchmarkNextFrame(t *testing.B) {
 	}
 }
 
-// TestNextFrameWhenAFinalizerEndsTheGoroutine: the next frame is there all the same.
+// TestNextFrameWhenAFinalizerEndsTheGoroutine: the next frame begins all the same.
 func TestNextFrameWhenAFinalizerEndsTheGoroutine(t *testing.T) {
 	b := open(t, small())
 	require.NoError(t, b.NextFrame())

@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// What these allocate must be found at their lines.
+// The allocations of these functions must be found at their lines.
 var (
 	keptPointer *[8]int64
 	keptAny     any
@@ -42,7 +42,7 @@ func tiny() {
 	}
 }
 
-// lineOf is the place of a marked line, as a report names it.
+// lineOf returns the place of a marked line, as in a report.
 func lineOf(t testing.TB, mark string) string {
 	t.Helper()
 	text, err := os.ReadFile("noheap_test.go")
@@ -56,7 +56,7 @@ func lineOf(t testing.TB, mark string) string {
 	return ""
 }
 
-// noHeap is what NoHeap says of fn.
+// noHeap returns NoHeap's text for fn.
 func noHeap(t testing.TB, b *budget.Budget, fn func()) string {
 	t.Helper()
 	if err := b.NoHeap(fn); err != nil {
@@ -151,8 +151,8 @@ func TestNoHeapNamesOtherGoroutines(t *testing.T) {
 	assert.NotContains(t, said, ").NoHeap (", "its stack is another")
 }
 
-// TestNoHeapIsSilent holds that what the runtime needs for itself is no matter: its threads,
-// waiters and timers, of which a collection throws some away.
+// TestNoHeapIsSilent: the runtime's own threads, waiters and timers don't count. A collection frees
+// some of them.
 func TestNoHeapIsSilent(t *testing.T) {
 	b := open(t, small())
 	work, done := make(chan bool), make(chan bool)
@@ -211,7 +211,7 @@ func TestNoHeapGoesAwayWithoutATrace(t *testing.T) {
 	assert.Contains(t, noHeap(t, b, escape), lineOf(t, "escape"), "a closed budget has a name still")
 }
 
-// TestNoHeapsBesideEachOther: parallel ones don't end each other's record.
+// TestNoHeapsBesideEachOther: parallel calls don't end each other's record.
 func TestNoHeapsBesideEachOther(t *testing.T) {
 	b := open(t, small())
 	rate := runtime.MemProfileRate
@@ -220,7 +220,7 @@ func TestNoHeapsBesideEachOther(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			assert.Error(t, b.NoHeap(func() {
-				lock.Lock() // of what escape writes to
+				lock.Lock() // guards the variables of escape
 				defer lock.Unlock()
 				escape()
 			}))
@@ -230,7 +230,7 @@ func TestNoHeapsBesideEachOther(t *testing.T) {
 	assert.Equal(t, rate, runtime.MemProfileRate)
 }
 
-// What the runtime makes once, for timers and for interfaces that it looks up, is its own.
+// The runtime's own objects, for timers and for interfaces that it looks up, don't count.
 func TestNoHeapLeavesTheRuntimeItsOwn(t *testing.T) {
 	b := open(t, small())
 	things := []any{budget.Rest, t, background, "x"}

@@ -123,7 +123,7 @@ func TestGoShare(t *testing.T) {
 	assert.Equal(t, limit, debug.SetMemoryLimit(-1))
 }
 
-// TestManyBudgetsInOneRange: each gives all that it had back, its places on the Go heap too.
+// TestManyBudgetsInOneRange: each returns all that it held, also its tables on the Go heap.
 func TestManyBudgetsInOneRange(t *testing.T) {
 	plan := small()
 	plan.Pages.Prefault = budget.Off
@@ -154,8 +154,8 @@ func TestManyBudgetsInOneRange(t *testing.T) {
 	}
 }
 
-// TestReportSaysWhatThePagesCost: a worst case that is made present costs all of itself, else what
-// is touched.
+// TestReportSaysWhatThePagesCost: with Prefault the whole plan is resident, else only its used
+// pages.
 func TestReportSaysWhatThePagesCost(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("with -race the pages are the Go heap's, which says nothing of them: run it without, " +

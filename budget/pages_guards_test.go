@@ -25,7 +25,7 @@ func guardsOf(t *testing.T, b *budget.Budget) (guards []budget.Range) {
 	return guards
 }
 
-// faults says whether fn meets a page without access.
+// faults reports whether fn touches a page without access.
 func faults(fn func()) (faulted bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -39,7 +39,7 @@ func faults(fn func()) (faulted bool) {
 
 var sink byte
 
-// requireGuards says that the guards, and nothing else, have no access.
+// requireGuards checks that the guards, and no other bytes, have no access.
 func requireGuards(t *testing.T, b *budget.Budget) {
 	t.Helper()
 	base := unsafe.Pointer(unsafe.SliceData(b.Base().Bytes()))
@@ -140,8 +140,8 @@ func TestGuardsInAGivenBlock(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestGuardsThatAreRefusedHalfway: what the report says isn't granted isn't there, and Reconfigure
-// doesn't bring it.
+// TestGuardsThatAreRefusedHalfway: a guard that the report calls refused isn't in force, and
+// Reconfigure doesn't add it.
 func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the pages of a race build are Go's")
@@ -189,8 +189,8 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestGuardsMoveWithFaults has the system refuse each change of access in turn: what it refuses
-// changes nothing.
+// TestGuardsMoveWithFaults makes the system refuse each change of access in turn; a refusal changes
+// no byte.
 func TestGuardsMoveWithFaults(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the pages of a race build are Go's")
@@ -213,8 +213,7 @@ func TestGuardsMoveWithFaults(t *testing.T) {
 	}
 }
 
-// TestGuardsBeyondTheMappings: the plan has more guards than the system has mappings for one
-// process.
+// TestGuardsBeyondTheMappings: the plan has more guards than one process may have mappings.
 func TestGuardsBeyondTheMappings(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the pages of a race build are Go's")

@@ -81,8 +81,7 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestWhatCountsAlready is not asked for twice: the Go heap in use, and the range of a budget that
-// was closed.
+// TestWhatCountsAlready: the Go heap in use, and the range of a closed budget, don't count twice.
 func TestWhatCountsAlready(t *testing.T) {
 	plan := fresh(t, paged())
 	plan.GoHeap = 64 * budget.MiB
@@ -101,7 +100,7 @@ func TestWhatCountsAlready(t *testing.T) {
 		}
 		return err
 	}
-	// exactly opens the plan at the smallest limit that should do, and not at one below.
+	// exactly opens the plan at the smallest sufficient limit, and not at one below.
 	exactly := func(what, name string, counted uint64) {
 		t.Helper()
 		need := used + size + max(plan.GoHeap, budget.GoTables(plan)) - counted
@@ -114,7 +113,8 @@ func TestWhatCountsAlready(t *testing.T) {
 	groups := []string{"cgroup memory.max", "cgroup v1 memory.limit_in_bytes"}
 	defer budget.SetGoMemory(mapped, present)()
 	fresh := map[string]uint64{"RLIMIT_DATA": mapped, "RLIMIT_AS": mapped, groups[0]: present, groups[1]: present}
-	for name, counted := range fresh { // b is open: nothing is kept, and nothing is taken when it doesn't fit
+	// b is open: no range is kept, and a refused plan takes none
+	for name, counted := range fresh {
 		assert.ErrorContains(t, attempt(name, used+memory+plan.GoHeap-counted-1), name+" leaves", "a new range")
 	}
 	require.NoError(t, b.Close())
@@ -131,8 +131,8 @@ func TestWhatCountsAlready(t *testing.T) {
 	exactly("without a share, the tables", "RLIMIT_AS", size+budget.GoTables(plan))
 }
 
-// TestNewRangeThatCounts has a kept range in the way that the plan can't take: the head of its
-// tables has another size.
+// TestNewRangeThatCounts: the plan can't take a kept range, because the head of its tables has
+// another size.
 func TestNewRangeThatCounts(t *testing.T) {
 	plan := fresh(t, paged())
 	require.NoError(t, open(t, plan).Close())
@@ -161,8 +161,7 @@ func TestNewRangeThatCounts(t *testing.T) {
 	require.NoError(t, open(t, plan).Close(), "now there is one of its own")
 }
 
-// TestRangeAtTheBaseThatCounts: only a range that is kept at the base is one that the plan can take
-// there.
+// TestRangeAtTheBaseThatCounts: the plan can take only a range that is kept at its base.
 func TestRangeAtTheBaseThatCounts(t *testing.T) {
 	plan := fresh(t, paged())
 	if plan.Base = freshBase(); plan.Base == 0 {
@@ -184,7 +183,7 @@ func TestRangeAtTheBaseThatCounts(t *testing.T) {
 	anywhere := plan
 	anywhere.Base = 0
 	require.NoError(t, open(t, anywhere).Close())
-	limits() // now there is a range that is kept elsewhere
+	limits() // now a range is kept elsewhere
 	_, err = budget.Open(demanding(other, "base", budget.Required))
 	assert.ErrorContains(t, err, "pages.base is required: the plan needs")
 	b := open(t, demanding(other, "base", budget.Wished))

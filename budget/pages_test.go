@@ -75,7 +75,7 @@ func TestDemandIsRefused(t *testing.T) {
 	}
 }
 
-// TestDemandsOfARaceBuild says what isn't there, as what it is.
+// TestDemandsOfARaceBuild: a race build reports the demands that it can't grant.
 func TestDemandsOfARaceBuild(t *testing.T) {
 	if !platform.GoBacked {
 		t.Skip("the pages are the budget's own")
@@ -99,8 +99,8 @@ func TestDemandsOfARaceBuild(t *testing.T) {
 	}
 }
 
-// TestOpenWithFaults makes each request to the system fail in turn. Nothing stays behind: neither
-// locked pages nor the base nor the Go share.
+// TestOpenWithFaults makes each request to the system fail in turn. Locked pages, the base and the
+// Go share are all released.
 func TestOpenWithFaults(t *testing.T) {
 	for _, demand := range []budget.Demand{budget.Off, budget.Wished, budget.Required} {
 		for _, request := range platform.InjectableFaults() {
@@ -141,7 +141,7 @@ func TestOpenWithFaults(t *testing.T) {
 	}
 }
 
-// block is memory that nobody allocated, with room for guards.
+// block is static memory, with room for guards.
 var block [4 << 20]byte
 
 func TestOpenInWithDemands(t *testing.T) {
@@ -205,7 +205,7 @@ func TestBaseThatIsTaken(t *testing.T) {
 	at := fmt.Sprintf(`platform: reserve \d+ bytes at 0x%x: file exists: `, first.Base)
 	refused(first, at+fmt.Sprintf(`/proc/self/maps has "%x-[0-9a-f]+ rw-p .*" there`, first.Base))
 	require.NoError(t, b.Close())
-	for _, plan := range []budget.Plan{larger, other} { // handles into its tables may be kept
+	for _, plan := range []budget.Plan{larger, other} { // stale handles may point into its tables
 		refused(plan, at+fmt.Sprintf(`this process keeps %d bytes with a head of \d+ at 0x%x, .*`, b.Size(), first.Base))
 	}
 	b = open(t, first)
@@ -223,7 +223,8 @@ func paged() budget.Plan {
 	}
 }
 
-// fresh gives the plan back. Until the test ends no range of an earlier budget is kept for it.
+// fresh returns the plan. Until the end of the test no Open reuses the range of an earlier budget
+// for it.
 func fresh(t *testing.T, plan budget.Plan) budget.Plan {
 	t.Cleanup(budget.HoldKept(plan))
 	return plan
@@ -235,7 +236,7 @@ var bases int
 const noSafeBase = "this build or system has no address that is free in each process: " +
 	"run it without -race, on Linux of amd64 or arm64"
 
-// freshBase is an address where nothing was, 0 where budgets can't choose theirs.
+// freshBase returns an unused address, or 0 where budgets can't choose theirs.
 func freshBase() uint64 {
 	if platform.SafeBase() == 0 {
 		return 0
@@ -244,7 +245,7 @@ func freshBase() uint64 {
 	return uint64(platform.SafeBase()) + uint64(bases)<<28
 }
 
-// demanding is the plan with one demand, by the key of the JSON.
+// demanding returns the plan with one demand, by its key in JSON.
 func demanding(plan budget.Plan, key string, demand budget.Demand) budget.Plan {
 	*map[string]*budget.Demand{"prefault": &plan.Pages.Prefault, "lock": &plan.Pages.Lock, "huge": &plan.Pages.Huge,
 		"guards": &plan.Pages.Guards, "base": &plan.Pages.Base}[key] = demand
@@ -259,7 +260,7 @@ func demanding(plan budget.Plan, key string, demand budget.Demand) budget.Plan {
 	return plan
 }
 
-// ungranted says why this system can't grant a demand; empty where it can.
+// ungranted returns the reason why this system can't grant a demand, or "".
 func ungranted(t *testing.T, key string) string {
 	r, err := platform.Reserve(0, 8*budget.MiB, platform.Head{})
 	require.NoError(t, err)
@@ -287,7 +288,7 @@ func ungranted(t *testing.T, key string) string {
 	return ""
 }
 
-// mapping is the entry of /proc/self/maps, or of smaps, that has the address.
+// mapping returns the entry of an address in /proc/self/maps, or in smaps.
 func mapping(t *testing.T, file string, address uint64) string {
 	text, err := os.ReadFile("/proc/self/" + file)
 	require.NoError(t, err)
@@ -311,7 +312,7 @@ func mapping(t *testing.T, file string, address uint64) string {
 
 func locked(t *testing.T) (kib uint64) { return statusKiB(t, "VmLck:") }
 
-// statusKiB is a line of /proc/self/status.
+// statusKiB returns a line of /proc/self/status.
 func statusKiB(t *testing.T, key string) (kib uint64) {
 	status, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
@@ -321,13 +322,13 @@ func statusKiB(t *testing.T, key string) (kib uint64) {
 	return kib
 }
 
-// isHuge says whether the system has the wish for huge pages at an address.
+// isHuge reports whether the system has the wish for huge pages at an address.
 func isHuge(t *testing.T, address uint64) bool {
 	_, flags, _ := strings.Cut(mapping(t, "smaps", address), "VmFlags:")
 	return strings.Contains(flags, " hg ")
 }
 
-// effective says whether the budget has what the key stands for.
+// effective reports whether the demand of the key is in effect.
 func effective(t *testing.T, b *budget.Budget, key string) bool {
 	base := uint64(addressOf(&b.Base().Bytes()[0]))
 	switch key {
@@ -352,5 +353,5 @@ func effective(t *testing.T, b *budget.Budget, key string) bool {
 
 var pageKeys = []struct {
 	key, request string
-	n            int // which of these requests the demand makes first
+	n            int // the first of these requests that the demand makes
 }{{"prefault", "populate", 1}, {"lock", "lock", 1}, {"huge", "advise", 1}, {"guards", "protect", 3}, {"base", "map", 1}}

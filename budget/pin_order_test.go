@@ -10,19 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pin and a load meet in two words, and it is the order that keeps them apart: who pins says that
-// he is inside, and then looks whether it is shut; who loads shuts, and then looks who is inside.
-// The other order lets both in, but so seldom that no crowd shows it. Here each is stopped between
-// the two.
+// A pin and a load use two words, and only the order keeps them apart. A pin first writes that it
+// is inside, and then reads whether the region is shut; a load first shuts, and then reads the
+// pins. The other order lets both in, but too seldom for a crowd to show it. Here each is stopped
+// between its two steps.
 
-// TestPinIsInsideBeforeItLooks: it is stopped by a region that isn't there.
+// TestPinIsInsideBeforeItLooks: a nil region stops the pin.
 func TestPinIsInsideBeforeItLooks(t *testing.T) {
 	d := new(Reader)
 	assert.Panics(t, func() { d.Pin() })
 	assert.True(t, d.inside.Load())
 }
 
-// TestLoadShutsBeforeItLooks: it is stopped by the lock under which it looks.
+// TestLoadShutsBeforeItLooks: the lock for reading the pins stops the load.
 func TestLoadShutsBeforeItLooks(t *testing.T) {
 	b, err := Open(Plan{Name: "order", Regions: []RegionPlan{{Name: "level", Size: 64 * KiB}}, Pages: Pages{Prefault: Off}})
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestLoadShutsBeforeItLooks(t *testing.T) {
 		runtime.Gosched()
 	}
 	shut := r.region.owner.Load()&ownerShut != 0
-	d.inside.Store(true) // as one that looked before it was shut
+	d.inside.Store(true) // like a reader that looked before the load shut
 	b.mu.Unlock()
 	assert.Equal(t, []string{`"worker" has pinned region level`}, <-still)
 	assert.True(t, shut, "nobody has looked yet")

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// soon is over in a bubble of synctest when all wait: not before the call that it is for.
+// soon ends in a bubble of synctest when all goroutines wait, so not before the call under test.
 func soon() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(background, 5*time.Millisecond)
 }
@@ -52,7 +52,8 @@ func TestLoadNamesWhoPins(t *testing.T) {
 		anna.Unpin()
 		assert.Equal(t, `budget: BUG: "bob" pins region systems twice: each worker has a Reader of its own`, panics(t, func() { bob.Pin() }))
 		assert.Contains(t, panics(t, anna.Unpin), `budget: BUG: "anna" unpins region level, which it has not pinned`)
-		mustLoad(t, b, "level", nil) // bob is in a lower region: he doesn't matter
+		// bob pins a lower region: he doesn't matter
+		mustLoad(t, b, "level", nil)
 		bob.Unpin()
 		require.NoError(t, b.Close())
 		assert.False(t, anna.Pin(), "nobody gets into a closed budget")
@@ -91,8 +92,8 @@ func TestNobodyPinsWhatIsLoaded(t *testing.T) {
 	assert.Equal(t, []bool{false, false, false}, all())
 }
 
-// TestPins lets workers look at a level while it is loaded over and over: whoever is inside sees
-// one that is whole.
+// TestPins lets workers read a level while it is loaded over and over: a worker inside sees a
+// complete level.
 func TestPins(t *testing.T) {
 	b := open(t, small())
 	var level atomic.Pointer[budget.Loaded[frog]]
@@ -130,7 +131,8 @@ func TestPins(t *testing.T) {
 		}
 	}
 	err := b.Close()
-	for err != nil && strings.Contains(err.Error(), `"a worker" has pinned`) { // it was stopped in there by the system's scheduler
+	// the system's scheduler stopped it inside
+	for err != nil && strings.Contains(err.Error(), `"a worker" has pinned`) {
 		err = b.Close()
 	}
 	assert.NoError(t, err)
@@ -161,7 +163,7 @@ func TestLoadThatWaits(t *testing.T) {
 	})
 }
 
-// TestOnErrorThatEndsTheGoroutine while a load waits: the next load finds the way free.
+// TestOnErrorThatEndsTheGoroutine while a load waits: the next load can begin.
 func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plan := small()

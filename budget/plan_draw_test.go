@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// undraw reads what SizeText writes.
+// undraw parses the text of SizeText.
 func undraw(t *testing.T, text string) float64 {
 	t.Helper()
 	require.True(t, strings.HasSuffix(text, "KiB"), text)
@@ -21,9 +21,9 @@ func undraw(t *testing.T, text string) float64 {
 	return size
 }
 
-// requireDrawn holds the drawing of a plan that passes against the plan: the lines sum up to the
-// whole, rounded as they are, and each bar begins where the one before ended, or where at least one
-// character has room.
+// requireDrawn compares the drawing of a valid plan with the plan: the lines add up to the whole,
+// as rounded, and each bar begins where the one before ended, or where at least one character has
+// room.
 func requireDrawn(t *testing.T, plan Plan) {
 	t.Helper()
 	text := plan.String()
@@ -106,7 +106,7 @@ func TestPlanIsDrawn(t *testing.T) {
 			"    with tables of 64KiB; resident when touched\n")
 }
 
-// Whatever is in a faulty plan, its drawing is one line that doesn't disturb a terminal.
+// The drawing of a faulty plan is one line that can't disturb a terminal.
 func TestFaultyPlanIsDrawn(t *testing.T) {
 	assert.Equal(t, "plan \"\": 2 faults (Check names them)\n", Plan{}.String())
 	random := rand.New(rand.NewPCG(9, 10))

@@ -83,7 +83,7 @@ var planRefused = []struct{ data, fault string }{
 	{"{\"name\":\"a\"\n}", "line 1: regions: none, and neither frame nor scratch; a plan has a part at least"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
 
-	// The rest, slots, pages and the base.
+	// The Rest, slots, pages and the base.
 	{`{"name":"a",` + oneLevel + `,"size":"rest"}`,
 		`line 1: size: "rest" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`},
 	{`{"name":"a",` + oneLevel + `,"frame":{"buffers":2,"size":"rest"}}`, `line 1: frame.size: "rest" is not a size (`},
@@ -136,8 +136,7 @@ func TestPlanReadRefuses(t *testing.T) {
 	}
 }
 
-// A fault of the JSON itself has the line where it is; what is wrong there, encoding/json says in
-// its own words.
+// A fault of the JSON itself has its line; the text is that of encoding/json.
 func TestPlanBrokenJSON(t *testing.T) {
 	refused := func(data, place string) {
 		t.Helper()
@@ -262,8 +261,8 @@ func FuzzParsePlan(f *testing.F) {
 	})
 }
 
-// planCorpus is what the parts of each file of testdata/plans come to. Plans like these are in
-// programs that others have: a file that is in once stays in, as it is, and keeps its meaning.
+// planCorpus has the total of each file of testdata/plans. Programs in the field have plans like
+// these: a file stays in the corpus unchanged, and keeps its meaning.
 var planCorpus = map[string]string{
 	"cortex-a35.json":     "336MiB",
 	"cortex-a55.json":     "800MiB",
@@ -303,7 +302,7 @@ func TestPlanCorpusLoads(t *testing.T) {
 	}
 }
 
-// A key that plans have is in the corpus.
+// The corpus has every key of plans.
 func TestPlanCorpusHasEveryKey(t *testing.T) {
 	plan, err := ReadPlan("testdata/plans/every-key.json")
 	require.NoError(t, err)
@@ -314,7 +313,8 @@ func TestPlanCorpusHasEveryKey(t *testing.T) {
 			value = value.Index(0)
 		}
 		for i := 0; value.Kind() == reflect.Struct && i < value.NumField(); i++ {
-			if field := value.Type().Field(i); field.Type.Kind() != reflect.Func { // no file has one
+			// no file has one
+			if field := value.Type().Field(i); field.Type.Kind() != reflect.Func {
 				requireGiven(key+"."+field.Name, value.Field(i))
 			}
 		}
@@ -334,8 +334,9 @@ func addCorpus(f *testing.F) {
 }
 
 const (
-	opensMost   = 16 * MiB // plans that need more are only read
-	opensSystem = 200      // ranges of the process's addresses that are used up: it keeps the tables of each
+	opensMost = 16 * MiB // larger plans are only read
+	// ranges of the process's addresses are used up: it keeps the tables of each
+	opensSystem = 200
 )
 
 var (
@@ -343,7 +344,7 @@ var (
 	opensTaken int
 )
 
-// opensBytes is about what an open plan takes, on the Go heap too: that has a place for each scope,
+// opensBytes returns about the bytes of an open plan, with the Go heap: a place for each scope,
 // owned value and label of each arena.
 func opensBytes(p Plan) uint64 {
 	const scopeBytes, ownedBytes, labelBytes = 512, 128, 128
@@ -356,7 +357,7 @@ func opensBytes(p Plan) uint64 {
 	return l.size + p.arenaCount()*uint64(each)
 }
 
-// requireOpens says that an accepted plan opens, and holds what it says, or says why not.
+// requireOpens checks that an accepted plan opens and holds its sizes, or is refused with a reason.
 func requireOpens(t *testing.T, plan Plan) {
 	t.Helper()
 	if opensBytes(plan) > opensMost {
@@ -392,7 +393,7 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 		if i > 0 && i < len(b.regions)-1 {
 			continue
 		}
-		r := Region{region: open} // as Acquire gives a slot, but for its owner
+		r := Region{region: open} // a slot as from Acquire, but for its owner
 		size := int(r.Report().Size)
 		require.EqualValues(t, plan.resolved().Regions[r.level].Size, size)
 		_, err = Load(context.Background(), r, func(s scope.Scope) (*byte, error) {
@@ -410,8 +411,7 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 	return true
 }
 
-// TestPlansOpenOrSayWhyNot has plans at the edges of what is accepted: the fuzzer begins with them
-// too.
+// TestPlansOpenOrSayWhyNot has plans at the edges of acceptance; the fuzzer begins with them too.
 func TestPlansOpenOrSayWhyNot(t *testing.T) {
 	for _, c := range opensSeeds {
 		plan, err := ParsePlan([]byte(c.data))
@@ -439,7 +439,7 @@ var opensSeeds = []struct {
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"go_heap":"64TiB"}`, false},
 }
 
-// TestPlanFaultIsToldOnce: a count that is none counts as 0, of which no other fault follows.
+// TestPlanFaultIsToldOnce: a faulty count counts as 0, and causes no other fault.
 func TestPlanFaultIsToldOnce(t *testing.T) {
 	_, err := ParsePlan([]byte(`{"name": "small", "regions": [{"name": "level", "size": "64KiB"}],
 		"scratch": {"workers": -1}}`))

@@ -97,7 +97,7 @@ func TestPlanTotal(t *testing.T) {
 	assert.Equal(t, Limits{1, 2, 3, 4}, Limits{1, 2, 3, 4}.orDefault())
 }
 
-// manyRegions are n of a size.
+// manyRegions returns n regions of a size.
 func manyRegions(n int, size uint64) (list []RegionPlan) {
 	for i := range n {
 		list = append(list, RegionPlan{Name: fmt.Sprint("r", i), Size: size})
@@ -105,10 +105,10 @@ func manyRegions(n int, size uint64) (list []RegionPlan) {
 	return list
 }
 
-// planChecks are one change each to a plan that passes.
+// planChecks are single changes to a valid plan.
 var planChecks = []struct {
 	change func(*Plan)
-	fault  string // "" for a plan at the limit, which passes, too
+	fault  string // "" for a plan at the limit, which is valid too
 }{
 	{func(p *Plan) { p.Name = "" }, `name: "" has 0 bytes; a name has 1 to 31`},
 	{func(p *Plan) { p.Name = strings.Repeat("a", 31) }, ""},
@@ -148,7 +148,8 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Scratch = ScratchPlan{} }, ""},
 	{func(p *Plan) { p.Scratch.Workers = math.MinInt }, "scratch.workers: -"},
-	{func(p *Plan) { p.Scratch.Workers = -100 }, "scratch.workers: -100"}, // no sum of such a number
+	// such a number is in no sum
+	{func(p *Plan) { p.Scratch.Workers = -100 }, "scratch.workers: -100"},
 	{func(p *Plan) { p.Scratch.Workers = 0 }, "scratch.workers: 0, but scratch.size is 1MiB"},
 	{func(p *Plan) { p.Scratch.Workers = 256 }, ""},
 	{func(p *Plan) { p.Scratch.Workers = 257 }, "scratch.workers: 257; 0 or 1 to 256"},
@@ -187,7 +188,7 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-// TestSlotsBelow: a region that each slot's load empties is warned of, in no other order, and Open
+// TestSlotsBelow: a region that each slot's load empties has a warning, in no other order, and Open
 // takes it all the same.
 func TestSlotsBelow(t *testing.T) {
 	plan := Plan{Name: "game", Regions: []RegionPlan{{Name: "systems", Size: KiB}, {Name: "room", Size: KiB, Slots: 2},
@@ -223,7 +224,8 @@ func TestSizeText(t *testing.T) {
 		assert.Equal(t, text, SizeText(size), size)
 	}
 	var last uint64
-	for size := range step.Pick[uint64](12, 200, 200) * KiB { // what is rounded is never less, nor a tenth more than it was
+	// a rounded size is never less, and at most a tenth more
+	for size := range step.Pick[uint64](12, 200, 200) * KiB {
 		text := SizeText(size)
 		value, err := strconv.ParseFloat(strings.TrimSuffix(text, "KiB"), 64)
 		require.NoError(t, err)
@@ -323,7 +325,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	}
 }
 
-// manySlots are n regions with so many slots of 64 KiB.
+// manySlots returns n regions with so many slots of 64 KiB.
 func manySlots(n, slots int) []RegionPlan {
 	list := manyRegions(n, 1)
 	for i := range list {
@@ -332,7 +334,7 @@ func manySlots(n, slots int) []RegionPlan {
 	return list
 }
 
-// planSumChecks are about what the parts come to.
+// planSumChecks are changes to the sum of the parts.
 var planSumChecks = []struct {
 	change func(*Plan)
 	fault  string
@@ -342,7 +344,8 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Regions[1].Slots = 4097 }, "regions[1].slots: 4097; 0 (the region is one) or 1 to 4096"},
 	{func(p *Plan) { p.Regions[1].Slots = -1 }, "regions[1].slots: -1; 0 (the region is one) or 1 to 4096"},
 	{func(p *Plan) { p.Regions[1].Slots = math.MinInt }, "regions[1].slots: -"},
-	{func(p *Plan) { p.Regions[1].Slots = math.MaxInt }, "regions[1].slots: "}, // no sum of such a number
+	// such a number is in no sum
+	{func(p *Plan) { p.Regions[1].Slots = math.MaxInt }, "regions[1].slots: "},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manySlots(16, 4096)} }, "regions[0].slots: 4096, the most of all; with each " +
 		"slot, buffer and scratch there are 65536 arenas, and a budget has at most 65535"},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 2 }, "regions: the parts need 524310MiB ("},
@@ -398,7 +401,7 @@ var planSumChecks = []struct {
 		"regions: the parts need 262148MiB (regions 256GiB, frame 0, scratch 0, guards 4MiB; each rounded up to 64KiB); a budget has"},
 }
 
-// requireSound says what is true of every plan that passes.
+// requireSound checks the invariants of every valid plan.
 func requireSound(t *testing.T, plan Plan) {
 	t.Helper()
 	require.NoError(t, plan.check())
@@ -453,8 +456,8 @@ func TestPlanResolved(t *testing.T) {
 	assert.Equal(t, want, plan.resolved())
 }
 
-// A plan is added up in Go: the C core needs the very bytes and lays out the very counts, and what
-// is named as memory is what it puts there.
+// The plan is added up in Go. The C core must need the same bytes and lay out the same counts, and
+// the plan's memory must be the core's.
 func TestPlanSumIsTheCores(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 100 {
@@ -490,7 +493,7 @@ func TestPlanSumIsTheCores(t *testing.T) {
 	}
 }
 
-// smallPlan is one whose arenas end anywhere, with limits large enough for a head with room.
+// smallPlan is a plan whose arenas end anywhere, with limits large enough for a head with room.
 func smallPlan(random *rand.Rand) Plan {
 	size := func() uint64 { return 1 + random.Uint64N(1<<random.IntN(18)) }
 	plan := Plan{Name: "small", Regions: manyRegions(1+random.IntN(3), 1), Limits: Limits{Scopes: 1 + random.IntN(100),
@@ -505,7 +508,7 @@ func smallPlan(random *rand.Rand) Plan {
 	return plan
 }
 
-// heldBytes says of each byte of the map whether a control word or an arena lies there.
+// heldBytes returns for each byte of the map whether a control word or an arena covers it.
 func heldBytes(m *arena_c.Map) []bool {
 	held := make([]bool, m.Size)
 	from := func(p unsafe.Pointer) uint64 { return uint64(uintptr(p) - uintptr(unsafe.Pointer(m))) }
@@ -526,8 +529,7 @@ func heldBytes(m *arena_c.Map) []bool {
 	return held
 }
 
-// requireHeld says that the runs are the pages where something is held, in order, none beside the
-// next.
+// requireHeld checks that the runs are the pages in use, in order and merged.
 func requireHeld(t *testing.T, held []bool, runs []platform.PageRun, page uint64) {
 	t.Helper()
 	at := uint64(0)
@@ -543,7 +545,7 @@ func requireHeld(t *testing.T, held []bool, runs []platform.PageRun, page uint64
 	require.False(t, slices.Contains(held[at:], true), "behind %v", runs)
 }
 
-// TestPlanCrossings: the core is asked once for what the tables take, and for no other sum.
+// TestPlanCrossings: Go calls the core once for the size of the tables, and for no other sum.
 func TestPlanCrossings(t *testing.T) {
 	crossings := func(do func()) int64 {
 		before := runtime.NumCgoCall()
@@ -566,13 +568,13 @@ func TestPlanCrossings(t *testing.T) {
 	moving := crossings(func() { errs[5] = b.Reconfigure(context.Background(), moved) })
 	require.NoError(t, errs[5])
 	require.NoError(t, b.Close())
-	if !arena_c.Crossing && !arena_c.Race { // these ask C for more than sizes
+	if !arena_c.Crossing && !arena_c.Race { // those builds call C for more than sizes
 		assert.EqualValues(t, 2, opening, "the tables, and MapInit")
 		assert.EqualValues(t, 2, moving, "the tables, and Map.Reconfigure")
 	}
 }
 
-// planPagesChecks are about pages and the base.
+// planPagesChecks are changes to pages and the base.
 var planPagesChecks = []struct {
 	change func(*Plan)
 	fault  string

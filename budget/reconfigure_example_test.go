@@ -17,8 +17,8 @@ func loadWorld(r budget.Region, size int) error {
 	return err
 }
 
-// The city has many sounds and a small map, the desert few and a large one. Between them the edge
-// moves.
+// The city has many sounds and a small map, the desert few sounds and a large map. The edge between
+// them moves.
 func ExampleBudget_Reconfigure() {
 	b, err := budget.Open(budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{
 		{Name: "sound", Size: 512 * budget.KiB}, {Name: "map", Size: 256 * budget.KiB}}})
@@ -32,9 +32,9 @@ func ExampleBudget_Reconfigure() {
 	plan := b.Plan() // a copy
 	plan.Regions[0].Size = 128 * budget.KiB
 	plan.Regions[1].Size = 640 * budget.KiB // the same total
-	fmt.Println(b.Reconfigure(ctx, plan))   // NOT OKAY: the city still stands
+	fmt.Println(b.Reconfigure(ctx, plan))   // NOT OKAY: the city is still loaded
 
-	fmt.Println("rewind:", b.Region("sound").Rewind(ctx)) // and map, which lies above it
+	fmt.Println("rewind:", b.Region("sound").Rewind(ctx)) // and map, which is above it
 	fmt.Println("reconfigure:", b.Reconfigure(ctx, plan))
 	fmt.Println("desert:", loadWorld(b.Region("sound"), 100*budget.KiB), loadWorld(b.Region("map"), 600*budget.KiB))
 	// Output:

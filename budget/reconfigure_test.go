@@ -92,8 +92,8 @@ func TestReconfigureRefuses(t *testing.T) {
 	})
 }
 
-// TestReconfigureAtRandom reconfigures over and over: each region has exactly its bytes, and what
-// lies outside stays.
+// TestReconfigureAtRandom reconfigures over and over: each region has exactly its bytes, and the
+// bytes outside stay.
 func TestReconfigureAtRandom(t *testing.T) {
 	b := open(t, worlds(256, 64, 512))
 	random := rand.New(rand.NewPCG(3, 1))

@@ -21,7 +21,8 @@ func limited() budget.Plan {
 	return plan
 }
 
-// useUp opens as many as an arena may have open of everything, and tells what was full of one more.
+// useUp opens as many of everything as an arena may have open, and returns the full of each next
+// one.
 func useUp(t *testing.T, s scope.Scope, l budget.Limits) (fulls map[string]*scope.FullError) {
 	fulls = map[string]*scope.FullError{}
 	full := func(table string, one func() error) {
@@ -56,8 +57,8 @@ func caught(do func()) (err error) {
 	return nil
 }
 
-// A region's tables hold what its limits say, and the full names the limit that helps: the
-// region's, or the plan's.
+// A region's tables suffice for its limits, and a full names the limit to raise: the region's, or
+// the plan's.
 func TestRegionLimitsHold(t *testing.T) {
 	plan := limited()
 	b := open(t, plan)
@@ -91,8 +92,7 @@ func TestRegionLimitsHold(t *testing.T) {
 	require.NoError(t, slot.Release(background))
 }
 
-// Limits of a region that are the plan's leave everything where it is without them; others leave
-// the sizes of arenas.
+// Limits of a region that equal the plan's change no offset; others change no size of an arena.
 func TestRegionLimitsAndTheLayout(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 2))
 	limits := func() budget.Limits {
@@ -137,7 +137,7 @@ func TestRegionLimitsStay(t *testing.T) {
 	plan.Regions[2].Size = 2 * 64 * budget.KiB
 	b := open(t, plan)
 	other := b.Plan()
-	other.Regions[1].Limits.Labels = 6 // as the plan has it
+	other.Regions[1].Limits.Labels = 6 // the plan's own
 	other.Regions[0].Size, other.Regions[2].Size = other.Regions[0].Size+64*budget.KiB, other.Regions[2].Size-64*budget.KiB
 	require.NoError(t, b.Reconfigure(background, other))
 	slot, err := b.Slots("match").Acquire()
@@ -153,8 +153,8 @@ func TestRegionLimitsStay(t *testing.T) {
 	assert.ErrorContains(t, b.Reconfigure(background, other), "Reconfigure: regions[1].limits is {3 2 1 6} and stays; the plan has {3 3 1 6}")
 }
 
-// What Measure and Suggest say of slots is theirs, and enough; the frame's many scopes cost no slot
-// anything.
+// The limits that Measure and Suggest return for slots suffice, and don't grow with the frame's
+// many scopes.
 func TestRegionLimitsMeasured(t *testing.T) {
 	fn := func(b *budget.Budget) error {
 		slot, err := b.Slots("match").Acquire()
@@ -212,8 +212,7 @@ func TestRegionLimitsMeasured(t *testing.T) {
 	}
 }
 
-// Each row of the table has its own counts, wherever the head lies: the core says the same as the
-// plan.
+// Each row of the table has its own counts, for any place of the head: the core and the plan agree.
 func TestRegionLimitsInTheTable(t *testing.T) {
 	b := open(t, limited())
 	table := tableOf(b)

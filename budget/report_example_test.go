@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// playedCabin is a budget whose level was loaded.
+// playedCabin returns a budget after a load of its level.
 func playedCabin() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "cabin", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
@@ -82,15 +82,15 @@ func ExampleReport_json() {
 	// 65536 bytes were planned
 }
 
-// Whoever logs, on any goroutine, logs what Published gives, or a part of it. Sizes are numbers of
-// bytes, and each name is a group.
+// Any goroutine may log the result of Published, or a part of it. Sizes are numbers of bytes, and
+// each name is a group.
 func ExampleArenaReport_LogValue() {
 	b := playedCabin()
 	defer b.Close()
 	var out strings.Builder
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	log.Info("a minute", "level", b.Published().Arenas[0])
-	_, line, _ := strings.Cut(out.String(), " ") // the time
+	_, line, _ := strings.Cut(out.String(), " ") // without the time
 	fmt.Println(strings.ReplaceAll(line, " level.", "\nlevel."))
 	// Output:
 	// level=INFO msg="a minute"

@@ -21,7 +21,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// requireRoundTrip says that a report comes back from JSON as it was, but for OnError, which isn't
+// requireRoundTrip checks that a report comes back from JSON unchanged, except OnError, which isn't
 // written.
 func requireRoundTrip(t *testing.T, r budget.Report) {
 	t.Helper()
@@ -79,7 +79,7 @@ func TestReportComesBackFromJSON(t *testing.T) {
 	requireRoundTrip(t, b.Report())
 }
 
-// TestReportOfAFaultyPlan: a report that was written by hand is read as strictly as a plan.
+// TestReportOfAFaultyPlan: a report written by hand is read as strictly as a plan.
 func TestReportOfAFaultyPlan(t *testing.T) {
 	var r budget.Report
 	err := json.Unmarshal([]byte(`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "sise": "1KiB"}]}}`), &r)
@@ -92,7 +92,7 @@ func TestReportOfAFaultyPlan(t *testing.T) {
 	}
 }
 
-// TestErrorsAreTextsAtOnce: whoever asks for them later doesn't run the error's own code.
+// TestErrorsAreTextsAtOnce: a later reader doesn't run the error's own code.
 func TestErrorsAreTextsAtOnce(t *testing.T) {
 	b := open(t, small())
 	text := "as it was"
@@ -104,13 +104,13 @@ func TestErrorsAreTextsAtOnce(t *testing.T) {
 	assert.Contains(t, b.Published().Errors[0], "as it was")
 }
 
-// failing is a closer whose error changes its text.
+// failing is a closer with an error that changes its text.
 type failing struct{ text *string }
 
 func (f failing) Close() error  { return errors.Join(f) }
 func (f failing) Error() string { return *f.text }
 
-// logged is what a handler for JSON makes of a value.
+// logged returns the output of a JSON handler for a value.
 func logged(t *testing.T, value any) map[string]any {
 	t.Helper()
 	var out bytes.Buffer
@@ -145,7 +145,7 @@ func TestReportIsLogged(t *testing.T) {
 	systems := arenas["systems"].(map[string]any)
 	assert.Equal(t, systems, logged(t, r.Arenas[0]))
 
-	// A log has every figure of the JSON, under the same key, but for the sites.
+	// A log has every figure of the JSON, under the same key, except the sites.
 	text, err := json.Marshal(r.Arenas[0])
 	require.NoError(t, err)
 	var want map[string]any
@@ -177,9 +177,9 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	used := func() uint64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return m.Sys - m.HeapReleased // what debug.SetMemoryLimit says that it counts
+		return m.Sys - m.HeapReleased // as debug.SetMemoryLimit counts
 	}
-	debug.FreeOSMemory() // of the tests before this one
+	debug.FreeOSMemory() // from the tests before this one
 	before := used()
 	plan := small()
 	plan.GoHeap, plan.Regions[0].Size = 512*budget.MiB, 96*budget.MiB
@@ -209,7 +209,7 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	debug.SetGCPercent(percent)
 	require.NoError(t, other.Close())
 
-	debug.FreeOSMemory() // else the block may lie where the tests before this one had theirs
+	debug.FreeOSMemory() // else the block may reuse memory of the tests before this one
 	least := b.Published().GoHeap
 	block := make([]byte, 64*budget.MiB)
 	more := b.Published().GoHeap
@@ -232,7 +232,7 @@ func TestGoHeapThatIsNotGoverned(t *testing.T) {
 	assert.False(t, strings.Contains(b.Report().String(), "go heap"), "there is nothing to draw it against")
 }
 
-// reportPlan is a plan with everything in it.
+// reportPlan is a plan with a part of every kind.
 func reportPlan() budget.Plan {
 	plan := small()
 	plan.Regions = []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 3},
@@ -240,7 +240,7 @@ func reportPlan() budget.Plan {
 	return plan
 }
 
-// requirePublished says that what is published is what is.
+// requirePublished checks that the published figures are the real ones.
 func requirePublished(t *testing.T, b *budget.Budget, when ...any) {
 	t.Helper()
 	snapshot := b.Published()
@@ -287,8 +287,8 @@ func TestPublishedByWhatEnds(t *testing.T) {
 	assert.Equal(t, b.Report(), b.Published(), "the last figures, of the Go heap too")
 }
 
-// TestNextFramePublishesAll: whatever was done in a frame, in whatever order, what Published gives
-// is as the Report of that moment.
+// TestNextFramePublishesAll: after any work in a frame, in any order, Published equals the Report
+// of that moment.
 func TestNextFramePublishesAll(t *testing.T) {
 	works := map[string]func(s scope.Scope){
 		"nothing": func(scope.Scope) {},
@@ -369,7 +369,7 @@ func TestPublishedOfFrameAndScratch(t *testing.T) {
 	assert.Equal(t, b.Report(), b.Published())
 }
 
-// TestReportsShareNothing: who gets one may write to it.
+// TestReportsShareNothing: a caller may write to its report.
 func TestReportsShareNothing(t *testing.T) {
 	plan := small()
 	plan.Pages.Lock = budget.Wished
@@ -401,10 +401,10 @@ func TestReportsShareNothing(t *testing.T) {
 	}
 }
 
-// TestAllBesideEachOther reads what is published, borrows scratch and plays, each on goroutines of
-// their own, with a worker beside some loads. Under the race detector it says that Published reads
-// no arena, that NextFrame leaves scratch on loan alone, and that a load which fails touches no
-// scratch, even where that was lent to its function before and is another's now.
+// TestAllBesideEachOther reads published figures, borrows scratch and plays, each on goroutines of
+// their own, with a worker during some loads. Under the race detector it proves that Published
+// reads no arena, that NextFrame leaves lent scratch alone, and that a failed load touches no
+// scratch, even scratch that its function once held and another goroutine holds now.
 func TestAllBesideEachOther(t *testing.T) {
 	plan := reportPlan()
 	plan.Scratch.Workers = 3
@@ -435,13 +435,13 @@ func TestAllBesideEachOther(t *testing.T) {
 		playBeside(t, b)
 		played.Store(true)
 		workers.Wait()
-		_ = b.Close() // beside those who read
+		_ = b.Close() // during the reads
 		over.Store(true)
 		readers.Wait()
 	}
 }
 
-// borrow uses scratch on loan, perhaps for longer than a frame.
+// borrow uses lent scratch, perhaps for longer than a frame.
 func borrow(t *testing.T, b *budget.Budget) {
 	lent := take(t, b)
 	assert.NoError(t, lent.Scratch(0).Do("x", func(s scope.Scope) error {
@@ -481,7 +481,7 @@ func playBeside(t *testing.T, b *budget.Budget) {
 		})
 		require.ErrorIs(t, err, errLoader)
 		worker.Wait()
-		_ = b.Report() // beside the goroutines that borrow
+		_ = b.Report() // while other goroutines borrow
 		slot, err := b.Slots("match").Acquire()
 		require.NoError(t, err)
 		_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { newMark(s, 1, doFail); return frogs.New(s), nil })
@@ -508,15 +508,15 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 	assert.Regexp(t, `"\\"\\"":{"bytes":0,"peak":8[,}]`, out.String())
 }
 
-// TestReportFoldsSiblings: what is said of many slots is said once, wherever they are; a region is
-// nobody's sibling, and JSON has every one.
+// TestReportFoldsSiblings: equal text of many slots appears once, wherever they are; a region has
+// no siblings, and JSON has every slot.
 func TestReportFoldsSiblings(t *testing.T) {
 	r := budget.Report{Name: "many", Arenas: []budget.ArenaReport{{Name: "room", Part: "room"}, {Name: "hall", Part: "hall"}}}
 	for i := range 4096 {
 		r.Arenas = append(r.Arenas, budget.ArenaReport{Name: fmt.Sprintf("match %d", i), Part: "match", Size: budget.MiB, Used: uint64(i%2) * budget.KiB,
 			Labels: []scope.Usage{{Name: "ai", Bytes: 500, Peak: 1000, Objects: 3}}})
 	}
-	text := strings.ReplaceAll(r.String(), " in 3", "") // of checked builds
+	text := strings.ReplaceAll(r.String(), " in 3", "") // from checked builds
 	assert.Equal(t, `budget many: 0KiB
   memory: 0KiB reserved, 0KiB committed, 0KiB resident at Open
   room                     [................................] used       0KiB  peak       0KiB  of       0KiB
@@ -531,8 +531,8 @@ func TestReportFoldsSiblings(t *testing.T) {
 	assert.Equal(t, 4096, strings.Count(string(whole), `"name":"match `))
 }
 
-// FuzzReport: a report that somebody sends is refused or read, drawn, logged, written as it was,
-// and made a plan of; it never panics.
+// FuzzReport: a report from outside is refused, or it is read, drawn, logged, written unchanged,
+// and made into a plan; it never panics.
 func FuzzReport(f *testing.F) {
 	b := open(f, small())
 	mustLoad(f, b, "level", func(s scope.Scope) { s.Bytes(1000) })
@@ -554,7 +554,8 @@ func FuzzReport(f *testing.F) {
 		slog.New(slog.NewJSONHandler(&out, nil)).Info("report", "budget", r)
 		text, err := json.Marshal(r)
 		require.NoError(t, err)
-		if err := json.Unmarshal(text, &again); err == nil { // a plan that can't be laid out isn't read
+		// a plan that can't be laid out isn't read
+		if err := json.Unmarshal(text, &again); err == nil {
 			text2, err := json.Marshal(again)
 			require.NoError(t, err)
 			assert.Equal(t, string(text), string(text2))

@@ -20,8 +20,8 @@ func smallRooms(slots int, limits budget.Limits) budget.Plan {
 
 var few = budget.Limits{Scopes: 4, Pools: 4, Owned: 4, Labels: 4}
 
-// residentOf is what of the budget's addresses is resident, edges and all: the kernel's count, page
-// by page.
+// residentOf returns the resident bytes of the budget's addresses, edges included: the kernel's
+// count, page by page.
 func residentOf(t *testing.T, b *budget.Budget) uint64 {
 	t.Helper()
 	if platform.GoBacked {
@@ -50,7 +50,7 @@ func fillSlots(t *testing.T, b *budget.Budget, slots int) {
 	}
 }
 
-// A slot costs what it holds: its pages, its tables, and those on the Go heap. Edges of 64 KiB cost
+// A slot costs its pages, its tables, and those on the Go heap. Edges of 64 KiB cost only
 // addresses.
 func TestASlotCostsWhatItHolds(t *testing.T) {
 	const slots, most = 200, 26_000
@@ -72,7 +72,8 @@ func TestASlotCostsWhatItHolds(t *testing.T) {
 			what := fmt.Sprintf("%+v, prefault %s: a slot takes %d bytes of pages, and %d with the Go heap's tables", c.limits, prefault, full/slots, each)
 			t.Log(what)
 			assert.LessOrEqual(t, each, c.most, what)
-			if !instrumented || prefault == budget.Required { // else its bytes lie elsewhere
+			// else its bytes are at other addresses
+			if !instrumented || prefault == budget.Required {
 				assert.Greater(t, full/slots, uint64(17*budget.KiB), "control: a slot's bytes are there")
 			}
 			assert.Greater(t, cost.Addresses, uint64(slots*64*budget.KiB), "edges are addresses")
@@ -91,8 +92,8 @@ func TestASlotCostsWhatItHolds(t *testing.T) {
 	}
 }
 
-// What Cost says is what Open makes resident, whatever the parts: and no more than is held comes on
-// top with 64 KiB.
+// Cost is the memory that Open makes resident, for any parts. With pages of 64 KiB at most the same
+// again comes on top.
 func TestCostIsWhatIsResident(t *testing.T) {
 	plans := []budget.Plan{small(), paged(), worlds(256, 64, 512), guarded(320, 100, 333), smallRooms(3, few), smallRooms(9, budget.Limits{})}
 	for _, plan := range plans {
@@ -112,7 +113,7 @@ func TestCostIsWhatIsResident(t *testing.T) {
 		assert.LessOrEqual(t, cost.Resident64K, cost.Addresses)
 		require.NoError(t, b.Close())
 
-		whole.Size = 16 * budget.MiB // of which the most isn't planned
+		whole.Size = 16 * budget.MiB // mostly unplanned
 		wide, err := whole.Cost()
 		require.NoError(t, err)
 		assert.Greater(t, wide.Addresses, uint64(16*budget.MiB))
@@ -135,8 +136,8 @@ func TestCostIsWhatIsResident(t *testing.T) {
 	assert.EqualValues(t, 5*budget.MiB, cost.GoHeap)
 }
 
-// Pages that an edge has left are made present when the edges move, also by a sealed budget, which
-// asks the system for nothing.
+// When edges move, pages that were edges become present, also in a sealed budget, without a request
+// to the system.
 func TestReconfigureMakesPresent(t *testing.T) {
 	plan := func(systems, level uint64) budget.Plan {
 		p := worlds(64, 64, 64)
@@ -166,8 +167,7 @@ func TestReconfigureMakesPresent(t *testing.T) {
 	}
 }
 
-// What is locked is what holds something; and what comes to hold something is locked then, but for
-// a sealed budget.
+// Pages in use are locked, and so are those that come into use, except in a sealed budget.
 func TestLockIsOfWhatHolds(t *testing.T) {
 	if why := ungranted(t, "lock"); why != "" {
 		t.Skip(why)
@@ -194,7 +194,7 @@ func TestLockIsOfWhatHolds(t *testing.T) {
 	}
 }
 
-// Parts that are locked take mappings, which the system has so many of.
+// Locked parts take mappings, and the system has a limited number of them.
 func TestLockWithoutMappings(t *testing.T) {
 	if why := ungranted(t, "lock"); why != "" {
 		t.Skip(why)

@@ -14,7 +14,7 @@ type borrowedFrog struct{ Age, X, Y int32 }
 
 var borrowed = scope.Plain[borrowedFrog]()
 
-// ExampleOpenScratch is all that who wants scratch alone needs.
+// ExampleOpenScratch is all that a program needs for scratch alone.
 func ExampleOpenScratch() {
 	b, err := budget.OpenScratch(1, 64*budget.KiB)
 	if err != nil {
@@ -31,8 +31,8 @@ func ExampleOpenScratch() {
 	// <nil> 0
 }
 
-// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more of them than there
-// is scratch for.
+// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more goroutines than
+// there are workers.
 func ExampleBudget_Lease() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.ScratchPlan{Workers: 3, Size: 64 * budget.KiB}})
@@ -40,7 +40,7 @@ func ExampleBudget_Lease() {
 		panic(err)
 	}
 	defer b.Close()
-	b.Scratches(0) // of a worker that is known at set-up, and never lent
+	b.Scratches(0) // worker 0 is known at set-up, and never lent
 
 	ctx := context.Background()
 	sums := make([]int32, 5)
@@ -70,7 +70,7 @@ func ExampleBudget_Lease() {
 	_, err = b.Lease(soon)
 	fmt.Println(err)
 	fmt.Println(one.Release(), two.Release())
-	fmt.Println(two.Release() != nil) // NOT OKAY: it was given back
+	fmt.Println(two.Release() != nil) // NOT OKAY: a second Release
 	// Output:
 	// [0 1 3 6 10]
 	// budget "example": Lease of scratch: 2 of 3 workers are lent, 1 taken by number: context deadline exceeded

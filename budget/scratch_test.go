@@ -28,8 +28,8 @@ func take(t testing.TB, b *budget.Budget) budget.Lease {
 	return lent
 }
 
-// stopped counts the goroutines that wait at something, such as select, in a function. Only stack
-// traces tell of it.
+// stopped counts the goroutines that wait at a point, such as select, in a function. Only stack
+// traces show them.
 func stopped(at, function string) (n int) {
 	all := make([]byte, 1<<20)
 	for goroutine := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
@@ -57,7 +57,7 @@ func untilLocking(t testing.TB, n int) {
 	assert.Eventually(t, locking, 5*time.Minute, time.Millisecond)
 }
 
-// taking starts a Lease that has to wait, and gives what comes of it.
+// taking starts a Lease that has to wait, and returns its outcome.
 func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
 	t.Helper()
 	before, done := waiting(), make(chan error, 1)
@@ -72,7 +72,8 @@ func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
 	return done
 }
 
-// TestEachWorkerHasSoMany scratch arenas as the plan says: by number, on loan, and for Pick.
+// TestEachWorkerHasSoMany: a worker has the plan's number of scratch arenas, by number, on loan,
+// and for Pick.
 func TestEachWorkerHasSoMany(t *testing.T) {
 	for _, each := range []int{1, 3, 8} {
 		b, err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each, Size: 4096}})
@@ -176,7 +177,7 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 
 func TestScratchByNumber(t *testing.T) {
 	b := budgettest.Open(t, small())
-	one := take(t, b) // worker 1's: those that are asked for by number count from 0
+	one := take(t, b) // of worker 1: workers that are taken by number count from 0
 	fixed := b.Scratches(0)
 	assert.Equal(t, fixed, b.Scratches(0))
 	assert.Equal(t, b.Scratch(0, 1), fixed.Scratch(1))
@@ -208,7 +209,7 @@ func TestScratchByNumber(t *testing.T) {
 	assert.Equal(t, `budget: BUG: scratch of worker 0: plan "small" has scratch for 0 workers`, panics(t, func() { none.Scratches(0) }))
 }
 
-// TestTakeThatWaitsForWhatIsAskedForByNumber: the last free pair goes to a worker while others
+// TestTakeThatWaitsForWhatIsAskedForByNumber: the last free worker is taken by number while others
 // wait.
 func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
 	for range 20 {
@@ -217,7 +218,8 @@ func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
 		one := take(t, b)
 		waiting := []<-chan error{taking(t, b, background), taking(t, b, background)}
 		require.NoError(t, one.Release())
-		lost := attempt(func() error { b.Scratches(1); return nil }).panicked // one that waits may be faster
+		// a waiting goroutine may be faster
+		lost := attempt(func() error { b.Scratches(1); return nil }).panicked
 		for _, done := range waiting {
 			if err := <-done; lost == nil && err != nil {
 				assert.ErrorContains(t, err, "never lent")
@@ -272,8 +274,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	assert.ErrorContains(t, given, "which were released before")
 	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; `+
 		`nothing was closed: upfront: loading`)
-	assert.ErrorContains(t, opened.(error), "which was given back")
-	three, two := take(t, b), take(t, b) // it came back all the same
+	assert.ErrorContains(t, opened.(error), "which was returned")
+	three, two := take(t, b), take(t, b) // it is free all the same
 
 	s = three.Scratch(1).Open("a")
 	s.Defer(func() { given, closed = three.Release(), b.Close() })
@@ -294,17 +296,18 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, two.Release())
 }
 
-// watched uses pairs of scratch arenas and sees two users of one at once: by a count, and, since it
-// is plain, by the race detector.
+// watched uses pairs of scratch arenas and finds two users of one at once: by a count, and, because
+// the count is plain, by the race detector.
 type watched struct {
-	t     *testing.T
-	b     *budget.Budget
-	pairs map[unsafe.Pointer]*int // users, by the header of the scope on the pair's first scratch arena
+	t *testing.T
+	b *budget.Budget
+	// users, by the header of the scope on the pair's first scratch arena
+	pairs map[unsafe.Pointer]*int
 }
 
 func watchScratch(t *testing.T, b *budget.Budget, pairs int) watched {
 	w := watched{t, b, map[unsafe.Pointer]*int{}}
-	var all []budget.Lease // at once: one after the other they would be the same
+	var all []budget.Lease // at once: in turn they would be the same
 	for range pairs {
 		lent := take(t, b)
 		all = append(all, lent)
@@ -333,7 +336,7 @@ func (w watched) use(scratches scope.Scratches) (fine bool) {
 	return assert.NoError(w.t, errors.Join(u.Close(), s.Close())) && fine
 }
 
-// borrow takes a pair, uses it and gives it back, or gives up after a while.
+// borrow takes a pair, uses it and releases it, or gives up after a while.
 func (w watched) borrow(patience time.Duration) (fine bool) {
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()
@@ -348,8 +351,8 @@ func (w watched) borrow(patience time.Duration) (fine bool) {
 	return assert.Error(w.t, lent.Release()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
 }
 
-// TestScratchAmongGoroutines lends to many: no two have the same pair, whoever comes, goes, gives
-// up, asks by number or keeps what it gave back.
+// TestScratchAmongGoroutines lends to many: no two have the same pair, while they come, go, give
+// up, take by number or use a released lease.
 func TestScratchAmongGoroutines(t *testing.T) {
 	plan := small()
 	plan.Scratch.Workers = 4
@@ -370,7 +373,7 @@ func TestScratchAmongGoroutines(t *testing.T) {
 			}
 		})
 	}
-	all.Go(func() { // one that asks by number, until the pair isn't lent
+	all.Go(func() { // takes by number, once the pair isn't lent
 		var mine scope.Scratches
 		for attempt(func() error { mine = b.Scratches(2); return nil }).panicked != nil {
 			runtime.Gosched()
@@ -382,14 +385,14 @@ func TestScratchAmongGoroutines(t *testing.T) {
 		}
 	})
 	all.Wait()
-	lent := []budget.Lease{take(t, b), take(t, b), take(t, b)} // all but the one that was asked for by number
+	lent := []budget.Lease{take(t, b), take(t, b), take(t, b)} // all but the one by number
 	for _, l := range lent {
 		assert.True(t, w.use(l.Scratches))
 		assert.NoError(t, l.Release())
 	}
 }
 
-// TestTakeAndGiveWhileTheBudgetCloses: each is served, or told that the budget is closed.
+// TestTakeAndGiveWhileTheBudgetCloses: each is served, or gets a closed error.
 func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 	for range 20 {
 		b := open(t, small())

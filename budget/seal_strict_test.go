@@ -17,8 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// strict is a budget that is Strict, and what its NextFrame says after fn, when the one before fn
-// forgot all.
+// strict opens a strict budget, and returns NextFrame's panic after fn, if the NextFrame before fn
+// began the count again.
 func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	t.Helper()
 	plan := small()
@@ -33,10 +33,10 @@ func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	}
 }
 
-// timelineOf is that of the strict budget.
+// timelineOf returns the timeline of the strict budget.
 var timelineOf *budget.Timeline
 
-// turn is what NextFrame panics with. It allocates nothing itself.
+// turn returns the panic of NextFrame. It allocates nothing itself.
 func turn(b *budget.Budget) (said string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -167,7 +167,8 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 	}
 }
 
-// TestStrictForgivesWhatIsNotedOfLeaks: of a scope that is open on scratch at the end of a frame.
+// TestStrictForgivesWhatIsNotedOfLeaks: the note of a scope that is open on scratch at the end of a
+// frame.
 func TestStrictForgivesWhatIsNotedOfLeaks(t *testing.T) {
 	b, after := strict(t)
 	assert.Empty(t, after(func() { b.Scratch(0, 0).Open("left open") }))
@@ -197,7 +198,7 @@ func TestStrictForgivesAFull(t *testing.T) {
 	b, after := strict(t)
 	said := after(func() {
 		require.Nil(t, b.Frame().TryAllocUnzeroed(1<<30, 8))
-		escape() // as who makes an error of it
+		escape() // like a caller that makes an error of it
 		require.ErrorIs(t, b.Frame().Err(), budget.ErrFull)
 	})
 	assert.Contains(t, said, "is full")
@@ -222,7 +223,8 @@ func TestStrictCountsFinalizersOfTheFrame(t *testing.T) {
 	b, after := strict(t)
 	var first, second string
 	after(func() {
-		b.Frame().Defer(escape) // it runs at the end of the next frame, and counts to the one after that
+		// it runs at the end of the next frame, and counts for the one after that
+		b.Frame().Defer(escape)
 		first, second = turn(b), turn(b)
 	})
 	assert.Empty(t, first+second)
@@ -262,8 +264,8 @@ func TestStrictIsSilent(t *testing.T) {
 	}
 }
 
-// TestStrictWhileOthersLoad: while something loads, the goroutine that calls NextFrame counts
-// alone, however deep its loader goes and whoever works for it.
+// TestStrictWhileOthersLoad: during a load only the goroutine that calls NextFrame counts, however
+// deep the load's calls go and on any number of goroutines.
 func TestStrictWhileOthersLoad(t *testing.T) {
 	b, after := strict(t)
 	do := elsewhere(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestOneBudgetIsStrict also in builds where Strict looks at nothing: a program that runs here runs
+// TestOneBudgetIsStrict: also in builds without the check, so that a program that runs here runs
 // there.
 func TestOneBudgetIsStrict(t *testing.T) {
 	other := small()
@@ -58,7 +58,7 @@ func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
 }
 
 // TestSealedBudgetDoesAllItDid: it loads, rewinds, turns, reconfigures and closes. Only checked
-// builds look at what is strict.
+// builds check Strict.
 func TestSealedBudgetDoesAllItDid(t *testing.T) {
 	b := open(t, small())
 	require.NoError(t, b.Seal())

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Place is what a slot holds: a match of a server, a level of a game.
+// Place is the contents of a slot: a match of a server, a level of a game.
 type Place struct {
 	Name  string
 	Tiles []byte
@@ -31,8 +31,8 @@ func loadPlace(slot budget.Region, name string, tiles int) (budget.Loaded[Place]
 	})
 }
 
-// The next level is loaded into the free slot while the old one can still be played. When it
-// doesn't fit, nothing is lost.
+// The next level is loaded into the free slot while the old one can still be played. If it doesn't
+// fit, the old one stays.
 func ExampleSlots() {
 	b := openPlaces()
 	defer b.Close()
@@ -73,8 +73,8 @@ func ExampleSlots() {
 }
 
 // A server lets in as many matches as there are slots. Each match has a goroutine: it loads its
-// slot, plays and gives the slot back, while others do the same with theirs. No region lies above:
-// each load would empty that.
+// slot, plays and releases it, at the same time as the others. No region is above the slots,
+// because each load would empty it.
 func ExampleSlots_Acquire() {
 	b := openPlaces()
 	defer b.Close()

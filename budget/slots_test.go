@@ -35,7 +35,7 @@ func acquire(t testing.TB, b *budget.Budget) budget.Region {
 	return room
 }
 
-// fillRoom loads a room with a frog whose X is x, and a mark whose finalizer tells x.
+// fillRoom loads a room with a frog whose X is x, and a mark with a finalizer that records x.
 func fillRoom(room budget.Region, x int64, end error) (budget.Loaded[frog], error) {
 	return budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 		f := frogs.New(s)
@@ -148,8 +148,8 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 	})
 }
 
-// TestSlotsLoadAtOnce: owners on several goroutines load at the same time, as long as none touches
-// what another does.
+// TestSlotsLoadAtOnce: owners on several goroutines load at the same time, if no two touch the same
+// region.
 func TestSlotsLoadAtOnce(t *testing.T) {
 	b := open(t, rooms(false))
 	var inside, done sync.WaitGroup
@@ -189,8 +189,8 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestManyOwners lets goroutines come and go, with loads that fail, and looks for another's bytes
-// in each slot.
+// TestManyOwners lets goroutines come and go, with failed loads, and looks for another's bytes in
+// each slot.
 func TestManyOwners(t *testing.T) {
 	b := open(t, rooms(false))
 	var owners sync.WaitGroup
@@ -230,9 +230,9 @@ func TestManyOwners(t *testing.T) {
 	requireWalk(t, b)
 }
 
-// TestReleaseBesideReconfigure has Reconfigure begin as soon as the rewind of a Release is over:
-// what of Release comes after that must not look at the plan, which changes. The race build sees
-// it, whichever of the two is first.
+// TestReleaseBesideReconfigure makes Reconfigure begin as soon as the rewind of a Release is over:
+// the rest of Release must not read the plan, which changes. The race build finds that in either
+// order.
 func TestReleaseBesideReconfigure(t *testing.T) {
 	b := open(t, worlds(256, 64, 512))
 	for i := range 10 {
@@ -262,7 +262,7 @@ func TestReleaseBesideReconfigure(t *testing.T) {
 	}
 }
 
-// A slot whose Release returned, or has the budget to itself, is no leak for a Close beside it.
+// A slot isn't a leak for a concurrent Close if its Release has returned or owns the budget.
 func TestReleaseBesideClose(t *testing.T) {
 	plan := budget.Plan{Name: "p", Regions: []budget.RegionPlan{{Name: "match", Size: 64 * budget.KiB, Slots: 1}},
 		Pages: budget.Pages{Prefault: budget.Off}}

@@ -18,18 +18,18 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// holdings is what the process has of the system: mappings, and bytes of addresses and of memory.
+// holdings is the process's holdings of the system: mappings, and bytes of addresses and of memory.
 type holdings struct{ mappings, addresses, resident uint64 }
 
 func holdingsNow(t *testing.T) holdings {
-	debug.FreeOSMemory() // what is the Go heap's is none of this
+	debug.FreeOSMemory() // the Go heap's memory doesn't count
 	maps, err := os.ReadFile("/proc/self/maps")
 	require.NoError(t, err)
 	kib := statusKiB(t, "VmSize:")
 	return holdings{uint64(strings.Count(string(maps), "\n")), kib * budget.KiB, statusKiB(t, "RssAnon:") * budget.KiB}
 }
 
-// anyPlan is a plan of which nothing is as in another: counts, sizes, limits, guards.
+// anyPlan returns a plan that differs from the others in everything: counts, sizes, limits, guards.
 func anyPlan(r *rand.Rand) budget.Plan {
 	size := func() uint64 { return 1 + r.Uint64N(budget.KiB<<r.IntN(13)) } // up to 4 MiB
 	p := budget.Plan{Name: "any", Pages: budget.Pages{Prefault: budget.Off}}
@@ -53,7 +53,7 @@ func anyPlan(r *rand.Rand) budget.Plan {
 	return p
 }
 
-// handles are what may be kept of a budget that was closed.
+// handles are those that may outlive a closed budget.
 type handles struct {
 	s    scope.Scope
 	pool scope.Pool[frog]
@@ -83,7 +83,7 @@ func handlesOf(t *testing.T, b *budget.Budget) (h handles) {
 	return h
 }
 
-// refused says that nothing is given for them, and that what explains it finds its words.
+// refused checks that the handles return nothing, and that the explanation has its words.
 func (h handles) refused() bool {
 	panics := func(fn func()) (told bool) {
 		defer func() { _, told = recover().(error) }()
@@ -97,14 +97,14 @@ func (h handles) refused() bool {
 		panics(func() { frogs.New(h.s) }) && panics(func() { h.s.Open("more") })
 }
 
-// class is what ranges are kept by: the head of the tables, and the size up to the next power of
-// two.
+// class identifies ranges that can be reused for each other: the head of the tables, and the size
+// up to the next power of two.
 type class struct {
 	head platform.Head
 	size uint64
 }
 
-// widest counts how many ranges of each class were ever open at once.
+// widest counts the ranges of each class that were open at once, at most.
 type widest struct{ now, most map[class]uint64 }
 
 func classOf(b *budget.Budget) class {
@@ -119,20 +119,20 @@ func (w widest) open(b *budget.Budget) {
 
 func (w widest) close(b *budget.Budget) { w.now[classOf(b)]-- }
 
-// bound is what the process may have then: of each range its addresses, aligned, and the head of
-// its tables.
+// bound returns the most that the process may then hold: the aligned addresses of each range, and
+// the head of its tables.
 func (w widest) bound() (h holdings) {
 	for c, count := range w.most {
-		h.mappings += 2 * count // the head, and what nobody may touch
+		h.mappings += 2 * count // the head, and the rest without access
 		h.addresses += count * (c.size + platform.Align)
 		h.resident += count * c.head.Size
 	}
 	return h
 }
 
-// openAny opens and closes plans of which none is as another, up to three at once.
+// openAny opens and closes plans that all differ, up to three at once.
 func openAny(t *testing.T, opens int, random *rand.Rand, w widest) {
-	var stale [256]handles // the last that were closed
+	var stale [256]handles // the last closed budgets
 	var open [3]*budget.Budget
 	var living [3]handles
 	closed := 0
@@ -163,14 +163,14 @@ func openAny(t *testing.T, opens int, random *rand.Rand, w widest) {
 	}
 }
 
-// requireWithin says that the process has no more than before and the bound, but for what the
-// runtime takes meanwhile.
+// requireWithin checks that the process holds no more than before and the bound, except for the
+// runtime's own.
 func requireWithin(t *testing.T, before holdings, w widest) {
 	t.Helper()
 	now, bound := holdingsNow(t), w.bound()
 	t.Logf("before %+v, bound %+v, now %+v", before, bound, now)
 	if arena_c.Checked || arena_c.Asan {
-		return // the addresses beside each budget come on top
+		return // the addresses outside each budget come on top
 	}
 	assert.LessOrEqual(t, now.mappings, before.mappings+bound.mappings+60)
 	assert.LessOrEqual(t, now.addresses, before.addresses+bound.addresses+256*budget.MiB)
@@ -178,7 +178,7 @@ func requireWithin(t *testing.T, before holdings, w widest) {
 }
 
 // TestOpensOfAnyPlan: of each class of ranges the process keeps as many as were open at once, and
-// nothing else; handles stay dead whose tables became those of another plan.
+// no others. A handle stays dead when its table becomes another plan's.
 func TestOpensOfAnyPlan(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
@@ -190,8 +190,8 @@ func TestOpensOfAnyPlan(t *testing.T) {
 	assert.Less(t, len(w.most), 400, "there are few classes, whatever the plans are")
 }
 
-// TestStaleScopesAndBadAligns: what a bad align adds to a generation never makes it one of a later
-// budget, however many arenas were opened since.
+// TestStaleScopesAndBadAligns: the count of bad aligns in a generation never makes it one of a
+// later budget, after any number of arenas.
 func TestStaleScopesAndBadAligns(t *testing.T) {
 	const arenas = 16
 	plan := budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "room", Size: 4096, Slots: arenas - 1},
@@ -200,7 +200,8 @@ func TestStaleScopesAndBadAligns(t *testing.T) {
 	for i := range 8 {
 		b, err := budget.Open(plan)
 		require.NoError(t, err)
-		_, _ = load(b, "level", func(s scope.Scope) error { // which is blamed for the aligns
+		// the bad aligns are this load's
+		_, _ = load(b, "level", func(s scope.Scope) error {
 			if i == 0 {
 				stale = s
 			}
@@ -217,7 +218,7 @@ func TestStaleScopesAndBadAligns(t *testing.T) {
 	}
 }
 
-// TestOpensOfGrowingSizes: each is larger than what is kept.
+// TestOpensOfGrowingSizes: each plan is larger than any kept range.
 func TestOpensOfGrowingSizes(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
@@ -237,7 +238,7 @@ func TestOpensOfGrowingSizes(t *testing.T) {
 	assert.Less(t, w.bound().addresses, 5*opens*more, "powers of two, of which the last is the half of all")
 }
 
-// TestMeasureLeavesNothingReserved, though it is gigabytes that it measures in.
+// TestMeasureLeavesNothingReserved: although it measures in gigabytes.
 func TestMeasureLeavesNothingReserved(t *testing.T) {
 	if platform.GoBacked || arena_c.Checked || arena_c.Asan {
 		t.Skip("the build keeps addresses beside each budget, or the Go heap does")

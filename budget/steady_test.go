@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestSteadyStateAllocatesNothing holds the promise of a program at play, and of a loader that does
-// something a million times: not one Go allocation.
+// TestSteadyStateAllocatesNothing holds the promise for a program at play, and for a loader that
+// repeats a step a million times: not one Go allocation.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
@@ -97,7 +97,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}()
 	allocatesNothing(map[string]func(){"who waits for a Lease": func() {
 		next <- true
-		runtime.Gosched() // it comes to wait, mostly
+		runtime.Gosched() // so that it mostly waits
 		_ = one.Release()
 		one = <-waits
 	}})
@@ -105,7 +105,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	require.NoError(t, one.Release())
 }
 
-// TestRewindKeepsNothing loads and rewinds for a while: figures and ranges are those of the first
+// TestRewindKeepsNothing loads and rewinds for a while: figures and ranges stay those of the first
 // time.
 func TestRewindKeepsNothing(t *testing.T) {
 	b := open(t, small())

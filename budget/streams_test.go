@@ -24,7 +24,7 @@ func openStreamed(t *testing.T) *Streamed {
 	return level.Get()
 }
 
-// TestStreamedWorldIsGos compares the example's world, whose pool and heap are full often, with one
+// TestStreamedWorldIsGos compares the example's world, whose pool and heap are often full, with one
 // of Go's maps and slices.
 func TestStreamedWorldIsGos(t *testing.T) {
 	w, rng := openStreamed(t), rand.New(rand.NewPCG(41, 6))

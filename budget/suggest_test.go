@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// recorded is the report of a server that used so many bytes of each part, as it is read from a
+// recorded returns the report of a server with so many bytes used in each part, as read from a
 // file.
 func recorded(t *testing.T, name string, bots, init, level, frame, scratch int) budget.Report {
 	t.Helper()
@@ -58,7 +58,8 @@ func TestSuggest(t *testing.T) {
 	one := recorded(t, "one", 0, 100, 5000, 0, 333)
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
 	two.Plan.Scratch.Workers, two.Arenas = 3, append(two.Arenas, beside(two)[2], beside(two)[3])
-	two.Arenas[5].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
+	// pools: one beyond the default
+	two.Arenas[5].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32}
 
 	two.Plan.Regions[3].Size = 96 * budget.KiB // and one has 64
 	plan, err := budget.Suggest(one, two)
@@ -87,8 +88,8 @@ func TestSuggest(t *testing.T) {
 	assert.Equal(t, want.Limits, swapped.Limits)
 }
 
-// What was full may need more than its peak, and has no less than was planned; what took the rest
-// had a size, too.
+// A part that was full may need more than its peak, and gets at least its planned size; a Rest had
+// a size, too.
 func TestSuggestOfWhatWasFull(t *testing.T) {
 	calm, full := recorded(t, "calm", 0, 100, 5000, 70, 333), recorded(t, "full", 0, 90, 4000, 0, 11)
 	full.Plan.Size, full.Plan.Regions[2].Size = budget.MiB, budget.Rest
@@ -104,7 +105,7 @@ func TestSuggestOfWhatWasFull(t *testing.T) {
 		assert.EqualValues(t, 64*budget.KiB, plan.Scratch.Size)
 		requireNoFault(t, plan)
 	}
-	full.Arenas[2].Peak = rest + 1 // before a Reconfigure, or so the file says
+	full.Arenas[2].Peak = rest + 1 // before a Reconfigure, or so the file claims
 	plan, err := budget.Suggest(full)
 	require.NoError(t, err)
 	assert.Equal(t, rest+1, plan.Regions[2].Size)
@@ -181,7 +182,7 @@ func TestHeadroom(t *testing.T) {
 	}
 	plan.Size = 12 * 64 * budget.KiB
 	requireNoFault(t, plan)
-	requireNoFault(t, plan.Headroom(10)) // the size grows as its parts do, which are rounded up each
+	requireNoFault(t, plan.Headroom(10)) // the size grows with its parts, and each is rounded up
 }
 
 // Sizes that grow beyond all bounds are a plan's faults, never small.
@@ -208,7 +209,8 @@ func TestHeadroomOfTheRest(t *testing.T) {
 		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: fmt.Sprintf("r%d", i), Size: 64 * budget.KiB})
 	}
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "rest", Size: budget.Rest})
-	for _, percent := range []int{0, 1, 10, 200} { // at 1 each of ten parts is rounded up by an edge
+	// at 1 each of ten parts is rounded up by an edge
+	for _, percent := range []int{0, 1, 10, 200} {
 		more := plan.Headroom(percent)
 		requireNoFault(t, more)
 		assert.GreaterOrEqual(t, open(t, more).Plan().Regions[10].Size, uint64(10*64*budget.KiB*(100+percent)/100))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSampleBesideAPublication: a sample has what was held when it began, also where the arena is
+// TestSampleBesideAPublication: a sample has the use at its beginning, also if the arena is
 // published meanwhile.
 func TestSampleBesideAPublication(t *testing.T) {
 	var g gauge
@@ -18,7 +18,9 @@ func TestSampleBesideAPublication(t *testing.T) {
 		for v := uint64(1); !over.Load(); v++ {
 			g.saw(v, v)
 			if v%1024 == 0 {
-				runtime.Gosched() // a loop of atomic operations alone isn't always interrupted: the collector would wait for it
+				// a loop of atomic operations alone isn't always interrupted: the collector would
+				// wait for it
+				runtime.Gosched()
 			}
 		}
 	}()
@@ -37,8 +39,8 @@ func TestSampleBesideAPublication(t *testing.T) {
 	}
 }
 
-// TestSampleOfWhatIsHeld: a publication that lies between the two words of a sample leaves the most
-// below what is held.
+// TestSampleOfWhatIsHeld: a publication between the two words of a sample leaves the most below the
+// use.
 func TestSampleOfWhatIsHeld(t *testing.T) {
 	var g gauge
 	var most uint64

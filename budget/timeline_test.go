@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// lineOfArena is what a timeline has of an arena.
+// lineOfArena returns an arena's line of a timeline.
 func lineOfArena(t testing.TB, d budget.TimelineData, name string) budget.ArenaLine {
 	t.Helper()
 	i := slices.IndexFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Name == name })
@@ -24,14 +24,14 @@ func lineOfArena(t testing.TB, d budget.TimelineData, name string) budget.ArenaL
 	return d.Arenas[i]
 }
 
-// tick is what a test saw in a tick of its own.
+// tick is a test's own record of a tick.
 type tick struct {
 	most uint64
 	mark budget.Mark
 }
 
-// folded is what a timeline has to hold of all ticks: the step is the least power of two with which
-// they have room.
+// folded returns the samples that a timeline must have after all ticks: the step is the least power
+// of two for which they have room.
 func folded(all []tick, samples int) (step uint64, most []uint64, marks []budget.Mark) {
 	for step = 1; (uint64(len(all))+step-1)/step > uint64(samples); step *= 2 {
 	}
@@ -51,8 +51,8 @@ func folded(all []tick, samples int) (step uint64, most []uint64, marks []budget
 	return step, most, marks
 }
 
-// TestTimelineBesideAModel plays at random, and after each tick compares all samples with what a
-// list of every tick that ever was comes to.
+// TestTimelineBesideAModel plays at random, and after each tick compares all samples with a list of
+// every tick so far.
 func TestTimelineBesideAModel(t *testing.T) {
 	for _, samples := range []int{1, 2, 3, 5, 8, 13, 64} {
 		t.Run(fmt.Sprint(samples), func(t *testing.T) {
@@ -67,18 +67,18 @@ func TestTimelineBesideAModel(t *testing.T) {
 			}
 			require.NoError(t, b.Close())
 			line.Sample()
-			play.compare(line.Read(), samples) // as it was
+			play.compare(line.Read(), samples) // unchanged
 		})
 	}
 }
 
-// timelinePlay keeps beside what it does to a budget what a timeline has to say of it.
+// timelinePlay changes a budget, and keeps the timeline that it must then have.
 type timelinePlay struct {
 	t    *testing.T
 	b    *budget.Budget
 	rng  *rand.Rand
 	seen map[string][]tick
-	now  map[string]uint64 // what each arena holds
+	now  map[string]uint64 // the use of each arena
 	this map[string]tick
 	turn int
 }
@@ -98,7 +98,7 @@ func (p *timelinePlay) tick() {
 	}
 }
 
-// saw is what an arena held at the most, holds now, and what happened.
+// saw records an arena's highest use, its use now, and its events.
 func (p *timelinePlay) saw(name string, most, now uint64, mark budget.Mark) {
 	one := p.this[name]
 	p.this[name] = tick{max(one.most, most), one.mark | mark}
@@ -144,10 +144,10 @@ func (p *timelinePlay) region(name string) {
 	}
 }
 
-// frogSize and tempNode are what a load takes beside what it asks for.
+// frogSize and tempNode are the bytes that a load takes besides its own request.
 const frogSize, tempNode = 24, 16
 
-// scratch is used and given back within the tick, which a look after the tick doesn't see.
+// scratch is used and released within the tick, so a look after the tick doesn't see the use.
 func (p *timelinePlay) scratch() {
 	if p.rng.IntN(2) == 0 {
 		return
@@ -226,7 +226,7 @@ func TestTimelineOfWhatSlotsAndLeasesDo(t *testing.T) {
 	assert.Equal(t, d, back)
 }
 
-// TestTimelineOfNestedLoads: what is loaded inside another load is told once.
+// TestTimelineOfNestedLoads: a load inside another load has one mark.
 func TestTimelineOfNestedLoads(t *testing.T) {
 	b := open(t, small())
 	line := b.Timeline(0)
@@ -266,7 +266,7 @@ func TestTimelineAfterReconfigure(t *testing.T) {
 	assert.Equal(t, []budget.Mark{budget.MarkLoad, budget.MarkRewind | budget.MarkMoved, 0}, systems.Marks)
 }
 
-// TestNoTimeline: what is off is nil, and does nothing.
+// TestNoTimeline: a timeline that is off is nil, and its methods do nothing.
 func TestNoTimeline(t *testing.T) {
 	var off *budget.Timeline
 	off.Sample()
@@ -282,7 +282,7 @@ func TestNoTimeline(t *testing.T) {
 	assert.Contains(t, panics(t, func() { sealed.Timeline(1) }), "closed")
 }
 
-// TestTimelineLeavesTheReportAsItIs, though it counts peaks anew at each tick.
+// TestTimelineLeavesTheReportAsItIs: although it resets the peaks at each tick.
 func TestTimelineLeavesTheReportAsItIs(t *testing.T) {
 	reports := map[bool]budget.Report{}
 	for _, on := range []bool{false, true} {
@@ -309,8 +309,8 @@ func TestTimelineLeavesTheReportAsItIs(t *testing.T) {
 	assert.Equal(t, reports[false], reports[true])
 }
 
-// TestTimelineIsReadWhileOthersWork: owners load, a page reads, one samples. The counts are those
-// of the ticks, and no peak is lost.
+// TestTimelineIsReadWhileOthersWork: owners load, one goroutine reads, one samples. The counts are
+// those of the ticks, and no peak is lost.
 func TestTimelineIsReadWhileOthersWork(t *testing.T) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 3})
@@ -386,7 +386,7 @@ func TestSampleAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// BenchmarkSample prints what a tick costs, by arena, of a budget with 84 of them.
+// BenchmarkSample measures a tick, by arena, of a budget with 84 arenas.
 func BenchmarkSample(t *testing.B) {
 	b := open(t, eightyFour())
 	line := b.Timeline(0)
@@ -397,7 +397,7 @@ func BenchmarkSample(t *testing.B) {
 	t.ReportMetric(float64(t.Elapsed().Nanoseconds())/float64(t.N)/float64(arenas), "ns/arena")
 }
 
-// TestReportHasTheLastFull, of each arena, as it was published.
+// TestReportHasTheLastFull: of each arena, as published.
 func TestReportHasTheLastFull(t *testing.T) {
 	b := open(t, small())
 	_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(1 << 20); return nil })

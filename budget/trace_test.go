@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// parsed is a trace as the go command reads it: a line for each event.
+// parsed returns a trace as the go command reads it: a line for each event.
 func parsed(t testing.TB, file string) string {
 	t.Helper()
 	step.Needs(t, step.Check)

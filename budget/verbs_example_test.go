@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// pondPlan is what the examples here open.
+// pondPlan is the plan of the examples here.
 func pondPlan() budget.Plan {
 	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 4 * budget.KiB}}
@@ -68,7 +68,8 @@ func ExamplePlan_Check() {
 	fmt.Println(plan.Check())
 
 	plan = budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "room", Size: budget.MiB, Slots: 8}, {Name: "net", Size: budget.MiB}}}
-	fmt.Println(errors.Is(plan.Check(), budget.ErrWarning)) // Open takes it, and each room's load would empty net
+	// Open takes it, and each room's load would empty net
+	fmt.Println(errors.Is(plan.Check(), budget.ErrWarning))
 	// Output:
 	// plan "pond": regions[0].size: 0 bytes; give a size
 	// plan "pond": frame.buffers: 9; 0 or 1 to 8
@@ -82,7 +83,7 @@ func ExamplePlan_Headroom() {
 	// 72704 5120
 }
 
-// What is made in frame n lives until the end of frame n+1.
+// An object of frame n lives until the end of frame n+1.
 func ExampleBudget_NextFrame() {
 	b, err := budget.Open(pondPlan())
 	mustBe(err)
@@ -143,14 +144,14 @@ func ExampleReader_Pin() {
 		worker.Unpin()
 	}
 	_, err = load(ctx)
-	fmt.Println(err, loaded.Get() == nil) // of another load by now
+	fmt.Println(err, loaded.Get() == nil) // dead after the next load
 	// Output:
 	// 7
 	// true
 	// <nil> true
 }
 
-// Any goroutine may ask for the figures as they were last published.
+// Any goroutine may read the figures as last published.
 func ExampleBudget_Published() {
 	b, err := budget.Open(pondPlan())
 	mustBe(err)
@@ -164,8 +165,7 @@ func ExampleBudget_Published() {
 	// 100
 }
 
-// A plan for a server of sixteen rooms, drawn: where each part lies, and the key of the plan that
-// says so.
+// A plan for a server of sixteen rooms, drawn: the place of each part, and its key in the plan.
 func ExampleSizeText() {
 	fmt.Println(budget.SizeText(4*budget.MiB), budget.SizeText(13_674_760), budget.SizeText(3_808))
 	// Output: 4096KiB 13355KiB 3.8KiB
@@ -204,7 +204,7 @@ func ExamplePlan_String() {
 	//     with tables of 384KiB; resident from Open on
 }
 
-// Two libraries share a heap of the level. The report has what each of them holds.
+// Two libraries share a heap of the level. The report has the use of each.
 func ExampleReport_proxies() {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
@@ -238,7 +238,7 @@ type newt struct{ X, Y, Age, Friends, Hunger, ID int32 }
 
 var newts = scope.Plain[newt]()
 
-// Will it fit? A plan of guesses, and what a run of the largest map needs of it.
+// Will it fit? A plan of guesses, and the bytes that a run of the largest map needs of it.
 func ExampleMeasure() {
 	guess := budget.Plan{Name: "handheld", Regions: []budget.RegionPlan{{Name: "systems", Size: 12 * budget.MiB},
 		{Name: "level", Size: 40 * budget.MiB}}, Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}}
@@ -265,7 +265,7 @@ func ExampleMeasure() {
 	// frame 100
 }
 
-// A plan from what programs in the field recorded, with a tenth to spare.
+// A plan from the peaks of programs in the field, with a tenth to spare.
 func ExampleSuggest() {
 	var reports []budget.Report
 	for _, size := range []int{20000, 50000} { // each a run in the field, its report kept as JSON
@@ -300,7 +300,7 @@ func mustBe(err error) {
 	}
 }
 
-// openFrames opens a budget with a frame, where each tick makes sparks.
+// openFrames opens a budget with a frame that makes sparks at each tick.
 func openFrames() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "small", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
@@ -315,7 +315,8 @@ func ExampleBudget_Seal() {
 	mustBe(b.Seal())
 	for range 2 { // levels
 		mustBe(b.SealStrict())
-		for range 3 { // ticks: a Go allocation between frames is a panic in checked builds
+		// ticks: a Go allocation between frames is a panic in checked builds
+		for range 3 {
 			sparks.New(b.Frame())
 			mustBe(b.NextFrame())
 		}

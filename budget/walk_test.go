@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// requireCovers says that the ranges name every byte of the budget once.
+// requireCovers checks that the ranges name every byte of the budget once.
 func requireCovers(t *testing.T, b *budget.Budget, ranges []budget.Range) {
 	t.Helper()
 	at := uint64(0)
@@ -98,7 +98,8 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		{&row(2).Arena.Cursor, row(2).End + 1, "level"},
 		{&row(2).Arena.Limit, row(2).Arena.Limit + 4096, "level"},
 		{&row(2).Arena.Least, row(2).Size() + 1, "level"},
-		{&row(2).Arena.Gen, row(2).Arena.Next, "level"}, // it is frozen, and this generation was another's
+		// it is frozen, and this generation was another's
+		{&row(2).Arena.Gen, row(2).Arena.Next, "level"},
 		{&row(2).Arena.Depth, 9, "level"},
 		{&row(2).Arena.Depth, ^uint64(0), "level"},
 		{&row(2).Arena.Chain, row(2).End + 8, "level"},
@@ -126,8 +127,8 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 	}
 }
 
-// TestWalkBearsAnyTable flips bits all over the tables: Walk may miss what no promise covers, but
-// it never reads beyond the budget.
+// TestWalkBearsAnyTable flips bits all over the tables: Walk may miss some damage, but it never
+// reads beyond the budget.
 func TestWalkBearsAnyTable(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })

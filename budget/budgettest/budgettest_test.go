@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/budgettest"
 )
 
-// recorder is a test that is watched: what it would have said, and what it would do at its end.
+// recorder is a watched test: its output, and its cleanups.
 type recorder struct {
 	testing.TB
 	said    []string
@@ -27,7 +27,7 @@ type recorder struct {
 func (r *recorder) Helper()           {}
 func (r *recorder) Cleanup(fn func()) { r.cleanup = append(r.cleanup, fn) }
 
-// sites are the lines by which checked builds say where something began.
+// sites are the lines that checked builds add for the calls.
 var sites = regexp.MustCompile(`\n\t.*`)
 
 func (r *recorder) Errorf(format string, args ...any) {
@@ -44,7 +44,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// watch runs fn as a test and gives what was said, the end included.
+// watch runs fn as a test with its cleanups, and returns the output.
 func watch(t *testing.T, fn func(testing.TB)) *recorder {
 	r := &recorder{TB: t}
 	done := make(chan struct{})

@@ -29,7 +29,8 @@ func failing() budget.Plan {
 
 func onePond(s scope.Scope) (*pond, error) { return ponds.New(s), nil }
 
-// program uses each part of the plan, and hands every full on. It counts where it failed first.
+// program uses each part of the plan, and returns every full. It counts the places of the first
+// failure.
 func program(b *budget.Budget, failed map[string]int) error {
 	at := "boot"
 	err := func() error {
@@ -96,7 +97,8 @@ func TestFailEachFailsEach(t *testing.T) {
 	budgettest.FailEach(t, failing(), func(b *budget.Budget) error {
 		err := program(b, failed)
 		var full *scope.FullError
-		if errors.As(err, &full) && full.Arena == "frame 0" { // told here: NextFrame needn't
+		// returned here: NextFrame needn't report it
+		if errors.As(err, &full) && full.Arena == "frame 0" {
 			_ = b.NextFrame()
 		}
 		return err
@@ -120,7 +122,7 @@ func onScratch(b *budget.Budget) error {
 
 func newPond(s scope.Scope) { ponds.New(s) }
 
-// swallowing has another error for a full.
+// swallowing returns another error for a full.
 func swallowing(b *budget.Budget) error {
 	if onScratch(b) != nil {
 		return errors.New("swallowed")
@@ -128,7 +130,7 @@ func swallowing(b *budget.Budget) error {
 	return nil
 }
 
-// panicking lets it through.
+// panicking lets the full's panic through.
 func panicking(b *budget.Budget) error {
 	s := b.Scratch(0, 0).Open("s")
 	defer s.Close()
@@ -136,7 +138,7 @@ func panicking(b *budget.Budget) error {
 	return nil
 }
 
-// TestFailEachSees what it is there for: each of these handles a full wrongly.
+// TestFailEachSees: each of these handles a full wrongly, and FailEach reports it.
 func TestFailEachSees(t *testing.T) {
 	for want, fn := range map[string]func(b *budget.Budget) error{
 		"with scratch.size = 1: swallowed":   swallowing,
@@ -148,7 +150,7 @@ func TestFailEachSees(t *testing.T) {
 			return nil
 		},
 		"left open": func(b *budget.Budget) error {
-			s := b.Scratch(0, 0).Open("s") //upfront:keeps it is left open, which is told
+			s := b.Scratch(0, 0).Open("s") //upfront:keeps it is left open, and reported
 			if ponds.TryNew(s) == nil {
 				return s.Err()
 			}
@@ -170,7 +172,7 @@ func TestFailEachSees(t *testing.T) {
 	}
 }
 
-// A region with the rest can be too small as any other.
+// A region with the Rest can be too small, as any other.
 func TestFailEachOfTheRest(t *testing.T) {
 	plan := budget.Plan{Name: "rest", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}}}
 	r := watch(t, func(t testing.TB) {

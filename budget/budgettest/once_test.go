@@ -42,10 +42,10 @@ func TestFailOnceFailsEach(t *testing.T) {
 	assert.Equal(t, []string{"budgettest: FailEach: 20 requests failed once, and none after them"}, r.logged)
 }
 
-// leaks opens a scope on a scratch arena, and leaves it open when its second request is refused and
+// leaks opens a scope on a scratch arena, and leaves it open if its second request is refused, but
 // not the first.
 //
-//upfront:keeps FailEach tells it
+//upfront:keeps FailEach reports it
 func leaks(b *budget.Budget) (err error) {
 	s := b.Scratch(0, 0).Open("s")
 	if ponds.TryNew(s) == nil {
@@ -57,9 +57,9 @@ func leaks(b *budget.Budget) (err error) {
 	return s.Close()
 }
 
-// retries takes a second success for the first: it forgets what it opened.
+// retries takes a later success for the first: it forgets the scope that it opened.
 //
-//upfront:keeps FailEach tells it
+//upfront:keeps FailEach reports it
 func retries(b *budget.Budget) error {
 	s := b.Scratch(0, 0).Open("s")
 	if ponds.TryNew(s) != nil {
@@ -72,7 +72,7 @@ func retries(b *budget.Budget) error {
 	return s.Close()
 }
 
-// cleans needs its scratch arena again when it has failed.
+// cleans needs its scratch arena again after a failure.
 func cleans(b *budget.Budget) error {
 	err := onScratch(b)
 	if err != nil && onScratch(b) != nil {
@@ -81,7 +81,7 @@ func cleans(b *budget.Budget) error {
 	return err
 }
 
-// swallows goes on after a load that failed, and keeps quiet.
+// swallows goes on after a failed load, and returns nil.
 func swallows(b *budget.Budget) error {
 	_ = onLevel(b, newPond)
 	return nil
@@ -90,11 +90,12 @@ func swallows(b *budget.Budget) error {
 func TestOnceAndFromThenOnFindDifferentBugs(t *testing.T) {
 	for name, c := range map[string]struct {
 		fn         func(b *budget.Budget) error
-		once, each string // what is said; nothing when it is empty
+		once, each string // in the output; "" for no output
 	}{
 		"leaks": {leaks, "with request 2 refused once: ", "with scratch.size = 16: "},
 		"retries": {retries, "with request 1 refused once: budget \"failing\": scratch 0.0: left open",
-			"with request 1 refused once: budget \"failing\": scratch 0.0: left open"}, // that is to say: from then on it is fine
+			// if all later requests fail too, the run is fine
+			"with request 1 refused once: budget \"failing\": scratch 0.0: left open"},
 		"cleans":   {cleans, "", "with scratch.size = 1: no log"},
 		"swallows": {swallows, "with request 1 refused once: " + wentOn, "with request 1 refused once: " + wentOn},
 	} {
@@ -114,7 +115,7 @@ func TestOnceAndFromThenOnFindDifferentBugs(t *testing.T) {
 func TestFailOnceSees(t *testing.T) {
 	for want, fn := range map[string]func(b *budget.Budget) error{
 		"with request 1 refused once: " + wentOn: func(b *budget.Budget) error {
-			_ = ponds.TryNew(b.Frame()) // nobody asks the frame
+			_ = ponds.TryNew(b.Frame()) // the frame's full is ignored
 			return nil
 		},
 		"with request 1 refused once: it panicked": panicking,
@@ -148,7 +149,8 @@ func TestFailOnceSees(t *testing.T) {
 	}
 }
 
-// TestNilIsTheWholeAnswer of a pool and of an arena: who goes on without, or says so, is right.
+// TestNilIsTheWholeAnswer: after nil from a pool or an arena, fn may go on without, or return an
+// error.
 func TestNilIsTheWholeAnswer(t *testing.T) {
 	goesOn, says := 0, 0
 	r := once(t, func(b *budget.Budget) error {
