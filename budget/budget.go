@@ -13,8 +13,7 @@ import (
 
 // Errors for errors.Is.
 var (
-	// no room in an arena or a planned table: an expected answer
-	ErrFull    = scope.ErrFull
+	ErrFull    = scope.ErrFull                  // no room in an arena or a planned table: expected
 	ErrClosed  = scope.ErrClosed                // a closed budget, scope or slot was used
 	ErrLoading = errors.New("upfront: loading") // a load at work excludes the call
 )

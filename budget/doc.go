@@ -52,7 +52,7 @@
 //
 // budgettest.Open fails a test that leaks. budgettest.FailEach makes each allocation of a program
 // fail in turn. [Budget.NoHeap] returns the lines that allocate on the Go heap. In a checked build,
-// [Budget.SealStrict] makes NextFrame panic with the lines that did so during play.
+// [Budget.SealStrict] makes NextFrame panic if play allocated there, with the lines.
 //
 // A checked build (-tags checked) finds memory errors at a cost in address space:
 //

@@ -57,7 +57,7 @@ func takeGoShare(l layout) (restore func(), err error) {
 	goShare.Lock()
 	defer goShare.Unlock()
 	if goShare.taken {
-		return nil, fmt.Errorf("budget %q: go_heap: budget %q governs the Go heap already; only one open budget can, give this one 0",
+		return nil, fmt.Errorf("budget %q: go_heap: open budget %q already sets the limit of the Go heap; set go_heap to 0 here",
 			plan.Name, goShare.owner)
 	}
 	goShare.owner, goShare.taken = plan.Name, true

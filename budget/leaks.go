@@ -17,7 +17,7 @@ import (
 // owned, acquired or leased each, and those that made an arena with live blocks, a line a call.
 type Leaks struct {
 	Scopes int `json:"scopes"` // of frame and scratch, open at NextFrame, Release or Close
-	// Go values that outlived their scope: a chain of finalizers was overwritten
+	// Owned is the Go values that outlived their scope: a chain of finalizers was overwritten.
 	Owned      int `json:"owned"`
 	Finalizers int `json:"finalizers"` // returned an error or panicked
 	Slots      int `json:"slots"`      // acquired and not released before Close

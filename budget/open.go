@@ -18,15 +18,15 @@ func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
 // block needs [Plan.Need] bytes. The caller decides whether its pages are present.
 //
 // Until Close returns, the block belongs to the budget, and reading or writing it directly is a
-// bug. After Close the old handles are dead until the block gets another use. Another use is also a
-// plan with tables of another size; to open the block again while old handles exist, use the same
+// bug. After Close the old handles are dead until the block gets another use. A plan with tables of
+// another size is another use too: to open the block again while old handles exist, use the same
 // plan.
 func OpenIn(block []byte, plan Plan) (*Budget, error) {
 	return openPlan(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
 }
 
-// OpenScratch opens scratch alone: for each worker two arenas of size bytes. A worker with a number
-// uses [Budget.Scratch]; a goroutine that comes and goes uses [Budget.Lease].
+// OpenScratch opens scratch alone: for each worker two arenas of size bytes. A numbered worker uses
+// [Budget.Scratch]; a goroutine that comes and goes uses [Budget.Lease].
 func OpenScratch(workers int, size uint64) (*Budget, error) {
 	return Open(Plan{Name: "scratch", Scratch: ScratchPlan{Workers: workers, Size: size}})
 }

@@ -109,8 +109,8 @@ func TestGoShare(t *testing.T) {
 	other := small()
 	other.Name, other.GoHeap = "other", budget.GiB
 	_, err := budget.Open(other)
-	assert.EqualError(t, err, `budget "other": go_heap: budget "small" governs the Go heap already; `+
-		`only one open budget can, give this one 0`)
+	assert.EqualError(t, err, `budget "other": go_heap: open budget "small" already sets the limit of the Go heap; `+
+		`set go_heap to 0 here`)
 	other.GoHeap = 0
 	require.NoError(t, open(t, other).Close())
 	assert.Equal(t, now, debug.SetMemoryLimit(-1))

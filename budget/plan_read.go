@@ -36,7 +36,7 @@ const planFileMax = 1 * MiB
 //
 // The error for a missing file is "handheld.json: no such file or directory".
 func ReadPlan(name string) (Plan, error) {
-	data, err := jsonfile.ReadFile(name, planFileMax, "larger than "+sizeInPlan(planFileMax)+", which no plan is")
+	data, err := jsonfile.ReadFile(name, planFileMax, "larger than "+sizeInPlan(planFileMax)+", the limit for a plan")
 	if err != nil {
 		return Plan{}, err
 	}

@@ -214,7 +214,7 @@ func TestPlanFileThatCannotBeRead(t *testing.T) {
 	assert.NoError(t, err, "at the limit")
 	require.NoError(t, os.WriteFile(name, make([]byte, planFileMax+1), 0o600))
 	_, err = ReadPlan(name)
-	assert.EqualError(t, err, name+": larger than 1MiB, which no plan is")
+	assert.EqualError(t, err, name+": larger than 1MiB, the limit for a plan")
 
 	_, err = ReadPlan(name + ".none")
 	assert.EqualError(t, err, name+".none: no such file or directory")

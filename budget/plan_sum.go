@@ -292,7 +292,7 @@ type Cost struct {
 	// Addresses are those of the budget: arenas, tables, edges of 64 KiB, guards, and unplanned
 	// space.
 	Addresses uint64 `json:"addresses"`
-	// at most resident with pages of 4 KiB: arenas and tables
+	// Resident4K is resident at most, with pages of 4 KiB: arenas and tables.
 	Resident4K  uint64 `json:"resident_4k"`
 	Resident64K uint64 `json:"resident_64k"` // at most resident with pages of 64 KiB
 	// GoHeap is outside the budget: the plan's go_heap, or at least the Go side of the arenas'

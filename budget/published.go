@@ -7,15 +7,15 @@ import (
 )
 
 // Report returns the figures now, or after Close as of Close. It reads the arenas themselves, so it
-// belongs to the goroutine that drives the program, while no worker uses a region or scratch with a
-// number. Any other goroutine uses [Budget.Published]. Lent scratch has the figures of its last
-// Release. Cost: O(arenas).
+// belongs to the goroutine that drives the program, while no worker uses a region or numbered
+// scratch. Any other goroutine uses [Budget.Published]. Scratch of leases has the figures of its
+// last Release. Cost: O(arenas).
 func (b *Budget) Report() Report {
 	return b.report(b.isOurs)
 }
 
-// isOurs reports whether the arena belongs to the goroutine that drives the program or to a worker
-// with a number: it isn't lent scratch.
+// isOurs reports whether the arena belongs to the goroutine that drives the program or to a
+// numbered worker: it isn't scratch for leases.
 func (b *Budget) isOurs(arena int) bool {
 	scratch := arena - len(b.regions) - len(b.frame)
 	return scratch < 0 || b.leases.isFixed(scratch)
@@ -24,8 +24,8 @@ func (b *Budget) isOurs(arena int) bool {
 // Published returns the figures as last published, or after Close as of Close. Any goroutine may
 // call it at any time: a console, a metrics page, a log. Each arena's figures are of one moment: of
 // Open; of the last Load, Rewind, Release or Reconfigure that touched the region; of the last
-// NextFrame for the frame and for scratch with a number; of the last Release for lent scratch. The
-// Go heap's figures and the errors are as of now. Cost: O(arenas) and a copy.
+// NextFrame for the frame and for a numbered worker's scratch; of the last Release for scratch of
+// leases. The Go heap's figures and the errors are as of now. Cost: O(arenas) and a copy.
 func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })
 }

@@ -36,9 +36,9 @@ type ArenaReport struct {
 	Padding    uint64        `json:"padding,omitempty"` // bytes of Used that alignment takes
 	MostOpen   Limits        `json:"most_open"`         // of each kind, since Open
 	Labels     []scope.Usage `json:"labels,omitempty"`  // use of each scope.Label, by name
-	// use of each scope's name; not of scratch arenas
+	// Scopes has the use of each scope's name, but not on scratch arenas.
 	Scopes []scope.Usage `json:"scopes,omitempty"`
-	// of a region in checked builds: the calls that made Used
+	// Sites are the calls that made Used: of a region, in checked builds.
 	Sites []Site `json:"sites,omitempty"`
 	// Inner has the heaps, buddies, rings and pools of package arena in the arena's open scopes.
 	Inner []scope.Inner `json:"inner,omitempty"`
@@ -56,19 +56,19 @@ type Report struct {
 	Reserved uint64 `json:"reserved"`
 	// Committed is the part of Size that may be read and written: all but the guards in force.
 	Committed uint64 `json:"committed"`
-	// Resident is the part of Size that was present when Open returned. It grows with first use, up
-	// to that of Cost.
+	// Resident is the part of Size that was present when Open returned. Pages that are used later
+	// come on top, up to that of Cost.
 	Resident uint64 `json:"resident"`
-	// the plan's most: addresses, resident memory, Go heap
+	// Cost is the plan's most: addresses, resident memory, Go heap.
 	Cost Cost `json:"cost"`
-	// every page of arenas and tables was present at Open
+	// Prefaulted reports whether every page of arenas and tables was present at Open.
 	Prefaulted bool `json:"prefaulted"`
-	// the plan's refused wishes: key and reason
+	// NotGranted are the plan's refused wishes: key and reason.
 	NotGranted []string `json:"not_granted,omitempty"`
-	// in map order: regions and slots, frame buffers, scratch arenas
+	// Arenas are in map order: regions and slots, frame buffers, scratch arenas.
 	Arenas []ArenaReport `json:"arenas"`
 	Leaks  Leaks         `json:"leaks"`
-	// of finalizers that ran because a load replaced their contents: the last 16
+	// Errors are the last 16 of finalizers whose contents a load replaced.
 	Errors     []string `json:"errors,omitempty"`
 	ErrorCount int      `json:"error_count"` // of them in all
 	GoHeap     GoHeap   `json:"go_heap"`
@@ -321,7 +321,7 @@ func (p *published) size(arena int) uint64 {
 // GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
 	Limit uint64 `json:"limit"` // the plan's go_heap; 0: the budget sets no limit
-	// taken from the system, as the runtime's memory limit counts
+	// Used is the bytes from the system, as the runtime's memory limit counts.
 	Used        uint64 `json:"used"`
 	Collections uint64 `json:"collections"` // since Open
 }

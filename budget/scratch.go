@@ -24,8 +24,7 @@ func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(work
 // that of a channel and a lock. No Go allocation.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 
-// scratchAsPublished reports whether no scratch arena with a number was used since it was
-// published.
+// scratchAsPublished reports whether no numbered worker's scratch was used since it was published.
 func (b *Budget) scratchAsPublished() bool {
 	for i := range b.published.scratch {
 		if b.leases.isFixed(i) && b.published.scratch[i].changed() {
@@ -35,7 +34,7 @@ func (b *Budget) scratchAsPublished() bool {
 	return true
 }
 
-// publishScratch publishes the scratch arenas with a number.
+// publishScratch publishes the scratch of numbered workers.
 func (b *Budget) publishScratch() {
 	p := &b.published
 	p.beside.Lock()

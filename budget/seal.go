@@ -19,8 +19,8 @@ import (
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
 
 // SealStrict is Seal; in a checked build NextFrame then panics if the program allocated on the Go
-// heap since the last NextFrame, with the lines. Engines for consoles assert on malloc in the same
-// way.
+// heap since the last NextFrame, and names the lines. Engines for consoles assert on malloc in the
+// same way.
 //
 // It counts from the first NextFrame after SealStrict, and counts every goroutine's allocations,
 // because the process has one Go heap. Some allocations don't count, by their call stacks:

@@ -10,8 +10,8 @@ import (
 )
 
 // Suggest returns a plan that would have sufficed for the recorded reports, without a margin
-// ([Plan.Headroom] adds one). The reports' plans must have regions of the same names in the same
-// order, all with slots or all without. Sizes and the plans' names may differ.
+// ([Plan.Headroom] adds one). The reports' plans must have the same regions in the same order, each
+// with slots in all plans or in none. Sizes and the plans' names may differ.
 //
 //   - Each size is the highest Peak in the reports, over all siblings.
 //   - A part with a peak of 0 wasn't used, or its use wasn't published before the report
@@ -135,7 +135,7 @@ func (p Plan) ownLimits(part int) bool {
 // the difference. pre: p owns its regions.
 func (p *Plan) Widen(other Plan) error {
 	differs := func(key string, have, want any) error {
-		return fmt.Errorf("%s is %v, and in the first %v", key, have, want)
+		return fmt.Errorf("%s is %v, but %v in the first", key, have, want)
 	}
 	if len(p.Regions) != len(other.Regions) {
 		return differs("the number of regions", len(other.Regions), len(p.Regions))

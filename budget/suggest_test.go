@@ -135,10 +135,10 @@ func TestSuggestRefuses(t *testing.T) {
 		text   string
 		change func(r *budget.Report)
 	}{
-		{"the number of regions is 3, and in the first 4", func(r *budget.Report) { r.Plan.Regions = r.Plan.Regions[:3] }},
-		{`regions[2].name is "map", and in the first "level"`, func(r *budget.Report) { r.Plan.Regions[2].Name = "map" }},
-		{"regions[0].slots is 2, and in the first 0", func(r *budget.Report) { r.Plan.Regions[0].Slots = 2 }},
-		{"regions[1].slots is 0, and in the first 1", func(r *budget.Report) { r.Plan.Regions[1].Slots = 0 }},
+		{"the number of regions is 3, but 4 in the first", func(r *budget.Report) { r.Plan.Regions = r.Plan.Regions[:3] }},
+		{`regions[2].name is "map", but "level" in the first`, func(r *budget.Report) { r.Plan.Regions[2].Name = "map" }},
+		{"regions[0].slots is 2, but 0 in the first", func(r *budget.Report) { r.Plan.Regions[0].Slots = 2 }},
+		{"regions[1].slots is 0, but 1 in the first", func(r *budget.Report) { r.Plan.Regions[1].Slots = 0 }},
 		{`plan "": name: "" has 0 bytes; a name has 1 to 31`, func(r *budget.Report) { r.Plan.Name = "" }},
 		{"has figures of 9 regions, slots, buffers and scratch arenas; its plan has 10",
 			func(r *budget.Report) { r.Arenas = r.Arenas[:len(r.Arenas)-1] }},

@@ -77,7 +77,7 @@ func (b *Budget) Timeline(samples int) *Timeline {
 	case b.closed.Load():
 		panic("budget: BUG: Timeline of budget " + b.plan.Name + ", which is closed")
 	case b.sealed.Load():
-		panic("budget: BUG: Timeline of budget " + b.plan.Name + " after Seal: ask for it at set-up")
+		panic("budget: BUG: Timeline of budget " + b.plan.Name + " after Seal: call it at set-up")
 	case samples == 0:
 		samples = timelineSamples
 	}

@@ -10,7 +10,7 @@ import (
 // Range is one named range of the budget.
 type Range struct {
 	Arena string // "level", "frame 0"; "" for a range outside the arenas
-	// "tables", "used", "free", "temp", "slack: edge", "slack: unplanned", "slack: guard"
+	// One of "tables", "used", "free", "temp", "slack: edge", "slack: unplanned", "slack: guard".
 	What   string
 	Offset uint64
 	Size   uint64

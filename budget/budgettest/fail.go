@@ -71,7 +71,7 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 			value = min(k.most, next(full, value))
 		}
 	}
-	t.Logf("budgettest: FailEach: %d requests failed, each once the first", runs)
+	t.Logf("budgettest: FailEach: %d requests failed, each first in its run", runs)
 	if arena_c.Checked {
 		failOnce(t, plan, fn)
 	}

@@ -132,9 +132,9 @@ func TestMeasureIsRefused(t *testing.T) {
 		want  string
 	}{
 		{nil, "record: Measure: no recordings"},
-		{[]string{files[0], files[1]}, files[1] + `: regions[1].name is "map", and in the first "level"`},
-		{[]string{files[0], files[2]}, files[2] + ": regions[1].slots is 1, and in the first 0"},
-		{[]string{files[0], files[3]}, files[3] + ": the number of regions is 2, and in the first 3"},
+		{[]string{files[0], files[1]}, files[1] + `: regions[1].name is "map", but "level" in the first`},
+		{[]string{files[0], files[2]}, files[2] + ": regions[1].slots is 1, but 0 in the first"},
+		{[]string{files[0], files[3]}, files[3] + ": the number of regions is 2, but 3 in the first"},
 		{[]string{files[0], files[4]}, files[4] + ": no recording: its first line"},
 		{[]string{files[5]}, files[5] + ": no recording: its first line: EOF"},
 		{[]string{files[0], "absent"}, "open absent: no such file"},
