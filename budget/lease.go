@@ -220,7 +220,7 @@ func (p *leases) wait(ctx context.Context) (Lease, error) {
 	}
 }
 
-// isClosed returns after a Close at work.
+// isClosed reports whether lending has ended. It waits for a Close at work.
 func (p *leases) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -459,8 +459,8 @@ func (p *leases) close(ctx context.Context) (busy string) {
 	return ""
 }
 
-// shut ends the lending of a worker. It returns false while the worker is sent, lent or released: a
-// moment, except for finalizers.
+// shut ends the lending of a worker. It returns false while the worker is sent, being lent or being
+// released: a moment, except for finalizers.
 func (w *lendable) shut() bool {
 	return w.is(scratchFixed) || w.swap(scratchFree, scratchShut) || w.swap(scratchLent, scratchKept)
 }

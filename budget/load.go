@@ -31,7 +31,7 @@ func (l Loaded[T]) Get() *T {
 }
 
 // Load empties the region and those above it, runs fn on it, and freezes it. The objects that fn
-// made stay until the next Load or Rewind, and the region takes no more.
+// made stay until the next Load or Rewind, and the region takes no more objects.
 //
 // The value may be in s, or be an ordinary Go value with slices and pools of the region. The Go
 // value is convenient, because it may also hold maps and strings. The temporaries, and scopes

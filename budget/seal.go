@@ -11,9 +11,9 @@ import (
 )
 
 // Seal ends set-up: the budget makes no more requests for memory until Close. Only Reconfigure
-// would make some: when it moves guards, or locks pages that edges leave. From now on Reconfigure
-// is refused in these cases. After SealStrict, Seal ends the strict mode, so play can be strict and
-// a change of level merely sealed.
+// would make some: when it moves guards, or locks pages that were edges. From now on Reconfigure is
+// refused in these cases. After SealStrict, Seal ends the strict mode, so play can be strict and a
+// change of level merely sealed.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
