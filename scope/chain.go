@@ -108,7 +108,7 @@ func (u *unwinding) run() error {
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
 	}
-	// what the temporaries free, the near end didn't have when it was full
+	// the near end's full is worked out before the temporaries free bytes
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 {
 		u.st.peekFrom(near, near.Depth)
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/compute"
 )
 
-// context is ctx with the allocator, and with a registry whose functions answer for it.
+// context returns ctx with the allocator, and with a registry whose functions report the query's
+// full.
 func (q *query) context(ctx context.Context) context.Context {
 	e := compute.GetExecCtx(ctx)
 	e.Registry = registry{e.Registry, q}
@@ -26,8 +27,8 @@ func (r registry) GetFunction(name string) (compute.Function, bool) {
 	return function{fn, r.q}, true
 }
 
-// function is one of compute's. They allocate on goroutines that they start, which end where the
-// query is full; and what they then take for a result is none.
+// function is a function of compute. Its goroutines allocate, and end where the query is full; then
+// its result is dropped.
 type function struct {
 	compute.Function
 	q *query
@@ -50,7 +51,7 @@ func (f function) Execute(ctx context.Context, opts compute.FunctionOptions, arg
 	return result, err
 }
 
-// enter counts a call. None begins when the query is over.
+// enter counts a call. It returns an error once the query is over.
 func (q *query) enter() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

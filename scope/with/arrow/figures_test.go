@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// built builds n numbers, one by one, and reserves nothing.
+// built builds n numbers, one by one, without Reserve.
 func built(n int) with.Func {
 	return func(_ context.Context, mem memory.Allocator) error {
 		b := array.NewInt64Builder(mem)
@@ -42,7 +42,7 @@ func builtTexts(n int) with.Func {
 	}
 }
 
-// selects filters n numbers, of which it takes half, here and there.
+// selects filters n numbers, and selects half of them, scattered.
 func selects(n int) with.Func {
 	values, selected := array.NewInt32Builder(memory.DefaultAllocator), array.NewBooleanBuilder(memory.DefaultAllocator)
 	for i := range n {
@@ -77,7 +77,7 @@ func compared(t *testing.T, p scope.Scratch, name string, n int, fn with.Func) p
 	})
 }
 
-// TestFigures measures what arrow's own benchmarks of builders and of selection do.
+// TestFigures measures the work of arrow's own benchmarks of builders and of selection.
 func TestFigures(t *testing.T) {
 	p := open(t, 1, 64*budget.MiB).Scratch(0, 0)
 	rounds := step.Pick(2, 2, 20)

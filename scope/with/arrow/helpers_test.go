@@ -13,7 +13,7 @@ import (
 	with "github.com/upfront-mem/upfront/scope/with/arrow"
 )
 
-// open opens a budget with scratch for so many workers. At the end of the test nothing of it is in
+// open opens a budget with scratch for a number of workers. At the end of the test none of it is in
 // use.
 func open(t testing.TB, workers int, size uint64) *budget.Budget {
 	t.Helper()
@@ -28,7 +28,7 @@ func left(p scope.Scratch, bytes uint64, fn func(s scope.Scope) error) error {
 	})
 }
 
-// places are the ways to give a query so many bytes, about. Each says how many are live then.
+// places are the ways to give a query about so many bytes. Each reports the number of live ones.
 var places = map[string]func(t *testing.T, p scope.Scratch, bytes uint64, fn with.Func) error{
 	"scope": func(t *testing.T, p scope.Scratch, bytes uint64, fn with.Func) error {
 		return left(p, bytes, func(s scope.Scope) error {
@@ -46,7 +46,8 @@ var places = map[string]func(t *testing.T, p scope.Scratch, bytes uint64, fn wit
 	},
 	"shared": func(t *testing.T, p scope.Scratch, bytes uint64, fn with.Func) error {
 		return p.Do("shared", func(s scope.Scope) error {
-			heap, err := arena.NewHeap(s.BytesUnzeroed(int(bytes)+768, 64), 0) // a lock is in it
+			// with room for a lock
+			heap, err := arena.NewHeap(s.BytesUnzeroed(int(bytes)+768, 64), 0)
 			require.NoError(t, err)
 			shared, err := heap.Shared()
 			require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestPage: the page shows the example as it stands, and what that prints.
+// TestPage: the page shows the example as it is, and its output.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -33,8 +33,8 @@ func TestPage(t *testing.T) {
 	assert.Equal(t, printed, between(string(page), "```text\n", "```"))
 }
 
-// TestArrowsGenerator shows the fault of arrow-go's own tests that the page speaks of. Its program
-// has a path below arrow's, which may import what is internal there.
+// TestArrowsGenerator shows the fault of arrow-go's own tests that the page describes. Its program
+// has a path below arrow's, so it may import internal packages there.
 func TestArrowsGenerator(t *testing.T) {
 	step.Needs(t, step.Gate)
 	dir := t.TempDir()

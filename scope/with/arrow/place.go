@@ -10,21 +10,22 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// place is where a query's memory comes from. Blocks begin at a line and have whole ones, so their
-// capacity says how many.
+// place is the source of a query's memory. Blocks are whole lines that begin at a line, so the
+// capacity of a block gives their number.
 type place interface {
-	resize(lines int, b []byte) []byte // another block has b's bytes, and zeros behind them; nil: it is full
+	// resize returns another block, with b's bytes and then zeros, or nil if the place is full
+	resize(lines int, b []byte) []byte
 	put(b []byte)
-	full(size int) error // why resize gave nil
-	end() error          // all its blocks
+	full(size int) error // why resize returned nil
+	end() error          // frees all blocks
 }
 
 const lineSize = 64
 
 type line [lineSize]byte
 
-// linesOf is how many lines that many bytes need. A size that overflowed, in a query that asks for
-// that much, needs more than there are.
+// linesOf returns the number of lines for size bytes. For a size that overflowed, which a query may
+// ask for, it returns more than any memory has.
 func linesOf(size int) int {
 	if size < 0 || size > math.MaxInt-lineSize {
 		return math.MaxInt / lineSize
@@ -32,22 +33,23 @@ func linesOf(size int) int {
 	return (size + lineSize - 1) / lineSize
 }
 
-// bytesOf is the block of the lines, with no capacity beyond.
+// bytesOf returns the block of the lines, with no further capacity.
 func bytesOf(list []line) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*lineSize)
 }
 
-// inScope has the newest block at the end of a list, which grows where it lies while it is the last
-// thing in the scope, and keeps what its blocks give back.
+// inScope keeps its newest block at the end of a list. The list grows in place while it is the
+// newest allocation of the scope. Bytes freed at its end stay in its capacity.
 type inScope struct {
 	s    scope.Scope
 	list []line
-	left uint64 // of s, when the list grew last: else something lies behind it
+	// free bytes of s when the list grew last: if fewer, another allocation follows the list
+	left uint64
 }
 
 var (
 	lines = scope.Plain[line]()
-	zeros [256]line // so few that a processor keeps them at hand
+	zeros [256]line // small enough for the processor's cache
 )
 
 func (m *inScope) resize(n int, b []byte) []byte {
@@ -80,17 +82,18 @@ func (m *inScope) resize(n int, b []byte) []byte {
 	return bytesOf(m.list[len(m.list)-n:])
 }
 
-// extend has the list be n lines longer, all zeros, where it lies.
+// extend makes the list n lines longer in place, all zeros.
 func (m *inScope) extend(n int) (ok bool) {
 	defer func() {
-		if v := recover(); v != nil && m.s.Err() == nil { // an Append that s refuses is an answer
+		if v := recover(); v != nil && m.s.Err() == nil { // a refused Append of s is an answer
 			panic(v)
 		}
 	}()
 	end, all := len(m.list), m.list[:cap(m.list)]
 	spare := min(n, len(all)-end)
 	lacks := n - spare
-	if lacks == 0 || uint64(lacks)*lineSize > m.s.Free() { // is s open; and of a full s says what lacks, all of it
+	// checks that s is open, and in a full s names all the bytes that are missing
+	if lacks == 0 || uint64(lacks)*lineSize > m.s.Free() {
 		if m.s.TryAllocUnzeroed(uint64(lacks)*lineSize, 1) == nil {
 			return false
 		}
@@ -105,7 +108,7 @@ func (m *inScope) extend(n int) (ok bool) {
 	return true
 }
 
-// isLast says whether b is the end of the list.
+// isLast reports whether b is the end of the list.
 func (m *inScope) isLast(b []byte) bool {
 	at := len(m.list) - cap(b)/lineSize
 	return cap(b) > 0 && cap(b)%lineSize == 0 && at >= 0 &&
@@ -122,12 +125,11 @@ func (m *inScope) full(int) error { return m.s.Err() }
 
 func (m *inScope) end() error { return nil }
 
-// inHeap knows its blocks, since who is full leaves some behind, and what isn't one of them is no
-// business of the heap's.
+// inHeap knows its blocks: a full may leave some live, and other blocks of the heap aren't its own.
 type inHeap struct {
 	heap arena.Reallocator
 	live map[unsafe.Pointer]struct{}
-	err  error // the first that the heap refused to take back
+	err  error // the heap's first refusal to free a block
 }
 
 func (m *inHeap) resize(n int, b []byte) []byte {
@@ -167,7 +169,7 @@ func (m *inHeap) full(size int) error {
 	if m.err != nil {
 		return m.err
 	}
-	return fmt.Errorf("arrow: a query's %T has no %d bytes left that lie together: give it a larger block: %w", m.heap, size,
+	return fmt.Errorf("arrow: a query's %T has no %d contiguous bytes left: give it a larger block: %w", m.heap, size,
 		scope.ErrFull)
 }
 

@@ -16,48 +16,48 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Func is what a query does, with an allocator and a context that has it, for the calls of package
-// compute. Both are good until it returns. Any of its goroutines may use the allocator.
+// Func is the work of a query. ctx has the allocator mem, for calls of package compute. Both are
+// good until Func returns. Any of its goroutines may use mem.
 type Func = func(ctx context.Context, mem memory.Allocator) error
 
-// Place is what a query opens its scope in: a [scope.Scope] or a [scope.Scratch].
+// Place is a [scope.Scope] or a [scope.Scratch], in which a query opens its scope.
 type Place interface {
 	Do(name string, fn func(scope.Scope) error) error
 }
 
-// Query runs fn on a scope of its own, which it opens in a place and closes when fn has returned:
-// all arrays of the query end with it. A full is an error that is scope.ErrFull and names the scope
-// and the key of the plan to raise.
+// Query runs fn with an allocator on a scope of its own, which it opens in a place and closes when
+// fn has returned: all arrays of the query end with it. A full is an error that wraps scope.ErrFull
+// and names the scope and the key of the plan to raise.
 //
-// Nobody else uses the place's arena meanwhile, but fn itself may. Cost: six small Go allocations,
-// of 300 bytes, and three for each call of compute, beside arrow's own.
+// Only fn may use the place's arena meanwhile. Cost: six small Go allocations, of 300 bytes, and
+// three for each call of compute, besides arrow's own.
 func Query(ctx context.Context, in Place, name string, fn Func) error {
 	return in.Do(name, func(s scope.Scope) error { return In(ctx, s, fn) })
 }
 
-// In is Query in a scope that is open: the arrays live as long as s. A full stays there, as that of
-// a Try: s remembers it.
+// In is Query in an open scope: the arrays live as long as s. A full stays there, as that of a Try:
+// s remembers it.
 func In(ctx context.Context, s scope.Scope, fn Func) error { return run(ctx, &inScope{s: s}, fn) }
 
-// InHeap is Query in a heap or a buddy, where arrays that are released make room for others; what
-// isn't released ends with the query. Who else uses it on another goroutine does so through the
-// same [arena.Shared]. A full is scope.ErrFull.
+// InHeap is Query in a heap or a buddy: released arrays make room for others, and the rest end with
+// the query. Other users on other goroutines use the same [arena.Shared]. A full wraps
+// scope.ErrFull.
 func InHeap(ctx context.Context, heap arena.Reallocator, fn Func) error {
 	return run(ctx, &inHeap{heap: heap, live: map[unsafe.Pointer]struct{}{}}, fn)
 }
 
-// query is the allocator of one.
+// query is the allocator of one query.
 type query struct {
 	calls sync.WaitGroup // of compute's functions
 
-	mu    sync.Mutex // guards what follows: compute calls the allocator on goroutines of its own
+	mu    sync.Mutex // guards the rest: compute allocates on goroutines of its own
 	from  place
-	over  error // why it gives nothing any more: what was full first, or that the query has ended
+	over  error // the first full, or errEnded: later requests are refused
 	ended bool
-	lent  int // bytes of the Go heap, to FilterTable
+	lent  int // bytes of the Go heap lent to FilterTable
 }
 
-// lentMost is for 16 million rows.
+// lentMost is enough for 16 million rows.
 const lentMost = 64 << 20
 
 var errEnded = fmt.Errorf("arrow: BUG: a request of a query that has ended: %w", scope.ErrClosed)
@@ -72,8 +72,8 @@ func run(ctx context.Context, from place, fn Func) (err error) {
 	return q.answer(func() error { return fn(q.context(ctx), q) })
 }
 
-// end waits for compute's functions that fn left at work on other goroutines: they write to what ends
-// now. None begins any more.
+// end refuses further calls of compute, and waits for those that fn left at work on other
+// goroutines, because they write to memory that ends now.
 func (q *query) end() error {
 	q.mu.Lock()
 	q.over = errEnded
@@ -91,13 +91,13 @@ func (q *query) why() error {
 	return q.over
 }
 
-// answer runs fn, and gives its error, or what was full, on any goroutine. What fn says or panics
-// with after that came of it.
+// answer runs fn and returns its error, or the query's full, from any goroutine. An error or panic
+// of fn after the full comes from it.
 func (q *query) answer(fn func() error) (err error) {
 	defer func() {
 		full := q.why()
 		if full == nil {
-			return // and if it panics, that goes on
+			return // a panic goes on
 		}
 		switch v := recover().(type) {
 		case nil:
@@ -115,10 +115,10 @@ func (q *query) answer(fn func() error) (err error) {
 	return fn()
 }
 
-// Allocate gives zeros that begin at a multiple of 64.
+// Allocate returns size zeros that begin at a multiple of 64.
 func (q *query) Allocate(size int) []byte { return q.Reallocate(size, nil) }
 
-// Reallocate gives b another size; what is more are zeros.
+// Reallocate returns b's bytes in a block of another size; further bytes are zeros.
 func (q *query) Reallocate(size int, b []byte) []byte {
 	if size == 0 && cap(b) == 0 {
 		return []byte{}
@@ -143,7 +143,7 @@ func (q *query) resize(size int, b []byte) ([]byte, error) {
 	return b[:size], nil
 }
 
-// Free gives a block back, where its place can.
+// Free frees a block if its place can.
 func (q *query) Free(b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,11 +152,10 @@ func (q *query) Free(b []byte) {
 	}
 }
 
-// refuse leaves who asked: by a panic that goes to answer, where that is on its stack. A goroutine
-// that compute started has none: it ends, because a panic there ends the process, and who waits for
-// it looks at what was full. FilterTable can't be left: it releases what goroutines use that it
-// started. So it gets its indices from the Go heap then, and ends by itself, as no other call
-// begins.
+// refuse leaves the caller: by a panic to answer, if that is on its stack. A goroutine of compute
+// has none, and a panic would end the process. So it ends, and the function that waits for it
+// returns the full. FilterTable can't be left, because it releases memory that its goroutines use.
+// It gets its indices from the Go heap instead, and soon returns, because no other call begins.
 func (q *query) refuse(err error, size int, b []byte) []byte {
 	answers, filters := whoAsks()
 	q.mu.Lock()
@@ -180,8 +179,8 @@ const filterTable = "github.com/apache/arrow-go/v18/arrow/compute.FilterTable"
 
 var answerName = runtime.FuncForPC(reflect.ValueOf((*query).answer).Pointer()).Name()
 
-// whoAsks says whether an answer is at work on this goroutine, and whether a FilterTable is that it
-// started.
+// whoAsks reports whether an answer is at work on this goroutine, and whether a FilterTable is,
+// inside it.
 func whoAsks() (answers, filters bool) {
 	pcs := make([]uintptr, 64)
 	for runtime.Callers(0, pcs) == len(pcs) {

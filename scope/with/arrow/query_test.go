@@ -27,7 +27,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// doing has a work be a query that keeps its result.
+// doing returns a query that does a work and keeps its result.
 func doing(w work, in columns, got *string) with.Func {
 	return func(ctx context.Context, mem memory.Allocator) (err error) {
 		*got, err = w.do(ctx, mem, in)
@@ -35,7 +35,7 @@ func doing(w work, in columns, got *string) with.Func {
 	}
 }
 
-// steps are sizes from a little on to a size, further apart as they grow.
+// steps yields sizes from a little up to most, further apart as they grow.
 func steps(most uint64, yield func(size uint64) (more bool)) {
 	by := step.Pick[uint64](2, 2, 30)
 	for size := uint64(64); size <= most; size += max(64, size/by&^63) {
@@ -45,9 +45,9 @@ func steps(most uint64, yield func(size uint64) (more bool)) {
 	}
 }
 
-// TestFullAtManySizes: each work, with ever more memory, is full until it does what it does with
-// arrow's default. Each time all comes back, the work after it doesn't notice, and its columns lose
-// their last reference when they are released.
+// TestFullAtManySizes: each work, with ever more memory, is full until its result is that of
+// arrow's default. Each time all memory comes back, the next work runs as usual, and its columns
+// lose their last reference at Release.
 func TestFullAtManySizes(t *testing.T) {
 	b := open(t, 1, 4*budget.MiB)
 	n := step.Pick(90, 90, 600)
@@ -83,7 +83,7 @@ func TestFullAtManySizes(t *testing.T) {
 	}
 }
 
-// TestFailEach refuses each request of each work once; in a checked build it serves those after it
+// TestFailEach refuses each request of each work once; in a checked build the later ones are served
 // again.
 func TestFailEach(t *testing.T) {
 	in := newColumns(t, memory.DefaultAllocator, 90)
@@ -97,8 +97,8 @@ func TestFailEach(t *testing.T) {
 	}
 }
 
-// TestFullIsTheScopes: the error names who asked, for how much, and the key; and what it says is
-// enough is.
+// TestFullIsTheScopes: the error names the scope, the bytes and the key, and the size that it
+// advises is enough.
 func TestFullIsTheScopes(t *testing.T) {
 	var err error
 	query := func(b *budget.Budget) error {
@@ -119,8 +119,8 @@ func TestFullIsTheScopes(t *testing.T) {
 	assert.Error(t, query(open(t, 1, full.Need-64)))
 }
 
-// TestFirstFullEnds: what a query asks for after a full is refused too, whatever it did about the
-// first, and its error is the full, with what it said itself behind it.
+// TestFirstFullEnds: requests after a full are refused too, however the query handled the first.
+// Its error is the full, followed by its own.
 func TestFirstFullEnds(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	errOwn := errors.New("its own")
@@ -158,7 +158,7 @@ func TestFirstFullEnds(t *testing.T) {
 	}
 }
 
-// TestImpossibleSizes: what no memory has is full, and so is what overflowed.
+// TestImpossibleSizes: a size that no memory has is a full, and so is one that overflowed.
 func TestImpossibleSizes(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for _, size := range []int{1 << 20, math.MaxInt / 2, math.MaxInt, math.MaxInt - 63, -1, -64, math.MinInt} {
@@ -172,8 +172,8 @@ func TestImpossibleSizes(t *testing.T) {
 	}
 }
 
-// TestOwnPanics: a query that panics, or ends its goroutine, without a full does so, and all comes
-// back.
+// TestOwnPanics: a query that panics, or ends its goroutine, without a full goes on to do so, and
+// all memory comes back.
 func TestOwnPanics(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -199,8 +199,8 @@ func TestOwnPanics(t *testing.T) {
 	}
 }
 
-// TestFullOnOwnGoroutine: a goroutine that the query started ends where it is full, by its deferred
-// calls, and the query is full.
+// TestFullOnOwnGoroutine: a goroutine of the query ends by its deferred calls where it is full, and
+// so is the query.
 func TestFullOnOwnGoroutine(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -221,7 +221,7 @@ func TestFullOnOwnGoroutine(t *testing.T) {
 }
 
 // TestQueryInAQuery: each has its own full. The outer one can't allocate while the inner is open,
-// and is told so.
+// and gets a misuse.
 func TestQueryInAQuery(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	query := func(fn func(outer, inner memory.Allocator)) (outside, inside error) {
@@ -245,8 +245,8 @@ func TestQueryInAQuery(t *testing.T) {
 	assert.Zero(t, p.Stats().Used)
 }
 
-// TestUsedAfterItsEnd: an allocator that was kept is refused by name, and so are a scope that is
-// closed and one that is covered; what is released late does nothing.
+// TestUsedAfterItsEnd: a kept allocator is refused by name, and so are a closed and a covered
+// scope; a late release does nothing.
 func TestUsedAfterItsEnd(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -298,8 +298,8 @@ func TestUsedAfterItsEnd(t *testing.T) {
 	assert.ErrorContains(t, covered.Close(), `BUG: allocation in scope "covered"`)
 }
 
-// TestHeapEndedBehind: a heap that was reset under a query refuses what the query gives back, and
-// the query says so.
+// TestHeapEndedBehind: a heap that is reset under a query refuses the query's blocks, and the query
+// reports it.
 func TestHeapEndedBehind(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	s := p.Open("heap")
@@ -324,15 +324,15 @@ func TestHeapEndedBehind(t *testing.T) {
 	assert.NoError(t, s.Close())
 }
 
-// caught is what fn panics with.
+// caught returns the error that fn panics with.
 func caught(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()
 	return nil
 }
 
-// TestInAScope: arrays live as long as the scope, beside what else is made there, and a scope that
-// closes itself within a query doesn't get the rest.
+// TestInAScope: arrays live as long as the scope, with other allocations in it. A scope that closes
+// itself within a query doesn't get the rest.
 func TestInAScope(t *testing.T) {
 	b := open(t, 1, 64*budget.KiB)
 	p := b.Scratch(0, 0)
@@ -342,7 +342,7 @@ func TestInAScope(t *testing.T) {
 		builder := array.NewInt32Builder(mem)
 		for i := range 100 {
 			builder.Append(int32(i))
-			s.Bytes(3) // the next block can't grow where it lies
+			s.Bytes(3) // the next block can't grow in place
 		}
 		ages = builder.NewInt32Array()
 		return nil
@@ -356,13 +356,13 @@ func TestInAScope(t *testing.T) {
 	err := with.In(context.Background(), s, func(_ context.Context, mem memory.Allocator) error {
 		mem.Free(mem.Allocate(1000))
 		require.NoError(t, s.Close())
-		mem.Allocate(100) // there is room in what was given back
+		mem.Allocate(100) // it fits in the freed block
 		return nil
 	})
 	assert.ErrorIs(t, err, scope.ErrClosed)
 }
 
-// TestFinalRoom: the newest blocks of a scope go back and grow in place; others move, and stay
+// TestFinalRoom: the newest blocks of a scope are freed and grow in place; others move, and stay
 // taken.
 func TestFinalRoom(t *testing.T) {
 	b := open(t, 1, 64*budget.KiB)
@@ -393,8 +393,8 @@ func TestFinalRoom(t *testing.T) {
 	}))
 }
 
-// TestRandom: blocks that are made, grow, shrink and go, in an order that a seed gives, are zeros
-// where they are new, keep what was written, and don't overlap.
+// TestRandom: blocks that are made, grow, shrink and go at random begin as zeros, keep their bytes,
+// and don't overlap.
 func TestRandom(t *testing.T) {
 	p := open(t, 1, budget.MiB).Scratch(0, 0)
 	rounds := step.Pick(20, 20, 200)
@@ -412,7 +412,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// exercise holds blocks whose bytes are all of one value, each block's own.
+// exercise holds blocks filled with one value each, which differ from block to block.
 func exercise(t *testing.T, random *rand.Rand, mem memory.Allocator) {
 	type held struct {
 		bytes []byte
@@ -465,8 +465,8 @@ func exercise(t *testing.T, random *rand.Rand, mem memory.Allocator) {
 	}
 }
 
-// TestManyAtOnce: queries on many goroutines, some of which are full, don't notice each other: each
-// in scratch on loan, and all in one heap.
+// TestManyAtOnce: queries on many goroutines, some of them full, are independent: each in scratch
+// on loan, and all in one heap.
 func TestManyAtOnce(t *testing.T) {
 	b := open(t, 5, 512*budget.KiB)
 	in := newColumns(t, memory.DefaultAllocator, 90)
@@ -515,7 +515,8 @@ func TestManyAtOnce(t *testing.T) {
 	assert.NoError(t, p.Close())
 }
 
-// TestLeftAtWork: a query that ends while another of its goroutines calls compute waits for that call; those after it are refused.
+// TestLeftAtWork: a query that ends while its goroutine is in a call of compute waits for that
+// call; later calls are refused.
 func TestLeftAtWork(t *testing.T) {
 	p := open(t, 1, 4*budget.MiB).Scratch(0, 0)
 	values := array.NewInt64Builder(memory.DefaultAllocator)

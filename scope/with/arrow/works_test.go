@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A work is what a query may do with columns that lie elsewhere: it gives its result as text.
+// A work is the work of a query on columns that are elsewhere: it returns its result as text.
 type work struct {
 	name string
 	do   func(ctx context.Context, mem memory.Allocator, in columns) (string, error)
 }
 
-// columns are what works look at, of one length.
+// columns are the arguments of works, of one length.
 type columns struct {
 	ages, names, lists, structs, colours, unions, selected arrow.Array
 	rows                                                   arrow.RecordBatch
@@ -40,7 +40,7 @@ func (in columns) all() []arrow.Array {
 	return []arrow.Array{in.ages, in.names, in.lists, in.structs, in.colours, in.unions, in.selected}
 }
 
-// column makes an array of a type, of what value says for each index as JSON.
+// column makes an array of a type, with the values of value for each index, as JSON.
 func column(t testing.TB, mem memory.Allocator, dt arrow.DataType, n int, value func(i int) string) arrow.Array {
 	t.Helper()
 	values := make([]string, n)
@@ -141,8 +141,8 @@ func function(name string, opts compute.FunctionOptions, of func(in columns) arr
 		})
 }
 
-// works have builders, and compute's functions of each way to allocate: before they start a
-// goroutine, on it, on goroutines that those start, and in results.
+// works have builders, and a function of compute for each way to allocate: before it starts a
+// goroutine, on it, on goroutines of those, and in results.
 var works = []work{
 	{"build numbers", func(_ context.Context, mem memory.Allocator, in columns) (string, error) {
 		b := array.NewInt64Builder(mem)
@@ -209,7 +209,7 @@ var works = []work{
 			return "", err
 		}
 		defer a.Release()
-		built(3).Release() // where the parts were
+		built(3).Release() // in the place of the parts
 		return a.String(), a.(*array.ListView).ValidateFull()
 	}},
 	{"write and read", func(_ context.Context, mem memory.Allocator, in columns) (string, error) {

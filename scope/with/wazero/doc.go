@@ -1,5 +1,5 @@
-// Package wazero gives the modules of [wazero], a WebAssembly runtime, their memory from a budget:
-// each has a bound, and all end with a scope. It is a module of its own, and imported as with:
+// Package wazero takes the memory of [wazero] modules, WebAssembly guests, from a budget: each has
+// a bound, and all end with a scope. It is a module of its own, and imported as with:
 //
 //	import (
 //		"github.com/tetratelabs/wazero"
@@ -9,32 +9,35 @@
 //	guests := with.NewGuests(s, runtime, with.Memory{From: shared, Most: 4 << 20})
 //	mod, err := guests.Instantiate(ctx, compiled, wazero.NewModuleConfig())
 //
-// Only linear memory is the budget's. Compiled code, tables, globals, the stacks of calls and what
-// wazero notes of an instance stay where wazero puts them: some 2 KB of the Go heap an instance, 11
-// more for each function that is looked up. It puts no limit on time: a context that ends does,
-// under a runtime with [wazero.RuntimeConfig.WithCloseOnContextDone]. A scope whose own memory the
-// guests have (a From that is nil) takes it when it closes, whoever is inside: end calls on other
-// goroutines first.
+// Its limits:
+//
+//   - Only linear memory is the budget's. Compiled code, tables, globals, the stacks of calls and
+//     wazero's own records stay elsewhere: some 2 KB of the Go heap an instance, 11 more for each
+//     function that is looked up.
+//   - It doesn't limit time. The end of a context does, with
+//     [wazero.RuntimeConfig.WithCloseOnContextDone].
+//   - With a nil From the guests' memory is in the scope, whose Close frees it even if calls are at
+//     work: end calls on other goroutines first.
 //
 // # Memory
 //
-// An instance gets all that its memory may grow to when it is made, at one address for good; so a
-// shared memory (of the threads proposal) is no special case. What the instance sees begins as
-// zeros: its first pages are cleared when it is made, others when they are grown to, and what it
-// never asks for isn't touched. Growth beyond the bound is -1 to the guest, as WebAssembly says.
+// An instance gets its whole bound when it is made, at one address for good; so a shared memory (of
+// the threads proposal) is no special case. The guest sees zeros: its first pages are cleared when
+// it is made, others when it grows. Pages that it never grows to aren't touched. Growth beyond the
+// bound is -1 to the guest, as WebAssembly specifies.
 //
 // # The end
 //
-// wazero itself runs a function of a closed instance when it is called, on the memory that it had.
-// Here the instance has lost its memory before that goes back. So has who imports it. A call gets
-// wazero's own error: that the module is closed or, where the guest touches memory, that the access
-// is out of bounds. A call that is at work keeps the memory until it comes back, if it is one of
-// [Module.ExportedFunction]; who imports the memory, and is inside, doesn't. What api.Memory.Read
-// gave is the memory itself: it may not be kept.
+// wazero itself lets a function of a closed instance run on the memory that it had. Here the
+// instance loses its memory before that is freed, and so do modules that import it. A call gets
+// wazero's own error: the module is closed or, where the guest touches memory, the access is out of
+// bounds. A call at work keeps the memory until it returns, if it is of [Module.ExportedFunction];
+// a call of a module that imports the memory doesn't. api.Memory.Read returns the memory itself:
+// don't keep it.
 //
-// A module whose start section fails, or whose name is taken, gives its memory back to From too. wazero
-// hands its instance to nobody, so it can't be told that the memory is gone; it is out of reach,
-// unless it put functions into a table that it imports. Don't export a table to guests that you
+// A module whose start section fails, or whose name is taken, returns its memory to From too.
+// wazero doesn't hand out such an instance, so this package can't empty it. It is out of reach,
+// unless it put functions into a table that it imports: don't export a table to guests that you
 // don't trust.
 //
 // [wazero]: https://wazero.io

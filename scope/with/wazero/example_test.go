@@ -42,7 +42,7 @@ func Example() {
 	// <nil>
 }
 
-// serve answers a request with a guest of its own, which has 1 MiB at most.
+// serve runs a guest of its own for a request, with 1 MiB at most.
 func serve(ctx context.Context, scratch scope.Scratch, r wazero.Runtime,
 	compiled wazero.CompiledModule) error {
 	return scratch.Do("request", func(s scope.Scope) error {

@@ -1,6 +1,6 @@
 package wazero
 
-// Noted is how many instances the guests know, with those that are closed.
+// Noted returns how many instances the guests note, closed ones included.
 func (g *Guests) Noted() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

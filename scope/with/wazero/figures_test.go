@@ -19,8 +19,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// initialization has the shapes of wazero's own benchmark of that name: an instance is made and
-// closed, without a start function. Garbage is a target; 0: none.
+// initialization is a shape of wazero's own benchmark of that name: an instance is made and closed,
+// without a start function. Garbage is a target; 0: none.
 type initialization struct {
 	name         string
 	engine       string
@@ -38,10 +38,10 @@ var initializations = []initialization{
 	{name: "instance of 64 KiB, interpreted", engine: "interpreter", pages: 1, rounds: 1000},
 }
 
-// instrumented builds have figures that mean nothing.
+// The figures of instrumented builds are meaningless.
 const instrumented = arena_c.Checked || arena_c.Race || arena_c.Asan
 
-// slower is how much less is measured where no figure is for a page.
+// slower divides the work where no figure goes to a page.
 func slower() int {
 	if instrumented {
 		return 50
@@ -102,7 +102,7 @@ func compareInstances(t *testing.T, shape initialization) {
 	}))
 }
 
-// onAll shares n operations out to all processors.
+// onAll spreads n operations over all processors.
 func onAll(one func(int)) func(int) {
 	return func(n int) {
 		var group sync.WaitGroup
@@ -114,7 +114,7 @@ func onAll(one func(int)) func(int) {
 	}
 }
 
-// compareMemories has the shapes of wazero's benchmark Memory: what a host reads and writes.
+// compareMemories has the shapes of wazero's benchmark Memory: reads and writes by the host.
 func compareMemories(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	compiled := table.compile(guest{min: 1})

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// guest is a module as the tests need it. Each imports env.host, a func().
+// guest is a module for tests. Each imports env.host, a func().
 type guest struct {
 	name     string
 	min, max uint32 // pages; a max of 0 is not declared
 	shared   bool
-	memory   string // the module whose memory it imports; "": it has its own
-	none     bool   // it has no memory at all
-	table    string // the module whose table it imports, and puts its poke into
+	memory   string // the module that exports its memory; "": its own
+	none     bool   // it has no memory
+	table    string // the module that exports its table, which gets its poke
 	start    string // the function that is called first
-	data     []byte // what lies at at
+	data     []byte // the bytes at at
 	at       uint32
 }
 
-// functions are what each guest exports. Function 0 is the host's.
+// functions are the exports of each guest. Function 0 is the host's.
 var functions = []struct {
 	name string
 	kind byte // of types
@@ -31,7 +31,7 @@ var functions = []struct {
 	{"size", 2, []byte{0x3f, 0}},
 	{"trap", 3, []byte{0x00}},
 	{"loop", 3, []byte{0x03, 0x40, 0x0c, 0, 0x0b}},
-	// Grows by a page until it is refused, and says how many there are.
+	// Grows by a page until it is refused, and returns the number of pages.
 	{"greedy", 2, []byte{0x03, 0x40, 0x41, 1, 0x40, 0, 0x41, 0x7f, 0x47, 0x0d, 0, 0x0b, 0x3f, 0}},
 	{"peekAfterHost", 0, []byte{0x10, 0, 0x20, 0, 0x2d, 0, 0}},
 	{"pokeAfterHost", 1, []byte{0x10, 0, 0x20, 0, 0x20, 1, 0x3a, 0, 0}},
@@ -46,12 +46,12 @@ var types = [][]byte{
 }
 
 const (
-	external = 0x00 // of imports and exports: what kind it is
+	external = 0x00 // of imports and exports: the kind
 	anyTable = 0x01
 	memory   = 0x02
 )
 
-// encode gives the module in WebAssembly's binary format.
+// encode returns the module in WebAssembly's binary format.
 func (g guest) encode() []byte {
 	host := slices.Concat(name("env"), name("host"), []byte{external, 3})
 	imports, tables, memories := [][]byte{host}, [][]byte(nil), [][]byte(nil)
@@ -77,7 +77,7 @@ func (g guest) encode() []byte {
 	for i, f := range functions {
 		code := append([]byte{0}, f.code...)
 		if g.none && (f.kind < 2 || f.name == "size" || f.name == "greedy") {
-			code = []byte{0, 0x00} // no memory to speak of
+			code = []byte{0, 0x00} // no memory
 		}
 		code = append(code, 0x0b)
 		kinds = append(kinds, []byte{f.kind})
@@ -110,7 +110,7 @@ func (g guest) limits() []byte {
 	return append([]byte{0}, number(g.min)...)
 }
 
-// names is the custom section that has the module's name.
+// names returns the custom section with the module's name.
 func (g guest) names() []byte {
 	if g.name == "" {
 		return nil
@@ -135,10 +135,10 @@ func raw(id byte, bytes []byte) []byte {
 
 func name(s string) []byte { return append(number(uint32(len(s))), s...) }
 
-// number is n in LEB128.
+// number returns n in LEB128.
 func number(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// signed is n as the constant of an instruction, in signed LEB128.
+// signed returns n as the constant of an instruction, in signed LEB128.
 func signed(n uint32) (bytes []byte) {
 	for v := int32(n); ; {
 		low := byte(v & 0x7f)

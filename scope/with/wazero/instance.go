@@ -16,31 +16,31 @@ import (
 
 const (
 	page  = 64 << 10
-	align = 64 // a line, and more than an atomic instruction needs
+	align = 64 // a line, which is enough for atomic instructions
 )
 
-// instance is one of a module, as the allocator of its memory and as that memory.
+// instance is an instance of a module, as the allocator of its memory and as that memory.
 type instance struct {
 	guests *Guests
 	name   string
 	number int
-	mod    api.Module // nil while it is made, and when wazero made none
+	mod    api.Module // nil while it is made, and if wazero made none
 
-	asked bool   // wazero asked for a memory
-	begun bool   // and has its first pages
-	block []byte // all that it may grow to
+	asked bool   // wazero called Allocate
+	begun bool   // it has its first pages
+	block []byte // its memory at full size
 	used  uint64 // bytes that the guest has seen
 
 	mu     sync.Mutex
 	inside int  // calls, and the making of the instance
-	ended  bool // wazero needs the memory no more
-	given  bool // it went back
+	ended  bool // wazero doesn't need the memory any more
+	given  bool // the memory was freed
 }
 
-// refusal passes through wazero, which knows no allocator that is full.
+// refusal passes a full through wazero, whose allocators can't report one.
 type refusal struct{ error }
 
-// instantiate has wazero make the instance. When that fails, however, the memory has gone back.
+// instantiate makes the instance in wazero. If that fails in any way, the memory is free again.
 func (i *instance) instantiate(ctx context.Context, compiled wazero.CompiledModule,
 	config wazero.ModuleConfig) (err error) {
 	defer i.leave()
@@ -51,7 +51,8 @@ func (i *instance) instantiate(ctx context.Context, compiled wazero.CompiledModu
 		if full {
 			err = refused.error
 		}
-		if err != nil || v != nil { // else a start function may have ended the goroutine: wazero has it
+		// if neither, a start function may have ended the goroutine: wazero has the instance
+		if err != nil || v != nil {
 			i.Free()
 		}
 		if v != nil && !full {
@@ -66,7 +67,7 @@ func (i *instance) instantiate(ctx context.Context, compiled wazero.CompiledModu
 	return err
 }
 
-// Allocate is called by wazero once, for a module that declares a memory.
+// wazero calls Allocate once, for a module that declares a memory.
 func (i *instance) Allocate(_, most uint64) experimental.LinearMemory {
 	if i.asked {
 		panic(fmt.Errorf("with/wazero: BUG: a start function of %s instantiates another module with "+
@@ -82,7 +83,7 @@ func (i *instance) Allocate(_, most uint64) experimental.LinearMemory {
 	return i
 }
 
-// reserve gives the block for the whole life of the memory.
+// reserve allocates the block for the whole life of the memory.
 func (i *instance) reserve(size uint64) unsafe.Pointer {
 	g := i.guests
 	if g.memory.From != nil {
@@ -101,8 +102,8 @@ func (i *instance) reserve(size uint64) unsafe.Pointer {
 	return p
 }
 
-// Reallocate gives the guest the first so many bytes; nil, when it can't have as many. It is called
-// for the first pages, and then by who grows, one at a time.
+// Reallocate returns the first size bytes, or nil if the guest can't have as many. wazero calls it
+// for the first pages, then for each growth, one at a time.
 func (i *instance) Reallocate(size uint64) []byte {
 	if size > uint64(len(i.block)) {
 		if i.begun {
@@ -116,17 +117,18 @@ func (i *instance) Reallocate(size uint64) []byte {
 		clear(i.block[i.used:size])
 		i.used = size
 	}
-	return i.block[:size:size] // what lies behind isn't cleared, and closed modules grow by themselves
+	// its cap ends there, because later bytes aren't cleared, and closed modules grow by themselves
+	return i.block[:size:size]
 }
 
-// Free is called by wazero when the instance is closed, on any goroutine. Where one is inside, the
-// last that leaves gives the memory back; a scope has it back at once.
+// Free is called by wazero when the instance is closed, on any goroutine. If calls are inside, the
+// last one frees the memory; a scope has it back at once.
 func (i *instance) Free() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.ended = true
 	if i.mod != nil && len(i.block) > 0 {
-		field(i.mod.Memory(), "Max").SetUint(0) // who is inside would grow on Go's heap
+		field(i.mod.Memory(), "Max").SetUint(0) // a call inside would grow on Go's heap
 	}
 	if i.inside == 0 || i.guests.memory.From == nil && i.mod != nil {
 		i.giveBack()
@@ -147,22 +149,22 @@ func (i *instance) leave() {
 	}
 }
 
-// close ends the instance. Where a call failed just after its context ended, wazero holds it for
-// closed and frees nothing.
+// close ends the instance. If a call failed just after its context ended, wazero takes the instance
+// for closed and frees nothing.
 func (i *instance) close(ctx context.Context, code uint32) error {
 	err := i.mod.CloseWithExitCode(ctx, code)
 	i.Free()
 	return err
 }
 
-// over says whether there is nothing left to close.
+// over reports whether close has nothing left to do.
 func (i *instance) over() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.mod.IsClosed() && (i.given || !i.asked)
 }
 
-// giveBack is for who has the lock. Once is enough.
+// giveBack frees the memory once. pre: the lock is held.
 func (i *instance) giveBack() {
 	if i.given = true; len(i.block) == 0 {
 		return
@@ -173,15 +175,15 @@ func (i *instance) giveBack() {
 		empty(i.mod)
 	}
 	if from := i.guests.memory.From; from != nil {
-		if err := from.Free(p); err != nil { // the guests' Close tells it
+		if err := from.Free(p); err != nil { // the guests' Close returns it
 			err = fmt.Errorf("with/wazero: the memory of %s: %w", i, err)
 			i.guests.bug.CompareAndSwap(nil, &err)
 		}
 	}
 }
 
-// empty leaves a module's memory no byte: for a host, for who imports it, and for its own functions.
-// wazero has no call for that, and would read and write where the memory was.
+// empty takes the module's memory away: from the host, from modules that import it, and from its
+// own functions. wazero has no call for that, and would use the old bytes.
 func empty(mod api.Module) {
 	field(mod.Memory(), "Buffer").SetBytes(nil)
 	field(mod.Memory(), "Max").SetUint(0)
@@ -189,7 +191,8 @@ func empty(mod api.Module) {
 	engine.(interface{ MemoryGrown() }).MemoryGrown() // compiled code has a copy
 }
 
-// field is an exported one of wazero's types. A test says when another version has others.
+// field returns an exported field of a wazero type. A test fails if a version of wazero has other
+// fields.
 func field(of any, name string) reflect.Value { return reflect.ValueOf(of).Elem().FieldByName(name) }
 
 func (i *instance) String() string {

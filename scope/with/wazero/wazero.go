@@ -15,54 +15,54 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Memory says where the linear memories of guests lie, and how much each may have.
+// Memory configures the linear memories of guests: their source and their bound.
 type Memory struct {
-	// From gives the blocks, and gets each back when its instance is closed: an [arena.Shared] of a
-	// heap or a buddy, for instances on many goroutines. Nil is the scope of the guests, which has
-	// them back when it closes.
+	// From allocates the blocks, and frees each when its instance is closed: an [arena.Shared] of a
+	// heap or a buddy, for instances on many goroutines. Nil is the scope of the guests, which
+	// frees them when it closes.
 	From arena.Freer
 
-	// Most is how many bytes a memory may grow to at most, rounded down to pages of 64 KiB. 0 is what
-	// the module declares: 4 GiB where that is nothing.
+	// Most is the bound of a memory in bytes, rounded down to pages of 64 KiB. 0 means the bound
+	// that the module declares, or 4 GiB if it declares none.
 	Most uint64
 }
 
 // Guests are instances of modules in one runtime, closed with a scope. Any goroutine may make and
-// close them, in any order, if Memory.From may be used by any; of a From that is nil, the goroutine
-// that uses the scope.
+// close them, in any order, if any may use Memory.From; with a nil From, only the goroutine that
+// uses the scope.
 type Guests struct {
 	scope   scope.Scope
 	runtime wazero.Runtime
 	memory  Memory
 
 	mu     sync.Mutex
-	open   []*instance // the newest last, and some that are closed
+	open   []*instance // the newest last; some are closed
 	made   int
 	closed bool
 
 	bug atomic.Pointer[error] // the first refusal of Memory.From to take a block back
 }
 
-// NewGuests makes guests that s closes, newest first, before what was made in s earlier. The
-// runtime stays the caller's, and may close first. Cost: that of [scope.Scope.Own], and a Go
-// allocation.
+// NewGuests returns guests that s closes, newest first, in the place of their making among its
+// finalizers. The runtime stays the caller's, and may close first. Cost: that of [scope.Scope.Own],
+// and a Go allocation.
 func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 	g := &Guests{scope: s, runtime: runtime, memory: memory}
 	s.Own(g)
 	return g
 }
 
-// Module is an instance, as wazero has it but for Close. What takes wazero's own type alone, as
-// some packages below experimental do, takes the Module in it. Host functions and Runtime.Module
-// have that one.
+// Module is a wazero module with a Close of its own. Host functions and Runtime.Module get the
+// api.Module in it. Use that too for functions that require wazero's own type, as some packages
+// below experimental do.
 type Module struct {
 	api.Module
 	instance *instance
 }
 
-// Close closes the instance, on any goroutine. Calls of its functions that are at work keep the
-// memory until the last has come back, which a runtime with WithCloseOnContextDone has them do soon;
-// then From has it back. Another time there is nothing to do.
+// Close closes the instance, on any goroutine. Calls at work keep the memory until the last has
+// returned, which happens soon in a runtime with WithCloseOnContextDone; then From has it back. A
+// second Close does nothing.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
 
 // CloseWithExitCode is Close with the code that later calls get.
@@ -70,7 +70,7 @@ func (m *Module) CloseWithExitCode(ctx context.Context, code uint32) error {
 	return m.instance.close(ctx, code)
 }
 
-// ExportedFunction is wazero's, which counts who is inside.
+// ExportedFunction returns wazero's function, with calls counted.
 func (m *Module) ExportedFunction(name string) api.Function {
 	if f := m.Module.ExportedFunction(name); f != nil {
 		return function{f, m.instance}
@@ -78,7 +78,7 @@ func (m *Module) ExportedFunction(name string) api.Function {
 	return nil
 }
 
-// function keeps the memory while it is called.
+// function keeps the memory during its calls.
 type function struct {
 	api.Function
 	instance *instance
@@ -96,19 +96,18 @@ func (f function) CallWithStack(ctx context.Context, stack []uint64) error {
 	return f.Function.CallWithStack(ctx, stack)
 }
 
-// Instantiate is that of the runtime, with the memory that the module declares in Memory.From. The
-// scope closes the instance, unless its Close does before. Close it too when wazero did, as a
-// context ended: wazero may leave the memory to that.
+// Instantiate instantiates a module as the runtime does, with the module's own memory from
+// Memory.From. The scope closes the instance, unless its Close does before. Close it also if wazero
+// closed it when a context ended: wazero may not free the memory then.
 //
-// The error of a full From or scope wraps [scope.ErrFull] and names the module, or its number among
-// these guests, the bytes, and what to raise or lower; nothing else has changed. Without a From it is
-// the scope's TryAllocUnzeroed that was full, which the scope remembers. After the scope closed the
-// error wraps [scope.ErrClosed].
+// The error of a full From or scope wraps [scope.ErrFull]. It names the module, or its number among
+// these guests, the bytes, and the setting to raise or lower; nothing else has changed. Without a
+// From the scope also remembers the full. After the scope closed the error wraps [scope.ErrClosed].
 //
-// A start function gets a context with the allocator and the values of ctx. It can't instantiate
-// another module with it: that fails.
+// A start function gets a context with the allocator and the values of ctx. To instantiate another
+// module with it fails.
 //
-// Cost: an Alloc of From, the clearing of the first pages, and what wazero takes beside memory.
+// Cost: an Alloc of From, the clearing of the first pages, and wazero's own.
 func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,
 	config wazero.ModuleConfig) (*Module, error) {
 	i, err := g.next(compiled.Name())
@@ -124,7 +123,7 @@ func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule
 	return &Module{i.mod, i}, nil
 }
 
-// next is an instance that has nothing yet.
+// next returns an empty instance.
 func (g *Guests) next(name string) (*instance, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,8 +137,8 @@ func (g *Guests) next(name string) (*instance, error) {
 var errClosed = fmt.Errorf("with/wazero: Instantiate after the scope of the guests closed: %w",
 	scope.ErrClosed)
 
-// add has the scope close the instance, if it isn't closed. Those that are closed already go when
-// there is no place.
+// add notes the instance for the scope to close, or reports false if the guests are closed. When
+// the list is full, it drops closed instances.
 func (g *Guests) add(i *instance) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,14 +147,14 @@ func (g *Guests) add(i *instance) bool {
 	}
 	if len(g.open) == cap(g.open) {
 		g.open = slices.DeleteFunc(g.open, (*instance).over)
-		g.open = slices.Grow(g.open, len(g.open)+16) // so that most times there is a place
+		g.open = slices.Grow(g.open, len(g.open)+16) // so that a place is usually free
 	}
 	g.open = append(g.open, i)
 	return true
 }
 
-// Close closes what is open, newest first. The scope does it; another time there is nothing to do.
-// The errors are wazero's, of closing files, and that of a From that didn't take a block back.
+// Close closes the open instances, newest first. The scope calls it; a second call does nothing. It
+// returns wazero's errors of closing files, and that of a From that didn't take a block back.
 func (g *Guests) Close() error {
 	g.mu.Lock()
 	open := g.open

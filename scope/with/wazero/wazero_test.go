@@ -32,11 +32,11 @@ import (
 
 const (
 	page = 64 << 10
-	most = 4 * page // of a guest, unless a test says otherwise
-	room = 4 << 20  // where the memories of a test lie
+	most = 4 * page // of a guest, by default
+	room = 4 << 20  // bytes of a place
 )
 
-// engines are what runs guests. features has threads.
+// engines run guests. features has threads.
 var (
 	features = api.CoreFeaturesV2 | experimental.CoreFeaturesThreads
 	engines  = map[string]wazero.RuntimeConfig{
@@ -45,14 +45,14 @@ var (
 	}
 )
 
-// place is where the memories of guests lie.
+// place holds the memories of guests.
 type place struct {
 	from  arena.Freer
 	block []byte        // all of it
-	live  func() uint64 // bytes that were taken and didn't come back
+	live  func() uint64 // bytes taken and not freed
 }
 
-// places make a place of a kind in s; in the scope itself bytes come back when it closes.
+// places make a place of a kind in s; in the scope itself bytes are freed when it closes.
 var places = map[string]func(t testing.TB, s scope.Scope, size int) place{
 	"buddy": func(t testing.TB, s scope.Scope, size int) place {
 		block := s.BytesUnzeroed(int(arena.BuddySize(uint64(size), 4<<10)), 1<<20)
@@ -106,7 +106,7 @@ func (c *chunks) Free(p unsafe.Pointer) error {
 	return c.pool.Put((*[most]byte)(p))
 }
 
-// table is a budget, a runtime, and what its guests call as env.host.
+// table is a budget, a runtime, and the host function env.host of its guests.
 type table struct {
 	testing.TB
 	scratch scope.Scratch
@@ -132,10 +132,10 @@ func (t *table) compile(g guest) wazero.CompiledModule {
 	return compiled
 }
 
-// anonymous instances may be many of one module.
+// anonymous instances: there may be many of one module.
 var anonymous = wazero.NewModuleConfig().WithName("")
 
-// fill writes to all that is free in a place.
+// fill writes to all free bytes of a place.
 func (p place) fill(value byte) {
 	var taken []unsafe.Pointer
 	pattern := bytes.Repeat([]byte{value}, most)
@@ -150,7 +150,7 @@ func (p place) fill(value byte) {
 	}
 }
 
-// bytes are all of the place; none in an asan build, which allows nobody to read what is free.
+// bytes returns all bytes of the place, or nil in an asan build, where free ones can't be read.
 func (p place) bytes() []byte {
 	if arena_c.Asan {
 		return nil
@@ -167,7 +167,7 @@ func try(mod api.Module, function string, args ...uint64) (uint32, error) {
 	return uint32(results[0]), nil
 }
 
-// call is try of what can't fail.
+// call is try of a call that can't fail.
 func call(t testing.TB, mod api.Module, function string, args ...uint64) int {
 	t.Helper()
 	result, err := try(mod, function, args...)
@@ -175,7 +175,7 @@ func call(t testing.TB, mod api.Module, function string, args ...uint64) int {
 	return int(int32(result))
 }
 
-// everywhere runs a test in each place, by each engine. A place lies in the outer of two scopes,
+// everywhere runs a test in each place, with each engine. A place is in the outer of two scopes,
 // the guests in the inner.
 func everywhere(t *testing.T, test func(t *table, p place, s scope.Scope)) {
 	for engine, config := range engines {
@@ -195,7 +195,7 @@ func everywhere(t *testing.T, test func(t *table, p place, s scope.Scope)) {
 	}
 }
 
-// TestMemory: an instance sees zeros, at one address, up to what it may have.
+// TestMemory: an instance sees zeros, at one address, up to its bound.
 func TestMemory(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most + 100})
@@ -242,7 +242,7 @@ func requireZeros(t testing.TB, mod api.Module, at, size uint32) {
 	require.True(t, bytes.Equal(make([]byte, size), got), "it sees what another left")
 }
 
-// TestDeclared: without a Most it is what the module declares.
+// TestDeclared: without a Most the module's own declaration counts.
 func TestDeclared(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from})
@@ -260,7 +260,7 @@ func TestDeclared(t *testing.T) {
 	})
 }
 
-// TestInScope: without a From memory lies in the scope, and its full is the scope's.
+// TestInScope: without a From memory is in the scope, and its full is the scope's.
 func TestInScope(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	scratch := table.scratch
@@ -294,7 +294,8 @@ func TestInScope(t *testing.T) {
 	}
 }
 
-// TestSlots: guests of a load run, and grow, after it returned, and end with their slot, in any order.
+// TestSlots: guests of a load run, and grow, after it returned, and end with their slot, in any
+// order.
 func TestSlots(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	compiled := table.compile(guest{min: 1})
@@ -333,7 +334,7 @@ func TestSlots(t *testing.T) {
 	require.NoError(t, slot.Release(t.Context()))
 }
 
-// TestScopeMisused: a scope that isn't the topmost, or is closed, gives no memory.
+// TestScopeMisused: a scope that isn't the topmost, or is closed, returns no memory.
 func TestScopeMisused(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	s := table.scratch.Open("request")
@@ -351,8 +352,8 @@ func TestScopeMisused(t *testing.T) {
 	require.NoError(t, guests.Close())
 }
 
-// TestFull: at a thousand sizes, what fits is whole, what doesn't is an error, and room that came
-// back is used again.
+// TestFull: at a thousand sizes, a guest that fits is whole, others are an error, and freed room is
+// used again.
 func TestFull(t *testing.T) {
 	steps := step.Pick(50, 50, 500)
 	for _, kind := range []string{"buddy", "heap"} {
@@ -397,7 +398,7 @@ func fillWith(t *testing.T, guests *with.Guests, compiled wazero.CompiledModule)
 	}
 }
 
-// TestTooLittle: a Most below what a module begins with.
+// TestTooLittle: a Most below the module's first pages.
 func TestTooLittle(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		for _, limit := range []uint64{1, page - 1, page, 2*page - 1} {
@@ -418,11 +419,11 @@ func TestTooLittle(t *testing.T) {
 	})
 }
 
-// hostile guests, what is done with them, and what the error says.
+// hostile guests, the host's action, and the error.
 var hostile = []struct {
 	name  string
 	guest guest
-	start string // the function of the start functions' list
+	start string // the start function
 	do    func(ctx context.Context, mod api.Module) error
 	says  string
 }{
@@ -459,13 +460,13 @@ func grows(ctx context.Context, mod api.Module) error {
 	return err
 }
 
-// exits is what the host does for guests that end themselves.
+// exits is the host function for guests that end themselves.
 func exits(ctx context.Context, mod api.Module) {
 	_ = mod.CloseWithExitCode(ctx, 3)
 	panic(sys.NewExitError(3))
 }
 
-// TestHostile: every byte comes back at once, and the next guest is well.
+// TestHostile: every byte comes back at once, and the next guest runs as usual.
 func TestHostile(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		t.host = exits
@@ -508,7 +509,7 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// TestExit: who exits with 0 when it starts is made and closed.
+// TestExit: a guest that exits with 0 when it starts is made and closed.
 func TestExit(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		t.host = func(ctx context.Context, mod api.Module) {
@@ -526,7 +527,7 @@ func TestExit(t *testing.T) {
 	})
 }
 
-// TestExitInScope: in a scope too it has no memory, before the scope closes and after.
+// TestExitInScope: also in a scope it has no memory, before the scope closes and after.
 func TestExitInScope(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	s := table.scratch.Open("request")
@@ -542,7 +543,7 @@ func TestExitInScope(t *testing.T) {
 	requireLost(t, mod)
 }
 
-// TestTrapsWhenItsTimeIsOver: wazero leaves the memory of a guest whose call fails just after its
+// TestTrapsWhenItsTimeIsOver: wazero keeps the memory of a guest whose call fails just after its
 // context ended.
 func TestTrapsWhenItsTimeIsOver(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
@@ -569,7 +570,7 @@ func TestTrapsWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-// requireLost fails unless nothing of the instance reads or writes.
+// requireLost fails if a function of the instance can read or write.
 func requireLost(t testing.TB, mod api.Module) {
 	t.Helper()
 	for _, f := range functions[1:] {
@@ -597,8 +598,8 @@ func requireLost(t testing.TB, mod api.Module) {
 	require.Zero(t, mod.Memory().Size())
 }
 
-// TestUsedAfterItsScope: neither a closed instance, nor who imports its memory or has a function of
-// it, touches what was its memory.
+// TestUsedAfterItsScope: a closed instance, a module that imports its memory, and one that has a
+// function of it don't touch the old memory.
 func TestUsedAfterItsScope(t *testing.T) {
 	grown := map[string]guest{
 		"begun":  {name: "frog", min: 1},
@@ -645,8 +646,8 @@ func TestUsedAfterItsScope(t *testing.T) {
 	}
 }
 
-// TestClosedInACall: a guest whose host closes it, or its scope, and that goes on: it has its memory
-// until the call is over.
+// TestClosedInACall: a guest whose host closes it, or its scope, during a call keeps its memory
+// until the call returns.
 func TestClosedInACall(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		var inner scope.Scope
@@ -699,7 +700,7 @@ func TestClosedInACallInScope(t *testing.T) {
 	}
 }
 
-// TestClosedByAnother: who is inside keeps the memory until he is out.
+// TestClosedByAnother: a call at work keeps the memory until it returns.
 func TestClosedByAnother(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
@@ -753,8 +754,8 @@ func TestRuntimeFirst(t *testing.T) {
 	})
 }
 
-// TestContextThatIsPassedOn: what a start function instantiates with the context that it got has no
-// memory of ours; with another it may have.
+// TestContextThatIsPassedOn: an instance made with a start function's context gets none of our
+// memory; with another context it may.
 func TestContextThatIsPassedOn(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		before := p.live()
@@ -776,7 +777,7 @@ func TestContextThatIsPassedOn(t *testing.T) {
 	})
 }
 
-// TestWhatDiffers shows what the page says that a host sees otherwise than with wazero alone.
+// TestWhatDiffers shows the differences from wazero alone that the page lists.
 func TestWhatDiffers(t *testing.T) {
 	type key struct{}
 	ctx := context.WithValue(t.Context(), key{}, "pond")
@@ -809,8 +810,8 @@ func TestWhatDiffers(t *testing.T) {
 	})
 }
 
-// TestGoexit: a start function that ends its goroutine leaves a module that wazero has, until the
-// runtime closes.
+// TestGoexit: a start function that ends its goroutine leaves a module in wazero, until the runtime
+// closes.
 func TestGoexit(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		before := p.live()
@@ -829,7 +830,7 @@ func TestGoexit(t *testing.T) {
 	})
 }
 
-// TestManyComeAndGo: the scope notes no more than twice those that are open.
+// TestManyComeAndGo: the scope notes at most twice as many instances as are open.
 func TestManyComeAndGo(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	require.NoError(t, table.scratch.Do("place", func(s scope.Scope) error {
@@ -877,7 +878,7 @@ func TestGoroutines(t *testing.T) {
 	before := p.live()
 	compiled := table.compile(guest{min: 1})
 	var group sync.WaitGroup
-	var passed [workers]chan api.Module // what another closes
+	var passed [workers]chan api.Module // for another to close
 	for i := range passed {
 		passed[i] = make(chan api.Module, 2)
 	}
@@ -921,7 +922,7 @@ func TestGoroutines(t *testing.T) {
 	require.NoError(t, b.Region("guests").Rewind(t.Context()))
 }
 
-// work fills a memory with a worker's number, and looks whether it stays.
+// work fills a memory with a worker's number, and checks that it stays.
 func work(mod api.Module, value byte) error {
 	pages, err := try(mod, "greedy")
 	if err != nil || pages != most/page {
@@ -944,7 +945,7 @@ func work(mod api.Module, value byte) error {
 	return nil
 }
 
-// TestClosedMeanwhile: of an instance that is made while the guests close nothing is left.
+// TestClosedMeanwhile: an instance that is made while the guests close leaves nothing.
 func TestClosedMeanwhile(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		before := p.live()
@@ -956,19 +957,19 @@ func TestClosedMeanwhile(t *testing.T) {
 	})
 }
 
-// refuses is a place that takes nothing back.
+// refuses is a place that refuses to free.
 type refuses struct{ arena.Freer }
 
 func (refuses) Free(unsafe.Pointer) error { return errRefused }
 
 var errRefused = errors.New("it isn't mine")
 
-// TestRefused: what a place says is told when the guests close.
+// TestRefused: the place's error comes from the guests' Close.
 func TestRefused(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	require.NoError(t, table.scratch.Do("place", func(s scope.Scope) error {
 		p := places["heap"](t, s, room)
-		p.from.(arena.Shared).MayLive() // nobody gets it back
+		p.from.(arena.Shared).MayLive() // the place never gets it back
 		guests := with.NewGuests(s, table.runtime, with.Memory{From: refuses{p.from}, Most: most})
 		mod, err := guests.Instantiate(t.Context(), table.compile(guest{name: "frog", min: 1}), anonymous)
 		require.NoError(t, err)
@@ -980,7 +981,7 @@ func TestRefused(t *testing.T) {
 	}))
 }
 
-// TestEachRequestRefused: whatever is refused, the error is a full, and nothing is left.
+// TestEachRequestRefused: at each request the error is a full, and nothing stays taken.
 func TestEachRequestRefused(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	compiled := table.compile(guest{min: 1})
@@ -1008,13 +1009,13 @@ func TestEachRequestRefused(t *testing.T) {
 	}
 }
 
-// modelled is an instance and what its memory must be.
+// modelled is an instance and the expected bytes of its memory.
 type modelled struct {
 	api.Module
 	bytes []byte
 }
 
-// TestAsAModel: whatever comes when, each memory is what its guest made of it, and zeros.
+// TestAsAModel: in any order of events each memory has its guest's bytes, and zeros.
 func TestAsAModel(t *testing.T) {
 	steps := step.Pick(300, 300, 3000)
 	everywhere(t, func(t *table, p place, s scope.Scope) {
