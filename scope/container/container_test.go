@@ -28,7 +28,7 @@ var (
 
 const scratchSize = 64 * budget.KiB
 
-// instrumented says that a sanitizer's runtime allocates for itself.
+// instrumented is true where a sanitizer's runtime allocates for itself.
 const instrumented = arena_c.Race || arena_c.Asan
 
 var plan = budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
@@ -36,19 +36,19 @@ var plan = budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level"
 
 func open(t testing.TB) *budget.Budget { return budgettest.Open(t, plan) }
 
-// kind is one of the containers, of points, as the tests that hold for each see it.
+// kind is one of the containers, with points for values, for tests of all kinds.
 type kind struct {
 	name, push string
-	bytes      func(n int) int // that n points take
+	bytes      func(n int) int // size of n points
 	make       func(s scope.Scope, n int) box
 }
 
-// box is a container. What push puts in is new to it.
+// box is a container. push adds a new value.
 type box struct {
 	push, pop     func() bool
 	clear         func()
 	len, cap, all func() int
-	first         func() *point // the oldest, nil or a panic when there is none
+	first         func() *point // the oldest value; nil or a panic if there is none
 }
 
 func cells(n int) int {
@@ -103,7 +103,7 @@ func TestBytesAreTakenAtOnce(t *testing.T) {
 			for i := range n + 2 {
 				assert.Equal(t, []int{min(i, n), n, min(i, n)}, []int{c.len(), c.cap(), c.all()})
 				assert.EqualValues(t, k.bytes(n), scratch.Stats().Used, "%s of %d", k.name, n)
-				if arena_c.Checked { // others don't count
+				if arena_c.Checked { // only these builds count
 					assert.EqualValues(t, 1, scratch.Stats().Objects, "one allocation")
 				}
 				assert.Equal(t, i < n, c.push(), "%s of %d", k.name, n)
@@ -120,7 +120,7 @@ func TestBytesAreTakenAtOnce(t *testing.T) {
 	}
 }
 
-// TestAByteLess: the error asks for all that a container takes.
+// TestAByteLess: the error names the size of the whole container.
 func TestAByteLess(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	const n = 96
@@ -135,7 +135,7 @@ func TestAByteLess(t *testing.T) {
 	}
 }
 
-// TestHugeCounts are a full, not a number that wraps.
+// TestHugeCounts: a huge count is full, and doesn't overflow.
 func TestHugeCounts(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	wide := scope.Plain[[1 << 20]int64]()
@@ -151,7 +151,7 @@ func TestHugeCounts(t *testing.T) {
 	}
 }
 
-// TestValuesOfNoSize: they take no byte, however many there may be.
+// TestValuesOfNoSize: values without bytes take none, at any count.
 func TestValuesOfNoSize(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	s := scratch.Open("a")
@@ -173,7 +173,8 @@ func TestValuesOfNoSize(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestAliveIsEnough: what is covered, frozen, or runs its finalizers has its containers.
+// TestAliveIsEnough: a scope that is covered, frozen, or runs its finalizers still has its
+// containers.
 func TestAliveIsEnough(t *testing.T) {
 	b := open(t)
 	for _, k := range kinds {
@@ -219,7 +220,7 @@ func TestContainersDieWithTheirScope(t *testing.T) {
 		assert.True(t, full.push() && temp.push())
 		require.NoError(t, s.Close())
 		s = scratch.Open("a")
-		s.Bytes(1000) // what they had is another's
+		s.Bytes(1000) // their bytes get a new owner
 		isDead(t, k, full)
 		isDead(t, k, empty)
 		isDead(t, k, temp)
@@ -236,7 +237,7 @@ func TestContainersDieWithTheirScope(t *testing.T) {
 	}
 }
 
-// isDead says that there is nothing to read or take away, and that who puts something in is told.
+// isDead checks that the container is empty, and that adding a value panics with the scope's end.
 func isDead(t *testing.T, k kind, c box) {
 	t.Helper()
 	c.clear()
@@ -365,7 +366,7 @@ func TestListWhileRanging(t *testing.T) {
 	}
 	assert.Equal(t, 1, list.Len())
 	for range list.All() {
-		require.NoError(t, s.Close()) // and there is nothing more
+		require.NoError(t, s.Close()) // no value is left
 	}
 }
 
@@ -387,8 +388,8 @@ func TestDequeWhileRanging(t *testing.T) {
 	}
 }
 
-// TestDequesAreRangedOnce: a loop over a deque ends, shows none of its values twice, and each that
-// is there throughout, whatever its body pushes and pops.
+// TestDequesAreRangedOnce: a loop over a deque ends, shows none of its values twice, and shows each
+// value that stays, for any pushes and pops of its body.
 func TestDequesAreRangedOnce(t *testing.T) {
 	const n, mark = 6, 100
 	type deque = container.Deque[int32]
@@ -397,19 +398,20 @@ func TestDequesAreRangedOnce(t *testing.T) {
 	for _, test := range []struct {
 		what  string
 		body  func(d *deque)
-		shown []int32 // of 0, 1, 2, 3; those that the body pushes have the mark
+		shown []int32 // 0 to 3, and the values that the body pushes, from mark on
 	}{
 		{"pop the current one", pop, []int32{0, 1, 2, 3}},
 		{"pop two", func(d *deque) { pop(d); pop(d) }, []int32{0, 2}},
 		{"pop the last", func(d *deque) { d.PopBack() }, []int32{0, 1}},
 		{"push", func(d *deque) { d.PushBack(mark) }, []int32{0, 1, 2, 3, mark, mark}},
-		{"push to the front", func(d *deque) { d.PushFront(mark) }, []int32{0, 1, 2, 3, mark, mark}}, // round the ring
+		// round the ring
+		{"push to the front", func(d *deque) { d.PushFront(mark) }, []int32{0, 1, 2, 3, mark, mark}},
 		{"turn", turn, []int32{0, 1, 2, 3, mark, mark + 1}},
 		{"turn twice", func(d *deque) { turn(d); turn(d) }, []int32{0, 2, mark}},
 		{"clear", (*deque).Clear, []int32{0}},
 		{"clear and push", func(d *deque) { d.Clear(); d.PushBack(mark) }, []int32{0}},
 	} {
-		for front := range n { // wherever in the ring they are
+		for front := range n { // anywhere in the ring
 			s := open(t).Scratch(0, 0).Open("a")
 			d := container.NewDeque(s, ids, n)
 			for range front {
@@ -432,8 +434,8 @@ func TestDequesAreRangedOnce(t *testing.T) {
 	}
 }
 
-// TestDequesAtRandomWhileRanging is TestDequesAreRangedOnce of any body: each value has a number, and
-// what is there from begin to end is shown.
+// TestDequesAtRandomWhileRanging is TestDequesAreRangedOnce with random bodies: values are
+// numbered, and each that stays from begin to end is shown.
 func TestDequesAtRandomWhileRanging(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for seed := range int64(2000) {
@@ -484,7 +486,7 @@ func TestDequesAtRandomWhileRanging(t *testing.T) {
 	}
 }
 
-// sequence is what List and Deque are beside a slice; what one of them hasn't is nil.
+// sequence is a List or a Deque in comparison with a slice; methods that it lacks are nil.
 type sequence struct {
 	pushBack, pushFront func(point) bool
 	popBack, popFront   func() (point, bool)
@@ -495,7 +497,7 @@ type sequence struct {
 	clear               func()
 }
 
-// aSlice is what a slice of capacity n does for them.
+// aSlice is the model: a slice of capacity n.
 type aSlice struct {
 	points []point
 	n      int
@@ -509,7 +511,7 @@ func (m *aSlice) insert(at int, x point) bool {
 	return true
 }
 
-// pop takes the last, or the first, if there is one.
+// pop removes the last value, or the first, if there is one.
 func (m *aSlice) pop(last bool) (x point, ok bool) {
 	if len(m.points) == 0 {
 		return point{}, false
@@ -560,7 +562,7 @@ func TestSequencesAreSlices(t *testing.T) {
 	}
 }
 
-// playSequence does one thing to both.
+// playSequence performs one operation on both.
 func playSequence(t *testing.T, random *rand.Rand, q sequence, model *aSlice, x point) {
 	size := len(model.points)
 	switch op := random.Intn(60); {
@@ -593,7 +595,7 @@ func playSequence(t *testing.T, random *rand.Rand, q sequence, model *aSlice, x 
 	}
 }
 
-// TestSequencesPanicAsSlicesDo where there is nothing, and where there is nothing any more.
+// TestSequencesPanicAsSlicesDo: an index past the values panics, also after the values have gone.
 func TestSequencesPanicAsSlicesDo(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	l, d := container.NewList(s, points, 4), container.NewDeque(s, points, 4)
@@ -613,7 +615,7 @@ func TestSequencesPanicAsSlicesDo(t *testing.T) {
 	for _, use := range at(2) {
 		assert.PanicsWithError(t, "runtime error: index out of range [2] with length 2", use)
 	}
-	for _, use := range at(-1) { // the number in the text differs between processors
+	for _, use := range at(-1) { // the text's number differs between processors
 		assert.Panics(t, use)
 	}
 	assert.Equal(t, 2, cap(l.Slice()), "append can't run into what Push gives")

@@ -10,17 +10,17 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Deque is a queue with two ends for at most n values of T, in a ring of n * size of T bytes, with
-// 16 bytes before it. A value doesn't move.
+// Deque is a double-ended queue of at most n values of T, in a ring of n * size of T bytes after 16
+// bytes of words. A value doesn't move.
 type Deque[T any] struct {
 	_    noCopy
 	life life
 	queued[T]
 	kept kept
-	on   arena.Reallocator // that has its bytes; nil: its scope has them
+	on   arena.Reallocator // the heap of its bytes; nil: a scope's
 }
 
-// queued is what lies in a deque's bytes.
+// queued is the contents of a deque's bytes.
 type queued[T any] struct {
 	ends *ends
 	ring []T
@@ -28,15 +28,15 @@ type queued[T any] struct {
 
 // ends are the words of a Deque.
 type ends struct {
-	front uint64 // where in the ring the first value lies
-	used  uint64 // values in it
+	front uint64 // index of the first value in the ring
+	used  uint64 // number of values
 }
 
 func layDeque[T any](bytes []byte, n int) queued[T] {
 	return queued[T]{&cut[ends](&bytes, 1)[0], cut[T](&bytes, n)}
 }
 
-// look refuses an image that no play leaves.
+// look returns an error for an image that no sequence of operations leaves.
 func (q queued[T]) look() error {
 	if n := uint64(len(q.ring)); q.ends.used > n || q.ends.front >= max(n, 1) {
 		return fmt.Errorf("%d values from place %d on, in a ring of %d", q.ends.used, q.ends.front, n)
@@ -44,8 +44,8 @@ func (q queued[T]) look() error {
 	return nil
 }
 
-// NewDeque makes an empty deque for up to n values in s. Cost: O(n), the zeroing. A full scope
-// unwinds; a scope that is not the topmost, and a negative n, panic.
+// NewDeque makes an empty deque for up to n values in s. A full scope unwinds; a scope that isn't
+// the topmost, and a negative n, panic. Cost: O(n), to zero the bytes.
 func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	check("Deque", n, math.MaxInt, "values", declared(values))
 	bytes := take[Deque[T]](s, dequeSize[T](n))
@@ -57,7 +57,7 @@ func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
 }
 
-// NewDequeOn makes an empty deque for up to n values on a heap, as NewListOn makes a list.
+// NewDequeOn makes an empty deque for up to n values on a heap: see [NewListOn].
 func NewDequeOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (Deque[T], bool) {
 	check("Deque", n, math.MaxInt, "values", declared(values))
 	bytes, life, kept := takeOn(a, dequeSize[T](n))
@@ -67,19 +67,19 @@ func NewDequeOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (Deque
 	return Deque[T]{life: life, queued: layDeque[T](bytes, n), kept: kept, on: a}, true
 }
 
-// Free ends a deque that NewDequeOn made, and gives its bytes back: as that of a List.
+// Free ends a deque from NewDequeOn and frees its bytes: see [List.Free].
 func (d *Deque[T]) Free() error { return d.life.end("Deque", d.on, unsafe.Pointer(d.ends)) }
 
 func dequeSize[T any](n int) uint64 { return words[ends](1) + sizeOf[T](n) }
 
-// In is the deque as a snapshot from outside has it: as that of a List.
+// In returns the deque's contents in a snapshot from outside: see [List.In].
 func (d *Deque[T]) In(v View) *Deque[T] {
 	n := len(d.ring)
 	return &Deque[T]{life: d.life.began(), queued: layDeque[T](imageOf(v, d.ends, dequeSize[T](n)), n)}
 }
 
-// PushBack puts x behind the last. It is false when n values are in it. Cost: three comparisons and
-// the copy of x, inlined.
+// PushBack adds x after the last value. It returns false if the deque has n values. It panics after
+// the scope closed. Cost: three comparisons and the copy of x, inlined.
 func (d *Deque[T]) PushBack(x T) bool {
 	if !d.life.alive() {
 		panic(closed{d.life, "PushBack to a Deque"})
@@ -88,7 +88,7 @@ func (d *Deque[T]) PushBack(x T) bool {
 	if ends.used >= n {
 		return false
 	}
-	at := ends.front + ends.used // place, said again: a call of it is too much for the inliner
+	at := ends.front + ends.used // as in place, whose call is too much for the inliner
 	if at >= n {
 		at -= n
 	}
@@ -97,7 +97,8 @@ func (d *Deque[T]) PushBack(x T) bool {
 	return true
 }
 
-// PushFront puts x before the first. It is false when n values are in it. Cost: as PushBack.
+// PushFront adds x before the first value. It returns false if the deque has n values. It panics
+// after the scope closed. Cost: that of PushBack.
 func (d *Deque[T]) PushFront(x T) bool {
 	if !d.life.alive() {
 		panic(closed{d.life, "PushFront to a Deque"})
@@ -116,7 +117,7 @@ func (d *Deque[T]) PushFront(x T) bool {
 	return true
 }
 
-// PopBack takes the last value away. It is false when the deque is empty.
+// PopBack removes and returns the last value. It returns false if the deque is empty.
 func (d *Deque[T]) PopBack() (last T, ok bool) {
 	n := d.Len()
 	if n == 0 {
@@ -129,7 +130,7 @@ func (d *Deque[T]) PopBack() (last T, ok bool) {
 	return last, true
 }
 
-// PopFront takes the first value away. It is false when the deque is empty.
+// PopFront removes and returns the first value. It returns false if the deque is empty.
 func (d *Deque[T]) PopFront() (first T, ok bool) {
 	n := d.Len()
 	if n == 0 {
@@ -143,13 +144,13 @@ func (d *Deque[T]) PopFront() (first T, ok bool) {
 	return first, true
 }
 
-// At is the value at i, counted from the front, in place. It panics out of range, as a slice does.
+// At returns a pointer to value i from the front. It panics out of range, as a slice does.
 func (d *Deque[T]) At(i int) *T {
 	_ = d.ring[:d.Len()][i]
 	return &d.ring[d.place(uint64(i))]
 }
 
-// Clear takes all values away.
+// Clear removes all values.
 func (d *Deque[T]) Clear() {
 	if d.Len() > 0 {
 		gone(d.kept, d.ring)
@@ -157,7 +158,7 @@ func (d *Deque[T]) Clear() {
 	}
 }
 
-// Len is the number of values in it.
+// Len returns the number of values.
 func (d *Deque[T]) Len() int {
 	if !d.life.began().alive() {
 		return 0
@@ -165,7 +166,7 @@ func (d *Deque[T]) Len() int {
 	return int(min(d.ends.used, uint64(len(d.ring))))
 }
 
-// Cap is n, the number of values that there may be.
+// Cap returns n, the most values that fit.
 func (d *Deque[T]) Cap() int {
 	if !d.life.began().alive() {
 		return 0
@@ -173,21 +174,22 @@ func (d *Deque[T]) Cap() int {
 	return len(d.ring)
 }
 
-// All ranges over the values from front to back. The loop may push and pop at both ends. Then a
-// value that is popped before its turn is not shown, and each other one is shown once. What PushBack
-// puts behind the current value is shown too, but the loop ends after n values: it goes round the
-// ring once. Any other value that is pushed meanwhile may be shown. The index is the value's at that
-// moment, as At has it.
+// All ranges over the values from front to back. The loop may push and pop at both ends. A value
+// popped before its turn is skipped; each value that stays is shown once. Values that PushBack adds
+// after the current one are shown, until the loop has shown n values: it goes once round the ring.
+// Other values pushed during the loop may or may not be shown. The index is the present one, as in
+// At.
 func (d *Deque[T]) All() iter.Seq2[int, *T] { return d.each }
 
-// each goes round the ring once, from where the front was. A value doesn't move, so it is met at
-// most once.
+// each goes once round the ring from the old front. A value doesn't move, so each is shown at most
+// once.
 func (d *Deque[T]) each(yield func(int, *T) bool) {
 	if d.Len() == 0 {
 		return
 	}
 	n, from, end := uint64(len(d.ring)), d.ends.front, uint64(0) // end is how far the back was seen
-	behind := func(at, from uint64) uint64 {                     // how far at is behind from in the ring
+	// distance of at after from in the ring
+	behind := func(at, from uint64) uint64 {
 		if at < from {
 			at += n
 		}
@@ -203,7 +205,7 @@ func (d *Deque[T]) each(yield func(int, *T) bool) {
 			at -= n
 		}
 		i := behind(at, d.ends.front)
-		if i >= used { // the loop is behind the back, or before the front, which has overtaken it
+		if i >= used { // past the back, or the front has overtaken the loop
 			ahead := behind(d.ends.front, from)
 			if ahead <= k || ahead >= end {
 				return
@@ -217,8 +219,7 @@ func (d *Deque[T]) each(yield func(int, *T) bool) {
 	}
 }
 
-// place is where in the ring what is i behind the front lies. pre: the front and i are at most
-// len(ring).
+// place returns the ring's index of value i. pre: the front and i are at most len(ring).
 func (d *Deque[T]) place(i uint64) uint64 {
 	at := d.ends.front + i
 	if n := uint64(len(d.ring)); at >= n {

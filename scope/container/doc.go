@@ -1,71 +1,65 @@
-// Package container has containers of a fixed capacity in scopes: [List], [Deque], [Map] and
+// Package container has containers of fixed capacity in scopes: [List], [Deque], [Map] and
 // [StringMap].
-//
-// They can't grow, and take the bytes for all that may ever be in them at once, when they are made:
-// a capacity that is never reached is memory that nothing else has. What has no known size is a
-// scope.Builder or a scope.List, or grows by Append of scope.Maker. All that a container holds lies in the scope:
-// its values, and its words (its length, a deque's front, a map's index). The Go value only points
-// there, so a container can't lie in a block; its values can't hold Go pointers.
 //
 //	var flies = scope.Plain[Fly]()
 //
-//	near := container.NewList(level, flies, 16)           // 16 * size of Fly, now
-//	if !near.Push(Fly{ID: 7}) { … }                       // false has one meaning: 16 are in it
+//	near := container.NewList(level, flies, 16)       // takes 16 * size of Fly, now
+//	if !near.Push(Fly{ID: 7}) { … }                   // false: the list has 16 values
 //	byName := container.NewStringMap(level, flies, 100, 32)
-//	byName.Set(player, fly)                               // the bytes of the key are copied
-//	byName.GetBytes(packet[2:10]).Bites++                 // no string in between
+//	byName.Set(player, fly)                           // copies the key
+//	byName.GetBytes(packet[2:10]).Bites++             // without making a string
 //
-// # On a heap
-//
-// NewListOn, NewDequeOn, NewMapOn and NewStringMapOn make one on an arena.Heap or Buddy, or by a Shared or a Proxy before one:
-// for containers that come and go in play, as those of a chunk of a world. Full is an answer there, false, and Free gives the
-// bytes back. One that isn't freed ends with the scope that the heap lies in; a heap's Reset ends its bytes and isn't asked
-// for. A heap in a state may have them: their bytes are as alike as those of others there. But nobody looks at an image of
-// them, so one from outside is for the program to check.
+// A container takes the bytes for its whole capacity when it is made, and never grows: growing by
+// moving would leave the old bytes unused until the scope closes. For an unknown size use
+// scope.Builder, scope.List, or Append of scope.Maker. The values, and the words such as a length
+// or a map's index, are in the scope. The Go value only points to them, so a container can't be
+// stored in a block, and its values can't hold Go pointers.
 //
 // # Full
 //
-// To make one may be full: it unwinds to the enclosing Do or Load, as all that a scope gives does.
-// Nothing else takes bytes, so it doesn't matter whether the scope is covered or frozen later. Each
-// false, nil or error of a method has one meaning, and its comment names it.
+// Making a container in a full scope unwinds to the enclosing Do or Load, as every allocation in a
+// scope does. No later operation allocates, so the scope may be covered or frozen by then. Each
+// false, nil or error of a method has one meaning, which its comment names.
+//
+// # On a heap
+//
+// NewListOn, NewDequeOn, NewMapOn and NewStringMapOn make a container on an arena.Heap or Buddy, or
+// through a Shared or a Proxy in front of one: for containers that come and go in play, such as
+// those of a chunk of a world. They return false when the heap is full, and Free frees the bytes. A
+// container that isn't freed ends with the scope of its heap. A Reset of the heap frees its bytes,
+// and the container doesn't notice. A heap in a state may hold containers, whose bytes are the same
+// in each run. An image of them isn't checked, so the program must check one from outside.
 //
 // # Lifetime
 //
-// After its scope closed a container is empty: there is nothing to read or to take away, and to put
-// something into it panics with an error that wraps a [scope.Misuse]. Each method asks for that, in
-// every build. The pointers, slices and strings that a container gave are not asked: they die with the scope as all
-// others do. A container that was made inside a constructor that failed (Make of scope.Maker) is
-// gone like any other pointer from there: its scope is alive, so nothing tells who still uses it.
+// After its scope has closed, a container is empty, and adding a value panics with an error that
+// wraps a [scope.Misuse]. Every method checks this, in every build. Pointers, slices and strings
+// from a container aren't checked; they end with the scope like all others. If the constructor that
+// made a container fails (Make of scope.Maker), the container ends with it. Its scope is still open
+// then, so a later use isn't detected.
 //
-// A container isn't copied, which go vet says: pass a pointer. The zero one is of no use. One
-// goroutine at a time writes; while none does, many may read.
+// Pass a container by pointer; go vet reports a copy. The zero container panics. One goroutine at a
+// time writes; while none does, many may read.
 //
 // # Pointers to values
 //
-// A value of a Deque or of a map doesn't move. Its pointer, a scope.Ref or a scope.Addr of it, is
-// good until the value is taken away: by Pop, by Delete of its key, by Clear. Then the place is
-// nobody's, and may be another value's soon. In a List, RemoveSwap moves the last value too.
+// A value of a Deque or of a map doesn't move. Its pointer, scope.Ref or scope.Addr is valid until
+// the value is removed by a Pop, by Delete of its key, or by Clear. Afterwards another value may
+// take its place. In a List, RemoveSwap moves the last value, too.
 //
 // # State
 //
-// A container that is made between save.Begin and save.NewRing (package budget/save) is part of the
-// state: Take, Restore, Hash, Delta and files have it, and the Go value is as good after a Restore
-// as before. In a state region what is taken away becomes zeros, so that the bytes are the same in
-// every build. The hashes of a map have the seed of 0 there, or that of [Map.Seed], and no random
-// one. An image from outside is looked at whole before anything changes: one that no play of the
-// container leaves is refused, with where. The types of values have the rules of a state's other
-// types: no padding, no address. Ask for a pointer into a container anew after Restore: its value
-// may be gone.
+// A container made between save.Begin and save.NewRing (package budget/save) is part of the state:
+// Take, Restore, Hash, Delta and files include it, and the Go value stays valid after a Restore. In
+// a state, removed values become zeros, so that the bytes are the same in every build. The hashes
+// of a map there are seeded with 0 or by [Map.Seed], not at random. An image from outside is
+// checked before anything changes. Bytes that no sequence of operations leaves are refused, with
+// their place. Value types follow the rules of a state's other types: no padding, no addresses.
+// Read pointers into a container again after a Restore: the value may be gone.
 //
 // # Costs
 //
-// Push of a List or a Deque is inlined: two comparisons and the copy of the value. Get and Set of
-// the maps cost a hash and a few ns. Nothing here makes a Go allocation, but to make a container in
-// a state, and the first full of a StringMap. A count is of elements, a size is in bytes.
-//
-// # Why
-//
-// Why do they have a fixed capacity? What grows by moving leaves its old bytes behind until the
-// scope closes. Why are the bytes taken at once? One that takes them later is full for two reasons,
-// and the second one comes in play.
+// Push of a List or a Deque is inlined: two or three comparisons and the copy of the value. Get and
+// Set of the maps cost a hash and a few ns. Only two operations allocate on the Go heap: making a
+// container in a state, and the first full of a StringMap. Counts are elements, sizes are bytes.
 package container

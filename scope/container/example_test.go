@@ -28,7 +28,7 @@ func openPond() *budget.Budget {
 	return b
 }
 
-// False has one meaning: as many as there may be are in it. And dead means empty.
+// False means that the list has its most values. After its scope has closed it is empty.
 func ExampleList() {
 	b := openPond()
 	defer b.Close()
@@ -97,7 +97,8 @@ func ExampleMap() {
 	// <nil>
 }
 
-// Names come from players: one that is too long is no reason to refuse the next one, a full map is.
+// Names come from players. After a name that is too long others may still fit; after a full none
+// does.
 func ExampleStringMap() {
 	b := openPond()
 	defer b.Close()
@@ -125,8 +126,8 @@ func ExampleStringMap() {
 	// <nil> true
 }
 
-// A server reads each packet into the same buffer. The map has its own copy of a key, so a name is looked
-// up, set and deleted where it lies in the packet.
+// A server reads each packet into the same buffer. The map copies its keys, so a name is looked up,
+// set and deleted as a part of the packet.
 func ExampleStringMap_SetBytes() {
 	b := openPond()
 	defer b.Close()
@@ -160,7 +161,7 @@ func ExampleStringMap_SetBytes() {
 	// <nil>
 }
 
-// What is made between Begin and NewRing is a state, its containers too.
+// All that is made between Begin and NewRing is part of the state, containers included.
 func Example_state() {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{
 		{Name: "level", Size: budget.MiB, State: true}}})

@@ -15,17 +15,17 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// The hash of a key is the same in every process and on every machine that has the same seed. It is
-// wyhash (Wang Yi, github.com/wangyi-fudan/wyhash, in the public domain) in the form that Go's
-// runtime has for the keys of maps where a processor has no instructions for AES
-// (runtime/hash64.go), without that one's loop for keys of more than 48 bytes. The seed takes the
-// place of its secrets: who doesn't know it can't choose keys that collide.
+// A seed makes the hash of a key the same in every process and on every machine. The hash is wyhash
+// (Wang Yi, github.com/wangyi-fudan/wyhash, in the public domain), in the form that Go's runtime
+// uses for map keys on processors without AES instructions (runtime/hash64.go), without its loop
+// for keys of more than 48 bytes. The seed replaces wyhash's secrets: without it an attacker can't
+// choose keys that collide.
 type seed [2]uint64
 
-// randomSeed is one that nobody knows.
 func randomSeed() seed { return seed{rand.Uint64(), rand.Uint64()} }
 
-// seedOf is that of a number: two words of splitmix64 (Sebastiano Vigna, prng.di.unimi.it).
+// seedOf returns the seed of a number: two words of splitmix64 (Sebastiano Vigna,
+// prng.di.unimi.it).
 func seedOf(number uint64) (s seed) {
 	for i := range s {
 		number += 0x9e3779b97f4a7c15
@@ -43,7 +43,7 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hash is that of bytes; h is the seed's first word, or the hash of bytes before them.
+// hash returns the hash of bytes. h is the seed's first word, or the hash of the bytes before them.
 func (s *seed) hash(h uint64, key []byte) uint64 {
 	var a, b uint64
 	n := len(key)
@@ -57,13 +57,13 @@ func (s *seed) hash(h uint64, key []byte) uint64 {
 		for rest := key; len(rest) > 16; rest = rest[16:] {
 			h = mix(binary.LittleEndian.Uint64(rest)^s[1], binary.LittleEndian.Uint64(rest[8:])^h)
 		}
-		tail := key[max(n-16, 0):] // overlaps what came before
+		tail := key[max(n-16, 0):] // overlaps the bytes before
 		a, b = binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[len(tail)-8:])
 	}
 	return mix(m5^uint64(n), mix(a^s[1], b^h))
 }
 
-// hash4 and hash8 are hash of a key of 4 and of 8 bytes, for the inliner.
+// hash4 and hash8 are hash for keys of 4 and of 8 bytes, for the inliner.
 func (s *seed) hash4(key *[4]byte) uint64 {
 	a := uint64(binary.LittleEndian.Uint32(key[:]))
 	return mix(m5^4, mix(a^s[1], a^s[0]))
@@ -74,7 +74,7 @@ func (s *seed) hash8(key *[8]byte) uint64 {
 	return mix(m5^8, mix(a^s[1], a^s[0]))
 }
 
-// hashOf is the hash of a key of a type with such parts: of all its bytes, if there are none.
+// hashOf returns the hash of a key with these parts; nil parts are all its bytes.
 func hashOf[K comparable](s *seed, parts []keyPart, k *K) uint32 {
 	if parts == nil {
 		return uint32(s.hash(s[0], unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k))))
@@ -100,7 +100,7 @@ func (s *seed) hashParts(h uint64, parts []keyPart, key unsafe.Pointer) uint64 {
 	return h
 }
 
-// hashFloat has one hash for the two zeros, which are equal.
+// hashFloat returns one hash for the two zeros, which are equal.
 func (s *seed) hashFloat(h uint64, at unsafe.Pointer, size uintptr) uint64 {
 	var x float64
 	if size == 4 {
@@ -115,9 +115,10 @@ func (s *seed) hashFloat(h uint64, at unsafe.Pointer, size uintptr) uint64 {
 	return s.hash(h, key[:])
 }
 
-// keyPart is a part of a key that == looks at: bytes, a float, or an array of elements with parts.
+// keyPart is a part of a key that == compares: bytes, a float, or an array whose elements have
+// parts.
 type keyPart struct {
-	at, size uintptr // size is that of an element of an array
+	at, size uintptr // size of an array's element
 	float    bool
 	of       []keyPart
 	count    uintptr
@@ -125,14 +126,15 @@ type keyPart struct {
 
 var knownKeys sync.Map // by reflect.Type: a *keyType
 
-// keyType is what there is to know of a type of keys.
+// keyType describes a type of keys.
 type keyType struct {
-	parts    []keyPart // that == looks at; nil: all of the bytes
-	byOffset bool      // two of equal contents may differ: it is, or has in it, an arena.String or an arena.Slice
+	parts []keyPart // compared by ==; nil: all bytes
+	// it has an arena.String or arena.Slice, which == doesn't compare by contents
+	byOffset bool
 }
 
-// partsOf is the keyType of t. It looks at a type once. The race detector would take knownKeys for synchronization of all who
-// make maps, which hides their races: it gets a look each time.
+// partsOf returns the keyType of t, which it computes once. In race builds it computes it each
+// time, because the detector would take knownKeys for synchronization between all makers of maps.
 func partsOf(t reflect.Type) (parts []keyPart, byOffset bool) {
 	if !arena_c.Race {
 		if known, ok := knownKeys.Load(t); ok {
@@ -153,7 +155,7 @@ func partsOf(t reflect.Type) (parts []keyPart, byOffset bool) {
 
 func (p *keyPart) isBytes() bool { return !p.float && p.of == nil }
 
-// look adds a part of a key, as a walk gives it. == looks neither at padding nor at blank fields.
+// look adds a part of a key during a walk. == compares neither padding nor blank fields.
 func (k *keyType) look(p plain.Part) (into bool) {
 	if p.Kind == reflect.Invalid || p.Name == "_" {
 		return false
@@ -181,7 +183,7 @@ func (k *keyType) look(p plain.Part) (into bool) {
 	return false
 }
 
-// add adds a part; bytes side by side are one.
+// add appends a part, and joins adjacent bytes.
 func (k *keyType) add(p keyPart) {
 	if last := len(k.parts) - 1; last >= 0 && p.isBytes() && k.parts[last].isBytes() && k.parts[last].at+k.parts[last].size == p.at {
 		k.parts[last].size += p.size

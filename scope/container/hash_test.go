@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestHashIsForEver: a state's bytes have hashes in them, so they are the same in each build, on each
+// TestHashIsForEver: a state's bytes contain hashes, so hashes are the same in each build, on each
 // machine and in each version of this module.
 func TestHashIsForEver(t *testing.T) {
 	s := seedOf(7)
@@ -34,8 +34,8 @@ func TestHashIsForEver(t *testing.T) {
 	assert.NotEqual(t, randomSeed(), randomSeed())
 }
 
-// TestEachByteCounts: keys of any length that differ in a bit have other hashes, and so have a key
-// and its beginning.
+// TestEachByteCounts: keys of any length that differ in a bit have different hashes, and so do a
+// key and its prefix.
 func TestEachByteCounts(t *testing.T) {
 	s := seedOf(0)
 	for n := range 70 {
@@ -79,7 +79,7 @@ type (
 	}
 )
 
-// TestHashOfParts: the hash of a key has what == compares, and nothing else.
+// TestHashOfParts: the hash covers the parts that == compares, and no others.
 func TestHashOfParts(t *testing.T) {
 	assert.Nil(t, keyParts[uint8]())
 	assert.Nil(t, keyParts[[3]struct{ A, B uint16 }]())
@@ -99,7 +99,8 @@ func TestHashOfParts(t *testing.T) {
 	sameHash(t, nested{F: [2][2]float32{1: {1: 2}}}, nested{F: [2][2]float32{0: {1: 2}}})
 }
 
-// sameHash has k lie in bytes of all kinds: each has one hash, and another one another.
+// sameHash hashes k in bytes with all kinds of padding: k has one hash, and another a different
+// one.
 func sameHash[K comparable](t *testing.T, k, another K) {
 	s, parts := seedOf(1), keyParts[K]()
 	hashes := map[uint32]bool{}
@@ -126,7 +127,7 @@ func sameHash[K comparable](t *testing.T, k, another K) {
 	}
 }
 
-// flat are the bytes of parts.
+// flat returns the bytes of parts.
 func flat(parts []keyPart, t reflect.Type, at uintptr) (list []keyPart) {
 	if parts == nil {
 		return []keyPart{{at: at, size: t.Size()}}
@@ -142,8 +143,8 @@ func flat(parts []keyPart, t reflect.Type, at uintptr) (list []keyPart) {
 	return list
 }
 
-// TestForgedWords: whatever somebody wrote into the words and the index of a container, a call of it
-// ends, and stays in its bytes.
+// TestForgedWords: after any overwrite of its words and index, each method of a container ends, and
+// stays in its bytes.
 func TestForgedWords(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}})

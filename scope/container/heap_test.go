@@ -15,8 +15,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// TestContainersOnAHeap: each kind is made, used, freed and made again, on a heap and on a buddy, in a scope and in no
-// budget; freed it is empty, and nothing of it is left on the heap.
+// TestContainersOnAHeap: each kind is made, used, freed and made again, on a heap and on a buddy,
+// in a scope and outside a budget. After Free it is empty, and the heap has no block of it.
 func TestContainersOnAHeap(t *testing.T) {
 	b := openPond()
 	defer b.Close()
@@ -79,14 +79,14 @@ func TestContainersOnAHeap(t *testing.T) {
 	assert.True(t, ok, "what one gave back is the next one's")
 	inScope.MayLive()
 	own := container.NewList(s, flies, 1)
-	assert.ErrorContains(t, own.Free(), "that was made in a scope, which ends it")
+	assert.ErrorContains(t, own.Free(), "its scope frees it")
 	require.NoError(t, s.Close())
 	assert.Zero(t, lists[3].Len(), "its heap's scope is closed")
 	assert.ErrorIs(t, lists[3].Free(), scope.ErrClosed)
 	assert.Panics(t, func() { lists[3].Push(fly{}) })
 }
 
-// TestContainersOnAHeapOfTemporaries end with them.
+// TestContainersOnAHeapOfTemporaries: the containers end with the temporaries.
 func TestContainersOnAHeapOfTemporaries(t *testing.T) {
 	b := openPond()
 	defer b.Close()
@@ -103,7 +103,7 @@ func TestContainersOnAHeapOfTemporaries(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestMapsOnAHeapOfAState have the same bytes in each run, as all that is in a state has.
+// TestMapsOnAHeapOfAState: their bytes are the same in each run, like all bytes of a state.
 func TestMapsOnAHeapOfAState(t *testing.T) {
 	run := func() uint64 {
 		b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})

@@ -10,28 +10,28 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// List is a list of at most n values of T, in one piece, 8 + n * size of T bytes. A value moves
-// only when RemoveSwap puts the last in a gap.
+// List is a list of at most n values of T in contiguous memory, 8 + n * size of T bytes. A value
+// moves only when RemoveSwap fills a gap with the last.
 type List[T any] struct {
 	_    noCopy
 	life life
 	listed[T]
 	kept  kept
-	moves uint64            // how often RemoveSwap ran
-	on    arena.Reallocator // that has its bytes; nil: its scope has them
+	moves uint64            // calls of RemoveSwap
+	on    arena.Reallocator // the heap of its bytes; nil: a scope's
 }
 
-// listed is what lies in a list's bytes.
+// listed is the contents of a list's bytes.
 type listed[T any] struct {
-	used  *uint64 // how many are in it
-	items []T     // what is in it, and room for the rest
+	used  *uint64 // number of values
+	items []T     // the values, and room for the rest
 }
 
 func layList[T any](bytes []byte, n int) listed[T] {
 	return listed[T]{&cut[uint64](&bytes, 1)[0], cut[T](&bytes, n)}
 }
 
-// look refuses an image that no play leaves.
+// look returns an error for an image that no sequence of operations leaves.
 func (l listed[T]) look() error {
 	if n := uint64(len(l.items)); *l.used > n {
 		return fmt.Errorf("%d values, of %d at most", *l.used, n)
@@ -39,8 +39,8 @@ func (l listed[T]) look() error {
 	return nil
 }
 
-// NewList makes an empty list for up to n values in s. Cost: O(n), the zeroing. A full scope
-// unwinds; a scope that is not the topmost, and a negative n, panic.
+// NewList makes an empty list for up to n values in s. A full scope unwinds; a scope that isn't the
+// topmost, and a negative n, panic. Cost: O(n), to zero the bytes.
 func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	check("List", n, math.MaxInt, "values", declared(values))
 	bytes := take[List[T]](s, listSize[T](n))
@@ -52,9 +52,10 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	return List[T]{life: lifeOf(s), listed: list, kept: kept}
 }
 
-// NewListOn makes an empty list for up to n values on a heap: an arena.Heap or Buddy, or a Shared or Proxy before one. It is
-// false when that is full. Free gives the bytes back; else the list ends with the scope that the heap lies in. A negative n
-// panics. Cost: that of Alloc, and the zeroing; no Go allocation.
+// NewListOn makes an empty list for up to n values on a heap: an arena.Heap or Buddy, or a Shared
+// or Proxy in front of one. It returns false when the heap is full; a negative n panics. The list
+// lives until Free, or until the scope of the heap closes. Cost: that of Alloc, and zeroing the
+// bytes; no Go allocation.
 func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T], bool) {
 	check("List", n, math.MaxInt, "values", declared(values))
 	bytes, life, kept := takeOn(a, listSize[T](n))
@@ -64,21 +65,22 @@ func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T
 	return List[T]{life: life, listed: layList[T](bytes, n), kept: kept, on: a}, true
 }
 
-// Free ends a list that NewListOn made, and gives its bytes back: it is empty then, as after its scope closed. One that was
-// freed, that lies in a scope itself, or whose heap's scope is closed, is refused with an error.
+// Free ends a list from NewListOn and frees its bytes; the list is then empty, as after its scope
+// closed. Free returns an error for a list that was freed, that is in a scope itself, or whose
+// heap's scope has closed.
 func (l *List[T]) Free() error { return l.life.end("List", l.on, unsafe.Pointer(l.used)) }
 
 func listSize[T any](n int) uint64 { return wordSize + sizeOf[T](n) }
 
-// In is the list as a snapshot from outside has it, for a function of State.Verify in package save:
-// v is its View. It is to be read, and good until the function returns.
+// In returns the list's contents in a snapshot from outside, for a function of State.Verify in
+// package save; v is its View. The result may only be read, until that function returns.
 func (l *List[T]) In(v View) *List[T] {
 	n := len(l.items)
 	return &List[T]{life: l.life.began(), listed: layList[T](imageOf(v, l.used, listSize[T](n)), n)}
 }
 
-// Push puts x behind the others. It is false when n values are in it. Cost: two comparisons and the
-// copy of x, inlined.
+// Push appends x. It returns false if the list has n values. It panics after the scope closed.
+// Cost: two comparisons and the copy of x, inlined.
 func (l *List[T]) Push(x T) bool {
 	if !l.life.alive() {
 		panic(closed{l.life, "Push to a List"})
@@ -92,7 +94,7 @@ func (l *List[T]) Push(x T) bool {
 	return true
 }
 
-// Pop takes the last value away. It is false when the list is empty.
+// Pop removes and returns the last value. It returns false if the list is empty.
 func (l *List[T]) Pop() (last T, ok bool) {
 	items := l.live()
 	if len(items) == 0 {
@@ -105,18 +107,18 @@ func (l *List[T]) Pop() (last T, ok bool) {
 	return last, true
 }
 
-// At is the value at i, in place. It panics out of range, as a slice does.
+// At returns a pointer to value i. It panics out of range, as a slice does.
 func (l *List[T]) At(i int) *T { return &l.live()[i] }
 
-// Slice is the values, in place; cap is len. It is good until Pop, RemoveSwap or Clear, and no
-// longer than the scope is open. In a state, a Restore ends it too.
+// Slice returns the values in place; cap is len. The slice is valid until Pop, RemoveSwap or Clear,
+// or the scope closes; in a state also until a Restore.
 func (l *List[T]) Slice() []T {
 	items := l.live()
 	return items[:len(items):len(items)]
 }
 
-// RemoveSwap takes the value at i away and puts the last in its place: the order changes. It panics
-// out of range. Cost: O(1).
+// RemoveSwap removes value i and moves the last value to its place. It panics out of range. Cost:
+// O(1).
 func (l *List[T]) RemoveSwap(i int) {
 	gap := l.At(i)
 	last := len(l.live()) - 1
@@ -125,7 +127,7 @@ func (l *List[T]) RemoveSwap(i int) {
 	l.Pop()
 }
 
-// Clear takes all values away.
+// Clear removes all values.
 func (l *List[T]) Clear() {
 	if items := l.live(); len(items) != 0 {
 		gone(l.kept, items)
@@ -133,15 +135,15 @@ func (l *List[T]) Clear() {
 	}
 }
 
-// Len is the number of values in it.
+// Len returns the number of values.
 func (l *List[T]) Len() int { return len(l.live()) }
 
-// Cap is n, the number of values that there may be.
+// Cap returns n, the most values that fit.
 func (l *List[T]) Cap() int { return cap(l.live()) }
 
-// All ranges over the values in order, also over those that Push adds meanwhile; a value that Pop or
-// Clear takes away before its turn is not shown. RemoveSwap would move a value past the loop, so the
-// loop panics if it goes on after one: count down from Len instead.
+// All ranges over the values in order. It includes values that Push adds during the loop, and skips
+// those that Pop or Clear removes before their turn. The loop panics if it goes on after
+// RemoveSwap, which would move a value past it: count down from Len instead.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {
@@ -153,7 +155,7 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 	}
 }
 
-// live is what is in the list: nothing once its scope is closed.
+// live returns the values; none after the scope closed.
 func (l *List[T]) live() []T {
 	if !l.life.began().alive() {
 		return nil

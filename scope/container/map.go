@@ -10,23 +10,24 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Map finds at most n values of V by keys of K. A value doesn't move. The order of the keys is that
-// of insertion, but a new key takes the place of the one that was deleted last, as long as such a
-// place is free. The order never depends on the hashes, so two runs range alike. The hashes are
-// seeded at random, because players choose keys: compare what two runs range over, not their bytes.
-// In a state of package save the bytes are alike too: see [Map.Seed].
+// Map finds at most n values of V by keys of type K. A value doesn't move.
 //
-// Its bytes are 24, 8 for each cell of the index, the least power of two from n * 4/3 up, 8 * n for
-// the order, n keys, rounded up to 8, and n values.
+// The order of the keys is that of insertion, except that a new key takes the place of the last
+// deleted one while such a place is free. The order doesn't depend on the hashes, so two runs range
+// alike. The hashes have a random seed, because players choose keys, so compare the order of two
+// runs and not their bytes. In a state of package save the bytes are the same, too: see [Map.Seed].
+//
+// The map takes 24 bytes, 8 for each cell of the index (the least power of two from n * 4/3 up), 8
+// * n for the order, n keys rounded up to 8, and n values.
 type Map[K comparable, V any] struct {
 	table[V]
 	keys  []K // of all n entries
 	parts []keyPart
 }
 
-// NewMap makes an empty map for up to n keys in s, n at most 2^28. Cost: O(n). A full scope
-// unwinds; a scope that is not the topmost, an n out of range, and a K that has an arena.String or
-// arena.Slice at any depth, which compare by offset, panic.
+// NewMap makes an empty map for up to n keys in s, n at most 2^28. A full scope unwinds. A scope
+// that isn't the topmost, an n out of range, and a K that holds an arena.String or arena.Slice,
+// which compare by offset, panic. Cost: O(n).
 func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) Map[K, V] {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
 	parts := keyParts[K]()
@@ -44,8 +45,8 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 	return Map[K, V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys, parts}
 }
 
-// NewMapOn makes an empty map for up to n keys on a heap, as NewListOn makes a list. Cost: O(n). An n out of range, and a K
-// that NewMap refuses, panic.
+// NewMapOn makes an empty map for up to n keys on a heap: see [NewListOn]. An n out of range, and a
+// K that NewMap refuses, panic. Cost: O(n).
 func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], values scope.Maker[V], n int) (Map[K, V], bool) {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
 	parts := keyParts[K]()
@@ -58,7 +59,7 @@ func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], val
 	return Map[K, V]{table[V]{life: life, entries: t, values: allValues, kept: kept, on: a}, allKeys, parts}, true
 }
 
-// keyParts are those of K, which compares by contents.
+// keyParts returns the parts of K. It panics if K doesn't compare by contents.
 func keyParts[K comparable]() []keyPart {
 	parts, byOffset := partsOf(reflect.TypeFor[K]())
 	if byOffset {
@@ -76,14 +77,14 @@ func mapSize[K comparable, V any](n int) uint64 {
 	return entriesSize(n) + words[K](n) + sizeOf[V](n)
 }
 
-// In is the map as a snapshot from outside has it: as that of a List.
+// In returns the map's contents in a snapshot from outside: see [List.In].
 func (m *Map[K, V]) In(v View) *Map[K, V] {
 	life, n := m.life.began(), len(m.order)
 	t, allKeys, allValues := layMap[K, V](imageOf(v, m.words, mapSize[K, V](n)), n)
 	return &Map[K, V]{table[V]{life: life, entries: t, values: allValues}, allKeys, m.parts}
 }
 
-// look refuses an image that no play leaves.
+// look returns an error for an image that no sequence of operations leaves.
 func (m *Map[K, V]) look() error {
 	return m.entries.look(func(entry uint32) (at, hash uint32, ok bool) {
 		k := m.keys[entry]
@@ -93,14 +94,15 @@ func (m *Map[K, V]) look() error {
 	})
 }
 
-// Set gives k the value v. It is false when k is new and n keys are in it. A key that differs from
-// itself, a NaN, could never be found: it panics. Cost: that of the hash and a few ns.
+// Set sets the value of k to v. It returns false if k is new and the map has n keys. It panics
+// after the scope closed, and for a k that isn't equal to itself, such as a NaN. Cost: that of the
+// hash and a few ns.
 func (m *Map[K, V]) Set(k K, v V) bool {
 	if !m.life.began().alive() {
 		panic(closed{m.life, "Set in a Map"})
 	}
 	if k != k {
-		panic(&scope.Misuse{Text: fmt.Sprintf("Set in a Map: a %v that differs from itself", reflect.TypeFor[K]())})
+		panic(&scope.Misuse{Text: fmt.Sprintf("Set in a Map: a %v that isn't equal to itself", reflect.TypeFor[K]())})
 	}
 	hash := m.hash(&k)
 	at, entry := m.find(k, hash)
@@ -115,14 +117,14 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 	return true
 }
 
-// Get is the value of k, in place, or nil when there is no such key. The pointer is good until k is
-// deleted, or Clear, and no longer than the scope is open. What is deleted is nobody's: its place
-// may be that of another key afterwards.
+// Get returns a pointer to the value of k, or nil if the map has no such key. The pointer is valid
+// until k is deleted, Clear, or the scope closes. Afterwards the place may have another key's
+// value.
 func (m *Map[K, V]) Get(k K) *V {
 	if !m.life.began().alive() {
 		return nil
 	}
-	var hash uint32 // this is m.hash and m.find, said again, without their calls
+	var hash uint32 // m.hash and m.find follow, without their calls
 	if seed, bytes := &m.words.seed, unsafe.Pointer(&k); m.parts == nil && unsafe.Sizeof(k) == 4 {
 		hash = uint32(seed.hash4((*[4]byte)(bytes)))
 	} else if m.parts == nil && unsafe.Sizeof(k) == 8 {
@@ -143,7 +145,8 @@ func (m *Map[K, V]) Get(k K) *V {
 	return nil
 }
 
-// Delete takes k and its value away. No other value moves. It is false when there is no such key.
+// Delete removes k and its value. No other value moves. It returns false if the map has no such
+// key.
 func (m *Map[K, V]) Delete(k K) bool {
 	if !m.life.began().alive() {
 		return false
@@ -157,7 +160,7 @@ func (m *Map[K, V]) Delete(k K) bool {
 	return true
 }
 
-// Clear takes all keys and values away. Cost: O(n).
+// Clear removes all keys and values. Cost: O(n).
 func (m *Map[K, V]) Clear() {
 	if m.life.began().alive() {
 		m.clear()
@@ -165,14 +168,13 @@ func (m *Map[K, V]) Clear() {
 	}
 }
 
-// All ranges over keys and values in the order of the keys. As in a range over a map of Go, the loop
-// may set and delete any key. Then a key that is deleted before its turn is not shown, one that is
-// set meanwhile may be shown, and all others are shown once. A key that is deleted and set again
-// counts as a new one. The loop ends after n keys at the latest. Cost: O(the most keys that were in
-// the map since it was made or cleared).
+// All ranges over keys and values in the order of the keys. As with a Go map, the loop may set and
+// delete any key. A key deleted before its turn is skipped, and a key set during the loop may or
+// may not be shown. A key that is deleted and set again counts as new. All others are shown once.
+// The loop shows at most n keys. Cost: O(the most keys since the map was made or cleared).
 func (m *Map[K, V]) All() iter.Seq2[K, *V] { return m.each }
 
-// each goes over the entries. A key doesn't move, so the loop meets each at most once, whatever its body sets and deletes.
+// each ranges over the entries. A key doesn't move, so the loop shows each at most once.
 func (m *Map[K, V]) each(yield func(K, *V) bool) {
 	m.life.began()
 	order := m.order
@@ -190,8 +192,8 @@ func (m *Map[K, V]) each(yield func(K, *V) bool) {
 
 func (m *Map[K, V]) hash(k *K) uint32 { return hashOf(&m.words.seed, m.parts, k) }
 
-// find is where the cell of k is, or an empty one for it, and its entry, -1 when there is none. It
-// looks at each cell once, whatever is in them.
+// find returns the cell and the entry of k. If k has none, it returns an empty cell for it and the
+// entry -1. It looks at each cell at most once, even if the cells were overwritten.
 func (m *Map[K, V]) find(k K, hash uint32) (at uint32, entry int) {
 	for i := range uint32(len(m.index)) {
 		at = hash + i

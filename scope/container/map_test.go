@@ -19,11 +19,11 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// mapModel is a map of the language, and the places of its keys in the order.
+// mapModel is a Go map, and the order of its keys.
 type mapModel[K comparable] struct {
 	values map[K]point
 	places []K
-	free   []int // places of no key, the one that was freed last behind the others
+	free   []int // places without a key, the last freed one last
 }
 
 func (m *mapModel[K]) set(k K, v point) {
@@ -56,7 +56,7 @@ func (m *mapModel[K]) order() (order []K) {
 	return order
 }
 
-// aMap is what Map and StringMap have in common.
+// aMap is the common interface of Map and StringMap.
 type aMap[K comparable] struct {
 	set    func(K, point) bool
 	get    func(K) *point
@@ -65,9 +65,8 @@ type aMap[K comparable] struct {
 	all    func(func(K, *point) bool)
 }
 
-// isAMap plays at random with a map and with one of the language. The sizes at which the index is
-// as full as it gets, 3/4, are the ones that hunt. The seeds of the hashes are others in each run;
-// the order never is.
+// isAMap compares a map with a Go map at random. The sizes make the index as full as possible, 3/4.
+// The seeds of the hashes differ in each run, but never the order.
 func isAMap[K comparable](t *testing.T, make func(s scope.Scope, n int) aMap[K], key func(i int) K) {
 	scratch := open(t).Scratch(0, 0)
 	for _, n := range []int{0, 1, 2, 3, 5, 6, 12, 24, 48, 96} {
@@ -130,8 +129,8 @@ func TestMapIsAMap(t *testing.T) {
 	}, func(i int) int32 { return int32(i) })
 }
 
-// TestStringMapIsAMap has keys of all lengths that may be, also of none and of zeros. They come now as
-// strings and now as bytes, of one buffer that has something else in it afterwards.
+// TestStringMapIsAMap has keys of all lengths, also empty and of zeros. They are passed as strings
+// or as bytes, in one buffer that is overwritten afterwards.
 func TestStringMapIsAMap(t *testing.T) {
 	key := func(i int) string {
 		return strings.Repeat("\x00", i%5) + strings.Repeat("frog", i/5%3) + string(rune(i/15))
@@ -184,7 +183,7 @@ func stringMap(s scope.Scope, n int) aMap[string] {
 	return aMap[string]{set, get, remove, m.Clear, all}
 }
 
-// letters are keys in the order in which they stand.
+// letters returns the keys in their order.
 func letters[V any](all func(func(string, V) bool)) (order string) {
 	all(func(k string, _ V) bool { order += k; return true })
 	return order
@@ -232,8 +231,8 @@ func TestMapWhileRanging(t *testing.T) {
 	assert.False(t, byID.Delete('b'))
 }
 
-// TestMapsAreRangedAsGoDoes: a loop ends, and shows each key once that is there throughout, whatever
-// its body sets and deletes; in a map of one key and in others.
+// TestMapsAreRangedAsGoDoes: a loop ends, and shows each key that stays once, for any set and
+// delete of its body, in maps of one key and of many.
 func TestMapsAreRangedAsGoDoes(t *testing.T) {
 	type maps struct {
 		all    iter.Seq2[int32, *int32]
@@ -291,7 +290,7 @@ func remake(each func(int32), n int32) {
 	}
 }
 
-// TestMapKeys: keys are equal when == says so, whatever their bytes are.
+// TestMapKeys: keys are the same exactly when == says so.
 func TestMapKeys(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	m := container.NewMap(s, scope.Plain[float64](), ids, 4)
@@ -299,7 +298,7 @@ func TestMapKeys(t *testing.T) {
 	assert.True(t, m.Set(math.Copysign(0, -1), 3))
 	assert.Equal(t, 1, m.Len())
 	assert.Equal(t, int32(3), *m.Get(0))
-	assert.PanicsWithError(t, "scope: BUG: Set in a Map: a float64 that differs from itself", func() { m.Set(math.NaN(), 1) })
+	assert.PanicsWithError(t, "scope: BUG: Set in a Map: a float64 that isn't equal to itself", func() { m.Set(math.NaN(), 1) })
 	assert.Nil(t, m.Get(math.NaN()))
 	assert.False(t, m.Delete(math.NaN()))
 
@@ -337,7 +336,8 @@ type (
 	renamed arena.String
 )
 
-// TestMapKeysThatCompareByOffset are refused at any depth: two of the same text would be two keys.
+// TestMapKeysThatCompareByOffset: such keys are refused at any depth, because two of the same text
+// would differ.
 func TestMapKeysThatCompareByOffset(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	refused := func(make func(), name string) {
@@ -352,7 +352,7 @@ func TestMapKeysThatCompareByOffset(t *testing.T) {
 	refused(func() { keyed[[3]named](s) }, "[3]container_test.named")
 	refused(func() { keyed[struct{ Deep [1][1]inside }](s) }, "struct { Deep [1][1]container_test.inside }")
 	assert.NotPanics(t, func() {
-		keyed[arena.Ptr[point]](s) // a pointer is which one, not what is there
+		keyed[arena.Ptr[point]](s) // a pointer compares by identity, not by contents
 		keyed[struct{ A, B [2]point }](s)
 	})
 	require.NoError(t, s.Close())
@@ -360,7 +360,7 @@ func TestMapKeysThatCompareByOffset(t *testing.T) {
 
 func keyed[K comparable](s scope.Scope) { container.NewMap(s, scope.Plain[K](), ids, 1) }
 
-// TestMapKeysOfEqualHashes: of so many keys, ten pairs have the same 32 bits, more or less.
+// TestMapKeysOfEqualHashes: among so many keys about ten pairs have the same 32 bits.
 func TestMapKeysOfEqualHashes(t *testing.T) {
 	s := budgettest.Open(t, budget.Plan{Name: "large", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 9 * budget.MiB}}).Scratch(0, 0).Open("a")
@@ -402,8 +402,8 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 		func() { _ = m.Set("toads", 1) })
 }
 
-// TestStringMapOfBytes: a key of bytes is the key of that text, also where it is refused; the bytes
-// are the caller's again.
+// TestStringMapOfBytes: a key of bytes equals the key of that text, also in errors, and the map
+// keeps no reference to the bytes.
 func TestStringMapOfBytes(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	m := container.NewStringMap(s, ids, 2, 4)
@@ -435,8 +435,8 @@ func TestStringMapOfBytes(t *testing.T) {
 	}
 }
 
-// TestMapValuesStay: the pointer, Ref and Addr of a value are its key's until that is deleted,
-// whatever else is.
+// TestMapValuesStay: the pointer, Ref and Addr of a value stay valid until its key is deleted, in
+// spite of other deletions.
 func TestMapValuesStay(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	const n = 24

@@ -10,31 +10,31 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// ErrLongKey is what Set of a StringMap says to a key that is longer than its keys may be.
+// ErrLongKey is the error of StringMap.Set for a key that is longer than k bytes.
 var ErrLongKey = errors.New("container: the key is longer than the keys of this StringMap may be")
 
-// StringMap finds at most n values of V by strings of at most k bytes each. It copies their bytes
-// into its own, so a key may come from anywhere. A value doesn't move. The order and the seed of
-// the hashes are as in a Map.
+// StringMap finds at most n values of V by strings of at most k bytes each. It copies the keys, so
+// they may be in any memory. A value doesn't move. For the order of the keys and the seed of the
+// hashes see [Map].
 //
-// Its bytes are 24, 8 for each cell of the index, the least power of two from n * 4/3 up, 8 * n for
-// the order, n values, rounded up to 8, and n * (k + 8) for the keys.
+// The map takes 24 bytes, 8 for each cell of the index (the least power of two from n * 4/3 up), 8
+// * n for the order, n values rounded up to 8, and n * (k + 8) for the keys.
 type StringMap[V any] struct {
 	table[V]
 	allNames
-	full *scope.FullError // what Set was refused with first
+	full *scope.FullError // the first full of Set
 }
 
 // allNames are the keys of a StringMap.
 type allNames struct {
 	sizes []uint64 // of each key
-	bytes []byte   // most for each
+	bytes []byte   // most bytes for each key
 	most  int
 }
 
-// NewStringMap makes an empty map in s for up to n keys of at most k bytes each, n at most 2^28.
-// Cost: O(n * k), the zeroing. A full scope unwinds; a scope that is not the topmost, and an n or k
-// out of range, panic.
+// NewStringMap makes an empty map in s for up to n keys of at most k bytes each, n at most 2^28. A
+// full scope unwinds; a scope that isn't the topmost, and an n or k out of range, panic. Cost: O(n
+// * k), to zero the bytes.
 func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringMap[V] {
 	check("StringMap", n, nMax, "keys", declared(values))
 	checkKeys(k)
@@ -53,8 +53,8 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 	return StringMap[V]{table: table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allNames: allKeys}
 }
 
-// NewStringMapOn makes an empty map on a heap for up to n keys of at most k bytes each, as NewListOn makes a list. Cost:
-// O(n * k), the zeroing. An n or k out of range panics.
+// NewStringMapOn makes an empty map on a heap for up to n keys of at most k bytes each: see
+// [NewListOn]. An n or k out of range panics. Cost: O(n * k), to zero the bytes.
 func NewStringMapOn[V any](a arena.Reallocator, values scope.Maker[V], n, k int) (StringMap[V], bool) {
 	check("StringMap", n, nMax, "keys", declared(values))
 	checkKeys(k)
@@ -82,7 +82,7 @@ func stringMapSize[V any](n, k int) uint64 {
 	return entriesSize(n) + words[uint64](n) + words[V](n) + uint64(n)*uint64(k)
 }
 
-// In is the map as a snapshot from outside has it: as that of a List.
+// In returns the map's contents in a snapshot from outside: see [List.In].
 func (m *StringMap[V]) In(v View) *StringMap[V] {
 	life, n := m.life.began(), len(m.order)
 	image := imageOf(v, m.words, stringMapSize[V](n, m.most))
@@ -90,7 +90,7 @@ func (m *StringMap[V]) In(v View) *StringMap[V] {
 	return &StringMap[V]{table: table[V]{life: life, entries: t, values: allValues}, allNames: allKeys}
 }
 
-// look refuses an image that no play leaves.
+// look returns an error for an image that no sequence of operations leaves.
 func (m *StringMap[V]) look() error {
 	for _, size := range m.sizes {
 		if size > uint64(m.most) {
@@ -105,9 +105,10 @@ func (m *StringMap[V]) look() error {
 	})
 }
 
-// Set gives a key the value v. It gives [ErrLongKey] for a key of more than k bytes, and a
-// [scope.FullError] when the key is new and n keys are in it; else nil. Cost: that of the hash, the
-// copy of the key, and a few ns; no Go allocation, but for the first full.
+// Set sets the value of a key to v. It returns [ErrLongKey] for a key of more than k bytes, and a
+// [scope.FullError] if the key is new and the map has n keys. It panics after the scope closed.
+// Cost: that of the hash, the copy of the key, and a few ns. Only the first full allocates on the
+// Go heap.
 func (m *StringMap[V]) Set(key string, v V) error {
 	if !m.life.began().alive() {
 		panic(closed{m.life, "Set in a StringMap"})
@@ -133,13 +134,12 @@ func (m *StringMap[V]) Set(key string, v V) error {
 	return nil
 }
 
-// SetBytes is Set of a key that lies in bytes, as in a packet. It keeps a copy: the bytes are the
-// caller's again when it returns.
+// SetBytes is Set of a key in bytes, as in a packet. It doesn't keep the slice.
 func (m *StringMap[V]) SetBytes(key []byte, v V) error { return m.Set(text(key), v) }
 
-// Get is the value of a key, in place, or nil when there is no such key. The pointer is good until
-// the key is deleted, or Clear, and no longer than the scope is open. What is deleted is nobody's:
-// its place may be that of another key afterwards. No Go allocation.
+// Get returns a pointer to the value of a key, or nil if the map has no such key. The pointer is
+// valid until the key is deleted, Clear, or the scope closes. Afterwards the place may have another
+// key's value. No Go allocation.
 func (m *StringMap[V]) Get(key string) *V {
 	if !m.life.began().alive() {
 		return nil
@@ -150,10 +150,10 @@ func (m *StringMap[V]) Get(key string) *V {
 	return nil
 }
 
-// GetBytes is Get of a key that lies in bytes.
+// GetBytes is Get of a key in bytes.
 func (m *StringMap[V]) GetBytes(key []byte) *V { return m.Get(text(key)) }
 
-// Delete takes a key and its value away. No other value moves. It is false when there is no such
+// Delete removes a key and its value. No other value moves. It returns false if the map has no such
 // key.
 func (m *StringMap[V]) Delete(key string) bool {
 	if !m.life.began().alive() {
@@ -171,10 +171,10 @@ func (m *StringMap[V]) Delete(key string) bool {
 	return true
 }
 
-// DeleteBytes is Delete of a key that lies in bytes.
+// DeleteBytes is Delete of a key in bytes.
 func (m *StringMap[V]) DeleteBytes(key []byte) bool { return m.Delete(text(key)) }
 
-// Clear takes all keys and values away. Cost: O(n), in a state O(n * k).
+// Clear removes all keys and values. Cost: O(n), in a state O(n * k).
 func (m *StringMap[V]) Clear() {
 	if !m.life.began().alive() {
 		return
@@ -186,11 +186,11 @@ func (m *StringMap[V]) Clear() {
 	}
 }
 
-// All ranges over keys and values, as that of a [Map]. A key is a view of the map's bytes, good
-// until it is deleted, or Clear; strings.Clone gives one to keep.
+// All ranges over keys and values: see [Map.All]. A key is a view of the map's bytes, valid until
+// it is deleted or Clear; strings.Clone copies it.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
-// each is that of a Map.
+// each is Map.each.
 func (m *StringMap[V]) each(yield func(string, *V) bool) {
 	m.life.began()
 	order, bytes, most := m.order, unsafe.Pointer(unsafe.SliceData(m.bytes)), uint64(m.most)
@@ -202,17 +202,18 @@ func (m *StringMap[V]) each(yield func(string, *V) bool) {
 			}
 			continue
 		}
-		key := (*byte)(unsafe.Add(bytes, uint64(i)*most)) // m.key: there is a slot for each i in order
+		// m.key: i is in range, so its slot is, too
+		key := (*byte)(unsafe.Add(bytes, uint64(i)*most))
 		if !yield(unsafe.String(key, min(sizes[i], most)), &values[i]) {
 			return
 		}
 	}
 }
 
-// text is a view of bytes. It is for a call that keeps nothing of it.
+// text returns a view of bytes, for a call that doesn't keep it.
 func text(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), len(bytes)) }
 
-// slot is the bytes for the key of an entry, key those that it has.
+// slot returns the room for an entry's key, and key the key itself.
 func (m *StringMap[V]) slot(entry int) []byte { return m.bytes[entry*m.most:][:m.most] }
 
 func (m *StringMap[V]) key(entry int) string {
@@ -225,8 +226,8 @@ func (m *StringMap[V]) hash(key string) uint32 {
 	return uint32(seed.hash(seed[0], unsafe.Slice(unsafe.StringData(key), len(key))))
 }
 
-// find is where the cell of a key is, or an empty one for it, and its entry, -1 when there is none.
-// It looks at each cell once, whatever is in them.
+// find returns the cell and the entry of a key. If the key has none, it returns an empty cell for
+// it and the entry -1. It looks at each cell at most once, even if the cells were overwritten.
 func (m *StringMap[V]) find(key string, hash uint32) (at uint32, entry int) {
 	at = hash
 	for x := m.index; at-hash < uint32(len(x)); at++ {

@@ -10,21 +10,21 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// table is what Map and StringMap share: a place for each of n entries, and an index that leads to
-// them by the hashes of their keys. An entry stays in its place until its key is deleted.
+// table is the common part of Map and StringMap: n entries, and an index that finds them by the
+// hashes of their keys. An entry stays in its place until its key is deleted.
 type table[V any] struct {
 	_    noCopy
 	life life
 	entries
 	values []V // of all n entries
 	kept   kept
-	on     arena.Reallocator // that has its bytes; nil: its scope has them
+	on     arena.Reallocator // the heap of its bytes; nil: a scope's
 }
 
-// Free ends a map that NewMapOn or NewStringMapOn made, and gives its bytes back: as that of a List.
+// Free ends a map from NewMapOn or NewStringMapOn and frees its bytes: see [List.Free].
 func (t *table[V]) Free() error { return t.life.end("map", t.on, unsafe.Pointer(t.words)) }
 
-// entries is what lies in a map's bytes before keys and values.
+// entries is the contents of a map's bytes before keys and values.
 type entries struct {
 	words *tableWords
 	index index
@@ -34,13 +34,12 @@ type entries struct {
 // tableWords are the words of a table.
 type tableWords struct {
 	seed seed
-	used uint32 // keys in it
-	most uint32 // the most keys that were in it since it was empty: All looks at so many entries
+	used uint32 // number of keys
+	most uint32 // the most keys since it was empty: All looks at so many entries
 }
 
-// standing is two permutations of the entries in one: which entry stands so far in the order, and
-// where in the order the entry of that place stands. The entries that have a key come first, then
-// those that are free, the one that was freed last before the others.
+// standing holds two permutations: the entry at a rank of the order, and the rank of an entry.
+// Entries with a key come first. The free entries follow, the last freed one first.
 type standing struct{ entry, rank uint32 }
 
 func layEntries(bytes *[]byte, n int) entries {
@@ -48,7 +47,7 @@ func layEntries(bytes *[]byte, n int) entries {
 	return entries{words, cells, cut[standing](bytes, n)}
 }
 
-// entriesSize is the bytes of n entries.
+// entriesSize returns the bytes of n entries.
 func entriesSize(n int) uint64 {
 	return words[tableWords](1) + cellsFor(n)*cellSize + words[standing](n)
 }
@@ -62,10 +61,10 @@ func (t entries) begin(inState kept) {
 	}
 }
 
-// Seed seeds the hashes of an empty map by a number, so that they are the same wherever the number
-// is. A map that is made in a state has the seed of 0: give it one that players don't know, if they
-// choose the keys. Any other is seeded at random. It panics when there is a key in the map, and
-// after its scope closed.
+// Seed seeds the hashes of an empty map with a number, so that they are the same wherever the
+// number is. A map in a state has the seed 0: use a number that players don't know if they choose
+// the keys. Other maps have random seeds. Seed panics if the map has a key, and after its scope
+// closed.
 func (t *table[V]) Seed(number uint64) {
 	if !t.life.began().alive() {
 		panic(closed{t.life, "Seed of a map"})
@@ -76,7 +75,7 @@ func (t *table[V]) Seed(number uint64) {
 	t.words.seed = seedOf(number)
 }
 
-// Len is the number of keys in it.
+// Len returns the number of keys.
 func (t *table[V]) Len() int {
 	if !t.life.began().alive() {
 		return 0
@@ -84,7 +83,7 @@ func (t *table[V]) Len() int {
 	return t.used()
 }
 
-// Cap is n, the number of keys that there may be.
+// Cap returns n, the most keys that fit.
 func (t *table[V]) Cap() int {
 	if !t.life.began().alive() {
 		return 0
@@ -94,7 +93,7 @@ func (t *table[V]) Cap() int {
 
 func (t entries) used() int { return int(min(t.words.used, uint32(len(t.order)))) }
 
-// letGo makes all entries free: the first keys get the first of them.
+// letGo frees all entries: the first keys will get the first of them.
 func (t entries) letGo() {
 	for i := range t.order {
 		t.order[i] = standing{uint32(i), uint32(i)}
@@ -102,7 +101,7 @@ func (t entries) letGo() {
 	t.words.used, t.words.most = 0, 0
 }
 
-// enter gives the next free place to a key of that hash, whose cell is at `at`.
+// enter gives the next free entry to a key of that hash, whose cell is at `at`.
 func (t *table[V]) enter(at, hash uint32, v V) (entry uint32) {
 	entry = t.order[t.words.used].entry
 	t.words.used++
@@ -112,8 +111,7 @@ func (t *table[V]) enter(at, hash uint32, v V) (entry uint32) {
 	return entry
 }
 
-// leave takes the entry away to which a cell leads. The last in the order takes its rank. No entry
-// moves.
+// leave frees the entry of a cell. The last entry in the order takes its rank. No entry moves.
 func (t *table[V]) leave(at, entry uint32) {
 	t.index.remove(at)
 	t.words.used--
@@ -124,33 +122,33 @@ func (t *table[V]) leave(at, entry uint32) {
 	gone(t.kept, t.values[entry:entry+1])
 }
 
-// clear takes all away.
+// clear removes all keys and values.
 func (t *table[V]) clear() {
 	clear(t.index)
 	gone(t.kept, t.values)
 	t.letGo()
 }
 
-// lookMost is how many cells a look at an image looks at, for each key and at least: many keys of
-// one hash would take it too long.
+// look looks at no more than lookMost or lookEach * n cells, because many keys of one hash would
+// take it too long.
 const (
 	lookMost = 1 << 24
 	lookEach = 64
 )
 
-// look refuses an image that no play leaves. find gives the cell of an entry's key, and says
-// whether that leads to the entry.
+// look returns an error for an image that no sequence of operations leaves. find returns the cell
+// of an entry's key, and reports whether that cell leads to the entry.
 func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool)) error {
 	used, most, n := t.words.used, t.words.most, uint32(len(t.order))
 	if used > n {
 		return fmt.Errorf("%d keys, of %d at most", used, n)
 	}
 	if most < used || most > n {
-		return fmt.Errorf("%d keys at most so far, now %d, of %d at most", most, used, n)
+		return fmt.Errorf("a peak of %d keys, and %d now, of at most %d", most, used, n)
 	}
 	for rank := range n {
 		if entry := t.order[rank].entry; entry >= n || t.order[entry].rank != rank {
-			return fmt.Errorf("entry %d of %d stands in its order, or is there twice", entry, n)
+			return fmt.Errorf("entry %d of %d is out of range, or twice in the order", entry, n)
 		}
 	}
 	cells := uint32(0)
@@ -162,7 +160,7 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 		}
 	}
 	if cells != used {
-		return fmt.Errorf("%d keys, and %d cells that lead to one", used, cells)
+		return fmt.Errorf("%d keys, and %d cells with one", used, cells)
 	}
 	steps := max(lookMost, lookEach*uint64(n))
 	for rank := range used {
@@ -172,7 +170,7 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 			return fmt.Errorf("no cell leads to entry %d by its key", entry)
 		}
 		if entry >= most {
-			return fmt.Errorf("a key has entry %d, and there were %d keys at most", entry, most)
+			return fmt.Errorf("a key has entry %d, past a peak of %d keys", entry, most)
 		}
 		if far := uint64((at-hash)&uint32(len(t.index)-1)) + 1; far > steps {
 			return errors.New("keys that collide too often; play with another Seed")
@@ -183,22 +181,28 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 	return nil
 }
 
-// index is a table of cells, a power of two and at most three quarters of them in use. The cell of
-// an entry is the one that its hash says, or behind it, with no empty one between.
+// index is a hash table with linear probing: a power of two of cells, at most three quarters of
+// them in use. An entry's cell is at its hash, modulo the size, or at the first cell after that was
+// empty. So a search goes from the hash to the first empty cell, and remove closes gaps.
+//
+// For example, in 8 cells the keys A, B and C have the hashes 5, 5 and 6. A is in cell 5; B finds
+// that in use and takes cell 6; C takes cell 7. When A is removed, cell 5 would end the search for
+// B too early. So B moves to cell 5, C moves to cell 6, and cell 7 is emptied. Had C the hash 7, it
+// would stay.
 type index []cell
 
 type cell struct{ hash, entry uint32 } // entry counts from 1; 0 is an empty cell
 
 const cellSize = uint64(unsafe.Sizeof(cell{}))
 
-// cellsFor is the number of cells for n entries.
+// cellsFor returns the number of cells for n entries.
 func cellsFor(n int) uint64 { return 1 << bits.Len64(uint64(max(0, n*4-1))/3) }
 
-// at is the cell that is i behind the first, round and round.
+// at returns the cell at i modulo the size.
 func (x index) at(i uint32) *cell { return &x[i&uint32(len(x)-1)] }
 
-// remove empties a cell. A cell behind it moves in if its hash leads to there, and leaves the next
-// one to be emptied.
+// remove empties a cell. If the search for a later cell's hash passes the gap, that cell moves into
+// it and leaves the next gap.
 func (x index) remove(gap uint32) {
 	mask := uint32(len(x) - 1)
 	for i, end := gap+1, gap+1+mask; i != end && x.at(i).entry != 0; i++ {
@@ -210,4 +214,4 @@ func (x index) remove(gap uint32) {
 	*x.at(gap) = cell{}
 }
 
-const nMax = 1 << 28 // keys of a map: the number of its cells is an uint32
+const nMax = 1 << 28 // keys of a map, so that the number of cells fits in a uint32
