@@ -11,14 +11,14 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// two is a graph of an event that does two things.
+// two returns a graph of an event with two actions.
 func two() flow.Source {
 	return flow.Source{Name: "two", Nodes: []flow.Node{
 		{Name: "start", Type: "event", Of: "near", List: then("one", "other")},
 		{Name: "one", Type: "action", Of: "do"}, {Name: "other", Type: "action", Of: "do"}}}
 }
 
-// TestPanicInTick: what was due in a tick out of which an action panicked is due in the next one.
+// TestPanicInTick: delays that a panic kept from running are due in the next tick.
 func TestPanicInTick(t *testing.T) {
 	s := openScope(t)
 	soon := []flow.Input{{Name: "ticks", Constant: 1}}
@@ -41,7 +41,7 @@ func TestPanicInTick(t *testing.T) {
 	assert.Len(t, w.lines, 1)
 }
 
-// TestTraceEndsItself: who traces may end it in a step: the next event is the first without.
+// TestTraceEndsItself: a trace may stop itself in a step; the next event runs without it.
 func TestTraceEndsItself(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, two(), 1)
@@ -59,8 +59,8 @@ func TestTraceEndsItself(t *testing.T) {
 	}
 }
 
-// TestCloseInAction: an action that closes the scope of the graph or the runner that runs is told,
-// before anything there is read.
+// TestCloseInAction: an action that closes the scope of its graph or runner panics, before any read
+// of its memory.
 func TestCloseInAction(t *testing.T) {
 	closed := "flow: BUG: an action closed the scope of its graph or runner: close it when the event has returned"
 	for _, what := range []string{"graph", "runner", "sender"} {
@@ -94,8 +94,8 @@ func TestCloseInAction(t *testing.T) {
 	}
 }
 
-// TestRunnersInEachOther: an action may use another runner, but not in a graph that runs: Free would
-// no longer know who is in it.
+// TestRunnersInEachOther: an action may use another runner, but not in a graph that runs, because
+// Free knows of one runner.
 func TestRunnersInEachOther(t *testing.T) {
 	s := openScope(t)
 	g, free := load(t, s, two(), 2), load(t, s, two(), 1)
@@ -135,7 +135,7 @@ func TestRunnersInEachOther(t *testing.T) {
 	level.Free(main)
 }
 
-// TestNoNumber: a sum that is no number is the same one on each processor.
+// TestNoNumber: a sum that is NaN has the same bits on each processor.
 func TestNoNumber(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, flow.Source{Name: "pond",
@@ -156,10 +156,10 @@ func TestNoNumber(t *testing.T) {
 	assert.Equal(t, uint32(0x7fc00000), math.Float32bits(x))
 }
 
-// TestManyLists: the lists of a node are found at once, however many there are.
+// TestManyLists: the lists of a node are found in constant time.
 func TestManyLists(t *testing.T) {
 	n := flow.Node{Name: "turns", Type: "sequence"}
-	const lists = 300_000 // minutes, where each is searched among all
+	const lists = 300_000 // minutes, if each were searched among all
 	for i := range lists {
 		n.List = append(n.List, flow.List{Name: fmt.Sprint(lists - i)})
 	}

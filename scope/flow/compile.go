@@ -14,9 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Compile makes the blob of a graph for hosts with this vocabulary. It looks at all of the source:
-// the error is a list of every [Fault] in the order of the source, as errors.Join gives it. It
-// works on the Go heap.
+// Compile makes the blob of a graph for hosts with this vocabulary. It checks all of the source:
+// the error joins every [Fault] in the order of the source, as by errors.Join. It works on the Go
+// heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
 	c := compiler{source: &source, vocabulary: vocabulary}
 	if data, err = c.compile(); err != nil {
@@ -40,7 +40,7 @@ func (c *compiler) compile() ([]byte, error) {
 	return c.blob()
 }
 
-// blob writes what was understood.
+// blob writes the compiled graph.
 func (c *compiler) blob() ([]byte, error) {
 	size := 0
 	for {
@@ -61,7 +61,7 @@ func (c *compiler) blob() ([]byte, error) {
 	}
 }
 
-// compiler holds a source as far as it is understood.
+// compiler holds a source as far as it is compiled.
 type compiler struct {
 	source     *Source
 	vocabulary Vocabulary
@@ -73,27 +73,27 @@ type compiler struct {
 	writers  []writer       // of each variable
 	node     map[string]int
 	compiled []compiled
-	events   map[entry]int // the node of an event, by hash and key
+	events   map[entry]int // the index of an event's node, by hash and key
 
-	actions, signals []Signature // that are used
+	actions, signals []Signature // those in use
 	template         []uint64
 	state            uint32
 	report           Report
 }
 
-// writer is who writes a variable.
+// writer is the writer of a variable.
 type writer struct {
 	node int // plus 1
 	owns bool
 }
 
-// compiled is a node with its kind and the struct that will lie in the blob.
+// compiled is a node with its kind and its struct for the blob.
 type compiled struct {
 	tag     blob.Tag
 	fields  []field        // its kind's, and those of its signature
 	lists   []string       // names of its lists of links
-	own     []uint32       // the struct, which is words; its lists are filled in when it is written
-	node    unsafe.Pointer // the same
+	own     []uint32       // the struct as words; write fills in its lists
+	node    unsafe.Pointer // the same struct
 	words   []uint32       // the parameters of an action, a send, an event
 	list    [][]Link       // by lists
 	written blob.Link[node]
@@ -104,7 +104,7 @@ func (c *compiler) fault(f Fault, format string, args ...any) {
 	c.faults = append(c.faults, &f)
 }
 
-// variables gives each its offset, and its value in the template.
+// variables sets the offset of each variable, and its value in the template.
 func (c *compiler) variables() {
 	c.variable = make(map[string]int)
 	c.writers = make([]writer, len(c.source.Variables))
@@ -132,11 +132,11 @@ func (c *compiler) variables() {
 	c.report.Values = int(c.state - headSize)
 }
 
-const eachHasName = "each has a name of UTF-8, and no other has it"
+const eachHasName = "names are UTF-8, not empty, and unique"
 
 func isName(name string) bool { return name != "" && utf8.ValidString(name) }
 
-// set writes a word of the template, which grows to have it.
+// set writes a word of the template, and grows the template for it.
 func (c *compiler) set(at, word uint32) {
 	for uint32(len(c.template))*8 < at+4 {
 		c.template = append(c.template, 0)
@@ -179,20 +179,20 @@ func (c *compiler) nodes() {
 	}
 }
 
-// nodeSource is a node that is looked at.
+// nodeSource is a node during its compilation.
 type nodeSource struct {
 	*compiler
 	i int
 	*Node
 }
 
-// fault is one of a part of the node.
+// fault adds a fault of a part of the node.
 func (s nodeSource) fault(part string, link int, format string, args ...any) {
 	s.compiler.fault(Fault{Variable: -1, Node: s.i, Part: part, Link: link}, "node %q: "+format,
 		append([]any{s.Name}, args...)...)
 }
 
-// kind finds what the node is, and gives it its struct.
+// kind finds the node's kind, and makes its struct.
 func (s nodeSource) kind() (n compiled, ok bool) {
 	is := func(k kind) bool { return k.name == s.Type }
 	tag := slices.IndexFunc(kinds, is)
@@ -203,7 +203,7 @@ func (s nodeSource) kind() (n compiled, ok bool) {
 	if operands := s.operands(); kinds[tag].typ != 0 {
 		tag = slices.IndexFunc(kinds, func(k kind) bool { return is(k) && k.typ == operands })
 		if tag < 0 {
-			s.fault("type", -1, "no %s is one of %v", s.Type, operands)
+			s.fault("type", -1, "%s has no variant for operands of %v", s.Type, operands)
 			return n, false
 		}
 	}
@@ -214,7 +214,7 @@ func (s nodeSource) kind() (n compiled, ok bool) {
 	return n, s.signature(&n)
 }
 
-// operands is the type of the first variable that the node refers to, or of a constant.
+// operands returns the type of the first variable that the node refers to, or of a constant.
 func (s nodeSource) operands() (t Type) {
 	names := []string{}
 	for _, out := range s.Out {
@@ -242,7 +242,7 @@ func (s nodeSource) operands() (t Type) {
 	return t
 }
 
-// signature finds the action or event that the node is of.
+// signature finds the action or event that the node refers to.
 func (s nodeSource) signature(n *compiled) bool {
 	what, from, used := "event", s.vocabulary.Events, &s.signals
 	switch n.tag {
@@ -254,7 +254,7 @@ func (s nodeSource) signature(n *compiled) bool {
 	case tagEvent:
 	default:
 		if s.Of != "" {
-			s.fault("of", -1, "%s is of nothing, not of %q", a(s.Type), s.Of)
+			s.fault("of", -1, "%s refers to no action or event, and this one to %q", a(s.Type), s.Of)
 		}
 		s.keyless("only an event has a key")
 		return true
@@ -287,7 +287,7 @@ func (s nodeSource) signature(n *compiled) bool {
 		(*event)(n.node).Key = s.Key
 		key := entry{Hash: hashOf(s.Of), Key: s.Key}
 		if before, twice := s.events[key]; twice {
-			s.fault("of", -1, "node %q is the event %q of %d already", s.source.Nodes[before].Name, s.Of,
+			s.fault("of", -1, "node %q already is the event %q with the key %d", s.source.Nodes[before].Name, s.Of,
 				s.Key)
 		}
 		s.events[key] = s.i
@@ -301,7 +301,7 @@ func (s nodeSource) keyless(text string) {
 	}
 }
 
-// place is where a field's words are.
+// place returns the address of a field.
 func (n *compiled) place(f field) unsafe.Pointer {
 	if f.outside {
 		return unsafe.Pointer(&n.words[f.at/4])
@@ -323,7 +323,7 @@ func (n *compiled) offers(roles []role) string {
 	return strings.Join(names, ", ")
 }
 
-// find gives the field of a name and a role, once.
+// find returns the field of a name and a role, and reports a second use.
 func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool,
 	roles ...role) (f field, ok bool) {
 	is := func(f field) bool { return f.name == name && slices.Contains(roles, f.role) }
@@ -333,13 +333,13 @@ func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool,
 		s.fault(name, -1, "%s has no %s %q (there are %s)", a(s.Type), what, name, n.offers(roles))
 		return f, false
 	case seen[name]:
-		s.fault(name, -1, "%s %q is there twice", what, name)
+		s.fault(name, -1, "%s %q appears twice", what, name)
 	}
 	seen[name] = true
 	return n.fields[i], true
 }
 
-// use gives the offset of a variable of the type.
+// use returns the offset of a variable of the type.
 func (s nodeSource) use(part, name string, t Type) (at uint32, ok bool) {
 	i, ok := s.variable[name]
 	if !ok {
@@ -361,7 +361,7 @@ func (s nodeSource) inputs(n *compiled) {
 			continue
 		}
 		if f.role == state && (f.typ != Bool || in.Variable != "") {
-			s.fault(in.Name, -1, "%s is a constant bool", in.Name)
+			s.fault(in.Name, -1, "%s must be a constant bool", in.Name)
 			continue
 		}
 		if in.Variable != "" {
@@ -376,7 +376,7 @@ func (s nodeSource) inputs(n *compiled) {
 			s.fault(in.Name, -1, "%s: %v", in.Name, err)
 		}
 		if f.role == state {
-			*(*uint32)(n.place(f)) = word // for state, which is next
+			*(*uint32)(n.place(f)) = word // state reads it next
 			continue
 		}
 		(*In[int32])(n.place(f)).constant = word
@@ -397,7 +397,7 @@ func (s nodeSource) outputs(n *compiled) {
 		(*Out[int32])(n.place(f)).at = at
 		w := &s.writers[s.variable[out.Variable]]
 		if w.node != 0 && (w.owns || f.outside) {
-			s.fault(out.Name, -1, "variable %q is written by node %q already; only set and add share one",
+			s.fault(out.Name, -1, "variable %q already has a writer, node %q; only set and add nodes may share one",
 				out.Variable,
 				s.source.Nodes[w.node-1].Name)
 			continue
@@ -406,12 +406,12 @@ func (s nodeSource) outputs(n *compiled) {
 	}
 	for _, f := range n.fields {
 		if f.role == output && !f.outside && !seen[f.name] {
-			s.fault(f.name, -1, "%s writes to a variable", a(s.Type))
+			s.fault(f.name, -1, "%s must write to a variable", a(s.Type))
 		}
 	}
 }
 
-// state takes words of the dynamic data, and gives them what they begin with.
+// state allocates the node's words of dynamic data, and sets their initial values.
 func (s nodeSource) state(n *compiled, end *uint32) {
 	for _, f := range n.fields {
 		if f.role == state {
@@ -423,7 +423,7 @@ func (s nodeSource) state(n *compiled, end *uint32) {
 	}
 }
 
-// lists gathers the links of each list.
+// lists collects the links of each list.
 func (s nodeSource) lists(n *compiled) {
 	several := false
 	for _, f := range n.fields {
@@ -453,20 +453,20 @@ func (s nodeSource) lists(n *compiled) {
 			s.fault(l.Name, -1, "%s has no list %q of links", a(s.Type), l.Name)
 			continue
 		case seen[l.Name]:
-			s.fault(l.Name, -1, "list %q is there twice", l.Name)
+			s.fault(l.Name, -1, "list %q appears twice", l.Name)
 		}
 		seen[l.Name] = true
 		n.list[i] = l.Links
 	}
 }
 
-// links looks where they lead.
+// links checks the targets of the links.
 func (s nodeSource) links(n *compiled) {
 	for i, list := range n.list {
 		for j, l := range list {
 			target, ok := s.node[l.Node]
 			if !ok {
-				s.fault(n.lists[i], j, "%s leads to %q, and no node is called so", n.lists[i], l.Node)
+				s.fault(n.lists[i], j, "%s leads to %q, and there is no such node", n.lists[i], l.Node)
 				continue
 			}
 			to := s.compiled[target]
@@ -479,7 +479,7 @@ func (s nodeSource) links(n *compiled) {
 	}
 }
 
-// portOf is a port's number, or -1.
+// portOf returns a port's index, or -1.
 func portOf(tag blob.Tag, name string) int {
 	if ports := kinds[tag].ports; name == "" && len(ports) > 0 {
 		return 0
@@ -487,7 +487,7 @@ func portOf(tag blob.Tag, name string) int {
 	return slices.Index(kinds[tag].ports, name)
 }
 
-// a is a name with its article.
+// a returns a name with its article.
 func a(name string) string {
 	if strings.ContainsAny(name[:min(1, len(name))], "aeio") && name != "once" {
 		return "an " + name

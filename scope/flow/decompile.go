@@ -8,10 +8,9 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Decompile gives the source of a blob, as far as it is there, and the part of the vocabulary that
-// it was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error,
-// and so is a stripped graph ([Strip]): its names are gone. scratch has blob.ScratchSize bytes. It
-// works on the Go heap.
+// Decompile returns the source of a blob, and the part of the vocabulary that it uses; Compile
+// makes the same blob of them. It returns an error for bytes that are no graph, and for a graph
+// without names ([Strip]). scratch has blob.ScratchSize bytes. Decompile works on the Go heap.
 func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
@@ -19,7 +18,7 @@ func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err 
 	}
 	if blob.IsBare(data) {
 		return Source{}, Vocabulary{}, fmt.Errorf("flow: graph %q is stripped: its names are gone; take the blob "+
-			"or the source that it was made of", r.Name.Get(b))
+			"or the source from which it was made", r.Name.Get(b))
 	}
 	d := decompiler{root: r, blob: b, vocabulary: Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)}}
 	return d.source(), d.vocabulary, nil
@@ -76,8 +75,8 @@ func (d *decompiler) parameters(n *Node, of Signature, words blob.Array[uint32],
 	}
 }
 
-// field adds what it has, if it isn't what it would be without being given, or if it says of what
-// type the node is.
+// field adds a field to a source, unless its value is the default. A field that determines the
+// node's type is always added.
 func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 	switch f.role {
 	case input:
@@ -107,7 +106,7 @@ func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 	}
 }
 
-// variable is the name of the one at an offset; verify found it there.
+// variable returns the name of the variable at an offset, which verify has checked.
 func (d *decompiler) variable(at uint32) string {
 	return variableName(d.root, d.blob, variableAt(d.root.Variables.Get(d.blob), at))
 }
@@ -124,8 +123,9 @@ func (d *decompiler) links(all links) (list []Link) {
 	return list
 }
 
-// Source is the graph as its author had it, but for notes. Of a stripped graph the nodes and variables
-// are called by their indexes, "#3", and what the host has by the names there. It works on the Go heap.
+// Source returns the graph as its author had it, without notes. Nodes and variables of a stripped
+// graph are named by their indexes, as "#3"; actions and events have the host's names. It works on
+// the Go heap.
 func (g *Graph) Source() Source {
 	g.loaded()
 	d := decompiler{root: g.root, blob: g.blob}
@@ -134,7 +134,7 @@ func (g *Graph) Source() Source {
 	return d.source()
 }
 
-// hostsOf is the host's of each. pre: it lacks none.
+// hostsOf returns the host's signature for each of the blob's. pre: the host has them all.
 func hostsOf(there blob.Array[signature], b blob.Blob, here []Signature) (list []Signature) {
 	for _, s := range there.Get(b) {
 		list = append(list, here[hashed(here, s.Hash)])

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// World is what a level's graphs act on.
+// World is the state on which a level's graphs act.
 type World struct{ doors map[int32]bool }
 
 type OpenDoor struct {

@@ -2,10 +2,10 @@ package flow
 
 import "unsafe"
 
-// run follows the links from next to end, and those that they lead to, until none is left, or so
-// many steps are taken: it says whether none is left. Else r has where it is, and another call goes
-// on from there. This is the one loop: what it uses most lies in its own variables, and in r while it
-// calls something, so that they needn't be written elsewhere at each node.
+// run follows the links from next to end, and all that they lead to, for at most so many steps. It
+// reports whether none is left; otherwise r has the position, and another call goes on from there.
+// This is the one loop. Its most used words are local variables, and are in r only during calls, so
+// that a node doesn't write them.
 func (r *Runner) run(next, end uint32, left int) bool {
 	base, data := r.graph.base, r.data
 	var then span
@@ -133,7 +133,7 @@ func (r *Runner) run(next, end uint32, left int) bool {
 			}
 		case tagLessNumber:
 			n := (*less[float32])(unsafe.Pointer(n))
-			if !(n.A.in(data) < n.B.in(data)) { // what is no number isn't less
+			if !(n.A.in(data) < n.B.in(data)) { // a NaN isn't less
 				then = spanOf(&n.Else)
 				goto follow
 			}
@@ -160,10 +160,10 @@ func (r *Runner) run(next, end uint32, left int) bool {
 	}
 }
 
-// noNumber is what a sum is that is no number: processors make different ones.
+// noNumber is the NaN of all sums: processors make different ones.
 const noNumber = 0x7fc00000
 
-// act calls the host. What the action closes may not be read after it.
+// act calls the host. Memory that the action freed may not be read after it.
 func (r *Runner) act(n *action) span {
 	index := *(*uint32)(unsafe.Add(unsafe.Pointer(r.graph.actions), 4*n.Of))
 	r.of.calls[index](r, r.world, unsafe.Add(r.graph.base, spanOf(&n.Parameters).offset))
@@ -177,7 +177,7 @@ func (r *Runner) act(n *action) span {
 	return spanOf(&n.Then)
 }
 
-// call does what a node does that is more than a few instructions.
+// call runs a node that needs more than a few instructions.
 func (r *Runner) call(n *node, port uint32) span {
 	then := spanOf(&n.Then)
 	if n.Tag == tagSend {
@@ -191,15 +191,15 @@ func (r *Runner) call(n *node, port uint32) span {
 
 const spanSize = uint32(unsafe.Sizeof(span{}))
 
-// push keeps a range of links for later: for each step one at most, and two for a send; and one for
-// all that a unit sends.
+// push keeps a range of links for later. A step pushes at most one range, a send two, and a send
+// from a unit one more.
 func (r *Runner) push(s span) {
 	*(*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize)) = s
 	r.top++
 }
 
-// pop goes on with the range of links that lies on the stack. The empty one says that what a unit
-// sent is done.
+// pop goes on with the range on the top of the stack. An empty one means that the level's graph has
+// run the unit's send.
 func (r *Runner) pop() {
 	r.top--
 	s := (*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize))
@@ -207,13 +207,13 @@ func (r *Runner) pop() {
 	if r.end == 0 {
 		r.graph.running = 0
 		if !r.goTo(r.unit.graph, r.unit.instance) {
-			r.top = 0 // an action ended it
+			r.top = 0 // an action freed it
 		}
 		r.unit = place{}
 	}
 }
 
-// word is one of state.
+// word returns a word of state.
 func word(data unsafe.Pointer, at stateAt) *uint32 { return (*uint32)(unsafe.Add(data, at)) }
 
 func setGate(closed *uint32, port uint32) {
@@ -227,7 +227,7 @@ func setGate(closed *uint32, port uint32) {
 	}
 }
 
-// below gives a number below n: M. E. O'Neill's PCG of 32 bits.
+// below returns a number below n: M. E. O'Neill's PCG of 32 bits.
 func below(data unsafe.Pointer, n uint32) uint32 {
 	seed := &(*head)(data).random
 	x := *seed
@@ -237,7 +237,7 @@ func below(data unsafe.Pointer, n uint32) uint32 {
 	return uint32(uint64(x) * uint64(n) >> 32)
 }
 
-// wait begins a delay or timer anew, or stops it. It says whether to go on at once.
+// wait starts a delay or timer again, or stops it. It reports whether to go on at once.
 func wait(data unsafe.Pointer, n *delay, port uint32) bool {
 	left := word(data, n.Left)
 	waiting := &(*head)(data).waiting
@@ -257,8 +257,7 @@ func wait(data unsafe.Pointer, n *delay, port uint32) bool {
 	return false
 }
 
-// send begins an event of the level's graph: what follows it there is done before what follows the
-// send.
+// send runs an event in the level's graph, before the links of the send.
 func (r *Runner) send(n *send, then span) span {
 	level, sent := r.level, &r.graph.root.Signals.Get(r.graph.blob)[n.Of]
 	if level.graph == nil || level.graph.of == nil {

@@ -12,7 +12,7 @@ import (
 
 var errPond = errors.New("the pond is dry")
 
-// TestFail: of an action that fails nothing follows, all else is done, and the error names its node.
+// TestFail: no link of a failed action's node runs, all others do, and the error names the node.
 func TestFail(t *testing.T) {
 	for _, traced := range []bool{false, true} {
 		s := openScope(t)
@@ -54,7 +54,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestFailInTick: also of a delay, and in what it sends to the level; with too many steps both are said.
+// TestFailInTick: a delay can fail, too, as can its send to the level; with too many steps the
+// error has both.
 func TestFailInTick(t *testing.T) {
 	s := openScope(t)
 	level := load(t, s, flow.Source{Name: "level", Nodes: []flow.Node{
@@ -87,7 +88,8 @@ func TestFailInTick(t *testing.T) {
 	require.NoError(t, r.Tick(g))
 }
 
-// TestFailMisused: where no action runs it is refused; who fails and then panics leaves nothing.
+// TestFailMisused: Fail panics when no action runs, and an action that fails and then panics leaves
+// no error.
 func TestFailMisused(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, two(), 1)

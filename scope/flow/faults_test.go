@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// faulty is a source in which a good one was changed, and what is said to it.
+// faulty has changes of a good source, each with its fault.
 var faulty = map[string]struct {
 	change func(s *flow.Source)
 	says   string
@@ -20,13 +20,13 @@ var faulty = map[string]struct {
 	"no type": {func(s *flow.Source) { s.Nodes[1].Type = "brunch" },
 		`node "way": no node is a "brunch"`, "type"},
 	"no name": {func(s *flow.Source) { s.Nodes[1].Name = "" },
-		`node 1 is called "": each has a name`, "name"},
+		`node 1 is called "": names are UTF-8`, "name"},
 	"a name twice": {func(s *flow.Source) { s.Nodes[2].Name = "begin" }, `node 2 is called "begin"`,
 		"name"},
 	"a name of bits": {func(s *flow.Source) { s.Nodes[2].Name = "\xff" }, `node 2 is called "\xff"`,
 		"name"},
 	"dangling": {func(s *flow.Source) { s.Nodes[1].List = then("way", "far") },
-		`node "way": then leads to "far", and no node is called so`, "then"},
+		`node "way": then leads to "far", and there is no such node`, "then"},
 	"no port": {func(s *flow.Source) { s.Nodes[0].List[0].Links[0].Port = "open" },
 		`node "begin": then leads to "open" of node "way", and a branch has the ports ["in"]`, "then"},
 	"to an event": {func(s *flow.Source) { s.Nodes[1].List = then("begin") },
@@ -37,7 +37,7 @@ var faulty = map[string]struct {
 		s.Nodes[0].List = append(s.Nodes[0].List,
 			s.Nodes[0].List[0])
 	},
-		`list "then" is there twice`, "then"},
+		`list "then" appears twice`, "then"},
 	"a list that isn't next": {func(s *flow.Source) { s.Nodes[3].List[1].Name = "3" },
 		`node "turns": a sequence has its lists "1" to "2", and none "3"`, "3"},
 	"no input": {func(s *flow.Source) { s.Nodes[1].In[0].Name = "of" },
@@ -46,7 +46,7 @@ var faulty = map[string]struct {
 		s.Nodes[1].In = append(s.Nodes[1].In,
 			s.Nodes[1].In[0])
 	},
-		`input "if" is there twice`, "if"},
+		`input "if" appears twice`, "if"},
 	"no variable": {func(s *flow.Source) { s.Nodes[1].In[0].Variable = "y" },
 		`node "way": if: no variable "y"`, "if"},
 	"wrong variable": {func(s *flow.Source) { s.Nodes[1].In[0].Variable = "n" },
@@ -59,7 +59,7 @@ var faulty = map[string]struct {
 		`if has a variable and a constant`, "if"},
 	"a variable as state": {func(s *flow.Source) {
 		s.Nodes[4] = flow.Node{Name: "ask", Type: "once", In: []flow.Input{{Name: "done", Variable: "b"}}}
-	}, `node "ask": done is a constant bool`, "done"},
+	}, `node "ask": done must be a constant bool`, "done"},
 	"no output": {func(s *flow.Source) { s.Nodes[4].Out[0].Name = "a" },
 		`node "ask": an action has no output "a"`, "a"},
 	"wrong output": {func(s *flow.Source) { s.Nodes[4].Out[0].Variable = "b" },
@@ -67,30 +67,30 @@ var faulty = map[string]struct {
 	"two writers": {func(s *flow.Source) {
 		s.Nodes = append(s.Nodes, flow.Node{Name: "ask too", Type: "action", Of: "ask",
 			Out: s.Nodes[4].Out})
-	}, `node "ask too": variable "n" is written by node "ask" already; only set and add share one`,
+	}, `node "ask too": variable "n" already has a writer, node "ask"; only set and add nodes may share one`,
 		"x"},
 	"set beside a writer": {func(s *flow.Source) {
 		s.Nodes = append(s.Nodes, flow.Node{Name: "set", Type: "set",
 			Out: []flow.Output{{Name: "to", Variable: "n"}}})
-	}, `node "set": variable "n" is written by node "ask" already`, "to"},
+	}, `node "set": variable "n" already has a writer, node "ask"`, "to"},
 	"a writer beside set": {func(s *flow.Source) {
 		s.Nodes = append([]flow.Node{{Name: "set", Type: "set",
 			Out: []flow.Output{{Name: "to", Variable: "n"}}}}, s.Nodes...)
-	}, `node "ask": variable "n" is written by node "set" already`, "x"},
+	}, `node "ask": variable "n" already has a writer, node "set"`, "x"},
 	"set of nothing": {func(s *flow.Source) {
 		s.Nodes = append(s.Nodes, flow.Node{Name: "set", Type: "set",
 			In: []flow.Input{{Name: "value", Constant: 1}}})
-	}, `node "set": a set writes to a variable`, "to"},
+	}, `node "set": a set must write to a variable`, "to"},
 	"add of a bool": {func(s *flow.Source) {
 		s.Nodes = append(s.Nodes, flow.Node{Name: "add", Type: "add",
 			Out: []flow.Output{{Name: "to", Variable: "b"}}})
-	}, `node "add": no add is one of bool`, "type"},
+	}, `node "add": add has no variant for operands of bool`, "type"},
 	"no action": {func(s *flow.Source) { s.Nodes[4].Of = "shout" },
 		`node "ask": the host has no action "shout"`, "of"},
 	"no event": {func(s *flow.Source) { s.Nodes[0].Of = "ask" },
 		`node "begin": the host has no event "ask"`, "of"},
 	"of something": {func(s *flow.Source) { s.Nodes[1].Of = "ask" },
-		`node "way": a branch is of nothing, not of "ask"`, "of"},
+		`node "way": a branch refers to no action or event, and this one to "ask"`, "of"},
 	"a key": {func(s *flow.Source) { s.Nodes[1].Key = 3 },
 		`node "way": only an event has a key`, "key"},
 	"a key of an action": {func(s *flow.Source) { s.Nodes[4].Key = 3 },
@@ -100,7 +100,7 @@ var faulty = map[string]struct {
 	}, `node "ask": the key of a send is an input`, "key"},
 	"an event twice": {func(s *flow.Source) {
 		s.Nodes = append(s.Nodes, flow.Node{Name: "begin too", Type: "event", Of: "near", Key: 3})
-	}, `node "begin too": node "begin" is the event "near" of 3 already`, "of"},
+	}, `node "begin too": node "begin" already is the event "near" with the key 3`, "of"},
 	"a variable twice": {func(s *flow.Source) { s.Variables[1].Name = "b" },
 		`variable 1 is called "b"`, ""},
 	"a variable no type": {func(s *flow.Source) { s.Variables[2].Type = 9 },
@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 	assert.Equal(t, []string{"", "of", "then", "x"}, parts(t, err), "in the order of the source")
 }
 
-// TestTooLarge: an instance has a bound, beyond which pools would have fewer chunks than are asked for.
+// TestTooLarge: the size of an instance has a bound.
 func TestTooLarge(t *testing.T) {
 	step.Needs(t, step.Check)
 	large := flow.Source{Name: "large"}
@@ -163,7 +163,7 @@ func TestTooLarge(t *testing.T) {
 	assert.EqualError(t, err, `flow: graph "large": an instance has 16777232 bytes, more than 16777216`)
 }
 
-// parts are those of the faults.
+// parts returns the parts of the faults.
 func parts(t *testing.T, err error) (parts []string) {
 	var several interface{ Unwrap() []error }
 	require.ErrorAs(t, err, &several)

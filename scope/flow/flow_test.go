@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// TestThereAndBack: what a blob was compiled of is in it.
+// TestThereAndBack: a blob contains its source.
 func TestThereAndBack(t *testing.T) {
 	for _, source := range []flow.Source{good(), everything(), {}} {
 		data := compile(t, source)
@@ -28,7 +28,7 @@ func TestThereAndBack(t *testing.T) {
 	assert.Equal(t, good().Nodes, back.Nodes)
 }
 
-// TestSameBytes: what is compiled, and what it becomes in play, is the same on each target.
+// TestSameBytes: a blob, and the data after play, are the same on each target.
 func TestSameBytes(t *testing.T) {
 	data := compile(t, everything())
 	s := openScope(t)
@@ -70,8 +70,8 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, 8+12+12, report.Data)
 }
 
-// TestClones: 10,000 instances are one blob, and exactly the bytes of their data beside the pool's
-// books.
+// TestClones: 10,000 instances take one blob, and exactly the bytes of their data and the pool's
+// tables.
 func TestClones(t *testing.T) {
 	const n = 10_000
 	s := openScope(t)
@@ -114,7 +114,7 @@ func TestClones(t *testing.T) {
 	assert.Equal(t, flow.DataOf(g, list[0]), flow.DataOf(g, again), "a copy of the template")
 }
 
-// TestSend: what a unit sends is done in the level before what follows the send.
+// TestSend: the level runs a unit's send before the links of the send.
 func TestSend(t *testing.T) {
 	s := openScope(t)
 	a := func(n int) []flow.Input { return []flow.Input{{Name: "a", Constant: n}} }
@@ -161,7 +161,7 @@ func TestSend(t *testing.T) {
 	assert.Equal(t, both[2:], hurt(), "the level's is gone")
 }
 
-// TestFreeOfSender: an instance that is freed where what it sent is done ends there.
+// TestFreeOfSender: an instance that is freed while the level runs its send ends there.
 func TestFreeOfSender(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, flow.Source{Name: "pond", Nodes: []flow.Node{
@@ -191,7 +191,7 @@ func TestFreeOfSender(t *testing.T) {
 	r.End()
 }
 
-// TestCycle: an event that never ends ends with an error, and the next one runs.
+// TestCycle: an event that never ends returns an error, and the next one runs.
 func TestCycle(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, flow.Source{Name: "mill", Nodes: []flow.Node{
@@ -222,7 +222,7 @@ func TestCycle(t *testing.T) {
 	require.NoError(t, near.Fire(r, g, i, 7, values{}), "nobody hears it")
 }
 
-// TestTickAfterCycle: when steps run out in the level, what else is due in the unit runs in the unit.
+// TestTickAfterCycle: after steps run out in the level, the unit's other delays run in the unit.
 func TestTickAfterCycle(t *testing.T) {
 	s := openScope(t)
 	level := load(t, s, flow.Source{Name: "level", Nodes: []flow.Node{
@@ -255,7 +255,7 @@ func TestTickAfterCycle(t *testing.T) {
 	level.Free(main)
 }
 
-// TestNothingElse: play takes nothing from Go's heap and calls no C.
+// TestNothingElse: play allocates nothing on the Go heap and calls no C.
 func TestNothingElse(t *testing.T) {
 	s := openScope(t)
 	w := &quiet{}
@@ -279,7 +279,7 @@ func TestNothingElse(t *testing.T) {
 			err1 := quietNear.Fire(r, g, i, key, values{B: true, D: 9, A: 3, C: 1})
 			err2 := quietFar.Fire(r, g, i, key, values{B: true, D: 9, A: 3, C: 1})
 			if err1 != nil || err2 != nil {
-				panic("a cycle") // an error is on Go's heap
+				panic("a cycle") // an error allocates
 			}
 		}
 		if err := r.Tick(g); err != nil {

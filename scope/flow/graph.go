@@ -13,31 +13,30 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Graph is a graph that was loaded; Instances makes room for what it runs in. It dies with the
-// scope that it was loaded in. One goroutine at a time uses a graph. The zero Graph is refused.
+// Graph is a loaded graph; Instances makes room for its instances. It ends with the scope in which
+// it was loaded. One goroutine at a time uses a graph. The zero Graph panics.
 type Graph struct {
 	of       *vocabulary
 	root     *root
 	blob     blob.Blob
 	base     unsafe.Pointer // of the blob
-	events   unsafe.Pointer // the table in it
-	heard    uint32         // how many there are
+	events   unsafe.Pointer // the table in the blob
+	heard    uint32         // number of events
 	actions  *uint32        // the host's index of each of root.Actions
 	template []uint64
-	scope    scope.Scope   // that it was loaded in
+	scope    scope.Scope   // in which it was loaded
 	pool     *arena_c.Pool // of the instances
 	gen      uint64
-	running  Instance // that a runner is in
+	running  Instance // the instance that a runner is in
 }
 
-// Instance names an instance of a graph: plain data of 8 bytes, that may lie in any block. It is
-// good in its own graph only. The zero Instance names nothing.
+// Instance names an instance of a graph. It is 8 bytes of plain data that may be stored in any
+// block. It is valid in its own graph only. The zero Instance names none.
 type Instance uint64
 
-// Size says how many bytes Load and Instances take of their scope for the graph of these bytes and
-// so many instances: a copy of the blob, 4 bytes for each action that nodes call, for each instance
-// its dynamic data and 9 bytes, and some 80. It looks at the bytes as Load does. scratch has
-// blob.ScratchSize bytes.
+// Size returns the bytes of a scope that Load and Instances take for the graph in data and so many
+// instances. They are a copy of the blob, 4 bytes for each action, some 80, and for each instance 9
+// bytes and its dynamic data. It checks data as Load does. scratch has blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
 	if err != nil {
@@ -46,13 +45,13 @@ func Size(data, scratch []byte, instances int) (int, error) {
 	return loadSize(r, data) + nodeSize + poolSize(r.Template.Len(), instances), nil
 }
 
-// actionsOf is where, behind the copy of the blob, the indexes of the actions lie.
+// actionsOf returns the offset of the actions' indexes, which follow the copy of the blob.
 func actionsOf(data []byte) int { return (len(data) + 3) &^ 3 }
 
-// loadSize is what both take.
+// loadSize returns the bytes of both.
 func loadSize(r *root, data []byte) int { return (actionsOf(data) + 4*r.Actions.Len() + 7) &^ 7 }
 
-// poolSize is what so many instances take whose data has so many words.
+// poolSize returns the bytes of so many instances with so many words of data.
 func poolSize(words, instances int) int {
 	if instances < 0 || int64(instances) > 1<<31 {
 		panic(bug("a graph with %d instances", instances))
@@ -62,18 +61,18 @@ func poolSize(words, instances int) int {
 		return 0
 	}
 	size := uint64(unsafe.Sizeof(arena_c.Pool{})) + (9*n+7)&^7 + 8*uint64(words)*n
-	return int(min(size, math.MaxInt/2)) // more than a scope has
+	return int(min(size, math.MaxInt/2)) // more than any scope has
 }
 
-// nodeSize is what Own takes.
+// nodeSize is the bytes that Own takes.
 const nodeSize = 16
 
-// Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of
-// them in s, which nothing changes from then on. Bytes that are no graph, or of a graph that needs
-// what the host hasn't, are an error. When s is full it unwinds, as New does: Size says what it
-// takes. scratch has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost:
-// some 150 ns a node with what blob.Verify takes, a place in the table of limits.owned, and on the
-// Go heap the Graph and what is compared with the host's vocabulary.
+// Load checks a blob, which may come from any source, and makes a graph of a copy in s, which stays
+// constant. It returns an error for bytes that are no graph, and for a graph whose actions or
+// events the host lacks. A full s unwinds, as in New; see [Size]. scratch has blob.ScratchSize
+// bytes; scratch and data aren't needed afterwards. Cost: some 150 ns a node, blob.Verify included,
+// and an entry in the table of limits.owned. On the Go heap it allocates the Graph, and copies to
+// compare with the host's vocabulary.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) {
 	h.declared()
 	r, b, err := verify(data, scratch)
@@ -104,10 +103,11 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 	return g, nil
 }
 
-// Instances makes room for so many instances of the graph, in the scope that it was loaded in,
-// which is the topmost one: all that changes when graphs run lies there, so that who saves a
-// level's state may have the blob before it. A full scope unwinds. A second call is a caller's bug
-// and panics, and so is one on the bytes of a state that is whole (save.NewRing). Cost: for each instance its dynamic data and 9 bytes, and 64; one call into C.
+// Instances makes room for n instances in the scope in which the graph was loaded, which must be
+// the topmost. All data that changes as graphs run is there, so a level's saved state may begin
+// after the blob. A full scope unwinds. A second call panics, and so does a call in a state that is
+// complete (save.NewRing). Cost: for each instance 9 bytes and its dynamic data, and 64 bytes; one
+// call into C.
 func (g *Graph) Instances(n int) {
 	g.loaded()
 	if g.pool != nil {
@@ -122,14 +122,14 @@ func (g *Graph) Instances(n int) {
 	if err := room.Err(); err != nil {
 		panic(bug("Instances of graph %q: %v", g.Name(), err))
 	}
-	clear(block) // also what nothing else writes: the same state is the same bytes
+	clear(block) // so that the same state has the same bytes
 	data := uint64(8 * len(g.template))
 	g.pool = arena_c.PoolMake(room.Chunks(nil, g.checkData), data, 8, true)
 	g.gen = g.pool.Gen
 }
 
-// checkData refuses data of an instance, from outside, that compiled code would stumble over: a bool
-// that is neither 0 nor 1. All else may be any.
+// checkData refuses an instance's data from outside if a bool in it is neither 0 nor 1. All other
+// values are valid.
 func (g *Graph) checkData(data []byte) error {
 	for i, v := range g.root.Variables.Get(g.blob) {
 		if v.Type == Bool && data[v.At] > 1 {
@@ -139,7 +139,7 @@ func (g *Graph) checkData(data []byte) error {
 	return nil
 }
 
-// differs says what a graph needs that the host hasn't.
+// differs returns an error for an action or event that a graph needs and the host lacks.
 func differs(what string, there blob.Array[signature], b blob.Blob, here []Signature) error {
 	for _, s := range signaturesOf(there, b) {
 		i := slices.IndexFunc(here, func(other Signature) bool { return other.Name == s.Name })
@@ -154,7 +154,7 @@ func differs(what string, there blob.Array[signature], b blob.Blob, here []Signa
 	return nil
 }
 
-// String is the parameter as its name and type.
+// String returns the parameter's name and type.
 func (p Parameter) String() string {
 	if p.Out {
 		return p.Name + " out " + p.Type.String()
@@ -173,15 +173,15 @@ func signaturesOf(all blob.Array[signature], b blob.Blob) (list []Signature) {
 	return list
 }
 
-// hashed is the index of the signature whose name has the hash, or -1: a host has one at most.
+// hashed returns the index of the signature whose name has the hash, or -1. A host has at most one.
 func hashed(list []Signature, hash uint32) int {
 	return slices.IndexFunc(list, func(s Signature) bool { return hashOf(s.Name) == hash })
 }
 
-// textOf is a copy of a text: who gets it, in an error as well, may outlive the blob.
+// textOf returns a copy of a text, which may outlive the blob.
 func textOf(s blob.Str, b blob.Blob) string { return strings.Clone(s.Get(b)) }
 
-// ending is a graph whose scope closes.
+// ending is a graph as its scope closes it.
 type ending Graph
 
 func (g *ending) Close() error {
@@ -198,20 +198,20 @@ func (g *Graph) loaded() {
 	}
 }
 
-// Name is the graph's, copied to the Go heap.
+// Name returns the graph's name, copied to the Go heap.
 func (g *Graph) Name() string {
 	g.loaded()
 	return textOf(g.root.Name, g.blob)
 }
 
-// Data is how many bytes each instance has.
+// Data returns the bytes of an instance.
 func (g *Graph) Data() int {
 	g.loaded()
 	return 8 * len(g.template)
 }
 
-// New makes an instance: a chunk with a copy of the template. It gives the zero Instance when all
-// that Instances made room for are live. Cost: a few ns and the copy; no call into C.
+// New makes an instance: a chunk with a copy of the template. It returns the zero Instance when all
+// instances are live. Cost: a few ns and the copy; no call into C.
 func (g *Graph) New() Instance {
 	g.loaded()
 	if g.pool == nil {
@@ -225,8 +225,8 @@ func (g *Graph) New() Instance {
 	return Instance(handle)
 }
 
-// Free ends an instance. One that was freed already, one of no graph, or one that a runner is in is
-// a caller's bug and panics; nothing changes.
+// Free ends an instance. It panics, without a change, if the instance isn't live or a runner is in
+// it.
 func (g *Graph) Free(i Instance) {
 	g.loaded()
 	if i == g.running && i != 0 {
@@ -241,7 +241,7 @@ func (g *Graph) Free(i Instance) {
 	}
 }
 
-// at is the dynamic data of an instance, or nil.
+// at returns the dynamic data of an instance, or nil.
 func (g *Graph) at(i Instance) unsafe.Pointer {
 	if g.pool == nil {
 		return nil
@@ -249,19 +249,19 @@ func (g *Graph) at(i Instance) unsafe.Pointer {
 	return g.pool.At(g.gen, uint64(i))
 }
 
-// Live says whether the instance is one of the graph's.
+// Live reports whether i is a live instance of the graph.
 func (g *Graph) Live(i Instance) bool {
 	g.loaded()
 	return g.at(i) != nil
 }
 
-// Seed gives an instance its own random numbers: they begin as the source says.
+// Seed sets the state of an instance's random numbers, which begin with the source's seed.
 func (g *Graph) Seed(i Instance, seed uint32) {
 	(*head)(g.data("Seed", i)).random = seed
 }
 
-// Value is what the variable with this index in Source has in an instance: a bool, int32, float32
-// or uint64. It is for tools and tests.
+// Value returns the value in an instance of the variable with this index in Source: a bool, int32,
+// float32 or uint64. It is for tools and tests.
 func (g *Graph) Value(i Instance, variable int) any {
 	data := g.data("Value", i)
 	v := g.root.Variables.Get(g.blob)[variable]

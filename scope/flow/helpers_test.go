@@ -13,11 +13,11 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// book is a world that notes what is done to it, and answers with how often it was asked.
+// book is a world that records actions, and answers with the number of calls.
 type book struct {
 	lines []string
 	asked int32
-	inner func() // what an action does beside
+	inner func() // an action calls it, too
 }
 
 type note struct {
@@ -35,7 +35,7 @@ type ask struct {
 	W flow.Out[uint64]
 }
 
-// values are those of both events: "near" and "far".
+// values are those of both events, "near" and "far".
 type values struct {
 	B bool
 	D uint64
@@ -98,7 +98,7 @@ func load(t testing.TB, s scope.Scope, source flow.Source, instances int) *flow.
 	return g
 }
 
-// to is a list of links to the first ports of nodes.
+// to returns a list of links to the first ports of nodes.
 func to(name string, nodes ...string) flow.List {
 	l := flow.List{Name: name}
 	for _, n := range nodes {

@@ -10,12 +10,12 @@ import (
 	"unsafe"
 )
 
-// Host is what graphs may do in a World: its actions, and the events that it fires. Declare it
-// once, at package level, and its actions and events before the first Load. The zero Host is
-// refused.
+// Host declares the actions of graphs on a World, and the events that it fires. Declare
+// it once, at package level, and its actions and events before the first Load. The zero Host
+// panics.
 type Host[World any] struct{ vocabulary }
 
-// vocabulary is what a host has, whatever its World is.
+// vocabulary is a host without its World type.
 type vocabulary struct {
 	Vocabulary
 	made  bool
@@ -28,7 +28,7 @@ type call func(r *Runner, world, parameters unsafe.Pointer)
 // NewHost declares a host.
 func NewHost[World any]() *Host[World] { return &Host[World]{vocabulary{made: true}} }
 
-// Vocabulary is the actions and events that were declared: what Compile looks at.
+// Vocabulary returns the declared actions and events, for Compile.
 func (h *Host[World]) Vocabulary() Vocabulary {
 	h.declared()
 	return Vocabulary{slices.Clone(h.Actions), slices.Clone(h.Events)}
@@ -40,9 +40,10 @@ func (v *vocabulary) declared() {
 	}
 }
 
-// NewAction declares what nodes of the type "action" call. The fields of P are In and Out, and lie
-// in the node: fn reads and writes them while it runs, and keeps no pointer to them. It may not
-// fire an event of the same runner, or tick it. Another field, or a name twice, stops the program.
+// NewAction declares an action for nodes of the type "action". The fields of P are In and Out, and
+// are stored in the node: fn reads and writes them while it runs, and keeps no pointer to them. fn
+// may not fire an event of the same runner, or tick it. Another kind of field, or a name declared
+// twice, panics.
 func NewAction[World, P any](
 	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
 ) Signature {
@@ -70,19 +71,19 @@ func NewAction[World, P any](
 	return s
 }
 
-// Event is an event that was declared, with values V. The zero Event is refused.
+// Event is a declared event with values V. The zero Event panics.
 type Event[V any] struct{ *signal }
 
-// signal is an event, whatever its values are in Go.
+// signal is an event without its Go type of values.
 type signal struct {
 	of     *vocabulary
 	hash   uint32
 	fields []field // of its values
 }
 
-// NewEvent declares an event that nodes of the types "event" and "send" are of. The fields of V are
-// bool, int32, float32, uint64 or of these kinds: they go to the variables that the node gives
-// them. Another field, a name twice, or one that is Key, as the key itself is, stops the program.
+// NewEvent declares an event for nodes of the types "event" and "send". The fields of V are bool,
+// int32, float32, uint64 or of these kinds; a node writes them to the variables that it names.
+// Another field, a name declared twice, or a field Key, which would hide the event's key, panics.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}
@@ -109,8 +110,8 @@ func fieldsIn[P any](what, name string) iter.Seq[reflect.StructField] {
 	return t.Fields()
 }
 
-// HostOf declares a host whose actions do nothing: for tools, which have a vocabulary and none of
-// the program that it is of. One that can't be declared is an error.
+// HostOf returns a host whose actions do nothing, for tools that have a vocabulary without its
+// program. A vocabulary that can't be declared is an error.
 func HostOf(v Vocabulary) (*Host[struct{}], error) {
 	h := NewHost[struct{}]()
 	for _, s := range v.Actions {
@@ -133,7 +134,7 @@ func declare(what string, to *[]Signature, s Signature) {
 	}
 }
 
-// extend adds to a vocabulary what can be told from all that is there.
+// extend adds a signature to a vocabulary, if it is valid.
 func extend(what string, to *[]Signature, s Signature) error {
 	for _, other := range *to {
 		if other.Name != s.Name && hashOf(other.Name) == hashOf(s.Name) {
@@ -160,7 +161,7 @@ func extend(what string, to *[]Signature, s Signature) error {
 	return nil
 }
 
-// sourceName is a field's name as a source has it: HasKey is has_key, ID is id, HTTPPort http_port.
+// sourceName returns a field's name in a source: HasKey is has_key, ID is id, HTTPPort http_port.
 func sourceName(field string) string {
 	var b strings.Builder
 	letters := []rune(field)

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// resum makes the checksum of a blob good again (package blob's header).
+// resum updates the checksum of a blob (package blob's header).
 func resum(data []byte) {
 	const at = 28
 	if len(data) >= at+4 {
@@ -27,8 +27,8 @@ func resum(data []byte) {
 	}
 }
 
-// bounded loads bytes and runs all that is in them, and says whether they were let through: then
-// nothing but one instance has changed.
+// bounded loads bytes and runs all their events, and reports whether Load accepted them. It checks
+// that only one instance has changed.
 func bounded(t testing.TB, s scope.Scope, data []byte) bool {
 	inner := s.Open("hostile")
 	defer func() { require.NoError(t, inner.Close()) }()
@@ -79,7 +79,7 @@ func bounded(t testing.TB, s scope.Scope, data []byte) bool {
 	return true
 }
 
-// TestHostileWords gives each word of a blob with all kinds of nodes values that lead elsewhere.
+// TestHostileWords sets each word of a blob with all kinds of nodes to values that lead elsewhere.
 func TestHostileWords(t *testing.T) { hostileWords(t, compile(t, everything())) }
 
 func TestHostileWordsOfStripped(t *testing.T) { hostileWords(t, strip(t, compile(t, everything()))) }
@@ -117,8 +117,8 @@ func hostileWords(t *testing.T, data []byte) {
 	assert.NotZero(t, refused)
 }
 
-// TestShared: a blob whose nodes all have one list, or one name, is refused: a small one could else
-// keep a load busy for hours, or have its names copied until the memory is full.
+// TestShared: a blob whose nodes share one list or one name is refused. Otherwise a small blob
+// could keep a load busy for hours, or have its names copied until memory is full.
 func TestShared(t *testing.T) {
 	s := openScope(t)
 	source := flow.Source{Name: "pond", Nodes: []flow.Node{{Name: strings.Repeat("long ", 100), Type: "branch",
@@ -142,7 +142,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// everything is a source with each type of node, which does much when all of its events are fired.
+// everything returns a source with each type of node, whose events run many steps.
 func everything() flow.Source {
 	for seed := uint64(0); ; seed++ {
 		source := randomSource(rand.New(rand.NewPCG(seed, 7)), "everything", 50)
@@ -164,11 +164,11 @@ func everything() flow.Source {
 	}
 }
 
-// stripSeed is the bit of a seed whose blob is stripped.
+// stripSeed is the bit of a seed for a stripped blob.
 const stripSeed = 256
 
-// FuzzLoad: a blob any words of which were written over is refused, or runs within its bounds. What
-// package blob refuses, its own target is after.
+// FuzzLoad: a blob with any words overwritten is refused, or runs within its bounds. Package blob
+// has a fuzz target for the bytes that it refuses.
 func FuzzLoad(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, []byte{byte(40 + 4*seed), 0, 8, 0, 0, 0})

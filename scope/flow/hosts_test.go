@@ -12,8 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// TestHosts: what can't be declared stops the program; what a graph needs that a host hasn't is
-// named.
+// TestHosts: a bad declaration panics, and an error names the action or event that a host lacks.
 func TestHosts(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
@@ -39,17 +38,17 @@ func TestHosts(t *testing.T) {
 	says(`action "x" has no function`, func() { flow.NewAction[book, note](h, "x", nil) })
 	says(`event "x": int32 is no struct`, func() { flow.NewEvent[int32](h, "x") })
 	says(`a value is a bool`, func() { flow.NewEvent[struct{ A int }](h, "x") })
-	says(`action "note": each has a name`,
+	says(`action "note": names are UTF-8`,
 		func() { flow.NewAction(h, "note", func(*flow.Runner, *book, *note) {}) })
 	says(`a value may not be called key`, func() { flow.NewEvent[struct{ Key bool }](h, "x") })
-	says(`event "": each has a name`, func() { flow.NewEvent[values](h, "") })
-	says(`parameter "a": each has a name`, func() { flow.NewEvent[struct{ A, a int32 }](h, "x") })
+	says(`event "": names are UTF-8`, func() { flow.NewEvent[values](h, "") })
+	says(`parameter "a": names are UTF-8`, func() { flow.NewEvent[struct{ A, a int32 }](h, "x") })
 	_, err := flow.HostOf(flow.Vocabulary{Events: []flow.Signature{{Name: "e",
 		Parameters: []flow.Parameter{{"a", flow.Int, true}}}}})
 	assert.EqualError(t, err, `flow: event "e", parameter "a": a out int`)
 }
 
-// TestTools: a graph runs without the program that it is of.
+// TestTools: a graph runs without its program.
 func TestTools(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
@@ -75,7 +74,7 @@ func TestTools(t *testing.T) {
 	r.End()
 }
 
-// TestCut: bytes that are no graph, or not all of one, are refused.
+// TestCut: bytes that are no graph, or only a part of one, are refused.
 func TestCut(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
@@ -112,7 +111,8 @@ func TestFull(t *testing.T) {
 	assert.True(t, errors.Is(err, scope.ErrFull))
 }
 
-// TestNamesOfFields: a field's name in a source is as a person writes it, words of capitals too.
+// TestNamesOfFields: a field's name becomes lower case with underscores, words of capitals
+// included.
 func TestNamesOfFields(t *testing.T) {
 	type fields struct {
 		ID, HasKey, PlayerID, HTTPPort, X, A1B int32

@@ -9,12 +9,12 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// maker makes sources by chance.
+// maker makes random sources.
 type maker struct {
 	*rand.Rand
 	source flow.Source
 	states map[flow.Type][]string // names of variables that set and add write
-	others []flow.Variable        // that nobody writes yet
+	others []flow.Variable        // variables without a writer so far
 }
 
 func (m *maker) constant(t flow.Type) any {
@@ -70,7 +70,7 @@ func (m *maker) input(n *flow.Node, name string, t flow.Type) {
 	}
 }
 
-// must is input that is there.
+// must adds an input.
 func (m *maker) must(n *flow.Node, name string, t flow.Type) {
 	if m.input(n, name, t); len(n.In) == 0 || n.In[len(n.In)-1].Name != name {
 		n.In = append(n.In, flow.Input{Name: name, Constant: zeroOf(t)})

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// TestMisuse: what a program must not do is refused, in words, and the runner goes on.
+// TestMisuse: each misuse panics with its text, and the runner goes on.
 func TestMisuse(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, flow.Source{Name: "pond", Nodes: []flow.Node{
@@ -60,8 +60,8 @@ func TestMisuse(t *testing.T) {
 		var wait sync.WaitGroup
 		for what, do := range map[string]func(){"Fire": fire, "Tick": func() { _ = r.Tick(g) }} {
 			wait.Go(func() {
-				assert.PanicsWithValue(t, "flow: BUG: "+what+" in another goroutine than Begin: each has a runner of its own, "+
-					"or calls Begin and End", do)
+				assert.PanicsWithValue(t, "flow: BUG: "+what+" in another goroutine than Begin: give each goroutine its own runner, "+
+					"or call Begin and End there", do)
 			})
 			wait.Wait()
 		}
@@ -138,7 +138,7 @@ func TestZeros(t *testing.T) {
 		func() { live.Instances(1) })
 }
 
-// TestEnds: a graph and a runner are told that their scope has closed.
+// TestEnds: a graph and a runner panic after their scope has closed.
 func TestEnds(t *testing.T) {
 	s := openScope(t)
 	inner := s.Open("level")

@@ -6,8 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// model is a graph that runs as a reader of the package's doc would have it: by names, recursively,
-// on Go's heap.
+// model is a graph that runs as the package's doc says: by names, recursively, on Go's heap.
 type model struct {
 	source *flow.Source
 	nodes  map[string]*flow.Node
@@ -21,13 +20,13 @@ type instance struct {
 	random uint32
 }
 
-// play is the models in one world.
+// play has the models of one world.
 type play struct {
 	world *book
 	level *instance
 	limit int
 	steps int
-	next  string // the node that was one too many
+	next  string // the node after the last step
 }
 
 func modelOf(source flow.Source) *model {
@@ -61,7 +60,7 @@ func zeroOf(t flow.Type) any {
 		flow.Handle: uint64(0)}[t]
 }
 
-// in is an input's value.
+// in returns an input's value.
 func (i *instance) in(n *flow.Node, name string, t flow.Type) any {
 	for _, in := range n.In {
 		if in.Name != name {
@@ -94,7 +93,7 @@ func (n *modelNode) list(name string) []flow.Link {
 
 type modelNode struct{ *flow.Node }
 
-// fire writes values and follows what the event leads to.
+// fire writes values and runs the event's links.
 func (p *play) fire(i *instance, event string, key int32, values map[string]any) (begun string,
 	ok bool) {
 	for name, n := range i.of.nodes {
@@ -122,7 +121,7 @@ func (p *play) follow(i *instance, links []flow.Link) bool {
 	return true
 }
 
-// step runs a node, and says whether steps were left.
+// step runs a node, and reports whether steps were left.
 func (p *play) step(i *instance, n *modelNode, port string) bool {
 	choose := func(yes bool) bool {
 		if yes {
@@ -258,7 +257,7 @@ func (p *play) act(i *instance, n *flow.Node) {
 	}
 }
 
-// below is a number below n: M. E. O'Neill's PCG-RXS-M-XS of 32 bits.
+// below returns a number below n: M. E. O'Neill's PCG-RXS-M-XS of 32 bits.
 func (i *instance) below(n int) int {
 	x := i.random
 	i.random = i.random*747796405 + 2891336453
@@ -267,7 +266,7 @@ func (i *instance) below(n int) int {
 	return int(uint64(x) * uint64(n) / (1 << 32))
 }
 
-// tick gives the errors that a tick of an instance has, as texts.
+// tick returns the errors of an instance's tick, as texts.
 func (p *play) tick(i *instance) (errors []string) {
 	var timed []string
 	for _, n := range i.of.source.Nodes {

@@ -8,20 +8,25 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// root is a graph in the blob.
+// root is the root of a graph's blob. Node structs are in the blob; their state is words of an
+// instance's dynamic data, at offsets that the nodes store.
+//
+// For example, the graph of one variable "held" and one delay has dynamic data of 16 bytes: the
+// head at 0, held at 8, and the delay's ticks left at 12, so State is 12. A new instance is a copy
+// of Template. The delay's Left is 12, and an input that reads held has the offset 8.
 type root struct {
 	Name blob.Str
-	// in the order of the source, and so in that of their offsets
+	// in the order of the source, which is that of their offsets
 	Nodes     blob.Array[blob.Link[node]]
-	Names     blob.Array[blob.Str]        // of the nodes, for errors, traces and pictures; none of a stripped graph
+	Names     blob.Array[blob.Str]        // of the nodes; none in a stripped graph
 	Events    blob.Array[entry]           // in order
 	Timed     blob.Array[blob.Link[node]] // delays and timers, in the order of the nodes
 	Variables blob.Array[variable]        // in the order of their offsets
-	Actions   blob.Array[signature]       // that nodes refer to, in the order of the first that does
-	Signals   blob.Array[signature]       // events likewise
-	// the dynamic data of a new instance, which begins with a head
+	Actions   blob.Array[signature]       // used by nodes, in the order of their first use
+	Signals   blob.Array[signature]       // events used by nodes, in the same order
+	// initial dynamic data of an instance; a head is first
 	Template blob.Array[uint64]
-	State    uint32 // where the nodes' state begins in it
+	State    uint32 // offset of the first word of nodes' state
 }
 
 // entry is an event node in the table, which is ordered by hash and key.
@@ -38,7 +43,7 @@ type variable struct {
 }
 
 type signature struct {
-	Name       blob.Str // of a stripped graph the bytes of its print
+	Name       blob.Str // in a stripped graph its fingerprint
 	Hash       uint32   // of the name
 	Parameters blob.Array[parameterOf]
 }
@@ -49,15 +54,15 @@ type parameterOf struct {
 	Out  uint32 // 0 or 1
 }
 
-// head is what the dynamic data begins with.
+// head is the beginning of the dynamic data.
 type head struct {
-	waiting uint32 // how many delays and timers run
+	waiting uint32 // number of delays and timers that run
 	random  uint32 // the state of all random nodes
 }
 
 const headSize = uint32(unsafe.Sizeof(head{}))
 
-// to is a link: it leads to a port of a node.
+// to is a link to a port of a node.
 type to struct {
 	Node blob.Link[node]
 	Port uint32
@@ -67,14 +72,14 @@ const toSize = uint32(unsafe.Sizeof(to{}))
 
 type links = blob.Array[to]
 
-// node is what all nodes begin with.
+// node is the common beginning of all nodes.
 type node struct {
 	Tag  blob.Tag
 	Then links
 }
 
-// signed returns where a node of an event, an action or a send has the index of its signature, and the words of its
-// parameters; nil of any other node.
+// signed returns the index of the signature and the words of the parameters in an event, an action
+// or a send, and nil for any other node.
 func (n *node) signed() (of *uint32, words *blob.Array[uint32]) {
 	switch p := unsafe.Pointer(n); n.Tag {
 	case tagEvent:
@@ -90,7 +95,7 @@ func (n *node) signed() (of *uint32, words *blob.Array[uint32]) {
 // stateAt is the offset of a word of state in the dynamic data.
 type stateAt uint32
 
-// flagAt is one that is 0 or 1, and that a source may begin with.
+// flagAt is a stateAt of a word that is 0 or 1, and that a source may set.
 type flagAt uint32
 
 // The tags, in the order of Variants.
@@ -135,7 +140,7 @@ type (
 		node
 		Of  uint32 // index in Signals
 		Key int32
-		Out blob.Array[uint32] // the variable of each parameter; 0: none
+		Out blob.Array[uint32] // offset of the variable for each parameter; 0: none
 	}
 	branch struct {
 		node
@@ -160,7 +165,7 @@ type (
 		Left  stateAt
 		Ticks In[int32]
 	}
-	timer struct { // laid out as a delay
+	timer struct { // with the layout of a delay
 		node
 		Left  stateAt
 		Every In[int32]
@@ -207,7 +212,7 @@ type (
 	}
 )
 
-// Ports of nodes that have several, in the order of their kinds.
+// The ports of nodes with several, in the order of kinds.
 const (
 	portIn = iota
 	portOpen
@@ -218,10 +223,10 @@ const (
 	portReset = 1 // of a once, counter, sequence
 )
 
-// kind is a variant of node: all that is to be known of it.
+// kind describes a variant of node.
 type kind struct {
 	name   string // of the type in a source
-	typ    Type   // of its operands, where several variants have one name
+	typ    Type   // of its operands, if several variants have one name
 	size   uint32
 	fields []field // in order
 	ports  []string
@@ -253,8 +258,8 @@ var kinds = func() []kind {
 	return all
 }()
 
-// fieldsOf are the fields of a node's struct that a source speaks of. One of sequences and random
-// nodes that all nodes have, Then, isn't.
+// fieldsOf returns the fields of a node's struct that a source sets. Sequences and random nodes
+// don't use Then, which all nodes have.
 func fieldsOf(t reflect.Type) (fields []field) {
 	then := field{name: "then", role: list, at: uint32(unsafe.Offsetof(node{}.Then))}
 	fields = append(fields, then)
@@ -274,7 +279,7 @@ func fieldsOf(t reflect.Type) (fields []field) {
 		case flagAt:
 			of.role, of.typ = state, Bool
 		default:
-			continue // of an event, an action, a send
+			continue // only in events, actions and sends
 		}
 		fields = append(fields, of)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// pair is the real thing beside its model.
+// pair is the runner and its model.
 type pair struct {
 	*testing.T
 	r      *rand.Rand
@@ -28,8 +28,7 @@ type pair struct {
 	errors int
 }
 
-// TestModel: whatever graphs there are and whatever is done to them, the runner does what the model
-// does.
+// TestModel: random graphs and operations do the same in the runner and in the model.
 func TestModel(t *testing.T) {
 	rounds := step.Pick(100, 1500, 200_000)
 	took := map[string]int{}
@@ -97,7 +96,7 @@ func (x *pair) make(graph int) {
 	}
 }
 
-// any is one of a graph's instances, in the order of their chunks.
+// instances returns a graph's instances, in the order of their chunks.
 func (x *pair) instances(graph int) []flow.Instance {
 	var all []flow.Instance
 	for h := range x.live[graph] {
@@ -141,7 +140,8 @@ func (x *pair) act() {
 		for h, i := range live {
 			for n, v := range x.models[graph].source.Variables {
 				want, got := i.values[v.Name], x.graphs[graph].Value(h, n)
-				if want != got && fmt.Sprint(want) != fmt.Sprint(got) { // not a number is not itself
+				// NaN isn't equal to itself.
+				if want != got && fmt.Sprint(want) != fmt.Sprint(got) {
 					x.Errorf("graph %d, %s: %v, not %v", graph, v.Name, got, want)
 				}
 			}
@@ -152,7 +152,7 @@ func (x *pair) act() {
 func (x *pair) fire(graph int, h flow.Instance) (want, got string) {
 	key, v := int32(x.r.IntN(16)), values{x.r.IntN(2) == 0, x.r.Uint64(), int32(x.r.IntN(4)),
 		float32(x.r.IntN(4))}
-	for _, n := range x.models[graph].source.Nodes { // most often one that there is
+	for _, n := range x.models[graph].source.Nodes { // mostly an existing one
 		if n.Type == "event" && x.r.IntN(2) == 0 {
 			key = n.Key
 		}

@@ -12,29 +12,29 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. It is
-// used between Begin and End, by one goroutine at a time; its own word refuses all else. From End to
-// Begin it keeps nothing but where nodes send to: delays, timers and random numbers lie in the
-// instances, so that who saves and restores these plays on as before. The zero Runner is refused.
+// Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. One
+// goroutine at a time uses it, between Begin and End; other calls panic. From End to Begin it keeps
+// only the target of sends. Delays, timers and random numbers are in the instances, so a program
+// that saves and restores these plays on unchanged. The zero Runner panics.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary
 	world unsafe.Pointer
-	stack unsafe.Pointer // of ranges of links that are not done: see push
+	stack unsafe.Pointer // of ranges of links that are still to run: see push
 	steps int            // of each event
-	level place          // where nodes send to
+	level place          // target of sends
 	trace func(Step)
 
 	failed  error // of the action that runs: see Fail
-	failure error // of the first that failed in this run
+	failure error // of the first action that failed in this run
 
-	// Where it is in a run.
+	// The position in a run.
 	place
 	data      unsafe.Pointer // of the instance
-	began     uint32         // the offset of the node that it began with
-	next, end uint32         // the range of links that it is in
+	began     uint32         // offset of the node that began the run
+	next, end uint32         // the present range of links
 	top, left int            // of the stack, of the steps
-	unit      place          // that sent what it is in, or nothing
+	unit      place          // the instance that sent, while the level's graph runs its event
 
 	by   uint64   // in checked builds the goroutine that called Begin
 	text [32]byte // room for its name
@@ -46,7 +46,7 @@ type place struct {
 	instance Instance
 }
 
-// The states of the word.
+// The states of word.
 const (
 	zero uint32 = iota
 	closed
@@ -54,9 +54,9 @@ const (
 	running
 )
 
-// NewRunner makes a runner for graphs of the host in this world, with a budget of steps for each
-// event. Its stack takes 16 bytes a step of s, and 24, and a place in the table of limits.owned. It
-// is one allocation on the Go heap. A full s unwinds.
+// NewRunner makes a runner for graphs of the host in this world, with a bound on the steps of each
+// event. It takes 16 bytes a step of s for its stack, and 24, an entry in the table of
+// limits.owned, and one allocation on the Go heap. A full s unwinds.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > stepsMax {
@@ -70,12 +70,11 @@ func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner 
 	return r
 }
 
-// stepsMax bounds a stack: what it takes is an int on each target.
+// stepsMax bounds the stack, so that its size is an int on each target.
 const stepsMax = 1 << 26
 
-// SendTo says where events of nodes of the type "send" go: to an instance of the level's graph.
-// Until it is called they go nowhere. It may be called outside of the phase, too, but not while an
-// event runs.
+// SendTo sets the target of nodes of the type "send": an instance of the level's graph. Without it
+// sends have no effect. SendTo may be called outside of Begin and End, but not while an event runs.
 func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.mine(level)
 	if r.word.Load() == running {
@@ -84,18 +83,18 @@ func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.level = place{level, i}
 }
 
-// Trace has fn called before each step, from the next event, delay or timer on; nil ends it.
+// Trace calls fn before each step, from the next event, delay or timer on; nil stops it.
 func (r *Runner) Trace(fn func(Step)) { r.trace = fn }
 
 // Step is a node that is about to run.
 type Step struct {
 	Graph    *Graph
 	Instance Instance
-	Node     int // its index in Source; that of the event first
-	Port     int // by which it is led to
+	Node     int // its index in Source; the event's comes first
+	Port     int // by which it is entered
 }
 
-// PortName is the port that the node is led to by, as a [Link] has it: "" is its first.
+// PortName returns the port by which the node is entered, as a [Link] has it: "" is the first.
 func (s Step) PortName() string {
 	if s.Port == 0 {
 		return ""
@@ -103,8 +102,8 @@ func (s Step) PortName() string {
 	return kinds[s.Graph.root.Nodes.Get(s.Graph.blob)[s.Node].Get(s.Graph.blob).Tag].ports[s.Port]
 }
 
-// Begin opens the phase in which the runner may be used, by the goroutine that calls it: a checked
-// build refuses Fire and Tick of any other.
+// Begin lets the calling goroutine use the runner until End. A checked build refuses Fire and Tick
+// from any other goroutine.
 func (r *Runner) Begin() {
 	r.change(closed, ready, "Begin")
 	if arena_c.Checked {
@@ -112,18 +111,18 @@ func (r *Runner) Begin() {
 	}
 }
 
-// End closes it.
+// End ends the phase that Begin began.
 func (r *Runner) End() { r.change(ready, closed, "End") }
 
-// byBeginner refuses what another goroutine than Begin's has entered.
+// byBeginner panics in another goroutine than Begin's.
 func (r *Runner) byBeginner(what string) {
 	if r.by != r.goroutine() {
 		r.word.Store(ready)
-		panic(bug("%s in another goroutine than Begin: each has a runner of its own, or calls Begin and End", what))
+		panic(bug("%s in another goroutine than Begin: give each goroutine its own runner, or call Begin and End there", what))
 	}
 }
 
-// goroutine is the number of the goroutine that asks. pre: it has changed the word.
+// goroutine returns the number of the calling goroutine. pre: it has changed the word.
 func (r *Runner) goroutine() (number uint64) {
 	for _, c := range r.text[len("goroutine "):runtime.Stack(r.text[:], false)] {
 		if c < '0' || c > '9' {
@@ -149,7 +148,7 @@ func (r *Runner) made() {
 	}
 }
 
-// ended is a runner whose scope closes.
+// ended is a runner as its scope closes it.
 type ended Runner
 
 func (r *ended) Close() error {
@@ -158,7 +157,7 @@ func (r *ended) Close() error {
 	return nil
 }
 
-// refuse says what the word says.
+// refuse panics with the reason that the word gives.
 func (r *Runner) refuse(what string) {
 	r.made()
 	panic(bug("%s %s", what, [...]string{
@@ -177,16 +176,16 @@ func (r *Runner) mine(g *Graph) {
 	}
 }
 
-// Fire runs what follows the event of this key in an instance of a graph, with its values. No node
-// that is of the event: nothing happens. The error is a [StepsError], or that the instance isn't
-// live. Cost: a few ns, a search among the graph's events, and some 2 ns a node.
+// Fire runs the links of the event node with this key in an instance of a graph, with the event's
+// values. Without such a node it does nothing. It returns an error if the instance isn't live, a
+// [StepsError] for too many steps, or an [ActionError]. Cost: a few ns, a search among the graph's
+// events, and some 2 ns a node.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
 	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
 
-// FireNamed is Fire for tools, which have the name of an event of the vocabulary, and its values in
-// order: what a [Variable] may have. One that isn't given is the zero value. It works on the Go
-// heap.
+// FireNamed is Fire for tools, by the name of the event in the vocabulary, with its values in order
+// as in a [Variable]. A missing value is zero. It works on the Go heap.
 func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values ...any) error {
 	r.mine(g)
 	of := slices.IndexFunc(r.of.Events, func(s Signature) bool { return s.Name == event })
@@ -249,7 +248,7 @@ func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.
 	return r.begin(&n.node)
 }
 
-// wrong says what is no event, graph or runner of one host.
+// wrong panics for an event, graph or runner of another host.
 func (r *Runner) wrong(e *signal, g *Graph) {
 	if e == nil {
 		panic(bug("a zero Event: NewEvent makes one"))
@@ -258,7 +257,7 @@ func (r *Runner) wrong(e *signal, g *Graph) {
 	panic(bug("an event of another host"))
 }
 
-// alone refuses a runner in a graph that another runs in: else Free couldn't tell who is in it.
+// alone panics if another runner is in the graph, because Free knows of one only.
 func (g *Graph) alone() {
 	if g.running != 0 {
 		panic(bug("another runner is in graph %q: an action may not use it", g.Name()))
@@ -268,7 +267,7 @@ func (g *Graph) alone() {
 // eventKey orders events by hash and key.
 func eventKey(hash uint32, key int32) uint64 { return uint64(hash)<<32 | uint64(uint32(key)^1<<31) }
 
-// find is the event node, or nil.
+// find returns the event node, or nil.
 func (g *Graph) find(key uint64) *event {
 	list, low, high := g.events, uint32(0), g.heard
 	for low < high {
@@ -287,7 +286,7 @@ func (g *Graph) find(key uint64) *event {
 	return nil
 }
 
-// goTo makes an instance the one that runs, and says whether it is live.
+// goTo makes an instance the running one, and reports whether it is live.
 func (r *Runner) goTo(g *Graph, i Instance) bool {
 	data := g.at(i)
 	if data == nil {
@@ -297,7 +296,7 @@ func (r *Runner) goTo(g *Graph, i Instance) bool {
 	return true
 }
 
-// done ends a run, also one that an action panicked out of.
+// done ends a run, also after an action's panic.
 func (r *Runner) done() {
 	r.rest()
 	if r.failed != nil || r.failure != nil {
@@ -306,7 +305,8 @@ func (r *Runner) done() {
 	r.word.Store(ready)
 }
 
-// rest has nothing run: neither an instance nor, when steps ran out in what it sent, its level's.
+// rest marks no instance as running: neither the present one nor, if steps ran out in a send, the
+// sender.
 func (r *Runner) rest() {
 	if r.graph != nil {
 		r.graph.running = 0
@@ -317,7 +317,7 @@ func (r *Runner) rest() {
 	}
 }
 
-// begin runs the links that follow an event, or a node whose time has come.
+// begin runs the links of an event, or of a delay or timer that ended.
 func (r *Runner) begin(n *node) error {
 	s := spanOf(&n.Then)
 	next, end := s.offset, s.offset+s.count*toSize
@@ -335,9 +335,9 @@ func (r *Runner) begin(n *node) error {
 	return err
 }
 
-// traced is run that says each step.
+// traced is run with a call of trace before each step.
 func (r *Runner) traced(next, end uint32) error {
-	trace := r.trace // which may end itself
+	trace := r.trace // trace may stop itself
 	trace(Step{r.graph, r.instance, r.graph.index(r.began), 0})
 	r.next, r.end = next, end
 	for left := r.steps; r.peek(); left-- {
@@ -353,10 +353,10 @@ func (r *Runner) traced(next, end uint32) error {
 	return nil
 }
 
-// index is that of the node at an offset.
+// index returns the index of the node at an offset.
 func (g *Graph) index(node uint32) int { return indexOf(g.root.Nodes.Get(g.blob), node) }
 
-// peek goes to the next link to follow, if there is one.
+// peek goes to the next link, and reports whether one is left.
 func (r *Runner) peek() bool {
 	for r.next == r.end {
 		if r.top == 0 {
@@ -367,7 +367,7 @@ func (r *Runner) peek() bool {
 	return true
 }
 
-// tooMany is the error of a run that took all steps.
+// tooMany returns the error of a run that took all steps.
 func (r *Runner) tooMany() error {
 	r.peek()
 	home := r.home()
@@ -376,7 +376,7 @@ func (r *Runner) tooMany() error {
 		r.steps}
 }
 
-// home is the graph of the node that it began with.
+// home returns the graph of the node that began the run.
 func (r *Runner) home() *Graph {
 	if r.unit.graph != nil {
 		return r.unit.graph
@@ -384,28 +384,26 @@ func (r *Runner) home() *Graph {
 	return r.graph
 }
 
-// nameOf is a node's.
+// nameOf returns the name of a node.
 func (g *Graph) nameOf(node uint32) string { return nodeName(g.root, g.blob, g.index(node)) }
 
-// StepsError says that an event, or a delay or timer that went on, took more steps than there may
-// be.
+// StepsError is the error of an event, delay or timer that took more steps than the runner allows.
 type StepsError struct {
 	Graph string
-	Began string // the node that it began with; of a stripped graph its index, as "#3"
-	Node  string // the node that was next
+	Began string // the node that began the run; in a stripped graph its index, as "#3"
+	Node  string // the next node
 	Steps int
 }
 
-// Error says it in one line.
+// Error returns the error in one line.
 func (e *StepsError) Error() string {
 	return fmt.Sprintf("flow: graph %q: %q: no end after %d steps; node %q is next: is it in a cycle?",
 		e.Graph, e.Began, e.Steps, e.Node)
 }
 
-// Fail is for an action that couldn't do what its node asks for: what the action had put out stays,
-// what follows the node isn't run, and all else is. Fire or Tick gives err as an [ActionError] that
-// names the node; of several it gives the first. Called where no action runs it is a caller's bug and
-// panics.
+// Fail reports that the running action couldn't do its work. The action's outputs stay, the links
+// of its node don't run, and all others do. Fire or Tick returns err as an [ActionError] that names
+// the node, for the first action that failed. Fail panics when no action runs.
 func (r *Runner) Fail(err error) {
 	if r.word.Load() != running {
 		r.made()
@@ -417,24 +415,24 @@ func (r *Runner) Fail(err error) {
 	r.failed = err
 }
 
-// ActionError says which node's action failed.
+// ActionError names the node of a failed action.
 type ActionError struct {
 	Graph string
-	Began string // the node that it began with; of a stripped graph its index, as "#3"
-	Node  string // of the action
-	Err   error  // what the action said
+	Began string // the node that began the run; in a stripped graph its index, as "#3"
+	Node  string // the action's node
+	Err   error  // from Fail
 }
 
-// Error says it in one line.
+// Error returns the error in one line.
 func (e *ActionError) Error() string {
 	return fmt.Sprintf("flow: graph %q: %q: the action of node %q failed: %v", e.Graph, e.Began, e.Node,
 		e.Err)
 }
 
-// Unwrap is what the action said.
+// Unwrap returns the action's error.
 func (e *ActionError) Unwrap() error { return e.Err }
 
-// fails ends an action that failed: nothing follows it.
+// fails ends a failed action without following its links.
 func (r *Runner) fails(n *action) span {
 	if r.failure == nil {
 		home := r.home()

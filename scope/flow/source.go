@@ -1,6 +1,6 @@
 package flow
 
-// Source is a graph as its author has it: what an editor saves, and what Compile makes a blob of.
+// Source is a graph as its author has it: an editor saves it, and Compile makes a blob of it.
 type Source struct {
 	Name      string
 	Seed      uint32 // of random nodes, in each new instance
@@ -8,27 +8,27 @@ type Source struct {
 	Nodes     []Node
 }
 
-// Variable has its name, type, and the value that a new instance has; nil is the zero one.
-// Constants and values are bool, int, int32, float32 or float64: what fits, fits. A handle begins
-// as 0.
+// Variable has a name, a type, and the initial value of an instance; nil is zero. Constants and
+// values are bool, int, int32, float32 or float64; a value that fits in the type is valid. A handle
+// begins as 0.
 type Variable struct {
 	Name  string
 	Type  Type
 	Value any
 }
 
-// Node is one of a graph. Type is one of those in the package's doc.
+// Node is a node of a graph. Type is one of those in the package's doc.
 type Node struct {
 	Name string
 	Type string
-	Of   string // event, send, action: its name in the vocabulary
-	Key  int32  // event: of which thing in the level
+	Of   string // event, send, action: the name in the vocabulary
+	Key  int32  // event: the object in the level
 	In   []Input
 	Out  []Output
 	List []List
 }
 
-// Input gives a parameter a variable, by name, or a constant. One that isn't given is the zero
+// Input sets a parameter to a variable, by name, or to a constant. A missing input is the zero
 // constant.
 type Input struct {
 	Name     string
@@ -36,55 +36,54 @@ type Input struct {
 	Constant any
 }
 
-// Output gives a parameter the variable that it writes, by name. One that isn't given writes
-// nothing.
+// Output names the variable that a parameter writes. A missing output writes to none.
 type Output struct {
 	Name     string
 	Variable string
 }
 
-// List is the links of one list of a node: "then", "else"; "1", "2" and so on.
+// List has the links of one list of a node: "then", "else"; "1", "2" and so on.
 type List struct {
 	Name  string
 	Links []Link
 }
 
-// Link leads to a port of a node; "" is its first.
+// Link leads to a port of a node; "" is its first port.
 type Link struct {
 	Node string
 	Port string
 }
 
-// Vocabulary is what a host has to offer to graphs.
+// Vocabulary lists the actions and events that a host offers to graphs.
 type Vocabulary struct{ Actions, Events []Signature }
 
-// Signature is an action or an event with its parameters, in the order of their struct.
+// Signature is an action or an event with its parameters, in the order of the struct's fields.
 type Signature struct {
 	Name       string
 	Parameters []Parameter
 }
 
-// Parameter of an action is In or Out; of an event all are values.
+// Parameter is a parameter of an action, In or Out, or a value of an event.
 type Parameter struct {
 	Name string
 	Type Type
 	Out  bool
 }
 
-// Fault is what is wrong with a place of a source.
+// Fault is an error at a place of a source.
 type Fault struct {
 	Variable int // its index; -1: none
 	Node     int // its index; -1: none
-	// of the node: the name of an input, output or list; or "name", "type", "of", "key"
+	// the node's part: the name of an input, output or list; or "name", "type", "of", "key"
 	Part string
 	Link int    // its index in the list; -1: none
-	Text string // with names: it says all by itself
+	Text string // complete, with names
 }
 
-// Error is the text.
+// Error returns the text.
 func (f *Fault) Error() string { return "flow: " + f.Text }
 
-// NodeSize is what the nodes of one type take.
+// NodeSize is the size of all nodes of one type.
 type NodeSize struct {
 	Type    string
 	Nodes   int
@@ -92,12 +91,12 @@ type NodeSize struct {
 	Dynamic int // bytes in each instance
 }
 
-// Report says what a compiled graph takes.
+// Report is the size of a compiled graph.
 type Report struct {
-	Nodes []NodeSize // by type, in the order of the package's doc; those that occur
-	Blob  int        // all of the bytes
-	// of them the nodes with their links and parameters; the rest is names and tables
+	Nodes []NodeSize // by type, in the order of the package's doc; types without nodes are left out
+	Blob  int        // bytes in all
+	// bytes of the nodes with their links and parameters; the rest is names and tables
 	Static int
-	Data   int // bytes of each instance
-	Values int // of them variables
+	Data   int // bytes of an instance
+	Values int // bytes of its variables
 }

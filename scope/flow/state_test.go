@@ -22,8 +22,8 @@ var (
 	_          = flow.NewEvent[stateUsed](stateHost, "line.used")
 )
 
-// TestInstancesFromOutside: what a state from outside has in the pool of instances is checked, and that bools of instances
-// are 0 or 1. Instances are made before the state is whole.
+// TestInstancesFromOutside: a state from outside has its pool of instances checked, and their bools
+// must be 0 or 1. Instances must be made before the state is complete.
 func TestInstancesFromOutside(t *testing.T) {
 	data, _, err := flow.Compile(flow.Source{Name: "door",
 		Variables: []flow.Variable{{Name: "is open", Type: flow.Bool}, {Name: "many", Type: flow.Int}},
@@ -50,7 +50,7 @@ func TestInstancesFromOutside(t *testing.T) {
 		g.Instances(3)
 		m.Instance = g.New()
 		ring = save.NewRing(s, 3, state)
-		late.Instances(1) // behind the state
+		late.Instances(1) // after the state
 		return m, nil
 	})
 	require.NoError(t, err)

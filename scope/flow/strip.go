@@ -12,17 +12,17 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Strip returns the blob of a graph without what only people and tools need: the names of its nodes,
-// variables and parameters, and the description of the blob's types. In place of these, and of the
-// names of actions and events, it has fingerprints. The graph's own name stays, for errors. scratch
-// has blob.ScratchSize bytes. It works on the Go heap.
+// Strip returns the blob of a graph without the parts that only people and tools need: the names of
+// its nodes, variables and parameters, and the description of the blob's types. Fingerprints
+// replace these, and the names of actions and events. The graph's own name stays, for errors.
+// scratch has blob.ScratchSize bytes. Strip works on the Go heap.
 //
-// Load and Size look at a stripped blob as closely as at any other. Its instances have the same data,
-// and do the same. Where an error or a trace names a node, or [Graph.Source] a variable, its index
-// stands, as "#3". A stripped blob can't be decompiled, drawn or compared by names: keep the source.
+// Load and Size check a stripped blob like any other. Its instances have the same data, and run
+// alike. Errors, traces and [Graph.Source] name a node or variable by its index, as "#3". A
+// stripped blob can't be decompiled, drawn or compared by names: keep the source.
 //
-// Of a stripped blob Strip returns a copy. Bytes that are no graph, or that Compile didn't make, are an
-// error.
+// Strip returns a copy of a blob that is stripped already. It returns an error for bytes that are
+// no graph, or that Compile didn't make.
 func Strip(data, scratch []byte) ([]byte, error) {
 	if _, _, err := verify(data, scratch); err != nil {
 		return nil, err
@@ -37,14 +37,14 @@ func Strip(data, scratch []byte) ([]byte, error) {
 	c := compiler{source: &source, vocabulary: vocabulary}
 	made, err := c.compile()
 	if err != nil || !bytes.Equal(made, data) {
-		return nil, fmt.Errorf("flow: graph %.80q isn't as Compile makes it: compile its source anew", source.Name)
+		return nil, fmt.Errorf("flow: graph %.80q isn't as Compile makes it: compile its source again", source.Name)
 	}
 	c.strip = true
 	return c.blob()
 }
 
-// printOf is the fingerprint of a signature, as a stripped graph has it for a name: of its name, and of
-// the names and types of its parameters.
+// printOf returns the fingerprint of a signature: of its name, and of the names and types of its
+// parameters. A stripped graph has it for a name.
 func printOf(s Signature) string {
 	h := fnv.New64a()
 	write := func(text string) {
@@ -59,10 +59,11 @@ func printOf(s Signature) string {
 	return string(binary.LittleEndian.AppendUint64(nil, h.Sum64()))
 }
 
-// printSize is its length.
+// printSize is the length of a fingerprint.
 const printSize = 8
 
-// nameless looks that a stripped graph has no names, and prints in the place of some.
+// nameless checks that a stripped graph has no names, and that its fingerprints have the right
+// length.
 func (v *verifier) nameless() error {
 	named := v.Names.Len() != 0
 	for _, x := range v.variables {
@@ -84,7 +85,7 @@ func (v *verifier) nameless() error {
 	return nil
 }
 
-// stripDiffers says what a stripped graph needs that the host hasn't.
+// stripDiffers is differs for a stripped graph.
 func stripDiffers(what string, there blob.Array[signature], b blob.Blob, here []Signature) error {
 	for _, s := range there.Get(b) {
 		i := hashed(here, s.Hash)
@@ -92,21 +93,22 @@ func stripDiffers(what string, there blob.Array[signature], b blob.Blob, here []
 			return fmt.Errorf("the host has no %s whose name has the hash %08x; the graph is stripped", what, s.Hash)
 		}
 		if printOf(here[i]) != s.Name.Get(b) || !sameTypes(here[i].Parameters, s.Parameters.Get(b)) {
-			return fmt.Errorf("%s %q: the host has %v, the graph another fingerprint; it is stripped: "+
-				"compile its source anew", what, here[i].Name, here[i].Parameters)
+			return fmt.Errorf("%s %q: the host has %v; the graph is stripped and has another fingerprint: "+
+				"compile its source again", what, here[i].Name, here[i].Parameters)
 		}
 	}
 	return nil
 }
 
-// sameTypes reports whether the parameters of a host and of a blob are the same but for their names.
+// sameTypes reports whether the parameters of a host and of a blob are the same except for their
+// names.
 func sameTypes(here []Parameter, there []parameterOf) bool {
 	return slices.EqualFunc(here, there, func(p Parameter, q parameterOf) bool {
 		return p.Type == q.Type && p.Out == (q.Out != 0)
 	})
 }
 
-// nodeName is the name of the node with an index, or the index.
+// nodeName returns the name of a node, or its index in a stripped graph.
 func nodeName(r *root, b blob.Blob, i int) string {
 	if names := r.Names.Get(b); names != nil {
 		return textOf(names[i], b)
@@ -114,7 +116,7 @@ func nodeName(r *root, b blob.Blob, i int) string {
 	return indexName(i)
 }
 
-// variableName is the name of the variable with an index, or the index.
+// variableName returns the name of a variable, or its index in a stripped graph.
 func variableName(r *root, b blob.Blob, i int) string {
 	if name := r.Variables.Get(b)[i].Name; name.Len() != 0 {
 		return textOf(name, b)
@@ -122,5 +124,5 @@ func variableName(r *root, b blob.Blob, i int) string {
 	return indexName(i)
 }
 
-// indexName is what stands for a name that was stripped.
+// indexName returns the replacement of a stripped name.
 func indexName(i int) string { return "#" + strconv.Itoa(i) }

@@ -32,7 +32,7 @@ func TestStripSizes(t *testing.T) {
 	stripped := strip(t, data)
 	t.Logf("an empty graph: %d bytes, stripped %d", len(data), len(stripped))
 	assert.Equal(t, [2]int{2276, 121}, [2]int{len(data), len(stripped)})
-	for _, text := range []string{"good", "near"} { // its own name stays, that of an event goes
+	for _, text := range []string{"good", "near"} { // its own name stays, that of an event doesn't
 		assert.True(t, bytes.Contains(compile(t, good()), []byte(text)))
 	}
 	stripped = strip(t, compile(t, good()))
@@ -40,7 +40,7 @@ func TestStripSizes(t *testing.T) {
 	assert.False(t, bytes.Contains(stripped, []byte("near")))
 }
 
-// TestStripTwice: what is stripped stays the same bytes, and they are a copy.
+// TestStripTwice: stripping a stripped blob copies its bytes.
 func TestStripTwice(t *testing.T) {
 	once := strip(t, compile(t, everything()))
 	twice := strip(t, once)
@@ -49,7 +49,7 @@ func TestStripTwice(t *testing.T) {
 }
 
 // TestStrippedRunsAlike: the instances of a stripped graph have the same bytes after each event and
-// tick, and the same is done to the world. In errors nodes are numbers.
+// tick, and their actions are the same. Errors name nodes by index.
 func TestStrippedRunsAlike(t *testing.T) {
 	name := regexp.MustCompile(`"n([0-9]+)"`)
 	outer := openScope(t)
@@ -97,7 +97,7 @@ func TestStrippedRunsAlike(t *testing.T) {
 	assert.NotZero(t, lines)
 }
 
-// TestStrippedSource: what is left of names are indexes; all else is as it was.
+// TestStrippedSource: names are replaced by indexes, and all else stays.
 func TestStrippedSource(t *testing.T) {
 	s := openScope(t)
 	source := everything()
@@ -112,10 +112,10 @@ func TestStrippedSource(t *testing.T) {
 	again := strip(t, compile(t, numbered))
 	assert.Equal(t, stripped, again, "it is the same graph")
 	_, _, err = flow.Decompile(stripped, scratch(stripped))
-	assert.EqualError(t, err, `flow: graph "everything" is stripped: its names are gone; take the blob or the source that it was made of`)
+	assert.EqualError(t, err, `flow: graph "everything" is stripped: its names are gone; take the blob or the source from which it was made`)
 }
 
-// TestStripRefuses what isn't whole, or not as Compile makes it.
+// TestStripRefuses: bytes that are incomplete, or not as Compile makes them, are refused.
 func TestStripRefuses(t *testing.T) {
 	for _, data := range [][]byte{compile(t, good()), strip(t, compile(t, good()))} {
 		for at := 0; at < len(data); at++ {
@@ -138,11 +138,10 @@ func TestStripRefuses(t *testing.T) {
 	_, err = books.Load(s, data, scratch(data))
 	require.NoError(t, err)
 	_, err = flow.Strip(data, scratch(data))
-	assert.EqualError(t, err, `flow: graph "good" isn't as Compile makes it: compile its source anew`)
+	assert.EqualError(t, err, `flow: graph "good" isn't as Compile makes it: compile its source again`)
 }
 
-// TestStrippedHosts: a host that has other actions or events than the graph was compiled with is
-// refused, with the names that it has itself.
+// TestStrippedHosts: a host with other actions or events is refused, with the host's names.
 func TestStrippedHosts(t *testing.T) {
 	s := openScope(t)
 	data := strip(t, compile(t, good()))
@@ -178,11 +177,11 @@ func TestStrippedHosts(t *testing.T) {
 			e.Parameters = change(e.Parameters)
 		})
 		assert.True(t, strings.HasPrefix(said, other) &&
-			strings.HasSuffix(said, "the graph another fingerprint; it is stripped: compile its source anew"), said)
+			strings.HasSuffix(said, "the graph is stripped and has another fingerprint: compile its source again"), said)
 	}
 }
 
-// TestStrippedTypes: a fingerprint that is right doesn't make other types good.
+// TestStrippedTypes: types must be equal, too, when the fingerprint is right.
 func TestStrippedTypes(t *testing.T) {
 	s := openScope(t)
 	h := flow.NewHost[book]()
@@ -200,7 +199,7 @@ func TestStrippedTypes(t *testing.T) {
 	_, err = flow.Size(data, scratch(data), 1)
 	require.NoError(t, err, "by itself it is whole")
 	_, err = h.Load(s, data, scratch(data))
-	assert.ErrorContains(t, err, `event "near": the host has [a int], the graph another fingerprint`)
+	assert.ErrorContains(t, err, `event "near": the host has [a int]; the graph is stripped and has another fingerprint`)
 }
 
 // TestHalfStripped: a blob has all of its names and types, or none.

@@ -6,13 +6,13 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// due is what a delay or timer has left whose time has come in this tick.
+// due marks a delay or timer that ends in this tick.
 const due = 1 << 31
 
-// Tick takes one tick off the delays and timers of all instances of a graph, and runs what follows
-// those whose time has come, in the order of instances and nodes. Each has all of the steps; one
-// that takes more is an error like that of Fire, and the others run all the same: the error is that
-// of the first. Cost: of an instance where nothing waits, a look at one word.
+// Tick counts the delays and timers of all instances of a graph down by one. It runs the links of
+// those that end, in the order of instances and nodes. Each has all of the steps. Tick returns the
+// first error, a [StepsError] or [ActionError] as from Fire, after running the others. Cost: a look
+// at one word for an instance in which none waits.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	if r.change(ready, running, "Tick"); arena_c.Checked {
@@ -35,8 +35,8 @@ func (r *Runner) Tick(g *Graph) (err error) {
 	return err
 }
 
-// tick first looks at all, and then runs those that are due: what one of them begins waits from the
-// next tick on, wherever its node lies.
+// tick counts all down first and then runs those that are due. So a delay that starts in this tick
+// waits for the next, wherever its node is.
 func (r *Runner) tick(p place) (err error) {
 	r.rest()
 	r.goTo(p.graph, p.instance)
@@ -46,7 +46,7 @@ func (r *Runner) tick(p place) (err error) {
 		switch *left {
 		case 0:
 			continue
-		case due: // still, as an action panicked in the tick before
+		case due: // still due, because an action panicked in the last tick
 		default:
 			if *left--; *left != 0 {
 				continue
@@ -61,11 +61,11 @@ func (r *Runner) tick(p place) (err error) {
 	for _, l := range timed {
 		n := (*delay)(unsafe.Pointer(l.Get(p.graph.blob)))
 		if r.rest(); !r.goTo(p.graph, p.instance) {
-			return err // an action has freed it, where what it sent was done
+			return err // an action freed it while the level ran its send
 		}
 		left := word(r.data, n.Left)
 		if *left != due {
-			continue // it isn't, or what ran before began it anew or stopped it
+			continue // not due, or restarted or stopped by an earlier one
 		}
 		*left = 0
 		if n.Tag == tagTimer {

@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// Type is what a variable is.
+// Type is the type of a variable.
 type Type uint32
 
-// The types of variables: in Go bool, int32, float32 and uint64, or types of these kinds.
+// The types of variables: bool, int32, float32 and uint64 in Go, or types of these kinds.
 const (
 	Bool Type = 1 + iota
 	Int
@@ -19,7 +19,7 @@ const (
 	Handle
 )
 
-// String is the type as a source has it.
+// String returns the type as a source spells it.
 func (t Type) String() string {
 	if t < Bool || t > Handle {
 		return "no type"
@@ -27,7 +27,7 @@ func (t Type) String() string {
 	return [...]string{"bool", "int", "number", "handle"}[t-Bool]
 }
 
-// size is what a variable takes. A bool takes a word, too.
+// size returns the bytes of a variable. A bool takes a word, too.
 func (t Type) size() uint32 {
 	if t == Handle {
 		return 8
@@ -35,7 +35,7 @@ func (t Type) size() uint32 {
 	return 4
 }
 
-// Value is the Go types that variables have.
+// Value is the set of Go types for variables.
 type Value interface {
 	~bool | ~int32 | ~float32 | ~uint64
 }
@@ -54,35 +54,37 @@ func typeOf(t reflect.Type) (Type, bool) {
 	return 0, false
 }
 
-// In is a parameter that is read: a constant, or a variable. It lies in the blob, inside its node.
+// In is a parameter that is read: a constant or a variable. It is stored in the blob, inside its
+// node.
 type In[T Value] struct{ at, constant uint32 }
 
-// Get is its value. Only who was given the struct that it lies in, as an action is, may ask, and
-// only meanwhile. Cost: a comparison.
+// Get returns the value. Only the action that received the parameter's struct may call it, and only
+// while the action runs. Cost: a comparison.
 func (in *In[T]) Get(r *Runner) T { return in.in(r.data) }
 
-// in is Get in the data of an instance.
+// in is Get for the data of an instance.
 func (in *In[T]) in(data unsafe.Pointer) (value T) {
 	p := unsafe.Pointer(&in.constant)
 	if in.at != 0 {
 		p = unsafe.Add(data, in.at)
 	} else if unsafe.Sizeof(value) > 4 {
-		return value // no handle but 0 is a constant
+		return value // a handle's only constant is 0
 	}
 	return *(*T)(p)
 }
 
-// Out is a parameter that is written: a variable, or nothing. It lies in the blob, inside its node.
+// Out is a parameter that is written: a variable, or none. It is stored in the blob, inside its
+// node.
 type Out[T Value] struct{ at uint32 }
 
-// Set writes it. See [In.Get]. Cost: a comparison.
+// Set writes the variable. For callers see [In.Get]. Cost: a comparison.
 func (out *Out[T]) Set(r *Runner, value T) {
 	if out.at != 0 {
 		*(*T)(unsafe.Add(r.data, out.at)) = value
 	}
 }
 
-// role is what a field of a node's struct is.
+// role is the role of a field in a node's struct.
 type role uint8
 
 const (
@@ -90,10 +92,10 @@ const (
 	output
 	list  // of links
 	lists // of lists
-	state // the offset of a word in the dynamic data
+	state // offset of a word in the dynamic data
 )
 
-// parameter is what In and Out say of themselves.
+// parameter is implemented by In and Out.
 type parameter interface{ parameter() (role, Type) }
 
 func (In[T]) parameter() (role, Type)  { return input, kindOf[T]() }
@@ -104,7 +106,7 @@ func kindOf[T Value]() Type {
 	return t
 }
 
-// size is what a parameter takes in its struct, whatever its type.
+// size returns the bytes of a parameter in its struct, which don't depend on its type.
 func (r role) size() uint32 {
 	if r == input {
 		return uint32(unsafe.Sizeof(In[int32]{}))
@@ -112,17 +114,17 @@ func (r role) size() uint32 {
 	return uint32(unsafe.Sizeof(Out[int32]{}))
 }
 
-// field is one of a node's struct, an action's or an event's.
+// field is a field in the struct of a node, an action or an event.
 type field struct {
 	name    string
 	role    role
 	typ     Type
 	at      uint32 // offset in the struct
-	outside bool   // of the node: among the parameters behind it
+	outside bool   // among the parameters that follow the node
 }
 
-// constant is a value of a source as a word of the blob; an int that is written as a number in JSON
-// is a float64 with nothing behind the point.
+// constant returns a value of a source as a word of the blob. JSON has an int as a float64 without
+// a fraction.
 func constant(value any, t Type) (word uint32, err error) {
 	wrong := func() (uint32, error) { return 0, fmt.Errorf("%v is no %v", value, t) }
 	v := reflect.ValueOf(value)
@@ -151,16 +153,16 @@ func constant(value any, t Type) (word uint32, err error) {
 		return math.Float32bits(float32(number)), nil
 	}
 	if number != 0 {
-		return 0, fmt.Errorf("%v is a constant: a handle has none but 0",
+		return 0, fmt.Errorf("%v is a constant: the only constant of a handle is 0",
 			strconv.FormatFloat(number, 'g', -1, 64))
 	}
 	return 0, nil
 }
 
-// finite says whether a number may be a constant: a source has no other.
+// finite reports whether a number may be a constant.
 func finite(number float32) bool { return number-number == 0 }
 
-// valueOf is a word of the blob as Go has it.
+// valueOf returns a word of the blob as a Go value.
 func valueOf(p unsafe.Pointer, t Type) any {
 	switch t {
 	case Bool:

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// verify looks at all that a runner relies on, in bytes that may come from anywhere. Package blob
-// has looked where links lead; here it is offsets in the dynamic data, ports, and the tables.
+// verify checks everything that a runner relies on, in bytes from any source. Package blob has
+// checked the targets of links. The rest is offsets in the dynamic data, ports, and the tables.
 func verify(data, scratch []byte) (*root, blob.Blob, error) {
 	r, b, err := format.Verify(data, scratch)
 	if err != nil {
@@ -32,7 +32,7 @@ type verifier struct {
 	nodes     []blob.Link[node]
 	variables []variable
 	size      uint64 // of the dynamic data
-	left      uint64 // bytes of the blob that no part has had yet
+	left      uint64 // bytes of the blob that no part has taken
 	stripped  bool
 }
 
@@ -47,7 +47,7 @@ func (v *verifier) all() error {
 	before := uint32(0)
 	for i, l := range v.nodes {
 		if at := offsetOf(l); at <= before {
-			return fmt.Errorf("node %d lies at %d, before the one before it", i, at)
+			return fmt.Errorf("node %d is at %d, before its predecessor", i, at)
 		}
 		before = offsetOf(l)
 	}
@@ -81,8 +81,9 @@ func (v *verifier) all() error {
 	return v.tables()
 }
 
-// apart says whether lists and names have bytes of their own, as the compiler gives them. Else a
-// small blob could have so many, each of so much, that looking at them, or copying them, had no end.
+// apart reports whether lists and names have bytes of their own, as the compiler writes them. If
+// parts overlapped, a small blob could have so many large ones that checking or copying them took
+// forever.
 func (v *verifier) apart() bool {
 	ok := v.takes(len(v.Name.Get(v.blob)), 1)
 	for _, name := range v.Names.Get(v.blob) {
@@ -127,7 +128,7 @@ func (v *verifier) nodeApart(n *node) bool {
 	return ok
 }
 
-// takes gives a part its bytes, and says whether there are as many.
+// takes counts a part's bytes, and reports whether so many are left.
 func (v *verifier) takes(count int, size uintptr) bool {
 	bytes := uint64(count) * uint64(size)
 	if bytes > v.left {
@@ -137,7 +138,7 @@ func (v *verifier) takes(count int, size uintptr) bool {
 	return true
 }
 
-// named says whether all names are UTF-8.
+// named reports whether all names are UTF-8.
 func (v *verifier) named() bool {
 	ok := utf8.ValidString(v.Name.Get(v.blob))
 	for _, name := range v.Names.Get(v.blob) {
@@ -149,10 +150,10 @@ func (v *verifier) named() bool {
 	return ok
 }
 
-// dataMax bounds the dynamic data: a pool of instances of any number then fits in a scope or doesn't.
+// dataMax bounds the dynamic data, so that poolSize can't overflow.
 const dataMax = 16 << 20
 
-// data looks at the layout of the dynamic data: a head, variables one after another, and state.
+// data checks the layout of the dynamic data: a head, variables one after another, and state.
 func (v *verifier) data() error {
 	if v.size < uint64(headSize) || v.size > dataMax || v.State < headSize || uint64(v.State) > v.size {
 		return fmt.Errorf("%d bytes of dynamic data, with state from %d", v.size, v.State)
@@ -173,19 +174,19 @@ func (v *verifier) data() error {
 	return nil
 }
 
-// isConstant says whether a word is one of the type.
+// isConstant reports whether a word is a constant of the type.
 func isConstant(word uint32, t Type) bool {
 	return t == Int || t == Bool && word <= 1 || t == Number && finite(math.Float32frombits(word)) ||
 		t == Handle && word == 0
 }
 
-// uses says whether a variable of the type lies at the offset.
+// uses reports whether the offset is that of a variable of the type.
 func (v *verifier) uses(at uint32, t Type) bool {
 	i := variableAt(v.variables, at)
 	return i >= 0 && v.variables[i].Type == t
 }
 
-// variableAt is the index of the variable at an offset of the dynamic data, or -1.
+// variableAt returns the index of the variable at an offset of the dynamic data, or -1.
 func variableAt(variables []variable, at uint32) int {
 	i := sort.Search(len(variables), func(i int) bool { return variables[i].At >= at })
 	if i == len(variables) || variables[i].At != at {
@@ -219,7 +220,7 @@ func (v *verifier) field(f field, p unsafe.Pointer) error {
 		}
 	case output:
 		if at := (*Out[int32])(p).at; !v.uses(at, f.typ) && (at != 0 || !f.outside) {
-			return fmt.Errorf("%s lies at %d, no %v", f.name, at, f.typ)
+			return fmt.Errorf("%s writes to %d, where no %v is", f.name, at, f.typ)
 		}
 	case list:
 		return v.links(*(*links)(p))
@@ -231,7 +232,7 @@ func (v *verifier) field(f field, p unsafe.Pointer) error {
 		}
 	case state:
 		if at := *(*uint32)(p); at < v.State || uint64(at)+4 > v.size || at%4 != 0 {
-			return fmt.Errorf("its state lies at %d, of %d to %d", at, v.State, v.size)
+			return fmt.Errorf("its state is at %d, outside of %d to %d", at, v.State, v.size)
 		}
 	}
 	return nil
@@ -240,7 +241,7 @@ func (v *verifier) field(f field, p unsafe.Pointer) error {
 func (v *verifier) links(all links) error {
 	for _, l := range all.Get(v.blob) {
 		if indexOf(v.nodes, offsetOf(l.Node)) < 0 {
-			return fmt.Errorf("it leads to %d, where no node lies", offsetOf(l.Node))
+			return fmt.Errorf("it leads to %d, where no node is", offsetOf(l.Node))
 		}
 		if ports := kinds[l.Node.Get(v.blob).Tag].ports; l.Port >= uint32(len(ports)) {
 			return fmt.Errorf("it leads to port %d of a node that has %d", l.Port, len(ports))
@@ -249,7 +250,7 @@ func (v *verifier) links(all links) error {
 	return nil
 }
 
-// indexOf is the index of the node at an offset, or -1.
+// indexOf returns the index of the node at an offset, or -1.
 func indexOf(nodes []blob.Link[node], at uint32) int {
 	i := sort.Search(len(nodes), func(i int) bool { return offsetOf(nodes[i]) >= at })
 	if i == len(nodes) || offsetOf(nodes[i]) != at {
@@ -258,10 +259,11 @@ func indexOf(nodes []blob.Link[node], at uint32) int {
 	return i
 }
 
-// parameters are words, as the signature has it; those of an event are the variables of its values.
+// parameters checks the words of a node against its signature. Those of an event are the variables
+// of its values.
 func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.Array[uint32], values bool) error {
 	if of >= uint32(all.Len()) {
-		return fmt.Errorf("it is of %d of %d", of, all.Len())
+		return fmt.Errorf("it has signature %d, of %d", of, all.Len())
 	}
 	left := words.Get(v.blob)
 	for _, p := range all.Get(v.blob)[of].Parameters.Get(v.blob) {
@@ -284,7 +286,7 @@ func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.A
 	return nil
 }
 
-// tables looks at those that a runner reads: of events, and of delays and timers.
+// tables checks the tables for the runner: of events, and of delays and timers.
 func (v *verifier) tables() error {
 	events := v.Events.Get(v.blob)
 	for i, e := range events {
@@ -292,11 +294,11 @@ func (v *verifier) tables() error {
 			return fmt.Errorf("event %d is out of order", i)
 		}
 		if i := indexOf(v.nodes, offsetOf(e.Node)); i < 0 || e.Node.Get(v.blob).Tag != tagEvent {
-			return fmt.Errorf("no event lies at %d", offsetOf(e.Node))
+			return fmt.Errorf("no event is at %d", offsetOf(e.Node))
 		}
 		n := (*event)(unsafe.Pointer(e.Node.Get(v.blob)))
 		if v.Signals.Get(v.blob)[n.Of].Hash != e.Hash || n.Key != e.Key {
-			return fmt.Errorf("the event at %d is another than in the table", offsetOf(e.Node))
+			return fmt.Errorf("the event at %d isn't the one in the table", offsetOf(e.Node))
 		}
 	}
 	before := uint32(0)
@@ -307,19 +309,19 @@ func (v *verifier) tables() error {
 		before = offsetOf(l)
 		if i := indexOf(v.nodes, offsetOf(l)); i < 0 || l.Get(v.blob).Tag != tagDelay &&
 			l.Get(v.blob).Tag != tagTimer {
-			return fmt.Errorf("no delay lies at %d", offsetOf(l))
+			return fmt.Errorf("no delay is at %d", offsetOf(l))
 		}
 	}
 	return nil
 }
 
-// offsetOf is where a link leads. blob.Link is an offset, and package blob has looked at it.
+// offsetOf returns the offset in a link, which package blob has checked.
 func offsetOf(l blob.Link[node]) uint32 { return *(*uint32)(unsafe.Pointer(&l)) }
 
-// span is what an array of links is: a runner keeps it in 64 bits.
+// span is an array of links as a runner keeps it, in 64 bits.
 type span struct{ offset, count uint32 }
 
-// spanOf is an array as a runner has it.
+// spanOf returns an array as a span.
 func spanOf[T any](a *blob.Array[T]) span { return *(*span)(unsafe.Pointer(a)) }
 
 var (

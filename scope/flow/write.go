@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// write lays the graph in the blob: the nodes back to back, each with its links behind it.
+// write writes the graph to the blob: each node is followed by its links.
 func (c *compiler) write(w *blob.Writer[root]) blob.Link[root] {
 	at := blob.Put(w, root{})
 	var r root
@@ -20,13 +20,13 @@ func (c *compiler) write(w *blob.Writer[root]) blob.Link[root] {
 		own := blob.PutAll(w, n.own...)
 		n.written = blob.Link[node](blob.At(own, 0))
 		heads = append(heads, c.writeParts(w, n)...)
-		for j, word := range n.own { // as its parts have a place now
+		for j, word := range n.own { // its parts have offsets now
 			blob.Set(w, blob.At(own, j), word)
 		}
 		c.count(n, w.Size()-from)
 	}
 	c.report.Static = w.Size() - first
-	for _, n := range c.compiled { // now that all have a place
+	for _, n := range c.compiled { // all nodes have offsets now
 		for _, list := range n.list {
 			for j, l := range list {
 				target := &c.compiled[c.node[l.Node]]
@@ -40,7 +40,7 @@ func (c *compiler) write(w *blob.Writer[root]) blob.Link[root] {
 	return at
 }
 
-// writeParts writes what lies behind a node, and gives its lists of links in order.
+// writeParts writes the parts that follow a node, and returns its lists of links in order.
 func (c *compiler) writeParts(w *blob.Writer[root], n *compiled) (heads []links) {
 	for _, list := range n.list {
 		heads = append(heads, blob.PutAll(w, make([]to, len(list))...))
@@ -113,17 +113,17 @@ func (c *compiler) writeTables(w *blob.Writer[root], r *root) {
 	r.Names, r.Name = blob.PutAll(w, names...), w.Str(c.source.Name)
 }
 
-// rank is a type's place in the package's doc.
+// rank returns a type's index in the package's doc.
 func rank(name string) int {
 	return slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 }
 
-// compare is the order of the table of events.
+// compare orders the table of events.
 func compare(x, y entry) int {
 	return cmp.Compare(eventKey(x.Hash, x.Key), eventKey(y.Hash, y.Key))
 }
 
-// kept is a name as the blob has it.
+// kept returns a name as the blob stores it.
 func (c *compiler) kept(name string) string {
 	if c.strip {
 		return ""

@@ -1,37 +1,45 @@
-// Package source reads and writes the JSON of a graph: what an editor saves, and what people may
-// write by hand.
+// Package source reads and writes the JSON of a graph, which an editor saves or people write by
+// hand.
+//
+//	data, report, err := source.Compile("door.json", text, host.Vocabulary())
+//
+// [Compile] makes the blob of such a file, and [Write] the file of a graph, such as one that
+// [flow.Graph.Source] returns. This is door.json:
 //
 //	{
 //	  "version": 1,
 //	  "name": "door",
-//	  "note": "Opens for who has the blue key, and closes by itself.",
+//	  "note": "Opens with the blue key, and closes by itself.",
 //	  "variables": {
-//	    "held":  {"type": "int", "note": "the keys of who used it, a bit for each"},
+//	    "held":  {"type": "int", "note": "the user's keys, a bit for each"},
 //	    "moved": {"type": "bool", "value": false}
 //	  },
 //	  "nodes": {
 //	    "used":   {"event": "line.used", "key": 12, "out": {"keys": "held"}, "then": "locked"},
-//	    "locked": {"type": "equal", "in": {"a": "held", "b": 1}, "then": "open", "else": "refuse"},
-//	    "open":   {"action": "door.open", "in": {"tag": 7, "speed": 2}, "out": {"moved": "moved"}, "then": "wait"},
+//	    "locked": {"type": "equal", "in": {"a": "held", "b": 1},
+//	               "then": "open", "else": "refuse"},
+//	    "open":   {"action": "door.open", "in": {"tag": 7, "speed": 2},
+//	               "out": {"moved": "moved"}, "then": "wait"},
 //	    "wait":   {"type": "delay", "in": {"ticks": 150}, "then": "close"},
 //	    "close":  {"action": "door.close", "in": {"tag": 7}},
 //	    "refuse": {"action": "sound.play", "in": {"id": 34}, "then": [{"wait": "cancel"}]}
 //	  }
 //	}
 //
-// A node is an event, an action or a send, of a name in the host's vocabulary, or of a built-in
-// type; package flow lists these, with their inputs, lists of links and ports. What is given in
-// "in" is a constant, or a variable where it is a string. What "out" names is a variable that is
-// written. Any other key is a list of links: to a node, to several in their order, or to a port of
-// a node, as in {"wait": "cancel"}. The order of the nodes is that of the blob; that of the keys of
-// a node means nothing. A "note" may stand in a graph, a variable and a node; no blob has it.
+// A node is an event, an action or a send, with its name in the host's vocabulary, or a built-in
+// type. Package flow lists these types with their inputs, lists of links and ports. "in" has
+// constants, or the names of variables as strings. "out" names the variables that the node writes.
+// Any other key is a list of links: to a node, to several in order, or to a port of a node, as
+// {"wait": "cancel"}. The blob keeps the order of the nodes; the order of a node's keys has no
+// meaning. A graph, a variable and a node may have a "note", which is not in the blob.
 //
-// Reading is strict, and names all faults at once:
+// Reading is strict, and reports all faults at once:
 //
-//	door.json:12: nodes.open.in.tag: "seven" is no variable
-//	door.json:14: nodes.close.then: no node is called "shut"
+//	door.json:12: nodes.open.in.tag: tag: no variable "seven"
+//	door.json:14: nodes.close.then: then leads to "shut", and there is no such node
 //
-// The project's tool, budget/cmd/upfront, makes a blob of it. A program prints its vocabulary once:
+// The tool upfront compiles files, too. It needs the program's vocabulary, which the program prints
+// once:
 //
 //	_, err := os.Stdout.Write(source.WriteVocabulary(host.Vocabulary()))
 //
@@ -39,8 +47,6 @@
 //
 //	upfront flow compile --host host.json door.json
 //
-// writes door.blob, which flow.Host.Load takes; check, draw, trace and export are its other verbs.
-//
-// [Compile] makes the blob of such a file, and [Write] the file of a graph that [flow.Graph.Source]
-// gives back. The runtime has no part of this: a game that ships blobs doesn't import the package.
+// writes door.blob, which flow.Host.Load takes. The tool's other verbs for graphs are check, strip,
+// draw, trace and export. A game that ships blobs doesn't import this package.
 package source

@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// shape is a node type with its inputs and outputs, each with its type, its lists and ports, as
-// package flow's doc lists them. Operands of no type are all of one.
+// shape is a node type with its inputs and outputs and their types, its lists and ports, as package
+// flow's doc lists them. Operands without a type share one.
 type shape struct{ name, in, out, lists, ports string }
 
 var shapes = []shape{
@@ -36,7 +36,7 @@ var shapes = []shape{
 	{"send", "key:2 keys:2", "", "then", "in"},
 }
 
-// randomGraph is a graph that is right, or almost: one thing in many is anything.
+// randomGraph returns a graph that is correct, or almost: one part in many is random.
 func randomGraph(r *rand.Rand) flow.Source {
 	rarely := func() bool { return r.IntN(60) == 0 }
 	one := func(list ...string) string { return list[r.IntN(len(list))] }
@@ -129,7 +129,8 @@ func randomGraph(r *rand.Rand) flow.Source {
 	return graph
 }
 
-// A graph is the same one through its JSON: as faulty, or to the byte; and what was compiled loads and comes back.
+// TestRandomGraphs: a graph survives its JSON, with the same faults or the same bytes, and its blob
+// loads and is exported again.
 func TestRandomGraphs(t *testing.T) {
 	graphs := step.Pick[uint64](300, 3000, 100_000)
 	host, err := flow.HostOf(doors)

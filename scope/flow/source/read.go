@@ -10,19 +10,20 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// FileMax is the largest file that is read: graphs of 100,000 nodes have less.
+// FileMax is the size of the largest file that is read, in bytes: a graph of 100,000 nodes has
+// less.
 const FileMax = 16 << 20
 
-// Read reads a graph, as far as it can be read, without a vocabulary: whether there are the nodes,
-// variables and actions that it speaks of, only Compile says. Errors begin with name and line.
+// Read reads a graph without a vocabulary. It doesn't check that the nodes, variables and actions
+// exist to which the graph refers: Compile does. Errors begin with name and line.
 func Read(name string, data []byte) (flow.Source, error) {
 	r := newReader(name, data)
 	return r.graph, r.file.Err()
 }
 
-// Compile makes the blob of a graph for hosts with this vocabulary, and says what it takes. The
-// error names every fault of the file with name, line and path, up to [jsonfile.MaxFaults]. It
-// works on the Go heap.
+// Compile makes the blob of a graph for hosts with this vocabulary, and reports its size. The error
+// has every fault of the file with name, line and path, up to [jsonfile.MaxFaults]. Compile works
+// on the Go heap.
 func Compile(name string, data []byte, vocabulary flow.Vocabulary) ([]byte, flow.Report, error) {
 	r := newReader(name, data)
 	if r.stop {
@@ -36,16 +37,16 @@ func Compile(name string, data []byte, vocabulary flow.Vocabulary) ([]byte, flow
 	return compiled, report, nil
 }
 
-// reader reads a graph, and knows where its parts stand.
+// reader reads a graph, and keeps the places of its parts.
 type reader struct {
 	file      *jsonfile.File
 	graph     flow.Source
 	variables []*jsonfile.Value
 	nodes     []nodeAt
-	stop      bool // what was read is no graph: faults of its parts would mean nothing
+	stop      bool // the file is no graph, so faults of its parts would be meaningless
 }
 
-// nodeAt is where a node's parts stand, by the names that a flow.Fault has for them.
+// nodeAt has the places of a node's parts, by their names in a flow.Fault.
 type nodeAt struct {
 	whole *jsonfile.Value
 	parts map[string]*jsonfile.Value
@@ -65,7 +66,7 @@ func newReader(name string, data []byte) *reader {
 		case "version":
 			version = true
 			if m.Text != "1" {
-				r.refuse(m, "is no version that is known here; 1 is")
+				r.refuse(m, "is not a known version; give 1")
 				r.stop = true
 			}
 		case "name":
@@ -85,7 +86,7 @@ func newReader(name string, data []byte) *reader {
 		file.Fault(root.At, "version", `none; give "version": 1`)
 	}
 	if !root.Refused && !nodes {
-		file.Fault(root.At, "nodes", "none; a graph has some")
+		file.Fault(root.At, "nodes", `none; give "nodes"`)
 	}
 	r.stop = r.stop || root.Refused
 	return r
@@ -133,7 +134,7 @@ func (r *reader) readVariables(all *jsonfile.Value) {
 	}
 }
 
-// typeNamed is the type of a name, or 0.
+// typeNamed returns the type with a name, or 0.
 func typeNamed(name string) flow.Type {
 	for t := flow.Bool; t <= flow.Handle; t++ {
 		if t.String() == name {
@@ -143,8 +144,8 @@ func typeNamed(name string) flow.Type {
 	return 0
 }
 
-// constant reads a bool or a number. A number with a point or an exponent is no int, so that what
-// is written by Write has its type back.
+// constant reads a bool or a number. A number with a point or an exponent is no int, so that types
+// survive Write.
 func (r *reader) constant(v *jsonfile.Value, or string) any {
 	switch c := v.Text[0]; {
 	case v.Text == "true", v.Text == "false":
@@ -210,7 +211,7 @@ func (r *reader) inputs(v *jsonfile.Value, at nodeAt) (list []flow.Input) {
 		if name, err := m.Str(); err != nil {
 			in.Constant = r.constant(m, ", nor a variable's name")
 		} else if in.Variable = name; name == "" {
-			r.refuse(m, "is no variable's name")
+			r.refuse(m, "is not a variable's name")
 		}
 		list = append(list, in)
 	}
@@ -238,7 +239,7 @@ func (r *reader) links(all *jsonfile.Value, at nodeAt) (list []flow.Link) {
 				at.links[all.Name] = append(at.links[all.Name], m)
 			}
 		default:
-			r.refuse(v, `is no link ("node" or {"node": "port"})`)
+			r.refuse(v, `is not a link ("node" or {"node": "port"})`)
 		}
 	}
 	if all.Text[0] != '[' {
@@ -251,8 +252,7 @@ func (r *reader) links(all *jsonfile.Value, at nodeAt) (list []flow.Link) {
 	return list
 }
 
-// told adds the faults of a compilation, each at its place. Those of a value that was refused have
-// been said.
+// Faults of values that were refused before aren't added.
 func (r *reader) told(err error) {
 	list := []error{err}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -273,7 +273,7 @@ func (r *reader) told(err error) {
 	}
 }
 
-// place is where a fault is, and what it says there.
+// place returns the place of a fault, and its text there.
 func (r *reader) place(f *flow.Fault) (where *jsonfile.Value, text string) {
 	switch {
 	case f.Variable >= 0:

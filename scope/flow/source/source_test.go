@@ -37,7 +37,7 @@ func file(t *testing.T, name string) []byte {
 	return data
 }
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "rewrite testdata")
 
 // golden compares a text with a file.
 func golden(t *testing.T, name, text string) {
@@ -66,7 +66,7 @@ func TestDoor(t *testing.T) {
 	golden(t, "door.export.json", string(exported))
 }
 
-// same exports a blob, compiles that, and sees that the same bytes come back.
+// same exports a blob, compiles the result, and compares the bytes.
 func same(t testing.TB, data []byte) []byte {
 	t.Helper()
 	graph, vocabulary, err := flow.Decompile(data, scratch(data))
@@ -79,19 +79,19 @@ func same(t testing.TB, data []byte) []byte {
 	return text
 }
 
-// Every fault at once, in the order of the file, each at its place.
+// TestFaults: all faults at once, in the order of the file, each at its place.
 func TestFaults(t *testing.T) {
 	_, _, err := source.Compile("bad.json", file(t, "bad.json"), doors)
 	require.Error(t, err)
 	golden(t, "bad.txt", err.Error()+"\n")
 }
 
-// What would make faults of what is right: it is said alone.
+// TestFaultsAlone: a fault that would make correct parts faulty is reported alone.
 func TestFaultsAlone(t *testing.T) {
 	const nodes = `"nodes": {"a": {"event": "line.used", "then": "nowhere"}}`
 	for text, want := range map[string]string{
 		`[]`:                             "a list is not an object",
-		`{"version": 2, ` + nodes + `}`:  "version: 2 is no version that is known here; 1 is",
+		`{"version": 2, ` + nodes + `}`:  "version: 2 is not a known version; give 1",
 		`{"version": 1, "nodes": {}} {}`: "invalid character '{' after top-level value",
 		`{"version": 1, "variables": {"v": {"type": "float"}}, ` + nodes + `}`:            `variables.v.type: "float" is not a type (bool, int, number or handle)`,
 		`{"version": 1, "nodes": {"a": {"event": "line.used", "key": 1e3, "then": "b"}}}`: "nodes.a.key: 1e3 is not a whole number from -2147483648 to 2147483647",
@@ -100,10 +100,10 @@ func TestFaultsAlone(t *testing.T) {
 		assert.EqualError(t, err, "x:1: "+want)
 	}
 	_, _, err := source.Compile("x", []byte("{}"), doors)
-	assert.EqualError(t, err, "x:1: version: none; give \"version\": 1\nx:1: nodes: none; a graph has some")
+	assert.EqualError(t, err, "x:1: version: none; give \"version\": 1\nx:1: nodes: none; give \"nodes\"")
 }
 
-// Constants come back to the bit, and with their types.
+// TestConstants: constants survive exactly, and with their types.
 func TestConstants(t *testing.T) {
 	for _, number := range []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.1, 1 << 24, 3e38, 1e-45, math.Pi, 16777217, 1e21} {
 		for _, bits := range []uint32{math.Float32bits(number), math.Float32bits(number) + 1} {
@@ -129,7 +129,7 @@ func TestConstants(t *testing.T) {
 	assert.Contains(t, string(same(t, want)), `"in": {"a": 1, "b": 2}`)
 }
 
-// Strange names come back.
+// TestNames: strange names survive.
 func TestNames(t *testing.T) {
 	names := []string{"a.b[1]", "then", "\"\\\n\u2028<&>", strings.Repeat("long", 100), "é", "type", "key"}
 	graph := flow.Source{Name: names[2]}

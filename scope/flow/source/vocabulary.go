@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// WriteVocabulary is what a host offers, as JSON for the tools, which have no host:
+// WriteVocabulary returns a host's vocabulary as JSON, for tools without the host:
 //
 //	{
 //	  "events": {
@@ -47,7 +47,7 @@ func WriteVocabulary(v flow.Vocabulary) []byte {
 	return b.Bytes()
 }
 
-// ReadVocabulary reads what WriteVocabulary writes, as strictly as a graph. Errors begin with name
+// ReadVocabulary reads the JSON of WriteVocabulary, as strictly as a graph. Errors begin with name
 // and line.
 func ReadVocabulary(name string, data []byte) (v flow.Vocabulary, err error) {
 	file, root := jsonfile.Parse(name+":", data)
@@ -66,15 +66,17 @@ func ReadVocabulary(name string, data []byte) (v flow.Vocabulary, err error) {
 	return v, nil
 }
 
-// Guess is a vocabulary that has what the graph speaks of: for a tool that draws or checks a graph
-// without its host. Of a parameter that only constants are given, int may be short for number.
+// Guess returns a vocabulary with all actions and events of a graph, for a tool that draws or
+// checks it without its host. If a parameter has only constants in the graph, its type may be int
+// although the host's is number.
 func Guess(graph flow.Source) (v flow.Vocabulary) {
 	types := map[string]flow.Type{}
 	for _, variable := range graph.Variables {
 		types[variable.Name] = variable.Type
 	}
-	met := map[[2]string]int{}   // in the list of actions or events
-	sure := map[[3]string]bool{} // of, name of what, parameter: a variable said its type
+	met := map[[2]string]int{} // indices in the list of actions or events
+	// of an action or event and its parameter: a variable showed its type
+	sure := map[[3]string]bool{}
 	for _, n := range graph.Nodes {
 		list := &v.Events
 		switch n.Type {
@@ -116,7 +118,7 @@ func Guess(graph flow.Source) (v flow.Vocabulary) {
 		for _, out := range n.Out {
 			t, known := types[out.Variable]
 			if !known {
-				t = flow.Int // Compile says that there is no such variable
+				t = flow.Int // Compile reports the missing variable
 			}
 			add(flow.Parameter{Name: out.Name, Type: t, Out: n.Type == "action"}, known)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Write is a graph as JSON, a line for each variable and node: the same bytes for the same graph,
-// on every target. Compile makes of them what flow.Compile makes of the graph. It does not check
-// the graph.
+// Write returns a graph as JSON, with a line for each variable and node. The bytes are the same on
+// every target. Write doesn't check the graph; Compile makes of the result the same blob, or
+// reports the same faults, as flow.Compile of the graph.
 func Write(graph flow.Source) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n  \"version\": 1,\n  \"name\": %s", quote(graph.Name))
@@ -42,7 +42,7 @@ func Write(graph flow.Source) []byte {
 	return b.Bytes()
 }
 
-// isZero says whether a constant is what a variable begins with that has no value.
+// isZero reports whether a constant is the zero value of its type.
 func isZero(text string, t flow.Type) bool {
 	if t == flow.Bool {
 		return text == "false"
@@ -50,7 +50,7 @@ func isZero(text string, t flow.Type) bool {
 	return text == "0" || text == "0.0"
 }
 
-// nodeText is a node's members.
+// nodeText returns a node's members.
 func nodeText(n flow.Node) (members []string) {
 	switch n.Type {
 	case "event", "action", "send":
@@ -102,7 +102,8 @@ func linksText(links []flow.Link) string {
 
 func object(members []string) string { return "{" + strings.Join(members, ", ") + "}" }
 
-// constantText writes a float with a point or an exponent, and so that it is read back to the bit.
+// constantText writes a float with a point or an exponent, and with enough digits to read it back
+// exactly.
 func constantText(value any) string {
 	number, isFloat := value.(float64)
 	if short, is32 := value.(float32); is32 {
@@ -129,6 +130,6 @@ func quote(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // of a string it never fails
+	_ = e.Encode(text) // a string never fails
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,8 +1,9 @@
-// Package view draws graphs for people: as SVG that needs no font, script or style of a page around
-// it, and as DOT for Graphviz.
+// Package view draws graphs as SVG, or as DOT for Graphviz, and prints traces of their runs.
 //
-// Events are arrows, actions have a double edge, logic has round corners, variables are dashed;
-// control links are drawn through, and links from and to variables dashed: no colour is needed to
-// tell them apart. A picture follows the reader's light or dark mode, has its text as text, and the
-// same graph gives the same bytes on every target.
+//	err := view.SVG(w, graph) // graph is a flow.Source
+//
+// Events are arrows, actions have a double edge, logic has round corners, and variables are dashed.
+// Control links are solid, links from and to variables dashed, so the picture doesn't depend on
+// colours. It needs no font, script or style from a page, follows the reader's light or dark mode,
+// and keeps text as text. The same graph has the same bytes on every target.
 package view

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow/view"
 )
 
-// What an event did, node by node.
+// A trace shows the run of an event, node by node.
 func ExampleTrace() {
 	host := flow.NewHost[struct{}]()
 	used := flow.NewEvent[struct{ Keys int32 }](host, "line.used")

@@ -6,20 +6,25 @@ import (
 	"slices"
 )
 
-// Pixels. All is whole numbers, so that each target draws the same.
+// Sizes are whole pixels, so that each target draws the same.
 const (
-	layerGap = 64 // between layers: where wires turn
+	layerGap = 64 // between layers, for wires to turn
 	boxGap   = 18 // between the boxes of a layer
 	endGap   = 12 // between the ends of wires at a box
-	groupGap = 36 // between groups of boxes that no wire joins
+	groupGap = 36 // between groups of boxes without a common wire
 	margin   = 20
-	head     = 84 // what the title and the legend take
+	head     = 84 // height of title and legend
 	sweeps   = 8
 )
 
-// layOut gives each box a place: Sugiyama's layers, left to right, for each group of boxes that
-// wires join. A wire that passes a layer gets a place there as if it were a box. It returns the
-// size of the picture.
+// layOut places the boxes and returns the size of the picture. For each group of linked boxes it
+// uses Sugiyama's method: layers sets a box's column, order its rank in the column, and place its
+// height. A wire that passes a column has a box without height there, so that nothing else is drawn
+// in its way.
+//
+// For example, A links to B and C, B to C, and C back to A. C -> A closes a circle and is turned
+// around. A is in layer 0, B in 1, and C in 2, one past the last box that leads to it. The wires
+// between A and C pass layer 1 next to B.
 func (p *picture) layOut() (width, height int) {
 	groups := p.groups()
 	area, tallest := 0, 0
@@ -31,7 +36,7 @@ func (p *picture) layOut() (width, height int) {
 		area += (g.width + groupGap) * (g.height + groupGap)
 		tallest = max(tallest, g.height+groupGap)
 	}
-	// Groups fill columns of a height that makes the picture a third wider than high.
+	// Groups fill columns. Their height makes the picture a third wider than high.
 	column := max(tallest, int(math.Sqrt(float64(area*3/4))))
 	x, y, wide := margin, 0, 0
 	for _, g := range groups {
@@ -47,7 +52,7 @@ func (p *picture) layOut() (width, height int) {
 	return width + margin, height + head
 }
 
-// group is boxes that wires join, and the stretches of wires from layer to layer.
+// group is a set of linked boxes, and their wires in pieces from layer to layer.
 type group struct {
 	boxes         []*box
 	wires         []*wire
@@ -55,7 +60,7 @@ type group struct {
 	width, height int
 }
 
-// groups is the boxes by what joins them, in the order of each group's first.
+// groups returns the linked groups, in the order of each group's first box.
 func (p *picture) groups() (list []*group) {
 	leader := make([]int, len(p.boxes))
 	for i := range leader {
@@ -88,8 +93,8 @@ func (p *picture) groups() (list []*group) {
 	return list
 }
 
-// layers gives each box the layer right of all that lead to it, after turning the wires that close
-// a circle.
+// layers gives each box the layer after all that lead to it. Wires that close a circle are turned
+// around first.
 func (g *group) layers() {
 	out, in := map[*box][]*wire{}, map[*box]int{}
 	for _, w := range g.wires {
@@ -98,7 +103,7 @@ func (g *group) layers() {
 	}
 	const walking, done = 1, 2
 	state := map[*box]int{}
-	var sorted []*box // a box after all that it leads to
+	var sorted []*box // a box comes after all to which it leads
 	var walk func(*box)
 	walk = func(b *box) {
 		state[b] = walking
@@ -113,7 +118,8 @@ func (g *group) layers() {
 		state[b] = done
 		sorted = append(sorted, b)
 	}
-	for _, first := range []bool{true, false} { // where nothing leads to, then what lies on circles
+	// boxes that no wire leads to come first, then those on circles
+	for _, first := range []bool{true, false} {
 		for _, b := range g.boxes {
 			if state[b] == 0 && (in[b] == 0) == first {
 				walk(b)
@@ -133,7 +139,7 @@ func (g *group) layers() {
 			}
 		}
 	}
-	for _, b := range sorted { // a source stands close to what it is for
+	for _, b := range sorted { // a source moves next to its nearest target
 		if in[b] > 0 || len(out[b]) == 0 {
 			continue
 		}
@@ -165,7 +171,7 @@ func (g *group) layers() {
 	}
 }
 
-// ends is the left and the right end of a wire.
+// ends returns the left and the right end of a wire.
 func (w *wire) ends() (l, r *box) {
 	if w.back {
 		return w.to, w.from
@@ -173,7 +179,7 @@ func (w *wire) ends() (l, r *box) {
 	return w.from, w.to
 }
 
-// neighbours is, for each box, those that a stretch of wire joins it to: left and right of it.
+// neighbours returns the boxes joined to each box by a piece of wire, on its left and on its right.
 func (g *group) neighbours() (left, right map[*box][]*box) {
 	left, right = map[*box][]*box{}, map[*box][]*box{}
 	for _, w := range g.wires {
@@ -186,7 +192,7 @@ func (g *group) neighbours() (left, right map[*box][]*box) {
 	return left, right
 }
 
-// grow makes room for the ends of all wires at the sides of the boxes, and for what stands at them.
+// grow makes boxes high enough for the ends of their wires.
 func (g *group) grow() {
 	left, right := g.neighbours()
 	for _, b := range g.boxes {
@@ -196,7 +202,7 @@ func (g *group) grow() {
 	}
 }
 
-// sweep goes over the layers to and fro, and gives each with the neighbours on the side that it comes from.
+// sweep visits the layers forwards and backwards, with the neighbours in the layer visited before.
 func (g *group) sweep(do func(layer []*box, beside map[*box][]*box)) {
 	left, right := g.neighbours()
 	for sweep := range sweeps {
@@ -210,7 +216,7 @@ func (g *group) sweep(do func(layer []*box, beside map[*box][]*box)) {
 	}
 }
 
-// wish is the middle of where a box's neighbours are, or where it is itself when it has none.
+// wish returns the mean place of a box's neighbours, or its own place if it has none.
 func (box *box) wish(beside []*box, at func(*box) int) int {
 	if len(beside) == 0 {
 		return at(box)
@@ -222,7 +228,7 @@ func (box *box) wish(beside []*box, at func(*box) int) int {
 	return sum / len(beside)
 }
 
-// order sorts each layer by where its neighbours stand, so that wires cross less.
+// order sorts each layer by the ranks of the neighbours, so that fewer wires cross.
 func (g *group) order() {
 	rank := func(layer []*box) {
 		for i, b := range layer {
@@ -241,8 +247,8 @@ func (g *group) order() {
 	})
 }
 
-// place gives the boxes their places: each as close to the middle of its neighbours as those above
-// and below allow.
+// place sets the places of the boxes, each as close to the mean of its neighbours as the boxes
+// above and below allow.
 func (g *group) place() {
 	x := 0
 	for _, layer := range g.inLayer {
@@ -277,8 +283,9 @@ func (g *group) place() {
 	g.height = bottom
 }
 
-// settle places the boxes of a layer where they want to be; those that would overlap share the
-// middle of their wishes (isotonic regression: neighbours that violate the order are pooled).
+// settle places the boxes of a layer where they want to be. Boxes that would overlap share the mean
+// of their wishes (isotonic regression, by pooling neighbours that violate the order). For example,
+// two boxes of height 10 with wishes 0 and 4 settle at -12 and 16, boxGap apart.
 func settle(layer []*box) {
 	type pool struct{ first, count, sum int }
 	var pools []pool

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// kind is what a box is: each has a shape of its own.
+// kind is the kind of a box; each has its own shape.
 type kind int
 
 const (
@@ -23,14 +23,14 @@ const (
 
 var kinds = [...]string{"event", "logic", "action", "variable"}
 
-// picture is a graph as it is drawn: boxes, and wires between them.
+// picture is a graph as boxes, and wires between them.
 type picture struct {
 	name  string
 	boxes []*box
 	wires []*wire
 }
 
-// box is a node or a variable, or a bend of a wire.
+// box is a node, a variable, or a bend of a wire.
 type box struct {
 	index      int
 	kind       kind
@@ -42,14 +42,14 @@ type box struct {
 	x, y, w, h int
 }
 
-// wire is a control link, or one from or to a variable.
+// wire is a control link, or a link from or to a variable.
 type wire struct {
 	from, to *box
 	label    string
 	variable bool
 	back     bool   // drawn from right to left
 	via      []*box // from the left end to the right one
-	start    point  // where it leaves its left end
+	start    point  // at its left end
 	end      point
 }
 
@@ -66,17 +66,17 @@ func (p *picture) box(k kind, name string, lines ...string) *box {
 	return b
 }
 
-// textHeight is what a name and so many lines take.
+// textHeight returns the height of a name and so many lines.
 func textHeight(lines int) int { return 26 + 15*lines }
 
 func (p *picture) wire(from, to *box, label string, variable bool) {
 	p.wires = append(p.wires, &wire{from: from, to: to, label: oneLine(label), variable: variable})
 }
 
-// textMax is how many characters a line has at most.
+// textMax is the most characters of a line.
 const textMax = 36
 
-// oneLine is what fits into a line of a text that people wrote.
+// oneLine returns the part of a user's text that fits in a line.
 func oneLine(text string) string {
 	runes := []rune(jsonfile.Printable(text))
 	if len(runes) > textMax {
@@ -85,7 +85,7 @@ func oneLine(text string) string {
 	return string(runes)
 }
 
-// dot is the picture for Graphviz.
+// dot returns the picture for Graphviz.
 func (p *picture) dot() []byte {
 	shapes := [...]string{"shape=cds", "shape=box, style=rounded", "shape=box, peripheries=2", "shape=ellipse, style=dashed"}
 	var b bytes.Buffer
@@ -110,7 +110,7 @@ func dotText(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
-// style has colours for both modes; no shape needs them.
+// style has colours for both modes; shapes don't depend on them.
 const style = `<style>
   text { font: 12px ui-sans-serif, system-ui, sans-serif; fill: #1f2328 }
   .title { font-weight: 600; font-size: 15px } .name { font-weight: 600 }
@@ -128,7 +128,7 @@ const style = `<style>
 </style>
 `
 
-// svg is the picture as it stands for itself: no font, script or style of a page is needed.
+// svg returns the picture as SVG.
 func (p *picture) svg() []byte {
 	width, height := p.layOut()
 	width = max(width, 720)
@@ -156,7 +156,7 @@ func (p *picture) svg() []byte {
 	return b.Bytes()
 }
 
-// legend says which shape is what.
+// legend draws a sample of each shape.
 func legend(b *bytes.Buffer) {
 	x := margin
 	for k, name := range kinds {
@@ -202,8 +202,8 @@ func (box *box) draw(b *bytes.Buffer) {
 // point is a place in the picture.
 type point struct{ x, y int }
 
-// ports spreads the ends of wires along the sides of their boxes, in the order of where the wires
-// lead, so that they don't cross beside a box.
+// ports spreads the ends of wires along the sides of their boxes. Their order is that of the boxes
+// that the wires reach next, so that wires don't cross at a box.
 func (p *picture) ports() {
 	type end struct {
 		w     *wire
@@ -237,7 +237,7 @@ func (p *picture) ports() {
 	}
 }
 
-// beside is the place that the wire leads to first, from its left or its right end.
+// The next box of the wire, from its left end (side 0) or its right end.
 func (w *wire) beside(side int) *box {
 	if side == 0 {
 		return w.via[1]
@@ -247,7 +247,7 @@ func (w *wire) beside(side int) *box {
 
 func (box *box) middle() int { return box.y + box.h/2 }
 
-// draw draws the wire from left to right, with its tip at the end where it leads to.
+// draw draws the wire from left to right, with its tip at its target.
 func (w *wire) draw(b *bytes.Buffer) {
 	if w.from == w.to {
 		w.loop(b)
@@ -269,7 +269,7 @@ func (w *wire) draw(b *bytes.Buffer) {
 	fmt.Fprintf(b, `<text class="label" text-anchor="%s" x="%d" y="%d">%s</text>`+"\n", anchor, at.x, at.y, html.EscapeString(w.label))
 }
 
-// line draws curves through points, flat at each.
+// line draws curves through points, horizontal at each.
 func (w *wire) line(b *bytes.Buffer, points []point) {
 	class, tip := "wire", "tip"
 	if w.variable {
@@ -297,7 +297,7 @@ func (w *wire) line(b *bytes.Buffer, points []point) {
 	}
 }
 
-// loop draws a wire from a box to itself, above it.
+// loop draws a wire from a box to itself, above the box.
 func (w *wire) loop(b *bytes.Buffer) {
 	x, y := w.from.x+w.from.w/2, w.from.y
 	fmt.Fprintf(b, `<path class="wire" d="M%d %d c0 -14 -28 -14 -28 -6"/>`+"\n", x+14, y)

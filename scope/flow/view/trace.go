@@ -10,28 +10,28 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Trace writes what runs of graphs do, node by node, as text: with its inputs as they are when it
-// begins, and with the variables that it changed.
+// Trace prints each node of a run as text, with its inputs as it begins and the variables that it
+// changed.
 //
 //	trace := view.NewTrace(os.Stderr)
 //	runner.Trace(trace.Step)
 //	err := used.Fire(runner, level, door, 12, Used{Keys: 1})
 //	err = trace.Done() // after each Fire and Tick
 //
-// It is for tools and for the hunt for a fault: each step allocates on the Go heap.
+// Each step allocates on the Go heap, so it is for tools and for finding faults.
 type Trace struct {
 	w       io.Writer
 	err     error
 	sources map[*flow.Graph]flow.Source
 	last    *flow.Step
-	before  []any // the last step's variables
+	before  []any // variables before the last step
 	count   int
 }
 
 // NewTrace makes a trace that writes to w.
 func NewTrace(w io.Writer) *Trace { return &Trace{w: w, sources: map[*flow.Graph]flow.Source{}} }
 
-// Step writes what the node before it changed, and the node that is about to run: it is for
+// Step prints the changes of the last node, and the node that is about to run. It is for
 // [flow.Runner.Trace].
 func (t *Trace) Step(s flow.Step) {
 	t.changes()
@@ -49,7 +49,7 @@ func (t *Trace) Step(s flow.Step) {
 	t.last, t.before = &s, t.values(s)
 }
 
-// Done ends a run: it writes what the last node changed. It gives the first error of the writer.
+// Done ends a run: it prints the changes of the last node. It returns the writer's first error.
 func (t *Trace) Done() error {
 	t.changes()
 	t.last, t.count = nil, 0
@@ -62,7 +62,7 @@ func (t *Trace) print(format string, args ...any) {
 	}
 }
 
-// values are the variables of the step's instance; none when it is gone.
+// values returns the variables of the step's instance; none if it was freed.
 func (t *Trace) values(s flow.Step) (list []any) {
 	if s.Graph.Live(s.Instance) {
 		for i := range t.sources[s.Graph].Variables {
@@ -84,7 +84,7 @@ func (t *Trace) changes() {
 	}
 }
 
-// nodeText is a node with where it was entered, and what its inputs are now.
+// nodeText returns a node with its port and its present inputs.
 func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
 	text := oneLine(n.Name)
 	if port := s.PortName(); port != "" {
@@ -106,7 +106,7 @@ func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
 			parts = append(parts, jsonfile.Printable(in.Name)+" "+fmt.Sprint(in.Constant))
 		}
 	}
-	if n.Type == "event" { // what it put out came before its step
+	if n.Type == "event" { // its outputs were written before its step
 		for _, out := range n.Out {
 			parts = append(parts, jsonfile.Printable(out.Name)+" → "+now(out.Variable))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// SVG draws a graph: nodes from left to right, in the order in which they are reached, and what
-// they read and write.
+// SVG draws a graph: nodes from left to right, in the order in which links reach them, and the
+// variables that they read and write.
 func SVG(w io.Writer, graph flow.Source) error {
 	_, err := w.Write(pictureOf(graph).svg())
 	return err
@@ -22,8 +22,8 @@ func DOT(w io.Writer, graph flow.Source) error {
 	return err
 }
 
-// pictureOf gives each node a box. A variable has one beside each set of nodes that links join, so
-// that one which all of a level shares doesn't tie the picture up. Links to nodes that there aren't
+// pictureOf makes a box for each node, and one for a variable next to each group of linked nodes.
+// So a variable that all of a level shares doesn't tie the groups together. Links to missing nodes
 // are left out.
 func pictureOf(graph flow.Source) *picture {
 	p := &picture{name: graph.Name}
@@ -86,7 +86,7 @@ func kindOf(n flow.Node) kind {
 	return logic
 }
 
-// linesOf is what stands in a node's box below its name: what it is, and its constants.
+// linesOf returns the lines of a node's box below its name: its type, and its constants.
 func linesOf(n flow.Node) []string {
 	lines := []string{whatText(n)}
 	var constants []string
@@ -101,7 +101,7 @@ func linesOf(n flow.Node) []string {
 	return lines
 }
 
-// whatText is what a node is: its type, or what it is of.
+// whatText returns a node's type, or the name of its action or event.
 func whatText(n flow.Node) string {
 	switch n.Type {
 	case "event":
@@ -114,8 +114,8 @@ func whatText(n flow.Node) string {
 	return n.Type
 }
 
-// linkText is a link's list, its place in a list of several, and its port: "then" alone says
-// nothing.
+// linkText returns a link's list, its index in a list of several, and its port. A single "then" is
+// left out.
 func linkText(list flow.List, k int) string {
 	var text []string
 	if list.Name != "then" || len(list.Links) > 1 {

@@ -61,8 +61,8 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// Any graph is a picture: boxes that don't overlap, inside the frame, wires from left to right,
-// XML.
+// TestRandomGraphs: any graph is a picture of valid XML. Boxes don't overlap and are inside the
+// frame, and wires go from left to right.
 func TestRandomGraphs(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -104,7 +104,7 @@ func TestRandomGraphs(t *testing.T) {
 	}
 }
 
-// A chain of many nodes, and a level's many short ones, are quick.
+// TestLargeGraphs: a chain of many nodes, and a level's many short ones, are fast.
 func TestLargeGraphs(t *testing.T) {
 	chain, many := flow.Source{}, flow.Source{}
 	for i := range 1000 {
@@ -117,7 +117,7 @@ func TestLargeGraphs(t *testing.T) {
 	assert.Less(t, max(width, height), 2*min(width, height), "columns")
 }
 
-// TestTracePrints: what people wrote moves no cursor.
+// TestTracePrints: control characters of a user's text don't reach the terminal.
 func TestTracePrints(t *testing.T) {
 	const odd = "\x1b[2J\n"
 	ints := func(names ...string) (all []flow.Parameter) {
