@@ -120,7 +120,7 @@ func TestHugePagesByMode(t *testing.T) {
 		"not aligned": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib, 3*mib - 4096, false,
 			"the smallest huge page has 2097152 bytes here, and none fits into the range"},
 		"one in the middle": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib, 3 * mib, true, ""},
-		"no such thing": {nil, 0, 2 * mib, false, "unsupported operation: no transparent huge pages in this kernel, " +
+		"no such thing": {nil, 0, 2 * mib, false, "unsupported operation: this kernel shows no transparent huge pages: " +
 			"open sys/kernel/mm/transparent_hugepage/enabled: file does not exist"},
 		"garbage": {map[string]string{"enabled": "yes"}, 0, 2 * mib, false,
 			`unsupported operation: ` + top + `enabled holds no mode: "yes"`},

@@ -1,11 +1,11 @@
-// Command upfront-vet finds misuse of upfront that can be read in the source: memory that outlives its scope, scopes that are
-// left open, types that an arena refuses.
+// Command upfront-vet finds misuse of upfront in source code: memory that outlives its scope,
+// scopes that stay open, types that an arena refuses.
 //
 //	go vet -vettool=$(which upfront-vet) ./...
 //	upfront-vet ./...
 //
-// It doesn't see through interfaces and function values, and what it doesn't report may be wrong all the same: -h says what it
-// can't see. Misuse that it can't read, a checked build catches.
+// It doesn't see through interfaces and function values; -h lists its limits. A checked build
+// catches the misuse that it misses.
 //
 // Install it from a checkout: cd budget/cmd && go install ./upfront-vet
 package main
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// help is what x/tools would say of any tool, said of this one.
+// help replaces the general help of x/tools.
 func help(w io.Writer) {
 	var checks strings.Builder
 	for _, a := range lifetime.Analyzers {
@@ -43,27 +43,32 @@ func help(w io.Writer) {
 	fmt.Fprintf(w, about, checks.String())
 }
 
-const about = `upfront-vet finds misuse of upfront that can be read in the source: memory that outlives its
-scope, scopes that are left open, types that an arena refuses.
+const about = `upfront-vet finds misuse of upfront in source code: memory that outlives its scope, scopes
+that stay open, types that an arena refuses.
 
-  go vet -vettool=$(which upfront-vet) ./...   these checks; go vet's own are another run
-  upfront-vet ./...                            the same without go vet, which remembers results
+  go vet -vettool=$(which upfront-vet) ./...   these checks; go vet's own need another run
+  upfront-vet ./...                            the same, without go vet's cache of results
 
 Checks:
 %s
--NAME runs one alone, -NAME=false all but one; upfront-vet help NAME says more of it.
+-NAME runs one check alone, -NAME=false all but one; upfront-vet help NAME has details.
 
   x.kept = frogs.New(t) //upfront:keeps it is forgotten at the end of the tick
 
-silences a line: there, or on the line above. In the comment of a declaration it silences all of
-that, before the package clause the file. What comes behind it says why.
+The comment silences its line, or the next one if it stands alone. In the comment of a declaration
+it silences the declaration, before the package clause the file. The text after it is the reason.
 
-What it can't see. It follows memory through variables, fields, closures and functions, those of
-other packages too. It doesn't follow calls of interfaces and of function values, nor conditions:
-who closes and uses under the same condition twice is told of a way that is none. It knows nothing
-of loads, frames and pools that end what somebody keeps, of locks, and of tests' scopes that nobody
-closes. A library that doesn't import upfront passes nothing on, but for what strings, bytes and
-slices cut. Misuse that it doesn't see, a build with -tags checked or -asan catches.
+The checks follow memory through variables, fields, closures and functions, also of other
+packages. They don't follow:
 
-Exit code: 0 nothing, 3 misuse, else trouble; of go vet 1.
+  - calls of interfaces and of function values;
+  - conditions: code that closes and uses under the same condition twice may be reported for a path
+    that can't happen;
+  - the ends of loads, frames and pools, locks, and scopes that tests leave open;
+  - memory through a library that doesn't import upfront, except the cuts of strings, bytes and
+    slices.
+
+A build with -tags checked or -asan catches misuse that these checks miss.
+
+Exit code: 0 nothing found, 3 misuse, else trouble; of go vet 1.
 `

@@ -28,8 +28,8 @@ func must(t *testing.T, dir, name string, args ...string) string {
 	return out
 }
 
-// TestNewcomer does what the page says to who has a copy of frogpond, with one error in it. What go vet says then is on the
-// page.
+// TestNewcomer follows the page with a copy of frogpond and one error in it. The page has the
+// output of go vet.
 func TestNewcomer(t *testing.T) {
 	step.Needs(t, step.Check)
 	bin, pond := t.TempDir(), t.TempDir()
@@ -69,13 +69,13 @@ func TestNewcomer(t *testing.T) {
 	want, _, _ := strings.Cut(rest, "```")
 	rewrite(t, filepath.Join(pond, "internal/game/way.go"), "pointMaker.TrySlice(result, maxSquares)", wrong)
 	out, err := command(t, pond, "go", vet...)
-	_, out, _ = strings.Cut("/"+out, "/internal/") // of an earlier copy, if go vet remembers one
+	_, out, _ = strings.Cut("/"+out, "/internal/") // go vet may remember an earlier copy
 	if err == nil || "internal/"+out != want {
 		t.Errorf("go vet says, with %v:\n%s", err, out)
 	}
 }
 
-// rewrite replaces each piece of a file.
+// rewrite replaces all occurrences in a file.
 func rewrite(t *testing.T, file, old, new string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -87,7 +87,7 @@ func rewrite(t *testing.T, file, old, new string) {
 	}
 }
 
-// TestHelp: -h, and what each check says of itself, name all checks; who asks for nothing is told how to.
+// TestHelp checks that every form of help names all checks, and that no arguments print help.
 func TestHelp(t *testing.T) {
 	step.Needs(t, step.Check)
 	tool := filepath.Join(t.TempDir(), "upfront-vet")
@@ -100,7 +100,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	if out := must(t, ".", tool, "help", "escape"); !strings.Contains(out, "An\nerror is never reported") {
+	if out := must(t, ".", tool, "help", "escape"); !strings.Contains(out, "An error is never reported") {
 		t.Error(out)
 	}
 	if out, err := command(t, ".", tool); err == nil || !strings.Contains(out, "go vet -vettool") {

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// TestAgree: diff and check say what every reader says of one report, by the table beside it. It is
-// compared with a report of the same parts that holds nothing.
+// TestAgree checks that diff and check agree with every other reader of one report, by the table
+// next to it. The other report has the same parts, all empty.
 func TestAgree(t *testing.T) {
 	const full = "../../testdata/agree.json"
 	data, err := os.ReadFile(full)
@@ -75,7 +75,7 @@ func TestAgree(t *testing.T) {
 					t.Errorf("%s: %d: %s", name, a, line)
 				}
 			} else if strings.HasSuffix(figure, "peak") && figure != "arena_load_peak" && figure != "pool_chunks_peak" {
-				t.Errorf("%s says nothing of: %s", name, line) // all else it may leave out, as what check doesn't judge
+				t.Errorf("%s says nothing of: %s", name, line) // other figures may be left out
 			}
 		}
 		if compared < 10 {
@@ -84,7 +84,7 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// said reads what a command prints with --json.
+// said reads the JSON output of a command.
 func said(t *testing.T, into any, args ...string) {
 	t.Helper()
 	_, out, err := runs(args...)

@@ -15,45 +15,45 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// gate is by how much bytes may grow: by a share, or by so many where that is more.
+// gate is the allowed growth: a share of the old bytes, or a number of bytes if that is more.
 type gate struct {
 	share percent
 	bytes uint64
 }
 
-// aCacheLine is what alignment alone may move.
+// aCacheLine is a growth that alignment alone can cause, in bytes.
 const aCacheLine = 64
 
 func newCheckCommand(t *tool) *cobra.Command {
 	g, against := gate{share: 3 * onePercent}, ""
 	c := &cobra.Command{
 		Use:   "check REPORT... --against BASE",
-		Short: "holds reports to a base: says what grew by more than it may",
-		Long: `Holds each REPORT to a BASE, which is a report of the same plan and run that was kept: says
-what changed, and what grew by more than it may, by region, label and scope.
+		Short: "compares reports with a base, and fails if memory use grew too much",
+		Long: `Compares each REPORT with a BASE, a kept report of the same plan and run. It lists the
+changes by region, label and scope, and fails if a figure grew by more than allowed.
 
-Sizes and peaks (with go_heap.limit of the plan) may grow by --max-growth of what they
-were, or by --min-growth bytes where that is more. A label or scope that is new may take
-so much of its region's peak, and a region that was not used of its size. Of fulls, leaks
-and errors there may not be one more than in the base. What shrank is shown, and is fine;
-so is a label or scope that is gone. Nothing else is judged: what is held just now, counts
-of what was open, what the machine decides. report diff shows more of it.
+Sizes and peaks (with the plan's go_heap.limit) may grow by --max-growth of their old
+value, or by --min-growth bytes if that is more. A new label or scope may take that share
+of its region's peak, and a region that the base didn't use, that share of its size.
+Fulls, leaks and errors may not grow at all. Figures that shrank are shown and pass; so
+do labels and scopes that are gone. No other figure is judged: neither current use, nor
+counts of open scopes, nor figures that depend on the machine. report diff shows more.
 
-With other regions than the base's, a report is of another plan: that is trouble. Then,
-and where growth is meant, a new report is kept as the base.
+A report with other regions than the base has another plan: that is trouble. Then, and
+if the growth is intended, keep the new report as the base.
 
-With --json, a is a figure of the base, b that of the report.
+With --json, a is the figure of the base, b that of the report.
 
-Exit code: 0 nothing grew by more than it may, 1 something did, 2 trouble.`,
+Exit code: 0 no figure grew too much, 1 one did, 2 trouble.`,
 		Example: "  upfront check now.json --against base.json --max-growth 3%\n" +
 			"  upfront check http://127.0.0.1:8035/ --against base.json --max-growth 0.5% --min-growth 4096",
 		Args: takes(1, math.MaxInt),
 		RunE: func(c *cobra.Command, sources []string) error {
 			if against == "" {
-				return errors.New("--against is missing: the report to compare with, a file that was kept or a URL")
+				return errors.New("--against is missing: give the base, a report in a file or at a URL")
 			}
 			if g.share == 0 && !c.Flags().Changed("min-growth") {
-				g.bytes = 0 // who says nothing means it
+				g.bytes = 0 // with --max-growth 0% alone no byte is allowed
 			}
 			result, err := t.check(sources, against, g)
 			if err != nil {
@@ -67,37 +67,37 @@ Exit code: 0 nothing grew by more than it may, 1 something did, 2 trouble.`,
 			return found{}
 		},
 	}
-	c.Flags().StringVar(&against, "against", "", "the base: a report that was kept, a file or URL")
-	c.Flags().Var(&g.share, "max-growth", "by how much sizes and peaks may grow")
-	c.Flags().Uint64Var(&g.bytes, "min-growth", aCacheLine, "so many bytes are never too much; 0 with --max-growth 0%")
+	c.Flags().StringVar(&against, "against", "", "the base: a kept report, a file or URL")
+	c.Flags().Var(&g.share, "max-growth", "how much sizes and peaks may grow")
+	c.Flags().Uint64Var(&g.bytes, "min-growth", aCacheLine, "growth in bytes that is always allowed; 0 with --max-growth 0%")
 	return c
 }
 
-// gateResult is what check prints.
+// gateResult is the output of check.
 type gateResult struct {
 	Against   string       `json:"against"`
 	MaxGrowth string       `json:"max_growth"`
 	MinGrowth uint64       `json:"min_growth"`
 	Fine      bool         `json:"fine"`
-	TooMuch   int          `json:"too_much"` // how many figures
+	TooMuch   int          `json:"too_much"` // the number of figures
 	Reports   []gateReport `json:"reports"`
 	warnings  []string
 }
 
-// gateReport is a report beside the base: the budget's size, and what else changed.
+// gateReport is a report compared with the base: the budget's size, and the changed figures.
 type gateReport struct {
 	Report  string   `json:"report"`
 	Figures []growth `json:"figures"`
 }
 
-// growth is a figure of the base and of a report. What shrank is one, too.
+// growth is a figure of the base and of a report; it may have shrunk.
 type growth struct {
 	difference
 	Allowed uint64 `json:"allowed"`
 	TooMuch bool   `json:"too_much"`
 }
 
-// check holds reports to a base.
+// check compares reports with a base.
 func (t *tool) check(sources []string, against string, g gate) (result gateResult, err error) {
 	reports, err := t.readReports(append([]string{against}, sources...))
 	if err != nil {
@@ -109,11 +109,11 @@ func (t *tool) check(sources []string, against string, g gate) (result gateResul
 	for i, r := range reports[1:] {
 		name := named(sources[i])
 		if others := otherRegions(base, figuresOf(r)); others != "" {
-			errs = append(errs, fmt.Errorf("%s: other regions than in %s (%s): it is of another plan; if that is meant, keep it as the base",
+			errs = append(errs, fmt.Errorf("%s: its regions differ from those of %s (%s), so it has another plan; if that is intended, keep it as the base",
 				name, result.Against, others))
 		}
 		if idle := unused(base, figuresOf(r)); len(idle) != 0 {
-			result.warnings = append(result.warnings, fmt.Sprintf("%s: not used, and used in %s: %s; is it of the same run?",
+			result.warnings = append(result.warnings, fmt.Sprintf("%s: unused regions that %s used: %s; is it the same run?",
 				name, result.Against, strings.Join(idle, ", ")))
 		}
 		result.Reports = append(result.Reports, gateReport{name, g.growths(base, reports[0], r)})
@@ -129,7 +129,8 @@ func (t *tool) check(sources []string, against string, g gate) (result gateResul
 	return result, errors.Join(errs...)
 }
 
-// growths are the differences that a gate judges, in the order of report diff; the budget's size comes first, in any case.
+// growths returns the differences that a gate judges, in the order of report diff, always with the
+// budget's size first.
 func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
 	all := differences(from, to)
 	if len(all) == 0 || all[0].whose != (whose{}) || all[0].Figure != "size" {
@@ -147,7 +148,7 @@ func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
 	return list
 }
 
-// judgement is how a gate looks at a figure.
+// judgement is a gate's rule for a figure.
 type judgement int
 
 const (
@@ -166,7 +167,8 @@ func judged(f budget.Figure) judgement {
 	return notJudged
 }
 
-// before is what the growth of a figure is a share of: what it was, or, if that was nothing, what it lies in.
+// before returns the value that a figure's growth is a share of: the old value or, if that is 0,
+// its region's peak or size.
 func (f figures) before(d difference) uint64 {
 	was, region := d.A, whose{Region: d.Region}
 	if was == 0 && d.Kind != "" {
@@ -178,7 +180,7 @@ func (f figures) before(d difference) uint64 {
 	return was
 }
 
-// regions are the names of those that fn is true of, as a person reads them.
+// regions returns the names of the regions for which fn is true, for a message.
 func (f figures) regions(fn func(region whose) bool) (names []string) {
 	const most = 5
 	more := 0
@@ -197,7 +199,7 @@ func (f figures) regions(fn func(region whose) bool) (names []string) {
 	return names
 }
 
-// otherRegions says which regions only one of two reports has.
+// otherRegions names the regions that only one of two reports has.
 func otherRegions(base, now figures) string {
 	var says []string
 	lacks := func(what string, names []string) {
@@ -215,7 +217,8 @@ func (f figures) has(region whose) bool {
 	return has
 }
 
-// unused are the regions that were used in the base alone: a run that ended early needs less of all.
+// unused returns the regions that only the base used: a run that ended early needs less of
+// everything.
 func unused(base, now figures) []string {
 	return base.regions(func(w whose) bool {
 		peak := figure{w, "arena_peak"}
@@ -223,7 +226,7 @@ func unused(base, now figures) []string {
 	})
 }
 
-// gated is the text of check.
+// gated writes the text of check.
 func (t *tool) gated(w io.Writer, result gateResult) error {
 	for _, r := range result.Reports {
 		rows := [][]cell{{left(""), left(""), right("base"), right("now"), right("change"), right(""), right("allowed")}}
@@ -241,10 +244,10 @@ func (t *tool) gated(w io.Writer, result gateResult) error {
 	}
 	allows := fmt.Sprintf("%s (--max-growth), or %d bytes (--min-growth) if that is more", result.MaxGrowth, result.MinGrowth)
 	if result.Fine {
-		_, err := fmt.Fprintf(w, "%s: nothing grew by more than %s\n", t.paint(green, "fine"), allows)
+		_, err := fmt.Fprintf(w, "%s: no figure grew by more than %s\n", t.paint(green, "fine"), allows)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s by more than allowed: %s.\nIf that is meant, record %s anew.\n",
+	_, err := fmt.Fprintf(w, "%s by more than allowed: %s.\nIf that is intended, record %s again.\n",
 		t.paint(red, figuresGrew(result.TooMuch)), allows, result.Against)
 	return err
 }
@@ -256,7 +259,7 @@ func figuresGrew(n int) string {
 	return fmt.Sprint(n, " figures grew")
 }
 
-// row adds to that of a difference what was allowed, and whether it is too much.
+// row adds the allowed growth and the verdict to the row of a difference.
 func (x growth) row(name string) []cell {
 	row := x.difference.row(name)
 	switch {
@@ -274,12 +277,12 @@ func (x growth) row(name string) []cell {
 	return row
 }
 
-// percent is a share in millionths, as a flag.
+// percent is a flag with a share in millionths.
 type percent uint64
 
 const (
 	onePercent  percent = 10_000
-	percentMost int     = 1000 // percents, as a flag
+	percentMost int     = 1000 // the most percents of a flag
 )
 
 func (p percent) String() string {
@@ -291,13 +294,13 @@ func (p *percent) Type() string { return "percent" }
 func (p *percent) Set(text string) error {
 	value, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
 	if err != nil || !(value >= 0 && value <= float64(percentMost)) { // NaN is neither
-		return fmt.Errorf("give 0%% to %d%%, as 3%%", percentMost)
+		return fmt.Errorf("must be 0%% to %d%%, such as 3%%", percentMost)
 	}
 	*p = percent(math.Round(value * float64(onePercent)))
 	return nil
 }
 
-// of is the share of a number, rounded down; of one that is too large, the largest number.
+// of returns the share of a number, rounded down, and at most the largest number.
 func (p percent) of(n uint64) uint64 {
 	const whole = uint64(100 * onePercent)
 	high, low := bits.Mul64(n, uint64(p))

@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Check, what it prints, and its exit code, as testdata/check.txt has them.
+// TestCheckCommands compares the output and exit codes of check with testdata/check.txt.
 func TestCheckCommands(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
@@ -51,7 +51,7 @@ func reportIn(t *testing.T, name string) budget.Report {
 	return r
 }
 
-// changed is a file with a report after a change.
+// changed returns a file with a changed report.
 func changed(t *testing.T, base string, change func(r *budget.Report)) (name string) {
 	t.Helper()
 	r := reportIn(t, base)
@@ -67,7 +67,7 @@ func changed(t *testing.T, base string, change func(r *budget.Report)) (name str
 	return name
 }
 
-// tooMuch are the figures that check finds, and its exit code.
+// tooMuch returns the figures that check finds, and its exit code.
 func tooMuch(t *testing.T, args ...string) (code int, list []string) {
 	t.Helper()
 	code, out, said := runs(append([]string{"check", "--json"}, args...)...)
@@ -86,7 +86,7 @@ func tooMuch(t *testing.T, args ...string) (code int, list []string) {
 	return code, list
 }
 
-// sizesOf are where a report has each figure that may grow by a share.
+// sizesOf returns pointers to each figure that may grow by a share.
 func sizesOf(r *budget.Report) map[string][]*uint64 {
 	all := map[string][]*uint64{"size": {&r.Size}, "go_heap.limit": {&r.GoHeap.Limit}}
 	for i := range r.Arenas {
@@ -107,7 +107,8 @@ func sizesOf(r *budget.Report) map[string][]*uint64 {
 	return all
 }
 
-// TestPlanted: of what frogpond takes, each size and peak is found when it is 4 % more, by its name, and it alone; 2 % more is not.
+// TestPlanted grows each size and peak of a report of frogpond by 4 %: check finds it, and it
+// alone. It doesn't find 2 %.
 func TestPlanted(t *testing.T) {
 	base, planted := recorded+"builtin.json", 0
 	r := reportIn(t, base)
@@ -134,7 +135,7 @@ func TestPlanted(t *testing.T) {
 		planted++
 		finds := []string{name}
 		if part, size := strings.CutSuffix(name, " arena_size"); size && len(values) > 1 {
-			finds = []string{part + " size", name} // of all arenas of the part, and of one
+			finds = []string{part + " size", name} // of the part, and of one arena
 		}
 		if code != codeFound || !slices.Equal(found, finds) {
 			t.Errorf("%s, 4 %% more: exit %d, %s", name, code, found)
@@ -150,7 +151,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestNoMore: of fulls, leaks and errors one more is too much, whatever else may grow.
+// TestNoMore checks that one more full, leak or error is too much, for any allowed growth.
 func TestNoMore(t *testing.T) {
 	for want, change := range map[string]func(r *budget.Report){
 		"match fulls":      func(r *budget.Report) { r.Arenas[2].Fulls++ },
@@ -171,7 +172,7 @@ func TestNoMore(t *testing.T) {
 	}
 }
 
-// TestJudged: what a figure is says how it is judged; these are, and no other is.
+// TestJudged lists the judged figures.
 func TestJudged(t *testing.T) {
 	got := map[string]judgement{}
 	for name, f := range known {
@@ -189,7 +190,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestAllowed: a share of what was, of what it lies in if it is new, or some bytes.
+// TestAllowed checks the share of an old value, of the region of a new one, and the bytes.
 func TestAllowed(t *testing.T) {
 	base := budget.Report{Name: "x", Size: 100_000, Arenas: []budget.ArenaReport{
 		{Name: "used", Part: "used", Size: 50_000, Peak: 10_000, Labels: []scope.Usage{{Name: "small", Peak: 16}, {Name: "large", Peak: 5000}}},
@@ -233,7 +234,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestPercent: shares are read as people write them, and are those of whole numbers of any size.
+// TestPercent checks percentages as people write them, and shares of numbers of any size.
 func TestPercent(t *testing.T) {
 	for text, want := range map[string]percent{"3%": 30_000, "3": 30_000, "3 %": 30_000, "0%": 0, "0.5%": 5_000, "1000%": 10_000_000, "0.0001": 1} {
 		var p percent
@@ -267,7 +268,7 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// TestHugeSums: what a report by hand adds up to doesn't begin anew at zero.
+// TestHugeSums checks that sums of a report written by hand don't overflow.
 func TestHugeSums(t *testing.T) {
 	huge := changed(t, "testdata/main.json", func(r *budget.Report) {
 		for i := range r.Arenas {

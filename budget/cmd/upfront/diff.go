@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// reportDiff is what report diff prints.
+// reportDiff is the output of report diff.
 type reportDiff struct {
 	A           string       `json:"a"`
 	B           string       `json:"b"`
@@ -20,7 +20,7 @@ type reportDiff struct {
 	Differences []difference `json:"differences,omitempty"`
 }
 
-// difference is a figure that two reports have otherwise.
+// difference is a figure that differs between two reports.
 type difference struct {
 	whose
 	Figure string `json:"figure"`
@@ -28,14 +28,14 @@ type difference struct {
 	B      uint64 `json:"b"`
 }
 
-// whose is what a figure is of: the budget, a region with its slots, or a name in it.
+// whose is the owner of a figure: the budget, a region with its slots, or a name in it.
 type whose struct {
 	Region string `json:"region,omitempty"`
 	Kind   string `json:"kind,omitempty"` // label, scope
 	Name   string `json:"name,omitempty"`
 }
 
-// figures are those of a report, in its order: the budget's own, then those of each part, and
+// figures are the figures of a report, in its order: the budget's own, then those of each part, and
 // of its names.
 type figures struct {
 	order  []figure
@@ -47,13 +47,14 @@ type figure struct {
 	name string
 }
 
-// troubles are figures of the budget itself: one more is trouble.
+// troubles are faults that the budget itself counts.
 var troubles = [...]string{"errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch", "leaks.blocks"}
 
-// ofParts are the figures of parts. Their names have some of them, and the budget has a size, too.
+// ofParts are the figures of parts. Names in a part have some of them, and the budget has a size,
+// too.
 var ofParts = budget.Figures()
 
-// known is what a figure is, by its name.
+// known has each figure by its name.
 var known = func() map[string]budget.Figure {
 	all := map[string]budget.Figure{"go_heap.limit": {Unit: budget.Bytes, Kind: budget.Planned}}
 	for _, name := range troubles {
@@ -100,14 +101,15 @@ func (f *figures) add(w whose, name string, value uint64) {
 	f.order, f.values[key] = append(f.order, key), value
 }
 
-// alone says that a part is one arena: what all of it have and what one has is the same.
+// alone reports whether a part is one arena, so that the sum over its arenas equals the arena's own
+// figure.
 func (f *figures) alone(region string) bool {
 	return f.values[figure{whose{Region: region}, "arenas"}] <= 1
 }
 
-// differences are those of two reports: the budget's own first, then by region, each with its
-// names below, what changed by most bytes first. What one of them didn't count is no difference.
-// The size and use of a region that is one arena in both are told once.
+// differences returns the differences of two reports: the budget's own first, then by region, each
+// followed by its names, the largest change in bytes first. A figure that one of them didn't count
+// is left out. For a region that is one arena in both, size and use are listed once.
 func differences(a, b budget.Report) (list []difference) {
 	from, to := figuresOf(a), figuresOf(b)
 	counted := counts(a) && counts(b)
@@ -144,7 +146,8 @@ func counts(r budget.Report) bool {
 	return !slices.ContainsFunc(r.Arenas, func(a budget.ArenaReport) bool { return !a.Counted })
 }
 
-// weight is by how many bytes a figure changed; of what the plan says, and of other figures, it is 0.
+// weight returns by how many bytes a figure changed, 0 for planned figures and for those without
+// bytes.
 func (d difference) weight() uint64 {
 	if f := known[d.Figure]; f.Unit != budget.Bytes || f.Kind == budget.Planned {
 		return 0
@@ -152,7 +155,7 @@ func (d difference) weight() uint64 {
 	return max(d.A, d.B) - min(d.A, d.B)
 }
 
-// before orders whose figures come first.
+// before orders the owners of figures.
 func before(a, b whose, weights map[whose]uint64) int {
 	if a == b {
 		return 0
@@ -169,7 +172,7 @@ func before(a, b whose, weights map[whose]uint64) int {
 	return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// differ is the text of report diff.
+// differ writes the text of report diff.
 func (t *tool) differ(w io.Writer, d reportDiff) error {
 	if d.Equal {
 		_, err := fmt.Fprintln(w, "equal")
@@ -183,7 +186,7 @@ func (t *tool) differ(w io.Writer, d reportDiff) error {
 	return t.table(w, rows)
 }
 
-// naming says in a table whose a row is, where that changes.
+// naming names the owner of a table's rows, once for adjacent ones.
 type naming struct {
 	last  whose
 	begun bool
@@ -197,7 +200,7 @@ func (n *naming) of(w whose) string {
 	return w.String()
 }
 
-// String is its name in a table.
+// String returns its name in a table.
 func (w whose) String() string {
 	switch {
 	case w.Region == "":

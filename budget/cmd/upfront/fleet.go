@@ -18,13 +18,14 @@ func planFleetCommand(t *tool) *cobra.Command {
 	f := fleetFlags{reserve: 32 * budget.MiB, pages: 4 * budget.KiB}
 	c := &cobra.Command{
 		Use:   "fleet FILE",
-		Short: "writes the Agones Fleet and the Deployment of a plan, whose memory is a sum",
+		Short: "writes an Agones Fleet and a Deployment for servers with a plan",
 		Long: `Writes two manifests for Kubernetes: a Fleet for Agones, and a plain Deployment. A server's
-memory is a sum: what of the plan is resident at most, the Go runtime's share (go_heap), and
-a reserve for the rest of the process: code, thread stacks, C's malloc, the kernel's tables
-and buffers. Where nodes have pages of 64 KiB (--pages) more of the plan is resident.
-Requests equal limits, for memory and CPU. The region with slots is a counter: its rooms.
-The program must have the plan as it is in FILE; its Open sets the Go runtime's limit.
+memory limit is a sum: the plan's resident memory at most, the Go runtime's share
+(go_heap), and a reserve for the rest of the process: code, thread stacks, C's malloc, the
+kernel's tables and buffers. On nodes with pages of 64 KiB (--pages) more of the plan is
+resident. Requests equal limits, for memory and CPU. The slots of a region are a counter
+of rooms. The program must open the plan in FILE unchanged; Open sets the Go runtime's
+limit.
 
 ` + exitCodes,
 		Example: `  upfront plan fleet serve.json --replicas 40 --reserve 48MiB --cpu 2 --spare 2
@@ -42,27 +43,27 @@ The program must have the plan as it is in FILE; its Open sets the Go runtime's 
 			return t.print(m, m.write)
 		},
 	}
-	c.Flags().StringVar(&f.only, "only", "", "fleet or deployment: write that alone")
-	c.Flags().StringVar(&f.name, "name", "", "of both, and of the container (default the plan's name)")
-	c.Flags().StringVar(&f.image, "image", "", "the container's, with the program and its plan (default registry.example/NAME:latest)")
-	c.Flags().IntVar(&f.replicas, "replicas", 1, "how many servers")
-	c.Flags().IntVar(&f.port, "port", 35035, "the UDP port that the program serves on")
+	c.Flags().StringVar(&f.only, "only", "", "write only this one: fleet or deployment")
+	c.Flags().StringVar(&f.name, "name", "", "name of both, and of the container (default the plan's name)")
+	c.Flags().StringVar(&f.image, "image", "", "image with the program and its plan (default registry.example/NAME:latest)")
+	c.Flags().IntVar(&f.replicas, "replicas", 1, "number of servers")
+	c.Flags().IntVar(&f.port, "port", 35035, "UDP port of the program")
 	c.Flags().StringVar(&f.cpu, "cpu", "1", "processors of a server, as Kubernetes writes them: 2, 0.5, 500m")
-	c.Flags().Var(&f.reserve, "reserve", "what the process needs beside the plan and the Go share")
-	c.Flags().Var(&f.pages, "pages", "of the nodes: 4KiB or 64KiB")
-	c.Flags().StringVar(&f.rooms, "rooms", "", "the region whose slots are rooms (default the one that has slots)")
-	c.Flags().IntVar(&f.spare, "spare", 0, "slots of it that no room has, such as those for maps that come next")
+	c.Flags().Var(&f.reserve, "reserve", "memory of the process in addition to the plan and the Go share")
+	c.Flags().Var(&f.pages, "pages", "page size of the nodes: 4KiB or 64KiB")
+	c.Flags().StringVar(&f.rooms, "rooms", "", "region whose slots are rooms (default the one with slots)")
+	c.Flags().IntVar(&f.spare, "spare", 0, "slots that no room uses, such as those for the next maps")
 	return c
 }
 
-// fleetFlags are what a plan doesn't say of its servers.
+// fleetFlags are the properties of servers that a plan doesn't have.
 type fleetFlags struct {
 	only, name, image, cpu, rooms string
 	replicas, port, spare         int
 	reserve, pages                sizeFlag
 }
 
-// sizeFlag is a size as a plan file has it.
+// sizeFlag is a size as in a plan file.
 type sizeFlag uint64
 
 func (s *sizeFlag) Set(text string) error {
@@ -74,7 +75,7 @@ func (s *sizeFlag) Set(text string) error {
 	return nil
 }
 
-func (s *sizeFlag) String() string { // defaults are whole
+func (s *sizeFlag) String() string { // defaults are whole KiB
 	if *s%sizeFlag(budget.MiB) != 0 {
 		return fmt.Sprintf("%dKiB", *s/sizeFlag(budget.KiB))
 	}
@@ -84,11 +85,11 @@ func (s *sizeFlag) String() string { // defaults are whole
 func (s *sizeFlag) Type() string { return "size" }
 
 var (
-	objectName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`) // a label may be it, too
+	objectName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`) // it may become a label
 	cpuAmount  = regexp.MustCompile(`^([0-9]{1,4}(\.[0-9]{1,3})?|[0-9]{1,7}m)$`)
 )
 
-// check fills in what the plan says.
+// check sets defaults from the plan, and checks the flags.
 func (f *fleetFlags) check(plan budget.Plan) error {
 	if f.name == "" {
 		f.name = strings.Trim(strings.ReplaceAll(plan.Name, "_", "-"), "-")
@@ -98,22 +99,22 @@ func (f *fleetFlags) check(plan budget.Plan) error {
 	}
 	switch {
 	case f.only != "" && f.only != "fleet" && f.only != "deployment":
-		return fmt.Errorf("--only %q: fleet or deployment", f.only)
+		return fmt.Errorf("--only %q: must be fleet or deployment", f.only)
 	case !objectName.MatchString(f.name):
-		return fmt.Errorf("--name %q: a letter, then at most 62 of a-z, 0-9 and -", f.name)
+		return fmt.Errorf("--name %q: must be a letter, then at most 62 of a-z, 0-9 and -", f.name)
 	case f.replicas < 0:
 		return fmt.Errorf("--replicas %d: must not be negative", f.replicas)
 	case f.pages != 4*budget.KiB && f.pages != 64*budget.KiB:
-		return fmt.Errorf("--pages %s: 4KiB or 64KiB", f.pages.String())
+		return fmt.Errorf("--pages %s: must be 4KiB or 64KiB", f.pages.String())
 	case f.port < 1 || f.port > 65535:
-		return fmt.Errorf("--port %d: 1 to 65535", f.port)
+		return fmt.Errorf("--port %d: must be 1 to 65535", f.port)
 	case !cpuAmount.MatchString(f.cpu) || strings.Trim(f.cpu, "0.m") == "":
-		return fmt.Errorf("--cpu %q: such as 2, 0.5 or 500m", f.cpu)
+		return fmt.Errorf("--cpu %q: must be an amount such as 2, 0.5 or 500m", f.cpu)
 	}
 	return nil
 }
 
-// slots are the rooms of a server; 0: no region has slots.
+// slots returns the number of rooms of a server, 0 if no region has slots.
 func (f *fleetFlags) slots(regions []budget.RegionPlan) (int, error) {
 	var names []string
 	rooms := 0
@@ -127,16 +128,16 @@ func (f *fleetFlags) slots(regions []budget.RegionPlan) (int, error) {
 	}
 	switch {
 	case f.rooms != "" && !slices.Contains(names, f.rooms):
-		return 0, fmt.Errorf("--rooms %q: no region with slots; those with slots: %q", f.rooms, names)
+		return 0, fmt.Errorf("--rooms %q: no region of this name has slots; those with slots: %q", f.rooms, names)
 	case f.rooms == "" && len(names) > 1:
-		return 0, fmt.Errorf("--rooms: say which region has the rooms; those with slots: %q", names)
+		return 0, fmt.Errorf("--rooms is missing: several regions have slots: %q", names)
 	case f.spare < 0 || f.spare > 0 && f.spare >= rooms:
-		return 0, fmt.Errorf("--spare %d: of %d slots a room at least must have one", f.spare, rooms)
+		return 0, fmt.Errorf("--spare %d: must leave at least one of %d slots for a room", f.spare, rooms)
 	}
 	return rooms - f.spare, nil
 }
 
-// manifests are what is printed. Their keys are those of Kubernetes and Agones.
+// manifests is the output. Its keys are those of Kubernetes and Agones.
 type manifests struct {
 	Plan       string    `json:"plan"`
 	Memory     sum       `json:"memory"`
@@ -146,7 +147,7 @@ type manifests struct {
 
 // sum is a server's memory, in bytes.
 type sum struct {
-	Plan    uint64      `json:"plan"` // of it resident at most, tables included
+	Plan    uint64      `json:"plan"` // resident at most, tables included
 	GoShare uint64      `json:"go_share"`
 	Reserve uint64      `json:"reserve"`
 	Total   uint64      `json:"total"`
@@ -233,7 +234,7 @@ type amounts struct {
 
 func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err error) {
 	if plan.GoHeap == 0 {
-		return m, found{fmt.Errorf("%s: go_heap: 0, so nothing bounds the Go heap, and a limit is no sum; give go_heap in the plan", file)}
+		return m, found{fmt.Errorf("%s: go_heap is 0, so the Go heap has no bound and the memory can't be summed up; set go_heap in the plan", file)}
 	}
 	if err = f.check(plan); err != nil {
 		return m, err
@@ -277,11 +278,12 @@ func (f fleetFlags) deployment(s sum) (spec deploymentSpec) {
 	spec.Replicas, spec.Template = f.replicas, f.server(s)
 	spec.Selector.MatchLabels = map[string]string{"app": f.name}
 	spec.Template.Metadata.Labels = spec.Selector.MatchLabels
-	spec.Template.Spec.Containers[0].Ports = []containerPort{{f.port, "UDP"}} // Agones adds those of a Fleet
+	spec.Template.Spec.Containers[0].Ports = []containerPort{{f.port, "UDP"}}
 	return spec
 }
 
-// server is a pod of either. That requests are limits, of all resources, is what Kubernetes calls Guaranteed.
+// server returns the pod of either. Requests equal limits for all resources, which Kubernetes calls
+// Guaranteed.
 func (f fleetFlags) server(s sum) (p podTemplate) {
 	c := container{Name: f.name, Image: f.image}
 	c.Resources.Limits = amounts{f.cpu, fmt.Sprint(s.Total)}
@@ -291,9 +293,9 @@ func (f fleetFlags) server(s sum) (p podTemplate) {
 	return p
 }
 
-const fleetSays = "For Agones: the program calls the SDK's Ready and Health, and moves the counter. The pod is\n" +
-	"Guaranteed if Agones' own sidecar has limits, too, in Helm's values agones.image.sdk: cpuLimit\n" +
-	"as cpuRequest, memoryLimit as memoryRequest."
+const fleetSays = "For Agones: the program must call the SDK's Ready and Health, and set the counter. The pod is\n" +
+	"Guaranteed only if Agones' own sidecar has limits: in Helm's values agones.image.sdk, set\n" +
+	"cpuLimit to cpuRequest and memoryLimit to memoryRequest."
 
 // write writes the manifests as YAML.
 func (m manifests) write(w io.Writer) error {
@@ -319,7 +321,7 @@ func (m manifests) write(w io.Writer) error {
 	return e.Close()
 }
 
-// node is a value as YAML, with the keys that it has as JSON, in their order.
+// node returns a value as YAML, with its JSON keys in their order.
 func node(value any) (*yaml.Node, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -333,7 +335,7 @@ func node(value any) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// block takes away JSON's braces and needless quotes.
+// block removes JSON's braces and needless quotes.
 func block(n *yaml.Node) {
 	n.Style = 0
 	for _, n := range n.Content {

@@ -11,7 +11,7 @@ import (
 // servePlan is the plan of frogpond's server.
 const servePlan = "../../../tests/frogpond/serve.json"
 
-// Each command and what it prints, as testdata/fleet.txt has them.
+// TestPlanFleet compares commands and their output with testdata/fleet.txt.
 func TestPlanFleet(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -53,7 +53,8 @@ func TestPlanFleet(t *testing.T) {
 	compare(t, "testdata/fleet.txt", all.String())
 }
 
-// TestFleetIsASum: what is asked for is what plan check says that the plan takes, the Go share and the reserve, in both and of both.
+// TestFleetIsASum checks that memory is the sum of the cost of plan check, the Go share and the
+// reserve in both manifests.
 func TestFleetIsASum(t *testing.T) {
 	var checked checkedPlans
 	_, out, _ := runs("plan", "check", servePlan, "--json")
@@ -82,7 +83,7 @@ func TestFleetIsASum(t *testing.T) {
 	}
 }
 
-// TestFleetPage: the page shows what is printed.
+// TestFleetPage compares the page with the output.
 func TestFleetPage(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	if err != nil {

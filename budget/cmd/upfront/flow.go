@@ -25,11 +25,11 @@ import (
 )
 
 func newFlowCommand(t *tool) *cobra.Command {
-	return group("flow", "graphs of level scripts: JSON as people write it, or blobs as games load them",
-		`Graphs of level scripts: JSON as people write it, or blobs as games load them.
+	return group("flow", "graphs of level scripts: checked, compiled, drawn and traced",
+		`Graphs of level scripts: JSON that people write, or blobs that games load.
 
-Each FILE may be either. What a game offers to graphs, its events and actions, is a
-vocabulary: JSON that the game prints (source.WriteVocabulary) and --host names.`,
+Each FILE may be either. --host names a vocabulary, the events and actions of a game: JSON
+that the game prints (source.WriteVocabulary).`,
 		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), traceCommand(t), exportCommand(t))
 }
 
@@ -37,9 +37,9 @@ func checkCommand(t *tool) *cobra.Command {
 	var host string
 	c := &cobra.Command{
 		Use:   "check FILE...",
-		Short: "says all that is wrong with graphs, and what they take",
-		Long: `Says all that is wrong with graphs, each fault by its line and path, and what graphs without
-a fault take. Without --host it can't say whether a game has what they need.
+		Short: "reports every fault of graphs, and their sizes",
+		Long: `Reports every fault of graphs by its line and path, and the sizes of graphs without a
+fault. Without --host it can't check that a game has their events and actions.
 
 Exit code: 0 no graph has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront flow check door.json lift.json --host host.json",
@@ -60,7 +60,7 @@ Exit code: 0 no graph has a fault, 1 one has, 2 trouble: a file can't be read.`,
 	return c
 }
 
-// checkedGraphs is what flow check prints; as text faults are errors.
+// checkedGraphs is the output of flow check; as text, faults are errors.
 type checkedGraphs struct {
 	Graphs []checkedGraph `json:"graphs"`
 }
@@ -88,7 +88,7 @@ func (c checkedGraphs) print(w io.Writer) error {
 		case !g.Fine:
 			continue
 		case g.Host == "":
-			fmt.Fprintf(w, "%s: fine, as far as can be said without --host\n", printable(g.File))
+			fmt.Fprintf(w, "%s: fine, except for checks that need --host\n", printable(g.File))
 		default:
 			fmt.Fprintf(w, "%s: fine\n", printable(g.File))
 		}
@@ -103,8 +103,8 @@ func compileCommand(t *tool) *cobra.Command {
 	var host, out string
 	c := &cobra.Command{
 		Use:   "compile FILE",
-		Short: "makes a blob of a graph, FILE.blob, and says what it takes",
-		Long: `Makes a blob of a graph, and says what it takes.
+		Short: "compiles a graph to a blob, FILE.blob, and reports its size",
+		Long: `Compiles a graph to a blob, and reports its size.
 
 ` + exitCodes,
 		Example: "  upfront flow compile door.json --host host.json -o level/door.blob",
@@ -118,7 +118,7 @@ func compileCommand(t *tool) *cobra.Command {
 				out = strings.TrimSuffix(names[0], filepath.Ext(names[0])) + ".blob"
 			}
 			if out == "-" {
-				return t.write(out, g.data) // and nothing else
+				return t.write(out, g.data) // and no sizes
 			}
 			if err := os.WriteFile(out, g.data, 0o644); err != nil {
 				return err
@@ -128,11 +128,11 @@ func compileCommand(t *tool) *cobra.Command {
 		},
 	}
 	hostFlag(c, &host)
-	outFlag(c, &out, "the blob")
+	outFlag(c, &out, "file of the blob")
 	return c
 }
 
-// compiled is what flow compile prints.
+// compiled is the output of flow compile.
 type compiled struct {
 	written
 	Takes graphSizes `json:"takes"`
@@ -141,10 +141,10 @@ type compiled struct {
 func stripCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "strip IN OUT",
-		Short: "makes a smaller blob of a blob, without names and types; games load and run it alike",
-		Long: `Makes a smaller blob of a blob, without names and types; games load and run it alike.
-Errors then name nodes by their indexes, as "#3". No other command here reads a
-stripped blob: keep the graph, or the blob that it was made of.
+		Short: "makes a smaller blob, without names and types, that games run alike",
+		Long: `Makes a smaller blob of a blob, without names and types. Games load and run it alike.
+Errors then name nodes by their indexes, as "#3". No other command reads a stripped blob:
+keep the graph, or the original blob.
 
 ` + exitCodes,
 		Example: "  upfront flow strip door.blob level/door.blob",
@@ -162,7 +162,7 @@ stripped blob: keep the graph, or the blob that it was made of.
 				return found{fmt.Errorf("%s: %w", names[0], err)}
 			}
 			if names[1] == "-" {
-				return t.write(names[1], stripped) // and nothing else
+				return t.write(names[1], stripped) // and no sizes
 			}
 			if err := os.WriteFile(names[1], stripped, 0o644); err != nil {
 				return err
@@ -176,7 +176,7 @@ stripped blob: keep the graph, or the blob that it was made of.
 	}
 }
 
-// smaller is what flow strip prints.
+// smaller is the output of flow strip.
 type smaller struct {
 	written
 	Was int `json:"was"` // bytes
@@ -186,8 +186,8 @@ func drawCommand(t *tool) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "draw FILE",
-		Short: "draws a graph: SVG, or DOT for Graphviz where -o ends so",
-		Long: `Draws a graph: SVG, or DOT for Graphviz where -o ends so.
+		Short: "draws a graph as SVG, or as DOT for Graphviz if -o ends in .dot",
+		Long: `Draws a graph as SVG, or as DOT for Graphviz if -o ends in .dot.
 
 ` + exitCodes,
 		Example: "  upfront flow draw door.json -o door.svg\n  upfront flow draw door.json -o door.dot",
@@ -211,16 +211,16 @@ func drawCommand(t *tool) *cobra.Command {
 			return t.write(out, b.Bytes())
 		},
 	}
-	outFlag(c, &out, "the picture; without it standard output")
+	outFlag(c, &out, "file of the picture (default standard output)")
 	return c
 }
 
 func exportCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export FILE",
-		Short: "writes a blob as JSON, which compiles to the same bytes",
-		Long: `Writes a blob as JSON, which compiles to the same bytes. It is one object, with --json and
-without.
+		Short: "writes a blob as JSON that compiles to the same bytes",
+		Long: `Writes a blob as JSON that compiles to the same bytes. The output is one object, with or
+without --json.
 
 ` + exitCodes,
 		Example: "  upfront flow export door.blob > door.json",
@@ -243,9 +243,9 @@ func traceCommand(t *tool) *cobra.Command {
 	var ticks, steps int
 	c := &cobra.Command{
 		Use:   "trace FILE",
-		Short: "says what an event does, node by node; actions do nothing here",
-		Long: `Says what an event does, node by node, and what follows in the ticks after it. Actions do
-nothing here.
+		Short: "shows the effect of an event, node by node, without actions",
+		Long: `Shows the effect of an event, node by node, and of the ticks after it. Actions do nothing
+here.
 
 ` + exitCodes,
 		Example: "  upfront flow trace door.json -e line.used -k 12 -v keys=1",
@@ -264,26 +264,26 @@ nothing here.
 				return r.FireNamed(level, i, event, key, given...)
 			})
 			if b.Len() == 0 {
-				return found{err} // nothing happened, or it can't be loaded
+				return found{err} // nothing happened, or the graph can't be loaded
 			}
 			return errors.Join(t.printText(b.String()), foundBy(err))
 		},
 	}
 	hostFlag(c, &host)
 	c.Flags().StringVarP(&event, "event", "e", "", "the event")
-	c.Flags().Int32VarP(&key, "key", "k", 0, "of which thing in the level")
+	c.Flags().Int32VarP(&key, "key", "k", 0, "key of the event, a number of an object in the level")
 	c.Flags().StringToStringVarP(&values, "value", "v", nil, "a value of the event, as keys=1")
-	c.Flags().IntVarP(&ticks, "ticks", "t", 1000, "how long delays and timers run")
-	c.Flags().IntVar(&steps, "steps", 1000, "how many an event may take")
-	_ = c.MarkFlagRequired("event") // it is one of the flags
+	c.Flags().IntVarP(&ticks, "ticks", "t", 1000, "number of ticks after the event, for delays and timers")
+	c.Flags().IntVar(&steps, "steps", 1000, "most steps of an event")
+	_ = c.MarkFlagRequired("event") // the flag exists
 	return c
 }
 
 func hostFlag(c *cobra.Command, host *string) {
-	c.Flags().StringVar(host, "host", "", "what the game offers: JSON that it prints")
+	c.Flags().StringVar(host, "host", "", "the game's vocabulary, a JSON file that it prints")
 }
 
-// graph is a compiled one.
+// graph is a compiled graph.
 type graph struct {
 	name       string
 	data       []byte
@@ -292,13 +292,13 @@ type graph struct {
 	report     flow.Report
 }
 
-// What to do without a vocabulary.
+// The choice of open without a vocabulary.
 const (
 	demand = false
 	guess  = true
 )
 
-// open reads a graph, compiles it if it is JSON, and looks whether the host has what it needs.
+// open reads a graph, compiles it if it is JSON, and checks it against the host.
 func open(name, host string, guessing bool) (*graph, error) {
 	data, err := readFile(name)
 	if err != nil {
@@ -309,11 +309,11 @@ func open(name, host string, guessing bool) (*graph, error) {
 		if g.source, g.vocabulary, err = decompile(name, data); err != nil {
 			return nil, found{err}
 		}
-		data = source.Write(g.source) // for the report, and for what another host says of it
+		data = source.Write(g.source) // for the report, and for another host
 	} else if host == "" && !guessing {
-		return nil, errors.New("give --host FILE: a blob has the types of what the game offers")
+		return nil, errors.New("--host is missing: a blob needs the types of the game's events and actions")
 	} else {
-		g.source, _ = source.Read(name, data) // Compile says what is wrong with it
+		g.source, _ = source.Read(name, data) // Compile reports the faults
 		g.vocabulary = source.Guess(g.source)
 	}
 	if host != "" {
@@ -346,7 +346,7 @@ func read(name string) (flow.Source, error) {
 }
 
 func readFile(name string) ([]byte, error) {
-	return jsonfile.ReadFile(name, source.FileMax, "larger than 16MiB, which no graph is")
+	return jsonfile.ReadFile(name, source.FileMax, "larger than 16MiB, the most of a graph")
 }
 
 func isBlob(data []byte) bool { return bytes.HasPrefix(data, []byte("BLB1")) }
@@ -359,13 +359,13 @@ func decompile(name string, data []byte) (flow.Source, flow.Vocabulary, error) {
 	return graph, vocabulary, err
 }
 
-// graphSizes is what a graph takes.
+// graphSizes are the sizes of a graph, in bytes.
 type graphSizes struct {
 	Nodes   []nodeSize `json:"nodes"`
 	Values  int        `json:"values"`  // of variables
 	Names   int        `json:"names"`   // names and tables
-	Static  int        `json:"static"`  // all of the blob
-	Dynamic int        `json:"dynamic"` // of each instance
+	Static  int        `json:"static"`  // the whole blob
+	Dynamic int        `json:"dynamic"` // each instance
 }
 
 // nodeSize is a flow.NodeSize in JSON.
@@ -399,7 +399,7 @@ func (g graphSizes) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// values are those of an event, in the order of the vocabulary.
+// values returns the values of an event, in the order of the vocabulary.
 func (g *graph) values(event string, given map[string]string) (list []any, err error) {
 	for _, s := range g.vocabulary.Events {
 		if s.Name != event {
@@ -417,7 +417,7 @@ func (g *graph) values(event string, given map[string]string) (list []any, err e
 				value, err = strconv.ParseFloat(text, 64)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("--value %s=%s: it is a %v", p.Name, text, p.Type)
+				return nil, fmt.Errorf("--value %s=%s: must be a %v", p.Name, text, p.Type)
 			}
 			list = append(list, value)
 		}
@@ -430,10 +430,11 @@ func (g *graph) values(event string, given map[string]string) (list []any, err e
 	for _, s := range g.vocabulary.Events {
 		names = append(names, jsonfile.Echo(s.Name))
 	}
-	return nil, fmt.Errorf("no event %q; there are: %s", event, strings.Join(names, ", "))
+	return nil, fmt.Errorf("no event %q; the events are: %s", event, strings.Join(names, ", "))
 }
 
-// trace loads the graph, fires, and ticks until nothing more can happen or the ticks are over.
+// trace loads the graph, fires the event, and ticks until nothing more can happen or the ticks are
+// over.
 func (g *graph) trace(w io.Writer, steps, ticks int, fire func(*flow.Runner, *flow.Graph, flow.Instance) error) error {
 	host, err := flow.HostOf(g.vocabulary)
 	if err != nil {
@@ -471,7 +472,7 @@ func (g *graph) trace(w io.Writer, steps, ticks int, fire func(*flow.Runner, *fl
 		defer runner.End()
 		err = errors.Join(fire(runner, level, instance), trace.Done())
 		if !ran && err == nil {
-			return nil, errors.New("nothing happens: no node is that event with that key")
+			return nil, errors.New("nothing happens: no node has this event with this key")
 		}
 		for tick := 1; tick <= ticks && err == nil; tick++ {
 			heading = fmt.Sprintf("\ntick %d", tick)

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// graphs is where the graphs lie that the library's own tests read.
+// graphs is the folder of the library's own test graphs.
 const graphs = "../../../scope/flow/source/testdata/"
 
-// Each command and what it prints, as testdata/flow.txt has them.
+// TestCommands compares commands and their output with testdata/flow.txt.
 func TestCommands(t *testing.T) {
 	dir := t.TempDir()
 	var all strings.Builder
@@ -60,7 +60,7 @@ func TestCommands(t *testing.T) {
 	compare(t, "testdata/flow.txt", all.String())
 }
 
-// Any byte of a blob changed: words, and no panic.
+// TestDamagedBlob changes any byte of a blob: the result is an error, no panic.
 func TestDamagedBlob(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "door.blob")
 	if code, out, said := runs("flow", "compile", graphs+"door.json", "--host", graphs+"host.json", "-o", name); code != codeFine {

@@ -19,13 +19,13 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// What is read of a source at most, and how long a URL may take.
+// The most bytes of a source, and the most time of a URL.
 const (
 	reportMax = 64 * budget.MiB
 	patience  = 30 * time.Second
 )
 
-var errTooLarge = errors.New("larger than 64MiB, which no report is")
+var errTooLarge = errors.New("larger than 64MiB, the most of a report")
 
 // readReport reads a report from a file or URL.
 func (t *tool) readReport(source string) (budget.Report, error) {
@@ -38,7 +38,7 @@ func (t *tool) readReport(source string) (budget.Report, error) {
 	return parseReport(name, data)
 }
 
-// named is a source for messages: a URL without its password.
+// named returns a source for messages: a URL without its password.
 func named(source string) string {
 	if !isURL(source) {
 		return source
@@ -51,12 +51,12 @@ func named(source string) string {
 	return address.Redacted()
 }
 
-// hostAndPort is what people type as a URL without its scheme: 127.0.0.1:8080/budget/.
+// hostAndPort matches a URL without its scheme: 127.0.0.1:8080/budget/.
 var hostAndPort = regexp.MustCompile(`^[^/\\]*:\d+(/|$)`)
 
 func isURL(source string) bool { return strings.Contains(source, "://") }
 
-// readReports reads several; the error is of all that can't be read.
+// readReports reads several reports; the error names every source that can't be read.
 func (t *tool) readReports(sources []string) (reports []budget.Report, err error) {
 	var errs []error
 	for _, source := range sources {
@@ -66,12 +66,12 @@ func (t *tool) readReports(sources []string) (reports []budget.Report, err error
 	return reports, errors.Join(errs...)
 }
 
-// arenasMost is how many arenas a budget has at most.
+// arenasMost is the most arenas of a budget.
 const arenasMost = 65535
 
 func parseReport(source string, data []byte) (r budget.Report, err error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		return r, fmt.Errorf("%s: packed, as a profile is: that is for go tool pprof; a report is JSON", source)
+		return r, fmt.Errorf("%s: compressed, like a profile for go tool pprof; give a report, which is JSON", source)
 	}
 	if kindOf(data) == planKind {
 		return r, fmt.Errorf("%s: this is a plan, not a report: plan draw shows it", source)
@@ -87,7 +87,7 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 		return r, fmt.Errorf("%s: no report: give the JSON of a budget.Report, as frogpond -report writes", source)
 	}
 	if arenas := len(r.Arenas); arenas > arenasMost {
-		return r, fmt.Errorf("%s: no report: it has %d arenas, and a budget has %d at most", source, arenas, arenasMost)
+		return r, fmt.Errorf("%s: no report: it has %d arenas, and a budget has at most %d", source, arenas, arenasMost)
 	}
 	return r, nil
 }
@@ -98,7 +98,7 @@ func decode(source string, data []byte, to any) error {
 		return fmt.Errorf("%s:%d: %w", source, lineOf(data, syntax.Offset), err)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s:%d: %s: %s is no %s", source, lineOf(data, wrong.Offset), wrong.Field, jsonfile.Echo(wrong.Value), wrong.Type)
+		return fmt.Errorf("%s:%d: %s: %s is not a %s", source, lineOf(data, wrong.Offset), wrong.Field, jsonfile.Echo(wrong.Value), wrong.Type)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: plan: %w", source, err)
@@ -106,8 +106,8 @@ func decode(source string, data []byte, to any) error {
 	return nil
 }
 
-// arenasBefore are the arenas of a report as they were once written: in two lists, where nothing but
-// the name of an arena says which part it is of.
+// arenasBefore returns the arenas of a report in its old form: two lists, in which only an arena's
+// name shows its part.
 func arenasBefore(source string, data []byte) ([]budget.ArenaReport, error) {
 	var file struct {
 		Regions []budget.ArenaReport `json:"regions"`
@@ -132,7 +132,7 @@ func arenasBefore(source string, data []byte) ([]budget.ArenaReport, error) {
 	return list, err
 }
 
-// kind is what a file is.
+// kind is the kind of a file.
 type kind int
 
 const (
@@ -141,8 +141,8 @@ const (
 	reportKind
 )
 
-// kindOf tells a report from a plan: a report has arenas. An old one has regions, as a plan does, and
-// in each of them used, which a plan's regions never have.
+// kindOf distinguishes a report from a plan: a report has arenas. An old report has regions, as a
+// plan does, and each has used, which a plan's regions never have.
 func kindOf(data []byte) kind {
 	var file struct {
 		Arenas  []json.RawMessage `json:"arenas"`
@@ -150,7 +150,7 @@ func kindOf(data []byte) kind {
 			Used json.RawMessage `json:"used"`
 		} `json:"regions"`
 	}
-	_ = json.Unmarshal(data, &file) // what has another type is left out
+	_ = json.Unmarshal(data, &file) // members of another type are left out
 	switch {
 	case len(file.Arenas) != 0:
 		return reportKind
@@ -176,13 +176,14 @@ func (t *tool) readSource(source string) ([]byte, error) {
 	}
 	address, err := url.Parse(source)
 	if err != nil {
-		return nil, fmt.Errorf("%s: no URL: what stands before the host or in the path is wrong", named(source)) // url's own error has the password
+		// url's own error has the password.
+		return nil, fmt.Errorf("%s: no URL: the part before the host, or the path, is wrong", named(source))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
 	defer cancel()
 	data, err := readURL(ctx, address)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%s: it takes longer than %v", named(source), t.patience)
+		err = fmt.Errorf("%s: no answer within %v", named(source), t.patience)
 	}
 	return data, err
 }
@@ -199,12 +200,13 @@ func readURL(ctx context.Context, address *url.URL) ([]byte, error) {
 		data, kind, err = get(ctx, page.JoinPath("report.json"))
 	}
 	if err == nil && kind == "text/html" {
-		err = fmt.Errorf("%s: a page, and no report.json below it is a report", address.Redacted())
+		err = fmt.Errorf("%s: a page whose report.json is no report", address.Redacted())
 	}
 	return data, err
 }
 
-// get is a body and its media type. It ends with the context, and has a bound. The error names the address.
+// get returns a body and its media type, within the context's time and with a bound. The error
+// names the address.
 func get(ctx context.Context, address *url.URL) (data []byte, kind string, err error) {
 	defer func() {
 		if err != nil {
@@ -217,7 +219,7 @@ func get(ctx context.Context, address *url.URL) (data []byte, kind string, err e
 	}
 	response, err := http.DefaultClient.Do(request)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // which names the URL, too
+		err = wrapped.Err // without the URL, added above
 	}
 	if err != nil {
 		return nil, "", err
@@ -230,6 +232,6 @@ func get(ctx context.Context, address *url.URL) (data []byte, kind string, err e
 	if err == nil && len(data) > reportMax {
 		err = errTooLarge
 	}
-	kind, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type")) // none is no page
+	kind, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return data, kind, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestLivePage: of a running program the tool says who eats what, by the address that a browser has.
+// TestLivePage profiles a running program, at the address for a browser.
 func TestLivePage(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestLivePage(t *testing.T) {
 	if code, out, said := runs("report", "diff", server.URL()+"budget/", server.URL()+"budget/"); code != codeFine {
 		t.Errorf("exit %d, %s%s", code, out, said)
 	}
-	if code, _, said := runs("profile", server.URL()+"profile"); code != codeTrouble || !strings.Contains(said, "that is for go tool pprof") {
+	if code, _, said := runs("profile", server.URL()+"profile"); code != codeTrouble || !strings.Contains(said, "a profile for go tool pprof") {
 		t.Errorf("a profile is no report: exit %d, %s", code, said)
 	}
 }

@@ -1,4 +1,4 @@
-// Command upfront is the project's tool.
+// Command upfront checks plans, compares reports, and reads recordings, graphs and snapshots.
 //
 //	upfront plan check|draw|suggest|fleet FILE...
 //	upfront report draw|diff REPORT...
@@ -25,17 +25,17 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// The exit codes of every command. As with diff(1), what was looked at may be other than it should be, and nothing has
-// failed.
+// The exit codes of every command, as in diff(1): with codeFound the command worked, and its answer
+// is a difference.
 const (
 	codeFine    = 0
 	codeFound   = 1 // files differ, or have faults
-	codeTrouble = 2 // no answer: a faulty command line, a file or URL that can't be read or written
+	codeTrouble = 2 // a faulty command line, or a file or URL that can't be read or written
 )
 
 const exitCodes = "Exit code: 0 done, 1 faults were found or files differ, 2 trouble."
 
-// found is an error that is the answer to what was asked; without a text the answer has been printed.
+// found is an error that is a command's answer; without a text the answer has been printed.
 type found struct{ error }
 
 func (f found) Error() string {
@@ -47,7 +47,7 @@ func (f found) Error() string {
 
 func (f found) Unwrap() error { return f.error }
 
-// foundBy is an error as found, or nil.
+// foundBy returns an error as found, or nil.
 func foundBy(err error) error {
 	if err == nil {
 		return nil
@@ -55,7 +55,7 @@ func foundBy(err error) error {
 	return found{err}
 }
 
-// codeOf is the exit code of an error; of several errors the worst.
+// codeOf returns the exit code of an error, of several errors the worst.
 func codeOf(err error) (code int) {
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range list.Unwrap() {
@@ -72,17 +72,17 @@ func codeOf(err error) (code int) {
 	return codeTrouble
 }
 
-// run is the whole program.
+// run runs one command line and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) (code int) {
 	t := newTool(stdout, stderr)
 	c := newCommand(t)
 	c.SetArgs(args)
-	var help bytes.Buffer // and all else that cobra prints
+	var help bytes.Buffer // and the rest of cobra's output
 	c.SetOut(&help)
 	c.SetErr(stderr)
 	err := c.Execute()
 	if err != nil {
-		t.json = t.json || asksJSON(args) // a faulty command line may not have been read so far
+		t.json = t.json || asksJSON(args) // cobra may not have read all of a faulty line
 	}
 	if help.Len() != 0 {
 		err = errors.Join(err, t.printText(help.String()))
@@ -97,7 +97,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	return codeOf(err)
 }
 
-// asksJSON says whether a command line asks for JSON, even if it is a faulty one.
+// asksJSON reports whether a command line has --json, even if it is faulty.
 func asksJSON(args []string) (asks bool) {
 	for _, arg := range args {
 		switch value, given := strings.CutPrefix(arg, "--json="); {
@@ -121,15 +121,15 @@ func newCommand(t *tool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "upfront",
 		Short: "the tool of the upfront memory runtime",
-		Long: `The tool of the upfront memory runtime: plans of budgets, reports of what was used of
-them, graphs of level scripts, and snapshots of a game's state.
+		Long: `The tool of the upfront memory runtime: it reads plans of budgets, reports and recordings
+of their use, graphs of level scripts, and snapshots of a game's state.
 
 ` + exitCodes + `
 With --json a command prints one JSON object and nothing else; an error is {"error": "..."}.
-What takes longer than a second says so on stderr, if that is a terminal. Colours are for
-a terminal, and not where NO_COLOR is set.`,
+A command that takes longer than a second shows its progress on stderr, if that is a
+terminal. Colours are for terminals; NO_COLOR turns them off.`,
 		SilenceErrors:     true, // run prints it
-		SilenceUsage:      true, // of a faulty graph the faults are enough
+		SilenceUsage:      true, // the faults of a file are enough
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.PersistentFlags().BoolVar(&t.json, "json", false, "print one JSON object and nothing else")
@@ -137,15 +137,15 @@ a terminal, and not where NO_COLOR is set.`,
 	return root
 }
 
-// group is a command that only has others.
+// group returns a command that only has other commands.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use:   use,
 		Short: short,
 		Long:  long,
-		Args:  unknown, // else what is no command would be help, and end well
+		Args:  unknown, // otherwise an unknown command would print help, with code 0
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fmt.Errorf("which command? see %s -h", c.CommandPath())
+			return fmt.Errorf("a command is missing; see %s -h", c.CommandPath())
 		},
 	}
 	c.SuggestionsMinimumDistance = 2
@@ -153,7 +153,7 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// unknown refuses what is no command of a group, and says which is nearly called so.
+// unknown refuses an unknown command of a group, and suggests similar names.
 func unknown(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -169,7 +169,7 @@ func unknown(c *cobra.Command, args []string) error {
 func takes(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most {
-			return fmt.Errorf("arguments given: %d; it is: %s %s", n, c.Parent().CommandPath(), c.Use)
+			return fmt.Errorf("arguments given: %d; usage: %s %s", n, c.Parent().CommandPath(), c.Use)
 		}
 		return nil
 	}

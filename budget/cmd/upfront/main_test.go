@@ -17,14 +17,15 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// runs is the program, and what it says.
+// runs runs the program and returns its output.
 func runs(args ...string) (code int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	code = run(args, &out, &said)
 	return code, out.String(), said.String()
 }
 
-// shown is a command as it is typed, what it prints, and its exit code. Names stand for what differs each time.
+// shown returns a command as typed, its output, and its exit code. Names replace the parts that
+// differ each time.
 func shown(command string, names map[string]string) string {
 	var to, back []string
 	for name, real := range names {
@@ -34,7 +35,7 @@ func shown(command string, names map[string]string) string {
 	return fmt.Sprintf("$ upfront %s\n%sexit %d\n\n", command, strings.NewReplacer(back...).Replace(out+said), code)
 }
 
-// compare holds a text to a file.
+// compare compares a text with a file.
 func compare(t *testing.T, name, text string) {
 	t.Helper()
 	if *update {
@@ -51,7 +52,7 @@ func compare(t *testing.T, name, text string) {
 	}
 }
 
-// every calls fn with each command that does something.
+// every calls fn with each command that does work.
 func every(c *cobra.Command, fn func(*cobra.Command)) {
 	for _, sub := range c.Commands() {
 		if sub.HasSubCommands() {
@@ -62,8 +63,8 @@ func every(c *cobra.Command, fn func(*cobra.Command)) {
 	}
 }
 
-// TestHelp: what -h says, as testdata/help.txt has it. Each command has an example that begins with its name, and says its
-// exit codes.
+// TestHelp compares -h with testdata/help.txt. Each command has an example that begins with its
+// name, and its exit codes.
 func TestHelp(t *testing.T) {
 	names := []string{"", "plan", "report", "flow", "save"}
 	every(newCommand(newTool(nil, nil)), func(c *cobra.Command) {
@@ -88,7 +89,7 @@ func TestHelp(t *testing.T) {
 	compare(t, "testdata/help.txt", all.String())
 }
 
-// TestReadme: what the page shows of the tool, it prints.
+// TestReadme compares the page's examples with the tool's output.
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -111,7 +112,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestTrouble: a faulty command line ends with 2, and with --json is an object all the same.
+// TestTrouble checks that a faulty command line ends with 2, and with --json prints an object all
+// the same.
 func TestTrouble(t *testing.T) {
 	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
 		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
@@ -132,12 +134,12 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// full is a file on a disk that is full.
+// full is a file on a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-// TestFull: what can't be printed is trouble, in every command.
+// TestFull checks that failed output is trouble, in every command.
 func TestFull(t *testing.T) {
 	for _, line := range []string{"-h", "plan check testdata/fine.json", "plan draw testdata/fine.json", "plan draw testdata/fine.json -o -",
 		"plan suggest testdata/main.json", "plan fleet ../../../tests/frogpond/serve.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
@@ -155,12 +157,12 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestNamesThatSteerATerminal: what a file is called can't colour, move or clear anything.
+// TestNamesThatSteerATerminal checks that a file's name can't colour, move or clear anything.
 func TestNamesThatSteerATerminal(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a\x1b[31m\u202e\xff.json")
 	for what, plan := range map[string]string{"fine": `{"name": "p", "regions": [{"name": "level", "size": 1000}]}`, "faulty": "{"} {
 		if err := os.WriteFile(name, []byte(plan), 0o600); err != nil {
-			t.Skip(err) // a system that has no such names
+			t.Skip(err) // this system has no such names
 		}
 		var out, failed bytes.Buffer
 		run([]string{"plan", "check", name}, &out, &failed)

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// tool is what all commands share.
+// tool is shared by all commands.
 type tool struct {
 	stdout   io.Writer
 	stderr   io.Writer
@@ -43,7 +43,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// print prints a result: as JSON, or as text says it. What text writes can't fail, but standard output can.
+// print prints a result, as JSON or as text. Only standard output can fail, not text.
 func (t *tool) print(value any, text func(io.Writer) error) error {
 	if t.json {
 		return t.printJSON(value)
@@ -54,7 +54,7 @@ func (t *tool) print(value any, text func(io.Writer) error) error {
 	return errors.Join(err, failed)
 }
 
-// out is where results go: what was said meanwhile of their coming is taken away.
+// out returns the writer of results, after the progress line is removed.
 func (t *tool) out() io.Writer {
 	t.printed = true
 	t.progress.end()
@@ -68,7 +68,7 @@ func (t *tool) printJSON(value any) error {
 	return e.Encode(value)
 }
 
-// warn says beside a result what people should know of it.
+// warn prints warnings about a result on stderr.
 func (t *tool) warn(lines []string) {
 	t.progress.end()
 	for _, line := range lines {
@@ -76,10 +76,10 @@ func (t *tool) warn(lines []string) {
 	}
 }
 
-// printable is a message, without what would steer a terminal.
+// printable returns a message without characters that steer a terminal.
 func printable(text string) string { return jsonfile.Printable(text, '\n', '\t') }
 
-// text is a result that is for people alone.
+// text is a result for people alone.
 type text struct {
 	Text string `json:"text"`
 }
@@ -91,7 +91,7 @@ func (t *tool) printText(says string) error {
 	})
 }
 
-// written is a result that lies in a file.
+// written is a result in a file.
 type written struct {
 	File  string `json:"file"`
 	Bytes int    `json:"bytes"`
@@ -101,7 +101,7 @@ func outFlag(c *cobra.Command, out *string, what string) {
 	c.Flags().StringVarP(out, "out", "o", "", what)
 }
 
-// draw prints a result as text, or writes what it is in a file.
+// draw prints a result as text, or writes it to a file in the form of the function file.
 func (t *tool) draw(out, text string, file func(io.Writer) error) error {
 	if out == "" {
 		return t.printText(text)
@@ -113,7 +113,7 @@ func (t *tool) draw(out, text string, file func(io.Writer) error) error {
 	return t.write(out, b.Bytes())
 }
 
-// write writes a result to a file, and says so; "-" is standard output.
+// write writes a result to a file, and reports it with --json; "-" is standard output.
 func (t *tool) write(name string, data []byte) error {
 	if name == "-" && t.json {
 		return errors.New("-o - and --json: only one can have standard output")
@@ -144,7 +144,7 @@ func echoWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// colour is a way to write on a terminal.
+// colour is a terminal's code.
 type colour string
 
 const (
@@ -153,7 +153,7 @@ const (
 	faint colour = "\x1b[2m"
 )
 
-// paint is a text in a colour, where there are colours.
+// paint returns a text in a colour, where there are colours.
 func (t *tool) paint(c colour, text string) string {
 	if !t.colours || c == "" || text == "" {
 		return text
@@ -161,7 +161,7 @@ func (t *tool) paint(c colour, text string) string {
 	return string(c) + text + "\x1b[0m"
 }
 
-// cell is a text in a table. A number stands at the right.
+// cell is a text in a table. Numbers are aligned to the right.
 type cell struct {
 	text   string
 	number bool

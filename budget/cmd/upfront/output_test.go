@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// screen is a terminal that says when something was written.
+// screen is a terminal that signals each write.
 type screen struct {
 	bytes.Buffer
 	written chan struct{}
@@ -23,7 +23,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestProgress: it says on a terminal what takes long, and takes it away; elsewhere it says nothing.
+// TestProgress checks that a terminal shows long work and clears it, and that other outputs have no
+// progress.
 func TestProgress(t *testing.T) {
 	s := &screen{written: make(chan struct{}, 1)}
 	p := newProgress(s, false)
@@ -47,7 +48,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestColours are for terminals, and don't move columns.
+// TestColours checks that colours are for terminals, and don't move columns.
 func TestColours(t *testing.T) {
 	_, plain, _ := runs("report", "diff", "testdata/main.json", "testdata/branch.json")
 	if strings.Contains(plain, "\x1b") {

@@ -19,7 +19,7 @@ import (
 )
 
 func newPlanCommand(t *tool) *cobra.Command {
-	return group("plan", "plans of budgets: checked, drawn, made of reports, and deployed",
+	return group("plan", "plans of budgets: checked, drawn, suggested and deployed",
 		"Plans of budgets, as JSON that budget.ReadPlan reads.",
 		planCheckCommand(t), planDrawCommand(t), planSuggestCommand(t), planFleetCommand(t))
 }
@@ -27,10 +27,9 @@ func newPlanCommand(t *tool) *cobra.Command {
 func planCheckCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "says all that is wrong with plans, and what they take",
-		Long: `Says all that is wrong with plans, each fault by its line and key, and what plans without
-a fault take: addresses, resident memory at most, and the Go heap's part. A warning is no
-fault.
+		Short: "reports every fault of plans, and their cost",
+		Long: `Reports every fault of plans by its line and key, and the cost of plans without a fault:
+addresses, resident memory at most, and the Go heap's share. A warning is no fault.
 
 Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront plan check plan.json serve.json",
@@ -51,7 +50,7 @@ Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
 	}
 }
 
-// checkedPlans is what plan check prints.
+// checkedPlans is the output of plan check.
 type checkedPlans struct {
 	Plans []checkedPlan `json:"plans"`
 }
@@ -59,8 +58,8 @@ type checkedPlans struct {
 type checkedPlan struct {
 	File     string      `json:"file"`
 	Fine     bool        `json:"fine"`
-	Error    string      `json:"error,omitempty"` // it can't be read
-	Cost     budget.Cost `json:"cost,omitzero"`   // what it takes at most
+	Error    string      `json:"error,omitempty"` // if it can't be read
+	Cost     budget.Cost `json:"cost,omitzero"`
 	Faults   []planFault `json:"faults,omitempty"`
 	Warnings []planFault `json:"warnings,omitempty"`
 }
@@ -71,7 +70,8 @@ type planFault struct {
 	Text string `json:"text"`
 }
 
-// err is found where a plan has a fault; it has been printed. What can't be read has an error of its own.
+// err returns found if a plan has a fault, which has been printed. A file that can't be read has an
+// error of its own.
 func (c checkedPlans) err() error {
 	for _, p := range c.Plans {
 		if !p.Fine && p.Error == "" {
@@ -81,7 +81,7 @@ func (c checkedPlans) err() error {
 	return nil
 }
 
-// checkPlan checks a file. The error is that it can't be read.
+// checkPlan checks a file. The error means that it can't be read.
 func checkPlan(name string) (c checkedPlan, err error) {
 	c.File = name
 	plan, err := readPlan(name)
@@ -99,20 +99,20 @@ func checkPlan(name string) (c checkedPlan, err error) {
 	return c, err
 }
 
-// readPlan reads a plan. That it has faults is found.
+// readPlan reads a plan. The error of a plan with faults is found.
 func readPlan(name string) (budget.Plan, error) {
 	plan, err := budget.ReadPlan(name)
 	if err == nil || !isFault(name, err) {
 		return plan, err
 	}
 	data, unread := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
-	if unread == nil && kindOf(data) == reportKind { // each of its figures would be a fault
+	if unread == nil && kindOf(data) == reportKind { // as a plan, each figure would be a fault
 		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it", name)
 	}
 	return plan, found{err}
 }
 
-// isFault says that an error speaks of a line of the file, and not of the file itself.
+// isFault reports whether an error is about a line of the file rather than the file itself.
 func isFault(name string, err error) bool {
 	return faultLine.MatchString(strings.TrimPrefix(err.Error(), name))
 }
@@ -122,7 +122,7 @@ var (
 	faultKey  = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)*): `)
 )
 
-// faults are the lines of ReadPlan's error.
+// faults returns the lines of ReadPlan's error.
 func faults(name string, err error) (list []planFault) {
 	for text := range strings.Lines(err.Error()) {
 		f := planFault{Text: strings.TrimPrefix(strings.TrimSuffix(text, "\n"), name)}
@@ -138,7 +138,7 @@ func faults(name string, err error) (list []planFault) {
 	return list
 }
 
-// warnings are those of a plan without a fault, with their lines in the file.
+// warnings returns the warnings about a plan without a fault, with their lines in the file.
 func warnings(name string, plan budget.Plan) ([]planFault, error) {
 	err := plan.Check()
 	if err == nil {
@@ -152,7 +152,7 @@ func warnings(name string, plan budget.Plan) ([]planFault, error) {
 	for m := range file.Members(root, nil) {
 		if m.Name == "regions" {
 			for range file.Items(m) {
-				continue // so that it knows where each is
+				continue // reading an item records its place
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func warnings(name string, plan budget.Plan) ([]planFault, error) {
 	return faults(name, file.Err()), nil
 }
 
-// checked is the text of plan check: what editors take for places in files.
+// checked writes the text of plan check, with places that editors understand.
 func (t *tool) checked(w io.Writer, result checkedPlans) error {
 	var b strings.Builder
 	for _, p := range result.Plans {
@@ -214,7 +214,7 @@ func planDrawCommand(t *tool) *cobra.Command {
 			return t.draw(out, plan.String(), func(w io.Writer) error { return view.Plan(w, plan) })
 		},
 	}
-	outFlag(c, &out, "the picture, SVG")
+	outFlag(c, &out, "file of the picture, SVG")
 	return c
 }
 
@@ -223,13 +223,12 @@ func planSuggestCommand(t *tool) *cobra.Command {
 	var headroom int
 	c := &cobra.Command{
 		Use:   "suggest REPORT...|TRACE...",
-		Short: "makes a plan of what programs needed, by their reports or recordings",
-		Long: `Makes a plan of what programs needed at most: by their reports, which are files, or URLs of
-live pages; or by recordings (see upfront replay), in which case all of them run in it, which
-was tried. It has nothing beyond that; --headroom adds some. The note of a region says where
-its size is from. What nobody says stays as planned, and stderr says of which parts: what was
-never used, or, in a running program's report, not published yet; and what was full, in a
-report, which may need more.
+		Short: "makes a plan from reports or recordings of programs",
+		Long: `Makes a plan with the most memory that programs needed. The sources are reports, in files
+or at URLs of live pages, or recordings (see upfront replay), which are replayed in the
+plan as a proof. The plan has no more than that; --headroom adds some. The note of a region
+names the source of its size. A part that was never used, or not published yet by a running
+program, keeps its planned size, and a part that was full may need more: stderr lists both.
 
 ` + exitCodes,
 		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
@@ -238,7 +237,7 @@ report, which may need more.
 		Args: takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if headroom < 0 || headroom > 1000 {
-				return fmt.Errorf("--headroom %d: 0 to 1000", headroom)
+				return fmt.Errorf("--headroom %d: must be 0 to 1000", headroom)
 			}
 			plan, err := t.suggested(sources)
 			if err != nil {
@@ -247,12 +246,12 @@ report, which may need more.
 			return t.suggest(out, plan, headroom)
 		},
 	}
-	outFlag(c, &out, "the plan; without it standard output")
-	c.Flags().IntVar(&headroom, "headroom", 0, "how many percent larger each size and limit is")
+	outFlag(c, &out, "file of the plan (default standard output)")
+	c.Flags().IntVar(&headroom, "headroom", 0, "percent to add to each size and limit")
 	return c
 }
 
-// suggested is a plan of reports, or of recordings.
+// suggested returns a plan from reports, or from recordings.
 func (t *tool) suggested(sources []string) (plan budget.Plan, err error) {
 	recordings := 0
 	for _, source := range sources {
@@ -272,7 +271,7 @@ func (t *tool) suggested(sources []string) (plan budget.Plan, err error) {
 		report, err = record.Measure(sources...)
 		plan, reports, sources = report.Plan, []budget.Report{report}, []string{"the recordings"}
 	default:
-		err = errors.New("reports and recordings together: give one kind; a recording says more")
+		err = errors.New("reports and recordings together: give one kind; a recording shows more")
 	}
 	if err == nil {
 		t.warn(unmeasured(sources, reports))
@@ -280,7 +279,7 @@ func (t *tool) suggested(sources []string) (plan budget.Plan, err error) {
 	return plan, err
 }
 
-// unmeasured says of which parts reports don't say what they need. In a suggested plan they are as planned.
+// unmeasured warns of the parts whose need the reports don't show.
 func unmeasured(sources []string, reports []budget.Report) (lines []string) {
 	var parts []string
 	used := map[string]bool{}
@@ -292,20 +291,20 @@ func unmeasured(sources []string, reports []budget.Report) (lines []string) {
 			fulls := p.Value("fulls")
 			used[p.Name] = used[p.Name] || p.Value("arena_peak") > 0 || fulls > 0
 			if fulls > 0 {
-				lines = append(lines, fmt.Sprintf("%s: %s was full %s: what it needed is not known; %s",
+				lines = append(lines, fmt.Sprintf("%s: %s was full %s, so its need is unknown; %s",
 					named(sources[n]), jsonfile.Echo(p.Name), times(fulls), echoWords(lastFull(p))))
 			}
 		}
 	}
 	for _, name := range parts {
 		if !used[name] {
-			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet: it is as planned", jsonfile.Echo(name)))
+			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet; it stays as planned", jsonfile.Echo(name)))
 		}
 	}
 	return lines
 }
 
-// lastFull is what the last arena of a part told that was full.
+// lastFull returns the message of the last arena of a part that was full.
 func lastFull(p budget.Part) (says string) {
 	for _, a := range p.Arenas {
 		if a.Fulls > 0 {
@@ -334,6 +333,6 @@ func (t *tool) suggest(out string, plan budget.Plan, headroom int) error {
 	if out != "" {
 		return t.write(out, text)
 	}
-	_, err = t.out().Write(text) // which is one JSON object
+	_, err = t.out().Write(text) // the plan is one JSON object, with or without --json
 	return err
 }

@@ -20,12 +20,12 @@ func newProfileCommand(t *tool) *cobra.Command {
 	var top int
 	c := &cobra.Command{
 		Use:   "profile URL|REPORT",
-		Short: "says who eats what of a budget, or with -o writes a profile for go tool pprof",
-		Long: `Says who eats what of a budget: what is in use now, by region, scope and label and, of a
-checked build, by line of code; and the most that labels and scopes held so far, each at a
-time of its own. Slots of a region count together. The budget is a running one, by the URL
-of its live page or of its report.json, or a report in a file. With -o it writes a profile
-for go tool pprof instead.
+		Short: "lists the users of a budget's memory, or writes a profile for go tool pprof",
+		Long: `Lists the users of a budget's memory: the bytes in use now by region, scope and label and,
+for a checked build, by line of code; and the peaks of labels and scopes, each at its own
+time. Slots of a region count together. The budget is a running one, at the URL of its live
+page or of its report.json, or a report in a file. With -o it writes a profile for go tool
+pprof instead.
 
 ` + exitCodes,
 		Example: `  upfront profile http://127.0.0.1:8080/
@@ -33,7 +33,7 @@ for go tool pprof instead.
 		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if top < 1 {
-				return fmt.Errorf("--top %d: a table has 1 line at least", top)
+				return fmt.Errorf("--top %d: must be at least 1", top)
 			}
 			r, err := t.readReport(sources[0])
 			if err != nil {
@@ -50,12 +50,12 @@ for go tool pprof instead.
 			return t.print(e, func(w io.Writer) error { return t.eat(w, e) })
 		},
 	}
-	outFlag(c, &out, "the profile")
-	c.Flags().IntVar(&top, "top", 20, "how many lines a table has at most")
+	outFlag(c, &out, "file of the profile")
+	c.Flags().IntVar(&top, "top", 20, "most lines of a table")
 	return c
 }
 
-// eaters is what profile prints: who holds what, most first.
+// eaters is the output of profile: users of memory, the largest first.
 type eaters struct {
 	Budget string  `json:"budget"`
 	Size   uint64  `json:"size"`
@@ -97,7 +97,7 @@ func eatersOf(r budget.Report, p *profile.Profile, top int) eaters {
 	return e
 }
 
-// eaterOf is whose a sample is.
+// eaterOf returns the user of a sample.
 func eaterOf(s *profile.Sample) eater {
 	tag := func(key string) string { return append(s.Label[key], "")[0] }
 	e := eater{Region: tag("region"), Scope: tag("scope"), Label: tag("label")}
@@ -107,14 +107,14 @@ func eaterOf(s *profile.Sample) eater {
 	return e
 }
 
-// made is who made it, in short: "load.go:31 main.load".
+// made returns the line that made it, in short: "load.go:31 main.load".
 func (e eater) made() string {
 	function, place, _ := strings.Cut(e.Made, " ")
 	after := func(text string) string { return text[strings.LastIndexByte(text, '/')+1:] }
 	return strings.TrimSpace(after(place) + " " + after(function))
 }
 
-// sums are bytes and objects by whose they are.
+// sums has bytes and objects by their user.
 type sums map[eater]eater
 
 func (s sums) add(who eater, bytes, objects uint64) {
@@ -140,7 +140,7 @@ func (s sums) sorted() []eater {
 	return list
 }
 
-// eat is the text of profile.
+// eat writes the text of profile.
 func (t *tool) eat(w io.Writer, e eaters) error {
 	fmt.Fprintf(w, "budget %s: %s in use of %s\n", jsonfile.Echo(e.Budget), budget.SizeText(e.InUse), budget.SizeText(e.Size))
 	if err := t.eaters(w, "in use", e.InUse, e.Now, e.top); err != nil {
@@ -149,7 +149,7 @@ func (t *tool) eat(w io.Writer, e eaters) error {
 	return t.eaters(w, "at most", 0, e.Peaks, e.top)
 }
 
-// eaters writes a table. Shares are of a total, if there is one; without it lines overlap, and have no sum.
+// eaters writes a table. Shares are of a total; without a total the lines overlap, and have no sum.
 func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top int) error {
 	if len(list) == 0 {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// progress says on a terminal what takes longer than a second, and takes it away at the end.
+// progress shows on a terminal that a command takes longer than a second, and clears that line at
+// the end.
 type progress struct {
 	out   io.Writer
 	mu    sync.Mutex
@@ -17,7 +18,7 @@ type progress struct {
 	stop  chan struct{}
 }
 
-// newProgress begins to tell, if it is for a terminal.
+// newProgress starts to show progress, if out is a terminal.
 func newProgress(out io.Writer, terminal bool) *progress {
 	p := &progress{out: out, doing: "working", stop: make(chan struct{})}
 	if terminal {
@@ -51,14 +52,14 @@ func (p *progress) line(since time.Duration) {
 	p.shown = true
 }
 
-// say says what is being done.
+// say sets the current work.
 func (p *progress) say(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing = what
 }
 
-// end says nothing more. It may be called again.
+// end stops the progress. It may be called again.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

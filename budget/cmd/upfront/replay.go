@@ -21,21 +21,21 @@ func newReplayCommand(t *tool) *cobra.Command {
 	planName, out := "", ""
 	c := &cobra.Command{
 		Use:   "replay TRACE... --plan FILE",
-		Short: "tries a plan with what programs did: it fits, or what doesn't, and where",
-		Long: `Does again, in a budget of the plan, what recordings say that programs did: it fits, or
-the first thing that doesn't, and where. A TRACE is a file of package budget/record, as
-frogpond -record writes it. Without --plan it is the plan that the program had.
+		Short: "replays recordings in a plan, and reports the first request that doesn't fit",
+		Long: `Replays recordings of programs in a budget with the plan. Each fits, or the first request
+that doesn't fit is reported with its place. A TRACE is a file of package budget/record,
+as frogpond -record writes it. Without --plan, the plan is the program's own.
 
-A recording of a checked build says which line of code asked. Of a release build a load is one
-request, as large as it had become when the next scope opened or closed.
+A recording of a checked build has the line of code of each request. In one of a release
+build a load is one request, with its size when the next scope opened or closed.
 
-Exit code: 0 all fit, 1 something doesn't, 2 trouble.`,
+Exit code: 0 all fit, 1 one doesn't, 2 trouble.`,
 		Example: "  upfront replay monday.trace tuesday.trace --plan smaller.json\n" +
 			"  upfront replay monday.trace -o report.json && upfront report draw report.json",
 		Args: takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, traces []string) error {
 			if out != "" && len(traces) != 1 {
-				return fmt.Errorf("-o is the report of one recording, not of %d", len(traces))
+				return fmt.Errorf("-o writes the report of one recording, not of %d", len(traces))
 			}
 			var result replayed
 			var reports []budget.Report
@@ -60,12 +60,12 @@ Exit code: 0 all fit, 1 something doesn't, 2 trouble.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&planName, "plan", "", "the plan to try; without it the program's own")
-	outFlag(c, &out, "the report of a replay that fits, JSON: for report draw, check and plan suggest")
+	c.Flags().StringVar(&planName, "plan", "", "the plan to try (default the program's own)")
+	outFlag(c, &out, "file of the report, if the replay fits: for report draw, check and plan suggest")
 	return c
 }
 
-// replayed is what replay prints.
+// replayed is the output of replay.
 type replayed struct {
 	Traces []replay `json:"traces"`
 }
@@ -75,14 +75,14 @@ type replay struct {
 	Plan  string `json:"plan,omitempty"`
 	Fits  bool   `json:"fits"`
 	record.Played
-	Error  string   `json:"error,omitempty"` // what doesn't fit
+	Error  string   `json:"error,omitempty"` // the request that doesn't fit
 	Key    string   `json:"key,omitempty"`   // of the plan, to raise
-	Need   uint64   `json:"need,omitempty"`  // to that, or more
+	Need   uint64   `json:"need,omitempty"`  // the least value of the key
 	Scopes []string `json:"scopes,omitempty"`
 	Made   []string `json:"made,omitempty"`
 }
 
-// replay plays a recording in a plan; the error is trouble.
+// replay plays a recording in a plan. The error is trouble.
 func (t *tool) replay(trace, planName string) (r replay, report budget.Report, err error) {
 	t.progress.say("replaying " + trace)
 	r = replay{Trace: trace, Plan: planName}
@@ -118,10 +118,10 @@ func (t *tool) replay(trace, planName string) (r replay, report budget.Report, e
 	return r, report, nil
 }
 
-// trouble is an error that isn't what was asked for.
+// trouble hides that an error is found.
 func trouble(err error) error { return errors.New(err.Error()) }
 
-// replays is the text of replay: what fits with its peaks, what doesn't with why.
+// replays writes the text of replay: peaks if a recording fits, the error if not.
 func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) error {
 	for i, r := range result.Traces {
 		in := "its own plan"
@@ -134,7 +134,7 @@ func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) er
 		}
 		fmt.Fprintf(w, "%s: %s in %s; %s, %s\n", printable(r.Trace), t.paint(green, "fits"), in, counted(r.Events, "event"), counted(uint64(r.Marks), "mark"))
 		if !r.Whole {
-			fmt.Fprintf(w, "it ends early: its program didn't come to close it\n")
+			fmt.Fprintf(w, "the recording ends early: its program didn't close it\n")
 		}
 		if err := t.table(w, peakRows(reports[i])); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) er
 	return nil
 }
 
-// peakRows are the parts of a plan with the highest peak of each.
+// peakRows returns the parts of a plan with the highest peak of each.
 func peakRows(report budget.Report) [][]cell {
 	rows := [][]cell{{left(""), right("peak"), right("size"), right("free")}}
 	for _, p := range report.Parts() {
@@ -161,7 +161,7 @@ func counted(n uint64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// isRecording says whether a file begins as a recording does.
+// isRecording reports whether a file begins as a recording does.
 func isRecording(name string) bool {
 	if isURL(name) {
 		return false

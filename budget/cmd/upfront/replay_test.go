@@ -18,7 +18,7 @@ type thing struct{ X, Y, Z int64 }
 
 var things = scope.Plain[thing]()
 
-// recordGame is what a small game does to its budget: three maps, of so many things each.
+// recordGame records a small game: three maps, with a number of objects each.
 func recordGame(t *testing.T, plan budget.Plan, counts ...int) []byte {
 	b, err := budget.Open(plan)
 	if err != nil {
@@ -57,7 +57,7 @@ func gamePlan() budget.Plan {
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 16 * budget.KiB}}
 }
 
-// TestReplay: what fits, what doesn't and where, as testdata/replay.txt has it, and with it recordings that the page shows.
+// TestReplay compares replays with testdata/replay.txt, and writes the recordings of the page.
 func TestReplay(t *testing.T) {
 	compare(t, "testdata/monday.trace", string(recordGame(t, gamePlan(), 1000, 3000, 2000)))
 	compare(t, "testdata/tuesday.trace", string(recordGame(t, gamePlan(), 500, 700)))
@@ -72,7 +72,8 @@ func TestReplay(t *testing.T) {
 	compare(t, "replay.txt", all.String())
 }
 
-// TestSuggestedFits: all recordings fit in what is suggested, and not in one percent less of the region that they fill.
+// TestSuggestedFits checks that all recordings fit in the suggested plan, but not with one percent
+// less of the region that they fill.
 func TestSuggestedFits(t *testing.T) {
 	dir := t.TempDir() + "/"
 	if code, _, said := runs("plan", "suggest", "testdata/monday.trace", "testdata/tuesday.trace", "-o", dir+"plan.json"); code != codeFine {
@@ -103,7 +104,7 @@ func TestSuggestedFits(t *testing.T) {
 	}
 }
 
-// TestReplayReport: the report of a replay is one as a program's.
+// TestReplayReport checks that the report of a replay equals a program's.
 func TestReplayReport(t *testing.T) {
 	name := t.TempDir() + "/report.json"
 	if code, _, said := runs("replay", "testdata/monday.trace", "-o", name); code != codeFine {
@@ -132,7 +133,7 @@ func TestReplayReport(t *testing.T) {
 	}
 }
 
-// TestReplayIsPrintable: a recording is somebody's file, and its names move no terminal.
+// TestReplayIsPrintable checks that names in a recording can't steer a terminal.
 func TestReplayIsPrintable(t *testing.T) {
 	trace := bytes.ReplaceAll(recordGame(t, gamePlan(), 1000, 3000), []byte("E1M2"), []byte("\x1b[2J"))
 	trace = bytes.ReplaceAll(trace, []byte("things"), []byte("\x1b[31m\n"))

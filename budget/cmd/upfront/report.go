@@ -10,9 +10,10 @@ import (
 )
 
 func newReportCommand(t *tool) *cobra.Command {
-	return group("report", "reports of budgets: drawn, and compared",
-		`Reports of budgets: what was used of them. A REPORT is a file with the JSON of a
-budget.Report, as frogpond -report writes it, or the URL of a live page or of its report.json.`,
+	return group("report", "reports of budgets: drawn and compared",
+		`Reports of budgets, which show the used memory. A REPORT is a file with the JSON of a
+budget.Report, as frogpond -report writes it, or the URL of a live page or of its
+report.json.`,
 		reportDrawCommand(t), reportDiffCommand(t))
 }
 
@@ -20,8 +21,8 @@ func reportDrawCommand(t *tool) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "draw REPORT",
-		Short: "draws what was used of a budget: as text, or with -o as SVG",
-		Long: `Draws what was used of a budget, and who holds it: as text, or with -o as SVG, to scale.
+		Short: "draws the used memory of a budget: as text, or with -o as SVG",
+		Long: `Draws the used memory of a budget and its users: as text, or with -o as SVG, to scale.
 
 ` + exitCodes,
 		Example: "  upfront report draw report.json\n  upfront report draw http://127.0.0.1:8080/ -o report.svg",
@@ -38,18 +39,18 @@ func reportDrawCommand(t *tool) *cobra.Command {
 			return t.draw(out, text.String(), func(w io.Writer) error { return view.Report(w, r) })
 		},
 	}
-	outFlag(c, &out, "the picture, SVG")
+	outFlag(c, &out, "file of the picture, SVG")
 	return c
 }
 
 func reportDiffCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff A B",
-		Short: "says what grew between two reports: by region, label and scope",
-		Long: `Says what grew, or shrank, between two reports: by region, label and scope, what changed
-most first. Slots of a region count together: size and used are sums, and arena_peak is that
-of the fullest. Figures are those of budget.Figures, by their names there. What the machine
-decides (addresses, resident pages, the Go heap) is not compared.
+		Short: "lists the changes between two reports by region, label and scope",
+		Long: `Lists the changes between two reports by region, label and scope, the largest first. Slots
+of a region count together: size and used are sums, and arena_peak is that of the fullest.
+Figures have their names in budget.Figures. Figures of the machine (addresses, resident
+pages, the Go heap) are not compared.
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Example: "  upfront report diff main.json branch.json\n  upfront report diff http://10.0.0.1:8080/ http://10.0.0.2:8080/",

@@ -21,10 +21,11 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// recorded is where reports lie that frogpond wrote.
+// recorded is the folder of frogpond's recorded reports.
 const recorded = "../../../tests/frogpond/testdata/recorded/"
 
-// Each command of plan, report and profile, what it prints, and its exit code, as testdata/report.txt has them.
+// TestReportCommands compares plan, report and profile, their output and exit codes, with
+// testdata/report.txt.
 func TestReportCommands(t *testing.T) {
 	dir := t.TempDir()
 	var all strings.Builder
@@ -85,7 +86,7 @@ func TestReportCommands(t *testing.T) {
 	}
 }
 
-// TestReportDraw: the text is that of package view.
+// TestReportDraw checks that the text is that of package view.
 func TestReportDraw(t *testing.T) {
 	text, err := os.ReadFile("testdata/branch.json")
 	if err != nil {
@@ -104,7 +105,7 @@ func TestReportDraw(t *testing.T) {
 	}
 }
 
-// TestOldReports: a report with two lists of arenas is as good as the same one of today.
+// TestOldReports checks that a report with two lists of arenas is read like one of today.
 func TestOldReports(t *testing.T) {
 	if now, before := reportIn(t, "testdata/main.json"), reportIn(t, "testdata/old.json"); !reflect.DeepEqual(now, before) {
 		t.Errorf("%v\n%v", now.Arenas, before.Arenas)
@@ -122,8 +123,8 @@ func TestOldReports(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"name": "x", "regions": [{"name": "", "used": 1}]}`:                "no report",
 		`{"name": "x", "arenas": [{"name": "a", "used": 1}]}`:                "no report",
-		`{"name": "x", "arenas": [], "beside": [{"name": 1}]}`:               ":1: beside.name: number is no string",
-		`{"name": "x", "arenas": [{"name": "a", "part": "a", "size": "x"}]}`: ":1: arenas.size: string is no uint64",
+		`{"name": "x", "arenas": [], "beside": [{"name": 1}]}`:               ":1: beside.name: number is not a string",
+		`{"name": "x", "arenas": [{"name": "a", "part": "a", "size": "x"}]}`: ":1: arenas.size: string is not a uint64",
 	} {
 		if _, err := parseReport("x", []byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", text, err)
@@ -131,7 +132,7 @@ func TestOldReports(t *testing.T) {
 	}
 }
 
-// TestJSON: with --json each command prints one object and nothing else.
+// TestJSON checks that with --json each command prints one object and nothing else.
 func TestJSON(t *testing.T) {
 	dir := t.TempDir()
 	for _, line := range []string{
@@ -157,7 +158,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestStandardOutput: with -o - it has what a file would have.
+// TestStandardOutput checks that -o - prints the bytes of a file.
 func TestStandardOutput(t *testing.T) {
 	data, err := filepath.Abs("testdata")
 	if err != nil {
@@ -185,7 +186,7 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
-// TestLong: of a long name or number in a file the commands show as much as a person reads.
+// TestLong checks that commands cut long names and numbers.
 func TestLong(t *testing.T) {
 	name, number, dir := strings.Repeat("n", 100000), strings.Repeat("7", 100000), t.TempDir()
 	for text, lines := range map[string][]string{
@@ -211,7 +212,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// server answers as live pages do, and as what is none.
+// server answers as live pages do, and as other servers do.
 func server(t *testing.T) string {
 	t.Helper()
 	report, err := os.ReadFile("testdata/main.json")
@@ -248,7 +249,7 @@ func server(t *testing.T) string {
 	return s.URL
 }
 
-// TestURLs: a page, or its report, is as good as a file; what is none is named.
+// TestURLs checks that a page or its report is as good as a file, and that others are named.
 func TestURLs(t *testing.T) {
 	url := server(t)
 	_, want, _ := runs("profile", "testdata/main.json")
@@ -262,10 +263,10 @@ func TestURLs(t *testing.T) {
 	}
 	for path, says := range map[string]string{
 		"/none":    "404 Not Found",
-		"/bare/":   "no report.json below it",
+		"/bare/":   "whose report.json is no report",
 		"/lost/":   "/lost/report.json: 404 Not Found",
 		"/text":    ":1: invalid character",
-		"/plan":    ":1: regions.name: number is no string",
+		"/plan":    ":1: regions.name: number is not a string",
 		"/strict":  "plan: line 1: name:",
 		"/away":    "unsupported protocol scheme",
 		"/endless": "larger than 64MiB",
@@ -286,7 +287,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// TestStalled: a server that never ends is left in time.
+// TestStalled checks the timeout with a server that never ends.
 func TestStalled(t *testing.T) {
 	gone := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -298,13 +299,13 @@ func TestStalled(t *testing.T) {
 	defer s.Close()
 	tool := newTool(io.Discard, io.Discard)
 	tool.patience = 50 * time.Millisecond
-	if _, err := tool.readReport(s.URL); err == nil || err.Error() != s.URL+": it takes longer than 50ms" {
+	if _, err := tool.readReport(s.URL); err == nil || err.Error() != s.URL+": no answer within 50ms" {
 		t.Errorf("it says %v", err)
 	}
 	<-gone
 }
 
-// deadlines notes when each request has to be done.
+// deadlines records the deadline of each request.
 type deadlines struct {
 	http.RoundTripper
 	list []time.Time
@@ -316,7 +317,7 @@ func (d *deadlines) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.RoundTripper.RoundTrip(r)
 }
 
-// TestOneDeadline: a page and its report have the time of one.
+// TestOneDeadline checks that a page and its report share one deadline.
 func TestOneDeadline(t *testing.T) {
 	usual := http.DefaultTransport
 	defer func() { http.DefaultTransport = usual }()
@@ -330,7 +331,7 @@ func TestOneDeadline(t *testing.T) {
 	}
 }
 
-// FuzzReport: whatever a stranger's report says, the commands end with an answer.
+// FuzzReport checks that commands end with an answer for any report.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"name": "x", "regions": [{"name": "a\u0000 1", "used": 18446744073709551615, "fulls": -1, "most_open": {"pools": -5},
 		"labels": [{"name": "\u001b[31m", "peak": 18446744073709551615}]}, {"name": "a\u0000 2", "peak": 18446744073709551615}]}`))
@@ -381,7 +382,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// TestDiffOfWhatIsCounted: objects and padding are compared where both builds count them.
+// TestDiffOfWhatIsCounted checks that objects and padding are compared if both builds count them.
 func TestDiffOfWhatIsCounted(t *testing.T) {
 	level := budget.ArenaReport{Name: "level", Part: "level", Counted: true, Objects: 7, Padding: 5, Scopes: []scope.Usage{{Name: "level", Objects: 7}}}
 	counted := budget.Report{Arenas: []budget.ArenaReport{level}}

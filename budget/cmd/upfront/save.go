@@ -12,8 +12,8 @@ import (
 )
 
 func newSaveCommand(t *tool) *cobra.Command {
-	return group("save", "snapshots of a game's state in files, as its package save writes them",
-		"Snapshots of a game's state in files, as its package save writes them (Ring.Write).",
+	return group("save", "snapshots of a game's state: compared and listed",
+		"Snapshots of a game's state, in files that package save writes (Ring.Write).",
 		diffCommand(t), showCommand(t))
 }
 
@@ -21,11 +21,11 @@ func diffCommand(t *tool) *cobra.Command {
 	var names string
 	c := &cobra.Command{
 		Use:   "diff A B",
-		Short: "says where two snapshots differ first, and both values",
-		Long: `Says where two snapshots differ first, and both values.
+		Short: "reports the first difference between two snapshots, with both values",
+		Long: `Reports the first difference between two snapshots, with both values.
 
-A snapshot that a checked build of the game wrote after the same load is a map: with
-it all that was made has a name, with its scope, its label, and the line of code.
+--map names a snapshot that a checked build of the game wrote after the same load. With it
+each object has a name, its scope, its label, and its line of code.
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Example: "  upfront save diff host.save guest.save --map checked.save",
@@ -53,7 +53,7 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 				result.Difference = &d
 			}
 			err = t.print(result, func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, d) // "equal" where there is none
+				_, err := fmt.Fprintln(w, d) // "equal" if there is no difference
 				return err
 			})
 			if err == nil && differ {
@@ -66,7 +66,7 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 	return c
 }
 
-// byFile is an error of DiffFiles with the names of the files, which are A, B and the map in it.
+// byFile returns an error of DiffFiles with the names of the files instead of A, B and the map.
 func byFile(err error, a, b, names string) error {
 	for which, file := range map[string]string{"A": a, "B": b, "the map": names} {
 		if text, ok := strings.CutPrefix(err.Error(), which+": "); ok {
@@ -80,7 +80,7 @@ func byFile(err error, a, b, names string) error {
 	return fmt.Errorf("%w (%s)", err, legend)
 }
 
-// saveDiff is what save diff prints.
+// saveDiff is the output of save diff.
 type saveDiff struct {
 	Equal      bool            `json:"equal"`
 	Difference *saveDifference `json:"difference,omitempty"`
@@ -104,9 +104,9 @@ type saveDifference struct {
 func showCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show FILE",
-		Short: "says what a snapshot holds",
-		Long: `Says what a snapshot holds: sizes, pools and types, and of a checked build's all that was
-made, with the line of code.
+		Short: "lists the contents of a snapshot",
+		Long: `Lists the contents of a snapshot: sizes, pools and types and, for a checked build, every
+object with its line of code.
 
 ` + exitCodes,
 		Example: "  upfront save show room.save",

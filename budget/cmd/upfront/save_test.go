@@ -34,7 +34,7 @@ var (
 	stoneMaker  = scope.Plain[uint16]()
 )
 
-// writePonds writes snapshots of a small state to DIR/NAME.save, after what play does.
+// writePonds writes snapshots of a small state to DIR/NAME.save, after play changed it.
 func writePonds(t *testing.T, dir string, plan string, names []string, play func(i int, p *pond,
 	frogs scope.HandlePool[frog], stones []uint16)) {
 	b, err := budget.Open(budget.Plan{Name: plan, Regions: []budget.RegionPlan{{Name: "level",
@@ -75,7 +75,7 @@ func writePonds(t *testing.T, dir string, plan string, names []string, play func
 	}
 }
 
-// asChecked is a file as a checked build writes it.
+// asChecked returns a file as a checked build writes it.
 func asChecked(t *testing.T, file []byte) []byte {
 	layout := binary.LittleEndian.Uint64(file[8:])
 	text := bytes.Replace(file[56:56+layout], []byte(`]}],"types"`),
@@ -93,7 +93,7 @@ func asChecked(t *testing.T, file []byte) []byte {
 	return append(append(head, text...), image...)
 }
 
-// Each command of save, what it prints, and its exit code, as testdata/save.txt has them.
+// TestSaveCommands compares save, its output and exit codes with testdata/save.txt.
 func TestSaveCommands(t *testing.T) {
 	dir := t.TempDir()
 	writePonds(t, dir, "pond", []string{"a", "b", "c", "d"}, func(i int, p *pond,

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// afterClose reports accesses to memory of what is closed on all paths that lead there.
+// afterClose reports accesses to memory of scopes that are closed on all paths to the access.
 func (f *flow) afterClose() {
 	for _, o := range f.opened {
 		if len(o.closes) == 0 || o.lost {
@@ -20,7 +20,7 @@ func (f *flow) afterClose() {
 			}
 			for _, v := range accessed(i) {
 				if e, ok := f.surely(v, o); ok {
-					f.p.report("afterclose", posOf(i, v), "%s; this comes after; use it before, or copy what is needed", f.story(e))
+					f.p.report("afterclose", posOf(i, v), "%s; it is used after that; use it before, or copy the bytes", f.story(e))
 					break
 				}
 			}
@@ -28,7 +28,7 @@ func (f *flow) afterClose() {
 	}
 }
 
-// surely says whether a value is memory of a scope, whatever way it came.
+// surely reports whether a value is memory of a scope on every path.
 func (f *flow) surely(v ssa.Value, o *origin) (found elem, ok bool) {
 	if !f.direct(v, map[ssa.Value]bool{}) {
 		return elem{}, false
@@ -42,7 +42,7 @@ func (f *flow) surely(v ssa.Value, o *origin) (found elem, ok bool) {
 	return found, ok
 }
 
-// direct says whether all that a value may be is known.
+// direct reports whether all possible values are known.
 func (f *flow) direct(v ssa.Value, seen map[ssa.Value]bool) bool {
 	if seen[v] {
 		return true
@@ -84,7 +84,7 @@ func (f *flow) direct(v ssa.Value, seen map[ssa.Value]bool) bool {
 	return false
 }
 
-// storesAre says whether all that is stored in a variable is so.
+// storesAre reports whether all values stored in a variable satisfy is.
 func (f *flow) storesAre(a *ssa.Alloc, is func(ssa.Value) bool) bool {
 	only := elem{kind: cell, base: a}
 	for _, fn := range f.fns {
@@ -99,10 +99,10 @@ func (f *flow) storesAre(a *ssa.Alloc, is func(ssa.Value) bool) bool {
 	return true
 }
 
-// looksUp are functions of upfront that ask whose an address is, and don't touch what lies there.
+// looksUp are functions of upfront that look up an address without access to its memory.
 var looksUp = map[string]bool{"Put": true, "Index": true, "Free": true, "SizeOf": true, "RefTo": true, "AddrOf": true}
 
-// accessed are the values whose memory an instruction reads or writes, or hands to who does.
+// accessed returns the values whose memory an instruction reads or writes, or passes to a function.
 func accessed(i ssa.Instruction) []ssa.Value {
 	switch i := i.(type) {
 	case *ssa.UnOp:

@@ -7,14 +7,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// upfront is the module whose functions the table below speaks of.
+// upfront is the module of the functions in the table.
 const upfront = "github.com/upfront-mem/upfront/"
 
-// A does is what a call does with memory: what its result is, of which argument. A method's receiver is argument 0.
+// does is the effect of a call on memory: the kind of its result, and the argument that the result
+// comes from. A method's receiver is argument 0.
 type does struct {
 	what   verb
 	arg    int
-	result int // of several; -1: there is one
+	result int // the index of several results; -1: there is one
 }
 
 type verb int
@@ -24,16 +25,16 @@ const (
 	opens        // a scope in, or on, the argument
 	lends        // a scope of temporaries, of the argument
 	gives        // memory of the argument's scope
-	holds        // what knows when the argument's scope is closed: a pool, a container, a Text
-	same         // what the argument is, or points into
-	calls        // the function that is the last argument, with a scope that ends when that returns
-	loads        // the same, with a scope that goes on
-	fills        // memory of the argument's scope, which the function that is the last argument is called with
+	holds        // a type that detects a closed scope: a pool, a container, a Text
+	same         // the argument, or a pointer into it
+	calls        // its last argument, with a scope that ends when that returns
+	loads        // its last argument, with a scope that goes on
+	fills        // memory of the argument's scope, passed to the function that is the last argument
 	closes       // the argument
 )
 
-// table says what upfront's functions do that have to do with memory. Where it says nothing of one, that gives none: it
-// copies, or counts.
+// table lists upfront's functions that return, pass on or close memory. A function that isn't
+// listed returns none: it copies, or counts.
 var table = map[string]does{
 	"scope.Scope.Open":               {opens, 0, -1},
 	"scope.Scratch.Open":             {opens, 0, -1},
@@ -167,7 +168,8 @@ var table = map[string]does{
 	"scope/container.StringMap.GetBytes": {gives, 0, -1},
 }
 
-// passing are the functions of the standard library whose first result is, or points into, their first argument.
+// passing are the functions of the standard library whose first result is, or points into, their
+// first argument.
 var passing = map[string]bool{}
 
 func init() {
@@ -186,8 +188,8 @@ func init() {
 	}
 }
 
-// nameOf is "scope.Maker.New" for a function of upfront, "strings.Trim" for one of another package: its package by the path
-// from the module's root, its receiver, its name.
+// nameOf returns "scope.Maker.New" for a function of upfront, "strings.Trim" for one of another
+// package: the package's path from the module's root, the receiver, the name.
 func nameOf(fn *ssa.Function) string {
 	object, ok := fn.Object().(*types.Func)
 	if !ok || object.Pkg() == nil {
@@ -207,7 +209,7 @@ func nameOf(fn *ssa.Function) string {
 	return strings.TrimPrefix(object.Pkg().Path(), upfront) + "." + name
 }
 
-// doing is what a call's function does, by the tables.
+// doing returns the effect of a function, by the tables.
 func doing(fn *ssa.Function) does {
 	if fn == nil {
 		return does{}
@@ -232,7 +234,7 @@ func pathOf(fn *ssa.Function) string {
 	return ""
 }
 
-// named is the name of a type of upfront, as "scope.Addr", or empty.
+// named returns the name of a type of upfront, as "scope.Addr", or "".
 func named(t types.Type) string {
 	n, ok := types.Unalias(t).(*types.Named)
 	if !ok || n.Obj().Pkg() == nil {
@@ -247,7 +249,8 @@ func named(t types.Type) string {
 
 func isScope(t types.Type) bool { return named(t) == "scope.Scope" }
 
-// guarded are the types that know themselves when their memory is gone, or belong to no scope: what holds one keeps nothing.
+// guarded are the types that detect a closed scope, or belong to no scope: to hold one keeps no
+// memory.
 var guarded = map[string]bool{
 	"scope.Scope": true, "scope.Scratch": true, "scope.Scratches": true, "scope.Ref": true, "scope.Owned": true,
 	"scope.Pool": true, "scope.HandlePool": true, "scope.ObjectPool": true, "scope.SharedPool": true, "scope.pool": true,
@@ -256,12 +259,13 @@ var guarded = map[string]bool{
 	"budget.Loaded": true, "budget.Lease": true, "budget.Region": true, "budget.Budget": true,
 }
 
-// offsets are plain data that means memory.
+// offsets are plain data that refers to memory.
 var offsets = map[string]bool{"scope.Addr": true, "arena.Ptr": true, "arena.Slice": true, "arena.String": true}
 
 var errorType = types.Universe.Lookup("error").Type()
 
-// carries says whether a value of a type can hold what this package follows: memory, or what gives it. An error never does.
+// carries reports whether a value of a type can hold memory, or a scope or pool that returns it. An
+// error never does.
 func carries(t types.Type) bool { return carriesIn(t, 0) }
 
 func carriesIn(t types.Type, depth int) bool {
@@ -291,5 +295,5 @@ func carriesIn(t types.Type, depth int) bool {
 		}
 		return false
 	}
-	return true // a pointer, a slice, a map, a channel, a func, an interface; a type parameter may be one
+	return true // pointers, slices, maps, channels, funcs, interfaces, type parameters
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// full are the functions that give a list without room behind it, by name.
+// full are the functions that return a list without spare capacity, by name.
 var full = map[string]bool{
 	"scope.Maker.Slice": true, "scope.Maker.TrySlice": true, "scope.Maker.SliceAligned": true, "scope.Maker.Clone": true,
 	"scope.ObjectMaker.Slice": true, "scope.Scope.Bytes": true, "scope.Scope.BytesUnzeroed": true, "scope.Builder.Done": true,
@@ -31,7 +31,7 @@ func (f *flow) appends() {
 					continue
 				}
 				if from := f.fullOf(call.Call.Args[0], map[ssa.Value]bool{}); from != nil {
-					f.p.report("append", call.Pos(), "append goes to the Go heap: the cap of what %s gives is its len; "+
+					f.p.report("append", call.Pos(), "append goes to the Go heap: the result of %s has no spare capacity; "+
 						"use SliceCap with room for all, or Append of the Maker", f.p.expr(from))
 				} else if from, need, room := f.beyond(call); from != nil {
 					f.p.report("append", call.Pos(), "append goes to the Go heap: %s has room for %d, and this makes %d; "+
@@ -42,7 +42,7 @@ func (f *flow) appends() {
 	}
 }
 
-// fullOf is the call that gave a list whose cap is its len, on some path; or nil.
+// fullOf returns a call whose list has no spare capacity, and is the value on some path; or nil.
 func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
 	if seen[v] {
 		return nil
@@ -77,7 +77,7 @@ func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
 			}
 		}
 	case *ssa.UnOp:
-		// A variable that literals share: nothing else may be stored there than such a list, and what append makes of it.
+		// A variable that literals share must hold only such lists, and results of append on them.
 		a, ok := v.X.(*ssa.Alloc)
 		if !ok {
 			return nil
@@ -101,7 +101,7 @@ func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
 	return nil
 }
 
-// beyond: a list of SliceCap whose numbers are constants, with as many elements behind them.
+// beyond finds an append that exceeds a list of SliceCap, if all numbers are constants.
 func (f *flow) beyond(call *ssa.Call) (from *ssa.Call, need, room int64) {
 	more, known := lengthOf(call.Call.Args[1])
 	if !known {
@@ -135,7 +135,7 @@ func (f *flow) beyond(call *ssa.Call) (from *ssa.Call, need, room int64) {
 	}
 }
 
-// lengthOf is the number of elements of what append is given, if it is known.
+// lengthOf returns the number of elements that append adds, if it is known.
 func lengthOf(v ssa.Value) (int64, bool) {
 	switch v := v.(type) {
 	case *ssa.Const:
@@ -145,7 +145,7 @@ func lengthOf(v ssa.Value) (int64, bool) {
 		if v.Value != nil && v.Value.Kind() == constant.String {
 			return int64(len(constant.StringVal(v.Value))), true
 		}
-	case *ssa.Slice: // the values that append was given one by one
+	case *ssa.Slice: // the variadic arguments of append
 		if a, ok := v.X.(*ssa.Alloc); ok && v.Low == nil && v.High == nil {
 			if t, ok := a.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Array); ok {
 				return t.Len(), true

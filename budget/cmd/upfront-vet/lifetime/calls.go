@@ -6,7 +6,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// call adds what a call gives, and what the functions that it is given are called with.
+// call adds the results of a call, and the arguments of the functions that it calls.
 func (f *flow) call(fn *ssa.Function, i ssa.CallInstruction) {
 	c := i.Common()
 	result := func(at string, p places) {
@@ -78,7 +78,7 @@ func (f *flow) call(fn *ssa.Function, i ssa.CallInstruction) {
 	}
 }
 
-// open is the origin of a scope that a call opens.
+// open returns the origin of a scope that a call opens.
 func (f *flow) open(fn *ssa.Function, i ssa.CallInstruction, what verb) *origin {
 	o := f.opened[i]
 	if o == nil {
@@ -91,7 +91,7 @@ func (f *flow) open(fn *ssa.Function, i ssa.CallInstruction, what verb) *origin 
 	return o
 }
 
-// memoryOf is memory of the scopes of an argument.
+// memoryOf returns memory of the scopes of an argument.
 func (f *flow) memoryOf(i ssa.CallInstruction, arg ssa.Value) places {
 	p := places{}
 	if f.late[i] {
@@ -103,7 +103,7 @@ func (f *flow) memoryOf(i ssa.CallInstruction, arg ssa.Value) places {
 	return p
 }
 
-// feed says what a literal is called with.
+// feed adds the arguments of a literal.
 func (f *flow) feed(fn ssa.Value, m places) {
 	for _, literal := range f.literals(fn) {
 		f.bound[literal] = true
@@ -115,7 +115,7 @@ func (f *flow) feed(fn ssa.Value, m places) {
 	}
 }
 
-// iterate is a call of an iterator that a pool, or a container, gave: with the body of a range.
+// iterate handles a call of an iterator, from a pool or a container, with the body of a range.
 func (f *flow) iterate(i ssa.CallInstruction) {
 	c := i.Common()
 	if len(c.Args) != 1 {
@@ -136,7 +136,7 @@ func (f *flow) iterate(i ssa.CallInstruction) {
 	}
 }
 
-// bind is a call of a literal of this flow.
+// bind handles a call of a literal of this flow.
 func (f *flow) bind(i ssa.CallInstruction, literal *ssa.Function, result func(string, places)) {
 	if !slices.Contains(f.fns, literal) {
 		return
@@ -174,7 +174,7 @@ func (f *flow) builtin(i ssa.CallInstruction, name string, args []ssa.Value) {
 	}
 }
 
-// contents is what the elements of a list hold.
+// contents returns the elements of a list.
 func (f *flow) contents(list ssa.Value) places {
 	p := places{}
 	for e := range f.of(list)[""] {
@@ -185,7 +185,7 @@ func (f *flow) contents(list ssa.Value) places {
 	return p
 }
 
-// apply is a call of a function that the tables say nothing of: what is known of it.
+// apply handles a call of a function that isn't in the tables, by its summary.
 func (f *flow) apply(i ssa.CallInstruction, callee *ssa.Function) {
 	s := f.p.summary(callee)
 	args := i.Common().Args

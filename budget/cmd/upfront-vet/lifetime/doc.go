@@ -1,11 +1,19 @@
-// Package lifetime has the checks of upfront-vet. Each stands in a file of its name. All but plain read one walk, whose parts
-// are: flow.go, what a value may be; api.go, what upfront's functions do; calls.go and summary.go, what others do; ends.go,
-// where scopes end; sinks.go, where values go.
+// Package lifetime has the checks of upfront-vet, [Analyzers], each in a file of its name:
 //
-// The walk goes through a function and the literals in it. It is a points-to analysis on SSA that knows fields from each
-// other and doesn't follow the order of instructions; only where a scope is closed is followed by paths. What a value may be
-// is memory of a scope, or a scope, or what lies at a path from a parameter: so what is known of a function is what it does
-// with its parameters, and a fact tells packages above.
+//	multichecker.Main(lifetime.Analyzers...)
+//
+// All checks except plain read the results of one analysis of each function and its literals:
+//
+//   - flow.go and origin.go have the possible values of variables: a points-to analysis on SSA that
+//     distinguishes fields and ignores the order of instructions.
+//   - api.go lists the effects of upfront's functions; calls.go and summary.go have those of
+//     others.
+//   - ends.go finds the ends of scopes, along the paths through a function.
+//   - sinks.go finds the places that values are passed to.
+//
+// A value may be memory of a scope, a scope, or the value at a path from a parameter. So the
+// summary of a function has its effects on its parameters, and packages that import it read the
+// summary as a fact.
 package lifetime
 
 import "golang.org/x/tools/go/analysis"
@@ -15,25 +23,27 @@ var Analyzers = []*analysis.Analyzer{
 	plainTypes,
 	check("escape", `reports memory that is kept beyond the end of its scope
 
-A scope that a function opens and closes ends when it returns, at the latest; so does that which Do calls a function with,
-and what Temp gives ends with the scope around. Their memory may not be returned, kept in a global, in a captured variable
-or in what a parameter leads to, sent to a channel, or left to a goroutine that nobody waits for.
+A scope that a function opens and closes ends when the function returns, at the latest. So does the
+scope that Do passes to a function; a scope of Temp ends with the scope around it. Memory of these
+scopes must not be returned, kept in a global, in a captured variable or in a value reached through
+a parameter, sent to a channel, or left to a goroutine without waiting for it.
 
-A copy may, and so may what knows that its scope has closed: a Scope, a Ref, a handle, a pool, a container, a Text. An
-error is never reported.`),
+A copy may go there, and so may types that detect a closed scope at run time: a Scope, a Ref, a
+handle, a pool, a container, a Text. An error is never reported.`),
 	check("afterclose", `reports memory that is used after its scope closed
 
-On all paths to the use the scope was closed before, by Close or by a function that closes it.`),
+The scope was closed, by Close or by a function that closes it, on all paths that lead to the use.`),
 	check("unclosed", `reports scopes that are left open on a path
 
-A function that closes the scope that it opened on one path has to on each, and a function that is called many times has to
-close what it opens at all. A scope that is returned, kept or handed on is somebody else's. Where a function fails inside a
-Do or a load, that closes what was opened in its scope. Tests may leave scopes open.`),
+A function that closes a scope on one path must close it on each path. A function that keeps no scope
+must close the scopes that it opens. A scope that is returned, kept or handed on belongs to another
+function. If a function fails inside a Do or a load, that closes the scopes opened in its own. Tests
+may leave scopes open.`),
 	check("mapkey", `reports strings of a scope that become keys of a map
 
-A Go map that lives longer than the scope compares bytes that are somebody else's by then. A string that is looked up is
-none of its keys.`),
+A Go map that outlives the scope compares bytes that belong to another object by then. A string that
+is only looked up is no key.`),
 	check("append", `reports the built-in append where it leaves the budget for the Go heap
 
-What Slice, Bytes, Clone and Done give has no capacity behind it; SliceCap has as much as it was given.`),
+The results of Slice, Bytes, Clone and Done have no spare capacity; that of SliceCap has its argument.`),
 }

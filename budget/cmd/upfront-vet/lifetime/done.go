@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// findDone finds the functions with a name that are only ever given to Do, as they are or as methods of a value: their scope
-// ends when they return.
+// findDone finds the named functions, and methods of a value, that are only ever passed to Do:
+// their scope ends when they return.
 func (p *pkg) findDone(named []*ssa.Function) {
 	given := map[types.Object]ssa.CallInstruction{}
 	var visit func(fn *ssa.Function)

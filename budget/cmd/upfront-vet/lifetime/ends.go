@@ -7,18 +7,19 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A status is what a scope may be at a place of a function, one bit each.
+// A status is the possible states of a scope at a place of a function, one bit each.
 type status uint8
 
 const (
 	unopened status = 1 << iota
 	open
-	deferred // it is open, and closes when the function returns
+	deferred // open, and closed when the function returns
 	closed
-	unsure // it may be closed
+	unsure // open or closed
 )
 
-// closing are the scopes that a call closes: of each, the origins that it may have; and whether it surely does.
+// closing is a scope that a call closes: its possible origins, and whether the call surely closes
+// it.
 type closing struct {
 	of   []*origin
 	sure bool
@@ -34,7 +35,7 @@ func (c closing) closes(o *origin) (status, bool) {
 	return unsure, true
 }
 
-// closings are what a call closes, also by the functions that it calls.
+// closings returns the scopes that a call closes, also through functions that it calls.
 func (f *flow) closings(i ssa.CallInstruction) []closing {
 	list, known := f.closing[i]
 	if !known {
@@ -74,7 +75,7 @@ func (f *flow) closingsOf(i ssa.CallInstruction) (list []closing) {
 	return f.boundClose(c.Value, list)
 }
 
-// boundClose: a method value s.Close that is called.
+// boundClose adds the scope of a method value s.Close that is called.
 func (f *flow) boundClose(v ssa.Value, list []closing) []closing {
 	for e := range f.of(v)[""] {
 		if m, ok := e.base.(*ssa.MakeClosure); ok && isBoundClose(m) {
@@ -89,7 +90,7 @@ func isBoundClose(m *ssa.MakeClosure) bool {
 	return fn.Parent() == nil && len(m.Bindings) == 1 && isScope(m.Bindings[0].Type()) && fn.Name() == "Close$bound"
 }
 
-// closedBy are the scopes that a literal closes when it is called.
+// closedBy returns the scopes that a call of a literal closes.
 func (f *flow) closedBy(literal *ssa.Function) (list []closing) {
 	if f.visiting[literal] {
 		return nil
@@ -111,7 +112,8 @@ func (f *flow) closedBy(literal *ssa.Function) (list []closing) {
 	return list
 }
 
-// statuses are what a scope may be before each instruction of a function, where it is so before the first.
+// statuses returns the possible states of a scope before each instruction of a function, starting
+// with first.
 func (f *flow) statuses(o *origin, fn *ssa.Function, first status) map[ssa.Instruction]status {
 	before := map[ssa.Instruction]status{}
 	entry := map[*ssa.BasicBlock]status{}
@@ -158,7 +160,7 @@ func (f *flow) statuses(o *origin, fn *ssa.Function, first status) map[ssa.Instr
 	return before
 }
 
-// always says whether a scope that is open is closed when a function has returned.
+// always reports whether an open scope is closed at each return of a function.
 func (f *flow) always(o *origin, fn *ssa.Function) bool {
 	if len(f.opening(fn)) == 0 {
 		return false
@@ -177,7 +179,7 @@ func (f *flow) always(o *origin, fn *ssa.Function) bool {
 	return returns > 0
 }
 
-// opening are the calls of a function that may close something.
+// opening returns the calls of a function: each may close a scope.
 func (f *flow) opening(fn *ssa.Function) (list []ssa.CallInstruction) {
 	for _, b := range fn.Blocks {
 		for _, i := range b.Instrs {
@@ -191,7 +193,7 @@ func (f *flow) opening(fn *ssa.Function) (list []ssa.CallInstruction) {
 
 func (f *flow) closesAlways(o *origin) bool { return f.closesAny(o) && f.always(o, f.root) }
 
-// closesAny says whether a call in the flow's function closes o: most close nothing.
+// closesAny reports whether a call in the flow's function closes o: most close nothing.
 func (f *flow) closesAny(o *origin) bool {
 	for _, call := range f.opening(f.root) {
 		for _, c := range f.closings(call) {
@@ -203,7 +205,7 @@ func (f *flow) closesAny(o *origin) bool {
 	return false
 }
 
-// settle finds where each scope ends.
+// settle finds the end of each scope.
 func (f *flow) settle() {
 	for _, fn := range f.fns {
 		for _, b := range fn.Blocks {
@@ -220,7 +222,7 @@ func (f *flow) settle() {
 	}
 }
 
-// allClosed says whether a scope is closed wherever the function returns that opens it.
+// allClosed reports whether a scope is closed at each return of the function that opens it.
 func (f *flow) allClosed(o *origin) bool {
 	before := f.statuses(o, o.fn, unopened)
 	for _, b := range o.fn.Blocks {
@@ -241,7 +243,7 @@ func (f *flow) settleBy(fn *ssa.Function, i ssa.Instruction) {
 	}
 	switch i := i.(type) {
 	case *ssa.MakeInterface:
-		// As an io.Closer it may be closed by whoever has it.
+		// Any function with it as an io.Closer may close it.
 		if t, ok := i.Type().Underlying().(*types.Interface); ok && t.NumMethods() > 0 && isScope(i.X.Type()) {
 			lose(f.of(i.X))
 		}
@@ -254,7 +256,7 @@ func (f *flow) settleBy(fn *ssa.Function, i ssa.Instruction) {
 			lose(f.of(i.Bindings[0]))
 			return
 		}
-		for _, c := range f.closedBy(literal) { // it is handed on, and closes what it has when somebody calls it
+		for _, c := range f.closedBy(literal) { // a later call of it closes these
 			for _, o := range c.of {
 				if o.fn != literal && (o.fn == nil || !isIn(o.fn, literal)) {
 					o.lost = true
@@ -274,7 +276,7 @@ func (f *flow) settleBy(fn *ssa.Function, i ssa.Instruction) {
 	}
 }
 
-// isIn says whether a literal lies in a function.
+// isIn reports whether a literal is in a function.
 func isIn(fn, outer *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
 		if fn == outer {
@@ -284,7 +286,7 @@ func isIn(fn, outer *ssa.Function) bool {
 	return false
 }
 
-// isDirect says whether a literal is only called, or deferred, where it is made.
+// isDirect reports whether a literal is only called, or deferred, where it is made.
 func (f *flow) isDirect(m *ssa.MakeClosure) bool {
 	for _, r := range *m.Referrers() {
 		switch r := r.(type) {

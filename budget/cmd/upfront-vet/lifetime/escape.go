@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// escapes reports memory that goes where it outlives its scope.
+// escapes reports memory that is passed to a place that outlives its scope.
 func (f *flow) escapes() {
 	f.sinks(func(s sink) {
 		if s.how == keyed || s.how == asked {
@@ -25,7 +25,7 @@ func (f *flow) escapes() {
 	})
 }
 
-// escape says where memory goes that it outlives its scope, and what to do instead; empty: it doesn't.
+// escape names the place in which memory outlives its scope, and the remedy; "" if it doesn't.
 func (f *flow) escape(s sink, e elem) string {
 	fn := f.end(e.from)
 	if fn == nil || !isIn(s.fn, fn) {
@@ -64,13 +64,13 @@ func (f *flow) escape(s sink, e elem) string {
 		}
 	case started:
 		if !f.waits(s.at) {
-			return "a goroutine has it that nobody waits for here; wait for it before the scope closes, or give it a copy"
+			return "a goroutine has it that this function doesn't wait for; wait before the scope closes, or pass a copy"
 		}
 	}
 	return ""
 }
 
-// gone says whether a scope is closed when a function has returned there.
+// gone reports whether a scope is closed after a return.
 func (f *flow) gone(o *origin, at ssa.Instruction) bool {
 	if o.kind == ofDo || o.kind == temporary && !(o.ends && !o.lost) {
 		return true
@@ -79,7 +79,7 @@ func (f *flow) gone(o *origin, at ssa.Instruction) bool {
 	return s&(open|unsure) == 0 && s&(closed|deferred) != 0
 }
 
-// outside names what something is stored in, if that outlives the function; empty: it doesn't.
+// outside names the place that a value is stored in, if it outlives the function; else "".
 func (f *flow) outside(to elem, o *origin, fn *ssa.Function) string {
 	switch to.kind {
 	case given:
@@ -90,10 +90,10 @@ func (f *flow) outside(to elem, o *origin, fn *ssa.Function) string {
 			if to.path == "" && to.off == "" {
 				return "the global " + base.Name()
 			}
-			return "the global " + base.Name() + ", or what it leads to"
+			return "the global " + base.Name() + ", or a value reached through it"
 		case *ssa.Parameter:
 			if isIn(fn, base.Parent()) {
-				return "what " + base.Name() + " leads to"
+				return "values reached through " + base.Name()
 			}
 		}
 	case cell:
@@ -104,7 +104,7 @@ func (f *flow) outside(to elem, o *origin, fn *ssa.Function) string {
 		if a, ok := to.base.(*ssa.Alloc); ok && a.Comment != "" && a.Comment != "complit" && a.Comment != "new" {
 			return "the captured variable " + a.Comment
 		}
-		return "what a captured variable leads to"
+		return "values reached through a captured variable"
 	case memory:
 		in := to.from
 		switch {
@@ -122,7 +122,7 @@ func isParamOf(v ssa.Value, fn *ssa.Function) bool {
 	return ok && isIn(fn, p.Parent())
 }
 
-// usedOutside says whether a variable is read by others than a function and the literals in it.
+// usedOutside reports whether a variable is read outside a function and its literals.
 func (f *flow) usedOutside(v ssa.Value, fn *ssa.Function) bool {
 	for _, other := range f.fns {
 		if isIn(other, fn) {
@@ -169,7 +169,7 @@ func (f *flow) usedOutside(v ssa.Value, fn *ssa.Function) bool {
 	return false
 }
 
-// overwritten says whether something else is put in the same place afterwards: who does that knows that it ends.
+// overwritten reports whether a later store replaces the value: then its end is known to the code.
 func (f *flow) overwritten(s sink, to elem) bool {
 	for _, fn := range f.fns {
 		for _, b := range fn.Blocks {
@@ -196,7 +196,7 @@ func (f *flow) memories(v ssa.Value) (list []elem) {
 	return list
 }
 
-// receives says whether a channel is made here and read here.
+// receives reports whether a channel is made here and read here.
 func (f *flow) receives(channel places) bool {
 	for e := range channel[""] {
 		if e.kind != cell {
@@ -215,7 +215,7 @@ func (f *flow) receives(channel places) bool {
 	return false
 }
 
-// waits says whether the function waits for something after it started a goroutine.
+// waits reports whether the function waits for anything after it started a goroutine.
 func (f *flow) waits(at ssa.Instruction) bool {
 	for _, b := range at.Parent().Blocks {
 		for _, i := range b.Instrs {

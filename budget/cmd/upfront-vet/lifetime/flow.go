@@ -8,20 +8,20 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A flow is what the values of a function, and of the function literals in it, may be: an analysis of points-to sets that
-// doesn't follow the order of instructions, but knows fields from each other.
+// A flow has the possible values of the variables of a function and of its literals: a points-to
+// analysis that ignores the order of instructions, and distinguishes fields.
 type flow struct {
 	p       *pkg
 	root    *ssa.Function
 	fns     []*ssa.Function // root, and the literals in it
 	values  map[ssa.Value]places
-	cells   map[ssa.Value]places // what variables hold
+	cells   map[ssa.Value]places // the contents of variables
 	returns map[*ssa.Function]places
 	bound   map[*ssa.Function]bool // literals whose callers are known
 	opened  map[ssa.Instruction]*origin
 	called  map[*ssa.Function]*origin
 	foreign map[elem]*origin
-	late    map[ssa.Instruction]bool // calls that give nothing, as the scope is closed by then
+	late    map[ssa.Instruction]bool // calls on a closed scope, which return no memory
 	again   bool
 
 	closing  map[ssa.CallInstruction][]closing
@@ -63,7 +63,7 @@ func (f *flow) solve() {
 	f.round()
 }
 
-// unknown says of a function that its callers are.
+// unknown adds the parameters of a function with unknown callers.
 func (f *flow) unknown(fn *ssa.Function) {
 	do := f.p.done[fn]
 	for _, p := range fn.Params {
@@ -107,7 +107,7 @@ func (f *flow) put(v ssa.Value, at string, q places) {
 	}
 }
 
-// of is what a value may be.
+// of returns the possible values.
 func (f *flow) of(v ssa.Value) places {
 	switch v := v.(type) {
 	case *ssa.Global:
@@ -127,12 +127,12 @@ func (f *flow) cell(v ssa.Value) places {
 	return p
 }
 
-// at is what lies where a value points to.
+// at returns the values that a pointer points to.
 func (f *flow) at(p places, t types.Type) places {
 	q := places{}
 	for e := range p[""] {
 		switch e.kind {
-		case memory: // plain data; but strings.Fields gives strings
+		case memory: // plain data; but strings.Fields returns strings
 			if isPointer(t) {
 				q.add("", e)
 			}
@@ -149,7 +149,7 @@ func (f *flow) at(p places, t types.Type) places {
 	return q
 }
 
-// inside is a pointer to a part of what a pointer points to.
+// inside returns a pointer to a part of a pointer's target.
 func inside(p places, part string) places {
 	q := places{}
 	for e := range p[""] {
@@ -169,7 +169,7 @@ func (f *flow) store(to, what places) {
 	}
 }
 
-// step adds what an instruction does.
+// step adds the effect of an instruction.
 func (f *flow) step(fn *ssa.Function, i ssa.Instruction) {
 	switch i := i.(type) {
 	case *ssa.Alloc, *ssa.MakeSlice, *ssa.MakeMap, *ssa.MakeChan:
@@ -305,7 +305,7 @@ func (f *flow) step(fn *ssa.Function, i ssa.Instruction) {
 	}
 }
 
-// copies says whether a conversion between a string and a slice does.
+// copies reports whether a conversion between a string and a slice copies.
 func copies(from, to types.Type) bool {
 	_, a := from.Underlying().(*types.Slice)
 	_, b := to.Underlying().(*types.Slice)
@@ -317,7 +317,7 @@ func isUnsafe(t types.Type) bool {
 	return ok && b.Kind() == types.UnsafePointer
 }
 
-// scopes are the scopes of a value that is one, or that holds one and gives its memory.
+// scopes returns the scopes of a value that is a scope, or that holds one and returns its memory.
 func (f *flow) scopes(p places, t types.Type) (list []*origin) {
 	if ptr, ok := t.Underlying().(*types.Pointer); ok {
 		q := places{}
@@ -352,7 +352,7 @@ func (f *flow) scopes(p places, t types.Type) (list []*origin) {
 	return list
 }
 
-// carried are all elems that one comes to from a value: what it points to, too.
+// carried returns all elems reached from a value, through pointers too.
 func (f *flow) carried(p places) set {
 	found, cells := set{}, map[elem]bool{}
 	var visit func(p places)
@@ -369,7 +369,7 @@ func (f *flow) carried(p places) set {
 	return found
 }
 
-// literals are the functions that a value may be, of this flow.
+// literals returns the functions of this flow that a value may be.
 func (f *flow) literals(v ssa.Value) (list []*ssa.Function) {
 	for e := range f.of(v)[""] {
 		if e.kind != cell {

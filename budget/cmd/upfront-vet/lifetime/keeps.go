@@ -9,11 +9,12 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// directive silences what is reported there: on its line, or the next where it stands alone; in the comment of a declaration,
-// on all of that; before the package clause, in the file. What comes behind it says why.
+// directive silences reports: on its line, or the next if it stands alone; in the comment of a
+// declaration, for all of it; before the package clause, for the file. The text after it is the
+// reason.
 const directive = "//upfront:keeps"
 
-// keeping are the ranges that are silent.
+// keeping are the silent ranges.
 type keeping [][2]token.Pos
 
 func (k keeping) covers(pos token.Pos) bool {
@@ -55,7 +56,7 @@ func covered(pass *analysis.Pass, file *ast.File, group *ast.CommentGroup, c *as
 		}
 	}
 	f := pass.Fset.File(c.Pos())
-	line := f.PositionFor(c.Pos(), false).Line // of cgo, files have lines of other files
+	line := f.PositionFor(c.Pos(), false).Line // files of cgo have lines of other files
 	text, err := pass.ReadFile(f.Name())
 	if err == nil && f.Offset(c.Pos()) <= len(text) {
 		before := text[:f.Offset(c.Pos())]

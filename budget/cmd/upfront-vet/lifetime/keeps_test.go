@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestKeeps: the directive silences its line, the next, a declaration, or a file, and nothing else.
+// TestKeeps checks that the directive silences only its line, the next, a declaration, or a file.
 func TestKeeps(t *testing.T) {
 	const head = `import "github.com/upfront-mem/upfront/scope"
 
 `
 	cases := []struct {
 		name, text string
-		want       []int // the lines that are reported
+		want       []int // the reported lines
 	}{
 		{"nothing", "package container_test\n" + head + "var _ = scope.Plain[string]()\n", []int{4}},
 		{"its line", "package container_test\n" + head + "var _ = scope.Plain[string]() //upfront:keeps it is refused\n", nil},

@@ -17,10 +17,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// root is this repository's.
+// root is the root of this repository.
 const root = "../../../.."
 
-// tool is upfront-vet, as make builds it: go vet remembers what each tool found in libraries.
+// tool builds upfront-vet as make does: go vet remembers each tool's results for libraries.
 var tool = sync.OnceValues(func() (string, error) {
 	var err error
 	if toolDir, err = os.MkdirTemp("", "upfront-vet"); err != nil {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// slicesOf are the plants of several lists, whose files lie below a folder.
+// slicesOf returns the plants of several lists, with their files below a folder.
 func slicesOf(below string, lists ...[]plant) (all []plant) {
 	for _, p := range slices.Concat(lists...) {
 		p.file = below + p.file
@@ -63,7 +63,8 @@ func slicesOf(below string, lists ...[]plant) (all []plant) {
 // text is a file with edits.
 type text struct{ was, is string }
 
-// A garden is the files of a module with something planted in them, for go vet -overlay: the files themselves stay.
+// A garden is the files of a module with planted errors, for go vet -overlay: the files themselves
+// stay unchanged.
 type garden struct {
 	t     *testing.T
 	dir   string
@@ -101,7 +102,7 @@ func (g *garden) edit(e edit) {
 	file.is = strings.Replace(file.is, e.old, e.new, 1)
 }
 
-// found is what was reported, with its file from the module's root.
+// found is a report, with its file relative to the module's root.
 type found struct {
 	file    string
 	line    int
@@ -109,7 +110,7 @@ type found struct {
 	message string
 }
 
-// vet runs go vet on the packages that have edits.
+// vet runs go vet on the packages with edits.
 func (g *garden) vet() (list []found) {
 	g.t.Helper()
 	name, err := tool()
@@ -161,7 +162,7 @@ func (g *garden) vet() (list []found) {
 					at := strings.Split(d.Posn, ":")
 					line, _ := strconv.Atoi(at[1])
 					file := strings.TrimPrefix(at[0], g.dir+"/")
-					for name := range g.files { // beside the program, in this run's folder, or in one's that go vet remembers
+					for name := range g.files { // of this run, or of a remembered one
 						if strings.HasSuffix(at[0], "/"+name) {
 							file = name
 						}
@@ -175,8 +176,8 @@ func (g *garden) vet() (list []found) {
 	}
 }
 
-// TestPlanted: each planted error is found where it is, and nothing else is; and where the controls stand in the same
-// places, nothing is.
+// TestPlanted checks that exactly the planted errors are found, each at its place, and nothing in
+// the controls.
 func TestPlanted(t *testing.T) {
 	count := 0
 	for module, plants := range planted {
@@ -217,7 +218,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// place is where a plant must be found.
+// place returns the position at which a plant must be found.
 func (g *garden) place(p plant) (file string, line int) {
 	g.t.Helper()
 	file, piece := p.file, "// "+p.name+"\n"

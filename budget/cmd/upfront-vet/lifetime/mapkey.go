@@ -1,6 +1,7 @@
 package lifetime
 
-// mapKeys reports memory that becomes a key of a map that outlives it, or that lives no one knows how long.
+// mapKeys reports memory that becomes a key of a map that outlives it, or of a map with an unknown
+// lifetime.
 func (f *flow) mapKeys() {
 	f.sinks(func(s sink) {
 		if s.how != keyed {
@@ -8,7 +9,7 @@ func (f *flow) mapKeys() {
 		}
 		for e := range f.carried(s.what) {
 			if e.kind == memory && f.keepsKey(s, e) {
-				f.p.report("mapkey", s.at.Pos(), "%s; it becomes a key of a map, which compares what lies there later; "+
+				f.p.report("mapkey", s.at.Pos(), "%s; it becomes a key of a map that may outlive it; "+
 					"use strings.Clone, an arena.Inline, or a container.StringMap, which copies its keys", f.story(e))
 			}
 		}

@@ -7,16 +7,16 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// An origin is a scope, or what is known of it: where it was opened, or whence it came.
+// An origin is a scope by the place that opened it, or that it came from.
 type origin struct {
 	kind   source
-	at     ssa.CallInstruction // that opened it; nil: it came by a parameter
-	fn     *ssa.Function       // which has it: that opened it, or which Do or Load calls with it
+	at     ssa.CallInstruction // the call that opened it; nil for a parameter
+	fn     *ssa.Function       // the function that opened it, or that Do or Load calls with it
 	in     []*origin           // the scopes that it may be opened in
-	base   ssa.Value           // the parameter or global that it came by
+	base   ssa.Value           // the parameter or global that it came from
 	path   string
 	closes []ssa.Instruction // in fn, in order
-	lost   bool              // who closes it can't be seen
+	lost   bool              // the place that closes it can't be seen
 	ends   bool              // on all paths, when fn returns at the latest
 }
 
@@ -30,7 +30,7 @@ const (
 	foreign
 )
 
-// within says whether o ends when outer does, at the latest.
+// within reports whether o ends when outer ends, or earlier.
 func (o *origin) within(outer *origin) bool {
 	if o == outer {
 		return true
@@ -43,41 +43,41 @@ func (o *origin) within(outer *origin) bool {
 	return false
 }
 
-// An elem is one of the things that a value may be, or lead to.
+// An elem is one possible value, or a value reached through it.
 type elem struct {
 	kind sort
 	from *origin         // memory, keeper
-	made ssa.Instruction // memory: the call that gave it
+	made ssa.Instruction // memory: the call that returned it
 	base ssa.Value       // cell: the variable; given: the parameter or global
-	path string          // given: how to come to it from there, see field, content and target
-	off  string          // cell, given: what of it is pointed to
+	path string          // given: the path from base, of field, content and target
+	off  string          // cell, given: the part that is pointed to
 }
 
 type sort int
 
 const (
 	memory sort = iota // points into the memory of a scope
-	keeper             // a scope, or what knows when it is closed
-	cell               // points to a variable, or a composite value, of this function or of a closure of it
-	given              // what lies at a path from a parameter or a global
+	keeper             // a scope, or a value that detects its end
+	cell               // points to a variable or a composite value of this function or its closures
+	given              // the value at a path from a parameter or a global
 )
 
 // Steps of paths.
 const (
 	content = "[]" // an element of a slice, a map or a channel
 	key     = "[k]"
-	target  = "*" // what a pointer points to
+	target  = "*" // the target of a pointer
 )
 
 func field(i int) string { return "." + string(rune('0'+min(i, '~'-'0'))) }
 
-// longest are the bytes of a path beyond which things are no longer told apart, or are let go.
+// longest is the most bytes of a path; longer paths are merged, or dropped.
 const longest = 12
 
 type set map[elem]bool
 
-// places are the elems of a value by where in it they lie: "" is the value itself, ".1" the second field of a struct. The places
-// of a variable are those of what it holds.
+// places are the elems of a value by their place in it: "" is the value itself, ".1" the second
+// field of a struct. The places of a variable are those of its contents.
 type places map[string]set
 
 func (p places) add(at string, e elem) bool {
@@ -96,7 +96,7 @@ func (p places) add(at string, e elem) bool {
 	return true
 }
 
-// put adds what q has, below a place.
+// put adds the elems of q below a place.
 func (p places) put(at string, q places) (changed bool) {
 	for where, s := range q {
 		for e := range s {
@@ -108,7 +108,7 @@ func (p places) put(at string, q places) (changed bool) {
 	return changed
 }
 
-// part is what lies at a place. What is known of the whole holds for each part.
+// part returns the elems at a place. An elem of the whole holds for each part.
 func (p places) part(at string) places {
 	q := places{}
 	for where, s := range p {
@@ -143,7 +143,7 @@ func (p places) all(yield func(elem) bool) {
 	}
 }
 
-// isPointer says whether values of t point to something, or may.
+// isPointer reports whether values of t point to memory, or may.
 func isPointer(t types.Type) bool {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:

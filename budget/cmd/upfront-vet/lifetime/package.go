@@ -15,15 +15,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// pkg is a package that is looked at.
+// pkg is the package under analysis.
 type pkg struct {
 	pass      *analysis.Pass
 	ssa       *ssa.Package
 	summaries map[*ssa.Function]*summary
 	flows     map[*ssa.Function]*flow
-	done      map[*ssa.Function]*origin // functions that Do calls, and nobody else
+	done      map[*ssa.Function]*origin // functions that only Do calls
 	found     []finding
-	calls     map[token.Pos]*ast.CallExpr // by where their parenthesis is
+	calls     map[token.Pos]*ast.CallExpr // by their parenthesis
 }
 
 type finding struct {
@@ -32,8 +32,8 @@ type finding struct {
 	message string
 }
 
-// memories is what the checks stand on: it follows memory through the functions of a package, and tells packages above of
-// those that pass it on. All that is found is found here, since it is one walk; each check reports its own.
+// memories follows memory through the functions of a package, and exports facts about functions
+// that pass it on. It finds everything in one walk; each check reports its own findings.
 var memories = &analysis.Analyzer{
 	Name:       "memory",
 	Doc:        "follows the memory of scopes through functions, for the other checks",
@@ -42,7 +42,7 @@ var memories = &analysis.Analyzer{
 	Run:        func(pass *analysis.Pass) (any, error) { return look(pass) },
 }
 
-// check makes the analyzer that reports one kind of finding.
+// check returns the analyzer that reports one kind of finding.
 func check(name, doc string) *analysis.Analyzer {
 	return &analysis.Analyzer{
 		Name: name, Doc: doc, Requires: []*analysis.Analyzer{memories},
@@ -58,10 +58,10 @@ func check(name, doc string) *analysis.Analyzer {
 	}
 }
 
-// isOurs says whether functions of a package may pass on memory of scopes: those that are worked on, and all that know
-// upfront. What the standard library does is in a table.
+// isOurs reports whether functions of a package may pass on memory of scopes: packages of the main
+// module, and all that import upfront. A table has the standard library.
 func isOurs(pass *analysis.Pass) bool {
-	if len(pass.TypesInfo.Types) == 0 { // a driver has read no text of it
+	if len(pass.TypesInfo.Types) == 0 { // the driver didn't read its source
 		return false
 	}
 	mine := pass.Module != nil && pass.Module.Path != "" && pass.Module.Path != "std" && pass.Module.Version == ""
@@ -99,14 +99,16 @@ func look(pass *analysis.Pass) ([]finding, error) {
 		f.mapKeys()
 		f.appends()
 	}
-	slices.SortFunc(p.found, func(a, b finding) int { // of several at one place the first in this order is reported
+	// Only the first of several findings at one place is reported.
+	slices.SortFunc(p.found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.pos, b.pos), cmp.Compare(a.check, b.check), cmp.Compare(a.message, b.message))
 	})
 	return slices.CompactFunc(p.found, func(a, b finding) bool { return a.check == b.check && a.pos == b.pos }), nil
 }
 
-// build makes SSA of a package, as x/tools' buildssa does. That needs facts of all packages, so that no call goes on that
-// doesn't return: here a list has those of the standard library, and most packages needn't be read.
+// build makes SSA of a package, as x/tools' buildssa does. buildssa needs facts of all packages to
+// find calls that don't return; here a list has those of the standard library, so most packages
+// needn't be read.
 func build(pass *analysis.Pass) *ssa.Package {
 	prog := ssa.NewProgram(pass.Fset, 0)
 	prog.SetNoReturn(func(fn *types.Func) bool { return fatal[fn.FullName()] })
@@ -126,7 +128,8 @@ var fatal = map[string]bool{
 	"(*testing.common).Skip": true, "(*testing.common).Skipf": true, "(*testing.common).SkipNow": true,
 }
 
-// functions are those of a package that have a name, and what initializes it, with the literals of its variables.
+// functions returns the named functions of a package, and its initializer with the literals of its
+// variables.
 func functions(pass *analysis.Pass, built *ssa.Package) (list []*ssa.Function) {
 	list = append(list, built.Func("init"))
 	for _, file := range pass.Files {
@@ -156,7 +159,7 @@ func (p *pkg) report(check string, pos token.Pos, format string, args ...any) {
 	p.found = append(p.found, finding{check, pos, fmt.Sprintf(format, args...)})
 }
 
-// expr is a call as it is written.
+// expr returns a call as it is written.
 func (p *pkg) expr(i ssa.Instruction) string {
 	if p.calls == nil {
 		p.calls = map[token.Pos]*ast.CallExpr{}
@@ -179,7 +182,7 @@ func (p *pkg) expr(i ssa.Instruction) string {
 	return types.ExprString(c.Fun) + "(…)"
 }
 
-// line is where something is, seen from somewhere else.
+// line returns the position of pos for a message at from.
 func (p *pkg) line(pos, from token.Pos) string {
 	at, here := p.pass.Fset.Position(pos), p.pass.Fset.Position(from)
 	if at.Filename == here.Filename {
@@ -188,7 +191,7 @@ func (p *pkg) line(pos, from token.Pos) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
 
-// story says what memory is, where its scope was opened and where that ends.
+// story describes memory, with the places where its scope was opened and ends.
 func (f *flow) story(e elem) string {
 	o, p := e.from, f.p
 	from := e.made.Pos()

@@ -21,13 +21,13 @@ var plainTypes = &analysis.Analyzer{
 	Name: "plain",
 	Doc: `reports types with Go pointers that are declared for an arena
 
-The collector doesn't look into a block. scope.Plain, scope.Object, arena.HeapOf and the block pools of package arena refuse
-such a type when the program starts; this is the same, in the same words, before that. A generic function that gives them its
-own type is asked about where it is used.`,
+The collector doesn't look into a block. scope.Plain, scope.Object, arena.HeapOf and the block pools
+of package arena refuse such a type when the program starts; this check reports the same error
+before. If a generic function passes them its own type parameter, its uses are checked.`,
 	FactTypes: []analysis.Fact{new(declares)},
 	Run: func(pass *analysis.Pass) (any, error) {
 		uses := usesOf(pass)
-		for grown := true; grown; { // a generic function may give its types to another
+		for grown := true; grown; { // a generic function may pass its types to another
 			grown = false
 			for _, u := range uses {
 				grown = u.handOn(pass) || grown
@@ -45,21 +45,22 @@ own type is asked about where it is used.`,
 	},
 }
 
-// declares is what a generic function, or a method of a generic type, declares for an arena: by each of the functions above
-// the numbers of the type parameters whose values lie in what it is given.
+// declares is the fact of a generic function, or of a method of a generic type: for each function
+// of declaring, the numbers of the type parameters whose values are part of the declared type.
 type declares map[string][]int
 
 func (*declares) AFact() {}
 
-// use is where a generic function is named, or a method of a generic type, with the types that it is given.
+// use is a mention of a generic function, or of a method of a generic type, with its type
+// arguments.
 type use struct {
 	id    *ast.Ident
 	fn    *types.Func
 	types *types.TypeList
-	in    *types.Func // that it is in, or nil
+	in    *types.Func // the function around it, or nil
 }
 
-// usesOf are those of a package, but for those that are silent, in the order of the text.
+// usesOf returns the uses of a package, without the silenced ones, in the order of the text.
 func usesOf(pass *analysis.Pass) (list []use) {
 	keeps := keepsOf(pass)
 	add := func(id *ast.Ident, args *types.TypeList) {
@@ -75,7 +76,7 @@ func usesOf(pass *analysis.Pass) (list []use) {
 		if p, ok := t.(*types.Pointer); ok {
 			t = types.Unalias(p.Elem())
 		}
-		if named, ok := t.(*types.Named); ok && len(selection.Index()) == 1 { // else the method is another type's
+		if named, ok := t.(*types.Named); ok && len(selection.Index()) == 1 {
 			add(selector.Sel, named.TypeArgs())
 		}
 	}
@@ -95,7 +96,8 @@ func usesOf(pass *analysis.Pass) (list []use) {
 	return list
 }
 
-// declared is a type that a use declares: with which function, and by which other.
+// declared is a type that a use declares, with the declaring function, and the generic one between
+// them.
 type declared struct {
 	name, by string
 	t        types.Type
@@ -120,7 +122,8 @@ func (u *use) declared(pass *analysis.Pass) (list []declared) {
 	return list
 }
 
-// handOn has the function that a use is in declare what the use makes of its type parameters. It says whether that is new.
+// handOn adds to the fact of the function around a use the type parameters that the use declares.
+// It reports whether the fact grew.
 func (u *use) handOn(pass *analysis.Pass) (grown bool) {
 	if u.in == nil {
 		return false
@@ -145,7 +148,7 @@ func (u *use) handOn(pass *analysis.Pass) (grown bool) {
 	return grown
 }
 
-// lies says whether values of a type parameter lie in values of t.
+// True if values of a type parameter are part of values of t.
 func lies(p *types.TypeParam, t types.Type) (found bool) {
 	plain.Walk(read{t}, func(part plain.Part) (into bool) {
 		found = found || types.Unalias(part.Type.(read).Type) == types.Type(p)
@@ -154,7 +157,7 @@ func lies(p *types.TypeParam, t types.Type) (found bool) {
 	return found
 }
 
-// read is a type that was read in a program's text, as package plain asks of it.
+// read adapts a type of source code to package plain.
 type read struct{ types.Type }
 
 func (t read) Name() string {
@@ -194,7 +197,7 @@ func (t read) String() string {
 
 func (t read) Kind() reflect.Kind {
 	if _, ok := types.Unalias(t.Type).(*types.TypeParam); ok {
-		return reflect.Bool // who gives the type is asked
+		return reflect.Bool // the uses are checked
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -225,7 +228,7 @@ func (t read) Kind() reflect.Kind {
 
 func (t read) NumField() int { return t.Underlying().(*types.Struct).NumFields() }
 
-// Size is 0: a program's text is read for any target.
+// Size returns 0, because source code is read for any target.
 func (t read) Size() uintptr { return 0 }
 
 func (t read) Field(i int) (name string, offset uintptr, of plain.Type) {

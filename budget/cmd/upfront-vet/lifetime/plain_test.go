@@ -33,7 +33,7 @@ type (
 	stamp time.Time
 )
 
-// words are types as they are written, and as a program has them.
+// words are types in source code, and in a program.
 var words = []struct {
 	text string
 	t    reflect.Type
@@ -74,7 +74,8 @@ var words = []struct {
 	{"[4]complex128", reflect.TypeFor[[4]complex128]()},
 }
 
-// TestSameWords: of a type that it reads the tool says what package arena says of it in a program.
+// TestSameWords checks that the tool's error about a type equals that of package arena in a
+// program.
 func TestSameWords(t *testing.T) {
 	const file = "scope/container/words_test.go"
 	text := "package lifetime\n\nimport (\n"
@@ -137,8 +138,8 @@ func all[T any]() { scope.Plain[T]() } // whoever says what T is is asked
 
 const genericFile = "scope/container/mk_test.go"
 
-// generic puts generic functions that declare what they are given into a garden, and uses of them. A use of a type with Go
-// pointers is found where it is, wherever the function is.
+// generic adds generic functions that declare their type arguments to a garden, and uses of them. A
+// use with a type that has Go pointers is reported at the use, for a function anywhere.
 func generic(g *garden) (want map[int]string) {
 	g.edit(edit{"scope/container/mk.go", "", `package container
 

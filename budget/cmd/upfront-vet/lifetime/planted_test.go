@@ -1,20 +1,20 @@
 package lifetime
 
-// An edit is a piece of a file and what stands there instead. No piece: it comes behind the file.
+// An edit replaces a piece of a file. Without a piece it is appended.
 type edit struct{ file, old, new string }
 
-// A plant is an error that is put into a program that has none, and a control: what looks like it and is right.
+// A plant is an error for a program that has none, and a control: a similar edit that is right.
 type plant struct {
 	name, check  string
-	file, old    string // the place: a file, and a piece of it that it has once
+	file, old    string // the place: a file, and a piece that occurs once in it
 	wrong, right string
-	want         string // in what is reported, where wrong has //!
-	at           string // or where this is in the file
-	also         []edit // what both need
+	want         string // in the report, at the line of wrong with //!
+	at           string // or at this piece of the file
+	also         []edit // for both
 }
 
-// planted are the errors by the folder of the module that they are put into; those of frogpond's server apart, since the
-// compiler would have to make of its game what has others in it.
+// planted has the errors by the folder of their module. Those of frogpond's server are apart,
+// because its game has others.
 var planted = map[string][]plant{
 	".":  slicesOf("tests/frogpond/internal/", pointers, returns, keepers, temporaries, afters, lefts, keys, lists),
 	"./": slicesOf("tests/frogpond/internal/", served),
@@ -213,7 +213,7 @@ var keepers = []plant{
 		old:   "	l := g.Level\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
 		wrong: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n	go func() { b.Target = near[0] }() //!\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
 		right: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n	done := make(chan bool)\n	go func() { b.Target = near[0]; close(done) }()\n	<-done\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
-		want:  "a goroutine has it that nobody waits for here"},
+		want:  "a goroutine has it that this function doesn't wait for"},
 	{name: "what a Do made, in a variable", check: "escape", file: "game/chart.go",
 		old:   "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n",
 		wrong: "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n		last = list //!\n",
@@ -239,7 +239,7 @@ func (w *worker) sketch(s scope.Scope) error {
 	return nil
 }
 `,
-		want: "which closes when that returns; it is kept in what w leads to",
+		want: "which closes when that returns; it is kept in values reached through w",
 		also: []edit{{"game/crew.go", "	wake      chan struct{}\n", "	wake      chan struct{}\n	drawn []hit\n"}}},
 	{name: "a name of a frog in the level, of scratch", check: "escape", file: "game/frogs.go",
 		wrong: `
@@ -385,7 +385,7 @@ func (w *worker) glance(l *Level, t scope.Scope) {
 	w.remember(hitMaker.TrySlice(query, 4))
 }
 `,
-		want: "remember keeps it in what w leads to",
+		want: "remember keeps it in values reached through w",
 		also: []edit{{"game/crew.go", "	think     func(scope.Scope) error // its shares\n", "	think     func(scope.Scope) error // its shares\n	kept []hit\n"}}},
 }
 
@@ -646,7 +646,7 @@ var keys = []plant{
 		old:   "	sys.Durations = countMaker.Slice(s, ticks)\n",
 		wrong: "	sys.Durations = countMaker.Slice(s, ticks)\n	built[scope.Sprintf(s, \"systems %s\", logName)] = ticks //!\n",
 		right: "	sys.Durations = countMaker.Slice(s, ticks)\n	ticks += built[scope.Sprintf(s, \"systems %s\", logName)]\n",
-		want:  "it becomes a key of a map, which compares what lies there later; use strings.Clone",
+		want:  "it becomes a key of a map that may outlive it; use strings.Clone",
 		also:  []edit{{"game/systems.go", "", "\nvar built = map[string]int{}\n"}}},
 	{name: "a text in a map of the game", check: "mapkey", file: "game/game.go",
 		old:   "	frame := g.budget.Frame()\n",
@@ -683,7 +683,7 @@ var lists = []plant{
 		old:   "			list[n] = p.At\n			n++\n",
 		wrong: "			list = append(list, p.At) //!\n			n++\n",
 		right: "			list = append(list[:n], p.At)\n			n++\n",
-		want: "append goes to the Go heap: the cap of what pointMaker.TrySlice(…) gives is its len; " +
+		want: "append goes to the Go heap: the result of pointMaker.TrySlice(…) has no spare capacity; " +
 			"use SliceCap with room for all, or Append of the Maker"},
 	{name: "append beyond a constant room", check: "append", file: "doom/level.go",
 		wrong: `
@@ -720,7 +720,7 @@ func (w *WAD) starts(s scope.Scope) []Point {
 	return pointMaker.Append(s, build.Done(), Point{})
 }
 `,
-		want: "the cap of what build.Done() gives is its len"},
+		want: "the result of build.Done() has no spare capacity"},
 }
 
 var served = []plant{
@@ -750,5 +750,5 @@ func (k *keeper) pack(in scope.Scope, n int, images []image) []byte {
 	return text
 }
 `,
-		want: "the cap of what byteMaker.SliceCap(in, n, n) gives is its len"},
+		want: "the result of byteMaker.SliceCap(in, n, n) has no spare capacity"},
 }

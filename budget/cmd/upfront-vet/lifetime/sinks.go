@@ -6,15 +6,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A sink is where a value goes that may outlive the function.
+// A sink is a place that may outlive the function, to which a value is passed.
 type sink struct {
 	at     ssa.Instruction
 	fn     *ssa.Function
 	how    way
 	what   places
-	where  places        // what it is stored in
-	keeper *ssa.Function // handed: to whom
-	scope  bool          // asked: it is a scope
+	where  places        // the values that it is stored in
+	keeper *ssa.Function // handed: the function
+	scope  bool          // asked: the value is a scope
 }
 
 type way int
@@ -23,14 +23,14 @@ const (
 	returned way = iota
 	stored
 	put     // into a map
-	keyed   // as the key of one
+	keyed   // as a key of a map
 	sent    // to a channel
 	started // with a goroutine
 	handed  // to a function that keeps it
-	asked   // of a function that isn't known
+	asked   // of an unknown function
 )
 
-// sinks calls fn with each.
+// sinks calls yield for each sink.
 func (f *flow) sinks(yield func(sink)) {
 	for _, fn := range f.fns {
 		for _, b := range fn.Blocks {
@@ -90,7 +90,8 @@ func (f *flow) sinksOf(fn *ssa.Function, i ssa.Instruction, yield func(sink)) {
 	}
 }
 
-// resultOf is what a return gives: in a function that defers, SSA keeps each result in a variable that all returns share.
+// resultOf returns the value of a return. In a function that defers, SSA keeps each result in a
+// variable that all returns share.
 func resultOf(r *ssa.Return, v ssa.Value) ssa.Value {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
@@ -144,7 +145,7 @@ func (f *flow) sinksOfCall(s sink, i ssa.CallInstruction, yield func(sink)) {
 	}
 }
 
-// keptBy is what a function keeps that a call gives it.
+// keptBy returns the values of a call's argument that the called function keeps.
 func (f *flow) keptBy(i ssa.CallInstruction, k kept) places {
 	p, t := f.follow(i.Common().Args[k.Param], k.Path)
 	if k.What != itsMemory {
@@ -157,7 +158,7 @@ func (f *flow) keptBy(i ssa.CallInstruction, k kept) places {
 	return m
 }
 
-// keeps are what the flow's function keeps of its parameters.
+// keeps returns the parts of its parameters that the flow's function keeps.
 func (f *flow) keeps() (list []kept) {
 	add := func(k kept) {
 		if !slices.Contains(list, k) {
@@ -216,7 +217,7 @@ func (f *flow) keeps() (list []kept) {
 	return list
 }
 
-// end is the function at whose return a scope is closed, whatever happens; nil: it isn't known to be.
+// end returns the function at whose return a scope is surely closed, or nil.
 func (f *flow) end(o *origin) *ssa.Function {
 	switch o.kind {
 	case ofDo:
@@ -243,7 +244,7 @@ func (f *flow) end(o *origin) *ssa.Function {
 	return nil
 }
 
-// findLate finds the calls that ask what is closed already for memory: it has none.
+// findLate finds calls that request memory of a closed scope, which has none.
 func (f *flow) findLate() (found bool) {
 	for _, o := range f.opened {
 		if len(o.closes) == 0 {

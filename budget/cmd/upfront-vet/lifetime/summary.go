@@ -9,11 +9,11 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A summary is what callers know of a function; as a fact, those of other packages too.
+// A summary has the effects of a function for its callers; as a fact, for other packages too.
 type summary struct {
 	Gives  []gift
 	Closes []place // scopes that are closed when it returns
-	Keeps  []kept  // what may be kept beyond the call
+	Keeps  []kept  // values that may be kept beyond the call
 }
 
 func (*summary) AFact() {}
@@ -32,28 +32,28 @@ func (s *summary) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// A place is what lies at a path from a parameter.
+// A place is the value at a path from a parameter.
 type place struct {
 	Param int
 	Path  string
 }
 
-// kept is a place whose value is in another parameter's memory afterwards, or elsewhere.
+// kept is a place whose value is stored in another parameter's memory, or elsewhere.
 type kept struct {
 	What  share
 	Param int
 	Path  string
 	To    int
-	At    string // where in that: see elem.off
+	At    string // the place in that: see elem.off
 }
 
-// Where else something is kept.
+// The other values of kept.To.
 const (
 	inGlobal  = -1
 	somewhere = -2
 )
 
-// A gift says that a result is, or leads to, something of a parameter.
+// A gift is a result that comes from a parameter.
 type gift struct {
 	Result string
 	What   share
@@ -73,7 +73,7 @@ const (
 
 var shares = [...]string{"all", "memory", "temporaries", "a scope", "a scope that is opened in it"}
 
-// summary is that of a function of this package, or of another; nil: nothing is known.
+// summary returns the summary of a function of this package or of another, or nil.
 func (p *pkg) summary(fn *ssa.Function) *summary {
 	if o := fn.Origin(); o != nil {
 		fn = o
@@ -93,14 +93,14 @@ func (p *pkg) summary(fn *ssa.Function) *summary {
 		p.summaries[fn] = s
 		return s
 	}
-	p.summaries[fn] = nil // who calls itself knows nothing of itself
+	p.summaries[fn] = nil // a recursive call finds no summary
 	f := p.flow(fn)
 	s := f.summarize()
 	p.summaries[fn] = s
 	return s
 }
 
-// follow is what lies at a path from a value.
+// follow returns the values at a path from a value.
 func (f *flow) follow(v ssa.Value, path string) (places, types.Type) {
 	p, t := f.of(v), v.Type()
 	for path != "" {
@@ -113,7 +113,7 @@ func (f *flow) follow(v ssa.Value, path string) (places, types.Type) {
 			}
 			p, t, path = p.part(path[:2]), s.Field(i).Type(), path[2:]
 		case path[0] == '*':
-			// The path goes on with what of it is pointed to.
+			// The path continues with the part that is pointed to.
 			off := path[1:]
 			if k := strings.IndexByte(off, '*'); k >= 0 {
 				off = off[:k]
@@ -131,7 +131,7 @@ func (f *flow) follow(v ssa.Value, path string) (places, types.Type) {
 	return p, t
 }
 
-// pointedTo is the type of a part of what a value of t points to.
+// pointedTo returns the type of a part of a pointer's target.
 func pointedTo(t types.Type, off string) types.Type {
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
@@ -173,7 +173,7 @@ func pointedTo(t types.Type, off string) types.Type {
 	return t
 }
 
-// paramOf is the number of a parameter of the flow's function, or -1.
+// paramOf returns the number of a parameter of the flow's function, or -1.
 func (f *flow) paramOf(v ssa.Value) int {
 	p, ok := v.(*ssa.Parameter)
 	if !ok {
@@ -182,7 +182,7 @@ func (f *flow) paramOf(v ssa.Value) int {
 	return slices.Index(f.root.Params, p)
 }
 
-// summarize is what callers may know.
+// summarize returns the summary of the flow's function.
 func (f *flow) summarize() *summary {
 	s := new(summary)
 	single := f.root.Signature.Results().Len() == 1

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// unclosed reports scopes that are still open where the function returns that opened them.
+// unclosed reports scopes that are still open when the function that opened them returns.
 func (f *flow) unclosed() {
 	leaves := f.leaving()
 	for _, o := range f.opened {
@@ -35,7 +35,7 @@ func (f *flow) unclosed() {
 	}
 }
 
-// leaving are the scopes that others have when the function has returned, or may have: they may close them.
+// leaving returns the scopes that other functions may have after the return: they may close them.
 func (f *flow) leaving() map[*origin]bool {
 	leaves := map[*origin]bool{}
 	f.sinks(func(s sink) {
@@ -58,10 +58,11 @@ func (f *flow) leaving() map[*origin]bool {
 	return leaves
 }
 
-// mustClose says whether a scope that nobody closes is one too many each time the function is called. One on a budget that
-// the function makes ends with that; and what a test leaves open, its budget tells.
+// mustClose reports whether each call of the function leaves one more scope open. A scope on a
+// budget that the function makes ends with that budget, and the budget of a test reports its open
+// scopes.
 func (f *flow) mustClose(o *origin) bool {
-	if doing(o.at.Common().StaticCallee()).what != opens { // a function that opens one for its callers may know who closes it
+	if doing(o.at.Common().StaticCallee()).what != opens { // its callers may close it
 		return false
 	}
 	if strings.HasSuffix(f.p.pass.Fset.Position(o.at.Pos()).Filename, "_test.go") {
@@ -73,14 +74,15 @@ func (f *flow) mustClose(o *origin) bool {
 		}
 	}
 	for v := range o.fn.Signature.Results().Variables() {
-		if carries(v.Type()) { // what it gives may lie there
+		if carries(v.Type()) { // a result may hold it
 			return false
 		}
 	}
 	return len(o.in) > 0
 }
 
-// forgiven: a function that fails may leave open what it opened in the scope of a Do or a load around: that closes it.
+// forgiven reports whether a return with an error may leave a scope open: the Do or load around
+// closes it.
 func (f *flow) forgiven(o *origin, r *ssa.Return) bool {
 	call := o.at.Common()
 	if len(call.Args) == 0 || !isScope(call.Args[0].Type()) {
