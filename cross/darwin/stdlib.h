@@ -1,2 +1,2 @@
-/* stdlib.h - what the checked build takes of it. */
+/* stdlib.h - the part that the checked build uses. */
 _Noreturn void abort(void);

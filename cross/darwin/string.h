@@ -1,4 +1,5 @@
-/* string.h - what the core takes of it, to compile for darwin without its SDK: the prototypes of the C standard. */
+/* string.h - the part that the core uses, to compile for darwin without its SDK: the C
+ * standard's. */
 #include <stddef.h>
 void *memcpy(void *restrict to, const void *restrict from, size_t size);
 void *memmove(void *to, const void *from, size_t size);

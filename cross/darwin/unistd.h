@@ -1,4 +1,4 @@
-/* unistd.h - what the checked build takes of it: POSIX's prototypes, darwin's numbers. */
+/* unistd.h - the part that the checked build uses: POSIX's prototypes, darwin's numbers. */
 #include <stddef.h>
 #define STDERR_FILENO 2
 #define _SC_PAGESIZE 29

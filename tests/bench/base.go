@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// baseFile holds the recorded instructions, a line for each row, Go version and architecture. They
-// are seen in review.
+// baseFile holds the recorded instructions, a line for each row, Go version and architecture. A
+// review sees its changes.
 const baseFile = "testdata/base.json"
 
-// counter is a contestant that callgrind counts, and the compilers that made it.
+// counter is a contestant whose instructions are counted, and the compilers that made it.
 type counter struct {
 	Go, Arch  string
 	C         string `json:",omitempty"` // its compiler, if C has a part in the figure

@@ -17,7 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// control is work of which is known who does how much: one turns round as often as the other, and one twice as often.
+// control is work of a known amount: one contestant turns as often as the other, and one twice as
+// often.
 var (
 	workControl = work{letter: "Z", loops: []loop{{name: "Z control", unit: "turn", units: 1000, enter: func() []contestant {
 		return []contestant{turning(byHand, 1000), turning("equal", 1000), turning("twice", 2000)}
@@ -51,8 +52,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTheGateTells: a figure is compared with its record; each line says the row, both figures and
-// what to do.
+// TestTheGateTells compares figures with their records; each line has the row, both figures and the
+// remedy.
 func TestTheGateTells(t *testing.T) {
 	row := counter{Go: "go1.26", Arch: "amd64", C: "gcc 12", Work: "A objects", Who: library}
 	for _, x := range []struct {
@@ -63,12 +64,12 @@ func TestTheGateTells(t *testing.T) {
 		{30, 30, 1, 0, 0, ""},
 		{31, 30, 1, 0, 0, ""},
 		{31.01, 30, 0, 1, 0, "missed: A objects, upfront: 31.01 instructions, 30.00 are recorded in tests/bench/testdata/base.json: " +
-			"make it cheaper, or record it with make bench-base and say why\n"},
+			"make it cheaper, or record it with make bench-base and give a reason\n"},
 		{29, 30, 1, 0, 0, ""},
 		{28.99, 30, 1, 0, 0, "fell: A objects, upfront: 28.99 instructions, 30.00 are recorded: make bench-base records it\n"},
 		{1010, 1000, 1, 0, 0, ""},
 		{1010.01, 1000, 0, 1, 0, "missed: A objects, upfront: 1010.01 instructions, 1000.00 are recorded in tests/bench/testdata/base.json: " +
-			"make it cheaper, or record it with make bench-base and say why\n"},
+			"make it cheaper, or record it with make bench-base and give a reason\n"},
 		{989.99, 1000, 1, 0, 0, "fell: A objects, upfront: 989.99 instructions, 1000.00 are recorded: make bench-base records it\n"},
 		{30, 0, 0, 0, 1, fmt.Sprintf("not judged: nothing is recorded for %s, %s, C by %s: "+
 			"make bench-base records A objects, upfront\n", here().Go, here().Arch, here().C)},
@@ -89,8 +90,8 @@ func TestTheGateTells(t *testing.T) {
 	}
 }
 
-// TestTheGateCounts: callgrind counts a work, and one of twice as much. A record that is too low
-// fails the gate.
+// TestTheGateCounts counts a work, and one of twice as much. A record that is too low fails the
+// gate.
 func TestTheGateCounts(t *testing.T) {
 	step.Needs(t, step.Check)
 	h := &harness{programs: &programs{}}
@@ -128,15 +129,16 @@ func countControls(t *testing.T, h *harness) figures {
 	return counts
 }
 
-// TestCallgrindIsStartedAgain: a try that ends early leaves no row unjudged. If all do, no row is
-// judged, which fails nothing. A tool that is missing fails the gate if it is required.
+// TestCallgrindIsStartedAgain checks that a try that ends early leaves no row unjudged. If all
+// tries end early, no row is judged, which fails nothing. A missing tool fails the gate if it is
+// required.
 func TestCallgrindIsStartedAgain(t *testing.T) {
 	step.Needs(t, step.Check)
 	h := &harness{programs: &programs{}}
 	countControls(t, h)
 	path := os.Getenv("PATH")
 	for _, x := range []struct {
-		early int // so many tries end early
+		early int // tries that end early
 		fails bool
 	}{{1, false}, {tries, true}} {
 		dir := t.TempDir()
@@ -163,7 +165,7 @@ func TestCallgrindIsStartedAgain(t *testing.T) {
 	}
 }
 
-// TestEveryRowIsRecorded: for each Go version and architecture of the base, and no other row.
+// TestEveryRowIsRecorded checks the rows of each Go version and architecture of the base.
 func TestEveryRowIsRecorded(t *testing.T) {
 	recorded, err := readBase()
 	if err != nil {
@@ -206,7 +208,7 @@ func TestEveryRowIsRecorded(t *testing.T) {
 	}
 }
 
-// TestNoTimeIsGated: a number that isn't counted in instructions is judged only if it is no time.
+// TestNoTimeIsGated checks that only counts are judged.
 func TestNoTimeIsGated(t *testing.T) {
 	for _, x := range targets {
 		l, isLoop := findLoop(x.work)
@@ -228,12 +230,12 @@ func TestNoTimeIsGated(t *testing.T) {
 	}
 }
 
-// TestTargetsAreOfWhoIsThere: each row names a work that is done by whom it names.
+// TestTargetsAreOfWhoIsThere checks that each row names a work and one of its contestants.
 func TestTargetsAreOfWhoIsThere(t *testing.T) {
 	for _, x := range targets {
 		l, ok := findLoop(x.work)
 		if !ok || l.few {
-			continue // of a process each, or of much memory; what isn't there ends the gate
+			continue // a process each, or much memory; a missing one ends the gate
 		}
 		var who []string
 		for _, c := range l.enter() {
@@ -250,7 +252,8 @@ func TestTargetsAreOfWhoIsThere(t *testing.T) {
 	}
 }
 
-// TestLoopsAreCompiledWhereTheyStand: who makes contestants is noinline. In a copy of a loop the library would be called, not inlined.
+// TestLoopsAreCompiledWhereTheyStand checks that functions with contestants are noinline: a copy of
+// a loop would call the library instead of inlining it.
 func TestLoopsAreCompiledWhereTheyStand(t *testing.T) {
 	files, err := filepath.Glob("work_*.go")
 	if err != nil || len(files) == 0 {
@@ -270,7 +273,7 @@ func TestLoopsAreCompiledWhereTheyStand(t *testing.T) {
 	}
 }
 
-// TestAllDoTheSame runs each loop's contestants shortly: those that leave something else behind are an error.
+// TestAllDoTheSame runs each loop's contestants shortly: a different result is an error.
 func TestAllDoTheSame(t *testing.T) {
 	h := &harness{rounds: 1, time: time.Microsecond}
 	for _, w := range works {
@@ -291,7 +294,7 @@ func TestAllDoTheSame(t *testing.T) {
 	}
 }
 
-// TestWhoDoesLessIsRefused: an object that isn't zeroed, one that wasn't written to, and one too few.
+// TestWhoDoesLessIsRefused leaves an object unzeroed, unwritten, or out.
 func TestWhoDoesLessIsRefused(t *testing.T) {
 	for name, wrong := range map[string]func(p *object, i int) bool{
 		"not zeroed":  func(p *object, i int) bool { p[0] = uint64(i); return true },
@@ -310,13 +313,13 @@ func TestWhoDoesLessIsRefused(t *testing.T) {
 		}}
 		l := loop{name: "A", units: objectCount, enter: func() []contestant { return append(enterA()[1:2], lazy) }}
 		_, err := (&harness{rounds: 1, time: time.Microsecond}).loop(l)
-		if err == nil || !strings.Contains(err.Error(), "they don't do the same") {
+		if err == nil || !strings.Contains(err.Error(), "their work differs") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestPartsMeasureTheirRows: whose rows have targets, and who needs no library.
+// TestPartsMeasureTheirRows covers parts with targets that need no library.
 func TestPartsMeasureTheirRows(t *testing.T) {
 	step.Needs(t, step.Gate)
 	h := &harness{rounds: 1, programs: &programs{}}
@@ -341,7 +344,7 @@ func TestPartsMeasureTheirRows(t *testing.T) {
 	}
 }
 
-// TestReadmeTable: careful Go is who writes an arena by hand, and else who has one slice.
+// TestReadmeTable checks that careful Go is an arena written by hand, or else one slice.
 func TestReadmeTable(t *testing.T) {
 	var all table
 	beside := work{letter: "T", columns: []string{"p50", longest}}
@@ -386,7 +389,7 @@ func TestReadmeTable(t *testing.T) {
 	}
 }
 
-// TestRowsAboveTheirTargetsAreMarked: and nothing else is said of them.
+// TestRowsAboveTheirTargetsAreMarked checks the mark of rows above their targets.
 func TestRowsAboveTheirTargetsAreMarked(t *testing.T) {
 	var all table
 	all.add(work{letter: "X"}, []series{
@@ -397,9 +400,9 @@ func TestRowsAboveTheirTargetsAreMarked(t *testing.T) {
 	all.judge(&said, []target{{work: "X", who: []string{library}, most: 1.1, of: byHand}, {work: "X", who: []string{library}, most: 1.2, of: byHand},
 		{work: "Y", who: []string{library}, most: 1}})
 	for _, line := range []string{
-		"| X    | upfront | hand-written Go | 1.10    | 1.20    | above |\n",
-		"| X    | upfront | hand-written Go | 1.20    | 1.20    |       |\n",
-		"| Y    | upfront |                 | 1.00    |         |       |\n",
+		"| X    | upfront    | hand-written Go | 1.10    | 1.20     | above |\n",
+		"| X    | upfront    | hand-written Go | 1.20    | 1.20     |       |\n",
+		"| Y    | upfront    |                 | 1.00    |          |       |\n",
 	} {
 		if !strings.Contains(said.String(), line) {
 			t.Errorf("no %q in %s", line, said.String())

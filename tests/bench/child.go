@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// What grows a process, and stays in it, is measured in one of its own: this program again, which prints figures by name.
+// children are works that grow the process. Each is measured in a process of its own: this program,
+// which prints figures by name.
 var children = map[string]func(who string) map[string]float64{"E": childE, "count": childCount, "loop": childLoop}
 
 func inside(args []string) {
@@ -20,7 +21,7 @@ func inside(args []string) {
 	}
 }
 
-// child runs this program for the work, as who.
+// child runs this program as one contestant of the work.
 func child(work, who string) (figures map[string]float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -43,7 +44,8 @@ func childOf(program, work, who string) (figures map[string]float64, err error) 
 	return figures, nil
 }
 
-// inChildren has each contestant do the work in a process of its own, `rounds` times in turn, and checks that all left the same "sum".
+// inChildren runs each contestant in a process of its own, `rounds` times in turn, and checks that
+// all have the same "sum".
 func inChildren(work string, rounds int, who []string, figures []figure) ([]series, error) {
 	list := make([]series, 0, len(who)*len(figures))
 	for _, f := range figures {
@@ -62,7 +64,7 @@ func inChildren(work string, rounds int, who []string, figures []figure) ([]seri
 				sum = got["sum"]
 			}
 			if got["sum"] != sum {
-				return nil, fmt.Errorf("%s left %v, %s left %v: they don't do the same", w, got["sum"], who[0], sum)
+				return nil, fmt.Errorf("%s left %v, %s left %v: their work differs", w, got["sum"], who[0], sum)
 			}
 			for k, f := range figures {
 				if v, ok := got[f.name]; ok {
@@ -75,11 +77,11 @@ func inChildren(work string, rounds int, who []string, figures []figure) ([]seri
 	return slices.DeleteFunc(list, func(s series) bool { return len(s.values) == 0 }), nil
 }
 
-// variants are this program compiled another way, beside it: with each fast path through the bindings, or with the arena
-// experiment. What they offer is shown as who.
+// variants are this program compiled another way: with each fast path through the bindings, or with
+// the arena experiment. Their loops are shown under the variant's name.
 var variants = []struct{ suffix, who string }{{"-cgo", crossing}, {"-arenas", goArena}}
 
-// inVariants is what the variants do of a loop, a process each.
+// inVariants measures the variants' contestants of a loop, a process each.
 func inVariants(l loop) (list []series, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -109,7 +111,7 @@ func inVariants(l loop) (list []series, err error) {
 	return list, nil
 }
 
-// childLoop is what this variant has to offer of a loop, a value a round.
+// childLoop measures this variant's contestants of a loop, a value a round.
 func childLoop(name string) map[string]float64 {
 	l, _ := findLoop(name)
 	list, err := (&harness{rounds: 25, time: 10 * time.Millisecond, only: []string{offered}}).loop(l)

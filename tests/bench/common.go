@@ -16,20 +16,20 @@ const (
 
 var objects = scope.Plain[object]()
 
-// What an allocator gives is written to and kept here.
+// The contestants write to their memory and keep it here.
 var (
 	kept     [objectCount]*object
 	keptRaw  [chunkCount]unsafe.Pointer
 	keptInts []int64
 )
 
-// dirt is left in what was looked at: who takes the bytes next and doesn't zero them is seen.
+// dirt is left in inspected memory, to detect a contestant that doesn't zero.
 const dirt = 0xDB
 
 const dirtyWord = 0xDBDBDBDBDBDBDBDB
 
-// inspect sums up the first word of each object, and all that must be zero: its others, and the
-// low bits of its address.
+// inspect sums up the first word of each object, and the bytes that must be zero: its other words,
+// and the low bits of its address.
 func inspect(list []unsafe.Pointer) (sum uint64) {
 	for _, at := range list {
 		p := (*object)(at)
@@ -42,12 +42,12 @@ func inspect(list []unsafe.Pointer) (sum uint64) {
 	return sum
 }
 
-// pointers is the same list.
+// pointers returns the list with another type.
 func pointers[T any](list []*T) []unsafe.Pointer {
 	return unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
 
-// open opens a budget; its plan needs no name, and no region that isn't used.
+// open opens a budget from a plan without a name.
 func open(plan budget.Plan) (*budget.Budget, func()) {
 	plan.Name = "bench"
 	if plan.Regions == nil {
@@ -60,12 +60,13 @@ func open(plan budget.Plan) (*budget.Budget, func()) {
 	return b, func() { _ = b.Close() }
 }
 
-// scratch arenas are those of a budget of their own, two for each worker.
+// scratches opens a budget with two scratch arenas for each worker.
 func scratches(workers int, size uint64) (*budget.Budget, func()) {
 	return open(budget.Plan{Scratch: budget.ScratchPlan{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
 }
 
-// again has fill take memory over and over, and drop give it back, if that is needed. look is a checksum of what the last time left.
+// again returns a contestant that repeats fill and, if needed, drop. look returns a checksum of the
+// last fill.
 //
 //go:noinline
 func again(who string, fill func(), look func() uint64, drop func()) contestant {
@@ -83,7 +84,7 @@ func again(who string, fill func(), look func() uint64, drop func()) contestant 
 	}}
 }
 
-// inScope is again, of a scope that closes each time.
+// inScope is again, in a scope that closes each time.
 //
 //go:noinline
 func inScope(who string, fill func(s scope.Scope), look func() uint64) contestant {

@@ -31,34 +31,33 @@ import (
 )
 
 const (
-	// countedUnits is how many units of a work the shorter of two counts has. The other is three
-	// times as long, and the difference of both is the work alone.
+	// countedUnits is the number of units in the shorter of two counts. The other is three times as
+	// long, and their difference is the work alone.
 	countedUnits = 10_000
 
-	// countedTimes is how often a length is counted. The least figure has little of Go's scheduler,
-	// which takes the thread every 10 ms.
+	// countedTimes is how often a length is counted. The least figure has the least of Go's
+	// scheduler, which takes the thread every 10 ms.
 	countedTimes = 3
 
-	// tries is how often callgrind is started. Now and then it gives up on a Go program ("please
-	// report this bug").
+	// tries is how often callgrind is started. Sometimes it fails on a Go program ("please report
+	// this bug").
 	tries = 5
 
-	// patience is how long one try may take on a busy machine.
+	// patience is the longest time of a try on a busy machine.
 	patience = 10 * time.Minute
 )
 
-// pinned is the environment of a process under callgrind, which can't bear signals that come at any
-// time. Go and glibc choose by the processor how they copy and clear bytes: features of x86-64 that
-// not every machine has are off, so that the figures are the same on each.
+// pinned is the environment of a process under callgrind, which can't handle asynchronous signals.
+// Go and glibc choose how they copy and clear bytes by the processor: features of x86-64 that not
+// every machine has are off, so that the figures are the same on each.
 var pinned = []string{
 	"GODEBUG=asyncpreemptoff=1,cpu.adx=off,cpu.avx=off,cpu.avx2=off,cpu.bmi1=off,cpu.bmi2=off,cpu.erms=off,cpu.fma=off,cpu.fsrm=off",
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX2_Usable,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM",
 	"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=1",
 }
 
-// countInstructions returns the instructions of a unit that callgrind counts for the rows'
-// contestants. Figures may be missing: err says what isn't installed, or how callgrind gave up in
-// each try.
+// countInstructions returns the instructions of a unit for the rows' contestants, counted by
+// callgrind. Figures may be missing: err names the missing tool, or the failure of each try.
 func (h *harness) countInstructions(rows []target) (counts figures, err error) {
 	counts = figures{}
 	if C.known() == 0 {
@@ -103,7 +102,7 @@ func uncounted(rows []target, counts figures) (list []string) {
 	return list
 }
 
-// callgrind runs a program under callgrind and adds what it counted, even if it gave up later. A
+// callgrind runs a program under callgrind and adds the counts, even if callgrind fails later. A
 // contestant is prefix and the name in the program's dump.
 func callgrind(counts figures, prefix string, line ...string) error {
 	folder, err := os.MkdirTemp("", "callgrind")
@@ -123,9 +122,9 @@ func callgrind(counts figures, prefix string, line ...string) error {
 	return errors.Join(failed, readCounts(counts, folder, prefix))
 }
 
-// childCount does the works' loops in two lengths, and has callgrind write files of each.
+// childCount runs the works' loops in two lengths, with a dump of callgrind for each.
 func childCount(works string) map[string]float64 {
-	runtime.LockOSThread() // callgrind counts each thread for itself
+	runtime.LockOSThread() // callgrind counts threads separately
 	for work := range strings.SplitSeq(works, "|") {
 		l, _ := findLoop(work)
 		h := &harness{only: []string{}}
@@ -158,7 +157,7 @@ func childCount(works string) map[string]float64 {
 	return map[string]float64{}
 }
 
-// count does the work n times and has callgrind write what that took, one of so many files of c.
+// count does the work n times with a dump of callgrind, one of so many files of c.
 func (c contestant) count(l loop, n, files int) {
 	label := C.CString(fmt.Sprintf("%s|%s|%d|%d", l.name, c.who, n*int(c.unitsOf(l)), files))
 	C.zero()
@@ -166,16 +165,16 @@ func (c contestant) count(l loop, n, files int) {
 	C.dump(label)
 }
 
-// compiledBy is the C compiler of this program.
+// compiledBy names the C compiler of this program.
 func compiledBy() string { return fmt.Sprintf("%s %d", C.GoString(C.compiler()), C.compilerMajor()) }
 
-// A dump names its contestant, its units, and how many dumps the contestant has.
+// A dump names its contestant, its units, and the number of the contestant's dumps.
 var (
 	dumpLabel = regexp.MustCompile(`(?m)^desc: Trigger: Client Request: (.+)\|(\d+)\|(\d+)$`)
 	dumpTotal = regexp.MustCompile(`(?m)^(?:totals|summary): (\d+)`)
 )
 
-// readCounts adds the figures of each contestant whose dumps are all there.
+// readCounts adds the figures of each contestant with a complete set of dumps.
 func readCounts(counts figures, folder, prefix string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "out.*"))
 	if err != nil {
@@ -193,7 +192,7 @@ func readCounts(counts figures, folder, prefix string) error {
 		}
 		label, total := dumpLabel.FindStringSubmatch(string(text)), dumpTotal.FindStringSubmatch(string(text))
 		if label == nil || total == nil {
-			continue // of the whole program
+			continue // a dump of the whole program
 		}
 		d := all[label[1]]
 		if d == nil {
@@ -210,7 +209,7 @@ func readCounts(counts figures, folder, prefix string) error {
 	}
 	for name, d := range all {
 		if d.there != d.of {
-			continue // callgrind gave up in between
+			continue // callgrind failed in between
 		}
 		work, who, _ := strings.Cut(prefix+name, "|")
 		lengths := slices.Sorted(maps.Keys(d.least))

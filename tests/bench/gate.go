@@ -10,12 +10,11 @@ import (
 
 var errMissed = errors.New("a row is missed")
 
-// A figure may differ from its record by a part of it, or by so many instructions: the larger of
-// both.
+// A figure may differ from its record by a part of it, or by so many instructions, if that is more.
 const toleratedPart, toleratedInstructions = 0.01, 1
 
-// hold judges the rows by what can be counted, and says how many are held. A row that isn't judged
-// is an error only if a tool is missing and required is set.
+// hold judges the rows by counts, and reports how many are held. A row that isn't judged is an
+// error only if a tool is missing and required is set.
 func (h *harness) hold(rows []target, recorded base, to io.Writer, required bool) error {
 	g := &gatekeeper{to: to}
 	counts, err := h.countInstructions(rows)
@@ -30,13 +29,13 @@ func (h *harness) hold(rows []target, recorded base, to io.Writer, required bool
 	return nil
 }
 
-// gatekeeper judges rows and says what is wrong with them.
+// gatekeeper judges rows and reports the misses.
 type gatekeeper struct {
 	to                     io.Writer
 	held, missed, unjudged int
 }
 
-// instructions compares what was counted with what is recorded. why says why figures are missing.
+// instructions compares counts with the records. why is the reason for missing figures.
 func (g *gatekeeper) instructions(list []counter, counts figures, recorded base, why error) {
 	if why != nil {
 		fmt.Fprintln(g.to, "not judged:", why)
@@ -54,7 +53,7 @@ func (g *gatekeeper) instructions(list []counter, counts figures, recorded base,
 		case n > was+tolerated:
 			g.missed++
 			fmt.Fprintf(g.to, "missed: %s: %.2f instructions, %.2f are recorded in tests/bench/%s: "+
-				"make it cheaper, or record it with make bench-base and say why\n", row, n, was, baseFile)
+				"make it cheaper, or record it with make bench-base and give a reason\n", row, n, was, baseFile)
 		default:
 			g.held++
 			if n < was-tolerated {
@@ -73,8 +72,7 @@ func (g *gatekeeper) instructions(list []counter, counts figures, recorded base,
 	}
 }
 
-// numbers measures the rows whose numbers are the same each time, and compares them with their
-// targets.
+// numbers measures the rows with constant numbers, and compares them with their targets.
 func (g *gatekeeper) numbers(h *harness, rows []target) error {
 	all := figures{}
 	for _, t := range rows {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Who does a work.
+// The contestants.
 const (
 	floor    = "C"
 	byHand   = "hand-written Go"
@@ -28,8 +28,8 @@ const (
 	tlsf     = "TLSF"
 )
 
-// work is a line of the issue: one or more loops, or measurements of its own kind. absent says who
-// doesn't do it, and why. columns, if there are some, stand beside one another in one table.
+// work is a section of the report: loops, or parts with measurements of their own. absent explains
+// missing contestants. columns, if any, are the columns of one table.
 type work struct {
 	letter, title, absent string
 	loops                 []loop
@@ -37,38 +37,39 @@ type work struct {
 	columns               []string
 }
 
-// part is measured at once: all rows that begin with its name. It may be missing.
+// part is a measurement of all rows that begin with its name. It may be missing.
 type part struct {
 	name    string
 	measure func(*harness) ([]series, error)
-	heaps   []string // the arguments of the C program that does it, for callgrind
+	heaps   []string // arguments of the C program, for callgrind
 }
 
-// missing is why a part can't be measured here: what isn't installed.
+// missing is the name of a tool or library that isn't installed.
 type missing string
 
 func (m missing) Error() string { return string(m) + " is not installed (make deps)" }
 
-// loop is a piece of work that is done over and over. units is how many `unit`s one time is.
+// loop is repeated work. One time has units of the name unit.
 type loop struct {
 	name, unit string
 	units      int
 	enter      func() []contestant
-	once       bool // each measurement is of one time
-	few        bool // rounds: what comes before one takes long
-	counted    int  // times in the shorter count of instructions; 0: those of countedUnits
+	once       bool // a measurement is one time
+	few        bool // few rounds, because each has a long preparation
+	counted    int  // times in the shorter count of instructions; 0: countedUnits' times
 }
 
-// contestant does the work its way: who makes one is noinline, because what is called in a function within a function that was itself
-// inlined isn't inlined any more. run does it n times and gives a checksum of what it left behind, the same for all who do it. before,
-// of a loop that is done once, is what it needs first and isn't measured.
+// contestant is one way to do the work. A function that returns contestants is noinline, because
+// calls in a literal of an inlined function aren't inlined. run does the work n times and returns a
+// checksum of the result, the same for all contestants. before, of a loop with once, is the
+// preparation, which isn't measured.
 type contestant struct {
 	who    string
 	run    func(n int) uint64
 	before func()
 	end    func()
 	units  int  // of one time, if not the loop's
-	other  bool // it does something else, and leaves something else behind
+	other  bool // other work, with another checksum
 }
 
 func (c contestant) unitsOf(l loop) float64 {
@@ -83,14 +84,14 @@ func (c contestant) ending(end func()) contestant {
 	return c
 }
 
-// series is what was measured of one contestant, one value a round.
+// series has the values of one contestant, one a round.
 type series struct {
 	work, unit, who string
 	values          []float64
 	allocs          float64 // Go allocations for a unit
 }
 
-// newSeries has no allocations: they weren't counted.
+// newSeries returns a series without a count of allocations.
 func newSeries(work, unit, who string) series {
 	return series{work: work, unit: unit, who: who, allocs: math.NaN()}
 }
@@ -98,10 +99,10 @@ func newSeries(work, unit, who string) series {
 type harness struct {
 	rounds   int
 	time     time.Duration
-	variants bool     // those of this program take part, too
-	only     []string // who takes part; nil: everybody
+	variants bool     // variants of this program take part
+	only     []string // the contestants; nil: all
 
-	serveTime  time.Duration // that work P has a server serve
+	serveTime  time.Duration // of a server in work P
 	serveRooms int
 	programs   *programs
 }
@@ -119,7 +120,7 @@ func (h *harness) measure(w work) (all []series, err error) {
 	for _, p := range w.parts {
 		list, err := p.measure(h)
 		if why := missing(""); errors.As(err, &why) {
-			fmt.Fprintf(os.Stderr, "bench: %s: its rows are missing: %v\n", p.name, why)
+			fmt.Fprintf(os.Stderr, "bench: %s: no rows: %v\n", p.name, why)
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -128,7 +129,7 @@ func (h *harness) measure(w work) (all []series, err error) {
 	return all, nil
 }
 
-// enter gives those who are to take part, and what ends them.
+// enter returns the chosen contestants, and a function that ends them.
 func (h *harness) enter(l loop) (list []contestant, end func()) {
 	var all []contestant
 	for _, c := range l.enter() {
@@ -169,7 +170,7 @@ func (h *harness) loop(l loop) ([]series, error) {
 			list[i].allocs = s.allocs / units
 		}
 	}
-	if h.variants && !l.once { // what takes 1 GiB, they needn't
+	if h.variants && !l.once { // not with 1 GiB
 		more, err := inVariants(l)
 		return append(list, more...), err
 	}
@@ -198,7 +199,7 @@ func findPart(row string) (found part, ok bool) {
 	return part{}, false
 }
 
-// agree is an error when they don't do the same. What one time left behind must not show in the next.
+// agree checks that contestants do the same work, and that one time doesn't affect the next.
 func agree(l loop, list []contestant) error {
 	first := -1
 	var sum uint64
@@ -209,14 +210,14 @@ func agree(l loop, list []contestant) error {
 				first, sum = i, s.sum
 			}
 			if s.sum != sum && !c.other {
-				return fmt.Errorf("%s left %x, %s left %x: they don't do the same", c.who, s.sum, list[first].who, sum)
+				return fmt.Errorf("%s has checksum %x, %s has %x: their work differs", c.who, s.sum, list[first].who, sum)
 			}
 		}
 	}
 	return nil
 }
 
-// calibrate is how many times take about as long as a measurement is to take.
+// calibrate returns how many times fill one measurement.
 func (h *harness) calibrate(l loop, c contestant) int {
 	if l.once {
 		return 1
@@ -235,9 +236,9 @@ type sample struct {
 	sum        uint64
 }
 
-var before, after runtime.MemStats // here, since one on the stack would be moved to the heap
+var before, after runtime.MemStats // a local one would be on the heap
 
-// sample does the work n times and measures that. What others left on the Go heap goes before.
+// sample does the work n times and measures it, after a collection of older garbage.
 func (c contestant) sample(l loop, n int) sample {
 	runtime.GC()
 	if c.before != nil {

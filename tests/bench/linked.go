@@ -1,7 +1,8 @@
 package main
 
-// What shows a budget is linked into what is measured, and off: so the gate holds that it costs nothing until somebody looks.
-// Of with/prometheus its own test says so: what client_golang does when a program starts would be counted here.
+// The packages that show a budget are linked in, and off: so the gate proves that they cost nothing
+// until used. with/prometheus has a test of its own, because the start of client_golang would count
+// here.
 import (
 	_ "github.com/upfront-mem/upfront/budget/view"
 	_ "github.com/upfront-mem/upfront/budget/view/live"

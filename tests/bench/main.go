@@ -1,18 +1,18 @@
-// Command bench measures what this library costs, beside the same work as a loop in C that checks nothing and as hand-written Go that
-// doesn't either (packages cfloor and bump, the floors), with a cgo call for each operation,
-// on the Go heap, with sync.Pool, and with another library for it: in one run, one after the other in changing
-// order, so that what a machine does meanwhile meets all of them. `make bench` builds and runs it. It is a module of its own so that what
-// it compares with never enters the library's go.mod.
+// Command bench measures the cost of this library, next to the same work in C and in hand-written
+// Go without checks (packages cfloor and bump), with a cgo call for each operation, on the Go heap,
+// with sync.Pool, and with other libraries. All take turns in one run in changing order, so that
+// disturbances of the machine affect them alike. `make bench` builds and runs it. It is a separate
+// module so that the other libraries never enter the library's go.mod.
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
 //	bench -gate [-works A,C]
 //	bench -base [-works A,C]
 //	bench -twin FOLDER
 //
-// Each work is a file, work_a.go and so on, with the ways to do it beside one another. Their targets
-// stand in targets.go; a row above its target is marked. -gate judges no time. It counts instructions
-// and other numbers that are the same each time, compares them with testdata/base.json and the
-// targets, and says in its last line how many rows are held. -base records the instructions.
+// Each work is a file, work_a.go and so on, with all contestants. targets.go has the targets; a row
+// above its target is marked. -gate judges no time. It counts instructions and other constant
+// numbers, compares them with testdata/base.json and the targets, and prints in its last line how
+// many rows are held. -base records the instructions.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 		return
 	}
 	if err := run(os.Args[1:]); err == errMissed {
-		os.Exit(1) // it said so, in its last line
+		os.Exit(1) // reported in its last line
 	} else if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -43,16 +43,16 @@ func run(args []string) error {
 	h := &harness{programs: &programs{}}
 	defer h.programs.end()
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	names := flags.String("works", "all", "the works to do, `letters` with commas")
-	flags.IntVar(&h.rounds, "rounds", 25, "`times` that each contestant is measured")
-	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "how long one measurement takes, about")
-	flags.DurationVar(&h.serveTime, "serve", time.Minute, "how long work P plays on each server, three times")
-	flags.IntVar(&h.serveRooms, "rooms", roomsP, "of work P's servers")
-	gated := flags.Bool("gate", false, "count what doesn't depend on the machine, and say whether it is held")
+	names := flags.String("works", "all", "the works, `letters` with commas")
+	flags.IntVar(&h.rounds, "rounds", 25, "`times` to measure each contestant")
+	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "about the length of one measurement")
+	flags.DurationVar(&h.serveTime, "serve", time.Minute, "time of each of three turns of work P on each server")
+	flags.IntVar(&h.serveRooms, "rooms", roomsP, "rooms of work P's servers")
+	gated := flags.Bool("gate", false, "judge the numbers that don't depend on the machine")
 	renewed := flags.Bool("base", false, "record the instructions that -gate compares with")
 	out := flags.String("out", ".", "the `folder` to write bench.md to")
-	twin := flags.String("twin", "", "build frogpond on the Go heap, as work P has it, into a `folder`, and measure nothing")
-	readme := flags.String("readme", "", "the `file` whose table is to be replaced, between its marks")
+	twin := flags.String("twin", "", "only build frogpond on the Go heap, for work P, into a `folder`")
+	readme := flags.String("readme", "", "a `file` to replace the tables of, between its marks")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// overlay is what the go command is to read instead of frogpond's files: its own source, with memory
-// of the Go heap (testdata/goheap).
+// overlay replaces files of frogpond for the go command: its own source, with memory of the Go heap
+// (testdata/goheap).
 type overlay struct {
 	internal string // frogpond's packages
-	folder   string // what is read instead
+	folder   string // the new files
 	instead  map[string]string
 }
 
-// onGoHeap is what frogpond's source says of memory, and what it says on the Go heap.
+// onGoHeap replaces the uses of upfront's memory in frogpond's source.
 var onGoHeap = []struct {
 	what *regexp.Regexp
 	with string
@@ -30,7 +30,7 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`\barena\.(PtrTo|SliceOf)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\bsave\.(Begin|NewRing)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\*save\.(Ring|State)\b`), "*goheap.$1"},
-	{regexp.MustCompile(` \|\| !level\.State:`), ":"}, // a state's region is zeroed, and so resident
+	{regexp.MustCompile(` \|\| !level\.State:`), ":"}, // a state's region is zeroed
 }
 
 const heapPackage = "github.com/upfront-mem/upfront/tests/frogpond/internal/goheap"
@@ -59,7 +59,7 @@ func buildPond(folder, who string) (program string, err error) {
 	return program, nil
 }
 
-// write writes all there is, and the list of it for the go command.
+// write writes all files, and their list for the go command.
 func (o *overlay) write(careful bool) (list string, err error) {
 	for _, name := range []string{"doom", "game", "serve", "udp"} {
 		if err := o.rewrite(name); err != nil {
@@ -86,7 +86,7 @@ func (o *overlay) write(careful bool) (list string, err error) {
 	return list, os.WriteFile(list, text, 0o600)
 }
 
-// rewrite has a package of frogpond's take its memory from the Go heap.
+// rewrite makes a package of frogpond take its memory from the Go heap.
 func (o *overlay) rewrite(name string) error {
 	return o.copy(filepath.Join(o.internal, name), name, func(text []byte) []byte {
 		for _, r := range onGoHeap {
@@ -96,7 +96,7 @@ func (o *overlay) rewrite(name string) error {
 			return text
 		}
 		text = bytes.Replace(text, []byte("\nimport "), []byte("\nimport \""+heapPackage+"\"\n\nimport "), 1)
-		// An import that nothing names any more is an error.
+		// An unused import is an error.
 		for _, used := range []string{"arena.Base", "scope.Scope", "save.Ring"} {
 			if name, _, _ := strings.Cut(used, "."); bytes.Contains(text, []byte("/"+name+"\"\n")) {
 				text = append(text, "\nvar _ "+used+"\n"...)

@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestTheTwin: frogpond on the Go heap comes to the same states, also where it goes back.
+// TestTheTwin checks that frogpond on the Go heap reaches the same states, also with rollbacks.
 func TestTheTwin(t *testing.T) {
 	step.Needs(t, step.Check)
 	folder := t.TempDir()
@@ -29,8 +29,8 @@ func TestTheTwin(t *testing.T) {
 	t.Run("serves", func(t *testing.T) { twinServes(t, folder, programs) })
 }
 
-// twinGoesBack: a map that is played with late inputs ends as it does without, and as upfront's does;
-// who doesn't put all back is seen.
+// twinGoesBack checks that a map with late inputs ends as it does without them, and as upfront's
+// does, and that an incomplete restore is detected.
 func twinGoesBack(t *testing.T, programs map[string]string) {
 	want := playBuiltin(t, programs[library], "-rollback", "8")
 	for who, program := range programs {
@@ -47,8 +47,8 @@ func twinGoesBack(t *testing.T, programs map[string]string) {
 	}
 }
 
-// twinServes: from the records of its server, where inputs came late, upfront comes to the same
-// states. How many come late is the machine's to say: it plays longer until some did.
+// twinServes replays the records of a server with late inputs: upfront must reach the same states.
+// The machine decides how many inputs are late, so the test plays longer until some are.
 func twinServes(t *testing.T, folder string, programs map[string]string) {
 	d := &duel{folder: folder, ours: programs[library], twin: programs[byHand], memory: "256MiB",
 		rooms: 2, time: 2 * time.Second, network: []string{"-loss", "5", "-jitter", "250ms"}}

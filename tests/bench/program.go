@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// programs are those in C that works H and T measure by: each is compiled once, into a folder that
-// goes at the end.
+// programs are the C programs of works H and T, each compiled once, into a folder that is removed
+// at the end.
 type programs struct {
 	folder string
 	built  map[string]string
@@ -37,7 +37,7 @@ func (p *programs) compile(name string, line ...string) (program string, err err
 	}
 	core, err := filepath.Glob("../../arena_c/*.c")
 	if err != nil || len(core) == 0 {
-		return "", errors.Join(errors.New("there is no ../../arena_c: run this in tests/bench"), err)
+		return "", errors.Join(errors.New("no ../../arena_c: run this in tests/bench"), err)
 	}
 	program = filepath.Join(p.folder, name)
 	line = slices.Concat([]string{"-std=gnu11", "-O2", "-DNDEBUG", "-I../../arena_c", "-o", program},
@@ -49,11 +49,11 @@ func (p *programs) compile(name string, line ...string) (program string, err err
 	return program, nil
 }
 
-// fields runs a program and gives the fields of its lines.
+// fields runs a program and returns the fields of its lines.
 func fields(program string, args ...string) (lines [][]string, err error) {
 	c := exec.Command(program, args...)
 	c.Stderr = os.Stderr
-	// room for what jemalloc has for each thread: it is opened in a program that runs
+	// jemalloc, opened in a running program, needs room for its thread-local data.
 	c.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384")
 	out, err := c.Output()
 	if err != nil {
@@ -65,7 +65,7 @@ func fields(program string, args ...string) (lines [][]string, err error) {
 	return lines, nil
 }
 
-// whoTook reads lines of a name and a figure, one line a round.
+// whoTook reads lines of a contestant and a figure, one line a round.
 func whoTook(work, unit string, lines [][]string) (list []series, err error) {
 	for _, line := range lines {
 		if len(line) != 2 {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Between marks of README.md are tables: one with a line for each work, and those of works that have
+// Marks of README.md enclose its tables: one with a line for each work, and one for each work with
 // columns.
 const readmeBegin, readmeEnd = "<!-- make bench -->\n", "<!-- end -->\n"
 
 func marks(w work) string { return "<!-- make bench: " + w.letter + " -->\n" }
 
-// careful is the column of who takes care in Go without a library: by an arena of his own, or by one slice.
+// careful is the column of careful Go without a library: an arena written by hand, or one slice.
 const careful = "careful Go"
 
-// readmeWho are the columns of the README's table; the best of the libraries is one.
+// readmeWho are the columns of the README's table; the best other library is one more.
 var readmeWho = []string{floor, careful, library, crossing, goHeap, syncPool}
 
-// readmeRows are the works that the README's table shows; build/bench.md has all.
+// readmeRows are the rows of the README's table; build/bench.md has all.
 var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C pool 64 random", "D 8 objects, 2 clean-ups",
 	"E collection, 5 million live", "E peak RSS", "F push", "I rewind 1 GiB", "I rewind 1 M finalizers", "J tick p50",
 	"J tick p99.9", "J collections",
@@ -29,7 +29,7 @@ var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C poo
 
 var libraries = []string{modernc, goArena, glibc, jemalloc, mimalloc, tlsf}
 
-// intoReadme replaces what stands between the marks of README.md.
+// intoReadme replaces the tables between the marks of README.md.
 func (t *table) intoReadme(name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -59,7 +59,7 @@ func between(page, begin, table string) (string, error) {
 	return head + begin + table + readmeEnd + tail, nil
 }
 
-// readme is a line for each work: who takes how long, and in brackets what that is of C's time.
+// readme returns a line for each work, with times, and in brackets their ratio to C's time.
 func (t *table) readme() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n| work | unit | %s | best other |\n|---|---|%s--:|\n", machine(), strings.Join(readmeWho, " | "),

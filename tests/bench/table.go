@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// table is what was measured, work by work. A ratio in it is of the least figures, and empty where there is nobody to compare with.
+// table has the measurements, work by work. Its ratios are of the least figures, and empty without
+// a figure to compare with.
 type table struct {
 	sections []section
 	least    figures
@@ -28,7 +29,8 @@ func (t *table) add(w work, list []series) {
 	t.sections = append(t.sections, section{w, list})
 }
 
-// measure says what a figure is in: nanoseconds, or what its unit says.
+// measure returns the unit of a figure: nanoseconds a unit, or the unit itself if it has a space or
+// %.
 func measure(unit string) string {
 	if strings.ContainsAny(unit, "% ") {
 		return unit
@@ -44,7 +46,7 @@ func median(values []float64) float64 {
 	return list[len(list)/2]
 }
 
-// number has three digits that count, and all before the point.
+// number returns three significant digits, and all before the point.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -82,7 +84,7 @@ func (t *table) print(to io.Writer) {
 	}
 }
 
-// beside is the table of a work that has columns: the least that each row came to.
+// The table of a work with columns has the least of each row.
 func (t *table) beside(s section) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s | unit | %s |\n|---|---|%s\n", s.work.letter,

@@ -9,24 +9,24 @@ import (
 	"text/tabwriter"
 )
 
-// target is what a figure should come to at most, as a part of another's in the same run.
+// target is the most of a figure, as a ratio to another in the same run.
 type target struct {
 	work   string
 	who    []string // the best of them counts
 	most   float64
-	of     string // who else does the work; "": the figure itself is meant
-	ofWork string // the other figure is of this work, and of the same who
+	of     string // the other contestant; "": most is of the figure itself
+	ofWork string // the other figure is the same contestant's, of this work
 	gate   gate
 }
 
-// gate is what bench -gate judges a row by: never the clock.
+// gate is the judge of a row in bench -gate: never the clock.
 type gate int
 
 const (
 	none         gate = iota // a time, a copy, or a number that depends on the machine
-	instructions             // the library's own for a unit of work, beside those recorded
-	inC                      // the same, and C has a part in them: the record is of a C compiler, too
-	count                    // a number that is the same each time, beside the target
+	instructions             // the library's own for a unit of work, compared with the record
+	inC                      // the same with a part in C: the record names a C compiler, too
+	count                    // a constant number, compared with the target
 )
 
 // targetsOf returns the targets of some works.
@@ -110,7 +110,7 @@ var targets = []target{
 	{work: "V verify numbers", who: []string{library}, most: 1024},
 }
 
-// figures are the least of what was measured, of a work and who did it.
+// figures are the least values, by work and contestant.
 type figures map[[2]string]float64
 
 func (f figures) add(list []series) {
@@ -126,7 +126,7 @@ func (f figures) of(work, who string) float64 {
 	return math.NaN()
 }
 
-// best is the least of what some took.
+// best returns the least of several contestants.
 func (f figures) best(work string, who ...string) float64 {
 	best := math.NaN()
 	for _, name := range who {
@@ -137,7 +137,7 @@ func (f figures) best(work string, who ...string) float64 {
 	return best
 }
 
-// ratio is what the target speaks of, NaN when it wasn't measured.
+// ratio returns the figure that the target bounds, NaN if it wasn't measured.
 func (t target) ratio(f figures) float64 {
 	v := f.best(t.work, t.who...)
 	switch {
@@ -149,13 +149,13 @@ func (t target) ratio(f figures) float64 {
 	return v
 }
 
-// judge says what the targets of the works came to.
+// judge prints the figures of the targets.
 func (t *table) judge(to io.Writer, rows []target) {
 	if len(rows) == 0 {
 		return
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(w, "| work\t| who\t| of\t| at most\t| came to\t|\t|")
+	fmt.Fprintln(w, "| work\t| contestant\t| of\t| at most\t| measured\t|\t|")
 	fmt.Fprintln(w, "|---\t|---\t|---\t|--:\t|--:\t|---\t|")
 	for _, x := range rows {
 		v, word := x.ratio(t.least), ""
@@ -166,6 +166,6 @@ func (t *table) judge(to io.Writer, rows []target) {
 			x.of+x.ofWork, number(x.most), number(v), word)
 	}
 	w.Flush()
-	fmt.Fprintln(to, "\nThe least of interleaved rounds, and what it is of the other's. Nothing is judged here: other\n"+
-		"machines come to other times. bench -gate judges instructions and counts.")
+	fmt.Fprintln(to, "\nThe least of interleaved rounds, and its ratio to the other's. Nothing is judged here: other\n"+
+		"machines have other times. bench -gate judges instructions and counts.")
 }

@@ -6,7 +6,7 @@ import "arena"
 
 const offered = goArena
 
-// arenaObjects is work A with the experiment: an arena that is freed is what it has for a rewind.
+// arenaObjects is work A with the arena experiment, which frees an arena instead of a rewind.
 //
 //go:noinline
 func arenaObjects(look func() uint64) []contestant {

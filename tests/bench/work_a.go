@@ -14,7 +14,7 @@ import (
 
 var workA = work{
 	letter: "A", title: "1000 zeroed objects of 64 bytes, then a rewind",
-	absent: "Nobody is. Who has no rewind gives each object back.",
+	absent: "No contestant is absent. One without a rewind frees each object.",
 	loops:  []loop{{name: "A objects", unit: "object", units: objectCount, enter: enterA}},
 }
 

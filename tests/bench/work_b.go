@@ -15,16 +15,16 @@ import (
 const byNumber = "upfront, alignment a number"
 
 var workB = work{
-	letter: "B", title: "1000 things of 8 to 256 bytes aligned to 8 or 16, zeroed or not, then a rewind",
+	letter: "B", title: "1000 blocks of 8 to 256 bytes aligned to 8 or 16, zeroed or not, then a rewind",
 	absent: "sync.Pool has one size; the arena experiment can't align bytes. The Go heap zeroes, as it always does.",
 	loops: []loop{
-		{name: "B mixed sizes", unit: "thing", units: objectCount, enter: enterMixed},
-		{name: "B mixed sizes, zeroed", unit: "thing", units: objectCount, enter: enterMixedZeroed},
+		{name: "B mixed sizes", unit: "block", units: objectCount, enter: enterMixed},
+		{name: "B mixed sizes, zeroed", unit: "block", units: objectCount, enter: enterMixedZeroed},
 		{name: "B bytes", unit: "slice", units: objectCount, enter: enterBytes},
 	},
 }
 
-// mixed is the sizes and alignments: 8 to 256 bytes, half of them aligned to 16.
+// mixed has the sizes and alignments: 8 to 256 bytes, half of them aligned to 16.
 var mixed = func() (t [objectCount]struct{ size, align uintptr }) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range t {
@@ -44,8 +44,8 @@ var mixedTyped = func() (t [objectCount]struct {
 	return
 }()
 
-// inspectMixed sums up the first bytes of the things, those that lie wrong, and, if they are to be
-// zero, the others.
+// inspectMixed sums up the first bytes of the blocks, the misaligned ones and, of zeroed blocks,
+// the other bytes.
 func inspectMixed(zeroed bool) (sum uint64) {
 	for i, m := range mixed {
 		b := unsafe.Slice((*byte)(keptRaw[i]), m.size)
@@ -95,7 +95,7 @@ func enterMixed() []contestant {
 	}
 }
 
-// enterMixedZeroed zeroes itself in a scope: Alloc doesn't.
+// enterMixedZeroed zeroes blocks of a scope itself, as Alloc doesn't.
 //
 //go:noinline
 func enterMixedZeroed() []contestant {
@@ -120,7 +120,7 @@ func enterMixedZeroed() []contestant {
 	}
 }
 
-// enterBytes has the sizes alone: a slice of bytes may begin anywhere.
+// enterBytes uses the sizes alone: a slice of bytes needs no alignment.
 //
 //go:noinline
 func enterBytes() []contestant {
@@ -161,7 +161,7 @@ func enterBytes() []contestant {
 	}
 }
 
-// mixedFrom rounds sizes up to their alignment: sizes are all that these allocators are told.
+// mixedFrom rounds sizes up to their alignment, for allocators without an alignment.
 //
 //go:noinline
 func mixedFrom(who string, get func(size int) []byte, put func([]byte), end func()) contestant {

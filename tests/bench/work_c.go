@@ -22,8 +22,8 @@ const (
 
 var workC = work{
 	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order (random); " +
-		"a loop over 4096 chunks, of which none, a tenth or all live",
-	absent: "The arena experiment gives nothing back alone. C and hand-written Go neither zero nor check.",
+		"a loop over 4096 chunks, with none, a tenth or all live",
+	absent: "The arena experiment can't free one object. C and hand-written Go neither zero nor check.",
 	loops: []loop{
 		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(false) }},
 		{name: "C pool 64 random", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(true) }},
@@ -41,7 +41,7 @@ var larges = scope.Plain[large]()
 
 type chunk interface{ object | large }
 
-// order is the shuffle in which chunks are given back.
+// order is the shuffled order of puts.
 var order = func() (t [chunkCount]uint32) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for i, j := range r.Perm(len(t)) {
@@ -50,8 +50,7 @@ var order = func() (t [chunkCount]uint32) {
 	return
 }()
 
-// inspectChunks sums up the second words, which are what was written, and of chunks that are to be
-// zeroed the others.
+// inspectChunks sums up the second words, which were written, and the other words of zeroed chunks.
 func inspectChunks(list []unsafe.Pointer, words int, zeroed bool) (sum uint64) {
 	for _, at := range list {
 		p := unsafe.Slice((*uint64)(at), words)
@@ -97,7 +96,7 @@ func poolC(size int, random bool) contestant {
 	return again(floor, do, func() uint64 { return inspectChunks(out, size/8, false) }, nil)
 }
 
-// wrote is what the floors write to a chunk.
+// wrote is the write to a chunk in the floors.
 func wrote(p unsafe.Pointer, i int) { *(*int64)(unsafe.Add(p, 8)) = int64(i) }
 
 //go:noinline
@@ -136,7 +135,7 @@ func poolByHand(size uintptr, random bool) contestant {
 	}}
 }
 
-// poolUpfront has gets and puts done in a pool; keep is room for what is taken.
+// poolUpfront gets and puts in a pool; keep holds the chunks.
 //
 //go:noinline
 func poolUpfront[T chunk](who string, maker scope.Maker[T], do func(pool scope.Pool[T], keep *[chunkCount]*T, n int) uint64) contestant {
@@ -163,7 +162,7 @@ func lifo[T chunk](pool scope.Pool[T], _ *[chunkCount]*T, n int) uint64 {
 			}
 		}
 	}
-	for i := range lifoDepth { // once more, to be looked at
+	for i := range lifoDepth { // once more, for the inspection
 		held[i] = pool.Get()
 		(*held[i])[1] = uint64(i)
 	}
@@ -222,7 +221,7 @@ func shuffledUnzeroed[T chunk](pool scope.Pool[T], keep *[chunkCount]*T, n int) 
 	return lookChunks(keep[:], false)
 }
 
-// poolPeers is work C of the others; they zero.
+// poolPeers is work C of the other libraries; they zero.
 //
 //go:noinline
 func poolPeers(random bool) []contestant {
@@ -242,7 +241,7 @@ func poolPeers(random bool) []contestant {
 	}
 }
 
-// poolFrom costs its calls through a variable, 1 or 2 ns each, which is little beside what they do.
+// poolFrom calls through variables, which costs 1 or 2 ns each: little compared with the calls.
 //
 //go:noinline
 func poolFrom(who string, random bool, get func() *object, put func(*object)) contestant {
@@ -266,23 +265,23 @@ func poolFrom(who string, random bool, get func() *object, put func(*object)) co
 
 const (
 	loopCount = 4096 // chunks that are looped over
-	perLoop   = 4    // thousands of them, of 1024
+	perLoop   = 4    // thousands of chunks
 
 	handles = "upfront, with handles"
 )
 
-// slot is what careful Go has for an object that comes and goes: a flag says whether it lives.
+// slot is careful Go's chunk: a flag says whether it lives.
 type slot struct {
 	live bool
 	x    object
 }
 
-// Which chunks live.
+// The live chunks.
 func noneLive(int) bool    { return false }
 func tenthLive(i int) bool { return i%10 == 3 }
 func allLive(int) bool     { return true }
 
-// enterAll has the values of all that lives summed up. A pool is filled first, and what shouldn't live is put.
+// enterAll sums up the values of the live chunks. A pool is filled first, and the others are put.
 //
 //go:noinline
 func enterAll(lives func(i int) bool) []contestant {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	depthD   = 4 // scopes in scopes
+	depthD   = 4 // nested scopes
 	objectsD = 8 // of a scope
 
 	withDefer = "upfront, Defer"
@@ -24,7 +24,7 @@ var workD = work{
 	},
 }
 
-// cleaned is how many clean-ups ran: what is left behind of a scope that has some.
+// cleaned sums up the clean-ups: the checksum of scopes that have some.
 var cleaned uint64
 
 func cleanUp(n uintptr) { cleaned += uint64(n) }
@@ -97,7 +97,7 @@ func scopesC() contestant {
 	}}
 }
 
-// counting does a time's four scopes, and counts clean-ups.
+// counting does the four scopes of one time, and counts clean-ups.
 //
 //go:noinline
 func counting(who string, four func()) contestant {
@@ -184,8 +184,8 @@ func fillByHand(a *bump.Arena) {
 	}
 }
 
-// scopesGoHeap is what a Go program does: new, and defer. It calls through variables: else the
-// objects would live on the stack.
+// scopesGoHeap uses new and defer. It calls through variables, so that the objects aren't on the
+// stack.
 //
 //go:noinline
 func scopesGoHeap() contestant {

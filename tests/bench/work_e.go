@@ -19,8 +19,8 @@ const (
 )
 
 var workE = work{
-	letter: "E", title: "5 million live objects of 64 bytes: what a collection takes, then 1 GB of garbage; a process each",
-	absent: "The others lie on the Go heap or on C's, as the rows here do. All objects are plain data, and linked: in the scope and on " +
+	letter: "E", title: "5 million live objects of 64 bytes: the time of a collection, then 1 GB of garbage; a process each",
+	absent: "Other libraries use the Go heap or C's, as the rows here do. All objects are plain data, and linked: in the scope and on " +
 		"C's heap by addresses that the collector doesn't see, on the Go heap by a list of pointers; one slice needs none.",
 	parts: []part{{name: "E", measure: func(h *harness) ([]series, error) {
 		return inChildren("E", max(1, min(3, h.rounds)), []string{library, goHeap, oneSlice, glibc}, []figure{
@@ -34,7 +34,7 @@ var (
 	manyObjects  []object
 )
 
-// liveOf gives who makes objects that stay.
+// liveOf returns the maker of objects that stay.
 func liveOf(who string) func() *object {
 	switch who {
 	case library:
@@ -83,10 +83,10 @@ func childE(who string) map[string]float64 {
 	figures["peak RSS"] = float64(peak) / dataE
 	sum := uint64(0)
 	for at := newest; at != 0; {
-		p := *(**object)(unsafe.Pointer(&at)) // whoever made it keeps it
+		p := *(**object)(unsafe.Pointer(&at)) // its maker keeps it
 		sum = sum*31 + p[0]
 		at = uintptr(p[1])
 	}
-	figures["sum"] = float64(sum >> 12) // as many bits as a figure holds
+	figures["sum"] = float64(sum >> 12) // a float64 has no more bits
 	return figures
 }

@@ -21,14 +21,14 @@ const (
 )
 
 var workF = work{
-	letter: "F", title: "4096 ints pushed one by one to what starts empty, then a rewind",
-	absent: "sync.Pool would give a slice that has grown already; the arena experiment doesn't grow one.",
+	letter: "F", title: "4096 ints pushed one by one to an empty list, then a rewind",
+	absent: "sync.Pool would return a slice that has grown already; the arena experiment doesn't grow one.",
 	loops:  []loop{{name: "F push", unit: "int", units: countF, enter: enterF}},
 }
 
 var ints = scope.Plain[int64]()
 
-// sumInts has the last of the ints, which is all that C tells, and whether the others are right.
+// sumInts returns the last of the ints, the only one that C returns, and checks the others.
 func sumInts(list []int64) uint64 {
 	for i, x := range list {
 		if x != int64(i) {
@@ -81,7 +81,7 @@ func enterF() []contestant {
 			for i := range int64(countF) {
 				deque.PushBack(i)
 			}
-			keptInts = unsafe.Slice(deque.At(0), countF) // it was empty, and has not wrapped
+			keptInts = unsafe.Slice(deque.At(0), countF) // it hasn't wrapped
 		}, look),
 		again(goHeap, func() {
 			var list []int64

@@ -14,14 +14,14 @@ const (
 )
 
 var workH = work{
-	letter: "H", title: "a heap: of so many live things a random one is freed, and one of a random " +
-		"size allocated in its place",
-	absent: "upfront's parks up to 256 freed blocks, and 1600 where so many are freed before they are taken " +
-		"again. Numbers are of a few words, each result a new one, and their arithmetic counts, too. All are called from C, in a program of one " +
+	letter: "H", title: "a heap: a random one of the live blocks is freed, and one of a random " +
+		"size is allocated in its place",
+	absent: "upfront's heap parks up to 256 freed blocks, and 1600 in the row that frees so many at once. " +
+		"Numbers have a few words, each result is a new block, and their arithmetic counts, too. All are called from C, in a program of one " +
 		"thread, which is glibc's best case: it takes no lock there. TLSF is third_party/tlsf, " +
-		"without its assertions. A flush is with 100,000 things of 16 to 256 bytes live. Memory is " +
-		"the smallest block in which 10,000 live things of 16 to 4096 bytes come and go, and of " +
-		"210,000 requests none is refused: with what is parked flushed when a request needs it, and " +
+		"without its assertions. A flush has 100,000 live blocks of 16 to 256 bytes. Memory is " +
+		"the smallest block that never refuses one of 210,000 requests, with 10,000 live blocks of " +
+		"16 to 4096 bytes: with parked blocks flushed when a request needs them, and " +
 		"never flushed. SQLite and Lua are those of tests/c/clients, with a lock around each call of " +
 		"SQLite's; their rows are the processor's time.",
 	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
@@ -44,15 +44,15 @@ var workH = work{
 	},
 }
 
-const timesAsked = "times what is asked for"
+const timesAsked = "times the requested bytes"
 
-// heapsProgram compiles the program of works H and T, once.
+// heapsProgram compiles the program of works H and T once.
 func (h *harness) heapsProgram() (string, error) {
 	return h.programs.compile("heaps", "-Ithird_party/tlsf", "heaps/main.c", "heaps/pairs.c",
 		"heaps/times.c", "heaps/shapes.c", "third_party/tlsf/tlsf.c", "-ldl")
 }
 
-// heaps runs it.
+// heaps runs the program.
 func (h *harness) heaps(args ...string) ([][]string, error) {
 	program, err := h.heapsProgram()
 	if err != nil {
@@ -71,8 +71,8 @@ func inHeaps(name, unit string, args ...string) part {
 	}}
 }
 
-// inClient has a library in C do its work with all its memory in a heap, and with glibc's malloc: in
-// a process each time, of tests/c/clients. What counts is the processor's time.
+// inClient runs a C library's work with all its memory in a heap, and with glibc's malloc, in a
+// process of tests/c/clients each time. The processor's time counts.
 func inClient(name, library, source string, args ...string) part {
 	return part{name: name, measure: func(h *harness) ([]series, error) {
 		flags, err := exec.Command("pkg-config", "--cflags", "--libs", library).Output()
@@ -88,14 +88,14 @@ func inClient(name, library, source string, args ...string) part {
 	}}
 }
 
-// runClient reads a line of a client: nanoseconds of the processor from the first call of the library to its last, and what
-// it did.
+// runClient reads a line of a client: the processor's nanoseconds from the first call of the
+// library to its last, and its result.
 func (h *harness) runClient(name, program string, args []string) ([]series, error) {
 	list := []series{newSeries(name, "ms in all", library), newSeries(name, "ms in all", glibc)}
 	with := [][]string{{"heap", "256"}, {"glibc"}}
 	did := ""
 	for round := range 2 * min(h.rounds, 3) {
-		i := (round + round/2) % 2 // who was second begins
+		i := (round + round/2) % 2 // the second of a round begins the next
 		c := exec.Command(program, slices.Concat(args, with[i])...)
 		out, err := c.Output()
 		said := strings.Fields(string(out))
@@ -106,7 +106,7 @@ func (h *harness) runClient(name, program string, args []string) ([]series, erro
 			did = said[1]
 		}
 		if said[1] != did {
-			return nil, fmt.Errorf("%s did %s, and who was first %s", list[i].who, said[1], did)
+			return nil, fmt.Errorf("%s has result %s, the first run had %s", list[i].who, said[1], did)
 		}
 		took, err := strconv.ParseFloat(said[0], 64)
 		if err != nil {

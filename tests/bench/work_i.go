@@ -14,7 +14,7 @@ import (
 
 var workI = work{
 	letter: "I", title: "rewind of 1 GiB that was written to, and the end of 1 million objects of 8 bytes that have a finalizer",
-	absent: "What the Go heap has for it is to forget the memory and collect; for finalizers, a list of what to call. " +
+	absent: "The Go heap drops the memory and collects; for finalizers, it has a list of functions to call. " +
 		"The others have neither.",
 	loops: []loop{
 		{name: "I rewind 1 GiB", unit: "rewind", units: 1, once: true, few: true, enter: enterRewind},
@@ -33,7 +33,7 @@ func touch(b []byte) {
 
 const ofRegion = "upfront, Region.Rewind"
 
-// closingScope closes a scope of a scratch arena that load filled.
+// closingScope closes a scope of a scratch arena after load filled it.
 //
 //go:noinline
 func closingScope(size uint64, load func(s scope.Scope)) contestant {
@@ -51,7 +51,7 @@ func closingScope(size uint64, load func(s scope.Scope)) contestant {
 	}}
 }
 
-// rewinding rewinds a region that load filled.
+// rewinding rewinds a region after load filled it.
 //
 //go:noinline
 func rewinding(size uint64, load func(s scope.Scope)) contestant {
@@ -118,8 +118,8 @@ func finalizersC() contestant {
 	}}
 }
 
-// node is what a careful programmer puts at the front of each object that has a finalizer: an
-// intrusive list, newest first.
+// node is a careful programmer's header of an object with a finalizer: an intrusive list, newest
+// first.
 type node struct {
 	next     *node
 	finalize func(*node) error

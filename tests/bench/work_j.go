@@ -17,8 +17,8 @@ var workJ = work{
 	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays: with upfront, in careful " +
 		"Go, whose slices and pools are used again, and on the plain Go heap",
 	absent: "Without upfront the game is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); it opens " +
-		"scopes as ever. What has a finalizer, and the graph of the level, lie in the budget everywhere. All end in the same state. " +
-		"A timeline records each tick what each arena holds.",
+		"the same scopes. Objects with a finalizer, and the graph of the level, are in the budget everywhere. All end in the same state. " +
+		"A timeline records each tick the bytes of each arena.",
 	parts: []part{{name: "J", measure: measureJ}},
 }
 
@@ -78,10 +78,10 @@ func measureJ(h *harness) ([]series, error) {
 	return list, nil
 }
 
-// sampledJ is the tick of who records what each arena holds over time.
+// sampledJ is the tick with a timeline of each arena.
 const sampledJ = "J tick p50, with a timeline"
 
-// figuresJ are ranks of the ticks, in thousandths, and what a report says of one play, by its key.
+// figuresJ are ranks of the ticks, in thousandths, and figures of a play's report, by key.
 var figuresJ = []struct {
 	name, unit, key string
 	rank            int
@@ -93,8 +93,8 @@ var figuresJ = []struct {
 	{name: "budget faults", unit: "in all", key: "budget_faults"},
 }
 
-// pond is a program that plays the same game each time: the least that a tick ever took is what it
-// takes when nobody disturbs.
+// pond is a program that plays the same game each time: the least time of a tick in all plays is
+// its time without interruptions.
 type pond struct {
 	who, program string
 	flags        []string
@@ -145,7 +145,7 @@ func (p *pond) play(durations string) error {
 	return nil
 }
 
-// tick is what of a thousand ticks so many took at most.
+// tick returns the most time of so many thousandths of the ticks.
 func (p *pond) tick(rank int) float64 {
 	sorted := slices.Sorted(slices.Values(p.least))
 	return float64(sorted[max(1, (len(sorted)*rank+999)/1000)-1])

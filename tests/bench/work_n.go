@@ -5,7 +5,7 @@ import (
 )
 
 var workN = work{
-	letter: "N", title: "the end of a frame of two buffers, with nothing to finalize; and what a timeline of 84 arenas takes in each frame",
+	letter: "N", title: "the end of a frame of two buffers, without finalizers; and the time of a timeline of 84 arenas in each frame",
 	absent: "C's is a scope of work D, with 8 objects and 2 clean-ups. A timeline is the library's alone.",
 	loops: []loop{
 		{name: "N next frame", unit: "frame", units: 1, enter: enterFrame},
@@ -14,7 +14,7 @@ var workN = work{
 	},
 }
 
-// arenasN are those of a server of 64 rooms; each has a cell of a sample.
+// arenasN are the arenas of a server of 64 rooms; each has a cell of a sample.
 const arenasN = 84
 
 //go:noinline

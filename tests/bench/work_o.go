@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
-// Who runs a graph.
+// Other contestants that run a graph.
 const (
 	byInterface = "Go, an interface a node"
 	byClosure   = "Go, a closure a node"
@@ -20,7 +20,7 @@ const (
 var workO = work{
 	letter: "O", title: "an event of a graph that leads through eight nodes; an instance of a graph, made and freed",
 	absent: "C runs the blob that upfront runs, with its word, its handle, its search and its steps; the others are nodes of a program, with " +
-		"steps that are counted and no more.",
+		"steps that are only counted.",
 	loops: []loop{
 		{name: "O cascade of eight nodes", unit: "event", units: 1, enter: enterCascade},
 		{name: "O instance", unit: "instance", units: 1, enter: enterInstance},
@@ -41,10 +41,10 @@ var workO = work{
 	}}},
 }
 
-// steps are those that an event may take.
+// steps is the most steps of an event.
 const steps = 1000
 
-// touched is what the last of the eight nodes does something to.
+// touched is changed by the last of the eight nodes.
 type touched struct{ sum uint64 }
 
 var (
@@ -82,7 +82,7 @@ func then(node string) []flow.List {
 	return []flow.List{{Name: "then", Links: []flow.Link{{Node: node}}}}
 }
 
-// compiled is the cascade's blob, and the data of a new instance.
+// compiled returns the cascade's blob, and the data of a new instance.
 func compiled() (data, template []byte, report flow.Report) {
 	data, report, err := flow.Compile(cascade, graphs.Vocabulary())
 	if err != nil {
@@ -130,7 +130,7 @@ func enterCascade() []contestant {
 	}
 }
 
-// state is what the nodes of a program change.
+// state is changed by the nodes of a program.
 type state struct {
 	n, last, count int32
 	on, closed     bool
@@ -283,7 +283,7 @@ func closureNodes(s *state) func() {
 	return func() { follow(begin) }
 }
 
-// row is a node of a list that is run from its front to its end.
+// row is a node of a list that runs from its front to its end.
 type row struct {
 	what  uint8
 	a, b  *int32
@@ -330,13 +330,13 @@ func listNodes(s *state) func() {
 	}
 }
 
-// cascadeSize is what the nodes take in the blob, and an instance.
+// cascadeSize returns the bytes of the nodes in the blob, and of an instance.
 func cascadeSize() int {
 	_, _, report := compiled()
 	return report.Static + report.Data
 }
 
-// cascadeOnHeap is what the nodes take on the Go heap, each of its size class, with their state.
+// cascadeOnHeap returns the bytes of the nodes and their state on the Go heap, by size class.
 func cascadeOnHeap(nodes func(s *state) func()) func() int {
 	return func() int {
 		const many = 1000

@@ -21,8 +21,8 @@ import (
 var workP = work{
 	letter: "P", title: "frogpond's server with 64 rooms of 16 players each, and 1,024 bots on the same machine that lose 2 % of " +
 		"their packets and have the others come up to 50 ms late; medians of three turns",
-	absent: "Hand-written Go is the server's own source on the Go heap, as work J's: GOGC is 100, GOMEMLIMIT what upfront's budget and " +
-		"its share of the Go heap are together. What both came to is played again by upfront, from records, and ends in the same states.",
+	absent: "Hand-written Go is the server's own source on the Go heap, as work J's: GOGC is 100, GOMEMLIMIT the sum of upfront's budget and " +
+		"its share of the Go heap. upfront replays the records of both, and ends in the same states.",
 	columns: []string{library, byHand},
 	parts:   []part{{name: "P", measure: measureP}},
 }
@@ -32,10 +32,10 @@ const (
 	botsP   = 16 // of a room
 	turnsP  = 3
 	drainP  = 10 * time.Second
-	startsP = time.Minute // before a server that doesn't start is ended
+	startsP = time.Minute // the longest start of a server
 )
 
-// figuresP are what a server's result says, by its key, divided so that it has the unit.
+// figuresP are figures of a server's result, by key, with the divisor for the unit.
 var figuresP = []struct {
 	name, unit, key string
 	by              float64
@@ -90,7 +90,7 @@ func measureP(h *harness) (list []series, err error) {
 type duel struct {
 	folder     string
 	ours, twin string // programs
-	memory     string // that upfront's server has, and the twin may have
+	memory     string // of upfront's server, and the limit of the twin
 	rooms      int
 	time       time.Duration
 	network    []string // flags of the bots, which are upfront's
@@ -104,7 +104,7 @@ func (d *duel) build() (err error) {
 	return err
 }
 
-// turn plays with either, upfront's server first or last. In the first turn it is first.
+// turn plays with both; upfront's server is last, or first as in the first turn.
 func (d *duel) turn(last bool) (both [2]served, err error) {
 	if last {
 		if both[1], err = d.playTwin(); err != nil {
@@ -123,7 +123,7 @@ func (d *duel) turn(last bool) (both [2]served, err error) {
 	return both, nil
 }
 
-// served is what a server said at its end.
+// served is a server's result.
 type served map[string]any
 
 func (s served) figure(key string) float64 {
@@ -131,8 +131,8 @@ func (s served) figure(key string) float64 {
 	return v
 }
 
-// playTwin gives the twin as much memory as upfront's server had. Its budget has what nobody touches,
-// which isn't resident.
+// playTwin plays with the twin, with as much memory as upfront's server had. Unused parts of its
+// budget aren't resident.
 func (d *duel) playTwin() (served, error) {
 	text, err := os.ReadFile(filepath.Join("..", "frogpond", "serve.json"))
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *duel) playTwin() (served, error) {
 	}
 	plan.GoHeap, plan.Pages.Prefault = 0, budget.Off
 	for i := range plan.Regions {
-		plan.Regions[i].State = false // all of it would be zeroed
+		plan.Regions[i].State = false // a state is zeroed whole
 	}
 	name := filepath.Join(d.folder, "twin.json")
 	if text, err = json.Marshal(plan); err != nil {
@@ -156,8 +156,8 @@ func (d *duel) playTwin() (served, error) {
 	return d.play(d.twin, "GOMEMLIMIT="+d.memory, "GOGC=100", name)
 }
 
-// play has bots play with a server, and looks at what both say. The last of more is a plan, what is
-// before it goes into the environment.
+// play plays bots on a server, and checks both results. The last of more is a plan, the others go
+// into the environment.
 func (d *duel) play(program string, more ...string) (said served, err error) {
 	records := filepath.Join(d.folder, "records")
 	if err := errors.Join(os.RemoveAll(records), os.Mkdir(records, 0o700)); err != nil {
@@ -188,7 +188,7 @@ func (d *duel) play(program string, more ...string) (said served, err error) {
 	return said, d.same(said, records)
 }
 
-// bots play, all of them, and see no wrong state.
+// bots runs the bots, and checks that all play and see no wrong state.
 func (d *duel) bots(address string) error {
 	n := d.rooms * botsP
 	line := []string{"bots", "-json", "-addr", address, "-n", fmt.Sprint(n), "-for", d.time.String()}
@@ -212,10 +212,10 @@ func (d *duel) bots(address string) error {
 	return nil
 }
 
-// errFew: who is slow joins too late.
+// errFew is the error of a slow machine, on which bots join too late.
 var errFew = errors.New("not all play")
 
-// same is an error when upfront, from the records, comes to other states.
+// same checks that upfront reaches the same states from the records.
 func (d *duel) same(said served, records string) error {
 	out, err := output(exec.Command(d.ours, "offline", "-json", records))
 	if err != nil {
@@ -231,7 +231,7 @@ func (d *duel) same(said served, records string) error {
 	return nil
 }
 
-// output is what a program printed; its error has what it said.
+// output returns a program's output; its error has stderr.
 func output(c *exec.Cmd) ([]byte, error) {
 	out, err := c.Output()
 	var failed *exec.ExitError
@@ -241,17 +241,17 @@ func output(c *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// server is one that serves.
+// server is a running server.
 type server struct {
 	command   *exec.Cmd
 	address   string
 	out, said bytes.Buffer
-	drained   chan struct{} // what it says was read to the end
+	drained   chan struct{} // closed after all output was read
 }
 
 var listens = regexp.MustCompile(` players on (\S+);`)
 
-// startServer starts one and waits until it says where it is.
+// startServer starts a server and waits for its address.
 func startServer(c *exec.Cmd, env []string) (*server, error) {
 	s := &server{command: c, drained: make(chan struct{})}
 	c.Env, c.Stdout = append(os.Environ(), env...), &s.out
@@ -284,7 +284,7 @@ func startServer(c *exec.Cmd, env []string) (*server, error) {
 	return s, nil
 }
 
-// stop has it end, and gives its result.
+// stop ends the server and returns its result.
 func (s *server) stop() (said served, err error) {
 	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (s *server) stop() (said served, err error) {
 	return said, json.Unmarshal(s.out.Bytes(), &said)
 }
 
-// end ends one that hasn't.
+// end kills a server that still runs.
 func (s *server) end() {
 	if s.command.ProcessState == nil {
 		_ = s.command.Process.Kill()

@@ -21,7 +21,7 @@ const (
 var workR = work{
 	letter: "R", title: "scratch on loan: a lease and its Release on one goroutine, with nothing between them or a scope of 16 objects; " +
 		"and two goroutines that lease 64 times and make 16 objects each time",
-	absent: "Hand-written Go lends its arenas through a channel. sync.Pool lends an object, or 16. Own scratch is never given back.",
+	absent: "Hand-written Go lends its arenas through a channel. sync.Pool lends an object, or 16. Own scratch is never returned.",
 	loops: []loop{
 		{name: "R lease", unit: "lease", units: leases, enter: enterLease},
 		{name: "R lease, 16 objects", unit: "lease", units: leases, enter: enterLeaseAndFill},
@@ -29,16 +29,16 @@ var workR = work{
 	},
 }
 
-// held is what a lessee holds; they don't share a cache line.
+// held are the objects of a lessee; two lessees don't share a cache line.
 type held struct {
 	list [batch]*object
 	_    [64]byte
 }
 
-// leased returns scratch that two goroutines can have at a time, and a place for each.
+// leased opens scratch for two goroutines at a time, with a place for each.
 func leased() (*budget.Budget, func()) { return scratches(2*lessees, budget.MiB) }
 
-// lend lends arenas by hand: who comes waits in turn.
+// lend lends arenas by hand, in the order of the requests.
 func lend() chan *bump.Arena {
 	free := make(chan *bump.Arena, 2*lessees)
 	for range cap(free) {
@@ -51,7 +51,7 @@ func fillLease(s scope.Scope, list *[batch]*object) {
 	for i := range list {
 		p := objects.New(s)
 		p[0] = uint64(i)
-		list[i] = p //upfront:keeps the next batch is written over it, and nobody looks
+		list[i] = p //upfront:keeps the next batch overwrites it unread
 	}
 }
 
@@ -63,7 +63,8 @@ func fillBatch(a *bump.Arena, list *[batch]*object) {
 	}
 }
 
-// fillShared puts what the list holds first: at the end another would take what is still to be looked at.
+// fillShared first puts the objects of the list: at the end of a run another goroutine would
+// overwrite them before the inspection.
 func fillShared(shared *sync.Pool, list *[batch]*object) {
 	for _, p := range list {
 		if p != nil {
@@ -195,7 +196,7 @@ func enterLessees() []contestant {
 	}
 }
 
-// inTwo has two goroutines do the work n times; what they hold in the end is what was left.
+// inTwo runs the work n times in two goroutines and inspects the objects that they hold at the end.
 //
 //go:noinline
 func inTwo(who string, batches func(g int, h *held)) contestant {

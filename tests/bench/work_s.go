@@ -17,7 +17,7 @@ import (
 // workS has a state of the size and shape of a level of frogpond: a third of the pool is free.
 var workS = work{
 	letter: "S", title: "a level's state of 90 KiB: a snapshot, putting it back, its hash",
-	absent: "Hand-written Go copies as many bytes, or takes CRC32C of them, and knows nothing of what is in them. On the Go " +
+	absent: "Hand-written Go copies as many bytes, or takes CRC32C of them, without their types. On the Go " +
 		"heap the same world is structs, pointers and slices, which are cloned field by field.",
 	loops: []loop{
 		{name: "S snapshot", unit: "state", units: 1, enter: func() []contestant { return enterS("take") }},
@@ -58,7 +58,7 @@ var (
 	handleMakerS = scope.Plain[arena.Handle[frogS]]()
 )
 
-// stateS is a ring of a loaded state, the state's size, and a twin on the Go heap.
+// stateS returns a ring of a loaded state, the state's size, and a twin on the Go heap.
 func stateS() (ring *save.Ring, size int, twin *worldS) {
 	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 	if err != nil {
@@ -96,7 +96,7 @@ func stateS() (ring *save.Ring, size int, twin *worldS) {
 	return ring, size, twin
 }
 
-// worldS is such a world as games in Go have it.
+// worldS is the same world with Go's types.
 type worldS struct {
 	tick, seed uint64
 	sectors    []sectorS
@@ -105,7 +105,7 @@ type worldS struct {
 	players    [8][32]uint32
 }
 
-// clone is what a game writes by hand, and forgets a field of.
+// clone is written by hand, as in a game.
 func (w *worldS) clone() *worldS {
 	c := &worldS{tick: w.tick, seed: w.seed, sectors: slices.Clone(w.sectors), frogs: make([]*frogS, len(w.frogs)),
 		byName: make(map[uint32]*frogS, len(w.byName)), players: w.players}
@@ -174,7 +174,7 @@ func enterS(what string) []contestant {
 	return []contestant{library, hand, cloned}
 }
 
-// enterDelta is between two snapshots that were hashed.
+// enterDelta makes deltas between two snapshots that were hashed.
 //
 //go:noinline
 func enterDelta() []contestant {
@@ -208,7 +208,7 @@ func enterDelta() []contestant {
 		}}}
 }
 
-// bytesS is a loaded state of bytes, and a ring in the region above.
+// bytesS returns a loaded state of bytes, and a ring in the region above.
 func bytesS(level budget.RegionPlan, size, places int) (all []byte, ring *save.Ring) {
 	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{level,
 		{Name: "ring", Size: uint64(places+1)*uint64(size) + budget.MiB}}})
@@ -237,8 +237,8 @@ func mustS(err error) {
 
 const trackedS = 64 << 20
 
-// enterTracked writes a byte to the same twentieth of the pages before each snapshot, as a game does
-// most often; both do so.
+// enterTracked writes a byte to the same twentieth of the pages before each snapshot, as games
+// often do.
 //
 //go:noinline
 func enterTracked() []contestant {

@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// partsT are those of the operations that took at most so long.
+// partsT are the parts of the operations whose most time is shown.
 var partsT = []string{"p50", "p99.9", "p99.99", longest}
 
 const longest = "max"
 
 var workT = work{
-	letter: "T", title: "what single operations take, when nobody disturbs: of up to 20,000 each, " +
+	letter: "T", title: "single operations without interruptions: of up to 20,000 each, " +
 		"the least of 15 equal plays",
-	absent: "The first row is a look at the clock, which is subtracted from the others: they are as " +
-		"fine as its steps. The heaps have 100,000 live things of 16 to 4096 bytes; a realloc may " +
-		"move them. glibc, jemalloc and mimalloc are played 7 times, in a process each; they ask the " +
-		"system for memory, and its page faults are theirs.",
+	absent: "The first row is a read of the clock, which is subtracted from the others: they are as " +
+		"fine as its steps. The heaps have 100,000 live blocks of 16 to 4096 bytes; a realloc may " +
+		"move them. glibc, jemalloc and mimalloc are played 7 times, in a process each; they take memory " +
+		"from the system, and its page faults count.",
 	columns: partsT,
 	parts:   []part{{name: "T", measure: measureT}},
 }

@@ -15,8 +15,8 @@ const (
 )
 
 var workV = work{
-	letter: "V", title: "a look at a blob that may come from anywhere: 2,000 nodes, each with two " +
-		"links; an array of 4 MiB of numbers, of which 1 GB/s is 1024 ns a KiB",
+	letter: "V", title: "verification of an untrusted blob: 2,000 nodes, each with two " +
+		"links; an array of 4 MiB of numbers, where 1 GB/s is 1024 ns a KiB",
 	absent: "Hand-written Go knows the one type of these nodes, or takes the checksum alone.",
 	loops: []loop{
 		{name: "V verify nodes", unit: "node", units: nodesV, enter: enterNodes},
@@ -37,7 +37,7 @@ var (
 	castagnoli    = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// alignedV is a block where a blob may lie.
+// alignedV returns a block aligned for a blob.
 func alignedV(size int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(make([]uint64, size/8)))), size)
 }
@@ -101,8 +101,8 @@ func verifying[T any](f blob.Format[T], data []byte, value func(*T) uint32) cont
 	}}
 }
 
-// byHandV follows links of nodeV and of nothing else: no two of its nodes may lie on each other, so
-// one bit a place is enough to know what it has seen.
+// byHandV follows links of nodeV and of no other type. Its nodes can't overlap, so one bit a place
+// is enough to mark visited nodes.
 type byHandV struct {
 	data  []byte
 	words []uint32

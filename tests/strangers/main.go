@@ -1,5 +1,5 @@
-// Command strangers runs four programs, each beside a careful twin on the Go heap, and prints what
-// both cost: README.md says which programs and how they are measured.
+// Command strangers runs four programs, each next to a careful twin on the Go heap, and prints the
+// cost of both. README.md describes the programs and the measurement.
 //
 //	strangers [-rounds 5] [-programs rooms,game]
 //	strangers -half rooms/Go
@@ -139,13 +139,13 @@ func (p program) check(h half, sum uint64) error {
 	return nil
 }
 
-// figures are what a half costs. The process of the half knows all but the CPU time.
+// figures are the cost of a half. The half's process knows all but the CPU time.
 type figures struct {
 	Sum      uint64  `json:"sum"`
 	CPU      float64 `json:"-"`           // s, of the whole process
 	Garbage  float64 `json:"garbage_mb"`  // allocated on the Go heap after the set-up
-	Slowest  float64 `json:"slowest_us"`  // the tick that all but one of a thousand are faster than
-	Resident float64 `json:"resident_mb"` // the process's peak, or 0 where the system doesn't say
+	Slowest  float64 `json:"slowest_us"`  // the 99.9th percentile of ticks
+	Resident float64 `json:"resident_mb"` // the process's peak, 0 if unknown
 	Ticks    int     `json:"ticks"`
 }
 

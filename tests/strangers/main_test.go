@@ -16,8 +16,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// TestHalves runs each half twice: the sum is the program's each time, no plan is too small, which
-// would be an error, and a half with upfront makes at most a tenth of its twin's garbage.
+// TestHalves runs each half twice: the sum is the program's each time, no plan is too small, and a
+// half with upfront makes at most a tenth of its twin's garbage.
 func TestHalves(t *testing.T) {
 	step.Needs(t, step.Gate)
 	slow := arena_c.Race || arena_c.Asan
@@ -35,7 +35,7 @@ func TestHalves(t *testing.T) {
 				garbage := m.Garbage()
 				if i == 0 {
 					twin = garbage
-				} else if !arena_c.Checked && !slow { // these builds note who made what
+				} else if !arena_c.Checked && !slow { // these builds record callers
 					assert.LessOrEqual(t, float64(garbage), mostGarbage*float64(twin), "%s/%s: bytes on the Go heap", p.name, h.name)
 				}
 			}
@@ -73,7 +73,7 @@ func TestChoose(t *testing.T) {
 	assert.NoError(t, programs[0].check(programs[0].halves[0], programs[0].sum))
 }
 
-// TestTable: medians, not means; ratios to the twin; what is above its target is bold.
+// TestTable checks medians, ratios to the twin, and bold figures above their targets.
 func TestTable(t *testing.T) {
 	p := program{name: "rooms", halves: []half{
 		{name: "Go", file: "twin/rooms.go"},

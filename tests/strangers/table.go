@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// table returns the medians of all rounds. A half that isn't a twin has ratios to its twin beside
-// the targets; those above their targets are bold.
+// table returns the medians of all rounds. A half with upfront has ratios to its twin next to the
+// targets; those above their targets are bold.
 func table(chosen []program, seen map[string][]figures) string {
 	var b strings.Builder
 	b.WriteString("| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines |\n|---|--:|--:|--:|--:|--:|\n")

@@ -1,4 +1,4 @@
-/* sys/mman.h - what the checked build takes of it: POSIX's prototype, darwin's numbers. */
+/* sys/mman.h - the part that the checked build uses: POSIX's prototype, darwin's numbers. */
 #include <stddef.h>
 #define PROT_NONE 0
 #define PROT_READ 1

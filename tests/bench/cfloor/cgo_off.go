@@ -2,4 +2,4 @@
 
 package cfloor
 
-import _ "github.com/upfront-mem/upfront/arena_c" // says that it needs cgo
+import _ "github.com/upfront-mem/upfront/arena_c" // its error names cgo

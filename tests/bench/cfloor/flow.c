@@ -1,4 +1,4 @@
-/* The runner of scope/flow again, in C, for the nodes of work O: the same blob, the same data, the same bounds. */
+/* The runner of scope/flow in C, for the nodes of work O: the same blob, data and bounds. */
 #include "flow.h"
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ typedef struct { cf_node_head n; uint32_t to; cf_in value; } cf_set;
 typedef struct { cf_node_head n; cf_span otherwise; cf_in a, b; } cf_two;
 typedef struct { cf_node_head n; uint32_t of; cf_span parameters; } cf_action;
 
-/* Where package flow has its tags. */
+/* The tags of package flow. */
 enum { TAG_BRANCH = 1, TAG_GATE = 2, TAG_COUNTER = 4, TAG_SET = 10, TAG_ADD = 13, TAG_EQUAL = 16, TAG_LESS = 19, TAG_ACTION = 21 };
 
 enum { ROOT_AT = 16, ROOT_EVENTS = 24 }; /* in the blob's header, in the root */

@@ -9,8 +9,7 @@ import (
 	"unsafe"
 )
 
-// Runner runs events of a graph's blob in an instance of the graph. Both lie where Go's memory
-// isn't.
+// Runner runs events of a graph's blob in an instance of the graph. Both are outside Go's memory.
 type Runner struct {
 	r              *C.cf_runner
 	instances      *C.cf_instances
@@ -18,10 +17,10 @@ type Runner struct {
 	template, data []byte
 }
 
-// handle is of the one instance.
+// handle is the handle of the one instance.
 const handle = 1 << 32
 
-// NewRunner is one with so many steps for each event.
+// NewRunner returns a runner with so many steps for each event.
 func NewRunner(blob, template []byte, steps int) *Runner {
 	r := &Runner{template: template}
 	bytes := func(n int) unsafe.Pointer { return C.cf_map(C.size_t(n)) }
@@ -40,7 +39,7 @@ func NewRunner(blob, template []byte, steps int) *Runner {
 	return r
 }
 
-// Fire begins anew and fires the event with key 0 n times, and says what its actions came to.
+// Fire resets the instance, fires the event with key 0 n times, and returns the sum of its actions.
 func (r *Runner) Fire(event string, n int) uint64 {
 	copy(r.data, r.template)
 	r.r.touched = 0

@@ -2,7 +2,8 @@
 #define PEERS_FLOW_H
 #include <stdint.h>
 
-/* What runs events of a graph's blob (scope/flow): its word, its stack, how many steps an event may take; and one instance. */
+/* A runner of events of a graph's blob (scope/flow) has a word, a stack, the most steps of an
+ * event, and one instance. */
 typedef struct { uint32_t word; uint32_t steps; struct { uint32_t next, end; } *stack; uint64_t touched; } cf_runner;
 typedef struct { uint32_t count, size; uint32_t *generations; uint8_t *states; char *chunks; } cf_instances;
 

@@ -1,4 +1,5 @@
-/* count.h - requests to callgrind. They do nothing without callgrind, or where its header is missing. */
+/* count.h - requests to callgrind. They do nothing without callgrind, or where its header is
+ * missing. */
 #ifndef COUNT_H
 #define COUNT_H
 

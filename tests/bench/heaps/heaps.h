@@ -1,7 +1,7 @@
-/* heaps.h - what works H and T have in common: who takes part, and the random program they all do.
+/* heaps.h - the contestants of works H and T, and the random program that they run.
  *
- * It is a C program of its own, of one thread: in a Go process glibc's malloc locks each time. What
- * isn't installed is opened when it is asked for: a row is missing then, and the program runs. */
+ * It is a C program with one thread, because in a Go process glibc's malloc locks each time.
+ * Libraries are opened on demand: if one isn't installed, its row is missing. */
 #ifndef HEAPS_H
 #define HEAPS_H
 
@@ -20,14 +20,15 @@ typedef struct library {
 enum { PARKED = 256 };
 
 extern upfront_heap *heap;
-extern uint64_t parked; /* by upfront's, PARKED unless a work says otherwise */
+extern uint64_t parked; /* by upfront's heap, PARKED by default */
 extern upfront_buddy *pages;
 extern tlsf_t two_level;
 extern library jemalloc, mimalloc;
 
 int library_open(library *l, const char *file, const char *prefix);
 
-/* Who begins, in a block of `size` bytes; takes n bytes; gives p back; makes it n bytes. */
+/* A contestant that starts in a block of `size` bytes; allocates n bytes; frees p; resizes it to
+ * n bytes. */
 #define IN_BLOCK(X)                                               \
     X(parking, "upfront",                                         \
       (heap = upfront_heap_init(block, size, parked)) != NULL,    \
@@ -50,7 +51,7 @@ int library_open(library *l, const char *file, const char *prefix);
       tlsf_free(two_level, p),                                    \
       tlsf_realloc(two_level, p, n))
 
-/* And those who ask the system for memory. */
+/* Contestants that take memory from the system. */
 #define OUTSIDE(X)                                                \
     X(glibc, "glibc malloc", 1, malloc(n), free(p), realloc(p, n)) \
     X(je, "jemalloc",                                             \
@@ -60,7 +61,7 @@ int library_open(library *l, const char *file, const char *prefix);
       library_open(&mimalloc, "libmimalloc.so", "mi_"),         \
       mimalloc.malloc(n), mimalloc.free(p), mimalloc.realloc(p, n))
 
-/* A contestant's functions are inlined where they are used: what is called is its own. */
+/* A contestant's functions are inlined, so that only its own code is called. */
 #define FUNCTIONS(id, name, begin, take, give, resize)                 \
     static inline int id##_begin(void *block, size_t size) {           \
         (void)block, (void)size;                                       \
@@ -72,13 +73,13 @@ int library_open(library *l, const char *file, const char *prefix);
 
 enum { STEPS = 200000, LIVE_MOST = 100000 };
 
-/* The random program: at a step a thing is given back and another taken, of so many bytes. */
+/* The random program: each step frees one block and allocates another, of so many bytes. */
 extern uint32_t victims[STEPS], sizes[STEPS];
 extern void *things[LIVE_MOST];
 
 void program_make(uint32_t live, uint32_t most);
 
-/* A block that all share in turn, each from its start. */
+/* A block that the contestants use in turn. */
 enum { ROOM = 768 << 20 };
 void *room(void);
 
@@ -95,7 +96,7 @@ int wanted(const char *name, char **who);
 
 double now(void); /* in nanoseconds */
 
-/* Names what callgrind has counted since the last zero: n pairs or blocks of `who`. */
+/* Labels the counts of callgrind since the last zero: n pairs or blocks of `who`. */
 void counted(const char *who, int n);
 
 #endif

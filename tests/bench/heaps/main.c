@@ -1,6 +1,6 @@
-/* main.c - heaps ROUNDS pairs LIVE MOST [WHO...] | flush | memory [WHO...] | unflushed | times |
- * one-size [WHO...] | numbers [WHO...]:
- * prints lines of fields with tabs between. */
+/* main.c - heaps ROUNDS pairs LIVE MOST [NAME...] | flush | memory [NAME...] | unflushed | times |
+ * one-size [NAME...] | numbers [NAME...]:
+ * prints lines of fields, separated by tabs. */
 #define _GNU_SOURCE
 #include "heaps.h"
 
@@ -40,7 +40,7 @@ int wanted(const char *name, char **who) {
     return *who != NULL;
 }
 
-/* DEEPBIND: a library's own calls of malloc are of itself. */
+/* DEEPBIND: a library calls its own malloc. */
 int library_open(library *l, const char *file, const char *prefix) {
     char name[32];
     void *p, *handle;

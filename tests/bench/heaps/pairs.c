@@ -1,5 +1,4 @@
-/* pairs.c - work H: what a pair of free and malloc takes, and what memory is needed so that none is
- * refused. */
+/* pairs.c - work H: the cost of a pair of free and malloc, and the memory needed to refuse none. */
 #define _GNU_SOURCE
 #include "count.h"
 #include "heaps.h"
@@ -21,8 +20,7 @@ void counted(const char *who, int n) {
     CALLGRIND_DUMP_STATS_AT(label);
 }
 
-/* What was taken is written to, and must be there when all of it is given back: no two things lie
- * on each other. */
+/* Each block is written to, and checked when all are freed: no two blocks overlap. */
 #define PAIRS(id, name, begin, take, give, resize)                                       \
     FUNCTIONS(id, name, begin, take, give, resize)                                       \
     static int id##_steps(uint32_t from, uint32_t to) {                                  \
@@ -48,7 +46,7 @@ void counted(const char *who, int n) {
     static void id##_drain(void) {                                                       \
         for (uint32_t i = 0; i < live; i++) {                                            \
             if (*(uint32_t *)things[i] != i)                                             \
-                fail(name, "two things lie on each other");                              \
+                fail(name, "two blocks overlap");                              \
             id##_give(things[i]);                                                        \
         }                                                                                \
     }                                                                                    \
@@ -79,7 +77,7 @@ IN_BLOCK(FITS)
 static const struct contestant {
     const char *name;
     double (*pairs)(void);
-    int (*fits)(size_t size); /* NULL: it has no block */
+    int (*fits)(size_t size); /* NULL: it has no block of its own */
 } contestants[] = {
 #define INSIDE(id, name, begin, take, give, resize) {name, id##_pairs, id##_fits},
 #define WITHOUT(id, name, begin, take, give, resize) {name, id##_pairs, NULL},
@@ -87,7 +85,8 @@ static const struct contestant {
 
 enum { COUNT = sizeof contestants / sizeof contestants[0] };
 
-/* Everybody once a round, from another one on each time. One of 200 MB takes long. */
+/* Each contestant runs once a round, starting with another one each time. A round of 200 MB is
+ * slow. */
 void pairs(int rounds, uint32_t things_live, uint32_t most, char **who) {
     int out[COUNT] = {0};
     live = things_live;
@@ -109,7 +108,7 @@ void pairs(int rounds, uint32_t things_live, uint32_t most, char **who) {
         }
 }
 
-/* The most bytes that the program has asked for at once. */
+/* Returns the most bytes that the program has allocated at once. */
 static uint64_t asked(void) {
     static uint32_t had[LIVE_MOST];
     uint64_t sum = 0, peak;
@@ -125,7 +124,7 @@ static uint64_t asked(void) {
     return peak;
 }
 
-/* What a flush takes of each parked block, a hundred thousand live. */
+/* Measures a flush for each parked block, with a hundred thousand live ones. */
 void flush(int rounds) {
     live = LIVE_MOST;
     program_make(live, 256);
@@ -152,7 +151,7 @@ void flush(int rounds) {
     }
 }
 
-/* No request was refused, and none had to melt the parked blocks first. */
+/* Reports whether no request was refused, and none had to flush parked blocks first. */
 static int fits_unflushed(size_t size) {
     if (!parking_begin(room(), size) || !parking_fill())
         return 0;
@@ -167,7 +166,8 @@ static int fits_unflushed(size_t size) {
     return 1;
 }
 
-/* The smallest block that does, by halving, to a thousandth: as a multiple of what is asked for. */
+/* Finds the smallest sufficient block by halving, to a thousandth, as a multiple of the
+ * requested bytes. */
 static void needed(const char *who, uint64_t need, int (*fits)(size_t size)) {
     uint64_t low = need, high = 4 * need;
     while (high - low > need / 1000) {
@@ -180,7 +180,7 @@ static void needed(const char *who, uint64_t need, int (*fits)(size_t size)) {
     printf("%s\t%.4f\n", who, (double)high / (double)need);
 }
 
-/* In what block is nothing of the whole program refused? */
+/* Measures the smallest block for the whole program. */
 void memory(char **who) {
     live = 10000;
     program_make(live, 4096);

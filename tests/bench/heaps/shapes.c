@@ -1,14 +1,13 @@
-/* shapes.c - work H: two programs of a kind that public benchmarks of malloc have. Many things of
- * one size are made and then all freed, half of them in the order they were made and half in the
- * other, as glibc's own benchmark does; and numbers of a few words, each result a new one, as a
- * program that factors has. */
+/* shapes.c - work H: two programs like public benchmarks of malloc. One allocates many blocks of
+ * one size and frees them all, half in the order of allocation and half in reverse, as glibc's
+ * own benchmark does. The other factors numbers of a few words, and allocates each result. */
 #include "count.h"
 #include "heaps.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* As many as a program frees before it takes them again are parked. */
+/* The heap parks as many blocks as the program frees at once. */
 enum { AT_ONCE = 1600, SIZE = 32, TIMES = 200, BITS = 32, LIMBS = 8, STEPS_OF_FACTOR = 12000 };
 
 /* A number of up to 2 * LIMBS limbs, the lowest first. */
@@ -30,7 +29,7 @@ static number *number_new(const numbers *of, uint32_t count) {
     return n;
 }
 
-/* Without limbs that are 0 at its top. */
+/* Removes limbs that are 0 at its top. */
 static number *trimmed(number *b) {
     while (b->count > 1 && b->limbs[b->count - 1] == 0)
         b->count--;
@@ -64,7 +63,8 @@ static number *sum(const numbers *of, const number *a, uint32_t b) {
     return trimmed(s);
 }
 
-/* The rest of a by m, whose highest bit is set: limb by limb, with an estimate of each (Knuth's D). */
+/* Returns a modulo m, whose highest bit is set, limb by limb with an estimate of each (Knuth's
+ * D). */
 static number *rest(const numbers *of, const number *a, const number *m) {
     uint32_t n = m->count, r[2 * LIMBS + 2] = {0};
     number *out = number_new(of, n);
@@ -83,7 +83,7 @@ static number *rest(const numbers *of, const number *a, const number *m) {
         }
         borrow += (int64_t)r[at + n] - (int64_t)carry;
         r[at + n] = (uint32_t)borrow;
-        while ((int32_t)r[at + n] < 0 || borrow >> BITS != 0) { /* one too many, at most twice */
+        while ((int32_t)r[at + n] < 0 || borrow >> BITS != 0) { /* the estimate was too high */
             uint64_t back = 0;
             for (uint32_t k = 0; k < n; k++) {
                 back += (uint64_t)r[at + k] + m->limbs[k];
@@ -98,7 +98,7 @@ static number *rest(const numbers *of, const number *a, const number *m) {
     return trimmed(out);
 }
 
-/* x becomes x * x + 1 modulo m, and product the product of all x: Pollard's rho, as far as memory goes. */
+/* The allocations of Pollard's rho: x = x * x + 1 modulo m, and the product of all x. */
 static uint32_t factor(const numbers *of, int steps) {
     number *m = number_new(of, 4), *x = number_new(of, 1), *all = number_new(of, 1);
     uint32_t check;
@@ -179,7 +179,7 @@ static const struct contestant {
 
 enum { COUNT = sizeof contestants / sizeof contestants[0] };
 
-/* Everybody once a round, from another one on each time. */
+/* Each contestant runs once a round, starting with another one each time. */
 void shapes(int rounds, int factors, char **who) {
     parked = factors ? PARKED : AT_ONCE;
     for (int round = 0; round < rounds; round++)

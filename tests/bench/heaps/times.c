@@ -1,11 +1,10 @@
-/* times.c - work T: what each operation of each arena takes, when nobody disturbs.
+/* times.c - work T: the time of each operation of each arena, without interruptions.
  *
- * A program of one arena is deterministic. It is played over and over from the same state, and the
- * least that an operation took in any play is its time: what the system did meanwhile falls out,
- * and what the operation does each time stays. An arena is made anew in its block, which makes it
- * the same again; who asks the system for memory is played in a process each, forked from the same
- * one. What a look at the clock takes is subtracted; the clock may step by more than an operation
- * takes. */
+ * A program of one arena is deterministic. It is played repeatedly from the same state, and the
+ * least time of an operation in any play is its time. So the time of interruptions is removed,
+ * and the time of the operation itself stays. An arena starts in the same block each time. A
+ * contestant that takes memory from the system plays in processes forked from the same one. The
+ * time to read the clock is subtracted; a step of the clock may be longer than an operation. */
 #define _GNU_SOURCE
 #include "heaps.h"
 
@@ -49,7 +48,7 @@ static inline uint64_t ended(void) { return begun(); }
 
 enum { PLAYS = 15, FORKED_PLAYS = 7, OPERATIONS = 5, SAMPLES = 20000, WARM = 200 };
 
-/* In memory that is shared with who is forked. */
+/* In memory that is shared with the forked processes. */
 static struct results {
     uint32_t least[OPERATIONS][SAMPLES];
     uint32_t counts[OPERATIONS];
@@ -71,7 +70,7 @@ static inline void note(int operation, uint64_t took) {
         note(operation, ended() - from_);        \
     } while (0)
 
-/* Not 0: something was refused, and so nothing was measured. */
+/* Not 0 if a request was refused: then nothing was measured. */
 static int refused;
 
 static uint64_t state;
@@ -114,7 +113,7 @@ static void ends(void) {
     }
 }
 
-/* At each end 64 blocks, given back one by one, or 16 of them at once. */
+/* 64 blocks at each end, freed one by one, or 16 at once. */
 static void stack(void) {
     upfront_stack *s = upfront_stack_init(room(), SIZE);
     void *near[64], *far[64];
@@ -173,7 +172,7 @@ static void intrusive(void) {
     }
 }
 
-/* About 5000 blocks live. When it is full, the oldest are overwritten. */
+/* About 5000 live blocks. When the ring is full, the oldest are overwritten. */
 static void ring(void) {
     upfront_ring *r = upfront_ring_init(room(), SIZE);
     for (int i = 0; i < SAMPLES; i++) {
@@ -218,7 +217,7 @@ static void scopes(void) {
         fail("scope", "a finalizer didn't run");
 }
 
-/* A hundred thousand live blocks; of the reallocs each second one makes its block larger. */
+/* A hundred thousand live blocks; every second realloc makes its block larger. */
 enum { BLOCKS = 100000, MOST = 4096 };
 
 #define PLAY(id, name, begin, take, give, resize)                                     \
@@ -275,7 +274,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Nanoseconds of a tick of the clock. */
+/* Returns the nanoseconds of a tick of the clock. */
 static double nanoseconds(void) {
     struct timespec a, b;
     uint64_t from, to;
@@ -313,7 +312,7 @@ static void repeat(const struct program *p) {
     }
 }
 
-/* ARENA, OPERATION, and nanoseconds that half of them take at most, 99.9 %, 99.99 %, and all. */
+/* Prints ARENA, OPERATION, and the most nanoseconds of 50 %, 99.9 %, 99.99 % and all of them. */
 void times(void) {
     static const double parts[] = {0.5, 0.999, 0.9999, 1};
     double tick = nanoseconds();

@@ -1,5 +1,5 @@
-// Package game is the program game with upfront: its state lies in regions of a budget, and package
-// save keeps snapshots of it, takes it back and saves it.
+// Package game is the program game with upfront: its state is in regions of a budget, and package
+// save keeps snapshots of it, restores and saves it.
 package game
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// A snapshot has all of a state, also what isn't in use. So the shots, of which there are far fewer
-// than MostShots most of the time, are in blocks, and each block is a state of its own: what has no
-// shot in it is in no snapshot.
+// A snapshot has all of a state, even its unused part. Most of the time the game has far fewer than
+// MostShots shots. So the shots are in blocks, each a state of its own, and a block without a shot
+// is in no snapshot.
 const (
 	blockSize = 256 // shots
 	blocks    = work.MostShots / blockSize
 )
 
-// start is the number of the snapshots of the state before the first tick. A ring has it as long as
-// the game is played, because it is the highest.
+// start is the number of the snapshots of the state before the first tick. As the highest number,
+// it stays in its ring for the whole game.
 const start = math.MaxUint64
 
-// fileSize is enough for a save game: a delta has at most twice the bytes of what it makes.
+// fileSize is enough for a save game: a delta has at most twice the bytes of its state.
 const fileSize = 384 * budget.KiB
 
 // plan has the sizes and limits of budget.Measure. Most blocks are seldom used, so no page is
@@ -48,7 +48,7 @@ type (
 	match struct {
 		next  uint32 // ship's ID
 		kills uint32
-		shots uint32 // their number: the first so many of all blocks
+		shots uint32 // their number, from the first block on
 		high  uint32 // above all ships
 		ships [work.MostShips]ship
 	}
@@ -57,7 +57,7 @@ type (
 	ship struct {
 		work.Ship
 		lastID uint64 // of its last shot
-		last   uint32 // where that is, if it still lives
+		last   uint32 // its index, if it still lives
 		_      [4]byte
 	}
 
@@ -68,7 +68,7 @@ type (
 	// is none.
 	shot struct {
 		id           uint64
-		x, vx, y, vy int32 // in another order than in a work.Shot: see fly
+		x, vx, y, vy int32 // for the order, see fly
 		left         int32
 		by           uint32 // index of the ship that fired it, which may be gone
 		target       uint32 // index of the ship
@@ -81,17 +81,17 @@ var (
 	shots   = scope.Plain[block]()
 )
 
-// set writes what is of a work.Shot.
+// set writes the fields of a work.Shot.
 func (s *shot) set(to *work.Shot) {
 	s.id, s.x, s.y, s.vx, s.vy, s.left = to.ID, to.X, to.Y, to.VX, to.VY, to.Left
 }
 
-// game is the match that is played.
+// game is the current match.
 type game struct {
 	*match
 	blocks [blocks]*block
 	slots  []budget.Region        // of the blocks
-	rings  [1 + blocks]*save.Ring // the states after the last ticks: of the match, of each block
+	rings  [1 + blocks]*save.Ring // the last states of the match, and of each block
 	ctx    context.Context
 	file   []byte // a save game
 }
@@ -152,7 +152,7 @@ func (g *game) load(b *budget.Budget) error {
 	return nil
 }
 
-// release gives the blocks' slots back.
+// release releases the blocks' slots.
 func (g *game) release() (err error) {
 	for _, slot := range g.slots {
 		err = errors.Join(err, slot.Release(g.ctx))
@@ -179,7 +179,8 @@ func (g *game) play(m *work.Meter) (uint64, error) {
 	return uint64(sum), nil
 }
 
-// tick plays a tick, takes ticks back, saves and loads the game, as the tick wants it.
+// tick plays a tick, and then restores earlier ticks or saves and loads the game, as the tick
+// requires.
 func (g *game) tick(tick int, sum *work.Sum) error {
 	g.step(tick, work.Guess(tick))
 	if err := g.take(tick); err != nil {
@@ -224,8 +225,8 @@ func (g *game) used() []*save.Ring {
 
 // take keeps a snapshot of the state after a tick.
 //
-// A block's ring has none of the ticks after which it had no shots. It may have one from before the
-// tick was played again, of which nothing asks; each of the last ticks has its place all the same.
+// A block's ring has no snapshot of a tick after which the block had no shots. It may keep an
+// unused one from before the tick was played again; the last ticks fit all the same.
 func (g *game) take(tick int) error {
 	for _, ring := range g.used() {
 		if err := ring.Take(uint64(tick)); err != nil {
@@ -235,7 +236,7 @@ func (g *game) take(tick int) error {
 	return nil
 }
 
-// restore takes the state back to that after a tick.
+// restore restores the state after a tick.
 func (g *game) restore(tick int) error {
 	if err := g.rings[0].Restore(g.ctx, uint64(tick)); err != nil {
 		return err
@@ -248,8 +249,8 @@ func (g *game) restore(tick int) error {
 	return nil
 }
 
-// save writes the state after a tick to the file: how each used part of it differs from that before
-// the first tick, which each process has. Unlike Ring.Read, what opens it makes nothing on the Go
+// save writes the state after a tick to the file: for each used part, its difference from the state
+// before the first tick, which each process has. Unlike Ring.Read, open allocates nothing on the Go
 // heap.
 func (g *game) save(tick int) (err error) {
 	g.file = g.file[:0]
@@ -308,9 +309,9 @@ func (g *game) step(tick int, input uint32) {
 
 // fly moves the shots.
 //
-// Where two fields that a work.Shot has side by side were so in a shot too, the compiler would copy
-// them at once, and each such copy would wait until what the rules wrote one by one is in the
-// cache.
+// A shot has its fields in another order than a work.Shot. With adjacent fields in the same order,
+// the compiler would copy two at once, and each copy would wait for the rules' single writes to
+// reach the cache.
 func (g *game) fly() {
 	var moved work.Shot
 	for b, first := 0, uint32(0); first < g.shots; b, first = b+1, first+blockSize {
@@ -327,7 +328,7 @@ func (g *game) fly() {
 			}
 			moved.Fly()
 			if hits || moved.Left <= 0 {
-				g.remove(first + i) // another is in its place
+				g.remove(first + i) // the last shot takes its place
 				continue
 			}
 			s.x, s.y, s.vx, s.vy, s.left = moved.X, moved.Y, moved.VX, moved.VY, moved.Left
@@ -336,12 +337,10 @@ func (g *game) fly() {
 	}
 }
 
-// ship returns the ship of an index: another than the one that is meant has another ID, and none
-// has the ID 0.
+// ship returns the ship at an index. The caller compares its ID; an empty place has the ID 0.
 func (g *game) ship(index uint32) *ship { return &g.ships[index%work.MostShips] }
 
-// shot returns the shot of an index: another than the one that is meant has another ID, and none
-// has the ID 0.
+// shot returns the shot at an index. The caller compares its ID; an empty place has the ID 0.
 func (g *game) shot(index uint32) *shot {
 	return &g.blocks[index/blockSize%blocks][index%blockSize]
 }
@@ -357,7 +356,7 @@ func (g *game) remove(index uint32) {
 	*last = shot{}
 }
 
-// fire has a ship fire a shot at its target, if there is one and room for the shot.
+// fire fires a ship's shot at its target, if there is a target, and room for the shot.
 func (g *game) fire(by uint32, tick int) {
 	s := &g.ships[by]
 	target, ok := g.target(by)
@@ -375,11 +374,11 @@ func (g *game) fire(by uint32, tick int) {
 	g.shots++
 }
 
-// target returns the ship that a ship fires at: that with the next ID, or with the first one.
+// target returns the target of a ship: the ship with the next ID, or else with the first one.
 func (g *game) target(by uint32) (target uint32, ok bool) {
 	id, best := g.ships[by].ID, uint32(math.MaxUint32)
 	for i := range g.ships[:g.high] {
-		// Modulo 2^32 the IDs below come after those above, and its own is the last.
+		// Modulo 2^32 the lower IDs follow the higher ones, and its own is the last.
 		if s := &g.ships[i]; s.ID != 0 && s.ID-id-1 < best {
 			best, target, ok = s.ID-id-1, uint32(i), true
 		}

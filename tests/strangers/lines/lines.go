@@ -1,5 +1,5 @@
-// Package lines is the program lines with its memory in a budget: both tables in a region, and what
-// is needed to print one of them on scratch.
+// Package lines is the program lines with its memory in a budget: both tables in a region, and the
+// sorted rows on scratch.
 package lines
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// rowSize is how long a row is at most, as it is printed: key, total and count, a space or a line's
-// end behind each.
+// rowSize is the most bytes of a printed row: key, total and count, each with a space or a line
+// end.
 const rowSize = work.KeySize + 20 + 10 + 3
 
-// planJSON is the plan: what budget.Measure says that the program needs, and a little to spare.
+// planJSON is the plan, with the need measured by budget.Measure and a little to spare.
 //
 //go:embed plan.json
 var planJSON []byte
@@ -55,7 +55,7 @@ func (t *table) add(key []byte, amount int64) error {
 	return t.groups.SetBytes(key, group{Total: amount, Count: 1})
 }
 
-// sorted returns the groups in a scope, in the order in which they are printed.
+// sorted returns the groups in a scope, in the order of printing.
 func (t *table) sorted(s scope.Scope) ([]row, error) {
 	list := rows.SliceCap(s, 0, t.groups.Len())
 	for key, g := range t.groups.All() {
@@ -95,7 +95,7 @@ func (t *table) print(s scope.Scope, sum *work.Sum) error {
 	return nil
 }
 
-// tables are what the lines are grouped by.
+// tables are the two groupings.
 type tables struct{ users, tags table }
 
 // load makes empty tables.

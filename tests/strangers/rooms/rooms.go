@@ -15,10 +15,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// recalled is how many lines a player who joins recalls.
+// recalled is the number of lines that a joining player recalls.
 const recalled = 8
 
-// planJSON is the plan: what budget.Measure says that the program needs, and a little to spare.
+// planJSON is the plan, with the need measured by budget.Measure and a little to spare.
 //
 //go:embed plan.json
 var planJSON []byte
@@ -33,7 +33,7 @@ type (
 	}
 )
 
-// set makes it the line of a sayer. It is false when one of them is too long.
+// set sets the name and text of the line. It returns false if one of them is too long.
 func (l *line) set(name, text []byte) bool {
 	l.NameSize, l.TextSize = uint8(len(name)), uint8(len(text))
 	return copy(l.Name[:], name) == len(name) && copy(l.Text[:], text) == len(text)
@@ -46,7 +46,7 @@ var (
 	lines   = scope.Plain[line]()
 )
 
-// room is a room that is open, or the place of one. Its lists and its map lie in its slot.
+// room is an open room, or the place of one. Its lists and its map are in its slot.
 type room struct {
 	slot    budget.Region
 	players container.List[player]
@@ -94,7 +94,7 @@ func (r *room) remove(i int) {
 	}
 }
 
-// chat says a text in the room.
+// chat adds a text to the room.
 func (r *room) chat(i int, name, text []byte, tick uint32) error {
 	l := &r.lines[r.said%work.RoomTexts]
 	r.said++
@@ -119,8 +119,8 @@ func (r *room) recall(sum *work.Sum, n int) {
 	}
 }
 
-// turn gives the players their turn after a tick. It returns the energy of those who stay and of
-// those who were idle.
+// turn gives the players their turn after a tick. It returns the energy of the players that stay,
+// and of the idle ones.
 func (r *room) turn(tick uint32) (energy, idle uint64) {
 	all := r.players.Slice()
 	for i := len(all) - 1; i >= 0; i-- { // down: the player that remove moves had its turn
@@ -163,7 +163,7 @@ func newServer(b *budget.Budget) (*server, error) {
 	return v, err
 }
 
-// open opens an empty room. It is false when there is no place for one.
+// open opens an empty room. It returns false if there is no place for one.
 func (v *server) open(code []byte) (bool, error) {
 	number, ok := v.free.Pop()
 	if !ok {
@@ -191,7 +191,7 @@ func (v *server) end(code []byte, number int32) error {
 	return r.slot.Release(context.Background())
 }
 
-// serve does what a packet says. It is false when the packet is refused.
+// serve serves a packet. It returns false if the packet is refused.
 func (v *server) serve(packet []byte, tick uint32) (bool, error) {
 	p := work.Split(packet)
 	at := v.byCode.GetBytes(p.Code)
@@ -264,7 +264,7 @@ func (v *server) tick(packets *work.Packets, tick uint32) error {
 	return nil
 }
 
-// close ends the rooms that are open, without a word to the sum.
+// close ends the open rooms without a change of the sum.
 func (v *server) close() (err error) {
 	for _, number := range v.byCode.All() {
 		err = errors.Join(err, v.rooms[*number].slot.Release(context.Background()))

@@ -23,7 +23,7 @@ type shot struct {
 	target handle
 }
 
-// state is all that a rollback takes back. Slots that are free again are in the lists.
+// state is restored by a rollback. Freed slots are in the lists.
 type state struct {
 	ships     []ship
 	shots     []shot
@@ -41,8 +41,8 @@ type game struct {
 	saved []byte
 }
 
-// Game plays the program game. Slabs grow to what is needed, and copies and
-// saves are made into what earlier ones left.
+// Game plays the program game. Slabs grow as needed, and copies and saves reuse
+// the memory of earlier ones.
 func Game(m *work.Meter) (uint64, error) {
 	g := &game{}
 	g.nextID = 1
@@ -77,7 +77,7 @@ func Game(m *work.Meter) (uint64, error) {
 	return uint64(sum), nil
 }
 
-// play is a tick.
+// play plays a tick.
 func (s *state) play(tick int, input uint32) {
 	for i := range s.ships {
 		if p := &s.ships[i]; p.age&1 == 1 {
@@ -119,7 +119,7 @@ func (s *state) play(tick int, input uint32) {
 	}
 }
 
-// fire has a ship fire at the one with the next ID.
+// fire fires a ship's shot at the one with the next ID.
 func (s *state) fire(p *ship, tick int) {
 	target := s.next(p.ID)
 	if target == (handle{}) || s.shooting == work.MostShots {
@@ -141,12 +141,12 @@ func (s *state) fire(p *ship, tick int) {
 	s.shooting++
 }
 
-// next returns the ship with the smallest ID above id, else with the smallest of all; not the one
-// with this id.
+// next returns the ship with the smallest ID above id, or else with the smallest of all; never the
+// one with this id.
 func (s *state) next(id uint32) (found handle) {
 	best := ^uint32(0)
 	for i := range s.ships {
-		if p := &s.ships[i]; p.age&1 == 1 && p.ID != id && p.ID-id-1 < best { // below id wraps around
+		if p := &s.ships[i]; p.age&1 == 1 && p.ID != id && p.ID-id-1 < best { // wraps below id
 			best, found = p.ID-id-1, handle{uint32(i), p.age}
 		}
 	}
@@ -183,7 +183,7 @@ func (s *state) shot(h handle) *shot {
 	return nil
 }
 
-// hash returns a number for what the state means: slots don't count.
+// hash returns a number for the meaning of the state: slots don't count.
 func (s *state) hash() uint64 {
 	var all uint64
 	for i := range s.ships {
@@ -244,7 +244,7 @@ func (s *state) save(b []byte) []byte {
 	return b
 }
 
-// load makes s what was saved.
+// load reads a saved state.
 func (s *state) load(b []byte) {
 	get := func() uint32 {
 		v := binary.LittleEndian.Uint32(b)

@@ -32,8 +32,8 @@ type server struct {
 	tick   int
 }
 
-// Rooms plays the program rooms. Rooms that ended are opened again with all
-// that they grew to; names are strings, made once for each join.
+// Rooms plays the program rooms. An ended room is opened again with its grown
+// memory; names are strings, made once for each join.
 func Rooms(m *work.Meter) (uint64, error) {
 	s := &server{byCode: make(map[string]*room, work.RoomsAtOnce)}
 	packets := work.NewPackets()
@@ -60,7 +60,7 @@ func Rooms(m *work.Meter) (uint64, error) {
 	return uint64(s.sum), nil
 }
 
-// handle does what a packet says. It is false if it can't be done.
+// handle serves a packet. It returns false if the packet is refused.
 func (s *server) handle(p work.Packet) bool {
 	r := s.byCode[string(p.Code)]
 	if p.Kind == work.Open {

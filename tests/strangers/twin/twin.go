@@ -1,3 +1,3 @@
 // Package twin has the halves on the Go heap, as a careful Go programmer writes them: slabs, free
-// lists, arrays that are kept for the next one, and no string that is made twice.
+// lists, reused arrays, and no string that is made twice.
 package twin

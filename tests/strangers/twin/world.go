@@ -29,8 +29,8 @@ type world struct {
 	dead     uint64 // digests of the entities that died
 }
 
-// World plays the program world. A chunk that was unloaded is loaded again
-// with all that it grew to: its terrain, its list of entities and their data.
+// World plays the program world. An unloaded chunk is loaded again with its
+// grown memory: its terrain, its list of entities and their data.
 func World(m *work.Meter) (uint64, error) {
 	w := &world{chunks: make(map[work.Place]*chunk, work.ChunksAtOnce)}
 	var (
@@ -134,7 +134,7 @@ func (c *chunk) kill(i int) {
 	c.entities = c.entities[:last]
 }
 
-// resize gives the data the size that it has now: what it had stays, as far as there is room.
+// resize gives the data its new size, and keeps the bytes that fit.
 func (e *entity) resize() {
 	had, size := len(e.data), e.DataSize()
 	e.data = slices.Grow(e.data, max(0, size-had))[:size]

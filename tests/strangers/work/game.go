@@ -89,7 +89,7 @@ func (s *Shot) Chase(target *Ship) (hits bool) {
 // Longer is how many ticks longer the ship's last shot lives when the ship fires again.
 const Longer = 8
 
-// Damage returns what a hit takes from the target's hull.
+// Damage returns the loss of the target's hull in a hit.
 func (s *Shot) Damage() int32 { return 5 + int32(s.ID>>60) }
 
 func wrap(v int32) int32 { return v << 12 >> 12 }

@@ -68,7 +68,7 @@ func appendText(b []byte, seed uint64, least, most int) []byte {
 	return append(b, '"')
 }
 
-// Record is what the program reads of a line: slices of it.
+// Record has the fields of a line that the program reads, as slices of the line.
 type Record struct {
 	User   []byte
 	Amount int64

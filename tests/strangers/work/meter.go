@@ -13,14 +13,14 @@ const mostTicks = 12_288
 // the program's sum.
 type Half func(m *Meter) (uint64, error)
 
-// Meter measures a half, which tells it when its set-up is over and when a tick starts and stops.
+// Meter measures a half, which reports the end of its set-up, and the start and stop of each tick.
 type Meter struct {
 	ticks []time.Duration
 	start time.Time
 	setUp uint64 // bytes that were allocated on the Go heap before Ready
 }
 
-// Run runs a half and returns its sum and what the meter saw.
+// Run runs a half and returns its sum and its measurements.
 func Run(h Half) (sum uint64, m *Meter, err error) {
 	m = &Meter{ticks: make([]time.Duration, 0, mostTicks)}
 	m.Ready()
@@ -28,14 +28,14 @@ func Run(h Half) (sum uint64, m *Meter, err error) {
 	return sum, m, err
 }
 
-// Ready says that the half is set up: what it allocates on the Go heap from now on is garbage. A
-// half calls it once, before its first tick, after it made what it plans ahead.
+// Ready ends the set-up of the half: later allocations on the Go heap count as garbage. A half
+// calls it once, before its first tick, after it allocated its planned memory.
 func (m *Meter) Ready() { m.setUp = allocated() }
 
-// Start says that a tick starts.
+// Start marks the start of a tick.
 func (m *Meter) Start() { m.start = time.Now() }
 
-// Stop says that the tick is over.
+// Stop marks the end of the tick.
 func (m *Meter) Stop() { m.ticks = append(m.ticks, time.Since(m.start)) }
 
 // Garbage returns the bytes that were allocated on the Go heap since Ready.
@@ -44,7 +44,7 @@ func (m *Meter) Garbage() uint64 { return allocated() - m.setUp }
 // Ticks returns the number of ticks so far.
 func (m *Meter) Ticks() int { return len(m.ticks) }
 
-// Slowest returns the duration that all ticks but one of a thousand stay below.
+// Slowest returns the 99.9th percentile of the ticks.
 func (m *Meter) Slowest() time.Duration {
 	if len(m.ticks) == 0 {
 		return 0

@@ -56,8 +56,8 @@ func (p *Packets) Tick() bool {
 // Next returns the tick's next packet, whose bytes are valid until the following call, or nil after
 // the last one.
 //
-// A packet is its kind, a byte, and three texts, each behind its length, a byte: the room's code,
-// the player's name, and what the player says.
+// A packet is its kind, a byte, and three texts, each after its length, a byte: the room's code,
+// the player's name, and the player's text.
 func (p *Packets) Next() []byte {
 	if p.left == 0 {
 		return nil
@@ -88,8 +88,8 @@ func (p *Packets) Next() []byte {
 	return appendWord(b, p.dice.next(), 1, TextSize)
 }
 
-// appendWord appends a text of least to most bytes, behind its length: the same one for the same
-// seed. Its letters are those from '`' to 'o'.
+// appendWord appends a text of least to most bytes, after its length: the same one for the same
+// seed. Its letters are from '`' to 'o'.
 func appendWord(b []byte, seed uint64, least, most int) []byte {
 	v := Mix(seed)
 	n := least + int(v>>32)%(most-least+1)

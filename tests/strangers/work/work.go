@@ -1,5 +1,5 @@
-// Package work is what both halves of a program share: the input, which is the same each time, the
-// rules of its world, the checksum, and the meter. Nothing in it allocates after it was made.
+// Package work is shared by both halves of a program: the input, which is the same each time, the
+// rules of its world, the checksum, and the meter. Its types allocate only when they are made.
 package work
 
 import (

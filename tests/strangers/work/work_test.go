@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMeter: what is made before Ready is no garbage, and what is made after it is counted to the
-// byte.
+// TestMeter checks that allocations before Ready are no garbage, and that later ones are counted to
+// the byte.
 func TestMeter(t *testing.T) {
 	var kept []byte
 	sum, m, err := Run(func(m *Meter) (uint64, error) {
@@ -48,7 +48,7 @@ func TestScan(t *testing.T) {
 	assert.Empty(t, block)
 }
 
-// TestInputs: the inputs keep the limits that a plan is made for, and allocate nothing.
+// TestInputs checks that the inputs keep the limits of the plans, and allocate nothing.
 func TestInputs(t *testing.T) {
 	packets := NewPackets()
 	require.True(t, packets.Tick())

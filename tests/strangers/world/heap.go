@@ -9,12 +9,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// dataHeap is the size of the heap for the data of all entities: what a run needs, and a quarter
+// dataHeap is the size of the heap for the data of all entities: the need of a run, and a quarter
 // for gaps.
 const dataHeap = 832 * budget.KiB
 
-// heapPlan has one region for all. Its size and limits are those of budget.Measure. There are
-// seldom as many chunks and entities as there may be, so no page is present before it is touched.
+// heapPlan has one region. Its size and limits are from budget.Measure. The limits of chunks and
+// entities are seldom reached, so no page is present before it is touched.
 var heapPlan = budget.Plan{
 	Name:    "heap",
 	Regions: []budget.RegionPlan{{Name: "world", Size: 4618 * budget.KiB}},

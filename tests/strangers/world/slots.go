@@ -12,20 +12,20 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// slotHeap is the size of the heap for the data of a chunk's entities: what a run needs, and a
+// slotHeap is the size of the heap for the data of a chunk's entities: the need of a run, and a
 // quarter for gaps.
 const slotHeap = 10 * budget.KiB
 
-// Slots begin at multiples of 64 KiB. So that not all chunks lie in the same few lines of the
-// processor's caches, a chunk begins at one of colours places in its slot.
+// Slots begin at multiples of 64 KiB. A chunk begins at one of colours places in its slot, so that
+// the chunks don't share the same few lines of the processor's caches.
 const (
 	colours = 64
 	colour  = 256
 )
 
-// slotsPlan has a region for what finds the chunks, and a slot for each chunk. Its sizes and limits
-// are those of budget.Measure. There are seldom as many chunks as there may be, so no page is
-// present before it is touched.
+// slotsPlan has a region for the index of chunks, and a slot for each chunk. Its sizes and limits
+// are from budget.Measure. The limit of chunks is seldom reached, so no page is present before it
+// is touched.
 var slotsPlan = budget.Plan{
 	Name: "slots",
 	Regions: []budget.RegionPlan{
@@ -36,7 +36,7 @@ var slotsPlan = budget.Plan{
 	Pages:  budget.Pages{Prefault: budget.Off},
 }
 
-// slotChunk is a chunk, which its slot has whole.
+// slotChunk is a chunk in its slot.
 type slotChunk struct {
 	place    work.Place
 	heat     uint32
@@ -53,14 +53,14 @@ var (
 	bytes      = arena.HeapOf[byte](nil)
 )
 
-// side is the side of a square in which all loaded chunks lie, a power of two: no two of them have
-// places that are equal modulo side.
+// side is the side of a square around all loaded chunks, a power of two: no two of them have places
+// that are equal modulo side.
 const side = 16 // at least 2*work.Far + 1
 
 // cell returns the number of a place's cell among side*side.
 func cell(x, z int32) int32 { return z&(side-1)*side + x&(side-1) }
 
-// slotValues is what Go has of a slot and its chunk.
+// slotValues are the Go values of a slot and its chunk.
 type slotValues struct {
 	slot       budget.Region
 	*slotChunk // nil where none is loaded
@@ -219,7 +219,7 @@ func (w *slotWorld) unload(c *slotValues) error {
 	return c.slot.Release(w.ctx)
 }
 
-// warm works out the next heat of all chunks.
+// warm computes the next heat of all chunks.
 func (w *slotWorld) warm() {
 	for i := range w.chunks {
 		c := w.chunks[i].slotChunk
@@ -293,7 +293,7 @@ func (w *slotWorld) born(c *slotValues) error {
 	return nil
 }
 
-// resize gives the data of an entity the size that it should have now.
+// resize gives the data of an entity its new size.
 func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
 	old, size := len(data), e.DataSize()
 	if size == old {
@@ -310,7 +310,7 @@ func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// heapFull is the error of a heap that has no room for so many bytes of data.
+// heapFull returns the error of a heap without room for so many bytes of data.
 func heapFull(heap arena.Heap, size int) error {
 	stats := heap.Stats()
 	return fmt.Errorf("the heap has no room for %d bytes, %d of %d are free: %w",
