@@ -28,7 +28,7 @@ type (
 		Other scope.Ref[room]
 		Own   scope.Owned
 	}
-	tree struct { // a ring of types, and a fault far away
+	tree struct { // types that lead to each other, with a fault at depth
 		Next  arena.Ptr[tree]
 		Many  arena.Slice[arena.Ptr[holes]]
 		Name  arena.String
@@ -57,8 +57,8 @@ const holesFaults = "\n\t3 bytes of padding after holes.A may have any value; wr
 	"\n\t6 bytes of padding after holes.E may have any value; write a field `_ [6]byte` there, or " +
 	"put larger fields first"
 
-// TestTypesOfStates: what may differ where states are equal, and what means nothing elsewhere, is
-// refused in a state region, with each field; elsewhere nobody asks.
+// TestTypesOfStates: a state region refuses padding and addresses, naming each field. Other regions
+// accept them.
 func TestTypesOfStates(t *testing.T) {
 	b := open(t, twoRegions())
 	begin := func(fn func(budget.Region, scope.Scope)) string {
@@ -121,8 +121,8 @@ func TestTypesOfStates(t *testing.T) {
 	})
 }
 
-// TestTypesOfAllThatIsMade: in checked builds all that the load made between Begin and NewRing is
-// looked at, whatever made it, and what is gone isn't.
+// TestTypesOfAllThatIsMade: checked builds check the types of all values of a state, however
+// allocated, and none that were released.
 func TestTypesOfAllThatIsMade(t *testing.T) {
 	b := open(t, twoRegions())
 	for name, make := range map[string]func(s scope.Scope){
@@ -164,7 +164,7 @@ func TestTypesOfAllThatIsMade(t *testing.T) {
 	}
 }
 
-// TestSameGaps: what was there before, in this load or in another, is in no snapshot.
+// TestSameGaps: old bytes in gaps, of this load or another, are in no snapshot.
 func TestSameGaps(t *testing.T) {
 	b := open(t, twoRegions())
 	var want uint64
@@ -209,8 +209,8 @@ func TestSameGaps(t *testing.T) {
 	}
 }
 
-// TestWhatNeverChanges: in checked builds Take says that what was made before Begin was written
-// since, and where it was made; nothing is taken.
+// TestWhatNeverChanges: in checked builds Take fails if memory from before Begin was written, and
+// names the line that allocated it.
 func TestWhatNeverChanges(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring

@@ -23,7 +23,7 @@ type (
 		Set    [2]bool
 		_      bool
 	}
-	// house has bools at each depth, and links; shed has none of these.
+	// house has bools at each depth, and links; shed has neither.
 	house struct {
 		Tick  uint64
 		Lit   bool
@@ -50,7 +50,7 @@ var (
 	boolMaker  = scope.Plain[bool]()
 )
 
-// made is a state of houses, with bools wherever one may be.
+// made is a state of houses, with bools in all kinds of places.
 type made struct {
 	region budget.Region
 	ring   *save.Ring
@@ -60,7 +60,7 @@ type made struct {
 	seen   []bool
 	pool   scope.Pool[lock]
 	flags  scope.Pool[bool]
-	kept   []lock // Go has it alone
+	kept   []lock // only Go code keeps it
 }
 
 func newMade(t testing.TB) *made {
@@ -89,8 +89,8 @@ func newMade(t testing.TB) *made {
 	return m
 }
 
-// TestBools: one that is neither 0 nor 1 is refused wherever it is, by delta and by file, with its
-// name; then nothing has changed. Compiled Go would index beyond an array by it.
+// TestBools: a bool other than 0 and 1 is refused by name, in a delta and in a file, and nothing
+// changes. Compiled Go would index beyond an array with it.
 func TestBools(t *testing.T) {
 	m := newMade(t)
 	for _, at := range []struct {
@@ -116,7 +116,7 @@ func TestBools(t *testing.T) {
 	}
 }
 
-// refusesBool has a hostile machine make a bool 200, 2 and 255, and send that.
+// refusesBool sends snapshots in which the bool is 200, 2 and 255.
 func refusesBool(t *testing.T, r *save.Ring, at *bool, says string) {
 	t.Helper()
 	was := *at
@@ -141,7 +141,7 @@ func refusesBool(t *testing.T, r *save.Ring, at *bool, says string) {
 	}
 }
 
-// TestBoolsAlone: where nothing leads anywhere bools are looked at all the same.
+// TestBoolsAlone: bools are checked in a state without links, too.
 func TestBoolsAlone(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
@@ -160,7 +160,7 @@ func TestBoolsAlone(t *testing.T) {
 	refusesBool(t, ring, &x.Open, "save_test.shed.Open is the bool 200")
 }
 
-// TestBlankBools: no code reads a blank field, so it may be anything.
+// TestBlankBools: a blank bool may have any value, since no code reads it.
 func TestBlankBools(t *testing.T) {
 	m := newMade(t)
 	for _, lit := range []unsafe.Pointer{unsafe.Add(unsafe.Pointer(&m.house.Lit), 1),
@@ -174,7 +174,7 @@ func TestBlankBools(t *testing.T) {
 	}
 }
 
-// TestUnseenBools: a checked build names what has a bool that no release can look at.
+// TestUnseenBools: a checked build names an allocation with a bool that a release can't check.
 func TestUnseenBools(t *testing.T) {
 	type crate struct{ Locks [2]lock }
 	b := open(t, twoRegions())
@@ -207,7 +207,7 @@ func TestUnseenBools(t *testing.T) {
 	}
 }
 
-// TestTenantsValues: what a tenant has of Go types is looked at as the root is.
+// TestTenantsValues: a tenant's Go values are checked like the root.
 func TestTenantsValues(t *testing.T) {
 	type root struct {
 		Lane arena.Slice[lock]
@@ -217,7 +217,8 @@ func TestTenantsValues(t *testing.T) {
 	r := b.Region("level")
 	var ring *save.Ring
 	var at *root
-	var block, own []uint64 // a tenant's bytes, of which links may lead to block[4:8] and to block[8:]
+	// They are a tenant's bytes. Links may lead to block[4:8] and to block[8:].
+	var block, own []uint64
 	load(t, b, "level", func(_ budget.Region, s scope.Scope) {
 		var state *save.State
 		state, at = save.Begin(r, s, scope.Plain[root]())
@@ -263,7 +264,7 @@ func TestTenantsValues(t *testing.T) {
 	require.ErrorContains(t, holds(nil, block[4:8]), no, "who is asked sees the image")
 }
 
-// TestBoolsAllocateNothing: but the first time.
+// TestBoolsAllocateNothing: only the first check allocates.
 func TestBoolsAllocateNothing(t *testing.T) {
 	if arena_c.Checked || arena_c.Crossing || arena_c.Race {
 		t.Skip("a release build's")

@@ -14,12 +14,12 @@ import (
 	"github.com/upfront-mem/upfront/budget/save"
 )
 
-// zeros has no end.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// allocated is how many bytes of Go heap fn asks for.
+// allocated returns the bytes of Go heap that fn allocates.
 func allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -28,7 +28,7 @@ func allocated(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// claims is a file's header that says other sizes, with its sum, and what follows.
+// claims returns a file with other sizes in its header, a correct checksum, and then other bytes.
 func claims(file []byte, layout, image uint64, then io.Reader) io.Reader {
 	head := bytes.Clone(file[:56])
 	binary.LittleEndian.PutUint64(head[8:], layout)
@@ -37,7 +37,8 @@ func claims(file []byte, layout, image uint64, then io.Reader) io.Reader {
 	return io.MultiReader(bytes.NewReader(head), then)
 }
 
-// A file that says how large it is takes no memory by that: a ring has its own, and a tool a bound.
+// TestSizesBeforeMemory: the size in a file's header takes no memory. A ring refuses other sizes
+// than its own, and a tool has a bound.
 func TestSizesBeforeMemory(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	require.NoError(t, p.ring.Take(1))
@@ -65,8 +66,8 @@ func TestSizesBeforeMemory(t *testing.T) {
 	assert.True(t, p.ring.Has(1))
 }
 
-// Without a ring the snapshot has a bound, which the error names, and what describes it has so many
-// values as its bytes allow.
+// TestShowBounds: without a ring the snapshot's size has a bound, which the error names. The number
+// of values in the description has a bound by its bytes.
 func TestShowBounds(t *testing.T) {
 	const size = 1<<30 + 64
 	large := `{"plan":"p","parts":[{"region":"r","mark":0,"size":1073741888,"root":"int64"}],"types":[]}`
@@ -88,7 +89,7 @@ func TestShowBounds(t *testing.T) {
 	}
 }
 
-// described is a file with that description and right sums, and zeros without end.
+// described returns a file with that description, correct checksums and endless zeros.
 func described(text string, image uint64) io.Reader {
 	head := append([]byte("upsave1\n"), make([]byte, 48)...)
 	binary.LittleEndian.PutUint64(head[32:], save.FingerprintOf(text))

@@ -9,9 +9,8 @@ import (
 
 // check returns an error for an image from outside that no play could have left: by its words of
 // pools and of the chain, its bools or its links. The other bytes may have any value. It costs
-// O(chunks), a read of the chunks that aren't live, and the check of links; it makes no Go
-// allocation except at the first call. pre: the state is of a state region. It leaves the image
-// unchanged.
+// O(chunks), a read of free chunks, and the check of links; only the first call makes Go
+// allocations. pre: the state is of a state region. The image stays as it was.
 func (p *part) check(image []byte) error {
 	if r := p.library; r != nil && !p.trusted {
 		who := "a C library's"
@@ -55,7 +54,7 @@ func (p *part) bad(at uint64, text string, args ...any) error {
 	return fmt.Errorf("region %s, byte %#x of the state: %w", p.saved.Name(), at, why)
 }
 
-// chunkSeen marks the state of a free chunk during checkNumbers, after its number was found.
+// chunkSeen marks a free chunk in checkNumbers.
 const chunkSeen = 0x80
 
 func (p *part) checkPool(pool *pool, words, state []byte) error {
@@ -83,9 +82,9 @@ func (p *part) checkPool(pool *pool, words, state []byte) error {
 	return nil
 }
 
-// checkNumbers returns the first wrong place in the stack of the numbers of free chunks, and the
-// error, or "". At the bottom are the chunks that were never taken, the last chunk's first. Above
-// them is each other free chunk once.
+// checkNumbers returns the first wrong place in the stack of free chunks' numbers, and the error,
+// or "". At the bottom are the chunks never used, the last chunk first; above them each other free
+// chunk once.
 func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, what string) {
 	number := func(place uint32) uint32 { return binary.LittleEndian.Uint32(numbers[4*place:]) }
 	count := uint32(len(states))
@@ -109,7 +108,6 @@ func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, wha
 	return place, what
 }
 
-// isZero compares whole words.
 func isZero(b []byte) bool {
 	for at := 0; at < len(b); at += 8 {
 		if binary.LittleEndian.Uint64(b[at:]) != 0 {

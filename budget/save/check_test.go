@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestHostileImage: what is wrong in the program's own words is named, and nothing changes.
+// TestHostileImage: forged words of the program's own are refused by name, and nothing changes.
 func TestHostileImage(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 3)
 	for i := range uint64(60) {
@@ -25,7 +25,7 @@ func TestHostileImage(t *testing.T) {
 	const live, free = arena_c.ChunkLive, arena_c.ChunkFree
 	c := save.ControlOf(p.ring)
 	require.Len(t, c.Pools, 2)
-	require.Len(t, c.Nodes, 3) // of two pools and a label
+	require.Len(t, c.Nodes, 3) // two pools and a label
 	frogs, flies := c.Pools[0], c.Pools[1]
 	image := save.Image(p.ring, 1)
 	state := func(pool save.ControlPool, index int) *byte { return &image[pool.Chunks-1-index] }
@@ -50,7 +50,7 @@ func TestHostileImage(t *testing.T) {
 		return bytes.Count(image[pool.States:pool.Chunks], []byte{arena_c.ChunkFresh})
 	}
 	putChunk := frogs.Chunks + frogs.Stride*chunk(frogs, free, 0)
-	list := frogs.Numbers + 4*fresh(frogs) // of those that were put
+	list := frogs.Numbers + 4*fresh(frogs) // of freed chunks
 	for _, test := range []struct {
 		what   string
 		change func()
@@ -116,7 +116,8 @@ func TestHostileImage(t *testing.T) {
 	}
 }
 
-// TestRetired: a chunk whose generations are used up is in the image, and play goes on from there.
+// TestRetired: a snapshot holds retired chunks, whose generations are used up, and play goes on
+// from it.
 func TestRetired(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	_, h := p.frogs.Get()
@@ -142,11 +143,11 @@ func TestRetired(t *testing.T) {
 	require.NoError(t, save.Hold(p.ring, 6, save.Image(p.ring, 5)))
 }
 
-// frogGenerations are the bits of a generation that count puts: of 64 planned pools.
+// frogGenerations returns the bits of a generation that count, for 64 planned pools.
 func (p *pond) frogGenerations() uint32 { return 1<<26 - 1 }
 
-// hostile plays what an image from outside makes of a pond, if it may: whatever that is, the
-// pools hold. In between it plays from what is good, and that is as ever.
+// hostile plays from hostile images of a pond, if they pass: the pools hold. In between it plays
+// from a good snapshot, with the same result as ever.
 type hostile struct {
 	*pond
 	good [8][]byte
@@ -167,7 +168,7 @@ func newHostile(t testing.TB) *hostile {
 	return h
 }
 
-// play plays from what is good.
+// play plays from the good snapshot.
 func (h *hostile) play(t testing.TB, ticks int) uint64 {
 	require.NoError(t, h.ring.Restore(t.Context(), 1))
 	for range ticks {
@@ -177,8 +178,8 @@ func (h *hostile) play(t testing.TB, ticks int) uint64 {
 	return hash(t, h.ring, 2)
 }
 
-// try has a program change an image: from which it starts, then where and what is XORed, three
-// bytes each.
+// try changes an image as a program says: its first byte selects the image, then each three bytes a
+// position and a value to XOR.
 func (h *hostile) try(t testing.TB, program []byte) {
 	if len(program) == 0 {
 		return
@@ -203,7 +204,7 @@ func (h *hostile) tryImage(t testing.TB, image []byte) {
 		for i := range uint64(50) {
 			h.step(i)
 		}
-		for all := 0; all <= frogsMost; all++ { // all that there are, each once
+		for all := 0; all <= frogsMost; all++ { // each live frog once
 			if f, _ := h.frogs.Get(); f == nil {
 				require.Equal(t, frogsMost, h.frogs.Live()+h.retired())
 				break
@@ -217,14 +218,14 @@ func (h *hostile) tryImage(t testing.TB, image []byte) {
 	require.Equal(t, h.want, h.play(t, 3))
 }
 
-// retired is how many frogs are no more.
+// retired returns the number of retired frogs.
 func (h *hostile) retired() int {
 	require.NoError(nil, h.ring.Take(4))
 	pool := save.ControlOf(h.ring).Pools[0]
 	return bytes.Count(save.Image(h.ring, 4)[pool.States:pool.Chunks], []byte{arena_c.ChunkRetired})
 }
 
-// TestHostileImages: as FuzzImage, most often in the program's own words.
+// TestHostileImages is FuzzImage with random programs, mostly for the pools' words.
 func TestHostileImages(t *testing.T) {
 	h := newHostile(t)
 	c := save.ControlOf(h.ring)

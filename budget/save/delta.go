@@ -11,28 +11,26 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A delta is a header of eight words, and then the changed ranges in order. Each range is two
-// varints, the number of unchanged bytes before it and its own length, and its bytes, each XORed
-// with the base's. All numbers are little-endian. Say the base is 07 00 00 00 05 00 00 00 and the
-// snapshot is 07 00 00 00 06 00 00 00. They differ in byte 4, and 05 XOR 06 is 03, so the only
-// range is 04 01 03. A small change of a number leaves zeros in its high bytes, so deltas compress
-// well.
+// A delta is a header of eight words, and then the changed ranges in order. A range is two varints,
+// the number of unchanged bytes before it and its length, and its bytes, each XORed with the
+// base's. All numbers are little-endian. Say the base is 07 00 00 00 05 00 00 00, and the snapshot
+// 07 00 00 00 06 00 00 00. They differ in byte 4, and 05 XOR 06 is 03, so the only range is 04 01
+// 03. A small change of a number has zeros in its high bytes, so deltas compress well.
 const (
 	deltaMagic   = 0x31_61_74_6c_65_64_70_75 // "updelta1"; the digit is the version
 	deltaVersion = 0xff << 56
 	deltaHeader  = 8 * 8
-	deltaSummed  = 7 * 8 // these bytes have their CRC32C in the lower half of the last word
+	deltaSummed  = 7 * 8 // their CRC32C is the lower half of the last word
 
-	// deltaOf is the first bit, in the last word, of the 32-bit sum of the subjects. The sum is 0
-	// if a state has none.
+	// deltaOf is the first bit of the 32-bit sum of the subjects in the last word. The sum is 0
+	// without any.
 	deltaOf = 32
 
-	rangeSizeMax = 2 * binary.MaxVarintLen64 // the most bytes of the two varints
-	rangeGap     = 2                         // so many equal bytes cost no more than another range
+	rangeSizeMax = 2 * binary.MaxVarintLen64 // the two varints
+	rangeGap     = 2                         // cheaper than another range
 	deltaBlock   = 4 * arena_c.LineSize      // bytes per comparison
 )
 
-// deltaHead is the header of a delta.
 type deltaHead struct{ magic, size, changes, base, number, baseHash, hash, sum uint64 }
 
 func (h *deltaHead) words() [8]*uint64 {
@@ -40,7 +38,6 @@ func (h *deltaHead) words() [8]*uint64 {
 		&h.sum}
 }
 
-// put writes the header, with its checksum and the sum of the subjects.
 func (h *deltaHead) put(to []byte, of uint32) {
 	for i, word := range h.words() {
 		if 8*i == deltaSummed {
@@ -50,11 +47,11 @@ func (h *deltaHead) put(to []byte, of uint32) {
 	}
 }
 
-// Delta appends to dst a delta: the changes that turn snapshot base into snapshot number.
-// [Ring.Apply] applies it, in the same program on any machine. A delta has 64 bytes and, for each
-// changed place, the changed bytes and about 3 more. Delta fails if the ring doesn't hold one of
-// the snapshots, or a region is no state region; then it returns dst unchanged. It compares both
-// snapshots, and hashes each unless its hash is known. It makes no Go allocation if dst has room.
+// Delta appends to dst the changes that turn snapshot base into snapshot number. [Ring.Apply]
+// applies them in the same program on any machine. A delta has 64 bytes and, for each changed
+// place, the changed bytes and about 3 more. On an error, if the ring doesn't hold a snapshot or a
+// region is no state region, dst is returned unchanged. Delta compares both snapshots, and hashes
+// each unless its hash is known. It makes no Go allocation if dst has room.
 func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	from, err := r.state("Delta", base)
 	if err != nil {
@@ -73,13 +70,13 @@ func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	return dst, nil
 }
 
-// appendChanges appends the ranges in which two images differ. pre: both have the same number of
-// whole lines.
+// appendChanges appends the ranges that differ. pre: both images have the same number of whole
+// lines.
 func appendChanges(dst, from, to []byte) []byte {
 	last, start, end := 0, 0, 0 // the end of the range before, and the range at work
 	for at := 0; at < len(from); at += deltaBlock {
 		block := from[at:min(at+deltaBlock, len(from))]
-		if bytes.Equal(block, to[at:at+len(block)]) { // much faster than a comparison by words
+		if bytes.Equal(block, to[at:at+len(block)]) { // much faster than by words
 			continue
 		}
 		for words := changedWords(block, to[at:at+len(block)]); words != 0; words &= words - 1 {
@@ -95,8 +92,8 @@ func appendChanges(dst, from, to []byte) []byte {
 	return appendRange(dst, from, to, last, start, end)
 }
 
-// changedWords returns a bit for each word in which two blocks differ. It doesn't branch, because a
-// processor can't predict the changed words.
+// changedWords returns a bit for each word that differs. It doesn't branch, because a processor
+// can't predict these words.
 func changedWords(from, to []byte) (words uint32) {
 	for line := 0; line < len(from); line += arena_c.LineSize {
 		a, b := (*[arena_c.LineSize]byte)(from[line:]), (*[arena_c.LineSize]byte)(to[line:])
@@ -110,7 +107,7 @@ func changedWords(from, to []byte) (words uint32) {
 	return words
 }
 
-// appendRange appends the range [start, end), unless it is empty. The range before it ends at last.
+// appendRange appends [start, end), unless it is empty. The range before it ends at last.
 func appendRange(dst, from, to []byte, last, start, end int) []byte {
 	n := end - start
 	if n == 0 {
@@ -142,17 +139,16 @@ func appendCount(dst []byte, n int) []byte {
 
 // Apply makes a snapshot from one that the ring holds and a delta of another program's ring, and
 // returns its number. It trusts no byte of the delta, and works in spare memory. An error names the
-// wrong byte of the delta, and nothing has changed then. The delta may be damaged, or of another
-// state or version. The ring may not hold its base, or holds another one with that number. Or the
-// result is a state that no play could leave.
+// wrong byte, and nothing has changed then. The delta may be damaged, or of another state or
+// version, its base may be missing or another snapshot here, or its result is a state that no play
+// could leave.
 //
 // Play that continues from the new snapshot can harm only the game's own data. Words of pools and
 // scopes are as play leaves them. Each bool is 0 or 1. An arena.Ptr or arena.Slice leads to values
-// of the state, or to values that [Readable] named. It never leads over the program's own words,
-// nor over another Ptr, Slice or bool, except one of the same type. This holds for all values that
-// the root, pools and [Values] lead to. Numbers belong to the game: an index, a length or an enum
-// may have any value, and an arena.Slice may differ from the loader's. A function of [State.Verify]
-// checks them.
+// of the state, or to values that [Readable] named, but never over the program's own words, nor
+// over another Ptr, Slice or bool, except one of the same type. This holds for all values that the
+// root, pools and [Values] lead to. Numbers may have any value, such as an index, a length or an
+// enum, and an arena.Slice may differ from the loader's. A function of [State.Verify] checks them.
 //
 // Apply copies and hashes one snapshot, hashes the base unless its hash is known, and checks pools,
 // bools and links. It makes no Go allocation, except at the first call if the types have an
@@ -213,9 +209,9 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	return head.number, nil
 }
 
-// applyChanges XORs the ranges into an image. It returns "", or the first error and its byte.
+// applyChanges XORs the ranges into an image. It returns the first error and its byte, or "".
 func applyChanges(image, changes []byte) (at int, what string) {
-	to := uint64(0) // position in the image
+	to := uint64(0)
 	for at < len(changes) {
 		skip, n := binary.Uvarint(changes[at:])
 		if n <= 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A server sends a spectator what a tick changed. Both have played from the same beginning, or the
-// spectator has read a file of the server's.
+// A server sends a spectator the changes of a tick. Both have played from the same start, or the
+// spectator has read a file of the server.
 func ExampleRing_Apply() {
 	var matches [2]*match
 	var rings [2]*save.Ring
@@ -43,7 +43,7 @@ func ExampleRing_Apply() {
 	if err := server.Take(1); err != nil {
 		log.Fatal(err)
 	}
-	delta, err := server.Delta(nil, 0, 1) // of the newest tick that the spectator says he has
+	delta, err := server.Delta(nil, 0, 1) // from the newest tick that the spectator has confirmed
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -51,14 +51,14 @@ func ExampleRing_Apply() {
 
 	tick, err := spectator.Apply(delta)
 	if err != nil {
-		log.Fatal(err) // nothing has changed: ask for a delta of another base
+		log.Fatal(err) // nothing has changed: request a delta from another base
 	}
 	if err := spectator.Restore(context.Background(), tick); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(*matches[1])
 
-	delta[66] ^= 1 // on the way
+	delta[66] ^= 1 // damage in transit
 	_, err = spectator.Apply(delta)
 	fmt.Println(strings.ReplaceAll(err.Error(), ": it", ":\n  it"))
 	// Output:

@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestChanges: of any two images, what differs makes the one of the other.
+// TestChanges: a delta of any two images turns one into the other.
 func TestChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	holds := func(from, to []byte) int {
@@ -46,14 +46,14 @@ func TestChanges(t *testing.T) {
 			other[i]++
 		}
 		require.Less(t, holds(from, other), len(from)+8)
-		for at := range min(len(from), 700) { // each byte from either end
+		for at := range min(len(from), 700) { // each byte near both ends
 			one := slices.Clone(from)
 			one[at] ^= 1
 			require.LessOrEqual(t, holds(from, one), 5)
 			one[len(one)-1-at] ^= 3
 			holds(from, one)
 		}
-		for range 200 { // runs, some beside each other
+		for range 200 { // runs, some adjacent
 			to := slices.Clone(from)
 			for range 1 + r.IntN(6) {
 				begin := r.IntN(len(to))
@@ -66,13 +66,13 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestDeltaSize: of 1.7 MB with 3,000 writes of 8 bytes a delta has 40 KB at most.
+// TestDeltaSize: for 1.7 MB with 3,000 writes of 8 bytes, a delta has at most 40 KB.
 func TestDeltaSize(t *testing.T) {
 	from, to := scattered()
 	assert.LessOrEqual(t, len(save.AppendChanges(nil, from, to))+save.DeltaHeader, 40_000)
 }
 
-// scattered are two images of 1.7 MB that differ by 3,000 writes.
+// scattered returns two images of 1.7 MB that differ by 3,000 writes.
 func scattered() (from, to []byte) {
 	r := rand.New(rand.NewPCG(5, 6))
 	from = make([]byte, 1_700_032)
@@ -86,8 +86,8 @@ func scattered() (from, to []byte) {
 	return from, to
 }
 
-// TestSend: one plays and sends deltas; another has what they make, and plays on from there just
-// so.
+// TestSend: one pond plays and sends deltas; the other applies them, and plays on with the same
+// result.
 func TestSend(t *testing.T) {
 	sender := newPond(t, open(t, pondPlan()), "level", 8)
 	receiver := newPond(t, open(t, pondPlan()), "level", 8)
@@ -107,7 +107,7 @@ func TestSend(t *testing.T) {
 		require.Equal(t, tick, got)
 		require.Equal(t, save.Image(sender.ring, tick), save.Image(receiver.ring, tick))
 		require.Equal(t, hash(t, sender.ring, tick), hash(t, receiver.ring, tick))
-		if tick%20 == 0 { // it plays ahead, and both have the same
+		if tick%20 == 0 { // it plays ahead, with the same result
 			require.NoError(t, receiver.ring.Restore(context.Background(), tick))
 			for i := range uint64(5) {
 				sender.step(i)
@@ -121,8 +121,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestTheOldestGoes: a delta may make a snapshot in the place of its base, of one with its own
-// number, and of itself.
+// TestTheOldestGoes: a delta's snapshot may replace its base, one with the same number, or itself.
 func TestTheOldestGoes(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	require.NoError(t, p.ring.Take(1))
@@ -153,7 +152,7 @@ func TestTheOldestGoes(t *testing.T) {
 	assert.False(t, small.ring.Has(1))
 }
 
-// holding is what a ring holds of some numbers, and the state as it is.
+// holding returns the ring's snapshots with these numbers, and the current state.
 func holding(t *testing.T, p *pond, numbers ...uint64) (all [][]byte) {
 	for _, n := range numbers {
 		if p.ring.Has(n) {
@@ -165,8 +164,8 @@ func holding(t *testing.T, p *pond, numbers ...uint64) (all [][]byte) {
 	return append(all, save.Live(p.ring))
 }
 
-// TestDamagedDelta: of a delta with one bit changed, or without its end, nothing is ever made but
-// what it was of; most often nothing, and all is as it was.
+// TestDamagedDelta: a delta with one changed bit or a missing end makes no other snapshot than the
+// right one; usually none, and nothing changes.
 func TestDamagedDelta(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 3)
 	for range 30 {
@@ -208,7 +207,7 @@ func TestDamagedDelta(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestRefusedDelta: what is wrong has a byte of the delta, and nothing changes.
+// TestRefusedDelta: an error names the byte of the delta, and nothing changes.
 func TestRefusedDelta(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	require.NoError(t, p.ring.Take(1))
@@ -330,7 +329,7 @@ func TestDeltaOfSeveral(t *testing.T) {
 			_, err := budget.Load(t.Context(), region, func(s scope.Scope) (*level, error) {
 				l.state, l.room = save.Begin(region, s, roomMaker)
 				l.frogs = frogMaker.HandlePool(s, 5+i)
-				byteMaker.Slice(s, 3+i) // its end isn't a line's
+				byteMaker.Slice(s, 3+i) // the end isn't the end of a line
 				return l, nil
 			})
 			require.NoError(t, err)
@@ -365,7 +364,7 @@ func TestDeltaOfSeveral(t *testing.T) {
 	require.ErrorContains(t, save.Hold(other, 2, image), "the padding after it isn't zeros")
 }
 
-// TestDeltaNoAllocations: neither Delta nor Apply makes anything on the Go heap.
+// TestDeltaNoAllocations: Delta and Apply don't allocate on the Go heap.
 func TestDeltaNoAllocations(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 3)
 	require.NoError(t, p.ring.Take(0))
@@ -387,7 +386,7 @@ func TestDeltaNoAllocations(t *testing.T) {
 	}))
 }
 
-// BenchmarkDelta is of 1.7 MB with 3,000 writes, beside a copy of the same bytes in the same run.
+// BenchmarkDelta compares a delta of 1.7 MB with 3,000 writes with a copy of the same bytes.
 func BenchmarkDelta(b *testing.B) {
 	from, to := scattered()
 	scratch, dst := make([]byte, len(from)), make([]byte, 0, len(from))

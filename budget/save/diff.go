@@ -10,9 +10,9 @@ import (
 )
 
 // Difference is the first difference between two snapshots, with the values of A and B. Unknown
-// fields are empty. A release build knows the types of the root, of the values that it leads to by
-// arena.Ptr and arena.Slice, and of pools. A checked build knows every allocation, with its scope
-// and source line.
+// fields are empty. A release build knows the types of the root, of values that it leads to by
+// arena.Ptr and arena.Slice, and of pools. A checked build knows all allocations, with their scopes
+// and source lines.
 type Difference struct {
 	Region string
 	Offset uint64 // from the region's first byte
@@ -67,10 +67,10 @@ func (d Difference) String() string {
 	return b.String()
 }
 
-// Diff returns the first difference between two snapshots of the ring, and false if they are equal.
-// First is the lowest address. In a pool, chunks that are live in only one snapshot come first,
-// then live chunks' values, then the rest. Diff fails if the ring doesn't hold a snapshot, or a
-// region is no state region. It is for debugging: it is slow, and makes Go allocations.
+// Diff returns the first difference between two snapshots of the ring by address, and false if they
+// are equal. In a pool, chunks that are live in only one snapshot come first, then values of live
+// chunks. Diff fails if the ring doesn't hold a snapshot, or a region is no state region. It is
+// slow, and makes Go allocations.
 func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	from, err := r.state("Diff", a)
 	if err != nil {
@@ -84,7 +84,6 @@ func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	return d, differ, nil
 }
 
-// diff compares two images of the layout.
 func (l *layout) diff(a, b []byte) (Difference, bool) {
 	known, begin := l.byName(), uint64(0)
 	for i := range l.Parts {
@@ -100,7 +99,6 @@ func (l *layout) diff(a, b []byte) (Difference, bool) {
 	return Difference{}, false
 }
 
-// comparison is the state of one region, in A and in B.
 type comparison struct {
 	*partLayout
 	known        map[string]*typeLayout
@@ -135,7 +133,6 @@ func (c *comparison) unequal(from, to uint64) int {
 	return -1
 }
 
-// pool compares a pool.
 func (c *comparison) pool(index int, q *poolLayout) (Difference, bool) {
 	state := func(of int, chunk uint64) byte { return c.bytes[of][q.Offset-1-chunk] }
 	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + q.Offset}

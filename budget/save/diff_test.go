@@ -52,7 +52,7 @@ var (
 	nodeMaker  = scope.Plain[node]()
 )
 
-// building is a state with something of each kind.
+// building is a state with all kinds of values.
 type building struct {
 	region budget.Region
 	ring   *save.Ring
@@ -61,7 +61,7 @@ type building struct {
 	best   arena.Handle[actor]
 	lamps  []lamp
 	nodes  []*node
-	hidden []place // nothing leads there
+	hidden []place // no link leads there
 	tail   []place
 }
 
@@ -84,7 +84,7 @@ func newBuilding(t testing.TB) *building {
 			b.nodes = append(b.nodes, nodeMaker.New(s))
 		}
 		for i := range b.nodes {
-			b.nodes[i].Next = arena.PtrTo(base, b.nodes[(i+1)%3]) // a ring
+			b.nodes[i].Next = arena.PtrTo(base, b.nodes[(i+1)%3]) // a cycle
 		}
 		root.First = arena.PtrTo(base, b.nodes[0])
 		b.hidden, b.tail = placeMaker.Slice(s, 4), placeMaker.Slice(s, 4)
@@ -98,7 +98,7 @@ func newBuilding(t testing.TB) *building {
 	return b
 }
 
-// diff is what differs after something happened, and everything is as it was again.
+// diff returns the difference that change makes, and undoes the change.
 func (b *building) diff(t *testing.T, change func()) (d save.Difference) {
 	require.NoError(t, b.ring.Restore(background, 1))
 	change()
@@ -119,7 +119,7 @@ func TestDiff(t *testing.T) {
 	b := newBuilding(t)
 	one := func() *actor { return b.actors.At(b.best) }
 	for _, of := range []struct {
-		want   string // without what only a checked build knows
+		want   string // without the facts that only a checked build knows
 		change func()
 	}{
 		{"hall.Tick: 0 in A, 7 in B (uint64 of save_test.hall; offset 0x340", func() { b.hall.Tick = 7 }},
@@ -171,7 +171,7 @@ func TestDiff(t *testing.T) {
 		assert.Equal(t, strings.Contains(of.want, "Lamps["), d.Label == "light", of.want)
 		assert.Regexp(t, `^\S+newBuilding\S* /.*/diff_test.go:[0-9]+$`, d.Made)
 	}
-	// Where nothing leads.
+	// No link leads there.
 	d := b.diff(t, func() { b.hidden[2].Y = 1 })
 	if arena_c.Checked {
 		assert.Contains(t, d.String(),
@@ -197,8 +197,8 @@ func TestDiff(t *testing.T) {
 	assert.ErrorContains(t, err, "doesn't hold snapshot 9")
 }
 
-// TestEveryByteHasADifference: whatever byte of an image is another, Diff says that there is one,
-// at its place, and its text has both values.
+// TestEveryByteHasADifference: if a byte of an image changes, Diff finds it at its place, with both
+// values.
 func TestEveryByteHasADifference(t *testing.T) {
 	b := newBuilding(t)
 	image := save.Image(b.ring, 1)
@@ -215,7 +215,7 @@ func TestEveryByteHasADifference(t *testing.T) {
 	}
 }
 
-// TestDiffFiles: files of a release are explained by the map that a checked build wrote.
+// TestDiffFiles: a map that a checked build wrote names the fields for files of a release.
 func TestDiffFiles(t *testing.T) {
 	b := newBuilding(t)
 	one := written(t, b.ring, 1)
@@ -259,7 +259,7 @@ func TestDiffFiles(t *testing.T) {
 	assert.ErrorContains(t, err, "the map: save: a file, byte 0: it ends within ")
 }
 
-// TestObjects: a checked build's file has all that was made, to the byte, whatever made it.
+// TestObjects: a checked build's file lists all allocations to the byte, however they were made.
 func TestObjects(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
@@ -269,9 +269,10 @@ func TestObjects(t *testing.T) {
 		for range 4 {
 			marks = markMaker.Append(s, marks, mark{})
 		}
-		marks = markMaker.Append(s, marks[2:], mark{}, mark{}) // grows the same from its middle
+		// grows the same slice from its middle
+		marks = markMaker.Append(s, marks[2:], mark{}, mark{})
 		byteMaker.Slice(s, 3)
-		markMaker.Append(s, marks, mark{}) // moves: there is something behind it
+		markMaker.Append(s, marks, mark{}) // moves, since another value follows it
 		text := s.Text()
 		text.Add("ada").Add(" and bob")
 		require.NoError(t, scope.Label(s, "outer", func() error {
@@ -288,7 +289,7 @@ func TestObjects(t *testing.T) {
 		flies.Done()
 		scope.StringOf(s, r.Base(), "carl")
 		ring = save.NewRing(s, 1, state)
-		byteMaker.Slice(s, 9) // nobody's
+		byteMaker.Slice(s, 9) // unreachable
 	})
 	require.NoError(t, ring.Take(1))
 	f, err := save.ReadFile(bytes.NewReader(written(t, ring, 1)))
@@ -315,7 +316,8 @@ func TestObjects(t *testing.T) {
 		"4 uint8 "}, got)
 }
 
-// TestObjectsBeyondTheState are refused: a file that names them with right sums is no layout.
+// TestObjectsBeyondTheState: a file that names objects beyond the state is refused, also with
+// correct checksums.
 func TestObjectsBeyondTheState(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 1)
 	require.NoError(t, p.ring.Take(1))
@@ -336,8 +338,8 @@ func TestObjectsBeyondTheState(t *testing.T) {
 	}
 }
 
-// TestDiffOfList: a name of what is far down a list is short, and found in memory that grows as the
-// list does.
+// TestDiffOfList: the name of a value far down a list is short, and takes memory proportional to
+// the list.
 func TestDiffOfList(t *testing.T) {
 	type list struct{ First arena.Ptr[node] }
 	const count = 20_000

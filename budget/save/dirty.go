@@ -12,28 +12,26 @@ import (
 // image. Say a ring has two full slots. A tick writes page 3, so both images lack it, and Take into
 // slot 0 copies page 3. The next tick writes page 7, and Take into slot 1 copies the pages 3 and 7.
 
-// dirtyPage is the number of bytes for each bit. The system's pages may be larger.
+// dirtyPage is the bytes for each bit. The system's pages may be larger.
 const dirtyPage = 4096
 
-// dirty has a bit for each page of a state that differs from an image. Bit 0 is the page with the
-// mark.
+// dirty has a bit for each page that differs from an image. Bit 0 is the page with the mark.
 type dirty []uint64
 
-// all marks every page.
 func (d dirty) all() {
 	for i := range d {
 		d[i] = ^uint64(0)
 	}
 }
 
-// add marks the pages [from, to) as far as they exist.
+// add marks the pages [from, to) that exist.
 func (d dirty) add(from, to int) {
 	for at := max(from, 0); at < min(to, 64*len(d)); at++ {
 		d[at/64] |= 1 << (at % 64)
 	}
 }
 
-// next returns the first run of marked pages from page at on, or from == to if none follows.
+// next returns the first run of marked pages from at on, or from == to if none follows.
 func (d dirty) next(at int) (from, to int) {
 	for from = at; from < 64*len(d); from = (from/64 + 1) * 64 {
 		if rest := d[from/64] >> (from % 64); rest != 0 {
@@ -53,7 +51,7 @@ func (d dirty) next(at int) (from, to int) {
 	return from, to
 }
 
-// tracking is the state of the page scan for a part whose region is tracked.
+// tracking is the page scan of a part in a tracked region.
 type tracking struct {
 	tracker *platform.Tracker // nil if pages are compared instead
 	edge    uint64            // bytes from the first page to the mark
@@ -80,9 +78,9 @@ func newTracking(st *State, slots int) *tracking {
 	return t
 }
 
-// scan marks the pages that were written since the last scan. A tracker that forgets its pages
-// costs a fault at the next write of each. So scan lets it forget only once a turn of the ring; a
-// slot's image is that old anyway when the slot is used again.
+// scan marks the pages written since the last scan. After the tracker forgets a page, its next
+// write costs a fault. So scan lets the tracker forget only once a turn of the ring; each image is
+// that old anyway when its slot is used again.
 func (t *tracking) scan() {
 	if t == nil || t.tracker == nil {
 		return
@@ -110,7 +108,6 @@ func (t *tracking) scan() {
 }
 
 // copy copies the pages that may differ between the state and a slot's image, in either direction.
-// Writes to the state are tracked like any other.
 func (t *tracking) copy(to, from []byte, slot int) {
 	if t == nil {
 		copy(to, from)
@@ -136,8 +133,7 @@ func (t *tracking) copy(to, from []byte, slot int) {
 	clear(d)
 }
 
-// clears marks bytes of an image, from an offset of the state on, that are cleared in the image
-// alone.
+// clears marks bytes that are cleared in the image alone, from an offset of the state on.
 func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	if t != nil && t.tracker != nil && !isZero(bytes) {
 		end := t.edge + from + uint64(len(bytes))
@@ -145,7 +141,7 @@ func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	}
 }
 
-// replaced marks all pages, since the slot has an image from outside now.
+// replaced marks all pages of a slot with an image from outside.
 func (t *tracking) replaced(slot int) {
 	if t != nil && t.tracker != nil {
 		t.images[slot].all()

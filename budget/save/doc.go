@@ -14,8 +14,8 @@
 //	hash, err := ring.Hash(tick)  // equal on every machine, unless the games have parted
 //
 // A region's memory is one range without Go pointers, so each of these is one call, and the game
-// lists no fields. Use it for rollback, for save games, to send a state to a player who joins, and
-// to find the field that made two machines differ. It can't restore data outside the region: Go
+// lists no fields. Use it for rollback, for save games, to send a state to another player, and to
+// find the field that made two machines differ. It can't restore data outside the region: Go
 // values (the length of a scope.Text or of a slice), files, sockets, and memory of a C library. The
 // size of a state is fixed once the region is loaded.
 //

@@ -10,18 +10,18 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// match is all that one tick leaves for the next.
+// match is all data that a tick changes.
 type match struct {
 	Tick   uint64
 	Scores [2]int64
 }
 
-// input is what a player does in a tick.
+// input is a player's move in a tick.
 type input struct{ Move int64 }
 
 var matchMaker = scope.Plain[match]()
 
-// step is a tick: of the state and the inputs, and of nothing else.
+// step advances the state by one tick. It reads only the state and the inputs.
 func (m *match) step(in [2]input) {
 	m.Tick++
 	for i := range in {
@@ -29,8 +29,8 @@ func (m *match) step(in [2]input) {
 	}
 }
 
-// The other player's inputs come two ticks late: the game guesses that he does what he did last,
-// and when that was wrong it goes back to the tick of the first wrong guess and plays again.
+// The other player's inputs arrive two ticks late. The game guesses that he repeats his last move.
+// After a wrong guess it goes back to that tick and plays again.
 func Example_rollback() {
 	ctx := context.Background()
 	b, err := budget.Open(budget.Plan{Name: "match", Regions: []budget.RegionPlan{
@@ -53,7 +53,7 @@ func Example_rollback() {
 
 	const ticks, late = 10, 2
 	mine, his := [ticks]input{5: {9}}, [ticks]input{3: {1}, 4: {1}, 5: {1}}
-	var inputs [ticks][2]input // as far as they are known, and guessed
+	var inputs [ticks][2]input // known or guessed
 	advance := func(tick uint64) {
 		if err := ring.Take(tick); err != nil {
 			log.Fatal(err)
@@ -63,7 +63,7 @@ func Example_rollback() {
 	replayed := uint64(0)
 	for tick := uint64(0); tick < ticks; tick++ {
 		inputs[tick][0] = mine[tick]
-		if tick >= late { // his input of two ticks ago is here
+		if tick >= late { // his input of two ticks ago has arrived
 			past := tick - late
 			if guess := inputs[past][1]; guess != his[past] {
 				for t := past; t < ticks; t++ {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Tenants are where an image of a ring of one state has what keeps words of its own: from, to.
+// Tenants returns the ranges of the tenants in an image of a ring of one state.
 func Tenants(r *Ring) (list [][2]int) {
 	p := &r.parts[0]
 	for i := range p.tenants {
@@ -15,7 +15,7 @@ func Tenants(r *Ring) (list [][2]int) {
 	return list
 }
 
-// TenantNames are theirs.
+// TenantNames returns their names.
 func TenantNames(r *Ring) (names []string) {
 	for _, t := range r.parts[0].tenants {
 		names = append(names, t.name)
@@ -23,7 +23,7 @@ func TenantNames(r *Ring) (names []string) {
 	return names
 }
 
-// WithKept is a file of a ring of one state with another description of its containers.
+// WithKept returns a file of a ring of one state with a changed description of its containers.
 func WithKept(file []byte, r *Ring, change func(k *keptLayout)) []byte {
 	l := *r.describe()
 	l.Parts = slices.Clone(l.Parts)
@@ -38,5 +38,5 @@ func WithKept(file []byte, r *Ring, change func(k *keptLayout)) []byte {
 	return slices.Concat(head.append(nil), text, image)
 }
 
-// KeptLayout is how a file describes a container.
+// KeptLayout is the description of a container in a file.
 type KeptLayout = keptLayout

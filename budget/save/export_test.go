@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// What tests of the package from outside see of it.
+// Exports for the tests of package save_test.
 var (
 	AppendChanges = appendChanges
 	ApplyChanges  = applyChanges
 	ReadFile      = readFile
 )
 
-// Object is what a load asked for at once.
+// Object is one allocation of a load.
 type Object = object
 
 // DeltaHeader is the size of a delta's header.
 const DeltaHeader = deltaHeader
 
-// Sealed is a delta with a header that fits: whatever is behind it, and whatever snapshot that
-// makes.
+// Sealed returns a delta with a correct header, for any changes, with the hash of the snapshot that
+// they make.
 func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 	image := make([]byte, r.Size())
 	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), base: base, number: number}
@@ -36,7 +36,7 @@ func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 	return delta
 }
 
-// Image is a copy of a snapshot's.
+// Image returns a copy of a snapshot's image.
 func Image(r *Ring, number uint64) []byte {
 	s, err := r.state("Image", number)
 	if err != nil {
@@ -45,21 +45,21 @@ func Image(r *Ring, number uint64) []byte {
 	return append([]byte(nil), s.image...)
 }
 
-// Live is the image of what there is now.
+// Live returns the image of the current state.
 func Live(r *Ring) []byte {
 	image := make([]byte, r.Size())
 	for i := range r.parts {
 		p := r.parts[i]
 		p.tracking = nil
 		p.take(image, 0)
-		for _, node := range p.nodes { // as in a snapshot that somebody looked at
+		for _, node := range p.nodes { // as in a cleaned snapshot
 			clear(image[p.from+int(node.At-p.mark):][:node.Size])
 		}
 	}
 	return image
 }
 
-// Hold has the ring hold an image as a snapshot, if it passes check.
+// Hold makes an image a snapshot of the ring, if it passes check.
 func Hold(r *Ring, number uint64, image []byte) error {
 	copy(r.spare, image)
 	if err := r.admit(number); err != nil {
@@ -69,18 +69,17 @@ func Hold(r *Ring, number uint64, image []byte) error {
 	return nil
 }
 
-// Control is where an image of a ring of one state has what is the program's own, in bytes of the
-// image.
+// Control is the positions of the program's own words, in an image of a ring of one state.
 type Control struct {
 	Words, Nodes []int
 	Pools        []ControlPool
 	From, To     int // the state
 }
 
-// ControlPool is where a pool's lie.
+// ControlPool is the positions of a pool's words.
 type ControlPool struct{ States, Numbers, Generations, Chunks, Count, Stride int }
 
-// ControlOf is a ring's.
+// ControlOf returns the Control of a ring.
 func ControlOf(r *Ring) (c Control) {
 	p := &r.parts[0]
 	c.From, c.To = p.from, p.to
@@ -100,13 +99,13 @@ func ControlOf(r *Ring) (c Control) {
 	return c
 }
 
-// SumOf is for files with other bytes.
+// SumOf computes checksums for changed files.
 var SumOf = sumOf
 
-// DiffImages is Diff of what may be no snapshots.
+// DiffImages is Diff for arbitrary images.
 func DiffImages(r *Ring, a, b []byte) (Difference, bool) { return r.describe().diff(a, b) }
 
-// WithObjects is a file of a ring of one state, as if a checked build had written it.
+// WithObjects returns a file of a ring of one state, as a checked build would write it.
 func WithObjects(file []byte, r *Ring, objects ...Object) []byte {
 	l := *r.describe()
 	l.Parts = slices.Clone(l.Parts)
@@ -123,7 +122,7 @@ func WithObjects(file []byte, r *Ring, objects ...Object) []byte {
 	return slices.Concat(head.append(nil), text, image)
 }
 
-// FingerprintOf is that of a description, or 0.
+// FingerprintOf returns the fingerprint of a description, or 0.
 func FingerprintOf(text string) uint64 {
 	l := new(layout)
 	if json.Unmarshal([]byte(text), l) != nil {
@@ -132,7 +131,7 @@ func FingerprintOf(text string) uint64 {
 	return l.fingerprint()
 }
 
-// Tenant is something in a state that keeps words of its own, for tests of what links may do there.
+// Tenant is a tenant for tests of links into it.
 type Tenant struct {
 	At, Size uint64 // from the state's first byte
 	Live     func(image []byte, from, to uint64) bool
@@ -145,7 +144,7 @@ type TenantValues struct {
 	Of                reflect.Type
 }
 
-// AddTenant adds one. pre: nothing came from outside yet.
+// AddTenant adds a tenant. pre: no snapshot from outside was checked.
 func (st *State) AddTenant(t Tenant) {
 	of := tenant{at: t.At, size: t.Size, name: "a tenant", live: t.Live,
 		check: func([]byte) error { return nil }}

@@ -18,16 +18,15 @@ const (
 	fileMagic   = "upsave1\n" // the digit is the version
 	fileVersion = len("upsave")
 	fileHeader  = 56
-	fileSummed  = 48 // bytes of the header before their CRC32C, which four zeros follow
+	fileSummed  = 48 // bytes before their CRC32C; four zeros follow it
 
 	layoutMost = 16 << 20
 	// layoutComma is the least bytes of a description for each comma. A ring writes at least 16.
 	layoutComma   = 8
-	differsMost   = 1 << 20 // most bytes of a description that Read decodes to name a difference
-	fileImageMost = 1 << 30 // most bytes of a snapshot that is read without a ring
+	differsMost   = 1 << 20 // most bytes of a description that is decoded to name a difference
+	fileImageMost = 1 << 30 // most bytes of a snapshot without a ring
 )
 
-// fileHead is the header of a file.
 type fileHead struct {
 	layoutSize, imageSize, number, fingerprint uint64
 	layoutSum, imageSum                        uint32
@@ -46,10 +45,10 @@ func (h *fileHead) append(to []byte) []byte {
 
 // Write writes a snapshot to w as a file: a header with sizes and checksums, a description of the
 // types, and the bytes. The same program can read it on any little-endian machine, at any address.
-// In a checked build the file also says where the load made each value, so it names the fields in
+// In a checked build the file also has the source line of each allocation, and names the fields in
 // files of releases with the same load: see [DiffFiles]. Write calls w twice, and returns its
 // error. It fails if the ring doesn't hold the snapshot, or a region is no state region. It
-// computes a checksum of the snapshot, and makes Go allocations.
+// computes a checksum, and makes Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	s, head, err := r.fileOf("Write", number)
 	if err != nil {
@@ -64,9 +63,8 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 }
 
 // AppendFile appends to dst the file that [Ring.Write] writes, for a game that saves during play.
-// On an error it returns dst unchanged. It computes a checksum of the snapshot and copies it. It
-// makes no Go allocation if dst has room, except for the first file of a ring, when it describes
-// the types.
+// On an error it returns dst unchanged. It copies the snapshot and computes a checksum. It makes no
+// Go allocation if dst has room, except for the first file of a ring, which describes the types.
 func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
 	s, head, err := r.fileOf("AppendFile", number)
 	if err != nil {
@@ -75,7 +73,6 @@ func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
 	return append(append(head.append(dst), r.text...), s.image...), nil
 }
 
-// fileOf returns a snapshot and the header of its file.
 func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err error) {
 	if s, err = r.state(what, number); err != nil {
 		return nil, head, err
@@ -102,14 +99,13 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 }
 
 // Read makes a snapshot of the ring from a file, and returns its number. [Ring.Restore] puts it in
-// place. Read trusts no byte of the file, and works in spare memory. An error names the wrong byte
-// of the file, or the first difference between its program and this one, and nothing has changed
-// then. All promises of [Ring.Apply] about a snapshot from outside hold here too.
+// place. Read trusts no byte of the file, and works in spare memory. An error names the wrong byte,
+// or the first difference between the file's program and this one, and nothing has changed then.
+// All promises of [Ring.Apply] about a snapshot from outside hold here too.
 //
-// Read consumes rd to the end of the file and not beyond. It refuses a snapshot of another size
-// than the ring's by its header. It reads and copies the snapshot, computes two checksums, and
-// checks pools, bools and links. It makes Go allocations of at most 64 KiB, or of 32 MiB to name
-// the first difference.
+// Read consumes rd to the end of the file and not beyond. It refuses a snapshot of another size by
+// its header. It copies the snapshot, computes two checksums, and checks pools, bools and links. It
+// makes Go allocations of at most 64 KiB, or of 32 MiB to name a difference.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := r.states("Read"); err != nil {
 		return 0, err
@@ -150,8 +146,8 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	return head.number, nil
 }
 
-// differs returns the first difference between the program of a file and this one. It decodes the
-// file's description only if that is short.
+// differs returns the first difference between a file's program and this one. It decodes only a
+// short description.
 func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 	here := r.describe()
 	if head.layoutSize <= differsMost {
@@ -168,7 +164,6 @@ func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 	return what, nil
 }
 
-// source is a file that is being read.
 type source struct {
 	rd   io.Reader
 	name string
@@ -179,18 +174,18 @@ func (f *source) bad(at int, text string, args ...any) error {
 	return fmt.Errorf("save: %s, byte %d: %w", f.name, at, fmt.Errorf(text, args...))
 }
 
-// full reads all of to, or returns an error with the place where the file ends.
+// full reads all of to, or returns an error with the file's end.
 func (f *source) full(to []byte, what string) error {
 	n, err := io.ReadFull(f.rd, to)
 	return f.has(uint64(len(to)), uint64(n), err, what)
 }
 
-// has adds n bytes to at, and returns an error if a read of size bytes failed.
+// has adds n to at, and returns an error if a read of size bytes failed.
 func (f *source) has(size, n uint64, err error, what string) error {
 	f.at += int(n)
 	switch {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
-		return f.bad(f.at, "it ends within %s of %d bytes, of which %d are missing", what, size, size-n)
+		return f.bad(f.at, "it ends within %s of %d bytes: %d are missing", what, size, size-n)
 	case err != nil:
 		return f.bad(f.at, "%w", err)
 	}
@@ -225,7 +220,7 @@ func (f *source) head() (h fileHead, err error) {
 	return h, nil
 }
 
-// text copies the layout's text to a writer. It buffers no more bytes than the file has.
+// text copies the layout's text. It buffers no more bytes than the file has.
 func (f *source) text(h fileHead, to io.Writer) error {
 	sum := crc32.New(castagnoli)
 	n, err := io.CopyN(io.MultiWriter(sum, to), f.rd, int64(h.layoutSize))
@@ -239,9 +234,8 @@ func (f *source) text(h fileHead, to io.Writer) error {
 	return nil
 }
 
-// layout reads a description. The number of commas bounds the number of values, and a value takes
-// up to 100 bytes of Go heap. So layout first refuses a text of many short values, which no ring
-// writes.
+// layout reads a description. Its commas bound the number of values, each of up to 100 bytes of Go
+// heap. So layout refuses a text of many short values, which no ring writes.
 func (f *source) layout(h fileHead) (*layout, error) {
 	var b bytes.Buffer
 	if err := f.text(h, &b); err != nil {
@@ -266,16 +260,15 @@ func (f *source) layout(h fileHead) (*layout, error) {
 	return l, nil
 }
 
-// file is a snapshot in a file, for tools without a ring.
 type file struct {
 	Number, Fingerprint uint64
 	Layout              *layout
 	Image               []byte
 }
 
-// readFile reads a file that [Ring.Write] wrote in any program, and checks it like [Ring.Read] as
-// far as it can without a ring. It takes up to three times the file's size of Go heap, and more for
-// the description. It refuses a snapshot of more than 1 GiB by its header.
+// readFile reads a file of any program, and checks it like [Ring.Read] as far as it can without a
+// ring. It takes up to three times the file's size of Go heap, and more for the description. It
+// refuses a snapshot of more than 1 GiB by its header.
 func readFile(rd io.Reader) (*file, error) {
 	f := source{rd: rd, name: "a file"}
 	h, err := f.head()
@@ -306,11 +299,11 @@ func readFile(rd io.Reader) (*file, error) {
 	return &file{h.number, h.fingerprint, l, image}, nil
 }
 
-// DiffFiles reports where two files differ first, as [Ring.Diff] does. names is nil, or a file that
-// a checked build wrote after the same load; it only provides names for values that a release can't
-// name. DiffFiles returns an error if a file is damaged, if the programs differ, or if a snapshot
-// has more than 1 GiB; [Ring.Diff] compares larger ones. It takes up to three times the files'
-// sizes of Go heap, and more for their descriptions of at most 16 MiB each.
+// DiffFiles returns the first difference between two files, like [Ring.Diff]. names is nil, or a
+// file that a checked build wrote after the same load, with names for values that a release can't
+// name. DiffFiles fails if a file is damaged, if the programs differ, or if a snapshot has more
+// than 1 GiB; [Ring.Diff] compares larger ones. It takes up to three times the files' sizes of Go
+// heap, and more for their descriptions of at most 16 MiB each.
 func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	var files [3]*file
 	for i, rd := range []io.Reader{a, b, names} {

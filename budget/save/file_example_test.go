@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// matchRing is a ring of a match of its own, as another process has it.
+// matchRing returns a match with its ring, as in a process of its own.
 func matchRing() (*match, *save.Ring, func()) {
 	b, err := budget.Open(budget.Plan{Name: "match", Regions: []budget.RegionPlan{
 		{Name: "room", Size: 64 * budget.KiB, State: true}}})
@@ -31,7 +31,7 @@ func matchRing() (*match, *save.Ring, func()) {
 	return m.Get(), ring, func() { _ = b.Close() }
 }
 
-// A save game: a file is a snapshot of any program of this kind, and Restore puts it in place.
+// A save game: another process reads the file, and Restore puts the state in place.
 func ExampleRing_Write() {
 	m, ring, done := matchRing()
 	defer done()
@@ -48,7 +48,7 @@ func ExampleRing_Write() {
 	defer done()
 	tick, err := ring.Read(&file)
 	if err != nil {
-		log.Fatal(err) // says where, and nothing has changed
+		log.Fatal(err) // err names the byte, and nothing has changed
 	}
 	fmt.Println(tick, *later)
 	if err := ring.Restore(context.Background(), tick); err != nil {
@@ -60,8 +60,8 @@ func ExampleRing_Write() {
 	// 1 {1 [5 0]}
 }
 
-// Two hashes of a tick differ: the other's snapshot comes as a file, and Diff says which field it
-// is.
+// The hashes of a tick differ on two machines. The other machine's snapshot arrives as a file, and
+// Diff names the field.
 func ExampleRing_Diff() {
 	m, ring, done := matchRing()
 	defer done()

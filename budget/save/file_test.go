@@ -21,14 +21,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// written is the file of a snapshot.
+// written returns the file of a snapshot.
 func written(t testing.TB, r *save.Ring, number uint64) []byte {
 	var b bytes.Buffer
 	require.NoError(t, r.Write(&b, number))
 	return b.Bytes()
 }
 
-// playFrom steps a pond on from a snapshot, and gives the hash of the next.
+// playFrom plays a tick from a snapshot, and returns the hash of the next.
 func playFrom(t testing.TB, p *pond, number uint64) uint64 {
 	require.NoError(t, p.ring.Restore(background, number))
 	for i := range uint64(100) {
@@ -38,7 +38,8 @@ func playFrom(t testing.TB, p *pond, number uint64) uint64 {
 	return hash(t, p.ring, number+1)
 }
 
-// TestWriteAndRead: what was written is read by another budget, elsewhere, and goes on alike.
+// TestWriteAndRead: another budget reads a file at another address, and plays on with the same
+// result.
 func TestWriteAndRead(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	for i := range uint64(50) {
@@ -67,15 +68,15 @@ func TestWriteAndRead(t *testing.T) {
 	assert.Equal(t, "save_test.room", f.Layout.Parts[0].Root)
 }
 
-// TestAppendFile: what is appended is the file, after whatever stood there, in memory that is there
-// or in more; and nothing is, when there is an error.
+// TestAppendFile: AppendFile appends the same file to any bytes, in existing memory or in more, and
+// nothing on an error.
 func TestAppendFile(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	dst := []byte("before")
 	for i := range uint64(3) {
 		p.step(i)
 		require.NoError(t, p.ring.Take(i))
-		file, err := p.ring.AppendFile(dst, i) // the first time the types are described
+		file, err := p.ring.AppendFile(dst, i) // the first call describes the types
 		require.NoError(t, err)
 		assert.Equal(t, append([]byte("before"), written(t, p.ring, i)...), file)
 		for _, room := range []int{6, 7, 6 + 56, len(file) - 1, len(file)} {
@@ -102,13 +103,13 @@ func TestAppendFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if !arena_c.Race && !arena_c.Asan { // there less is inlined, and more escapes
+	if !arena_c.Race && !arena_c.Asan { // these builds inline less, so more escapes
 		assert.Zero(t, allocs)
 	}
 	require.NoError(t, readAgain(p.ring, buffer))
 }
 
-// TestAppendFileRefused: a region whose bytes may differ from machine to machine has no file.
+// TestAppendFileRefused: a region that is no state region has no file.
 func TestAppendFileRefused(t *testing.T) {
 	plan := pondPlan()
 	for i := range plan.Regions {
@@ -121,8 +122,8 @@ func TestAppendFileRefused(t *testing.T) {
 	assert.Nil(t, file)
 }
 
-// TestDamagedFiles: each byte that is changed and each end that is missing is told, with its place,
-// and nothing has changed.
+// TestDamagedFiles: each changed byte and each missing end is reported with its place, and nothing
+// changes.
 func TestDamagedFiles(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	for i := range uint64(50) {
@@ -165,9 +166,9 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	_, err := p.ring.Read(bytes.NewReader(file[:30]))
 	assert.EqualError(t, err,
-		"save: a file for region level, byte 30: it ends within the header of 56 bytes, of which 26 are missing")
+		"save: a file for region level, byte 30: it ends within the header of 56 bytes: 26 are missing")
 	_, err = p.ring.Read(bytes.NewReader(file[:len(file)-3]))
-	assert.ErrorContains(t, err, ", of which 3 are missing")
+	assert.ErrorContains(t, err, ": 3 are missing")
 	require.NoError(t, readAgain(p.ring, file))
 }
 
@@ -176,7 +177,7 @@ func readAgain(r *save.Ring, file []byte) error {
 	return err
 }
 
-// resum makes the header's sums right.
+// resum corrects the header's checksums.
 func resum(file []byte) []byte {
 	layout := binary.LittleEndian.Uint64(file[8:])
 	if layout <= uint64(len(file)-56) {
@@ -187,8 +188,8 @@ func resum(file []byte) []byte {
 	return file
 }
 
-// FuzzRead: whatever comes with good sums, nothing is trusted: it is refused, or a snapshot that
-// passes, and play that goes on from it harms the game alone.
+// FuzzRead: a file with correct checksums is refused, or is a snapshot that passes; play that goes
+// on from it harms the game alone.
 func FuzzRead(f *testing.F) {
 	b, err := budget.Open(pondPlan())
 	require.NoError(f, err)
@@ -226,11 +227,11 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		copy(damaged[int(at)%len(damaged):], change)
-		binary.LittleEndian.PutUint64(damaged[24:], 2) // one that doesn't take the place of 1
+		binary.LittleEndian.PutUint64(damaged[24:], 2) // it doesn't replace 1
 		resum(damaged)
 		if _, err := save.ReadFile(bytes.NewReader(damaged)); err == nil {
 			_, _, err := save.DiffFiles(bytes.NewReader(file), bytes.NewReader(damaged), nil)
-			_ = err // another program's
+			_ = err // it is another program's
 		}
 		number, err := p.ring.Read(bytes.NewReader(damaged))
 		if err != nil {
@@ -245,7 +246,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestOtherPrograms: a file of another program, plan or data is refused by what differs first.
+// TestOtherPrograms: a file of another program, plan or data is refused with the first difference.
 func TestOtherPrograms(t *testing.T) {
 	file := func(plan budget.Plan, load func(r budget.Region, s scope.Scope) *save.State) []byte {
 		var ring *save.Ring
@@ -323,7 +324,7 @@ func TestOtherPrograms(t *testing.T) {
 	_, err = ring.Read(bytes.NewReader(file(plan, same)))
 	assert.ErrorContains(t, err, `the plan: "two" here, and "three" in the file`)
 
-	// A type whose field is another: the name of the type is the same.
+	// A type with another field type, under the same name.
 	text := bytes.Replace(file(twoRegions(), func(r budget.Region, s scope.Scope) *save.State {
 		state, _ := save.Begin(r, s, roomMaker)
 		frogMaker.HandlePool(s, 40)
@@ -346,7 +347,7 @@ func TestOtherProcesses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	programs := []string{os.Args[0]}
-	if step.Now() == step.Soak { // compiling takes long
+	if step.Now() == step.Soak { // compilation takes long
 		checked := filepath.Join(dir, "checked.test")
 		out, err := exec.Command("go", "test", "-c", "-tags", "checked", "-o", checked,
 			".").CombinedOutput()
@@ -382,7 +383,7 @@ func TestOtherProcesses(t *testing.T) {
 	assert.False(t, differ, "%v", d)
 }
 
-// child reads what there is, plays on, and writes it.
+// child reads the files that exist, plays on, and writes the result.
 func child(t *testing.T, dir string) {
 	plan := pondPlan()
 	_, err := fmt.Sscan(os.Getenv(fileChild+"_BASE"), &plan.Base)
@@ -409,8 +410,8 @@ type odd [3]uint32
 
 var oddMaker = scope.Plain[odd]()
 
-// TestSameInEveryBuild: the same inputs give the same snapshot and the same description in each
-// build, on each machine: these numbers are of all of them.
+// TestSameInEveryBuild: the same inputs make the same snapshot and description in each build on
+// each machine; all must match these numbers.
 func TestSameInEveryBuild(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	for i := range uint64(200) {
@@ -422,7 +423,8 @@ func TestSameInEveryBuild(t *testing.T) {
 	assert.Equal(t, uint64(0x2acb9ddaf88be99e), hash(t, p.ring, 1))
 	assert.Equal(t, uint64(0xdc21babe0881324f), f.Fingerprint)
 
-	// Nor does it matter what else is in the plan: where the tables lie, and with them pools' headers.
+	// The rest of the plan doesn't matter either: it moves the tables, and the pools' headers in
+	// them.
 	wide := pondPlan()
 	wide.Regions = append([]budget.RegionPlan{{Name: "below", Size: budget.MiB}}, wide.Regions...)
 	wide.Scratch = budget.ScratchPlan{Workers: 3, Size: 4 * budget.KiB}
@@ -458,8 +460,8 @@ func TestSameInEveryBuild(t *testing.T) {
 	assert.Equal(t, uint64(0x94d07d983ad983d2), hash(t, ring, 1))
 }
 
-// TestHostileDescriptions: a description with good sums that no ring has written is refused, and
-// says in what it is none.
+// TestHostileDescriptions: a description that no ring has written is refused with its fault, also
+// with correct checksums.
 func TestHostileDescriptions(t *testing.T) {
 	b := newBuilding(t)
 	file := written(t, b.ring, 1)
@@ -512,8 +514,8 @@ func TestHostileDescriptions(t *testing.T) {
 	}
 }
 
-// TestSlotsFit: a file of one slot is a snapshot of each that was loaded the same way, and a
-// difference says which slot it is in.
+// TestSlotsFit: a file of one slot fits each slot that was loaded the same way, and a difference
+// names its slot.
 func TestSlotsFit(t *testing.T) {
 	b := open(t, budget.Plan{Name: "matches", Regions: []budget.RegionPlan{
 		{Name: "match", Size: 64 * budget.KiB, Slots: 2, State: true}}})

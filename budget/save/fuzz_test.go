@@ -14,10 +14,10 @@ import (
 	"github.com/upfront-mem/upfront/budget/save"
 )
 
-// FuzzApply: any bytes as a delta, and any behind a header that fits, make a snapshot that
-// passes, or nothing. Play that goes on from what passes harms the game alone.
+// FuzzApply: any bytes as a delta, also after a correct header, make a snapshot that passes, or
+// none. Play that goes on from one harms the game alone.
 func FuzzApply(f *testing.F) {
-	const good = 1<<64 - 3 // and two more: another takes the fourth place
+	const good = 1<<64 - 3 // and two more; another takes the fourth place
 	p := newPond(f, open(f, pondPlan()), "level", 4)
 	for n := range uint64(3) {
 		require.NoError(f, p.ring.Take(good+n))
@@ -56,8 +56,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzImage: whatever bytes an image has, when it passes play goes on from there, and the pools
-// hold.
+// FuzzImage: if an image of any bytes passes, play goes on from it, and the pools hold.
 func FuzzImage(f *testing.F) {
 	h := newHostile(f)
 	c := save.ControlOf(h.ring)
@@ -78,8 +77,8 @@ func FuzzImage(f *testing.F) {
 	})
 }
 
-// FuzzReadRooms: FuzzRead of a state that has an allocator of each kind, and a graph's instances: a
-// file that Read takes is played on from.
+// FuzzReadRooms is FuzzRead for a state with an allocator of each kind and a graph's instances.
+// Play goes on from a file that Read takes.
 func FuzzReadRooms(f *testing.F) {
 	r := newHostileRooms(f)
 	file := written(f, r.ring, 1)
@@ -100,7 +99,7 @@ func FuzzReadRooms(f *testing.F) {
 	})
 }
 
-// hostileRooms plays what comes from outside of a state that has an allocator of each kind.
+// hostileRooms plays from hostile snapshots of a state with an allocator of each kind.
 type hostileRooms struct {
 	*rooms
 	good    []byte
@@ -139,7 +138,7 @@ func (h *hostileRooms) tryDelta(t testing.TB, changes []byte) {
 	}
 }
 
-// playOn plays from a snapshot, and then is as it was.
+// playOn plays from a snapshot, and restores the earlier state.
 func (h *hostileRooms) playOn(t testing.TB, number uint64) {
 	require.NoError(t, h.ring.Restore(t.Context(), number))
 	for n := range uint64(20) {
@@ -150,8 +149,8 @@ func (h *hostileRooms) playOn(t testing.TB, number uint64) {
 	require.NoError(t, h.ring.Restore(t.Context(), 1))
 }
 
-// FuzzContainers: whatever bytes containers have in an image, when it passes play goes on from
-// there, stays in their bytes, and leaves what passes.
+// FuzzContainers: if an image with any bytes in its containers passes, play goes on from it, stays
+// in the containers' bytes, and leaves a state that passes.
 func FuzzContainers(f *testing.F) {
 	x := newShelf(f, open(f, pondPlan()), 4)
 	r := rand.New(rand.NewPCG(5, 5))

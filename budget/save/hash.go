@@ -5,15 +5,14 @@ import (
 	"hash/crc32"
 )
 
-// PageSize is the size in bytes of the pages that [Ring.PageHashes] hashes.
+// PageSize is the size in bytes of the pages of [Ring.PageHashes].
 const PageSize = 4096
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Hash returns the hash of a snapshot, which is equal on all machines with equal states. It fails
-// if the ring doesn't hold the snapshot, or a region is no state region. It finds machines that
-// have parted; it doesn't protect against forgery. It costs one CRC32C of the snapshot at the first
-// call, and no Go allocation.
+// if the ring doesn't hold the snapshot, or a region is no state region. It doesn't protect against
+// forgery. The first call costs one CRC32C of the snapshot; no call makes a Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)
 	if err != nil {
@@ -22,7 +21,6 @@ func (r *Ring) Hash(number uint64) (uint64, error) {
 	return s.sum(), nil
 }
 
-// sum returns the hash of the image, computed once.
 func (s *slot) sum() uint64 {
 	if !s.hashed {
 		s.hash, s.hashed = hashOf(s.image), true
@@ -31,11 +29,11 @@ func (s *slot) sum() uint64 {
 }
 
 // PageHashes appends the hash of each page of a snapshot to list: the CRC32C of [PageSize] bytes,
-// or of the rest for the last page. Two machines whose hashes differ exchange these, four bytes a
-// page, before a whole snapshot. If one page differs, a field went wrong just now; if all differ,
-// the games are different ones. [Ring.Diff], or [DiffFiles] with both machines' files, names the
-// field. On an error list is returned unchanged. PageHashes costs one CRC32C of the snapshot at
-// each call, and no Go allocation if list has room.
+// or of the rest for the last page. Two machines whose hashes differ exchange these first, four
+// bytes a page. If one page differs, a field went wrong just now; if all differ, the games are
+// different ones. [Ring.Diff], or [DiffFiles] with both machines' files, names the field. On an
+// error list is returned unchanged. Each call costs one CRC32C of the snapshot, and no Go
+// allocation if list has room.
 func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	s, err := r.state("PageHashes", number)
 	if err != nil {
@@ -47,10 +45,10 @@ func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	return list, nil
 }
 
-// hashOf returns the hash of an image: FNV-1a over the CRC32Cs of its pages, one page a step. Say
-// an image of 10,000 bytes has pages of 4096, 4096 and 1808 bytes with the sums a, b and c. With p
-// the prime of FNV its hash is (((basis^a)*p ^ b)*p ^ c)*p. CRC32C alone would give 32 bits, and
-// FNV-1a of each byte would take several times as long.
+// hashOf returns the hash of an image: FNV-1a over the CRC32Cs of its pages. Say an image of 10,000
+// bytes has three pages with the sums a, b and c. With p the prime of FNV, its hash is
+// (((basis^a)*p ^ b)*p ^ c)*p. FNV-1a over single bytes would be slow, and one CRC32C has only 32
+// bits.
 func hashOf(image []byte) uint64 {
 	hash := uint64(14695981039346656037)
 	for at := 0; at < len(image); at += PageSize {
@@ -61,11 +59,10 @@ func hashOf(image []byte) uint64 {
 
 func pageSum(image []byte, at int) uint32 { return sumOf(image[at:min(at+PageSize, len(image))]) }
 
-// sumOf returns the CRC32C of b.
 func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// state is get for calls that need state regions. It clears the parts of the image that differ
-// between machines with equal states.
+// state is get for calls that need state regions. It clears the bytes that differ between machines
+// with equal states.
 func (r *Ring) state(what string, number uint64) (*slot, error) {
 	if err := r.states(what); err != nil {
 		return nil, err
@@ -80,7 +77,6 @@ func (r *Ring) state(what string, number uint64) (*slot, error) {
 	return s, err
 }
 
-// states returns an error if a region is no state region.
 func (r *Ring) states(what string) error {
 	for i := range r.parts {
 		if s := r.parts[i].saved; !s.IsState() {

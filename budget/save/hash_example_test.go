@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A map of 12,000 bytes on two machines, whose hashes of a tick differ: 12 bytes say how much of it
-// does, and from which byte of the snapshot on.
+// A map of 12,000 bytes on two machines has different hashes after a tick. Twelve bytes of hashes
+// show which pages differ.
 func ExampleRing_PageHashes() {
 	type tiles struct{ Ground [6000]uint16 }
 	var hashes [2][]uint32

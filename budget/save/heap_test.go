@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestRestoreOfHeapAndBuddy: both hold offsets alone, so a state may have them.
+// TestRestoreOfHeapAndBuddy: both store only offsets, so a state may have them.
 func TestRestoreOfHeapAndBuddy(t *testing.T) {
 	for _, parked := range []uint64{0, 16} {
 		ctx := context.Background()

@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// pond is a small game: what its steps do depends on what is there and on their inputs alone.
+// pond is a small game, whose steps depend only on its state and their inputs.
 type pond struct {
 	region budget.Region
 	state  *save.State
@@ -68,7 +68,7 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	return b
 }
 
-// newPond loads one, with so many places in its ring.
+// newPond loads a pond with a ring of that many places.
 func newPond(t testing.TB, b *budget.Budget, name string, places int) *pond {
 	p := &pond{region: b.Region(name)}
 	_, err := budget.Load(context.Background(), p.region, func(s scope.Scope) (*pond, error) {
@@ -84,7 +84,7 @@ func newPond(t testing.TB, b *budget.Budget, name string, places int) *pond {
 		made := *p.room
 		err := p.state.Rebuild(func() error {
 			if now := p.room; now.Frogs != made.Frogs || now.Marks != made.Marks || now.Used > 500 {
-				return errHostile // a snapshot may come from outside
+				return errHostile // a hostile snapshot may cause it
 			}
 			p.marks = p.room.Marks.Get(p.region.Base())[:p.room.Used]
 			return nil
@@ -96,7 +96,7 @@ func newPond(t testing.TB, b *budget.Budget, name string, places int) *pond {
 	return p
 }
 
-// step is a tick.
+// step plays a tick.
 func (p *pond) step(input uint64) {
 	r := rand.New(rand.NewPCG(input, p.room.Tick))
 	handles := p.room.Frogs.Get(p.region.Base())

@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestArenasInStates: an arena of package arena whose block lies in a state comes back with it,
-// what it gave is as good as it was, in each build.
+// TestArenasInStates: in each build, an arena of package arena whose block is in a state is
+// restored with it, and its pointers stay valid.
 func TestArenasInStates(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring

@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// addKept adds the tenants that registered with the scope: containers.
+// addKept adds the tenants that registered with the scope.
 func (st *State) addKept(kept []scope.Tenant) {
 	for i := range kept {
 		k := &kept[i]
@@ -23,8 +23,7 @@ func (st *State) addKept(kept []scope.Tenant) {
 	}
 }
 
-// hasValues reports whether [from, to) of a tenant's bytes is within values of one type, all of
-// which play may write.
+// hasValues reports whether play may write all of [from, to), as values of one type.
 func (t *tenant) hasValues(from, to uint64) bool {
 	for _, v := range t.values {
 		if first := v.at - t.at; from >= first && to <= first+v.count*v.stride {
@@ -34,7 +33,6 @@ func (t *tenant) hasValues(from, to uint64) bool {
 	return false
 }
 
-// admitsKept checks the types of tenants' values.
 func (st *State) admitsKept() error {
 	for i := range st.tenants {
 		t := &st.tenants[i]
@@ -49,7 +47,7 @@ func (st *State) admitsKept() error {
 
 // keptLayout is a container in a state. Offsets count from the state's first byte.
 type keptLayout struct {
-	Name   string         `json:"name"` // the name of its type
+	Name   string         `json:"name"`
 	Offset uint64         `json:"offset"`
 	Size   uint64         `json:"size"`
 	Values []valuesLayout `json:"values,omitempty"`
@@ -63,7 +61,6 @@ type valuesLayout struct {
 	Count  uint64 `json:"count"`
 }
 
-// kept returns the layouts of a state's containers.
 func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 	for i := range tenants {
 		if t := &tenants[i]; t.kept {
@@ -77,7 +74,7 @@ func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 	return list
 }
 
-// differsKept returns the first difference between the containers of two parts of a region, or "".
+// differsKept returns the first difference between two parts' containers, or "".
 func (p *partLayout) differsKept(file *partLayout) string {
 	i, here, there := differIn(p.Kept, file.Kept, (*keptLayout).String)
 	if i < 0 {
@@ -87,7 +84,6 @@ func (p *partLayout) differsKept(file *partLayout) string {
 		cmp.Or(there, "none"))
 }
 
-// String describes a container for people, with all that must be the same.
 func (k *keptLayout) String() string {
 	text := fmt.Sprintf("%s, %d bytes at %#x", k.Name, k.Size, k.Offset)
 	for _, v := range k.Values {
@@ -96,7 +92,6 @@ func (k *keptLayout) String() string {
 	return text
 }
 
-// checkKept returns an error for a container outside of the part.
 func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 	for i := range p.Kept {
 		k := &p.Kept[i]
@@ -114,8 +109,8 @@ func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 	return nil
 }
 
-// keptAt returns the container that has a byte, and its values there. The values are nil if the
-// byte is among the container's own words.
+// keptAt returns the container with a byte, and the values there, nil for the container's own
+// words.
 func (p *partLayout) keptAt(known map[string]*typeLayout, at uint64) (*keptLayout, *thing) {
 	for i := range p.Kept {
 		k := &p.Kept[i]

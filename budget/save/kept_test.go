@@ -24,7 +24,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// tile is a key that has parts: a float, and a blank field, at which == doesn't look.
+// tile is a key with parts: a float, and a blank field, which == ignores.
 type tile struct {
 	X, Y   float32
 	Layer  uint32
@@ -38,7 +38,7 @@ var (
 	countMaker = scope.Plain[int32]()
 )
 
-// shelf is a state that has containers.
+// shelf is a state with containers.
 type shelf struct {
 	region budget.Region
 	room   *room
@@ -73,18 +73,18 @@ func newShelf(t testing.TB, b *budget.Budget, places int) *shelf {
 	return x
 }
 
-// held is what the containers hold, as Go has it.
+// held is the model of the containers, in Go.
 type held struct {
 	flies []fly
 	line  []int32
 	tiles map[tile]fly
 	ids   map[int32]int32
 	names map[string]fly
-	order []string // of names, hole where one was
-	freed []int    // the holes, the one that was made last behind the others
+	order []string // of names, with hole for a deleted one
+	freed []int    // the holes, the newest last
 }
 
-const hole = "a hole" // no name that aName gives
+const hole = "a hole" // a name that aName never returns
 
 func (h *held) clone() held {
 	return held{slices.Clone(h.flies), slices.Clone(h.line), maps.Clone(h.tiles), maps.Clone(h.ids),
@@ -103,7 +103,7 @@ func aName(r *rand.Rand) string {
 	return strings.Repeat(string(rune('a'+r.IntN(5))), r.IntN(nameMost+1))
 }
 
-// step does one thing to the containers and to the model.
+// step makes one change to the containers and the model.
 func (x *shelf) step(t testing.TB, r *rand.Rand, h *held) {
 	f := fly{At: r.Uint64()}
 	switch r.IntN(16) {
@@ -185,7 +185,7 @@ func (x *shelf) step(t testing.TB, r *rand.Rand, h *held) {
 	x.room.Tick++
 }
 
-// is says that the containers hold what the model does.
+// is requires the containers to equal the model.
 func (x *shelf) is(t testing.TB, h *held) {
 	got := newHeld()
 	for _, f := range x.flies.All() {
@@ -215,7 +215,7 @@ func (x *shelf) is(t testing.TB, h *held) {
 		[]int{x.flies.Len(), x.line.Len(), x.tiles.Len(), x.ids.Len(), x.names.Len()})
 }
 
-// TestContainersAreState: they are after Restore what they were at Take, whatever came in between.
+// TestContainersAreState: after Restore the containers are as they were at Take.
 func TestContainersAreState(t *testing.T) {
 	const places = 4
 	x := newShelf(t, open(t, pondPlan()), places)
@@ -244,8 +244,7 @@ func TestContainersAreState(t *testing.T) {
 	}
 }
 
-// TestHashOfContainers: it is one number, in each process and in each build, and of a snapshot that
-// was played again.
+// TestHashOfContainers: the hash is the same in each process and build, and after playing again.
 func TestHashOfContainers(t *testing.T) {
 	x := newShelf(t, open(t, pondPlan()), 4)
 	h := newHeld()
@@ -269,7 +268,7 @@ func TestHashOfContainers(t *testing.T) {
 	assert.Equal(t, hash(t, x.ring, 2), hash(t, x.ring, 3))
 }
 
-// TestContainersGoElsewhere: a file and a delta bring them to another process.
+// TestContainersGoElsewhere: a file and a delta bring containers to another process.
 func TestContainersGoElsewhere(t *testing.T) {
 	here, there := newShelf(t, open(t, pondPlan()), 3), newShelf(t, open(t, pondPlan()), 3)
 	r := rand.New(rand.NewPCG(3, 3))
@@ -301,7 +300,7 @@ func TestContainersGoElsewhere(t *testing.T) {
 	there.is(t, &h)
 }
 
-// TestHostileContainers: what no play leaves is refused, with where, and nothing changes.
+// TestHostileContainers: a forged container is refused with the place, and nothing changes.
 func TestHostileContainers(t *testing.T) {
 	x := newShelf(t, open(t, pondPlan()), 3)
 	for i := range int32(5) {
@@ -320,14 +319,14 @@ func TestHostileContainers(t *testing.T) {
 	var image []byte
 	word := func(at int) *uint32 { return (*uint32)(unsafe.Pointer(&image[at])) }
 	list, deque, ids, names := tenants[0][0], tenants[1][0], tenants[3][0], tenants[4][0]
-	const used, most = 16, 20 // of a map's words, the seed first; its cells are behind them
+	const used, most = 16, 20 // of a map's words, the seed first; its cells follow them
 	const noCell = "no cell leads to entry"
 	const idCells, nameCells = 32, 16
 	idOrder, nameOrder := ids+24+8*idCells, names+24+8*nameCells
 	idKeys := idOrder + 8*idsMost
 	nameSizes := nameOrder + 8*namesMost
 	nameBytes := nameSizes + 8*namesMost + 16*namesMost
-	cell := func(of, cells int, nth int) int { // one that leads somewhere
+	cell := func(of, cells int, nth int) int { // a cell in use
 		for i := range cells {
 			if at := of + 24 + 8*i; *word(at + 4) != 0 {
 				if nth--; nth < 0 {
@@ -365,23 +364,23 @@ func TestHostileContainers(t *testing.T) {
 			"container.StringMap[save_test.fly]: " + noCell},
 		{"a map of more", func() { *word(ids + used) = idsMost + 1 }, "25 keys, of 24 at most"},
 		{"a map of very many", func() { *word(ids + used) = math.MaxUint32 }, "keys, of 24 at most"},
-		{"one key more", func() { *word(ids + used)++ }, "6 keys, and 5 cells with one"},
-		{"one key less", func() { *word(ids + used)-- }, "4 keys, and 5 cells with one"},
+		{"one key more", func() { *word(ids + used)++ }, "6 keys, and 5 cells that lead to one"},
+		{"one key less", func() { *word(ids + used)-- }, "4 keys, and 5 cells that lead to one"},
 		{"no keys", func() { *word(ids + used) = 0 }, "0 keys, and 5 cells"},
-		{"fewer at most", func() { *word(ids + most) = 4 }, "a peak of 4 keys, and 5 now, of at most 24"},
-		{"more at most", func() { *word(ids + most) = idsMost + 1 }, "a peak of 25 keys, and 5 now, of at most 24"},
-		{"a key that All doesn't show", func() { *word(ids + most) = 5 }, "a key has entry 5, past a peak of 5 keys"},
+		{"fewer at most", func() { *word(ids + most) = 4 }, "4 keys at most so far, now 5, of 24 at most"},
+		{"more at most", func() { *word(ids + most) = idsMost + 1 }, "25 keys at most so far, now 5, of 24 at most"},
+		{"a key that All doesn't show", func() { *word(ids + most) = 5 }, "a key has entry 5, and there were 5 keys at most"},
 		{"an order beyond", func() { *word(idOrder) = idsMost },
-			"entry 24 of 24 is out of range, or twice in the order"},
+			"entry 24 of 24 stands in its order"},
 		{"an order far beyond", func() { *word(idOrder) = math.MaxUint32 },
-			"or twice in the order"},
-		{"an entry twice", func() { *word(idOrder) = *word(idOrder + 8) }, "or twice in the order"},
-		{"a rank twice", func() { *word(idOrder + 4) = *word(idOrder + 12) }, "or twice in the order"},
+			"stands in its order"},
+		{"an entry twice", func() { *word(idOrder) = *word(idOrder + 8) }, "or is there twice"},
+		{"a rank twice", func() { *word(idOrder + 4) = *word(idOrder + 12) }, "or is there twice"},
 		{"ranks that change places", func() {
 			a, b := word(idOrder+4), word(idOrder+12)
 			*a, *b = *b, *a
-		}, "or twice in the order"},
-		{"a free entry as a live one", func() { // in the order, and by its rank
+		}, "or is there twice"},
+		{"a free entry as a live one", func() { // in the order and in its rank
 			live, free := *word(idOrder), *word(idOrder + 8*(idsMost-1))
 			*word(idOrder), *word(idOrder + 8*(idsMost-1)) = free, live
 			*word(idOrder + 8*int(free) + 4) = 0
@@ -400,7 +399,7 @@ func TestHostileContainers(t *testing.T) {
 			"is empty and has the hash 0x1"},
 		{"a cell where its hash isn't", func() {
 			from, to := cell(ids, idCells, 0), empty(ids, idCells)
-			for i := range idCells { // one that is no neighbour's
+			for i := range idCells { // one that is not a neighbour's
 				at := ids + 24 + 8*i
 				before := ids + 24 + 8*((i+idCells-1)%idCells)
 				if *word(at + 4) == 0 && *word(before + 4) == 0 {
@@ -414,7 +413,7 @@ func TestHostileContainers(t *testing.T) {
 			for i := range idCells {
 				*word(ids + 24 + 8*i + 4) = 1
 			}
-		}, "and 32 cells with one"},
+		}, "and 32 cells that lead to one"},
 		{"another key", func() { *word(idKeys) += 100 }, noCell},
 		{"a key twice", func() { *word(idKeys) = *word(idKeys + 4) }, noCell},
 		{"a key of more bytes", func() { *word(nameSizes) = nameMost + 1 },
@@ -435,8 +434,8 @@ func TestHostileContainers(t *testing.T) {
 	}
 }
 
-// TestHostileContainerImages: whatever is changed in the containers' bytes is refused, or play goes
-// on in bounds, leaves what passes, and the containers hold each key once.
+// TestHostileContainerImages: if changed bytes of containers pass, play goes on in bounds and
+// leaves a state that passes, and the containers hold each key once.
 func TestHostileContainerImages(t *testing.T) {
 	x := newShelf(t, open(t, pondPlan()), 4)
 	r := rand.New(rand.NewPCG(5, 5))
@@ -479,7 +478,7 @@ func TestHostileContainerImages(t *testing.T) {
 	assert.Less(t, passed, rounds*19/20)
 }
 
-// survives plays whatever is there, and looks at what that leaves.
+// survives plays from any containers, and checks the state that it leaves.
 func (x *shelf) survives(t testing.TB, r *rand.Rand) {
 	before := x.counts()
 	require.Equal(t, before, [5]int{count(x.flies.All()), count(x.line.All()), count(x.tiles.All()),
@@ -487,7 +486,7 @@ func (x *shelf) survives(t testing.TB, r *rand.Rand) {
 	for k := range x.ids.All() {
 		require.NotNil(t, x.ids.Get(k))
 	}
-	h := newHeld() // of another history: only the containers are looked at
+	h := newHeld() // of another history; only the containers count
 	for range 40 {
 		func() {
 			defer func() {
@@ -516,7 +515,7 @@ func count[K, V any](all func(func(K, V) bool)) (n int) {
 	return n
 }
 
-// TestKeysThatCollide: an image in which very many keys have one hash doesn't take for ever.
+// TestKeysThatCollide: an image with very many keys of one hash doesn't take for ever.
 func TestKeysThatCollide(t *testing.T) {
 	const n = 1 << 13
 	plan := pondPlan()
@@ -535,7 +534,8 @@ func TestKeysThatCollide(t *testing.T) {
 	seed := binary.LittleEndian.Uint64(save.Image(ring, 1)[save.Tenants(ring)[0][0]+8:])
 	fill := func(keys uint64) error {
 		for i := range keys {
-			require.True(t, ids.Set(key{seed, i}, 1)) // who knows the seed can choose such
+			// such keys can be chosen if the seed is known
+			require.True(t, ids.Set(key{seed, i}, 1))
 		}
 		require.NoError(t, ring.Take(1))
 		return save.Hold(ring, 2, save.Image(ring, 1))
@@ -547,8 +547,8 @@ func TestKeysThatCollide(t *testing.T) {
 	require.NoError(t, fill(n))
 }
 
-// TestWhatKeptRefuses: the types of a container's values are looked at as those of pools, and a
-// Builder is none that a state can have.
+// TestWhatKeptRefuses: a container's types are checked like those of pools, and a Builder can't be
+// in a state.
 func TestWhatKeptRefuses(t *testing.T) {
 	type gap struct {
 		A uint8
@@ -587,8 +587,7 @@ func TestWhatKeptRefuses(t *testing.T) {
 	})
 }
 
-// TestKeptThatWentBack: a container of a constructor that failed, or of a scope that closed, is in
-// no state.
+// TestKeptThatWentBack: a container of a failed constructor or a closed scope is in no state.
 func TestKeptThatWentBack(t *testing.T) {
 	b := open(t, pondPlan())
 	r := b.Region("level")
@@ -606,12 +605,12 @@ func TestKeptThatWentBack(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		container.NewMap(s, countMaker, flyMaker, 3)
 		ring = save.NewRing(s, 1, state)
-		container.NewList(s, flyMaker, 3) // behind the state
+		container.NewList(s, flyMaker, 3) // after the state
 	})
 	assert.Equal(t, []string{"container.Map[int32,save_test.fly]"}, save.TenantNames(ring))
 }
 
-// TestSeed: the seed is the program's, and that of an empty map alone.
+// TestSeed: the program can set the seed, but only of an empty map.
 func TestSeed(t *testing.T) {
 	hashes := map[uint64]uint64{}
 	for _, seed := range []uint64{0, 1, 1 << 63} {
@@ -641,7 +640,7 @@ func TestSeed(t *testing.T) {
 	assert.NotEqual(t, hashes[1], hashes[1<<63])
 }
 
-// TestPtrToAKeptValue: an arena.Ptr may lead to a value of a container, and not to its words.
+// TestPtrToAKeptValue: an arena.Ptr may lead to a container's value, not to its words.
 func TestPtrToAKeptValue(t *testing.T) {
 	type root struct{ First arena.Ptr[fly] }
 	b := open(t, pondPlan())
@@ -663,7 +662,7 @@ func TestPtrToAKeptValue(t *testing.T) {
 		"over container.List[save_test.fly], and not in one live block of it")
 }
 
-// aMapOf loads a state with one map, whose geometry and types the caller says, and takes 1.
+// aMapOf loads a state with one map of n entries, and takes snapshot 1.
 func aMapOf[K comparable, V any](t *testing.T, n int, rest int) (*save.Ring, *container.Map[K, V]) {
 	b := open(t, pondPlan())
 	r := b.Region("level")
@@ -673,7 +672,7 @@ func aMapOf[K comparable, V any](t *testing.T, n int, rest int) (*save.Ring, *co
 		state, _ := save.Begin(r, s, roomMaker)
 		m := container.NewMap(s, scope.Plain[K](), scope.Plain[V](), n)
 		made = &m
-		byteMaker.Slice(s, rest) // so that the sizes are one
+		byteMaker.Slice(s, rest) // so that the sizes are equal
 		ring = save.NewRing(s, 3, state)
 	})
 	require.NoError(t, ring.Take(1))
@@ -686,8 +685,8 @@ func fileOf(t *testing.T, r *save.Ring, number uint64) []byte {
 	return file.Bytes()
 }
 
-// TestFilesOfContainers: a file of a container of another type or capacity is refused by name, also
-// when the sizes are one; and so is a description that no ring writes.
+// TestFilesOfContainers: a file is refused by the name of a container with another type or
+// capacity, also if the sizes are equal. A description that no ring writes is refused, too.
 func TestFilesOfContainers(t *testing.T) {
 	ring, _ := aMapOf[int32, fly](t, 8, 100)
 	_, err := ring.Read(bytes.NewReader(fileOf(t, ring, 1)))
@@ -727,7 +726,7 @@ func TestFilesOfContainers(t *testing.T) {
 	require.Contains(t, shown.String(), "container.Map[int32,save_test.fly]")
 }
 
-// TestDiffOfContainers names values and keys by the container that has them.
+// TestDiffOfContainers: Diff names values and keys by their container.
 func TestDiffOfContainers(t *testing.T) {
 	ring, m := aMapOf[int32, fly](t, 8, 100)
 	m.Set(5, fly{At: 1})
@@ -748,7 +747,7 @@ func TestDiffOfContainers(t *testing.T) {
 		"region level: words of container.Map[int32,save_test.fly]: 02 00 00 00 02 00 00 00 in A, 03 00 00 00")
 }
 
-// TestContainersInAView: a function of State.Verify sees what a snapshot from outside has in them.
+// TestContainersInAView: a function of State.Verify sees the containers of the snapshot.
 func TestContainersInAView(t *testing.T) {
 	b := open(t, pondPlan())
 	r := b.Region("level")

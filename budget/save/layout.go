@@ -18,14 +18,14 @@ type layout struct {
 }
 
 // partLayout is the state of one region. Its image is two words for each pool, the counts of free
-// and of retired chunks, and then the bytes, padded to a line of 64.
+// and retired chunks, and then the bytes, padded to a line.
 type partLayout struct {
 	Region string `json:"region"` // the name in the plan
 	// the slot's name; a snapshot of one slot fits another
 	Slot    string       `json:"slot,omitempty"`
 	Mark    uint64       `json:"mark"` // the first byte, counted from Region.Base
 	Size    uint64       `json:"size"`
-	Root    string       `json:"root"`         // the root's type
+	Root    string       `json:"root"`
 	Of      []subject    `json:"of,omitempty"` // data that its play depends on
 	Pools   []poolLayout `json:"pools,omitempty"`
 	Kept    []keptLayout `json:"kept,omitempty"`
@@ -43,7 +43,6 @@ type poolLayout struct {
 	Handles bool   `json:"handles,omitempty"`
 }
 
-// object is one allocation of a load.
 type object struct {
 	Offset uint64 `json:"offset"`
 	Size   uint64 `json:"size"`
@@ -54,7 +53,7 @@ type object struct {
 	Made   string `json:"made,omitempty"` // function and file:line
 }
 
-// describe returns the layout of the ring's snapshots, computed once.
+// describe returns the layout of the ring's snapshots.
 func (r *Ring) describe() *layout {
 	if r.layout != nil {
 		return r.layout
@@ -89,21 +88,20 @@ func (r *Ring) describe() *layout {
 	return l
 }
 
-// fingerprint returns a hash of all that must be equal for a snapshot to fit. Source lines are not
-// part of it.
+// fingerprint returns a hash of all that must be equal for a snapshot to fit.
 func (l *layout) fingerprint() uint64 {
 	same := layout{Plan: l.Plan, Parts: slices.Clone(l.Parts), Types: l.needed()}
 	for i := range same.Parts {
 		same.Parts[i].Objects, same.Parts[i].Slot = nil, ""
 	}
-	text, _ := json.Marshal(same) // numbers and strings never fail
+	text, _ := json.Marshal(same) // never fails
 	h := fnv.New64a()
-	_, _ = h.Write(text) // a hash never fails
+	_, _ = h.Write(text) // never fails
 	return h.Sum64()
 }
 
-// needed returns the types of roots, pools and containers, and then all types that they contain or
-// point to.
+// needed returns the types of roots, pools and containers, and then all that they contain or point
+// to.
 func (l *layout) needed() (list []*typeLayout) {
 	known, seen := l.byName(), map[string]bool{}
 	var names []string
@@ -132,7 +130,6 @@ func (l *layout) needed() (list []*typeLayout) {
 	return list
 }
 
-// byName returns the types by name, with the numbers.
 func (l *layout) byName() map[string]*typeLayout {
 	known := maps.Clone(numbers)
 	for _, t := range l.Types {
@@ -143,7 +140,7 @@ func (l *layout) byName() map[string]*typeLayout {
 	return known
 }
 
-// imageSize returns the size of a snapshot in bytes. pre: check has passed.
+// pre: check has passed.
 func (l *layout) imageSize() (size uint64) {
 	for i := range l.Parts {
 		_, _, size = l.Parts[i].span(size)
@@ -151,16 +148,14 @@ func (l *layout) imageSize() (size uint64) {
 	return size
 }
 
-// span returns the range of the part's bytes in an image, and the start of the next part. begin is
-// the start of its words.
+// span returns the range of the part's bytes in an image, and the next part's start.
 func (p *partLayout) span(begin uint64) (from, to, next uint64) {
 	from = begin + poolWords*uint64(len(p.Pools))
 	to = from + p.Size
 	return from, to, (to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
 }
 
-// differs returns the first difference from the layout of a file, or "". A cause comes before its
-// effects.
+// differs returns the first difference from a file's layout, or "". Causes come before effects.
 func (l *layout) differs(file *layout) string {
 	differ := func(what string, here, there any) string {
 		return fmt.Sprintf("%s: %v here, and %v in the file", what, here, there)

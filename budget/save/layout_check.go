@@ -8,13 +8,11 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// sizeMax is more than the size of any state. Sums of such sizes, as many as a file can list, don't
-// overflow.
+// sizeMax is more than any state has. Sums of as many such sizes as a file can list don't overflow.
 const sizeMax = arena_c.OffsetMax
 
-// check returns an error for a layout from outside that no ring has written: one with a part beyond
-// its container, a type that contains itself, an unknown name, or a name that a terminal would
-// obey.
+// check returns an error for a layout that no ring has written: a part beyond its container, a type
+// that contains itself, an unknown name, or a name that a terminal would obey.
 func (l *layout) check() error {
 	known := l.byName()
 	if len(known) != len(l.Types)+len(numbers) {
@@ -42,8 +40,8 @@ func (l *layout) check() error {
 	return nil
 }
 
-// resolve completes the types, with pointers for the names that they refer to. It returns the name
-// of one that contains itself, or "".
+// resolve completes the types with pointers for names. It returns a type that contains itself, or
+// "".
 func (l *layout) resolve(known map[string]*typeLayout) (nested string) {
 	begun := map[*typeLayout]bool{}
 	var look func(t *typeLayout) string
@@ -117,5 +115,4 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 	return nil
 }
 
-// isPrintable reports whether a name is without effect on a terminal.
 func isPrintable(name string) bool { return jsonfile.Printable(name) == name }

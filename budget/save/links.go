@@ -33,13 +33,13 @@ type links struct {
 	marks *marks // nil if no type has links
 	state []byte
 	queue []place // links to follow
-	from  place   // the link to the values at work; its is is nil for a root
+	from  place   // the link to value; its is is nil for a root
 	value typed   // the values at work
-	done  uint64  // the values at work are marked up to here
+	done  uint64  // value is marked up to here
 	steps uint64
 }
 
-// typed is count values of one type, from an offset on that counts from the arena's header.
+// typed is count values of one type, from an offset on.
 type typed struct {
 	at, count, stride uint64
 	of                *typeLayout
@@ -47,7 +47,7 @@ type typed struct {
 	in *tenant
 }
 
-// span is [from, to), as offsets from the arena's header.
+// span is [from, to).
 type span struct{ from, to uint64 }
 
 // ward is a range that no link may lead over: words of a pool or a scope, or a tenant. A tenant's
@@ -57,7 +57,6 @@ type ward struct {
 	of *tenant // nil for words of a pool or a scope
 }
 
-// place is the position and type of a link.
 type place struct {
 	at uint64
 	is *typeLayout
@@ -66,7 +65,7 @@ type place struct {
 // linkWord is the alignment of a link in bytes.
 const linkWord = uint64(unsafe.Alignof(struct{ stored uint64 }{}.stored))
 
-// linkSteps is the least limit of steps for the check of a state; the limit grows with the state.
+// linkSteps is the limit of steps for small states.
 const linkSteps = 1 << 24
 
 func newLinks(st *State) *links {
@@ -114,15 +113,14 @@ func newLinks(st *State) *links {
 	return l
 }
 
-// root adds values that every check visits.
 func (l *links) root(at, count, stride uint64, of reflect.Type) {
 	t := l.types.of(of)
 	l.led[t] = true
 	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, t, nil})
 }
 
-// misses reports whether the values at at have bools or links that check doesn't reach, because no
-// root has their type and no link leads to it.
+// misses reports whether values have bools or links that check doesn't reach, because no root has
+// their type and no link leads to it.
 func (l *links) misses(t reflect.Type, at uint64) bool {
 	for t.Kind() == reflect.Array {
 		t = t.Elem()
@@ -159,7 +157,7 @@ func (l *links) check(state []byte) error {
 	return nil
 }
 
-// rootValues checks the values of a root. Of a tenant's values it checks those in live blocks.
+// rootValues checks the values of a root; of a tenant's values, those in live blocks.
 func (l *links) rootValues(r typed) error {
 	t := r.in
 	if t == nil {
@@ -211,7 +209,7 @@ func (l *links) follow() error {
 	return l.all(typed{at, count, to.Size, to, nil})
 }
 
-// isLive reports whether a range is within one live block of a tenant.
+// isLive reports whether a range is in one live block of a tenant.
 func (w *ward) isLive(l *links, from, to uint64) bool {
 	if w.of == nil || w.of.live == nil || from < w.from || to > w.to {
 		return false
@@ -229,7 +227,6 @@ func (w *ward) name() string {
 	return w.of.name + ", and not in one live block of it"
 }
 
-// all marks values, and checks their bools.
 func (l *links) all(v typed) error {
 	end := v.at + v.count*v.stride
 	l.done, l.value = v.at, v
@@ -329,7 +326,6 @@ func (l *links) twice(at uint64) error {
 		"bool", at-l.st.header().Start)
 }
 
-// leads returns an error about the link to the values at work.
 func (l *links) leads(text string, args ...any) error {
 	of := cmp.Or(l.from.is, l.value.of)
 	return l.bad(l.from.at, "%s leads to %s", of.Name, fmt.Sprintf(text, args...))
@@ -340,7 +336,6 @@ func (l *links) bad(at uint64, text string, args ...any) error {
 		fmt.Sprintf(text, args...))
 }
 
-// word returns the word at an offset.
 func (l *links) word(at uint64) uint64 {
 	return binary.LittleEndian.Uint64(l.state[at-l.st.mark:])
 }

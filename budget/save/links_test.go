@@ -17,19 +17,19 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// linked is a building of which a test changes where its links lead.
+// linked is a building whose links a test changes.
 type linked struct {
 	*building
 	image    []byte
 	mark     uint64 // from the region's first byte
-	never    []byte // what lies before it, and nothing leads to
-	lamps    int    // of the image: the words of hall.Lamps
+	never    []byte // before the state; no link leads there
+	lamps    int    // position in the image of hall.Lamps
 	name     int    // of hall.Name
 	first    int    // of hall.First
 	tail     int    // of the first actor's Tail
-	up       int    // of its bool
+	up       int    // of the first actor's bool
 	pool     save.ControlPool
-	from, to uint64 // the state, as links count
+	from, to uint64 // the state, in the offsets of links
 }
 
 func newLinked(t testing.TB) *linked {
@@ -41,19 +41,19 @@ func newLinked(t testing.TB) *linked {
 	l.first = c.From + int(unsafe.Offsetof(l.hall.First))
 	l.tail = l.pool.Chunks + int(unsafe.Offsetof(actor{}.Tail))
 	l.up = l.pool.Chunks + int(unsafe.Offsetof(actor{}.Up))
-	l.mark = 832 // 777 bytes, and up to a line
+	l.mark = 832 // 777 bytes, rounded up to a line
 	l.never = bytes.Clone(l.region.Base().Bytes()[400:l.mark])
 	l.from, l.to = l.mark+1, l.mark+1+uint64(c.To-c.From)
 	return l
 }
 
-// storedOf is what an arena.Ptr to p has.
+// storedOf returns the stored word of an arena.Ptr to p.
 func storedOf[T any](r budget.Region, p *T) uint64 {
 	to := arena.PtrTo(r.Base(), p)
 	return *(*uint64)(unsafe.Pointer(&to))
 }
 
-// at is what a link has that leads to a byte of the image.
+// at returns the stored word of a link to a byte of the image.
 func (l *linked) at(image int) uint64 { return l.from + uint64(image-save.ControlOf(l.ring).From) }
 
 func (l *linked) lead(link int, words ...uint64) {
@@ -62,7 +62,7 @@ func (l *linked) lead(link int, words ...uint64) {
 	}
 }
 
-// TestHostileLinks: no link of a state from outside leads over what is the program's own.
+// TestHostileLinks: no link of a snapshot from outside leads over the program's own words.
 func TestHostileLinks(t *testing.T) {
 	l := newLinked(t)
 	c := save.ControlOf(l.ring)
@@ -126,8 +126,7 @@ func TestHostileLinks(t *testing.T) {
 	}
 }
 
-// TestLinksBefore: before the state links lead to what Readable named, and to nothing else,
-// whatever the state had.
+// TestLinksBefore: before the state links may lead only to values that Readable named.
 func TestLinksBefore(t *testing.T) {
 	type root struct {
 		Lamps arena.Slice[lamp]
@@ -190,7 +189,7 @@ func TestLinksBefore(t *testing.T) {
 	require.NoError(t, lead(0, 0, 0, 0, 0))
 }
 
-// TestReadableMisuse: what nobody may take for numbers is never readable.
+// TestReadableMisuse: Readable refuses types that aren't only numbers.
 func TestReadableMisuse(t *testing.T) {
 	type flag struct {
 		On bool
@@ -233,8 +232,8 @@ func TestReadableMisuse(t *testing.T) {
 	})
 }
 
-// hostileLinks changes where links lead, four bytes each: which one, where to, and how many. Where
-// that passes, play writes all that it is led to, and what is the program's own is as it was.
+// hostileLinks changes links, four bytes each: the link, its target and its length. If the image
+// passes, play writes through all links, and the program's own words stay as they were.
 func (l *linked) hostileLinks(t testing.TB, program []byte) (held bool) {
 	c := save.ControlOf(l.ring)
 	l.image = save.Image(l.ring, 1)
@@ -260,17 +259,17 @@ func (l *linked) hostileLinks(t testing.TB, program []byte) (held bool) {
 	return true
 }
 
-// plays has play write all that a snapshot from outside leads it to: what is the program's own is as
-// it was, bools are bools, and so is what lies before the state and nobody named.
+// plays writes through all links of a snapshot. The program's own words, bools and unnamed values
+// before the state stay as they were.
 func (l *linked) plays(t testing.TB, number uint64) {
-	if arena_c.Checked || arena_c.Crossing { // these tell who writes beside an object
+	if arena_c.Checked || arena_c.Crossing { // these builds report writes next to an object
 		return
 	}
 	c := save.ControlOf(l.ring)
 	image := save.Image(l.ring, number)
 	require.NoError(t, l.ring.Restore(t.Context(), number))
 	base := l.region.Base()
-	for range 3 { // through what was written
+	for range 3 { // through the new links, too
 		lamps := l.hall.Lamps.Get(base)
 		for i := range lamps {
 			lamps[i] = lamp{-1, -1}
@@ -302,7 +301,7 @@ func (l *linked) plays(t testing.TB, number uint64) {
 	require.NoError(t, l.ring.Restore(t.Context(), 1))
 }
 
-// FuzzLinks: wherever links lead that pass, play through them leaves what is the program's own.
+// FuzzLinks: play through any links that pass leaves the program's own words.
 func FuzzLinks(f *testing.F) {
 	l := newLinked(f)
 	f.Add([]byte{0, 64, 0, 3})
@@ -311,7 +310,7 @@ func FuzzLinks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program []byte) { l.hostileLinks(t, program) })
 }
 
-// TestRandomLinks: as FuzzLinks.
+// TestRandomLinks is FuzzLinks with random bytes.
 func TestRandomLinks(t *testing.T) {
 	l := newLinked(t)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -329,7 +328,7 @@ func TestRandomLinks(t *testing.T) {
 	assert.Less(t, held, 4800)
 }
 
-// TestLinksOften: many that lead to much are refused in time, and few aren't.
+// TestLinksOften: many links to much memory are refused in time, and few aren't refused.
 func TestLinksOften(t *testing.T) {
 	type many struct {
 		All arena.Slice[arena.Slice[node]]
@@ -354,7 +353,7 @@ func TestLinksOften(t *testing.T) {
 	require.NoError(t, ring.Take(1))
 	require.NoError(t, save.Hold(ring, 2, save.Image(ring, 1)))
 	if arena_c.Asan || arena_c.Race {
-		return // they look at each word that is looked at: 20 s
+		return // these builds check each word that is read: 20 s
 	}
 	for i := range lists {
 		lists[i] = arena.SliceOf(r.Base(), nodes[i:])
@@ -363,7 +362,7 @@ func TestLinksOften(t *testing.T) {
 	require.ErrorContains(t, save.Hold(ring, 2, save.Image(ring, 1)), "too many")
 }
 
-// TestDeclaredLinks: a type of the game's that is declared as an arena.Ptr or arena.Slice is one.
+// TestDeclaredLinks: a type declared as an arena.Ptr or arena.Slice is a link.
 func TestDeclaredLinks(t *testing.T) {
 	type friend arena.Ptr[lamp]
 	type crowd arena.Slice[node]

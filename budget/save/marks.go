@@ -2,8 +2,8 @@ package save
 
 import "math/bits"
 
-// marks notes for each byte of a state its use by roots and links: part of a link, a bool, or a
-// number. Each byte must have one use.
+// marks notes the use of each byte of a state by roots and links: part of a link, a bool, or a
+// number.
 type marks struct {
 	from   uint64
 	linked []uint64 // one bit a word
@@ -24,7 +24,7 @@ func (m *marks) clear() {
 	clear(m.plain)
 }
 
-// link marks a link. It returns ok if no other use and no other type of link is marked there.
+// link marks a link. It returns ok if no other use or type of link is marked there.
 func (m *marks) link(at, size uint64, id uint16) (isNew, ok bool) {
 	first := (at - m.from) / linkWord
 	isNew = m.linked[first/64]>>(first%64)&1 == 0
@@ -42,8 +42,8 @@ func (m *marks) link(at, size uint64, id uint16) (isNew, ok bool) {
 	return isNew, true
 }
 
-// fill marks [from, to) in is, which is bools or plain. If one of the bytes is marked as a link or
-// in other, fill isn't ok and returns an offset at most 64 bytes before it.
+// fill marks [from, to) in is, one of bools and plain. If a byte there has another mark, fill
+// returns an offset at most 64 bytes before it.
 func (m *marks) fill(is, other []uint64, from, to uint64) (at uint64, ok bool) {
 	first, last := from-m.from, to-m.from-1
 	for i := first / 64; i <= last/64; i++ {

@@ -20,10 +20,10 @@ func (s *subject) String() string {
 }
 
 // Of names data outside of the state that its play depends on: a map, a table of rules, a script.
-// The program computes sum, a checksum of that data; name is for people. Files and deltas carry
-// both, and [Ring.Read] and [Ring.Apply] refuse them if the name or sum is another here. Call Of in
-// the load before NewRing, once for each piece of data, and in the same order in all programs.
-// After NewRing it panics. A checksum finds honest mistakes; it doesn't protect against forgery.
+// sum is a checksum of that data; name is for people. Files and deltas carry both, and [Ring.Read]
+// and [Ring.Apply] refuse another name or sum. Call Of in the load before NewRing, in the same
+// order in all programs; after NewRing it panics. A checksum finds honest mistakes; it doesn't
+// protect against forgery.
 func (st *State) Of(name string, sum uint64) {
 	if st.end != 0 {
 		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name()))
@@ -31,7 +31,7 @@ func (st *State) Of(name string, sum uint64) {
 	st.of = append(st.of, subject{jsonfile.Printable(name), sum})
 }
 
-// differsOf returns the first difference between the subjects of two parts of a region, or "".
+// differsOf returns the first difference between two parts' subjects, or "".
 func (p *partLayout) differsOf(file *partLayout) string {
 	i, here, there := differIn(p.Of, file.Of, (*subject).String)
 	if i < 0 {
@@ -41,8 +41,8 @@ func (p *partLayout) differsOf(file *partLayout) string {
 		cmp.Or(here, "nothing"), cmp.Or(there, "nothing"))
 }
 
-// differIn returns the first place in which two lists differ, and the texts there, or -1 if they
-// are equal. The text of a missing element is "".
+// differIn returns the first place in which two lists differ, or -1, and the texts there, "" for a
+// missing element.
 func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string) {
 	for i := range max(len(here), len(there)) {
 		a, b = "", ""
@@ -59,7 +59,6 @@ func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string)
 	return -1, "", ""
 }
 
-// subjects returns the names of the subjects of all states, for people.
 func (r *Ring) subjects() string {
 	var all []string
 	for i := range r.parts {
@@ -73,13 +72,12 @@ func (r *Ring) subjects() string {
 	return strings.Join(all, "; ")
 }
 
-// subjectsSum returns a checksum of the subjects of all states, or 0 if there are no subjects. A
-// delta has no room for more.
+// subjectsSum returns a checksum of the subjects of all states, or 0 if there are no subjects.
 func subjectsSum(parts []part) (sum uint32) {
 	h := fnv.New32a()
 	for i := range parts {
 		for _, s := range parts[i].of {
-			fmt.Fprintf(h, "%d %q %d\n", i, s.Name, s.Sum) // a hash never fails
+			fmt.Fprintf(h, "%d %q %d\n", i, s.Name, s.Sum) // never fails
 			sum = max(h.Sum32(), 1)
 		}
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// subject is something that a state is of.
+// subject is data that a state depends on.
 type subject struct {
 	name string
 	sum  uint64
 }
 
-// ringOf is the ring of a state that is of some things, whose bytes are the same whatever they are.
+// ringOf returns the ring of a state that depends on subjects. Its bytes are the same for all of
+// them.
 func ringOf(t *testing.T, of ...subject) (ring *save.Ring) {
 	b := open(t, pondPlan())
 	load(t, b, "level", func(r budget.Region, s scope.Scope) {
@@ -36,13 +37,14 @@ func ringOf(t *testing.T, of ...subject) (ring *save.Ring) {
 	return ring
 }
 
-// Files and deltas of another map are refused by the names and sums of both; nothing changes.
+// TestOf: files and deltas of another map are refused with both names and checksums, and nothing
+// changes.
 func TestOf(t *testing.T) {
 	plain := ringOf(t)
 	one := ringOf(t, subject{"map E1M1", 0x11}, subject{"rules", 2})
 	for _, test := range []struct {
 		ring *save.Ring
-		want string // nothing: it fits
+		want string // "" if it fits
 	}{
 		{ringOf(t, subject{"map E1M1", 0x11}, subject{"rules", 2}), ""},
 		{ringOf(t, subject{"map E1M1", 0x12}, subject{"rules", 2}),
@@ -80,8 +82,8 @@ func TestOf(t *testing.T) {
 	assert.ErrorContains(t, err, "on map E1M1, sum 0x11 here, and on nothing in the file")
 }
 
-// After NewRing it is too late: a file may have been written. A name that a terminal would obey is
-// none.
+// TestOfLate: Of after NewRing panics, since a file may exist. A name that a terminal would obey is
+// cleaned.
 func TestOfLate(t *testing.T) {
 	load(t, open(t, pondPlan()), "level", func(r budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, roomMaker)

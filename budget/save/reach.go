@@ -26,7 +26,7 @@ func (g *thing) has(at uint64) bool {
 		(at-g.offset)%g.stride < g.of.Size
 }
 
-// reachMost is the most arrays that a walk visits: a state from outside may have any offsets.
+// reachMost is the most arrays that a walk visits, since a hostile state may have any offsets.
 const reachMost = 1 << 20
 
 // reachSteps is the most values that a walk reads.
@@ -91,7 +91,6 @@ func (r *reach) add(g thing) {
 	}
 }
 
-// from adds the arrays that one value leads to.
 func (r *reach) from(t *typeLayout, at uint64) {
 	r.steps++
 	if t.isLink {
@@ -99,7 +98,7 @@ func (r *reach) from(t *typeLayout, at uint64) {
 		if g.many {
 			g.count = binary.LittleEndian.Uint64(r.bytes[at+8:])
 		}
-		// Otherwise the link is nil, or leads before the state.
+		// Else it is nil, or leads before the state.
 		if stored := binary.LittleEndian.Uint64(r.bytes[at:]); stored > r.part.Mark {
 			g.offset = stored - 1 - r.part.Mark
 			r.add(g)
@@ -115,7 +114,6 @@ func (r *reach) from(t *typeLayout, at uint64) {
 // pathMost is how many steps a path names at its start, and at its end.
 const pathMost = 8
 
-// path returns the path of an array in the queue, from the root or a chunk.
 func (r *reach) path(n int) string {
 	var steps []string
 	for ; r.queue[n].by >= 0; n = r.queue[n].by {
@@ -150,7 +148,6 @@ func (q *poolLayout) chunk(index uint64) string {
 	return fmt.Sprintf("chunk %d of the pool of %s", index, q.Type)
 }
 
-// fieldOf returns the name of a field of a named value.
 func fieldOf(name, field string) string {
 	if strings.HasPrefix(name, "chunk ") && !strings.Contains(name, ", field ") {
 		return name + ", field " + field

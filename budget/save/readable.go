@@ -9,11 +9,11 @@ import (
 )
 
 // Readable names values that the load allocated before the state, such as lines of a map or a
-// table. An arena.Ptr or arena.Slice of a snapshot from outside may lead to them, and to no other
-// memory before the state. Through such a link, a hostile snapshot can make play write to these
-// values. So name only values that all their readers treat as numbers, and no verified data such as
-// a blob or a graph. Readable panics for a T with a bool, a link, an address or padding, for values
-// outside the memory before the state, and after [NewRing]. It makes Go allocations.
+// table. In a snapshot from outside, an arena.Ptr or arena.Slice may lead to them, and to no other
+// memory before the state. A hostile snapshot can make play write to them, so name only values that
+// all their readers treat as numbers, and no verified data such as a blob or a graph. Readable
+// panics for a T with a bool, a link, an address or padding, for values that aren't before the
+// state, and after [NewRing]. It makes Go allocations.
 func Readable[T any](st *State, values []T) {
 	t := reflect.TypeFor[T]()
 	st.declares("Readable", t)
@@ -34,7 +34,6 @@ func Readable[T any](st *State, values []T) {
 	}
 }
 
-// isReadable reports whether Readable named a range.
 func (st *State) isReadable(from, to uint64) bool {
 	for _, s := range st.reads {
 		if s.from <= from && to <= s.to {
@@ -46,9 +45,9 @@ func (st *State) isReadable(from, to uint64) bool {
 
 // Values names values in the state that only Go code keeps: neither the root nor pools lead to them
 // by arena.Ptr and arena.Slice. Their bools and links are then checked in each snapshot from
-// outside; numbers need no check. In a checked build [NewRing] panics if bools or links of the
-// state can't be checked, and names the source line of their allocation. Values panics for values
-// outside the state, and after NewRing. It makes Go allocations.
+// outside; numbers need no check. In a checked build [NewRing] panics for unchecked bools or links,
+// with the source line of their allocation. Values panics for values outside the state, and after
+// NewRing. It makes Go allocations.
 func Values[T any](st *State, list []T) {
 	t := reflect.TypeFor[T]()
 	st.declares("Values", t)
@@ -64,7 +63,7 @@ func Values[T any](st *State, list []T) {
 	}
 }
 
-// declares panics after NewRing, and for a type that no state can have.
+// declares panics after NewRing, and for a type that can't be in a state.
 func (st *State) declares(what string, t reflect.Type) {
 	if st.end != 0 {
 		panic(fmt.Sprintf("save: BUG: %s of region %s after NewRing", what, st.saved.Name()))

@@ -23,7 +23,7 @@ type voice struct{ Left uint64 }
 
 var voiceMaker = scope.Object(func(*voice) error { return nil })
 
-// load loads a region of a budget with two.
+// load loads a region of a budget of twoRegions.
 func load(t testing.TB, b *budget.Budget, name string, fn func(r budget.Region, s scope.Scope)) {
 	r := b.Region(name)
 	_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
@@ -55,7 +55,7 @@ func panicOf(t *testing.T, fn func()) (text string) {
 	return ""
 }
 
-// TestTogether: states of several regions are one snapshot, in memory of a region above.
+// TestTogether: the states of several regions are one snapshot, in memory of a region above.
 func TestTogether(t *testing.T) {
 	b := open(t, twoRegions())
 	var states [2]*save.State
@@ -87,7 +87,7 @@ func TestTogether(t *testing.T) {
 	assert.EqualValues(t, 1, rooms[0].Tick)
 }
 
-// TestRefusals: each is told, and nothing has changed.
+// TestRefusals: each misuse returns its error, and nothing changes.
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, pondPlan())
@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestRestoreMeetsLoads: while views are rebuilt nobody loads, and nobody restores.
+// TestRestoreMeetsLoads: during Rebuild no other load or restore runs.
 func TestRestoreMeetsLoads(t *testing.T) {
 	b := open(t, pondPlan())
 	p := newPond(t, b, "level", 2)
@@ -183,7 +183,7 @@ func TestRestoreMeetsLoads(t *testing.T) {
 	require.NoError(t, p.region.Rewind(background))
 }
 
-// TestWhereStatesBegin: in a load, with its own scope, once.
+// TestWhereStatesBegin: Begin works only in a load, with its own scope, once.
 func TestWhereStatesBegin(t *testing.T) {
 	b := open(t, twoRegions())
 	var outer scope.Scope
@@ -220,8 +220,8 @@ func TestWhereStatesBegin(t *testing.T) {
 		"make the state of region level inside its load")
 }
 
-// TestFullRing: a ring that has no room is a full of its scope, which names the key, and a size
-// that is enough for all of it.
+// TestFullRing: a ring without room unwinds its scope. The error names the knob, and a size that is
+// enough.
 func TestFullRing(t *testing.T) {
 	loaded := func(plan budget.Plan) error {
 		r := open(t, plan).Region("level")
@@ -241,8 +241,7 @@ func TestFullRing(t *testing.T) {
 	require.NoError(t, loaded(plan))
 }
 
-// TestObjectsThatEnded: what a finalizer did can't be undone; a restore is refused then, and only
-// then.
+// TestObjectsThatEnded: a restore across a finalizer is refused, and no other.
 func TestObjectsThatEnded(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
@@ -252,7 +251,7 @@ func TestObjectsThatEnded(t *testing.T) {
 		var state *save.State
 		state, live = save.Begin(r, s, roomMaker)
 		voices = voiceMaker.Pool(s, 3)
-		voiceMaker.New(s) // ends with the region: a snapshot lives no longer
+		voiceMaker.New(s) // ends with the region, as snapshots do
 		ring = save.NewRing(s, 2, state)
 	})
 	v := voices.Get()
@@ -274,7 +273,7 @@ func TestObjectsThatEnded(t *testing.T) {
 	assert.Equal(t, 1, voices.Live())
 }
 
-// TestStatesThatDontFit: one load has one state, and a ring those of one budget, each once.
+// TestStatesThatDontFit: a load has one state, and a ring has states of one budget, each once.
 func TestStatesThatDontFit(t *testing.T) {
 	a, b := open(t, twoRegions()), open(t, twoRegions())
 	var states [2]*save.State
@@ -293,7 +292,7 @@ func TestStatesThatDontFit(t *testing.T) {
 	})
 }
 
-// TestRingAgain: a state has another ring when the one before is gone, or was never whole.
+// TestRingAgain: a state gets another ring if the earlier one is gone, or NewRing panicked.
 func TestRingAgain(t *testing.T) {
 	b := open(t, twoRegions())
 	var state *save.State
@@ -316,7 +315,7 @@ func TestRingAgain(t *testing.T) {
 	}
 }
 
-// TestScopeOfARing: what the scope of a ring was refused is nothing of the ring's.
+// TestScopeOfARing: a refused allocation in the ring's scope doesn't affect the ring.
 func TestScopeOfARing(t *testing.T) {
 	b := open(t, twoRegions())
 	var state *save.State
@@ -335,7 +334,7 @@ func TestScopeOfARing(t *testing.T) {
 	assert.ErrorContains(t, b.Region("rollback").Rewind(background), "frozen")
 }
 
-// TestTakeWhileAnObjectEnds: what a finalizer does can't be undone, nor what it has begun.
+// TestTakeWhileAnObjectEnds: a running finalizer can't be undone either.
 func TestTakeWhileAnObjectEnds(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
@@ -366,8 +365,8 @@ var atEndMaker = scope.Object(func(*voice) error {
 	return ending()
 })
 
-// TestOwnedValuesThatEnded: a snapshot in which one lived isn't put back; one in which it had ended
-// is.
+// TestOwnedValuesThatEnded: a snapshot in which an owned value lived isn't restored after its end.
+// One from after its end is.
 func TestOwnedValuesThatEnded(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring

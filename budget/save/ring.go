@@ -13,21 +13,20 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring holds the last n snapshots of a state, or of several states together. Each snapshot has a
-// number, usually that of a tick. A new snapshot replaces the one with its number, else the one
-// with the lowest. A Ring belongs to the goroutine that drives its regions.
+// Ring holds the last n snapshots of one or several states, each with a number, usually that of a
+// tick. A new snapshot replaces the one with its number, else the one with the lowest.
 type Ring struct {
 	scope     scope.Scope // owns the ring's memory
 	record    *arena_c.Record
 	gen       uint64 // of the record while the scope is alive
 	parts     []part
 	slots     []slot
-	spare     []byte   // of state regions: for images from outside, until they are checked
+	spare     []byte   // for images from outside, until they are checked
 	layout    *layout  // nil if not known
-	text      []byte   // the layout in a file; nil if no file was written
-	described fileHead // the fields of a file's header that follow from the layout
+	text      []byte   // the layout in a file; nil before the first
+	described fileHead // a file's header, as far as it follows
 	exclusive *budget.Exclusive
-	of        uint32 // a checksum of the states' subjects
+	of        uint32 // checksum of the subjects
 }
 
 // part is a state and its range of an image: two words for each pool, then the bytes.
@@ -37,7 +36,6 @@ type part struct {
 	tracking        *tracking // nil if all bytes are copied
 }
 
-// slot holds one snapshot.
 type slot struct {
 	index      int
 	image      []byte
@@ -50,18 +48,17 @@ type slot struct {
 	hashed     bool
 }
 
-// poolWords is the size in bytes of a pool's two words in an image: its counts of free and retired
-// chunks, little-endian.
+// poolWords is the bytes of a pool's two words in an image: its counts of free and retired chunks.
 const poolWords = 8
 
 var imageMaker = scope.Plain[byte]()
 
 // NewRing allocates in s a ring of count snapshots of the states, and one more image if all their
 // regions are state regions. It ends each state that begins in s: later allocations there don't
-// belong to it. s is the scope of the state's load, or of a region above that is loaded later; the
-// states have ended then. If s has no room, it unwinds with an error that names the knob to raise.
-// NewRing panics on every other error, such as a finalizer or a forbidden type in a state. It
-// allocates count times the states' size, and makes Go allocations.
+// belong to it. s is the scope of the state's load, or of a region above that is loaded later. If s
+// has no room, it unwinds with an error that names the knob to raise. Every other error panics,
+// such as a finalizer or a forbidden type in a state. NewRing takes count times the states' size,
+// and makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -117,15 +114,15 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 // Size returns the size of one snapshot in bytes.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
-// Has reports whether [Ring.Restore] can take the snapshot with that number: the ring holds it, and
-// no region was loaded again or rewound since.
+// Has reports whether the ring holds the snapshot with that number, and no region was loaded again
+// or rewound since.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
 // Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
-// fails if a region's load isn't over, or if a region was loaded again or rewound. In checked
-// builds it also fails if memory from before Begin was written since. Take copies the states; of a
-// tracked region (budget.RegionPlan.Track) it copies only changed pages, and makes a system call.
-// It makes no Go allocation.
+// fails if a region's load isn't over, or if a region was loaded again or rewound; in checked
+// builds also if memory from before Begin was written. Take copies the states; of a tracked region
+// (budget.RegionPlan.Track) it copies only changed pages, and makes a system call. It makes no Go
+// allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -147,16 +144,16 @@ func (r *Ring) Take(number uint64) error {
 }
 
 // Restore puts the snapshot with that number in place: all states are as they were when it was
-// taken. It waits, until ctx ends, for workers that have one of the regions pinned. Restore fails
-// and changes nothing in these cases:
+// taken. It waits, until ctx ends, for workers that have one of the regions pinned. It fails and
+// changes nothing in these cases:
 //
 //   - The ring doesn't hold the number, or a region was loaded again or rewound.
-//   - An object with a finalizer began or ended since the snapshot; the error names its type.
-//   - An owned value of the state ended since the snapshot.
+//   - An object with a finalizer began or ended since; the error names its type.
+//   - An owned value of the state ended since.
 //
 // Functions of [State.Rebuild] run last. If one fails, Restore returns its error, and the states
 // are in place. Restore copies the states; of a tracked region it copies only changed pages, and
-// makes a system call. Apart from the functions of Rebuild it makes no Go allocation.
+// makes a system call. Apart from Rebuild's functions it makes no Go allocation.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
@@ -187,7 +184,6 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	return nil
 }
 
-// check returns an error if the ring or one of its states is gone.
 func (r *Ring) check() error {
 	for i := range r.parts {
 		if err := r.parts[i].saved.Check(); err != nil {
@@ -200,8 +196,7 @@ func (r *Ring) check() error {
 	return nil
 }
 
-// alive reports whether the ring's scope is alive. It doesn't use Err, which also reports refused
-// allocations.
+// alive reports whether the ring's scope is alive. Its Err also reports refused allocations.
 func (r *Ring) alive() bool { return r.record.Gen == r.gen }
 
 func (r *Ring) find(number uint64) *slot {
@@ -213,7 +208,7 @@ func (r *Ring) find(number uint64) *slot {
 	return nil
 }
 
-// get is find, with an error if the ring doesn't hold the snapshot.
+// get is find, with an error if none is held.
 func (r *Ring) get(number uint64) (*slot, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -233,7 +228,7 @@ func (r *Ring) get(number uint64) (*slot, error) {
 		strings.Trim(fmt.Sprint(held), "[]"))
 }
 
-// place returns the slot for a new snapshot with that number, and empties it.
+// place returns an empty slot for a new snapshot with that number.
 func (r *Ring) place(number uint64) *slot {
 	to := r.find(number)
 	for i := range r.slots {
@@ -248,7 +243,6 @@ func (r *Ring) place(number uint64) *slot {
 	return to
 }
 
-// hold makes the checked spare image the snapshot with that number.
 func (r *Ring) hold(number uint64) *slot {
 	to := r.place(number)
 	to.image, r.spare = r.spare, to.image
@@ -259,7 +253,6 @@ func (r *Ring) hold(number uint64) *slot {
 	return to
 }
 
-// take copies the state into an image.
 func (p *part) take(image []byte, slot int) {
 	from := p.bytes()
 	arena_c.Gather(startOf(from), uint64(len(from)))
@@ -273,8 +266,8 @@ func (p *part) take(image []byte, slot int) {
 	}
 }
 
-// clean clears the bytes of free chunks, which differ from build to build, and the chain's nodes,
-// which differ from plan to plan.
+// clean clears free chunks, which differ between builds, and the chain's nodes, which differ
+// between plans.
 func (p *part) clean(image []byte, slot int) {
 	bytes := image[p.from:p.to]
 	for _, node := range p.nodes {
@@ -294,7 +287,6 @@ func (p *part) clean(image []byte, slot int) {
 	}
 }
 
-// restore copies an image into the state.
 func (p *part) restore(image []byte, slot int) {
 	words, from, to := image[p.words:p.from], image[p.from:p.to], p.bytes()
 	for i := range p.pools {
@@ -312,10 +304,10 @@ func (p *part) restore(image []byte, slot int) {
 	arena_c.Scatter(startOf(to), uint64(len(to)))
 }
 
-// holds reports whether a chunk of that state has an object, also one with a running finalizer.
+// holds reports whether a chunk has an object, also one with a running finalizer.
 func holds(state byte) bool { return state == arena_c.ChunkLive || state == arena_c.ChunkLeaving }
 
-// objects returns an error if an object with a finalizer began or ended since the snapshot.
+// objects returns an error if an object with a finalizer began or ended.
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
 		pool := &p.pools[i]

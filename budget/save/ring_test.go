@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlayAgain: whatever is put back, playing again from there with the same inputs gives the same
-// bytes.
+// TestPlayAgain: after any Restore, the same inputs give the same bytes.
 func TestPlayAgain(t *testing.T) {
 	ctx := context.Background()
 	const ticks, places = 400, 8
@@ -36,7 +35,7 @@ func TestPlayAgain(t *testing.T) {
 		require.Equal(t, want[now], hash(t, p.ring, now), now)
 		p.step(input[now])
 		if far := back.Uint64N(places); back.IntN(3) == 0 && p.ring.Has(now-far) && again < 3*ticks {
-			p.step(back.Uint64()) // a wrong one
+			p.step(back.Uint64()) // a wrong input
 			require.NoError(t, p.ring.Restore(ctx, now-far))
 			require.Equal(t, now-far, p.room.Tick)
 			require.Len(t, p.marks, int(p.room.Used))
@@ -46,7 +45,7 @@ func TestPlayAgain(t *testing.T) {
 	assert.Greater(t, again, ticks/4)
 }
 
-// TestNoAllocations: neither Take nor Restore nor Hash makes anything on the Go heap.
+// TestNoAllocations: Take, Restore and Hash don't allocate on the Go heap.
 func TestNoAllocations(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 3)
 	for range 20 {

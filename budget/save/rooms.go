@@ -13,46 +13,43 @@ import (
 )
 
 // room is an allocator on bytes of a state: one of package arena, or one that C made. This process
-// made it, and knows the words of its header that never change: an image from outside must have the
-// same. check then tests all other words of the image. After that no call of the allocator accesses
-// memory outside its block, or loops for ever, whatever an image contains.
+// made it, and knows the words of its header that never change. An image from outside must have the
+// same, and check tests its other words by them. After that no call of the allocator accesses
+// memory outside its block, or loops for ever.
 type room struct {
 	scope.Room
 	at uint64 // from the state's first byte, or from the first byte of the outer room
-	// the block of the outer room that it is in, as roomKind.live returns it; 0 if not known
+	// its block in the outer room, as roomKind.live returns it; 0 if not known
 	host  uint64
-	fixed []uint64 // the words of roomKinds[Kind].fixed
-	own   uint32   // of a pool with handles: the bits that all its generations share
-	heads []uint64 // of a heap, after a check: a bit for each 16 bytes, set for a header
-	spans []span   // of a ring or a stack, after a check: its blocks, by offset
+	fixed []uint64
+	own   uint32   // of a pool with handles: the bits common to its generations
+	heads []uint64 // of a checked heap: a bit for each 16 bytes, set for a header
+	spans []span   // of a checked ring or stack: its blocks, by offset
 	inner []*room  // rooms in its blocks
 }
 
-// roomKind describes a kind of rooms.
 type roomKind struct {
-	header uint64    // its size in bytes
-	fixed  []uintptr // offsets of words in it that never change
-	// reports whether the fixed words describe a layout within the block
+	header uint64    // bytes
+	fixed  []uintptr // offsets of words that never change
+	// fits reports whether the fixed words describe a layout within the block.
 	fits  func(image []byte) bool
 	check func(r *room, image []byte) error
-	// live reports whether the range [from, to), from the image's first byte, is in one live block
-	// of a checked image. It returns the start of that block, with farEnd for a block of the far
-	// end.
+	// live reports whether [from, to) is in one live block of a checked image. It returns that
+	// block's start, with farEnd for the far end's.
 	live func(r *room, image []byte, from, to uint64) (block uint64, live bool)
 }
 
-// wholeEnd stands for all bytes of an end whose blocks aren't freed one by one. farEnd is set for a
-// block of the far end, which is freed independently of the near end.
+// wholeEnd stands for an end whose blocks aren't freed one by one. farEnd marks a block of the far
+// end, which is freed independently.
 const (
 	wholeEnd = 1
 	farEnd   = 1 << 63
 )
 
-// headerFixed are the words of an arena.h header that never change, except in a frame.
+// headerFixed are the words of an arena.h header that never change; a frame's do.
 var headerFixed = []uintptr{unsafe.Offsetof(arena_c.Header{}.Gen), unsafe.Offsetof(arena_c.Header{}.Next),
 	unsafe.Offsetof(arena_c.Header{}.Start)}
 
-// roomKinds has an entry for each kind; the array below doesn't compile otherwise.
 var roomKinds = [...]roomKind{
 	{}, // 0 is no kind
 	{ // arena_c.RoomHeap
@@ -99,13 +96,12 @@ var _ [arena_c.RoomKinds]struct{} = [len(roomKinds)]struct{}{}
 
 func (r *room) kind() *roomKind { return &roomKinds[r.Kind] }
 
-// wordAt returns a word of an image. The image's first byte is aligned to 8.
+// The image's first byte is aligned to 8.
 func wordAt(image []byte, at uint64) *uint64 { return (*uint64)(unsafe.Pointer(&image[at : at+8][0])) }
 
-// headerOf returns the header at the start of an image.
 func headerOf[H any](image []byte) *H { return (*H)(unsafe.Pointer(unsafe.SliceData(image))) }
 
-// findRooms makes the allocators in the state tenants.
+// findRooms makes the state's allocators tenants.
 func (st *State) findRooms() error {
 	list, err := st.saved.Stack().WatchedRooms(st.mark, st.end)
 	if err != nil {
@@ -122,7 +118,7 @@ func (st *State) findRooms() error {
 		if st.library == nil && (r.C || r.Kind == arena_c.RoomShared) {
 			st.library = r
 		}
-		// it is inside: rooms never overlap partly
+		// inside: rooms never overlap partly
 		if n := len(outer) - 1; n >= 0 && outer[n].at+outer[n].Size > r.at {
 			outer[n].adopt(r)
 		} else {
@@ -150,8 +146,7 @@ func (st *State) badRoom(r *room, err error) error {
 		r.Kind, err, r.Site.Tell("made"))
 }
 
-// chunks returns the chunks of r and of the rooms in it, as far as they are pools. r starts at at
-// in the state.
+// chunks returns the chunks of r, at at in the state, and of the rooms in it.
 func (r *room) chunks(state []byte, at uint64) (list []values) {
 	if r.Kind == arena_c.RoomPool && r.Of != nil {
 		h := headerOf[arena_c.Pool](state[at:])
@@ -163,7 +158,7 @@ func (r *room) chunks(state []byte, at uint64) (list []values) {
 	return list
 }
 
-// adopt adds a room that is in a block of r, or of a room in r.
+// adopt adds a room in a block of r, or of a room in r.
 func (r *room) adopt(inner *room) {
 	inner.at -= r.at
 	if n := len(r.inner) - 1; n >= 0 && r.inner[n].at+r.inner[n].Size >= inner.at+inner.Size {
@@ -197,7 +192,7 @@ func (r *room) learn(image []byte) bool {
 	return true
 }
 
-// settle notes the blocks that the rooms in r are in. The image was checked.
+// settle notes the blocks of the rooms in r. The image was checked.
 func (r *room) settle(image []byte) {
 	for _, in := range r.inner {
 		in.host, _ = r.kind().live(r, image, in.at, in.at+in.Size)
@@ -205,8 +200,7 @@ func (r *room) settle(image []byte) {
 	}
 }
 
-// mayHost returns an error if r's blocks can't host rooms: a frame's turn frees them, or a forged
-// handle could.
+// mayHost returns an error if a frame's turn, or a forged handle, could free r's blocks.
 func (r *room) mayHost() error {
 	switch r.Kind {
 	case arena_c.RoomFrame:
@@ -219,7 +213,6 @@ func (r *room) mayHost() error {
 
 var errInChunk = fmt.Errorf("it has an allocator in a chunk, which the game may free: make that elsewhere")
 
-// roomsInChunks returns an error for a room in a chunk of the region's own pools.
 func (st *State) roomsInChunks() error {
 	for i := range st.tenants {
 		for _, p := range st.pools {
@@ -233,9 +226,9 @@ func (st *State) roomsInChunks() error {
 	return nil
 }
 
-// check returns an error for an image of the room, and of the rooms in it, that no play could have
-// left. Each inner room must be in the same block as here. If the block began elsewhere, freeing
-// that start would hand the room's words to another allocation.
+// check returns an error for an image that no play could have left, also of inner rooms. Each of
+// those must be in the same block as here: if the block began elsewhere, freeing that start would
+// hand the room's words to another allocation.
 func (r *room) check(image []byte) error {
 	for i, at := range r.kind().fixed {
 		if word := *wordAt(image, uint64(at)); word != r.fixed[i] {
@@ -266,8 +259,8 @@ func (r *room) check(image []byte) error {
 	return nil
 }
 
-// live reports whether a range is in one live block and not over an inner room's words. For a block
-// that hosts a room, a range at the block's start is refused: code with that address could free it.
+// live reports whether a range is in one live block and not over an inner room's words. The start
+// of a block that hosts a room is refused: code with that address could free it.
 func (r *room) live(image []byte, from, to uint64) bool {
 	if from > to || to > r.Size {
 		return false
@@ -326,9 +319,8 @@ func fitsPool(image []byte) bool {
 // countMax is more than any real count.
 const countMax = 1 << 48
 
-// The walk of the C core checks that a heap's chain of headers, counts, bits and lists agree. But
-// an entry of a list may be bytes of a live block that look like a free block; checkHeap looks for
-// those.
+// The walk of the C core checks that a heap's headers, counts, bits and lists agree. But an entry
+// of a list may be bytes of a live block that look like a free block; checkHeap finds those.
 
 const heapUnit = arena_c.HeapAlign
 
@@ -384,7 +376,7 @@ func liveInHeap(r *room, image []byte, from, to uint64) (block uint64, live bool
 	if from < h.First+heapUnit || to > h.End || r.heads == nil {
 		return 0, false
 	}
-	at := (from - heapUnit) / heapUnit // the highest possible place of the header
+	at := (from - heapUnit) / heapUnit // of the header, at most
 	for r.heads[at/64]<<(63-at%64) == 0 {
 		at = at/64*64 - 1
 	}
@@ -422,8 +414,8 @@ func liveInBuddy(_ *room, image []byte, from, to uint64) (block uint64, live boo
 	return block, live && to <= block+size
 }
 
-// eachInRing calls yield with each block of a ring, as the words before the blocks say. It returns
-// false if these contradict the ring's header.
+// eachInRing calls yield with each block of a ring. It returns false if the words before the blocks
+// contradict the header.
 func eachInRing(image []byte, yield func(from, to uint64)) bool {
 	h := headerOf[arena_c.Ring](image)
 	run := func(at, stop uint64) bool {
@@ -469,7 +461,7 @@ func checkRing(r *room, image []byte) error {
 }
 
 // keepSpans notes the blocks that each yields, sorted by offset, and returns the result of each. A
-// linear search for each link into them could take hours: many links might each pass many blocks.
+// linear search for each link into them could take hours.
 func (r *room) keepSpans(each func(image []byte, yield func(from, to uint64)) bool, image []byte) bool {
 	r.spans = r.spans[:0]
 	ok := each(image, func(from, to uint64) { r.spans = append(r.spans, span{from, to}) })
@@ -513,12 +505,12 @@ func liveInEnds(_ *room, image []byte, from, to uint64) (block uint64, live bool
 	return wholeEnd, from >= e.Start && to <= e.Cursor
 }
 
-// stackWords is the size of the two words before a block of a stack: the end before it, and the
-// last block before it.
+// stackWords is the size of the words before a block of a stack: the end before it, and the last
+// block.
 const stackWords = arena_c.StackMask + 1
 
-// eachInStack calls yield with each block of a stack, newest first, the near end's blocks before
-// the far end's. It returns false if the words before a block are impossible.
+// eachInStack calls yield with each block of a stack, newest first, the near end before the far. It
+// returns false if the words before a block are impossible.
 func eachInStack(image []byte, yield func(from, to uint64)) bool {
 	s := headerOf[arena_c.Stack](image)
 	at, last := s.Cursor, s.Last
@@ -627,7 +619,7 @@ func liveInPool(_ *room, image []byte, from, to uint64) (block uint64, live bool
 	return block, i < uint64(h.Count) && *h.State(i) == arena_c.ChunkLive && to <= block+h.Stride
 }
 
-// poolChunks is the part of an image that says which chunks of a pool are free.
+// poolChunks is the part of an image that says which chunks are free.
 type poolChunks struct {
 	states, numbers []byte // in states, the last chunk's comes first
 	free, retired   uint32
@@ -635,11 +627,11 @@ type poolChunks struct {
 	handles, own uint32
 }
 
-// check returns the first error and its byte. statesEnd and numbersBegin are the positions of the
-// chunks' states and numbers.
+// check returns the first error and its byte. The states end, and the numbers begin, at these
+// positions.
 func (c *poolChunks) check(statesEnd, numbersBegin uint64) (at uint64, err error) {
 	count := uint32(len(c.states))
-	var of [256]uint32 // number of chunks in each state
+	var of [256]uint32 // chunks in each state
 	for _, s := range c.states {
 		of[s]++
 	}

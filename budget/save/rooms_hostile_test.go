@@ -20,10 +20,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// guardSize is a multiple of every page.
+// guardSize is a multiple of every page size.
 const guardSize = arena_c.Edge
 
-// guarded is memory between pages that fault.
+// guarded returns memory between pages that fault.
 func guarded(t testing.TB) []byte {
 	r, err := platform.Reserve(0, 3*guardSize, platform.Head{})
 	require.NoError(t, err)
@@ -37,8 +37,7 @@ func guarded(t testing.TB) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(r.Base(), guardSize)), guardSize)
 }
 
-// victim is an allocator of a kind, as one in a state is, what play does with it, and then what looks
-// at all of it and ends it.
+// victim is an allocator of one kind as in a state. play uses it, and then checks and closes it.
 type victim struct {
 	name string
 	kind arena_c.RoomKind
@@ -76,7 +75,7 @@ func keptBuddy(r arena_c.Room) unsafe.Pointer {
 	return unsafe.Pointer(b)
 }
 
-// write writes all of what was given, and perhaps words that look like what an allocator has.
+// write fills an allocation, at times with words that look like an allocator's.
 func write(p unsafe.Pointer, size uint64) {
 	b := unsafe.Slice((*byte)(p), size)
 	for i := range b {
@@ -315,7 +314,7 @@ func endPool(p unsafe.Pointer) {
 	_ = h.Peak()
 }
 
-// hostileWords is where an image is changed: what a header has, and what words of a block may say.
+// hostileWord returns a position to change: a word of a header or of a block.
 func hostileWord(image []byte, r *rand.Rand) uint64 {
 	size := uint64(len(image))
 	switch r.IntN(8) {
@@ -337,7 +336,7 @@ func hostileWord(image []byte, r *rand.Rand) uint64 {
 	return r.Uint64()
 }
 
-// forgeHeap writes a header with a seal that holds, where any may be, and has a list lead there at times.
+// forgeHeap writes a header with a valid seal at a possible place, and at times links a list to it.
 func forgeHeap(image, good []byte, r *rand.Rand) {
 	h := headerOf[arena_c.Heap](good)
 	at := h.First + r.Uint64N((h.End-h.First)/16+1)*16
@@ -345,7 +344,7 @@ func forgeHeap(image, good []byte, r *rand.Rand) {
 		at = h.End
 	}
 	body := r.Uint64N(256) * 16
-	if r.IntN(2) == 0 { // what is there, changed
+	if r.IntN(2) == 0 { // the existing word, changed
 		body = *wordAt(image, at+8) & (1<<arena_c.HeapSealBits - 1)
 	}
 	if r.IntN(2) == 0 {
@@ -391,8 +390,8 @@ func change(v *victim, image, good []byte, r *rand.Rand) {
 	}
 }
 
-// TestHostileRooms: the block of each kind of allocator, with anything in it, is refused, or no call leaves it, hangs or
-// faults: it lies between pages that do.
+// TestHostileRooms: a block with any bytes is refused, or no call of its allocator leaves it, hangs
+// or faults. The block is between pages that fault.
 func TestHostileRooms(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	const size = 8192
@@ -400,12 +399,12 @@ func TestHostileRooms(t *testing.T) {
 		v := &victims[i]
 		t.Run(v.name, func(t *testing.T) {
 			all, copied := guarded(t), guarded(t)
-			for _, at := range []int{0, guardSize - size} { // at either edge
+			for _, at := range []int{0, guardSize - size} { // at both edges
 				block, image := all[at:][:size], copied[at:][:size]
 				r := rand.New(rand.NewPCG(uint64(at), 39))
 				taken, rounds := 0, step.Pick(1000, 20_000, 500_000)
 				for round := range rounds {
-					if round%100 == 0 { // another that play left
+					if round%100 == 0 { // another state that play left
 						of := arena_c.RoomOf(v.kind, unsafe.Pointer(&block[0]), size)
 						v.playFrom(v.init(of), r)
 					}
@@ -420,12 +419,12 @@ func TestHostileRooms(t *testing.T) {
 	}
 }
 
-// playFrom leaves something live.
+// playFrom leaves live blocks.
 func (v *victim) playFrom(p unsafe.Pointer, r *rand.Rand) {
 	v.play(p, r, r.IntN(200))
 }
 
-// round has an image that was changed checked, and plays from it if it is taken. The block is as it was afterwards.
+// round checks a changed image, and plays from it if it passes. It leaves the block as it was.
 func (v *victim) round(t *testing.T, block, image []byte, r *rand.Rand) bool {
 	room := &room{Room: scope.Room{Kind: v.kind, Size: uint64(len(block))}}
 	arena_c.Unpoison(unsafe.Pointer(&block[0]), room.Size)
@@ -454,7 +453,7 @@ func (v *victim) round(t *testing.T, block, image []byte, r *rand.Rand) bool {
 	return err == nil
 }
 
-// differences are the words in which two blocks differ.
+// differences returns the words in which two blocks differ.
 func differences(good, hostile []byte) (text string) {
 	for at := uint64(0); at < uint64(len(good)); at += 8 {
 		if a, b := *wordAt(good, at), *wordAt(hostile, at); a != b {
@@ -464,9 +463,9 @@ func differences(good, hostile []byte) (text string) {
 	return text
 }
 
-// TestRoomWords: each word of each header is fixed, or checked, or may be any; a new one fails here
-// until it is listed. A word that is fixed or checked can't be any other word, one that may be any is
-// taken, and no call leaves the block by it.
+// TestRoomWords: each word of each header is fixed, checked, or free to have any value; a new word
+// fails here until it is listed. A fixed or checked word refuses all other values. A free word
+// accepts them, and no call leaves the block because of it.
 func TestRoomWords(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	const size = 8192
@@ -523,7 +522,7 @@ func TestRoomWords(t *testing.T) {
 	}
 }
 
-// Rules of words. Any other is why a word may be any.
+// Rules for words. Any other text says why a word may have any value.
 const (
 	fixed   = "fixed"
 	checked = "checked"
@@ -577,20 +576,21 @@ var roomWords = [arena_c.RoomKinds]map[string]string{
 		"Kind": fixed, "Handles": fixed, "Free": checked, "Retired": checked},
 }
 
-// with is the rules of two, those of the second where both have one.
+// with returns the rules of two, preferring those of b.
 func with(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
 }
 
-// headerWord is a word of a header, by the name of its field.
+// headerWord is a word of a header, with the name of its field.
 type headerWord struct {
 	name     string
 	at, size uintptr
 }
 
-// wordsOf are the words of a type; those of an array, or of a struct in a named field, have its name.
+// wordsOf returns the words of a type. The words of an array, or of a struct in a named field,
+// share its name.
 func wordsOf(t reflect.Type, name string) (words []headerWord) {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -616,16 +616,16 @@ func wordsOf(t reflect.Type, name string) (words []headerWord) {
 	return words
 }
 
-// TestRoomHosts: an allocator in a block of another is in that block for good. Otherwise who frees a
-// block that begins before it would have its words given to somebody else.
+// TestRoomHosts: an allocator in a block of another stays in that block. Otherwise freeing a block
+// that begins before it would hand its words to another allocation.
 func TestRoomHosts(t *testing.T) {
 	const size, inside = 8192, 1024
 	at := func(p, q unsafe.Pointer) uint64 { return uint64(uintptr(q) - uintptr(p)) }
 	for _, test := range []struct {
 		name string
 		kind arena_c.RoomKind
-		// make makes one with a block for a room, and gives that; other makes one of which another block
-		// has those bytes.
+		// make makes an allocator with a block for a room, and returns both. other makes one in
+		// which another block has those bytes.
 		make  func(r arena_c.Room) (p, host unsafe.Pointer)
 		other func(r arena_c.Room, host uint64)
 	}{
@@ -669,7 +669,7 @@ func TestRoomHosts(t *testing.T) {
 			block, other := guarded(t)[:size], guarded(t)[:size]
 			p, q := test.make(arena_c.RoomOf(test.kind, unsafe.Pointer(&block[0]), size))
 			host := at(p, q)
-			inner := (host + 127) &^ 63 // the block has something before it
+			inner := (host + 127) &^ 63 // other bytes precede it in the block
 			arena_c.Unpoison(unsafe.Pointer(&block[0]), size)
 			arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, unsafe.Pointer(&block[inner]), inside), 24, 8, false)
 			test.other(arena_c.RoomOf(test.kind, unsafe.Pointer(&other[0]), size), host)
@@ -694,7 +694,7 @@ func TestRoomHosts(t *testing.T) {
 	}
 }
 
-// TestManyBlocks: as many links as there are blocks of a ring or a stack cost no search each.
+// TestManyBlocks: as many links as a ring or a stack has blocks don't cost a linear search each.
 func TestManyBlocks(t *testing.T) {
 	const size, count = 8 << 20, 250_000
 	for _, kind := range []arena_c.RoomKind{arena_c.RoomRing, arena_c.RoomStack} {
@@ -725,8 +725,8 @@ func TestManyBlocks(t *testing.T) {
 	}
 }
 
-// TestRoomsThatHostNone: what a turn ends, or a put by a handle that may be any good one, is no place
-// for an allocator that lives as long as the state.
+// TestRoomsThatHostNone: blocks that a turn frees, or that any valid handle frees, can't host an
+// allocator.
 func TestRoomsThatHostNone(t *testing.T) {
 	for _, test := range []struct {
 		kind arena_c.RoomKind
@@ -757,7 +757,8 @@ func TestRoomsThatHostNone(t *testing.T) {
 	}
 }
 
-// TestForgedHeapList: a block in a list of free ones is a block, not bytes of a live one that look like it.
+// TestForgedHeapList: an entry of a list of free blocks is a block, not bytes of a live one that
+// look like it.
 func TestForgedHeapList(t *testing.T) {
 	block := guarded(t)[:8192]
 	h := arena_c.HeapInit(arena_c.RoomOf(arena_c.RoomHeap, unsafe.Pointer(&block[0]), 8192), 0)

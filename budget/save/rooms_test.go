@@ -20,7 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// roomsRoot leads into what the allocators of its state gave.
+// roomsRoot has links into blocks of the allocators in its state.
 type roomsRoot struct {
 	Tick     uint64
 	Instance flow.Instance
@@ -70,7 +70,7 @@ var (
 
 const roomSize = 4096
 
-// newRooms loads one; more is done with its scope before the state is whole.
+// newRooms loads rooms. more runs in the load before the state ends.
 func newRooms(t testing.TB, places int, more func(r *rooms, s scope.Scope)) *rooms {
 	b := open(t, budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{
 		{Name: "level", Size: 4 * budget.MiB, State: true}}})
@@ -106,7 +106,7 @@ func newRooms(t testing.TB, places int, more func(r *rooms, s scope.Scope)) *roo
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}
-		r.heap.MayLive() // these tests look at states that hold something
+		r.heap.MayLive() // these tests need states with live blocks
 		r.buddy.MayLive()
 		r.graph.Instances(4)
 		if more != nil {
@@ -119,7 +119,7 @@ func newRooms(t testing.TB, places int, more func(r *rooms, s scope.Scope)) *roo
 	return r
 }
 
-// step leaves something live in each.
+// step leaves live blocks in each allocator.
 func (r *rooms) step(n uint64) {
 	r.root.Tick++
 	if i := r.root.Instance; i != 0 && r.graph.Live(i) {
@@ -170,12 +170,12 @@ func (r *rooms) step(n uint64) {
 		r.held.PutHandle(r.held.Gen, kept)
 	}
 	if c, h := r.held.TakeHandle(r.held.Gen); c != nil {
-		*(*cell)(c) = cell{} // as scope.HandlePool gives it
+		*(*cell)(c) = cell{} // zeroed, as by scope.HandlePool
 		r.root.Kept = arena.Handle[cell](h)
 	}
 }
 
-// sent is a delta of a state that change wrote into, after so many steps.
+// sent returns a delta of a state that change wrote to, after several steps.
 func (r *rooms) sent(t testing.TB, change func()) []byte {
 	t.Helper()
 	require.NoError(t, r.ring.Take(1))
@@ -188,13 +188,13 @@ func (r *rooms) sent(t testing.TB, change func()) []byte {
 	return delta
 }
 
-// word is one of a block.
+// word returns a word of a block.
 func (r *rooms) word(block string, at uintptr) *uint64 {
 	return (*uint64)(unsafe.Pointer(&r.blocks[block][at]))
 }
 
-// TestRoomsFromOutside: a state with an allocator of each kind comes from outside as play left it, and not with any word of
-// one that is forged.
+// TestRoomsFromOutside: a snapshot of a state with an allocator of each kind is taken as play left
+// it, and refused with any forged word.
 func TestRoomsFromOutside(t *testing.T) {
 	r := newRooms(t, 4, nil)
 	for n := range uint64(300) {
@@ -242,7 +242,7 @@ func TestRoomsFromOutside(t *testing.T) {
 		require.ErrorContains(t, err, test.says)
 		require.ErrorContains(t, err, "region level, byte 0x")
 	}
-	delta := r.sent(t, func() { // the block that the pool lies in
+	delta := r.sent(t, func() { // the pool's block
 		page := unsafe.Pointer(r.paged.Block())
 		require.NoError(t, r.buddy.Free(page))
 	})
@@ -253,7 +253,7 @@ func TestRoomsFromOutside(t *testing.T) {
 	require.ErrorContains(t, err, "arena.Buddy: at its byte 0x")
 }
 
-// TestValuesInRooms: a bool in a chunk of a pool on a block, and in an instance of a graph, is 0 or 1.
+// TestValuesInRooms: a bool in a chunk of a pool on a block, and in a graph's instance, is 0 or 1.
 func TestValuesInRooms(t *testing.T) {
 	r := newRooms(t, 4, nil)
 	for n := range uint64(9) {
@@ -266,7 +266,7 @@ func TestValuesInRooms(t *testing.T) {
 	require.NoError(t, r.cells.Put(c))
 }
 
-// TestRoomsAfterNewRing: what a state's bytes hold is known when it is whole, so nothing is made there afterwards.
+// TestRoomsAfterNewRing: no allocator can be made on a state's bytes after NewRing.
 func TestRoomsAfterNewRing(t *testing.T) {
 	var block []byte
 	r := newRooms(t, 1, func(r *rooms, s scope.Scope) { block = s.BytesUnzeroed(1024, 64) })
@@ -281,8 +281,8 @@ func TestRoomsAfterNewRing(t *testing.T) {
 	require.NoError(t, r.region.Rewind(t.Context()))
 }
 
-// TestLibrariesInStates: what a library keeps in a state can't be checked. In its process it is good; from outside it is taken
-// only if the program says that it authenticates what comes.
+// TestLibrariesInStates: a library's data in a state can't be checked. It works in its process; a
+// snapshot from outside is taken only after Authenticated.
 func TestLibrariesInStates(t *testing.T) {
 	for _, test := range []struct {
 		name, says string
@@ -319,7 +319,8 @@ func TestLibrariesInStates(t *testing.T) {
 	}
 }
 
-// TestRoomsOfC: what C notes is believed no more than what it made, and what it can't note is told.
+// TestRoomsOfC: C's registration is checked against its allocator, and a failed registration is
+// reported.
 func TestRoomsOfC(t *testing.T) {
 	refused := func(says string, more func(block []byte)) {
 		t.Helper()
@@ -361,13 +362,13 @@ func TestRoomsOfC(t *testing.T) {
 	assert.Equal(t, arena_c.BadArgument, note(arena_c.RoomShared, make([]byte, 8), 8))
 }
 
-// roomy is a chunk in which an allocator may be made.
+// roomy is a chunk with room for an allocator.
 type roomy struct{ Bytes [roomSize]byte }
 
 var roomyMaker = scope.Plain[roomy]()
 
-// TestRoomsInChunks: an allocator in a chunk of the region's own pool is refused, since a handle from
-// outside may put that.
+// TestRoomsInChunks: an allocator in a chunk of the region's own pool is refused, since a hostile
+// handle could free that chunk.
 func TestRoomsInChunks(t *testing.T) {
 	b := open(t, budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 	_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*roomsRoot, error) {
@@ -386,7 +387,7 @@ func TestRoomsInChunks(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// panicked is the error that fn panics with, or nil.
+// panicked returns the error that fn panics with, or nil.
 func panicked(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// fails is a Writer that takes so many bytes.
+// fails is a Writer that accepts left bytes.
 type fails struct{ left int }
 
 func (f *fails) Write(b []byte) (int, error) {
@@ -23,8 +23,8 @@ func (f *fails) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestShow: each region has its own pools, in an image of two; and the error of who writes comes
-// back, wherever.
+// TestShow: each region shows its own pools in an image of two, and an error of the writer is
+// returned at any place.
 func TestShow(t *testing.T) {
 	plan := twoRegions()
 	plan.Regions[1].State = true

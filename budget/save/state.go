@@ -11,39 +11,38 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is the part of one load of a region that ticks change: the memory allocated between [Begin]
-// and [NewRing].
+// State is the part of a load that ticks change: the memory allocated between [Begin] and
+// [NewRing].
 type State struct {
 	saved   *budget.State
 	own     scope.Scope // of the load
 	mark    uint64      // start; offsets count from the arena's header
-	end     uint64      // end, or 0 before NewRing
+	end     uint64      // 0 before NewRing
 	root    reflect.Type
 	of      []subject // data that its play depends on
 	rebuild []func() error
-	reads   []span   // before the state: ranges that links may lead to
-	values  []values // in the state: values that Go code keeps
+	reads   []span   // ranges before it that links may lead to
+	values  []values // values in it that Go code keeps
 	verify  []func(View) error
 	view    viewed       // valid while verify runs
-	pools   []pool       // pools in it, by address
-	made    []scope.Made // of a state region, in checked builds: all values in it
-	nodes   []scope.Node // of a state region: nodes in it, which never change
+	pools   []pool       // by address
+	made    []scope.Made // in checked builds, of a state region
+	nodes   []scope.Node // of a state region; they never change
 	chain   []byte       // the nodes' bytes
-	tenants []tenant     // tenants in it, by offset
+	tenants []tenant     // by offset
 	library *room        // an allocator in it with unchecked contents, or nil
-	trusted bool         // set by Authenticated
-	broken  error        // error of a damaged allocator in it
-	owned   []owned      // Go values whose nodes are in it; not in a state region
-	alive   int          // how many of owned live: the first ones
-	ring    *Ring        // the latest ring, or nil
-	still   still        // checksums of the memory before it, in checked builds
-	links   *links       // nil until the first check
+	trusted bool
+	broken  error   // a damaged allocator
+	owned   []owned // Go values whose nodes are in it; not in a state region
+	alive   int     // the first of owned live
+	ring    *Ring   // the latest, or nil
+	still   still
+	links   *links // nil until the first check
 }
 
-// pool is a pool in a state.
 type pool struct {
 	header *arena_c.Pool
-	of     reflect.Type // type of its values, in a state region; nil if C made it
+	of     reflect.Type // in a state region; nil if C made it
 	index  int          // of the header
 	first  uint64       // from the mark to chunk 0
 }
@@ -53,11 +52,11 @@ func (p *pool) states(bytes []byte) []byte {
 	return bytes[p.first-uint64(p.header.Count) : p.first]
 }
 
-// Begin begins the state of a load of r: later allocations in s belong to it. It returns the state
-// and its root, a zeroed T. All values that aren't in a pool are reached from the root by arena.Ptr
-// and arena.Slice, whose offsets count from r.Base. Begin panics if s isn't the scope that the
-// load's function got, if the load has a state already, or if a state region can't hold a T; the
-// error then names every bad field.
+// Begin begins the state of a load: later allocations in s belong to it. It returns the state and
+// its root, a zeroed T. All values outside of pools are reached from the root by arena.Ptr and
+// arena.Slice, whose offsets count from r.Base. Begin panics if s isn't the scope of the load's
+// function, if the load has a state already, or if a state region can't hold a T; the error then
+// names every bad field.
 func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
@@ -76,8 +75,8 @@ func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, 
 }
 
 // Rebuild registers fn, which renews Go values derived from the state, such as slices with a length
-// in the state and pointers into pools. It calls fn now and returns its error. Each Restore calls
-// fn again, and returns its error.
+// in the state and pointers into pools. Rebuild calls fn now, and each Restore calls it again; both
+// return its error.
 func (st *State) Rebuild(fn func() error) error {
 	st.rebuild = append(st.rebuild, fn)
 	return fn()
@@ -85,13 +84,12 @@ func (st *State) Rebuild(fn func() error) error {
 
 // Authenticated promises that snapshots from outside, passed to [Ring.Apply] or [Ring.Read], are
 // authentic. Without it, a state with a C library's allocator (an arena.Shared, or one that C made)
-// refuses all snapshots from outside, because a library's data can't be checked. With it the
-// program promises two facts about each of them:
+// refuses them, because a library's data can't be checked. The program promises two facts about
+// each:
 //
 //   - It checked a signature or a MAC, so no one has changed the snapshot.
 //   - The snapshot is from this process, or from one in which the addresses and function pointers
-//     in
-//     the library's data mean the same.
+//     in the library's data mean the same.
 //
 // All other checks still run.
 func (st *State) Authenticated() { st.trusted = true }
@@ -106,13 +104,12 @@ func (st *State) Size() uint64 {
 
 func (st *State) header() *arena_c.Scopes { return &st.saved.Stack().Row().Arena }
 
-// bytes returns the state's accounted range. Its values are there too, except in checked and asan
-// builds.
+// bytes returns the state's accounted range, in checked and asan builds without the values.
 func (st *State) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(st.header()), st.mark)), st.end-st.mark)
 }
 
-// complete ends the state. s is the scope of the ring.
+// complete ends the state. s is the ring's scope.
 func (st *State) complete(s scope.Scope) error {
 	switch err := st.saved.Check(); {
 	case st.ring != nil && st.ring.alive():
@@ -161,8 +158,7 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 	slices.SortFunc(st.pools, func(a, b pool) int { return int(int64(a.first - b.first)) })
 }
 
-// plain returns an error if a state region's state has an object with a finalizer, or a forbidden
-// type.
+// plain returns an error for an object with a finalizer, or a forbidden type, in a state region.
 func (st *State) plain() error {
 	if !st.saved.IsState() {
 		st.findOwned()

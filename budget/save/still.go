@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// still checks, in checked builds, that memory before the state isn't written, since no snapshot
-// has it. It keeps a checksum for each line.
+// still checks, in checked builds, that memory before the state isn't written, by a checksum for
+// each line. No snapshot has that memory.
 type still struct{ lines []uint32 }
 
 func (l *still) begin(st *State) {
@@ -22,7 +22,6 @@ func (l *still) begin(st *State) {
 	}
 }
 
-// check returns an error for the first line that was written.
 func (l *still) check(st *State) error {
 	if !arena_c.Checked {
 		return nil
@@ -39,7 +38,7 @@ func (l *still) check(st *State) error {
 	return nil
 }
 
-// before returns the bytes that the load allocated before the state.
+// before returns the load's bytes before the state.
 func (st *State) before() []byte {
 	h := st.header()
 	from := unsafe.Add(unsafe.Pointer(h), h.Start)

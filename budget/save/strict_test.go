@@ -15,7 +15,8 @@ import (
 
 var leak *[8]int64
 
-// TestStrict: the files of a ring, and what is said of two snapshots, aren't play's allocations; the program's beside them are.
+// TestStrict: a ring's files and differences don't count as allocations of play; the program's own
+// do.
 func TestStrict(t *testing.T) {
 	plan := pondPlan()
 	plan.Frame = budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}

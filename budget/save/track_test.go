@@ -21,8 +21,8 @@ func trackedPlan(size uint64) budget.Plan {
 		{Name: "level", Size: size, State: true, Track: true}, {Name: "rollback", Size: 6 * size}}}
 }
 
-// trackedState is a state of one slice that doesn't begin or end with a page, and a ring in the
-// region above.
+// trackedState returns a state of one slice that isn't aligned to pages, and its ring in the region
+// above.
 func trackedState(t testing.TB, b *budget.Budget, size, places int) (all []byte, ring *save.Ring) {
 	var state *save.State
 	load(t, b, "level", func(r budget.Region, s scope.Scope) {
@@ -36,8 +36,7 @@ func trackedState(t testing.TB, b *budget.Budget, size, places int) (all []byte,
 	return all, ring
 }
 
-// TestTracked compares snapshots of a tracked region with copies of all: whatever was written
-// between, and put back.
+// TestTracked compares snapshots of a tracked region with full copies, across writes and restores.
 func TestTracked(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		const size, places = 300_000, 5
@@ -72,7 +71,7 @@ func TestTracked(t *testing.T) {
 				number = back
 			}
 			number++
-			if ring.Has(number-1) && r.IntN(4) == 0 { // it comes from outside, in another's place
+			if ring.Has(number-1) && r.IntN(4) == 0 { // from outside, in place of another
 				require.NoError(t, ring.Take(number))
 				delta, err := ring.Delta(nil, number-1, number)
 				require.NoError(t, err)
@@ -91,8 +90,8 @@ func TestTracked(t *testing.T) {
 	}
 }
 
-// TestTrackedChunksThatAreCleared: Hash clears chunks that are free, in the snapshot alone. Of a
-// state in which they live again, though nobody wrote to them, a snapshot has what is in them.
+// TestTrackedChunksThatAreCleared: Hash clears free chunks in the snapshot alone. A later snapshot,
+// in which the chunks live again without a write, has their bytes.
 func TestTrackedChunksThatAreCleared(t *testing.T) {
 	b := open(t, trackedPlan(budget.MiB))
 	var state *save.State
@@ -107,7 +106,7 @@ func TestTrackedChunksThatAreCleared(t *testing.T) {
 	for i := range x {
 		x[i] = 77
 	}
-	for i := range uint64(9) { // until no page counts as written
+	for i := range uint64(9) { // until no page is marked
 		require.NoError(t, ring.Take(i%3))
 	}
 	pool.Put(h)
@@ -124,8 +123,7 @@ type wide [1024]uint64
 
 var wideMaker = scope.Plain[wide]()
 
-// TestTrackedBesideReconfigure: what is reconfigured above leaves a tracker alone, and what it
-// knows.
+// TestTrackedBesideReconfigure: a reconfigured region above doesn't affect a tracker.
 func TestTrackedBesideReconfigure(t *testing.T) {
 	plan := trackedPlan(budget.MiB)
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "a", Size: budget.MiB},

@@ -28,7 +28,6 @@ type typeLayout struct {
 	done   bool // these fields are set
 }
 
-// fieldLayout is a field of a struct.
 type fieldLayout struct {
 	Name   string `json:"name"`
 	Offset uint64 `json:"offset"`
@@ -49,7 +48,7 @@ const (
 	kindInline, kindHandle         = "inline", "handle"
 )
 
-// numbers are the kinds with a size. They are also types, and no layout lists them.
+// numbers are the kinds with a size. They are also types, which no layout lists.
 var numbers = func() map[string]*typeLayout {
 	all := map[string]*typeLayout{}
 	for _, t := range []reflect.Type{reflect.TypeFor[bool](), reflect.TypeFor[int8](), reflect.TypeFor[int16](),
@@ -66,11 +65,11 @@ func typeOf(t reflect.Type, name string) *typeLayout {
 	return &typeLayout{Name: name, Kind: t.Kind().String(), Size: uint64(t.Size()), align: uint16(t.Align())}
 }
 
-// isPlain reports whether all bytes are valid values of the type: it has neither bools nor links.
+// isPlain reports whether any bytes are a valid value: it has neither bools nor links.
 func (t *typeLayout) isPlain() bool { return !t.isBool && !t.isLink && len(t.parts) == 0 }
 
-// complete sets the fields that follow from the kind and the completed types of the parts. It skips
-// blank fields, because no code reads them.
+// complete sets the fields that follow from the kind and the completed parts. No code reads blank
+// fields.
 func (t *typeLayout) complete() {
 	t.isBool = t.Kind == "bool"
 	t.isLink = t.Kind == kindPtr || t.Kind == kindSlice || t.Kind == kindString
@@ -90,8 +89,8 @@ func (t *typeLayout) complete() {
 	}
 }
 
-// leaf returns the value without parts at a byte of a value: its path, such as ".Goals[1].X", its
-// type and its first byte. The type is nil between fields.
+// leaf returns the value without parts at a byte: its path, such as ".Goals[1].X", its type, nil
+// between fields, and its first byte.
 func (t *typeLayout) leaf(at uint64) (path string, of *typeLayout, from uint64) {
 	for t.Kind == "array" || t.Kind == "struct" {
 		if t.Kind == "array" {
@@ -110,21 +109,18 @@ func (t *typeLayout) leaf(at uint64) (path string, of *typeLayout, from uint64) 
 	return path, t, from
 }
 
-// folders matches the folders before the package of a type's name.
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
 // typeName returns a type's name without the folders of packages.
 func typeName(name string) string { return folders.ReplaceAllString(name, "") }
 
-// describer describes each type once, and names it.
 type describer struct {
 	Types []*typeLayout
 	known map[reflect.Type]*typeLayout
 	used  map[string]int
-	ids   uint64 // the ids of links used so far
+	ids   uint64 // of links
 }
 
-// of returns the layout of a type.
 func (d *describer) of(t reflect.Type) *typeLayout {
 	if of := d.known[t]; of != nil {
 		return of

@@ -14,14 +14,14 @@ import (
 // Weather is one of three.
 type Weather uint32
 
-// A Camp has tents, of which one is the chief's.
+// A Camp has tents; one is the chief's.
 type Camp struct {
 	Tents arena.Slice[Tent]
 	Chief uint32 // an index of Tents
 	Sky   Weather
 }
 
-// Tent is where a scout sleeps.
+// Tent is a tent of scouts.
 type Tent struct{ Guests, Beds uint32 }
 
 var (
@@ -30,11 +30,11 @@ var (
 	scouts = scope.Plain[Scout]()
 )
 
-// Scout is at home in a tent.
+// Scout has a home tent.
 type Scout struct{ Home uint64 } // an index of Tents
 
-// A game indexes by what is in its state, and counts on an enum. So it checks both, in each
-// snapshot from outside, and Restore puts no other in place.
+// A game indexes by numbers in its state, and relies on the range of an enum. So it checks both in
+// each snapshot from outside.
 func ExampleState_Verify() {
 	b, err := budget.Open(budget.Plan{Name: "camp", Regions: []budget.RegionPlan{
 		{Name: "wood", Size: 64 * budget.KiB, State: true}}})
@@ -49,9 +49,9 @@ func ExampleState_Verify() {
 		camp.Tents = arena.SliceOf(wood.Base(), tents.Slice(s, 3))
 		pool := scouts.Pool(s, 8)
 		state.Verify(func(v save.View) error {
-			camp := save.At(v, camp)                  // the snapshot's, not the state's
-			tents := save.GetSlice(v, camp.Tents)     // and what that leads to
-			for i, scout := range save.All(v, pool) { // and who is in its pool
+			camp := save.At(v, camp)                  // the snapshot's copy
+			tents := save.GetSlice(v, camp.Tents)     // and its tents
+			for i, scout := range save.All(v, pool) { // and the scouts in its pool
 				if scout.Home >= uint64(len(tents)) {
 					return fmt.Errorf("scout %d: tent %d of %d", i, scout.Home, len(tents))
 				}
@@ -71,7 +71,7 @@ func ExampleState_Verify() {
 		log.Fatal(err)
 	}
 	_ = ring.Take(1)
-	camp.Get().Chief = 7 // as a cheat would have it
+	camp.Get().Chief = 7 // a cheat's change
 	_ = ring.Take(2)
 	delta, _ := ring.Delta(nil, 1, 2)
 	_, err = ring.Apply(delta)

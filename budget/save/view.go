@@ -11,29 +11,27 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// View shows a function of [State.Verify] a snapshot from outside, before the ring holds it. The
-// view is not the state. [At] and [SliceAt] return the snapshot's copy of a value of the state;
-// [Get], [GetSlice] and [GetString] return the values of its links; [All], [AllHandles] and
-// [GetHandle] return the chunks of its pools. The function may only read these values: a checked
-// build panics if it wrote one. A View is valid until the function returns; then all of these
-// panic.
+// View shows a function of [State.Verify] a snapshot from outside, before the ring holds it. [At]
+// and [SliceAt] return the snapshot's copy of a value of the state; [Get], [GetSlice] and
+// [GetString] return the values of its links; [All], [AllHandles] and [GetHandle] return the chunks
+// of its pools. The function may only read these values: a checked build panics if it wrote one.
+// After the function returns, a View is invalid, and all of these panic.
 type View struct{ of *viewed }
 
-// viewed is the snapshot of a View. Its part is nil while no function of Verify runs.
+// The part is nil while no function of Verify runs.
 type viewed struct {
 	part  *part
 	state []byte
 }
 
 // Verify registers fn, which checks each snapshot from outside: [Ring.Apply] and [Ring.Read] call
-// it after all other checks, and before the ring holds the snapshot. fn checks numbers that the
-// game indexes by, compares or counts, because all numbers except bools may have any value. If fn
+// it after all other checks, and before the ring holds the snapshot. fn checks numbers by which the
+// game indexes, compares or counts, because all numbers except bools may have any value. If fn
 // returns an error, Apply or Read returns it with the names of the region and the snapshot, and
-// nothing has changed. Functions run in the order of their Verify calls, up to the first error.
-// Snapshots of [Ring.Take] are never verified. A call of fn costs no Go allocation of its own.
+// nothing has changed. Functions run in the order of registration, up to the first error. Snapshots
+// of [Ring.Take] are never verified. A call makes no Go allocation apart from fn's.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
-// admit returns an error if the spare image, from outside, can't be the snapshot of that number.
 func (r *Ring) admit(number uint64) error {
 	for i := range r.parts {
 		if err := r.parts[i].check(r.spare); err != nil {
@@ -48,8 +46,7 @@ func (r *Ring) admit(number uint64) error {
 	return nil
 }
 
-// verified calls the program's functions on an image. In checked builds the image's checksum before
-// and after finds a function that writes.
+// verified calls the program's functions. In checked builds a checksum finds one that writes.
 func (p *part) verified(image []byte) error {
 	if len(p.verify) == 0 {
 		return nil
@@ -106,7 +103,6 @@ func (v *viewed) to(stored, count, size, align uint64) unsafe.Pointer {
 	return nil
 }
 
-// pool returns the pool with that header.
 func (v *viewed) pool(h *arena_c.Pool, what string) *pool {
 	for i := range v.part.pools {
 		if p := &v.part.pools[i]; p.header == h {
@@ -126,14 +122,13 @@ func (v *viewed) live(p *pool, i uint64) unsafe.Pointer {
 	return unsafe.Add(startOf(v.state), p.first+i*p.header.Stride)
 }
 
-// handle returns the handle of chunk i.
 func (v *viewed) handle(p *pool, i uint64) uint64 {
 	at := p.first + p.header.Numbers - p.header.Chunks + 4*(uint64(p.header.Count)+i)
 	return uint64(binary.LittleEndian.Uint32(v.state[at:]))<<32 | i
 }
 
 // At returns the snapshot's copy of *p, where p points into the state, for example to its root. It
-// panics if p doesn't. It costs a few comparisons, and no Go allocation.
+// panics for another p. It costs a few comparisons, and no Go allocation.
 func At[T any](v View, p *T) *T {
 	return (*T)(v.its().at(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "At"))
 }
@@ -152,9 +147,8 @@ func SliceAt[T any](v View, list []T) []T {
 // Snapshot is [SliceAt] for bytes. The In methods of package container call it.
 func (v View) Snapshot(state []byte) []byte { return SliceAt(v, state) }
 
-// Get returns the value that a link of the snapshot leads to: in the snapshot, or among the values
-// that [Readable] named. It returns nil if the link is nil or leads elsewhere. It costs as much as
-// [At].
+// Get returns the value that a link of the snapshot leads to, in the snapshot or among the values
+// that [Readable] named, and nil for any other link. It costs as much as [At].
 func Get[T any](v View, p arena.Ptr[T]) *T {
 	var one T
 	stored := *(*uint64)(unsafe.Pointer(&p))

@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// looked is a state with something of each kind that a View shows.
+// looked is a state with all kinds of values that a View shows.
 type looked struct {
 	region budget.Region
 	state  *save.State
@@ -70,7 +70,7 @@ func newLooked(t testing.TB) *looked {
 	return l
 }
 
-// apply has the ring take snapshot 1 from outside, after the state has changed.
+// apply makes the ring take snapshot 1 from outside, after the state has changed.
 func (l *looked) apply(t testing.TB) error {
 	require.NoError(t, l.ring.Take(2))
 	delta, err := l.ring.Delta(nil, 2, 1)
@@ -79,7 +79,7 @@ func (l *looked) apply(t testing.TB) error {
 	return err
 }
 
-// TestView: it shows the snapshot, wherever the state is by then.
+// TestView: a View shows the snapshot, not the current state.
 func TestView(t *testing.T) {
 	l := newLooked(t)
 	l.hall.Tick, l.hall.Lamps, l.hall.First, l.hall.Name = 7, arena.Slice[lamp]{}, arena.Ptr[node]{},
@@ -136,7 +136,7 @@ func TestView(t *testing.T) {
 	assert.EqualValues(t, 33, l.flies.At(2).At)
 }
 
-// TestViewOfLinks: where a link leads elsewhere, a View has nothing.
+// TestViewOfLinks: a link that leads elsewhere has no value in a View.
 func TestViewOfLinks(t *testing.T) {
 	l := newLooked(t)
 	link := func(stored, count uint64) (s arena.Slice[lamp]) {
@@ -158,7 +158,7 @@ func TestViewOfLinks(t *testing.T) {
 	assert.Equal(t, 1, l.asked)
 }
 
-// TestVerifyRefuses: what a function says is the error of Apply and Read, and nothing has changed.
+// TestVerifyRefuses: a function's error is the error of Apply and Read, and nothing changes.
 func TestVerifyRefuses(t *testing.T) {
 	l := newLooked(t)
 	no := errors.New("a hall of no lamps")
@@ -182,7 +182,7 @@ func TestVerifyRefuses(t *testing.T) {
 	assert.Equal(t, 2, l.asked)
 }
 
-// TestVerifyPanics: a panic of a function is the program's, and nothing has changed.
+// TestVerifyPanics: a function's panic reaches the program, and nothing changes.
 func TestVerifyPanics(t *testing.T) {
 	l := newLooked(t)
 	before := save.Image(l.ring, 1)
@@ -203,7 +203,7 @@ func TestVerifyPanics(t *testing.T) {
 	})
 }
 
-// TestViewMisuse: what isn't in the state has no place in a snapshot.
+// TestViewMisuse: a value outside the state has no copy in a snapshot.
 func TestViewMisuse(t *testing.T) {
 	l := newLooked(t)
 	var elsewhere hall
@@ -234,7 +234,7 @@ func TestViewMisuse(t *testing.T) {
 		"it may only read", func() { _ = l.apply(t) })
 }
 
-// TestVerifyAllocatesNothing: but what the function itself does.
+// TestVerifyAllocatesNothing: only the function itself may allocate.
 func TestVerifyAllocatesNothing(t *testing.T) {
 	if arena_c.Checked || arena_c.Crossing || arena_c.Race {
 		t.Skip("a release build's")

@@ -42,7 +42,7 @@ func roomPlan() budget.Plan {
 	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{level}}
 }
 
-// One plays, and sends the other what a tick changed.
+// One side plays, and sends the other the changes of a tick.
 func Example() {
 	var rooms [2]*Room
 	var rings [2]*save.Ring
@@ -83,7 +83,7 @@ func Example() {
 	// 1 5 <nil>
 }
 
-// deltas are bytes such as deltas have, of many sizes.
+// deltas returns bytes like those of deltas, of many sizes.
 func deltas() (all [][]byte) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{0, 1, 7, 31, 32, 33, 1000, 65_535, 65_536, 300_000} {
@@ -116,7 +116,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestBomb: a few bytes that say that they are very many take no memory.
+// TestBomb: a few bytes that claim a huge size take no memory.
 func TestBomb(t *testing.T) {
 	for _, says := range []uint64{1001, 1 << 31, 1<<32 - 1, 1 << 32, 1<<64 - 1} {
 		packed := append(binary.AppendUvarint(nil, says), 0xfe, 1, 2)
@@ -130,8 +130,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestDamaged: bits that changed and ends that are missing give an error, or bytes; never more
-// than was asked for.
+// TestDamaged: changed bits and missing ends give an error, or bytes within the allowed size.
 func TestDamaged(t *testing.T) {
 	packed := s2.Compress(nil, bytes.Repeat([]byte("a frog, a fly, "), 20))
 	refused := 0
