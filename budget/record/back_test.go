@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestBackIntoANode: a release build records in one sum what a constructor made and gave back. A
-// step back may therefore end anywhere in the node of temporaries, and ends the temporaries too.
+// TestBackIntoANode: a release build records a constructor's allocations and releases as one sum.
+// So a step back may end anywhere in the node of temporaries, and then ends the temporaries, too.
 func TestBackIntoANode(t *testing.T) {
 	for size := uint64(1); size <= 60; size++ {
 		arenas, err := budget.Dry(tiny())

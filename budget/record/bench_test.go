@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/record"
 )
 
-// counter counts what is written.
+// counter counts written bytes.
 type counter struct{ bytes int }
 
 func (c *counter) Write(p []byte) (int, error) { c.bytes += len(p); return len(p), nil }
@@ -40,7 +40,7 @@ func pairs(b *testing.B, work func(g *budget.Budget)) {
 	}
 }
 
-// An Open and a Close on scratch.
+// BenchmarkPair opens and closes a scope on scratch.
 func BenchmarkPair(b *testing.B) {
 	pairs(b, func(g *budget.Budget) {
 		s := g.Scratch(0, 0).Open("work")
@@ -48,7 +48,7 @@ func BenchmarkPair(b *testing.B) {
 	})
 }
 
-// The same with something in it.
+// BenchmarkPairWithBytes allocates in it.
 func BenchmarkPairWithBytes(b *testing.B) {
 	pairs(b, func(g *budget.Budget) {
 		s := g.Scratch(0, 0).Open("work")
@@ -57,7 +57,7 @@ func BenchmarkPairWithBytes(b *testing.B) {
 	})
 }
 
-// A frame in which something was made.
+// BenchmarkFrame allocates in a frame.
 func BenchmarkFrame(b *testing.B) {
 	pairs(b, func(g *budget.Budget) {
 		frogs.New(g.Frame())
@@ -65,7 +65,7 @@ func BenchmarkFrame(b *testing.B) {
 	})
 }
 
-// A replay, by the event.
+// BenchmarkReplay is per event.
 func BenchmarkReplay(b *testing.B) {
 	const events = 300_000
 	var to bytes.Buffer
@@ -74,7 +74,7 @@ func BenchmarkReplay(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for range events / 6 { // six each: Open, Grow, Close
+	for range events / 6 { // two pairs of Open, Grow, Close
 		s := g.Scratch(0, 0).Open("work")
 		frogs.New(s)
 		inner := s.Open("inner")

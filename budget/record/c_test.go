@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
-// What C does in an arena is told with what comes next.
+// TestC: C's allocations are in the next event of the arena.
 func TestC(t *testing.T) {
 	far := func(p uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 	for name, program := range map[string]func(t testing.TB, s scope.Scope){

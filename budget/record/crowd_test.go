@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Goroutines with leases, slots and marks, at once with who drives the program.
+// TestCrowd: goroutines use leases, slots and marks while the driver runs.
 func TestCrowd(t *testing.T) {
 	plan := game()
 	plan.Regions[2].Slots, plan.Scratch.Workers = 8, 5
@@ -53,7 +53,7 @@ func TestCrowd(t *testing.T) {
 	same(t, trace, was)
 }
 
-// A recording may end while others open and close.
+// TestCloseWhileUsed: a recording may end while goroutines open and close scopes.
 func TestCloseWhileUsed(t *testing.T) {
 	var to lines
 	b := open(t, game())

@@ -1,50 +1,57 @@
-// Package record writes down what a program does with its budget, and does it again in another plan: so a plan is tried
-// without the program, and on another machine.
+// Package record writes a program's use of its budget to a file, and replays the file in another
+// plan. So a plan can be tried without the program, and on another machine.
 //
 //	file, err := os.Create("monday.trace")
-//	r, err := record.Start(b, file)     // at set-up: after budget.Open
-//	r.Mark("E1M1")                      // what comes now has a name
-//	…                                   // load, play, rewind
+//	r, err := record.Start(b, file) // at set-up, after budget.Open
+//	r.Mark("E1M1")                  // names the part that follows
+//	…                               // load, play, rewind
 //	err = errors.Join(b.Close(), r.Close(), file.Close())
 //
-//	report, played, err := record.Replay(plan, file)  // a full says after which mark, who asked, and which key to raise
-//	report, err := record.Measure("monday.trace")     // its Plan has just enough, to the byte
+//	report, played, err := record.Replay(plan, file) // an error names mark, line and knob
+//	report, err := record.Measure("monday.trace")    // its Plan is large enough, to the byte
 //
-// The tool does both from the command line: upfront replay, upfront plan suggest.
-// Neither opens a budget: the core's rules move the headers of arenas that have no bytes.
+// The commands upfront replay and upfront plan suggest do the same. Neither opens a budget: they
+// use its rules on headers of arenas without bytes.
 //
-// A recording knows bytes, not what they are: it holds no content of memory, types or Go values. Names are in it, of
-// budgets, regions, scopes and marks, and in those of checked builds the file and line of who allocated.
+// A recording contains sizes and names: of budgets, regions, scopes and marks, and in checked
+// builds the lines that allocate. It contains no memory, types or Go values.
 //
-// A release build records scopes as they open and close, with what was in use at most; a checked build each allocation.
-// Both come to the same peaks, in each arena, to the byte; only the checked one can say which line didn't fit. What an
-// arena holds is told when its next scope opens or closes, or its load ends; what C does in it, too. So set a mark where
-// little is open: between two loads, or two frames. What was in use before Start counts.
+// A release build records the opening and closing of scopes, with their most bytes in use. A
+// checked build records each allocation, so only its recordings can name the line that didn't fit.
+// Both lead to the same peaks in each arena, to the byte. An arena's allocations, also C's, are
+// recorded when its next scope opens or closes, or its load ends. So set a mark when few scopes are
+// open, such as between two loads or frames. Memory in use before Start counts.
 //
-// # What isn't in it
+// # Limits
 //
-//   - How many slots were acquired, and how many leases there were at once: only that they were used.
-//   - What was refused: a program that ran on after a full needs less than it asked for.
-//   - What a Builder had gathered that a panic abandoned.
-//   - What [budget.Reconfigure] moved. It forgets peaks, and a replay doesn't: its plan has for each region the most
-//     that it had at any time.
-//   - Where things lie. Alignments above 64 left as many bytes unused as in the program, and temporaries begin at a
-//     line: in another plan they may take some more or less, below 64 bytes unless alignments are large.
+// A recording doesn't contain:
+//
+//   - The number of slots and leases in use at once, only which ones were used.
+//   - Refused allocations: a program that continues after a full scope needs less than it
+//     requested.
+//   - Values of a Builder that a panic abandoned.
+//   - Moves by [budget.Reconfigure]. It forgets peaks and a replay doesn't, so the plan of a replay
+//     has the most that each region ever had.
+//   - Addresses. Alignments above 64 leave as many bytes unused as in the program, and temporaries
+//     start at a line. Another plan may need some bytes more or less, below 64 unless alignments
+//     are large.
 //
 // # Costs
 //
-// Open and Close of a scope on scratch take 250 ns together in place of 27, and a frame 1.1 µs in place of 0.1: each takes
-// the long way, and a lock that all arenas share (medians of go test -bench . ./budget/record). In checked builds each
-// allocation is told, for which the stack is walked (see [arena_c.Site]). What is inlined stays as it is, and no event
-// makes a Go allocation, but for the first of each name: 65,536 names of at most 4 KiB are kept. An event has 2 to 3 bytes;
-// frogpond's 80 maps, 105 ticks each, 1.4 MB. About 60 KiB are written at once, by whichever goroutine comes to it. A
-// replay takes 0.1 µs for each event. A program that isn't recorded pays nothing.
+// Opening and closing a scope on scratch takes 250 ns instead of 27, and a frame 1.1 µs instead of
+// 0.1: each takes the slow path, and a lock shared by all arenas (medians of go test -bench .
+// ./budget/record). A checked build walks the stack for each allocation (see [arena_c.Site]).
+// Inlined fast paths are unchanged. Only the first event of a name makes a Go allocation; 65,536
+// names of at most 4 KiB are kept. An event has 2 to 3 bytes; frogpond's 80 maps, 105 ticks each,
+// have 1.4 MB. The goroutine that fills the buffer writes its 60 KiB. A replay takes 0.1 µs for
+// each event. A program without a recording pays nothing.
 //
 // # The file
 //
-// A first line, "upfront recording 1"; the plan, as JSON on a line; how many arenas there are, and their names; then
-// events. An event is a number, arena * 16 + kind, and what the kind has: a size, a text. Numbers are those of
-// [binary.AppendUvarint]. A text is its number among those that came before, counted from 0; or the next number, its length
-// and its bytes. The first 65,536 have one. A file that ends between two events is one of a program that didn't come to
-// Close, and is as good as it is long.
+// A file has the line "upfront recording 1", a line with the plan as JSON, the number of arenas,
+// their names, and events. An event is the number arena * 16 + kind, followed by the kind's size or
+// text. Numbers are those of [binary.AppendUvarint]. A known text is its number, counted from 0 in
+// order of appearance; a new one is the next number, its length and its bytes. The first 65,536
+// texts have numbers. A file that ends between two events is from a program that didn't reach
+// Close, and is valid up to there.
 package record

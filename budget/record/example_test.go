@@ -20,14 +20,15 @@ func loadLevel(level budget.Region, frogs int) error {
 	return err
 }
 
-// Two levels are played and recorded, and tried in a plan that is too small for the second.
+// Two levels are played and recorded. The recording is then replayed in a plan that is too small
+// for the second.
 func ExampleReplay() {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}}
 	b, err := budget.Open(plan)
 	if err != nil {
 		panic(err)
 	}
-	var trace bytes.Buffer // most often a file
+	var trace bytes.Buffer // usually a file
 	r, err := record.Start(b, &trace)
 	if err != nil {
 		panic(err)

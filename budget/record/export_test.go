@@ -1,4 +1,4 @@
 package record
 
-// Play is Replay in arenas that are empty, and again are in the end.
+// Play is Replay in empty arenas, and leaves them empty.
 var Play = play

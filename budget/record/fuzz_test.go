@@ -11,14 +11,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// tiny is a plan that is soon full.
+// tiny is a plan that is full soon.
 func tiny() budget.Plan {
 	return budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 1000}, {Name: "room", Size: 500, Slots: 1}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 1000}, Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 1000},
 		Limits: budget.Limits{Scopes: 3, Pools: 2, Owned: 2, Labels: 2}}
 }
 
-// head is how each recording of tiny begins: with the plan and the arenas.
+// head returns the start of each recording of tiny: the plan and the arenas.
 func head(t testing.TB) []byte {
 	t.Helper()
 	b := open(t, tiny())
@@ -28,7 +28,8 @@ func head(t testing.TB) []byte {
 	return to.Bytes()
 }
 
-// Whatever a file says: a replay ends, in arenas that are empty again, and takes no more memory than the tables and the file. What doesn't begin as a recording is the events of one.
+// FuzzReplay: for any file a replay ends, leaves its arenas empty, and takes no more memory than
+// the tables and the file. Bytes that don't start like a recording become the events of one.
 func FuzzReplay(f *testing.F) {
 	start := head(f)
 	alike := bytes.Replace(start, []byte("\x0dregion room 0"), []byte("\x0cregion level"), 1)
@@ -58,12 +59,16 @@ func FuzzReplay(f *testing.F) {
 	}
 	// 5 is the first text after the arenas' names.
 	const x = 5
-	f.Add([]byte{1, x, 1, 'x', 14, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, x}) // more than any arena has
+	// more than any arena
+	f.Add([]byte{1, x, 1, 'x', 14, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, x})
 	f.Add([]byte{5, 100, 1, x, 1, 'x', 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Add([]byte{9, 3, 10, 3, 11, 3, 12, 3, 13, 3})
-	f.Add([]byte{1, x, 1, 'x', 3, 66, 4, 22, 3, 40, 2})                   // back into the midst of what was taken
-	f.Add([]byte{1, x, 1, 'x', 3, 10, 6, 100, 3, 50, 4, 70, 6, 20, 8, 2}) // and of what ends temporaries
-	f.Add([]byte{1, x, 1, 'x', 6, 10, 24, 18})                            // of two arenas, which the head may name alike
+	// back into the middle of an allocation
+	f.Add([]byte{1, x, 1, 'x', 3, 66, 4, 22, 3, 40, 2})
+	// and of a node that ends temporaries
+	f.Add([]byte{1, x, 1, 'x', 3, 10, 6, 100, 3, 50, 4, 70, 6, 20, 8, 2})
+	// in two arenas, which may have the same name
+	f.Add([]byte{1, x, 1, 'x', 6, 10, 24, 18})
 	plan := tiny()
 	plan.Regions, plan.Frame = []budget.RegionPlan{{Name: "level", Size: 64}}, budget.FramePlan{}
 	same, smaller := dry(f, tiny()), dry(f, plan)
@@ -72,7 +77,8 @@ func FuzzReplay(f *testing.F) {
 		if err != nil {
 			replayed(t, same, append(bytes.Clone(alike), trace...))
 			trace = append(bytes.Clone(start), trace...)
-		} else if size, err := plan.Need(); err == nil && size < 4*budget.MiB { // else it takes its time
+			// a larger one takes too long
+		} else if size, err := plan.Need(); err == nil && size < 4*budget.MiB {
 			replayed(t, dry(t, plan), trace)
 		}
 		replayed(t, same, trace)
@@ -87,7 +93,7 @@ func dry(t testing.TB, plan budget.Plan) budget.Arenas {
 	return arenas
 }
 
-// replayed replays what may be no recording, twice in the same arenas, and looks at them afterwards.
+// replayed replays any bytes twice in the same arenas, and checks the arenas.
 func replayed(t *testing.T, arenas budget.Arenas, trace []byte) {
 	first, err := record.Play(arenas, bytes.NewReader(trace))
 	if err != nil {

@@ -51,7 +51,7 @@ func load(t testing.TB, r budget.Region, fn func(s scope.Scope)) {
 	require.NoError(t, err)
 }
 
-// recorded is the recording of a program, and its report.
+// recorded returns the recording of a program, and its report.
 func recorded(t testing.TB, plan budget.Plan, program func(b *budget.Budget, r *record.Recording)) ([]byte, budget.Report) {
 	t.Helper()
 	var to bytes.Buffer
@@ -59,13 +59,13 @@ func recorded(t testing.TB, plan budget.Plan, program func(b *budget.Budget, r *
 	r, err := record.Start(b, &to)
 	require.NoError(t, err)
 	program(b, r)
-	_ = b.Close() // its leaks are the program's
+	_ = b.Close() // the program may leak
 	require.NoError(t, r.Close())
 	return to.Bytes(), b.Report()
 }
 
-// same holds the replay of a recording to the program's report: each peak, and the most that was open. The plan asks for
-// more than a machine may grant, and the report still has it.
+// same requires the replay of a recording to have the program's peaks and most-open counts. The
+// plan may ask for more than the machine grants; the report still has it.
 func same(t testing.TB, trace []byte, was budget.Report) {
 	t.Helper()
 	plan, all := was.Plan, budget.Required
@@ -83,7 +83,7 @@ func same(t testing.TB, trace []byte, was budget.Report) {
 	}
 }
 
-// holds records a program and holds the replay to what it did.
+// holds records a program, and requires the replay to match it.
 func holds(t testing.TB, program func(b *budget.Budget, r *record.Recording)) ([]byte, budget.Report) {
 	t.Helper()
 	trace, was := recorded(t, game(), program)
@@ -91,7 +91,7 @@ func holds(t testing.TB, program func(b *budget.Budget, r *record.Recording)) ([
 	return trace, was
 }
 
-// failed is the error of a replay that is to stop.
+// failed returns the error of a replay that must stop.
 func failed(t testing.TB, plan budget.Plan, trace io.Reader) *record.Error {
 	t.Helper()
 	_, played, err := record.Replay(plan, trace)
@@ -101,7 +101,7 @@ func failed(t testing.TB, plan budget.Plan, trace io.Reader) *record.Error {
 	return e
 }
 
-// beside are the arenas of a report that lie beside the regions: the frame's buffers and scratch.
+// The arenas of a report outside of regions: the frame's buffers and scratch.
 func beside(r budget.Report) (list []budget.ArenaReport) {
 	for _, a := range r.Arenas {
 		if a.Kind == "frame" || a.Kind == "scratch" {

@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// everything uses all of game() in a map, and with it each knob at its most.
+// everything uses all parts of game() in a map, each up to its limit.
 func everything(t testing.TB) func(b *budget.Budget, r *record.Recording) {
 	return func(b *budget.Budget, r *record.Recording) {
 		r.Mark("start")
@@ -50,7 +50,8 @@ func everything(t testing.TB) func(b *budget.Budget, r *record.Recording) {
 	}
 }
 
-// Each size and number of a plan, as small as the program lets it be, and one smaller.
+// TestKnobs: each size and number of a plan can be as small as the program allows, and not one
+// smaller.
 func TestKnobs(t *testing.T) {
 	trace, was := recorded(t, game(), everything(t))
 	for _, test := range []struct {
@@ -101,7 +102,7 @@ func TestKnobs(t *testing.T) {
 	}
 }
 
-// named holds a replay to a full that names a key, and the mark.
+// named requires a replay to fail with a full that names a key, and with the mark.
 func named(t testing.TB, plan budget.Plan, trace []byte, key string, need uint64) *record.Error {
 	t.Helper()
 	e := failed(t, plan, bytes.NewReader(trace))
@@ -121,7 +122,7 @@ func named(t testing.TB, plan budget.Plan, trace []byte, key string, need uint64
 	return e
 }
 
-// A plan of another program.
+// TestOtherPlan: the plan of another program.
 func TestOtherPlan(t *testing.T) {
 	trace, _ := recorded(t, game(), everything(t))
 	other := game()
@@ -133,7 +134,7 @@ func TestOtherPlan(t *testing.T) {
 	require.ErrorContains(t, err, `plan "Game": name`)
 }
 
-// The plan comes back as it was opened.
+// TestPlan: Plan returns the plan as it was opened.
 func TestPlan(t *testing.T) {
 	plan := game()
 	plan.Size, plan.Regions[0].Size, plan.Limits = budget.MiB, budget.Rest, budget.Limits{}
@@ -158,7 +159,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// The region that takes the rest has no more of it in a replay: guards that the plan asks for have their place.
+// TestReplayHasGuards: the region of the remaining size isn't larger in a replay, since guards keep
+// their place.
 func TestReplayHasGuards(t *testing.T) {
 	trace, _ := recorded(t, game(), everything(t))
 	plan := game()
@@ -173,7 +175,7 @@ func TestReplayHasGuards(t *testing.T) {
 	assert.Empty(t, report.NotGranted, "of the machine that replays")
 }
 
-// Of a plan that costs GiBs to open nothing is opened unless the caller gives it.
+// TestPlanOfManyTables: a plan that costs GiBs to open is refused, unless the caller passes it.
 func TestPlanOfManyTables(t *testing.T) {
 	plan := game()
 	plan.Regions[2].Slots = 4096
@@ -186,7 +188,7 @@ func TestPlanOfManyTables(t *testing.T) {
 	require.NoError(t, read())
 	plan.Limits.Scopes = 4096
 	require.ErrorIs(t, read(), record.ErrMalformed)
-	if bits.UintSize == 64 { // 32 bits have no addresses for them
+	if bits.UintSize == 64 { // 32 bits have too few addresses
 		require.ErrorContains(t, read(), "the tables of its plan take")
 	}
 	plan.Regions[2].Slots = 1

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// However a load ends, how far it came is in the recording.
+// TestLoadsThatFail: a recording has a failed load up to its failure.
 func TestLoadsThatFail(t *testing.T) {
 	for name, end := range map[string]func(s scope.Scope) error{
 		"an error": func(scope.Scope) error { return errLoader },
@@ -56,10 +56,11 @@ func TestLoadsThatFail(t *testing.T) {
 	}
 }
 
-// timeless leaves out when and from where.
+// timeless removes times and places.
 var timeless = regexp.MustCompile(`\n\t.*|; the last to empty .* ago`)
 
-// A program sees of being recorded nothing: what it gets, where that lies, which errors and finalizers there are.
+// TestRecordedIsTheSame: a recorded program gets the same results, addresses, errors and
+// finalizers.
 func TestRecordedIsTheSame(t *testing.T) {
 	program := func(b *budget.Budget) (seen []string) {
 		see := func(text string) { seen = append(seen, text) }
@@ -131,7 +132,7 @@ func TestRecordedIsTheSame(t *testing.T) {
 	assert.Equal(t, was.Leaks, is.Leaks)
 }
 
-// Each request that is refused, in turn, and the replay has the same peaks.
+// TestEachRequestRefused: with each request refused in turn, the replay has the same peaks.
 func TestEachRequestRefused(t *testing.T) {
 	plan := budget.Plan{Name: "small", Regions: []budget.RegionPlan{{Name: "level", Size: 2000}},
 		Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 1000}}

@@ -16,7 +16,7 @@ import (
 
 func makeFrogs(s scope.Scope) { frogs.Slice(s, 50) }
 
-// A recording of a checked build says which line asked for what doesn't fit.
+// TestMade: a recording of a checked build has the line of the allocation that doesn't fit.
 func TestMade(t *testing.T) {
 	trace, was := recorded(t, game(), func(b *budget.Budget, r *record.Recording) {
 		r.Mark("E1M1")
@@ -45,7 +45,7 @@ func TestMade(t *testing.T) {
 	assert.NotContains(t, strings.Join(e.Made, "\n"), "/scope/")
 }
 
-// Each way to make something is told where it is made, in a checked build.
+// TestMadeByEach: in a checked build each way to allocate records its line.
 func TestMadeByEach(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build knows who asked: go test -tags checked ./budget/record does")

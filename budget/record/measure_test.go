@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// traces are files with recordings.
+// traces returns the names of files with recordings.
 func traces(t testing.TB, list ...[]byte) (names []string) {
 	t.Helper()
 	for i, trace := range list {
@@ -40,7 +40,7 @@ func replayAll(names []string, plan budget.Plan) error {
 	return nil
 }
 
-// sizes are those of a plan.
+// sizes returns the sizes of a plan.
 func sizes(p *budget.Plan) (list []*uint64) {
 	for i := range p.Regions {
 		list = append(list, &p.Regions[i].Size)
@@ -48,7 +48,7 @@ func sizes(p *budget.Plan) (list []*uint64) {
 	return append(list, &p.Frame.Size, &p.Scratch.Size)
 }
 
-// The plan of several recordings has what each needs, and no byte more.
+// TestMeasure: the plan of several recordings has enough for each, and no byte more.
 func TestMeasure(t *testing.T) {
 	plain, _ := recorded(t, game(), everything(t))
 	plan := game()
@@ -76,7 +76,7 @@ func TestMeasure(t *testing.T) {
 	for i, size := range sizes(&report.Plan) {
 		smaller, less := report.Plan, uint64(1)
 		smaller.Regions = slices.Clone(smaller.Regions)
-		if i == 1 { // temporaries begin at a line
+		if i == 1 { // temporaries start at a line
 			less = 64
 		}
 		*sizes(&smaller)[i] -= less
@@ -94,7 +94,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A frame, scratch or neither: a plan has what any of the recordings has. What none used is as planned.
+// TestMeasureOfParts: the plan has each part that any recording has. Unused parts stay as planned.
 func TestMeasureOfParts(t *testing.T) {
 	var list [][]byte
 	for _, drop := range []func(p *budget.Plan){
@@ -115,7 +115,7 @@ func TestMeasureOfParts(t *testing.T) {
 	assert.Equal(t, "never used: as planned", report.Plan.Regions[1].Note)
 }
 
-// What can't be measured together, and what is no recording.
+// TestMeasureIsRefused: recordings of different regions, and files that are none.
 func TestMeasureIsRefused(t *testing.T) {
 	whole, _ := recorded(t, game(), everything(t))
 	plan := game()

@@ -8,7 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// missing is the full of a plan that has too few of what an arena is one of.
+// missing returns the error of a full plan: one with too few buffers, workers, scratch arenas or
+// slots for an arena.
 func missing(plan budget.Plan, arena string) error {
 	full := &scope.FullError{Budget: plan.Name, Asked: 1}
 	full.Arena, _, _ = strings.Cut(arena, " ")

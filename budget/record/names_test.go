@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// Names are anything: long ones are cut, and an error shows them in one line.
+// TestNames: a name may have any bytes: long ones are cut, and errors show them in one line.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"", "a b", "two\nlines", "nul\x00", "\xff\xfe not UTF-8", "\x1b[31mred", `"quoted"`, "日本語",
 		strings.Repeat("long", 1<<10), strings.Repeat("longer", 1<<16)} {
@@ -38,7 +38,7 @@ func TestNames(t *testing.T) {
 		e := failed(t, plan, bytes.NewReader(trace))
 		cut := name[:min(len(name), 1<<12)]
 		assert.Equal(t, cut, e.Mark)
-		told := name[:min(len(name), 128)] // of a scope
+		told := name[:min(len(name), 128)] // a scope's
 		assert.Equal(t, []string{told}, e.Scopes)
 		assert.Contains(t, e.Error(), fmt.Sprintf("in scope %q: budget \"game\": scratch 0.0 is full: ", told))
 		assert.Equal(t, name != "", strings.HasPrefix(e.Error(), fmt.Sprintf("after mark %q, event ", cut)))
@@ -48,11 +48,11 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The calls that a file names are shown, whatever they are.
+// TestNamesOfCalls: the calls in a file are shown, with any bytes.
 func TestNamesOfCalls(t *testing.T) {
 	trace, _ := recorded(t, game(), func(*budget.Budget, *record.Recording) {})
 	trace = trace[:len(trace)-1]
-	const texts = 5 + 3 + 4 + 1 // of arenas, and of the scope "frame"
+	const texts = 5 + 3 + 4 + 1 // of arenas, and the scope "frame"
 	trace = append(trace, 1, texts, 1, 's', 14, 0xff, 0xff, 0x7f, texts+1, 12)
 	trace = append(trace, "\x1b[31mf\xff a:1\n"...)
 	e := failed(t, game(), bytes.NewReader(trace))
@@ -60,7 +60,8 @@ func TestNamesOfCalls(t *testing.T) {
 	assert.Contains(t, e.Error(), "\n\tasked at:\n\t\t\uFFFD[31mf\uFFFD a:1\n")
 }
 
-// Names without end are written each time, and neither the recording nor the replay keeps more and more of them.
+// TestNamesWithoutEnd: endless new names are written each time; neither recording nor replay keeps
+// more than its limit.
 func TestNamesWithoutEnd(t *testing.T) {
 	step.Needs(t, step.Check) // it opens 200,000 scopes
 	var heap [2]runtime.MemStats
@@ -72,7 +73,7 @@ func TestNamesWithoutEnd(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 3 << 16 {
 		require.NoError(t, b.Scratch(0, 0).Do(fmt.Sprintf("request %d", i), func(s scope.Scope) error { octets.New(s); return nil }))
-		if i == 1<<16 { // the names that are kept are known
+		if i == 1<<16 { // the kept names have numbers
 			runtime.GC()
 			runtime.ReadMemStats(&heap[0])
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// in is a program that does something in a scope of each kind of arena.
+// in returns a program that runs fn in a scope of each kind of arena.
 func in(fn func(t testing.TB, s scope.Scope)) func(t testing.TB, b *budget.Budget) {
 	return func(t testing.TB, b *budget.Budget) {
 		_, _ = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) { fn(t, s); return nil, nil })
@@ -21,7 +21,7 @@ func in(fn func(t testing.TB, s scope.Scope)) func(t testing.TB, b *budget.Budge
 	}
 }
 
-// What a program can do to an arena, and its peaks are those of the replay.
+// TestSamePeaks: for all operations on an arena, the replay has the program's peaks.
 func TestSamePeaks(t *testing.T) {
 	for name, program := range map[string]func(t testing.TB, b *budget.Budget){
 		"nothing": func(testing.TB, *budget.Budget) {},
@@ -108,13 +108,13 @@ func TestSamePeaks(t *testing.T) {
 				return errLoader
 			})
 			require.ErrorIs(t, err, errLoader)
-			octets.Slice(s, 85) // ends between a node that is gone and its place
+			octets.Slice(s, 85) // ends between a released node and its place
 			_ = s.Open("next").Close()
 			octets.Slice(s, 300)
 			s.Temp(10)
 		}),
 		"what takes the place of a constructor that failed": in(func(_ testing.TB, s scope.Scope) {
-			for size := range 100 { // it ends in the midst of what ended the temporaries
+			for size := range 100 { // it ends in the middle of the node that ended the temporaries
 				_ = s.Do("inner", func(s scope.Scope) error {
 					_, _ = frogs.Make(s, func(*frog) error { octets.Slice(s, 50); s.Temp(1); return errLoader })
 					octets.Slice(s, size)
@@ -235,7 +235,7 @@ func TestSamePeaks(t *testing.T) {
 	}
 }
 
-// What was in use before the recording began counts, be it there still or not.
+// TestPeaksOfBefore: memory in use before the recording counts, released or not.
 func TestPeaksOfBefore(t *testing.T) {
 	var to lines
 	b := open(t, game())
@@ -256,7 +256,7 @@ func TestPeaksOfBefore(t *testing.T) {
 	require.NoError(t, b.NextFrame())
 	load(t, b.Region("level"), func(s scope.Scope) { octets.Slice(s, 50) })
 	require.NoError(t, kept.Close())
-	require.ErrorContains(t, b.Close(), `"kept"`) // it was open at NextFrame
+	require.ErrorContains(t, b.Close(), `"kept"`) // open at NextFrame
 	require.NoError(t, r.Close())
 	same(t, to.Bytes(), b.Report())
 

@@ -14,23 +14,24 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Played is how far a replay came.
+// Played is the progress of a replay.
 type Played struct {
 	Events uint64 `json:"events"`
 	Marks  int    `json:"marks"`
-	Mark   string `json:"mark,omitempty"` // the last
-	Whole  bool   `json:"whole"`          // the recording came to its Close
+	Mark   string `json:"mark,omitempty"` // the last one
+	Whole  bool   `json:"whole"`          // the recording ends with its Close
 }
 
-// Error is why a replay stopped: what didn't fit, and where.
+// Error is the error of a replay in which an allocation didn't fit.
 type Error struct {
 	Played
-	Scopes []string // that were open in the arena, the lowest first
-	Made   []string // who asked, in a recording of a checked build: function and file:line, the newest first
-	Err    error    // a full, as the program would have met it
+	Scopes []string // open in the arena, the outermost first
+	// calls to the allocation, from a checked build: function and file:line, the innermost first
+	Made []string
+	Err  error // the error that the program would get, with the knob to raise
 }
 
-// Error says it in a line, and in further lines who asked.
+// Error returns one line, and further lines with the calls.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Mark != "" {
@@ -57,17 +58,18 @@ func quoted(names []string) string {
 	return strings.Join(list, " > ")
 }
 
-// ErrMalformed is what errors.Is finds when a file is no recording, or was damaged.
+// ErrMalformed is wrapped in the error for a file that is no recording, or damaged.
 var ErrMalformed = errors.New("no recording")
 
-// Bounds of what a file may ask for, whoever made it.
+// Bounds for files from outside.
 const (
 	planMax   = 1 << 22 // bytes of JSON
-	arenasMax = 1 << 16 // a budget has less
+	arenasMax = 1 << 16 // more than a budget has
 )
 
-// Plan is the plan that a recording was made in, with its defaults filled in. Whoever made it, it can be opened: one whose
-// tables take more than 1 GiB is refused (with the usual limits, those of 20,000 arenas).
+// Plan returns the plan that a recording was made in, with defaults filled in. Its error is
+// ErrMalformed for a file that is no recording, and for a plan with tables of more than 1 GiB (with
+// the usual limits, 20,000 arenas). So every plan that it returns can be opened.
 func Plan(r io.Reader) (budget.Plan, error) {
 	plan, err := readPlan(bufio.NewReader(r))
 	if err != nil {
@@ -115,13 +117,15 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// Replay does what a recording says, which is read to its end, in the tables of a budget of the plan. The report is that of the
-// end: each Peak, in a plan of the same sizes to the byte, and MostOpen are the program's. The error is an [*Error] where
-// something didn't fit, which has what was full; ErrMalformed, which has that of r; or the plan's.
+// Replay reads a recording to its end, and performs it on the tables of a budget with the plan. The
+// report is that of the end. Its MostOpen are the program's, and so is each Peak to the byte, if
+// the sizes in the plan are the same. The error is an [*Error] if an allocation didn't fit;
+// ErrMalformed, also for an error of r; or that of a wrong plan.
 //
-// The plan has regions of the same names as the program's, and as many slots, buffers, workers and scratch arenas as it
-// used, at least. Only its tables become memory: the plan of a larger machine will do. Who made the file decides how long it
-// takes, and no more: beside the plan, memory is at most as much as the file has bytes, and 260 MiB whatever it has.
+// The plan must have the program's regions by name, and at least the slots, buffers, workers and
+// scratch arenas that it used. Replay allocates only tables, so a plan of a larger machine works. A
+// hostile file can take time but little memory: besides the plan at most its own size, and never
+// more than 260 MiB.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	arenas, err := budget.Dry(plan)
 	if err != nil {
@@ -131,7 +135,7 @@ func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	return arenas.Report(), played, err
 }
 
-// play is Replay in arenas that are empty; in the end they are empty again.
+// play is Replay in empty arenas, and leaves them empty.
 func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	p := player{r: bufio.NewReaderSize(r, bufSize), plan: arenas.Plan()}
 	if _, err := readPlan(p.r); err != nil {
@@ -143,16 +147,18 @@ func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	}
 	for _, a := range p.arenas {
 		for a.Stack != nil && a.Depth() > 0 {
-			_ = a.Play(scope.Event{Kind: scope.EventClose}) // a scope is open
+			_ = a.Play(scope.Event{Kind: scope.EventClose}) // never fails while a scope is open
 		}
 	}
 	return p.Played, err
 }
 
-// Measure is [budget.Measure] of the recordings in files: the Plan of the report is one in which all run, to the byte, and
-// its figures are the peaks of all. What none of them used is as planned. It has as many slots, buffers, workers and scratch
-// arenas as any of them was made with, likewise limits, and else what the first has; their regions are the same. The limits of
-// a region that has some of its own in the report, as one with slots, are measured. Each file is read several times.
+// Measure is [budget.Measure] for recordings in files: the Plan of the report is the smallest, to
+// the byte, in which all of them run, and the report's figures are the peaks of all. Parts that
+// none of them used stay as planned. For slots, buffers, workers, scratch arenas and limits it uses
+// the largest of the recordings' plans, else the first plan; all must have the same regions. If a
+// region has its own limits in the report, such as one with slots, they are measured. Measure reads
+// each file several times.
 func Measure(names ...string) (budget.Report, error) {
 	if len(names) == 0 {
 		return budget.Report{}, errors.New("record: Measure: no recordings")
@@ -178,7 +184,6 @@ func Measure(names ...string) (budget.Report, error) {
 	})
 }
 
-// each calls fn with each of the files.
 func each(names []string, fn func(io.Reader) error) error {
 	for _, name := range names {
 		file, err := os.Open(name)
@@ -192,18 +197,17 @@ func each(names []string, fn func(io.Reader) error) error {
 	return nil
 }
 
-// player is a replay at work.
 type player struct {
 	Played
 	r      *bufio.Reader
 	plan   budget.Plan
-	arenas []arena // by the recording's number
+	arenas []arena // by their number in the recording
 	texts  []string
 }
 
 type arena struct {
 	name         string
-	*scope.Stack // nil: the plan has none such
+	*scope.Stack // nil if the plan lacks it
 }
 
 func (a arena) openScopes() (names []string) {
@@ -214,7 +218,7 @@ func (a arena) openScopes() (names []string) {
 	return names
 }
 
-// match finds the recording's arenas by their names.
+// match finds the recording's arenas by name.
 func (p *player) match(stacks []*scope.Stack) error {
 	by := map[string]*scope.Stack{}
 	for _, st := range stacks {
@@ -237,11 +241,10 @@ func (p *player) match(stacks []*scope.Stack) error {
 	return nil
 }
 
-// all plays to the end.
 func (p *player) all() error {
 	for {
 		if _, err := p.r.Peek(1); errors.Is(err, io.EOF) {
-			return nil // of a program that didn't end well
+			return nil // the program didn't reach Close
 		}
 		number, err := p.number()
 		if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Reconfigure moves edges, and forgets peaks. A recording goes on, and has those of before and after.
+// TestReconfigure: Reconfigure moves edges and forgets peaks. A recording goes on, and has the
+// peaks of before and after.
 func TestReconfigure(t *testing.T) {
 	plan := game()
 	plan.Regions = []budget.RegionPlan{{Name: "sound", Size: 6 << 16}, {Name: "map", Size: 2 << 16}}
@@ -30,7 +31,7 @@ func TestReconfigure(t *testing.T) {
 	assert.EqualValues(t, 100, was.Arenas[0].Peak)
 	before, err := record.Plan(bytes.NewReader(trace))
 	require.NoError(t, err)
-	assert.EqualValues(t, 6<<16, before.Regions[0].Size) // as it was at Start
+	assert.EqualValues(t, 6<<16, before.Regions[0].Size) // as at Start
 	require.EqualValues(t, "desert", failed(t, before, bytes.NewReader(trace)).Mark)
 	require.EqualValues(t, "city", failed(t, was.Plan, bytes.NewReader(trace)).Mark)
 

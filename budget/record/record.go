@@ -13,33 +13,35 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Recording is one at work. Its methods are for any goroutine. A nil Recording is one that is off: its methods do nothing.
+// Recording is a recording in progress. Its methods are for any goroutine. The methods of a nil
+// Recording do nothing, so a program can leave it off.
 type Recording struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	to    io.Writer
 	buf   []byte
 	texts map[string]uint64
 	sites map[arena_c.Site]uint64
 	over  bool
-	err   error // of the writer
+	err   error // the writer's
 }
 
-// FirstLine is how the file of a recording begins.
+// FirstLine is the first line of a recording's file.
 const FirstLine = "upfront recording 1\n"
 
 const (
 	kinds    = 16 // an event's number is arena * kinds + kind
 	kindMark = 0  // a text
-	kindMade = 14 // a growth of so many bytes, and the text of who asked
+	kindMade = 14 // a growth in bytes, and the text of its calls
 	kindEnd  = 15 // Close
 	bufSize  = 1 << 16
-	textMax  = 1 << 12 // bytes of one: of longer ones that is the beginning
-	textsMax = 1 << 16 // that have a number; others are written each time
+	textMax  = 1 << 12 // most bytes of a text; longer ones are cut
+	textsMax = 1 << 16 // most texts with a number; others are written each time
 )
 
-// Start begins to record b, to w, from what there is now. Call it at set-up, before other goroutines use the budget, and
-// once a budget: after Seal, or a second time, it is a caller's bug and an error, and so it is while temporaries are open.
-// The error may be w's, too: then nothing is recorded. w may not use the budget; who opens or closes a scope waits for it.
+// Start begins to record b from its current state on, to w. Call it once a budget, at set-up,
+// before other goroutines use the budget. Start fails after Seal, at a second call, while
+// temporaries are open, and if w fails; then nothing is recorded. w must not use the budget, and
+// goroutines that open or close a scope wait for its writes.
 func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	r := &Recording{to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{}, sites: map[arena_c.Site]uint64{}}
 	arenas := budget.ArenasOf(b)
@@ -60,14 +62,15 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	}
 	for i, st := range arenas.List() {
 		if !st.Record(func(e scope.Event) { r.event(uint64(i), e) }) {
-			r.over = true // of those before it nothing is written
-			return nil, fmt.Errorf("budget %q: BUG: record.Start: %s is recorded already, or has temporaries", b.Plan().Name, st.Arena)
+			r.over = true // nothing of the earlier arenas is written
+			return nil, fmt.Errorf("budget %q: BUG: record.Start: %s is recorded already, or has open temporaries", b.Plan().Name, st.Arena)
 		}
 	}
 	return r, nil
 }
 
-// Mark says what comes now: a map, a match, a request. Who replays it is told after which mark something didn't fit.
+// Mark names the part of the program that follows: a map, a match, a request. An error of [Replay]
+// names the last mark. Texts longer than 4096 bytes are cut.
 func (r *Recording) Mark(text string) {
 	if r == nil {
 		return
@@ -82,8 +85,8 @@ func (r *Recording) Mark(text string) {
 	r.flushFull()
 }
 
-// Close writes the rest; what happens from then on isn't recorded. Close it after the budget. The error is the first of
-// the writer, after which nothing was written; a second Close says the same.
+// Close ends the recording and writes the rest. Call it after the budget's Close. It returns the
+// first error of the writer, after which no more was written; a second Close returns the same.
 func (r *Recording) Close() error {
 	if r == nil {
 		return nil
@@ -98,7 +101,6 @@ func (r *Recording) Close() error {
 	return r.err
 }
 
-// event writes what an arena tells.
 func (r *Recording) event(arena uint64, e scope.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +141,7 @@ func (r *Recording) text(text string) {
 	}
 }
 
-// site is the text of the calls that led there. Most are known, by a number.
+// site writes the text of the calls to an allocation. Most have a number already.
 func (r *Recording) site(site arena_c.Site) {
 	if n, known := r.sites[site]; known {
 		r.number(n)
@@ -152,7 +154,7 @@ func (r *Recording) site(site arena_c.Site) {
 	}
 }
 
-// flushFull writes when the next event may not have room.
+// flushFull writes the buffer if the next event may not fit.
 func (r *Recording) flushFull() {
 	if len(r.buf) > bufSize-textMax-64 {
 		r.flush()

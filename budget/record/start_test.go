@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// When a recording can't begin the error says why, and nothing is written.
+// TestStartIsRefused: if a recording can't start, the error says why, and no byte is written.
 func TestStartIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -48,7 +48,7 @@ func TestStartIsRefused(t *testing.T) {
 	}
 }
 
-// A budget that is closed stays as it was: its handles are dead.
+// TestStartLeavesTheDeadAlone: a closed budget stays closed, and its handles stale.
 func TestStartLeavesTheDeadAlone(t *testing.T) {
 	b := open(t, game())
 	s := b.Scratch(0, 0).Open("work")
@@ -58,7 +58,7 @@ func TestStartLeavesTheDeadAlone(t *testing.T) {
 	require.ErrorIs(t, s.Close(), budget.ErrClosed)
 }
 
-// A budget is recorded in one that it is opened in, or in a block, and two at once.
+// TestTwoBudgets: a budget inside another or in a block can be recorded, also two at once.
 func TestTwoBudgets(t *testing.T) {
 	var first, second bytes.Buffer
 	outer := open(t, game())

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// tick is what a game does again and again.
+// tick is one step of a game.
 func tick(t testing.TB, b *budget.Budget, r *record.Recording) {
 	s := b.Scratch(0, 0).Open("think")
 	octets.Slice(s, 100)
@@ -30,8 +30,7 @@ func tick(t testing.TB, b *budget.Budget, r *record.Recording) {
 	}
 }
 
-// Who is recorded makes no Go allocation in play that he wouldn't make else, which is none but in instrumented builds, when all
-// names were there once.
+// TestNoAllocation: once all names are known, recording makes no Go allocation in play.
 func TestNoAllocation(t *testing.T) {
 	plain := open(t, game())
 	want := testing.AllocsPerRun(5000, func() { tick(t, plain, nil) })
@@ -42,13 +41,14 @@ func TestNoAllocation(t *testing.T) {
 	for range 10 {
 		tick(t, b, r)
 	}
-	assert.Equal(t, want, testing.AllocsPerRun(5000, func() { tick(t, b, r) })) // some 300 KB: it writes, too
+	// some 300 KB, so it writes, too
+	assert.Equal(t, want, testing.AllocsPerRun(5000, func() { tick(t, b, r) }))
 	assert.True(t, want == 0 || arena_c.Asan)
 	require.NoError(t, b.Close())
 	require.NoError(t, r.Close())
 }
 
-// allocating is a writer that makes Go allocations, as one that compresses does.
+// allocating is a writer that makes Go allocations, like one that compresses.
 type allocating struct{ last []byte }
 
 func (a *allocating) Write(p []byte) (int, error) {
@@ -56,7 +56,8 @@ func (a *allocating) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A strict budget of a checked build takes neither a new name nor a write for play's allocation, and play's own it finds.
+// TestStrict: a strict budget of a checked build doesn't count a new name or a write as an
+// allocation of play, and still finds play's own.
 func TestStrict(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build is strict: go test -tags checked ./budget/record does")
@@ -91,7 +92,8 @@ func TestStrict(t *testing.T) {
 
 var leak []byte
 
-// What a worker that is recorded waits for is others' events, not the budget: a scope in the finalizer of another is told, too.
+// TestEventsInFinalizers: a recorded worker waits for others' events, not for the budget. A scope
+// in the finalizer of another is recorded, too.
 func TestEventsInFinalizers(t *testing.T) {
 	holds(t, func(b *budget.Budget, r *record.Recording) {
 		load(t, b.Region("level"), func(s scope.Scope) {

@@ -14,7 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/record"
 )
 
-// A recording ends anywhere, as one of a program that was killed: what there is is replayed.
+// TestTruncated: a recording may end anywhere, as when the program is killed; the replay covers the
+// events that it has.
 func TestTruncated(t *testing.T) {
 	trace, _ := recorded(t, game(), everything(t))
 	all, whole, err := record.Replay(game(), bytes.NewReader(trace))
@@ -34,7 +35,8 @@ func TestTruncated(t *testing.T) {
 		require.GreaterOrEqual(t, played.Marks, before.Marks)
 		before = played
 	}
-	assert.EqualValues(t, whole.Events+uint64(whole.Marks)+1, ends) // between two of them, and at the first
+	// between two events, and at the first
+	assert.EqualValues(t, whole.Events+uint64(whole.Marks)+1, ends)
 	assert.Equal(t, whole.Events, before.Events)
 	report := arenas.Report()
 	for i, a := range all.Arenas {
@@ -54,7 +56,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// broken is a reader that fails after so many bytes.
+// broken is a reader that fails after that many bytes.
 type broken struct {
 	r    *bytes.Reader
 	left int

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// lines is a buffer that counts how often it was written to.
+// lines is a buffer that counts its writes.
 type lines struct {
 	bytes.Buffer
 	writes int
@@ -23,7 +23,7 @@ func (l *lines) Write(p []byte) (int, error) { l.writes++; return l.Buffer.Write
 
 var errDisk = errors.New("disk is full")
 
-// disk has room for so many bytes.
+// disk has room for that many bytes.
 type disk struct {
 	mu sync.Mutex
 	lines
@@ -40,7 +40,8 @@ func (d *disk) Write(p []byte) (int, error) {
 	return d.lines.Write(p)
 }
 
-// Whichever write fails: play goes on, nothing is written any more, and Start or Close says it.
+// TestWriterFails: after a failed write play goes on, no more is written, and Start or Close
+// returns the error.
 func TestWriterFails(t *testing.T) {
 	whole := disk{room: 1 << 30}
 	for room := -1; room < whole.Len(); room += 1 << 14 {
@@ -53,7 +54,7 @@ func TestWriterFails(t *testing.T) {
 		if err != nil {
 			assert.ErrorIs(t, err, errDisk)
 			assert.Nil(t, r)
-			r, err = record.Start(b, &bytes.Buffer{}) // nothing was recorded
+			r, err = record.Start(b, &bytes.Buffer{}) // the failed Start recorded nothing
 			require.NoError(t, err)
 			to.failed--
 		}
@@ -75,7 +76,7 @@ func TestWriterFails(t *testing.T) {
 			assert.Equal(t, 1, to.failed)
 			_, played, err := record.Replay(game(), &to.Buffer)
 			assert.False(t, played.Whole)
-			if err != nil { // a write ends where it ends
+			if err != nil { // a write may end anywhere
 				require.ErrorIs(t, err, record.ErrMalformed)
 			}
 		}
@@ -83,7 +84,7 @@ func TestWriterFails(t *testing.T) {
 	assert.Greater(t, whole.writes, 2)
 }
 
-// A recording that is off, or over.
+// TestNilAndOver: a recording that is nil, or closed.
 func TestNilAndOver(t *testing.T) {
 	var off *record.Recording
 	off.Mark("x")
@@ -96,7 +97,7 @@ func TestNilAndOver(t *testing.T) {
 	s := b.Scratch(0, 0).Open("work")
 	octets.Slice(s, 100)
 	_ = s.Do("inner", func(scope.Scope) error { return nil })
-	require.NoError(t, r.Close()) // while it is used
+	require.NoError(t, r.Close()) // while the budget is used
 	size := to.Len()
 	octets.Slice(s, 1000)
 	require.NoError(t, s.Close())

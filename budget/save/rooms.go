@@ -337,7 +337,7 @@ func checkHeap(r *room, image []byte) error {
 	case h.Failed > countMax || h.LostBytes > room:
 		return fmt.Errorf("%d failed requests, and %d lost bytes, are too many", h.Failed, h.LostBytes)
 	case h.Most > room-h.LostBytes || h.Phase > room || h.Past > room || h.Parked > h.Parks:
-		return fmt.Errorf("of %d bytes: most %d, peak %d, highest %d; %d of %d blocks parked", room, h.Most, h.Phase,
+		return fmt.Errorf("of %d bytes: most %d, peaks %d and %d; %d of %d blocks parked", room, h.Most, h.Phase,
 			h.Past, h.Parked, h.Parks)
 	}
 	if _, code := h.Walk(nil); code != arena_c.OK {
