@@ -33,7 +33,7 @@ gate: ## the proof of a release: every build, pages, fuzzing
 	@$(RUN) gate $(ARGS)
 soak: ## the long forms, hours
 	@$(RUN) soak $(ARGS)
-mutants: ## puts known faults into the code, for tests to find; ARGS=-list
+mutants: ## puts known faults into the code for tests to find; ARGS=-list
 	@$(GO) run ./tests/mutants $(ARGS)
 lint: ## format, vet, staticcheck, upfront-vet of each module; ARGS=.
 	@$(RUN) lint $(ARGS)
@@ -43,14 +43,14 @@ fuzz: ## each fuzz target for TIME=10s; ONLY='Fuzz(Load|WAD)'
 # The first program drives the others: one with each fast path through the bindings, and one with
 # Go's arena experiment.
 BENCH = $(CURDIR)/build/bench
-bench: ## measures the cost of memory: build/bench.md; ARGS='-works A,C'
+bench: ## measures costs, into build/bench.md; ARGS='-works A,C'
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(GO) build -tags upfront_cgo -o $(BENCH)-cgo . && \
 	  GOEXPERIMENT=arenas $(GO) build -o $(BENCH)-arenas . && $(BENCH) -out $(CURDIR)/build $(ARGS)
 bench-base: ## renews the instruction counts that make check compares with
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -base
-strangers: ## programs written by the docs alone, and careful Go twins; ARGS=-h
+strangers: ## programs written by the docs alone, and Go twins; ARGS=-h
 	@$(GO) run ./tests/strangers $(ARGS)
 
 cross: ## a handheld's files, for each target; ARGS=linux-arm64
@@ -77,7 +77,7 @@ plan: build/frogpond ## renews frogpond's plan.json (package freedoom)
 	$(RECORD) -wad builtin,$(WADS) -ticks 3500 -workers 4 -report $(POND)/testdata/recorded/freedoom.json > build/record.json
 	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
 	UPFRONT_STEP=check $(GO) test -count=1 -run '^TestPlanIsRecordedPeaks$$' ./$(POND) -update
-base: build/frogpond ## renews frogpond's memory record, which make gate compares with
+base: build/frogpond ## renews the record of frogpond's memory, for make gate
 	@build/frogpond -json -wad builtin -ticks 350 -report $(POND)/testdata/recorded/builtin.json > build/record.json
 readme: ## renews the generated parts of the pages
 	UPFRONT_STEP=check $(GO) test ./budget/view ./tests/misuse ./$(POND) -run 'Handheld|Golden|Readme|FlowPage|SawTooth' -update

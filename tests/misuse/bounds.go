@@ -130,8 +130,8 @@ var bounds = []line{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "redzone, when it is freed", "BUG: … corrupt table … made at", told},
 	}, ""},
-	{"write past what was asked of a buddy, in its block or into the next", []program{
-		{name: "write past what was asked of a buddy", goesOn: "live: 0", run: func(wrong bool) {
+	{"write past the size requested of a buddy, in its block or into the next", []program{
+		{name: "write past the size requested of a buddy", goesOn: "live: 0", run: func(wrong bool) {
 			buddy := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
 			writePastBlock(buddy, 40, wrong)
 			say("live: %d", buddy.Stats().Live)
@@ -149,7 +149,7 @@ var bounds = []line{
 	}, ""},
 }
 
-// writePastBlock fills a block of so many bytes, and one byte more.
+// writePastBlock fills a block of a size, and one byte more.
 func writePastBlock(a arena.Reallocator, size uint64, wrong bool) {
 	block := a.Alloc(size, 4)
 	if wrong {

@@ -6,7 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/misuse/caller"
 )
 
-// What C does with the core.
+// Misuse of the core by C.
 
 var callers = []line{
 	{"C passes null, a bad alignment, a stale scope, zeros for an arena", []program{
@@ -26,9 +26,9 @@ var callers = []line{
 			}
 			allocInC(header, generation, align)
 		}},
-		{name: "C allocates in an arena that nobody made", run: func(wrong bool) { ask(caller.AllocInZeros(wrong), "NULL") }},
+		{name: "C allocates in a zero header", run: func(wrong bool) { ask(caller.AllocInZeros(wrong), "NULL") }},
 		{name: "C closes a null pool, and asks it", run: func(wrong bool) { ask(caller.ClosePool(wrong), "NULL") }},
-		{name: "C walks a heap that nobody made", run: func(wrong bool) { ask(caller.WalkHeap(wrong), "NULL") }},
+		{name: "C walks a heap with a zero header", run: func(wrong bool) { ask(caller.WalkHeap(wrong), "NULL") }},
 		{name: "C makes an arena of an unaligned block", run: func(wrong bool) { ask(caller.MakeArena(wrong), "NULL") }},
 		{name: "C allocates in a closed scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
@@ -46,10 +46,10 @@ var callers = []line{
 		{"asan", "ASan", "SEGV on unknown address", asanEnd},
 	}, ""},
 	{"C allocates in a copy of an arena's header", []program{
-		{name: "C allocates in a copied header", goesOn: "beside the copy lies 0x707070707070707", run: func(wrong bool) {
-			say("beside the copy lies %#x", caller.AllocInCopy(wrong))
+		{name: "C allocates in a copied header", goesOn: "after the copy: 0x707070707070707", run: func(wrong bool) {
+			say("after the copy: %#x", caller.AllocInCopy(wrong))
 		}},
-	}, nil, "writes beside the copy"},
+	}, nil, "writes past the copy"},
 }
 
 func allocInC(header unsafe.Pointer, generation, align uint64) {

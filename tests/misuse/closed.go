@@ -1,4 +1,4 @@
-//upfront:keeps what is here is misuse, to see who catches it
+//upfront:keeps the programs commit misuse on purpose
 
 package main
 
@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// What is left of a budget after its Close.
+// Use of a budget after its Close.
 
 var closedBudgets = []line{
 	{"use a budget, its scopes, scratch or pools after its Close", []program{
@@ -52,7 +52,7 @@ var closedBudgets = []line{
 	}, ""},
 }
 
-// kept is what somebody still has of a budget.
+// kept has values that outlive a budget.
 type kept struct {
 	b       *budget.Budget
 	scratch scope.Scratch
@@ -66,7 +66,7 @@ type kept struct {
 	reader  *budget.Reader
 }
 
-// closed is a program that uses what it kept after it closed the budget.
+// closed is a program that uses kept values after it closed the budget.
 func closed(use func(k kept)) func(wrong bool) {
 	return func(wrong bool) {
 		k := kept{b: open()}

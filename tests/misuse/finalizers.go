@@ -51,7 +51,7 @@ var finalizers = []line{
 	}, []answer{
 		{every, "count", "panicked / the file is busy / left open", told},
 	}, ""},
-	{"a C finalizer leaks what malloc gave", []program{
+	{"a C finalizer leaks memory of malloc", []program{
 		{name: "a C finalizer leaks", run: func(wrong bool) {
 			b, query := openQuery()
 			if wrong {

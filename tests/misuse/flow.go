@@ -6,11 +6,11 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// What a graph of events and actions is done to.
+// Misuse of a graph of events and actions.
 
 type splash struct{ At flow.In[int32] }
 
-// world is what actions act on.
+// world is the context of actions.
 type world struct{ action func() }
 
 var (
@@ -27,7 +27,7 @@ var (
 	}}
 )
 
-// scripted is a level with a graph, one instance of it, and a runner, in its phase.
+// scripted is a level with a graph, one instance of it, and a runner, during its phase.
 type scripted struct {
 	*flow.Runner
 	graph    *flow.Graph
@@ -51,7 +51,7 @@ func openScript() scripted {
 func (x scripted) fire() { check(landed.Fire(x.Runner, x.graph, x.instance, 0, struct{}{})) }
 func (x scripted) tick() { check(x.Tick(x.graph)) }
 
-// inside has the first event's action do something.
+// inside calls do in the first event's action.
 func inside(do func(x scripted)) func(wrong bool) {
 	return func(wrong bool) {
 		x := openScript()
@@ -62,7 +62,7 @@ func inside(do func(x scripted)) func(wrong bool) {
 	}
 }
 
-// after does something when the phase, the instance or the scope has ended.
+// after calls do when the phase, the instance or the scope has ended.
 func after(end, do func(x scripted)) func(wrong bool) {
 	return func(wrong bool) {
 		x := openScript()
@@ -75,7 +75,7 @@ func after(end, do func(x scripted)) func(wrong bool) {
 	}
 }
 
-// elsewhere does something in a goroutine of its own, and waits for it.
+// elsewhere calls do in another goroutine, and waits for it.
 func elsewhere(do func(x scripted)) func(wrong bool) {
 	return func(wrong bool) {
 		x := openScript()

@@ -1,4 +1,4 @@
-//upfront:keeps what is here is misuse, to see who catches it
+//upfront:keeps the programs commit misuse on purpose
 
 package main
 
@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// What the collector sees, and what lies where it doesn't look.
+// Go pointers in memory that the collector doesn't scan.
 
 var goPointers = []line{
 	{"a type with Go pointers in an arena", []program{
@@ -71,7 +71,7 @@ var goPointers = []line{
 	}, ""},
 	{"built-in append beyond cap", []program{
 		{name: "append beyond cap", run: appendBeyondCap,
-			goesOn: "the list lies on the scratch: false", right: "the list lies on the scratch: true"},
+			goesOn: "the list is on the scratch: false", right: "the list is on the scratch: true"},
 	}, []answer{
 		{"checked", "SealStrict", "BUG: Strict", panics},
 	}, ""},
@@ -88,7 +88,8 @@ var goPointers = []line{
 				return nil
 			})
 			_, found := numbers["frog 1"]
-			say("found: %v, of %v", found, slices.Collect(maps.Keys(numbers))) // asan doesn't see what the runtime compares
+			// asan doesn't see the runtime's comparisons.
+			say("found: %v, of %v", found, slices.Collect(maps.Keys(numbers)))
 			check(b.Close())
 		}},
 		{name: "a scope's string as an error", goesOn: "toad 1 is missing", right: "frog 1 is missing", run: func(wrong bool) {
@@ -142,7 +143,7 @@ func appendBeyondCap(wrong bool) {
 	onScratch := uintptr(unsafe.Pointer(&list[0]))-near < 64*budget.KiB
 	check(query.Close())
 	check(b.NextFrame())
-	say("the list lies on the scratch: %v", onScratch)
+	say("the list is on the scratch: %v", onScratch)
 	check(b.Close())
 }
 

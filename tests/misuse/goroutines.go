@@ -107,7 +107,7 @@ var goroutines = []line{
 				pool.Put(frog)
 				next()
 				if wrong {
-					for pool.Live() == 0 { // until the other gets it
+					for pool.Live() == 0 { // until the other goroutine has it
 						runtime.Gosched()
 					}
 					frog.Age = 7
@@ -120,7 +120,7 @@ var goroutines = []line{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "quarantine", toDead, panics},
 	}, ""},
-	{"one reads what another rewinds or turns", []program{
+	{"a goroutine reads memory that another rewinds or NextFrame ends", []program{
 		{name: "read during rewind", run: func(wrong bool) {
 			b := open()
 			level := load(b, "level", oldFrog)
@@ -139,7 +139,8 @@ var goroutines = []line{
 	}, ""},
 }
 
-// asks has two goroutines ask for a size until one comes while the other is inside. Done right, a lock is around each call.
+// asks has two goroutines call a resize until the calls overlap. Done right, a lock is around each
+// call.
 func asks(wrong bool, a arena.Reallocator) {
 	var lock sync.Mutex
 	var wg sync.WaitGroup
@@ -161,7 +162,8 @@ func asks(wrong bool, a arena.Reallocator) {
 	wg.Wait()
 }
 
-// both runs two goroutines, the second when the first has ended. Done wrong, the race detector isn't told of that order.
+// both runs two goroutines, the second when the first has ended. Done wrong, the race detector
+// doesn't know that order.
 func both(wrong bool, first, second func()) {
 	inTurn(wrong, func(next func()) {
 		first()

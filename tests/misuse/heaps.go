@@ -112,12 +112,12 @@ var heaps = []line{
 			check(heapFrogs.DeleteSlice(heap, slice))
 			return slice
 		})},
-		{name: "DeleteSlice of what Grow ended, and moved", says: "put twice", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
+		{name: "DeleteSlice of a slice that Grow moved", says: "put twice", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
 			heapFrogs.New(heap) // so that it moves
 			made(heapFrogs.Grow(heap, slice, 20))
 			return slice
 		})},
-		{name: "DeleteSlice of what Grow ended in its place", says: "not 240: it was cut, or Grow ended it",
+		{name: "DeleteSlice of a slice that Grow extended", says: "not 240: it was cut, or Grow ended it",
 			run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
 				made(heapFrogs.Grow(heap, slice, 20))
 				return slice
@@ -125,7 +125,7 @@ var heaps = []line{
 		{name: "DeleteSlice of a part", says: "inside a chunk, not at its start", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
 			return slice[5:]
 		})},
-		{name: "DeleteSlice of what append moved to the Go heap", says: "not from here", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
+		{name: "DeleteSlice of a slice that append moved to the Go heap", says: "not from here", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
 			return append(slice, Frog{})
 		})},
 		{name: "DeleteSlice in another heap", says: "not from here", run: endsSlice(func(*arena.Heap, []Frog) []Frog {
@@ -149,7 +149,7 @@ var heaps = []line{
 			caller.FreeBy(c.Free, c.Context, block)
 			caller.FreeBy(c.Free, c.Context, block)
 		})},
-		{name: "C frees what is its own", says: "free of … not from here", run: cSays(func(c arena.CFunctions, _ unsafe.Pointer) {
+		{name: "C frees its own memory", says: "free of … not from here", run: cSays(func(c arena.CFunctions, _ unsafe.Pointer) {
 			caller.FreeOwn(c.Free, c.Context)
 		})},
 		{name: "C reallocates a freed block", says: "realloc of … put twice", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
@@ -161,7 +161,7 @@ var heaps = []line{
 			caller.SizeBy(c.Size, c.Context, unsafe.Add(block, 16))
 		})},
 	}, []answer{
-		{every, "seal; Shared.Err tells it", "arena: BUG: 1 call from C refused; the last: …", told},
+		{every, "seal; Shared.Err returns it", "arena: BUG: 1 call from C refused; the last: …", told},
 	}, ""},
 	{"leave a block of a heap, buddy or Shared live at its end, or a chunk where none must be", []program{
 		{name: "leave a block in a level", says: "region level … an arena.Heap of 32768 bytes", run: func(wrong bool) {
@@ -205,7 +205,7 @@ var heaps = []line{
 		}},
 	}, []answer{
 		{"release, race, asan", "count, unless MayLive", "ends with 1 live", told},
-		{"checked", "count, and who allocated", "ends with 1 live … allocated at / MustEmpty asked for none … made at", told},
+		{"checked", "count, with call sites", "ends with 1 live … allocated at / MustEmpty asked for none … made at", told},
 	}, ""},
 	{"free or rewind a Stack, Ring or Linear out of order", []program{
 		{name: "free in a stack's wrong order", says: "out of order", run: func(wrong bool) {
@@ -271,7 +271,8 @@ var heaps = []line{
 
 var heapFrogs = arena.HeapOf[Frog](nil)
 
-// freesPage is a program that frees a block of a buddy, or what it takes for one after it did something to the buddy.
+// freesPage is a program that frees a block of a buddy, or another pointer after a step with the
+// buddy.
 func freesPage(instead func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer) func(wrong bool) {
 	return func(wrong bool) {
 		b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
@@ -283,7 +284,7 @@ func freesPage(instead func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer)
 	}
 }
 
-// cSays is a program in which C does something to a block, and nobody looks until the end.
+// cSays is a program in which C uses a block wrongly, which is found at the end.
 func cSays(wrongly func(c arena.CFunctions, block unsafe.Pointer)) func(wrong bool) {
 	return func(wrong bool) {
 		shared := made(load(open(), "level", heapOf).Get().Shared())
@@ -295,7 +296,8 @@ func cSays(wrongly func(c arena.CFunctions, block unsafe.Pointer)) func(wrong bo
 	}
 }
 
-// endsSlice is a program that frees a slice of a heap, or what it takes for one after it did something to the slice.
+// endsSlice is a program that frees a slice of a heap, or another slice after a step with the
+// slice.
 func endsSlice(instead func(heap *arena.Heap, slice []Frog) []Frog) func(wrong bool) {
 	return func(wrong bool) {
 		heap := load(open(), "level", heapOf).Get()
@@ -307,7 +309,7 @@ func endsSlice(instead func(heap *arena.Heap, slice []Frog) []Frog) func(wrong b
 	}
 }
 
-// frees is a program that frees a block, or what it takes for one after it did something to the heap.
+// frees is a program that frees a block, or another pointer after a step with the heap.
 func frees(instead func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer) func(wrong bool) {
 	return func(wrong bool) {
 		heap := load(open(), "level", heapOf).Get()

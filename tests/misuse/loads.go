@@ -31,7 +31,7 @@ var loads = []line{
 	}, []answer{
 		{every, "generation; Check", "closed; the last to empty region net was a … ago / is above the slots of …", panics},
 	}, ""},
-	{"load or rewind a region in its load, below or beside one, from a finalizer, above without In", []program{
+	{"load or rewind a region in its load, below or next to one, from a finalizer, above without In", []program{
 		{name: "Load inside its own Load", run: func(wrong bool) {
 			b := open()
 			load(b, "systems", func(s scope.Scope) *Frog {
@@ -117,7 +117,7 @@ var loads = []line{
 					loadIn(b.Region("level").In(s), func(scope.Scope) *Frog {
 						close(inside)
 						if wrong {
-							select {} // the outer one ends, and says so
+							select {} // the outer load ends, and reports this one
 						}
 						return nil
 					})
@@ -147,7 +147,7 @@ var loads = []line{
 	}, ""},
 }
 
-// emptiesNet pushes to a list that lies above the slots, after a slot below it ended.
+// emptiesNet pushes to a list above the slots, after a slot below it ended.
 func emptiesNet(end func(room budget.Region)) func(wrong bool) {
 	return func(wrong bool) {
 		b, room := acquireBelow()

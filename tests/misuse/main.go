@@ -1,11 +1,12 @@
-// Misuse is the misuse table: what this library can be used wrongly for, one program each, and what each build says to it.
+// Misuse is the misuse table: each way to use this library wrongly, with a program that does it and
+// the answer of each build.
 //
 //	misuse               prints the table, a row for each answer, as README.md has it
 //	misuse NAME          runs the program NAME, which commits the misuse
-//	misuse -right NAME   runs it without the one step that is wrong
+//	misuse -right NAME   runs it without the one wrong step
 //
-// The programs stand by theme in the files beside this one, below their lines of the table. A program that a build
-// doesn't stop ends with "done".
+// The programs are in the files next to this one, by theme, below their lines of the table. A
+// program that a build doesn't stop ends with "done".
 package main
 
 import (

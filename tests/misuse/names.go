@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// Small values that name something and outlive it.
+// Handles and references that outlive their objects.
 
 var names = []line{
 	{"ask a stale Ref, Handle, Owned, Loaded, pool, list or Text", []program{
@@ -168,7 +168,7 @@ var names = []line{
 	}, []answer{
 		{every, "generation", "scope: BUG: … closed", panics},
 	}, ""},
-	{"AddrOf what lies in another arena, or on the Go heap", []program{
+	{"AddrOf an object in another arena, or on the Go heap", []program{
 		{name: "AddrOf another arena's", run: func(wrong bool) {
 			b := open()
 			query := b.Scratch(0, 0).Open("query")
@@ -189,7 +189,7 @@ var names = []line{
 	}, []answer{
 		{every, "address", "scope: BUG: AddrOf of a main.Frog that is not in scratch 0.0", panics},
 	}, ""},
-	{"RefTo a pool's chunk, or what lies in another scope", []program{
+	{"RefTo a pool's chunk, or an object in another scope", []program{
 		{name: "RefTo a chunk", says: "is a chunk of a pool", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			frog := frogs.New(query)
@@ -211,7 +211,7 @@ var names = []line{
 	}, []answer{
 		{every, "address", "scope: BUG: RefTo of …", panics},
 	}, ""},
-	{"use or give back what was given back: scratch, a slot, a reader", []program{
+	{"use or release a released scratch, slot or reader", []program{
 		{name: "scratch after Release", says: "which was returned", run: func(wrong bool) {
 			scratches := made(open().Lease(ctx))
 			scratch := scratches.Scratch(0)
@@ -263,12 +263,12 @@ var names = []line{
 			}
 			say("its age is %#x, in systems there is %#x", ptr.Get(base).Age, systemsFrog.Age)
 		}},
-	}, nil, "reads what lies there"},
+	}, nil, "reads other bytes"},
 }
 
 func nothing(gone bool) { ask(!gone, "nothing is there") }
 
-// query is a scope that is closed when the program does wrong.
+// query is a scope. The program closes it when it is wrong.
 func query(wrong bool, fill func(s scope.Scope)) {
 	query := open().Scratch(0, 0).Open("query")
 	fill(query)

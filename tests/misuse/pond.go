@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// What the programs have in common: a small budget and what lives in it.
+// The common parts of the programs: a small budget and its objects.
 
 type Frog struct{ X, Y, Age uint64 }
 
@@ -19,7 +19,7 @@ var (
 	frogs = scope.Plain[Frog]()
 )
 
-// pondPlan has nothing between its arenas, and each is used to its last byte.
+// pondPlan has no gaps between its arenas, and each is used to its last byte.
 var pondPlan = budget.Plan{
 	Name:    "pond",
 	Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB}},
@@ -29,7 +29,7 @@ var pondPlan = budget.Plan{
 
 func open() *budget.Budget { return made(budget.Open(pondPlan)) }
 
-// acquireRoom opens a budget with two rooms, and takes one.
+// acquireRoom opens a budget with two rooms, and acquires one.
 func acquireRoom() (*budget.Budget, budget.Region) {
 	plan := pondPlan
 	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
@@ -38,7 +38,7 @@ func acquireRoom() (*budget.Budget, budget.Region) {
 	return b, room
 }
 
-// acquireBelow opens a budget with two rooms below a region without slots, and takes one.
+// acquireBelow opens a budget with two rooms below a region without slots, and acquires one.
 func acquireBelow() (*budget.Budget, budget.Region) {
 	plan := pondPlan
 	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}, {Name: "net", Size: budget.KiB}}
@@ -46,7 +46,7 @@ func acquireBelow() (*budget.Budget, budget.Region) {
 	return b, made(b.Slots("room").Acquire())
 }
 
-// openQuery opens a scope on scratch, too.
+// openQuery opens a budget with a scope on scratch.
 func openQuery() (*budget.Budget, scope.Scope) {
 	b := open()
 	return b, b.Scratch(0, 0).Open("query")
@@ -59,26 +59,26 @@ func closeAll(list ...io.Closer) {
 	}
 }
 
-// load loads a region with what fn makes.
+// load loads a region with the result of fn.
 func load[T any](b *budget.Budget, region string, fn func(s scope.Scope) *T) budget.Loaded[T] {
 	return loadIn(b.Region(region), fn)
 }
 
-// loadIn is load of a region that the program has, perhaps with the proof of being inside a load.
+// loadIn is load of a region value, perhaps one of In.
 func loadIn[T any](region budget.Region, fn func(s scope.Scope) *T) budget.Loaded[T] {
 	loaded, err := budget.Load(ctx, region, func(s scope.Scope) (*T, error) { return fn(s), nil })
 	check(err)
 	return loaded
 }
 
-// oldFrog is a frog in s that is 7 years old.
+// oldFrog returns a frog in s that is 7 years old.
 func oldFrog(s scope.Scope) *Frog {
 	frog := frogs.New(s)
 	frog.Age = 7
 	return frog
 }
 
-// write makes a frog 7 years old, in the step where the program should.
+// write makes a frog 7 years old, if the program should do it in this step.
 func write(now bool, frog *Frog) {
 	if now {
 		frog.Age = 7
@@ -87,7 +87,7 @@ func write(now bool, frog *Frog) {
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// check ends a program that is told of what it did by an error; where the answer is nil, ask does.
+// check ends a program whose misuse is answered by an error. For a nil answer, ask does.
 func check(err error) {
 	if err != nil {
 		fmt.Println("told:", err)
@@ -95,13 +95,13 @@ func check(err error) {
 	}
 }
 
-// made is what somebody made without an error.
+// made returns x, and checks err.
 func made[T any](x T, err error) T {
 	check(err)
 	return x
 }
 
-// when is check of a step that is done only then.
+// when checks a step that is done only if now is set.
 func when(now bool, step func() error) {
 	if now {
 		check(step())

@@ -105,7 +105,7 @@ var mortals = scope.Object(func(f *Frog) error {
 	return nil
 })
 
-// puts is a program that gives a chunk back, or what it takes for one.
+// puts is a program that puts a chunk, or another pointer.
 func puts(instead func(b *budget.Budget, frog *Frog) *Frog) func(wrong bool) {
 	return func(wrong bool) {
 		b := open()

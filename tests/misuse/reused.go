@@ -2,7 +2,7 @@ package main
 
 import "github.com/upfront-mem/upfront/scope/container"
 
-// Stale pointers to a place that was given out again: in release only names that know their end can tell (Handle, Ref).
+// Stale pointers to a place that is allocated again: in release only Handle and Ref detect it.
 
 var reusedMemory = []line{
 	{"Put twice, when the chunk is taken again", []program{

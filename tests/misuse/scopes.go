@@ -1,4 +1,4 @@
-//upfront:keeps what is here is misuse, to see who catches it
+//upfront:keeps the programs commit misuse on purpose
 
 package main
 

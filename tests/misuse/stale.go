@@ -1,4 +1,4 @@
-//upfront:keeps what is here is misuse, to see who catches it
+//upfront:keeps the programs commit misuse on purpose
 
 package main
 
@@ -11,7 +11,7 @@ import (
 )
 
 var staleMemory = []line{
-	{"read what AllocUnzeroed or BytesUnzeroed gave before writing it", []program{
+	{"read memory of AllocUnzeroed or BytesUnzeroed before writing it", []program{
 		{name: "read before write", goesOn: "the new frog's age is 0x", right: "the new frog's age is 0x0", run: func(wrong bool) {
 			b := open()
 			load(b, "level", oldFrog)
@@ -65,7 +65,7 @@ var staleMemory = []line{
 		{name: "read after NextFrame", goesOn: "is 0x7", run: func(wrong bool) {
 			b := open()
 			frog := oldFrog(b.Frame())
-			check(b.NextFrame()) // it lives on in this frame
+			check(b.NextFrame()) // the object lives on in this frame
 			if wrong {
 				check(b.NextFrame())
 			}
@@ -109,7 +109,7 @@ var staleMemory = []line{
 			newFrog := frogs.New(b.Frame())
 			write(wrong, frog)
 			say("the new frog's age is %#x", newFrog.Age)
-			for range 10 { // and on it goes
+			for range 10 { // until its bytes are reused
 				check(b.NextFrame())
 				frogs.New(b.Frame())
 			}
@@ -151,7 +151,7 @@ var staleMemory = []line{
 		{name: "read after free", goesOn: "is 0x7", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			block := heap.Alloc(64, 16)
-			word := (*uint64)(unsafe.Add(block, 32)) // a free block's first 16 bytes are the heap's
+			word := (*uint64)(unsafe.Add(block, 32)) // the heap uses a free block's first 16 bytes
 			*word = 7
 			if wrong {
 				check(heap.Free(block))
@@ -182,7 +182,7 @@ var staleMemory = []line{
 			write(!wrong, frog)
 			check(query.Close())
 			write(wrong, frog)
-			for range 10 { // and on it goes
+			for range 10 { // until its bytes are reused
 				query = b.Scratch(0, 0).Open("query")
 				frogs.Slice(query, 10)
 				check(query.Close())
@@ -262,7 +262,7 @@ var staleMemory = []line{
 	}, ""},
 }
 
-// writeFreed writes to the middle of a block before it is freed, or after.
+// writeFreed writes to the middle of a block before its free, or after it.
 func writeFreed(a interface {
 	arena.Reallocator
 	Reset()

@@ -9,7 +9,7 @@ import (
 // croakers have a finalizer.
 var croakers = scope.Object(func(*Frog) error { return nil })
 
-// saved is a state of the region level, with what fn makes in it, and a snapshot of it.
+// saved returns a frog of a state in the region level, and a ring with a snapshot of it.
 func saved(b *budget.Budget, before, in func(s scope.Scope)) (frog *Frog, ring *save.Ring) {
 	level := b.Region("level")
 	load(b, "level", func(s scope.Scope) *Frog {
@@ -32,7 +32,7 @@ func openState() *budget.Budget {
 	return made(budget.Open(plan))
 }
 
-// verified is a state of the region level whose snapshots from outside fn looks at.
+// verified is saved, with fn as the check of snapshots from outside.
 func verified(b *budget.Budget, fn func(save.View, *Frog)) (frog *Frog, ring *save.Ring) {
 	level := b.Region("level")
 	load(b, "level", func(s scope.Scope) *Frog {
@@ -47,7 +47,7 @@ func verified(b *budget.Budget, fn func(save.View, *Frog)) (frog *Frog, ring *sa
 	return frog, ring
 }
 
-// fromOutside has the ring take a snapshot by a delta.
+// fromOutside applies a delta to the ring.
 func fromOutside(frog *Frog, ring *save.Ring) {
 	check(ring.Take(1))
 	frog.Age++
@@ -58,7 +58,7 @@ func fromOutside(frog *Frog, ring *save.Ring) {
 	check(err)
 }
 
-// noMore makes nothing.
+// noMore allocates nothing.
 func noMore(scope.Scope) {}
 
 var states = []line{
@@ -160,7 +160,7 @@ var states = []line{
 	}, []answer{
 		{"checked", "sum", "save: BUG: a function of State.Verify wrote to the snapshot", panics},
 	}, ""},
-	{"write what a load made before save.Begin, which no snapshot has", []program{
+	{"write an object made before save.Begin, which no snapshot has", []program{
 		{name: "Take after a write before Begin", run: func(wrong bool) {
 			b := open()
 			var line *Frog

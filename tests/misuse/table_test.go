@@ -20,7 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// builds are the ways to build the programs. The last is release with Go's own check of stores, for what needs it.
+// builds are the ways to build the programs. The last is release with Go's own check of stores.
 var builds = []build{
 	{name: "release"},
 	{name: "race", flags: []string{"-race"}},
@@ -35,7 +35,7 @@ type build struct {
 	env   string
 }
 
-// covers says whether the answer is one of the build.
+// covers reports whether the answer is one of the build.
 func (a answer) covers(build string) bool {
 	if a.builds == every {
 		return build != "cgocheck2"
@@ -43,7 +43,7 @@ func (a answer) covers(build string) bool {
 	return slices.Contains(strings.Split(a.builds, ", "), build)
 }
 
-// answer is what the build says, and false where it goes on.
+// answer returns the answer of the build, and false if the program goes on.
 func (l line) answer(build string) (answer, bool) {
 	for _, a := range l.answers {
 		if a.covers(build) {
@@ -53,8 +53,8 @@ func (l line) answer(build string) (answer, bool) {
 	return answer{}, false
 }
 
-// TestMisuse runs every program in every build and compares what happens with the table. It runs the program without the
-// step that is wrong too, which nothing catches.
+// TestMisuse runs every program in every build and compares its end with the table. It also runs
+// the program without the wrong step, which no build may catch.
 func TestMisuse(t *testing.T) {
 	if arena_c.Crossing || arena_c.Race {
 		t.Skip("the programs are built in each build, whatever this one is: once is enough")
@@ -92,7 +92,8 @@ func compile(t *testing.T, b build, binary string) {
 }
 
 func (p program) compare(t *testing.T, binary string, a answer, caught bool) {
-	if a.builds != every || filepath.Base(binary) == builds[0].name { // what all builds check needs no control in each
+	// A check of all builds needs one control.
+	if a.builds != every || filepath.Base(binary) == builds[0].name {
 		finished(t, binary, "-right", p.name).expect(t, goneOn, p.right, "done")
 	}
 	wrong := finished(t, binary, p.name)
@@ -115,7 +116,7 @@ type process struct {
 	status  int
 }
 
-// finished is the process when it has ended.
+// finished returns the process after its end.
 func finished(t *testing.T, binary string, args ...string) process {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -128,7 +129,7 @@ func finished(t *testing.T, binary string, args ...string) process {
 	return process{filepath.Base(binary) + " " + strings.Join(args, " "), string(out), cmd.ProcessState.ExitCode()}
 }
 
-// expect fails with all there is to know: the build and the program, what it should have said, and what it said.
+// expect fails with the build, the program, the expected output and the output.
 func (p process) expect(t *testing.T, status int, texts ...string) {
 	for _, text := range texts {
 		ended := p.status == status
@@ -139,7 +140,7 @@ func (p process) expect(t *testing.T, status int, texts ...string) {
 	}
 }
 
-// says says whether the parts of one of the texts, between which "…" stands, are in out in this order.
+// says reports whether out has the parts of one of the texts, divided by "…", in this order.
 func says(out, texts string) bool {
 	for text := range strings.SplitSeq(texts, " / ") {
 		if inOrder(out, strings.Split(text, "…")) {
@@ -181,7 +182,7 @@ func TestNamesAreUnique(t *testing.T) {
 
 var update = flag.Bool("update", false, "write README.md's table anew")
 
-// TestReadme holds the page to the table, which stands between two marks.
+// TestReadme compares the table on the page, between two marks.
 func TestReadme(t *testing.T) {
 	const begin, end = "<!-- make readme -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile("README.md")

@@ -1,7 +1,8 @@
-// Package caller is a C library that is given memory of a budget, or makes an arena of its own: it does what C does to
-// memory when nobody looks. It is a package of its own because test files may not import "C".
+// Package caller is a C library that gets memory of a budget, or makes its own arena, and commits
+// the usual faults of C. It isn't a part of the programs because test files may not import "C".
 //
-// The headers lie outside: the build cache doesn't see a change in them (go clean -cache).
+// The headers are outside of this folder: the build cache doesn't see their changes (go clean
+// -cache).
 package caller
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
@@ -14,7 +15,8 @@ package caller
 // static uint64_t caller_read(void) { return *caller_kept; }
 // static void caller_write(uint64_t value) { *caller_kept = value; }
 // static void caller_fill(void *p, uint8_t byte, uint64_t size) {
-//     volatile uint8_t *bytes = (volatile uint8_t *)p; // else the compiler calls memset, whose line nobody looks for
+//     // Without volatile, the compiler calls memset, whose line would be reported.
+//     volatile uint8_t *bytes = (volatile uint8_t *)p;
 //     uint64_t i;
 //     for (i = 0; i < size; i++)
 //         bytes[i] = byte;
@@ -25,7 +27,7 @@ package caller
 //     return upfront_scope_alloc(s, size, align);
 // }
 //
-// // In each of these `wrong` is what the misuse is.
+// // In each of these `wrong` is the misuse.
 // static _Alignas(64) char caller_block[1024];
 // static upfront_linear *caller_make(int wrong) { return upfront_linear_init(caller_block + (wrong ? 8 : 0), 512); }
 // static void *caller_alloc_in_null(int wrong) {
@@ -54,7 +56,7 @@ package caller
 //     upfront_heap_reset(wrong ? &zeros : h);
 //     return upfront_heap_walk(wrong ? &zeros : h, NULL, 0, NULL) == UPFRONT_OK;
 // }
-// // A header counts from where it lies.
+// // A header's offsets count from its own address.
 // static struct { _Alignas(64) upfront_linear header; uint64_t beside[8]; } caller_copy;
 // static uint64_t caller_alloc_in_copy(int wrong) {
 //     upfront_linear *l = caller_make(0);
@@ -78,7 +80,7 @@ package caller
 //     return upfront_scope_close(s);
 // }
 //
-// // What a library does that was given functions for its memory.
+// // Calls of a library that has functions for its memory.
 // static void caller_free_by(void *f, void *context, void *p) { ((void (*)(void *, void *))f)(context, p); }
 // static void caller_free_own(void *f, void *context) { caller_free_by(f, context, caller_block); }
 // static void *caller_realloc_by(void *f, void *context, void *p) {
@@ -96,48 +98,49 @@ func Read() uint64 { return uint64(C.caller_read()) }
 
 func Write(value uint64) { C.caller_write(C.uint64_t(value)) }
 
-// Fill writes size bytes.
+// Fill writes size bytes of one value.
 func Fill(p unsafe.Pointer, value byte, size uintptr) {
 	C.caller_fill(p, C.uint8_t(value), C.uint64_t(size))
 }
 
-// AllocInScope says whether a scope of Go's gave C memory.
+// AllocInScope reports whether a Go scope allocated memory for C.
 func AllocInScope(header unsafe.Pointer, generation, size, align uint64) bool {
 	return C.caller_alloc(header, C.uint64_t(generation), C.uint64_t(size), C.uint64_t(align)) != nil
 }
 
-// MakeArena says whether the core made an arena, of an unaligned block when wrong.
+// MakeArena reports whether the core made an arena, from an unaligned block when wrong.
 func MakeArena(wrong bool) bool { return C.caller_make(flag(wrong)) != nil }
 
-// AllocInNull says whether the core gave memory, of no arena when wrong.
+// AllocInNull reports whether the core allocated memory, from no arena when wrong.
 func AllocInNull(wrong bool) bool { return C.caller_alloc_in_null(flag(wrong)) != nil }
 
-// AllocInZeros says whether the core gave memory, of a header that nobody made when wrong.
+// AllocInZeros reports whether the core allocated memory, with a zero header when wrong.
 func AllocInZeros(wrong bool) bool { return C.caller_alloc_in_zeros(flag(wrong)) != nil }
 
-// TakeFromPool says whether a pool gave a chunk, which none did when wrong.
+// TakeFromPool reports whether a pool returned a chunk, from no pool when wrong.
 func TakeFromPool(wrong bool) bool { return C.caller_take_from_pool(flag(wrong)) != 0 }
 
-// ClosePool says whether a pool knew its chunk before it was closed, which none did when wrong.
+// ClosePool reports whether a pool found its chunk before it was closed, no pool when wrong.
 func ClosePool(wrong bool) bool { return C.caller_close_pool(flag(wrong)) != 0 }
 
-// WalkHeap says whether a heap, which nobody made when wrong, named its blocks.
+// WalkHeap reports whether a heap, a zero header when wrong, listed its blocks.
 func WalkHeap(wrong bool) bool { return C.caller_walk_heap(flag(wrong)) != 0 }
 
-// AllocInCopy allocates, in a copy of a header when wrong, and gives what lies beside the copy then.
+// AllocInCopy allocates, with a copy of the header when wrong, and returns the word after the copy.
 func AllocInCopy(wrong bool) uint64 { return uint64(C.caller_alloc_in_copy(flag(wrong))) }
 
-// DeferLeak has a scope run a C finalizer that mallocs and forgets.
+// DeferLeak has a scope run a C finalizer that leaks memory of malloc.
 func DeferLeak(header unsafe.Pointer, generation uint64) {
 	C.caller_defer_leak(header, C.uint64_t(generation))
 }
 
-// CloseScope is the code that C gets when it closes a scope.
+// CloseScope returns C's result of closing a scope.
 func CloseScope(header unsafe.Pointer, generation uint64) int {
 	return int(C.caller_close(header, C.uint64_t(generation)))
 }
 
-// FreeBy, ReallocBy and SizeBy call a function for C's memory with its context; FreeOwn gives free a static block of C's.
+// FreeBy, ReallocBy and SizeBy call a function for C's memory with its context. FreeOwn frees a
+// static block of C.
 func FreeBy(f, context, p unsafe.Pointer) { C.caller_free_by(f, context, p) }
 
 func FreeOwn(f, context unsafe.Pointer) { C.caller_free_own(f, context) }
