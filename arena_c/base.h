@@ -22,7 +22,7 @@ extern "C" {
  * 24. */
 #define UPFRONT_OBJECT UPFRONT_OFFSET_MAX
 
-/* Regions, control tables and guards begin and end at multiples of this, whatever the page size. */
+/* Regions, control tables and guards begin and end at multiples of this, for any page size. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
 
 /* The largest alignment. The padding for one above UPFRONT_EDGE depends on the address, unless the

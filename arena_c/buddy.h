@@ -45,9 +45,8 @@
  *            allocation may overlap a live block.
  * Checked    In a checked build fills are checked and freed blocks rest, as in a heap. The bytes
  *            after the asked size are a redzone, and a request whose block has fewer than 16 gets
- *            the next order if there is room. These `padded` bytes are given up before anything is
- *            refused. After upfront_buddy_size_of the caller may use the whole block of a release
- *            build. */
+ *            the next order if there is room. These `padded` bytes give way before a refusal. After
+ *            upfront_buddy_size_of the caller may use the whole block of a release build. */
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
 
@@ -106,8 +105,8 @@ upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest)
  * Modulo 2^64. */
 uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest);
 
-/* Allocates a block. An align out of bounds isn't counted in `failed`. An align above the size takes a block of that
- * size. Size 0 takes a smallest block. */
+/* Allocates a block. An align out of bounds isn't counted in `failed`; one above the size takes a
+ * block of that size. Size 0 takes a smallest block. */
 void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align);
 
 /* Frees a block; of a null p nothing. Returns a code. */
@@ -120,7 +119,7 @@ int upfront_buddy_free(upfront_buddy *b, void *p);
  * null p is an allocation. Size 0 makes a smallest block and doesn't free. */
 void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
 
-/* Returns the size of the block, all of which the caller may use, or a code. The asked size isn't
+/* Returns the size of the block, which is all the caller's, or a code. The asked size isn't
  * kept. */
 int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p);
 
@@ -175,7 +174,7 @@ void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size);
  * needs live * (1 + log2(n) / 2) - n + 1. */
 uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest);
 
-/* What follows is internal to buddy.c and buddy_walk.c.
+/* The rest is internal to buddy.c and buddy_walk.c.
  *
  * Smallest blocks are numbered from a multiple of UPFRONT_ALIGN_MAX, and a boundary has the number
  * of the block after it. The halves of a block of order j > 0 meet at a boundary whose lowest bit

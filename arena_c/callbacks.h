@@ -2,7 +2,7 @@
  * take such functions.
  *
  *     #include <upfront/callbacks.h>
- *     UPFRONT_CALLBACKS(pond, heap)      at file scope: static pond_malloc ... pond_size, without a context
+ *     UPFRONT_CALLBACKS(pond, heap)    at file scope: static pond_malloc ... pond_size, no context
  *     pond.arena = upfront_heap_init(block, size, 256);
  *
  * With a context as first argument, upfront_shared_heap_malloc and so on take an
@@ -147,7 +147,7 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
         void *q;                                                                                              \
         taken = upfront_shared_lock(&s->lock);                                                                \
         q = upfront_##kind##_realloc(s->arena, p, size);                                                      \
-        if (q == NULL && p != NULL) { /* full, or p is why */                                                 \
+        if (q == NULL && p != NULL) { /* full, or p is why */ \
             int code = upfront_##kind##_check(s->arena, p);                                                   \
             if (code < 0)                                                                                     \
                 upfront_misuse_note(&s->misuse, "realloc", p, code);                                          \

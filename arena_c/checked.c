@@ -165,14 +165,13 @@ static void add_thing(upfront_words *w, const upfront_map *m, const upfront_foun
 
 /* `verb` is the access; `to` precedes how the object ended. */
 static void add_found(upfront_words *w, const upfront_found *f, const char *name, const char *verb, const char *to) {
-    static const char *const what[] = {"", "past the end", "before the first", "", "to a live object", "to unallocated bytes"};
+    static const char *const what[] = {"", "past the end", "before the first", "", "to something alive", "to bytes of no object"};
     add(w, "upfront: BUG: ");
     add(w, verb);
     add(w, " ");
     if (f->what == UPFRONT_ENDED) {
         add(w, f->how == UPFRONT_PUT ? "after " : to);
         add(w, ended[f->how]);
-        add(w, f->how == UPFRONT_PUT ? "" : " memory");
     } else {
         add(w, what[f->what]);
     }
@@ -192,7 +191,7 @@ size_t upfront_damage(const upfront_map *m, char *out, size_t room) {
         const upfront_row *r = upfront_map_row(m, i);
         const upfront_arena *a = &r->arena.arena;
         if (!upfront_mirror_check(upfront_arena_at(a, a->start), r->end - a->start, &f)) {
-            add_found(&w, &f, upfront_text(f.name), "write", "to ");
+            add_found(&w, &f, upfront_text(f.name), "write", "to memory that was ");
             return end_of(&w);
         }
     }
@@ -202,7 +201,7 @@ size_t upfront_damage(const upfront_map *m, char *out, size_t room) {
 void upfront_tell(const upfront_found *f) {
     char out[8192];
     upfront_words w = {out, sizeof out, 0};
-    add_found(&w, f, upfront_text(f->name), "write", "to ");
+    add_found(&w, f, upfront_text(f->name), "write", "to memory that was ");
     if (write(STDERR_FILENO, out, end_of(&w)) >= 0)
         abort();
     abort();
@@ -226,7 +225,7 @@ size_t upfront_describe(const void *map, const char *name, uintptr_t address, ch
     upfront_words w = {out, room, 0};
     upfront_found f;
     if (upfront_mirror_find(address, &f)) {
-        add_found(&w, &f, name, "read or write", "of ");
+        add_found(&w, &f, name, "read or write", "of memory that was ");
         return end_of(&w);
     }
     begin_fault(&w, name, address);

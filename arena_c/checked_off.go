@@ -32,22 +32,22 @@ func Had(p unsafe.Pointer) string { return "" }
 // Text returns the text of a number in a checked build.
 func Text(id uint32) string { return "" }
 
-// NoteType, Thing and Things are for the checked build.
+// NoteType, LiveObject and LiveObjects are for the checked build.
 
 func NoteType(p unsafe.Pointer, name string) {}
 
-type Thing struct {
+type LiveObject struct {
 	Offset, Size uint64
 	Made, Type   uint32
 	Kind         uint64
 }
 
 const (
-	ThingNode  = 1
-	ThingParts = 2
+	LiveNode  = 1
+	LiveParts = 2
 )
 
-func things(_ unsafe.Pointer, list []Thing) ([]Thing, bool) { return list[:0], false }
+func liveObjects(_ unsafe.Pointer, list []LiveObject) ([]LiveObject, bool) { return list[:0], false }
 
 // SiteOf returns the Site of a number in a checked build.
 func SiteOf(calls uint32) Site { return Site{} }

@@ -5,15 +5,15 @@ package arena_c
 // #cgo CFLAGS: -DUPFRONT_CHECKED
 // #include "checked.h"
 // static inline void upfront_mark_type_at(uintptr_t position, uint32_t type) { upfront_mark_type((const void *)position, type); }
-// static inline uint64_t upfront_row_things(const upfront_row *r, upfront_thing *out, uint64_t room) {
+// static inline uint64_t upfront_row_objects(const upfront_row *r, upfront_live_object *out, uint64_t room) {
 //     const upfront_arena *a = &r->arena.arena;
-//     return upfront_mirror_things((const char *)(uintptr_t)a + a->start, r->end - a->start, out, room);
+//     return upfront_mirror_objects((const char *)(uintptr_t)a + a->start, r->end - a->start, out, room);
 // }
 // static inline int upfront_refuses_table(void) UPFRONT_ASK(int, upfront_refuses())
 // #cgo noescape upfront_mark_type_at
 // #cgo nocallback upfront_mark_type_at
-// #cgo noescape upfront_row_things
-// #cgo nocallback upfront_row_things
+// #cgo noescape upfront_row_objects
+// #cgo nocallback upfront_row_objects
 // static void *upfront_describe_address(void) { return (void *)(uintptr_t)upfront_describe; }
 // static void *upfront_describe_closed_address(void) { return (void *)(uintptr_t)upfront_describe_closed; }
 import "C"
@@ -53,32 +53,32 @@ func Refuse() bool { return C.upfront_refuses_table() != 0 }
 // Tell notes that an error was made for the refusal.
 func Tell() { reported.Store(true) }
 
-// NoteType keeps the type's name of the object at p, for Things. Outside of mirrors it does
+// NoteType keeps the type's name of the object at p, for LiveObjects. Outside of mirrors it does
 // nothing.
 func NoteType(p unsafe.Pointer, name string) {
 	C.upfront_mark_type_at(C.uintptr_t(uintptr(p)), C.uint32_t(textOf(name)))
 }
 
-// Thing is a live object: mirror.h. Made and Type are numbers of texts.
-type Thing struct {
+// LiveObject is a live object: mirror.h. Made and Type are numbers of texts.
+type LiveObject struct {
 	Offset, Size uint64 // from the row's first byte
 	Made, Type   uint32
 	Kind         uint64
 }
 
-var _ [unsafe.Sizeof(Thing{})]byte = [unsafe.Sizeof(C.upfront_thing{})]byte{}
+var _ [unsafe.Sizeof(LiveObject{})]byte = [unsafe.Sizeof(C.upfront_live_object{})]byte{}
 
-// Kinds of a Thing.
+// Kinds of a LiveObject.
 const (
-	ThingNode  = C.UPFRONT_THING_NODE
-	ThingParts = C.UPFRONT_THING_PARTS
+	LiveNode  = C.UPFRONT_LIVE_NODE
+	LiveParts = C.UPFRONT_LIVE_PARTS
 )
 
-// things is Row.Things of the row at r.
-func things(r unsafe.Pointer, list []Thing) ([]Thing, bool) {
+// liveObjects is Row.LiveObjects of the row at r.
+func liveObjects(r unsafe.Pointer, list []LiveObject) ([]LiveObject, bool) {
 	for {
 		list = list[:cap(list)]
-		all := uint64(C.upfront_row_things((*C.upfront_row)(r), (*C.upfront_thing)(unsafe.Pointer(unsafe.SliceData(list))),
+		all := uint64(C.upfront_row_objects((*C.upfront_row)(r), (*C.upfront_live_object)(unsafe.Pointer(unsafe.SliceData(list))),
 			C.uint64_t(len(list))))
 		if all == math.MaxUint64 {
 			return list[:0], false
@@ -86,7 +86,7 @@ func things(r unsafe.Pointer, list []Thing) ([]Thing, bool) {
 		if all <= uint64(len(list)) {
 			return list[:all], true
 		}
-		list = make([]Thing, all+all/8)
+		list = make([]LiveObject, all+all/8)
 	}
 }
 

@@ -23,8 +23,8 @@
 //
 // # Contracts
 //
-// The core checks only what is free of cost: it returns codes, not errors, and knows sizes, not
-// types. Nothing here locks: each arena has one owner at a time.
+// The core makes only checks that cost nothing. It returns codes, not errors, and knows sizes, not
+// types. It has no locks: each arena has one owner at a time.
 //
 // C headers lay out the control words, and the Go structs of this package are the same bytes. Each
 // operation has a binding of one line. The fast paths are repeated in Go (fast.go, fast_block.go).
@@ -35,6 +35,6 @@
 // to your C code. A fork changes UPFRONT_PREFIX in arena.go.
 //
 // C code must be compiled for the checked build as well, because the inlined fast paths are part of
-// it. -asan needs nothing. After a change of the headers run go clean -cache: the go command doesn't
-// look for changes outside of your package.
+// it. -asan needs nothing. After an update run go clean -cache: the go command doesn't look for
+// changed headers outside of your package.
 package arena_c

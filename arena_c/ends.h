@@ -1,4 +1,4 @@
-/* ends.h - a linear arena with two ends, one for what stays and one for temporaries.
+/* ends.h - a linear arena with two ends, one for lasting blocks and one for temporaries.
  *
  * Algorithm  The near end is the bump of arena.h. The far end rounds down from the limit and moves
  *            the limit there, so the near end's comparison needs no change.

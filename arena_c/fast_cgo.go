@@ -17,7 +17,7 @@ package arena_c
 // static inline int upfront_pool_put_handle_at(upfront_pool *p, uint64_t gen, uint64_t handle, uint32_t site)
 //     UPFRONT_AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
 // static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
-//     UPFRONT_AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
+//     UPFRONT_AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number: see pool.go
 // static inline void *upfront_arena_bump_for(upfront_arena *a, uint64_t gen, uint64_t size, uint64_t mask)
 //     UPFRONT_ASK(void *, upfront_arena_bump(a, gen, size, mask))
 // static inline void *upfront_ends_bump_far_for(upfront_ends *e, uint64_t gen, uint64_t size, uint64_t mask)
@@ -222,7 +222,7 @@ func (p *Pool) lookAt(gen uint64, chunk unsafe.Pointer) {
 	}
 	index := *p.Number(p.Free - 1)
 	if index >= p.Count || *p.State(uint64(index)) != ChunkFresh && *p.State(uint64(index)) != ChunkFree {
-		panic(fmt.Sprintf("upfront: BUG: a write into what a pool of %d chunks of %d bytes keeps before them: the next one, "+
+		panic(fmt.Sprintf("upfront: BUG: a write before the chunks of a pool of %d chunks of %d bytes: its next chunk, "+
 			"number %d, isn't free", p.Count, p.Stride, index))
 	}
 }

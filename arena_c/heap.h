@@ -134,8 +134,8 @@ typedef struct upfront_heap_range {
  * UPFRONT_HEAP_FRONT_BYTES with front lists. */
 upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked);
 
-/* Allocates a block. An align out of bounds isn't counted in `failed`; one below 16 is 16. Size 0 returns an
- * address of its own. */
+/* Allocates a block. An align out of bounds isn't counted in `failed`; one below 16 is 16. Size 0
+ * returns an address of its own. */
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align);
 
 /* Frees a block; of a null p nothing. Returns a code. */
@@ -200,7 +200,7 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
  * NULL, a null p allocates, any other call is a realloc. `old` isn't used. Align is 16. */
 void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 
-/* What follows is internal to heap.c and heap_walk.c.
+/* The rest is internal to heap.c and heap_walk.c.
  *
  * A block begins with a header of two words. `before` is the size of the block before it (0 for the
  * first), and its bit 0 says that this one is free. `size` holds the block's size and around it:

@@ -576,18 +576,18 @@ int upfront_mirror_find(uintptr_t address, upfront_found *found) {
     return 1;
 }
 
-static upfront_thing thing_of(const mirror *m, uint64_t at, int window) {
+static upfront_live_object object_of(const mirror *m, uint64_t at, int window) {
     const note *n = note_of(m, at, window);
-    upfront_thing t;
+    upfront_live_object t;
     t.offset = at;
     t.size = n->word & NOTE_SIZE;
     t.made = n->made;
     t.type = (uint32_t)(n->word / NOTE_TYPE);
-    t.kind = n->word & NOTE_NODE ? UPFRONT_THING_NODE : n->word & NOTE_PLAIN ? UPFRONT_THING_PARTS : 0;
+    t.kind = n->word & NOTE_NODE ? UPFRONT_LIVE_NODE : n->word & NOTE_PLAIN ? UPFRONT_LIVE_PARTS : 0;
     return t;
 }
 
-uint64_t upfront_mirror_things(const void *from, uint64_t size, upfront_thing *out, uint64_t room) {
+uint64_t upfront_mirror_objects(const void *from, uint64_t size, upfront_live_object *out, uint64_t room) {
     uint64_t first, at, end, count = 0;
     const mirror *m = mirror_of((uintptr_t)from, &first);
     int window;
@@ -600,7 +600,7 @@ uint64_t upfront_mirror_things(const void *from, uint64_t size, upfront_thing *o
         }
         window = alive_at(m, at);
         if (window >= 0 && count++ < room) {
-            out[count - 1] = thing_of(m, at, window);
+            out[count - 1] = object_of(m, at, window);
             out[count - 1].offset -= first;
         }
     }

@@ -6,9 +6,9 @@
  *            spread out over two windows: the object at canonical address c starts at W +
  *            UPFRONT_SPREAD * (c - origin), and its bytes follow each other from there. So a gap of
  *            63 times its size follows each object. A reused address goes to the window in which
- *            its last object didn't end. A note for each address and window says what begins there
- *            and which calls made and ended it. Notes are apart from the windows, so no overflow
- *            reaches them, and they outlive their objects.
+ *            its last object didn't end. A note for each address and window has the size of its
+ *            object and the calls that made and ended it. Notes are apart from the windows, so no
+ *            overflow reaches them, and they outlive their objects.
  *            Every byte of a window that was touched and isn't alive has the value UPFRONT_DEAD. A
  *            stray write is found when the object next to it ends, when its address is used again,
  *            when its row ends, and by upfront_mirror_check. A row that ended as a whole has no
@@ -54,13 +54,13 @@ typedef struct upfront_found {
 
 /* Kinds of live objects in a list. A node's word is one of its bytes; an object with parts comes
  * before them. */
-enum { UPFRONT_THING_NODE = 1, UPFRONT_THING_PARTS = 2 };
+enum { UPFRONT_LIVE_NODE = 1, UPFRONT_LIVE_PARTS = 2 };
 
-typedef struct upfront_thing {
+typedef struct upfront_live_object {
     uint64_t offset, size; /* offset from the first byte of the range */
     uint32_t made, type;   /* a value of upfront_site, and the number from upfront_mark_type or 0 */
     uint64_t kind;
-} upfront_thing;
+} upfront_live_object;
 
 /* The function gets a finding of a mirror and doesn't return. */
 typedef void (*upfront_finder)(const upfront_found *found);
@@ -130,7 +130,7 @@ int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found);
 /* Lists the live objects that begin in the range by address: writes at most `room` of them and
  * returns the number of all. Returns UINT64_MAX if the range is in no mirror. Cost: O(bytes ever
  * allocated / 128), and a look at each note there. */
-uint64_t upfront_mirror_things(const void *from, uint64_t size, upfront_thing *out, uint64_t room);
+uint64_t upfront_mirror_objects(const void *from, uint64_t size, upfront_live_object *out, uint64_t room);
 
 /* Describes an address of a window. Returns 0 if it is in no window. */
 int upfront_mirror_find(uintptr_t address, upfront_found *found);

@@ -71,9 +71,11 @@ var (
 	_ [16]byte                      = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 )
 
-// Things lists the live objects of the row by address, in the list's own memory if there is room.
+// LiveObjects lists the live objects of the row by address, in the list's memory if there is room.
 // It returns false if they aren't known, as in all builds but the checked one.
-func (r *Row) Things(list []Thing) ([]Thing, bool) { return things(checked(r), list) }
+func (r *Row) LiveObjects(list []LiveObject) ([]LiveObject, bool) {
+	return liveObjects(checked(r), list)
+}
 
 // Words of scope.h and arena.h.
 const (

@@ -17,9 +17,9 @@
  * Source     Fredriksson, "Scope Stack Allocation"; Ranck, "Frame-Based Memory Allocation", for the
  *            two ends.
  *
- * C and Go share chains, so all finalizers run in one true order, whichever side closes. Go calls C
- * once for a run of C's finalizers. A finalizer and its argument are addresses, the only ones in a
- * block; a copy of the block can't have them. */
+ * C and Go share chains, so all finalizers run in one true order. Go calls C once for a run of C's
+ * finalizers. A finalizer and its argument are addresses, the only ones in a block; a copy of the
+ * block can't have them. */
 #ifndef UPFRONT_SCOPE_H
 #define UPFRONT_SCOPE_H
 

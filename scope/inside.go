@@ -175,7 +175,7 @@ func (s *Sites) add(p *Piece) {
 type Survey struct {
 	st     *Stack
 	fn     func(*Piece)
-	things []arena_c.Thing
+	things []arena_c.LiveObject
 	items  []Piece // in order; the bytes between them are padding or of unknown content
 	nodes  []chainNode
 	labels []labelSpan
@@ -214,7 +214,7 @@ type labelSpan struct {
 // caller owns the arena, or keeps it from changing.
 func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
 	v.st, v.fn = st, fn
-	v.things, v.known = st.row.Things(v.things[:0])
+	v.things, v.known = st.row.LiveObjects(v.things[:0])
 	h := st.h
 	v.near()
 	for i := uint64(1); i <= h.Depth; i++ {
@@ -383,7 +383,7 @@ func (v *Survey) readThings(from, to uint64) {
 			continue
 		}
 		p := Piece{Offset: at, Size: t.Size, Kind: kindPlain}
-		if t.Kind == arena_c.ThingNode {
+		if t.Kind == arena_c.LiveNode {
 			p.Kind = kindNode
 		}
 		for node < len(v.nodes) && v.nodes[node].at < at {
@@ -393,7 +393,7 @@ func (v *Survey) readThings(from, to uint64) {
 			p = v.nodePiece(&v.nodes[node])
 			p.Size = t.Size
 		}
-		if t.Kind == arena_c.ThingParts {
+		if t.Kind == arena_c.LiveParts {
 			p.Kind = kindPool
 			v.eachPool(func(pool *arena_c.Pool, _, _ uint64) { p.Pool = pool }, at, at+t.Size)
 		}

@@ -350,30 +350,30 @@ static void test_less(void) {
 }
 
 /* Live objects are listed by address, with call site and type; freed ones aren't. */
-static void test_things(void) {
+static void test_listed(void) {
     mirrored x = mirror_up();
     upfront_scope lowest = upfront_scope_open(x.level), s = upfront_scope_open(x.level);
     const void *from = upfront_arena_at(&x.level->arena, x.level->arena.start);
-    upfront_thing out[4];
+    upfront_live_object out[4];
     char *p, *q;
-    CHECK(lowest.gen != 0 && upfront_mirror_things(from, 2 * WINDOW, out, 4) == 0);
+    CHECK(lowest.gen != 0 && upfront_mirror_objects(from, 2 * WINDOW, out, 4) == 0);
     p = (char *)upfront_scope_alloc(s, 24, 8);
     q = (char *)upfront_scope_alloc(s, 100, 8);
     upfront_mark_type(p, 5);
     upfront_mark_type(q, 65535);
     upfront_mark_type(&x, 9); /* in no mirror */
-    CHECK_EQ(upfront_mirror_things(from, 2 * WINDOW, out, 1), 2);
-    CHECK_EQ(upfront_mirror_things(from, 2 * WINDOW, out, 4), 2);
+    CHECK_EQ(upfront_mirror_objects(from, 2 * WINDOW, out, 1), 2);
+    CHECK_EQ(upfront_mirror_objects(from, 2 * WINDOW, out, 4), 2);
     CHECK(out[0].size == 24 && out[0].type == 5 && out[0].kind == 0 && out[1].size == 100 && out[1].type == 65535);
     CHECK_EQ(out[1].offset - out[0].offset, 24);
     upfront_scope_close(s);
-    CHECK_EQ(upfront_mirror_things(from, 2 * WINDOW, out, 4), 0);
+    CHECK_EQ(upfront_mirror_objects(from, 2 * WINDOW, out, 4), 0);
     mirror_down(&x);
 }
 
 void test_mirror(void) {
     test_less();
-    test_things();
+    test_listed();
     test_lies();
     test_kinds();
 #ifdef UPFRONT_CHECKED

@@ -287,7 +287,7 @@ static void nothing_mirror(unsigned char *w) {
     CHECK(upfront_mirror_check(NULL, 0, NULL) && upfront_mirror_check(w, 0, &found));
     NO(upfront_mirror_find(0, &found));
     NO(upfront_mirror_find(0, NULL));
-    CHECK(upfront_mirror_things(NULL, 0, NULL, 0) == UINT64_MAX && upfront_mirror_things(w, 8, NULL, 0) == UINT64_MAX);
+    CHECK(upfront_mirror_objects(NULL, 0, NULL, 0) == UINT64_MAX && upfront_mirror_objects(w, 8, NULL, 0) == UINT64_MAX);
     upfront_mirror_gather(NULL, 0);
     upfront_mirror_scatter(NULL, 0);
     CHECK(upfront_position(NULL) == NULL && upfront_place(NULL, NULL) == 0);

@@ -96,7 +96,7 @@ func TestRewindUnderAnOpenDatabase(t *testing.T) {
 				c.Env = append(os.Environ(), child+"="+name, used+"=1")
 				said, err = c.CombinedOutput()
 				require.Error(t, err)
-				require.Contains(t, string(said), "rewound memory")
+				require.Contains(t, string(said), "memory that was rewound")
 			}
 		})
 	}
