@@ -147,6 +147,90 @@ func TestMisuseCommands(t *testing.T) {
 	}
 }
 
+// blocks has, for each page with blocks of Go, the test that runs each, in the page's order: a file and
+// a function. Where no test runs a block, TestPageBlocks compiles it in a program, in place of BLOCK.
+var blocks = map[string][]string{
+	"README.md":                        {"tests/readme_test.go TestReadmeProgram", "tests/readme_test.go TestReadmeProgram"},
+	"arena/with/lua/README.md":         {"arena/with/lua/page_test.go TestPage"},
+	"arena/with/sqlite/README.md":      {"arena/with/sqlite/sqlite_test.go TestPage"},
+	"budget/cmd/README.md":             {"budget/cmd/upfront-vet/main_test.go TestNewcomer", keeps},
+	"budget/save/README.md":            {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage"},
+	"budget/view/README.md":            {livePage},
+	"budget/with/pprof/README.md":      {"budget/with/pprof/page_test.go TestPage"},
+	"budget/with/prometheus/README.md": {"budget/with/prometheus/page_test.go TestPage"},
+	"platform/README.md":               {"package main\n\nBLOCK\nfunc main() {}\n"},
+	"scope/README.md":                  {"tests/readme_test.go TestReadmeFromGo"},
+	"scope/with/arrow/README.md":       {"scope/with/arrow/page_test.go TestPage"},
+	"scope/with/wazero/README.md":      {"scope/with/wazero/wazero_test.go TestPage"},
+	"tests/misuse/README.md":           {"tests/readme_test.go TestMisuseProgram"},
+}
+
+const (
+	keeps = `package main
+
+func main() {
+	var g struct{ playerCommands []int }
+	commands := []int{1}
+BLOCK
+	println(len(g.playerCommands))
+}
+`
+	livePage = `package main
+
+import (
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view/live"
+)
+
+func main() {
+	b, _ := budget.Open(budget.Plan{})
+BLOCK
+	println(server, err)
+}
+`
+	verify = `package main
+
+import (
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+const Blue = 1
+
+type (
+	Card   struct{ Rank uint32 }
+	Player struct{ Team, Card uint32 }
+	Match  struct{ Cards arena.Slice[Card] }
+)
+
+func verify(state *save.State, match *Match, players scope.Pool[Player]) {
+BLOCK
+}
+
+func main() { verify(nil, nil, scope.Pool[Player]{}) }
+`
+)
+
+// TestPageBlocks compiles the blocks of Go that no other test runs, and finds pages with others.
+func TestPageBlocks(t *testing.T) {
+	step.Needs(t, step.Check)
+	for _, name := range pages(t) {
+		on := strings.Split(page(t, name), "\n```go\n")[1:]
+		assert.Len(t, blocks[name], len(on), "%s has these blocks of Go, and a test of each", name)
+		for i, by := range blocks[name][:min(len(on), len(blocks[name]))] {
+			if file, test, found := strings.Cut(by, " Test"); found {
+				assert.Contains(t, page(t, file), "\nfunc Test"+test+"(", name)
+				continue
+			}
+			block, _, _ := strings.Cut(on[i], "```\n")
+			program(t, strings.ReplaceAll(by, "BLOCK", block))
+		}
+	}
+}
+
 // TestCoreShows compares the table of the core's page with the rows that tests/c/shows.c proves.
 func TestCoreShows(t *testing.T) {
 	rows := ""
