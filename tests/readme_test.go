@@ -147,8 +147,9 @@ func TestMisuseCommands(t *testing.T) {
 	}
 }
 
-// blocks has, for each page with blocks of Go, the test that runs each, in the page's order: a file and
-// a function. Where no test runs a block, TestPageBlocks compiles it in a program, in place of BLOCK.
+// blocks has, for each page with blocks of Go, the test that runs each, in the page's order: a file
+// and a function. Where no test runs a block, TestPageBlocks compiles it in a program, in place of
+// BLOCK.
 var blocks = map[string][]string{
 	"README.md":                        {"tests/readme_test.go TestReadmeProgram", "tests/readme_test.go TestReadmeProgram"},
 	"arena/with/lua/README.md":         {"arena/with/lua/page_test.go TestPage"},
