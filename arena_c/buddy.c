@@ -196,7 +196,7 @@ static void buddy_clean(upfront_buddy *b, upfront_buddy_found f) {
 }
 
 /* Frees the block that rests longest. If the queue was overwritten, all its blocks stay allocated
- * for ever. */
+ * until a reset. */
 static void buddy_wake(upfront_buddy *b) {
     uint64_t offset = b->rest.oldest - b->first, from = b->low + offset / b->smallest;
     upfront_buddy_found f = {UPFRONT_CORRUPT, 0, 0};

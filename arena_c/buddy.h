@@ -4,11 +4,11 @@
  * Algorithm  Binary buddies. A block is the smallest block times a power of two, and begins at a
  *            multiple of its size. A larger free block is halved until it fits; a freed block
  *            merges at once with its other half if that is free. A request takes the lowest address
- *            that fits. The state is a byte for each boundary between smallest blocks. Exactly one
- *            block has its halves meet there, and the byte says whether it is free, live or split,
- *            and the largest free block in it. So the bytes are a tree without links, and a block
- *            needs no header: all its bytes are the caller's. The number of smallest blocks need
- *            not be a power of two: as many as fit are used.
+ *            that fits. The state is a byte for each boundary between smallest blocks: exactly one
+ *            block has its halves meet there, and the byte says whether that is free, live or
+ *            split, and the largest free block in it. So the bytes are a tree without links, and a
+ *            block needs no header: all its bytes are the caller's. As many smallest blocks as fit
+ *            are used, not only a power of two.
  * Bound      A request succeeds exactly when a free block of its size or a larger one exists and
  *            the reserve allows it. A program with at most M live bytes, in blocks of at most n
  *            times the smallest, that only calls alloc and free is never refused by a buddy of
@@ -19,13 +19,12 @@
  *            and realloc without its copy. largest is O(1). Space: 208 bytes, at most one byte more
  *            than there are smallest blocks, and the rest before the first multiple of the smallest
  *            block and after the last.
- * Threads    As a heap: one call at a time, upfront_buddy_size_of included. The checked build
- *            refuses the second call and counts it in `raced`.
- * When not   For odd sizes: where a heap (heap.h) takes 1.04 times the asked bytes, a buddy takes
- *            1.41 (sizes from 16 to 4096, each power of two equally often, full after many frees),
- *            and 2 for sizes of 2^k + 1. Nor where thousands of blocks come and go quickly: a free
- *            and an alloc take some 200 ns together, a heap's 60. For many objects of one size:
- *            pool.h.
+ * Threads    As a heap: one call at a time. The checked build refuses a second one and counts it in
+ *            `raced`.
+ * When not   For odd sizes: a heap (heap.h) takes 1.04 times the asked bytes, a buddy 1.41 (sizes
+ *            from 16 to 4096, each power of two equally often, full after many frees), and 2 for
+ *            sizes of 2^k + 1. Nor for thousands of blocks that come and go quickly: a free and an
+ *            alloc take some 200 ns together, a heap's 60. For objects of one size: pool.h.
  * Source     Knuth, TAOCP 1, 2.5, for the buddy system of Markowitz and Knowlton. Robson, "An
  *            Estimate of the Store Size Necessary for Dynamic Storage Allocation" (1971), for the
  *            bound and its program; "Bounds for Some Functions Concerning Dynamic Storage

@@ -73,7 +73,6 @@ static int heap_agrees(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
     if (UPFRONT_LOOKS(h) && size <= h->end - at && !heap_sealed(h, at + size))
         return 0;
-    /* forged words could still agree */
     return size <= h->end - at && upfront_heap_before(h, at + size) == size;
 }
 
@@ -169,7 +168,6 @@ static inline uint64_t heap_body(uint64_t size, uint64_t asked, uint64_t align) 
            ((uint64_t)__builtin_ctzll(align / UPFRONT_HEAP_ALIGN) << UPFRONT_HEAP_LOG);
 }
 
-/* Adds to `used` and updates the phase's peak. */
 static inline void heap_use(upfront_heap *h, uint64_t size) {
     h->used += size;
     if (h->phase < h->used)
@@ -234,7 +232,7 @@ static inline uint64_t heap_sure(uint64_t size) {
     return upfront_heap_class(size + (UINT64_C(1) << (59 - __builtin_clzll(size | 256))) - 1);
 }
 
-/* Returns a free block with enough room, or 0. */
+/* Returns a free block with room, or 0. */
 static inline uint64_t heap_search(upfront_heap *h, uint64_t need, uint64_t align) {
     uint64_t sure = heap_sure(align > UPFRONT_HEAP_ALIGN ? need + align + 16 : need), c = heap_next_class(h, sure);
     return c != NONE ? *upfront_heap_list(h, c) : heap_look(h, upfront_heap_class(need), sure, need, align);
@@ -278,7 +276,7 @@ static uint64_t heap_back(const upfront_heap *h, uint64_t low) {
     }
 }
 
-/* Whether a live block's header is at `at`. pre: upfront_heap_stands. */
+/* pre: upfront_heap_stands. */
 static int heap_lives(const upfront_heap *h, uint64_t at) {
     return upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at);
 }
@@ -331,7 +329,6 @@ static void heap_shut(upfront_heap *h, uint64_t at, uint64_t size, int was_free)
     heap_met(h, at);
 }
 
-/* Whether a block of the size may be in a front list. */
 static inline int heap_has_front(const upfront_heap *h, uint64_t size) {
     return h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER;
 }
@@ -433,9 +430,8 @@ static void heap_count(upfront_heap *h, uint64_t at, uint64_t size) {
 }
 
 /* Repairs the heap after a call found damage in the block whose bytes are at offset `met`, or 0:
- * puts all overwritten blocks out of service and rebuilds the lists from the whole ones. A sealed
- * header leads to the next one; past an unsealed one the headers are followed back from the end.
- * Cost: O(blocks). */
+ * puts all overwritten blocks out of service and rebuilds the lists. A sealed header leads to the
+ * next one; past an unsealed one the headers are followed back from the end. Cost: O(blocks). */
 UPFRONT_COLD static void heap_mend(upfront_heap *h, uint64_t met) {
     uint64_t at, size = 0, hole = 0, damaged = h->damaged, lost_bytes = h->lost_bytes;
     heap_shut_all(h);
@@ -479,9 +475,9 @@ static uint64_t heap_next_size(uint64_t sizes, uint64_t hand) {
     return ((uint64_t)__builtin_ctzll(from != 0 ? from : sizes) + 2) * 16;
 }
 
-/* Makes room in the front lists in one free of eight: each size in turn gives up a block, so that
- * sizes no longer in use don't stay. In the other frees the freed block itself merges, which is
- * faster. After damage all lists may be empty. */
+/* Makes room in the front lists, in one free of eight: each size in turn gives up a block, so that
+ * sizes no longer in use don't stay. Merging the freed block itself is faster. After damage all
+ * lists may be empty. */
 static int heap_make_way(upfront_heap *h) {
     uint64_t size;
     if (h->sizes == 0 || h->hand++ % 8 != 0)
@@ -590,7 +586,7 @@ static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
     return upfront_mark_live((char *)h + at + gap + UPFRONT_HEAP_HEADER, size);
 }
 
-/* Repairs the heap after a search found a damaged block, and allocates again. */
+/* Repairs the heap and allocates again. */
 static void *heap_take_mended(upfront_heap *h, uint64_t size, uint64_t align, uint64_t found) {
     heap_mend(h, found + UPFRONT_HEAP_HEADER);
     return heap_take(h, size, align);
@@ -797,7 +793,7 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
     return p;
 }
 
-/* Resizes in place or moves; NULL: no room. */
+/* NULL: no room. */
 static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     char *p = (char *)h + at + UPFRONT_HEAP_HEADER, *q;
     uint64_t had = upfront_heap_size(h, at), room = had, old = upfront_heap_asked(h, at);
@@ -826,7 +822,6 @@ static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     return p;
 }
 
-/* Returns the offset of the live block at p, or a code. */
 static int64_t heap_find(const upfront_heap *h, const void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
     return heap_has(h, at) ? (int64_t)at : (int64_t)heap_why(h, at);
@@ -841,7 +836,6 @@ static int heap_refuses_more(upfront_heap *h, uint64_t at, uint64_t size) {
     return 1;
 }
 
-/* Notes a realloc: p may have moved. */
 static void heap_regave(const upfront_heap *h, const void *p, void *q) {
     if (q != NULL && q != p)
         upfront_note_ended(p);

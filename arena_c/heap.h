@@ -2,66 +2,65 @@
  * expect.
  *
  * Algorithm  Two-level segregated fit. Free blocks are in lists by size class: one class for each
- *            multiple of 16 below 512 bytes, then 16 classes for each power of two; bits say which
- *            lists aren't empty. A block's header holds its neighbour's size, so a freed block
- *            merges with free neighbours. A request takes the first block of the lowest class whose
- *            blocks are all large enough. If there is none, it takes one that fits among the first
- *            UPFRONT_HEAP_SCAN blocks of the classes below.
- *            With front lists, which init may make, a freed block of up to UPFRONT_HEAP_FRONT bytes
- *            is first parked as it is in a list of its exact size, and the next request of that
- *            size takes it. When too many are parked, the freed block merges, and in one free of
- *            eight an old one does in its place.
- * Bound      Align 16: a request succeeds if a block in a class that is sure to fit is free, which
- *            is up to a sixteenth larger than needed, or if one of the first UPFRONT_HEAP_SCAN
- *            below fits. A larger alignment adds itself and 16 bytes to the sure size. Before a
- *            refusal all parked blocks merge. A refusal that left listed blocks unread is counted
- *            in `bounded`: one of those may fit. After any other refusal no block fits, the reserve
- *            keeps it, or a stray write hid it since the last full check (see Damage).
- *            Not promised: the number of free bytes between live blocks. The worst programs need
- *            many times their live bytes (Robson). Measure yours with upfront_heap_peak and
- *            upfront_heap_phase, and keep a reserve.
- * Cost       O(1): alloc, free, size_of, and realloc without its copy. Merging the parked blocks
- *            takes each of them, in one call. One refusal in 1 + blocks / 64 first checks all
- *            blocks: O(64) each on average. A call that finds damage is O(blocks). Space: 16 bytes
- *            a block, sizes rounded up to 16, at least 32 in all. A fixed part of 320 bytes, 128
- *            for each power of two from 256 to the size, and 512 for front lists.
+ *            multiple of 16 below 512 bytes, then 16 for each power of two; bits say which lists
+ *            aren't empty. A header holds the size of the block before it, so a freed block merges
+ *            with free neighbours. A request takes the first block of the lowest class whose blocks
+ *            are all large enough, else one that fits among the first UPFRONT_HEAP_SCAN blocks of
+ *            the classes below.
+ *            With front lists, a freed block of up to UPFRONT_HEAP_FRONT bytes is parked as it is
+ *            in a list of its exact size, for the next request of that size. When they are full,
+ *            the freed block merges, and in one free of eight an old one does in its place.
+ * Bound      Align 16: a request succeeds if any block in a class that is sure to fit is free,
+ *            which is up to a sixteenth larger than needed, or if one of the first
+ *            UPFRONT_HEAP_SCAN below fits. A larger alignment adds itself and 16 bytes to the sure
+ *            size. All parked blocks merge before a refusal. A refusal that left listed blocks
+ *            unread is counted in `bounded`: one of those may fit. After any other no block fits,
+ *            the reserve keeps it, or a stray write hid it since the last full check (see Damage).
+ *            Fragmentation isn't bounded: the worst programs need many times their live bytes
+ *            (Robson). Measure yours with upfront_heap_peak and upfront_heap_phase, and keep a
+ *            reserve.
+ * Cost       O(1): alloc, free, size_of, and realloc without its copy; O(parked blocks) for a merge
+ *            of all; O(blocks) for a call that finds damage. One refusal in 1 + blocks / 64 checks
+ *            all blocks: O(64) each on average. Space: 16 bytes a block, sizes rounded up to 16, at
+ *            least 32 in all; once 320 bytes, 128 for each power of two from 256 to the size, and
+ *            512 for front lists.
  * Threads    One call at a time, upfront_heap_size_of included: during another thread's free it may
  *            find no block at a live address. Put one lock around all calls, as callbacks.h does.
- *            The checked build refuses the second call and counts it in `raced`.
+ *            The checked build refuses a second call and counts it in `raced`.
  * Source     Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time
  *            Systems"; Frykholm, "Custom Memory Allocation in C++"; Wilson, Johnstone, Neely,
  *            Boles, "Dynamic Storage Allocation: A Survey" (lists of exact sizes).
  *
- * Misuse     A header is sealed by 41 bits of a digest, of its size, its offset and the heap's
+ * Misuse     A header is sealed by 41 bits of a digest of its size, its offset and the heap's
  *            epoch. An address is accepted only if the seal before it holds. Others are refused,
  *            and nothing changes:
  *              UPFRONT_FOREIGN     outside of the heap,
- *              UPFRONT_MISALIGNED  inside a block, or the header was overwritten: no seal there,
+ *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal there,
  *              UPFRONT_DOUBLE      a free block, or a merged one until its header is overwritten,
  *              UPFRONT_CORRUPT     a block that is out of service: see Damage.
  *            Not detected: a stale address at which a new block begins; bytes of a live block that
  *            form such a seal, by chance (1 in 2^41) or on purpose; and addresses of an earlier
- *            heap on the same block. upfront_heap_reset closes this gap: it begins a new epoch.
+ *            heap on the same block, unless upfront_heap_reset began a new epoch.
  * Damage     Overwritten words are never followed: a free block is taken or merged only if its
- *            header, its links and the header after it agree. A call that finds damage marks the
- *            block out of service, so that it counts as neither free nor live. The call rebuilds
- *            the lists from all whole blocks and continues. `damaged` counts these findings,
- *            `where` is the last, and `lost` and `lost_bytes` are out of service until a reset. A
- *            free or realloc next to damage does its work; the free still returns UPFRONT_CORRUPT.
+ *            header, its links and the header after it agree. A call that finds damage puts the
+ *            block out of service until a reset, neither free nor live, rebuilds the lists from all
+ *            whole blocks and continues. `damaged` counts the findings, `where` is the last, and
+ *            `lost` and `lost_bytes` are out of service. A free or realloc next to damage does its
+ *            work; the free still returns UPFRONT_CORRUPT.
  *            After one stray write of up to 64 bytes into free memory all other blocks stay usable;
- *            of a free block larger than UPFRONT_HEAP_CUT, all but its front does. A header that
- *            doesn't hold is skipped by following the headers back from the end. Between the first
- *            and the last of several such headers only live blocks are believed. Two blocks whose
- *            links contradict each other both stay in service, with new links. Only a checked build
- *            detects a write to bytes of a free block that are neither header nor link.
+ *            of a free block larger than UPFRONT_HEAP_CUT, all but its front. A bad header is
+ *            skipped by following the headers back from the end. Between the first and the last of
+ *            several bad ones only live blocks are believed. Two blocks with contradicting links
+ *            both stay in service. Only a checked build detects a write to bytes of a free block
+ *            that are neither header nor link.
  *            Trusted: the words of the heap's header, and the lists' first offsets.
  * Checked    In a checked build a freed block is filled and rests in a queue, of up to a sixteenth
  *            of the heap, before it is free. Its fill is checked when it leaves the queue, when its
  *            bytes are allocated, at flush, at reset, before a refusal and by the walk. A free also
  *            checks the bytes after the asked size and the whole header after the block. `where` is
- *            then the first overwritten byte, and notes.h says which call made its block. Before a
- *            refusal the queue is emptied. used, peaks and sizes are those of a release build;
- *            offsets aren't, except after upfront_heap_plain. */
+ *            then the first overwritten byte, and notes.h has the calls that made and freed its
+ *            block. A refusal empties the queue first. used, peaks and sizes are those of a release
+ *            build; offsets aren't, except after upfront_heap_plain. */
 #ifndef UPFRONT_HEAP_H
 #define UPFRONT_HEAP_H
 

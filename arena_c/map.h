@@ -35,7 +35,7 @@ enum {
 typedef struct upfront_map_arena {
     char name[UPFRONT_NAME_SIZE];
     uint64_t kind;
-    uint64_t size;     /* bytes of each, up to UPFRONT_OFFSET_MAX */
+    uint64_t size;     /* bytes of each, below UPFRONT_OFFSET_MAX */
     uint64_t siblings; /* rows of this kind and size, in order; 0 is 1 */
     uint64_t slots;    /* scopes of each; 0: the default of the call */
     uint64_t pools;    /* pool headers of each; 0: the default of the call */

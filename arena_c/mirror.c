@@ -195,7 +195,6 @@ static void set_access(const mirror *m, uint64_t index, int window, int access) 
 #endif
 }
 
-/* Describes the state of a position. */
 static void find(const mirror *m, uintptr_t p, int window, upfront_found *found) {
     uint64_t line = (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, at = below(m, line, window, NOTE_LIVE);
     const note *n;
@@ -255,7 +254,6 @@ static void expect_dead(const mirror *m, uintptr_t p, uintptr_t end, int window)
     m->finder(&found);
 }
 
-/* Checks both redzones of the object at `at`. */
 static void check_zones(const mirror *m, uint64_t at, int window) {
     uintptr_t start = start_of(m, at, window);
     uint64_t size = size_of(m, at, window);
@@ -291,7 +289,6 @@ static uint64_t around(const mirror *m, uint64_t at, int *window) {
     return start <= at && (*window = holds(m, start, at)) >= 0 ? start : m->size;
 }
 
-/* Notes that the object at `at` reaches through `size` bytes. */
 static void reach(const mirror *m, uint64_t at, uint64_t size) {
     uint64_t page = at / NOTES_AT_ONCE;
     while (++page <= (at + size - 1) / NOTES_AT_ONCE)
@@ -303,7 +300,6 @@ static void fill_zones(uintptr_t start, uint64_t size) {
     fill_dead(start + (uintptr_t)size, behind(size));
 }
 
-/* Gives access to all edges that the object at `at` touches, and marks them used. */
 static void use(const mirror *m, uint64_t at, uint64_t size, int window) {
     uint64_t i;
     for (i = at / UPFRONT_EDGE; i <= last_line(at, size) / UPFRONT_EDGE; i++) {
@@ -537,7 +533,6 @@ UPFRONT_UNCHECKED static void copy(uintptr_t to, uintptr_t from, uint64_t size) 
         *t++ = *f++;
 }
 
-/* Copies the live objects in the range between canonical addresses and positions. */
 static void exchange(void *from, uint64_t size, int gathers) {
     uint64_t at, end;
     const mirror *m = mirror_of((uintptr_t)from, &at);

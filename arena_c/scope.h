@@ -2,8 +2,8 @@
  * free all.
  *
  * Algorithm  An arena has one header, and each open scope a record with the state that its close
- *            restores and its own generation. The header's generation is the scope that may
- *            allocate. The records' generations are the live scopes: a covered or frozen scope is
+ *            restores and its own generation. The header's generation is that of the scope that may
+ *            allocate, the records' are those of the live scopes: a covered or frozen scope is
  *            alive and may not allocate. Work for a close is a node in one chain, newest first: a
  *            word before its object. A close runs the chain down to its state at open, then
  *            restores cursor and generation.
@@ -97,7 +97,7 @@ typedef void (*upfront_finalizer)(void *arg);
 typedef struct upfront_deferred {
     upfront_finalizer finalizer;
     void *arg;
-    /* to 16 bytes on every target */
+    /* 16 bytes on every target */
 #if UINTPTR_MAX == UINT32_MAX
     uint64_t unused;
 #endif
