@@ -90,7 +90,7 @@ func (b *Budget) endFrame(next int) (err error) {
 }
 
 // finalizing returns the name of a frame buffer or a worker's scratch arena whose finalizers are
-// running, or "". Lent scratch belongs to other goroutines.
+// running, or "". Scratch of leases belongs to other goroutines.
 func (b *Budget) finalizing() string {
 	for i := len(b.regions); i < len(b.stacks); i++ {
 		if !b.isOurs(i) {
@@ -103,8 +103,8 @@ func (b *Budget) finalizing() string {
 	return ""
 }
 
-// countOpenScratch counts each open scope on scratch once. Lent scratch may be in use at NextFrame;
-// it counts at its Release, and at Close.
+// countOpenScratch counts each open scope on scratch once. Scratch of leases may be in use at
+// NextFrame; it counts at Release, and at Close.
 func (b *Budget) countOpenScratch(lent bool) {
 	for i, scratch := range b.scratches {
 		if (lent || b.leases.isFixed(i)) && scratch.Depth() != 0 {
