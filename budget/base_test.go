@@ -22,7 +22,6 @@ const (
 	baseRuns  = 3
 )
 
-// printAddresses opens a plan, loads all its regions twice, and prints their addresses.
 func printAddresses(t *testing.T, plan budget.Plan) {
 	b := open(t, plan)
 	for _, line := range b.Report().NotGranted {

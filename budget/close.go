@@ -78,7 +78,6 @@ func (b *Budget) release(l *load) error {
 	return errors.Join(errs...)
 }
 
-// leakErrors returns the leaks of the arenas at Close.
 func (b *Budget) leakErrors() error {
 	var errs []error
 	for _, st := range b.stacks {

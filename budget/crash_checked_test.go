@@ -23,7 +23,7 @@ import (
 
 var read byte
 
-// A misuse is committed in a process of its own, after ready; in the text the calls are these functions.
+// A misuse runs in a process of its own, after ready. Its text has the names of these functions.
 var misuses = map[string]func(*budget.Budget){
 	"nothing":         func(b *budget.Budget) { readsByte(b, 0) },
 	"after Close":     func(b *budget.Budget) { frogs := b.Region("level").Base().Bytes(); closes(b); read += frogs[0] },
@@ -40,7 +40,7 @@ var misuses = map[string]func(*budget.Budget){
 	"frame":           func(b *budget.Budget) { x := endsFrames(b); read += byte(x.X) },
 }
 
-// plans are those that a checked build is as good for as for any.
+// plans are plans that suit a checked build as much as any build.
 var misusedPlans = map[string]func(plan *budget.Plan){
 	"plain":    func(*budget.Plan) {},
 	"guards":   func(plan *budget.Plan) { plan.Pages.Guards = budget.Required },
@@ -62,7 +62,7 @@ func closesQuery(b *budget.Budget) *frog {
 	query := b.Scratch(0, 0).Open("query")
 	x := frogs.New(query)
 	_ = query.Close()
-	return x //upfront:keeps whoever reads it crashes
+	return x //upfront:keeps reading it crashes
 }
 
 func gives(b *budget.Budget) *frog {
@@ -71,7 +71,7 @@ func gives(b *budget.Budget) *frog {
 	x := frogs.New(query)
 	_ = query.Close()
 	_ = scratches.Release()
-	return x //upfront:keeps whoever reads it crashes
+	return x //upfront:keeps reading it crashes
 }
 
 func endsFrames(b *budget.Budget) *frog {
@@ -94,7 +94,7 @@ func puts(b *budget.Budget) (x *frog) {
 func closes(b *budget.Budget)            { _ = b.Close() }
 func readsByte(b *budget.Budget, at int) { read += b.Base().Bytes()[at] }
 
-// guardOf is the offset of the first page behind a region.
+// guardOf returns the offset of the first page after a region.
 func guardOf(b *budget.Budget, region string) int {
 	bytes := b.Region(region).Base().Bytes()
 	end := int(addressOf(&bytes[0])-addressOf(&b.Base().Bytes()[0])) + len(bytes)
@@ -112,7 +112,6 @@ const (
 	planKey   = "UPFRONT_MISUSE_PLAN"
 )
 
-// TestMisuse is the child of the test below.
 func TestMisuse(*testing.T) {
 	if name := os.Getenv(misuseKey); name != "" {
 		b, err := openMisused(os.Getenv(planKey))
@@ -140,7 +139,7 @@ var (
 	siteCall  = regexp.MustCompile(`^\t\t(?:\S*/budget_test\.(\w+))?\S* \S+:\d+$`)
 )
 
-// tidy takes addresses out, and of the calls all but those of this file's functions by name.
+// tidy removes addresses, and all calls except this file's functions.
 func tidy(said string) string {
 	var lines []string
 	last := ""
@@ -156,7 +155,7 @@ func tidy(said string) string {
 	return strings.Join(lines, "\n")
 }
 
-// misuse gives what the process said, tidied, and its exit status.
+// misuse returns the output of the process, tidied, and its exit status.
 func misuse(t *testing.T, name, plan string) (text string, status int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestMisuse$")
@@ -170,13 +169,13 @@ func misuse(t *testing.T, name, plan string) (text string, status int) {
 
 const goFault = "unexpected fault address 0x…\nfatal error: fault\n[signal SIGSEGV"
 
-// told is what a misuse says, to the letter; what comes then is Go's.
+// The exact text of each misuse; Go's own report follows.
 type told struct {
 	name, begins string
 	status       int
 }
 
-// compare commits it in a process of its own.
+// compare runs the misuse in a process of its own.
 func (c told) compare(t *testing.T, plan string) {
 	t.Run(plan+"/"+c.name, func(t *testing.T) {
 		t.Parallel()
@@ -186,7 +185,6 @@ func (c told) compare(t *testing.T, plan string) {
 	})
 }
 
-// toldWithGuards is what these say where the plan has guards.
 var toldWithGuards = []told{
 	{"nothing", "alive: <nil>\n", 0},
 	{"after Close", `upfront: BUG: read or write of 0x… in budget "small", which is closed
@@ -205,12 +203,11 @@ alive: <nil>
 
 const ofMakes = "\n\tmade at:\n\t\tloadRegion\n\t\tload\n\t\tmakes\n"
 
-// toldEverywhere is what these say, whatever the plan asks of its pages.
 var toldEverywhere = []told{
-	{"stale read", `upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `	ended at:
+	{"stale read", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `	ended at:
 		rewinds
 ` + goFault, 2},
-	{"stale write", `alive: upfront: BUG: write to memory that was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
+	{"stale write", `alive: upfront: BUG: write to what was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
 	made at:
 		closesQuery
 	ended at:
@@ -232,13 +229,13 @@ var toldEverywhere = []told{
 		load
 		puts
 `, 0},
-	{"lease", `upfront: BUG: read or write of memory that was closed, at 0x… in budget "small": 24 bytes of scratch 1.0 at 0x…
+	{"lease", `upfront: BUG: read or write of what was closed, at 0x… in budget "small": 24 bytes of scratch 1.0 at 0x…
 	made at:
 		gives
 	ended at:
 		gives
 ` + goFault, 2},
-	{"frame", `upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of frame 0 at 0x…
+	{"frame", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of frame 0 at 0x…
 	made at:
 		endsFrames
 	ended at:

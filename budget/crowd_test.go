@@ -31,7 +31,6 @@ type crowd struct {
 	loads, refused, failed, visits, released atomic.Int64
 }
 
-// show is a load that visitors may read.
 type show struct {
 	readers [2]*budget.Reader // one for each visitor
 	loaded  atomic.Pointer[budget.Loaded[frog]]
@@ -39,7 +38,6 @@ type show struct {
 
 var errCrowd = errors.New("badly")
 
-// end is the way in which a load's function ends.
 func (c *crowd) end(random *rand.Rand, s scope.Scope) error {
 	switch random.IntN(12) {
 	case 0:
@@ -91,7 +89,6 @@ func (c *crowd) load(r budget.Region, random *rand.Rand, inside func(s scope.Sco
 	return l, err == nil
 }
 
-// own acquires a room, uses it, and releases it.
 func (c *crowd) own(number int, random *rand.Rand) {
 	room, err := c.b.Slots("room").Acquire()
 	if err != nil {
@@ -122,7 +119,6 @@ func (c *crowd) own(number int, random *rand.Rand) {
 	assert.ErrorIs(c.t, room.Rewind(c.t.Context()), budget.ErrClosed, "it was released")
 }
 
-// rewound checks the error of a Rewind or Release.
 func (c *crowd) rewound(err error) {
 	if err != nil && !errors.Is(err, budget.ErrLoading) && !errors.Is(err, errCrowd) {
 		assert.ErrorContains(c.t, err, "panicked")
@@ -154,7 +150,6 @@ func (c *crowd) visit(me int, random *rand.Rand) {
 	}
 }
 
-// hire leases scratch for a while.
 func (c *crowd) hire(random *rand.Rand) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()

@@ -42,7 +42,6 @@ func inboxes(s scope.Scope) map[string]func() error {
 	}
 }
 
-// said returns the error or the panic of a call.
 func said(call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -109,7 +109,6 @@ func ExampleLoad_full() {
 	// 0
 }
 
-// openTwo opens a budget of two regions: systems, and level above it.
 func openTwo() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.RegionPlan{
 		{Name: "systems", Size: 64 * budget.KiB},

@@ -49,7 +49,6 @@ func (b *Budget) Stop() (resume func()) {
 	}
 }
 
-// PublishRegions publishes the figures of all regions.
 func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil), "") }
 
 // PartBytes returns the bytes of the pages that hold arenas and tables.

@@ -120,7 +120,6 @@ func (b *Budget) countOpenFrame() {
 	}
 }
 
-// publishFrame publishes the frame.
 func (b *Budget) publishFrame() {
 	p := &b.published
 	p.beside.Lock()

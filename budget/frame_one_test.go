@@ -13,7 +13,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// oneFrame is a plan whose frame is one buffer.
 func oneFrame() budget.Plan {
 	plan := small()
 	plan.Frame.Buffers = 1

@@ -118,7 +118,6 @@ func loadRegion(r budget.Region, fn func(scope.Scope) error) (budget.Loaded[frog
 	})
 }
 
-// mustLoad is a load that must succeed.
 func mustLoad(t testing.TB, b *budget.Budget, region string, fn func(scope.Scope)) budget.Loaded[frog] {
 	t.Helper()
 	return mustLoadRegion(t, b.Region(region), fn)
@@ -137,7 +136,6 @@ func mustLoadRegion(t testing.TB, r budget.Region, fn func(scope.Scope)) budget.
 	return l
 }
 
-// outcome is the way in which a function ended.
 type outcome struct {
 	err      error
 	panicked any
@@ -161,7 +159,6 @@ func attempt(fn func() error) outcome {
 	return <-done
 }
 
-// panics returns the text that fn panics with.
 func panics(t testing.TB, fn func()) (text string) {
 	t.Helper()
 	v := attempt(func() error { fn(); return nil }).panicked

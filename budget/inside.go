@@ -121,7 +121,6 @@ func (b *Budget) lookInside(index int, within []arena.Inner) (Inside, error) {
 	return l.Inside, l.Check()
 }
 
-// look is an Inside in the making.
 type look struct {
 	Inside
 	st    *scope.Stack
@@ -261,7 +260,6 @@ type Site struct {
 	Objects uint64   `json:"objects,omitempty"`
 }
 
-// sitesNow returns a copy of the sites for a report.
 func (f *figures) sitesNow() (list []Site) {
 	if f.sites == nil {
 		return nil

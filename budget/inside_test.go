@@ -184,7 +184,6 @@ func (m *maker) temporaries(s scope.Scope, depth int) {
 	m.fill(s, depth-1)
 }
 
-// look compares Inside with the figures.
 func (m *maker) look() {
 	m.t.Helper()
 	if m.t.Failed() {
@@ -254,7 +253,6 @@ func requireKnown(t *testing.T, in budget.Inside, r budget.ArenaReport, sums ins
 	require.Equal(t, r.Objects, objects)
 }
 
-// insideSums adds up all objects.
 type insideSums struct {
 	bytes, padding uint64
 	scopes, labels map[string]uint64

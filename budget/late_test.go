@@ -127,7 +127,6 @@ func TestLateTexts(t *testing.T) {
 	}
 }
 
-// thrown returns the panic of fn, unchanged.
 func thrown(fn func()) (v any) {
 	defer func() { v = recover() }()
 	fn()

@@ -106,7 +106,6 @@ type leftOpen struct {
 	leaks   map[*scope.Stack]*leaks
 }
 
-// opened is the place of an open scope.
 type opened struct {
 	stack *scope.Stack
 	depth int
@@ -144,7 +143,6 @@ func (l *leftOpen) count() (all int) {
 	return all
 }
 
-// err returns an error with the names of an arena's scopes.
 func (l *leftOpen) err(budget string, st *scope.Stack) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -93,7 +93,6 @@ func newLeases(plan Plan, scratches []*scope.Stack, left *leftOpen, published *p
 	return p
 }
 
-// is reports whether the worker is in a state.
 func (w *lendable) is(state uint64) bool { return w.state.Load()%scratchStates == state }
 
 // swap changes the state if it is from, and reports whether it did.
@@ -245,7 +244,6 @@ func (p *leases) put(w *lendable) {
 	}
 }
 
-// send sends free workers to waiting goroutines.
 func (p *leases) send() {
 	n := p.waiting.Load()
 	for i := range p.workers {
@@ -368,7 +366,6 @@ func (w *lendable) busy() error {
 	return nil
 }
 
-// release makes the worker free for the next loan.
 func (p *leases) release(w *lendable) {
 	p.publish(w.index)
 	p.put(w)
@@ -465,7 +462,6 @@ func (w *lendable) shut() bool {
 	return w.is(scratchFixed) || w.swap(scratchFree, scratchShut) || w.swap(scratchLent, scratchKept)
 }
 
-// unshut reverses shut for all workers.
 func (p *leases) unshut() {
 	for i := range p.workers {
 		if w := &p.workers[i]; !w.swap(scratchKept, scratchLent) && w.is(scratchShut) {
@@ -475,7 +471,6 @@ func (p *leases) unshut() {
 	p.send() // the workers that close took back before it shut them
 }
 
-// keptError returns an error with the leases that were never released.
 func (p *leases) keptError() error {
 	return p.kept.err(fmt.Sprintf("budget %q: never released: ", p.budget), "; call Release on each Lease")
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// leasePlan has scratch for n workers.
 func leasePlan(workers int) budget.Plan {
 	return budget.Plan{Name: "lease", Scratch: budget.ScratchPlan{Workers: workers, Size: 64 * budget.KiB},
 		Pages: budget.Pages{Prefault: budget.Off}}

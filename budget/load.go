@@ -143,7 +143,6 @@ func (a reach) at(i int) *region {
 	return a.above[i-len(a.from)]
 }
 
-// each yields the regions, the lowest first.
 func (a reach) each(yield func(i int, r *region) bool) {
 	for i := range a.count() {
 		if !yield(i, a.at(i)) {
@@ -331,7 +330,6 @@ func (b *Budget) enter(ctx context.Context, r Region, what string) (*load, error
 	return l, nil
 }
 
-// waited returns the error of a load that waited in vain.
 func (b *Budget) waited(ctx context.Context, l *load, still []string) error {
 	return fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
 }

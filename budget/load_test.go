@@ -105,7 +105,6 @@ var failures = map[string]failure{
 		end: func(_ *budget.Budget, s scope.Scope) error { scope.Maker[frog]{}.New(s); return nil }},
 }
 
-// ended compares the end of a load with the failure.
 func (f failure) ended(t *testing.T, o outcome) {
 	t.Helper()
 	assert.Contains(t, fmt.Sprint(o.panicked), cmp.Or(f.panicked, "<nil>"))
@@ -230,10 +229,10 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 		fn   func(scope.Scope) (*frog, error)
 		want string
 	}{
-		// upfront:keeps it is refused
+		//upfront:keeps it is refused
 		"temporary": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Temp(100)), nil }, gone},
 		"closed": {func(s scope.Scope) (f *frog, err error) {
-			// upfront:keeps it is refused
+			//upfront:keeps it is refused
 			return f, s.Do("inner", func(s scope.Scope) error { f = frogs.New(s); return nil })
 		}, gone},
 		"left open": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Open("inner")), nil },

@@ -98,7 +98,6 @@ func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	return report, nil
 }
 
-// measurement is the state of one Measure.
 type measurement struct {
 	plan        Plan   // the caller's, resolved
 	first, most uint64 // bytes of a wide plan at first and at most

@@ -23,7 +23,6 @@ func narrowMachine(t testing.TB) {
 	t.Cleanup(budget.SetLimits(platform.Limit{Name: "test", Bytes: 32 * budget.MiB}))
 }
 
-// measured is a plan with a part of every kind.
 func measured() budget.Plan {
 	return budget.Plan{
 		Name: "measured",
@@ -35,7 +34,6 @@ func measured() budget.Plan {
 	}
 }
 
-// runs reports whether fn runs in the plan, or is full.
 func runs(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) bool {
 	t.Helper()
 	plan.Pages.Prefault = budget.Off
@@ -78,7 +76,6 @@ func TestMeasureKeepsThePlan(t *testing.T) {
 	assert.NotNil(t, got.OnError)
 }
 
-// replaceFailing loads twice; the finalizer of the first fails.
 func replaceFailing(b *budget.Budget) error {
 	for _, do := range []int64{doFail, 0} {
 		_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*mark, error) { return newMark(s, 1, do), nil })

@@ -124,7 +124,6 @@ func (g *grant) lockParts(r pager) error {
 	return r.Lock(g.parts...)
 }
 
-// reserve takes the range at the plan's base, or anywhere.
 func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	limits := readLimits()
 	kept := platform.Keeps(0, l.size, l.kept()) || platform.Keeps(uintptr(p.Base), l.size, l.kept())
@@ -263,7 +262,6 @@ func (g *grant) committed() uint64 {
 	return size
 }
 
-// foreign reports whether the memory is a caller's block.
 func (g *grant) foreign() bool {
 	_, foreign := g.memory.(given)
 	return foreign

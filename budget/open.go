@@ -113,7 +113,6 @@ func (b *Budget) makeStacks(start func(*scope.Stack, *arena_c.Row)) {
 	}
 }
 
-// makeStack makes the stack of the next arena of the map.
 func (b *Budget) makeStack(name string, part sizedPart, index, base int, start func(*scope.Stack, *arena_c.Row)) *scope.Stack {
 	limits := part.own.or(b.plan.Limits)
 	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of, Key: part.key, TableKeys: part.keys,
@@ -124,7 +123,6 @@ func (b *Budget) makeStack(name string, part sizedPart, index, base int, start f
 	return st
 }
 
-// addRegion adds a region, or one slot of a region.
 func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	planned := b.plan.Regions[level]
 	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track, stack: st}

@@ -42,7 +42,6 @@ func (p Plan) check() error {
 	return errors.Join(errs...)
 }
 
-// warnings returns the warnings of a plan without faults.
 func (p Plan) warnings() (f planFaults) {
 	slotted := -1
 	for i, r := range p.Regions {
@@ -60,7 +59,6 @@ func (p Plan) warnings() (f planFaults) {
 // planFault is one fault: its key and text.
 type planFault struct{ key, text string }
 
-// planFaults collects the faults in the order of the plan's keys.
 type planFaults []planFault
 
 func (f *planFaults) add(key, format string, args ...any) {
@@ -167,7 +165,6 @@ func (f *planFaults) name(key, name string) {
 	}
 }
 
-// limits checks the limits with a key prefix.
 func (f *planFaults) limits(prefix string, limits Limits, zero string) {
 	for _, l := range limits.byKey() {
 		if *l.value < 0 || *l.value > planLimitMax {
@@ -176,7 +173,6 @@ func (f *planFaults) limits(prefix string, limits Limits, zero string) {
 	}
 }
 
-// size checks a required size.
 func (f *planFaults) size(key string, size uint64) {
 	switch {
 	case size == 0:

@@ -91,7 +91,6 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 	return r.Name, text
 }
 
-// text returns the limits that aren't 0.
 func (l Limits) text() string {
 	var words []string
 	for _, limit := range []keyed[int]{{"scope", l.Scopes}, {"pool", l.Pools}, {"owned value", l.Owned}, {"label", l.Labels}} {
@@ -102,7 +101,6 @@ func (l Limits) text() string {
 	return strings.Join(words, ", ")
 }
 
-// text returns the demands in one line.
 func (p Pages) text(base uint64) string {
 	var words []string
 	for _, page := range p.byKey() {
@@ -115,7 +113,6 @@ func (p Pages) text(base uint64) string {
 	return line
 }
 
-// planDrawing has the lines of a plan.
 type planDrawing struct {
 	total uint64 // of the whole
 	lines []planLine
@@ -137,7 +134,6 @@ func (d *planDrawing) mapped(name string, size, begin, end uint64, text string) 
 	d.add(name, size, "["+bar+"]  "+text)
 }
 
-// text returns the lines in columns.
 func (d *planDrawing) text() string {
 	names, sizes := 0, 0
 	for _, line := range d.lines {

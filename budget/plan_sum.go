@@ -55,7 +55,6 @@ func (p Plan) ofKind(kind uint64) uint64 {
 	return sum.whole - sum.guards
 }
 
-// guard returns the bytes without access after each arena.
 func (p Plan) guard() uint64 {
 	if p.Pages.Guards.asks() {
 		return planEdge
@@ -85,7 +84,6 @@ func (p Plan) resolved() Plan {
 	return p
 }
 
-// orDefault fills in each Default.
 func (p Pages) orDefault(base uint64) Pages {
 	usual := Off
 	if base != 0 {
@@ -95,7 +93,6 @@ func (p Pages) orDefault(base uint64) Pages {
 		Guards: cmp.Or(p.Guards, Off), Base: cmp.Or(p.Base, usual)}
 }
 
-// orDefault fills in the limits that are 0.
 func (l Limits) orDefault() Limits {
 	return l.or(Limits{Scopes: 64, Pools: 64, Owned: 256, Labels: 32})
 }
@@ -126,7 +123,6 @@ type sizedPart struct {
 	keys  map[string]string // of the tables of these limits, by the limit's name
 }
 
-// The keys of sizes.
 const frameSizeKey, scratchSizeKey = "frame.size", "scratch.size"
 
 func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", index) }
@@ -192,7 +188,6 @@ func (p Plan) largest() string {
 // planCount returns a count as a factor: 0 for a negative one, which is a fault.
 func planCount(count int) uint64 { return uint64(max(0, count)) }
 
-// raiseTo raises each limit to at least that of other.
 func (l *Limits) raiseTo(other Limits) {
 	l.Scopes, l.Pools = max(l.Scopes, other.Scopes), max(l.Pools, other.Pools)
 	l.Owned, l.Labels = max(l.Owned, other.Owned), max(l.Labels, other.Labels)

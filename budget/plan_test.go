@@ -97,7 +97,6 @@ func TestPlanTotal(t *testing.T) {
 	assert.Equal(t, Limits{1, 2, 3, 4}, Limits{1, 2, 3, 4}.orDefault())
 }
 
-// manyRegions returns n regions of a size.
 func manyRegions(n int, size uint64) (list []RegionPlan) {
 	for i := range n {
 		list = append(list, RegionPlan{Name: fmt.Sprint("r", i), Size: size})
@@ -268,7 +267,6 @@ func TestPlanSize(t *testing.T) {
 	}
 }
 
-// randomPlan makes a plan that passes Check.
 func randomPlan(random *rand.Rand) Plan {
 	size := func() uint64 { return 1 + random.Uint64N(1<<random.IntN(31)) }
 	some := func() bool { return random.IntN(2) == 0 }
@@ -325,7 +323,6 @@ func TestPlanRoundTrip(t *testing.T) {
 	}
 }
 
-// manySlots returns n regions with so many slots of 64 KiB.
 func manySlots(n, slots int) []RegionPlan {
 	list := manyRegions(n, 1)
 	for i := range list {

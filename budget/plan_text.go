@@ -70,7 +70,6 @@ func parseSizeOrRest(text string) (uint64, error) {
 	return size, err
 }
 
-// parseCount parses a count.
 func parseCount(text string) (int, error) {
 	count, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || count < 0 {
@@ -79,10 +78,8 @@ func parseCount(text string) (int, error) {
 	return int(count), nil
 }
 
-// addressText returns an address as text: "0x200000000000".
 func addressText(address uint64) string { return "0x" + strconv.FormatUint(address, 16) }
 
-// parseAddress parses the text of addressText.
 func parseAddress(text string) (uint64, error) {
 	digits, found := strings.CutPrefix(text, "0x")
 	address, err := strconv.ParseUint(digits, 16, 64)

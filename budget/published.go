@@ -55,7 +55,6 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	return r
 }
 
-// add adds an arena.
 func (r *Report) add(f figures) {
 	r.Arenas = append(r.Arenas, f.ArenaReport)
 	r.Leaks.Finalizers += f.failed

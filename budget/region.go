@@ -48,7 +48,6 @@ type region struct {
 	own         load // the load that begins here; guarded by b.mu
 }
 
-// phase is a region's state.
 type phase uint64
 
 const (
@@ -127,7 +126,6 @@ const (
 	ownerTaken                    // of a slot: it has an owner
 )
 
-// taken reports whether the slot has an owner.
 func (r *region) taken() bool { return r.owner.Load()&ownerTaken != 0 }
 
 // take makes the caller the owner of a free slot.

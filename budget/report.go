@@ -136,7 +136,6 @@ func newFigures(st *scope.Stack) figures {
 // peak of others starts again when a timeline reads it.
 func (f *figures) isRegion() bool { return f.stack.Row().Kind == arena_c.KindRegion }
 
-// arenaName returns the name of an arena in reports.
 func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }
 
 // read reads the arena's figures now. It reuses the memory of the lists.
@@ -257,7 +256,6 @@ type published struct {
 	watched atomic.Bool // there is a timeline
 }
 
-// begin publishes all arenas for the first time.
 func (p *published) begin(stacks []*scope.Stack, regions, buffers int) {
 	p.list = make([]figures, 0, len(stacks))
 	for _, st := range stacks {

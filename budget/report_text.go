@@ -96,7 +96,6 @@ func (l *reportLines) add(part, arena, text string) {
 	l.list = append(l.list, reportLine{arena, text, 0})
 }
 
-// usage adds a line for each name.
 func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 	list = slices.DeleteFunc(slices.Clone(list), func(u scope.Usage) bool { return u.Bytes|u.Peak == 0 })
 	slices.SortStableFunc(list, func(a, b scope.Usage) int { return cmp.Compare(b.Peak, a.Peak) })
@@ -143,7 +142,6 @@ func (r ArenaReport) LogValue() slog.Value { return slog.GroupValue(logged(refle
 // a part it is.
 var unlogged = []string{"name", "part", "index", "kind", "plan", "sites"}
 
-// logged returns the fields of a struct except the unlogged.
 func logged(v reflect.Value) (attrs []slog.Attr) {
 	for i := range v.NumField() {
 		field := v.Field(i)

@@ -34,7 +34,6 @@ func (b *Budget) scratchAsPublished() bool {
 	return true
 }
 
-// publishScratch publishes the scratch of numbered workers.
 func (b *Budget) publishScratch() {
 	p := &b.published
 	p.beside.Lock()

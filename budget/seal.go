@@ -83,7 +83,6 @@ func (b *Budget) beStrict(strict bool) {
 	}
 }
 
-// unseal is Close's part of Seal.
 func (b *Budget) unseal() {
 	strictOwner.Lock()
 	defer strictOwner.Unlock()
@@ -112,7 +111,6 @@ func (b *Budget) sealRefuses(changed []*region, parts []platform.PageRun) error 
 		"set pages.%s to \"off\", or Reconfigure before Seal", b.plan.Name, strings.Join(keys, ", "), would, key)
 }
 
-// strictFrame is NextFrame's check of the Go heap.
 func (b *Budget) strictFrame() {
 	if !strictBuild || !b.isStrict() {
 		return

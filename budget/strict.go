@@ -20,7 +20,6 @@ type heapWatch struct {
 	profile goProfile        // of that moment
 }
 
-// newHeapWatch returns a watch for a NoHeap that begins.
 func newHeapWatch() *heapWatch {
 	w := new(heapWatch)
 	w.restart()
@@ -59,7 +58,6 @@ func (w *heapWatch) look(counts func(stack []runtime.Frame) bool) (sites []goSit
 	return sites
 }
 
-// end returns a NoHeap's error, or nil.
 func (w *heapWatch) end(budget string) error {
 	sites := w.look(func([]runtime.Frame) bool { return true })
 	if len(sites) == 0 {
@@ -83,7 +81,6 @@ var strictHeap struct {
 // atWork counts the loads, rewinds and similar calls of all budgets, in strict builds.
 var atWork struct{ begun, ended atomic.Uint64 }
 
-// watchStrict starts or stops the watch.
 func watchStrict(on bool) {
 	strictHeap.Lock()
 	defer strictHeap.Unlock()
@@ -208,7 +205,6 @@ type goProfile map[[32]uintptr]goCount
 
 type goCount struct{ objects, bytes int64 }
 
-// goSite is a call stack of the program that allocated.
 type goSite struct {
 	goCount
 	frames []string // innermost first, from the first that is not the runtime's
@@ -322,7 +318,6 @@ const (
 	goFramesShown = 6
 )
 
-// text returns how much was allocated, and the lines.
 func (w *heapWatch) text(sites []goSite) (count, where string) {
 	var sum goCount
 	for _, site := range sites {

@@ -115,7 +115,6 @@ func (p Plan) fit(needs map[string]need) Plan {
 	return p
 }
 
-// noted returns the note of a region with this need.
 func (n need) noted(from string) string {
 	if n.bytes == 0 {
 		return "never used: as planned"
@@ -191,7 +190,6 @@ func (p Plan) Headroom(percent int) Plan {
 	return p
 }
 
-// grow raises each limit that isn't 0 by percent.
 func (l *Limits) grow(percent int) {
 	for _, limit := range l.byKey() {
 		if *limit.value > 0 {

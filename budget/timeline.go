@@ -136,7 +136,6 @@ func (t *Timeline) copyCells() cells {
 	return to
 }
 
-// arenaLines returns a line with the names of each arena.
 func (b *Budget) arenaLines() (list []ArenaLine) {
 	for _, st := range b.stacks {
 		list = append(list, ArenaLine{Name: arenaName(st), Part: st.Part, Kind: st.Kind})

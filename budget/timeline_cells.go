@@ -58,7 +58,6 @@ func newCells(samples, arenas int) cells {
 	return cells{samples: samples, arenas: arenas, most: make([]uint64, n), marks: make([]Mark, n), step: 1}
 }
 
-// tick returns the cells of a new tick, by arena.
 func (c *cells) tick() (most []uint64, marks []Mark) {
 	if c.used == 0 || c.last == c.step {
 		c.begin()
@@ -119,7 +118,6 @@ func (c *cells) join(most []uint64, marks []Mark, from int) {
 	}
 }
 
-// copyTo copies the used samples to other cells of the same size.
 func (c *cells) copyTo(to *cells) {
 	n := c.used * c.arenas
 	copy(to.most, c.most[:n])

@@ -49,7 +49,6 @@ func (b *Budget) untracked() (list []string) {
 	return list
 }
 
-// untrack ends the tracking.
 func (b *Budget) untrack(regions []*region) error {
 	var errs []error
 	for _, r := range regions {

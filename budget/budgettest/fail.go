@@ -127,7 +127,6 @@ func knobs(plan *budget.Plan) (list []knob) {
 	return list
 }
 
-// with returns the plan with another value of its i-th knob.
 func with(plan budget.Plan, i int, value uint64) budget.Plan {
 	plan.Regions = slices.Clone(plan.Regions)
 	knobs(&plan)[i].set(value)
