@@ -175,7 +175,6 @@ type told struct {
 	status       int
 }
 
-// compare runs the misuse in a process of its own.
 func (c told) compare(t *testing.T, plan string) {
 	t.Run(plan+"/"+c.name, func(t *testing.T) {
 		t.Parallel()

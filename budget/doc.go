@@ -22,8 +22,8 @@
 //   - [Budget.Report] returns the figures of each arena: used, peak, size.
 //
 // Use it where the worst case can be named: game servers, tools, devices without swap. A budget
-// never grows, and it can't lend one region's memory to another while they are in use. It can't
-// bound your code's use of the Go heap: Plan.GoHeap sets the collector's limit, not a wall.
+// never grows, and regions in use can't lend each other memory. It can't bound your code's use of
+// the Go heap: Plan.GoHeap sets the collector's limit, not a wall.
 //
 // # The map
 //
@@ -43,10 +43,9 @@
 //
 // # Over time
 //
-// [Budget.Timeline] records how much each arena holds from the first tick to the last, in Go memory
-// that it allocates at set-up; package view draws it. In a trace of the Go runtime (runtime/trace)
-// each Load, Rewind and Release is a task and a region, "upfront.Load", and each NextFrame is a
-// region.
+// [Budget.Timeline] records how much each arena holds at each tick, in Go memory from set-up;
+// package view draws it. In a trace of the Go runtime (runtime/trace) each Load, Rewind and Release
+// is a task and a region, "upfront.Load", and each NextFrame is a region.
 //
 // # Tests and checked builds
 //
@@ -108,11 +107,9 @@
 // # Why
 //
 // Why does nothing grow? Memory that may grow has no worst case: it fits on the developer's machine
-// and fails in a player's hand, in the middle of play. Nothing moves either, so a pointer is valid
-// as long as its scope. The price: the worst case must be known, and bytes that one region doesn't
-// use help no other.
+// and fails in a player's hand. Nothing moves either, so a pointer is valid as long as its scope.
+// The price: the worst case must be known, and bytes that one region doesn't use help no other.
 //
 // Why is a loaded region frozen? Play that allocates among a level's objects fills the level sooner
-// or later. Play has memory of its own: pools and containers that the load made, the frame, and
-// scratch arenas.
+// or later. Play uses pools and containers that the load made, the frame, and scratch.
 package budget

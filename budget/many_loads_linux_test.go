@@ -16,7 +16,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// held is the process's holdings of the system.
 type held struct{ files, mappings, resident int }
 
 func holds(t *testing.T) (h held) {

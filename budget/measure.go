@@ -13,13 +13,13 @@ import (
 
 // Measure answers "will it fit?": it returns the bytes that each part of the plan needs for fn. The
 // report is that of a run, and its Plan is the plan of that run, ready to be opened. The plan keeps
-// the old one's name, notes, base, pages, Go heap and OnError. No region takes the rest, and Size
+// the old one's name, notes, base, pages, Go heap and OnError. No region takes the Rest, and Size
 // is 0: the sum.
 //
 // Measure first runs fn in a shadow of the plan. There each region, slot, buffer and scratch arena,
 // and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets, at
-// most half of the process's limits. Then it runs fn in a budget of the peaks, and again until it
-// fits.
+// most half of the bytes that the process's limits leave. Then it runs fn in a budget of the peaks,
+// and again until it fits.
 //
 // The size of a part is the highest peak of its slots, buffers or scratch arenas. With one byte
 // less fn is full, except:
@@ -36,13 +36,14 @@ import (
 // others. Overwrite both to keep your own.
 //
 // fn runs at least twice, and once more for each part whose temporaries need the next line. It must
-// do the same each time, in a fresh budget, and end its goroutines; it need not close the budget. A
-// full that fn returns, panics with or ignores asks for more room. Measure returns any other error
-// of fn, the leaks that Close finds at the end, and a full in the widest plan.
+// do the same each time, in a fresh budget but with its earlier results outside, and end its
+// goroutines; it need not close the budget. A full that fn returns, panics with or ignores asks for
+// more room. Measure returns any other error of fn, the leaks that Close finds at the end, and a
+// full in the widest plan.
 //
 // The shadow's pages aren't prefaulted, locked, huge or guarded; it has no fixed base and no share
 // of the Go heap, so fn may run next to a budget with one. In a checked build the shadow starts
-// with 256 MiB, and grows by 16 if fn is full. In checked and asan builds each [scope.Builder]
+// with 256 MiB, and grows 16-fold if fn is full. In checked and asan builds each [scope.Builder]
 // touches all free bytes: measure in a release build.
 //
 // Afterwards only the heads of the tables stay reserved, so that scopes and pools that fn kept stay
@@ -358,7 +359,8 @@ func wideMost() uint64 {
 	return min(16*GiB, math.MaxUint/16)
 }
 
-// wideTotal returns the bytes of a wide plan: half of the process's limits, but at most wideMost.
+// wideTotal returns the bytes of a wide plan: half of the bytes that the process's limits leave, at
+// most wideMost.
 func wideTotal() uint64 {
 	total := wideMost()
 	for _, limit := range readLimits() {

@@ -333,7 +333,6 @@ func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 	}
 }
 
-// sizesOf returns the sizes of a plan's parts, to be changed one by one.
 func sizesOf(p *budget.Plan) (sizes []*uint64) {
 	for i := range p.Regions {
 		sizes = append(sizes, &p.Regions[i].Size)

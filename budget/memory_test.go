@@ -14,7 +14,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// static is static memory.
 var static [2 << 20]byte
 
 func TestOpenIn(t *testing.T) {

@@ -56,7 +56,6 @@ func lineOf(t testing.TB, mark string) string {
 	return ""
 }
 
-// noHeap returns NoHeap's text for fn.
 func noHeap(t testing.TB, b *budget.Budget, fn func()) string {
 	t.Helper()
 	if err := b.NoHeap(fn); err != nil {

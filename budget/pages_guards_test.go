@@ -59,7 +59,6 @@ func requireGuards(t *testing.T, b *budget.Budget) {
 	}
 }
 
-// fillRegions writes every byte of the regions of worlds.
 func fillRegions(t *testing.T, b *budget.Budget) {
 	t.Helper()
 	whole := func(r budget.Region) {
@@ -235,7 +234,6 @@ func TestGuardsBeyondTheMappings(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestGuardsBeyondTheSystem is the same without a made-up number.
 func TestGuardsBeyondTheSystem(t *testing.T) {
 	_, most, ok := platform.Mappings()
 	switch {

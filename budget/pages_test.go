@@ -141,7 +141,6 @@ func TestOpenWithFaults(t *testing.T) {
 	}
 }
 
-// block is static memory, with room for guards.
 var block [4 << 20]byte
 
 func TestOpenInWithDemands(t *testing.T) {
@@ -245,7 +244,6 @@ func freshBase() uint64 {
 	return uint64(platform.SafeBase()) + uint64(bases)<<28
 }
 
-// demanding returns the plan with one demand, by its key in JSON.
 func demanding(plan budget.Plan, key string, demand budget.Demand) budget.Plan {
 	*map[string]*budget.Demand{"prefault": &plan.Pages.Prefault, "lock": &plan.Pages.Lock, "huge": &plan.Pages.Huge,
 		"guards": &plan.Pages.Guards, "base": &plan.Pages.Base}[key] = demand
@@ -288,7 +286,6 @@ func ungranted(t *testing.T, key string) string {
 	return ""
 }
 
-// mapping returns the entry of an address in /proc/self/maps, or in smaps.
 func mapping(t *testing.T, file string, address uint64) string {
 	text, err := os.ReadFile("/proc/self/" + file)
 	require.NoError(t, err)
@@ -312,7 +309,6 @@ func mapping(t *testing.T, file string, address uint64) string {
 
 func locked(t *testing.T) (kib uint64) { return statusKiB(t, "VmLck:") }
 
-// statusKiB returns a line of /proc/self/status.
 func statusKiB(t *testing.T, key string) (kib uint64) {
 	status, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
@@ -328,7 +324,6 @@ func isHuge(t *testing.T, address uint64) bool {
 	return strings.Contains(flags, " hg ")
 }
 
-// effective reports whether the demand of the key is in effect.
 func effective(t *testing.T, b *budget.Budget, key string) bool {
 	base := uint64(addressOf(&b.Base().Bytes()[0]))
 	switch key {

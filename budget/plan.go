@@ -117,8 +117,8 @@ type Limits struct {
 // garbage-collected heap. In return play has no page faults (0.1 to 1 µs each, more under load),
 // and a machine without the memory fails at Open, not in the middle of play. Without it a page
 // becomes resident at its first use and stays so until Close; rewinding frees no pages. Open may
-// then succeed, and a later write may bring the OOM killer. Servers and consoles want Prefault,
-// tools don't. [Plan.Cost] returns its cost in advance, and Report.Resident the real one.
+// then succeed, and a later write may end the process: the OOM killer. Servers and consoles want
+// Prefault, tools don't. [Plan.Cost] returns its cost in advance, and Report.Resident the real one.
 type Pages struct {
 	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
 	Prefault Demand

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// undraw parses the text of SizeText.
 func undraw(t *testing.T, text string) float64 {
 	t.Helper()
 	require.True(t, strings.HasSuffix(text, "KiB"), text)

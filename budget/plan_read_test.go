@@ -54,7 +54,6 @@ FILE:15: go_heap: 4KiB; the Go runtime's share is 0 or 4MiB to 64TiB`, "FILE", n
 
 const oneLevel = `"regions":[{"name":"level","size":65536}]`
 
-// planRefused are plans with one fault each.
 var planRefused = []struct{ data, fault string }{
 	{`null`, "line 1: null is not an object"},
 	{`[]`, "line 1: a list is not an object"},
@@ -302,7 +301,6 @@ func TestPlanCorpusLoads(t *testing.T) {
 	}
 }
 
-// The corpus has every key of plans.
 func TestPlanCorpusHasEveryKey(t *testing.T) {
 	plan, err := ReadPlan("testdata/plans/every-key.json")
 	require.NoError(t, err)

@@ -104,7 +104,6 @@ func manyRegions(n int, size uint64) (list []RegionPlan) {
 	return list
 }
 
-// planChecks are single changes to a valid plan.
 var planChecks = []struct {
 	change func(*Plan)
 	fault  string // "" for a plan at the limit, which is valid too
@@ -331,7 +330,6 @@ func manySlots(n, slots int) []RegionPlan {
 	return list
 }
 
-// planSumChecks are changes to the sum of the parts.
 var planSumChecks = []struct {
 	change func(*Plan)
 	fault  string
@@ -571,7 +569,6 @@ func TestPlanCrossings(t *testing.T) {
 	}
 }
 
-// planPagesChecks are changes to pages and the base.
 var planPagesChecks = []struct {
 	change func(*Plan)
 	fault  string

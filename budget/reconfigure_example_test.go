@@ -8,7 +8,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// loadWorld fills a region with so many bytes.
 func loadWorld(r budget.Region, size int) error {
 	_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*struct{}, error) {
 		s.Bytes(size)

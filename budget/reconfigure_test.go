@@ -13,7 +13,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// worlds is a plan whose upper regions change places.
 func worlds(systems, room, level uint64) budget.Plan {
 	return budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB},
 		{Name: "systems", Size: systems * budget.KiB}, {Name: "room", Size: room * budget.KiB, Slots: 2},

@@ -131,7 +131,6 @@ func TestRegionLimitsAndTheLayout(t *testing.T) {
 	}
 }
 
-// Reconfigure moves edges; limits stay.
 func TestRegionLimitsStay(t *testing.T) {
 	plan := limited()
 	plan.Regions[2].Size = 2 * 64 * budget.KiB

@@ -13,7 +13,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// playedCabin returns a budget after a load of its level.
 func playedCabin() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "cabin", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {

@@ -110,7 +110,6 @@ type failing struct{ text *string }
 func (f failing) Close() error  { return errors.Join(f) }
 func (f failing) Error() string { return *f.text }
 
-// logged returns the output of a JSON handler for a value.
 func logged(t *testing.T, value any) map[string]any {
 	t.Helper()
 	var out bytes.Buffer
@@ -232,7 +231,6 @@ func TestGoHeapThatIsNotGoverned(t *testing.T) {
 	assert.False(t, strings.Contains(b.Report().String(), "go heap"), "there is nothing to draw it against")
 }
 
-// reportPlan is a plan with a part of every kind.
 func reportPlan() budget.Plan {
 	plan := small()
 	plan.Regions = []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 3},

@@ -34,7 +34,6 @@ func residentOf(t *testing.T, b *budget.Budget) uint64 {
 	return bytes
 }
 
-// fillSlots uses every byte of every slot.
 func fillSlots(t *testing.T, b *budget.Budget, slots int) {
 	for range slots {
 		room, err := b.Slots("room").Acquire()

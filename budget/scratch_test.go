@@ -41,16 +41,13 @@ func stopped(at, function string) (n int) {
 	return n
 }
 
-// waiting counts the goroutines that wait in Lease.
 func waiting() int { return stopped("select", "budget.(*leases).lease(") }
 
-// untilWaiting returns when n goroutines wait in Lease.
 func untilWaiting(t testing.TB, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return waiting() == n }, 5*time.Minute, time.Millisecond)
 }
 
-// untilLocking returns when n goroutines wait for the lock of a budget.
 func untilLocking(t testing.TB, n int) {
 	t.Helper()
 	locking := func() bool { return stopped("sync.Mutex.Lock", "budget.(*Budget).") == n }

@@ -33,7 +33,6 @@ func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	}
 }
 
-// timelineOf returns the timeline of the strict budget.
 var timelineOf *budget.Timeline
 
 // turn returns the panic of NextFrame. It allocates nothing itself.

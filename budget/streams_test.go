@@ -13,7 +13,6 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// openStreamed loads the example's world.
 func openStreamed(t *testing.T) *Streamed {
 	t.Helper()
 	b, err := budget.Open(budget.Plan{Name: "world", Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})

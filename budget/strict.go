@@ -15,7 +15,7 @@ import (
 // heapWatch compares the Go heap at two moments, for NoHeap and for the strict budget. The count is
 // cheap; the profile has the call stacks.
 type heapWatch struct {
-	stats   runtime.MemStats // not on the stack, from which it would escape
+	stats   runtime.MemStats // a field: on the stack it would escape to the heap
 	made    uint64           // objects made on the Go heap when counting began
 	profile goProfile        // of that moment
 }

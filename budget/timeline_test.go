@@ -16,7 +16,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// lineOfArena returns an arena's line of a timeline.
 func lineOfArena(t testing.TB, d budget.TimelineData, name string) budget.ArenaLine {
 	t.Helper()
 	i := slices.IndexFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Name == name })
@@ -24,7 +23,6 @@ func lineOfArena(t testing.TB, d budget.TimelineData, name string) budget.ArenaL
 	return d.Arenas[i]
 }
 
-// tick is a test's own record of a tick.
 type tick struct {
 	most uint64
 	mark budget.Mark

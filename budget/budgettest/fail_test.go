@@ -109,13 +109,11 @@ func TestFailEachFailsEach(t *testing.T) {
 	}
 }
 
-// onLevel loads the level.
 func onLevel(b *budget.Budget, fn func(s scope.Scope)) error {
 	_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) { fn(s); return nil, nil })
 	return err
 }
 
-// onScratch makes a pond on scratch.
 func onScratch(b *budget.Budget) error {
 	return b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil })
 }
