@@ -169,6 +169,6 @@ var states = []line{
 			check(ring.Take(2))
 		}},
 	}, []answer{
-		{"checked", "sums", "made before Begin was written since … made at", told},
+		{"checked", "sums", "memory from before Begin was written since … made at", told},
 	}, ""},
 }
