@@ -74,7 +74,6 @@ func TestAddrRefusesWhatLiesElsewhere(t *testing.T) {
 	require.NoError(t, outer.Close())
 }
 
-// panicked is the error that fn panics with.
 func panicked(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()

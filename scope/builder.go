@@ -46,7 +46,7 @@ func (b *Builder[T]) Push(x T) {
 	}
 }
 
-// TryPush is Push that reports false.
+// TryPush is Push that returns false instead of unwinding; the scope remembers ([Scope.Err]).
 func (b *Builder[T]) TryPush(x T) bool {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {
@@ -60,7 +60,6 @@ func (b *Builder[T]) TryPush(x T) bool {
 	return false
 }
 
-// end returns the offset after the last value.
 func (b *Builder[T]) end() uint64 {
 	return b.scope.h.Offset(unsafe.Pointer(unsafe.SliceData(b.items))) + uint64(len(b.items))*uint64(unsafe.Sizeof(*new(T)))
 }

@@ -33,7 +33,6 @@ var classes struct {
 	size [classesMax]uint64 // of an object
 }
 
-// newClass returns the number of a new class, for a finalizer.
 func newClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
 	classes.Lock()
 	defer classes.Unlock()
@@ -46,7 +45,6 @@ func newClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
 	return c
 }
 
-// mark is the state of an arena that an unwinding restores.
 type mark struct{ depth, cursor, chain, count uint64 }
 
 func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain, h.Top().Count} }
@@ -64,7 +62,6 @@ type unwinding struct {
 	done   bool
 }
 
-// closeTop closes the topmost scope of one end of the arena.
 func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	if h.Odd|h.Asked|h.Misused != 0 {
 		return st.closeFrom(h, h.Depth)
@@ -103,12 +100,12 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 // before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() error {
 	u.st.unwound++
-	// at all that will be freed, while its scopes and labels still exist
+	// the scopes and labels that look books are gone afterwards
 	u.st.look()
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
 	}
-	// the near end's full is worked out before the temporaries free bytes
+	// a full of the near end has the figures from before the temporaries free bytes
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 {
 		u.st.peekFrom(near, near.Depth)
 	}
@@ -251,7 +248,6 @@ func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 // sliceNode is the node of the objects after it.
 type sliceNode struct{ front, stride, class, left uint64 }
 
-// special runs the newest node if it is not a type's.
 func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch class {
@@ -276,7 +272,7 @@ func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	}
 }
 
-// poolNext is the unit, in a pool's word, of the next chunk to look at.
+// A pool's word holds its index and, in units of poolNext, the chunk to look at next.
 const poolNext = 1 << 20
 
 // chunk finalizes one live object of the node's pool. The node stays until there is none; meanwhile
@@ -305,7 +301,6 @@ func (u *unwinding) chunk(word *uint64) {
 	}
 }
 
-// element finalizes the last remaining object of a slice.
 func (u *unwinding) element(object unsafe.Pointer) {
 	n := (*sliceNode)(object)
 	if n.left == 0 {
@@ -351,7 +346,6 @@ func (u *unwinding) closeLong() {
 	}
 }
 
-// failed records the error of the node that runs.
 func (u *unwinding) failed(err error) { u.fail(fmt.Errorf("%s: %w%s", u.name(), err, u.given())) }
 
 func (u *unwinding) fail(err error) {
@@ -360,7 +354,6 @@ func (u *unwinding) fail(err error) {
 	u.errs.add(fmt.Errorf("%s, scope %q: %w", st.Arena, st.nameOf(u.h, u.h.Depth), err))
 }
 
-// name returns the name of the node that runs, or ran last.
 func (u *unwinding) name() string {
 	if p := u.owned(); p != nil {
 		return p.name()
@@ -381,7 +374,6 @@ func (u *unwinding) name() string {
 	return fmt.Sprintf("a node of class %d", class)
 }
 
-// owned returns the Go value that runs, or nil if the node isn't one.
 func (u *unwinding) owned() *owned {
 	if object, node := u.h.Newest(u.at); node/arena_c.NodeClass == classOwned {
 		return u.st.owned.placeOf(*(*uint64)(object))

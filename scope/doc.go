@@ -128,11 +128,6 @@
 // 32-bit targets align such words to 4 bytes inside a type; an object that holds one begins at a
 // multiple of 8 in an arena there too.
 //
-// # For package budget
-//
-// [Stack] is exported for package budget, which makes regions, frame and scratch arenas of it.
-// Programs don't use it.
-//
 // # Sources
 //
 // Andreas Fredriksson, "Scope Stack Allocation" (DICE): scopes, finalizer chains, the regions of a

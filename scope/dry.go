@@ -18,7 +18,6 @@ func (st *Stack) StartDry(row *arena_c.Row) {
 // C.
 const earlierName = "earlier"
 
-// errEvent is the error of Play for an event that can't come now.
 var errEvent = errors.New("no arena can do that")
 
 // Play repeats an event in a dry arena: the core moves its headers as it moved the program's. It
@@ -82,7 +81,7 @@ func (st *Stack) playOpen(name string) error {
 	return nil
 }
 
-// playGrow takes size bytes, alignment included.
+// size includes alignment.
 func (st *Stack) playGrow(size uint64) error {
 	if st.h.Take(size) {
 		return nil
@@ -100,7 +99,6 @@ func (st *Stack) playBack(to uint64) {
 	st.h.BackTo(to)
 }
 
-// playTemp opens temporaries of the topmost scope, or of the newest temporaries.
 func (st *Stack) playTemp(of *arena_c.Scopes, size uint64) error {
 	far := &st.row.Temp
 	if far.Depth == far.Slots {
@@ -124,7 +122,6 @@ func (st *Stack) playTempEnd() {
 	st.tempNodes = st.tempNodes[:len(st.tempNodes)-1]
 }
 
-// playTable notes that n places of a table were taken at once.
 func (st *Stack) playTable(name string, n, places uint64, most *uint64) error {
 	if n > places {
 		full := st.tableFull(name, places, "")

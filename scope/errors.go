@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// joined is errors.Join that flattens: both may be lists already.
+// joined is errors.Join, but flat: both may be lists already.
 func joined(a, b error) error {
 	if a == nil {
 		return b
@@ -43,7 +43,6 @@ func (l *errorList) add(err error) {
 	}
 }
 
-// err returns all of them: nil, the only one, or the list.
 func (l *errorList) err() error {
 	switch len(l.list) {
 	case 0:
@@ -80,7 +79,6 @@ type Misuse struct {
 	closed bool
 }
 
-// bug returns a Misuse that is not of a closed object.
 func bug(format string, args ...any) *Misuse { return &Misuse{Text: fmt.Sprintf(format, args...)} }
 
 const misusePrefix = "scope: BUG: "

@@ -120,7 +120,6 @@ func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 	}
 }
 
-// TestOwnOnAFullScopeClosesAtOnce: nothing is lost.
 func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for room := range uint64(40) { // each remainder of a scope around the 16 bytes of a finalizer

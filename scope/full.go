@@ -13,8 +13,7 @@ import (
 type FullError struct {
 	Budget string // name of the plan
 	Arena  string // "region level"
-	// name of the scope that was full; of a full table of scopes, the name for the new one; "" of
-	// slots
+	// the scope of the request; of a full table of scopes, the one to open; "" of slots
 	Scope string
 	// "bytes"; a full table: "scopes", "pools", "owned", "labels" or "slots"; "temporaries" (see
 	// [Scope.Temp]); or "keys" of a StringMap
@@ -22,8 +21,7 @@ type FullError struct {
 	Asked uint64 // bytes requested, without alignment; or 1
 	Free  uint64 // bytes or places that were free
 	Size  uint64 // of the arena in bytes, or of the table
-	// a Size that is enough: the least, or with the most that alignment may cost; 0: no plan has
-	// one
+	// a sufficient Size: the least, or with the most that alignment may cost; 0: no plan has one
 	Need  uint64
 	Key   string  // of the plan: "regions[2].size"; of keys the parameter
 	Top   []Usage // the holders of most bytes, largest first: three at most
@@ -99,7 +97,6 @@ func (e *FullError) Is(target error) bool { return target == ErrFull }
 // Unwrap returns the Cause.
 func (e *FullError) Unwrap() error { return e.Cause }
 
-// tableFull returns the full of a table that has no free place.
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 	return st.counted(&FullError{Budget: st.Budget, Arena: st.Arena, Scope: short(scope), What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)})
@@ -118,8 +115,7 @@ func (e *FullError) onPurpose() *FullError {
 	return e
 }
 
-// noPlace returns the full of a table without a free place, or the full of a request refused on
-// purpose, or nil.
+// noPlace returns the full of a table without a free place or of a refusal on purpose, or nil.
 func (st *Stack) noPlace(table string, used, size uint64, scope string) *FullError {
 	if used >= size {
 		return st.tableFull(table, size, scope)
@@ -177,7 +173,6 @@ func (s Scope) misuse(what string) error {
 	return &Misuse{Text: text}
 }
 
-// misuse returns the misuse of a closed scope.
 func (l lost) misuse(what string, gen uint64) *Misuse {
 	return &Misuse{fmt.Sprintf("%s a scope of %s that is closed%s", what, l.arena, l.ended(gen)), true}
 }

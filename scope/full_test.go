@@ -345,7 +345,6 @@ func TestFullBelowManyThatRemember(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-// TestNamesOutliveWhatTheyLieIn: a name may be made with Sprintf.
 func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 	b := open(t)
 	names := b.Scratch(1, 0)
@@ -394,7 +393,6 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// said returns the error that fn panics with.
 func said(t *testing.T, fn func()) (err error) {
 	t.Helper()
 	defer func() { err, _ = recover().(error) }()

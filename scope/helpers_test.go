@@ -62,7 +62,6 @@ func open(t testing.TB) *budget.Budget {
 	return b
 }
 
-// opened returns a scratch arena and an open scope on it.
 func opened(t *testing.T, name string) (scope.Scratch, scope.Scope) {
 	scratch := open(t).Scratch(0, 0)
 	return scratch, scratch.Open(name)
@@ -86,7 +85,6 @@ func accounted(s scope.Scope, p unsafe.Pointer) unsafe.Pointer {
 	return unsafe.Add(header, arena_c.Place(p, header))
 }
 
-// newMark makes a mark with an ID.
 func newMark(s scope.Scope, id, do int64) *mark {
 	m := marks.New(s)
 	m.ID, m.Do = id, do
@@ -117,7 +115,6 @@ func counted(n uint64) uint64 {
 // instrumented reports whether a sanitizer's runtime allocates for itself.
 const instrumented = arena_c.Race || arena_c.Asan
 
-// recovered returns the error that fn panics with, or nil.
 func recovered(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()

@@ -52,7 +52,6 @@ func TellInner(list []Inner) {
 	}
 }
 
-// inner fills in the scope that contains the arena.
 func (st *Stack) inner(in Inner, at uint64) Inner {
 	in.Scope = tempName
 	for depth := st.h.Depth; depth > 0 && at < st.h.Limit; depth-- {
@@ -64,7 +63,6 @@ func (st *Stack) inner(in Inner, at uint64) Inner {
 	return in
 }
 
-// countsOf reads the counts of an arena from its header.
 func countsOf(kind arena_c.RoomKind, header unsafe.Pointer) (in Inner) {
 	switch kind {
 	case arena_c.RoomHeap:

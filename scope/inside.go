@@ -67,7 +67,7 @@ func (p *Piece) Ends(st *Stack) string {
 	return classes.name[p.node.finalizes()%classesMax]
 }
 
-// shortType returns the name of a type without the folders of its packages.
+// shortType cuts the folders of packages from a type's name.
 func shortType(name string) string {
 	if !strings.Contains(name, "/") { // most
 		return name
@@ -202,7 +202,6 @@ func (n *chainNode) finalizes() uint64 {
 	return 0
 }
 
-// labelSpan is the memory between the beginning and the end of a call of Label.
 type labelSpan struct {
 	from, to uint64
 	name     string
@@ -228,7 +227,6 @@ func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
 	return v.known
 }
 
-// endOf returns where the scope at a depth ends now.
 func endOf(h *arena_c.Scopes, depth uint64) uint64 {
 	if depth < h.Depth {
 		return h.Record(depth + 1).Mark
@@ -236,21 +234,18 @@ func endOf(h *arena_c.Scopes, depth uint64) uint64 {
 	return h.Cursor
 }
 
-// near reads the chain of the near end.
 func (v *Survey) near() {
 	v.readChain(v.st.h, 0)
 	v.readLabels()
 	v.readItems(v.st.h.Start, v.st.h.Cursor)
 }
 
-// far reads the chain of the far end.
 func (v *Survey) far() {
 	v.labels, v.label = v.labels[:0], -1
 	v.readChain(&v.st.row.Temp, v.st.row.Temp.Back)
 	v.readItems(v.st.h.Limit, v.st.row.End)
 }
 
-// temporaries visits the temporary scope at a depth: its pieces, and its free bytes.
 func (v *Survey) temporaries(depth uint64) {
 	t := &v.st.row.Temp
 	from, cursor, end := v.st.h.Limit, t.Cursor+t.Back, v.st.row.End
@@ -358,7 +353,6 @@ func (v *Survey) labelAt(at uint64) int {
 	return i
 }
 
-// readItems gathers the known pieces in [from, to).
 func (v *Survey) readItems(from, to uint64) {
 	v.items = v.items[:0]
 	if v.known {
@@ -374,7 +368,6 @@ func (v *Survey) readItems(from, to uint64) {
 	slices.SortFunc(v.items, func(a, b Piece) int { return cmp.Compare(a.Offset, b.Offset) })
 }
 
-// readThings gathers the pieces that the mirror knows.
 func (v *Survey) readThings(from, to uint64) {
 	node, until := 0, from
 	for _, t := range v.things {
@@ -418,7 +411,6 @@ func (v *Survey) eachPool(fn func(p *arena_c.Pool, from, to uint64), from, to ui
 	}
 }
 
-// nodePiece returns the piece of a node.
 func (v *Survey) nodePiece(n *chainNode) Piece {
 	kind := kindNode
 	switch {

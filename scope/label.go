@@ -43,8 +43,6 @@ func Label(s Scope, name string, fn func() error) error {
 	return fn()
 }
 
-// labelOf returns the index of a name's line in the topmost scope, or that of a new line at the
-// end.
 func (st *Stack) labelOf(s Scope, name string) int {
 	lines := st.labels.lines
 	for i := range lines {
@@ -67,7 +65,6 @@ type labels struct {
 	totals usages // by name, of all labels since Open
 }
 
-// label is a line of the table.
 type label struct {
 	name  string
 	bytes uint64 // held now
@@ -76,7 +73,6 @@ type label struct {
 	nodes uint32 // calls of Label that gained for it
 }
 
-// booking is a call of Label at work.
 type booking struct {
 	scope Scope
 	node  *labelNode // nil: a failed constructor has freed it
@@ -111,7 +107,6 @@ func (l *labels) settle() {
 	}
 }
 
-// book replaces the bytes that a call has gained.
 func (l *labels) book(n *labelNode, gained uint64) {
 	line := &l.lines[n.line]
 	l.totals.book(line.total, held{bytes: n.gained}, held{bytes: gained})

@@ -18,7 +18,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// labels returns the labels of the only region, without their peaks.
 func labels(b *budget.Budget) (held []scope.Usage) {
 	for _, u := range b.Report().Arenas[0].Labels {
 		if u.Bytes != 0 || u.Peak == 0 {
@@ -28,7 +27,6 @@ func labels(b *budget.Budget) (held []scope.Usage) {
 	return held
 }
 
-// inLevel runs fn in a load of the region level.
 func inLevel(t *testing.T, b *budget.Budget, fn func(s scope.Scope) error) error {
 	t.Helper()
 	type nothing struct{}
@@ -192,7 +190,6 @@ func TestLabelsModel(t *testing.T) {
 	}
 }
 
-// byName returns the bytes of scopes of the region level.
 func byName(b *budget.Budget) []scope.Usage { return b.Region("level").Report().Scopes }
 
 func TestScopesAreCountedByName(t *testing.T) {

@@ -60,10 +60,9 @@ func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 		st.whose(room.Kind, block, live))
 }
 
-// placesTold is the number of places that a leak names.
 const placesTold = 16
 
-// allocated is the number and total size of live blocks from one place.
+// allocated has the live blocks from one place.
 type allocated struct {
 	at            arena_c.Site
 	blocks, bytes uint64
@@ -128,7 +127,6 @@ func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64
 	return text.String()
 }
 
-// walked returns the results of a walk, as far as it came.
 func walked[R any](walk func([]R) (uint64, arena_c.Code)) []R {
 	n, _ := walk(nil)
 	list := make([]R, n)

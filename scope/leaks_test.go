@@ -55,7 +55,6 @@ var leakies = []leaky{
 	}},
 }
 
-// first returns the first line of an error, without the lines that a checked build adds.
 func first(err error) string {
 	if err == nil {
 		return ""
@@ -345,7 +344,6 @@ func TestOutsideOfBudgetsNobodyTells(t *testing.T) {
 	assert.Panics(t, arena.BlockPool[point]{}.MustEmpty)
 }
 
-// TestLeaksStandBesideErrors: leaks and the errors of finalizers are in one error.
 func TestLeaksStandBesideErrors(t *testing.T) {
 	_, s := opened(t, "s")
 	s.Own(&closer{1, errMark, 0})

@@ -48,7 +48,6 @@ type seenScope struct {
 	line    uint32 // of its name
 }
 
-// look books the changes since the last look.
 func (st *Stack) look() { st.lookAt(arena_c.Site{}) }
 
 // lookAt is look with the place that made the newest object.
@@ -114,7 +113,6 @@ func (st *Stack) CountScopes() {
 	}
 }
 
-// see makes room for the scopes that look sees, and sets a reason for the long way.
 func (st *Stack) see(odd uint64) {
 	if st.seen == nil {
 		st.seen = make([]seenScope, 0, st.h.Slots)
@@ -122,7 +120,6 @@ func (st *Stack) see(odd uint64) {
 	st.h.Odd |= odd
 }
 
-// lineOf returns the line of a name, a new one if necessary.
 func (st *Stack) lineOf(u *usages, name string) (line uint32) {
 	if i := slices.IndexFunc(u.lines, func(line Usage) bool { return line.Name == name }); i >= 0 {
 		return uint32(i)
@@ -163,7 +160,6 @@ const (
 	cName      = "C"      // scopes that C opened
 )
 
-// held is the memory of a scope or a label.
 type held struct{ bytes, objects uint64 }
 
 func (u *usages) has(line uint32, name string) bool {
@@ -331,13 +327,13 @@ func (st *Stack) countMost() {
 	}
 }
 
-// Rest has the values on which the figures of an arena depend while no scope is open.
+// Rest has the values that the figures of an arena without open scopes depend on.
 type Rest struct {
 	peak, unwound, finalizers, leaks, scopes, pools, owned uint64
 	fulls                                                  int
 }
 
-// Rest returns them. pre: Stats has run, and no scope is open.
+// Rest returns those values. pre: Stats has run, and no scope is open.
 func (st *Stack) Rest() Rest {
 	return Rest{st.row.Peak(), st.unwound, st.finalizers, st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
 }

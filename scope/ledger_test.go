@@ -11,7 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestLedgerThatContradictsTheArena is the control of a comparison that each checked load makes.
 func TestLedgerThatContradictsTheArena(t *testing.T) {
 	if !arena_c.Checked || arena_c.Race {
 		t.Skip("only a checked build knows each thing: go test -tags checked ./scope does")

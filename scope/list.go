@@ -67,7 +67,7 @@ func (l *List[T]) Push(x T) {
 	}
 }
 
-// TryPush is Push that reports false; the scope remembers ([Scope.Err]).
+// TryPush is Push that returns false instead of unwinding; the scope remembers ([Scope.Err]).
 func (l *List[T]) TryPush(x T) bool {
 	if l.scope.h.Gen == l.scope.gen && len(l.tail) < cap(l.tail) || l.grow() {
 		l.tail = append(l.tail, x)
@@ -76,12 +76,11 @@ func (l *List[T]) TryPush(x T) bool {
 	return false
 }
 
-// front returns the size of a chunk's header, rounded up to the align of the values.
+// front returns the size of a chunk's header, rounded up to the align of T.
 func (l *List[T]) front() uint64 {
 	return roundUp(uint64(unsafe.Sizeof(chunk{})), arena_c.AlignOf[T]())
 }
 
-// grow allocates the next chunk, or reports false.
 func (l *List[T]) grow() bool {
 	s, front, size := l.scope, l.front(), uint64(unsafe.Sizeof(*new(T)))
 	align := max(arena_c.AlignOf[T](), 8)
@@ -179,7 +178,6 @@ func (l *List[T]) alive(what string) *arena_c.Record {
 	return l.scope.h.Record(depth)
 }
 
-// in returns the values of a chunk.
 func (l *List[T]) in(c *chunk) []T {
 	if c == l.last {
 		return l.tail
@@ -187,7 +185,6 @@ func (l *List[T]) in(c *chunk) []T {
 	return unsafe.Slice((*T)(unsafe.Add(unsafe.Pointer(c), l.front())), c.count)
 }
 
-// after returns the next chunk, or nil.
 func (l *List[T]) after(c *chunk) *chunk {
 	if c == l.last {
 		return nil

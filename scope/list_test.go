@@ -28,7 +28,6 @@ var (
 	vasts  = scope.Plain[vast]()
 )
 
-// values returns the values of All.
 func values[T any](l *scope.List[T]) (all []T) {
 	for i, x := range l.All() {
 		if i != len(all) {
@@ -207,7 +206,6 @@ func TestListThatIsFull(t *testing.T) {
 	assert.Equal(t, point{3, 4}, values(&l)[l.Len()-1], "what it has stays")
 }
 
-// TestListMisused: each misuse has a name, in every build.
 func TestListMisused(t *testing.T) {
 	scratch, s := opened(t, "s")
 	l := points.List(s)
@@ -274,7 +272,6 @@ func TestListInAState(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestListsOnTemporaries: they are at the far end.
 func TestListsOnTemporaries(t *testing.T) {
 	_, s := opened(t, "s")
 	temp := s.Temp(4000)
@@ -308,7 +305,6 @@ func TestListHoldsNoAddress(t *testing.T) {
 	assert.Equal(t, images[0], images[1])
 }
 
-// TestListAllocatesNothing: neither a list nor a loop over it uses the Go heap.
 func TestListAllocatesNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")

@@ -64,7 +64,6 @@ func (m Maker[T]) declared() {
 // nodeMask returns the alignment mask of a T with a node's word before it.
 func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSize) - 1 }
 
-// making returns the constructors at work in s.
 func (s Scope) making() making {
 	if m := stackOf(s.h).noteOf(s.h, s.h.Find(s.gen)).making; m.gen == s.gen {
 		return m

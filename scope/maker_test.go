@@ -127,7 +127,6 @@ func TestZeroSizeConstructor(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestScopeInThePlaceOfAConstructors: it is independent of the constructor.
 func TestScopeInThePlaceOfAConstructors(t *testing.T) {
 	scratch, s := opened(t, "s")
 	s.Bytes(1000)

@@ -85,7 +85,6 @@ func (st *Stack) open(lent uint64, name string) Scope {
 	return Scope{h, gen}
 }
 
-// tryOpen is Open that returns a full.
 func (st *Stack) tryOpen(name string) (Scope, *FullError) {
 	if full := st.openLong(st.lent.Load(), name); full != nil {
 		return Scope{}, full
@@ -124,7 +123,6 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 	return nil
 }
 
-// do is Do of a scope or a scratch arena.
 func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	before := st.opened()
 	s, full := st.tryOpen(name)

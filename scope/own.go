@@ -115,7 +115,6 @@ func (s Scope) notOwned(what string, it owned) error {
 	return full
 }
 
-// find returns the value that h identifies, and its stack, or nil.
 func (h Owned) find() (*Stack, *owned) {
 	st := stackAt(uint64(uint32(h.stack)))
 	if st == nil || uint64(uint32(st.made)) != h.stack>>32 {

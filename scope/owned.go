@@ -83,7 +83,6 @@ type ownedTable struct {
 
 const ownedPlaces = 1 << 16 // more than limits.owned can be
 
-// at returns the value with that place, or nil.
 func (t *ownedTable) at(place uint64) *owned {
 	if i := place % ownedPlaces; i < uint64(len(t.places)) && t.places[i].held.place == place && place != 0 {
 		return &t.places[i]
@@ -91,7 +90,6 @@ func (t *ownedTable) at(place uint64) *owned {
 	return nil
 }
 
-// placeOf returns the entry itself.
 func (t *ownedTable) placeOf(place uint64) *owned { return &t.places[place%ownedPlaces] }
 
 // take is at for a value that ends: from now on no Owned finds it. release then frees the place.

@@ -134,7 +134,6 @@ func misusedPut[T any](x *T, gen uint64, code arena_c.Code) error {
 	return misusedPool("Put of", *new(T), gen, code)
 }
 
-// misusedPool returns the misuse of a pool of values like one.
 func misusedPool(what string, one any, gen uint64, code arena_c.Code) error {
 	ended := ""
 	if code == arena_c.Stale {
@@ -143,7 +142,6 @@ func misusedPool(what string, one any, gen uint64, code arena_c.Code) error {
 	return &Misuse{fmt.Sprintf("%s a %T: %v%s", what, one, code, ended), code == arena_c.Stale}
 }
 
-// toPut returns the number of the live chunk x, or the misuse of putting it.
 func toPut[T any](p pool[T], x *T) (uint64, error) {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -234,7 +232,6 @@ func (p pool[T]) All() iter.Seq2[int, *T] {
 	}
 }
 
-// chunkOf is h.Chunk for a known first chunk.
 func chunkOf[T any](h *arena_c.Pool, first unsafe.Pointer, i uint64) *T {
 	if arena_c.Crossing {
 		return (*T)(h.Chunk(i))

@@ -103,7 +103,6 @@ func TestAllAsks(t *testing.T) {
 	}
 }
 
-// TestAllWithoutLeaving: an object that is being finalized isn't live.
 func TestAllWithoutLeaving(t *testing.T) {
 	var pool scope.ObjectPool[[3]uint32]
 	seen := 0

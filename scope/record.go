@@ -66,7 +66,6 @@ func (st *Stack) Record(tell func(Event)) bool {
 	return true
 }
 
-// endTemps reports the temporaries that ended, newest first.
 func (k *sink) endTemps(far *arena_c.Scopes) {
 	if k == nil {
 		return
@@ -78,7 +77,6 @@ func (k *sink) endTemps(far *arena_c.Scopes) {
 	}
 }
 
-// closed reports that the topmost scope, which began at mark, closed.
 func (k *sink) closed(mark uint64) {
 	if k != nil {
 		k.cursor = mark
@@ -86,14 +84,12 @@ func (k *sink) closed(mark uint64) {
 	}
 }
 
-// opened reports that a scope opened.
 func (k *sink) opened(name string) {
 	if k != nil {
 		k.tell(Event{Kind: EventOpen, Name: name})
 	}
 }
 
-// moved reports the near end's cursor.
 func (k *sink) moved(to uint64, site arena_c.Site) {
 	if k == nil {
 		return
@@ -108,7 +104,6 @@ func (k *sink) moved(to uint64, site arena_c.Site) {
 	k.high = max(k.high, k.cursor+k.far)
 }
 
-// tellMost reports new peaks.
 func (st *Stack) tellMost() {
 	k := st.sink
 	if k == nil {

@@ -95,7 +95,6 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	return ""
 }
 
-// edgesOf returns where the scope at a depth of an end begins and ends.
 func (st *Stack) edgesOf(h *arena_c.Scopes, depth uint64) (from, end uint64) {
 	switch {
 	case h.Back == 0:

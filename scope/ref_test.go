@@ -14,7 +14,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// follower shows that a block may hold a Ref, also to its own type.
 type follower struct {
 	Leader scope.Ref[follower]
 	Target scope.Ref[point]

@@ -168,7 +168,7 @@ func (st *Stack) settle(h *arena_c.Scopes) *note {
 		n.owed = err
 	}
 	h.Odd |= oddNoted
-	// the misuse takes precedence over an earlier full, but not over later ones
+	// the misuse replaces an earlier full, and later ones follow it
 	if h.Odd&arena_c.Closing == 0 {
 		*askedOf(h, depth) = 0
 	}
@@ -213,7 +213,7 @@ func (st *Stack) metFull(h *arena_c.Scopes, depth uint64) error {
 	return n.met.err
 }
 
-// take is peek for a caller that reports the refusal; it is forgotten then.
+// take is peek for a caller that reports the refusal; the scope forgets it.
 func (st *Stack) take(h *arena_c.Scopes, depth uint64) error {
 	err := st.peek(h, depth)
 	st.noteOf(h, depth).owed = nil

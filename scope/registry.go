@@ -102,7 +102,7 @@ func (st *Stack) Start(row *arena_c.Row) {
 	countStack(st.From, st.Size, 1)
 }
 
-// takeID returns a free id and makes its place. pre: the registry is locked.
+// pre: the registry is locked.
 func takeID() (id uint64) {
 	if n := len(registry.free); n > 0 {
 		id, registry.free = registry.free[n-1], registry.free[:n-1]

@@ -29,8 +29,8 @@ type Room struct {
 
 func (r *Room) end() uint64 { return r.Offset + r.Size }
 
-// rooms has the arenas in a Stack. Its list keeps the Go heap memory of its longest state. Any
-// goroutine may make an arena, on bytes that it owns.
+// rooms has the arenas in a Stack. Its list never shrinks on the Go heap. Any goroutine may make an
+// arena, on bytes that it owns.
 type rooms struct {
 	mu   sync.Mutex
 	list []Room // in the order of making
@@ -92,9 +92,8 @@ func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	return slices.DeleteFunc(st.Rooms(), func(r Room) bool { return r.Offset < from || r.Offset >= to }), nil
 }
 
-// noteRoom adds a room. The scope's owner may be working meanwhile, and could overwrite the bit
-// that is set here only with a whole word. If the bit is ever lost, the room ends when the load
-// does.
+// noteRoom adds a room. The scope's owner may be at work meanwhile and overwrite the bit; then the
+// room ends when the load does.
 func (st *Stack) noteRoom(room Room) {
 	st.rooms.add(room)
 	st.h.SetOdd(oddRooms)
@@ -161,7 +160,6 @@ func article(name string) string {
 	return "a"
 }
 
-// Made notes a new arena.
 func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	st := (*Stack)(o)
 	room := Room{Kind: b.Kind, Offset: st.h.Offset(b.Block), Size: b.Size, Of: b.Of, Check: b.Check,

@@ -12,11 +12,11 @@ import (
 // A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena.
 // The zero Scope panics and says that it is zero, except in inlined methods, which dereference nil.
 //
-// One comparison checks each use. The arena's header holds the generation of the scope that may
-// allocate, and each Scope holds its own. Say level has generation 7 and inner, opened in it, has
-// 8: the header holds 8, so New in level is refused. When inner closes, the header holds 7 again.
-// When level closes too, the next scope in its place gets 9, and a kept copy of level is stale for
-// ever. A frozen arena's header holds 0, which is the generation of no scope; the records of open
+// One comparison checks each allocation. The arena's header holds the generation of the scope that
+// may allocate, and each Scope holds its own. Say level has generation 7 and inner, opened in it,
+// has 8: the header holds 8, so New in level is refused. When inner closes, the header holds 7
+// again. When level closes too, the next scope in its place gets 9, and a kept copy of level is
+// stale for ever. A frozen arena's header holds 0, the generation of no scope. The records of open
 // scopes keep theirs, so a covered or frozen scope is known to be alive.
 type Scope struct {
 	h   *arena_c.Scopes
@@ -103,7 +103,7 @@ func (s Scope) C() (header unsafe.Pointer, generation uint64) {
 	return unsafe.Pointer(s.its()), s.gen
 }
 
-// its returns the header of s. Functions that must be inlined read s.h themselves.
+// its returns the header of s. Inlined functions read s.h themselves.
 func (s Scope) its() *arena_c.Scopes {
 	if s.h == nil {
 		panic(zeroScope)

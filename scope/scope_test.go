@@ -219,7 +219,6 @@ func TestDoLeavesOthersScopesAlone(t *testing.T) {
 	assert.Equal(t, []int64{1}, closed)
 }
 
-// TestFullInADoWhoseScopeIsClosed: it is still an error.
 func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error {
@@ -255,7 +254,6 @@ func TestDoThatClosesItsBudget(t *testing.T) {
 	require.NoError(t, newer.Close())
 }
 
-// TestAligns: each named alignment aligns exactly as much.
 func TestAligns(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for align, want := range map[scope.Align]uintptr{scope.Align8: 8, scope.Align16: 16, scope.Align64: 64} {

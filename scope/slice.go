@@ -79,7 +79,6 @@ func makeAligned[T any](s Scope, n int, align uint64, unwind bool) []T {
 	return notedSlice(s, unsafe.Slice((*T)(p), n))
 }
 
-// clone copies list into s; cap is len.
 func clone[T any](s Scope, list []T) []T {
 	made, ok := move(s, list, nil, len(list))
 	if !ok {
@@ -100,7 +99,6 @@ func (s Scope) Bytes(n int) []byte {
 	return makeSlice[byte](s, n, true)
 }
 
-// move copies list and xs to a new place.
 func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
 	size, used := sizeOf[T](capacity), sizeOf[T](len(list)+len(xs))
 	p := s.take(size, arena_c.AlignOf[T]())

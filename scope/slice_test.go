@@ -22,7 +22,6 @@ var (
 	chars   = scope.Plain[byte]()
 )
 
-// count returns from ... from+n-1.
 func count(from, n int) (list []uint64) {
 	for i := range n {
 		list = append(list, uint64(from+i))

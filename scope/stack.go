@@ -82,8 +82,7 @@ const (
 	oddRooms                      // the arena holds an arena, or a finished state
 )
 
-// keep returns a name that outlives its bytes: it may be one that Sprintf made in a scope of the
-// budget.
+// keep returns a name that outlives its bytes, which may be in a scope of the budget (Sprintf).
 func (st *Stack) keep(name string) string {
 	if arena_c.Place(unsafe.Pointer(unsafe.StringData(name)), st.From) < st.Size {
 		return strings.Clone(name)
@@ -101,7 +100,6 @@ func (st *Stack) Opened(depth int) (s Scope, name string, at *arena_c.Site) {
 	return s, name, at
 }
 
-// at returns the open scope at a depth.
 func (st *Stack) at(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth + 1)).Gen} }
 
 // nameOf returns the name of the scope whose record is at a depth, counted from 1.
@@ -118,7 +116,6 @@ func (st *Stack) nameOf(h *arena_c.Scopes, depth uint64) string {
 // nameMost is how many bytes of a name appear in messages.
 const nameMost = 128
 
-// short returns the part of a name that appears in messages.
 func short(name string) string {
 	if len(name) <= nameMost {
 		return name
@@ -133,7 +130,6 @@ func short(name string) string {
 // Depth returns the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
 
-// making describes the constructors (Make) at work in a scope.
 type making struct {
 	gen   uint64 // of the scope
 	from  uint64 // cursor when the outermost began; 0: none is at work

@@ -108,7 +108,6 @@ func (st *Stack) NoteTenant(bytes []byte, t Tenant) {
 	st.watch.tenants = append(st.watch.tenants, t)
 }
 
-// note adds the newest allocation of s.
 func (st *Stack) note(s Scope, m Made) {
 	m.Scope = st.nameOf(s.h, s.h.Find(s.gen))
 	l := &st.labels

@@ -51,7 +51,6 @@ func (f function) Execute(ctx context.Context, opts compute.FunctionOptions, arg
 	return result, err
 }
 
-// enter counts a call. It returns an error once the query is over.
 func (q *query) enter() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

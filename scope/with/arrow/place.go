@@ -33,7 +33,6 @@ func linesOf(size int) int {
 	return (size + lineSize - 1) / lineSize
 }
 
-// bytesOf returns the block of the lines, with no further capacity.
 func bytesOf(list []line) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*lineSize)
 }
@@ -108,7 +107,6 @@ func (m *inScope) extend(n int) (ok bool) {
 	return true
 }
 
-// isLast reports whether b is the end of the list.
 func (m *inScope) isLast(b []byte) bool {
 	at := len(m.list) - cap(b)/lineSize
 	return cap(b) > 0 && cap(b)%lineSize == 0 && at >= 0 &&

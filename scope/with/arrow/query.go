@@ -143,7 +143,6 @@ func (q *query) resize(size int, b []byte) ([]byte, error) {
 	return b[:size], nil
 }
 
-// Free frees a block if its place can.
 func (q *query) Free(b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

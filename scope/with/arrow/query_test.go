@@ -324,7 +324,6 @@ func TestHeapEndedBehind(t *testing.T) {
 	assert.NoError(t, s.Close())
 }
 
-// caught returns the error that fn panics with.
 func caught(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()

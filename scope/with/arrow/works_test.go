@@ -125,7 +125,6 @@ func text(d compute.Datum) string {
 	return d.String()
 }
 
-// filtered is a filter of a column, which keeps nulls.
 func filtered(name string, of func(in columns) arrow.Array) work {
 	return called("filter "+name, func(in columns) []arrow.Array { return []arrow.Array{of(in), in.selected} },
 		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
@@ -133,7 +132,6 @@ func filtered(name string, of func(in columns) arrow.Array) work {
 		})
 }
 
-// function is a function of one column.
 func function(name string, opts compute.FunctionOptions, of func(in columns) arrow.Array) work {
 	return called(name, func(in columns) []arrow.Array { return []arrow.Array{of(in)} },
 		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {

@@ -135,10 +135,9 @@ func raw(id byte, bytes []byte) []byte {
 
 func name(s string) []byte { return append(number(uint32(len(s))), s...) }
 
-// number returns n in LEB128.
 func number(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// signed returns n as the constant of an instruction, in signed LEB128.
+// signed returns n in signed LEB128.
 func signed(n uint32) (bytes []byte) {
 	for v := int32(n); ; {
 		low := byte(v & 0x7f)

@@ -123,7 +123,6 @@ func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule
 	return &Module{i.mod, i}, nil
 }
 
-// next returns an empty instance.
 func (g *Guests) next(name string) (*instance, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

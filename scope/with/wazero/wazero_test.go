@@ -135,7 +135,6 @@ func (t *table) compile(g guest) wazero.CompiledModule {
 // anonymous instances: there may be many of one module.
 var anonymous = wazero.NewModuleConfig().WithName("")
 
-// fill writes to all free bytes of a place.
 func (p place) fill(value byte) {
 	var taken []unsafe.Pointer
 	pattern := bytes.Repeat([]byte{value}, most)
@@ -460,7 +459,6 @@ func grows(ctx context.Context, mod api.Module) error {
 	return err
 }
 
-// exits is the host function for guests that end themselves.
 func exits(ctx context.Context, mod api.Module) {
 	_ = mod.CloseWithExitCode(ctx, 3)
 	panic(sys.NewExitError(3))
@@ -1076,7 +1074,6 @@ func (m *modelled) check(t testing.TB, what string) {
 	require.True(t, bytes.Equal(m.bytes, got), what)
 }
 
-// TestPage: the page shows the example.
 func TestPage(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
