@@ -111,7 +111,6 @@ func (s Slice[T]) Get(b Base) (list []T) {
 	return
 }
 
-// roomFor returns how many T fit in so many bytes.
 func roomFor[T any](bytes uint64) uint64 {
 	if unsafe.Sizeof(*new(T)) == 0 {
 		return min(1<<38, math.MaxInt)

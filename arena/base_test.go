@@ -18,7 +18,6 @@ type node struct {
 	Children arena.Slice[node]
 }
 
-// plant puts a root with two children at the front of the block.
 func plant(block []byte) *node {
 	base := arena.BaseOf(block)
 	nodes := unsafe.Slice((*node)(unsafe.Pointer(&block[0])), 3)

@@ -53,7 +53,6 @@ func made[H any](header *H, what zero) *H {
 	return header
 }
 
-// zero names a type whose zero value was used.
 type zero string
 
 func (z zero) Error() string { return "arena: BUG: a zero " + string(z) + ": it was never made" }

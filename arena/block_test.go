@@ -77,7 +77,6 @@ func TestAnArenaKeepsItsBlock(t *testing.T) {
 	}
 }
 
-// neighbours returns two Go allocations, the second right after the first.
 func neighbours(t *testing.T) (first, second []byte) {
 	at := func(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 	blocks := make([][]byte, 256)

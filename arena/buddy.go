@@ -21,19 +21,15 @@ import (
 // times in a Heap. For many small values of one size use a BlockPool, which wastes none.
 // RobsonBound returns a size at which no request is ever refused.
 //
-// A Buddy is a small value; copies are the same buddy. It lives as long as its block. One goroutine
-// at a time uses it; for several, and for C libraries, use a Shared. The race detector reports two
-// at once; checked builds refuse the second call with an error or, in a method without one, a
-// panic. A Buddy holds no addresses, so it may be part of a level's state (budget/save) if it is
-// made before the state is complete.
+// The rules of a [Heap] for goroutines, for a level's state and for live blocks hold for a Buddy,
+// too.
 type Buddy struct{ header *arena_c.Buddy }
 
 var _ Reallocator = Buddy{}
 
 // NewBuddy makes a Buddy on the block, with as many smallest blocks as fit, at most 2^30. The
 // smallest block is a power of two from 64 bytes to 1 MiB. BuddySize returns the block size for a
-// number of bytes. The block begins at a multiple of 64; its contents are lost. Blocks that are
-// live when its scope closes are a leak, unless MayLive was called.
+// number of bytes. The block begins at a multiple of 64; its contents are lost.
 //
 // Blocks are aligned as addresses, up to 1 MiB. So their offsets and number depend on the block's
 // address, which checked and asan builds change. For the same offsets everywhere, as in a state or
@@ -90,7 +86,6 @@ func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 
 func (b Buddy) seen() heapSeen { return heapSeen{b.its().Raced, b.header.Damaged} }
 
-// tell is Heap.tell.
 func (b Buddy) tell(what string, was heapSeen) { was.tell(what, b.seen(), b.Err) }
 
 // Err returns an error if a call found that the table of free blocks was overwritten: how often,
@@ -194,7 +189,6 @@ type rounds interface {
 	sizeFor(size, align uint64) uint64
 }
 
-// sizeFor returns the size of the block that Alloc takes.
 func (b Buddy) sizeFor(size, align uint64) uint64 {
 	return buddySize(size, align, b.header.Smallest)
 }

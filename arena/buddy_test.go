@@ -104,9 +104,8 @@ func TestAProxyBeforeABuddy(t *testing.T) {
 	assert.Zero(t, b.Stats().Used)
 }
 
-// TestRobsonsBound: the worst case of 4 KiB in blocks of 64 to 512 bytes, and a program of that
-// kind on a buddy of that size, from a first block at a multiple of 512. The C core's tests have
-// the exact bound.
+// TestRobsonsBound: the worst case of 4 KiB in blocks of 64 to 512 bytes, and such a program on a
+// buddy of that size. The C core's tests have the exact bound.
 func TestRobsonsBound(t *testing.T) {
 	bound := arena.RobsonBound(4096, 512, 64)
 	assert.EqualValues(t, 4096+4096/2*3, bound)
@@ -204,5 +203,4 @@ func TestWhatOddSizesCost(t *testing.T) {
 	}
 }
 
-// keepBuddy is keepHeap for a buddy.
 func keepBuddy(block []byte) { (*arena_c.Buddy)(unsafe.Pointer(unsafe.SliceData(block))).SetPlain() }

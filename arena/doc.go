@@ -32,11 +32,11 @@
 //   - [Proxy] and [PoolProxy] count one client's allocations: totals, leaks, a trace.
 //   - [Allocator], [Freer] and [Reallocator] are the interfaces.
 //
-// An operation is O(1), and a Buddy's is O(log n), unless its comment says otherwise. One goroutine
-// at a time uses an arena. The arena's header is in the block's first bytes, so the arena lives as
-// long as the block, and a copy of the block copies its contents. The collector doesn't look into a
-// block, so a block holds no Go pointers. An arena has no finalizers, names or budget; package
-// scope adds them, on the same core.
+// An operation is O(1), and a Buddy's is O(log n), unless its comment says otherwise. An arena is a
+// small value whose copies are the same arena; one goroutine at a time uses it. The arena's header
+// is in the block's first bytes, so the arena lives as long as the block, and a copy of the block
+// copies its contents. The collector doesn't look into a block, so a block holds no Go pointers. An
+// arena has no finalizers, names or budget; package scope adds them, on the same core.
 //
 // If a Heap, Buddy or Shared in a scope has live blocks when the scope closes, the blocks are a
 // leak. The scope's Close, or the call that ends the memory otherwise, returns an error with their

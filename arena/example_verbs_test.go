@@ -10,7 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 )
 
-// must is for examples: their blocks are large enough.
 func must[A any](a A, err error) A {
 	if err != nil {
 		panic(err)

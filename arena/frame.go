@@ -9,7 +9,7 @@ import (
 
 // Frame divides a block into N equal buffers that take turns. With N buffers, a block allocated in
 // frame n lives until the end of frame n+N-1: with one buffer until Next, with two until the end of
-// the next frame. Single blocks aren't freed. A Frame is a small value; copies are the same arena.
+// the next frame. Single blocks aren't freed.
 type Frame struct{ header *arena_c.Frame }
 
 // FrameHandle is one frame of a Frame. It allocates until the frame ends, and reports whether the

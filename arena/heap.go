@@ -17,11 +17,10 @@ import (
 // write into free memory takes the block that it hit out of service, and no other; Err reports it.
 // In checked builds the method that finds it panics, unless it returns an error.
 //
-// A Heap is a small value; copies are the same heap. It lives as long as its block. One goroutine
-// at a time uses it; for several, and for C libraries, use a Shared. The race detector reports two
-// at once; checked builds refuse the second call with an error or, in a method without one, a
-// panic. A Heap holds no addresses, so it may be part of a level's state (budget/save) if it is
-// made before the state is complete.
+// One goroutine at a time uses a heap; for several, and for C libraries, use a Shared. The race
+// detector reports two at once; checked builds refuse the second call with an error or, in a method
+// without one, a panic. A Heap holds no addresses, so it may be part of a level's state
+// (budget/save) if it is made before the state is complete.
 type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}
@@ -32,10 +31,10 @@ var _ Reallocator = Heap{}
 //
 // The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of exactly
 // their size; these need 512 bytes more. With parked blocks an Alloc and a Free in C take a third
-// of the time among a thousand small blocks, two thirds among 100,000, and little less than without
-// for sizes up to 4 KiB. A C library's heap parks 256; park more if the program frees more blocks
-// before it allocates them again. A request that would be refused merges all parked blocks first,
-// in one call.
+// of the time among a thousand small blocks, and two thirds among 100,000. For sizes up to 4 KiB
+// they save little. A C library's heap parks 256; park more if the program frees more blocks before
+// it allocates them again. A request that would be refused merges all parked blocks first, in one
+// call.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
 	if err != nil {

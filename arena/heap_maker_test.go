@@ -23,7 +23,6 @@ var (
 	octets = arena.HeapOf[byte](nil)
 )
 
-// makers returns arenas for slices, on blocks of so many bytes.
 func makers(t *testing.T, size int) map[string]arena.Reallocator {
 	parking, err := arena.NewHeap(arena.NewBlock(size, 64), 8)
 	require.NoError(t, err)

@@ -16,7 +16,6 @@ import (
 // keep its length in a field next to it.
 type Inline[A inlineBytes] struct{ text A }
 
-// inlineBytes lists the sizes.
 type inlineBytes interface {
 	~[4]byte | ~[8]byte | ~[12]byte | ~[16]byte | ~[24]byte | ~[32]byte | ~[48]byte | ~[64]byte | ~[96]byte | ~[128]byte |
 		~[192]byte | ~[256]byte

@@ -61,7 +61,6 @@ func TestLayoutOfHeapsAndBuddies(t *testing.T) {
 	})
 }
 
-// churn allocates and frees at random, and calls look after each step.
 func churn(t *testing.T, random *rand.Rand, a arena.Reallocator, look func()) {
 	t.Helper()
 	var live []unsafe.Pointer

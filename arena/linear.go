@@ -7,7 +7,7 @@ import (
 )
 
 // Linear allocates by moving a cursor through a block. Its second end, [Linear.Far], is for
-// temporaries. A Linear is a small value; copies are the same arena.
+// temporaries.
 type Linear struct {
 	header *arena_c.Ends
 	gen    uint64
@@ -82,7 +82,7 @@ func farStats(e *arena_c.Ends) Stats {
 // the block. Both ends share the room; each has its own marks.
 func (l Linear) Far() LinearFar { return LinearFar(l) }
 
-// LinearFar is the far end of a Linear. It is a small value; copies are the same end.
+// LinearFar is the far end of a Linear.
 type LinearFar struct {
 	header *arena_c.Ends
 	gen    uint64

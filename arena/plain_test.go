@@ -122,7 +122,6 @@ func TestCheckPlain(t *testing.T) {
 	}
 }
 
-// TestCheckPlainNamesAll: one error names every field to mend.
 func TestCheckPlainNamesAll(t *testing.T) {
 	type player struct {
 		Name  string

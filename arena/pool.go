@@ -10,8 +10,7 @@ import (
 )
 
 // BlockPool holds equal chunks for values of T in a block. It names a chunk by its address; a
-// scope's pool may have handles, see [HandleChunks]. A BlockPool is a small value; copies are the
-// same pool.
+// scope's pool may have handles, see [HandleChunks].
 type BlockPool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64

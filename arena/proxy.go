@@ -197,14 +197,13 @@ func (b *book) refused(size uint64) {
 	b.event("refused", 0, size)
 }
 
-// find returns the entry of a live block.
 func (b *book) find(what string, key uint64) (given, error) {
 	if b.closed {
 		return given{}, b.bug(what, arena_c.Stale.String())
 	}
 	g, ok := b.given[key]
 	if !ok {
-		return g, b.bug(what, "not of this proxy: another's, or given back already")
+		return g, b.bug(what, "not live in this proxy: another's, or freed already")
 	}
 	return g, nil
 }
@@ -223,7 +222,6 @@ func (b *book) bug(what, wrong string) error {
 	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", b.stats.Name, what, wrong)
 }
 
-// leaksNamed is the number of leaks that an error names.
 const leaksNamed = 8
 
 // Close ends the proxy; later calls are errors. It returns nil if all blocks were freed. Otherwise

@@ -22,7 +22,7 @@ func ExampleProxy() {
 	// arena: proxy "sound": 1 of 2 never freed: 64 bytes at 0x7f3c00000420
 	fmt.Println(sound.Close() != nil)
 	// Output:
-	// arena: BUG: proxy "sound": Free: not of this proxy: another's, or given back already
+	// arena: BUG: proxy "sound": Free: not live in this proxy: another's, or freed already
 	// <nil> <nil>
 	// <nil> 1 of 2
 	// true
@@ -55,7 +55,7 @@ func ExamplePoolProxy() {
 	fmt.Println(spawner.Put(kept), spawner.Stats().Live, "of the pool's", pool.Live())
 	fmt.Println(spawner.Close())
 	// Output:
-	// arena: BUG: proxy "spawner": Put: not of this proxy: another's, or given back already
+	// arena: BUG: proxy "spawner": Put: not live in this proxy: another's, or freed already
 	// <nil> 0 of the pool's 1
 	// <nil>
 }

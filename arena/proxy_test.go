@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-const notOurs = "not of this proxy: another's, or given back already"
+const notOurs = "not live in this proxy: another's, or freed already"
 
 func TestProxyTellsWhatIsItsOwn(t *testing.T) {
 	h := newHeap(t, 16384)

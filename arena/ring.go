@@ -8,7 +8,7 @@ import (
 
 // Ring frees its blocks in the order in which it allocated them: for streams and commands. At the
 // end of its memory it wraps to the start; no block straddles the end. A block costs 8 bytes of
-// header and is aligned to at least 8. A Ring is a small value; copies are the same ring.
+// header and is aligned to at least 8.
 type Ring struct {
 	header *arena_c.Ring
 	gen    uint64

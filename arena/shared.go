@@ -11,7 +11,7 @@ import (
 
 // Shared is a Heap or a Buddy with a lock around each call: for several goroutines, and for C
 // libraries on any thread. A C library takes its Functions as malloc, calloc, realloc, free and
-// size. A Shared is a small value; copies are the same.
+// size.
 //
 // Once it exists, use the arena only through it, or in [Shared.Locked]. Make one for each arena: a
 // second one would have a lock of its own. It lives as long as the arena's block; a Reset of the

@@ -7,8 +7,7 @@ import (
 )
 
 // Stack frees its last block, or all blocks since a mark. Its second end, [Stack.Far], does the
-// same. A block costs 16 bytes of header and is aligned to at least 16. A Stack is a small value;
-// copies are the same arena.
+// same. A block costs 16 bytes of header and is aligned to at least 16.
 type Stack struct {
 	header *arena_c.Stack
 	gen    uint64
@@ -60,7 +59,7 @@ func (s Stack) Padding() uint64 { return s.its().Padding() }
 // ends share the room; each frees its own last block and has its own marks.
 func (s Stack) Far() StackFar { return StackFar(s) }
 
-// StackFar is the far end of a Stack. It is a small value; copies are the same end.
+// StackFar is the far end of a Stack.
 type StackFar struct {
 	header *arena_c.Stack
 	gen    uint64

@@ -313,7 +313,7 @@ func TestHandlesRetire(t *testing.T) {
 	assert.PanicsWithError(t, putOf+"not from here", func() { pool.Put(h) })
 }
 
-const notOfProxy = "not of this proxy: another's, or given back already"
+const notOfProxy = "not live in this proxy: another's, or freed already"
 
 func TestPoolProxy(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
@@ -398,7 +398,7 @@ func ExamplePool_Proxy() {
 	leaked, _, _ = strings.Cut(leaked, " at ")
 	fmt.Println(leaked)
 	// Output:
-	// arena: BUG: proxy "hunters": Put: not of this proxy: another's, or given back already
+	// arena: BUG: proxy "hunters": Put: not live in this proxy: another's, or freed already
 	// <nil>
 	// arena: proxy "spawner": 1 of 2 never freed: 8 bytes
 }

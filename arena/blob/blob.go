@@ -61,7 +61,6 @@ func (s Str) Get(b Blob) string {
 // Len returns the length in bytes.
 func (s Str) Len() int { return s.bytes.Len() }
 
-// header is the start of a blob.
 type header struct {
 	magic uint32
 	size  uint32 // of the blob, in bytes

@@ -284,7 +284,6 @@ func (ts *types) check(name string, t reflect.Type) (check, error) {
 	return c, nil
 }
 
-// part returns the check of a struct in a struct.
 func (ts *types) part(name string, t reflect.Type) (check, error) {
 	i, err := ts.add(t)
 	return check{field: name, what: isPart, typ: i, repeat: 1, stride: uint32(t.Size())}, err

@@ -73,7 +73,6 @@ func TestForeignTypesThatAreLong(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
-// withTypes returns a good blob with other types.
 func withTypes(t testing.TB, change func(text string) string) []byte {
 	good := made(t)
 	header := unsafe.Slice((*uint32)(unsafe.Pointer(&good[0])), 8)
@@ -174,7 +173,6 @@ func TestPlacedToCollide(t *testing.T) {
 	}
 }
 
-// bare returns the good blob without the text of its types.
 func bare(t testing.TB) []byte { return withTypes(t, func(string) string { return "" }) }
 
 // TestBare: a bare blob is the full one without the text of its types, and is checked like it.

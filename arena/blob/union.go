@@ -53,14 +53,12 @@ func isUnion(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.NumField() != 0 && t.Field(0).Type == reflect.TypeFor[Tag]()
 }
 
-// isVariant reports whether t is one of a union's variants.
 func isVariant(t, union reflect.Type) bool {
 	return isUnion(union) && slices.ContainsFunc(variantsOf(union), func(v any) bool { return reflect.TypeOf(v) == t })
 }
 
 func variantsOf(union reflect.Type) []any { return reflect.Zero(union).Interface().(Union).Variants() }
 
-// union checks the variants of a union.
 func (ts *types) union(l *layout, t reflect.Type) error {
 	if !t.Implements(reflect.TypeFor[Union]()) || isUnion(t.Field(0).Type) {
 		return nil

@@ -103,7 +103,6 @@ func (f Format[T]) Verify(data, scratch []byte) (root *T, b Blob, err error) {
 	return (*T)(b.at(h.root)), b, nil
 }
 
-// checkHeader checks the header and the bytes as a whole.
 func checkHeader(ts *types, data []byte) error {
 	if len(data) < int(headerSize) {
 		return fmt.Errorf("blob: %d bytes are no blob: its header alone has %d", len(data), headerSize)
@@ -173,7 +172,6 @@ func (c *checker) all(root uint32) error {
 	return c.err
 }
 
-// variant returns the layout of a union's node by its tag.
 func (c *checker) variant(union *layout, offset uint32) *layout {
 	tag := *(*uint32)(unsafe.Pointer(&c.data[offset]))
 	if tag >= uint32(len(union.variants)) {

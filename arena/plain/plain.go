@@ -15,7 +15,6 @@ import (
 	"strings"
 )
 
-// module is the path of this module.
 const module = "github.com/upfront-mem/upfront/"
 
 // held is the counterpart of a value that must stay in Go's memory.
@@ -69,7 +68,6 @@ func holdsPointer(t Type) (found bool) {
 	return found
 }
 
-// counterpart returns the replacement for a type.
 func counterpart(t Type) string {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	if c := counterparts[t.PkgPath()+"."+name]; c != "" {

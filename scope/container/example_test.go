@@ -18,7 +18,6 @@ var (
 	flyIDs = scope.Plain[int32]()
 )
 
-// openPond opens a budget with a scratch arena for the examples.
 func openPond() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})

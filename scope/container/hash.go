@@ -16,9 +16,9 @@ import (
 )
 
 // A seed makes the hash of a key the same in every process and on every machine. The hash is wyhash
-// (Wang Yi, github.com/wangyi-fudan/wyhash, in the public domain), in the form that Go's runtime
-// uses for map keys on processors without AES instructions (runtime/hash64.go), without its loop
-// for keys of more than 48 bytes. The seed replaces wyhash's secrets: without it an attacker can't
+// (Wang Yi, github.com/wangyi-fudan/wyhash, in the public domain). It has the form that Go's
+// runtime uses on processors without AES instructions (runtime/hash64.go), without the loop for
+// keys of more than 48 bytes. The seed replaces wyhash's secrets: without it an attacker can't
 // choose keys that collide.
 type seed [2]uint64
 

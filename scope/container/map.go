@@ -17,8 +17,8 @@ import (
 // alike. The hashes have a random seed, because players choose keys, so compare the order of two
 // runs and not their bytes. In a state of package save the bytes are the same, too: see [Map.Seed].
 //
-// The map takes 24 bytes, 8 for each cell of the index (the least power of two from n * 4/3 up), 8
-// * n for the order, n keys rounded up to 8, and n values.
+// The map takes 24 bytes, 8 * n for the order, n keys rounded up to 8, and n values. Each cell of
+// the index takes 8; their number is the least power of two from n * 4/3 up.
 type Map[K comparable, V any] struct {
 	table[V]
 	keys  []K // of all n entries

@@ -183,7 +183,6 @@ func stringMap(s scope.Scope, n int) aMap[string] {
 	return aMap[string]{set, get, remove, m.Clear, all}
 }
 
-// letters returns the keys in their order.
 func letters[V any](all func(func(string, V) bool)) (order string) {
 	all(func(k string, _ V) bool { order += k; return true })
 	return order

@@ -17,8 +17,8 @@ var ErrLongKey = errors.New("container: the key is longer than the keys of this 
 // they may be in any memory. A value doesn't move. For the order of the keys and the seed of the
 // hashes see [Map].
 //
-// The map takes 24 bytes, 8 for each cell of the index (the least power of two from n * 4/3 up), 8
-// * n for the order, n values rounded up to 8, and n * (k + 8) for the keys.
+// The map takes 24 bytes, 8 * n for the order, n values rounded up to 8, n * (k + 8) for the keys,
+// and an index as in a Map.
 type StringMap[V any] struct {
 	table[V]
 	allNames

@@ -47,7 +47,6 @@ func layEntries(bytes *[]byte, n int) entries {
 	return entries{words, cells, cut[standing](bytes, n)}
 }
 
-// entriesSize returns the bytes of n entries.
 func entriesSize(n int) uint64 {
 	return words[tableWords](1) + cellsFor(n)*cellSize + words[standing](n)
 }
@@ -122,7 +121,6 @@ func (t *table[V]) leave(at, entry uint32) {
 	gone(t.kept, t.values[entry:entry+1])
 }
 
-// clear removes all keys and values.
 func (t *table[V]) clear() {
 	clear(t.index)
 	gone(t.kept, t.values)

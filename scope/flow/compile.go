@@ -479,7 +479,6 @@ func (s nodeSource) links(n *compiled) {
 	}
 }
 
-// portOf returns a port's index, or -1.
 func portOf(tag blob.Tag, name string) int {
 	if ports := kinds[tag].ports; name == "" && len(ports) > 0 {
 		return 0

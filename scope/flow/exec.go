@@ -213,7 +213,6 @@ func (r *Runner) pop() {
 	}
 }
 
-// word returns a word of state.
 func word(data unsafe.Pointer, at stateAt) *uint32 { return (*uint32)(unsafe.Add(data, at)) }
 
 func setGate(closed *uint32, port uint32) {

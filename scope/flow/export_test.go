@@ -6,7 +6,6 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// DataOf returns the dynamic data of an instance.
 func DataOf(g *Graph, i Instance) []byte { return unsafe.Slice((*byte)(g.at(i)), g.Data()) }
 
 // BlobOf returns so many bytes of a graph's own blob.

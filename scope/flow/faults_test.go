@@ -163,7 +163,6 @@ func TestTooLarge(t *testing.T) {
 	assert.EqualError(t, err, `flow: graph "large": an instance has 16777232 bytes, more than 16777216`)
 }
 
-// parts returns the parts of the faults.
 func parts(t *testing.T, err error) (parts []string) {
 	var several interface{ Unwrap() []error }
 	require.ErrorAs(t, err, &several)

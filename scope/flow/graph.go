@@ -48,7 +48,6 @@ func Size(data, scratch []byte, instances int) (int, error) {
 // actionsOf returns the offset of the actions' indexes, which follow the copy of the blob.
 func actionsOf(data []byte) int { return (len(data) + 3) &^ 3 }
 
-// loadSize returns the bytes of both.
 func loadSize(r *root, data []byte) int { return (actionsOf(data) + 4*r.Actions.Len() + 7) &^ 7 }
 
 // poolSize returns the bytes of so many instances with so many words of data.
@@ -64,7 +63,6 @@ func poolSize(words, instances int) int {
 	return int(min(size, math.MaxInt/2)) // more than any scope has
 }
 
-// nodeSize is the bytes that Own takes.
 const nodeSize = 16
 
 // Load checks a blob, which may come from any source, and makes a graph of a copy in s, which stays

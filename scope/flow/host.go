@@ -22,7 +22,6 @@ type vocabulary struct {
 	calls []call // of each action
 }
 
-// call is an action's function.
 type call func(r *Runner, world, parameters unsafe.Pointer)
 
 // NewHost declares a host.

@@ -70,7 +70,6 @@ func (m *maker) input(n *flow.Node, name string, t flow.Type) {
 	}
 }
 
-// must adds an input.
 func (m *maker) must(n *flow.Node, name string, t flow.Type) {
 	if m.input(n, name, t); len(n.In) == 0 || n.In[len(n.In)-1].Name != name {
 		n.In = append(n.In, flow.Input{Name: name, Constant: zeroOf(t)})

@@ -60,7 +60,6 @@ func zeroOf(t flow.Type) any {
 		flow.Handle: uint64(0)}[t]
 }
 
-// in returns an input's value.
 func (i *instance) in(n *flow.Node, name string, t flow.Type) any {
 	for _, in := range n.In {
 		if in.Name != name {
@@ -93,7 +92,6 @@ func (n *modelNode) list(name string) []flow.Link {
 
 type modelNode struct{ *flow.Node }
 
-// fire writes values and runs the event's links.
 func (p *play) fire(i *instance, event string, key int32, values map[string]any) (begun string,
 	ok bool) {
 	for name, n := range i.of.nodes {
@@ -266,7 +264,6 @@ func (i *instance) below(n int) int {
 	return int(uint64(x) * uint64(n) / (1 << 32))
 }
 
-// tick returns the errors of an instance's tick, as texts.
 func (p *play) tick(i *instance) (errors []string) {
 	var timed []string
 	for _, n := range i.of.source.Nodes {

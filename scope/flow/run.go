@@ -353,7 +353,6 @@ func (r *Runner) traced(next, end uint32) error {
 	return nil
 }
 
-// index returns the index of the node at an offset.
 func (g *Graph) index(node uint32) int { return indexOf(g.root.Nodes.Get(g.blob), node) }
 
 // peek goes to the next link, and reports whether one is left.
@@ -384,7 +383,6 @@ func (r *Runner) home() *Graph {
 	return r.graph
 }
 
-// nameOf returns the name of a node.
 func (g *Graph) nameOf(node uint32) string { return nodeName(g.root, g.blob, g.index(node)) }
 
 // StepsError is the error of an event, delay or timer that took more steps than the runner allows.

@@ -59,7 +59,6 @@ func printOf(s Signature) string {
 	return string(binary.LittleEndian.AppendUint64(nil, h.Sum64()))
 }
 
-// printSize is the length of a fingerprint.
 const printSize = 8
 
 // nameless checks that a stripped graph has no names, and that its fingerprints have the right

@@ -180,7 +180,6 @@ func isConstant(word uint32, t Type) bool {
 		t == Handle && word == 0
 }
 
-// uses reports whether the offset is that of a variable of the type.
 func (v *verifier) uses(at uint32, t Type) bool {
 	i := variableAt(v.variables, at)
 	return i >= 0 && v.variables[i].Type == t
@@ -321,7 +320,6 @@ func offsetOf(l blob.Link[node]) uint32 { return *(*uint32)(unsafe.Pointer(&l)) 
 // span is an array of links as a runner keeps it, in 64 bits.
 type span struct{ offset, count uint32 }
 
-// spanOf returns an array as a span.
 func spanOf[T any](a *blob.Array[T]) span { return *(*span)(unsafe.Pointer(a)) }
 
 var (

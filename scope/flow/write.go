@@ -61,7 +61,6 @@ func (c *compiler) writeParts(w *blob.Writer[root], n *compiled) (heads []links)
 	return heads
 }
 
-// count adds a node to the report.
 func (c *compiler) count(n *compiled, static int) {
 	k := kinds[n.tag]
 	i := slices.IndexFunc(c.report.Nodes, func(s NodeSize) bool { return s.Type == k.name })
@@ -113,7 +112,6 @@ func (c *compiler) writeTables(w *blob.Writer[root], r *root) {
 	r.Names, r.Name = blob.PutAll(w, names...), w.Str(c.source.Name)
 }
 
-// rank returns a type's index in the package's doc.
 func rank(name string) int {
 	return slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 }
@@ -123,7 +121,6 @@ func compare(x, y entry) int {
 	return cmp.Compare(eventKey(x.Hash, x.Key), eventKey(y.Hash, y.Key))
 }
 
-// kept returns a name as the blob stores it.
 func (c *compiler) kept(name string) string {
 	if c.strip {
 		return ""

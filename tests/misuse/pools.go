@@ -74,7 +74,7 @@ var pools = []line{
 		{every, "chunk's state", "scope: BUG: Put of …", panics},
 	}, ""},
 	{"Put to another's proxy; close one before all came back", []program{
-		{name: "Put to another proxy", says: "not of this proxy", run: func(wrong bool) {
+		{name: "Put to another proxy", says: "not live in this proxy", run: func(wrong bool) {
 			pool := load(open(), "level", pondOfFrogs).Get()
 			spawner, hunter := pool.Proxy("spawner"), pool.Proxy("hunter")
 			frog := spawner.Get()

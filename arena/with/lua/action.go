@@ -45,7 +45,6 @@ func Action[World, P any](
 	return signature
 }
 
-// node describes the P of an action.
 type node struct {
 	function   string
 	parameters []flow.Parameter

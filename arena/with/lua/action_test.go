@@ -171,7 +171,6 @@ func TestActionFails(t *testing.T) {
 	assert.ErrorContains(t, p.fire(3, 0), "the world has no state")
 }
 
-// TestActionAfterItsScope: a closed state fails the node, too.
 func TestActionAfterItsScope(t *testing.T) {
 	p := newPond(t, 0)
 	l, inner := openState(t, lua.Plan{Name: "gone", Size: size})
@@ -181,7 +180,6 @@ func TestActionAfterItsScope(t *testing.T) {
 	assert.Equal(t, []int32{-1}, p.notes)
 }
 
-// TestActionMakesNoGarbage: an action allocates nothing in either direction.
 func TestActionMakesNoGarbage(t *testing.T) {
 	p := newPond(t, 0)
 	p.notes = make([]int32, 0, 1<<12)

@@ -11,5 +11,4 @@ func NewBy(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
 	return open(s, plan, allocate)
 }
 
-// Running reports whether C is in the heap.
 func (l *State) Running() bool { return l.word.Load() == running }

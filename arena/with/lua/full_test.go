@@ -54,7 +54,6 @@ func TestFullGoesOn(t *testing.T) {
 	}
 }
 
-// TestFullEverywhere: each way into Lua may be full.
 func TestFullEverywhere(t *testing.T) {
 	l := newState(t, 0)
 	huge := strings.Repeat("-- a frog, a fly\n", size/10)
@@ -134,7 +133,6 @@ func TestSizes(t *testing.T) {
 	t.Logf("%d too small, %d full, %d work", none, full, works)
 }
 
-// TestFailEach refuses each request of the scope once.
 func TestFailEach(t *testing.T) {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}}
 	budgettest.FailEach(t, plan, func(b *budget.Budget) error {

@@ -53,7 +53,6 @@ func newState(t testing.TB, steps int64) *lua.State {
 	return l
 }
 
-// goesOn fails the test unless the state still works.
 func goesOn(t testing.TB, l *lua.State) {
 	t.Helper()
 	sum, err := l.Call("add", 1, 2)

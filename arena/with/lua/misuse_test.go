@@ -205,7 +205,7 @@ func TestGoexit(t *testing.T) {
 	wait.Wait()
 	for _, err := range everyMethod(l) {
 		assert.EqualError(t, err,
-			`lua: BUG: state "frogs", whose script was left where a Go function ended its goroutine`)
+			`lua: BUG: state "frogs" is lost: a Go function ended its goroutine inside a script`)
 	}
 	require.NoError(t, inner.Close())
 	for _, err := range everyMethod(l) {

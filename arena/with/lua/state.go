@@ -169,7 +169,6 @@ func (l *State) within(fn func() error) error {
 	return l.named(fn())
 }
 
-// named adds the state's name to an error; nil stays nil.
 func (l *State) named(err error) error {
 	if err == nil {
 		return nil
@@ -190,7 +189,7 @@ func (l *State) refused() error {
 	case closed:
 		return fmt.Errorf("lua: BUG: state %q, whose scope has closed: %w", l.plan.Name, scope.ErrClosed)
 	case lost:
-		return fmt.Errorf("lua: BUG: state %q, whose script was left where a Go function ended its goroutine",
+		return fmt.Errorf("lua: BUG: state %q is lost: a Go function ended its goroutine inside a script",
 			l.plan.Name)
 	}
 	return fmt.Errorf("lua: BUG: state %q is used while it runs: one goroutine at a time uses it, and a "+

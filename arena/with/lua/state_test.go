@@ -85,7 +85,6 @@ func TestRefusedValues(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestErrors: errors are Lua's own words, with the line.
 func TestErrors(t *testing.T) {
 	l := newState(t, 0)
 	for source, text := range map[string]string{

@@ -111,7 +111,6 @@ func (l *State) value(i int) (any, error) {
 	}
 }
 
-// textOf returns a copy of a text of Lua's.
 func textOf(c *C.upfront_lua_value) string {
 	return strings.Clone(unsafe.String((*byte)(unsafe.Pointer(c.text)), int(c.word)))
 }

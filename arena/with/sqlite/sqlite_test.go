@@ -69,7 +69,6 @@ func open(t *testing.T, s scope.Scope, dsn string) *sql.DB {
 	return db
 }
 
-// read runs a query to its end.
 func read(db *sql.DB, query string) error {
 	rows, err := db.Query(query)
 	if err != nil {

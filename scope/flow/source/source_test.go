@@ -39,7 +39,6 @@ func file(t *testing.T, name string) []byte {
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// golden compares a text with a file.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	if *update {

@@ -50,7 +50,6 @@ func isZero(text string, t flow.Type) bool {
 	return text == "0" || text == "0.0"
 }
 
-// nodeText returns a node's members.
 func nodeText(n flow.Node) (members []string) {
 	switch n.Type {
 	case "event", "action", "send":

@@ -11,7 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// kind is the kind of a box; each has its own shape.
 type kind int
 
 const (
@@ -23,7 +22,6 @@ const (
 
 var kinds = [...]string{"event", "logic", "action", "variable"}
 
-// picture is a graph as boxes, and wires between them.
 type picture struct {
 	name  string
 	boxes []*box
@@ -85,7 +83,6 @@ func oneLine(text string) string {
 	return string(runes)
 }
 
-// dot returns the picture for Graphviz.
 func (p *picture) dot() []byte {
 	shapes := [...]string{"shape=cds", "shape=box, style=rounded", "shape=box, peripheries=2", "shape=ellipse, style=dashed"}
 	var b bytes.Buffer
@@ -199,7 +196,6 @@ func (box *box) draw(b *bytes.Buffer) {
 	}
 }
 
-// point is a place in the picture.
 type point struct{ x, y int }
 
 // ports spreads the ends of wires along the sides of their boxes. Their order is that of the boxes
