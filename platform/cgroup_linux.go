@@ -72,7 +72,6 @@ func (t teller) memory1(directories []string) (all []Limit) {
 	return all
 }
 
-// stat returns the value of one line of memory.stat.
 func (t teller) stat(directory, key string, otherwise uint64) uint64 {
 	if words := t.words(path.Join(directory, "memory.stat"), key); len(words) == 1 {
 		if number, err := strconv.ParseUint(words[0], 10, 64); err == nil {

@@ -51,13 +51,13 @@
 // # How many addresses
 //
 // A range that the system places has a class: its head (size and kind), and its size rounded up to
-// a power of two, which is the size it takes of the addresses. For each class the process keeps as
-// many ranges as were ever owned at once, and no more. So a program that reserves and releases for
-// ever doesn't grow, with any sizes in any order. Ranges are neither split nor merged, because a
-// head stays at its address. A program that uses one class at a time keeps less than four times the
-// addresses of its widest moment; each further class adds to that. Where addresses are scarce
-// (RLIMIT_AS, 32 bits), a new range is no larger than requested, and a class may keep several
-// ranges of growing size. A range with a chosen base is kept for that base.
+// a power of two, which is also the number of addresses that it takes. For each class the process
+// keeps as many ranges as were ever owned at once, and no more. So a program that reserves and
+// releases for ever doesn't grow, with any sizes in any order. Ranges are neither split nor merged,
+// because a head stays at its address. A program that uses one class at a time keeps less than four
+// times the addresses of its widest moment; each further class adds to that. Where addresses are
+// scarce (RLIMIT_AS, 32 bits), a new range is no larger than requested, and a class may keep
+// several ranges of growing size. A range with a chosen base is kept for that base.
 //
 // # Cost
 //
@@ -82,7 +82,7 @@
 //
 // # Systems
 //
-// All of it runs on Linux: on amd64, and under an emulator without Track on arm64 and armv7.
+// All of it runs on Linux: on amd64, and on arm64 and armv7 under an emulator, which has no Track.
 // Windows and darwin lack a base, HugePages, Track and Missing; Windows also lacks Faults,
 // ResidentPeak and ReserveSparse. The code for both is compiled and vetted, and has not run on
 // either system; cross/README.md lists the parts that ran under Wine. On other systems Reserve

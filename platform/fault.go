@@ -62,7 +62,6 @@ func InjectFault(name string, n int) (restore func() (struck bool)) {
 	}
 }
 
-// injected counts a request and returns an error if it is to fail.
 func injected(request string) (err error) {
 	faultsInPlace.Lock()
 	defer faultsInPlace.Unlock()

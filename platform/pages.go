@@ -33,7 +33,6 @@ type pages struct {
 	addressBits func() int // the bits of the program's addresses, 0 if not known
 }
 
-// change changes size bytes of pages.
 type change func(p unsafe.Pointer, size uint64) error
 
 func bytesAt(p unsafe.Pointer, size uint64) []byte { return unsafe.Slice((*byte)(p), size) }

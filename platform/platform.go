@@ -39,7 +39,7 @@ const (
 // range, so that its base never holds any other head; a range without a head may go to any owner.
 type Head struct {
 	Size uint64
-	Kind string // an owner with another kind doesn't get the range
+	Kind string // the contents; an owner with another kind doesn't get the range
 }
 
 // Reserve takes size bytes of addresses, without access until Commit. With a base other than 0 they
@@ -94,7 +94,6 @@ func ReserveSparse(size uint64) (*Reservation, error) {
 	return &Reservation{block: b, size: size, phase: committed}, nil
 }
 
-// supply returns a block that an earlier owner released, or a new one.
 func supply(w want) (block, error) {
 	// A Go slice and a pointer difference are bounded by MaxInt; on 32-bit targets that is 2 GiB.
 	if w.size > math.MaxInt-Align || uint64(w.base) > uint64(^uintptr(0))-w.size {
@@ -228,7 +227,6 @@ func (r *Reservation) Touch(parts ...PageRun) error {
 	return err
 }
 
-// at returns the address of a part of the range.
 func (r *Reservation) at(part PageRun) unsafe.Pointer { return unsafe.Add(r.block.base, part.Offset) }
 
 // partsOf checks parts of the range and returns their total size. No parts mean all of the range.

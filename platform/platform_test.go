@@ -45,7 +45,6 @@ func contents(r *platform.Reservation) []byte {
 
 var sink byte
 
-// faults reports whether f touches memory without access.
 func faults(f func()) (faulted bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

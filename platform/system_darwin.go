@@ -14,7 +14,6 @@ func systemLimits() []Limit {
 	return []Limit{physicalMemory(size, 0)}
 }
 
-// memorySize returns the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
 	size, err := unix.SysctlUint64("hw.memsize")
 	return size, err == nil

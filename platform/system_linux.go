@@ -50,7 +50,6 @@ func faults() (minor, major uint64, ok bool) {
 // its big parent's.
 func residentPeak() (size uint64, ok bool) { return system.kilobytes("proc/self/status", "VmHWM:") }
 
-// memorySize returns the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -40,7 +40,6 @@ func systemLimits() []Limit {
 	return all
 }
 
-// memorySize returns the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
 	s, ok := readMemoryStatus()
 	return s.physical, ok

@@ -31,7 +31,6 @@ func track(t testing.TB, start unsafe.Pointer, size uint64) *platform.Tracker {
 	return k
 }
 
-// present returns a committed range with all pages present.
 func present(t testing.TB, pages int) *platform.Reservation {
 	r := commit(t, uint64(pages*os.Getpagesize()), 0)
 	granted, err := r.Prefault()
@@ -45,7 +44,6 @@ func dirty(t testing.TB, k *platform.Tracker, size uint64) (pages []int, calls i
 	return round(t, k.Dirty, size)
 }
 
-// nextRuns is Dirty or Peek.
 type nextRuns = func() (runs []platform.PageRun, more bool, err error)
 
 func round(t testing.TB, next nextRuns, size uint64) (pages []int, calls int) {
@@ -75,7 +73,6 @@ func round(t testing.TB, next nextRuns, size uint64) (pages []int, calls int) {
 // just as it is scanned, which counts as written; that is rare.
 var moved int
 
-// exactly plays one round and checks that it reports the written pages.
 func exactly(t testing.TB, k *platform.Tracker, size uint64, want ...int) (calls int) {
 	t.Helper()
 	found, calls := dirty(t, k, size)

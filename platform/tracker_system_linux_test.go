@@ -23,7 +23,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// trackFiles returns the open files of this process that Track opened.
 func trackFiles(t *testing.T) (fds []int) {
 	links, err := filepath.Glob("/proc/self/fd/*")
 	require.NoError(t, err)

@@ -30,7 +30,8 @@ type Range struct {
 var ErrFull = errors.New("crash: the table of ranges is full")
 
 // Watch starts to describe faults in the range. It ends the watching of every range that overlaps
-// it. An error is ErrFull or errors.ErrUnsupported, and changes nothing.
+// it. It fails with ErrFull, with errors.ErrUnsupported, if the system refuses a handler, or if
+// Base, Size or Describe is missing; it then changes nothing.
 func Watch(r Range) error {
 	switch {
 	case r.Base == nil || r.Size == 0 || r.Describe == nil || r.Size > uint64(^uintptr(0)-uintptr(r.Base)):

@@ -77,7 +77,6 @@ type Value struct {
 	Refused bool
 }
 
-// fault is one fault: its offset, its path and its text.
 type fault struct {
 	at         int
 	path, text string

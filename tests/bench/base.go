@@ -27,7 +27,6 @@ type counter struct {
 // base is the instructions of a unit.
 type base map[counter]float64
 
-// line is a line of the file.
 type line struct {
 	counter
 	Instructions float64
@@ -80,7 +79,6 @@ func readBase() (base, error) {
 	return b, nil
 }
 
-// write writes the file, its lines sorted.
 func (b base) write() error {
 	var lines []string
 	for c, n := range b {

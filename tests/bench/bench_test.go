@@ -389,7 +389,6 @@ func TestReadmeTable(t *testing.T) {
 	}
 }
 
-// TestRowsAboveTheirTargetsAreMarked checks the mark of rows above their targets.
 func TestRowsAboveTheirTargetsAreMarked(t *testing.T) {
 	var all table
 	all.add(work{letter: "X"}, []series{

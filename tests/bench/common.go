@@ -42,7 +42,6 @@ func inspect(list []unsafe.Pointer) (sum uint64) {
 	return sum
 }
 
-// pointers returns the list with another type.
 func pointers[T any](list []*T) []unsafe.Pointer {
 	return unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
@@ -60,7 +59,6 @@ func open(plan budget.Plan) (*budget.Budget, func()) {
 	return b, func() { _ = b.Close() }
 }
 
-// scratches opens a budget with two scratch arenas for each worker.
 func scratches(workers int, size uint64) (*budget.Budget, func()) {
 	return open(budget.Plan{Scratch: budget.ScratchPlan{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
 }

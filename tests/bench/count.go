@@ -165,7 +165,6 @@ func (c contestant) count(l loop, n, files int) {
 	C.dump(label)
 }
 
-// compiledBy names the C compiler of this program.
 func compiledBy() string { return fmt.Sprintf("%s %d", C.GoString(C.compiler()), C.compilerMajor()) }
 
 // A dump names its contestant, its units, and the number of the contestant's dumps.

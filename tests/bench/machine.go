@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// machine names the machine and compilers of the measurement.
 func machine() string {
 	return fmt.Sprintf("%s, %s, %d cores; %s, %s.", time.Now().Format(time.DateOnly), processor(), runtime.NumCPU(),
 		strings.Replace(runtime.Version(), "go", "Go ", 1), compiler())
@@ -25,7 +24,6 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// compiler names the C compiler of cgo.
 func compiler() string {
 	out, err := exec.Command("gcc", "-dumpfullversion").Output()
 	if err != nil {

@@ -59,7 +59,6 @@ func buildPond(folder, who string) (program string, err error) {
 	return program, nil
 }
 
-// write writes all files, and their list for the go command.
 func (o *overlay) write(careful bool) (list string, err error) {
 	for _, name := range []string{"doom", "game", "serve", "udp"} {
 		if err := o.rewrite(name); err != nil {

@@ -24,7 +24,6 @@ func (p *programs) end() {
 	}
 }
 
-// compile builds a program of the C core and the sources.
 func (p *programs) compile(name string, line ...string) (program string, err error) {
 	if program = p.built[name]; program != "" {
 		return program, nil

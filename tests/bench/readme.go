@@ -29,7 +29,6 @@ var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C poo
 
 var libraries = []string{modernc, goArena, glibc, jemalloc, mimalloc, tlsf}
 
-// intoReadme replaces the tables between the marks of README.md.
 func (t *table) intoReadme(name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -84,7 +84,6 @@ func (t *table) print(to io.Writer) {
 	}
 }
 
-// The table of a work with columns has the least of each row.
 func (t *table) beside(s section) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s | unit | %s |\n|---|---|%s\n", s.work.letter,

@@ -29,7 +29,6 @@ const (
 	count                    // a constant number, compared with the target
 )
 
-// targetsOf returns the targets of some works.
 func targetsOf(chosen []work) []target {
 	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
 		return !slices.ContainsFunc(chosen, func(w work) bool { return w.letter == t.work[:1] })
@@ -126,7 +125,6 @@ func (f figures) of(work, who string) float64 {
 	return math.NaN()
 }
 
-// best returns the least of several contestants.
 func (f figures) best(work string, who ...string) float64 {
 	best := math.NaN()
 	for _, name := range who {

@@ -96,7 +96,6 @@ func poolC(size int, random bool) contestant {
 	return again(floor, do, func() uint64 { return inspectChunks(out, size/8, false) }, nil)
 }
 
-// wrote is the write to a chunk in the floors.
 func wrote(p unsafe.Pointer, i int) { *(*int64)(unsafe.Add(p, 8)) = int64(i) }
 
 //go:noinline

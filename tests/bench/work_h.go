@@ -46,13 +46,11 @@ var workH = work{
 
 const timesAsked = "times the requested bytes"
 
-// heapsProgram compiles the program of works H and T once.
 func (h *harness) heapsProgram() (string, error) {
 	return h.programs.compile("heaps", "-Ithird_party/tlsf", "heaps/main.c", "heaps/pairs.c",
 		"heaps/times.c", "heaps/shapes.c", "third_party/tlsf/tlsf.c", "-ldl")
 }
 
-// heaps runs the program.
 func (h *harness) heaps(args ...string) ([][]string, error) {
 	program, err := h.heapsProgram()
 	if err != nil {

@@ -24,7 +24,6 @@ var workI = work{
 
 const sizeI = 64 * budget.MiB // room for the objects with a finalizer
 
-// touch writes to each page.
 func touch(b []byte) {
 	for at := 0; at < len(b); at += 4096 {
 		b[at] = 1
@@ -33,7 +32,6 @@ func touch(b []byte) {
 
 const ofRegion = "upfront, Region.Rewind"
 
-// closingScope closes a scope of a scratch arena after load filled it.
 //
 //go:noinline
 func closingScope(size uint64, load func(s scope.Scope)) contestant {
@@ -51,7 +49,6 @@ func closingScope(size uint64, load func(s scope.Scope)) contestant {
 	}}
 }
 
-// rewinding rewinds a region after load filled it.
 //
 //go:noinline
 func rewinding(size uint64, load func(s scope.Scope)) contestant {

@@ -41,7 +41,6 @@ var workO = work{
 	}}},
 }
 
-// steps is the most steps of an event.
 const steps = 1000
 
 // touched is changed by the last of the eight nodes.
@@ -152,7 +151,6 @@ func byNodes(who string, nodes func(s *state) func()) contestant {
 	}}
 }
 
-// runs is a node with an interface.
 type runs interface{ run(s *state) }
 
 type (

@@ -123,7 +123,6 @@ func (d *duel) turn(last bool) (both [2]served, err error) {
 	return both, nil
 }
 
-// served is a server's result.
 type served map[string]any
 
 func (s served) figure(key string) float64 {
@@ -241,7 +240,6 @@ func output(c *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// server is a running server.
 type server struct {
 	command   *exec.Cmd
 	address   string
@@ -284,7 +282,6 @@ func startServer(c *exec.Cmd, env []string) (*server, error) {
 	return s, nil
 }
 
-// stop ends the server and returns its result.
 func (s *server) stop() (said served, err error) {
 	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return nil, err
@@ -296,7 +293,6 @@ func (s *server) stop() (said served, err error) {
 	return said, json.Unmarshal(s.out.Bytes(), &said)
 }
 
-// end kills a server that still runs.
 func (s *server) end() {
 	if s.command.ProcessState == nil {
 		_ = s.command.Process.Kill()

@@ -149,7 +149,6 @@ type figures struct {
 	Ticks    int     `json:"ticks"`
 }
 
-// alone runs a half in this process.
 func alone(name string) error {
 	for _, p := range programs {
 		for _, h := range p.halves {
@@ -176,7 +175,6 @@ func peak() float64 {
 	return kib * 1024 / 1e6
 }
 
-// start runs a half in a process of its own.
 func start(name string) (f figures, err error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -75,7 +75,6 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// rewrite replaces all occurrences in a file.
 func rewrite(t *testing.T, file, old, new string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -84,7 +84,6 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// said reads the JSON output of a command.
 func said(t *testing.T, into any, args ...string) {
 	t.Helper()
 	_, out, err := runs(args...)

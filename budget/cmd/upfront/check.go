@@ -97,7 +97,6 @@ type growth struct {
 	TooMuch bool   `json:"too_much"`
 }
 
-// check compares reports with a base.
 func (t *tool) check(sources []string, against string, g gate) (result gateResult, err error) {
 	reports, err := t.readReports(append([]string{against}, sources...))
 	if err != nil {

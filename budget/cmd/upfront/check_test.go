@@ -51,7 +51,6 @@ func reportIn(t *testing.T, name string) budget.Report {
 	return r
 }
 
-// changed returns a file with a changed report.
 func changed(t *testing.T, base string, change func(r *budget.Report)) (name string) {
 	t.Helper()
 	r := reportIn(t, base)

@@ -20,7 +20,6 @@ type reportDiff struct {
 	Differences []difference `json:"differences,omitempty"`
 }
 
-// difference is a figure that differs between two reports.
 type difference struct {
 	whose
 	Figure string `json:"figure"`
@@ -200,7 +199,6 @@ func (n *naming) of(w whose) string {
 	return w.String()
 }
 
-// String returns its name in a table.
 func (w whose) String() string {
 	switch {
 	case w.Region == "":

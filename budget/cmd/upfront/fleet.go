@@ -226,7 +226,6 @@ type containerPort struct {
 	Protocol      string `json:"protocol"`
 }
 
-// amounts are Kubernetes' quantities.
 type amounts struct {
 	CPU    string `json:"cpu"`
 	Memory string `json:"memory"`
@@ -297,7 +296,6 @@ const fleetSays = "For Agones: the program must call the SDK's Ready and Health,
 	"Guaranteed only if Agones' own sidecar has limits: in Helm's values agones.image.sdk, set\n" +
 	"cpuLimit to cpuRequest and memoryLimit to memoryRequest."
 
-// write writes the manifests as YAML.
 func (m manifests) write(w io.Writer) error {
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)

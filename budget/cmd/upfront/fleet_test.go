@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// servePlan is the plan of frogpond's server.
 const servePlan = "../../../tests/frogpond/serve.json"
 
 // TestPlanFleet compares commands and their output with testdata/fleet.txt.

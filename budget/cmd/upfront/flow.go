@@ -283,7 +283,6 @@ func hostFlag(c *cobra.Command, host *string) {
 	c.Flags().StringVar(host, "host", "", "the game's vocabulary, a JSON file that it prints")
 }
 
-// graph is a compiled graph.
 type graph struct {
 	name       string
 	data       []byte
@@ -331,7 +330,6 @@ func open(name, host string, guessing bool) (*graph, error) {
 	return g, nil
 }
 
-// read reads a graph without a host.
 func read(name string) (flow.Source, error) {
 	data, err := readFile(name)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// graphs is the folder of the library's own test graphs.
 const graphs = "../../../scope/flow/source/testdata/"
 
 // TestCommands compares commands and their output with testdata/flow.txt.

@@ -27,7 +27,6 @@ const (
 
 var errTooLarge = errors.New("larger than 64MiB, the most of a report")
 
-// readReport reads a report from a file or URL.
 func (t *tool) readReport(source string) (budget.Report, error) {
 	name := named(source)
 	t.progress.say("reading " + name)
@@ -66,7 +65,6 @@ func (t *tool) readReports(sources []string) (reports []budget.Report, err error
 	return reports, errors.Join(errs...)
 }
 
-// arenasMost is the most arenas of a budget.
 const arenasMost = 65535
 
 func parseReport(source string, data []byte) (r budget.Report, err error) {
@@ -132,7 +130,6 @@ func arenasBefore(source string, data []byte) ([]budget.ArenaReport, error) {
 	return list, err
 }
 
-// kind is the kind of a file.
 type kind int
 
 const (
@@ -188,7 +185,6 @@ func (t *tool) readSource(source string) ([]byte, error) {
 	return data, err
 }
 
-// readURL reads a report, or that of a live page.
 func readURL(ctx context.Context, address *url.URL) ([]byte, error) {
 	if address.Scheme != "http" && address.Scheme != "https" {
 		return nil, fmt.Errorf("%s: only http and https are read", address.Redacted())

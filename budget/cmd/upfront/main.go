@@ -47,7 +47,6 @@ func (f found) Error() string {
 
 func (f found) Unwrap() error { return f.error }
 
-// foundBy returns an error as found, or nil.
 func foundBy(err error) error {
 	if err == nil {
 		return nil
@@ -72,7 +71,6 @@ func codeOf(err error) (code int) {
 	return codeTrouble
 }
 
-// run runs one command line and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) (code int) {
 	t := newTool(stdout, stderr)
 	c := newCommand(t)
@@ -112,7 +110,6 @@ func asksJSON(args []string) (asks bool) {
 	return asks
 }
 
-// failed is an error in JSON.
 type failed struct {
 	Error string `json:"error"`
 }

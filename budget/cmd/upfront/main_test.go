@@ -17,7 +17,6 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// runs runs the program and returns its output.
 func runs(args ...string) (code int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	code = run(args, &out, &said)
@@ -35,7 +34,6 @@ func shown(command string, names map[string]string) string {
 	return fmt.Sprintf("$ upfront %s\n%sexit %d\n\n", command, strings.NewReplacer(back...).Replace(out+said), code)
 }
 
-// compare compares a text with a file.
 func compare(t *testing.T, name, text string) {
 	t.Helper()
 	if *update {

@@ -17,7 +17,6 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// tool is shared by all commands.
 type tool struct {
 	stdout   io.Writer
 	stderr   io.Writer
@@ -68,7 +67,6 @@ func (t *tool) printJSON(value any) error {
 	return e.Encode(value)
 }
 
-// warn prints warnings about a result on stderr.
 func (t *tool) warn(lines []string) {
 	t.progress.end()
 	for _, line := range lines {
@@ -91,7 +89,6 @@ func (t *tool) printText(says string) error {
 	})
 }
 
-// written is a result in a file.
 type written struct {
 	File  string `json:"file"`
 	Bytes int    `json:"bytes"`
@@ -144,7 +141,6 @@ func echoWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// colour is a terminal's code.
 type colour string
 
 const (

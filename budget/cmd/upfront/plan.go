@@ -251,7 +251,6 @@ program, keeps its planned size, and a part that was full may need more: stderr 
 	return c
 }
 
-// suggested returns a plan from reports, or from recordings.
 func (t *tool) suggested(sources []string) (plan budget.Plan, err error) {
 	recordings := 0
 	for _, source := range sources {

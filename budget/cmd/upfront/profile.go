@@ -97,7 +97,6 @@ func eatersOf(r budget.Report, p *profile.Profile, top int) eaters {
 	return e
 }
 
-// eaterOf returns the user of a sample.
 func eaterOf(s *profile.Sample) eater {
 	tag := func(key string) string { return append(s.Label[key], "")[0] }
 	e := eater{Region: tag("region"), Scope: tag("scope"), Label: tag("label")}

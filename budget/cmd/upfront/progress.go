@@ -52,7 +52,6 @@ func (p *progress) line(since time.Duration) {
 	p.shown = true
 }
 
-// say sets the current work.
 func (p *progress) say(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// recorded is the folder of frogpond's recorded reports.
 const recorded = "../../../tests/frogpond/testdata/recorded/"
 
 // TestReportCommands compares plan, report and profile, their output and exit codes, with
@@ -305,7 +304,6 @@ func TestStalled(t *testing.T) {
 	<-gone
 }
 
-// deadlines records the deadline of each request.
 type deadlines struct {
 	http.RoundTripper
 	list []time.Time

@@ -61,7 +61,6 @@ type (
 		_      [4]byte
 	}
 
-	// block is a part of the shots.
 	block [blockSize]shot
 
 	// shot is a work.Shot, without the padding that a state may not have, and its target. All zeros
@@ -81,7 +80,6 @@ var (
 	shots   = scope.Plain[block]()
 )
 
-// set writes the fields of a work.Shot.
 func (s *shot) set(to *work.Shot) {
 	s.id, s.x, s.y, s.vx, s.vy, s.left = to.ID, to.X, to.Y, to.VX, to.VY, to.Left
 }
@@ -152,7 +150,6 @@ func (g *game) load(b *budget.Budget) error {
 	return nil
 }
 
-// release releases the blocks' slots.
 func (g *game) release() (err error) {
 	for _, slot := range g.slots {
 		err = errors.Join(err, slot.Release(g.ctx))
@@ -166,7 +163,6 @@ func state[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*T, *sav
 	return x, save.NewRing(s, work.Snapshots+1, st), nil
 }
 
-// play plays all ticks and returns the program's sum.
 func (g *game) play(m *work.Meter) (uint64, error) {
 	var sum work.Sum
 	for tick := range work.GameTicks {
@@ -236,7 +232,6 @@ func (g *game) take(tick int) error {
 	return nil
 }
 
-// restore restores the state after a tick.
 func (g *game) restore(tick int) error {
 	if err := g.rings[0].Restore(g.ctx, uint64(tick)); err != nil {
 		return err
@@ -265,7 +260,6 @@ func (g *game) save(tick int) (err error) {
 	return nil
 }
 
-// open puts the state of the file in place.
 func (g *game) open() error {
 	ring := 0
 	for rest := g.file; len(rest) > 0; ring++ {
@@ -282,7 +276,6 @@ func (g *game) open() error {
 	return nil
 }
 
-// step plays the state for a tick.
 func (g *game) step(tick int, input uint32) {
 	ships := g.ships[:g.high]
 	for i := range ships {
@@ -356,7 +349,6 @@ func (g *game) remove(index uint32) {
 	*last = shot{}
 }
 
-// fire fires a ship's shot at its target, if there is a target, and room for the shot.
 func (g *game) fire(by uint32, tick int) {
 	s := &g.ships[by]
 	target, ok := g.target(by)
@@ -386,7 +378,6 @@ func (g *game) target(by uint32) (target uint32, ok bool) {
 	return target, ok
 }
 
-// arrive adds a ship, if there is room for it.
 func (g *game) arrive() {
 	for i := range g.ships {
 		if s := &g.ships[i]; s.ID == 0 {
@@ -398,7 +389,6 @@ func (g *game) arrive() {
 	}
 }
 
-// hash returns the hash of the state.
 func (g *game) hash() uint64 {
 	var total, ships uint64
 	for i := range g.ships[:g.high] {

@@ -45,7 +45,6 @@ var (
 // table has the groups of one field of the lines, by key.
 type table struct{ groups container.StringMap[group] }
 
-// add adds an amount to a key's group.
 func (t *table) add(key []byte, amount int64) error {
 	if g := t.groups.GetBytes(key); g != nil {
 		g.Total += amount
@@ -95,10 +94,8 @@ func (t *table) print(s scope.Scope, sum *work.Sum) error {
 	return nil
 }
 
-// tables are the two groupings.
 type tables struct{ users, tags table }
 
-// load makes empty tables.
 func load(s scope.Scope) (*tables, error) {
 	return &tables{
 		users: table{container.NewStringMap(s, groups, work.Users, work.KeySize)},
@@ -106,7 +103,6 @@ func load(s scope.Scope) (*tables, error) {
 	}, nil
 }
 
-// group groups the lines of a block.
 func (t *tables) group(block []byte) error {
 	var r work.Record
 	for len(block) > 0 {
@@ -137,7 +133,6 @@ func Play(m *work.Meter) (uint64, error) {
 	return sum, errors.Join(err, b.Close())
 }
 
-// play plays the program in a budget that is open.
 func play(b *budget.Budget, m *work.Meter) (uint64, error) {
 	loaded, err := budget.Load(context.Background(), b.Region("tables"), load)
 	if err != nil {

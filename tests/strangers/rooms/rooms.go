@@ -56,7 +56,6 @@ type room struct {
 	said    int                        // lines that were said in the room
 }
 
-// load makes an empty room in its slot.
 func (r *room) load(s scope.Scope) (*room, error) {
 	r.players = container.NewList(s, players, work.RoomPlayers)
 	r.names = container.NewList(s, names, work.RoomPlayers)
@@ -66,7 +65,6 @@ func (r *room) load(s scope.Scope) (*room, error) {
 	return r, nil
 }
 
-// player returns the number of the player with a name, or false.
 func (r *room) player(name []byte) (int, bool) {
 	i := r.byName.GetBytes(name)
 	if i == nil {
@@ -75,7 +73,6 @@ func (r *room) player(name []byte) (int, bool) {
 	return int(*i), true
 }
 
-// add adds a player.
 func (r *room) add(text []byte, tick uint32) error {
 	var n name
 	if !n.SetBytes(text) || !r.players.Push(player{Energy: 100, Spoke: tick}) || !r.names.Push(n) {
@@ -94,7 +91,6 @@ func (r *room) remove(i int) {
 	}
 }
 
-// chat adds a text to the room.
 func (r *room) chat(i int, name, text []byte, tick uint32) error {
 	l := &r.lines[r.said%work.RoomTexts]
 	r.said++
@@ -110,7 +106,6 @@ func (r *room) chat(i int, name, text []byte, tick uint32) error {
 	return nil
 }
 
-// recall adds the last n lines to the sum, the oldest first.
 func (r *room) recall(sum *work.Sum, n int) {
 	for i := max(r.said-n, 0); i < r.said; i++ {
 		l := &r.lines[i%work.RoomTexts]
@@ -137,7 +132,6 @@ func (r *room) turn(tick uint32) (energy, idle uint64) {
 	return energy, idle
 }
 
-// server has the rooms.
 type server struct {
 	slots   *budget.Slots
 	byCode  container.StringMap[int32] // the number of a room that is open
@@ -148,7 +142,6 @@ type server struct {
 	idle    uint64
 }
 
-// newServer makes the directory of a server without rooms.
 func newServer(b *budget.Budget) (*server, error) {
 	v := &server{slots: b.Slots("room")}
 	region := b.Region("directory")
@@ -181,7 +174,6 @@ func (v *server) open(code []byte) (bool, error) {
 	return true, v.byCode.SetBytes(code, number)
 }
 
-// end ends a room.
 func (v *server) end(code []byte, number int32) error {
 	r := &v.rooms[number]
 	v.sum.Add(uint64(r.players.Len()))
@@ -235,7 +227,6 @@ func (v *server) serve(packet []byte, tick uint32) (bool, error) {
 	return true, nil
 }
 
-// turn gives each room its turn after a tick's packets.
 func (v *server) turn(tick uint32) {
 	var energy, count uint64
 	for _, number := range v.byCode.All() {
@@ -249,7 +240,6 @@ func (v *server) turn(tick uint32) {
 	v.sum.Add(count)
 }
 
-// tick plays a tick.
 func (v *server) tick(packets *work.Packets, tick uint32) error {
 	for b := packets.Next(); b != nil; b = packets.Next() {
 		ok, err := v.serve(b, tick)
@@ -287,7 +277,6 @@ func Play(m *work.Meter) (uint64, error) {
 	return sum, errors.Join(err, b.Close())
 }
 
-// play plays the program in a budget that is open.
 func play(b *budget.Budget, m *work.Meter) (uint64, error) {
 	v, err := newServer(b)
 	if err != nil {

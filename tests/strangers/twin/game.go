@@ -77,7 +77,6 @@ func Game(m *work.Meter) (uint64, error) {
 	return uint64(sum), nil
 }
 
-// play plays a tick.
 func (s *state) play(tick int, input uint32) {
 	for i := range s.ships {
 		if p := &s.ships[i]; p.age&1 == 1 {
@@ -167,7 +166,6 @@ func (s *state) spawn() {
 	s.flying++
 }
 
-// ship returns the ship with a handle, or nil if it is gone.
 func (s *state) ship(h handle) *ship {
 	if h.slot < uint32(len(s.ships)) && h.age&1 == 1 && s.ships[h.slot].age == h.age {
 		return &s.ships[h.slot]
@@ -175,7 +173,6 @@ func (s *state) ship(h handle) *ship {
 	return nil
 }
 
-// shot returns the shot with a handle, or nil if it is gone.
 func (s *state) shot(h handle) *shot {
 	if h.slot < uint32(len(s.shots)) && h.age&1 == 1 && s.shots[h.slot].age == h.age {
 		return &s.shots[h.slot]
@@ -211,7 +208,6 @@ func (s *state) hash() uint64 {
 	return uint64(sum)
 }
 
-// copy makes s a copy of from.
 func (s *state) copy(from *state) {
 	ships, shots, freeShips, freeShots := s.ships[:0], s.shots[:0], s.freeShips[:0], s.freeShots[:0]
 	*s = *from
@@ -221,7 +217,6 @@ func (s *state) copy(from *state) {
 	s.freeShots = append(freeShots, from.freeShots...)
 }
 
-// save appends the state, field by field.
 func (s *state) save(b []byte) []byte {
 	put := func(values ...uint32) {
 		for _, v := range values {
@@ -244,7 +239,6 @@ func (s *state) save(b []byte) []byte {
 	return b
 }
 
-// load reads a saved state.
 func (s *state) load(b []byte) {
 	get := func() uint32 {
 		v := binary.LittleEndian.Uint32(b)

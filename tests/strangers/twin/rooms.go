@@ -137,7 +137,6 @@ func (s *server) endRoom(r *room) {
 	s.ended = append(s.ended, r)
 }
 
-// recall adds the room's last n lines, the oldest first.
 func (s *server) recall(r *room, n int) {
 	for i := max(0, r.said-n); i < r.said; i++ {
 		l := &r.lines[i%work.RoomTexts]

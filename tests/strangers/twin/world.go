@@ -61,7 +61,6 @@ func World(m *work.Meter) (uint64, error) {
 	return uint64(sum), nil
 }
 
-// stream unloads the chunks that are far from the player, and loads those that are near.
 func (w *world) stream() {
 	for i := len(w.loaded) - 1; i >= 0; i-- { // backwards: unload moves the last one here
 		if !w.loaded[i].place.Within(w.player, work.Far) {
@@ -169,7 +168,6 @@ func (w *world) turn(tick int) (heat, entities uint64) {
 	return heat, entities
 }
 
-// heat returns the heat of the chunk at a place, which is 0 if none is loaded there.
 func (w *world) heat(x, z int32) uint32 {
 	if c := w.chunks[work.Place{X: x, Z: z}]; c != nil {
 		return c.heat

@@ -60,7 +60,6 @@ func (l *Lines) line(b []byte) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendText appends a text in quotes.
 func appendText(b []byte, seed uint64, least, most int) []byte {
 	at := len(b)
 	b = appendWord(b, seed, least, most)

@@ -16,7 +16,6 @@ const (
 // Place is a chunk's place in the world.
 type Place struct{ X, Z int32 }
 
-// number returns a number for the place.
 func (p Place) number() uint64 { return uint64(uint32(p.X))<<32 | uint64(uint32(p.Z)) }
 
 // Within reports whether p and q are at most distance chunks from each other, on each axis.

@@ -41,7 +41,6 @@ var (
 	chunkAddrs   = scope.Plain[scope.Addr[heapChunk]]()
 )
 
-// heapWorld is the world whose chunks are in a pool.
 type heapWorld struct {
 	scope    scope.Scope
 	chunks   scope.HandlePool[heapChunk]
@@ -151,7 +150,6 @@ func (w *heapWorld) stream(player work.Place) error {
 	return nil
 }
 
-// load makes the chunk of a place, with its entities.
 func (w *heapWorld) load(p work.Place) error {
 	c, h := w.chunks.Get() // there is one: the pool has ChunksAtOnce
 	c.index = int32(w.chunks.Index(h))
@@ -166,7 +164,6 @@ func (w *heapWorld) load(p work.Place) error {
 	return nil
 }
 
-// unload ends a chunk and its entities.
 func (w *heapWorld) unload(h arena.Handle[heapChunk], c *heapChunk) error {
 	var entities uint64
 	data := &w.data[c.index]
@@ -183,7 +180,6 @@ func (w *heapWorld) unload(h arena.Handle[heapChunk], c *heapChunk) error {
 	return nil
 }
 
-// find returns the chunk of a place, or nil.
 func (w *heapWorld) find(x, z int32) *heapChunk {
 	c := w.at[cell(x, z)].Get()
 	if c == nil || c.place != (work.Place{X: x, Z: z}) {
@@ -192,7 +188,6 @@ func (w *heapWorld) find(x, z int32) *heapChunk {
 	return c
 }
 
-// heat returns the heat of the chunk of a place, 0 if there is none.
 func (w *heapWorld) heat(x, z int32) uint32 {
 	if c := w.find(x, z); c != nil {
 		return c.heat

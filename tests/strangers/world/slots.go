@@ -36,7 +36,6 @@ var slotsPlan = budget.Plan{
 	Pages:  budget.Pages{Prefault: budget.Off},
 }
 
-// slotChunk is a chunk in its slot.
 type slotChunk struct {
 	place    work.Place
 	heat     uint32
@@ -68,7 +67,6 @@ type slotValues struct {
 	data       [work.EntitiesInChunk][]byte // of the entities, on the heap
 }
 
-// slotWorld is the world whose chunks are in slots.
 type slotWorld struct {
 	ctx    context.Context
 	slots  *budget.Slots
@@ -172,7 +170,6 @@ func (w *slotWorld) stream(player work.Place) error {
 	return nil
 }
 
-// load loads the chunk of a place into a free slot.
 func (w *slotWorld) load(p work.Place) error {
 	slot, err := w.slots.Acquire()
 	if err != nil {
@@ -186,7 +183,6 @@ func (w *slotWorld) load(p work.Place) error {
 	return err
 }
 
-// fill makes the chunk of a place, with its entities.
 func (w *slotWorld) fill(s scope.Scope, values *slotValues, p work.Place) (*slotChunk, error) {
 	s.BytesUnzeroed(values.slot.Slot()%colours*colour, 64)
 	c := slotChunks.New(s)
@@ -207,7 +203,6 @@ func (w *slotWorld) fill(s scope.Scope, values *slotValues, p work.Place) (*slot
 	return c, nil
 }
 
-// unload ends a chunk and its slot.
 func (w *slotWorld) unload(c *slotValues) error {
 	var entities uint64
 	for j := range c.entities[:c.count] {
@@ -219,7 +214,6 @@ func (w *slotWorld) unload(c *slotValues) error {
 	return c.slot.Release(w.ctx)
 }
 
-// warm computes the next heat of all chunks.
 func (w *slotWorld) warm() {
 	for i := range w.chunks {
 		c := w.chunks[i].slotChunk
@@ -231,7 +225,6 @@ func (w *slotWorld) warm() {
 	}
 }
 
-// find returns the chunk of a place, or nil.
 func (w *slotWorld) find(x, z int32) *slotChunk {
 	c := w.at[cell(x, z)].Get()
 	if c == nil || c.place != (work.Place{X: x, Z: z}) {
@@ -240,7 +233,6 @@ func (w *slotWorld) find(x, z int32) *slotChunk {
 	return c
 }
 
-// heat returns the heat of the chunk of a place, 0 if there is none.
 func (w *slotWorld) heat(x, z int32) uint32 {
 	if c := w.find(x, z); c != nil {
 		return c.heat
@@ -293,7 +285,6 @@ func (w *slotWorld) born(c *slotValues) error {
 	return nil
 }
 
-// resize gives the data of an entity its new size.
 func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
 	old, size := len(data), e.DataSize()
 	if size == old {
@@ -310,7 +301,6 @@ func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// heapFull returns the error of a heap without room for so many bytes of data.
 func heapFull(heap arena.Heap, size int) error {
 	stats := heap.Stats()
 	return fmt.Errorf("the heap has no room for %d bytes, %d of %d are free: %w",

@@ -78,7 +78,6 @@ func (f *flow) call(fn *ssa.Function, i ssa.CallInstruction) {
 	}
 }
 
-// open returns the origin of a scope that a call opens.
 func (f *flow) open(fn *ssa.Function, i ssa.CallInstruction, what verb) *origin {
 	o := f.opened[i]
 	if o == nil {
@@ -91,7 +90,6 @@ func (f *flow) open(fn *ssa.Function, i ssa.CallInstruction, what verb) *origin 
 	return o
 }
 
-// memoryOf returns memory of the scopes of an argument.
 func (f *flow) memoryOf(i ssa.CallInstruction, arg ssa.Value) places {
 	p := places{}
 	if f.late[i] {
@@ -174,7 +172,6 @@ func (f *flow) builtin(i ssa.CallInstruction, name string, args []ssa.Value) {
 	}
 }
 
-// contents returns the elements of a list.
 func (f *flow) contents(list ssa.Value) places {
 	p := places{}
 	for e := range f.of(list)[""] {

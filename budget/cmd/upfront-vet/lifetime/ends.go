@@ -179,7 +179,6 @@ func (f *flow) always(o *origin, fn *ssa.Function) bool {
 	return returns > 0
 }
 
-// opening returns the calls of a function: each may close a scope.
 func (f *flow) opening(fn *ssa.Function) (list []ssa.CallInstruction) {
 	for _, b := range fn.Blocks {
 		for _, i := range b.Instrs {
@@ -205,7 +204,6 @@ func (f *flow) closesAny(o *origin) bool {
 	return false
 }
 
-// settle finds the end of each scope.
 func (f *flow) settle() {
 	for _, fn := range f.fns {
 		for _, b := range fn.Blocks {
@@ -276,7 +274,6 @@ func (f *flow) settleBy(fn *ssa.Function, i ssa.Instruction) {
 	}
 }
 
-// isIn reports whether a literal is in a function.
 func isIn(fn, outer *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
 		if fn == outer {

@@ -107,7 +107,6 @@ func (f *flow) put(v ssa.Value, at string, q places) {
 	}
 }
 
-// of returns the possible values.
 func (f *flow) of(v ssa.Value) places {
 	switch v := v.(type) {
 	case *ssa.Global:

@@ -17,7 +17,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// root is the root of this repository.
 const root = "../../../.."
 
 // tool builds upfront-vet as make does: go vet remembers each tool's results for libraries.
@@ -110,7 +109,6 @@ type found struct {
 	message string
 }
 
-// vet runs go vet on the packages with edits.
 func (g *garden) vet() (list []found) {
 	g.t.Helper()
 	name, err := tool()

@@ -30,7 +30,6 @@ const (
 	asked   // of an unknown function
 )
 
-// sinks calls yield for each sink.
 func (f *flow) sinks(yield func(sink)) {
 	for _, fn := range f.fns {
 		for _, b := range fn.Blocks {

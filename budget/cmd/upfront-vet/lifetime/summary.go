@@ -182,7 +182,6 @@ func (f *flow) paramOf(v ssa.Value) int {
 	return slices.Index(f.root.Params, p)
 }
 
-// summarize returns the summary of the flow's function.
 func (f *flow) summarize() *summary {
 	s := new(summary)
 	single := f.root.Signature.Results().Len() == 1

@@ -1,4 +1,4 @@
-// Command crasher dies of a fault, in the way that its argument names.
+// Command crasher crashes in the way that its argument names.
 package main
 
 // #cgo LDFLAGS: -lpthread
@@ -70,7 +70,7 @@ func main() {
 	fmt.Println("alive")
 }
 
-// without is memory without access.
+// without returns memory without access.
 func without(size int) []byte {
 	block, err := syscall.Mmap(-1, 0, size, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	check(err)
@@ -160,7 +160,7 @@ var ways = map[string]func(crash.Range, *byte){
 	"crowd":    crowd,
 }
 
-// full fills the table, and then with ranges that are no longer watched.
+// full fills the table, and then reuses the place of a range that is no longer watched.
 func full(r crash.Range, p *byte) {
 	r.Size = 1
 	err := crash.Watch(r)
@@ -174,7 +174,8 @@ func full(r crash.Range, p *byte) {
 	use(*p)
 }
 
-// parallel watches and unwatches beside faults that are recovered from: each is described.
+// parallel watches and unwatches while other goroutines recover from faults: each fault is
+// described.
 func parallel(r crash.Range, p *byte) {
 	check(crash.Watch(r))
 	var watchers sync.WaitGroup
