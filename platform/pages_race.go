@@ -13,8 +13,8 @@ const goBacked = true
 const sizeMax = 64 << 30
 
 // host leaves the pages to the Go runtime. Its discard clears, so that the next owner finds zeros.
-// The race detector doesn't see that clear: the owner of the range reports stale users at the bytes
-// in use, since doing it here for every byte costs 6 ms a MiB.
+// The race detector doesn't see that clear, which would cost 6 ms a MiB. The owner of the range
+// reports stale users instead, at the bytes in use.
 var host = pages{
 	reserve: mapAnywhere,
 	allow:   func(unsafe.Pointer, uint64) error { return nil },

@@ -330,10 +330,10 @@ func (r *Reservation) Lock(parts ...PageRun) error {
 // page faults, and the processor's address cache fewer misses. Call it before Prefault and Lock,
 // because present pages stay as they are. Release withdraws the advice.
 //
-// It fails if the system has no such pages or grants them to no process, and then names the file
-// that says so (mostly /sys/kernel/mm/transparent_hugepage/enabled), or if no such page fits into
-// the range. Success means that the system will try: when its memory is fragmented, it uses small
-// pages instead without a report.
+// It fails if no huge page fits into the range, or if the system has none or grants them to no
+// process. The error then names the file that says so, mostly
+// /sys/kernel/mm/transparent_hugepage/enabled. Success means that the system will try: when its
+// memory is fragmented, it uses small pages instead without a report.
 //
 // In race builds, and off Linux, the error wraps errors.ErrUnsupported.
 func (r *Reservation) HugePages() error {

@@ -64,7 +64,7 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 	return t, nil
 }
 
-// Dirty returns the pages written to since the last round, in ascending order, and watches them
+// Dirty returns the pages written to since the last round, in ascending order. It watches them
 // again in the same step: each later write belongs to the next round, and no write is lost. A round
 // is one call or, as long as more is true, several; each goes on where the last one stopped. The
 // runs belong to the tracker and are valid until the next call.

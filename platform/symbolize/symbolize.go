@@ -1,4 +1,5 @@
-// Package symbolize, when imported, gives C frames in Go tracebacks: functions, files and lines.
+// Package symbolize gives Go tracebacks their C frames (function, file and line), if a program
+// imports it:
 //
 //	import _ "github.com/upfront-mem/upfront/platform/symbolize"
 //

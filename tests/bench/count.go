@@ -48,8 +48,8 @@ const (
 )
 
 // pinned is the environment of a process under callgrind, which can't handle asynchronous signals.
-// Go and glibc choose how they copy and clear bytes by the processor: features of x86-64 that not
-// every machine has are off, so that the figures are the same on each.
+// Go and glibc copy and clear bytes by the features of the processor. Features that not every
+// x86-64 has are off, so that the figures are the same on each machine.
 var pinned = []string{
 	"GODEBUG=asyncpreemptoff=1,cpu.adx=off,cpu.avx=off,cpu.avx2=off,cpu.bmi1=off,cpu.bmi2=off,cpu.erms=off,cpu.fma=off,cpu.fsrm=off",
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX2_Usable,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM",

@@ -1,8 +1,8 @@
-// Command bench measures the cost of this library, next to the same work in C and in hand-written
-// Go without checks (packages cfloor and bump), with a cgo call for each operation, on the Go heap,
-// with sync.Pool, and with other libraries. All take turns in one run in changing order, so that
-// disturbances of the machine affect them alike. `make bench` builds and runs it. It is a separate
-// module so that the other libraries never enter the library's go.mod.
+// Command bench measures the cost of this library, with and without a cgo call for each operation.
+// It does the same work on the Go heap, with sync.Pool, with other libraries, and in C and
+// hand-written Go without checks (packages cfloor and bump). All take turns in one run in changing
+// order, so that disturbances of the machine affect them alike. `make bench` builds and runs it. It
+// is a separate module so that the other libraries never enter the library's go.mod.
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
 //	bench -gate [-works A,C]

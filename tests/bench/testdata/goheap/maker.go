@@ -1,5 +1,5 @@
-// Package goheap is the plain Go heap, said in frogpond's words: new and make, and the collector. A
-// scope is asked for nothing but which it is.
+// Package goheap has the API that frogpond uses of upfront, on the plain Go heap: new, make, and
+// the collector. A scope is only an identity here.
 package goheap
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// careful is whether play uses slices and chunks again, as careful Go does, or makes new ones each
+// careful reports whether play reuses slices and chunks, as careful Go does, or makes new ones each
 // time.
 const careful = false
 
-// Maker makes things of a type.
+// Maker makes values of a type.
 type Maker[T any] struct{ again *reused[T] }
 
 // Plain declares a type.
@@ -34,8 +34,8 @@ func (m Maker[T]) SliceCap(s scope.Scope, n, room int) []T {
 	return list
 }
 
-// TrySlice is what play calls. Each worker keeps its slices of a kind, and has one more where an
-// earlier one is in use.
+// TrySlice makes the slices of play. Each worker reuses its slices of a kind, and has one more if
+// all are in use.
 func (m Maker[T]) TrySlice(s scope.Scope, n int) []T {
 	if !careful {
 		return make([]T, n)
@@ -50,18 +50,18 @@ func (m Maker[T]) TrySlice(s scope.Scope, n int) []T {
 	return *list
 }
 
-// reused is the slices of a type that workers keep.
+// reused has the slices of a type, by worker.
 type reused[T any] struct {
 	lock    sync.Mutex
-	workers atomic.Pointer[[]*stack[T]] // replaced, not changed: looking needs no lock
+	workers atomic.Pointer[[]*stack[T]] // replaced, not changed, so that reads need no lock
 }
 
-// stack is the slices of one worker, by the scope that each was asked for in: those of scopes that
-// have closed may be had again. One goroutine uses it: the one that uses the arena.
+// stack has the slices of one worker, by the scope of their request. Those of closed scopes are
+// free. Only the goroutine that uses the arena uses the stack.
 type stack[T any] struct {
 	arena  unsafe.Pointer
 	slices [][]T
-	scopes []uint64 // as many as are in use
+	scopes []uint64 // those of the slices in use
 }
 
 func (r *reused[T]) of(arena unsafe.Pointer) *stack[T] {
@@ -87,7 +87,7 @@ func (r *reused[T]) begin(arena unsafe.Pointer) *stack[T] {
 	return k
 }
 
-// next is a slice that nobody uses.
+// next returns a free slice.
 func (k *stack[T]) next(open *arena_c.Scopes, scope uint64) *[]T {
 	n := len(k.scopes)
 	for n > 0 && k.scopes[n-1] != scope && open.Find(k.scopes[n-1]) == 0 {
@@ -115,8 +115,8 @@ func SliceOf[T any](_ arena.Base, s []T) Slice[T] { return Slice[T]{s} }
 
 func (s Slice[T]) Get(arena.Base) []T { return s.s }
 
-// Addr is an address, for what lies in the budget everywhere: whoever has one goes before its
-// level does, which has the pointer.
+// Addr is an address of an object in the budget. Its owner ends before its level, which has the
+// pointer.
 type Addr[T any] struct{ at uint64 }
 
 func AddrOf[T any](_ scope.Scope, p *T) Addr[T] {

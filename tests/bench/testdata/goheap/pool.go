@@ -7,13 +7,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Pool gives its places in the order that frogpond's pool does: the game's state depends on it.
+// Pool returns its places in the same order as frogpond's pool, because the game's state depends on
+// it.
 type Pool[T any] struct{ *pool[T] }
 
 type pool[T any] struct {
 	values []T        // by place, of careful Go
-	chunks []*T       // by place: nil, or what is there
-	put    []int      // how often something was put back, by place
+	chunks []*T       // by place; nil if free
+	put    []int      // how often each place was freed
 	free   []int      // places
 	index  map[*T]int // of plain Go
 	peak   int
@@ -47,7 +48,7 @@ func (p Pool[T]) Get() *T {
 	return x
 }
 
-// place has something at a place.
+// place fills a place.
 func (p *pool[T]) place(i int) *T {
 	if careful {
 		p.chunks[i] = &p.values[i]
@@ -58,7 +59,7 @@ func (p *pool[T]) place(i int) *T {
 	return p.chunks[i]
 }
 
-// leave has nothing there.
+// leave empties a place.
 func (p *pool[T]) leave(i int) {
 	if !careful {
 		delete(p.index, p.chunks[i])
@@ -86,8 +87,8 @@ func (p Pool[T]) Cap() int    { return len(p.chunks) }
 func (p Pool[T]) Live() int   { return len(p.chunks) - len(p.free) }
 func (p Pool[T]) Peak() int   { return p.peak }
 
-// HandlePool has a handle for each value: its place, and how many values were there before it and
-// with it.
+// HandlePool has a handle for each value: its place, and the number of values that the place has
+// had.
 type HandlePool[T any] struct{ pool Pool[T] }
 
 func (m Maker[T]) HandlePool(s scope.Scope, n int) HandlePool[T] {

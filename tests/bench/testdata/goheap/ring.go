@@ -11,15 +11,15 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring is the last snapshots of a state: of its parts on the Go heap, and in the ring of the budget
-// of what lies there everywhere.
+// Ring has the last snapshots of a state: its parts on the Go heap, and the ring of the parts in
+// the budget.
 type Ring struct {
 	*save.Ring
 	state *State
 	slots []slot
 }
 
-// slot is a place of a ring. Of a snapshot that was read there is but the hash.
+// slot is a place of a ring. A snapshot that was read has only its hash.
 type slot struct {
 	number     uint64
 	held, read bool
@@ -34,7 +34,7 @@ func NewRing(s scope.Scope, count int, st *State) *Ring {
 	return &Ring{save.NewRing(s, count, st.State), st, make([]slot, count)}
 }
 
-// Size is the bytes of one snapshot.
+// Size returns the bytes of one snapshot.
 func (r *Ring) Size() int { return int(r.state.Size()) }
 
 func (r *Ring) Take(number uint64) error {
@@ -57,7 +57,7 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 			p.restore(from)
 		}
 	}
-	return r.Ring.Restore(ctx, number) // which has what is made anew, last
+	return r.Ring.Restore(ctx, number) // last, because it rebuilds values
 }
 
 func (r *Ring) find(number uint64) int {
@@ -69,8 +69,8 @@ func (r *Ring) find(number uint64) int {
 	return -1
 }
 
-// place is where the snapshot of a number lies: in that of its number, else of none, else of the
-// lowest.
+// place returns the slot of a snapshot's number: its own, else an empty one, else the one with the
+// lowest number.
 func (r *Ring) place(number uint64) int {
 	at := r.find(number)
 	if at < 0 {
@@ -101,10 +101,10 @@ func (r *Ring) Hash(number uint64) (uint64, error) {
 	return sum*31 + uint64(onHeap), nil
 }
 
-// errNoSave is what the Go heap's saves are not good for.
-var errNoSave = errors.New("the Go heap's states are in no save but for their hash")
+// errNoSave is the error of saves that need the Go heap's state.
+var errNoSave = errors.New("a save has only the hash of the Go heap's state")
 
-// Write writes what lies in the budget, and the hash of all: enough to compare with.
+// Write writes the state in the budget, and the hash of the whole state, for comparison.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	hash, err := r.Hash(number)
 	if err == nil {

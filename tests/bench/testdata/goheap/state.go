@@ -13,15 +13,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is what a tick changes: what makers made in a scope between Begin and NewRing, beside the
-// state with what lies in the budget everywhere.
+// State is changed by a tick: slices and pools that makers made in a scope between Begin and
+// NewRing, and the state in the budget.
 type State struct {
 	*save.State
 	parts []part
 }
 
-// part is a slice or a pool of a state. It keeps a copy for each place of a ring, whose memory is
-// used again.
+// part is a slice or a pool of a state. It keeps a copy for each place of a ring, in reused memory.
 type part interface {
 	keep(places int)
 	take(place int)
@@ -30,14 +29,14 @@ type part interface {
 	size() uint64
 }
 
-// states are those that have begun and not ended, by their scopes.
+// states are the current states, by their scopes.
 var states struct {
 	begun atomic.Int32
 	lock  sync.Mutex
 	of    map[scope.Scope]*State
 }
 
-// recording is the state that things made in s belong to, or nil.
+// recording returns the state that collects the values made in s, or nil.
 func recording(s scope.Scope) *State {
 	if states.begun.Load() == 0 {
 		return nil
@@ -71,7 +70,7 @@ func (st *State) end(s scope.Scope) {
 
 func (st *State) add(p part) { st.parts = append(st.parts, p) }
 
-// Size is the bytes of the state, wherever they lie.
+// Size returns the bytes of the state in both memories.
 func (st *State) Size() uint64 {
 	size := st.State.Size()
 	for _, p := range st.parts {
@@ -86,15 +85,14 @@ type slicePart[T any] struct {
 	hashed []span
 }
 
-// span is bytes of a type that are hashed: those of no pointer.
+// span is a range of bytes of a type without pointers, for the hash.
 type span struct{ from, to uintptr }
 
 func newSlicePart[T any](list []T) *slicePart[T] {
 	return &slicePart[T]{live: list, hashed: spans(reflect.TypeFor[T]())}
 }
 
-// spans are the fields of a state's type but its pointers and slices, or all of one that isn't a
-// struct.
+// spans returns the fields of a struct except its pointers and slices, or all of another type.
 func spans(t reflect.Type) (list []span) {
 	if t.Kind() != reflect.Struct {
 		return []span{{0, t.Size()}}

@@ -2,5 +2,5 @@ package game
 
 import "github.com/upfront-mem/upfront/budget/save"
 
-// verify has nothing to look at: no state on the Go heap comes from outside.
+// verify checks nothing, because a state on the Go heap never comes from outside.
 func (l *Level) verify(save.View) error { return nil }

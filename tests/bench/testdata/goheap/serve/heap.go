@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// heapWatch counts what is allocated on the Go heap, as the runtime does.
+// heapWatch counts allocations on the Go heap, with the runtime's figures.
 type heapWatch struct{ stats runtime.MemStats }
 
 func (h *heapWatch) begin() { runtime.ReadMemStats(&h.stats) }
@@ -18,5 +18,5 @@ func (h *heapWatch) end(r *Result) {
 	r.GoAllocs += h.stats.Mallocs - before.Mallocs
 }
 
-// quiet ends what was before play. The collector goes on as GOGC and GOMEMLIMIT say.
+// quiet collects the garbage of the start. GOGC and GOMEMLIMIT hold as before.
 func quiet() { debug.FreeOSMemory() }
