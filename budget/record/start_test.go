@@ -27,9 +27,9 @@ func TestStartIsRefused(t *testing.T) {
 			_, err := record.Start(b, &bytes.Buffer{})
 			require.NoError(t, err)
 		},
-			`budget "game": BUG: record.Start: region init is recorded already, or has temporaries`},
+			`budget "game": BUG: record.Start: region init is recorded already, or has open temporaries`},
 		{"with temporaries", func(_ testing.TB, b *budget.Budget) { b.Scratch(0, 0).Open("work").Temp(1) },
-			`budget "game": BUG: record.Start: scratch 0.0 is recorded already, or has temporaries`},
+			`budget "game": BUG: record.Start: scratch 0.0 is recorded already, or has open temporaries`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := open(t, game())

@@ -14,9 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/budget/with/pprof"
 )
 
-// TestAgree: a profile says what every reader says of one report, by the table beside it. Its
-// stacks are of single arenas: their sizes and use sum up to those of the part, and of their peaks
-// the highest is the part's.
+// TestAgree: a profile has the figures that every reader of one report has. Its stacks are of
+// single arenas: their sizes and bytes in use sum up to the part's, and the highest peak is the
+// part's.
 func TestAgree(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/agree.json")
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestAgree(t *testing.T) {
 		for i, kind := range p.SampleType {
 			sums[part+" "+kind.Type] += uint64(s.Value[i])
 			most[part+" "+kind.Type] = max(most[part+" "+kind.Type], uint64(s.Value[i]))
-			if strings.Contains(part, " ") { // what a label holds, its part holds
+			if strings.Contains(part, " ") { // a label's bytes are its part's
 				part, _, _ := strings.Cut(part, " ")
 				sums[part+" "+kind.Type] += uint64(s.Value[i])
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// arena adds the samples of a region, a slot, a buffer of the frame or a scratch arena.
+// arena adds the samples of one arena: a region, a slot, a buffer of the frame or a scratch arena.
 func (b *builder) arena(a budget.ArenaReport) error {
 	self := b.place(a)
 	for i, f := range ofArena {
@@ -34,11 +34,12 @@ func (b *builder) arena(a budget.ArenaReport) error {
 		hold = b.sites
 	}
 	err := hold(self, a)
-	b.add(self) // what is left of it
+	b.add(self) // the rest
 	return err
 }
 
-// names moves what the arena holds to samples of scopes, and of labels below the scope that they are known to lie in.
+// names moves the arena's bytes to samples of scopes, and of labels below their scope if it is
+// known.
 func (b *builder) names(self *sample, a budget.ArenaReport) error {
 	list := scopesOf(a)
 	scopes, err := b.usages(self, "scope", list)
@@ -58,7 +59,7 @@ func (b *builder) names(self *sample, a budget.ArenaReport) error {
 	return nil
 }
 
-// sites moves what the arena holds to samples of lines of code.
+// sites moves the arena's bytes to samples of lines of code.
 func (b *builder) sites(self *sample, a budget.ArenaReport) error {
 	for _, site := range a.Sites {
 		s := self
@@ -84,7 +85,7 @@ func (b *builder) sites(self *sample, a budget.ArenaReport) error {
 	return nil
 }
 
-// lose takes what another sample has out of this one.
+// lose subtracts the values of another sample.
 func (s *sample) lose(to *sample) error {
 	for _, column := range []int{inuse, inuseObjects} {
 		if to.values[column] > s.values[column] {
@@ -95,7 +96,7 @@ func (s *sample) lose(to *sample) error {
 	return nil
 }
 
-// call is the frame of a line of code: "main.load /pond/main.go:19".
+// call returns the frame of a line of code: "main.load /pond/main.go:19".
 func call(text string) frame {
 	text = jsonfile.Printable(text)
 	name, place, _ := strings.Cut(text, " ")
@@ -107,7 +108,6 @@ func call(text string) frame {
 	return frame{name: name, file: file, line: line}
 }
 
-// scopesOf are the lines of scopes.
 func scopesOf(a budget.ArenaReport) []scope.Usage {
 	list := slices.Clone(a.Scopes)
 	for i := range list {
@@ -116,7 +116,8 @@ func scopesOf(a budget.ArenaReport) []scope.Usage {
 	return list
 }
 
-// scopeName is the name of a scope: that of a load has the name of its slot, and that of the region here.
+// scopeName returns the name of a scope. A load's scope has the name of its slot; here it has the
+// region's.
 func scopeName(a budget.ArenaReport, name string) string {
 	if name == a.Name {
 		return a.Part
@@ -124,8 +125,8 @@ func scopeName(a budget.ArenaReport, name string) string {
 	return name
 }
 
-// place is a sample of the arena itself: "level" lies in the budget, "match 3" in region match, "frame 0"
-// in the frame.
+// place returns a sample of the arena itself: "level" is in the budget, "match 3" in region match,
+// "frame 0" in the frame.
 func (b *builder) place(a budget.ArenaReport) *sample {
 	self := b.sample(b.root, map[string]string{"budget": b.root[0].file})
 	part, name := shown(a.Part), shown(a.Name)
@@ -146,7 +147,7 @@ func (b *builder) place(a budget.ArenaReport) *sample {
 	return self
 }
 
-// usages moves what names hold from the arena's own sample to samples below it.
+// usages moves the bytes of names from the arena's sample to samples below it.
 func (b *builder) usages(from *sample, kind string, list []scope.Usage) (below []*sample, err error) {
 	for _, u := range list {
 		s := b.below(from, kind, u.Name)
@@ -159,8 +160,8 @@ func (b *builder) usages(from *sample, kind string, list []scope.Usage) (below [
 	return below, nil
 }
 
-// holder is where labels lie: in the one scope that holds something, or the arena itself where scopes aren't counted. Of
-// several scopes the report doesn't say in which: nil.
+// holder returns the sample that labels are below: the only scope that holds bytes, or the arena if
+// scopes aren't counted. It returns nil for several scopes, since the report doesn't say which.
 func holder(self *sample, scopes []*sample, list []scope.Usage) (one *sample) {
 	if len(list) == 0 {
 		return self

@@ -8,7 +8,7 @@ import (
 	with "github.com/upfront-mem/upfront/budget/with/pprof"
 )
 
-// routes has the profile of a budget, beside the pages of a program.
+// routes serves the profile of a budget next to a program's pages.
 func routes(b *budget.Budget) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/pprof/budget", with.Handler(b))
@@ -25,7 +25,7 @@ func Example() {
 	defer b.Close()
 	server := &http.Server{Addr: "127.0.0.1:0", Handler: routes(b)}
 	defer server.Close()
-	p, err := with.Profile(b.Report()) // or as a value, to write to a file
+	p, err := with.Profile(b.Report()) // a value, to write to a file
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -20,7 +20,7 @@ var plan = budget.Plan{
 	Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB},
 }
 
-// play opens a budget and puts something into each of its parts.
+// play opens a budget and fills each of its parts.
 func play(t *testing.T) *budget.Budget {
 	t.Helper()
 	b, err := budget.Open(plan)
@@ -56,7 +56,7 @@ func label(t *testing.T, s scope.Scope, name string, bytes int) {
 	require.NoError(t, scope.Label(s, name, func() error { s.Bytes(bytes); return nil }))
 }
 
-// sums are the report's own totals, by sample type.
+// sums returns the report's totals by sample type.
 func sums(r budget.Report) map[string]uint64 {
 	all := map[string]uint64{"planned_space": r.Size}
 	for _, a := range r.Arenas {
@@ -83,7 +83,7 @@ func sums(r budget.Report) map[string]uint64 {
 	return all
 }
 
-// totals are a profile's, by sample type.
+// totals returns a profile's totals by sample type.
 func totals(p *profile.Profile) map[string]uint64 {
 	all := map[string]uint64{}
 	for i, t := range p.SampleType {
@@ -94,7 +94,7 @@ func totals(p *profile.Profile) map[string]uint64 {
 	return all
 }
 
-// stacks are the values of a sample type by what a stack says, the budget first, but for lines of code.
+// stacks returns the values of a sample type by stack, the budget first, without lines of code.
 func stacks(p *profile.Profile, name string) map[string]int64 {
 	all := map[string]int64{}
 	for i, t := range p.SampleType {
@@ -114,7 +114,7 @@ func stacks(p *profile.Profile, name string) map[string]int64 {
 	return all
 }
 
-// below is the sum of all stacks that begin so.
+// below returns the sum of all stacks with that beginning.
 func below(stacks map[string]int64, begin string) (sum int64) {
 	for stack, value := range stacks {
 		if stack == begin || strings.HasPrefix(stack, begin+" > ") {

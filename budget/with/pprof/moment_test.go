@@ -16,8 +16,8 @@ type frog struct{ X, Y, Age int32 }
 
 var frogs = scope.Plain[frog]()
 
-// TestAnyMoment: whatever a program is at, its report is one of which there is a profile, and the totals are equal. The
-// program is random, and is asked inside loads, scopes, labels, temporaries, builders and finalizers.
+// TestAnyMoment: at any moment a program's report has a profile, with equal totals. The program is
+// random, and the test reads it inside loads, scopes, labels, temporaries, builders and finalizers.
 func TestAnyMoment(t *testing.T) {
 	b := play(t)
 	random := rand.New(rand.NewPCG(26, 7))

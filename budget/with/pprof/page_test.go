@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPage: the page shows the example as it stands, and each sample type.
+// TestPage: the page shows the example, and each sample type.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// The columns of a sample that names have. Those of the figures follow.
+// Columns of a sample that names have. The columns of figures follow.
 const (
 	inuseObjects = iota
 	allocObjects
@@ -24,15 +24,15 @@ const (
 	scopesPeak
 	figures
 
-	counts = peakObjects + 1 // columns that are of objects
+	counts = peakObjects + 1 // columns of objects
 )
 
 var (
-	types, ofArena       = columns() // the figures of an arena are the columns from figures on
+	types, ofArena       = columns() // an arena's figures are the columns from figures on
 	planned, peak, inuse = column("planned_space"), column("peak_space"), column("inuse_space")
 )
 
-// columns has those of names, and of the figures those that add up over arenas, in bytes, and the peak.
+// columns returns the columns of names, and those of figures that are sums of bytes or the peak.
 func columns() (types []*profile.ValueType, ofArena []budget.Figure) {
 	types = []*profile.ValueType{
 		inuseObjects:    {Type: "inuse_objects", Unit: "count"},
@@ -60,19 +60,19 @@ func column(name string) int {
 	return slices.IndexFunc(types, func(t *profile.ValueType) bool { return t.Type == name })
 }
 
-// tables is the function of what a plan takes beyond its arenas.
+// tables is the function for the plan's bytes outside of arenas.
 const tables = "tables and edges"
 
-// Profile is what lives in a budget, as a profile: its sample types and stacks are those that the
-// package lists. The report may come from JSON. An error says what in it contradicts itself, or is
-// beyond 63 bits. It has no time: set TimeNanos where one is known. Cost: O(lines of the report)
-// and Go allocations; any goroutine may call it with a report of its own.
+// Profile returns the profile of a report, with the sample types and stacks of the package doc. The
+// report may come from JSON. Profile fails if the report contradicts itself, or has a value beyond
+// 63 bits. The profile has no time: set TimeNanos if you know it. Profile costs O(lines of the
+// report) and makes Go allocations. Any goroutine may call it with a report of its own.
 func Profile(r budget.Report) (*profile.Profile, error) {
 	b := newBuilder(r)
 	rest := r.Size
 	for _, a := range r.Arenas {
 		if a.Size > rest {
-			return nil, fmt.Errorf("report of budget %q: %d bytes are less than its parts have", r.Name, r.Size)
+			return nil, fmt.Errorf("report of budget %q: its size of %d bytes is less than its arenas have", r.Name, r.Size)
 		}
 		rest -= a.Size
 		if err := b.arena(a); err != nil {
@@ -89,7 +89,7 @@ func Profile(r budget.Report) (*profile.Profile, error) {
 	return b.done()
 }
 
-// frame is a level of a stack: a part of the budget by its name, or a line of code.
+// frame is a level of a stack: a part of the budget, or a line of code.
 type frame struct {
 	name, file string
 	line       int64
@@ -102,7 +102,6 @@ type sample struct {
 	values []uint64 // by types
 }
 
-// builder makes a profile of samples.
 type builder struct {
 	p         *profile.Profile
 	root      []frame
@@ -113,7 +112,7 @@ type builder struct {
 
 func newBuilder(r budget.Report) *builder {
 	name := shown(r.Name)
-	// A mapping that says that it has all names: else the tool looks for a program to find them in.
+	// A mapping with all names: without it the tool looks for a program to find them in.
 	all := &profile.Mapping{ID: 1, File: name, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}
 	return &builder{
 		p:         &profile.Profile{Mapping: []*profile.Mapping{all}, DefaultSampleType: types[inuse].Type},
@@ -124,7 +123,7 @@ func newBuilder(r budget.Report) *builder {
 	}
 }
 
-// sample begins one below the frames.
+// sample returns an empty sample below the frames.
 func (b *builder) sample(frames []frame, tags map[string]string) *sample {
 	s := &sample{frames: frames[:len(frames):len(frames)], tags: map[string]string{}, values: make([]uint64, len(types))}
 	for key, value := range tags {
@@ -133,7 +132,7 @@ func (b *builder) sample(frames []frame, tags map[string]string) *sample {
 	return s
 }
 
-// below is a sample of a part that has a name: "scope level", with a tag of its own.
+// below returns a sample of a named part, such as "scope level", with a tag.
 func (b *builder) below(s *sample, kind, name string) *sample {
 	name = shown(name)
 	inner := b.sample(s.frames, s.tags)
@@ -142,13 +141,13 @@ func (b *builder) below(s *sample, kind, name string) *sample {
 	return inner
 }
 
-// add adds a sample, unless it says nothing.
+// add adds a sample, unless it is zero.
 func (b *builder) add(s *sample) {
 	if isZero(s.values) {
 		return
 	}
 	line := &profile.Sample{Label: map[string][]string{}}
-	for i := len(s.frames) - 1; i >= 0; i-- { // a profile's stacks begin at the leaf
+	for i := len(s.frames) - 1; i >= 0; i-- { // a profile's stack starts at the leaf
 		line.Location = append(line.Location, b.location(s.frames[i]))
 	}
 	for key, value := range s.tags {
@@ -156,7 +155,7 @@ func (b *builder) add(s *sample) {
 	}
 	for i, value := range s.values {
 		b.sums[i] = plus(b.sums[i], value)
-		line.Value = append(line.Value, int64(value)) // done looks whether it fits
+		line.Value = append(line.Value, int64(value)) // done checks that it fits
 	}
 	b.p.Sample = append(b.p.Sample, line)
 }
@@ -165,7 +164,7 @@ func isZero(values []uint64) bool {
 	return !slices.ContainsFunc(values, func(v uint64) bool { return v != 0 })
 }
 
-// plus is a sum that stays at the largest number.
+// plus adds, and stays at the largest number.
 func plus(a, b uint64) uint64 {
 	if a+b < a {
 		return math.MaxUint64
@@ -192,8 +191,7 @@ func (b *builder) function(of frame) *profile.Function {
 	return f
 }
 
-// done is the profile, without the columns of objects where none were counted, and without those of other figures that
-// nobody has.
+// done returns the profile, without empty columns of objects and of minor figures.
 func (b *builder) done() (*profile.Profile, error) {
 	var kept []int
 	for i, sum := range b.sums {
@@ -215,10 +213,10 @@ func (b *builder) done() (*profile.Profile, error) {
 	return b.p, b.p.CheckValid()
 }
 
-// nameMax is how many bytes of a name are shown, about: the file of each level repeats those of the levels above.
+// nameMax is the most bytes of a name, about: the file of each level repeats the names above it.
 const nameMax = 128
 
-// shown is a name as a level has it.
+// shown returns a name as a level shows it.
 func shown(name string) string {
 	name = jsonfile.Printable(name)
 	for at := range name {

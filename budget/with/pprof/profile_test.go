@@ -19,8 +19,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestTotals: each sample type's total is the report's, to the byte; also of a report that went through JSON, and of a
-// budget that is closed.
+// TestTotals: each sample type's total is the report's to the byte, also for a report from JSON and
+// a closed budget.
 func TestTotals(t *testing.T) {
 	b := play(t)
 	reports := map[string]budget.Report{"report": b.Report(), "published": b.Published()}
@@ -48,7 +48,7 @@ func TestTotals(t *testing.T) {
 	assert.NotZero(t, sums(reports["closed"])["peak_space"])
 }
 
-// TestStacks: who holds what, and in whose slot.
+// TestStacks: stacks name the holder and its slot.
 func TestStacks(t *testing.T) {
 	r := play(t).Report()
 	p, err := with.Profile(r)
@@ -66,7 +66,7 @@ func TestStacks(t *testing.T) {
 	assert.Contains(t, stacks(p, "planned_space"), "budget game > tables and edges")
 }
 
-// TestAllocated: what is gone stays among what was allocated.
+// TestAllocated: released bytes stay in alloc_space.
 func TestAllocated(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	for range 3 {
@@ -86,7 +86,7 @@ func TestAllocated(t *testing.T) {
 	}
 }
 
-// TestLongNames: a report that a stranger wrote doesn't become many times as large.
+// TestLongNames: long names in a foreign report don't multiply its size.
 func TestLongNames(t *testing.T) {
 	r := budget.Report{Name: strings.Repeat("é", 1<<20), Size: 1, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 1}}}
 	for i := range 1000 {
@@ -100,7 +100,7 @@ func TestLongNames(t *testing.T) {
 	assert.True(t, utf8.ValidString(p.Function[0].Name))
 }
 
-// TestLabelsOfSeveralScopes: while a load has a scope inside its own, nobody says in which of them a label lies.
+// TestLabelsOfSeveralScopes: while a load has an inner scope, the scope of a label isn't known.
 func TestLabelsOfSeveralScopes(t *testing.T) {
 	b := play(t)
 	fill(t, b.Region("nested"), func(s scope.Scope) {
@@ -139,7 +139,8 @@ func usageOf(list []scope.Usage) map[string]uint64 {
 	return all
 }
 
-// TestSites: of a checked build the stacks end with lines of code, and what nobody knows lies where it lies.
+// TestSites: in a checked build stacks end with lines of code, and other bytes stay with their
+// arena.
 func TestSites(t *testing.T) {
 	made := []string{"main.newFrog /pond/frog.go:7", "main.load.func1 /pond/load.go:31", "strange"}
 	match := budget.ArenaReport{Name: "match 3", Part: "match", Index: 3, Kind: "slot", Size: 100, Used: 90, Objects: 2,
@@ -169,7 +170,7 @@ func TestSites(t *testing.T) {
 	assert.ErrorContains(t, err, "match 3: its sites have more bytes than it has")
 }
 
-// TestReleaseHasNoObjects: a column that nobody counted isn't there.
+// TestReleaseHasNoObjects: a column without counts is left out.
 func TestReleaseHasNoObjects(t *testing.T) {
 	r := budget.Report{Name: "game", Size: 10, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 10, Used: 3}}}
 	has := func() bool {
@@ -183,7 +184,7 @@ func TestReleaseHasNoObjects(t *testing.T) {
 	assert.True(t, has())
 }
 
-// TestContradictions are errors, and say where.
+// TestContradictions: a report that contradicts itself is an error with the place.
 func TestContradictions(t *testing.T) {
 	level := budget.ArenaReport{Name: "level", Part: "level", Kind: "region", Size: 100, Used: 50, Scopes: []scope.Usage{{Name: "level", Bytes: 50}}}
 	for says, damage := range map[string]func(r *budget.Report, a *budget.ArenaReport){
@@ -191,9 +192,9 @@ func TestContradictions(t *testing.T) {
 		"its labels have more bytes than it has: b": func(_ *budget.Report, a *budget.ArenaReport) {
 			a.Labels = []scope.Usage{{Name: "a", Bytes: 50}, {Name: "b", Bytes: 1}}
 		},
-		"its scopes have more count than it has: level": func(_ *budget.Report, a *budget.ArenaReport) { a.Scopes[0].Objects = 1 },
-		"100 bytes are less than its parts have":        func(r *budget.Report, a *budget.ArenaReport) { a.Size = 101 },
-		"peak_space is beyond 63 bits":                  func(_ *budget.Report, a *budget.ArenaReport) { a.Peak = math.MaxInt64 + 1 },
+		"its scopes have more count than it has: level":      func(_ *budget.Report, a *budget.ArenaReport) { a.Scopes[0].Objects = 1 },
+		"its size of 100 bytes is less than its arenas have": func(r *budget.Report, a *budget.ArenaReport) { a.Size = 101 },
+		"peak_space is beyond 63 bits":                       func(_ *budget.Report, a *budget.ArenaReport) { a.Peak = math.MaxInt64 + 1 },
 		"labels_peak_space is beyond 63 bits": func(_ *budget.Report, a *budget.ArenaReport) {
 			a.Labels = []scope.Usage{{Name: "a", Peak: math.MaxUint64}, {Name: "b", Peak: 7}}
 		},

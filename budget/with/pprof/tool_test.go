@@ -24,7 +24,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// tool is what go tool pprof prints.
+// tool returns the output of go tool pprof.
 func tool(t *testing.T, args ...string) string {
 	t.Helper()
 	step.Needs(t, step.Check)
@@ -50,7 +50,7 @@ func write(t *testing.T, r budget.Report) (name string, p *profile.Profile) {
 
 var shown = regexp.MustCompile(`Showing nodes accounting for (\d+)B?, 100% of (\d+)B? total`)
 
-// total is what the tool says that all samples of a type have.
+// total returns the tool's total of a sample type.
 func total(t *testing.T, source, kind string) (uint64, string) {
 	t.Helper()
 	out := tool(t, "-top", "-unit=B", "-nodefraction=0", "-nodecount=10000", "-sample_index="+kind, source)
@@ -63,7 +63,7 @@ func total(t *testing.T, source, kind string) (uint64, string) {
 	return n, out
 }
 
-// TestTop: what go tool pprof adds up is the report, for each sample type.
+// TestTop: go tool pprof adds up to the report's totals for each sample type.
 func TestTop(t *testing.T) {
 	r := play(t).Report()
 	name, p := write(t, r)
@@ -80,7 +80,7 @@ func TestTop(t *testing.T) {
 	assert.Contains(t, first, "label monsters", "what eats the level comes first")
 }
 
-// TestTags: the tags say the same sums.
+// TestTags: the tags have the same sums.
 func TestTags(t *testing.T) {
 	r := play(t).Report()
 	name, _ := write(t, r)
@@ -102,7 +102,7 @@ func TestTags(t *testing.T) {
 	assert.Contains(t, out, fmt.Sprintf("%dB", 3*r.Arenas[2].Size))
 }
 
-// TestHandler: the same through HTTP.
+// TestHandler: the same over HTTP.
 func TestHandler(t *testing.T) {
 	b := play(t)
 	mux := http.NewServeMux()
@@ -125,7 +125,7 @@ func TestHandlerRefuses(t *testing.T) {
 	assert.Equal(t, http.StatusOK, ask("HEAD", "/").Code)
 	w := ask("GET", "/?seconds=5")
 	assert.Equal(t, http.StatusBadRequest, w.Code)
-	assert.Contains(t, w.Body.String(), "not supported")
+	assert.Contains(t, w.Body.String(), "isn't supported")
 	assert.NotContains(t, w.Header(), "Content-Disposition")
 	w = ask("POST", "/")
 	assert.Equal(t, http.StatusMethodNotAllowed, w.Code)
@@ -146,7 +146,8 @@ func TestFlameGraph(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "tool", "pprof", "-no_browser", "-http="+address, name)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go passes it on to the tool
+	// go forwards it to the tool
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	require.NoError(t, cmd.Start())
 	defer func() { cancel(); _ = cmd.Wait() }()
 	page := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// TestAgree: metrics say what every reader says of one report, by the table beside it.
+// TestAgree: metrics have the figures that every reader of one report has.
 func TestAgree(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/agree.json")
 	require.NoError(t, err)
@@ -31,7 +31,8 @@ func TestAgree(t *testing.T) {
 	require.NoError(t, err)
 	for line := range strings.Lines(string(table)) {
 		words := strings.Fields(line)
-		if words[0] == "#" || words[1] == "objects" || words[1] == "padding" { // those two only a checked build counts
+		// only a checked build counts the last two
+		if words[0] == "#" || words[1] == "objects" || words[1] == "padding" {
 			continue
 		}
 		metric := metrics[words[1]] + " " + words[0]

@@ -6,13 +6,14 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// NewCollector gives the figures of a budget to a registry, with its name as the label "budget". Any number of
-// budgets go into one registry, if their names differ: of two of one name the second is refused, unless
-// prometheus.WrapRegistererWith gives them a label of their own.
+// NewCollector returns a collector of a budget's figures, with the budget's name as the label
+// "budget". Several budgets fit into one registry if their names differ. For equal names,
+// prometheus.WrapRegistererWith adds another label; without it the registry refuses the second
+// budget.
 //
-// A scrape reads what was published last ([budget.Budget.Published]), on any goroutine, and after
-// Close what was then. It never waits for the program. Cost: O(arenas) and Go allocations, on the
-// goroutine that scrapes.
+// A scrape reads the last published figures ([budget.Budget.Published]), on any goroutine, also
+// after Close. It never waits for the program. It costs O(arenas) and Go allocations, on its
+// goroutine.
 func NewCollector(b *budget.Budget) prometheus.Collector {
 	c := collector{b: b, metrics: map[string]metric{}}
 	for _, f := range families {
@@ -32,14 +33,14 @@ type metric struct {
 	kind prometheus.ValueType
 }
 
-// Describe says which metrics there are. Registries call it.
+// Describe sends the descriptions of all metrics. Registries call it.
 func (c collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, f := range families {
 		descs <- c.metrics[f.name].desc
 	}
 }
 
-// Collect gives the figures of now. Registries call it.
+// Collect sends the current figures. Registries call it.
 func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	c.collect(c.b.Published(), func(name string, value float64, labels ...string) {
 		m := c.metrics[name]
@@ -47,7 +48,7 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	})
 }
 
-// give takes a figure of a family.
+// give receives a figure of a family.
 type give func(name string, value float64, labels ...string)
 
 func (c collector) collect(r budget.Report, give give) {

@@ -41,7 +41,7 @@ func open(t *testing.T, p budget.Plan) *budget.Budget {
 	return b
 }
 
-// play puts something into each part: each slot has a label of its own.
+// play fills each part; each slot has a label of its own.
 func play(t *testing.T, b *budget.Budget) {
 	t.Helper()
 	fill(t, b.Region("level"), func(s scope.Scope) {
@@ -71,7 +71,7 @@ func label(t *testing.T, s scope.Scope, name string, bytes int) {
 	require.NoError(t, scope.Label(s, name, func() error { s.Bytes(bytes); return nil }))
 }
 
-// registry has the budgets, and is as strict as can be: what a collector gives it must have described.
+// registry returns a registry of the budgets that refuses undescribed metrics.
 func registry(t *testing.T, budgets ...*budget.Budget) *prometheus.Registry {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -81,7 +81,7 @@ func registry(t *testing.T, budgets ...*budget.Budget) *prometheus.Registry {
 	return r
 }
 
-// scrape is what a server of metrics answers, read by the official parser.
+// scrape returns the answer of a metrics server, read by the official parser.
 func scrape(t *testing.T, r *prometheus.Registry) map[string]*dto.MetricFamily {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -93,7 +93,7 @@ func scrape(t *testing.T, r *prometheus.Registry) map[string]*dto.MetricFamily {
 	return families
 }
 
-// values are those of a metric, by what its labels say beside the budget.
+// values returns the values of a metric by its labels, without the budget's.
 func values(of *dto.MetricFamily) map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range of.GetMetric() {
@@ -108,7 +108,7 @@ func values(of *dto.MetricFamily) map[string]float64 {
 	return all
 }
 
-// slots are those of match.
+// slots returns the slots of match.
 func slots(r budget.Report) (list []budget.ArenaReport) {
 	for _, a := range r.Arenas {
 		if a.Part == "match" {
@@ -118,7 +118,7 @@ func slots(r budget.Report) (list []budget.ArenaReport) {
 	return list
 }
 
-// TestScrape: what a scrape has is what the report has.
+// TestScrape: a scrape equals the report.
 func TestScrape(t *testing.T) {
 	b := open(t, plan("game"))
 	play(t, b)
@@ -149,7 +149,7 @@ func TestScrape(t *testing.T) {
 	assert.Len(t, got, 12+len(budget.Figures())-2, "each other family has a value")
 }
 
-// TestBounded: names have no more series than the plan has labels, and no byte gets lost.
+// TestBounded: names have at most as many series as the plan has labels, and no byte gets lost.
 func TestBounded(t *testing.T) {
 	b := open(t, plan("game"))
 	play(t, b)
@@ -183,7 +183,8 @@ func TestLint(t *testing.T) {
 	assert.Empty(t, problems)
 }
 
-// TestSeveral budgets go into one registry, each by its name; a second one of a name needs another label.
+// TestSeveral: budgets of different names fit into one registry; a second one of a name needs
+// another label.
 func TestSeveral(t *testing.T) {
 	game, again, tool := open(t, plan("game")), open(t, plan("game")), open(t, plan("tool"))
 	r := registry(t, game, tool)
@@ -197,7 +198,7 @@ func TestSeveral(t *testing.T) {
 	assert.Len(t, scrape(t, r)["upfront_size_bytes"].GetMetric(), 2)
 }
 
-// TestFull: what was refused is counted.
+// TestFull: refused allocations are counted.
 func TestFull(t *testing.T) {
 	b := open(t, plan("game"))
 	r := registry(t, b)
@@ -210,7 +211,7 @@ func TestFull(t *testing.T) {
 	assert.EqualValues(t, 1, values(scrape(t, r)["upfront_region_fulls_total"])["level"])
 }
 
-// TestAnyGoroutine scrapes while the program plays and closes; the race detector looks on.
+// TestAnyGoroutine scrapes while the program plays and closes, for the race detector.
 func TestAnyGoroutine(t *testing.T) {
 	b := open(t, plan("game"))
 	r := registry(t, b)

@@ -1,21 +1,21 @@
-// Package prometheus gives the figures of a budget to Prometheus. It is a module of its own, and
+// Package prometheus exports the figures of a budget to Prometheus. It is a module of its own,
 // imported as with:
 //
 //	import with "github.com/upfront-mem/upfront/budget/with/prometheus"
 //
 //	registry.MustRegister(with.NewCollector(b))
 //
-// Sizes are gauges in bytes, what only grows is a counter that ends in _total, and each metric has
-// the label "budget". A region with slots, the frame ("frame") and the scratch arenas ("scratch")
-// have one series each, however many arenas they have: upfront_region_size_bytes and
-// upfront_region_used_bytes are sums, and those of an "arena" say what the fullest of them has. So a
-// slot that comes close to its size is
+// Sizes are gauges in bytes. A figure that only grows is a counter with the suffix _total. Each
+// metric has the label "budget". A region with slots, the frame ("frame") and the scratch arenas
+// ("scratch") have one series each for all their arenas. Metrics such as upfront_region_size_bytes
+// and upfront_region_used_bytes are sums; those with "arena" in the name are of the fullest arena.
+// So this finds a slot that is nearly full:
 //
 //	upfront_region_arena_peak_bytes / upfront_region_arena_size_bytes > 0.9
 //
-// Labels ([scope.Label]) and names of scopes have a series each, in a region at most as many as
-// limits.labels of the plan; those with the smallest peaks are "others" together.
+// Each label ([scope.Label]) and scope name has a series, in a region at most limits.labels of the
+// plan. The ones with the smallest peaks are summed as "others".
 //
-// Peaks are since Open; Reconfigure forgets them. Figures are as they were last published
-// ([budget.Budget.Published]): what a region holds is of its last Load or Rewind.
+// Peaks count from Open, and Reconfigure resets them. Figures are as last published
+// ([budget.Budget.Published]): a region's are of its last Load or Rewind.
 package prometheus

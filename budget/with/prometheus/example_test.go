@@ -11,7 +11,7 @@ import (
 	with "github.com/upfront-mem/upfront/budget/with/prometheus"
 )
 
-// metrics serves the figures of budgets, whose names differ.
+// metrics serves the figures of budgets with different names.
 func metrics(budgets ...*budget.Budget) http.Handler {
 	registry := prometheus.NewRegistry()
 	for _, b := range budgets {

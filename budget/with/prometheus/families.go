@@ -11,7 +11,7 @@ const (
 	counter = prometheus.CounterValue
 )
 
-// family is a metric: its name without "upfront_", what it says, its labels beside the budget's.
+// family is a metric: its name without "upfront_", its help, and its labels besides the budget's.
 type family struct {
 	name, help string
 	kind       prometheus.ValueType
@@ -25,25 +25,25 @@ var (
 	opened = []string{"region", "kind"}
 )
 
-// families are those of the budget, of each figure of a part, and of what its names hold.
+// families are the metrics of the budget, of each figure of a part, and of its names.
 var families = append(figures(), []family{
-	{"size_bytes", "What the budget has, tables and guards included.", gauge, nil},
-	{"committed_bytes", "What of the budget's size may be read and written.", gauge, nil},
-	{"not_granted", "How many wishes of the plan the system refused.", gauge, nil},
-	{"finalizer_errors_total", "Errors of finalizers whose contents a load replaced.", counter, nil},
-	{"go_heap_limit_bytes", "What the plan gives the Go heap of the process; 0: it doesn't govern it.", gauge, nil},
-	{"go_heap_used_bytes", "What the Go runtime has from the system, as its memory limit counts.", gauge, nil},
+	{"size_bytes", "Size of the budget, with its tables and guards.", gauge, nil},
+	{"committed_bytes", "Bytes of the budget that may be read and written.", gauge, nil},
+	{"not_granted", "Requests of the plan that the system refused.", gauge, nil},
+	{"finalizer_errors_total", "Errors of finalizers that no call could return.", counter, nil},
+	{"go_heap_limit_bytes", "The plan's limit of the process's Go heap; 0 if it sets none.", gauge, nil},
+	{"go_heap_used_bytes", "Bytes that the Go runtime has from the system, as its memory limit counts.", gauge, nil},
 
-	{"region_allocated_bytes_total", "All that the region's scopes ever held, also what is gone; not of scratch.", counter, region},
-	{"region_open_limit", "How many of these an arena may have open (limits in the plan).", gauge, opened},
+	{"region_allocated_bytes_total", "Bytes that the region's scopes ever held, released ones included; not of scratch.", counter, region},
+	{"region_open_limit", "The most that an arena may have open of each kind (limits in the plan).", gauge, opened},
 
-	{"label_used_bytes", "What the label holds in all arenas of the region.", gauge, label},
+	{"label_used_bytes", "Bytes of the label in all arenas of the region.", gauge, label},
 	{"label_arena_peak_bytes", "The most that the label held in an arena of the region.", gauge, label},
-	{"scope_used_bytes", "What scopes of the name hold in all arenas of the region.", gauge, named},
+	{"scope_used_bytes", "Bytes of scopes of the name in all arenas of the region.", gauge, named},
 	{"scope_arena_peak_bytes", "The most that scopes of the name held in an arena of the region.", gauge, named},
 }...)
 
-// figures are the families of budget.Figures.
+// figures returns the families of budget.Figures.
 func figures() (list []family) {
 	for _, f := range budget.Figures() {
 		kind := gauge
@@ -55,7 +55,7 @@ func figures() (list []family) {
 	return list
 }
 
-// metricOf is the metric of a figure: region_arena_peak_bytes, region_fulls_total.
+// metricOf returns the metric of a figure: region_arena_peak_bytes, region_fulls_total.
 func metricOf(f budget.Figure) string {
 	name := "region_" + f.Name
 	if f.Unit == budget.Bytes {
@@ -69,5 +69,5 @@ func metricOf(f budget.Figure) string {
 
 func grows(f budget.Figure) bool { return f.Kind == budget.Total || f.Kind == budget.Fault }
 
-// onlyCounted are the figures that a checked build counts; in others they would be zeros that say nothing.
+// onlyCounted reports whether only checked builds count a figure.
 func onlyCounted(f budget.Figure) bool { return f.Name == "objects" || f.Name == "padding" }

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// gather is what a scrape has of some metrics.
+// gather returns the lines of some metrics in a scrape.
 func gather(b *budget.Budget, names ...string) (lines string) {
 	w := httptest.NewRecorder()
 	metrics(b).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -26,7 +26,7 @@ func gather(b *budget.Budget, names ...string) (lines string) {
 	return lines
 }
 
-// TestPage: the page shows the example as it stands, and names each metric that isn't a figure of a part.
+// TestPage: the page shows the example, and names each metric that isn't a figure of a part.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)

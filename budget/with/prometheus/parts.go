@@ -9,10 +9,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// others is the name of those beyond the bound.
+// others is the name for the sum of names beyond the limit.
 const others = "others"
 
-// valid is a name as a label's value may be.
+// valid returns a name as a valid label value.
 func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 func givePart(p budget.Part, limits budget.Limits, give give) {
@@ -42,8 +42,8 @@ func givePart(p budget.Part, limits budget.Limits, give give) {
 	}
 }
 
-// bounded are the names with the highest peaks, as many as limits.labels, and one for the others: slots may
-// have each its own. A peak only grows, so that a name that is among them mostly stays.
+// bounded returns the names with the highest peaks, up to limits.labels, and one for the others:
+// each slot may have names of its own. A peak only grows, so a name rarely leaves the list.
 func bounded(names []scope.Usage, most int) (list []scope.Usage) {
 	byName, rest := map[string]scope.Usage{}, scope.Usage{Name: others}
 	for _, u := range names {
@@ -70,7 +70,7 @@ func bounded(names []scope.Usage, most int) (list []scope.Usage) {
 	return list
 }
 
-// together has what two names hold, and the most that one of them held in one arena.
+// together returns the sum of two names' bytes, and the larger peak.
 func together(a, b scope.Usage, name string) scope.Usage {
 	return scope.Usage{Name: name, Bytes: a.Bytes + b.Bytes, Peak: max(a.Peak, b.Peak)}
 }
