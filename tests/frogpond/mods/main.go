@@ -2,14 +2,12 @@
 //
 //	mods -mods testdata/shy.wasm
 //
-// The module may come from a stranger. It has a memory of fixed size in the plan and a time limit
-// for each tick. If it misbehaves, it is thrown out: its frogs go on by the game's own rules, and
-// its memory is free again.
+// The module has a memory of fixed size in the plan and a time limit for each tick. If it
+// misbehaves, it is thrown out: its frogs go on by the game's own rules, and its memory is free
+// again.
 //
-// A mod's own memory is no state of the room. So a room with a mod isn't saved, restored or
-// compared by its hash, and -rollback is refused.
-//
-// testdata/frog.h declares the data that a mod reads and its choices.
+// A mod's own memory is no state of the room, so -rollback is refused. testdata/frog.h declares the
+// data that a mod reads and its choices.
 package main
 
 import (

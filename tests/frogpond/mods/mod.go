@@ -77,7 +77,6 @@ const (
 	maxHop = 16 // ticks
 )
 
-// instantiate makes the mod of a room.
 func (m *mods) instantiate(ctx context.Context, g *game.Game) (*mod, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.limit)
 	defer cancel()
@@ -135,7 +134,6 @@ func takes(f api.Function, params, results int) bool {
 	return len(f.Definition().ParamTypes()) == params && len(types) == params+results
 }
 
-// places returns the frogs' places in the mod's memory.
 func (x *mod) places() ([]byte, error) {
 	places, ok := x.memory.Read(x.at, uint32(len(x.choices))*place)
 	if !ok || x.at == 0 {

@@ -28,7 +28,6 @@ func playing(file string) *options {
 			Ticks: ticks, Workers: 1, Seed: 1}}
 }
 
-// without returns the hashes of the same play without a mod.
 func without(t *testing.T) (hashes []doom.Hash) {
 	parsed, err := budget.ParsePlan(plan)
 	require.NoError(t, err)
@@ -175,7 +174,6 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRebuilt checks that each module is its source, compiled.
 func TestRebuilt(t *testing.T) {
 	step.Needs(t, step.Check)
 	for tool, debian := range map[string]string{"clang": "clang", "wasm-ld": "lld"} {

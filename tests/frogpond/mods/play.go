@@ -11,7 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// outcome is the result of a map.
 type outcome struct {
 	level, mod string
 	ticks      int

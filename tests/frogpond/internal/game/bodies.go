@@ -118,7 +118,7 @@ func (w *World) LineTeleport(n *doom.Line) bool {
 	return false
 }
 
-// Exit takes a player to a start; the level goes on.
+// Exit takes a player to a start; the level goes on. It reports whether the body is a player.
 func (w *World) Exit() bool {
 	p := w.who.player
 	if p == nil {

@@ -127,7 +127,7 @@ func (w *worker) thinkShare(scope.Scope) error {
 }
 
 // decideShare decides for this worker's share of players and frogs. It only reads the world, so the
-// shares make no difference.
+// split makes no difference.
 func (w *worker) decideShare(scope.Scope) error {
 	g := w.crew.game
 	n := len(w.crew.workers)
@@ -140,7 +140,7 @@ func (w *worker) decideShare(scope.Scope) error {
 	return nil
 }
 
-// close closes a scope of a scratch arena, and keeps its first error.
+// close closes a scope of a scratch arena, and keeps the worker's first error.
 func (w *worker) close(s scope.Scope) {
 	if err := s.Close(); err != nil && w.err == nil {
 		w.err = err

@@ -8,12 +8,10 @@
 //
 // In a tick the crew decides in parallel; then the commands are applied in order.
 //
-// The files: server.go and systems.go hold the objects that outlive a map; level.go and game.go a
-// map and its ticks; room.go the state that a tick leaves for the next; frogsystem.go the owner of
-// the frogs' log; crew.go the workers. players.go and frogs.go are the rules of a tick, and bots.go
-// decides for players without a person. trace.go and grid.go find obstacles and bodies in sight,
-// way.go and chart.go find ways. seen.go lists the bodies that a player over the network is shown.
-// The package prints nothing but the log; flags and output are the program's.
+// Begin with room.go, the state, and this file, a tick. server.go, systems.go and level.go load,
+// and crew.go has the workers. players.go, frogs.go and bots.go are the rules. trace.go and grid.go
+// find obstacles and bodies, way.go and chart.go find ways, and seen.go makes a network player's
+// view. The package writes only the log; flags and output are the program's.
 //
 // Many games tick at the same time if each has a slot of the region level, and each goroutine a
 // crew of its own: [Open], [Alone], [Server.LoadInto], [Server.BeginEmpty], [Game.StepBy].

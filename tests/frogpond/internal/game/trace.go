@@ -7,8 +7,8 @@ import (
 
 // body is the shape of a player or frog.
 type body struct {
-	radius, height int32 // height above the floor
-	eye            int32 // above the floor
+	radius, height int32 // map units
+	eye            int32 // height above the floor
 }
 
 var (

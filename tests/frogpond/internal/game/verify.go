@@ -10,9 +10,9 @@ import (
 // maxTick is two years of play. The bound keeps the tick from wrapping to 0.
 const maxTick = 1<<31 - 1
 
-// verify returns an error if a tick can't have left the state, as far as ticks index by it, count
-// with it or loop over it. Package save has already checked pools, links and bools. Other numbers
-// may have any value: they make another game, but no fault.
+// verify refuses a state from outside if play can't produce a number that a tick indexes by, counts
+// with or loops over. Package save has already checked pools, links and bools. Other numbers may
+// have any value: they make another game, but no fault.
 func (l *Level) verify(v save.View) error {
 	for _, part := range []func(save.View) error{l.verifyRoom, l.verifySectors, l.verifyFrogs,
 		l.verifyPlayers, l.verifySounds, l.World.verifyLights, l.World.verifySlides,
@@ -160,8 +160,8 @@ func (w *World) verifyLights(v save.View) error {
 	return nil
 }
 
-// verifySlides checks the moving textures and carrying floors. The begin event makes them, and no
-// tick changes their number.
+// verifySlides checks the moving textures and carrying floors. The begin event makes them; a tick
+// changes only a texture's offset.
 func (w *World) verifySlides(v save.View) error {
 	r, made := save.At(v, w.Room), &w.begun
 	if int(r.ScrollCount) != len(made.scrolls) || int(r.CarryCount) != len(made.carries) {
