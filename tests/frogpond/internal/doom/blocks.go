@@ -72,8 +72,8 @@ type lists struct {
 }
 
 // readLists finds the end of each cell's list. ok is false if a list starts outside of the words
-// for lists, has no end, or has an unknown line. The last happens in large maps, where offsets of
-// 16 bits wrap.
+// for lists, has no end, or has an unknown line. Large maps have such lists, since offsets of 16
+// bits wrap.
 //
 // By custom each list starts with a meaningless 0. The custom holds for all lists or none: if a
 // list starts with another word, a 0 is line 0.

@@ -208,7 +208,7 @@ func (c *Crossing) Before(d *Crossing) bool {
 	return c.Fraction < d.Fraction || c.Fraction == d.Fraction && c.Line < d.Line
 }
 
-// listed reports whether a line is in the list, since each cell that a line passes lists it.
+// listed reports whether a line is in the list: each cell that a line passes has it.
 func listed(list []Crossing, line uint16) bool {
 	for i := range list {
 		if list[i].Line == line {

@@ -29,14 +29,14 @@ const (
 	MoveFloor           // to the target
 	MoveCeiling         // to the target
 	Crusher             // the ceiling goes down and up for ever, and hurts
-	StopCrusher         // until it is restarted
+	StopCrusher         // until a restart
 	Lift                // the floor falls to the target, waits, comes back
 	Perpetual           // the floor goes between its lowest and highest neighbour for ever
-	StopLift            // until it is restarted
+	StopLift            // until a restart
 	Stairs              // sectors with the same flat, each higher than the last by the amount
 	Donut               // a pillar falls, the ring around it rises
 	Teleport            // to the tag's landing
-	LineTeleport        // to the other line with this tag, along the same direction
+	LineTeleport        // to the other line with this tag, turned with the lines
 	Exit                // of the level
 	SetLight            // to the target, or the amount without a target
 	StrobeLight         // on and off

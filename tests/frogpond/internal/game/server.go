@@ -87,8 +87,8 @@ func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, err
 	return s.load(ctx, s.Budget.Region("level"), s.crew, m, players, false)
 }
 
-// LoadInto is [Server.Load] into any region, such as a slot, with room for the sights of [Game.See].
-// It uses the second scratch of the crew's first worker.
+// LoadInto is [Server.Load] into any region, such as a slot, with room for the sights of
+// [Game.See]. It uses the second scratch of the crew's first worker.
 func (s *Server) LoadInto(ctx context.Context, region budget.Region, crew *Crew, m doom.Map,
 	players int) (*Level, error) {
 	return s.load(ctx, region, crew, m, players, true)

@@ -132,8 +132,8 @@ func (l *Level) trace(t scope.Scope, from, to doom.Point) (hits []hit, ok bool) 
 	return l.crossed(list, seen, from, to)
 }
 
-// seenWords returns the number of words for a bit for each line. The bits prevent duplicates, as
-// each cell that a line passes lists it.
+// seenWords returns the number of words that have a bit for each line. The bits prevent
+// duplicates, as each cell that a line passes has it.
 func (l *Level) seenWords() int { return (len(l.Lines) + 63) / 64 }
 
 // crossed is trace in the caller's memory. All bits of seen must be 0.
