@@ -65,7 +65,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		"print the graph of a `map`'s specials, as JSON, and play nothing")
 	f.BoolVar(&o.vocabulary, "vocabulary", false,
 		"print which events and actions such a graph may have, and play nothing")
-	f.IntVar(&o.rollback, "rollback", 0, "play each map once more, with inputs up to"+
+	f.IntVar(&o.rollback, "rollback", 0, "play each map again, with inputs up to"+
 		" `n`-1 ticks late: go back, play again, and end in the same state")
 	f.BoolVar(&o.syncTest, "synctest", false, "play each tick twice from the same state, and compare")
 	f.Var(&o.plant, "plant",

@@ -125,7 +125,6 @@ func (c *Charts) Load(ctx context.Context, name string) (*Chart, error) {
 	return chart, region.Rewind(ctx)
 }
 
-// draw copies a level's lines and sectors.
 func draw(l *doom.Level) *Chart {
 	unit := func(fixed int32) int16 { return int16(fixed >> doom.UnitBits) }
 	c := &Chart{Name: l.Name, MinX: unit(l.Min.X), MinY: unit(l.Min.Y), MaxX: unit(l.Max.X), MaxY: unit(l.Max.Y)}
