@@ -128,9 +128,9 @@ func TestBadSaves(t *testing.T) {
 		line string
 	}{
 		{"-maps MAP04 -load saved", 1, `-load saved: save: a file for region level, byte 56: it is of ` +
-			`another program, plan or data: the state of region level is of map MAP04, sum .* of map MAP03`},
+			`another program, plan or data: the state of region level depends on map MAP04, sum .* on map MAP03`},
 		{"-maps MAP03 -seed 2 -load saved", 1,
-			`-load saved: .*: the state of region level is of map MAP03, sum .* and of map MAP03, sum `},
+			`-load saved: .*: the state of region level depends on map MAP03, sum .* and on map MAP03, sum `},
 		{"-maps MAP03 -bots 7 -load saved", 1,
 			`-load saved: .*: it is of another program, plan or data: .*Player`},
 		{"-load saved -maps MAP03,MAP04", 1, `-load saved: .*another program, plan or data`},
