@@ -165,7 +165,7 @@ static void add_thing(upfront_words *w, const upfront_map *m, const upfront_foun
 
 /* `verb` is the access; `to` precedes how the object ended. */
 static void add_found(upfront_words *w, const upfront_found *f, const char *name, const char *verb, const char *to) {
-    static const char *const what[] = {"", "past the end", "before the first", "", "to something alive", "to bytes of no object"};
+    static const char *const what[] = {"", "past the end", "before the first", "", "to a live object", "to bytes of no object"};
     add(w, "upfront: BUG: ");
     add(w, verb);
     add(w, " ");

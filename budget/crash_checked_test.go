@@ -203,10 +203,10 @@ alive: <nil>
 const ofMakes = "\n\tmade at:\n\t\tloadRegion\n\t\tload\n\t\tmakes\n"
 
 var toldEverywhere = []told{
-	{"stale read", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `	ended at:
+	{"stale read", `upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `	ended at:
 		rewinds
 ` + goFault, 2},
-	{"stale write", `alive: upfront: BUG: write to what was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
+	{"stale write", `alive: upfront: BUG: write to memory that was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
 	made at:
 		closesQuery
 	ended at:
@@ -228,13 +228,13 @@ var toldEverywhere = []told{
 		load
 		puts
 `, 0},
-	{"lease", `upfront: BUG: read or write of what was closed, at 0x… in budget "small": 24 bytes of scratch 1.0 at 0x…
+	{"lease", `upfront: BUG: read or write of memory that was closed, at 0x… in budget "small": 24 bytes of scratch 1.0 at 0x…
 	made at:
 		gives
 	ended at:
 		gives
 ` + goFault, 2},
-	{"frame", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of frame 0 at 0x…
+	{"frame", `upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of frame 0 at 0x…
 	made at:
 		endsFrames
 	ended at:

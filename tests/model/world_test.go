@@ -108,7 +108,7 @@ func newWorld(seed uint64, limit int) (*world, error) {
 	return w, nil
 }
 
-// place returns the offset that an arena accounts for an object: its place, except in checked and
+// place returns the offset that an arena charges for an object: its place, except in checked and
 // asan builds.
 func (w *world) place(a *arena, p unsafe.Pointer) uint64 {
 	return uint64(uintptr(w.base)) + arena_c.Place(p, w.base) - a.start
