@@ -50,13 +50,13 @@ type Buddy struct {
 	Busy, Raced                              uint64
 }
 
-// BuddyLeast is the smallest block that a buddy may have, BuddyMost how many smallest blocks.
+// BuddyLeast is the smallest block that a buddy may have, BuddyMost the most smallest blocks.
 const (
 	BuddyLeast = C.UPFRONT_BUDDY_LEAST
 	BuddyMost  = C.UPFRONT_BUDDY_MOST
 )
 
-// BuddyRange is a block of a buddy, as the walk names it.
+// BuddyRange is a block in a list of the walk.
 type BuddyRange struct{ Offset, Size, Live uint64 }
 
 var (
@@ -183,8 +183,8 @@ func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
 // CheckAll is upfront_buddy_walk without a list: it only checks.
 func (b *Buddy) CheckAll() Code { return Code(C.upfront_buddy_walk(b.c(), nil, 0, nil)) }
 
-// BlockOf returns the block that contains the byte at an offset: its first smallest block's offset,
-// its size, and whether it is live. pre: the words are whole, and the byte is in a block.
+// BlockOf returns the block that contains the byte at an offset: its own offset, its size, and
+// whether it is live. pre: the words are whole, and the byte is in a block.
 func (b *Buddy) BlockOf(offset uint64) (from, size uint64, live bool) {
 	f := C.upfront_buddy_block(b.c(), C.uint64_t(offset))
 	return b.First + (uint64(f.from)-b.Low)*b.Smallest, b.Smallest << f.order, f.code == C.UPFRONT_OK

@@ -12,7 +12,7 @@ const Crossing = false
 
 // Two nested ifs cost the inliner less than one condition.
 
-// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal instead of NULL.
+// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal if that returns NULL.
 func New[T any](h *Scopes, gen uint64) (x *T) {
 	at := (h.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
 	if narrow {
@@ -61,7 +61,7 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 
 // Alloc is upfront_scopes_bump for any size and align. An align that isn't a power of two up to
 // LineSize, to which headers are aligned, spoils the generation: see badAlign. It panics with a
-// Refusal instead of NULL.
+// Refusal if that returns NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	size = min(size, OffsetMax)
 	align-- // a mask from here on
@@ -157,7 +157,7 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 }
 
 // NewNode is upfront_scopes_node for one zeroed T, then upfront_scopes_link. It panics with a
-// Refusal instead of NULL.
+// Refusal if that returns NULL.
 func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
 	align := max(NodeSize, AlignOf[T]())
 	at := (h.Cursor + NodeSize + align - 1) & -align

@@ -67,7 +67,7 @@ func (s *Stack) PushFar(gen, size, mask uint64) (p unsafe.Pointer) {
 	return
 }
 
-// Push, of a ring, is upfront_ring_push: mask is align - 1, at least 7.
+// Push is upfront_ring_push: mask is align - 1, at least 7.
 func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
 	h := &r.Header
 	from := uint64(uintptr(unsafe.Pointer(h)))

@@ -24,8 +24,10 @@ const (
 	FrameMax = C.UPFRONT_FRAME_MAX
 )
 
-// Used returns the bytes in the current buffer, Peak the most that one held.
+// Used returns the bytes in the current buffer.
 func (f *Frame) Used() uint64 { return f.Cursor - f.Start }
+
+// Peak returns the most bytes that one buffer held.
 func (f *Frame) Peak() uint64 { return f.Size - min(f.Limit-f.Cursor, f.Least) }
 
 // Padding is upfront_frame_padding.

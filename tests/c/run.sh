@@ -6,8 +6,8 @@
 # clang++ and valgrind. `cross` only builds with CC and CFLAGS, and runs the result under RUN, all
 # from the environment.
 #
-# A step without its compiler or checker says so, and names the Debian package; with REQUIRE_ALL=1 it
-# fails. Steps run in parallel.
+# A step without its compiler or checker says so, and names the Debian package; with REQUIRE_ALL=1
+# it fails. Steps run in parallel.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage|soak|cross]" >&2; exit 2; }

@@ -1,10 +1,11 @@
-/* pond.c - a pond of frogs in one block of memory: C11, and C++ too.
+/* pond.c - a pond of frogs in one block of memory: C11, and also C++.
  *
  *     cc $(pkg-config --cflags upfront) pond.c $(pkg-config --libs upfront) -o pond
  *
- * What lives as long as the pond is of a linear arena, and so are the blocks of the other arenas. Frogs come and go in any order: a pool.
- * Names have any length and grow: a heap. What is said is read in the order it was said: a ring. What a tick needs is gone after it: marks
- * in the linear arena. What the next tick reads as well: a frame. */
+ * A linear arena holds all that stays as long as the pond, and the blocks of the other arenas.
+ * Frogs come and go in any order: a pool. Names have any length and grow: a heap. Croaks are read
+ * in their order: a ring. Objects of one tick are above a mark of the linear arena; those that the
+ * next tick reads as well are in a frame. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ typedef struct pond {
     upfront_heap *names;
     upfront_ring *said;
     upfront_frame *frame;
-    uint32_t *crowd; /* of the last tick, by cell; in the frame */
+    uint32_t *crowd; /* crowds of the last tick by cell, in the frame */
     frog **live; /* as many as the pool has chunks */
     uint32_t count, heard, refused, seed;
 } pond;
@@ -40,7 +41,8 @@ static uint32_t draw(pond *p, uint32_t below) {
     return (p->seed >> 16) % below;
 }
 
-/* Arenas in arenas: each is given a block, and none ever asks for more. 0 when the block is too small for them. */
+/* Each arena gets a block of the linear arena. Returns 0 if the pond's block is too small for
+ * them. */
 static int pond_init(pond *p, unsigned char *block, uint64_t size) {
     memset(p, 0, sizeof *p);
     p->all = upfront_linear_init(block, size);
@@ -56,7 +58,7 @@ static int pond_init(pond *p, unsigned char *block, uint64_t size) {
 
 static void say(pond *p, uint32_t tick, const char *text) {
     croak *c = (croak *)upfront_ring_alloc(p->said, sizeof *c, 8);
-    if (c == NULL) { /* full is an answer: a croak that nobody can keep is lost */
+    if (c == NULL) { /* full is an answer: this croak is lost */
         p->refused++;
         return;
     }
@@ -85,7 +87,7 @@ static int leave(pond *p, uint32_t index) {
            upfront_pool_put(p->frogs, p->frogs->gen, f) == UPFRONT_OK;
 }
 
-/* A birthday makes a name longer where it is, or elsewhere. */
+/* A birthday makes a name longer, in place or elsewhere. */
 static void grow_old(pond *p, frog *f, uint32_t tick) {
     uint64_t length = strlen(f->name);
     char *longer = (char *)upfront_heap_realloc(p->names, f->name, length + 3);
@@ -101,7 +103,8 @@ static void grow_old(pond *p, frog *f, uint32_t tick) {
 static int play(pond *p, uint32_t tick) {
     uint64_t mark = p->all->cursor, gen = p->all->gen, size;
     uint32_t *crowd = (uint32_t *)upfront_frame_alloc(p->frame, SIDE * SIDE * sizeof *crowd, 4), i, old = 0;
-    frog **near = (frog **)upfront_linear_alloc(p->all, (p->count + 1) * sizeof *near, 8); /* gone after it */
+    /* freed after the tick */
+    frog **near = (frog **)upfront_linear_alloc(p->all, (p->count + 1) * sizeof *near, 8);
     croak *c;
     if (crowd == NULL || near == NULL)
         return 0;

@@ -1,9 +1,9 @@
-/* pools.c - pools as the Apache Portable Runtime has them, each in an arena of its own.
+/* pools.c - pools as the Apache Portable Runtime has them, each in its own arena.
  *
  *     cc $(pkg-config --cflags upfront) pools.c $(pkg-config --libs upfront) -o pools
  *
- * A parent allocates beside open children, children end in any order, a cleanup can be killed, and
- * its status is heard. Each pool is a block of a heap: a linear arena with the pool and its
+ * A parent allocates while children are open, children end in any order, a cleanup can be killed,
+ * and its status is returned. Each pool is a block of a heap: a linear arena with the pool and its
  * cleanups in it. */
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ typedef struct pool {
     upfront_linear *arena;
     struct pool *parent, *children, *next;
     cleanup *cleanups;
-    uint64_t mark; /* behind this struct */
+    uint64_t mark; /* after this struct */
 } pool;
 
 /* NULL: the heap has no block of that size, or it is too small for a pool. */
@@ -49,7 +49,7 @@ static pool *pool_create(upfront_heap *heap, pool *parent, uint64_t size) {
 
 static void *pool_alloc(pool *p, uint64_t size) { return upfront_linear_alloc(p->arena, size, 16); }
 
-/* UPFRONT_FULL: the cleanup has run already. */
+/* UPFRONT_FULL: the cleanup has already run. */
 static int pool_register(pool *p, action run, void *data) {
     cleanup *c = pool_alloc(p, sizeof *c);
     if (c == NULL) {
@@ -73,7 +73,8 @@ static void pool_kill(pool *p, action run, void *data) {
 
 static int pool_destroy(pool *p);
 
-/* Ends the children, then runs the cleanups, newest first; gives the first status that isn't 0. */
+/* Ends the children, then runs the cleanups, newest first; returns the first status that isn't
+ * 0. */
 static int pool_clear(pool *p) {
     int first = 0;
     while (p->children != NULL) {
@@ -114,7 +115,7 @@ int main(void) {
     upfront_heap *heap = upfront_heap_init(memory, sizeof memory, 0);
     pool *server = pool_create(heap, NULL, 2048);
     pool *ada = pool_create(heap, server, 1024), *cy = pool_create(heap, server, 1024);
-    char *log = pool_alloc(server, 4); /* the parent allocates beside its children */
+    char *log = pool_alloc(server, 4); /* the parent allocates while its children are open */
     memcpy(log, "log", 4);
     pool_register(server, closes, log);
     pool_register(server, closes, "socket");
