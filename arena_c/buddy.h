@@ -78,7 +78,7 @@ typedef struct upfront_buddy {
     uint64_t damaged;   /* findings of damage */
     uint64_t where;     /* of the last: offset of its smallest block; 0: unknown */
     uint64_t look;      /* the value of `failed` before which refusals check no bytes */
-    uint64_t plain;     /* checked build: behave as a release build: no rest, no redzones */
+    uint64_t plain;     /* checked build: nothing rests, and there are no redzones */
     uint64_t padded;    /* checked build: bytes of live blocks that are redzones */
     upfront_rest rest;  /* checked build: freed blocks at rest */
     uint64_t busy;      /* checked build: a call is running */
@@ -108,7 +108,7 @@ uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest);
  * block of that size. Size 0 takes a smallest block. */
 void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align);
 
-/* Frees a block; of a null p nothing. Returns a code. */
+/* Frees a block and returns a code. A null p is UPFRONT_OK. */
 int upfront_buddy_free(upfront_buddy *b, void *p);
 
 /* Changes the size of a block and keeps its contents. It stays in place while the size rounds up to

@@ -108,7 +108,7 @@ typedef struct upfront_heap {
     uint64_t lost;       /* blocks out of service */
     uint64_t lost_bytes; /* of these, headers included */
     uint64_t look;       /* the value of `failed` before which refusals check no blocks */
-    uint64_t plain;      /* checked build: behave as a release build: no rest, no fills */
+    uint64_t plain;      /* checked build: nothing rests, and no fill is checked */
     upfront_rest rest;   /* checked build: freed blocks at rest, each as a parked one */
     uint64_t busy;       /* checked build: a call is running */
     uint64_t raced;      /* checked build: calls refused meanwhile: the heap has no lock */
@@ -137,7 +137,7 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked);
  * returns an address of its own. */
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align);
 
-/* Frees a block; of a null p nothing. Returns a code. */
+/* Frees a block and returns a code. A null p is UPFRONT_OK. */
 int upfront_heap_free(upfront_heap *h, void *p);
 
 /* Changes the size of a block and keeps its contents and alignment. It shrinks in place. It grows
@@ -202,7 +202,7 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 /* The rest is internal to heap.c and heap_walk.c.
  *
  * A block begins with a header of two words. `before` is the size of the block before it (0 for the
- * first), and its bit 0 says that this one is free. `size` holds the block's size and around it:
+ * first), and its bit 0 says that that block is free. `size` holds the block's size and around it:
  * live (bit 0), slack (6 bits from 38) and log2 of align / 16 (5 bits from 44). Slack is the bytes
  * of a live block beyond the asked size. Both sizes are multiples of 16 below 2^38. In a free block
  * two links follow, to the next and the previous block in its list, 0 for none; in a parked one the
@@ -210,9 +210,9 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
  *
  * The seal takes the bits that are left: the upper 26 of `before` and the upper 15 of `size`. They
  * are bits of a digest of the body, which is `size` without its seal, the offset and the epoch.
- * `before` isn't in the digest, so a neighbour can change without a new seal. Two other states of a
- * block are marked by inverting a part of its seal: the bits in `size` when it is parked, those in
- * `before` when it merges into another block, and both when it is out of service. Any other
+ * `before` isn't in the digest, so a neighbour can change without a new seal. Three other states of
+ * a block are marked by inverting a part of its seal: the bits in `size` when it is parked, those
+ * in `before` when it merges into another block, and both when it is out of service. Any other
  * difference is damage.
  *
  * Example: a block at offset 0x5C0 of a new heap has an asked size of 20. It takes 48 bytes, 12 of
@@ -223,7 +223,7 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
  *     size    0x6088030000000031    6088 has the digest's next 15 bits
  *
  * After a free, the parked block's `size` is 0x9F76030000000031. A second free finds exactly the 15
- * bits inverted and returns UPFRONT_DOUBLE. With any other bit changed it returns
+ * bits inverted and returns UPFRONT_DOUBLE. With a stray bit in `size` it returns
  * UPFRONT_MISALIGNED. */
 #define UPFRONT_HEAP_HEADER 16
 #define UPFRONT_HEAP_LEAST 32
