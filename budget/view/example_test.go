@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A picture for the folder of the plan: show it where the plan is reviewed.
+// A picture of the plan for its folder, to show where the plan is reviewed.
 func ExamplePlan() {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}}
 	file, err := os.CreateTemp("", "*.svg")
@@ -19,12 +19,12 @@ func ExamplePlan() {
 	defer os.Remove(file.Name())
 	defer file.Close()
 	if err := view.Plan(file, plan); err != nil {
-		panic(err) // all that is wrong with the plan, or what the file says
+		panic(err) // all faults of the plan, or the file's error
 	}
 	// Output:
 }
 
-// Who eats the level's memory: labels share its bar, most first.
+// Labels share the bar of their region, largest first.
 func ExampleReportText() {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
@@ -37,8 +37,8 @@ func ExampleReportText() {
 		return &water, err
 	})
 	report := b.Report()
-	report.GoHeap = budget.GoHeap{}   // which is another each time
-	report.Resident = 80 * budget.KiB // so much it is where pages have 4 KiB
+	report.GoHeap = budget.GoHeap{}   // differs each time
+	report.Resident = 80 * budget.KiB // with pages of 4 KiB
 	if err := view.ReportText(os.Stdout, report); err != nil {
 		panic(err)
 	}

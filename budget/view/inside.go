@@ -8,13 +8,14 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Inside draws what lies in an arena: above all of it to scale; then what is used, in rows of equal length, with the chain
-// from the newest node to the oldest, padding, and where the next thing goes; temporaries at the far end. A list says what
-// it is, who made it and how much it takes: its lines sum up to what is used. Then come pools, chunk by chunk, with the
-// numbers of the free ones in the order in which they are given, and what lies in heaps, buddies and rings.
+// Inside draws the contents of an arena: at the top all of it to scale, then the used bytes in rows
+// of equal length, with the chain from the newest node to the oldest, padding, and the allocation
+// point. Temporaries are at the far end. A list has the kind, scope, label, source line and bytes
+// of the objects; its lines sum up to the used bytes. Then come pools by chunk, with numbers in the
+// order in which Get will return free ones, and the blocks of heaps, buddies and rings.
 //
-// Thousands of things are drawn as runs. A faulty Inside is its Check's error, and nothing is written. Cost: a copy of the
-// things.
+// Thousands of objects are drawn as runs. For a wrong Inside it returns the error of its Check, and
+// writes nothing. It copies the list of objects.
 func Inside(w io.Writer, in budget.Inside) error {
 	if err := in.Check(); err != nil {
 		return err
@@ -30,29 +31,29 @@ func Inside(w io.Writer, in budget.Inside) error {
 	return d.writeTo(w, title, d.description(), d.y+margin)
 }
 
-// insideDrawing is the picture of an Inside; y is where the next part of it goes.
+// insideDrawing is the picture of an Inside; y is the position of its next part.
 type insideDrawing struct {
 	picture
 	in   *budget.Inside
 	list insideLines
 	y    px
 
-	tops  map[uint64]px // of the rows that were drawn, by number
-	chain string        // what the legend says of it
+	tops  map[uint64]px // of the drawn rows, by number
+	chain string        // its text in the legend
 }
 
-// Where what lies.
+// Positions and limits.
 const (
-	rowLeft     px = 1120 // left of it stand offsets
+	rowLeft     px = 1120 // offsets are left of it
 	rowRight       = width - margin
 	rowHeight   px = 260
-	rowStep     px = 560 // with room for the chain above, and for names below
-	gapHeight   px = 300 // of what isn't drawn between two rows
+	rowStep     px = 560 // with space for the chain above and for names below
+	gapHeight   px = 300 // for undrawn bytes between two rows
 	rowsMost       = 10
 	rowLeast       = 64  // bytes
 	drawnMost      = 600 // rectangles in the rows
 	chainMost      = 60  // arrows
-	withinMost     = 6   // pools, and heaps and their like
+	withinMost     = 6   // pools; also heaps, buddies and rings
 	cell        px = 160
 	cellStep    px = 190
 	cellsMost      = 220
@@ -60,7 +61,7 @@ const (
 )
 
 func (d *insideDrawing) description() string {
-	text := fmt.Sprintf("What lies in %s of budget %s, from its first byte to its last: ", d.in.Arena, d.in.Budget)
+	text := fmt.Sprintf("The contents of %s of budget %s, from its first byte to its last: ", d.in.Arena, d.in.Budget)
 	for i, line := range d.list.lines {
 		if i > 0 {
 			text += "; "
@@ -70,7 +71,7 @@ func (d *insideDrawing) description() string {
 	return text
 }
 
-// overview is all of the arena, to scale.
+// overview draws all of the arena, to scale.
 func (d *insideDrawing) overview() {
 	in, s := d.in, scale{margin, width - margin, d.in.Size}
 	d.rect("ground", s.left, d.y, s.right-s.left, 140)
@@ -89,15 +90,14 @@ func (d *insideDrawing) overview() {
 	d.y += 620
 }
 
-// run is what is drawn as one: a thing, or several that follow each other.
+// run is drawn as one rectangle: an object, or several adjacent ones.
 type run struct {
 	from, to uint64
 	class    string
-	line     int // of the list, -1: none
-	thing    int // the only one, -1: several
+	line     int // of the list, or -1
+	thing    int // the only object, or -1
 }
 
-// rows draws what is used.
 func (d *insideDrawing) rows() {
 	size, runs := d.rowSize(), d.runs()
 	last, drawn := uint64(0), false
@@ -116,7 +116,7 @@ func (d *insideDrawing) rows() {
 	}
 }
 
-// rowSize is how many bytes a row has: a power of two, so that offsets are easy to read.
+// rowSize returns the bytes of a row: a power of two, so that offsets are easy to read.
 func (d *insideDrawing) rowSize() uint64 {
 	size := uint64(rowLeast)
 	for size < d.in.Size && len(d.rowNumbers(size)) > rowsMost {
@@ -125,7 +125,7 @@ func (d *insideDrawing) rowSize() uint64 {
 	return size
 }
 
-// rowNumbers are the rows in which something lies: of both ends. More than there may be are not counted out.
+// rowNumbers returns the rows with used bytes of both ends, and stops after too many.
 func (d *insideDrawing) rowNumbers(size uint64) (list []uint64) {
 	add := func(from, to uint64) {
 		for at := from / size; at*size < to && len(list) <= rowsMost; at++ {
@@ -141,7 +141,7 @@ func (d *insideDrawing) rowNumbers(size uint64) (list []uint64) {
 	return list
 }
 
-// runs is what to draw: things one by one, when they are few, or what is alike as one, or what is small as one.
+// runs returns the rectangles: single objects if they are few, else runs of alike or of small ones.
 func (d *insideDrawing) runs() []run {
 	var list []run
 	for i := range d.in.Things {
@@ -162,7 +162,8 @@ func (d *insideDrawing) runs() []run {
 	return list
 }
 
-// merged makes one of what follows each other and is alike; what begins at `apart` follows nothing.
+// merged joins adjacent runs that are alike. A run that starts at `apart` is never joined to the
+// one before.
 func merged(list []run, apart uint64, alike func(a, b run) bool) (fewer []run) {
 	for _, r := range list {
 		n := len(fewer) - 1
@@ -182,7 +183,7 @@ func merged(list []run, apart uint64, alike func(a, b run) bool) (fewer []run) {
 	return fewer
 }
 
-// row draws so many bytes from an offset on.
+// row draws size bytes from an offset on.
 func (d *insideDrawing) row(from, size uint64, runs []run) {
 	s := scale{rowLeft, rowRight, size}
 	d.text("small size", rowLeft-100, d.y+180, exact(from))
@@ -195,8 +196,8 @@ func (d *insideDrawing) row(from, size uint64, runs []run) {
 	d.marks(s, from)
 }
 
-// run draws what of a run lies in a row, with the number of its line where there is room. Neighbours are told apart by a
-// gap, where they are wide enough.
+// run draws the part of a run that is in a row, with the number of its line if it fits. A gap
+// separates neighbours that are wide enough.
 func (d *insideDrawing) run(s scale, row uint64, r run) {
 	left, right := s.x(max(r.from, row)-row), s.x(min(r.to, row+s.total)-row)
 	if right-left > 30 && r.class != "hatch" {
@@ -212,7 +213,7 @@ func (d *insideDrawing) run(s scale, row uint64, r run) {
 	}
 }
 
-// tip is what a browser shows of a thing.
+// tip returns the text that a browser shows for an object.
 func (d *insideDrawing) tip(i int) string {
 	if len(d.in.Things) > linesMost*4 {
 		return ""
@@ -225,9 +226,9 @@ func (d *insideDrawing) tip(i int) string {
 	return text
 }
 
-// marks says below a row where scopes began, and where the next thing goes.
+// marks shows below a row where scopes start, and the allocation point.
 func (d *insideDrawing) marks(s scale, row uint64) {
-	free := rowLeft // where there is room for a text
+	free := rowLeft // the first place without a text
 	if end := row + s.total; d.in.Cursor >= row && (d.in.Cursor < end || d.in.Cursor == end && d.in.Cursor == d.in.Limit) ||
 		d.in.Cursor == end && !slices.Contains(d.rowNumbers(s.total), end/s.total) {
 		x := s.x(d.in.Cursor - row)
@@ -247,7 +248,8 @@ func (d *insideDrawing) marks(s scale, row uint64) {
 	}
 }
 
-// mark writes a text right of a place below the row, or left of it where the row ends; nothing where there is no room.
+// mark writes a text right of a place below the row, else left of it, or not at all if it doesn't
+// fit.
 func (d *insideDrawing) mark(x, free px, text string) {
 	if x+70+long(text) <= rowRight && x+70 >= free {
 		d.text("small", x+70, d.y+rowHeight+135, text)

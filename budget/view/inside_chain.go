@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// arrows draws the chain of the near end, from each node to the next older one, above the rows that were drawn: where there
-// are few.
+// arrows draws the chain of the near end above the rows, from each node to the next older one, if
+// they are few.
 func (d *insideDrawing) arrows(size uint64) {
 	var nodes []*budget.Thing
 	for i := range d.in.Things {
@@ -29,12 +29,13 @@ func (d *insideDrawing) arrows(size uint64) {
 	}
 }
 
-// arrow leads from one node to another: in a row as an arc, and from row to row out at one end and in at the other.
+// arrow draws an arrow from one node to another: an arc within a row, else out at one end and in at
+// the other.
 func (d *insideDrawing) arrow(size, from, to uint64) {
 	s := scale{rowLeft, rowRight, size}
 	x, y := s.x(from%size)+30, d.tops[from/size]
 	toX, toY := s.x(to%size)+30, d.tops[to/size]
-	out, in := rowRight+60, rowLeft-60 // the ends by which it leaves and comes
+	out, in := rowRight+60, rowLeft-60 // the ends at which it leaves and enters
 	if y > toY {
 		out, in = in, out
 	}

@@ -10,27 +10,27 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// insideLine is what lies in an arena and is alike: its kind, type, scope, label and maker.
+// insideLine is the objects of one kind, type, scope, label and source line.
 type insideLine struct {
 	what          string
 	scope, made   string
-	class         string // "": it has no colour
-	first         int    // of the things, the first such; -1: padding, or what is left
+	class         string // "" without a colour
+	first         int    // the first such object, or -1 for padding and the rest
 	count         uint64
 	bytes, number uint64
 }
 
-// lineKey tells lines apart.
+// lineKey identifies a line.
 type lineKey struct{ kind, typed, scope, label, ends, made string }
 
-// insideLines is the list of an arena: the sum of its lines is what is used.
+// insideLines is the list of an arena. Its lines sum up to the used bytes.
 type insideLines struct {
 	in    *budget.Inside
 	lines []insideLine
-	of    []int // of each thing, its line; -1: it is among what is left
+	of    []int // the line of each object, or -1 for the rest
 }
 
-// A list has at most so many lines; when all fit, they stand in the arena's order.
+// linesMost is the most lines of a list. If all fit, they are in the arena's order.
 const linesMost = 24
 
 func listInside(in *budget.Inside) insideLines {
@@ -60,7 +60,7 @@ func listInside(in *budget.Inside) insideLines {
 	return l
 }
 
-// keyOf is the line of a thing. What has something within has one of its own.
+// keyOf returns the line of an object. An object with contents has its own line.
 func keyOf(t *budget.Thing, i int) lineKey {
 	key := lineKey{t.Kind, t.Type, t.Scope, t.Label, t.Ends, madeOf(t)}
 	if t.Pool != nil || t.Parts != nil {
@@ -69,7 +69,7 @@ func keyOf(t *budget.Thing, i int) lineKey {
 	return key
 }
 
-// order puts the lines in the order of the arena, or, when they are many, the largest first, and numbers them.
+// order sorts the lines by offset, or largest first if they are many, and numbers them.
 func (l *insideLines) order() {
 	by := make([]int, 0, len(l.lines))
 	for i := range l.lines {
@@ -96,7 +96,7 @@ func (l *insideLines) order() {
 		lines = append(lines, l.lines[i])
 	}
 	if rest.count != 0 {
-		rest.what = "and " + exact(rest.count) + " more, none larger"
+		rest.what = "and " + exact(rest.count) + " more, all smaller"
 		lines = append(lines, rest)
 	}
 	for i := range l.of {
@@ -105,13 +105,13 @@ func (l *insideLines) order() {
 	l.lines = lines
 }
 
-// text says what a line is about.
+// text returns the text of a line.
 func (l *insideLines) text(line *insideLine) string {
 	t := &l.in.Things[line.first]
 	what := thingText(t)
 	switch {
 	case t.Kind == "bytes":
-		return "things: a checked build knows each"
+		return "objects (listed in checked builds)"
 	case line.count > 1:
 		what = exact(line.count) + " × " + what
 		if line.bytes == line.count*t.Size {
@@ -121,7 +121,7 @@ func (l *insideLines) text(line *insideLine) string {
 	return what
 }
 
-// thingText is one thing in a few words.
+// thingText returns the text of one object.
 func thingText(t *budget.Thing) string {
 	typed := t.Type
 	if typed == "uint8" {
@@ -135,11 +135,11 @@ func thingText(t *budget.Thing) string {
 	case "objects":
 		return cmp.Or(typed, "objects") + ", finalizers"
 	case "owned":
-		return cmp.Or(t.Ends, "a Go value that is gone")
+		return cmp.Or(t.Ends, "a Go value that has ended")
 	case "node":
 		return "node: " + cmp.Or(t.Ends, "not in the chain")
 	case "reserve":
-		return "temporaries: not taken yet"
+		return "temporaries: reserved"
 	}
 	what := t.Kind
 	if t.Pool != nil {
@@ -149,7 +149,7 @@ func thingText(t *budget.Thing) string {
 	return what
 }
 
-// thingClass is the colour of a thing: temporaries have one, whatever they are.
+// thingClass returns the colour of an object. All temporaries have the same.
 func thingClass(in *budget.Inside, t *budget.Thing) string {
 	if t.Kind == "reserve" {
 		return "c3 pale"
@@ -179,7 +179,7 @@ func scopeOf(t *budget.Thing) string {
 	return t.Scope
 }
 
-// madeOf is who made a thing, in short: "load.go:31".
+// madeOf returns the source line of an object: "load.go:31".
 func madeOf(t *budget.Thing) string {
 	if len(t.Made) == 0 {
 		return ""

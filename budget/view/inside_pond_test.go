@@ -9,7 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// The program of testdata/inside.svg has one of each kind. Its lines count from here, so that what is above may change.
+// The program of testdata/inside.svg has an object of each kind. The line directive keeps its line
+// numbers when the text above changes.
 
 //line pond.go:1
 type (
@@ -24,7 +25,7 @@ var (
 	sounds = scope.Object(func(*Sound) error { return nil })
 )
 
-// loadPond makes the pond, and looks at it while its temporaries are there.
+// loadPond makes the pond, and calls look while its temporaries exist.
 func loadPond(s scope.Scope, look func(...arena.Inner) error) error {
 	name := bytes_.Slice(s, 13)
 	copy(name, "pond by night")

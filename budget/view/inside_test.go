@@ -22,7 +22,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// insideOfPond is what lies in the region while the pond is loaded. Calls are without folders, as on any machine.
+// insideOfPond returns the contents of the loaded pond's region, with calls without folders.
 func insideOfPond(t *testing.T) (in budget.Inside) {
 	t.Helper()
 	b, err := budget.Open(pondPlan)
@@ -48,7 +48,8 @@ func insideOfPond(t *testing.T) (in budget.Inside) {
 	return in
 }
 
-// TestInsidePicture: what a checked build knows of the pond is in a file, and every build draws the same of that.
+// TestInsidePicture: the file has a checked build's Inside of the pond, and every build draws the
+// same picture of it.
 func TestInsidePicture(t *testing.T) {
 	file := filepath.Join("testdata", "inside.json")
 	if pond := insideOfPond(t); pond.Known {
@@ -78,7 +79,7 @@ func writeInside(t testing.TB, in budget.Inside) string {
 	return text
 }
 
-// TestInsideOfMany: what a whole map may make is a picture of a readable size, and nothing is left out of its sums.
+// TestInsideOfMany: the picture of a whole map's objects has a readable size and complete sums.
 func TestInsideOfMany(t *testing.T) {
 	in := budget.Inside{Budget: "game", Arena: "level", Size: 2 * budget.MiB, Known: true}
 	for i, at := 0, uint64(0); at < 3*budget.MiB/2; i++ {
@@ -95,12 +96,12 @@ func TestInsideOfMany(t *testing.T) {
 	in.Limit, in.Used = in.Size, in.Cursor
 	text := drawInside(t, in)
 	assert.Less(t, len(text), 200<<10)
-	assert.True(t, strings.Contains(text, " more, none larger"))
+	assert.True(t, strings.Contains(text, " more, all smaller"))
 	assert.True(t, strings.Contains(text, "the chain of 2,297 nodes isn"))
 	requireSum(t, writeInside(t, in), in.Used)
 }
 
-// requireSum wants the list of a text to sum up to what is used.
+// requireSum requires the list of a text to sum up to the used bytes.
 func requireSum(t testing.TB, text string, used uint64) {
 	t.Helper()
 	var sum uint64
@@ -143,7 +144,7 @@ func TestInsideOfAny(t *testing.T) {
 	assert.Zero(t, b.Len())
 }
 
-// TestInsideOfManyKinds: what doesn't fit into the line isn't written out before it is cut.
+// TestInsideOfManyKinds: a text that doesn't fit its line isn't built whole before it is cut.
 func TestInsideOfManyKinds(t *testing.T) {
 	const kinds = 5000
 	in := budget.Inside{Size: kinds, Used: kinds, Cursor: kinds, Limit: kinds, Things: []budget.Thing{{Size: kinds, Kind: "heap"}}}
@@ -154,7 +155,7 @@ func TestInsideOfManyKinds(t *testing.T) {
 	assert.Contains(t, writeInside(t, in), "heap of 5,000 bytes, kind0 1 in 1, kind1 1 in 1")
 }
 
-// TestInsideTextIsWhole: a usual name leaves room for all that is said of a pool, and of what only a checked build knows.
+// TestInsideTextIsWhole: a usual name leaves space for all facts of a pool and of a checked build.
 func TestInsideTextIsWhole(t *testing.T) {
 	pool := arena.PoolLayout{Stride: 12, Count: 2000, Live: 1000, Peak: 1000, States: strings.Repeat("#.", 1000)}
 	in := budget.Inside{Arena: "level", Size: 24_100, Used: 24_100, Cursor: 24_100, Limit: 24_100, Things: []budget.Thing{
@@ -162,11 +163,11 @@ func TestInsideTextIsWhole(t *testing.T) {
 	text := writeInside(t, in)
 	assert.Contains(t, text, "\npool of main.Frog: 1,000 of 2,000 live, 1,000 at most\n")
 	assert.Contains(t, text, "\nchunks of pools: # live, . free, - never used\n")
-	assert.Contains(t, text, "  things: a checked build knows each            level\n")
+	assert.Contains(t, text, "  objects (listed in checked builds)            level\n")
 	assert.NotContains(t, text, "made at")
 }
 
-// FuzzInside: what a stranger's file says is drawn or refused.
+// FuzzInside: a file from outside is drawn or refused.
 func FuzzInside(f *testing.F) {
 	text, err := os.ReadFile(filepath.Join("testdata", "inside.json"))
 	require.NoError(f, err)

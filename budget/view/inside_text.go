@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// InsideText is Inside for a terminal: at most 80 columns wide.
+// InsideText is [Inside] for a terminal: lines of at most 80 columns.
 func InsideText(w io.Writer, in budget.Inside) error {
 	if err := in.Check(); err != nil {
 		return err
@@ -19,7 +19,7 @@ func InsideText(w io.Writer, in budget.Inside) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n|%s|\n", clip(fmt.Sprintf("inside of %s: %s of %s bytes used", in.Arena, exact(in.Used), exact(in.Size)), textWidth),
 		insideBar(&in))
-	insideRow(&b, in.Known, "bytes", "what", "scope / label", "made at")
+	insideRow(&b, in.Known, "bytes", "contents", "scope / label", "made at")
 	for _, line := range list.lines {
 		insideRow(&b, in.Known, exact(line.bytes), line.what, line.scope, line.made)
 	}
@@ -40,7 +40,7 @@ func InsideText(w io.Writer, in budget.Inside) error {
 	return err
 }
 
-// insideRow is a line of the list. Where nobody knows who made things, what they are has that room too.
+// insideRow writes a line of the list. Without source lines the contents have their space too.
 func insideRow(b *bytes.Buffer, known bool, size, what, scope, made string) {
 	text := fmt.Sprintf("%15s  %s %s", size, padded(what, 31+14), padded(scope, 17))
 	if known {
@@ -51,7 +51,7 @@ func insideRow(b *bytes.Buffer, known bool, size, what, scope, made string) {
 
 const barLetters = textWidth - 2
 
-// insideBar is all of the arena to scale: what is used, free, and taken by temporaries. Nothing that there is takes no letter.
+// insideBar returns all of the arena to scale: used, free, temporaries. Empty ones take no letter.
 func insideBar(in *budget.Inside) string {
 	s := scale{0, barLetters, in.Size}
 	used, temp := int(s.x(in.Cursor)), int(s.x(in.Limit))
@@ -65,7 +65,7 @@ func insideBar(in *budget.Inside) string {
 	return strings.Repeat("#", used) + strings.Repeat(".", temp-used) + strings.Repeat("T", barLetters-temp)
 }
 
-// padded is a text of just so many letters, left is one that stands at their right end.
+// padded returns a text of exactly most letters; left aligns it to the right end.
 func padded(text string, most int) string {
 	text = clip(text, most)
 	return text + strings.Repeat(" ", most-letters(text))
@@ -78,7 +78,7 @@ func left(text string, most int) string {
 
 const poolLetters = textWidth - 4
 
-// poolText has a letter a chunk: those of the report's states.
+// poolText writes a letter for each chunk: its state in the report.
 func poolText(b *bytes.Buffer, t *budget.Thing) {
 	fmt.Fprintf(b, "%s\n", clip(fmt.Sprintf("%s live, %s at most", thingText(t), exact(t.Pool.Peak)), textWidth))
 	states := jsonfile.Printable(t.Pool.States)
@@ -97,7 +97,7 @@ func poolText(b *bytes.Buffer, t *budget.Thing) {
 	}
 }
 
-// partsText has the sums of what lies in a heap, a buddy or a ring.
+// partsText writes the sums of a heap, a buddy or a ring.
 func partsText(b *bytes.Buffer, t *budget.Thing) {
 	sums, counts := map[string]uint64{}, map[string]uint64{}
 	var kinds []string
@@ -110,7 +110,7 @@ func partsText(b *bytes.Buffer, t *budget.Thing) {
 	text := fmt.Sprintf("%s of %s bytes", t.Kind, exact(t.Size))
 	for _, kind := range kinds {
 		if letters(text) > textWidth {
-			break // the rest is clipped, and a file may name a kind for each part
+			break // the rest is clipped, and a file may name many kinds
 		}
 		text += fmt.Sprintf(", %s %s in %s", kind, exact(sums[kind]), exact(counts[kind]))
 	}

@@ -22,10 +22,10 @@ const (
 	numberSquareTop px = 130
 )
 
-// lines is the list.
+// lines writes the list.
 func (d *insideDrawing) lines() {
 	d.y += 160
-	d.text("small", columnWhat, d.y, "what")
+	d.text("small", columnWhat, d.y, "contents")
 	d.text("small size", columnBytes, d.y, "bytes")
 	d.text("small", columnScope, d.y, "scope / label")
 	if d.in.Known {
@@ -58,7 +58,7 @@ func (d *insideDrawing) line(line *insideLine) {
 	}
 }
 
-// within draws what lies in pools, and in heaps, buddies and rings: of a few of each.
+// within draws the contents of a few pools, heaps, buddies and rings.
 func (d *insideDrawing) within() {
 	pools, others := 0, 0
 	for i := range d.in.Things {
@@ -75,11 +75,11 @@ func (d *insideDrawing) within() {
 	}
 	if left := max(0, pools-withinMost) + max(0, others-withinMost); left != 0 {
 		d.y += 320
-		d.text("small", margin, d.y, "and what lies in "+exact(uint64(left))+" more pools, heaps, buddies and rings")
+		d.text("small", margin, d.y, "and the contents of "+exact(uint64(left))+" more pools, heaps, buddies and rings")
 	}
 }
 
-// heading begins what lies in a thing.
+// heading writes the title of an object's contents.
 func (d *insideDrawing) heading(i int, text string) {
 	d.y += 440
 	if line := d.list.of[i]; line >= 0 {
@@ -88,7 +88,8 @@ func (d *insideDrawing) heading(i int, text string) {
 	d.text("head", margin, d.y, fitting(text, width-2*margin))
 }
 
-// pool draws chunks, or where they are many, so many in one square. The next free ones have numbers.
+// pool draws a square for each chunk, or for several if they are many. The next free chunks have
+// numbers.
 func (d *insideDrawing) pool(i int) {
 	t := &d.in.Things[i]
 	p, each := t.Pool, 1
@@ -116,7 +117,7 @@ func (d *insideDrawing) pool(i int) {
 	}
 }
 
-// cell is a square of chunks: full as far as they are live, pale where all were never used.
+// cell draws a square of chunks: filled as far as they are live, pale if none was ever used.
 func (d *insideDrawing) cell(x, y px, states string) {
 	d.rect("ground", x, y, cell, cell)
 	if strings.Count(states, "-") != len(states) {
@@ -128,7 +129,7 @@ func (d *insideDrawing) cell(x, y px, states string) {
 	d.rect("bad", x, y, cell, other)
 }
 
-// turnsOf are the first nine that Get will give: those that were put, then those that were never used.
+// turnsOf returns the first nine chunks that Get will return: freed ones, then those never used.
 func turnsOf(p *arena.PoolLayout) map[int]uint64 {
 	turns := map[int]uint64{}
 	for _, index := range p.Next[:min(len(p.Next), 9)] {
@@ -142,7 +143,7 @@ func turnsOf(p *arena.PoolLayout) map[int]uint64 {
 	return turns
 }
 
-// parts draws the block of a heap, a buddy or a ring, to scale.
+// parts draws the blocks of a heap, a buddy or a ring, to scale.
 func (d *insideDrawing) parts(i int) {
 	t := &d.in.Things[i]
 	live, free, count := uint64(0), uint64(0), uint64(0)
@@ -185,7 +186,7 @@ func (d *insideDrawing) parts(i int) {
 	d.y += 160
 }
 
-// legend says what the colours mean that occur.
+// legend explains the colours in the picture.
 func (d *insideDrawing) legend() {
 	d.y += 420
 	x := margin
@@ -210,8 +211,8 @@ func (d *insideDrawing) legend() {
 }
 
 var meanings = []struct{ class, text string }{
-	{"c0", "things"}, {"c1", "with a finalizer"}, {"c4", "Go values"}, {"c2", "pools: live chunks"}, {"c5", "heaps and their like"}, {"c6", "their headers"},
-	{"other", "the scope's nodes"}, {"c3", "temporaries"}, {"c3 pale", "of them, not taken yet"}, {"c7", "several kinds"},
+	{"c0", "plain objects"}, {"c1", "with a finalizer"}, {"c4", "Go values"}, {"c2", "pools: live chunks"}, {"c5", "heaps, buddies, rings"}, {"c6", "arena headers"},
+	{"other", "the scope's nodes"}, {"c3", "temporaries"}, {"c3 pale", "reserved for them"}, {"c7", "several kinds"},
 	{"hatch", "padding"}, {"ground", "free"},
 }
 

@@ -24,7 +24,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// golden compares a picture or a text with the file of that name: the same bytes in every build, on every target.
+// golden compares a picture or a text with the file of that name: the same bytes in every build, on
+// every target.
 func golden(t *testing.T, name, drawn string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -36,7 +37,7 @@ func golden(t *testing.T, name, drawn string) {
 	assert.Equal(t, string(text), drawn, "go test ./budget/view -update draws it anew")
 }
 
-// drawn is what fn writes.
+// drawn returns the output of fn.
 func drawn(t testing.TB, fn func(io.Writer) error) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,7 +45,7 @@ func drawn(t testing.TB, fn func(io.Writer) error) string {
 	return b.String()
 }
 
-// taken is how much of the Go heap fn took, also what it gave back.
+// taken returns the bytes of Go heap that fn allocates.
 func taken(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -61,7 +62,7 @@ func readReport(t testing.TB, name string) (r budget.Report) {
 	return r
 }
 
-// TestGolden: pictures and texts of what is committed beside them.
+// TestGolden: the committed pictures and texts are current.
 func TestGolden(t *testing.T) {
 	report := readReport(t, filepath.Join("testdata", "report.json"))
 	for name, fn := range map[string]func(io.Writer) error{
@@ -86,7 +87,8 @@ var (
 	headTag = regexp.MustCompile(`^<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 ([\d.]+)" width="880" height="([\d.]+)" role="img">\n<title>[^<]+</title>\n<desc>[^<]+</desc>\n`)
 )
 
-// checkPicture: it is XML that stands alone, all lies on its paper, and no text lies on another one.
+// checkPicture requires XML that stands alone, with all shapes on its paper and no overlapping
+// texts.
 func checkPicture(t testing.TB, text string) {
 	t.Helper()
 	checkXML(t, text)
@@ -140,7 +142,7 @@ func checkXML(t testing.TB, text string) {
 	}
 }
 
-// checkText: lines of 80 columns at most, without what a terminal would obey.
+// checkText requires lines of at most 80 columns, without control characters.
 func checkText(t testing.TB, text string) {
 	t.Helper()
 	assert.True(t, strings.HasSuffix(text, "\n"))
@@ -166,7 +168,7 @@ var escapes = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&#34;
 
 func unescaped(text string) string { return escapes.Replace(text) }
 
-// colours are what each class is filled with, by mode.
+// colours returns the fill of each class, by mode.
 func colours(t *testing.T) map[string]map[string]string {
 	text := drawn(t, func(w io.Writer) error { return view.Plan(w, plans["one"]) })
 	light, dark, _ := strings.Cut(text[strings.Index(text, "<style>"):strings.Index(text, "</style>")], "@media")
@@ -181,7 +183,7 @@ func colours(t *testing.T) map[string]map[string]string {
 	return modes
 }
 
-// TestContrast: of every text on its ground, in both modes, by the formula of WCAG 2: 4.5 at least.
+// TestContrast: by the formula of WCAG 2, every text has a contrast of at least 4.5 in both modes.
 func TestContrast(t *testing.T) {
 	for mode, colour := range colours(t) {
 		for _, on := range [][2]string{{"text", ".paper"}, {".small", ".paper"}, {".wrong", ".paper"}, {".in", ".region"}, {".in", ".frame"},
@@ -212,10 +214,10 @@ func contrast(t *testing.T, a, b string) float64 {
 	return (max(luminance(a), luminance(b)) + .05) / (min(luminance(a), luminance(b)) + .05)
 }
 
-// TestMarksDiffer: a load's and a rewind's are told apart in both modes, by the hue: grey has none.
+// TestMarksDiffer: the marks of a load and a rewind differ by hue in both modes: grey has none.
 func TestMarksDiffer(t *testing.T) {
 	text := drawn(t, func(w io.Writer) error { return view.Timeline(w, played(3)) })
-	signs := map[string]string{} // what stands before a text of the legend
+	signs := map[string]string{} // the sign before a text of the legend
 	for _, m := range regexp.MustCompile(`<rect class="(\w+)"[^>]*>\n<text[^>]*>(load|rewind)<`).FindAllStringSubmatch(text, -1) {
 		signs[m[2]] = m[1]
 	}
@@ -227,7 +229,7 @@ func TestMarksDiffer(t *testing.T) {
 	}
 }
 
-// chroma is how far a colour is from grey.
+// chroma returns the distance of a colour from grey.
 func chroma(t *testing.T, text string) int {
 	rgb, err := strconv.ParseUint(text[1:], 16, 32)
 	require.NoError(t, err)
@@ -235,7 +237,7 @@ func chroma(t *testing.T, text string) int {
 	return max(r, g, b) - min(r, g, b)
 }
 
-// TestWriterFails: each says so.
+// TestWriterFails: each function returns the writer's error.
 func TestWriterFails(t *testing.T) {
 	report := budget.Report{Name: "one", Size: 1}
 	for _, err := range []error{view.Plan(full{}, plans["one"]), view.Report(full{}, report), view.ReportText(full{}, report),

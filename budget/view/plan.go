@@ -10,10 +10,10 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Plan draws the plan as a memory map, to scale: regions from bottom to top, then the frame's buffers and the scratch
-// arenas. Bytes that only round an arena up to 64 KiB are pale. Below the map each part has a line with the sizes that
-// the plan gives. The tables, which a plan has no sizes for, aren't shown. A faulty plan is its Check's error, and
-// nothing is written.
+// Plan draws the plan as a memory map, to scale: regions from bottom to top, then the frame's
+// buffers and the scratch arenas. Bytes that only round an arena up to 64 KiB are pale. Below the
+// map each part has a line with its sizes. The plan has no sizes for the tables, so they aren't
+// shown. For a wrong plan Plan returns the error of its Check, and writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
 	if err := p.Check(); err != nil && !errors.Is(err, budget.ErrWarning) {
 		return err
@@ -21,21 +21,21 @@ func Plan(w io.Writer, p budget.Plan) error {
 	return layOut(p).draw(w)
 }
 
-// Bytes an edge, at which every arena begins, and where what lies.
+// edge is the alignment of arenas in bytes; the others are positions in the picture.
 const (
 	edge           = 64 * budget.KiB
 	barTop      px = 600
 	barHeight   px = 560
 	listTop     px = 1800
-	sizeRight      = margin + 3400 // of the column of sizes: a name has 31 characters at most
+	sizeRight      = margin + 3400 // of the column of sizes; a name has at most 31 characters
 	noteLetters    = 70            // right of the sizes
-	slackClass     = "free pale"   // what rounds arenas up, whoever's they are: one line of the list
+	slackClass     = "free pale"   // the rounding of all arenas: one line of the list
 )
 
-// part is a line of the plan: arenas of one size, one after the other.
+// part is a line of the plan: consecutive arenas of one size.
 type part struct {
 	class, name, text string
-	size              uint64 // of each arena, as planned
+	size              uint64 // of each arena
 	each              uint64 // as laid out, with its guard
 	count             uint64
 	offset            uint64
@@ -50,7 +50,7 @@ type memoryMap struct {
 	total uint64
 }
 
-// layOut lays out a plan that is checked: sums and factors are far from 64 bits.
+// layOut lays out a checked plan, so sums and products are far from 64 bits.
 func layOut(p budget.Plan) memoryMap {
 	m := memoryMap{plan: p}
 	rest := -1
@@ -82,7 +82,6 @@ func layOut(p budget.Plan) memoryMap {
 	return m
 }
 
-// lay says where each part begins.
 func (m *memoryMap) lay() {
 	m.total = 0
 	for i := range m.parts {
@@ -104,7 +103,7 @@ func (m memoryMap) draw(w io.Writer) error {
 	title := fmt.Sprintf("plan %s: %s", m.plan.Name, sizeText(m.total))
 	p.text("title", margin, 320, title)
 	if m.plan.GoHeap != 0 {
-		p.text("small size", width-margin, 320, "beside it: Go heap "+sizeText(m.plan.GoHeap))
+		p.text("small size", width-margin, 320, "outside it: Go heap "+sizeText(m.plan.GoHeap))
 	}
 	var list []string
 	for i, part := range m.parts {
@@ -119,10 +118,11 @@ func (m memoryMap) draw(w io.Writer) error {
 
 func (m memoryMap) x(offset uint64) px { return scale{margin, width - margin, m.total}.x(offset) }
 
-// arenas draws the part in the map, arena by arena where these are wide enough to tell apart.
+// arenas draws the part in the map, with separate bars if these are wide enough.
 func (m memoryMap) arenas(p *picture, part part) {
 	count, size, each := part.count, part.size, part.each
-	if m.x(part.offset+part.each)-m.x(part.offset) < 30 { // too narrow to tell apart: one bar, with all slack at its end
+	// too narrow: one bar, with all slack at its end
+	if m.x(part.offset+part.each)-m.x(part.offset) < 30 {
 		count, size, each = 1, part.size*part.count, part.each*part.count
 	}
 	for i := range count {
@@ -139,7 +139,7 @@ func (m memoryMap) arenas(p *picture, part part) {
 	}
 }
 
-// line is the part's line below the map.
+// line writes the part's line below the map.
 func (m memoryMap) line(p *picture, i int, part part) {
 	y := listTop + lineHeight*px(i)
 	p.swatch(part.class, margin, y)
@@ -148,7 +148,7 @@ func (m memoryMap) line(p *picture, i int, part part) {
 	p.text("small", sizeRight+240, y, clip(part.text, noteLetters))
 }
 
-// edges is the line for what is pale, so that the sizes of all lines sum up to the plan's.
+// edges writes the line of the pale bytes, so that all lines sum up to the plan's size.
 func (m memoryMap) edges(p *picture) {
 	slack := m.total
 	for _, part := range m.parts {
@@ -157,14 +157,14 @@ func (m memoryMap) edges(p *picture) {
 	if slack == 0 {
 		return
 	}
-	text := "pale: addresses alone; every arena begins at a multiple of " + sizeText(edge)
+	text := "pale: only addresses; every arena begins at a multiple of " + sizeText(edge)
 	if m.guarded() {
-		text += ", and has a guard behind it"
+		text += ", and ends with a guard"
 	}
 	m.line(p, len(m.parts), part{class: slackClass, name: "edges", size: slack, count: 1, text: text})
 }
 
-// arrows say in which order regions are rewound, and what isn't among them.
+// arrows shows the order in which regions are rewound.
 func (m memoryMap) arrows(p *picture) {
 	top, y := uint64(0), barTop+barHeight+180
 	for _, part := range m.parts {
@@ -174,7 +174,7 @@ func (m memoryMap) arrows(p *picture) {
 	}
 	p.path("line", "M%s %s H%s", margin, y, m.x(top)-70)
 	p.path("point", "M%s %s l-8 -4 v8 z", m.x(top)-10, y)
-	p.text("small", margin, y+180, "bottom to top: rewinding a region rewinds those right of it")
+	p.text("small", margin, y+180, "bottom to top: rewinding a region also rewinds all regions right of it")
 }
 
 // round rounds a size up to the next edge.

@@ -27,7 +27,7 @@ func drawPlan(t *testing.T, p budget.Plan) string {
 	return drawn(t, func(w io.Writer) error { return view.Plan(w, p) })
 }
 
-// TestHandheld: the picture that README shows is what the program draws of frogpond's plan.
+// TestHandheld: the README's picture is the one of frogpond's plan.
 func TestHandheld(t *testing.T) {
 	plan, err := budget.ReadPlan(filepath.Join("..", "..", "tests", "frogpond", "plan.json"))
 	require.NoError(t, err)
@@ -49,8 +49,8 @@ var plans = map[string]budget.Plan{
 		GoHeap: 5 * budget.MiB},
 }
 
-// TestEveryPicture is XML, and a <title> and a <desc> stand in it for who can't see it. What its map shows has the colour of
-// a line of the list.
+// TestEveryPicture is XML with a <title> and a <desc>. Each colour of its map has a line in the
+// list.
 func TestEveryPicture(t *testing.T) {
 	for name, plan := range plans {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,8 @@ func TestEveryPicture(t *testing.T) {
 				assert.Contains(t, text, ">"+r.Name+"</text>")
 			}
 			assert.Contains(t, text, "prefers-color-scheme: dark")
-			shown, listed := map[string]bool{}, map[string]bool{"free pale": true} // which is covered where nothing is rounded up
+			// covered if no size is rounded up
+			shown, listed := map[string]bool{}, map[string]bool{"free pale": true}
 			for _, m := range rectTag.FindAllStringSubmatch(text, -1) {
 				if m[3] == "60" {
 					shown[m[1]] = true
@@ -76,7 +77,7 @@ func TestEveryPicture(t *testing.T) {
 
 var bar = regexp.MustCompile(`<rect class="(\w+) pale" x="([\d.]+)" y="60" width="([\d.]+)"`)
 
-// TestToScale opens each plan and compares where the parts lie with where the budget has them.
+// TestToScale opens each plan, and compares the parts' positions in the picture and in the budget.
 func TestToScale(t *testing.T) {
 	const left, width = 20, 840
 	for name, plan := range plans {
@@ -89,7 +90,7 @@ func TestToScale(t *testing.T) {
 			tables := ranges[0].Size
 			for _, r := range ranges[1:] {
 				if r.Arena == "" && r.What != "slack: unplanned" && tables == r.Offset {
-					tables += r.Size // what rounds the tables up, and their guard
+					tables += r.Size // rounding of the tables, and their guard
 				}
 			}
 			scale := width / float64(b.Size()-tables)
@@ -113,7 +114,7 @@ func TestToScale(t *testing.T) {
 				}
 				arena = r.Arena
 				if strings.HasPrefix(arena, "many") && arena != "many 0" {
-					continue // too narrow to tell apart
+					continue // too narrow for separate bars
 				}
 				at, near := left+float64(r.Offset-tables)*scale+.5, math.Inf(1)
 				for x := range begins {
@@ -125,7 +126,7 @@ func TestToScale(t *testing.T) {
 	}
 }
 
-// TestFaultyPlan writes nothing.
+// TestFaultyPlan: a wrong plan writes no byte.
 func TestFaultyPlan(t *testing.T) {
 	var b bytes.Buffer
 	require.Error(t, view.Plan(&b, budget.Plan{}))

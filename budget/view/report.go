@@ -9,14 +9,15 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Report draws what a budget holds. Above lies the whole, to scale. Then each part has a bar as long as what is planned for
-// it, with what is used now and, paler, what was used at most; slots, the frame's buffers and scratch arenas stand side by
-// side, a column each. Below a part stands who holds it: labels and scopes by name, most first, in the colours of its bar;
-// eight of each, and what the others hold together. Then come the Go heap, proxies, and what went wrong.
+// Report draws the memory of a budget. The whole is at the top, to scale. Below it each part has a
+// bar as long as its planned size, filled with the bytes used now and, paler, the most that were
+// used. Slots, buffers of the frame and scratch arenas have a column each. Below a part are its
+// labels and scopes, largest first, in the colours of its bar: eight of each, and the sum of the
+// others. At the end are the Go heap, proxies and errors.
 //
-// Sizes are the report's, as [budget.SizeText] writes them; browsers show them to the byte where a pointer rests. Figures are
-// those of [budget.Figures]: what siblings hold now is their sum, and the most is that of the one with the most, of so many
-// of a size. A report that a stranger wrote is drawn as far as it makes sense.
+// Sizes are the report's, as [budget.SizeText] writes them; browsers show the bytes under the
+// pointer. Figures are those of [budget.Figures]: bytes of siblings now are their sum, and the most
+// is that of the highest sibling. A report from outside is drawn as far as it makes sense.
 func Report(w io.Writer, r budget.Report) error {
 	d := reportDrawing{lines: reportLines(r)}
 	d.measure()
@@ -31,7 +32,7 @@ func Report(w io.Writer, r budget.Report) error {
 	return d.writeTo(w, title, description(d.lines), d.y+100)
 }
 
-// description is the picture for who can't see it.
+// description is the picture as text, for readers without sight.
 func description(lines []reportLine) string {
 	var list []string
 	for _, l := range lines {
@@ -39,13 +40,13 @@ func description(lines []reportLine) string {
 			list = append(list, l.detail)
 		}
 	}
-	return "What each part holds: " + strings.Join(list, "; ")
+	return "Memory of each part: " + strings.Join(list, "; ")
 }
 
-// nameLetters is how much of a name is shown: as much as a plan allows.
+// nameLetters is the most letters of a name that are shown: as many as a plan allows.
 const nameLetters = 31
 
-// reportDrawing is the picture of a report. Its columns are as wide as what stands in them.
+// reportDrawing is the picture of a report. Its columns fit their widest text.
 type reportDrawing struct {
 	picture
 	lines  []reportLine
@@ -55,7 +56,6 @@ type reportDrawing struct {
 	y      px // of the last line
 }
 
-// measure says where the columns are.
 func (d *reportDrawing) measure() {
 	names, sizes := 8, 8
 	for _, l := range d.lines {
@@ -71,7 +71,7 @@ func (d *reportDrawing) measure() {
 	d.left = min(margin+220+letter*px(names)+240, d.right-600)
 }
 
-// whole is the budget to scale: its parts side by side.
+// whole draws the budget to scale: its parts side by side.
 func (d *reportDrawing) whole(r budget.Report) {
 	const top, height px = 760, 400
 	x := margin
@@ -89,7 +89,7 @@ func (d *reportDrawing) whole(r budget.Report) {
 	for _, p := range parts {
 		from, to := bar.x(offset), bar.x(offset+p.size)
 		arenas := p.Arenas
-		if to-from < 30*px(len(arenas)) { // too narrow to tell apart
+		if to-from < 30*px(len(arenas)) { // too narrow for separate bars
 			arenas = []budget.ArenaReport{{Used: p.now, Size: p.size}}
 			if len(p.Arenas) == 1 {
 				arenas = p.Arenas
@@ -107,7 +107,7 @@ func (d *reportDrawing) whole(r budget.Report) {
 	d.y = top + height + 170
 }
 
-// filled is a bar: what is planned, what was used at most, and what is used now, or who uses it.
+// filled draws a bar: the planned size, the most used, and the bytes used now, or their stack.
 func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak uint64, stack []stacked) {
 	d.rect("ground", bar.left, y, bar.right-bar.left, height)
 	d.rect(class+" pale", bar.left, y, bar.reach(peak, 10), height)
@@ -122,7 +122,7 @@ func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak 
 	}
 }
 
-// heads are the names of the columns.
+// heads writes the names of the columns.
 func (d *reportDrawing) heads() {
 	d.y += 360
 	for i, text := range []string{"now", "at most", "planned"} {
@@ -162,7 +162,7 @@ func (d *reportDrawing) line(l reportLine) {
 	}
 }
 
-// note writes a text below the bar of its part, or alone.
+// note writes a text below the bar of its part, or on its own.
 func (d *reportDrawing) note(l reportLine) {
 	class, x := "small", margin+220
 	if l.kind == badLine {
@@ -180,7 +180,6 @@ func (d *reportDrawing) note(l reportLine) {
 	}
 }
 
-// sizes are the figures of a line.
 func (d *reportDrawing) sizes(class string, l reportLine) {
 	for i, c := range l.cells {
 		if c.text != "" {
@@ -189,7 +188,7 @@ func (d *reportDrawing) sizes(class string, l reportLine) {
 	}
 }
 
-// fence has a column for each arena of a part, or for several neighbours, of whom it shows the fullest.
+// fence draws a column for each arena of a part, or for the fullest of several neighbours.
 func (d *reportDrawing) fence(l reportLine) {
 	if len(l.arenas) < 2 {
 		return

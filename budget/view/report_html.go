@@ -12,11 +12,11 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// ReportHTML writes what [Report] draws as the body of an HTML page: an article for each part, with
-// tables of its figures and of who holds it, and what is to be known of it below. Of slots, buffers
-// and scratch arenas a table has those with the highest peaks; in checked builds one has the lines
-// of the program that made what lives. A number has its bytes as the value of a data element. What
-// people named is escaped. The style is the page's: live has one.
+// ReportHTML writes the contents of [Report] as the body of an HTML page: an article for each part,
+// with tables of its figures, labels and scopes, and notes below. Slots, buffers and scratch arenas
+// have a table of those with the highest peaks; checked builds have one of the lines of code that
+// made the live objects. A number has its bytes as the value of a data element. Names are escaped.
+// The page brings the style; live has one.
 func ReportHTML(w io.Writer, r budget.Report) error {
 	var h htmlReport
 	for lines := reportLines(r); len(lines) != 0; {
@@ -31,7 +31,7 @@ func ReportHTML(w io.Writer, r budget.Report) error {
 	return err
 }
 
-// begins says that a line has an article of its own; that of a part may have a head before.
+// begins reports whether a line starts an article. The line of a part may have a head before it.
 func (l *reportLine) begins(headed bool) bool {
 	return l.kind == headLine || l.kind == sumLine || l.kind == partLine && !headed
 }
@@ -44,23 +44,23 @@ func (h *htmlReport) article(lines []reportLine) {
 		fmt.Fprintf(h, ` id="part-%s"`, escaped(first.name))
 	}
 	fmt.Fprintf(h, " class=\"%s\">\n<h3>%s</h3>\n", first.class, escaped(first.name))
-	h.table("What is held", slices.DeleteFunc(slices.Clone(lines), func(l reportLine) bool { return !l.barred() }))
+	h.table("Memory held", slices.DeleteFunc(slices.Clone(lines), func(l reportLine) bool { return !l.barred() }))
 	for _, l := range lines {
 		if class, is := notes[l.kind]; is {
 			fmt.Fprintf(h, "<p class=\"%s\">%s</p>\n", class, escaped(l.name))
 		}
 	}
 	if len(first.arenas) > 1 {
-		h.table("The highest peaks", highest(first.arenas))
+		h.table("Highest peaks", highest(first.arenas))
 	}
-	h.table("Lines of the program that made what lives", linesOf(first.arenas, first.of))
+	h.table("Lines of code that made live objects", linesOf(first.arenas, first.of))
 	h.WriteString("</article>\n")
 }
 
 // notes are the classes of lines without figures.
 var notes = map[lineKind]string{noteLine: "note", badLine: "bad"}
 
-// table has a row for each line. Without lines there is none.
+// table writes a row for each line, or nothing without lines.
 func (h *htmlReport) table(caption string, lines []reportLine) {
 	if len(lines) == 0 {
 		return
@@ -73,7 +73,7 @@ func (h *htmlReport) table(caption string, lines []reportLine) {
 	h.WriteString("</tr></thead>\n<tbody>\n")
 	for _, l := range lines {
 		fmt.Fprintf(h, `<tr><th scope="row">%s</th><td class="wide">`, escaped(l.name))
-		if full := (scale{0, 1000, l.of}); l.of != 0 { // in per mille, of which a px has ten
+		if full := (scale{0, 1000, l.of}); l.of != 0 { // in per mille, which has ten px
 			now, peak := l.bar()
 			fmt.Fprintf(h, `<svg class="bar" role="img"><title>%s</title>`, escaped(l.detail))
 			fmt.Fprintf(h, `<rect class="peak" width="%s%%" height="100%%"/>`, full.reach(max(now, peak), 2))
@@ -105,7 +105,7 @@ func (h *htmlReport) number(kind lineKind, c amount) {
 	}
 }
 
-// highest are the arenas with the highest peaks.
+// highest returns the arenas with the highest peaks.
 func highest(arenas []budget.ArenaReport) (lines []reportLine) {
 	arenas = slices.SortedStableFunc(slices.Values(arenas), func(a, b budget.ArenaReport) int { return cmp.Compare(b.Peak, a.Peak) })
 	for _, a := range arenas[:min(len(arenas), namesShown)] {
@@ -116,8 +116,8 @@ func highest(arenas []budget.ArenaReport) (lines []reportLine) {
 	return lines
 }
 
-// linesOf are the lines of the program that made most, in checked builds, by their labels too.
-// Where calls differ that led to one, it says so.
+// linesOf returns the lines of code that made most, by label, in checked builds. It says if
+// different calls led to one.
 func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 	type key struct{ at, label string }
 	index := map[key]int{}
@@ -146,7 +146,7 @@ func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 	return holders(list, "line", "", of, false)
 }
 
-// short is a line of a program without the folders: "example.com/pond/level.load
+// short returns a line of code without folders: "example.com/pond/level.load
 // /src/level/load.go:31".
 func short(made string) string {
 	function, file, known := strings.Cut(made, " ")

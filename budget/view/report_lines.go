@@ -9,33 +9,33 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// amount is a figure of a line, of bytes or chunks, as it is written; without a text there is none.
+// amount is a figure of a line in bytes or chunks, with its text; without a text it is empty.
 type amount struct {
 	text  string
-	value uint64 // to the byte; of so many arenas, that of each
+	value uint64 // exact; of several arenas, that of each
 }
 
 func sized(bytes uint64) amount { return amount{sizeText(bytes), bytes} }
 
-// barred says that it has a bar and figures.
+// barred reports whether a line has a bar and figures.
 func (l reportLine) barred() bool {
 	return l.kind != headLine && l.kind != noteLine && l.kind != badLine
 }
 
-// shown is the name as there is room for it: of a label or a scope, what it is stands before.
+// shown returns the name as far as it fits, with "label" or "scope" before it.
 func (l reportLine) shown() string { return clip(l.name, nameLetters+len("scope ")) }
 
-// lineKind is how a line of a report looks.
+// lineKind is the form of a line.
 type lineKind int
 
 const (
 	headLine  lineKind = iota // a name before others
 	partLine                  // a part of the plan
-	nameLine                  // who holds some of it
+	nameLine                  // a label or a scope
 	chunkLine                 // its pools
 	sumLine                   // figures alone
-	noteLine                  // a text, of a part where it has a class
-	badLine                   // a text about what went wrong
+	noteLine                  // a text; about a part if it has a class
+	badLine                   // an error
 )
 
 // reportLine is a line of a report, as a picture and as text.
@@ -43,21 +43,21 @@ type reportLine struct {
 	kind   lineKind
 	class  string // its colour
 	name   string
-	of     uint64               // what fills its bar: the part's size
-	stack  []stacked            // of a part, who holds what is used now
+	of     uint64               // the full length of its bar: the part's size
+	stack  []stacked            // of a part: the holders of its bytes now
 	arenas []budget.ArenaReport // of a part
 	cells  [3]amount            // now, at most, planned
-	alone  bool                 // its bar shows what was at most, too: all was in one arena
+	alone  bool                 // its bar also shows the most used, since all is in one arena
 	detail string               // to the byte
 }
 
-// stacked is what somebody holds of a part.
+// stacked is one holder's bytes in a part.
 type stacked struct {
 	class string
 	size  uint64
 }
 
-// reportLines are all lines of a report.
+// reportLines returns all lines of a report.
 func reportLines(r budget.Report) (lines []reportLine) {
 	rest, several := r.Size, false
 	for _, p := range reportParts(r) {
@@ -67,15 +67,15 @@ func reportLines(r budget.Report) (lines []reportLine) {
 	}
 	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", cells: [3]amount{2: sized(rest)}})
 	if several {
-		lines = append(lines, reportLine{kind: noteLine, name: "at most: of slots, buffers and scratch arenas that of the one with the most; " +
-			"of pools the sum of their peaks, which needn't have been at one time"})
+		lines = append(lines, reportLine{kind: noteLine, name: "at most: for slots, buffers and scratch arenas, the highest of them; for pools, " +
+			"the sum of their peaks, which may be of different times"})
 	}
 	lines = append(lines, heapLines(r.GoHeap)...)
 	lines = append(lines, proxyLines(r)...)
 	return append(lines, badLines(r)...)
 }
 
-// reportPart is a part of the report as it is drawn.
+// reportPart is a part of the report with its drawing.
 type reportPart struct {
 	budget.Part
 	class     string
@@ -89,9 +89,8 @@ func reportParts(r budget.Report) (parts []reportPart) {
 	return parts
 }
 
-// own is the part's line: what it holds now, the most of one arena, and what is planned. The bar of
-// several arenas shows what they hold together now: the most that each held is in its column of the
-// fence.
+// own returns the part's line: its bytes now, the most of one arena, and the planned size. The bar
+// of several arenas shows their sum now; the fence has the peak of each.
 func (p *reportPart) own() reportLine {
 	l := arenaLine(p.Name, p.now, p.Value("arena_peak"), p.Value("arena_size"))
 	l.kind, l.class, l.of, l.arenas = partLine, p.class, p.size, p.Arenas
@@ -104,14 +103,12 @@ func (p *reportPart) own() reportLine {
 	return l
 }
 
-// arenaLine is the line of one arena.
 func arenaLine(name string, now, peak, size uint64) reportLine {
 	return reportLine{kind: nameLine, name: name, of: size, cells: [3]amount{sized(now), sized(peak), sized(size)}, alone: true,
 		detail: fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(now), exact(peak), exact(size))}
 }
 
-// bar is how much of its bar a line fills: what is used now, and what was at most where it shows
-// that.
+// bar returns how much of its bar a line fills: the bytes now, and the most if the line shows that.
 func (l *reportLine) bar() (now, peak uint64) {
 	if l.alone {
 		peak = l.cells[1].value
@@ -119,10 +116,10 @@ func (l *reportLine) bar() (now, peak uint64) {
 	return l.cells[0].value, peak
 }
 
-// namesShown is how many scopes, labels, proxies or faults have a line of their own.
+// namesShown is how many scopes, labels, proxies or errors have a line of their own.
 const namesShown = 8
 
-// lines are the part's own line, then who holds what of it.
+// lines returns the part's own line, and then its holders.
 func (p *reportPart) lines() []reportLine {
 	labels, scopes := p.usage("label", p.Labels), p.usage("scope", p.Scopes)
 	own := p.own()
@@ -138,22 +135,23 @@ func (p *reportPart) lines() []reportLine {
 	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), labels, scopes, p.pools(), p.others())
 }
 
-// holder is who holds bytes: a label, a scope, a proxy, a line of the program.
+// holder is a label, a scope, a proxy or a line of code that holds bytes.
 type holder struct {
 	name                 string
 	bytes, peak, objects uint64
-	calls                string // those that led to the line
+	calls                string // the calls that led to the line
 }
 
-// mostFirst sorts by what is held, then by what was.
+// mostFirst sorts by bytes now, then by peak.
 func mostFirst(list []holder) {
 	slices.SortStableFunc(list, func(a, b holder) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.peak, a.peak), cmp.Compare(a.name, b.name))
 	})
 }
 
-// holders are the lines of a list: a few have their own. Those of the others weren't at their peaks at one time: only what
-// they hold now has a sum. The bar shows the peak too if all lie in one arena, alone.
+// holders returns the lines of a list: a few holders have their own. The peaks of the others may be
+// of different times, so only their bytes now are summed. If alone, all bytes are in one arena, and
+// the bar shows the peak too.
 func holders(list []holder, kind, class string, of uint64, alone bool) (lines []reportLine) {
 	mostFirst(list)
 	for i, h := range list {
@@ -184,7 +182,8 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 	return lines
 }
 
-// usage is what the part's scopes, or labels, hold and held, by name: together now, and the most in one arena.
+// usage returns the lines of the part's scopes or labels, by name: the sum now, and the most in one
+// arena.
 func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 	var list []holder
 	for _, u := range names {
@@ -195,7 +194,8 @@ func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 	return holders(list, kind, p.class, p.size, len(p.Arenas) == 1)
 }
 
-// coloured gives lines a colour each, if several hold something, and the same to their shares of the part.
+// coloured gives each line a colour, if several hold bytes, and returns the lines' shares with
+// these.
 func coloured(lines []reportLine) (stack []stacked) {
 	holding := 0
 	for _, l := range lines {
@@ -212,7 +212,7 @@ func coloured(lines []reportLine) (stack []stacked) {
 	return stack
 }
 
-// unlabelled is what is used and has no label.
+// unlabelled returns the line of bytes without a label.
 func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 	rest := p.now
 	for _, l := range labels {
@@ -225,7 +225,7 @@ func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 		detail: "no label: " + exact(rest) + " bytes now"}}
 }
 
-// fullest says which arena of several is.
+// fullest names the fullest of several arenas.
 func (p *reportPart) fullest() []reportLine {
 	if len(p.Arenas) == 1 {
 		return nil
@@ -244,20 +244,20 @@ func (p *reportPart) fullest() []reportLine {
 	}
 	text := fmt.Sprintf("%d of %d in use", used, len(p.Arenas))
 	if now.Used != 0 {
-		text += fmt.Sprintf("; the fullest: %s, %s of %s", clip(now.Name, nameLetters), sizeText(now.Used), sizeText(now.Size))
+		text += fmt.Sprintf("; fullest: %s, %s of %s", clip(now.Name, nameLetters), sizeText(now.Used), sizeText(now.Size))
 	}
 	if peak.Peak != 0 {
-		text += fmt.Sprintf("; ever: %s, %s", clip(peak.Name, nameLetters), sizeText(peak.Peak))
+		text += fmt.Sprintf("; highest peak: %s, %s", clip(peak.Name, nameLetters), sizeText(peak.Peak))
 	}
 	return []reportLine{{kind: noteLine, class: p.class, name: text}}
 }
 
-// fulls say how often something didn't fit, and what an arena told of it last.
+// fulls says how often an allocation didn't fit, with the last error of an arena.
 func (p *reportPart) fulls() []reportLine {
 	last := ""
 	for _, a := range p.Arenas {
 		if a.LastFull != "" {
-			last = "; lately " + a.LastFull
+			last = "; last: " + a.LastFull
 		}
 	}
 	count := p.Value("fulls")
@@ -267,7 +267,7 @@ func (p *reportPart) fulls() []reportLine {
 	return []reportLine{{kind: badLine, class: p.class, name: "full " + many(count, "time") + last}}
 }
 
-// pools are the chunks of the pools that are open.
+// pools returns the line of the chunks of open pools.
 func (p *reportPart) pools() []reportLine {
 	chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak")
 	if chunks == 0 {
@@ -275,10 +275,10 @@ func (p *reportPart) pools() []reportLine {
 	}
 	return []reportLine{{kind: chunkLine, class: p.class, name: "pools, in chunks", of: chunks, alone: true,
 		cells:  [3]amount{1: {fmt.Sprint(most), most}, 2: {fmt.Sprint(chunks), chunks}},
-		detail: fmt.Sprintf("pools that are open: %s chunks, %s in use at most", exact(chunks), exact(most))}}
+		detail: fmt.Sprintf("open pools: %s chunks, %s in use at most", exact(chunks), exact(most))}}
 }
 
-// others are the figures that have no place of their own above.
+// others returns the figures that no other line shows.
 func (p *reportPart) others() (lines []reportLine) {
 	for _, f := range budget.Figures() {
 		if v := p.Value(f.Name); v != 0 && f.Shown && !placed[f.Name] {
@@ -296,23 +296,21 @@ func (p *reportPart) others() (lines []reportLine) {
 var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
 	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "fulls": true}
 
-// heapLines are the Go runtime's memory.
 func heapLines(heap budget.GoHeap) []reportLine {
 	if heap.Limit|heap.Used == 0 {
 		return nil
 	}
 	line := reportLine{kind: partLine, class: "heap", name: "Go heap", of: heap.Limit,
 		cells: [3]amount{sized(heap.Used)}, detail: fmt.Sprintf("Go heap: %s bytes now", exact(heap.Used))}
-	text := "nothing is planned for it"
+	text := "the plan sets no limit for it"
 	if heap.Limit != 0 {
 		line.cells[2] = sized(heap.Limit)
 		line.detail += ", of " + exact(heap.Limit)
 		text = many(heap.Collections, "collection") + " since Open"
 	}
-	return []reportLine{{kind: headLine, name: "beside it"}, line, {kind: noteLine, class: "heap", name: text}}
+	return []reportLine{{kind: headLine, name: "outside the budget"}, line, {kind: noteLine, class: "heap", name: text}}
 }
 
-// proxyLines are the clients of allocators.
 func proxyLines(r budget.Report) (lines []reportLine) {
 	if len(r.Proxies) == 0 {
 		return nil
@@ -325,12 +323,12 @@ func proxyLines(r budget.Report) (lines []reportLine) {
 	}
 	lines = append([]reportLine{{kind: headLine, name: "proxies"}}, holders(list, "proxy", "c1", most, true)...)
 	if refused != 0 {
-		lines = append(lines, reportLine{kind: badLine, name: many(refused, "request") + " of proxies refused"})
+		lines = append(lines, reportLine{kind: badLine, name: "proxies refused " + many(refused, "request")})
 	}
 	return lines
 }
 
-// badLines are what went wrong.
+// badLines returns refused wishes, errors and leaks.
 func badLines(r budget.Report) (lines []reportLine) {
 	said := func(kind lineKind, head string, list []string, count int) {
 		for i, text := range list {
@@ -351,7 +349,7 @@ func badLines(r budget.Report) (lines []reportLine) {
 			l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks)})
 	}
 	if len(lines) != 0 {
-		lines = append([]reportLine{{kind: headLine, name: "to be known"}}, lines...)
+		lines = append([]reportLine{{kind: headLine, name: "notes and errors"}}, lines...)
 	}
 	return lines
 }

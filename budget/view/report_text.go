@@ -10,11 +10,11 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// textWidth is that of all texts, in letters.
+// textWidth is the width of all texts in letters.
 const textWidth = 80
 
-// ReportText writes what [Report] draws, in lines of at most 80 columns. In a bar # is used now and + was used at most.
-// Slots, buffers and scratch arenas have a row below, with a sign for each.
+// ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar # is used now
+// and + was used at most. Slots, buffers and scratch arenas have a row below, with a sign for each.
 func ReportText(w io.Writer, r budget.Report) error {
 	t := table{column: len("planned") + 1, name: 8}
 	lines := reportLines(r)
@@ -36,7 +36,7 @@ func ReportText(w io.Writer, r budget.Report) error {
 	return err
 }
 
-// table is a text as lines of a name, a bar and three figures. Its columns are as wide as what stands in them.
+// table is a text with lines of a name, a bar and three figures. Its columns fit their widest text.
 type table struct {
 	out          bytes.Buffer
 	name, column int
@@ -66,7 +66,7 @@ func (t *table) line(l reportLine) {
 	}
 }
 
-// row is a line of the table; a name that is too long for its column has a line of its own.
+// row writes a line. A name that is too long for its column gets a line of its own.
 func (t *table) row(name, bar string, cells [3]amount) {
 	if letters(name) > t.name {
 		fmt.Fprintf(&t.out, "  %s\n", name)
@@ -79,7 +79,7 @@ func (t *table) row(name, bar string, cells [3]amount) {
 	fmt.Fprintln(&t.out, strings.TrimRight(line, " "))
 }
 
-// bars is how much room there is for bars.
+// bars returns the width left for bars.
 func (t *table) bars() int { return textWidth - 2 - t.name - 3*t.column }
 
 func (t *table) bar(l reportLine) string {
@@ -94,7 +94,7 @@ func (t *table) bar(l reportLine) string {
 	return "[" + strings.Repeat("#", now) + strings.Repeat("+", peak-now) + strings.Repeat(".", cells-peak) + "]"
 }
 
-// fence has a sign for each arena of a part, or for several neighbours, of whom it shows the fullest.
+// fence writes a sign for each arena of a part, or for the fullest of several neighbours.
 func (t *table) fence(l reportLine) {
 	if len(l.arenas) < 2 {
 		return

@@ -23,7 +23,8 @@ import (
 
 var byteMaker = scope.Plain[byte]()
 
-// used opens a plan, and fills a third of each region, every second slot of it, half of that under labels.
+// used opens a plan, and fills a third of each region in every second slot, half of that under
+// labels.
 func used(t *testing.T, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	b, err := budget.Open(plan)
@@ -58,7 +59,7 @@ func fill(t *testing.T, r budget.Region) {
 	require.NoError(t, err)
 }
 
-// digits is a number in groups of three.
+// digits returns a number in groups of three digits.
 func digits(n uint64) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -66,8 +67,8 @@ func digits(n uint64) string {
 	return fmt.Sprintf("%s,%03d", digits(n/1000), n%1000)
 }
 
-// TestReportToScale: what each part plans, held at most and holds is as long in the picture of the whole as it is, and every
-// figure is written as the report says it.
+// TestReportToScale: in the picture of the whole, the planned, most and current bytes of each part
+// have the right length, and each figure has the report's text.
 func TestReportToScale(t *testing.T) {
 	for name, plan := range plans {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +99,7 @@ func TestReportToScale(t *testing.T) {
 				}
 				offset += a.Size
 				for _, u := range a.Labels {
-					if a.Kind == "region" { // of siblings there is one line for all
+					if a.Kind == "region" { // siblings share one line
 						assert.Contains(t, text, ">"+budget.SizeText(u.Bytes)+"</text>")
 						assert.Contains(t, text, "label "+u.Name+": "+digits(u.Bytes)+" bytes now")
 					}
@@ -122,7 +123,7 @@ func anyBar[B comparable](bars map[B]bool, is func(B) bool) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(bars)), is)
 }
 
-// TestWhoEats: labels share the bar of their region, which is as long as what is used; the largest comes first.
+// TestWhoEats: labels share the bar of their region, largest first, up to the used bytes.
 func TestWhoEats(t *testing.T) {
 	r := used(t, budget.Plan{Name: "eats", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}}).Report()
 	text := drawn(t, func(w io.Writer) error { return view.Report(w, r) })
@@ -147,7 +148,8 @@ func TestWhoEats(t *testing.T) {
 
 const longName = "a-name-that-is-as-long-as-it-may"
 
-// TestManySlots: 4,096 of them, no two alike, of a budget of 256 GiB, are a small picture, and nothing is left out of its sums.
+// TestManySlots: 4,096 different slots of a budget of 256 GiB make a small picture with complete
+// sums.
 func TestManySlots(t *testing.T) {
 	r := budget.Report{Name: longName[:31], Size: 256 * budget.GiB}
 	used := uint64(0)
@@ -165,7 +167,7 @@ func TestManySlots(t *testing.T) {
 	assert.Contains(t, text, "4095 of 4096 in use")
 }
 
-// hostile are reports of somebody who means ill.
+// hostile returns reports of an attacker.
 func hostile() map[string]budget.Report {
 	const most = math.MaxUint64
 	evil := "</svg>\x00\x1b[31m\u2028&\"'<script>"
@@ -188,7 +190,7 @@ func hostile() map[string]budget.Report {
 	return map[string]budget.Report{"zero": {}, "all": all, "whole": whole}
 }
 
-// TestHostileReport draws what a stranger wrote, and no sign of it is markup, or a terminal's.
+// TestHostileReport draws reports from outside, without markup or control characters of theirs.
 func TestHostileReport(t *testing.T) {
 	for name, r := range hostile() {
 		t.Run(name, func(t *testing.T) { checkReport(t, r) })
@@ -200,7 +202,7 @@ func checkReport(t testing.TB, r budget.Report) {
 	checkText(t, drawn(t, func(w io.Writer) error { return view.ReportText(w, r) }))
 }
 
-// FuzzReport: any report that is JSON is drawn.
+// FuzzReport: any report that is JSON can be drawn.
 func FuzzReport(f *testing.F) {
 	for _, name := range []string{filepath.Join("testdata", "report.json"), filepath.Join("..", "..", "tests", "frogpond", "testdata", "recorded", "freedoom.json")} {
 		data, err := json.Marshal(readReport(f, name))

@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// px is a length in tenths of a pixel. Whole numbers have the same digits on every target; floating point, which some
-// targets fuse, doesn't.
+// px is a length in tenths of a pixel. Integers have the same digits on every target; floating
+// point, which some targets fuse, doesn't.
 type px int64
 
 func (p px) String() string {
@@ -29,22 +29,22 @@ func (p px) String() string {
 	return text
 }
 
-// All pictures are as wide as the column of a README.
+// All pictures have the width of a README's column.
 const (
 	width      px = 8800
 	margin     px = 200
-	letter     px = 72 // how wide one of 13 pixels is, about
-	small      px = 66 // one of 12
+	letter     px = 72 // approximate width of a letter of 13 pixels
+	small      px = 66 // of 12 pixels
 	lineHeight px = 240
 )
 
-// scale says where in a picture bytes lie.
+// scale maps bytes to positions in a picture.
 type scale struct {
 	left, right px
 	total       uint64
 }
 
-// x is where an offset lies; what is beyond the total lies at its end.
+// x returns the position of an offset, up to the end for larger ones.
 func (s scale) x(offset uint64) px {
 	if s.total == 0 {
 		return s.left
@@ -54,7 +54,7 @@ func (s scale) x(offset uint64) px {
 	return s.left + px(x)
 }
 
-// reach is how far a bar is filled: as much as can be seen at least, if at all.
+// reach returns the length of a bar for size bytes: at least `least`, unless size is 0.
 func (s scale) reach(size uint64, least px) px {
 	if size == 0 {
 		return 0
@@ -62,11 +62,11 @@ func (s scale) reach(size uint64, least px) px {
 	return min(max(s.x(size)-s.left, least), s.right-s.left)
 }
 
-// picture is an SVG. What is drawn later lies above.
+// picture is an SVG. Later shapes cover earlier ones.
 type picture struct{ body bytes.Buffer }
 
-// writeTo writes the picture at once: what it is, also for who can't see it, then what was drawn. Its paper is part of it,
-// so that texts are legible on a page of any colour.
+// writeTo writes the picture at once: title, description and shapes. It has its own background, so
+// that texts are legible on a page of any colour.
 func (p *picture) writeTo(w io.Writer, title, description string, height px) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
@@ -80,10 +80,10 @@ func (p *picture) writeTo(w io.Writer, title, description string, height px) err
 	return err
 }
 
-// rect draws a rectangle; one that has no area isn't drawn.
+// rect draws a rectangle, unless its area is 0.
 func (p *picture) rect(class string, x, y, w, h px) { p.told(class, x, y, w, h, "") }
 
-// told is rect, with a text that browsers show for it.
+// A rect with a text that browsers show.
 func (p *picture) told(class string, x, y, w, h px, text string) {
 	if w <= 0 || h <= 0 {
 		return
@@ -96,7 +96,7 @@ func (p *picture) told(class string, x, y, w, h px, text string) {
 	fmt.Fprintf(&p.body, "><title>%s</title></rect>\n", escaped(text))
 }
 
-// text writes a line whose baseline is y; x is its begin, middle or end, as the class says.
+// text writes a line with its baseline at y. Depending on the class, x is its start, middle or end.
 func (p *picture) text(class string, x, y px, text string) {
 	if class != "" {
 		class = ` class="` + class + `"`
@@ -104,17 +104,17 @@ func (p *picture) text(class string, x, y px, text string) {
 	fmt.Fprintf(&p.body, `<text%s x="%s" y="%s">%s</text>`+"\n", class, x, y, escaped(text))
 }
 
-// path draws a line or a shape: d is as SVG has it, with a px where a number belongs.
+// path draws a line or a shape: d is SVG's, with verbs for the numbers, which are px.
 func (p *picture) path(class, d string, at ...any) {
 	fmt.Fprintf(&p.body, `<path class="%s" d="%s"/>`+"\n", class, fmt.Sprintf(d, at...))
 }
 
-// swatch is the small square before a line of a legend.
+// swatch draws the small square before a line of a legend.
 func (p *picture) swatch(class string, x, baseline px) { p.rect(class, x, baseline-110, 120, 120) }
 
-// style has a colour for each class in both modes; a text of class "in" stands on any of these colours. "c0" to "c7" are
-// colours without a meaning, "other" is that of what is left. A class "pale" makes a colour faint, "hatch" draws lines; a "tip" isn't
-// seen, and has a text for who points at it.
+// style has a colour for each class in both modes; text of class "in" is legible on all of them.
+// The colours "c0" to "c7" have no meaning, and "other" is the rest. The class "pale" makes a
+// colour faint, "hatch" draws lines, and a "tip" is invisible, with a text for the pointer.
 const style = `<style>
   text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: #1f2328 }
   .paper { fill: #ffffff }
@@ -146,12 +146,12 @@ const style = `<style>
 <defs><pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatching" d="M0 0V4"/></pattern></defs>
 `
 
-// colours are those without a meaning.
+// colours is the number of colours without a meaning.
 const colours = 8
 
 func colour(i int) string { return "c" + strconv.Itoa(i%colours) }
 
-// classOf is the colour of an arena of a kind.
+// classOf returns the colour of a kind of arena.
 func classOf(kind string) string {
 	if kind == "frame" || kind == "scratch" {
 		return kind
@@ -159,10 +159,10 @@ func classOf(kind string) string {
 	return "region"
 }
 
-// escaped is a text that people wrote as XML may hold it.
+// escaped returns a text for XML.
 func escaped(text string) string { return html.EscapeString(jsonfile.Printable(text)) }
 
-// clip is at most so many letters of a text, on one line.
+// clip returns at most that many letters of a text, on one line.
 func clip(text string, most int) string {
 	text = jsonfile.Printable(text)
 	if letters(text) <= most {
@@ -177,7 +177,7 @@ func clip(text string, most int) string {
 	return text
 }
 
-// wrapped is a text in so many lines at most, of so many letters.
+// wrapped returns a text as at most that many lines of that width.
 func wrapped(text string, wide, most int) (lines []string) {
 	for _, word := range strings.Fields(jsonfile.Printable(text)) {
 		last := len(lines) - 1
@@ -194,7 +194,7 @@ func wrapped(text string, wide, most int) (lines []string) {
 	return lines
 }
 
-// letters is how wide a text is, in letters.
+// letters returns the width of a text in letters.
 func letters(text string) (count int) {
 	for _, r := range text {
 		count += letterWidth(r)
@@ -202,7 +202,7 @@ func letters(text string) (count int) {
 	return count
 }
 
-// letterWidth is 2 from where the scripts begin whose signs are about as wide as high.
+// letterWidth returns 2 for scripts with signs about as wide as high.
 func letterWidth(r rune) int {
 	if r >= 0x1100 && (r < 0x2000 || r > 0x2bff) {
 		return 2
@@ -210,10 +210,10 @@ func letterWidth(r rune) int {
 	return 1
 }
 
-// long is how wide a text is at most, about.
+// long returns the approximate width of a text.
 func long(text string) px { return letter * px(letters(jsonfile.Printable(text))) }
 
-// fitting is what of a text fits into a width; nothing where a letter and a sign for the rest don't.
+// fitting returns as much of a text as fits into a width, or "" if two letters don't fit.
 func fitting(text string, wide px) string {
 	if most := int(wide / letter); most >= 2 || most >= letters(text) {
 		return clip(text, most)
@@ -221,7 +221,7 @@ func fitting(text string, wide px) string {
 	return ""
 }
 
-// exact is a size to the byte: "4,587,520".
+// exact returns a size to the byte: "4,587,520".
 func exact(size uint64) string {
 	text := strconv.FormatUint(size, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -230,7 +230,7 @@ func exact(size uint64) string {
 	return text
 }
 
-// sizeText is a size for people, as the report writes it.
+// sizeText returns a size as the report writes it.
 func sizeText(size uint64) string { return budget.SizeText(size) }
 
 func many[N int | uint64](count N, thing string) string {

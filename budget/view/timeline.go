@@ -8,25 +8,26 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Where the bands of a timeline lie, and what in each.
+// Positions of the bands and of their contents, and limits.
 const (
-	timeLeft   px = margin + 1600 // of the plots; the names stand left of it
+	timeLeft   px = margin + 1600 // of the plots; names are left of it
 	timeRight     = width - margin
 	timeTop    px = 860 // of the first band
 	bandPitch  px = 860 // from band to band
-	peakLine   px = 120 // baseline of what says the peak, in a band
+	peakLine   px = 120 // baseline of the peak's text, in a band
 	plotTop    px = 170 // in a band
 	plotHeight px = 440
 	markHeight px = 50
 	bandsMost     = 24
-	columns       = int((timeRight - timeLeft) / 10) // a sample is a pixel wide at least
+	columns       = int((timeRight - timeLeft) / 10) // a sample is at least a pixel wide
 )
 
-// Timeline draws what each part of a plan held over time: a band for each, with the plan's size as its ground, what was held in
-// its colour, and the highest peak in words. Of slots, buffers and scratch arenas a band has the fullest in each sample.
-// Below a band are marks where it was loaded and rewound, and on it a red cross where it was full. A picture has a column for
-// each pixel at most, of which the most counts, and 24 bands: its last line says how many parts there are beside. It is
-// an error of w alone: any data can be drawn.
+// Timeline draws the memory of each part of a plan over time: a band for each, with the planned
+// size as its ground, the bytes in use in its colour, and the highest peak as text. Slots, buffers
+// and scratch arenas share a band, which shows the fullest in each sample. Marks below a band are
+// loads and rewinds, and a red cross on it is a full. A picture has at most one column for each
+// pixel, with the most of its samples, and 24 bands; its last line counts the other parts. Timeline
+// draws any data, so its only error is w's.
 func Timeline(w io.Writer, data budget.TimelineData) error {
 	d := timelineDrawing{timeline: timelineOf(data, columns)}
 	d.bottom = timeTop + bandPitch*px(len(d.bands))
@@ -55,7 +56,6 @@ func (t *timeline) title() string {
 	return fmt.Sprintf("timeline of %s: %s ticks", clip(t.name, 60), exact(t.ticks))
 }
 
-// description is for who can't see it.
 func (d *timelineDrawing) description() string {
 	var parts []string
 	for _, b := range d.bands {
@@ -65,10 +65,10 @@ func (d *timelineDrawing) description() string {
 		}
 		parts = append(parts, text)
 	}
-	return "What each part held over time. " + strings.Join(parts, "; ")
+	return "The memory of each part over time. " + strings.Join(parts, "; ")
 }
 
-// head says what it is, and what the signs mean.
+// head writes the title and the legend.
 func (d *timelineDrawing) head() {
 	d.text("title", margin, 320, d.title())
 	if d.samples != 0 {
@@ -85,18 +85,18 @@ func (d *timelineDrawing) head() {
 	d.rect("region", x, y-110, 40, 120)
 	d.rect("frame", x+40, y-110, 40, 120)
 	d.rect("scratch", x+80, y-110, 40, 120)
-	say(180, "held, of many the fullest")
+	say(180, "in use, of several the fullest")
 	d.pointer(x+50, y-20)
 	say(160, "its peak")
 	d.rect("point", x, y-90, 30, 90)
 	say(100, "load")
-	d.rect("c6", x, y-90, 30, 90) // no grey, as that of a load is
+	d.rect("c6", x, y-90, 30, 90) // not grey like a load's
 	say(100, "rewind")
 	d.cross(x+50, y-45)
 	say(160, "full")
 }
 
-// axis draws the ticks, as round numbers.
+// axis draws the ticks at round numbers.
 func (d *timelineDrawing) axis() {
 	d.text("small size", timeLeft-120, d.bottom+100, "tick")
 	each := roundStep(d.ticks, uint64((timeRight-timeLeft)/(small*px(letters(exact(d.ticks)))*3/2+100)))
@@ -115,7 +115,7 @@ func (d *timelineDrawing) axis() {
 	}
 }
 
-// roundStep is 1, 2 or 5 with noughts; at most so many of them, and 8, go into a number.
+// roundStep returns 1, 2 or 5 with zeros, so that at most `most` steps, and 8, fit into all.
 func roundStep(all, most uint64) uint64 {
 	step := uint64(1)
 	for i := 0; all/step > min(most, 8); i++ {
@@ -128,7 +128,6 @@ func roundStep(all, most uint64) uint64 {
 	return step
 }
 
-// band draws a part.
 func (d *timelineDrawing) band(b *band, y px) {
 	top, base := y+plotTop, y+plotTop+plotHeight
 	names := timeLeft - margin - 160
@@ -150,16 +149,16 @@ func (d *timelineDrawing) band(b *band, y px) {
 	d.peak(b, y)
 }
 
-// begin is where a sample begins.
+// begin returns the position of a sample.
 func (d *timelineDrawing) begin(sample int) px { return d.at.x(times(uint64(sample), d.step)) }
 
-// level is how high a size stands in a band whose bottom is base. What is beyond the planned size fits in: Reconfigure may have
-// made that smaller.
+// level returns the height of a size in a band with its bottom at base. A size beyond the planned
+// one fits, too: Reconfigure may have made that smaller.
 func (b *band) level(size uint64, base px) px {
 	return base - scale{0, plotHeight, max(b.size, b.peak)}.reach(size, 10)
 }
 
-// area draws what was held: a step for each sample that differs from the one before.
+// area draws the bytes in use: a step for each sample that differs from the one before.
 func (d *timelineDrawing) area(b *band, base px) {
 	if b.peak == 0 {
 		return
@@ -182,7 +181,7 @@ func (d *timelineDrawing) mark(class string, run [2]int, y px) {
 	d.rect(class, min(from, timeRight-wide), y, wide, markHeight)
 }
 
-// peak says the most that was held, where it was.
+// peak writes the highest peak at its place.
 func (d *timelineDrawing) peak(b *band, y px) {
 	if b.peak == 0 {
 		d.text("small", timeLeft, y+peakLine, "never used")
@@ -201,10 +200,10 @@ func (d *timelineDrawing) peak(b *band, y px) {
 	}
 }
 
-// pointer is a small triangle whose point is at the bottom.
+// pointer draws a small triangle that points down.
 func (d *timelineDrawing) pointer(x, y px) { d.path("point", "M%s %sl-4-7h8z", x, y) }
 
-// cross is the sign of a full.
+// cross draws the sign of a full.
 func (d *timelineDrawing) cross(x, y px) {
 	d.path("bad", "M%s %sl1-1l3 3l3-3l1 1l-3 3l3 3l-1 1l-3-3l-3 3l-1-1l3-3z", x-40, y-30)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// band is a part of a plan over time: a region, or arenas that are alike, of which the fullest counts in each sample.
+// band is a part of a plan over time: a region, or the fullest of several arenas in each sample.
 type band struct {
 	class, name string
 	count       int // of arenas
@@ -20,18 +20,19 @@ type band struct {
 	ever        budget.Mark
 }
 
-// timeline is what a picture and a text draw. Whoever wrote the data, all is as long as the longest.
+// timeline is the data of a picture and a text. All its lines are as long as the longest.
 type timeline struct {
 	name    string
-	bands   []*band // those that are shown
-	parts   int     // also those that aren't
+	bands   []*band // the shown ones
+	parts   int     // shown or not
 	samples int
 	step    uint64 // ticks a sample
 	ticks   uint64
 }
 
-// timelineOf has at most so many samples: neighbours become one, of which the most counts. Parts beyond those shown
-// are only counted: a file names one in a few bytes, and a band takes kilobytes.
+// timelineOf returns a timeline of at most that many samples, each the most of its neighbours. It
+// only counts parts beyond the shown ones: a file names one in a few bytes, and a band takes
+// kilobytes.
 func timelineOf(d budget.TimelineData, samples int) timeline {
 	t := timeline{name: d.Budget, step: max(d.Step, 1)}
 	longest := 0
@@ -62,7 +63,7 @@ func timelineOf(d budget.TimelineData, samples int) timeline {
 	return t
 }
 
-// part begins the part of an arena, with a band for it where there is room.
+// part starts the part of an arena, with a band if there is space.
 func (t *timeline) part(line *budget.ArenaLine) {
 	if t.parts++; t.parts > bandsMost {
 		return
@@ -71,7 +72,7 @@ func (t *timeline) part(line *budget.ArenaLine) {
 		marks: make([]budget.Mark, t.samples)})
 }
 
-// more says how many parts aren't shown, if any.
+// more says how many parts aren't shown.
 func (t *timeline) more() string {
 	if more := t.parts - len(t.bands); more != 0 {
 		return "and " + many(more, "more part")
@@ -100,7 +101,7 @@ func (b *band) sum() {
 	}
 }
 
-// title is the name, and how many there are.
+// title returns the name, and the number of arenas.
 func (b *band) title() string {
 	if b.count == 1 {
 		return b.name
@@ -108,7 +109,7 @@ func (b *band) title() string {
 	return b.name + " ×" + exact(uint64(b.count))
 }
 
-// runs are the samples with a mark, neighbours as one.
+// runs returns the samples with a mark, as ranges.
 func (b *band) runs(mark budget.Mark) (list [][2]int) {
 	for i, m := range b.marks {
 		switch n := len(list); {
@@ -122,7 +123,7 @@ func (b *band) runs(mark budget.Mark) (list [][2]int) {
 	return list
 }
 
-// times is the product, or the most that there is.
+// times multiplies, up to the largest number.
 func times(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	if high != 0 {

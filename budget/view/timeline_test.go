@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// played is a timeline of a game with 68 levels, as a formula has it.
+// played returns a computed timeline of a game with 68 levels.
 func played(samples int) budget.TimelineData {
 	const levels = 68
 	d := budget.TimelineData{Budget: "pond", Step: 46, Ticks: uint64(samples)*46 - 11}
@@ -88,7 +88,7 @@ func TestTimelineGolden(t *testing.T) {
 	checkText(t, text)
 }
 
-// strange are timelines that no budget recorded.
+// strange returns timelines that no budget recorded.
 func strange() map[string]budget.TimelineData {
 	long := played(5000)
 	for i := range 40 {
@@ -123,7 +123,7 @@ func TestStrangeTimelines(t *testing.T) {
 	assert.Contains(t, drawn(t, func(w io.Writer) error { return view.TimelineText(w, strange()["long"]) }), "\n  and 22 more parts\n")
 }
 
-// TestTimelineOfManyParts: those that aren't shown take no samples.
+// TestTimelineOfManyParts: hidden parts take no samples.
 func TestTimelineOfManyParts(t *testing.T) {
 	d := budget.TimelineData{Arenas: make([]budget.ArenaLine, 20_000)}
 	d.Arenas[0].Most = make([]uint64, 700)
@@ -135,7 +135,7 @@ func TestTimelineOfManyParts(t *testing.T) {
 	assert.Contains(t, string(drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })), "19976 more parts")
 }
 
-// FuzzTimeline draws whatever can be read.
+// FuzzTimeline draws any data that can be read.
 func FuzzTimeline(f *testing.F) {
 	for _, d := range strange() {
 		if len(d.Arenas) < 10 {

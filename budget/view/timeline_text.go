@@ -12,8 +12,8 @@ import (
 // sparks are eighths of a line's height.
 var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
-// TimelineText writes what [Timeline] draws, in lines of 80 columns: a curve of eighths of what is planned, the
-// peak and the planned size. Where a part was full, the line below has an x.
+// TimelineText writes the contents of [Timeline] as lines of 80 columns: a curve in eighths of the
+// planned size, the peak and the planned size. Where a part was full, the line below has an x.
 func TimelineText(w io.Writer, data budget.TimelineData) error {
 	names, sizes := 0, 10
 	for _, b := range timelineOf(data, 1).bands {
@@ -50,7 +50,7 @@ func (b *band) curve() string {
 	return string(curve)
 }
 
-// crosses stand where it was full.
+// crosses returns an x for each sample with a full.
 func (b *band) crosses() (signs string) {
 	for _, run := range b.runs(budget.MarkFull) {
 		signs += strings.Repeat(" ", run[0]-len(signs)) + strings.Repeat("x", run[1]-run[0])

@@ -18,10 +18,10 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// said are the figures of each part that every reader agrees on.
+// said has the figures of each part that every reader agrees on.
 type said map[string]map[string]uint64
 
-// agreed are a report, and what is said of it in a table that no code of the library made.
+// agreed returns a report, and a table of its figures that no code of the library made.
 func agreed(t testing.TB) (r budget.Report, want said) {
 	t.Helper()
 	data, err := os.ReadFile("../../testdata/agree.json")
@@ -48,11 +48,10 @@ func (s said) says(part, figure string, value uint64) {
 	s[part][figure] = value
 }
 
-// row is a line of a table or a picture: what is used now, at most in one arena, and planned for
-// each of some.
+// row is a line of a table or a picture: bytes now, at most in one arena, and planned.
 type row struct{ now, most, planned string }
 
-// rows are the lines that the text, the picture and the page have of each part.
+// rows returns the lines that the text, the picture and the page have for each part.
 func (s said) rows(size func(uint64) string) map[string]row {
 	rows := map[string]row{}
 	for name, part := range s {
@@ -71,9 +70,9 @@ func (s said) rows(size func(uint64) string) map[string]row {
 	return rows
 }
 
-// TestAgree: of one report with slots, buffers of the frame, scratch, labels and pools all readers
-// say the same. Those in modules of their own (diff, check, Prometheus, pprof) have the same test
-// there.
+// TestAgree: all readers of one report show the same figures, with slots, buffers of the frame,
+// scratch, labels and pools. Readers in modules of their own (diff, check, Prometheus, pprof) have
+// this test there.
 func TestAgree(t *testing.T) {
 	r, want := agreed(t)
 	t.Run("parts", func(t *testing.T) {
@@ -119,7 +118,7 @@ func TestAgree(t *testing.T) {
 				}
 				switch {
 				case label == "pools":
-					assert.Contains(t, draw(), "pools that are open: "+row.planned+" chunks, "+row.most+" in use at most")
+					assert.Contains(t, draw(), "open pools: "+row.planned+" chunks, "+row.most+" in use at most")
 				case label != "":
 					assert.Contains(t, draw(), "<title>"+strings.TrimPrefix(text, name+"/")+"</title>")
 				default:
@@ -157,7 +156,7 @@ func TestAgree(t *testing.T) {
 		}
 		for name, part := range want {
 			size := part["arena_peak"]
-			if part["fulls"] != 0 { // the peak says too little
+			if part["fulls"] != 0 { // the peak is too small
 				size = part["arena_size"]
 			}
 			assert.Equal(t, size, sizes[name], name)
@@ -165,7 +164,7 @@ func TestAgree(t *testing.T) {
 	})
 }
 
-// most are the peaks of the parts and of their labels, as sizes.
+// most returns the peaks of the parts and of their labels, as sizes.
 func (s said) most() map[string]string {
 	most := map[string]string{}
 	for name, part := range s {
@@ -177,8 +176,7 @@ func (s said) most() map[string]string {
 	return most
 }
 
-// mostOfString are the peaks that the lines of Report.String tell of: of several arenas of a part,
-// the highest.
+// mostOfString returns the peaks in the lines of Report.String, the highest of several arenas.
 func mostOfString(t testing.TB, r budget.Report) map[string]string {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^  ([a-z]+(?: [\d.]+)?)(?: and \d+ like it)?:? (?:label "(\w+)"|\s*\[).*peak +([\d.]+)KiB`)
@@ -197,7 +195,7 @@ func mostOfString(t testing.TB, r budget.Report) map[string]string {
 	return most
 }
 
-// rowsOfText are the lines of a text of 80 columns that the table has.
+// rowsOfText returns the lines of a text of 80 columns that the table has.
 func rowsOfText(want said, text string) map[string]row {
 	rows, part := map[string]row{}, ""
 	for _, m := range regexp.MustCompile(`(?m)^  +(.+?) +\[[#+.]*\](.*)$`).FindAllStringSubmatch(text, -1) {
@@ -206,7 +204,7 @@ func rowsOfText(want said, text string) map[string]row {
 	return rows
 }
 
-// rowsOfPicture are those of a picture: a name, and the sizes on its line.
+// rowsOfPicture returns the lines of a picture: a name, and the sizes next to it.
 func rowsOfPicture(want said, picture string) map[string]row {
 	rows, part := map[string]row{}, ""
 	lines, order := map[string][]string{}, []string{} // by y
@@ -222,7 +220,7 @@ func rowsOfPicture(want said, picture string) map[string]row {
 	return rows
 }
 
-// add adds the line of a part, or below one that of a label or of pools, and returns the part.
+// add adds the line of a part, or the line of a label or of pools below one, and returns the part.
 func add(rows map[string]row, want said, part, name string, figures []string) string {
 	name = strings.TrimSuffix(name, ", in chunks")
 	if _, is := want[name]; is && len(figures) == 3 {
@@ -237,7 +235,7 @@ func add(rows map[string]row, want said, part, name string, figures []string) st
 	return part
 }
 
-// exact is a number in groups of three digits.
+// exact returns a number in groups of three digits.
 func exact(n uint64) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
 
-// BenchmarkMoment is what a quarter of a second costs a server of 66 rooms while somebody looks: the figures, and the page's
-// main part of them, or the picture, which all viewers share.
+// BenchmarkMoment is the cost of a quarter of a second for a server of 66 rooms with viewers: the
+// figures and the page's main part, or the picture. All viewers share them.
 func BenchmarkMoment(b *testing.B) {
 	plan, err := budget.ReadPlan(filepath.Join("..", "..", "..", "tests", "frogpond", "serve.json"))
 	require.NoError(b, err)

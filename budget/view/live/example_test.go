@@ -8,7 +8,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
 
-// A program shows its memory on a page, for who sits at this machine.
+// A program shows its memory on a page, for users of this machine.
 func Example() {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}})
 	if err != nil {
@@ -25,7 +25,7 @@ func Example() {
 	}
 	defer server.Close()
 
-	answer, err := http.Get(server.URL() + "report.json") // or a browser, of server.URL()
+	answer, err := http.Get(server.URL() + "report.json") // or open server.URL() in a browser
 	if err != nil {
 		panic(err)
 	}

@@ -1,16 +1,16 @@
 package live
 
-// Serve serves to whoever a listener lets in.
+// Serve serves a listener.
 var Serve = serve
 
-// Open is how many connections are open.
+// Open returns the number of open connections.
 func (s *Server) Open() int { return int(s.listen.open.Load()) }
 
-// PartyOf is whose a connection is.
+// PartyOf returns the origin of a connection.
 var PartyOf = partyOf
 
-// Places is how many streams there are now.
+// Places returns the number of streams.
 func (f *Feed) Places() int { return len(f.viewers) }
 
-// Bandwidth is what all viewers of a server get, in bytes a second.
+// Bandwidth is the bytes a second of all viewers of a server together.
 const Bandwidth = bandwidth

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// Feed sends the newest state of something to whoever looks, as server-sent events. Who is slow misses states and never
-// delays others: nothing is queued. It has no goroutine of its own.
+// Feed sends the newest state of a value to viewers as server-sent events. A slow viewer misses
+// states and never delays others, since no state is queued. A feed has no goroutine of its own.
 type Feed struct {
 	latest  recent[event]
-	viewers chan struct{} // who looks has a place in it
+	viewers chan struct{} // one element for each viewer
 	end     context.Context
 	cancel  context.CancelFunc
 	once    sync.Once
 }
 
-// FeedOptions is how often a feed asks, and for how many.
+// FeedOptions are the bounds of a feed.
 type FeedOptions struct {
-	Every   time.Duration // at least, between two states; 0: 250 ms
-	Viewers int           // streams at once; 0: 32
+	Every   time.Duration // least time between two states; 0 is 250 ms
+	Viewers int           // streams at once; 0 is 32
 }
 
 const (
@@ -32,15 +32,15 @@ const (
 	comeBack = "5" // seconds
 )
 
-// What a stream waits for.
+// Time limits of a stream.
 const (
-	silence = 15 * time.Second // until a line without meaning finds out who is gone
-	stall   = 5 * time.Second  // for who reads an event
+	silence = 15 * time.Second // until an empty line finds out if the viewer is gone
+	stall   = 5 * time.Second  // for a viewer to read an event
 )
 
-// NewFeed makes a feed of what newest returns, text that is sent as the data of an event. Newest is called only while
-// somebody looks, by one goroutine at a time, at most once in o.Every; all viewers share what it returns. What it
-// returned last is not sent again.
+// NewFeed returns a feed of newest's results, each sent as the data of an event. newest is called
+// only while there are viewers, by one goroutine at a time, at most once in o.Every; all viewers
+// share its result. A result equal to the last one isn't sent again.
 func NewFeed(newest func() []byte, o FeedOptions) *Feed {
 	if o.Viewers < 0 {
 		panic("live: BUG: a feed for a negative number of viewers")
@@ -51,13 +51,13 @@ func NewFeed(newest func() []byte, o FeedOptions) *Feed {
 	return f
 }
 
-// event is a state as it is sent.
 type event struct {
 	number     uint64 // from 1
 	data, sent []byte
 }
 
-// next is the event of new data; the same one when the data is the same. A line of data is a line of the event.
+// next returns the event of new data, or the same event for the same data. A line of data is a line
+// of the event.
 func (e event) next(data []byte) event {
 	if e.number != 0 && bytes.Equal(e.data, data) {
 		return e
@@ -69,20 +69,21 @@ func (e event) next(data []byte) event {
 	return event{number: e.number + 1, data: data, sent: append(sent, "\n\n"...)}
 }
 
-// ServeHTTP sends events until the viewer is gone or the feed closed. Where all places are taken, or the feed is
-// closed, the answer is status 503 with Retry-After. A viewer who reads nothing for 5 seconds is dropped.
+// ServeHTTP sends events until the viewer is gone or the feed closed. If all places are taken or
+// the feed is closed, it answers with status 503 and Retry-After. A viewer that reads nothing for 5
+// seconds is dropped.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case f.viewers <- struct{}{}:
 		defer func() { <-f.viewers }()
 	default:
 		w.Header().Set("Retry-After", comeBack)
-		http.Error(w, "too many look: ask for the page instead, now and then", http.StatusServiceUnavailable)
+		http.Error(w, "all streams are in use: load the page now and then instead", http.StatusServiceUnavailable)
 		return
 	}
 	v := viewer{w, http.NewResponseController(w)}
 	if err := v.wait(); err != nil {
-		http.Error(w, "no stream without a deadline for who doesn't read: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "a stream needs write deadlines: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -92,7 +93,7 @@ func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream gives the viewer each state that it has time for.
+// stream sends the viewer each state for which it has time.
 func (f *Feed) stream(gone context.Context, v viewer) {
 	var seen uint64
 	heard := time.Now()
@@ -120,7 +121,7 @@ func (f *Feed) stream(gone context.Context, v viewer) {
 	}
 }
 
-// Close ends all streams, and waits for them: at most 5 seconds, where a viewer reads nothing.
+// Close ends all streams and waits for them, at most 5 seconds for a viewer that reads nothing.
 func (f *Feed) Close() {
 	f.once.Do(func() {
 		f.cancel()
@@ -130,13 +131,12 @@ func (f *Feed) Close() {
 	})
 }
 
-// viewer is who reads a stream.
 type viewer struct {
 	w http.ResponseWriter
 	c *http.ResponseController
 }
 
-// wait waits so long for a viewer that doesn't read.
+// wait sets the deadline for a viewer that doesn't read.
 func (v viewer) wait() error { return v.c.SetWriteDeadline(time.Now().Add(stall)) }
 
 func (v viewer) send(text []byte) error {

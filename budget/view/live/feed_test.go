@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
 
-// event is one that came.
+// event is a received event.
 type event struct {
 	id   int
 	data string
@@ -37,7 +37,7 @@ func (s *site) look(t testing.TB, path string) *events {
 	return &events{t, r, bufio.NewReader(r.Body)}
 }
 
-// next is the next event, and false at the end of the stream.
+// next returns the next event, or false at the end of the stream.
 func (e *events) next() (ev event, more bool) {
 	e.t.Helper()
 	var data []string
@@ -62,7 +62,7 @@ func (e *events) next() (ev event, more bool) {
 	}
 }
 
-// serveFeed serves a feed, which is closed before the server: that waits for what is open.
+// serveFeed serves a feed. It closes the feed before the server, which waits for open streams.
 func serveFeed(t testing.TB, f *live.Feed) *site {
 	t.Helper()
 	s := serve(t, f, live.ServerOptions{})
@@ -70,7 +70,7 @@ func serveFeed(t testing.TB, f *live.Feed) *site {
 	return s
 }
 
-// TestFeed: events come in order, each with the lines of its data, and all who look get the same ones.
+// TestFeed: all viewers get the same events in order, each with the lines of its data.
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
@@ -98,7 +98,7 @@ func TestFeed(t *testing.T) {
 	})
 }
 
-// TestNothingNew isn't sent.
+// TestNothingNew: unchanged data isn't sent.
 func TestNothingNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := live.NewFeed(func() []byte { return []byte("same") }, live.FeedOptions{Every: time.Millisecond})
@@ -111,7 +111,7 @@ func TestNothingNew(t *testing.T) {
 	})
 }
 
-// TestPlaces: who comes when all are taken is told when to come again, and who leaves makes room.
+// TestPlaces: a viewer without a place gets a time to retry, and a leaving viewer frees its place.
 func TestPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := live.NewFeed(func() []byte { return []byte("x") }, live.FeedOptions{Every: time.Millisecond, Viewers: 2})
@@ -132,7 +132,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// TestClose ends streams, and none begins.
+// TestClose: Close ends streams, and no new one starts.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := live.NewFeed(func() []byte { return []byte("x") }, live.FeedOptions{Every: time.Hour})
@@ -148,7 +148,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestSlowViewer: who reads nothing misses what is new, is dropped in the end, and holds up nobody.
+// TestSlowViewer: a viewer that doesn't read misses states, is dropped in the end, and delays no
+// other.
 func TestSlowViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := bytes.Repeat(append(bytes.Repeat([]byte("x"), 9999), 10), 10)
@@ -174,7 +175,7 @@ func TestSlowViewer(t *testing.T) {
 	})
 }
 
-// TestMissed: a viewer who is slow, and reads again, has the newest state and not those in between.
+// TestMissed: a slow viewer that reads again gets the newest state, not those in between.
 func TestMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
@@ -202,7 +203,7 @@ func TestMissed(t *testing.T) {
 	})
 }
 
-// gated is a writer that waits behind each event.
+// gated is a writer that waits after each event.
 type gated struct {
 	*httptest.ResponseRecorder
 	open  chan struct{}
@@ -212,7 +213,7 @@ type gated struct {
 func (g *gated) Write(text []byte) (int, error) {
 	select {
 	case g.wrote <- string(text):
-	default: // nobody asks any more
+	default: // the test has ended
 	}
 	<-g.open
 	return len(text), nil
@@ -220,7 +221,7 @@ func (g *gated) Write(text []byte) (int, error) {
 
 func (g *gated) SetWriteDeadline(time.Time) error { return nil }
 
-// TestEvents: the events of a page are its main part, one moment after the other.
+// TestEvents: the events of a page are its main part at successive moments.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPond(t)

@@ -11,35 +11,36 @@ import (
 
 const (
 	urlMax   = 1024             // bytes of a path with its query
-	patience = 10 * time.Second // with who reads an answer
+	patience = 10 * time.Second // for the client to read an answer
 )
 
-// policy lets a page load what its own server has, and nothing else; no style or script stands in the page.
+// policy lets a page load only files of its own server, with no inline style or script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Guard stands before a handler that tells of a program and changes nothing. It lets GET and HEAD through, of short
-// URLs, and answers the rest itself; it says with each answer that a browser may load nothing from elsewhere, and gives
-// whoever reads it 10 seconds.
+// Guard protects a handler that shows data of a program and changes nothing. It passes GET and HEAD
+// with short URLs on, and answers other requests itself. Its answers forbid the browser to load
+// from other servers, and a client has 10 seconds to read one.
 //
-// A browser can be led to this machine by a name of somebody else's (DNS rebinding). So the name that a request calls
-// the server by is an address, localhost, or one of hosts; another is refused with status 403, and so is what
-// another site's page asks for.
+// An attacker's host name can lead a browser to this machine (DNS rebinding). So the host of a
+// request must be an address, localhost, or one of hosts. Other hosts get status 403, and so do
+// requests by pages of other sites.
 func Guard(h http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // not every writer has one
+		// not every writer has deadlines
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "only GET and HEAD: this page changes nothing", http.StatusMethodNotAllowed)
+			http.Error(w, "the page is read-only: use GET or HEAD", http.StatusMethodNotAllowed)
 		case len(r.URL.Path)+len(r.URL.RawQuery) > urlMax:
-			http.Error(w, "a shorter URL, please", http.StatusRequestURITooLong)
+			http.Error(w, "the URL is longer than 1024 bytes", http.StatusRequestURITooLong)
 		case !known(r.Host, hosts):
-			http.Error(w, "this server isn't known by that name: call it by its address, by localhost, or name it in Hosts",
+			http.Error(w, "this server doesn't have that name: use its address or localhost, or add the name to Hosts",
 				http.StatusForbidden)
 		case foreign(r):
-			http.Error(w, "another site's page asks", http.StatusForbidden)
+			http.Error(w, "requests by pages of other sites are refused", http.StatusForbidden)
 		default:
 			h.ServeHTTP(w, r)
 		}
@@ -55,7 +56,7 @@ func harden(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// known says that nobody else can own the name: rebinding needs one that somebody registered.
+// known reports whether no attacker can own the host name: rebinding needs a registered one.
 func known(host string, hosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -67,8 +68,8 @@ func known(host string, hosts []string) bool {
 	return slices.ContainsFunc(hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// foreign says that a browser asks on behalf of another server's page, other than by a link that somebody followed. To a server
-// that isn't this machine, browsers say by Origin alone whose page it is, and of streams.
+// foreign reports whether another site's page makes the request, other than by a followed link. To
+// a server on another machine, browsers name that site only in Origin, and also for streams.
 func foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		_, host, _ := strings.Cut(origin, "://")

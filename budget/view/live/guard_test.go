@@ -19,7 +19,7 @@ import (
 
 var nothing = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
 
-// TestNames: a server is asked by a name that nobody else can own.
+// TestNames: a request must use a host name that no attacker can own.
 func TestNames(t *testing.T) {
 	guarded := live.Guard(nothing, "pond.example.com")
 	for host, status := range map[string]int{
@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestOtherSites may link here, and get nothing else.
+// TestOtherSites: other sites may link here, and nothing else.
 func TestOtherSites(t *testing.T) {
 	guarded := live.Guard(nothing)
 	status := func(site, mode string) int {
@@ -61,7 +61,7 @@ func TestOtherSites(t *testing.T) {
 	assert.Equal(t, http.StatusForbidden, ask(guarded, "GET", "/", "Origin", "https://evil.example").StatusCode)
 }
 
-// TestPatience ends with who doesn't read an answer.
+// TestPatience: a client that doesn't read an answer is cut off.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error)
@@ -76,7 +76,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestRefused: what is refused has the same headers as what is not.
+// TestRefused: refusals have the same headers as answers.
 func TestRefused(t *testing.T) {
 	page := newPond(t).page(t, live.Options{})
 	for path, status := range map[string]int{
@@ -96,7 +96,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzRequest: whatever is asked, the answer is one of a few, and of bounded length.
+// FuzzRequest: any request gets one of a few answers, of limited length.
 func FuzzRequest(f *testing.F) {
 	p := newPond(f)
 	page := p.page(f, live.Options{Links: []live.Link{{Name: "a", Path: "b"}}})

@@ -11,10 +11,10 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// Package html/template would write the page, too, and have the linker keep each method of the program: 11 MB of frogpond,
-// of which 4 are resident, for a page that nobody may look at.
+// Package html/template would also work, but it makes the linker keep each method of the program:
+// in frogpond 11 MB, 4 of them resident, for a page without viewers.
 
-// markup is HTML. Constants are, as they stand; what people named is, once text has it.
+// markup is HTML: a constant, or a name that text has escaped.
 type markup string
 
 var (
@@ -24,10 +24,10 @@ var (
 	mainForm markup
 )
 
-// text is what people named, as HTML may hold it: between tags, and in an attribute.
+// text escapes a name for HTML, between tags and in attributes.
 func text(s string) markup { return markup(html.EscapeString(s)) }
 
-// address is where a link leads: to a page, not into a script.
+// address returns the target of a link, or "#" for one that isn't a page.
 func address(s string) markup {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {
@@ -36,7 +36,7 @@ func address(s string) markup {
 	return text(u.String())
 }
 
-// fill puts into a form, which has names in braces for what changes, by turns a name and what stands there.
+// fill replaces the names in braces of a form. parts are names and their replacements in turn.
 func fill(form markup, parts ...markup) markup {
 	all, size := make([]string, len(parts)), len(form)
 	for i, p := range parts {
@@ -45,11 +45,10 @@ func fill(form markup, parts ...markup) markup {
 	}
 	var out strings.Builder
 	out.Grow(size)
-	_, _ = strings.NewReplacer(all...).WriteString(&out, string(form)) // a builder takes all
+	_, _ = strings.NewReplacer(all...).WriteString(&out, string(form)) // a builder never fails
 	return markup(out.String())
 }
 
-// when is what there is only sometimes.
 func when(yes bool, m markup) markup {
 	if yes {
 		return m
@@ -57,19 +56,17 @@ func when(yes bool, m markup) markup {
 	return ""
 }
 
-// size is a number of bytes.
 func size(bytes uint64) markup {
 	return `<data value="` + decimal(bytes) + `">` + text(budget.SizeText(bytes)) + "</data>"
 }
 
 func decimal(n uint64) markup { return markup(strconv.FormatUint(n, 10)) }
 
-// count is a number of faults; a report that a stranger wrote may have one below 0.
+// count returns a number of faults, 0 for the negative one of a report from outside.
 func count(n int) markup {
 	return `<data value="` + decimal(uint64(max(0, n))) + `">` + decimal(uint64(max(0, n))) + "</data>"
 }
 
-// pageOf is all of a page.
 func pageOf(r budget.Report, main markup, links []Link, timed bool) markup {
 	var all markup
 	for _, l := range links {
@@ -79,7 +76,7 @@ func pageOf(r budget.Report, main markup, links []Link, timed bool) markup {
 		"{links}", all)
 }
 
-// mainOf is what changes of a page.
+// mainOf returns the part of a page that changes.
 func mainOf(r budget.Report, number uint64, timed bool) (markup, error) {
 	parts, err := drawn(view.ReportHTML, r)
 	used, fulls := uint64(0), uint64(0)
@@ -97,7 +94,7 @@ func mainOf(r budget.Report, number uint64, timed bool) (markup, error) {
 
 const overTime = `<section id="time" aria-labelledby="time-title">
 <h2 id="time-title">Over time</h2>
-<div class="picture" tabindex="0" role="region" aria-label="Picture of the time" data-keep><img src="timeline.svg" loading="lazy" alt="What each part held over time; timeline.csv has the numbers"></div>
+<div class="picture" tabindex="0" role="region" aria-label="Picture of memory over time" data-keep><img src="timeline.svg" loading="lazy" alt="The memory of each part over time; timeline.csv has the numbers"></div>
 </section>
 
 `

@@ -14,11 +14,11 @@ import (
 //go:embed page.css page.js icon.svg
 var files embed.FS
 
-// moment is a report, and what is made of it for who asks, once.
+// moment is a report and its forms, each made at most once.
 type moment struct {
 	number  uint64
 	picture func() ([]byte, error) // SVG
-	main    func() (markup, error) // what changes of the page
+	main    func() (markup, error) // the part of the page that changes
 	page    func() ([]byte, error)
 	json    func() ([]byte, error)
 }
@@ -35,7 +35,7 @@ func newMoment(number uint64, r budget.Report, links []Link, timed bool) *moment
 	return m
 }
 
-// past is a timeline, and what is made of it for who asks, once.
+// past is a timeline and its forms, each made at most once.
 type past struct{ json, csv, picture func() ([]byte, error) }
 
 func newPast(d budget.TimelineData) *past {
@@ -46,7 +46,6 @@ func newPast(d budget.TimelineData) *past {
 	}
 }
 
-// drawn is a picture of something.
 func drawn[T any](draw func(io.Writer, T) error, of T) ([]byte, error) {
 	var out bytes.Buffer
 	err := draw(&out, of)

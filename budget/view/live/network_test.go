@@ -13,9 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
 
-// network is a listener whose connections are pipes in memory, without buffers. In a bubble of
-// testing/synctest a wait for a connection takes time of the bubble alone, so that a test may say
-// how long something takes.
+// network is a listener with unbuffered connections in memory. In a bubble of testing/synctest,
+// waiting for a connection takes only the bubble's time, so a test can check durations.
 type network struct {
 	calls chan net.Conn
 	down  chan struct{}
@@ -48,7 +47,7 @@ func (n *network) connect() (net.Conn, error) {
 	}
 }
 
-// site is a server in a network of its own.
+// site is a server in its own network.
 type site struct {
 	*live.Server
 	network *network
@@ -66,7 +65,7 @@ func serve(t testing.TB, h http.Handler, o live.ServerOptions) *site {
 	return s
 }
 
-// get asks for a path. The body is closed when the test ends.
+// get requests a path. The body is closed when the test ends.
 func (s *site) get(t testing.TB, path string) *http.Response {
 	t.Helper()
 	r, err := s.client.Get(s.URL() + path)
@@ -75,7 +74,7 @@ func (s *site) get(t testing.TB, path string) *http.Response {
 	return r
 }
 
-// dial connects, asks, and never reads.
+// dial connects, sends a request, and never reads.
 func (s *site) dial(t testing.TB, ask string) net.Conn {
 	t.Helper()
 	c, err := s.network.connect()

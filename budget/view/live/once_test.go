@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// TestTimelineIsMadeOnce: all who ask share the bytes of an answer.
+// TestTimelineIsMadeOnce: all requests share the bytes of an answer.
 func TestTimelineIsMadeOnce(t *testing.T) {
 	p := newPast(budget.TimelineData{Budget: "pond", Step: 1, Ticks: 1, Arenas: []budget.ArenaLine{{Name: "level", Size: 9, Most: []uint64{1}}}})
 	for name, make := range map[string]func() ([]byte, error){"json": p.json, "csv": p.csv, "picture": p.picture} {
@@ -23,8 +23,7 @@ func TestTimelineIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestNoRanges: an answer is whole, and not many times as long, whatever parts of it a request
-// names.
+// TestNoRanges: an answer is whole, and no longer, for any ranges in a request.
 func TestNoRanges(t *testing.T) {
 	r := httptest.NewRequest("GET", "/report.json", nil)
 	r.Header.Set("Range", "bytes=0-0,2-2,4-4")

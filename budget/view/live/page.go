@@ -12,23 +12,27 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Options is what a page shows beside the budget's own figures.
+// Options are the contents and bounds of a page.
 type Options struct {
-	Timeline *budget.Timeline     // use over time; nil: the page has none
-	Links    []Link               // of the page's head, in this order
-	Hosts    []string             // names that the server is known by, beside localhost and addresses (Guard)
-	Viewers  int                  // who sees changes as they come; 0: 32. The others' pages ask now and then
-	Every    time.Duration        // at least, between two readings of the figures; 0: 250 ms
-	Report   func() budget.Report // in place of Budget.Published: for who adds proxies. Any goroutine calls it, one at a time
+	Timeline *budget.Timeline // memory over time; nil for none
+	Links    []Link           // in the page's head
+	Hosts    []string         // further host names of the server, for Guard
+	Viewers  int              // streams at once; 0 is 32. Pages of further viewers poll
+	Every    time.Duration    // least time between two readings; 0 is 250 ms
+	// Report replaces Budget.Published, for a program that adds proxies. Any goroutine calls it,
+	// one at a time.
+	Report func() budget.Report
 }
 
-// Link is another page of the program, or a file: a room, a profile.
+// Link is a link to another page of the program, or to a file.
 type Link struct {
-	Name string // as it is shown: "profile"
-	Path string // relative to the page, from the server's root, as "/debug/pprof/heap", or http: or https:; others lead nowhere
+	Name string // the shown text: "profile"
+	// Path is relative to the page, from the server's root ("/debug/pprof/heap"), http: or https:.
+	// Other links are disabled.
+	Path string
 }
 
-// Page shows a budget. It is made by New.
+// Page is the handler of a budget's page. New makes one.
 type Page struct {
 	o       Options
 	handler http.Handler
@@ -40,7 +44,8 @@ type Page struct {
 
 const timelinePace = 2 * time.Second // Timeline.Read copies all samples
 
-// New makes a page of a budget. It lives until Close, and may outlive the budget: then it shows the last figures.
+// New returns a page of a budget. It works until Close, also after the budget's Close, with the
+// last figures.
 func New(b *budget.Budget, o Options) *Page {
 	o.Every = cmp.Or(o.Every, feedPace)
 	if o.Report == nil {
@@ -55,7 +60,6 @@ func New(b *budget.Budget, o Options) *Page {
 	return p
 }
 
-// next is the moment after the last one.
 func (p *Page) next() *moment {
 	number := uint64(1)
 	if last := p.now.value; last != nil {
@@ -64,7 +68,6 @@ func (p *Page) next() *moment {
 	return newMoment(number, p.o.Report(), p.o.Links, p.o.Timeline != nil)
 }
 
-// moment is what is shown now.
 func (p *Page) moment() *moment {
 	m, _ := p.now.get()
 	return m
@@ -75,13 +78,13 @@ func (p *Page) timeline() *past {
 	return past
 }
 
-// changes is what the feed sends: the page's main part.
+// changes returns the page's main part, which the feed sends.
 func (p *Page) changes() []byte {
-	main, _ := p.moment().main() // a buffer takes all
+	main, _ := p.moment().main() // a buffer never fails
 	return []byte(main)
 }
 
-// ServeHTTP answers a request for the page, below whatever path it is mounted.
+// ServeHTTP answers a request for the page, mounted at any path.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
 
 func (p *Page) route(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +95,7 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// routes are all paths that there are.
+// routes returns the handlers of all paths.
 func (p *Page) routes() map[string]http.Handler {
 	all := map[string]http.Handler{
 		"":            made("text/html; charset=utf-8", func() ([]byte, error) { return p.moment().page() }),
@@ -111,10 +114,10 @@ func (p *Page) routes() map[string]http.Handler {
 	return all
 }
 
-// Close ends the streams of events ([Feed.Close]). Other requests are still answered.
+// Close ends the streams of events ([Feed.Close]). Other requests still get answers.
 func (p *Page) Close() { p.feed.Close() }
 
-// made answers with what is of this moment.
+// made answers with a text of the current moment.
 func made(kind string, text func() ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := text()
@@ -126,14 +129,14 @@ func made(kind string, text func() ([]byte, error)) http.Handler {
 	})
 }
 
-// kept answers with a file of the package. A browser asks each time whether it is still the same.
+// kept answers with a file of the package. A browser checks each time that its copy is current.
 func kept(kind, name string) http.Handler {
 	text, err := files.ReadFile(name)
 	if err != nil {
 		panic(err) // it is embedded
 	}
 	sum := fnv.New64a()
-	_, _ = sum.Write(text) // a hash takes all
+	_, _ = sum.Write(text) // a hash never fails
 	tag := fmt.Sprintf(`"%x"`, sum.Sum64())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")
@@ -142,7 +145,7 @@ func kept(kind, name string) http.Handler {
 	})
 }
 
-// reply answers a GET, a HEAD, or who has the text already.
+// reply answers a GET or a HEAD, with status 304 if the client has the text already.
 func reply(w http.ResponseWriter, r *http.Request, kind string, text []byte) {
 	w.Header().Set("Content-Type", kind)
 	if kind == "image/svg+xml" { // its style is inside

@@ -2,9 +2,10 @@
 (() => {
   const main = document.querySelector("main");
   const state = document.querySelector("#state");
-  const slow = 5000; // milliseconds, where the server has no place for another stream
+  const slow = 5000; // milliseconds between polls, if the server has no free stream
 
-  // patch makes a part of the page what a fresh one is. What is the same stays: focus, selection, what is scrolled.
+  // patch makes a part of the page equal to a fresh one. Equal nodes stay, with their focus,
+  // selection and scroll position.
   function patch(old, fresh) {
     if (old.nodeType === Node.TEXT_NODE) {
       if (old.data !== fresh.data) old.data = fresh.data;
@@ -36,7 +37,8 @@
     return fresh !== null;
   }
 
-  // A picture is too large to come with each event: one that is seen is fetched after it, every two seconds at most.
+  // A picture is too large for each event: a visible one is fetched after it, at most every two
+  // seconds.
   let renewed = 0;
 
   function renew() {
@@ -52,7 +54,7 @@
     state.classList.toggle("live", live);
   }
 
-  // Figures come as events; where these are refused, the page is asked for now and then.
+  // Figures come as events. If the server refuses these, the page polls.
   let events = null;
   let again = 0;
 

@@ -26,7 +26,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// ask is what a handler answers to a request from this machine.
+// ask returns a handler's answer to a request from this machine.
 func ask(h http.Handler, method, path string, header ...string) *http.Response {
 	r := httptest.NewRequest(method, path, nil)
 	r.Host = "127.0.0.1:7000"
@@ -45,7 +45,7 @@ func body(t testing.TB, r *http.Response) string {
 	return string(text)
 }
 
-// paths are all that a page with a timeline has, and of which kind.
+// paths are all paths of a page with a timeline, with their types.
 var paths = map[string]string{
 	"":              "text/html; charset=utf-8",
 	"report.json":   "application/json",
@@ -61,7 +61,7 @@ var paths = map[string]string{
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// TestEveryPath answers with what browsers must know of it.
+// TestEveryPath: each answer has the headers that browsers need.
 func TestEveryPath(t *testing.T) {
 	page := newPond(t).page(t, live.Options{})
 	for path, kind := range paths {
@@ -94,13 +94,13 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// TestNothingFromElsewhere is asked for by what is served, but for the name of SVG's language.
+// TestNothingFromElsewhere: served files name no other server, except for SVG's namespace.
 func TestNothingFromElsewhere(t *testing.T) {
 	page := newPond(t).page(t, live.Options{})
 	foreign := regexp.MustCompile(`(https?:)?//[a-zA-Z0-9.-]+\.[a-z]+[^\s"'<]*`)
 	for path := range paths {
 		text := body(t, ask(page, "GET", "/"+path))
-		for _, name := range []string{hostile, url.QueryEscape(hostile)} { // as data it may
+		for _, name := range []string{hostile, url.QueryEscape(hostile)} { // allowed as data
 			text = strings.ReplaceAll(text, name, "")
 		}
 		if path == "" || strings.HasSuffix(path, ".svg") || strings.HasSuffix(path, ".json") {
@@ -111,7 +111,7 @@ func TestNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestUnchangedFiles aren't sent again.
+// TestUnchangedFiles: unchanged files aren't sent again.
 func TestUnchangedFiles(t *testing.T) {
 	page := newPond(t).page(t, live.Options{})
 	r := ask(page, "GET", "/icon.svg")
@@ -121,7 +121,7 @@ func TestUnchangedFiles(t *testing.T) {
 	assert.Equal(t, http.StatusOK, ask(page, "GET", "/page.js", "If-None-Match", tag).StatusCode)
 }
 
-// TestWithoutTimeline there is none, and nothing speaks of it.
+// TestWithoutTimeline: without a timeline the page doesn't mention one.
 func TestWithoutTimeline(t *testing.T) {
 	page := live.New(newPond(t).Budget, live.Options{})
 	defer page.Close()
@@ -132,7 +132,7 @@ func TestWithoutTimeline(t *testing.T) {
 	assert.NotContains(t, text, "timeline")
 }
 
-// TestMounted below a path, all links of the page lead to something.
+// TestMounted: mounted at a path, all links of the page work.
 func TestMounted(t *testing.T) {
 	page := newPond(t).page(t, live.Options{Links: []live.Link{{Name: "the room", Path: "/room/0"}, {Name: "bad", Path: "javascript:alert(1)"}}})
 	link := regexp.MustCompile(`(?:href|src)="([^"#]+)"`)
@@ -162,11 +162,11 @@ func TestMounted(t *testing.T) {
 type node struct {
 	name  string
 	attr  map[string]string
-	text  string // of all that lies in it
+	text  string // of all its contents
 	nodes []*node
 }
 
-// parse reads a page, each element of which ends where it should.
+// parse parses a page, in which each element must end at the right place.
 func parse(t testing.TB, text string) *node {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -203,7 +203,7 @@ func parse(t testing.TB, text string) *node {
 	return root
 }
 
-// shape has a line for each element and attribute.
+// shape returns a line for each element and attribute.
 func (n *node) shape() string {
 	text := "<" + n.name + ">\n"
 	for _, name := range slices.Sorted(maps.Keys(n.attr)) {
@@ -215,7 +215,7 @@ func (n *node) shape() string {
 	return text
 }
 
-// all are the elements of a name below this one.
+// all returns the elements of that name below this one.
 func (n *node) all(name string) (list []*node) {
 	for _, child := range n.nodes {
 		if child.name == name {
@@ -226,7 +226,7 @@ func (n *node) all(name string) (list []*node) {
 	return list
 }
 
-// by is the element with an id.
+// by returns the element with an id.
 func (n *node) by(id string) *node {
 	for _, child := range n.nodes {
 		if child.attr["id"] == id {
@@ -239,7 +239,7 @@ func (n *node) by(id string) *node {
 	return nil
 }
 
-// numbers are the exact ones that an element shows.
+// numbers returns the exact numbers in an element.
 func (n *node) numbers(t testing.TB) (list []uint64) {
 	t.Helper()
 	for _, d := range n.all("data") {
@@ -250,7 +250,7 @@ func (n *node) numbers(t testing.TB) (list []uint64) {
 	return list
 }
 
-// rows are the numbers of the lines of all tables, by the name that each has.
+// rows returns the numbers in the lines of all tables, by the lines' names.
 func (n *node) rows(t testing.TB) map[string][]uint64 {
 	t.Helper()
 	rows := map[string][]uint64{}
@@ -264,7 +264,7 @@ func (n *node) rows(t testing.TB) map[string][]uint64 {
 	return rows
 }
 
-// still is a page of one report.
+// still returns a page of one report.
 func still(t testing.TB, r budget.Report) *live.Page {
 	t.Helper()
 	page := live.New(nil, live.Options{Report: func() budget.Report { return r }})
@@ -272,7 +272,7 @@ func still(t testing.TB, r budget.Report) *live.Page {
 	return page
 }
 
-// TestNumbers: what the page shows is what the report says, to the byte.
+// TestNumbers: the page has the report's numbers to the byte.
 func TestNumbers(t *testing.T) {
 	r := newPond(t).Published()
 	page := still(t, r)
@@ -318,21 +318,21 @@ func TestNumbers(t *testing.T) {
 	assert.Equal(t, []uint64{1}, heads[4].numbers(t))
 	full := r.Arenas[3]
 	require.Equal(t, 1, full.Fulls)
-	assert.Contains(t, root.by("part-level").text, "full 1 time; lately "+full.LastFull)
+	assert.Contains(t, root.by("part-level").text, "full 1 time; last: "+full.LastFull)
 	assert.Contains(t, root.text, "a finalizer fails")
 }
 
-// slots are those of a report.
+// slots returns the slots of a report.
 func slots(r budget.Report) []budget.ArenaReport {
 	return slices.DeleteFunc(slices.Clone(r.Arenas), func(a budget.ArenaReport) bool { return a.Kind != "slot" })
 }
 
-// TestLines: in checked builds each line of the program has what it made, and together they have all.
+// TestLines: in checked builds the source lines have all bytes of their objects.
 func TestLines(t *testing.T) {
 	r := newPond(t).Published()
 	checked := r.Arenas[0].Sites != nil
 	for i := range r.Arenas {
-		if !checked { // what such a build could say
+		if !checked { // as a checked build would report
 			used := r.Arenas[i].Used
 			r.Arenas[i].Sites = []budget.Site{{Label: "map", Made: []string{"pond.load /src/load.go:31", "main.main /src/main.go:7"},
 				Bytes: used / 2, Objects: 3}, {Bytes: used - used/2}}
@@ -358,7 +358,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestSemantics: who can't see the page finds its way, and each thing has its name.
+// TestSemantics: the page works without sight: it has landmarks, and each element has its name.
 func TestSemantics(t *testing.T) {
 	root := parse(t, body(t, ask(newPond(t).page(t, live.Options{}), "GET", "/")))
 	assert.Equal(t, "en", root.all("html")[0].attr["lang"])
@@ -403,7 +403,8 @@ func TestSemantics(t *testing.T) {
 	}
 }
 
-// TestHostileNames stay text, between tags and in attributes: but for the name, the page is that of a harmless one.
+// TestHostileNames: names stay text, between tags and in attributes; apart from the name, the page
+// equals that of a harmless one.
 func TestHostileNames(t *testing.T) {
 	const harmless = "harmless"
 	shown := func(name string) string {
@@ -431,7 +432,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestLinks lead to pages, and into no script.
+// TestLinks: links lead to pages, never to scripts.
 func TestLinks(t *testing.T) {
 	for path, wanted := range map[string]string{
 		"/room/0":                    "/room/0",
@@ -452,7 +453,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestAnyReport can be shown: one that a stranger wrote, too, and one that is too large to be shown whole.
+// TestAnyReport: any report can be shown, also one from outside, or one too large to be shown
+// whole.
 func TestAnyReport(t *testing.T) {
 	const most = ^uint64(0)
 	many := budget.Report{Name: "many", ErrorCount: -1, Leaks: budget.Leaks{Scopes: -5}}
@@ -482,7 +484,7 @@ func TestAnyReport(t *testing.T) {
 	}
 }
 
-// TestTimeline: the files have what was recorded, and the page shows the picture.
+// TestTimeline: the files have the recorded data, and the page shows the picture.
 func TestTimeline(t *testing.T) {
 	p := newPond(t)
 	page := p.page(t, live.Options{})
@@ -508,11 +510,11 @@ func TestTimeline(t *testing.T) {
 	assert.Contains(t, body(t, ask(page, "GET", "/timeline.svg")), "level ×10")
 }
 
-// TestClosedBudget: the page outlives it.
+// TestClosedBudget: the page works after the budget's Close.
 func TestClosedBudget(t *testing.T) {
 	p := newPond(t)
 	page := p.page(t, live.Options{})
-	_ = p.Close() // it tells of the leak
+	_ = p.Close() // it reports the leak
 	assert.Contains(t, body(t, ask(page, "GET", "/")), "6 slots")
 	assert.Equal(t, http.StatusOK, ask(page, "GET", "/timeline.csv").StatusCode)
 }

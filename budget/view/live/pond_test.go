@@ -15,11 +15,11 @@ type frog struct{ X, Y, Age, Hue int32 }
 
 var frogs = scope.Plain[frog]()
 
-// hostile is a name that wants to be more.
+// hostile is a name that tries to be markup.
 const hostile = `</table><script src="http://example.com/x.js">alert(1)</script>"'&`
 
-// pond is a budget with something of everything: labels, pools, slots, a full, a leak, a finalizer that failed, a frame,
-// scratch, a timeline.
+// pond is a budget with labels, pools, slots, a full, a leak, a failed finalizer, a frame, scratch
+// and a timeline.
 type pond struct {
 	*budget.Budget
 	timeline *budget.Timeline
@@ -39,7 +39,7 @@ func newPond(t testing.TB) *pond {
 		Scratch: budget.ScratchPlan{Workers: 2, Size: 20_000},
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = b.Close() }) // it tells of the leak below
+	t.Cleanup(func() { _ = b.Close() }) // it reports the leak below
 	p := &pond{Budget: b, timeline: b.Timeline(100)}
 	require.NoError(t, p.load(b.Region("systems"), 3000))
 	for i := range 6 {
@@ -79,7 +79,7 @@ func (p *pond) load(r budget.Region, count int) error {
 	return err
 }
 
-// tick is what a program does again and again.
+// tick is one step of a program.
 func (p *pond) tick(t testing.TB) {
 	t.Helper()
 	p.ticks++
@@ -91,7 +91,7 @@ func (p *pond) tick(t testing.TB) {
 	p.timeline.Sample()
 }
 
-// page is the page of a pond.
+// page returns the page of a pond.
 func (p *pond) page(t testing.TB, o live.Options) *live.Page {
 	t.Helper()
 	o.Timeline = p.timeline

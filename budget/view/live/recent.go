@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// recent is a value that is made anew by who asks for it, at most once in a while. Who asks meanwhile gets the last one.
+// recent is a value that get renews, at most once in a while; in between get returns the last one.
 type recent[T any] struct {
 	every time.Duration
 	make  func() T
@@ -15,13 +15,13 @@ type recent[T any] struct {
 	value T
 }
 
-// get is the value, and when the next one can be had.
+// get returns the value, and the time of the next one.
 func (r *recent[T]) get() (value T, next time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.at.IsZero() || time.Since(r.at) >= r.every {
 		r.value = r.make()
-		r.at = time.Now() // after what it was made of: who waits until then finds that old enough, too
+		r.at = time.Now() // after make, so that a caller that waits until then gets a new one
 	}
 	return r.value, r.at.Add(r.every)
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Server serves a page, or another handler that reads, with a bound on time and on connections.
+// Server serves a page, or another read-only handler, with limits on time and connections.
 type Server struct {
 	http   http.Server
 	listen *bounded
@@ -21,39 +21,41 @@ type Server struct {
 	ended  chan struct{}
 }
 
-// ServerOptions are the bounds of a server.
+// ServerOptions are the limits of a server.
 type ServerOptions struct {
-	Public      bool // listen beyond this machine, too: whoever reaches the address may look
-	Connections int  // at once; 0: 128. One more is closed without an answer
+	Public      bool // accept addresses that other machines can reach
+	Connections int  // at once; 0 is 128. Further ones are closed without an answer
 
-	// PerAddress is how many of the connections one IP address may have, the addresses of an IPv6 /64
-	// together. 0: a quarter, so that no viewer keeps the others out. One more is answered with status
-	// 503 and the numbers, and closed. Behind a proxy all viewers have its address.
+	// PerAddress is the most connections of one IP address, or of the addresses of an IPv6 /64
+	// together. 0 is a quarter of Connections, so that no viewer keeps the others out. Further ones
+	// get status 503 with the numbers. Behind a proxy all viewers have its address.
 	PerAddress int
 }
 
 const (
 	connections = 128
-	headerMax   = 4 << 10  // bytes of a request, and net/http adds as many
-	kernelMax   = 64 << 10 // bytes that the system keeps of answers that a viewer doesn't read
+	headerMax   = 4 << 10  // bytes of a request; net/http adds as many
+	kernelMax   = 64 << 10 // bytes of unread answers in the system
 
-	bandwidth = 64 << 20               // bytes a second that all get together
-	writeTime = 200 * time.Microsecond // what each write costs beside
+	bandwidth = 64 << 20               // bytes a second for all together
+	writeTime = 200 * time.Microsecond // for each write, in addition
 )
 
-// What a connection may take, of time.
+// Time limits of a connection.
 const (
 	headerTime   = 5 * time.Second
 	shutdownTime = time.Second
 )
 
-// Listen serves h on a TCP address, such as "127.0.0.1:0" (port 0: any that is free), in a goroutine of its own until
-// Close. An address that others than this machine reach is refused, unless o.Public says so.
+// Listen serves h on a TCP address, such as "127.0.0.1:0" (port 0 is any free one), in a goroutine
+// of its own until Close. It refuses an address that other machines can reach, unless o.Public is
+// set.
 //
-// A request has 5 seconds to come, and so has the next one of its connection; its header has 8 KiB at most. Each
-// connection costs a goroutine or two, and of the system's memory 64 KiB and more where nobody reads. All together get
-// 64 MiB a second, in a few thousand writes at most: who asks again and again takes a few per cent of a core from the program,
-// and waits. One address has a quarter of the connections, unless o.PerAddress says otherwise.
+// A request must arrive within 5 seconds, and so must the next one of its connection; its header
+// has at most 8 KiB. Each connection takes a goroutine or two, and 64 KiB or more of the system's
+// memory while its answer is unread. All together get 64 MiB a second, in at most a few thousand
+// writes: clients that send requests without pause take a few per cent of a core, and wait. One
+// address has a quarter of the connections, unless o.PerAddress is set.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -66,7 +68,6 @@ func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 	return serve(listener, h, o), nil
 }
 
-// serve serves h to whoever the listener lets in.
 func serve(listener net.Listener, h http.Handler, o ServerOptions) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
@@ -83,15 +84,16 @@ func serve(listener net.Listener, h http.Handler, o ServerOptions) *Server {
 	}
 	go func() {
 		defer close(s.ended)
-		_ = s.http.Serve(s.listen) // it ends by Close alone
+		_ = s.http.Serve(s.listen) // ends only by Close
 	}()
 	return s
 }
 
-// URL is where the server is found: "http://127.0.0.1:43210/".
+// URL returns the server's address: "http://127.0.0.1:43210/".
 func (s *Server) URL() string { return "http://" + s.listen.Addr().String() + "/" }
 
-// Close stops the server: streams end, other answers have a second, then connections are cut.
+// Close stops the server: it ends streams, waits a second for other answers, and then cuts
+// connections.
 func (s *Server) Close() error {
 	s.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
@@ -104,15 +106,15 @@ func (s *Server) Close() error {
 	return err
 }
 
-// bounded is a listener that closes what comes while too many are open.
+// bounded is a listener that closes further connections while too many are open.
 type bounded struct {
 	net.Listener
 	most int64
-	each int // of them, of one address
+	each int // of one address
 	open atomic.Int64
 	pace pace
 	mu   sync.Mutex
-	held map[netip.Addr]int // how many connections each has
+	held map[netip.Addr]int // connections of each
 }
 
 func newBounded(listener net.Listener, o ServerOptions) *bounded {
@@ -121,7 +123,7 @@ func newBounded(listener net.Listener, o ServerOptions) *bounded {
 		held: map[netip.Addr]int{}}
 }
 
-// partyOf is where a connection comes from: an IPv4 address, or the first 64 bits of an IPv6
+// partyOf returns the origin of a connection: an IPv4 address, or the first 64 bits of an IPv6
 // address. A connection that isn't TCP has none.
 func partyOf(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
@@ -133,11 +135,11 @@ func partyOf(c net.Conn) netip.Addr {
 		return ip
 	}
 	const network = 64
-	prefix, _ := ip.Prefix(network) // each IPv6 address has one
+	prefix, _ := ip.Prefix(network) // never fails for IPv6
 	return prefix.Addr()
 }
 
-// take gives a connection one of its address's places, if there is one left.
+// take reserves one of its address's places for a connection, if one is free.
 func (l *bounded) take(of netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,10 +160,10 @@ func (l *bounded) giveBack(of netip.Addr) {
 	l.open.Add(-1)
 }
 
-// refuse answers a connection of an address that has its share. Nothing was written to it, so that
-// the system has room for the answer and no write waits.
+// refuse answers a connection of an address without a free place. The answer is its first write, so
+// the system has room for it, and the write doesn't wait.
 func (l *bounded) refuse(c net.Conn) {
-	text := fmt.Sprintf("this address has %d of the %d connections that one may have here, of %d\n",
+	text := fmt.Sprintf("this address has %d of the %d connections that one address may have; the server has %d\n",
 		l.each, l.each, l.most)
 	_, _ = fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"+
 		"Retry-After: %d\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
@@ -175,8 +177,8 @@ func (l *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Load() >= l.most { // one goroutine accepts
-			_ = c.Close() // nobody was answered on it
+		if l.open.Load() >= l.most { // only one goroutine accepts
+			_ = c.Close() // no answer was written
 			continue
 		}
 		of := partyOf(c)
@@ -185,13 +187,13 @@ func (l *bounded) Accept() (net.Conn, error) {
 			continue
 		}
 		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetWriteBuffer(kernelMax) // a wish; without it the system decides
+			_ = tcp.SetWriteBuffer(kernelMax) // on failure the system's default stays
 		}
 		return &counted{Conn: c, of: l, party: of}, nil
 	}
 }
 
-// counted is a connection that writes at the pace of all, and gives its place back once.
+// counted is a connection that writes at the common pace, and frees its place once.
 type counted struct {
 	net.Conn
 	of     *bounded
@@ -211,13 +213,13 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// pace has all who write take turns.
+// pace makes writers take turns.
 type pace struct {
 	mu   sync.Mutex
-	free time.Time // when the next may begin
+	free time.Time // when the next write may start
 }
 
-// wait is how long who writes so many bytes has to wait.
+// wait returns the time until a write of so many bytes may start.
 func (p *pace) wait(bytes int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
 
-// TestLoopbackAlone unless it is told otherwise.
+// TestLoopbackAlone: other addresses need Public.
 func TestLoopbackAlone(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		_, err := live.Listen(address, nothing, live.ServerOptions{})
@@ -42,8 +42,8 @@ func TestLoopbackAlone(t *testing.T) {
 	}
 }
 
-// TestThousandViewers who don't read: the server holds as many as it should, answers who asks well as soon as it may,
-// nobody's tick waits, and all is gone when it is closed.
+// TestThousandViewers: with a thousand viewers that don't read, the server keeps its limit, answers
+// good clients as soon as possible, delays no tick, and ends completely at Close.
 func TestThousandViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 64
@@ -105,11 +105,11 @@ func TestThousandViewers(t *testing.T) {
 		page.Close()
 		require.NoError(t, s.Close())
 		assert.Zero(t, s.Open())
-	}) // the end of the bubble needs that of all its goroutines
+	}) // the bubble ends after all its goroutines
 }
 
-// TestPerAddress: one address holds its share of the connections, and others find theirs. One more
-// is told the numbers.
+// TestPerAddress: one address gets its share of the connections, and others get theirs. A further
+// one gets the numbers.
 func TestPerAddress(t *testing.T) {
 	const each = 3
 	held := make(chan bool)
@@ -134,7 +134,7 @@ func TestPerAddress(t *testing.T) {
 		return c
 	}
 	answer := func(c net.Conn) string {
-		text, _ := io.ReadAll(c) // a refused connection may end by a reset, after the answer
+		text, _ := io.ReadAll(c) // a refused connection may end with a reset after the answer
 		return string(text)
 	}
 	one, other := net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)
@@ -145,16 +145,16 @@ func TestPerAddress(t *testing.T) {
 	}
 	refused := answer(dial(one, "/"))
 	assert.Contains(t, refused, "HTTP/1.1 503 ")
-	assert.Contains(t, refused, "\r\n\r\nthis address has 3 of the 3 connections that one may have here, of 128\n")
+	assert.Contains(t, refused, "\r\n\r\nthis address has 3 of the 3 connections that one address may have; the server has 128\n")
 	assert.Contains(t, answer(dial(other, "/")), "HTTP/1.1 200 ")
 	assert.Equal(t, each, s.Open())
 	require.NoError(t, list[0].Close())
-	for !strings.Contains(answer(dial(one, "/")), "HTTP/1.1 200 ") { // when the server has seen it
+	for !strings.Contains(answer(dial(one, "/")), "HTTP/1.1 200 ") { // once the server has seen it
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// from is a connection of an address.
+// from is a connection from an address.
 type from struct {
 	net.Conn
 	address net.TCPAddr
@@ -162,7 +162,7 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return &f.address }
 
-// TestPartyOf an address of IPv6 is its network.
+// TestPartyOf: the origin of an IPv6 address is its network.
 func TestPartyOf(t *testing.T) {
 	of := func(ip string) netip.Addr {
 		return live.PartyOf(from{address: net.TCPAddr{IP: net.ParseIP(ip), Zone: "lo"}})
@@ -176,7 +176,7 @@ func TestPartyOf(t *testing.T) {
 	assert.Equal(t, netip.Addr{}, live.PartyOf(its))
 }
 
-// TestLateRequest: who begins and doesn't end is gone in time.
+// TestLateRequest: an unfinished request is cut off in time.
 func TestLateRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, nothing, live.ServerOptions{})
@@ -190,7 +190,7 @@ func TestLateRequest(t *testing.T) {
 	})
 }
 
-// TestLargeHeader is refused.
+// TestLargeHeader: a large header is refused.
 func TestLargeHeader(t *testing.T) {
 	s, err := live.Listen("127.0.0.1:0", nothing, live.ServerOptions{})
 	require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestLargeHeader(t *testing.T) {
 	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
 }
 
-// TestCloseCuts who never reads.
+// TestCloseCuts: Close cuts clients that never read.
 func TestCloseCuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := newPond(t).page(t, live.Options{Every: time.Millisecond})
@@ -221,7 +221,7 @@ func TestCloseCuts(t *testing.T) {
 	})
 }
 
-// TestCloseEndsStreams of who reads, without a wait.
+// TestCloseEndsStreams: Close ends streams that are read, without a wait.
 func TestCloseEndsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := newPond(t).page(t, live.Options{})
@@ -240,7 +240,7 @@ func TestCloseEndsStreams(t *testing.T) {
 	})
 }
 
-// TestLongStream outlasts the time that a request has to come.
+// TestLongStream: a stream outlasts the time limit of a request.
 func TestLongStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := newPond(t).page(t, live.Options{})
@@ -254,7 +254,7 @@ func TestLongStream(t *testing.T) {
 	})
 }
 
-// TestPace: who asks without pause gets no more than all are to have.
+// TestPace: requests without pause get no more than the limit.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := make([]byte, 1<<20)
@@ -264,7 +264,8 @@ func TestPace(t *testing.T) {
 		begin := time.Now()
 		for range 8 {
 			all.Go(func() {
-				for time.Since(begin) < 250*time.Millisecond && got.Load() < live.Bandwidth { // without a pace no time passes
+				// without a pace no time passes
+				for time.Since(begin) < 250*time.Millisecond && got.Load() < live.Bandwidth {
 					r, err := s.client.Get(s.URL())
 					if !assert.NoError(t, err) {
 						return

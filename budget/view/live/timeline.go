@@ -9,7 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// csvOf has a line for each sample: its first tick, the most bytes of each arena, and what happened.
+// csvOf returns a line for each sample: its first tick, the most bytes of each arena, and its
+// marks.
 func csvOf(d budget.TimelineData) ([]byte, error) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
@@ -19,7 +20,7 @@ func csvOf(d budget.TimelineData) ([]byte, error) {
 		row = append(row, line.Name)
 		samples = max(samples, len(line.Most))
 	}
-	_ = w.Write(append(row, "marks")) // a buffer takes all; Error tells of the rest
+	_ = w.Write(append(row, "marks")) // a buffer never fails; Error has other errors
 	for i := range samples {
 		row = append(row[:0], strconv.FormatUint(uint64(i)*d.Step, 10))
 		var marks []string
