@@ -47,7 +47,6 @@ func TestRingTellsDamage(t *testing.T) {
 	}
 }
 
-// TestCheckedPoolTellsDamage: Get refuses an overwritten chunk number.
 func TestCheckedPoolTellsDamage(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build looks before it gives a chunk: go test -tags checked ./arena does")

@@ -63,7 +63,6 @@ func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// heapSeen holds a heap's counts before a call.
 type heapSeen struct{ raced, damaged uint64 }
 
 func seen(h *arena_c.Heap) heapSeen { return heapSeen{h.Raced, h.Damaged} }

@@ -15,7 +15,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// odd is a T whose size is no power of two.
 type odd struct{ A, B, C int16 }
 
 var (
@@ -164,7 +163,6 @@ func TestASliceTakesWhatAppendGives(t *testing.T) {
 	assert.EqualValues(t, 100, size)
 }
 
-// TestSlicesOfNoBytes: an empty slice and one of a T without bytes are blocks.
 func TestSlicesOfNoBytes(t *testing.T) {
 	h := newHeap(t, 4096)
 	none := arena.HeapOf[struct{}](nil)

@@ -60,7 +60,6 @@ func TestInline(t *testing.T) {
 	assert.True(t, a.SetBytes(nil) && a == arena.Inline[[256]byte]{})
 }
 
-// TestInlineEnds: in each size, the text ends after the last byte that isn't zero.
 func TestInlineEnds(t *testing.T) {
 	endsOf[[4]byte](t)
 	endsOf[[8]byte](t)

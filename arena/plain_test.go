@@ -154,7 +154,6 @@ func TestIsStandard(t *testing.T) {
 	}
 }
 
-// TestAllOfGoIsStandard compares IsStandard with the packages that the go command lists.
 func TestAllOfGoIsStandard(t *testing.T) {
 	step.Needs(t, step.Check)
 	out, err := exec.Command("go", "list", "std").Output()

@@ -96,9 +96,9 @@ func (p BlockPool[T]) Cap() int  { return int(p.its().Count) }
 func (p BlockPool[T]) Live() int { return int(p.its().Live()) }
 func (p BlockPool[T]) Peak() int { return int(p.its().Peak()) }
 
-// MustEmpty makes a chunk that is live when the pool's memory ends a leak, as a block of a Heap is:
-// for chunks that must all be put back. Without it a pool may end with live chunks. On memory
-// outside a budget it does nothing, like [Heap.MayLive].
+// MustEmpty counts chunks that are live when the pool's memory ends as leaks, as a Heap does: for
+// chunks that must all be put back. Without it a pool may end with live chunks. On memory outside a
+// budget it does nothing, like [Heap.MayLive].
 func (p BlockPool[T]) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
 }

@@ -208,7 +208,6 @@ func (b *book) find(what string, key uint64) (given, error) {
 	return g, nil
 }
 
-// check panics after Close, for methods that return no error.
 func (b *book) check(what string) {
 	if b.given == nil {
 		panic(zero("proxy"))

@@ -105,7 +105,6 @@ func TestProxyOfWhatWasFreedBehindItsBack(t *testing.T) {
 	assert.NoError(t, x.Close())
 }
 
-// own is a user's own allocator.
 type own struct{ given int }
 
 func (o *own) Alloc(size, _ uint64) unsafe.Pointer {
@@ -153,7 +152,6 @@ func TestProxyTrace(t *testing.T) {
 	assert.Equal(t, []string{"gave 32 true", "took 32 true", "gave 64 true", "refused 4096 false", "took 64 true"}, seen)
 }
 
-// TestProxyIsAReallocator: makers work through a proxy as on the heap.
 func TestProxyIsAReallocator(t *testing.T) {
 	h := newHeap(t, 4096)
 	x, other := arena.NewProxy("frogs", h), arena.NewProxy("other", h)

@@ -76,9 +76,9 @@ func (r Ring) Free(oldest unsafe.Pointer) error {
 // Reset frees all blocks.
 func (r Ring) Reset() { r.its().Reset(r.gen) }
 
-// MustEmpty makes a block that is live when the ring's memory ends a leak, as a block of a Heap is:
-// for messages that must all be read. Without it a ring may end with live blocks. On memory outside
-// a budget it does nothing, like [Heap.MayLive].
+// MustEmpty counts blocks that are live when the ring's memory ends as leaks, as a Heap does: for
+// messages that must all be read. Without it a ring may end with live blocks. On memory outside a
+// budget it does nothing, like [Heap.MayLive].
 func (r Ring) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomRing, unsafe.Pointer(r.its()), arena_c.RoomMustEmpty)
 }

@@ -25,8 +25,8 @@ import (
 //
 // The lock is C's: a call that holds it doesn't wait for Go's scheduler or collector, except in
 // Locked. While the lock is free, it adds some 15 ns to a call from Go, which is one call into C,
-// and some 5 ns to a call from C. The race detector takes each call from Go for synchronization, as
-// it is.
+// and some 5 ns to a call from C. The race detector takes each call from Go for synchronization,
+// which it is.
 type Shared struct{ header *arena_c.Shared }
 
 var _ Reallocator = Shared{}

@@ -57,7 +57,6 @@ func TestSharedSaysWhyNot(t *testing.T) {
 	assert.EqualError(t, err, fmt.Sprintf("arena: arena.Heap has no %d bytes left for a lock", unsafe.Sizeof(arena_c.Shared{})))
 }
 
-// TestSharedLockOutlivesAPanic: a panic in Locked releases the lock.
 func TestSharedLockOutlivesAPanic(t *testing.T) {
 	s, err := newHeap(t, 4096).Shared()
 	require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// BenchmarkVerify has blobs of many linked nodes, and of plain arrays.
 func BenchmarkVerify(b *testing.B) {
 	const n = 50_000
 	b.Run("rooms", func(b *testing.B) { // each with an array of one link

@@ -67,7 +67,6 @@ var (
 	goes  = blob.VariantOf[Step, Go]()
 )
 
-// aligned returns a block of n bytes at a multiple of 8.
 func aligned(n int) []byte {
 	words := make([]uint64, n/8+1)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
@@ -195,7 +194,6 @@ func TestBugs(t *testing.T) {
 	}
 }
 
-// TestRefusedBytes: the errors of Verify for bytes that aren't a whole blob of these types.
 func TestRefusedBytes(t *testing.T) {
 	type Room struct{ Name, Title blob.Str }
 	other := blob.Of[Room]()
@@ -227,7 +225,6 @@ func TestRefusedBytes(t *testing.T) {
 	assert.ErrorContains(t, err, "bytes of scratch, as ScratchSize says, and has 0")
 }
 
-// TestRefusedFields: the errors of Verify for fields that no writer writes.
 func TestRefusedFields(t *testing.T) {
 	for want, spoil := range map[string]func(hall *Room, b blob.Blob, words []uint32){
 		"Room.Lit at 88 is the bool 7": func(hall *Room, _ blob.Blob, _ []uint32) { *(*byte)(unsafe.Pointer(&hall.Lit)) = 7 },
@@ -252,7 +249,6 @@ func TestRefusedFields(t *testing.T) {
 	assert.EqualError(t, err, "blob: Say at 32 has the tag 1, not its 0")
 }
 
-// TestArraysInNodes: Verify checks each element of short arrays and of long ones.
 func TestArraysInNodes(t *testing.T) {
 	type crowd struct {
 		Few   [3]Gate

@@ -84,7 +84,6 @@ func withTypes(t testing.TB, change func(text string) string) []byte {
 	return data
 }
 
-// Roots that are no structs differ in their types, too.
 func TestRootsThatAreNoStructs(t *testing.T) {
 	w := blob.Of[[4]int32]().Writer(aligned(256))
 	data, err := w.Finish(blob.Put(w, [4]int32{1}))
@@ -117,7 +116,6 @@ func TestScratchSizeOfMany(t *testing.T) {
 	assert.Equal(t, want, uint64(blob.ScratchSize(data)))
 }
 
-// Variants that overlap are quadratic work, too.
 func TestOverlapOfVariants(t *testing.T) {
 	type list struct {
 		Of blob.Array[blob.Link[small]]

@@ -104,7 +104,6 @@ func gone[T any](inState kept, values []T) {
 	arena_c.Dead(unsafe.Pointer(unsafe.SliceData(values)), uintptr(len(values))*unsafe.Sizeof(*new(T)))
 }
 
-// wordSize is the alignment of a container's parts.
 const wordSize = 8
 
 // check panics for bad arguments before the scope allocates; n counts units.

@@ -135,7 +135,6 @@ func TestAByteLess(t *testing.T) {
 	}
 }
 
-// TestHugeCounts: a huge count is full, and doesn't overflow.
 func TestHugeCounts(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	wide := scope.Plain[[1 << 20]int64]()
@@ -151,7 +150,6 @@ func TestHugeCounts(t *testing.T) {
 	}
 }
 
-// TestValuesOfNoSize: values without bytes take none, at any count.
 func TestValuesOfNoSize(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	s := scratch.Open("a")
@@ -511,7 +509,6 @@ func (m *aSlice) insert(at int, x point) bool {
 	return true
 }
 
-// pop removes the last value, or the first, if there is one.
 func (m *aSlice) pop(last bool) (x point, ok bool) {
 	if len(m.points) == 0 {
 		return point{}, false
@@ -562,7 +559,6 @@ func TestSequencesAreSlices(t *testing.T) {
 	}
 }
 
-// playSequence performs one operation on both.
 func playSequence(t *testing.T, random *rand.Rand, q sequence, model *aSlice, x point) {
 	size := len(model.points)
 	switch op := random.Intn(60); {

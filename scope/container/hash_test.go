@@ -127,7 +127,6 @@ func sameHash[K comparable](t *testing.T, k, another K) {
 	}
 }
 
-// flat returns the bytes of parts.
 func flat(parts []keyPart, t reflect.Type, at uintptr) (list []keyPart) {
 	if parts == nil {
 		return []keyPart{{at: at, size: t.Size()}}

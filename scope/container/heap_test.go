@@ -86,7 +86,6 @@ func TestContainersOnAHeap(t *testing.T) {
 	assert.Panics(t, func() { lists[3].Push(fly{}) })
 }
 
-// TestContainersOnAHeapOfTemporaries: the containers end with the temporaries.
 func TestContainersOnAHeapOfTemporaries(t *testing.T) {
 	b := openPond()
 	defer b.Close()
@@ -103,7 +102,6 @@ func TestContainersOnAHeapOfTemporaries(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestMapsOnAHeapOfAState: their bytes are the same in each run, like all bytes of a state.
 func TestMapsOnAHeapOfAState(t *testing.T) {
 	run := func() uint64 {
 		b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})

@@ -289,7 +289,6 @@ func remake(each func(int32), n int32) {
 	}
 }
 
-// TestMapKeys: keys are the same exactly when == says so.
 func TestMapKeys(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	m := container.NewMap(s, scope.Plain[float64](), ids, 4)

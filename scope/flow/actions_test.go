@@ -11,7 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// two returns a graph of an event with two actions.
 func two() flow.Source {
 	return flow.Source{Name: "two", Nodes: []flow.Node{
 		{Name: "start", Type: "event", Of: "near", List: then("one", "other")},

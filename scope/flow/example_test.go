@@ -11,7 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// World is the state on which a level's graphs act.
 type World struct{ doors map[int32]bool }
 
 type OpenDoor struct {
@@ -43,7 +42,6 @@ var (
 	})
 )
 
-// door is a locked door that closes by itself.
 var door = flow.Source{
 	Name: "door",
 	Variables: []flow.Variable{

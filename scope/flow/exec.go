@@ -191,8 +191,8 @@ func (r *Runner) call(n *node, port uint32) span {
 
 const spanSize = uint32(unsafe.Sizeof(span{}))
 
-// push keeps a range of links for later. A step pushes at most one range, a send two, and a send
-// from a unit one more.
+// push keeps a range of links for later. A step pushes at most one range, and a send two. One more
+// marks the unit that sent.
 func (r *Runner) push(s span) {
 	*(*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize)) = s
 	r.top++

@@ -152,7 +152,6 @@ func TestFaults(t *testing.T) {
 	assert.Equal(t, []string{"", "of", "then", "x"}, parts(t, err), "in the order of the source")
 }
 
-// TestTooLarge: the size of an instance has a bound.
 func TestTooLarge(t *testing.T) {
 	step.Needs(t, step.Check)
 	large := flow.Source{Name: "large"}

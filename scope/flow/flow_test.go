@@ -12,7 +12,6 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// TestThereAndBack: a blob contains its source.
 func TestThereAndBack(t *testing.T) {
 	for _, source := range []flow.Source{good(), everything(), {}} {
 		data := compile(t, source)

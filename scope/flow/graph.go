@@ -171,7 +171,6 @@ func signaturesOf(all blob.Array[signature], b blob.Blob) (list []Signature) {
 	return list
 }
 
-// hashed returns the index of the signature whose name has the hash, or -1. A host has at most one.
 func hashed(list []Signature, hash uint32) int {
 	return slices.IndexFunc(list, func(s Signature) bool { return hashOf(s.Name) == hash })
 }
@@ -179,7 +178,6 @@ func hashed(list []Signature, hash uint32) int {
 // textOf returns a copy of a text, which may outlive the blob.
 func textOf(s blob.Str, b blob.Blob) string { return strings.Clone(s.Get(b)) }
 
-// ending is a graph as its scope closes it.
 type ending Graph
 
 func (g *ending) Close() error {
@@ -239,7 +237,6 @@ func (g *Graph) Free(i Instance) {
 	}
 }
 
-// at returns the dynamic data of an instance, or nil.
 func (g *Graph) at(i Instance) unsafe.Pointer {
 	if g.pool == nil {
 		return nil

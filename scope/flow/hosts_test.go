@@ -48,7 +48,6 @@ func TestHosts(t *testing.T) {
 	assert.EqualError(t, err, `flow: event "e", parameter "a": a out int`)
 }
 
-// TestTools: a graph runs without its program.
 func TestTools(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
@@ -74,7 +73,6 @@ func TestTools(t *testing.T) {
 	r.End()
 }
 
-// TestCut: bytes that are no graph, or only a part of one, are refused.
 func TestCut(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
@@ -91,7 +89,6 @@ func TestCut(t *testing.T) {
 	assert.ErrorContains(t, err, `flow: blob: of other types: here "root", there "other"`)
 }
 
-// TestFull: a scope without room for a graph unwinds.
 func TestFull(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())

@@ -96,7 +96,6 @@ func (x *pair) make(graph int) {
 	}
 }
 
-// instances returns a graph's instances, in the order of their chunks.
 func (x *pair) instances(graph int) []flow.Instance {
 	var all []flow.Instance
 	for h := range x.live[graph] {

@@ -40,7 +40,6 @@ type Runner struct {
 	text [32]byte // room for its name
 }
 
-// place is an instance of a graph.
 type place struct {
 	graph    *Graph
 	instance Instance
@@ -148,7 +147,6 @@ func (r *Runner) made() {
 	}
 }
 
-// ended is a runner as its scope closes it.
 type ended Runner
 
 func (r *ended) Close() error {
@@ -430,7 +428,6 @@ func (e *ActionError) Error() string {
 // Unwrap returns the action's error.
 func (e *ActionError) Unwrap() error { return e.Err }
 
-// fails ends a failed action without following its links.
 func (r *Runner) fails(n *action) span {
 	if r.failure == nil {
 		home := r.home()

@@ -40,7 +40,6 @@ func TestStripSizes(t *testing.T) {
 	assert.False(t, bytes.Contains(stripped, []byte("near")))
 }
 
-// TestStripTwice: stripping a stripped blob copies its bytes.
 func TestStripTwice(t *testing.T) {
 	once := strip(t, compile(t, everything()))
 	twice := strip(t, once)
@@ -202,7 +201,6 @@ func TestStrippedTypes(t *testing.T) {
 	assert.ErrorContains(t, err, `event "near": the host has [a int]; the graph is stripped and has another fingerprint`)
 }
 
-// TestHalfStripped: a blob has all of its names and types, or none.
 func TestHalfStripped(t *testing.T) {
 	refused := func(data []byte, cut bool, says string) {
 		t.Helper()

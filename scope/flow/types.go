@@ -27,7 +27,7 @@ func (t Type) String() string {
 	return [...]string{"bool", "int", "number", "handle"}[t-Bool]
 }
 
-// size returns the bytes of a variable. A bool takes a word, too.
+// A bool takes a word, too.
 func (t Type) size() uint32 {
 	if t == Handle {
 		return 8
@@ -159,7 +159,6 @@ func constant(value any, t Type) (word uint32, err error) {
 	return 0, nil
 }
 
-// finite reports whether a number may be a constant.
 func finite(number float32) bool { return number-number == 0 }
 
 // valueOf returns a word of the blob as a Go value.

@@ -128,7 +128,6 @@ func (v *verifier) nodeApart(n *node) bool {
 	return ok
 }
 
-// takes counts a part's bytes, and reports whether so many are left.
 func (v *verifier) takes(count int, size uintptr) bool {
 	bytes := uint64(count) * uint64(size)
 	if bytes > v.left {
@@ -138,7 +137,6 @@ func (v *verifier) takes(count int, size uintptr) bool {
 	return true
 }
 
-// named reports whether all names are UTF-8.
 func (v *verifier) named() bool {
 	ok := utf8.ValidString(v.Name.Get(v.blob))
 	for _, name := range v.Names.Get(v.blob) {

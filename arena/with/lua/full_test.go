@@ -143,7 +143,6 @@ func TestFailEach(t *testing.T) {
 	})
 }
 
-// TestMoreThanThereIs: a size that exceeds every scope is the scope's full.
 func TestMoreThanThereIs(t *testing.T) {
 	s := openScope(t, 64*budget.KiB)
 	for _, size := range []uint64{64 * budget.KiB, 1 << 40, math.MaxInt64, math.MaxUint64} {

@@ -63,7 +63,6 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestLoads: a state of a load works after the load has returned, and the next load ends it.
 func TestLoads(t *testing.T) {
 	level := budgettest.Open(t, budget.Plan{Name: "pond",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 2 * size}}}).Region("level")
@@ -213,7 +212,6 @@ func TestGoexit(t *testing.T) {
 	}
 }
 
-// TestManyStates: states of several goroutines, in scratch of their own, are independent.
 func TestManyStates(t *testing.T) {
 	const workers = 4
 	b := budgettest.Open(t, budget.Plan{Name: "pond",

@@ -229,7 +229,6 @@ func (l *State) enter(what C.int, count int) error {
 	return errors.New(words)
 }
 
-// full returns the error for a full heap.
 func (l *State) full(words string) error {
 	return fmt.Errorf("%w: %s: raise Size in its lua.Plan, which is %d", scope.ErrFull, words, l.plan.Size)
 }
@@ -243,7 +242,6 @@ type raised struct {
 func (e *raised) Error() string { return e.text }
 func (e *raised) Unwrap() error { return e.cause }
 
-// ended is a state as its scope closes it.
 type ended State
 
 // Close closes the state. If one of its own Go functions closes the scope, the script ends when

@@ -108,7 +108,6 @@ func TestErrors(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestLibraries: a script has these functions, and no others.
 func TestLibraries(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("lib", `

@@ -64,7 +64,6 @@ func TestStepsCaught(t *testing.T) {
 	goesOn(t, l)
 }
 
-// TestStepsOfCoroutines: the steps of short coroutines count, too.
 func TestStepsOfCoroutines(t *testing.T) {
 	l := newState(t, 100_000)
 	for _, made := range []string{"coroutine.wrap(short)()", "coroutine.resume(coroutine.create(short))"} {
@@ -79,7 +78,6 @@ func TestStepsOfCoroutines(t *testing.T) {
 	}
 }
 
-// TestNoSteps: without a bound no steps are counted.
 func TestNoSteps(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("long", "for i = 1, 3000000 do end"))

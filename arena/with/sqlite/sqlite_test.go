@@ -29,7 +29,6 @@ const reserve = 384 * budget.KiB
 
 var ctx = context.Background()
 
-// pond opens a budget with one region.
 func pond(t *testing.T, size uint64) budget.Region {
 	t.Helper()
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: size}}}
@@ -383,7 +382,6 @@ func TestScopesOfAnyKind(t *testing.T) {
 	}
 }
 
-// TestTwice: the second Use is refused, and the first goes on.
 func TestTwice(t *testing.T) {
 	other := pond(t, budget.MiB)
 	play(t, pond(t, 4*budget.MiB), budget.MiB, reserve, func(s scope.Scope, m *sqlite.Memory) {
@@ -422,7 +420,6 @@ func TestAfterTheScope(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// TestCleanUpThatPanics: the reserve is kept again.
 func TestCleanUpThatPanics(t *testing.T) {
 	play(t, pond(t, 4*budget.MiB), budget.MiB, reserve, func(s scope.Scope, m *sqlite.Memory) {
 		before := m.Stats().Reserve
@@ -437,7 +434,6 @@ func TestCleanUpThatPanics(t *testing.T) {
 	})
 }
 
-// TestAfterTheFirstConnection: Use is too late.
 func TestAfterTheFirstConnection(t *testing.T) {
 	require.NoError(t, system.Use())
 	db, err := sql.Open("sqlite3", ":memory:")

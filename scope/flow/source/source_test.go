@@ -19,7 +19,6 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow/source"
 )
 
-// doors is the vocabulary of a small game.
 var doors = flow.Vocabulary{
 	Events: []flow.Signature{{Name: "line.used", Parameters: []flow.Parameter{{Name: "keys", Type: flow.Int}}}},
 	Actions: []flow.Signature{
@@ -102,7 +101,6 @@ func TestFaultsAlone(t *testing.T) {
 	assert.EqualError(t, err, "x:1: version: none; give \"version\": 1\nx:1: nodes: none; give \"nodes\"")
 }
 
-// TestConstants: constants survive exactly, and with their types.
 func TestConstants(t *testing.T) {
 	for _, number := range []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.1, 1 << 24, 3e38, 1e-45, math.Pi, 16777217, 1e21} {
 		for _, bits := range []uint32{math.Float32bits(number), math.Float32bits(number) + 1} {
@@ -128,7 +126,6 @@ func TestConstants(t *testing.T) {
 	assert.Contains(t, string(same(t, want)), `"in": {"a": 1, "b": 2}`)
 }
 
-// TestNames: strange names survive.
 func TestNames(t *testing.T) {
 	names := []string{"a.b[1]", "then", "\"\\\n\u2028<&>", strings.Repeat("long", 100), "é", "type", "key"}
 	graph := flow.Source{Name: names[2]}
