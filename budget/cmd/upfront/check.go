@@ -33,11 +33,12 @@ func newCheckCommand(t *tool) *cobra.Command {
 changes by region, label and scope, and fails if a figure grew by more than allowed.
 
 Sizes and peaks (with the plan's go_heap.limit) may grow by --max-growth of their old
-value, or by --min-growth bytes if that is more. A new label or scope may take that share
-of its region's peak, and a region that the base didn't use, that share of its size.
-Fulls, leaks and errors may not grow at all. Figures that shrank are shown and pass; so
-do labels and scopes that are gone. No other figure is judged: neither current use, nor
-counts of open scopes, nor figures that depend on the machine. report diff shows more.
+value, or by --min-growth bytes if that is more. A new label or scope may take
+--max-growth of its region's peak, and a region that the base didn't use, --max-growth of
+its size. Fulls, leaks and errors may not grow at all. Figures that shrank are shown and
+pass; so do labels and scopes that are gone. No other figure is judged: neither current
+use, nor counts of open scopes, nor figures that depend on the machine. report diff shows
+more.
 
 A report with other regions than the base has another plan: that is trouble. Then, and
 if the growth is intended, keep the new report as the base.

@@ -39,7 +39,7 @@ func checkCommand(t *tool) *cobra.Command {
 		Use:   "check FILE...",
 		Short: "reports every fault of graphs, and their sizes",
 		Long: `Reports every fault of graphs by its line and path, and the sizes of graphs without a
-fault. Without --host it can't check that a game has their events and actions.
+fault. Without --host it doesn't check them against the game's events and actions.
 
 Exit code: 0 no graph has a fault, 1 one has, 2 trouble: a file can't be read.`,
 		Example: "  upfront flow check door.json lift.json --host host.json",
@@ -142,7 +142,7 @@ func stripCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "strip IN OUT",
 		Short: "makes a smaller blob, without names and types, that games run alike",
-		Long: `Makes a smaller blob of a blob, without names and types. Games load and run it alike.
+		Long: `Makes a smaller blob from a blob, without names and types. Games load and run it alike.
 Errors then name nodes by their indexes, as "#3". No other command reads a stripped blob:
 keep the graph, or the original blob.
 
@@ -271,7 +271,7 @@ here.
 	}
 	hostFlag(c, &host)
 	c.Flags().StringVarP(&event, "event", "e", "", "the event")
-	c.Flags().Int32VarP(&key, "key", "k", 0, "key of the event, a number of an object in the level")
+	c.Flags().Int32VarP(&key, "key", "k", 0, "key of the event: the number of an object in the level")
 	c.Flags().StringToStringVarP(&values, "value", "v", nil, "a value of the event, as keys=1")
 	c.Flags().IntVarP(&ticks, "ticks", "t", 1000, "number of ticks after the event, for delays and timers")
 	c.Flags().IntVar(&steps, "steps", 1000, "most steps of an event")
@@ -280,7 +280,7 @@ here.
 }
 
 func hostFlag(c *cobra.Command, host *string) {
-	c.Flags().StringVar(host, "host", "", "the game's vocabulary, a JSON file that it prints")
+	c.Flags().StringVar(host, "host", "", "file of the game's vocabulary, which the game prints as JSON")
 }
 
 type graph struct {

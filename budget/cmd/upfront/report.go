@@ -11,7 +11,7 @@ import (
 
 func newReportCommand(t *tool) *cobra.Command {
 	return group("report", "reports of budgets: drawn and compared",
-		`Reports of budgets, which show the used memory. A REPORT is a file with the JSON of a
+		`Reports show the memory that budgets used. A REPORT is a file with the JSON of a
 budget.Report, as frogpond -report writes it, or the URL of a live page or of its
 report.json.`,
 		reportDrawCommand(t), reportDiffCommand(t))
@@ -49,8 +49,8 @@ func reportDiffCommand(t *tool) *cobra.Command {
 		Short: "lists the changes between two reports by region, label and scope",
 		Long: `Lists the changes between two reports by region, label and scope, the largest first. Slots
 of a region count together: size and used are sums, and arena_peak is that of the fullest.
-Figures have their names in budget.Figures. Figures of the machine (addresses, resident
-pages, the Go heap) are not compared.
+Figures have their names in budget.Figures. Figures that depend on the machine (addresses,
+resident pages, the Go heap) are not compared.
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Example: "  upfront report diff main.json branch.json\n  upfront report diff http://10.0.0.1:8080/ http://10.0.0.2:8080/",
