@@ -20,9 +20,9 @@ var planted = map[string][]plant{
 	"./": slicesOf("tests/frogpond/internal/", served),
 	"tests/frogpond/mods": {
 		{name: "a heap for what has an interface", check: "plain", file: "mod.go",
-			old:   "// mod is the instance that chooses for the frogs of a room.\n",
-			wrong: "var spare = arena.HeapOf[mod](nil) //!\n\n// mod is the instance that chooses for the frogs of a room.\n",
-			right: "var spare = arena.HeapOf[[8]uint32](nil)\n\n// mod is the instance that chooses for the frogs of a room.\n",
+			old:   "type mod struct {\n",
+			wrong: "var spare = arena.HeapOf[mod](nil) //!\n\ntype mod struct {\n",
+			right: "var spare = arena.HeapOf[[8]uint32](nil)\n\ntype mod struct {\n",
 			want:  "arena.HeapOf[mod]: mod.module (api.Module) holds a Go pointer; use scope.Owned, which Scope.Keep gives"},
 		{name: "a heap on a temporary of the load", check: "escape", file: "mod.go",
 			old:   "	if m.heap, err = arena.NewHeap(s.BytesUnzeroed(int(s.Free())-owner, 64), 0); err != nil {\n",
@@ -50,21 +50,21 @@ var planted = map[string][]plant{
 
 var pointers = []plant{
 	{name: "a string in a command", check: "plain", file: "game/players.go",
-		old:   "	Catch  int32      // a frog's place in the pool plus 1\n",
-		wrong: "	Catch  int32      // a frog's place in the pool plus 1\n	Says   struct{ Text string }\n",
-		right: "	Catch  int32      // a frog's place in the pool plus 1\n	Says   struct{ Text [16]byte }\n",
+		old:   "	Catch  int32",
+		wrong: "	Says   struct{ Text string }\n	Catch  int32",
+		right: "	Says   struct{ Text [16]byte }\n	Catch  int32",
 		at:    "game/game.go:	playerCommandMaker = ",
 		want:  "scope.Plain[playerCommand]: playerCommand.Says.Text (string) holds a Go pointer; use arena.String, or arena.Inline for a short text"},
 	{name: "a pointer in a row of a table", check: "plain", file: "doom/wad.go",
-		old:   "	Name         arena.Inline[[8]byte] // upper case\n",
-		wrong: "	Name         arena.Inline[[8]byte] // upper case\n	Before       *Entry\n",
-		right: "	Name         arena.Inline[[8]byte] // upper case\n	Before       arena.Ptr[Entry]\n",
+		old:   "	Name         arena.Inline[[8]byte]",
+		wrong: "	Before       *Entry\n	Name         arena.Inline[[8]byte]",
+		right: "	Before       arena.Ptr[Entry]\n	Name         arena.Inline[[8]byte]",
 		at:    "doom/wad.go:var entries = ",
 		want:  "scope.Plain[Entry]: Entry.Before (*doom.Entry) holds a Go pointer; use arena.Ptr, scope.Ref, or scope.Addr"},
 	{name: "a slice in an object", check: "plain", file: "game/kernel_unix.go",
-		old:   "	name   [256]byte     // as far as it fits\n",
-		wrong: "	name   [256]byte     // as far as it fits\n	lines  [][]byte\n",
-		right: "	name   [256]byte     // as far as it fits\n	lines  [4]uint64\n",
+		old:   "	name   [256]byte",
+		wrong: "	lines  [][]byte\n	name   [256]byte",
+		right: "	lines  [4]uint64\n	name   [256]byte",
 		at:    "game/log.go:	logMaker  = ",
 		want:  "scope.Object[logFile]: logFile.lines ([][]byte) holds a Go pointer; use arena.Slice"},
 }
@@ -386,7 +386,7 @@ func (w *worker) glance(l *Level, t scope.Scope) {
 }
 `,
 		want: "remember keeps it in values reached through w",
-		also: []edit{{"game/crew.go", "	think     func(scope.Scope) error // its shares\n", "	think     func(scope.Scope) error // its shares\n	kept []hit\n"}}},
+		also: []edit{{"game/crew.go", "	think     func(scope.Scope) error", "	kept []hit\n	think     func(scope.Scope) error"}}},
 }
 
 // doomInCrew lets crew.go speak of points.
@@ -725,9 +725,9 @@ func (w *WAD) starts(s scope.Scope) []Point {
 
 var served = []plant{
 	{name: "a time in a seat", check: "plain", file: "serve/session.go",
-		old:   "	heard    int64 // when something came last, in nanoseconds since the server began\n",
-		wrong: "	heard    int64 // when something came last, in nanoseconds since the server began\n	came     [2]time.Time\n",
-		right: "	heard    int64 // when something came last, in nanoseconds since the server began\n	came     [2]time.Duration\n",
+		old:   "	heard    int64",
+		wrong: "	came     [2]time.Time\n	heard    int64",
+		right: "	came     [2]time.Duration\n	heard    int64",
 		at:    "serve/session.go:	seatMaker    = ",
 		want:  "scope.Plain[seat]: seat.came[0] (time.Time) holds a Go pointer; use int64 of UnixNano",
 		also:  []edit{{"serve/session.go", "import (\n", "import (\n	\"time\"\n"}}},
