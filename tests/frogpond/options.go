@@ -107,7 +107,7 @@ func (o *options) check(rest []string) error {
 	case o.Ticks < 0:
 		return fmt.Errorf("-ticks %d: must not be negative", o.Ticks)
 	case o.Workers < 1:
-		return fmt.Errorf("-workers %d: there must be at least one", o.Workers)
+		return fmt.Errorf("-workers %d: at least 1", o.Workers)
 	case o.rollback < 0 || o.rollback == 1:
 		return fmt.Errorf("-rollback %d: 2 at least, or 0 for none", o.rollback)
 	case o.rollback != 0 && (o.load != "" || o.syncTest):

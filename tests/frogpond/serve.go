@@ -121,9 +121,9 @@ func checkServe(o *serve.Options) error {
 	case o.PerAddress < 0:
 		return fmt.Errorf("-per-address %d: must not be negative; 0 is no limit", o.PerAddress)
 	case o.HTTPEach < 1:
-		return fmt.Errorf("-http-per-address %d: there must be at least one", o.HTTPEach)
+		return fmt.Errorf("-http-per-address %d: at least 1", o.HTTPEach)
 	case o.Options.Workers < 1:
-		return fmt.Errorf("-workers %d: there must be at least one", o.Options.Workers)
+		return fmt.Errorf("-workers %d: at least 1", o.Options.Workers)
 	case o.Rollback < 0 || o.Rollback > serve.RollbackMost:
 		return fmt.Errorf("-rollback %d: 0 to %d", o.Rollback, serve.RollbackMost)
 	case o.Bytes < serve.BytesLeast || o.Bytes > serve.BytesMost:

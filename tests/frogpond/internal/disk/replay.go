@@ -73,9 +73,9 @@ func parseReplay(data []byte) (*Replay, error) {
 	size := binary.LittleEndian.Uint64(head[48:])
 	switch {
 	case r.Head.Room >= roomsMost:
-		return nil, bad(12, "it is of room %d; there are %d at most", r.Head.Room, roomsMost)
+		return nil, bad(12, "it is of room %d of at most %d rooms", r.Head.Room, roomsMost)
 	case r.Head.Players < 1 || r.Head.Players > playersMost:
-		return nil, bad(20, "%d players; there are 1 to %d", r.Head.Players, playersMost)
+		return nil, bad(20, "%d players; 1 to %d", r.Head.Players, playersMost)
 	case size > uint64(len(rest)):
 		return nil, bad(len(data), "the file ends within the state of %d bytes", size)
 	case size == 0 && r.Head.FirstTick != 0:

@@ -154,6 +154,6 @@ func noMap(library *doom.Library, all []doom.Map, name string) error {
 	for _, w := range library.WADs {
 		files = append(files, w.Name)
 	}
-	return fmt.Errorf("-maps: no map %q in %s; there are %s",
+	return fmt.Errorf("-maps: no map %q in %s; its maps are %s",
 		name, strings.Join(files, ", "), strings.Join(known, " "))
 }

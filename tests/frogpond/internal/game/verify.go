@@ -37,7 +37,7 @@ func (l *Level) verifyRoom(v save.View) error {
 		return fmt.Errorf("the graph's instance is %#x, not %#x", r.Instance,
 			l.World.script.instance)
 	case r.Tick > maxTick:
-		return fmt.Errorf("tick %d: there are %d at most", r.Tick, maxTick)
+		return fmt.Errorf("tick %d: at most %d", r.Tick, maxTick)
 	case r.Heard > r.Happened:
 		return fmt.Errorf("%d events heard of %d", r.Heard, r.Happened)
 	}
@@ -145,7 +145,7 @@ func (w *World) verifyLights(v save.View) error {
 	r := save.At(v, w.Room)
 	lights, count := save.GetSlice(v, r.Lights), int(r.LightCount)
 	if count > len(lights) {
-		return fmt.Errorf("%d lights, and there is room for %d", count, len(lights))
+		return fmt.Errorf("%d lights, with room for %d", count, len(lights))
 	}
 	for i := range lights[:count] {
 		switch n := &lights[i]; {
