@@ -6,50 +6,50 @@ import (
 	"strings"
 )
 
-// every is the builds that any user has.
+// every stands for all builds.
 const every = "every build"
 
-// line is a misuse, as the table shows it: programs that commit it, and which build catches them all. What no answer is for
-// goes on.
+// line is a misuse, as a line of the table: the programs that commit it, and the builds that catch
+// all of them. In a build without an answer, the program goes on.
 type line struct {
 	misuse   string
 	programs []program
 	answers  []answer
-	goesOn   string // to what end it goes on, where no build catches it
+	goesOn   string // the program's end in builds without an answer
 }
 
-// answer is what some builds say to each program of a line.
+// answer is the answer of some builds to each program of a line.
 type answer struct {
 	builds string // every, or names with ", " between them
-	by     string // what catches it
-	says   string // what the program's output has: parts in this order, "…" between them; or what is behind " / "
+	by     string // the check that catches it
+	says   string // parts of the output in this order, "…" between them; " / " divides alternatives
 	status int    // of the process
 }
 
-// program commits one misuse, in the step that it does only when it is told to do wrong.
+// program commits one misuse, in a step that it does only when wrong is set.
 type program struct {
 	name   string
 	run    func(wrong bool)
-	says   string // what builds with an answer say to this one, beside what they say to all of the line
-	status int    // and its own status, where it has one
-	goesOn string // what it says in builds without an answer
-	right  string // what it says when it does nothing wrong
-	only   string // the one build that it is run in, where others say something else
+	says   string // additional output in builds with an answer
+	status int    // its own exit status, if it has one
+	goesOn string // its output in builds without an answer
+	right  string // its output when it does nothing wrong
+	only   string // the one build that it is run in, if others have other output
 }
 
-// The statuses of processes.
+// The exit statuses of processes.
 const (
 	goneOn  = 0
 	told    = 1  // the library's answer is an error or nil, and the program ends with it
-	asanEnd = 1  // AddressSanitizer's, and its leak check's
-	panics  = 2  // and the runtime's fatal errors
+	asanEnd = 1  // of AddressSanitizer and its leak check
+	panics  = 2  // also of the runtime's fatal errors
 	raced   = 66 // the race detector's
 )
 
-// What AddressSanitizer says, with the line in Go.
+// The report of AddressSanitizer, with the line in Go.
 const poison = "use-after-poison … .go:"
 
-// What the checked build says of an address that rests.
+// The report of the checked build for an address that isn't in use.
 const (
 	ofRewound = "read or write of memory that was rewound … ended"
 	toDead    = "write to memory that was closed … ended at / write after put … put at"
@@ -60,10 +60,10 @@ func lines() []line {
 		finalizers, scripts, states, callers)
 }
 
-// table is the lines in Markdown, with a row for each answer.
+// table returns the lines in Markdown, with a row for each answer.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| misuse | build | caught by | what it says |\n|---|---|---|---|\n")
+	b.WriteString("| misuse | build | caught by | output |\n|---|---|---|---|\n")
 	for _, l := range lines() {
 		if len(l.answers) == 0 {
 			fmt.Fprintf(&b, "| %s | none | not caught | %s |\n", l.misuse, l.goesOn)
