@@ -85,7 +85,6 @@ bob   1      7       7     MAP01  1       1
 	assert.Equal(t, 1, run(t.Context(), []string{"scores", "main.go"}, io.Discard, io.Discard))
 }
 
-// readScores returns the scores of a file.
 func readScores(name string) (list []disk.Score, torn int, err error) {
 	torn, err = disk.ReadScores(name, func(c *disk.Score) error {
 		list = append(list, *c)

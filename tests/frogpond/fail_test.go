@@ -39,7 +39,7 @@ func newFailing(t *testing.T) *failing {
 		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP05,MAP06,MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
-	// With these, each request of each tick would take minutes.
+	// all requests of all ticks would take minutes
 	if step.Now() < step.Check {
 		f.o.Ticks, f.o.bots, f.visit.Ticks = 1, 1, 0
 		f.small.Ticks, f.small.bots = 1, 1
@@ -51,7 +51,6 @@ func newFailing(t *testing.T) *failing {
 	return f
 }
 
-// madeWAD writes a file with the built-in maps of a seed.
 func madeWAD(t *testing.T, seed uint64) (name string) {
 	name = filepath.Join(t.TempDir(), "made.wad")
 	require.NoError(t, os.WriteFile(name, doom.BuiltinWAD(seed), 0o644))
@@ -83,7 +82,6 @@ func needs(r budget.Report) map[string]uint64 {
 	return list
 }
 
-// planned returns the plan's value of a key.
 func planned(p budget.Plan, key string) uint64 {
 	for i, r := range p.Regions {
 		if key == fmt.Sprintf("regions[%d].size", i) {

@@ -14,7 +14,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// writeWAD writes a file of maps into the current folder.
 func writeWAD(t *testing.T, name string, maps ...[]doom.Lump) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(name, doom.MakeWAD(slices.Concat(maps...)), 0o644))

@@ -147,7 +147,6 @@ type serving struct {
 
 var listensOn = regexp.MustCompile(`players on ([^;]+);`)
 
-// startServer starts a server and waits until it listens.
 func startServer(t *testing.T, args ...string) *serving {
 	t.Helper()
 	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", silence, "-per-address", "0"}, args...)
@@ -157,7 +156,6 @@ func startServer(t *testing.T, args ...string) *serving {
 	return s
 }
 
-// end drains the server and returns its result.
 func (s *serving) end() (r serve.Result) {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
@@ -175,7 +173,6 @@ func (s *serving) bots(n, states int, args ...string) *process {
 // minute is the number of states that a bot sees in a minute of play.
 const minute = 60 * 35 / 2
 
-// botsFor starts n bots, which play for d.
 func (s *serving) botsFor(n int, d time.Duration, args ...string) *process {
 	s.t.Helper()
 	return start(s.t, append([]string{"bots", "-json", "-addr", s.address, "-n", strconv.Itoa(n),
@@ -204,7 +201,6 @@ func (s *serving) inside(n int) {
 	})
 }
 
-// offline replays the records of a folder.
 func offline(t *testing.T, args ...string) (r Offline) {
 	t.Helper()
 	start(t, append([]string{"offline", "-json"}, args...)...).result(&r)

@@ -42,7 +42,6 @@ func again(t *testing.T, soak int) []levels {
 	return []levels{own, installed}
 }
 
-// eachLevels runs a test for each of the maps to play again.
 func eachLevels(t *testing.T, soak int, fn func(t *testing.T, l levels)) {
 	for _, l := range again(t, soak) {
 		t.Run(l.name, func(t *testing.T) {

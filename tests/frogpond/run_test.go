@@ -97,7 +97,6 @@ func TestBuiltin(t *testing.T) {
 // freedoom reports whether both its files are installed.
 func freedoom() bool { return len(doom.InstalledWADs()) == 2 }
 
-// needsFreedoom skips t without them.
 func needsFreedoom(t *testing.T) {
 	t.Helper()
 	if !freedoom() {

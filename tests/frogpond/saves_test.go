@@ -91,7 +91,6 @@ func TestReplay(t *testing.T) {
 	assert.Zero(t, *last(t, three+"-ticks 60 -playdemo noise -rollback 8").Desyncs)
 }
 
-// damaged writes file with a changed byte.
 func damaged(t *testing.T, name string, file []byte, at int) {
 	t.Helper()
 	file = bytes.Clone(file)

@@ -15,7 +15,6 @@ func demoOf(ticks uint64) *DemoHead {
 		MapSum: 0x2122232425262728, Ticks: ticks}
 }
 
-// demo returns a demo of three ticks of two players.
 func demo(t testing.TB) []byte {
 	var file bytes.Buffer
 	require.NoError(t, WriteDemo(&file, demoOf(3), file3()))

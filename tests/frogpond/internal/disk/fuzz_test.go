@@ -64,7 +64,6 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// rightSums corrects the sums of a record, as far as its header goes.
 func rightSums(data []byte) {
 	if len(data) < recordHeader {
 		return

@@ -19,7 +19,6 @@ func openScoresOf(t *testing.T, name string) *Scores {
 	return s
 }
 
-// someScores returns n distinct scores.
 func someScores(n int) []Score {
 	list := make([]Score, n)
 	for i := range list {
@@ -137,7 +136,6 @@ func TestScoresOnFullDisk(t *testing.T) {
 	assert.Equal(t, list, got)
 }
 
-// parseScores returns the scores in data.
 func parseScores(data []byte) (list []Score, torn int, err error) {
 	_, torn, err = scan(bytes.NewReader(data), func(c *Score) error {
 		list = append(list, *c)

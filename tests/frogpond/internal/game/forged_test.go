@@ -57,7 +57,6 @@ func newForger(t testing.TB, s *Server, m doom.Map) *forger {
 	return f
 }
 
-// save returns a save of the current game.
 func (f *forger) save() []byte {
 	ring, tick := f.g.Level.Snapshots, uint64(f.g.Level.Room.Tick)
 	require.NoError(f.t, ring.Take(tick))

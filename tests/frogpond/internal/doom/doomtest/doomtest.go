@@ -104,7 +104,6 @@ func Set(lumps []doom.Lump, name string, data []byte) []doom.Lump {
 	return append(lumps, doom.Lump{Name: name, Data: data})
 }
 
-// without returns the lumps except one.
 func without(lumps []doom.Lump, name string) (rest []doom.Lump) {
 	for _, l := range lumps {
 		if l.Name != name {
@@ -114,7 +113,6 @@ func without(lumps []doom.Lump, name string) (rest []doom.Lump) {
 	return rest
 }
 
-// poke writes a 32-bit word into a file.
 func poke(file []byte, offset int, value uint32) []byte {
 	binary.LittleEndian.PutUint32(file[offset:], value)
 	return file
