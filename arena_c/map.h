@@ -103,11 +103,11 @@ static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REG
 
 static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
 
-/* Returns the size of the head, which handles point to. Handles may outlive their map, so a stale
- * one must find the header that it expects in the next map's head. The map's header and the rows
- * are at the front of the head, and the pools' headers begin at 1 / part of it. If a next head at
- * the same address has the same size and part, rows are where rows were, and pools' headers where
- * those were. So that heads are often alike, their sizes are few: powers of two and those halfway
+/* Returns the size of the head, which handles point to. Handles may outlive their map, and a stale
+ * one must find a header of its kind in the next map's head. The map's header and the rows are at
+ * the front of the head, and the pools' headers begin at 1 / part of it. If a next head at the same
+ * address has the same size and part, rows are where rows were, and pools' headers where those
+ * were. So that heads are often alike, their sizes are few: powers of two and those halfway
  * between, 4096, 6144, 8192, 12288 and so on. pools are those of all rows together. */
 static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64_t part) {
     uint64_t size = UPFRONT_HEAD_LEAST;

@@ -199,23 +199,23 @@ static void find(const mirror *m, uintptr_t p, int window, upfront_found *found)
     uint64_t line = (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, at = below(m, line, window, NOTE_LIVE);
     const note *n;
     memset(found, 0, sizeof *found);
-    found->what = UPFRONT_NOBODYS;
+    found->what = UPFRONT_NO_OBJECT;
     if (at != m->size) {
         uint64_t size = size_of(m, at, window), start = p - start_of(m, at, window);
-        found->what = start < size ? UPFRONT_LIVING : start < size + behind(size) ? UPFRONT_PAST : UPFRONT_NOBODYS;
+        found->what = start < size ? UPFRONT_LIVING : start < size + behind(size) ? UPFRONT_PAST : UPFRONT_NO_OBJECT;
     }
-    if (found->what == UPFRONT_NOBODYS) {
+    if (found->what == UPFRONT_NO_OBJECT) {
         at = below(m, (uint64_t)(p - m->window[window] + ZONE_BEFORE) / UPFRONT_SPREAD, window, NOTE_LIVE);
         if (at != m->size && start_of(m, at, window) - p - 1 < ZONE_BEFORE)
             found->what = UPFRONT_BEFORE;
     }
-    if (found->what == UPFRONT_NOBODYS && (at = place_of(m, p, window)) != m->size)
+    if (found->what == UPFRONT_NO_OBJECT && (at = place_of(m, p, window)) != m->size)
         found->what = UPFRONT_ENDED;
     found->address = p;
     found->name = m->name;
     found->block = (const void *)m->block;
     found->canonical = m->origin + (uintptr_t)line;
-    if (found->what == UPFRONT_NOBODYS)
+    if (found->what == UPFRONT_NO_OBJECT)
         return;
     n = note_of(m, at, window);
     found->how = (int)(n->word / NOTE_HOW & NOTE_HOWS);

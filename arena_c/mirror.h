@@ -40,7 +40,7 @@ extern "C" {
 enum { UPFRONT_CLOSED = 0, UPFRONT_PUT = 1, UPFRONT_REWOUND = 2 };
 
 /* The state of an address: of the object that begins at `start`, unless `size` is 0. */
-enum { UPFRONT_PAST = 1, UPFRONT_BEFORE = 2, UPFRONT_ENDED = 3, UPFRONT_LIVING = 4, UPFRONT_NOBODYS = 5 };
+enum { UPFRONT_PAST = 1, UPFRONT_BEFORE = 2, UPFRONT_ENDED = 3, UPFRONT_LIVING = 4, UPFRONT_NO_OBJECT = 5 };
 
 typedef struct upfront_found {
     int what, how;
@@ -52,7 +52,7 @@ typedef struct upfront_found {
     const void *block;    /* the block of the mirror */
 } upfront_found;
 
-/* Kinds of live objects in a list. A node's word is one of its bytes; an object with parts comes
+/* Kinds of live objects in a list. A node's word is among its bytes; an object with parts comes
  * before them. */
 enum { UPFRONT_LIVE_NODE = 1, UPFRONT_LIVE_PARTS = 2 };
 
@@ -93,7 +93,7 @@ void *upfront_mark_more(void *from, void *end, uint64_t size);
 void upfront_mark_less(void *from, void *end, uint64_t size);
 
 /* Sets the type of the live object at a position or a canonical address: the number of a text,
- * below 2^16. Does nothing in no mirror. */
+ * below 2^16. Outside of mirrors it does nothing. */
 void upfront_mark_type(const void *p, uint32_t type);
 
 /* Marks an object whose bytes stay at their canonical address; objects marked in them later

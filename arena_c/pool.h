@@ -4,12 +4,12 @@
  * Algorithm  The numbers of the free chunks are a stack apart from the chunks, so no free chunk is
  *            read or written. One byte a chunk, below chunk 0, is its state, so a double put is
  *            detected.
- *            A pool with handles also has a generation for each chunk, and each put increments it.
- *            A handle is an index and a generation; it is valid while the chunk has that
- *            generation.
+ *            A pool with handles also has a generation for each chunk, and upfront_pool_put_handle
+ *            increments it. A handle is an index and a generation; it is valid while the chunk has
+ *            that generation.
  * Bound      get succeeds exactly while a chunk is free. put succeeds exactly for the address of a
- *            live chunk. A handle is refused for ever after the put of its chunk: a chunk without
- *            generations left retires. Fewer than 2^32 chunks.
+ *            live chunk. A handle is refused for ever after its upfront_pool_put_handle: a chunk
+ *            without generations left retires. Fewer than 2^32 chunks.
  * Cost       O(1), get: 2 comparisons, put: 4. Space: count * (stride + 5), with handles 9, rounded
  *            up. Making a pool is O(count).
  * Source     Frykholm, "Custom Memory Allocation in C++"; for the handles his "Managing Decoupling

@@ -236,10 +236,10 @@ func (h *Scopes) RanC() (ran uint64) {
 	return ran
 }
 
-// badAlign lets a fast path refuse a bad align without a test of its own. It adds the align's fault
-// times badAlign to the generation, and the generation then fails the comparison. The fault is 0
-// for a power of two up to LineSize. Example: an align of 48 has the mask 47, and 47 & 48 is 32, so
-// the generation is off by 32 * badAlign.
+// badAlign lets a fast path refuse a bad align without a test of its own. The path adds the align's
+// fault times badAlign to the generation, which then fails the comparison. The fault is 0 for a
+// power of two up to LineSize. Example: an align of 48 has the mask 47, and 47 & 48 is 32, so the
+// generation is off by 32 * badAlign.
 //
 // The sum is never 0, and for most faults above all generations of the header. From bit 43 up, the
 // generations of one owner of the header differ from the next owner's. The bits below hold the
@@ -247,7 +247,7 @@ func (h *Scopes) RanC() (ran uint64) {
 // scope is refused as well.
 const badAlign = 1<<43 | 0x9E3779B97F
 
-// aboveLine is the bits that only masks of an align above LineSize have.
+// aboveLine has the bits that only masks of an align above LineSize have.
 const aboveLine = 1<<58 - LineSize
 
 // perBadAlign is the inverse of badAlign modulo 2^64.

@@ -208,7 +208,7 @@ static void test_found(void) {
     CHECK(upfront_mirror_find((uintptr_t)p + 5, &tale));
     check_found(UPFRONT_LIVING, 0, p + 5, p, 24);
     CHECK(upfront_mirror_find((uintptr_t)p + 1000, &tale));
-    check_found(UPFRONT_NOBODYS, 0, p + 1000, NULL, 0);
+    check_found(UPFRONT_NO_OBJECT, 0, p + 1000, NULL, 0);
     CHECK_EQ(tale.canonical, (uintptr_t)upfront_arena_at(&x.scratch->arena, x.scratch->arena.start) + 1000 / UPFRONT_SPREAD);
     CHECK(!upfront_mirror_find((uintptr_t)x.block, &tale));
 
