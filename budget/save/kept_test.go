@@ -364,7 +364,7 @@ func TestHostileContainers(t *testing.T) {
 			"container.StringMap[save_test.fly]: " + noCell},
 		{"a map of more", func() { *word(ids + used) = idsMost + 1 }, "25 keys, of 24 at most"},
 		{"a map of very many", func() { *word(ids + used) = math.MaxUint32 }, "keys, of 24 at most"},
-		{"one key more", func() { *word(ids + used)++ }, "6 keys, and 5 cells that lead to one"},
+		{"one key more", func() { *word(ids + used)++ }, "6 keys, and 5 cells with one"},
 		{"one key less", func() { *word(ids + used)-- }, "4 keys, and 5 cells that lead to one"},
 		{"no keys", func() { *word(ids + used) = 0 }, "0 keys, and 5 cells"},
 		{"fewer at most", func() { *word(ids + most) = 4 }, "4 keys at most so far, now 5, of 24 at most"},
