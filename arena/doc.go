@@ -1,19 +1,18 @@
 // Package arena holds Go's bindings to the allocators of the C core. An arena allocates from one
 // block of memory and never grows:
 //
-//	l, err := arena.NewLinear(arena.NewBlock(4096, 64)) // an error if the block is too small
 //	l, err := arena.NewLinear(arena.NewBlock(4096, 64)) // error: the block is too small
 //	p := l.Alloc(100, 8)     // 100 bytes aligned to 8; nil when l is full
 //	mark := l.Mark()
 //	q := l.Alloc(512, 16)
 //	err = l.Rewind(mark)     // frees q, keeps p
 //
-// The arenas, with the bytes that each costs a block, besides alignment:
+// The arenas; the bytes are the overhead of a block, besides alignment:
 //
 //	arena        for                                  allocates   bytes  frees
 //	Linear       blocks that end together             inlined     0      all, or back to a mark
 //	Linear.Far   temporaries in the same room         inlined     0      all, or back to a mark
-//	Frame        one frame's data, for the next ones  inlined     0      a buffer, at its turn
+//	Frame        data of a frame, for later frames    inlined     0      a buffer, at its turn
 //	Stack        nested lifetimes                     inlined     16     last, or back to a mark
 //	Stack.Far    a second stack in the same room      inlined     16     last, or back to a mark
 //	Ring         streams and commands                 Go call     8      oldest
@@ -56,7 +55,7 @@
 //	base := level.Base()
 //	for _, child := range node.Children.Get(base) { … }
 //
-// For example, a base begins at 0x4000 and its Children at 0x4100. The slice stores the offset
-// 0x100 plus 1, so that 0 is nil, and its length. When the block is loaded at 0x9000, Get returns a
-// slice at 0x9100.
+// For example, a base begins at 0x4000 and a node's children at 0x4100. The Slice stores 0x101, the
+// offset plus 1 so that 0 is nil, and the number of children. When the block is loaded at 0x9000,
+// Get returns the children at 0x9100.
 package arena

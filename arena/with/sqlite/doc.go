@@ -1,5 +1,5 @@
 // Package sqlite puts all memory of SQLite, used through [github.com/mattn/go-sqlite3], into a heap
-// in a scope of a budget. A database can't grow beyond the plan, and ends with its level.
+// in a scope of a budget. A database in memory can't grow beyond the plan, and ends with its level.
 //
 //	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*World, error) {
 //		memory, err := sqlite.Use(s, 8*budget.MiB, 256*budget.KiB)
@@ -42,9 +42,9 @@
 //
 // Databases must be closed before that, with their rows, statements and transactions: call
 // s.Own(db) after Use. A scope that closes under an open database is a misuse. The error of its
-// Rewind or Close reports it, and Plan.OnError for a Load that replaces it. The heap is then filled
-// with zeros, which SQLite takes for closed objects, and SQLite and Use refuse all calls until the
-// process ends.
+// Rewind or Close reports it; if a Load replaces the level, Plan.OnError gets that error. The heap
+// is then filled with zeros, which SQLite takes for closed objects, and SQLite and Use refuse all
+// calls until the process ends.
 //
 // That isn't safe. A caller that goes on with open objects makes SQLite read memory with a new
 // owner, and write to it if the bytes look like a database. The driver does so itself when the

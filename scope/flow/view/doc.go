@@ -1,4 +1,5 @@
-// Package view draws graphs as SVG, or as DOT for Graphviz, and prints traces of their runs.
+// Package view draws graphs as SVG, or as DOT for Graphviz, and prints traces of their runs
+// ([Trace]).
 //
 //	err := view.SVG(w, graph) // graph is a flow.Source
 //
