@@ -255,10 +255,10 @@ func (c *checker) follow(k *check, of, offset, count uint32) {
 	table[i] = c.seen
 }
 
-// place returns the index at which the search for an entry begins, after &(1<<turns - 1).
-// Neighbouring nodes get neighbouring places, so that Verify reads the table in the order of the
-// nodes. The key's bits above the index, the round, add a scattered number. Without it all nodes of
-// some sizes would have one place.
+// place returns the index at which the search for an entry begins; the caller takes it modulo
+// 1<<turns. Neighbouring nodes get neighbouring places, so that Verify reads the table in the order
+// of the nodes. The key's bits above the index, the round, add a scattered number. Without it all
+// nodes of some sizes would have one place.
 //
 // For example, a table has 16 places (turns is 4). Nodes of 4 bytes with keys 18, 19 and 20 get
 // places 1, 2 and 3. Nodes of 64 bytes have keys 18, 34, 50, 66, ... which are all 2 modulo 16;

@@ -10,9 +10,8 @@ import (
 	"unsafe"
 )
 
-// Host declares the actions of graphs on a World, and the events that it fires. Declare
-// it once, at package level, and its actions and events before the first Load. The zero Host
-// panics.
+// Host declares the actions of graphs on a World, and the events that the program fires. Declare it
+// once, at package level, and its actions and events before the first Load. The zero Host panics.
 type Host[World any] struct{ vocabulary }
 
 // vocabulary is a host without its World type.

@@ -36,7 +36,8 @@ type Input struct {
 	Constant any
 }
 
-// Output names the variable that a parameter writes. A missing output writes to none.
+// Output names the variable that a parameter writes. A parameter without an output writes no
+// variable.
 type Output struct {
 	Name     string
 	Variable string

@@ -28,9 +28,9 @@ type Plan struct {
 }
 
 // State is a Lua state in a scope. One goroutine at a time uses it, and a Go function that it calls
-// may not. When its scope closes, the state is closed first. Close waits for a script that runs in
-// another goroutine. If a Go function of the state closes the scope, the script ends there. The
-// zero State returns errors.
+// may not. When its scope closes, the state is closed first. The scope's Close waits for a script
+// that runs in another goroutine. If a Go function of the state closes the scope, the script ends
+// there. The zero State returns errors.
 type State struct {
 	plan      Plan
 	word      atomic.Uint32
@@ -65,8 +65,7 @@ const parked = 256
 
 // New makes a state in s: a heap of plan.Size bytes, some 500 bytes next to it, and an entry in the
 // table of limits.owned. If Size is too small for Lua and its libraries, New returns an error that
-// is scope.ErrFull, and frees its memory. A full s unwinds, as in Maker.New. Cost: some 20
-// µs.
+// is scope.ErrFull, and frees its memory. A full s unwinds, as in Maker.New. Cost: some 20 µs.
 func New(s scope.Scope, plan Plan) (*State, error) {
 	return open(s, plan, unsafe.Pointer(C.github_com_upfront_mem_upfront_heap_hook))
 }

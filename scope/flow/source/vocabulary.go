@@ -75,7 +75,7 @@ func Guess(graph flow.Source) (v flow.Vocabulary) {
 		types[variable.Name] = variable.Type
 	}
 	met := map[[2]string]int{} // indices in the list of actions or events
-	// of an action or event and its parameter: a variable showed its type
+	// by action or event, and parameter: a variable has shown the type
 	sure := map[[3]string]bool{}
 	for _, n := range graph.Nodes {
 		list := &v.Events
