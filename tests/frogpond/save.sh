@@ -1,9 +1,9 @@
 #!/bin/sh
-# A game that is played here up to tick 50, there up to 100, and here to the end, is saved as the one
-# that was played here in one go: the files are the same, byte for byte.
+# Compares two games byte by byte in their saves: one is played here at once, the other here to tick
+# 50, there to tick 100, and here to the end.
 #
 # save.sh HERE THERE DIR WAD MAP...: HERE is frogpond, THERE the command that runs it as another
-# machine does; files lie in DIR.
+# machine does; the files are in DIR.
 set -eu
 here=$1 there=$2 dir=$3 wad=$4
 shift 4
