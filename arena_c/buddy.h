@@ -118,7 +118,7 @@ int upfront_buddy_free(upfront_buddy *b, void *p);
  * null p is an allocation. Size 0 makes a smallest block and doesn't free. */
 void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
 
-/* Returns the size of the block, which is all the caller's, or a code. The asked size isn't
+/* Returns the size of the block, all of it the caller's, or a code. The asked size isn't
  * kept. */
 int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p);
 

@@ -94,7 +94,7 @@ typedef struct upfront_heap {
     uint64_t parked;     /* blocks in the front lists */
     uint64_t parks;      /* the most that may be parked; 0: no front lists */
     uint64_t sizes;      /* bit per front list, smallest size first: it isn't empty */
-    uint64_t hand;       /* frees that found the front lists full: picks the list to give one up */
+    uint64_t hand;       /* frees that found the front lists full: picks the list that gives way */
     uint64_t fronts;     /* offset of the front lists' first offsets; 0: there are none */
     uint64_t lists;      /* number of lists by class */
     uint64_t map;        /* bit per word of `bits`: it isn't 0 */

@@ -227,7 +227,7 @@ static void find(const mirror *m, uintptr_t p, int window, upfront_found *found)
 }
 
 /* Returns the first position in [p, end) that isn't dead, or end. Bytes without access count as
- * dead: a write there has faulted. */
+ * dead: a write there would have faulted. */
 static uintptr_t undead(const mirror *m, uintptr_t p, uintptr_t end, int window) {
     uintptr_t stop;
     for (; p < end; p = stop) {
