@@ -365,21 +365,21 @@ func TestHostileContainers(t *testing.T) {
 		{"a map of more", func() { *word(ids + used) = idsMost + 1 }, "25 keys, of 24 at most"},
 		{"a map of very many", func() { *word(ids + used) = math.MaxUint32 }, "keys, of 24 at most"},
 		{"one key more", func() { *word(ids + used)++ }, "6 keys, and 5 cells with one"},
-		{"one key less", func() { *word(ids + used)-- }, "4 keys, and 5 cells that lead to one"},
+		{"one key less", func() { *word(ids + used)-- }, "4 keys, and 5 cells with one"},
 		{"no keys", func() { *word(ids + used) = 0 }, "0 keys, and 5 cells"},
-		{"fewer at most", func() { *word(ids + most) = 4 }, "4 keys at most so far, now 5, of 24 at most"},
-		{"more at most", func() { *word(ids + most) = idsMost + 1 }, "25 keys at most so far, now 5, of 24 at most"},
-		{"a key that All doesn't show", func() { *word(ids + most) = 5 }, "a key has entry 5, and there were 5 keys at most"},
+		{"fewer at most", func() { *word(ids + most) = 4 }, "a peak of 4 keys, and 5 now, of at most 24"},
+		{"more at most", func() { *word(ids + most) = idsMost + 1 }, "a peak of 25 keys, and 5 now, of at most 24"},
+		{"a key that All doesn't show", func() { *word(ids + most) = 5 }, "a key has entry 5, past a peak of 5 keys"},
 		{"an order beyond", func() { *word(idOrder) = idsMost },
-			"entry 24 of 24 stands in its order"},
+			"entry 24 of 24 is out of range"},
 		{"an order far beyond", func() { *word(idOrder) = math.MaxUint32 },
-			"stands in its order"},
-		{"an entry twice", func() { *word(idOrder) = *word(idOrder + 8) }, "or is there twice"},
-		{"a rank twice", func() { *word(idOrder + 4) = *word(idOrder + 12) }, "or is there twice"},
+			"is out of range"},
+		{"an entry twice", func() { *word(idOrder) = *word(idOrder + 8) }, "or twice in the order"},
+		{"a rank twice", func() { *word(idOrder + 4) = *word(idOrder + 12) }, "or twice in the order"},
 		{"ranks that change places", func() {
 			a, b := word(idOrder+4), word(idOrder+12)
 			*a, *b = *b, *a
-		}, "or is there twice"},
+		}, "or twice in the order"},
 		{"a free entry as a live one", func() { // in the order and in its rank
 			live, free := *word(idOrder), *word(idOrder + 8*(idsMost-1))
 			*word(idOrder), *word(idOrder + 8*(idsMost-1)) = free, live
@@ -391,7 +391,7 @@ func TestHostileContainers(t *testing.T) {
 		{"a cell that is empty", func() { *word(cell(ids, idCells, 0) + 4) = 0 },
 			"is empty and has the hash"},
 		{"a cell less", func() { clear(image[cell(ids, idCells, 0):][:8]) }, "5 keys, and 4 cells"},
-		{"cells that lead to one", func() {
+		{"cells with one", func() {
 			*word(cell(ids, idCells, 0) + 4) = *word(cell(ids, idCells, 1) + 4)
 		}, noCell},
 		{"another hash", func() { *word(cell(ids, idCells, 0))++ }, noCell},
@@ -413,7 +413,7 @@ func TestHostileContainers(t *testing.T) {
 			for i := range idCells {
 				*word(ids + 24 + 8*i + 4) = 1
 			}
-		}, "and 32 cells that lead to one"},
+		}, "and 32 cells with one"},
 		{"another key", func() { *word(idKeys) += 100 }, noCell},
 		{"a key twice", func() { *word(idKeys) = *word(idKeys + 4) }, noCell},
 		{"a key of more bytes", func() { *word(nameSizes) = nameMost + 1 },
