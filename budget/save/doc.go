@@ -38,21 +38,20 @@
 // before NewRing, which panics while one is in use.
 //
 // An arena.Heap or arena.Buddy on bytes of the state belongs to it with its free bytes. Checked
-// builds fill those, and race builds fill freed blocks, so the hash of such a state differs between
-// builds. Package save knows all arenas of package arena that the load makes between Begin and
-// NewRing, and the instances of a graph, and checks their words in each snapshot from outside.
-// After NewRing no arena can be made on the state's bytes; its constructor returns an error. An
-// arena in a block of another one lives as long as the state.
+// builds fill those, and race builds fill freed blocks, so such a state's hash differs between
+// builds. The words of all arenas that the load makes between Begin and NewRing, and of a graph's
+// instances, are checked in each snapshot from outside. After NewRing an arena's constructor
+// refuses the state's bytes. An arena in a block of another one lives as long as the state.
 //
-// A C library's data in the state, in an arena.Shared or a heap that C made (arena_c/room.h),
-// holds addresses that can't be checked. Take and Restore work on such a state; a snapshot from
-// outside is refused, except after [State.Authenticated].
+// A C library's data in an arena.Shared, or in a heap that C made (arena_c/room.h), has addresses
+// that can't be checked. Take and Restore work on such a state; snapshots from outside need
+// [State.Authenticated].
 //
 // All calls but Take and Restore need a state region (budget.RegionPlan.State). Its loads begin
 // with zeros, and a type with padding or an address is refused with the name of the field. So its
 // bytes, except those of a Heap or Buddy, are the same on every machine and in every build for the
-// same inputs. The types int and uint are allowed. They have 8 bytes on 64-bit machines and 4 on
-// 32-bit ones, so snapshots with them don't pass between the two.
+// same inputs. The types int and uint are allowed, but snapshots with them don't pass between
+// 64-bit and 32-bit machines.
 //
 // Play may depend on data outside the state, such as a map or a script. [State.Of] names that data
 // with a checksum, and a file or delta with another one is refused.

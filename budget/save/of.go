@@ -20,8 +20,8 @@ func (s *subject) String() string {
 }
 
 // Of names data outside of the state that its play depends on: a map, a table of rules, a script.
-// sum is a checksum of that data; name is for people. Files and deltas carry both, and [Ring.Read]
-// and [Ring.Apply] refuse another name or sum. Call Of in the load before NewRing, in the same
+// sum is a checksum of that data; name is for people. Files carry both, and deltas a checksum of
+// both; [Ring.Read] and [Ring.Apply] refuse others. Call Of in the load before NewRing, in the same
 // order in all programs; after NewRing it panics. A checksum finds honest mistakes; it doesn't
 // protect against forgery.
 func (st *State) Of(name string, sum uint64) {

@@ -335,9 +335,9 @@ func checkHeap(r *room, image []byte) error {
 	case h.Epoch%(1<<43) != 0:
 		return fmt.Errorf("epoch %#x", h.Epoch)
 	case h.Failed > countMax || h.LostBytes > room:
-		return fmt.Errorf("%d failed requests, and %d lost bytes, are too many", h.Failed, h.LostBytes)
+		return fmt.Errorf("%d failed requests and %d lost bytes, which is impossible", h.Failed, h.LostBytes)
 	case h.Most > room-h.LostBytes || h.Phase > room || h.Past > room || h.Parked > h.Parks:
-		return fmt.Errorf("of %d bytes: most %d, peaks %d and %d; %d of %d blocks parked", room, h.Most, h.Phase,
+		return fmt.Errorf("impossible figures for %d bytes: most %d, peaks %d and %d, %d of %d blocks parked", room, h.Most, h.Phase,
 			h.Past, h.Parked, h.Parks)
 	}
 	if _, code := h.Walk(nil); code != arena_c.OK {
@@ -396,9 +396,9 @@ func checkBuddy(_ *room, image []byte) error {
 	case b.Rest != arena_c.Rest{} || b.Padded != 0:
 		return errRests
 	case b.Failed > countMax:
-		return fmt.Errorf("%d failed requests are too many", b.Failed)
+		return fmt.Errorf("%d failed requests, which is impossible", b.Failed)
 	case b.Peak > b.End-b.First:
-		return fmt.Errorf("of %d bytes: peak %d", b.End-b.First, b.Peak)
+		return fmt.Errorf("impossible figures for %d bytes: peak %d", b.End-b.First, b.Peak)
 	case b.CheckAll() != arena_c.OK || !b.EdgesHold():
 		return fmt.Errorf("its blocks and counts contradict each other")
 	}

@@ -219,7 +219,7 @@ func TestRoomsFromOutside(t *testing.T) {
 		{"heap", unsafe.Offsetof(arena_c.Heap{}.Bits), "arena.Heap: its blocks, lists and counts"},
 		{"heap", unsafe.Offsetof(arena_c.Heap{}.Busy), "arena.Heap: its words say that a call is running"},
 		{"heap", unsafe.Offsetof(arena_c.Heap{}.Epoch), "arena.Heap: "},
-		{"heap", unsafe.Offsetof(arena_c.Heap{}.Most), "arena.Heap: of "},
+		{"heap", unsafe.Offsetof(arena_c.Heap{}.Most), "arena.Heap: impossible figures for "},
 		{"buddy", unsafe.Offsetof(arena_c.Buddy{}.Low), "arena.Buddy: word 3 of its header is"},
 		{"buddy", unsafe.Offsetof(arena_c.Buddy{}.Used), "arena.Buddy: its blocks and counts"},
 		{"buddy", unsafe.Offsetof(arena_c.Buddy{}.Busy), "arena.Buddy: its words say that a call is running"},

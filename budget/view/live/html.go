@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// Package html/template would also work, but it makes the linker keep each method of the program:
-// in frogpond 11 MB, 4 of them resident, for a page without viewers.
+// Package html/template would make the linker keep each method of the program: in frogpond 11 MB, 4
+// of them resident, for a page that may have no viewers.
 
 // markup is HTML: a constant, or a name that text has escaped.
 type markup string
