@@ -12,7 +12,7 @@ import (
 // image. Say a ring has two full slots. A tick writes page 3, so both images lack it, and Take into
 // slot 0 copies page 3. The next tick writes page 7, and Take into slot 1 copies the pages 3 and 7.
 
-// dirtyPage is the bytes for each bit. The system's pages may be larger.
+// dirtyPage is the size in bytes of a page with a bit. The system's pages may be larger.
 const dirtyPage = 4096
 
 // dirty has a bit for each page that differs from an image. Bit 0 is the page with the mark.

@@ -21,7 +21,7 @@ type layout struct {
 // and retired chunks, and then the bytes, padded to a line.
 type partLayout struct {
 	Region string `json:"region"` // the name in the plan
-	// the slot's name; a snapshot of one slot fits another
+	// Slot is the slot's name; a snapshot of one slot fits another.
 	Slot    string       `json:"slot,omitempty"`
 	Mark    uint64       `json:"mark"` // the first byte, counted from Region.Base
 	Size    uint64       `json:"size"`
@@ -37,7 +37,7 @@ type poolLayout struct {
 	Type   string `json:"type"`
 	Count  uint64 `json:"count"`
 	Stride uint64 `json:"stride"`
-	// of chunk 0; the chunks' states precede it, the last chunk's first
+	// Offset is that of chunk 0; the chunks' states precede it, the last chunk's first.
 	Offset  uint64 `json:"offset"`
 	Numbers uint64 `json:"numbers"` // of the numbers of free chunks; generations follow them
 	Handles bool   `json:"handles,omitempty"`

@@ -33,7 +33,7 @@ type links struct {
 	marks *marks // nil if no type has links
 	state []byte
 	queue []place // links to follow
-	from  place   // the link to value; its is is nil for a root
+	from  place   // the link to value; from.is is nil for a root
 	value typed   // the values at work
 	done  uint64  // value is marked up to here
 	steps uint64

@@ -24,7 +24,7 @@ type Ring struct {
 	spare     []byte   // for images from outside, until they are checked
 	layout    *layout  // nil if not known
 	text      []byte   // the layout in a file; nil before the first
-	described fileHead // a file's header, as far as it follows
+	described fileHead // the part of a file's header that the layout determines
 	exclusive *budget.Exclusive
 	of        uint32 // checksum of the subjects
 }
@@ -48,7 +48,7 @@ type slot struct {
 	hashed     bool
 }
 
-// poolWords is the bytes of a pool's two words in an image: its counts of free and retired chunks.
+// poolWords is the size of a pool's two words in an image: its counts of free and retired chunks.
 const poolWords = 8
 
 var imageMaker = scope.Plain[byte]()
@@ -196,7 +196,7 @@ func (r *Ring) check() error {
 	return nil
 }
 
-// alive reports whether the ring's scope is alive. Its Err also reports refused allocations.
+// alive reports whether the ring's scope is alive. Err would also report refused allocations.
 func (r *Ring) alive() bool { return r.record.Gen == r.gen }
 
 func (r *Ring) find(number uint64) *slot {

@@ -19,7 +19,7 @@ import (
 type room struct {
 	scope.Room
 	at uint64 // from the state's first byte, or from the first byte of the outer room
-	// its block in the outer room, as roomKind.live returns it; 0 if not known
+	// host is the block in the outer room, as roomKind.live returns it; 0 if not known.
 	host  uint64
 	fixed []uint64
 	own   uint32   // of a pool with handles: the bits common to its generations
@@ -84,7 +84,7 @@ var roomKinds = [...]roomKind{
 		header: uint64(unsafe.Sizeof(arena_c.Pool{})),
 		fixed: []uintptr{unsafe.Offsetof(arena_c.Pool{}.Gen), unsafe.Offsetof(arena_c.Pool{}.Chunks),
 			unsafe.Offsetof(arena_c.Pool{}.Numbers), unsafe.Offsetof(arena_c.Pool{}.Stride),
-			// checkRoomPool checks the 32-bit words after it
+			// checkRoomPool checks the 32-bit words after it.
 			unsafe.Offsetof(arena_c.Pool{}.Inverse)},
 		fits: fitsPool, check: checkRoomPool, live: liveInPool},
 	{ // arena_c.RoomShared: its contents belong to a library
@@ -118,7 +118,7 @@ func (st *State) findRooms() error {
 		if st.library == nil && (r.C || r.Kind == arena_c.RoomShared) {
 			st.library = r
 		}
-		// inside: rooms never overlap partly
+		// r is inside the last room: rooms never overlap partly
 		if n := len(outer) - 1; n >= 0 && outer[n].at+outer[n].Size > r.at {
 			outer[n].adopt(r)
 		} else {
@@ -376,7 +376,7 @@ func liveInHeap(r *room, image []byte, from, to uint64) (block uint64, live bool
 	if from < h.First+heapUnit || to > h.End || r.heads == nil {
 		return 0, false
 	}
-	at := (from - heapUnit) / heapUnit // of the header, at most
+	at := (from - heapUnit) / heapUnit // the last unit where its header can be
 	for r.heads[at/64]<<(63-at%64) == 0 {
 		at = at/64*64 - 1
 	}
@@ -505,7 +505,7 @@ func liveInEnds(_ *room, image []byte, from, to uint64) (block uint64, live bool
 	return wholeEnd, from >= e.Start && to <= e.Cursor
 }
 
-// stackWords is the size of the words before a block of a stack: the end before it, and the last
+// stackWords is the size of the two words before a block of a stack: the earlier end and last
 // block.
 const stackWords = arena_c.StackMask + 1
 

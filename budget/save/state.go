@@ -34,7 +34,7 @@ type State struct {
 	trusted bool
 	broken  error   // a damaged allocator
 	owned   []owned // Go values whose nodes are in it; not in a state region
-	alive   int     // the first of owned live
+	alive   int     // number of live owned values, which come first
 	ring    *Ring   // the latest, or nil
 	still   still
 	links   *links // nil until the first check
@@ -104,7 +104,7 @@ func (st *State) Size() uint64 {
 
 func (st *State) header() *arena_c.Scopes { return &st.saved.Stack().Row().Arena }
 
-// bytes returns the state's accounted range, in checked and asan builds without the values.
+// bytes returns the state's accounted range. In checked and asan builds its values are elsewhere.
 func (st *State) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(st.header()), st.mark)), st.end-st.mark)
 }

@@ -71,7 +71,6 @@ func (d *insideDrawing) description() string {
 	return text
 }
 
-// overview draws all of the arena, to scale.
 func (d *insideDrawing) overview() {
 	in, s := d.in, scale{margin, width - margin, d.in.Size}
 	d.rect("ground", s.left, d.y, s.right-s.left, 140)
@@ -213,7 +212,7 @@ func (d *insideDrawing) run(s scale, row uint64, r run) {
 	}
 }
 
-// tip returns the text that a browser shows for an object.
+// tip returns the text that a browser shows.
 func (d *insideDrawing) tip(i int) string {
 	if len(d.in.Things) > linesMost*4 {
 		return ""

@@ -22,7 +22,6 @@ const (
 	numberSquareTop px = 130
 )
 
-// lines writes the list.
 func (d *insideDrawing) lines() {
 	d.y += 160
 	d.text("small", columnWhat, d.y, "contents")
@@ -79,7 +78,6 @@ func (d *insideDrawing) within() {
 	}
 }
 
-// heading writes the title of an object's contents.
 func (d *insideDrawing) heading(i int, text string) {
 	d.y += 440
 	if line := d.list.of[i]; line >= 0 {
@@ -186,7 +184,6 @@ func (d *insideDrawing) parts(i int) {
 	d.y += 160
 }
 
-// legend explains the colours in the picture.
 func (d *insideDrawing) legend() {
 	d.y += 420
 	x := margin

@@ -122,7 +122,6 @@ func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak 
 	}
 }
 
-// heads writes the names of the columns.
 func (d *reportDrawing) heads() {
 	d.y += 360
 	for i, text := range []string{"now", "at most", "planned"} {

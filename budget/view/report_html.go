@@ -105,7 +105,6 @@ func (h *htmlReport) number(kind lineKind, c amount) {
 	}
 }
 
-// highest returns the arenas with the highest peaks.
 func highest(arenas []budget.ArenaReport) (lines []reportLine) {
 	arenas = slices.SortedStableFunc(slices.Values(arenas), func(a, b budget.ArenaReport) int { return cmp.Compare(b.Peak, a.Peak) })
 	for _, a := range arenas[:min(len(arenas), namesShown)] {

@@ -142,7 +142,6 @@ type holder struct {
 	calls                string // the calls that led to the line
 }
 
-// mostFirst sorts by bytes now, then by peak.
 func mostFirst(list []holder) {
 	slices.SortStableFunc(list, func(a, b holder) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.peak, a.peak), cmp.Compare(a.name, b.name))
@@ -212,7 +211,6 @@ func coloured(lines []reportLine) (stack []stacked) {
 	return stack
 }
 
-// unlabelled returns the line of bytes without a label.
 func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 	rest := p.now
 	for _, l := range labels {
@@ -225,7 +223,6 @@ func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 		detail: "no label: " + exact(rest) + " bytes now"}}
 }
 
-// fullest names the fullest of several arenas.
 func (p *reportPart) fullest() []reportLine {
 	if len(p.Arenas) == 1 {
 		return nil
@@ -278,7 +275,6 @@ func (p *reportPart) pools() []reportLine {
 		detail: fmt.Sprintf("open pools: %s chunks, %s in use at most", exact(chunks), exact(most))}}
 }
 
-// others returns the figures that no other line shows.
 func (p *reportPart) others() (lines []reportLine) {
 	for _, f := range budget.Figures() {
 		if v := p.Value(f.Name); v != 0 && f.Shown && !placed[f.Name] {

@@ -79,7 +79,6 @@ func (t *table) row(name, bar string, cells [3]amount) {
 	fmt.Fprintln(&t.out, strings.TrimRight(line, " "))
 }
 
-// bars returns the width left for bars.
 func (t *table) bars() int { return textWidth - 2 - t.name - 3*t.column }
 
 func (t *table) bar(l reportLine) string {

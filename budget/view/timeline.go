@@ -68,7 +68,6 @@ func (d *timelineDrawing) description() string {
 	return "The memory of each part over time. " + strings.Join(parts, "; ")
 }
 
-// head writes the title and the legend.
 func (d *timelineDrawing) head() {
 	d.text("title", margin, 320, d.title())
 	if d.samples != 0 {
@@ -115,7 +114,8 @@ func (d *timelineDrawing) axis() {
 	}
 }
 
-// roundStep returns 1, 2 or 5 with zeros, so that at most `most` steps, and 8, fit into all.
+// roundStep returns a round step (1, 2 or 5 with zeros); at most `most` of them, and at most 8, fit
+// in all.
 func roundStep(all, most uint64) uint64 {
 	step := uint64(1)
 	for i := 0; all/step > min(most, 8); i++ {
@@ -149,7 +149,6 @@ func (d *timelineDrawing) band(b *band, y px) {
 	d.peak(b, y)
 }
 
-// begin returns the position of a sample.
 func (d *timelineDrawing) begin(sample int) px { return d.at.x(times(uint64(sample), d.step)) }
 
 // level returns the height of a size in a band with its bottom at base. A size beyond the planned
@@ -203,7 +202,6 @@ func (d *timelineDrawing) peak(b *band, y px) {
 // pointer draws a small triangle that points down.
 func (d *timelineDrawing) pointer(x, y px) { d.path("point", "M%s %sl-4-7h8z", x, y) }
 
-// cross draws the sign of a full.
 func (d *timelineDrawing) cross(x, y px) {
 	d.path("bad", "M%s %sl1-1l3 3l3-3l1 1l-3 3l3 3l-1 1l-3-3l-3 3l-1-1l3-3z", x-40, y-30)
 }

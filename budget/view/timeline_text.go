@@ -50,7 +50,6 @@ func (b *band) curve() string {
 	return string(curve)
 }
 
-// crosses returns an x for each sample with a full.
 func (b *band) crosses() (signs string) {
 	for _, run := range b.runs(budget.MarkFull) {
 		signs += strings.Repeat(" ", run[0]-len(signs)) + strings.Repeat("x", run[1]-run[0])
