@@ -113,7 +113,7 @@ func (st *State) findRooms() error {
 	for _, of := range list {
 		r := &room{Room: of, at: of.Offset - st.mark}
 		if r.at+r.Size > uint64(len(state)) || r.Kind != arena_c.RoomShared && r.Size < r.kind().header {
-			return st.badRoom(r, fmt.Errorf("C registered %d bytes, which aren't all in the state", r.Size))
+			return st.badRoom(r, fmt.Errorf("code in C registered %d bytes, which aren't all in the state", r.Size))
 		}
 		if st.library == nil && (r.C || r.Kind == arena_c.RoomShared) {
 			st.library = r
