@@ -27,7 +27,7 @@
 // Without viewers a page costs nothing. With viewers it copies the figures four times a second,
 // under the locks that a Load takes when it publishes, and makes their HTML once for all. A page of
 // 84 arenas is 13 KiB and takes 0.5 MiB of the Go heap, 2 MiB a second. Its picture, every two
-// seconds, is 48 KiB and takes 0.8 MiB. Leave room for that in the plan's go_heap.
+// seconds, is 48 KiB and takes 0.8 MiB. Plan a go_heap with room for that.
 //
 // # Limits
 //
