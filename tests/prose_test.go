@@ -195,7 +195,8 @@ func faults(t *testing.T, path, text string, words map[string]int) (lines []stri
 	return lines
 }
 
-// TestProse holds pages, comments and messages to 100 columns and to nouns. With -v it counts their words.
+// TestProse holds pages, comments and messages to 100 columns and to nouns. With -v it counts their
+// words.
 func TestProse(t *testing.T) {
 	words := map[string]int{}
 	writings(t, func(path, text string) {
@@ -208,7 +209,8 @@ func TestProse(t *testing.T) {
 	t.Log("words of pages, comments and messages: ", words["page"], words["comment"], words["message"])
 }
 
-// TestProseFaults is the control: each kind of prose has its faults found, and text that isn't prose has none.
+// TestProseFaults is the control: each kind of prose has its faults found, and text that isn't
+// prose has none.
 func TestProseFaults(t *testing.T) {
 	wide := strings.Repeat("wide ", 20) + "."
 	for _, c := range []struct{ path, text, lines string }{
