@@ -52,7 +52,11 @@ func Check(t Type) (lines []string) {
 	Walk(t, func(p Part) (into bool) {
 		into = p.Kind == reflect.Invalid || !isSealed(p.Type)
 		if found := p.Type; into && p.IsPointer() || !into && holdsPointer(found) {
-			lines = append(lines, fmt.Sprintf("%s (%s) holds a Go pointer; use %s", p.Path, found, counterpart(found)))
+			name := p.Path
+			if typ := fmt.Sprint(found); typ != name { // a field
+				name += " (" + typ + ")"
+			}
+			lines = append(lines, name+" holds a Go pointer; use "+counterpart(found))
 		}
 		return into
 	})

@@ -183,11 +183,11 @@ func use() {
 	} {
 		text += "\t" + line + "\n"
 		if says := map[int]string{
-			0:  "scope.Plain[string] by mk: string (string) holds a Go pointer",
-			2:  "scope.Plain[*int] by Mk: *int (*int) holds a Go pointer",
-			4:  "scope.Plain[[]int] by through: []int ([]int) holds a Go pointer",
+			0:  "scope.Plain[string] by mk: string holds a Go pointer",
+			2:  "scope.Plain[*int] by Mk: *int holds a Go pointer",
+			4:  "scope.Plain[[]int] by through: []int holds a Go pointer",
 			8:  "scope.Plain[point2[string]] by mk: point2[string].X (string) holds a Go pointer",
-			10: "scope.Plain[string] by Second: string (string) holds a Go pointer",
+			10: "scope.Plain[string] by Second: string holds a Go pointer",
 		}[i]; says != "" {
 			want[first+i] = says
 		}
