@@ -26,7 +26,7 @@ type Inside struct {
 	Known bool `json:"known"`
 	// Scopes has the lowest first, without those of temporaries, which are all named "temp".
 	Scopes []OpenScope `json:"scopes"`
-	Things []Thing     `json:"things"` // by offset; they cover all used bytes
+	Spans  []Span      `json:"spans"` // by offset; they cover all used bytes
 }
 
 // OpenScope is an open scope.
@@ -36,8 +36,8 @@ type OpenScope struct {
 	Made []string `json:"made,omitempty"` // the calls that opened it, the newest first
 }
 
-// An allocated range of an arena: an object, a pool, a node or padding.
-type Thing struct {
+// Span is a used range of an arena, such as an object, a pool, a node or padding.
+type Span struct {
 	Offset  uint64 `json:"offset"`
 	Size    uint64 `json:"size"`
 	Padding uint64 `json:"padding,omitempty"` // free bytes before it
@@ -140,21 +140,21 @@ func (c callLines) of(site arena_c.Site) []string {
 }
 
 func (l *look) add(p *scope.Piece) {
-	t := Thing{Offset: p.Offset, Size: p.Size, Padding: p.Padding, Kind: p.Kind, Type: p.Type(), Scope: p.Scope, Label: p.Label,
+	t := Span{Offset: p.Offset, Size: p.Size, Padding: p.Padding, Kind: p.Kind, Type: p.Type(), Scope: p.Scope, Label: p.Label,
 		Ends: p.Ends(l.st), Order: p.Order, Made: l.calls.of(p.Made())}
 	if p.Pool != nil {
 		pool := arena.PoolLayoutOf(p.Pool)
 		t.Pool, t.Ends = &pool, l.st.PoolObject(p.Pool)
 	}
-	l.Things = append(l.Things, t)
+	l.Spans = append(l.Spans, t)
 }
 
 // lookInto adds the contents of an arena. The arena's header may be overwritten, so lookInto trusts
 // it only within the object that holds the arena.
 func (l *look) lookInto(a arena.Inner) error {
 	at := l.st.PlaceOf(a.Block())
-	for i := range l.Things {
-		t := &l.Things[i]
+	for i := range l.Spans {
+		t := &l.Spans[i]
 		if at-t.Offset >= t.Size || t.Parts != nil || t.Pool != nil {
 			continue
 		}
@@ -170,22 +170,22 @@ func (l *look) lookInto(a arena.Inner) error {
 
 // split divides an object into the bytes before the arena, the arena, and the bytes after it.
 func (l *look) split(i int, at uint64, layout arena.Layout) {
-	t := l.Things[i]
+	t := l.Spans[i]
 	before, inner, behind := t, t, t
 	before.Size = at - t.Offset
 	inner.Offset, inner.Size, inner.Kind, inner.Pool, inner.Parts = at, layout.Size, layout.Kind, layout.Pool, layout.Parts
 	behind.Offset, behind.Padding = at+layout.Size, 0
 	behind.Size = t.Offset + t.Size - behind.Offset
-	parts := []Thing{inner}
+	parts := []Span{inner}
 	if before.Size != 0 {
 		inner.Padding, inner.Order, inner.Ends = 0, 0, ""
-		parts = []Thing{before, inner}
+		parts = []Span{before, inner}
 	}
 	if behind.Size != 0 {
 		behind.Order, behind.Ends = 0, ""
 		parts = append(parts, behind)
 	}
-	l.Things = append(l.Things[:i:i], append(parts, l.Things[i+1:]...)...)
+	l.Spans = append(l.Spans[:i:i], append(parts, l.Spans[i+1:]...)...)
 }
 
 // Check returns an error if an Inside contradicts itself: it may come from a file. Objects and
@@ -197,16 +197,16 @@ func (in *Inside) Check() error {
 			in.Limit, in.Size)
 	}
 	at, end := uint64(0), in.Cursor
-	for i := range in.Things {
-		t := &in.Things[i]
+	for i := range in.Spans {
+		t := &in.Spans[i]
 		if at == in.Cursor && end == in.Cursor {
 			at, end = in.Limit, in.Size
 		}
 		if t.Padding > end-at || t.Offset != at+t.Padding || t.Size > end-t.Offset {
-			return fmt.Errorf("inside of %s: \"things[%d]\" (%d bytes from %d on) doesn't fit after %d", in.Arena, i, t.Size, t.Offset, at)
+			return fmt.Errorf("inside of %s: \"spans[%d]\" (%d bytes from %d on) doesn't fit after %d", in.Arena, i, t.Size, t.Offset, at)
 		}
 		if err := t.check(); err != nil {
-			return fmt.Errorf("inside of %s: \"things[%d]\": %w", in.Arena, i, err)
+			return fmt.Errorf("inside of %s: \"spans[%d]\": %w", in.Arena, i, err)
 		}
 		at = t.Offset + t.Size
 	}
@@ -219,7 +219,7 @@ func (in *Inside) Check() error {
 	return nil
 }
 
-func (t *Thing) check() error {
+func (t *Span) check() error {
 	if p := t.Pool; p != nil {
 		if p.Count != uint64(len(p.States)) || p.Live > p.Count || p.Stride != 0 && p.Count > t.Size/p.Stride {
 			return fmt.Errorf("a pool of %d chunks of %d bytes, %d live, has %d bytes and the states of %d", p.Count, p.Stride, p.Live,

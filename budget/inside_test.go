@@ -219,8 +219,8 @@ func requireInside(t *testing.T, in budget.Inside, r budget.ArenaReport) {
 func requireChain(t *testing.T, in budget.Inside) {
 	t.Helper()
 	seen, most := map[int]bool{}, 0
-	for i := range in.Things {
-		if x := &in.Things[i]; x.Order != 0 && x.Offset < in.Cursor {
+	for i := range in.Spans {
+		if x := &in.Spans[i]; x.Order != 0 && x.Offset < in.Cursor {
 			require.False(t, seen[x.Order])
 			seen[x.Order], most = true, max(most, x.Order)
 		}
@@ -260,7 +260,7 @@ type insideSums struct {
 
 func sumOf(in budget.Inside) insideSums {
 	s := insideSums{scopes: map[string]uint64{}, labels: map[string]uint64{}}
-	for _, x := range in.Things {
+	for _, x := range in.Spans {
 		s.bytes += x.Padding + x.Size
 		s.padding += x.Padding
 		if x.Kind == "reserve" {
@@ -295,37 +295,37 @@ func TestInsideTellsWhatThereIs(t *testing.T) {
 	require.Len(t, in.Scopes, 1)
 	assert.Equal(t, "level", in.Scopes[0].Name)
 
-	object := thingOf(t, in, "object")
+	object := spanOf(t, in, "object")
 	assert.Equal(t, "budget_test.insideFile", object.Type)
 	assert.Equal(t, "finalizer of budget_test.insideFile", object.Ends)
 	assert.Equal(t, uint64(32), object.Size)
 	assert.Equal(t, 4, object.Order, "what was made first runs last")
-	pool := thingOf(t, in, "pool")
+	pool := spanOf(t, in, "pool")
 	require.NotNil(t, pool.Pool)
 	assert.Equal(t, "..--", pool.Pool.States)
 	assert.Equal(t, []uint32{1, 0}, pool.Pool.Next)
 	assert.Equal(t, "sound", pool.Label)
-	owned := thingOf(t, in, "owned")
+	owned := spanOf(t, in, "owned")
 	assert.Equal(t, "a value of *budget.Budget", owned.Ends)
 	if in.Known {
-		plain := thingOf(t, in, "plain")
+		plain := spanOf(t, in, "plain")
 		assert.Equal(t, "budget_test.insideFrog", plain.Type)
 		require.NotEmpty(t, plain.Made)
 		assert.Contains(t, plain.Made[0], "inside_test.go:")
 	} else {
-		assert.Equal(t, uint64(16), thingOf(t, in, "bytes").Size, "a frog, and what aligns the file")
+		assert.Equal(t, uint64(16), spanOf(t, in, "bytes").Size, "a frog, and what aligns the file")
 	}
 }
 
-func thingOf(t *testing.T, in budget.Inside, kind string) budget.Thing {
+func spanOf(t *testing.T, in budget.Inside, kind string) budget.Span {
 	t.Helper()
-	for _, x := range in.Things {
+	for _, x := range in.Spans {
 		if x.Kind == kind {
 			return x
 		}
 	}
 	require.Fail(t, "there is no "+kind)
-	return budget.Thing{}
+	return budget.Span{}
 }
 
 func TestInsideOfOthers(t *testing.T) {
@@ -402,7 +402,7 @@ func TestInsideWhatAFinalizerSees(t *testing.T) {
 		require.NoError(t, err)
 		requireInside(t, in, level.Report())
 		most := 0
-		for _, x := range in.Things {
+		for _, x := range in.Spans {
 			most = max(most, x.Order)
 		}
 		saw = append(saw, most)
@@ -422,22 +422,22 @@ func TestInsideWhatAFinalizerSees(t *testing.T) {
 
 func TestInsideCheck(t *testing.T) {
 	good := func() budget.Inside {
-		return budget.Inside{Arena: "level", Size: 100, Used: 50, Cursor: 30, Limit: 80, Things: []budget.Thing{
+		return budget.Inside{Arena: "level", Size: 100, Used: 50, Cursor: 30, Limit: 80, Spans: []budget.Span{
 			{Offset: 2, Padding: 2, Size: 28}, {Offset: 80, Size: 20, Parts: []arena.Part{{Size: 20}}}}}
 	}
 	for name, spoil := range map[string]func(*budget.Inside){
 		"contradict":        func(in *budget.Inside) { in.Used = 51 },
 		"contradict ":       func(in *budget.Inside) { in.Cursor = 90 },
-		"fit after 0":       func(in *budget.Inside) { in.Things[0].Offset = 1 },
-		"fit after 0 ":      func(in *budget.Inside) { in.Things[0].Size = 1 << 63 },
-		"no object":         func(in *budget.Inside) { in.Things = in.Things[:1] },
-		"no part":           func(in *budget.Inside) { in.Things[1].Parts[0].Size = 1 },
-		"parts[0]":          func(in *budget.Inside) { in.Things[1].Parts[0].Size = 21 },
-		"a pool of 3":       func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Count: 3} },
-		"unknown states":    func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Count: 1, States: "!"} },
-		"gives chunk 7":     func(in *budget.Inside) { in.Things[0].Pool = &arena.PoolLayout{Next: []uint32{7}} },
-		"fit after 0  ":     func(in *budget.Inside) { in.Things[0].Padding = 1 << 63 },
-		"no object covers ": func(in *budget.Inside) { in.Things = nil },
+		"fit after 0":       func(in *budget.Inside) { in.Spans[0].Offset = 1 },
+		"fit after 0 ":      func(in *budget.Inside) { in.Spans[0].Size = 1 << 63 },
+		"no object":         func(in *budget.Inside) { in.Spans = in.Spans[:1] },
+		"no part":           func(in *budget.Inside) { in.Spans[1].Parts[0].Size = 1 },
+		"parts[0]":          func(in *budget.Inside) { in.Spans[1].Parts[0].Size = 21 },
+		"a pool of 3":       func(in *budget.Inside) { in.Spans[0].Pool = &arena.PoolLayout{Count: 3} },
+		"unknown states":    func(in *budget.Inside) { in.Spans[0].Pool = &arena.PoolLayout{Count: 1, States: "!"} },
+		"gives chunk 7":     func(in *budget.Inside) { in.Spans[0].Pool = &arena.PoolLayout{Next: []uint32{7}} },
+		"fit after 0  ":     func(in *budget.Inside) { in.Spans[0].Padding = 1 << 63 },
+		"no object covers ": func(in *budget.Inside) { in.Spans = nil },
 	} {
 		in := good()
 		require.NoError(t, in.Check())

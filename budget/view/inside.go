@@ -94,7 +94,7 @@ type run struct {
 	from, to uint64
 	class    string
 	line     int // of the list, or -1
-	thing    int // the only object, or -1
+	span     int // the only object, or -1
 }
 
 func (d *insideDrawing) rows() {
@@ -143,13 +143,13 @@ func (d *insideDrawing) rowNumbers(size uint64) (list []uint64) {
 // runs returns the rectangles: single objects if they are few, else runs of alike or of small ones.
 func (d *insideDrawing) runs() []run {
 	var list []run
-	for i := range d.in.Things {
-		t := &d.in.Things[i]
+	for i := range d.in.Spans {
+		t := &d.in.Spans[i]
 		if t.Padding != 0 {
 			list = append(list, run{t.Offset - t.Padding, t.Offset, "hatch", -1, -1})
 		}
 		if t.Size != 0 {
-			list = append(list, run{t.Offset, t.Offset + t.Size, thingClass(d.in, t), d.list.of[i], i})
+			list = append(list, run{t.Offset, t.Offset + t.Size, spanClass(d.in, t), d.list.of[i], i})
 		}
 	}
 	if len(list) > drawnMost {
@@ -171,7 +171,7 @@ func merged(list []run, apart uint64, alike func(a, b run) bool) (fewer []run) {
 			continue
 		}
 		m := &fewer[n]
-		m.to, m.thing = r.to, -1
+		m.to, m.span = r.to, -1
 		if r.line != m.line && r.class != "hatch" {
 			m.line = -1
 		}
@@ -203,8 +203,8 @@ func (d *insideDrawing) run(s scale, row uint64, r run) {
 		right -= 5
 	}
 	text := ""
-	if r.thing >= 0 {
-		text = d.tip(r.thing)
+	if r.span >= 0 {
+		text = d.tip(r.span)
 	}
 	d.told(r.class, left, d.y, max(right-left, 2), rowHeight, text)
 	if r.line >= 0 && right-left >= numberWidth && r.class != "c3 pale" {
@@ -214,11 +214,11 @@ func (d *insideDrawing) run(s scale, row uint64, r run) {
 
 // tip returns the text that a browser shows.
 func (d *insideDrawing) tip(i int) string {
-	if len(d.in.Things) > linesMost*4 {
+	if len(d.in.Spans) > linesMost*4 {
 		return ""
 	}
-	t := &d.in.Things[i]
-	text := fmt.Sprintf("%s: %s bytes at %s", thingText(t), exact(t.Size), exact(t.Offset))
+	t := &d.in.Spans[i]
+	text := fmt.Sprintf("%s: %s bytes at %s", spanText(t), exact(t.Size), exact(t.Offset))
 	if made := madeOf(t); made != "" {
 		text += ", " + made
 	}

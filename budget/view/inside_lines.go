@@ -34,17 +34,17 @@ type insideLines struct {
 const linesMost = 24
 
 func listInside(in *budget.Inside) insideLines {
-	l := insideLines{in: in, of: make([]int, len(in.Things))}
+	l := insideLines{in: in, of: make([]int, len(in.Spans))}
 	index, padding := map[lineKey]int{}, uint64(0)
-	for i := range in.Things {
-		t := &in.Things[i]
+	for i := range in.Spans {
+		t := &in.Spans[i]
 		padding += t.Padding
 		key := keyOf(t, i)
 		at, ok := index[key]
 		if !ok {
 			at = len(l.lines)
 			index[key] = at
-			l.lines = append(l.lines, insideLine{class: thingClass(in, t), first: i, scope: scopeOf(t), made: madeOf(t)})
+			l.lines = append(l.lines, insideLine{class: spanClass(in, t), first: i, scope: scopeOf(t), made: madeOf(t)})
 		}
 		l.of[i] = at
 		l.lines[at].count++
@@ -61,7 +61,7 @@ func listInside(in *budget.Inside) insideLines {
 }
 
 // keyOf returns the line of an object. An object with contents has its own line.
-func keyOf(t *budget.Thing, i int) lineKey {
+func keyOf(t *budget.Span, i int) lineKey {
 	key := lineKey{t.Kind, t.Type, t.Scope, t.Label, t.Ends, madeOf(t)}
 	if t.Pool != nil || t.Parts != nil {
 		key.kind = fmt.Sprint(i)
@@ -107,8 +107,8 @@ func (l *insideLines) order() {
 
 // text returns the text of a line.
 func (l *insideLines) text(line *insideLine) string {
-	t := &l.in.Things[line.first]
-	what := thingText(t)
+	t := &l.in.Spans[line.first]
+	what := spanText(t)
 	switch {
 	case t.Kind == "bytes":
 		return "objects (listed in checked builds)"
@@ -121,8 +121,8 @@ func (l *insideLines) text(line *insideLine) string {
 	return what
 }
 
-// thingText returns the text of one object.
-func thingText(t *budget.Thing) string {
+// spanText returns the text of one object.
+func spanText(t *budget.Span) string {
 	typed := t.Type
 	if typed == "uint8" {
 		typed = "bytes"
@@ -149,8 +149,8 @@ func thingText(t *budget.Thing) string {
 	return what
 }
 
-// thingClass returns the colour of an object. All temporaries have the same.
-func thingClass(in *budget.Inside, t *budget.Thing) string {
+// spanClass returns the colour of an object. All temporaries have the same.
+func spanClass(in *budget.Inside, t *budget.Span) string {
 	if t.Kind == "reserve" {
 		return "c3 pale"
 	}
@@ -172,7 +172,7 @@ func thingClass(in *budget.Inside, t *budget.Thing) string {
 	return "c0"
 }
 
-func scopeOf(t *budget.Thing) string {
+func scopeOf(t *budget.Span) string {
 	if t.Label != "" {
 		return t.Scope + " / " + t.Label
 	}
@@ -180,7 +180,7 @@ func scopeOf(t *budget.Thing) string {
 }
 
 // madeOf returns the source line of an object: "load.go:31".
-func madeOf(t *budget.Thing) string {
+func madeOf(t *budget.Span) string {
 	if len(t.Made) == 0 {
 		return ""
 	}

@@ -39,10 +39,10 @@ func insideOfPond(t *testing.T) (in budget.Inside) {
 	for i := range in.Scopes {
 		in.Scopes[i].Made = nil
 	}
-	for i := range in.Things {
-		if made := in.Things[i].Made; len(made) > 0 {
+	for i := range in.Spans {
+		if made := in.Spans[i].Made; len(made) > 0 {
 			function, file, _ := strings.Cut(made[0], " ")
-			in.Things[i].Made = []string{filepath.Base(function) + " " + filepath.Base(file)}
+			in.Spans[i].Made = []string{filepath.Base(function) + " " + filepath.Base(file)}
 		}
 	}
 	return in
@@ -83,7 +83,7 @@ func writeInside(t testing.TB, in budget.Inside) string {
 func TestInsideOfMany(t *testing.T) {
 	in := budget.Inside{Budget: "game", Arena: "level", Size: 2 * budget.MiB, Known: true}
 	for i, at := 0, uint64(0); at < 3*budget.MiB/2; i++ {
-		x := budget.Thing{Kind: "plain", Type: fmt.Sprintf("game.Thing%d", i%97), Scope: "map", Size: uint64(16 + i%7*40), Padding: uint64(i % 3),
+		x := budget.Span{Kind: "plain", Type: fmt.Sprintf("game.Thing%d", i%97), Scope: "map", Size: uint64(16 + i%7*40), Padding: uint64(i % 3),
 			Made: []string{fmt.Sprintf("game.load /game/load.go:%d", i%300)}}
 		if i%5 == 0 {
 			x.Kind, x.Order = "object", i+1
@@ -91,7 +91,7 @@ func TestInsideOfMany(t *testing.T) {
 		x.Offset = at + x.Padding
 		at = x.Offset + x.Size
 		in.Cursor = at
-		in.Things = append(in.Things, x)
+		in.Spans = append(in.Spans, x)
 	}
 	in.Limit, in.Used = in.Size, in.Cursor
 	text := drawInside(t, in)
@@ -127,9 +127,9 @@ func TestInsideOfAny(t *testing.T) {
 	for name, in := range map[string]budget.Inside{
 		"zero":    {},
 		"empty":   {Arena: "level", Size: 100, Limit: 100},
-		"temp":    {Arena: "level", Size: 100, Used: 100, Things: []budget.Thing{{Size: 100, Kind: "reserve"}}},
-		"hostile": {Arena: "</svg>\x1b", Size: 1, Used: 1, Cursor: 1, Limit: 1, Things: []budget.Thing{{Size: 1, Kind: "<&\u202e", Made: []string{"\x00 /"}}}},
-		"huge":    {Size: most, Used: most, Cursor: most, Limit: most, Things: []budget.Thing{{Size: most}}},
+		"temp":    {Arena: "level", Size: 100, Used: 100, Spans: []budget.Span{{Size: 100, Kind: "reserve"}}},
+		"hostile": {Arena: "</svg>\x1b", Size: 1, Used: 1, Cursor: 1, Limit: 1, Spans: []budget.Span{{Size: 1, Kind: "<&\u202e", Made: []string{"\x00 /"}}}},
+		"huge":    {Size: most, Used: most, Cursor: most, Limit: most, Spans: []budget.Span{{Size: most}}},
 		"scopes":  {Size: 9, Limit: 9, Scopes: []budget.OpenScope{{Name: strings.Repeat("long ", 99), Mark: math.MaxUint64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,9 +147,9 @@ func TestInsideOfAny(t *testing.T) {
 // TestInsideOfManyKinds: a text that doesn't fit its line isn't built whole before it is cut.
 func TestInsideOfManyKinds(t *testing.T) {
 	const kinds = 5000
-	in := budget.Inside{Size: kinds, Used: kinds, Cursor: kinds, Limit: kinds, Things: []budget.Thing{{Size: kinds, Kind: "heap"}}}
+	in := budget.Inside{Size: kinds, Used: kinds, Cursor: kinds, Limit: kinds, Spans: []budget.Span{{Size: kinds, Kind: "heap"}}}
 	for i := range uint64(kinds) {
-		in.Things[0].Parts = append(in.Things[0].Parts, arena.Part{Offset: i, Size: 1, Kind: fmt.Sprint("kind", i)})
+		in.Spans[0].Parts = append(in.Spans[0].Parts, arena.Part{Offset: i, Size: 1, Kind: fmt.Sprint("kind", i)})
 	}
 	assert.Less(t, taken(func() { assert.NoError(t, view.InsideText(io.Discard, in)) }), uint64(4*budget.MiB))
 	assert.Contains(t, writeInside(t, in), "heap of 5,000 bytes, kind0 1 in 1, kind1 1 in 1")
@@ -158,7 +158,7 @@ func TestInsideOfManyKinds(t *testing.T) {
 // TestInsideTextIsWhole: a usual name leaves space for all facts of a pool and of a checked build.
 func TestInsideTextIsWhole(t *testing.T) {
 	pool := arena.PoolLayout{Stride: 12, Count: 2000, Live: 1000, Peak: 1000, States: strings.Repeat("#.", 1000)}
-	in := budget.Inside{Arena: "level", Size: 24_100, Used: 24_100, Cursor: 24_100, Limit: 24_100, Things: []budget.Thing{
+	in := budget.Inside{Arena: "level", Size: 24_100, Used: 24_100, Cursor: 24_100, Limit: 24_100, Spans: []budget.Span{
 		{Size: 100, Kind: "bytes", Scope: "level"}, {Offset: 100, Size: 24_000, Kind: "pool", Type: "main.Frog", Scope: "level", Pool: &pool}}}
 	text := writeInside(t, in)
 	assert.Contains(t, text, "\npool of main.Frog: 1,000 of 2,000 live, 1,000 at most\n")

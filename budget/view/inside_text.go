@@ -25,8 +25,8 @@ func InsideText(w io.Writer, in budget.Inside) error {
 	}
 	fmt.Fprintf(&b, "%15s  used\n", exact(in.Used))
 	key := "chunks of pools: # live, . free, - never used\n"
-	for i := range in.Things {
-		t := &in.Things[i]
+	for i := range in.Spans {
+		t := &in.Spans[i]
 		switch {
 		case t.Pool != nil:
 			b.WriteString(key)
@@ -79,8 +79,8 @@ func left(text string, most int) string {
 const poolLetters = textWidth - 4
 
 // poolText writes a letter for each chunk: its state in the report.
-func poolText(b *bytes.Buffer, t *budget.Thing) {
-	fmt.Fprintf(b, "%s\n", clip(fmt.Sprintf("%s live, %s at most", thingText(t), exact(t.Pool.Peak)), textWidth))
+func poolText(b *bytes.Buffer, t *budget.Span) {
+	fmt.Fprintf(b, "%s\n", clip(fmt.Sprintf("%s live, %s at most", spanText(t), exact(t.Pool.Peak)), textWidth))
 	states := jsonfile.Printable(t.Pool.States)
 	for from := 0; from < len(states) && from < 16*poolLetters; from += poolLetters {
 		fmt.Fprintf(b, "  %s\n", states[from:min(from+poolLetters, len(states))])
@@ -98,7 +98,7 @@ func poolText(b *bytes.Buffer, t *budget.Thing) {
 }
 
 // partsText writes the sums of a heap, a buddy or a ring.
-func partsText(b *bytes.Buffer, t *budget.Thing) {
+func partsText(b *bytes.Buffer, t *budget.Span) {
 	sums, counts := map[string]uint64{}, map[string]uint64{}
 	var kinds []string
 	for _, p := range t.Parts {

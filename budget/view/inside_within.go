@@ -60,8 +60,8 @@ func (d *insideDrawing) line(line *insideLine) {
 // within draws the contents of a few pools, heaps, buddies and rings.
 func (d *insideDrawing) within() {
 	pools, others := 0, 0
-	for i := range d.in.Things {
-		switch t := &d.in.Things[i]; {
+	for i := range d.in.Spans {
+		switch t := &d.in.Spans[i]; {
 		case t.Pool != nil:
 			if pools++; pools <= withinMost {
 				d.pool(i)
@@ -89,12 +89,12 @@ func (d *insideDrawing) heading(i int, text string) {
 // pool draws a square for each chunk, or for several if they are many. The next free chunks have
 // numbers.
 func (d *insideDrawing) pool(i int) {
-	t := &d.in.Things[i]
+	t := &d.in.Spans[i]
 	p, each := t.Pool, 1
 	for (len(p.States)+each-1)/each > cellsMost {
 		each++
 	}
-	text := fmt.Sprintf("%s live, %s at most; %s bytes each", thingText(t), exact(p.Peak), exact(p.Stride))
+	text := fmt.Sprintf("%s live, %s at most; %s bytes each", spanText(t), exact(p.Peak), exact(p.Stride))
 	if each > 1 {
 		text += fmt.Sprintf("; a square is %d", each)
 	}
@@ -143,7 +143,7 @@ func turnsOf(p *arena.PoolLayout) map[int]uint64 {
 
 // parts draws the blocks of a heap, a buddy or a ring, to scale.
 func (d *insideDrawing) parts(i int) {
-	t := &d.in.Things[i]
+	t := &d.in.Spans[i]
 	live, free, count := uint64(0), uint64(0), uint64(0)
 	var list []run
 	for _, p := range t.Parts {
