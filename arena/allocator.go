@@ -25,9 +25,9 @@ type Freer interface {
 	Free(p unsafe.Pointer) error
 }
 
-// Reallocator is a Freer that frees its blocks in any order, knows their sizes, and changes them: a
-// Heap, a Buddy, or a Shared or a Proxy in front of one. SizeOf returns the requested size, or the
-// block's size if that is larger. An address of no live block is an error.
+// Reallocator is a Freer that frees its blocks in any order, reports their sizes, and resizes them:
+// a Heap, a Buddy, or a Shared or a Proxy in front of one. SizeOf returns the requested size, or
+// the block's size if that is larger. An address of no live block is an error.
 type Reallocator interface {
 	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)
@@ -59,7 +59,7 @@ func refusedMark(what string, m Mark, code arena_c.Code) error {
 }
 
 // BlockFrom allocates a block of size bytes from a, for an arena to be made on. The block is
-// aligned to 64 and lives as long as a's bytes do. BlockFrom returns nil when a is full. In a
+// aligned to 64 and lives as long as other bytes from a. BlockFrom returns nil when a is full. In a
 // scope, use scope.Scope.BytesUnzeroed.
 func BlockFrom(a Allocator, size int) []byte {
 	if size < 0 {

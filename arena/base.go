@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Base is a block from whose start offsets count: a region, a whole budget, or bytes read from a
-// file. 16 bytes.
+// Base is the block that offsets count from: a region, a whole budget, or bytes read from a file.
+// 16 bytes.
 type Base struct {
 	start unsafe.Pointer
 	size  uint64
@@ -25,7 +25,7 @@ func BaseOf(block []byte) Base {
 func BaseAt(start unsafe.Pointer, size uint64) Base { return Base{start, size} }
 
 // Bytes returns the block, for example to write it to a save game. In checked and asan builds Bytes
-// first copies the contents there from their real addresses.
+// first copies the objects into the block from their real addresses.
 func (b Base) Bytes() []byte {
 	arena_c.Gather(b.start, b.size)
 	return unsafe.Slice((*byte)(b.start), b.size)
@@ -41,7 +41,7 @@ func (b Base) offset(p unsafe.Pointer, size uint64, what string) uint64 {
 	return offset + 1
 }
 
-// empty is offset for no bytes at p. It returns 0 if p is outside the base, as p may be then.
+// empty is offset for an empty slice at p, and returns 0 if p is outside the base.
 func (b Base) empty(p unsafe.Pointer) uint64 {
 	if offset := arena_c.Place(p, b.start); offset <= b.size {
 		return offset + 1
@@ -65,8 +65,8 @@ func PtrTo[T any](b Base, p *T) Ptr[T] {
 	return Ptr[T]{stored: b.offset(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "Ptr")}
 }
 
-// Get returns the pointer. It returns nil for a nil Ptr and for an offset that can't be one of the
-// base. Cost: three comparisons, inlined.
+// Get returns the pointer. It returns nil for a nil Ptr, and for an offset that is outside the base
+// or misaligned for a T. Cost: three comparisons, inlined.
 func (p Ptr[T]) Get(b Base) (x *T) {
 	at := p.stored - 1 // a nil wraps to beyond every size
 	if at <= b.size && uint64(unsafe.Sizeof(*x)) <= b.size-at {
@@ -99,8 +99,8 @@ func SliceOf[T any](b Base, s []T) Slice[T] {
 	return Slice[T]{stored: b.offset(unsafe.Pointer(unsafe.SliceData(s)), size, "Slice"), count: uint64(len(s))}
 }
 
-// Get returns the slice, with cap == len. It returns nil for a nil Slice and for one that can't be
-// of the base. Cost: three comparisons, inlined.
+// Get returns the slice, with cap == len. It returns nil for a nil Slice, and for a Slice that is
+// outside the base or misaligned for a T. Cost: three comparisons, inlined.
 func (s Slice[T]) Get(b Base) (list []T) {
 	at := s.stored - 1 // a nil wraps to beyond every size
 	if at <= b.size && s.count <= roomFor[T](b.size-at) {

@@ -18,8 +18,8 @@ func NewBlock(size, align int) []byte {
 	return raw[skip : skip+size : skip+size]
 }
 
-// roomIn returns the room for an arena of a kind in a block, which must hold a header and one more
-// line. The error says how the block fails, because the C core refuses it without words.
+// roomIn returns the block as a room for an arena of a kind. The block must hold the header and one
+// more line. The error names the reason; the C core refuses a bad block without one.
 func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena_c.Room, error) {
 	first := unsafe.Pointer(unsafe.SliceData(block))
 	if past := uintptr(first) % arena_c.LineSize; past != 0 {
@@ -36,8 +36,8 @@ func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena
 	return room, room.Err()
 }
 
-// asked returns an Alloc's size and alignment mask as an arena's header takes them. A size that no
-// block has becomes one that is always full. A bad align panics.
+// asked returns an Alloc's size and alignment mask as an arena's header takes them. A size above
+// that of every block becomes OffsetMax, for which no arena has room. A bad align panics.
 func asked(what string, size, align uint64) (uint64, uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
 		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: an align is a power of two up to 1 MiB", what, size, align))

@@ -52,15 +52,15 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	return Buddy{header}, nil
 }
 
-// BuddySize returns the block size at which a Buddy, at any address, has so many bytes of blocks:
-// for instance those of RobsonBound. It doesn't check its arguments.
+// BuddySize returns the size of a block that gives a Buddy, at any address, so many bytes of
+// blocks, such as RobsonBound's result. It doesn't check its arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
 // RobsonBound returns the bytes of blocks at which no request is ever refused, for a program with
-// at most `live` bytes of live blocks, each from `smallest` to `largest`. It returns 0 if these two
-// aren't powers of two, or live is above 256 GiB. The result is about live * (1 +
-// log2(largest/smallest) / 2), and exact: with one smallest block less, some program gets a
-// refusal.
+// at most `live` bytes of live blocks, each from `smallest` to `largest`. It returns 0 if smallest
+// or largest isn't a power of two, largest is below smallest, or live is above 256 GiB. The result
+// is about live * (1 + log2(largest/smallest) / 2), and exact: with one smallest block less, some
+// program gets a refusal.
 //
 // It counts the sizes of blocks, not of requests. It holds for Alloc and Free, not for Realloc, and
 // only if the first block begins at a multiple of `largest`, or `largest` more bytes are added.
@@ -72,8 +72,8 @@ func RobsonBound(live, largest, smallest uint64) uint64 {
 }
 
 // Alloc returns a block of size bytes or more, aligned to its size, not zeroed, or nil when no free
-// block is large enough. An align above the size takes a block of that size. Size 0 takes a
-// smallest block.
+// block is large enough. An align above size takes a block of align bytes. Size 0 takes a smallest
+// block.
 func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Buddy", size, align)
 	was := b.seen()
@@ -88,9 +88,9 @@ func (b Buddy) seen() heapSeen { return heapSeen{b.its().Raced, b.header.Damaged
 
 func (b Buddy) tell(what string, was heapSeen) { was.tell(what, b.seen(), b.Err) }
 
-// Err returns an error if a call found that the table of free blocks was overwritten: how often,
-// and the last place. Afterwards Alloc may return blocks that are live, so Reset the buddy. Err
-// returns nil while no call has reached the damage.
+// Err returns an error if a call found that the table of free blocks was overwritten. The error has
+// the number of findings and the last place. Afterwards Alloc may return blocks that are live, so
+// Reset the buddy. Err returns nil while no call has reached the damage.
 func (b Buddy) Err() error {
 	x := b.its()
 	return damage("Buddy", unsafe.Pointer(x), x.Damaged, x.Where, "")
@@ -133,8 +133,8 @@ func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return size, refused("Buddy.SizeOf", code)
 }
 
-// Reset frees all blocks, and ends a Shared of the buddy, whose lock is in one. The reserve, the
-// peaks and the counts of refusals stay. Cost: O(smallest blocks).
+// Reset frees all blocks, and with them the lock of a Shared, which ends. The reserve, the peaks
+// and the counts of refusals stay. Cost: O(smallest blocks).
 func (b Buddy) Reset() {
 	was := b.seen()
 	b.header.Reset()
@@ -164,7 +164,7 @@ type BuddyStats struct {
 	Internal  uint64 // bytes of Given beyond the requested sizes
 	External  uint64 // bytes of Free outside the largest free block
 	Failed    uint64 // requests refused for lack of room since NewBuddy
-	Scattered uint64 // those of Failed for which enough bytes were free, in smaller blocks
+	Scattered uint64 // the part of Failed for which enough bytes were free, in smaller blocks
 	Damaged   uint64 // how often the table of free blocks was found overwritten: see Err
 }
 

@@ -49,7 +49,7 @@ func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 }
 
 // Next ends the frame: the oldest buffer is emptied and becomes the current one. Checked builds
-// catch a read of its old blocks. Cost: one call into C.
+// catch a read of the blocks that it held. Cost: one call into C.
 func (f Frame) Next() { f.its().Next() }
 
 // Now returns the current frame.
@@ -62,7 +62,7 @@ func (h FrameHandle) Alloc(size, align uint64) unsafe.Pointer {
 	return made(h.header, "FrameHandle").Push(h.gen, size, mask)
 }
 
-// Live reports whether the blocks of h's frame still live. Those of the zero handle don't.
+// Live reports whether the blocks of h's frame still live. It is false for the zero handle.
 func (h FrameHandle) Live() bool { return h.header != nil && h.header.Live(h.gen) }
 
 // Buffers returns the number of buffers, Current the index of the current one.

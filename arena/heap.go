@@ -9,13 +9,13 @@ import (
 
 // Heap allocates blocks of any size and frees them in any order: for C libraries, and for values of
 // different sizes that come and go. HeapOf and NewString make values, slices and texts on it. A
-// heap fragments: LargestFree may be far below Stats.Free, without a bound. Each operation takes
-// the same time however full the heap is; a good part of it is the call into C.
+// heap fragments: LargestFree may be far below Stats.Free, without a bound. Alloc and Free take the
+// same time however full the heap is; a good part of it is the call into C.
 //
 // A block costs 16 bytes of header, is rounded up to 16, and takes at least 32. A sealed header
 // before each block detects misuse; arena_c/heap.h names the misuse that stays undetected. A stray
 // write into free memory takes the block that it hit out of service, and no other; Err reports it.
-// In checked builds the method that finds it panics, unless it returns an error.
+// In checked builds the method that finds the damage panics, or returns an error if it can.
 //
 // One goroutine at a time uses a heap; for several, and for C libraries, use a Shared. The race
 // detector reports two at once; checked builds refuse the second call with an error or, in a method
@@ -30,11 +30,11 @@ var _ Reallocator = Heap{}
 // scope closes are a leak, unless MayLive was called.
 //
 // The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of exactly
-// their size; these need 512 bytes more. With parked blocks an Alloc and a Free in C take a third
-// of the time among a thousand small blocks, and two thirds among 100,000. For sizes up to 4 KiB
-// they save little. A C library's heap parks 256; park more if the program frees more blocks before
-// it allocates them again. A request that would be refused merges all parked blocks first, in one
-// call.
+// their size; their lists need 512 bytes more. With parked blocks an Alloc and a Free in C take a
+// third of the time among a thousand small blocks, and two thirds among 100,000. For sizes up to 4
+// KiB they save little. A C library's heap parks 256; park more if the program frees more blocks
+// before it allocates them again. A request that would be refused merges all parked blocks first,
+// in one call.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
 	if err != nil {
@@ -81,9 +81,9 @@ func (was heapSeen) tell(what string, is heapSeen, err func() error) {
 }
 
 // Err returns an error if a call found that a stray write had hit free memory or went past a
-// block's end: how often, and the last place. The block that was hit is out of service; Alloc still
-// uses all others. Err returns nil while no call has reached the damage. Alloc looks over all
-// blocks before it reports a full heap.
+// block's end. The error has the number of findings and the last place. The block that was hit is
+// out of service; Alloc still uses all others. Err returns nil while no call has reached the
+// damage. One refused Alloc in 1 + blocks/64 checks all blocks.
 func (h Heap) Err() error {
 	x := h.its()
 	return damage("Heap", unsafe.Pointer(x), x.Damaged, x.Where, fmt.Sprintf("; %d bytes are out of service", x.LostBytes))
@@ -151,9 +151,8 @@ func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return size, refused("Heap.SizeOf", code)
 }
 
-// Reset frees all blocks, and ends a Shared of the heap, whose lock is in one. Addresses from
-// before are refused, even if nothing has been allocated since. The reserve, the peaks and the
-// counts of refusals stay.
+// Reset frees all blocks, and with them the lock of a Shared, which ends. Addresses from before are
+// refused until a new block begins there. The reserve, the peaks and the counts of refusals stay.
 func (h Heap) Reset() {
 	was := seen(h.its())
 	h.header.Reset()
@@ -162,8 +161,9 @@ func (h Heap) Reset() {
 }
 
 // MayLive permits blocks to be live when the heap's memory ends with its level, match or request.
-// Call it if that is how blocks are freed, as with an interpreter that is dropped whole, or values
-// that own only their memory. It holds until the heap ends, also for its Shared.
+// Call it if the end of the memory is meant to free the blocks, as with an interpreter that is
+// dropped whole, or values that own only their memory. It holds until the heap ends, also for its
+// Shared.
 //
 // Without MayLive live blocks are a leak. The Close of the scope, the Rewind of the region or the
 // Close of the budget that ends them returns an error with their number. In checked builds the
@@ -203,7 +203,7 @@ type HeapStats struct {
 	Parked  uint64
 	Reserve uint64 // bytes kept back
 	Failed  uint64 // requests refused for lack of room since NewHeap
-	// those of Failed for which a block may have fitted, deeper in its list than Alloc looks
+	// the part of Failed for which a block may have fitted, deeper in its list than Alloc looks
 	Bounded uint64
 	Lost    uint64 // bytes of overwritten blocks that are out of service, in neither Used nor Free
 	Damaged uint64 // how often overwritten bytes were found: Err names the last place

@@ -17,8 +17,8 @@ type HeapMaker[T any] struct {
 	plain     bool           // T was checked for Go pointers
 }
 
-// HeapOf declares T for heaps, with a finalizer for Delete, or nil for none. If T holds a Go
-// pointer, HeapOf panics and names the field.
+// HeapOf declares T for heaps, with a finalizer for Delete and DeleteSlice, or nil for none. If T
+// holds a Go pointer, HeapOf panics and names the field.
 //
 //	var (
 //		frogs = arena.HeapOf[Frog](nil)
@@ -95,10 +95,11 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 // if the elements stay in place. When h is full it returns nil and no error; s is unchanged then. A
 // nil s is Slice.
 //
-// The block is that of all of s's cap. So a list may begin as Slice(h, 64)[:0], append up to its
-// cap, and Grow from there; Grow to len(s) frees the unused room. An n below len(s) panics. Grow
-// returns an error if s was freed, was ended by Grow, or begins or ends elsewhere than its block.
-// It can't detect an old slice whose block still has the same size, as a Buddy's may after Grow.
+// Grow resizes the block, which is all of s's cap. So a list may begin as Slice(h, 64)[:0], append
+// up to its cap, and Grow from there; Grow to len(s) frees the unused room. An n below len(s)
+// panics. Grow returns an error if s was freed, was ended by Grow, or begins or ends elsewhere than
+// its block. It can't detect an old slice whose block still has the same size, as a Buddy's may
+// after Grow.
 //
 // Finalizers don't run: the values move. Cost: that of Realloc, and the zeroing.
 func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
@@ -161,8 +162,8 @@ func (m HeapMaker[T]) declared() {
 	}
 }
 
-// sizeOf returns the size of n T in bytes, or a size that no block has if that is larger. It panics
-// if n is below `least`.
+// sizeOf returns the size of n T in bytes, or at most OffsetMax, a size that no block has. It
+// panics if n is below `least`.
 func sizeOf[T any](what string, least, n int) uint64 {
 	if n < least {
 		panic(fmt.Sprintf("arena: BUG: HeapMaker.%s of %v to %d elements: at least %d", what, reflect.TypeFor[[]T](), n, least))
@@ -174,8 +175,8 @@ func sizeOf[T any](what string, least, n int) uint64 {
 	return size
 }
 
-// isBlock returns an error if p is no live block for n T. Its text has of before T, and ends with
-// why.
+// isBlock returns an error if p is no live block for n T. The error has the text `of` before T, and
+// ends with `why`.
 func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string) error {
 	size, err := h.SizeOf(p)
 	if err != nil {
@@ -197,7 +198,7 @@ func isSlice[T any](h Reallocator, s []T, what string) error {
 	return isBlock[T](h, unsafe.Pointer(unsafe.SliceData(s)), cap(s), what, "[]", ": it was cut, or Grow ended it")
 }
 
-// NewString copies text to h and returns it in the form that a T can store; base is that of the
+// NewString copies text to h and returns it in the form that a T can store. base is the Base of the
 // region or budget that holds h. It returns false when h is full. DeleteString frees the text. An
 // empty text takes no block. NewString panics if h isn't in base. Cost: that of Alloc, and the
 // copy.

@@ -30,9 +30,9 @@ type Inner interface {
 	// Block returns the first byte of its block.
 	Block() unsafe.Pointer
 
-	// Layout describes its block, which has at most room bytes. The caller must be the arena's
-	// user. An error means that the arena's words contradict each other or room: they were
-	// overwritten. Cost: O(blocks), and a copy.
+	// Layout describes its block, which has at most room bytes. The caller must be the goroutine
+	// that uses the arena. An error means that the arena's words contradict each other or room:
+	// they were overwritten. Cost: O(blocks), and a copy.
 	Layout(room uint64) (Layout, error)
 }
 

@@ -42,9 +42,9 @@ func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
 // Mark returns the current position.
 func (l Linear) Mark() Mark { return Mark(l.its().MarkNear()) }
 
-// Rewind frees the blocks allocated since the mark, and forgets newer marks. A forgotten mark, one
-// of the other end, or one outside the arena is an error and changes nothing. Cost: O(1), one call
-// into C.
+// Rewind frees the blocks allocated since the mark, and forgets newer marks. A mark past the
+// newest, of the other end, or outside the arena is an error and changes nothing. A forgotten mark
+// is an error, too, until a new mark is past it. Cost: O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
 	return refusedMark("Linear", m, l.its().Rewind(l.gen, uint64(m)))
 }

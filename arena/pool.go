@@ -45,7 +45,7 @@ func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 func (p BlockPool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
 // GetUnzeroed is Get for a caller that writes all of T: the T holds any bytes, usually those of the
-// last Put.
+// chunk's last value.
 func (p BlockPool[T]) GetUnzeroed() *T {
 	return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers)
 }
@@ -96,9 +96,9 @@ func (p BlockPool[T]) Cap() int  { return int(p.its().Count) }
 func (p BlockPool[T]) Live() int { return int(p.its().Live()) }
 func (p BlockPool[T]) Peak() int { return int(p.its().Peak()) }
 
-// MustEmpty counts chunks that are live when the pool's memory ends as leaks, as a Heap does: for
-// chunks that must all be put back. Without it a pool may end with live chunks. On memory outside a
-// budget it does nothing, like [Heap.MayLive].
+// MustEmpty makes a leak of each chunk that is live when the pool's memory ends, as with a Heap. It
+// is for chunks that must all be put back. Without it a pool may end with live chunks. On memory
+// outside a budget it does nothing, like [Heap.MayLive].
 func (p BlockPool[T]) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
 }

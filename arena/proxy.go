@@ -71,8 +71,8 @@ func (x *Proxy) Free(p unsafe.Pointer) error {
 	return nil
 }
 
-// Realloc is that of the allocator, and an error if it has none. A block that isn't live in this
-// proxy is an error.
+// Realloc is the allocator's Realloc; a nil p is Alloc aligned to 16. It returns an error if the
+// allocator has no Realloc, or if the block isn't live in this proxy.
 func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	if p == nil && !x.book.closed {
 		return x.Alloc(size, arena_c.HeapAlign), nil
@@ -120,7 +120,7 @@ func (x *Proxy) Close() error {
 type ProxyStats struct {
 	Name   string `json:"name"`
 	Live   uint64 `json:"live"`   // blocks allocated and not freed
-	Asked  uint64 `json:"asked"`  // requested bytes of those
+	Asked  uint64 `json:"asked"`  // requested bytes of the live blocks
 	Peak   uint64 `json:"peak"`   // the highest Asked
 	Total  uint64 `json:"total"`  // blocks ever allocated
 	Failed uint64 `json:"failed"` // requests refused for lack of room
@@ -134,8 +134,8 @@ type Event struct {
 	Size uint64
 }
 
-// tally is embedded in every proxy and has the methods for users. The others belong to the field
-// book, because the compiler copies each embedded method for every T.
+// tally is embedded in every proxy and has the methods for users. The other methods belong to its
+// field book, because the compiler copies each embedded method for every T.
 type tally struct{ book book }
 
 // book holds a proxy's name, its totals, and its live blocks.

@@ -22,7 +22,7 @@ var (
 	_ HandleChunks[int] = (*HandlePoolProxy[int])(nil)
 )
 
-// PoolProxy stands in front of a pool, as a Proxy in front of an allocator.
+// PoolProxy stands in front of a pool, as a Proxy does in front of an allocator.
 type PoolProxy[T any] struct {
 	tally
 	pool Chunks[T]

@@ -28,7 +28,7 @@ func NewRing(block []byte) (Ring, error) {
 }
 
 // Alloc returns size bytes aligned to align, not zeroed, as the newest block, or nil when the ring
-// is full. They live until Free or Reset.
+// is full. The block lives until Free or Reset.
 //
 // It succeeds exactly when the bytes fit in one piece, after the newest block or at the start
 // before the oldest. With an align of at least 8 it therefore always succeeds when free >=
@@ -45,10 +45,10 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	return r.its().Alloc(r.gen, size, mask)
 }
 
-// Overwrite is Alloc that frees the oldest blocks until there is room. So a block doesn't live
-// until its Free: a reader of the oldest block may read new bytes, and its Free is an error unless
-// the oldest block now begins at the same address. Use it for data that may be lost, like the last
-// events before a crash, with one goroutine that writes and reads.
+// Overwrite is an Alloc that first frees the oldest blocks until there is room. So a block may end
+// before the caller frees it: a reader of it may then read new bytes. Its Free is then an error,
+// unless the oldest block now begins at the same address. Use it for data that may be lost, like
+// the last events before a crash, with one goroutine that writes and reads.
 //
 // Overwrite returns nil, and frees no block, if size bytes don't fit even in the empty ring. It
 // also returns nil if a stray write has hit a block's header; Free then returns an error, and Reset
@@ -59,8 +59,8 @@ func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 }
 
 // Oldest returns the oldest live block and its size in bytes, or nil when the ring is empty. If a
-// stray write has made its header end after the newest block, the size is 0 and Free says "corrupt
-// table".
+// stray write has made its header end after the newest block, the size is 0 and Free reports
+// "corrupt table".
 func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 
 // Free frees the oldest block. Any other address is an error and changes nothing. An error with
@@ -76,9 +76,9 @@ func (r Ring) Free(oldest unsafe.Pointer) error {
 // Reset frees all blocks.
 func (r Ring) Reset() { r.its().Reset(r.gen) }
 
-// MustEmpty counts blocks that are live when the ring's memory ends as leaks, as a Heap does: for
-// messages that must all be read. Without it a ring may end with live blocks. On memory outside a
-// budget it does nothing, like [Heap.MayLive].
+// MustEmpty makes a leak of each block that is live when the ring's memory ends, as with a Heap. It
+// is for messages that must all be read. Without it a ring may end with live blocks. On memory
+// outside a budget it does nothing, like [Heap.MayLive].
 func (r Ring) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomRing, unsafe.Pointer(r.its()), arena_c.RoomMustEmpty)
 }
@@ -89,8 +89,8 @@ func (r Ring) Len() int { return int(r.its().Count) }
 // Room returns the largest size in bytes that Alloc can serve now, for an align of 8 or less.
 func (r Ring) Room() uint64 { return r.its().Room() }
 
-// Stats returns the counts. Used is all from the oldest block to the newest, a skipped tail
-// included.
+// Stats returns the counts. Used counts all bytes from the oldest block to the newest, a skipped
+// tail included.
 func (r Ring) Stats() Stats {
 	size, used := r.its().Size(), r.header.Used()
 	if used > size { // the oldest would begin after the newest: a stray write

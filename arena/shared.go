@@ -20,13 +20,13 @@ import (
 // block from NewBlock until the library has ended, because the collector may free it.
 //
 // The lock and the counts are at the start of a block in the arena, which counts as live. They hold
-// addresses, so that block can't be saved and restored in another process. In a level's state a
-// Shared works with Take and Restore alone, while no call is inside (budget/save).
+// addresses, so that block can't be saved and restored in another process. In a level's state
+// (budget/save) a Shared works only with Take and Restore, while no call is inside.
 //
 // The lock is C's: a call that holds it doesn't wait for Go's scheduler or collector, except in
 // Locked. While the lock is free, it adds some 15 ns to a call from Go, which is one call into C,
-// and some 5 ns to a call from C. The race detector takes each call from Go for synchronization,
-// which it is.
+// and some 5 ns to a call from C. For the race detector each call from Go is synchronization, as it
+// truly is.
 type Shared struct{ header *arena_c.Shared }
 
 var _ Reallocator = Shared{}
@@ -70,8 +70,8 @@ func (s Shared) Free(p unsafe.Pointer) error {
 	return refused("Shared.Free", s.its().Free(p))
 }
 
-// Realloc is that of the arena. It returns nil and no error when the arena is full; p is unchanged
-// then. A nil p is Alloc aligned to 16.
+// Realloc is the arena's Realloc. It returns nil and no error when the arena is full; p is
+// unchanged then. A nil p is Alloc aligned to 16.
 func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	q := s.its().Realloc(p, size)
 	if q == nil {
@@ -80,13 +80,13 @@ func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return q, nil
 }
 
-// SizeOf is that of the arena. An address of no live block is an error.
+// SizeOf is the arena's SizeOf. An address of no live block is an error.
 func (s Shared) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := s.its().SizeOf(p)
 	return size, refused("Shared.SizeOf", code)
 }
 
-// Locked holds the lock while fn uses the arena's own methods that a Shared lacks: Stats,
+// Locked runs fn with the lock held, for the methods of the arena that a Shared lacks: Stats,
 // LargestFree, Reserve. All other callers wait, C's threads too, so keep fn short. fn must not use
 // the Shared: it would wait for itself.
 func (s Shared) Locked(fn func()) {
@@ -98,9 +98,9 @@ func (s Shared) Locked(fn func()) {
 }
 
 // CFunctions holds C functions, and the context that they take as their first argument, for a
-// library on any thread. They keep the contracts of C's malloc and its family; arena_c/callbacks.h
-// has the details. A package with cgo passes them to its C code as void *, and needs no header of
-// this library.
+// library on any thread. The functions keep the contracts of C's malloc and its family;
+// arena_c/callbacks.h has the details. A package with cgo passes the fields to its C code as void
+// *, without a header of this library.
 type CFunctions struct {
 	Context unsafe.Pointer
 	Malloc  unsafe.Pointer // void *(*)(void *context, size_t size)
@@ -114,14 +114,14 @@ type CFunctions struct {
 // own block never counts.
 func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
 
-// Functions returns C's way into the arena. They work as long as the Shared does.
+// Functions returns the C functions that use the arena. They work as long as the Shared does.
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
-// Err returns an error if a call from C passed an address of no live block: the number of such
-// calls, and the last one. They changed nothing, and the library went on, so call Err when it has
-// ended. Calls that found bytes overwritten by a stray write count, too. In checked builds Err also
-// reports calls that used the arena while another call was inside, without the lock. Such a call
-// was refused; an Alloc or a malloc returned nil.
+// Err returns an error if a call from C passed an address of no live block, with the number of such
+// calls, and the last one. The calls changed nothing, and the library went on, so call Err when the
+// library has ended. Calls that found bytes overwritten by a stray write count, too. In checked
+// builds Err also reports calls that used the arena while another call was inside, without the
+// lock. Such a call was refused; an Alloc or a malloc returned nil.
 func (s Shared) Err() error {
 	if raced := s.its().Raced(); raced != 0 {
 		return fmt.Errorf("arena: BUG: %s refused: %v, the Shared's", callsOf(raced), arena_c.Raced)

@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// Format describes the types of a blob: that of its root and all that its links lead to. Declare it
-// once, at package level, with Of. The zero Format panics.
+// Format describes the types of a blob: the root's type, and all types that links lead to. Declare
+// it once, at package level, with Of. The zero Format panics.
 type Format[T any] struct {
 	_     [0]*T // forbids conversion from another Format
 	types *types
@@ -64,7 +64,7 @@ type target interface {
 	target() (what, reflect.Type)
 }
 
-// targetOf returns t as a target. A struct that embeds one has its method, but isn't one.
+// targetOf returns t as a target. A struct that embeds a target has its method, but isn't a target.
 func targetOf(t reflect.Type) (target, bool) {
 	if t.PkgPath() != reflect.TypeFor[Str]().PkgPath() {
 		return nil, false
@@ -148,7 +148,8 @@ func (l *layout) add(c check) {
 	}
 }
 
-// fields checks each field, and that no padding separates them.
+// fields adds the check of each field to l. It returns an error for a bad field, and for padding
+// between fields.
 func (ts *types) fields(l *layout, t reflect.Type) error {
 	end := uintptr(0)
 	for i := range t.NumField() {
@@ -198,8 +199,9 @@ func (ts *types) flatten() {
 	}
 }
 
-// flat replaces checks of parts by the checks in the parts; a part in which any bytes are valid has
-// none. A long array stays a part.
+// flat returns the checks with each part replaced by the checks of its fields. A part in which any
+// bytes are valid has no checks. Beyond `unrolled` checks parts stay parts, and arrays become
+// parts.
 func (ts *types) flat(checks []check) (to []check) {
 	for _, k := range checks {
 		of := []check{k}

@@ -38,8 +38,8 @@ func (v Variant[U, V]) tag() Tag {
 	return v.stored - 1
 }
 
-// Of returns the whole node. It returns nil if the node is another variant, or nil. The node must
-// be in a verified blob. Cost: two comparisons.
+// Of returns the whole node as a V. It returns nil if the node is of another variant, or nil. The
+// node must be in a verified blob. Cost: two comparisons.
 func (v Variant[U, V]) Of(node *U) *V {
 	if node == nil || *(*Tag)(unsafe.Pointer(node))+1 != v.stored {
 		return nil
@@ -81,7 +81,8 @@ func (ts *types) union(l *layout, t reflect.Type) error {
 	return nil
 }
 
-// tag adds a check of its tag to each variant, for links to it and for structs that contain it.
+// tag adds a check of the Tag to each variant, for links to the variant and for structs that
+// contain one.
 func (ts *types) tag() {
 	for _, union := range ts.list {
 		for tag, i := range union.variants {

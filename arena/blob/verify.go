@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// overlap bounds Verify's work, in sizes of the blob. A part may be linked both as a node and in an
-// array. A blob that makes Verify look at each byte ten thousand times is refused.
+// overlap is how often Verify looks at a byte, on average, before it refuses a blob. More than once
+// is legal: a node may be linked both alone and in an array. Without the bound a hostile blob costs
+// ten thousand looks at each byte.
 const overlap = 8
 
 // steps is the farthest that a node may be from its place in the table. A blob that wasn't made to
@@ -36,7 +37,8 @@ type checker struct {
 
 // ScratchSize returns the bytes of scratch that Verify needs for data, which may be any bytes: at
 // most 28 for each part that a link leads to, and at most 7 times the length of data. It returns 0
-// if data is no blob, or the size exceeds an int.
+// if data is shorter than a blob's header or doesn't begin at a multiple of 8, or if the size
+// exceeds an int.
 func ScratchSize(data []byte) int {
 	if len(data) < int(headerSize) || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%align != 0 {
 		return 0
@@ -47,8 +49,8 @@ func ScratchSize(data []byte) int {
 	return 0
 }
 
-// nodesOf returns the number of links in the header, at least 1. It is at most a quarter of the
-// bytes, because each link takes 4.
+// nodesOf returns the number of links in the header, at least 1. The result is at most a quarter of
+// the bytes, because each link takes 4.
 func nodesOf(data []byte) uint32 {
 	promised := (*header)(unsafe.Pointer(unsafe.SliceData(data))).nodes
 	return max(1, uint32(min(uint64(promised), uint64(len(data)/4))))
@@ -190,8 +192,8 @@ func (c *checker) variant(union *layout, offset uint32) *layout {
 	return l
 }
 
-// values checks adjacent values. It recurses only into long arrays, to a depth that the type
-// bounds.
+// values checks adjacent values. It recurses only into the parts that flatten left, to a depth that
+// the type bounds.
 func (c *checker) values(l *layout, at, count uint32) {
 	checks := l.checks
 	for ; count > 0 && c.err == nil; count-- {
@@ -269,7 +271,7 @@ func (e entry) place(turns uint32) uint32 {
 	return key + (round^round>>15)*0x85ebca6b>>(-turns&31)
 }
 
-// outside reports a bad target. It is apart from follow, which is faster without it.
+// outside reports a bad target. It isn't part of follow, which is faster without it.
 func (c *checker) outside(k *check, of, offset, count uint32) {
 	c.fail("%s at %d leads to %d %s at %d; nodes are between %d and %d, these at multiples of %d",
 		k.field, of+k.at, count, c.types.list[k.typ].name, offset, headerSize, c.end, k.low+1)

@@ -30,8 +30,8 @@ func (f Format[T]) Writer(block []byte) *Writer[T] {
 	return &Writer[T]{types: f.types, block: block, at: uint64(headerSize), text: f.types.text}
 }
 
-// Bare makes the blob omit the description of its types, whose bytes are about those of the fields'
-// names. Verify checks a bare blob like any other. It compares the types by fingerprint only, so an
+// Bare makes the blob omit the description of its types, which takes a short line of text for each
+// field. Verify checks a bare blob like any other. It compares the types by fingerprint only, so an
 // error for other types can't name the field that differs.
 func (w *Writer[T]) Bare() { w.text = "" }
 
@@ -48,14 +48,14 @@ func Put[U, T any](w *Writer[T], node U) Link[U] {
 	return Link[U]{at}
 }
 
-// PutAs adds a node of one of U's variants, and sets its Tag.
+// PutAs adds a node of one of U's variants, sets its Tag, and returns a link to it.
 func PutAs[U, V, T any](w *Writer[T], as Variant[U, V], node V) Link[U] {
 	at := Put(w, node).offset
 	Set(w, Link[Tag]{at}, as.tag())
 	return Link[U]{at}
 }
 
-// PutAll adds adjacent nodes.
+// PutAll adds adjacent nodes and returns them as an Array.
 func PutAll[U, T any](w *Writer[T], nodes ...U) Array[U] {
 	if len(nodes) == 0 {
 		return Array[U]{}
@@ -78,7 +78,7 @@ func Set[U, T any](w *Writer[T], to Link[U], node U) {
 	}
 }
 
-// Str adds a text. Equal texts aren't shared.
+// Str adds a text and returns a Str for it. Equal texts aren't shared.
 func (w *Writer[T]) Str(text string) Str {
 	if text == "" {
 		return Str{}
@@ -123,7 +123,7 @@ func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	return data, nil
 }
 
-// fits reports whether all that was put, and so many bytes more, fit in the block.
+// fits reports whether the block has room for all nodes so far and `more` bytes.
 func (w *Writer[T]) fits(more uint64) bool {
 	return w.at+more <= uint64(len(w.block))
 }
@@ -136,7 +136,7 @@ func (w *Writer[T]) layout(t reflect.Type) *layout {
 	return &w.types.list[i]
 }
 
-// take returns the offset of so many new nodes, in the block or past its end.
+// take returns the offset for `count` new nodes, in the block or past its end.
 func (w *Writer[T]) take(l *layout, count uint64) uint32 {
 	at := (w.at + uint64(l.align) - 1) &^ uint64(l.align-1)
 	w.at = at + count*uint64(l.size)

@@ -20,8 +20,8 @@ const module = "github.com/upfront-mem/upfront/"
 // held is the counterpart of a value that must stay in Go's memory.
 const held = "scope.Owned, which Scope.Keep gives"
 
-// counterparts are replacements for types that hold Go pointers: named types by name, others by
-// kind. For the rest it is held.
+// counterparts are replacements for types that hold Go pointers: for named types by name, for
+// others by kind. Types without an entry have the counterpart held.
 var counterparts = map[string]string{
 	"string":         "arena.String, or arena.Inline for a short text",
 	"slice":          "arena.Slice",
@@ -46,7 +46,7 @@ var counterparts = map[string]string{
 }
 
 // Check returns a line for each field of t, at any depth, that holds a Go pointer, with its
-// counterpart. It returns none if t is plain. A type of the standard library or of this module is
+// counterpart. It returns nil if t is plain. A type of the standard library or of this module is
 // named as a whole.
 func Check(t Type) (lines []string) {
 	Walk(t, func(p Part) (into bool) {
