@@ -4,7 +4,7 @@
 //	pond [-addr 127.0.0.1:35036] [-drain 10s]
 //
 // The game's state is in one budget, with a slot for each room: a room opens whole or not at all,
-// and ends in one step. Play makes no Go allocation.
+// and ends in one step. A tick makes no Go allocation.
 //
 // main.go is the life of the server, server.go has its seats, room.go a room and its rules, wire.go
 // the protocol, and plan.json the memory. A game of your own begins in room.go.

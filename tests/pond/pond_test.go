@@ -52,7 +52,8 @@ func planOf(t *testing.T, rooms int) budget.Plan {
 	return plan
 }
 
-// start runs a server; the test plays its ticks. At the end, start checks that nothing has leaked.
+// start runs a server, whose ticks the test plays. At the end of the test it checks that nothing
+// has leaked.
 func start(t *testing.T, rooms int) (*budget.Budget, *Server) {
 	t.Helper()
 	return startOn(t, rooms, listen(t))
@@ -322,7 +323,7 @@ func TestRoomEnds(t *testing.T) {
 }
 
 // TestRandom sends random packets. After each, every seat belongs to a live player, every room has
-// at least one, and no room has a name twice.
+// at least one player, and no two players of a room have the same name.
 func TestRandom(t *testing.T) {
 	const rooms, addresses = 4, 100
 	_, s := start(t, rooms)
@@ -368,7 +369,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestPlan: plan.json has room for the fullest server, and at most a fifth too much.
+// TestPlan: with 16 rooms, plan.json has room for the fullest server, and at most a fifth more.
 func TestPlan(t *testing.T) {
 	plan := planOf(t, 16)
 	conn := listen(t)

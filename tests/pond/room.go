@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// The limits of a room. plan.json has its size in bytes, and the number of rooms.
+// The limits of a room. plan.json has the bytes of a room and the number of rooms.
 const (
 	playersMost = 16 // their IDs are bytes
 	linesMost   = 32 // of chat; a new player gets them
@@ -19,7 +19,7 @@ const (
 // Name is the name of a player or a room. Two names compare with ==.
 type Name = arena.Inline[[nameMost]byte]
 
-// Player and Line are plain data in the room's slot: a string in them is an Inline.
+// Player and Line are plain data in the room's slot, so their strings are Inlines.
 type (
 	Player struct {
 		From         Address
@@ -69,7 +69,8 @@ func (r *Room) has(name Name) bool {
 	return false
 }
 
-// keep adds a line of chat and returns it. It removes the oldest of linesMost lines.
+// keep adds a line of chat and returns it. If the room has linesMost lines, keep removes the oldest
+// first.
 func (r *Room) keep(name Name, text []byte) *Line {
 	if r.lines.Len() == linesMost {
 		r.lines.PopFront()

@@ -20,7 +20,7 @@ const (
 	silentMost     = 5 * ticksPerSecond // ticks; the longest silence of a player
 )
 
-// Seat is the seat of an address: a room, and a player in it.
+// Seat is a place in the game for one address: a room, and a player in it.
 type Seat struct {
 	Room   uint32
 	Player arena.Handle[Player]
@@ -91,7 +91,7 @@ func (s *Server) handle(from Address, packet []byte) {
 	}
 }
 
-// obey reports whether the packet is well-formed.
+// obey carries out a packet, and reports whether it is well-formed.
 func (s *Server) obey(from Address, kind byte, rest []byte) bool {
 	seat := s.seats.Get(from)
 	if kind == kindJoin {
@@ -125,8 +125,8 @@ func (s *Server) obey(from Address, kind byte, rest []byte) bool {
 	return true
 }
 
-// join gives an address a seat and welcomes it, or sends the reason for a refusal. The owner of a
-// seat is only welcomed again.
+// join gives an address a seat and welcomes it, or sends the reason for a refusal. An address that
+// has a seat is only welcomed again.
 func (s *Server) join(from Address, seat *Seat, playerName, roomName []byte) {
 	if seat != nil {
 		p := s.rooms[seat.Room].players.At(seat.Player)
@@ -171,8 +171,8 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 	return 0
 }
 
-// room returns the room with that name. If it isn't open, room opens it in a free slot; the error
-// is an ErrFull if no slot is free.
+// room returns the room with that name. If it isn't open, room opens it in a free slot, and fails
+// with an ErrFull if no slot is free.
 func (s *Server) room(name []byte) (*Room, error) {
 	if number := s.byName.GetBytes(name); number != nil {
 		return s.rooms[*number], nil
@@ -210,7 +210,7 @@ func (s *Server) leave(seat Seat, why uint8) {
 	}
 }
 
-// step plays a tick of each room and sends it to the players.
+// step plays a tick of each room and sends the places to its players.
 func (s *Server) step() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

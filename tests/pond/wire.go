@@ -20,8 +20,8 @@ package main
 //	p tick (id x y)... their places, each tick: 4 bytes, then 1, 2 and 2 for each
 //	s n NAME TEXT      a line of chat. A new player gets the last 32
 //
-// A player is known by its address, which may be forged. On an open network, let a client prove
-// first that it receives at its address, as frogpond's join does.
+// The server knows a player by its address, which may be forged. On an open network, let a client
+// first prove that it receives packets at its address, as frogpond's join does.
 
 import (
 	"net/netip"

@@ -4,8 +4,8 @@
 //	go vet -vettool=$(which upfront-vet) ./...
 //	upfront-vet ./...
 //
-// It doesn't see through interfaces and function values; -h lists its limits. A checked build
-// catches the misuse that it misses.
+// It can't follow calls through interfaces and function values; -h lists its limits. Run a checked
+// build too: it catches misuse at run time.
 //
 // Install it from a checkout: cd budget/cmd && go install ./upfront-vet
 package main

@@ -28,7 +28,7 @@ func must(t *testing.T, dir, name string, args ...string) string {
 	return out
 }
 
-// TestNewcomer follows the page with a copy of frogpond and one error in it. The page has the
+// TestNewcomer follows the page with a copy of frogpond that has one error. The page quotes the
 // output of go vet.
 func TestNewcomer(t *testing.T) {
 	step.Needs(t, step.Check)

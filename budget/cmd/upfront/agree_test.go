@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// TestAgree checks that diff and check agree with every other reader of one report, by the table
-// next to it. The other report has the same parts, all empty.
+// TestAgree checks the figures of diff and check against agree.txt, the table that each reader of
+// agree.json must match. They compare that report with one of the same parts, all empty.
 func TestAgree(t *testing.T) {
 	const full = "../../testdata/agree.json"
 	data, err := os.ReadFile(full)
@@ -75,7 +75,7 @@ func TestAgree(t *testing.T) {
 					t.Errorf("%s: %d: %s", name, a, line)
 				}
 			} else if strings.HasSuffix(figure, "peak") && figure != "arena_load_peak" && figure != "pool_chunks_peak" {
-				t.Errorf("%s says nothing of: %s", name, line) // other figures may be left out
+				t.Errorf("%s says nothing of: %s", name, line) // others are optional
 			}
 		}
 		if compared < 10 {

@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// gate is the allowed growth: a share of the old bytes, or a number of bytes if that is more.
+// gate is the allowed growth: the larger of a share of the old bytes and a number of bytes.
 type gate struct {
 	share percent
 	bytes uint64
@@ -129,8 +129,8 @@ func (t *tool) check(sources []string, against string, g gate) (result gateResul
 	return result, errors.Join(errs...)
 }
 
-// growths returns the differences that a gate judges, in the order of report diff, always with the
-// budget's size first.
+// growths returns the differences that a gate judges, in the order of report diff, with the
+// budget's size first, even if it is unchanged.
 func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
 	all := differences(from, to)
 	if len(all) == 0 || all[0].whose != (whose{}) || all[0].Figure != "size" {
@@ -153,7 +153,7 @@ type judgement int
 
 const (
 	notJudged judgement = iota
-	inBytes             // it may grow by a share
+	inBytes             // the figure may grow by a share
 	atAll               // one more is too much
 )
 
@@ -167,8 +167,8 @@ func judged(f budget.Figure) judgement {
 	return notJudged
 }
 
-// before returns the value that a figure's growth is a share of: the old value or, if that is 0,
-// its region's peak or size.
+// before returns the base of a figure's relative growth: its old value. If that is 0, the base is
+// the region's peak (for a label or scope) or else its size.
 func (f figures) before(d difference) uint64 {
 	was, region := d.A, whose{Region: d.Region}
 	if was == 0 && d.Kind != "" {
@@ -199,7 +199,7 @@ func (f figures) regions(fn func(region whose) bool) (names []string) {
 	return names
 }
 
-// otherRegions names the regions that only one of two reports has.
+// otherRegions lists the regions that only one of two reports has, for a message.
 func otherRegions(base, now figures) string {
 	var says []string
 	lacks := func(what string, names []string) {
@@ -217,8 +217,8 @@ func (f figures) has(region whose) bool {
 	return has
 }
 
-// unused returns the regions that only the base used: a run that ended early needs less of
-// everything.
+// unused returns the regions that only the base used. They show a run that ended early, and so
+// needed less.
 func unused(base, now figures) []string {
 	return base.regions(func(w whose) bool {
 		peak := figure{w, "arena_peak"}
@@ -277,7 +277,7 @@ func (x growth) row(name string) []cell {
 	return row
 }
 
-// percent is a flag with a share in millionths.
+// percent is a flag for a share, in millionths.
 type percent uint64
 
 const (

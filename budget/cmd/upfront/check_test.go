@@ -106,8 +106,8 @@ func sizesOf(r *budget.Report) map[string][]*uint64 {
 	return all
 }
 
-// TestPlanted grows each size and peak of a report of frogpond by 4 %: check finds it, and it
-// alone. It doesn't find 2 %.
+// TestPlanted grows each size and peak of a report of frogpond by 4 %, which check finds, and by 2
+// %, which it doesn't find.
 func TestPlanted(t *testing.T) {
 	base, planted := recorded+"builtin.json", 0
 	r := reportIn(t, base)
@@ -134,7 +134,7 @@ func TestPlanted(t *testing.T) {
 		planted++
 		finds := []string{name}
 		if part, size := strings.CutSuffix(name, " arena_size"); size && len(values) > 1 {
-			finds = []string{part + " size", name} // of the part, and of one arena
+			finds = []string{part + " size", name} // the size of the part, and of one arena
 		}
 		if code != codeFound || !slices.Equal(found, finds) {
 			t.Errorf("%s, 4 %% more: exit %d, %s", name, code, found)
@@ -189,7 +189,8 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestAllowed checks the share of an old value, of the region of a new one, and the bytes.
+// TestAllowed checks the growth allowed as a share of an old value, as a share of the region for a
+// new value, and in bytes.
 func TestAllowed(t *testing.T) {
 	base := budget.Report{Name: "x", Size: 100_000, Arenas: []budget.ArenaReport{
 		{Name: "used", Part: "used", Size: 50_000, Peak: 10_000, Labels: []scope.Usage{{Name: "small", Peak: 16}, {Name: "large", Peak: 5000}}},
@@ -233,7 +234,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestPercent checks percentages as people write them, and shares of numbers of any size.
+// TestPercent checks the spellings of percentages, and shares of numbers of any size.
 func TestPercent(t *testing.T) {
 	for text, want := range map[string]percent{"3%": 30_000, "3": 30_000, "3 %": 30_000, "0%": 0, "0.5%": 5_000, "1000%": 10_000_000, "0.0001": 1} {
 		var p percent

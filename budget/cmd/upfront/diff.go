@@ -27,15 +27,16 @@ type difference struct {
 	B      uint64 `json:"b"`
 }
 
-// whose is the owner of a figure: the budget, a region with its slots, or a name in it.
+// whose is the owner of a figure: the budget, a region with its slots, or a label or scope in a
+// region.
 type whose struct {
 	Region string `json:"region,omitempty"`
 	Kind   string `json:"kind,omitempty"` // label, scope
 	Name   string `json:"name,omitempty"`
 }
 
-// figures are the figures of a report, in its order: the budget's own, then those of each part, and
-// of its names.
+// figures are the figures of a report, in its order: the budget's own, then each part's, followed
+// by those of the part's labels and scopes.
 type figures struct {
 	order  []figure
 	values map[figure]uint64
@@ -49,11 +50,11 @@ type figure struct {
 // troubles are faults that the budget itself counts.
 var troubles = [...]string{"errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch", "leaks.blocks"}
 
-// ofParts are the figures of parts. Names in a part have some of them, and the budget has a size,
-// too.
+// ofParts are the figures of a part. Labels and scopes in a part have some of them; the budget has
+// a size too.
 var ofParts = budget.Figures()
 
-// known has each figure by its name.
+// known has the unit and kind of each figure by its name.
 var known = func() map[string]budget.Figure {
 	all := map[string]budget.Figure{"go_heap.limit": {Unit: budget.Bytes, Kind: budget.Planned}}
 	for _, name := range troubles {
@@ -100,15 +101,16 @@ func (f *figures) add(w whose, name string, value uint64) {
 	f.order, f.values[key] = append(f.order, key), value
 }
 
-// alone reports whether a part is one arena, so that the sum over its arenas equals the arena's own
-// figure.
+// alone reports whether a part has at most one arena, so that the part's sums equal the arena's own
+// figures.
 func (f *figures) alone(region string) bool {
 	return f.values[figure{whose{Region: region}, "arenas"}] <= 1
 }
 
-// differences returns the differences of two reports: the budget's own first, then by region, each
-// followed by its names, the largest change in bytes first. A figure that one of them didn't count
-// is left out. For a region that is one arena in both, size and use are listed once.
+// differences returns the differences of two reports: the budget's own, then each region's,
+// followed by those of its labels and scopes. The largest change in bytes comes first. A figure
+// that one report didn't count is left out. For a region of one arena in both reports, size and use
+// are listed once.
 func differences(a, b budget.Report) (list []difference) {
 	from, to := figuresOf(a), figuresOf(b)
 	counted := counts(a) && counts(b)
@@ -145,8 +147,8 @@ func counts(r budget.Report) bool {
 	return !slices.ContainsFunc(r.Arenas, func(a budget.ArenaReport) bool { return !a.Counted })
 }
 
-// weight returns by how many bytes a figure changed, 0 for planned figures and for those without
-// bytes.
+// weight returns the bytes by which a figure changed. It returns 0 for a planned figure, and for
+// one that isn't in bytes.
 func (d difference) weight() uint64 {
 	if f := known[d.Figure]; f.Unit != budget.Bytes || f.Kind == budget.Planned {
 		return 0
@@ -154,7 +156,7 @@ func (d difference) weight() uint64 {
 	return max(d.A, d.B) - min(d.A, d.B)
 }
 
-// before orders the owners of figures.
+// before compares the owners of figures for their order, as cmp.Compare does.
 func before(a, b whose, weights map[whose]uint64) int {
 	if a == b {
 		return 0
@@ -185,7 +187,7 @@ func (t *tool) differ(w io.Writer, d reportDiff) error {
 	return t.table(w, rows)
 }
 
-// naming names the owner of a table's rows, once for adjacent ones.
+// naming names the owner of each row of a table; adjacent rows of one owner have the name once.
 type naming struct {
 	last  whose
 	begun bool

@@ -56,7 +56,7 @@ limit.
 	return c
 }
 
-// fleetFlags are the properties of servers that a plan doesn't have.
+// fleetFlags are the properties of servers that aren't in a plan.
 type fleetFlags struct {
 	only, name, image, cpu, rooms string
 	replicas, port, spare         int
@@ -281,8 +281,8 @@ func (f fleetFlags) deployment(s sum) (spec deploymentSpec) {
 	return spec
 }
 
-// server returns the pod of either. Requests equal limits for all resources, which Kubernetes calls
-// Guaranteed.
+// server returns the pod of a fleet or a deployment. Its requests equal its limits for all
+// resources: Kubernetes' class Guaranteed.
 func (f fleetFlags) server(s sum) (p podTemplate) {
 	c := container{Name: f.name, Image: f.image}
 	c.Resources.Limits = amounts{f.cpu, fmt.Sprint(s.Total)}

@@ -291,7 +291,7 @@ type graph struct {
 	report     flow.Report
 }
 
-// The choice of open without a vocabulary.
+// The values of open's parameter guessing, for a graph without a vocabulary.
 const (
 	demand = false
 	guess  = true
@@ -308,7 +308,7 @@ func open(name, host string, guessing bool) (*graph, error) {
 		if g.source, g.vocabulary, err = decompile(name, data); err != nil {
 			return nil, found{err}
 		}
-		data = source.Write(g.source) // for the report, and for another host
+		data = source.Write(g.source) // the report and another host need JSON
 	} else if host == "" && !guessing {
 		return nil, errors.New("--host is missing: a blob needs the types of the game's events and actions")
 	} else {
@@ -431,8 +431,8 @@ func (g *graph) values(event string, given map[string]string) (list []any, err e
 	return nil, fmt.Errorf("no event %q; the events are: %s", event, strings.Join(names, ", "))
 }
 
-// trace loads the graph, fires the event, and ticks until nothing more can happen or the ticks are
-// over.
+// trace loads the graph, fires the event, plays the ticks, and prints the steps of both. It fails
+// if the event ran no node.
 func (g *graph) trace(w io.Writer, steps, ticks int, fire func(*flow.Runner, *flow.Graph, flow.Instance) error) error {
 	host, err := flow.HostOf(g.vocabulary)
 	if err != nil {

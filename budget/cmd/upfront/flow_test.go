@@ -59,7 +59,8 @@ func TestCommands(t *testing.T) {
 	compare(t, "testdata/flow.txt", all.String())
 }
 
-// TestDamagedBlob changes any byte of a blob: the result is an error, no panic.
+// TestDamagedBlob changes one byte of a blob, at about a hundred places in turn: the result is an
+// error, not a panic.
 func TestDamagedBlob(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "door.blob")
 	if code, out, said := runs("flow", "compile", graphs+"door.json", "--host", graphs+"host.json", "-o", name); code != codeFine {

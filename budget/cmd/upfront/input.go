@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// The most bytes of a source, and the most time of a URL.
+// The limits of a source: its size in bytes, and the time of a URL.
 const (
 	reportMax = 64 * budget.MiB
 	patience  = 30 * time.Second
@@ -104,8 +104,8 @@ func decode(source string, data []byte, to any) error {
 	return nil
 }
 
-// arenasBefore returns the arenas of a report in its old form: two lists, in which only an arena's
-// name shows its part.
+// arenasBefore returns the arenas of a report in the old format: two lists, in which only an
+// arena's name shows its part.
 func arenasBefore(source string, data []byte) ([]budget.ArenaReport, error) {
 	var file struct {
 		Regions []budget.ArenaReport `json:"regions"`
@@ -138,8 +138,8 @@ const (
 	reportKind
 )
 
-// kindOf distinguishes a report from a plan: a report has arenas. An old report has regions, as a
-// plan does, and each has used, which a plan's regions never have.
+// kindOf distinguishes a report from a plan. A report has arenas. An old report has regions, as a
+// plan does, but with the member used.
 func kindOf(data []byte) kind {
 	var file struct {
 		Arenas  []json.RawMessage `json:"arenas"`
@@ -147,7 +147,7 @@ func kindOf(data []byte) kind {
 			Used json.RawMessage `json:"used"`
 		} `json:"regions"`
 	}
-	_ = json.Unmarshal(data, &file) // members of another type are left out
+	_ = json.Unmarshal(data, &file) // members of other types stay empty
 	switch {
 	case len(file.Arenas) != 0:
 		return reportKind
@@ -201,8 +201,8 @@ func readURL(ctx context.Context, address *url.URL) ([]byte, error) {
 	return data, err
 }
 
-// get returns a body and its media type, within the context's time and with a bound. The error
-// names the address.
+// get returns the body at an address, up to reportMax bytes, and its media type. The error names
+// the address without its password.
 func get(ctx context.Context, address *url.URL) (data []byte, kind string, err error) {
 	defer func() {
 		if err != nil {
@@ -215,7 +215,7 @@ func get(ctx context.Context, address *url.URL) (data []byte, kind string, err e
 	}
 	response, err := http.DefaultClient.Do(request)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // without the URL, added above
+		err = wrapped.Err // without its URL, which the deferred function adds
 	}
 	if err != nil {
 		return nil, "", err

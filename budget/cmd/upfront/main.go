@@ -25,8 +25,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// The exit codes of every command, as in diff(1): with codeFound the command worked, and its answer
-// is a difference.
+// The exit codes of every command, as in diff(1).
 const (
 	codeFine    = 0
 	codeFound   = 1 // files differ, or have faults
@@ -35,7 +34,7 @@ const (
 
 const exitCodes = "Exit code: 0 done, 1 faults were found or files differ, 2 trouble."
 
-// found is an error that is a command's answer; without a text the answer has been printed.
+// found is an error that is a command's answer. Without a text, the answer has been printed.
 type found struct{ error }
 
 func (f found) Error() string {
@@ -54,7 +53,7 @@ func foundBy(err error) error {
 	return found{err}
 }
 
-// codeOf returns the exit code of an error, of several errors the worst.
+// codeOf returns the exit code of an error. For several errors it returns the worst.
 func codeOf(err error) (code int) {
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range list.Unwrap() {

@@ -24,7 +24,7 @@ func runs(args ...string) (code int, stdout, stderr string) {
 }
 
 // shown returns a command as typed, its output, and its exit code. Names replace the parts that
-// differ each time.
+// differ from run to run.
 func shown(command string, names map[string]string) string {
 	var to, back []string
 	for name, real := range names {
@@ -50,7 +50,7 @@ func compare(t *testing.T, name, text string) {
 	}
 }
 
-// every calls fn with each command that does work.
+// every calls fn with each command that isn't a group.
 func every(c *cobra.Command, fn func(*cobra.Command)) {
 	for _, sub := range c.Commands() {
 		if sub.HasSubCommands() {
@@ -61,8 +61,8 @@ func every(c *cobra.Command, fn func(*cobra.Command)) {
 	}
 }
 
-// TestHelp compares -h with testdata/help.txt. Each command has an example that begins with its
-// name, and its exit codes.
+// TestHelp compares -h with testdata/help.txt. It also checks that each command has an example that
+// begins with the command's name, and lists exit codes.
 func TestHelp(t *testing.T) {
 	names := []string{"", "plan", "report", "flow", "save"}
 	every(newCommand(newTool(nil, nil)), func(c *cobra.Command) {
@@ -110,8 +110,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestTrouble checks that a faulty command line ends with 2, and with --json prints an object all
-// the same.
+// TestTrouble checks that a faulty command line exits with 2, and that with --json it still prints
+// an object.
 func TestTrouble(t *testing.T) {
 	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
 		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",

@@ -23,7 +23,7 @@ type tool struct {
 	json     bool
 	colours  bool
 	printed  bool
-	patience time.Duration // with a URL
+	patience time.Duration // the most time of a URL
 	progress *progress
 }
 
@@ -42,7 +42,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// print prints a result, as JSON or as text. Only standard output can fail, not text.
+// print prints a result, as JSON or as text.
 func (t *tool) print(value any, text func(io.Writer) error) error {
 	if t.json {
 		return t.printJSON(value)
@@ -77,7 +77,7 @@ func (t *tool) warn(lines []string) {
 // printable returns a message without characters that steer a terminal.
 func printable(text string) string { return jsonfile.Printable(text, '\n', '\t') }
 
-// text is a result for people alone.
+// text is a result without figures; as JSON it is one string.
 type text struct {
 	Text string `json:"text"`
 }
@@ -98,7 +98,8 @@ func outFlag(c *cobra.Command, out *string, what string) {
 	c.Flags().StringVarP(out, "out", "o", "", what)
 }
 
-// draw prints a result as text, or writes it to a file in the form of the function file.
+// draw prints a result as text if out is "". Otherwise it writes the file out with the function
+// file.
 func (t *tool) draw(out, text string, file func(io.Writer) error) error {
 	if out == "" {
 		return t.printText(text)
@@ -128,7 +129,8 @@ func (t *tool) write(name string, data []byte) error {
 	return t.printJSON(written{name, len(data)})
 }
 
-// echoWords is jsonfile.Echo for a sentence.
+// echoWords returns a sentence, at most 500 bytes of it, with each word made printable by
+// jsonfile.Echo.
 func echoWords(text string) string {
 	const most = 500
 	words := strings.Fields(text[:min(len(text), most)])
@@ -149,7 +151,7 @@ const (
 	faint colour = "\x1b[2m"
 )
 
-// paint returns a text in a colour, where there are colours.
+// paint returns a text in a colour if the output has colours, and the text alone otherwise.
 func (t *tool) paint(c colour, text string) string {
 	if !t.colours || c == "" || text == "" {
 		return text
@@ -169,7 +171,8 @@ func right(text string) cell { return cell{text: text, number: true} }
 
 func echoed(text string) cell { return left(jsonfile.Echo(text)) }
 
-// table writes rows, each column as wide as its widest cell. Tabwriter would count colours.
+// table writes rows, each column as wide as its widest cell. Package tabwriter would count the
+// bytes of colours.
 func (t *tool) table(w io.Writer, rows [][]cell) error {
 	var widths []int
 	for _, row := range rows {

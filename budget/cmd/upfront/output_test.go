@@ -48,7 +48,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestColours checks that colours are for terminals, and don't move columns.
+// TestColours checks that only terminals get colours, and that colours don't move columns.
 func TestColours(t *testing.T) {
 	_, plain, _ := runs("report", "diff", "testdata/main.json", "testdata/branch.json")
 	if strings.Contains(plain, "\x1b") {

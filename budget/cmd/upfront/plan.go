@@ -58,7 +58,7 @@ type checkedPlans struct {
 type checkedPlan struct {
 	File     string      `json:"file"`
 	Fine     bool        `json:"fine"`
-	Error    string      `json:"error,omitempty"` // if it can't be read
+	Error    string      `json:"error,omitempty"` // if the file can't be read
 	Cost     budget.Cost `json:"cost,omitzero"`
 	Faults   []planFault `json:"faults,omitempty"`
 	Warnings []planFault `json:"warnings,omitempty"`
@@ -70,8 +70,8 @@ type planFault struct {
 	Text string `json:"text"`
 }
 
-// err returns found if a plan has a fault, which has been printed. A file that can't be read has an
-// error of its own.
+// err returns found if a plan has a fault, which has been printed. It ignores files that can't be
+// read: they have an error of their own.
 func (c checkedPlans) err() error {
 	for _, p := range c.Plans {
 		if !p.Fine && p.Error == "" {
@@ -99,14 +99,14 @@ func checkPlan(name string) (c checkedPlan, err error) {
 	return c, err
 }
 
-// readPlan reads a plan. The error of a plan with faults is found.
+// readPlan reads a plan. If the plan has faults, the error is a found.
 func readPlan(name string) (budget.Plan, error) {
 	plan, err := budget.ReadPlan(name)
 	if err == nil || !isFault(name, err) {
 		return plan, err
 	}
 	data, unread := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
-	if unread == nil && kindOf(data) == reportKind { // as a plan, each figure would be a fault
+	if unread == nil && kindOf(data) == reportKind { // as a plan, each figure is a fault
 		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it", name)
 	}
 	return plan, found{err}
@@ -164,7 +164,8 @@ func warnings(name string, plan budget.Plan) ([]planFault, error) {
 	return faults(name, file.Err()), nil
 }
 
-// checked writes the text of plan check, with places that editors understand.
+// checked writes the text of plan check, each line with a file and line number that editors
+// understand.
 func (t *tool) checked(w io.Writer, result checkedPlans) error {
 	var b strings.Builder
 	for _, p := range result.Plans {
@@ -278,7 +279,7 @@ func (t *tool) suggested(sources []string) (plan budget.Plan, err error) {
 	return plan, err
 }
 
-// unmeasured warns of the parts whose need the reports don't show.
+// unmeasured returns warnings about the parts whose need the reports don't show.
 func unmeasured(sources []string, reports []budget.Report) (lines []string) {
 	var parts []string
 	used := map[string]bool{}

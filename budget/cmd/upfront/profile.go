@@ -74,7 +74,7 @@ type eater struct {
 	Objects uint64 `json:"objects,omitempty"`
 }
 
-// eatersOf sums up a profile: slots count together.
+// eatersOf sums up a profile by user; the slots of a region count together.
 func eatersOf(r budget.Report, p *profile.Profile, top int) eaters {
 	now, peaks := sums{}, sums{}
 	for _, s := range p.Sample {
@@ -106,14 +106,14 @@ func eaterOf(s *profile.Sample) eater {
 	return e
 }
 
-// made returns the line that made it, in short: "load.go:31 main.load".
+// made returns the line that allocated e's memory, in short: "load.go:31 main.load".
 func (e eater) made() string {
 	function, place, _ := strings.Cut(e.Made, " ")
 	after := func(text string) string { return text[strings.LastIndexByte(text, '/')+1:] }
 	return strings.TrimSpace(after(place) + " " + after(function))
 }
 
-// sums has bytes and objects by their user.
+// sums has the bytes and objects of each user.
 type sums map[eater]eater
 
 func (s sums) add(who eater, bytes, objects uint64) {
@@ -148,7 +148,7 @@ func (t *tool) eat(w io.Writer, e eaters) error {
 	return t.eaters(w, "at most", 0, e.Peaks, e.top)
 }
 
-// eaters writes a table. Shares are of a total; without a total the lines overlap, and have no sum.
+// eaters writes a table. Shares are of total. If total is 0, the lines overlap and have no shares.
 func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top int) error {
 	if len(list) == 0 {
 		return nil

@@ -18,7 +18,7 @@ type progress struct {
 	stop  chan struct{}
 }
 
-// newProgress starts to show progress, if out is a terminal.
+// newProgress returns a progress, which starts to show if out is a terminal.
 func newProgress(out io.Writer, terminal bool) *progress {
 	p := &progress{out: out, doing: "working", stop: make(chan struct{})}
 	if terminal {

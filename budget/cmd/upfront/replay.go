@@ -82,7 +82,7 @@ type replay struct {
 	Made   []string `json:"made,omitempty"`
 }
 
-// replay plays a recording in a plan. The error is trouble.
+// replay plays a recording in a plan. A recording that doesn't fit is no error, but a result.
 func (t *tool) replay(trace, planName string) (r replay, report budget.Report, err error) {
 	t.progress.say("replaying " + trace)
 	r = replay{Trace: trace, Plan: planName}
@@ -118,10 +118,10 @@ func (t *tool) replay(trace, planName string) (r replay, report budget.Report, e
 	return r, report, nil
 }
 
-// trouble hides that an error is found.
+// trouble returns an error of the same text that isn't a found, so that the exit code is 2.
 func trouble(err error) error { return errors.New(err.Error()) }
 
-// replays writes the text of replay: peaks if a recording fits, the error if not.
+// replays writes the text of replay: the peaks of a recording that fits, or the error.
 func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) error {
 	for i, r := range result.Traces {
 		in := "its own plan"
@@ -143,7 +143,7 @@ func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) er
 	return nil
 }
 
-// peakRows returns the parts of a plan with the highest peak of each.
+// peakRows returns a table of the plan's parts with their peak, size and free share.
 func peakRows(report budget.Report) [][]cell {
 	rows := [][]cell{{left(""), right("peak"), right("size"), right("free")}}
 	for _, p := range report.Parts() {

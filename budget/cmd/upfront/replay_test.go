@@ -72,8 +72,8 @@ func TestReplay(t *testing.T) {
 	compare(t, "replay.txt", all.String())
 }
 
-// TestSuggestedFits checks that all recordings fit in the suggested plan, but not with one percent
-// less of the region that they fill.
+// TestSuggestedFits checks that all recordings fit in the suggested plan, and that one doesn't if
+// the region that they fill is one percent smaller.
 func TestSuggestedFits(t *testing.T) {
 	dir := t.TempDir() + "/"
 	if code, _, said := runs("plan", "suggest", "testdata/monday.trace", "testdata/tuesday.trace", "-o", dir+"plan.json"); code != codeFine {
@@ -104,7 +104,7 @@ func TestSuggestedFits(t *testing.T) {
 	}
 }
 
-// TestReplayReport checks that the report of a replay equals a program's.
+// TestReplayReport checks that commands read the report of a replay as they read a program's.
 func TestReplayReport(t *testing.T) {
 	name := t.TempDir() + "/report.json"
 	if code, _, said := runs("replay", "testdata/monday.trace", "-o", name); code != codeFine {

@@ -104,7 +104,8 @@ func TestReportDraw(t *testing.T) {
 	}
 }
 
-// TestOldReports checks that a report with two lists of arenas is read like one of today.
+// TestOldReports checks that a report of the old format, with two lists of arenas, is read as one
+// of today.
 func TestOldReports(t *testing.T) {
 	if now, before := reportIn(t, "testdata/main.json"), reportIn(t, "testdata/old.json"); !reflect.DeepEqual(now, before) {
 		t.Errorf("%v\n%v", now.Arenas, before.Arenas)
@@ -157,7 +158,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestStandardOutput checks that -o - prints the bytes of a file.
+// TestStandardOutput checks that -o - prints the bytes that -o writes to a file.
 func TestStandardOutput(t *testing.T) {
 	data, err := filepath.Abs("testdata")
 	if err != nil {
@@ -248,7 +249,8 @@ func server(t *testing.T) string {
 	return s.URL
 }
 
-// TestURLs checks that a page or its report is as good as a file, and that others are named.
+// TestURLs checks that a live page or its report is read as a file is, and that the error for
+// another URL names it.
 func TestURLs(t *testing.T) {
 	url := server(t)
 	_, want, _ := runs("profile", "testdata/main.json")
@@ -329,7 +331,8 @@ func TestOneDeadline(t *testing.T) {
 	}
 }
 
-// FuzzReport checks that commands end with an answer for any report.
+// FuzzReport checks that any report can be compared and printed: without a panic, and without bytes
+// that steer a terminal.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"name": "x", "regions": [{"name": "a\u0000 1", "used": 18446744073709551615, "fulls": -1, "most_open": {"pools": -5},
 		"labels": [{"name": "\u001b[31m", "peak": 18446744073709551615}]}, {"name": "a\u0000 2", "peak": 18446744073709551615}]}`))
@@ -380,7 +383,8 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// TestDiffOfWhatIsCounted checks that objects and padding are compared if both builds count them.
+// TestDiffOfWhatIsCounted checks that objects and padding are compared only if both builds count
+// them.
 func TestDiffOfWhatIsCounted(t *testing.T) {
 	level := budget.ArenaReport{Name: "level", Part: "level", Counted: true, Objects: 7, Padding: 5, Scopes: []scope.Usage{{Name: "level", Objects: 7}}}
 	counted := budget.Report{Arenas: []budget.ArenaReport{level}}

@@ -66,7 +66,7 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 	return c
 }
 
-// byFile returns an error of DiffFiles with the names of the files instead of A, B and the map.
+// byFile returns an error of DiffFiles with the files' names instead of A, B and "the map".
 func byFile(err error, a, b, names string) error {
 	for which, file := range map[string]string{"A": a, "B": b, "the map": names} {
 		if text, ok := strings.CutPrefix(err.Error(), which+": "); ok {

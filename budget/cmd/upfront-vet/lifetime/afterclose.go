@@ -28,7 +28,7 @@ func (f *flow) afterClose() {
 	}
 }
 
-// surely reports whether a value is memory of a scope on every path.
+// surely reports whether v is memory of o on every path, and returns the elem of that memory.
 func (f *flow) surely(v ssa.Value, o *origin) (found elem, ok bool) {
 	if !f.direct(v, map[ssa.Value]bool{}) {
 		return elem{}, false
@@ -42,7 +42,7 @@ func (f *flow) surely(v ssa.Value, o *origin) (found elem, ok bool) {
 	return found, ok
 }
 
-// direct reports whether all possible values are known.
+// direct reports whether v comes only from calls that return memory, and from nil.
 func (f *flow) direct(v ssa.Value, seen map[ssa.Value]bool) bool {
 	if seen[v] {
 		return true

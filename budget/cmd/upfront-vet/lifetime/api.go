@@ -10,12 +10,12 @@ import (
 // upfront is the module of the functions in the table.
 const upfront = "github.com/upfront-mem/upfront/"
 
-// does is the effect of a call on memory: the kind of its result, and the argument that the result
-// comes from. A method's receiver is argument 0.
+// does is the effect of a call on memory, and the argument that it concerns. A method's receiver is
+// argument 0.
 type does struct {
 	what   verb
 	arg    int
-	result int // the index of several results; -1: there is one
+	result int // the index of the result concerned; -1: the call has one result
 }
 
 type verb int
@@ -23,18 +23,18 @@ type verb int
 const (
 	nothing verb = iota
 	opens        // a scope in, or on, the argument
-	lends        // a scope of temporaries, of the argument
+	lends        // a scope for temporaries of the argument
 	gives        // memory of the argument's scope
-	holds        // a type that detects a closed scope: a pool, a container, a Text
+	holds        // a value that detects the scope's end: a pool, a container, a Text
 	same         // the argument, or a pointer into it
-	calls        // its last argument, with a scope that ends when that returns
-	loads        // its last argument, with a scope that goes on
+	calls        // its last argument, with a scope that ends when the argument returns
+	loads        // its last argument, with a scope that stays open
 	fills        // memory of the argument's scope, passed to the function that is the last argument
 	closes       // the argument
 )
 
 // table lists upfront's functions that return, pass on or close memory. A function that isn't
-// listed returns none: it copies, or counts.
+// listed returns no memory of a scope: it copies, or counts.
 var table = map[string]does{
 	"scope.Scope.Open":               {opens, 0, -1},
 	"scope.Scratch.Open":             {opens, 0, -1},
@@ -249,8 +249,8 @@ func named(t types.Type) string {
 
 func isScope(t types.Type) bool { return named(t) == "scope.Scope" }
 
-// guarded are the types that detect a closed scope, or belong to no scope: to hold one keeps no
-// memory.
+// guarded are the types that detect a closed scope, or belong to no scope. A value of such a type
+// may outlive the scope.
 var guarded = map[string]bool{
 	"scope.Scope": true, "scope.Scratch": true, "scope.Scratches": true, "scope.Ref": true, "scope.Owned": true,
 	"scope.Pool": true, "scope.HandlePool": true, "scope.ObjectPool": true, "scope.SharedPool": true, "scope.pool": true,

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// full are the functions that return a list without spare capacity, by name.
+// full has the names of the functions that return a list without spare capacity.
 var full = map[string]bool{
 	"scope.Maker.Slice": true, "scope.Maker.TrySlice": true, "scope.Maker.SliceAligned": true, "scope.Maker.Clone": true,
 	"scope.ObjectMaker.Slice": true, "scope.Scope.Bytes": true, "scope.Scope.BytesUnzeroed": true, "scope.Builder.Done": true,
@@ -42,7 +42,8 @@ func (f *flow) appends() {
 	}
 }
 
-// fullOf returns a call whose list has no spare capacity, and is the value on some path; or nil.
+// fullOf returns the call that made the list v, if v may be a list without spare capacity;
+// otherwise nil.
 func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
 	if seen[v] {
 		return nil
@@ -101,7 +102,8 @@ func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
 	return nil
 }
 
-// beyond finds an append that exceeds a list of SliceCap, if all numbers are constants.
+// beyond returns the SliceCap whose list an append exceeds, and the elements needed and available.
+// It returns nil if the list is large enough, or a number isn't constant.
 func (f *flow) beyond(call *ssa.Call) (from *ssa.Call, need, room int64) {
 	more, known := lengthOf(call.Call.Args[1])
 	if !known {

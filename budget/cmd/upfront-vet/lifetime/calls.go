@@ -6,7 +6,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// call adds the results of a call, and the arguments of the functions that it calls.
+// call adds the result of a call, and the arguments of the literals that it runs.
 func (f *flow) call(fn *ssa.Function, i ssa.CallInstruction) {
 	c := i.Common()
 	result := func(at string, p places) {
@@ -113,7 +113,7 @@ func (f *flow) feed(fn ssa.Value, m places) {
 	}
 }
 
-// iterate handles a call of an iterator, from a pool or a container, with the body of a range.
+// iterate handles a range over a pool or a container: a call of an iterator with the loop's body.
 func (f *flow) iterate(i ssa.CallInstruction) {
 	c := i.Common()
 	if len(c.Args) != 1 {

@@ -9,11 +9,11 @@
 //   - api.go lists the effects of upfront's functions; calls.go and summary.go have those of
 //     others.
 //   - ends.go finds the ends of scopes, along the paths through a function.
-//   - sinks.go finds the places that values are passed to.
+//   - sinks.go finds the places to which a function passes values.
 //
-// A value may be memory of a scope, a scope, or the value at a path from a parameter. So the
-// summary of a function has its effects on its parameters, and packages that import it read the
-// summary as a fact.
+// A value may be memory of a scope, a scope, or the value at a path from a parameter. So a
+// function's summary has its effects on its parameters. Importing packages read the summary as a
+// fact.
 package lifetime
 
 import "golang.org/x/tools/go/analysis"

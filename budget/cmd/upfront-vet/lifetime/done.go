@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// findDone finds the named functions, and methods of a value, that are only ever passed to Do:
-// their scope ends when they return.
+// findDone finds the unexported functions and methods whose only use is as an argument of Do: their
+// scope ends when they return.
 func (p *pkg) findDone(named []*ssa.Function) {
 	given := map[types.Object]ssa.CallInstruction{}
 	var visit func(fn *ssa.Function)

@@ -192,7 +192,8 @@ func (f *flow) opening(fn *ssa.Function) (list []ssa.CallInstruction) {
 
 func (f *flow) closesAlways(o *origin) bool { return f.closesAny(o) && f.always(o, f.root) }
 
-// closesAny reports whether a call in the flow's function closes o: most close nothing.
+// closesAny reports whether a call in the flow's function may close o. It is quick, and mostly
+// false.
 func (f *flow) closesAny(o *origin) bool {
 	for _, call := range f.opening(f.root) {
 		for _, c := range f.closings(call) {
@@ -254,7 +255,7 @@ func (f *flow) settleBy(fn *ssa.Function, i ssa.Instruction) {
 			lose(f.of(i.Bindings[0]))
 			return
 		}
-		for _, c := range f.closedBy(literal) { // a later call of it closes these
+		for _, c := range f.closedBy(literal) { // a later call of the literal closes these
 			for _, o := range c.of {
 				if o.fn != literal && (o.fn == nil || !isIn(o.fn, literal)) {
 					o.lost = true

@@ -25,7 +25,8 @@ func (f *flow) escapes() {
 	})
 }
 
-// escape names the place in which memory outlives its scope, and the remedy; "" if it doesn't.
+// escape names the place in which the memory e outlives its scope, and the remedy. It returns "" if
+// the memory doesn't.
 func (f *flow) escape(s sink, e elem) string {
 	fn := f.end(e.from)
 	if fn == nil || !isIn(s.fn, fn) {
@@ -70,7 +71,7 @@ func (f *flow) escape(s sink, e elem) string {
 	return ""
 }
 
-// gone reports whether a scope is closed after a return.
+// gone reports whether a scope is closed once the function has returned.
 func (f *flow) gone(o *origin, at ssa.Instruction) bool {
 	if o.kind == ofDo || o.kind == temporary && !(o.ends && !o.lost) {
 		return true
@@ -79,7 +80,8 @@ func (f *flow) gone(o *origin, at ssa.Instruction) bool {
 	return s&(open|unsure) == 0 && s&(closed|deferred) != 0
 }
 
-// outside names the place that a value is stored in, if it outlives the function; else "".
+// outside names the place that a value is stored in, if the place outlives the function; else it
+// returns "".
 func (f *flow) outside(to elem, o *origin, fn *ssa.Function) string {
 	switch to.kind {
 	case given:
@@ -169,7 +171,8 @@ func (f *flow) usedOutside(v ssa.Value, fn *ssa.Function) bool {
 	return false
 }
 
-// overwritten reports whether a later store replaces the value: then its end is known to the code.
+// overwritten reports whether a later store replaces the value with one that may stay: then the
+// code replaces it on purpose.
 func (f *flow) overwritten(s sink, to elem) bool {
 	for _, fn := range f.fns {
 		for _, b := range fn.Blocks {
@@ -196,7 +199,7 @@ func (f *flow) memories(v ssa.Value) (list []elem) {
 	return list
 }
 
-// receives reports whether a channel is made here and read here.
+// receives reports whether a function of the flow makes the channel and one reads it.
 func (f *flow) receives(channel places) bool {
 	for e := range channel[""] {
 		if e.kind != cell {

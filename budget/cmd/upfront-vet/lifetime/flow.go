@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A flow has the possible values of the variables of a function and of its literals: a points-to
-// analysis that ignores the order of instructions, and distinguishes fields.
+// A flow is a points-to analysis of a function and its literals. It has the possible values of
+// their variables; it distinguishes fields, and ignores the order of instructions.
 type flow struct {
 	p       *pkg
 	root    *ssa.Function
@@ -47,7 +47,7 @@ func newFlow(p *pkg, root *ssa.Function) *flow {
 	return f
 }
 
-// solve runs until nothing is added.
+// solve applies all instructions again and again, until they add no value.
 func (f *flow) solve() {
 	f.values, f.cells, f.returns = map[ssa.Value]places{}, map[ssa.Value]places{}, map[*ssa.Function]places{}
 	f.bound, f.called, f.foreign = map[*ssa.Function]bool{}, map[*ssa.Function]*origin{}, map[elem]*origin{}
@@ -63,7 +63,7 @@ func (f *flow) solve() {
 	f.round()
 }
 
-// unknown adds the parameters of a function with unknown callers.
+// unknown adds the possible parameters of a function whose callers are unknown.
 func (f *flow) unknown(fn *ssa.Function) {
 	do := f.p.done[fn]
 	for _, p := range fn.Params {
@@ -351,7 +351,7 @@ func (f *flow) scopes(p places, t types.Type) (list []*origin) {
 	return list
 }
 
-// carried returns all elems reached from a value, through pointers too.
+// carried returns all elems that a value reaches, also through pointers.
 func (f *flow) carried(p places) set {
 	found, cells := set{}, map[elem]bool{}
 	var visit func(p places)

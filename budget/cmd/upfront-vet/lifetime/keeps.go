@@ -9,12 +9,12 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// directive silences reports: on its line, or the next if it stands alone; in the comment of a
-// declaration, for all of it; before the package clause, for the file. The text after it is the
-// reason.
+// directive silences reports on its line, or on the next line if it is alone on its own. In a
+// declaration's comment it silences the declaration, and before the package clause the file. The
+// text after it is the reason.
 const directive = "//upfront:keeps"
 
-// keeping are the silent ranges.
+// keeping are the silenced ranges of a package.
 type keeping [][2]token.Pos
 
 func (k keeping) covers(pos token.Pos) bool {

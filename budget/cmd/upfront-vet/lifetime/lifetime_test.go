@@ -19,7 +19,7 @@ import (
 
 const root = "../../../.."
 
-// tool builds upfront-vet as make does: go vet remembers each tool's results for libraries.
+// tool builds upfront-vet as make does, because go vet caches the results for libraries by tool.
 var tool = sync.OnceValues(func() (string, error) {
 	var err error
 	if toolDir, err = os.MkdirTemp("", "upfront-vet"); err != nil {
@@ -62,8 +62,8 @@ func slicesOf(below string, lists ...[]plant) (all []plant) {
 // text is a file with edits.
 type text struct{ was, is string }
 
-// A garden is the files of a module with planted errors, for go vet -overlay: the files themselves
-// stay unchanged.
+// A garden is a module's files with planted errors. go vet -overlay reads them, so the files on
+// disk stay unchanged.
 type garden struct {
 	t     *testing.T
 	dir   string
@@ -85,7 +85,7 @@ func (g *garden) edit(e edit) {
 	file := g.files[e.file]
 	if file == nil {
 		data, err := os.ReadFile(filepath.Join(g.dir, e.file))
-		if err != nil && !os.IsNotExist(err) { // else it is new
+		if err != nil && !os.IsNotExist(err) { // without a file, the plant adds one
 			g.t.Fatal(err)
 		}
 		file = &text{string(data), string(data)}
@@ -160,7 +160,7 @@ func (g *garden) vet() (list []found) {
 					at := strings.Split(d.Posn, ":")
 					line, _ := strconv.Atoi(at[1])
 					file := strings.TrimPrefix(at[0], g.dir+"/")
-					for name := range g.files { // of this run, or of a remembered one
+					for name := range g.files { // of this run, or of one that go vet has cached
 						if strings.HasSuffix(at[0], "/"+name) {
 							file = name
 						}
@@ -216,7 +216,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// place returns the position at which a plant must be found.
+// place returns the file and line at which a plant must be found.
 func (g *garden) place(p plant) (file string, line int) {
 	g.t.Helper()
 	file, piece := p.file, "// "+p.name+"\n"

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// An origin is a scope by the place that opened it, or that it came from.
+// An origin is a scope, identified by the call that opened it or the value that it came from.
 type origin struct {
 	kind   source
 	at     ssa.CallInstruction // the call that opened it; nil for a parameter
@@ -16,8 +16,8 @@ type origin struct {
 	base   ssa.Value           // the parameter or global that it came from
 	path   string
 	closes []ssa.Instruction // in fn, in order
-	lost   bool              // the place that closes it can't be seen
-	ends   bool              // on all paths, when fn returns at the latest
+	lost   bool              // code that can't be seen may close it
+	ends   bool              // closed on all paths, at the latest when fn returns
 }
 
 type source int
@@ -43,7 +43,7 @@ func (o *origin) within(outer *origin) bool {
 	return false
 }
 
-// An elem is one possible value, or a value reached through it.
+// An elem is one possible value of a variable, or a value reached through it.
 type elem struct {
 	kind sort
 	from *origin         // memory, keeper
@@ -71,13 +71,13 @@ const (
 
 func field(i int) string { return "." + string(rune('0'+min(i, '~'-'0'))) }
 
-// longest is the most bytes of a path; longer paths are merged, or dropped.
+// longest is the greatest length of a path, in bytes; longer paths are merged or dropped.
 const longest = 12
 
 type set map[elem]bool
 
 // places are the elems of a value by their place in it: "" is the value itself, ".1" the second
-// field of a struct. The places of a variable are those of its contents.
+// field of a struct. For a variable they are the places in its contents.
 type places map[string]set
 
 func (p places) add(at string, e elem) bool {
@@ -108,7 +108,7 @@ func (p places) put(at string, q places) (changed bool) {
 	return changed
 }
 
-// part returns the elems at a place. An elem of the whole holds for each part.
+// part returns the elems at a place. An elem of the whole value also counts for each part.
 func (p places) part(at string) places {
 	q := places{}
 	for where, s := range p {

@@ -58,8 +58,9 @@ func check(name, doc string) *analysis.Analyzer {
 	}
 }
 
-// isOurs reports whether functions of a package may pass on memory of scopes: packages of the main
-// module, and all that import upfront. A table has the standard library.
+// isOurs reports whether functions of a package may pass on memory of scopes. Such packages are in
+// the main module, or import upfront, also indirectly. The table passing lists functions of the
+// standard library.
 func isOurs(pass *analysis.Pass) bool {
 	if len(pass.TypesInfo.Types) == 0 { // the driver didn't read its source
 		return false
@@ -106,9 +107,9 @@ func look(pass *analysis.Pass) ([]finding, error) {
 	return slices.CompactFunc(p.found, func(a, b finding) bool { return a.check == b.check && a.pos == b.pos }), nil
 }
 
-// build makes SSA of a package, as x/tools' buildssa does. buildssa needs facts of all packages to
-// find calls that don't return; here a list has those of the standard library, so most packages
-// needn't be read.
+// build makes the SSA form of a package, as x/tools' buildssa does. buildssa reads every package to
+// find functions that don't return. build has a list of those in the standard library, so most
+// packages needn't be read.
 func build(pass *analysis.Pass) *ssa.Package {
 	prog := ssa.NewProgram(pass.Fset, 0)
 	prog.SetNoReturn(func(fn *types.Func) bool { return fatal[fn.FullName()] })
@@ -159,7 +160,7 @@ func (p *pkg) report(check string, pos token.Pos, format string, args ...any) {
 	p.found = append(p.found, finding{check, pos, fmt.Sprintf(format, args...)})
 }
 
-// expr returns a call as it is written.
+// expr returns the source text of a call.
 func (p *pkg) expr(i ssa.Instruction) string {
 	if p.calls == nil {
 		p.calls = map[token.Pos]*ast.CallExpr{}
@@ -182,7 +183,7 @@ func (p *pkg) expr(i ssa.Instruction) string {
 	return types.ExprString(c.Fun) + "(…)"
 }
 
-// line returns the position of pos for a message at from.
+// line returns the position of pos, for a message that is reported at from.
 func (p *pkg) line(pos, from token.Pos) string {
 	at, here := p.pass.Fset.Position(pos), p.pass.Fset.Position(from)
 	if at.Filename == here.Filename {

@@ -45,8 +45,8 @@ before. If a generic function passes them its own type parameter, its uses are c
 	},
 }
 
-// declares is the fact of a generic function, or of a method of a generic type: for each function
-// of declaring, the numbers of the type parameters whose values are part of the declared type.
+// declares is the fact of a generic function, or of a method of a generic type. For each function
+// of declaring it lists the type parameters, by number, whose values are part of the declared type.
 type declares map[string][]int
 
 func (*declares) AFact() {}
@@ -60,7 +60,7 @@ type use struct {
 	in    *types.Func // the function around it, or nil
 }
 
-// usesOf returns the uses of a package, without the silenced ones, in the order of the text.
+// usesOf returns the uses in a package that aren't silenced, in the order of the text.
 func usesOf(pass *analysis.Pass) (list []use) {
 	keeps := keepsOf(pass)
 	add := func(id *ast.Ident, args *types.TypeList) {
@@ -96,8 +96,8 @@ func usesOf(pass *analysis.Pass) (list []use) {
 	return list
 }
 
-// declared is a type that a use declares, with the declaring function, and the generic one between
-// them.
+// declared is a type that a use declares. name is the declaring function; by is the generic
+// function between them, or "".
 type declared struct {
 	name, by string
 	t        types.Type
@@ -148,7 +148,7 @@ func (u *use) handOn(pass *analysis.Pass) (grown bool) {
 	return grown
 }
 
-// True if values of a type parameter are part of values of t.
+// Reports whether values of the type parameter p are part of values of t.
 func lies(p *types.TypeParam, t types.Type) (found bool) {
 	plain.Walk(read{t}, func(part plain.Part) (into bool) {
 		found = found || types.Unalias(part.Type.(read).Type) == types.Type(p)
@@ -197,7 +197,7 @@ func (t read) String() string {
 
 func (t read) Kind() reflect.Kind {
 	if _, ok := types.Unalias(t.Type).(*types.TypeParam); ok {
-		return reflect.Bool // the uses are checked
+		return reflect.Bool // the check is at the uses
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:

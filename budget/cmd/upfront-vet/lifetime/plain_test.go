@@ -33,7 +33,7 @@ type (
 	stamp time.Time
 )
 
-// words are types in source code, and in a program.
+// words are types, each as source text and as a type of this program.
 var words = []struct {
 	text string
 	t    reflect.Type
@@ -139,7 +139,7 @@ func all[T any]() { scope.Plain[T]() } // whoever says what T is is asked
 const genericFile = "scope/container/mk_test.go"
 
 // generic adds generic functions that declare their type arguments to a garden, and uses of them. A
-// use with a type that has Go pointers is reported at the use, for a function anywhere.
+// use with a type that has Go pointers is reported at the use, wherever the function is.
 func generic(g *garden) (want map[int]string) {
 	g.edit(edit{"scope/container/mk.go", "", `package container
 

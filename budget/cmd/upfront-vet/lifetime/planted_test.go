@@ -1,20 +1,21 @@
 package lifetime
 
-// An edit replaces a piece of a file. Without a piece it is appended.
+// An edit replaces the piece old of a file with new. If old is empty, new is appended.
 type edit struct{ file, old, new string }
 
-// A plant is an error for a program that has none, and a control: a similar edit that is right.
+// A plant is an error to put into a correct program, and a control: a similar edit without the
+// error.
 type plant struct {
 	name, check  string
 	file, old    string // the place: a file, and a piece that occurs once in it
 	wrong, right string
-	want         string // in the report, at the line of wrong with //!
-	at           string // or at this piece of the file
-	also         []edit // for both
+	want         string // a part of the report, which is at the line of wrong with //!
+	at           string // if not "", the report is at this piece of the file
+	also         []edit // for wrong and right
 }
 
-// planted has the errors by the folder of their module. Those of frogpond's server are apart,
-// because its game has others.
+// planted has the errors by the folder of their module. The errors of frogpond's server are apart
+// from its game's.
 var planted = map[string][]plant{
 	".":  slicesOf("tests/frogpond/internal/", pointers, returns, keepers, temporaries, afters, lefts, keys, lists),
 	"./": slicesOf("tests/frogpond/internal/", served),

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A sink is a place that may outlive the function, to which a value is passed.
+// A sink is a place that may outlive the function, and a value that the function passes to it.
 type sink struct {
 	at     ssa.Instruction
 	fn     *ssa.Function
@@ -243,7 +243,8 @@ func (f *flow) end(o *origin) *ssa.Function {
 	return nil
 }
 
-// findLate finds calls that request memory of a closed scope, which has none.
+// findLate marks the calls that request memory of a closed scope: they return none. It reports
+// whether it found one.
 func (f *flow) findLate() (found bool) {
 	for _, o := range f.opened {
 		if len(o.closes) == 0 {

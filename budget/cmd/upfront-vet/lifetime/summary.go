@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A summary has the effects of a function for its callers; as a fact, for other packages too.
+// A summary has the effects of a function for its callers. It is also a fact, for other packages.
 type summary struct {
 	Gives  []gift
 	Closes []place // scopes that are closed when it returns
@@ -44,10 +44,10 @@ type kept struct {
 	Param int
 	Path  string
 	To    int
-	At    string // the place in that: see elem.off
+	At    string // the place in To: see elem.off
 }
 
-// The other values of kept.To.
+// The values of kept.To that aren't a parameter.
 const (
 	inGlobal  = -1
 	somewhere = -2
@@ -68,7 +68,7 @@ const (
 	itsMemory
 	itsTemp
 	itsKeeper
-	itsOpened // a scope in it, or on it, that the function leaves open
+	itsOpened // a scope that the function opens in or on it, and leaves open
 )
 
 var shares = [...]string{"all", "memory", "temporaries", "a scope", "a scope that is opened in it"}

@@ -35,7 +35,7 @@ func (f *flow) unclosed() {
 	}
 }
 
-// leaving returns the scopes that other functions may have after the return: they may close them.
+// leaving returns the scopes that other functions may reach, and so may close, after the return.
 func (f *flow) leaving() map[*origin]bool {
 	leaves := map[*origin]bool{}
 	f.sinks(func(s sink) {
@@ -58,9 +58,9 @@ func (f *flow) leaving() map[*origin]bool {
 	return leaves
 }
 
-// mustClose reports whether each call of the function leaves one more scope open. A scope on a
-// budget that the function makes ends with that budget, and the budget of a test reports its open
-// scopes.
+// mustClose reports whether each call of the function leaves one more scope open. It doesn't if the
+// function made the budget, which ends the scope. In a test it needn't: the test's budget reports
+// open scopes.
 func (f *flow) mustClose(o *origin) bool {
 	if doing(o.at.Common().StaticCallee()).what != opens { // its callers may close it
 		return false
