@@ -15,8 +15,8 @@ type Arenas struct{ b *Budget }
 // ArenasOf returns the arenas of an open budget.
 func ArenasOf(b *Budget) Arenas { return Arenas{b} }
 
-// TableBytes returns the bytes of tables that opening the plan costs, on the Go heap and in its own
-// memory, however little is used. The plan must have no faults.
+// TableBytes returns the bytes of tables that opening the plan costs, on the Go heap and in the
+// budget, however little is used. The plan must have no faults.
 func TableBytes(plan Plan) (uint64, error) {
 	l, err := plan.resolved().layout()
 	return l.bottom + plan.goTables(), err

@@ -10,7 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/platform/crash"
 )
 
-// watchFaults describes a later crash on an address of the budget or its mirror.
+// watchFaults makes a crash on an address of the budget or its mirror name the object or arena
+// there.
 func (b *Budget) watchFaults() {
 	if platform.GoBacked { // it keeps all access
 		return
@@ -31,7 +32,7 @@ func (b *Budget) watch(base unsafe.Pointer, size uint64) {
 	}
 }
 
-// unwatchFaults makes such a crash report the line of Close, until the addresses are reused.
+// unwatchFaults makes a crash on these addresses name the line of Close, until they are reused.
 func (b *Budget) unwatchFaults() {
 	closed := uintptr(arena_c.Here(1))
 	crash.Unwatch(b.memory.Base(), arena_c.DescribeClosed(), closed)

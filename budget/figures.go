@@ -15,7 +15,7 @@ type Figure struct {
 	Name string // "arena_peak"
 	Unit Unit
 	Kind FigureKind
-	Most bool // over the arenas of a part: the largest; else the sum
+	Most bool // a part has the largest of its arenas; else the sum
 	// Shown figures are on pages and pictures too; the others are for programs: JSON, metrics, diff
 	// and check.
 	Shown bool
@@ -47,8 +47,8 @@ const (
 
 // Figures returns all figures of a part, the most useful first.
 //
-// The peak of several arenas is that of the arena with the highest: the peaks may be of different
-// moments, so no figure is a sum of arena peaks. Compare it with arena_size.
+// The peak of a part is the highest of its arenas; compare it with arena_size. Arenas' peaks are
+// never added up, because they may be of different moments.
 func Figures() []Figure { return slices.Clone(figureTable) }
 
 var figureTable = []Figure{
@@ -93,7 +93,7 @@ var figureTable = []Figure{
 // Of returns the figure of one arena.
 func (f Figure) Of(a *ArenaReport) uint64 { return f.of(a) }
 
-// natural returns a count, 0 for a negative one from a forged report.
+// natural returns n, or 0 for a negative n, which a forged report may have.
 func natural(n int) uint64 { return uint64(max(0, n)) }
 
 // Part has the figures of arenas that share one size in the plan: a region, all slots of one, the
@@ -104,8 +104,8 @@ type Part struct {
 	Arenas []ArenaReport
 
 	// Labels and Scopes have a line for each name. Bytes and Objects are sums over the arenas; Peak
-	// is the highest of one arena. A slot's load has the slot's name; here its line has the part's
-	// name.
+	// is the highest of one arena. The scope of a slot's load has the slot's name; here it has the
+	// part's.
 	Labels, Scopes []scope.Usage
 
 	values []uint64 // in the order of figureTable
@@ -178,7 +178,7 @@ func foldUsage(list []scope.Usage, at map[string]int, u scope.Usage) []scope.Usa
 	return list
 }
 
-// plus is a sum that stays at the largest number, as a forged report may overflow.
+// plus returns a + b, or the largest number if that overflows, as it may in a forged report.
 func plus(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	return sum | -carry

@@ -11,7 +11,8 @@ import (
 const frameScope = "frame" // the name of the frame's own scope
 
 // Frame returns the scope of the frame's current buffer. With 2 buffers an object of frame n lives
-// until the end of frame n+1, with 3 of frame n+2, with 1 of frame n.
+// until the end of frame n+1, with 3 of frame n+2, with 1 of frame n. Frame panics if the plan has
+// no frame, and after Close.
 func (b *Budget) Frame() scope.Scope {
 	if len(b.frame) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
@@ -23,14 +24,15 @@ func (b *Budget) Frame() scope.Scope {
 }
 
 // NextFrame ends the frame. It runs the finalizers of the oldest buffer and empties it, and that
-// buffer becomes the current one. With one buffer that is the ending frame's own, and its
-// finalizers can't allocate in it. NextFrame returns the finalizers' errors, the heaps there with
-// live blocks, and a full of a Try call in the ending frame.
+// buffer becomes the current one. With one buffer, the oldest is the ending frame's own, and its
+// finalizers can't allocate in it. NextFrame returns the finalizers' errors, the names of heaps
+// there with live blocks, and the FullError of a Try call in the ending frame.
 //
 // Call it when no worker uses the frame or a numbered worker's scratch. Scopes that are open there
-// are leaks: Report counts them from now on, and Close names them. Those of the frame are also
-// closed, and named in the error. Cost: O(finalizers), no allocation, and a call into C for each
-// open pool; without finalizers and pools tens of nanoseconds, for any number of objects.
+// are leaks: Report counts them from now on, and Close names them. NextFrame also closes the open
+// scopes of the frame, and its error names them. Cost: O(finalizers), no allocation, and a call
+// into C for each open pool; without finalizers and pools tens of nanoseconds, for any number of
+// objects.
 func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)
@@ -131,8 +133,8 @@ func (b *Budget) publishFrame() {
 	}
 }
 
-// publishPlain publishes a frame that ended with used bytes, and the next one, with none. Most
-// often no other figure of the two has changed.
+// publishPlain publishes the buffer that ended with used bytes, and the next one, which is empty.
+// Most often no other figure of the two has changed.
 func (b *Budget) publishPlain(next int, used uint64, changed bool) {
 	p := &b.published
 	p.beside.Lock()

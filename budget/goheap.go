@@ -42,9 +42,9 @@ func (p Plan) sites() uint64 {
 	return sites
 }
 
-// takeGoShare makes the plan's share the runtime's memory limit, and turns off collections for any
-// other reason. Without that, a Go heap that is tiny next to an off-heap budget would be collected
-// again and again.
+// takeGoShare makes the plan's share the runtime's memory limit and turns GOGC off. restore undoes
+// both. With GOGC, a Go heap that is tiny next to an off-heap budget would be collected again and
+// again.
 func takeGoShare(l layout) (restore func(), err error) {
 	plan := l.plan
 	if plan.GoHeap == 0 {
@@ -77,13 +77,14 @@ func takeGoShare(l layout) (restore func(), err error) {
 	}, nil
 }
 
-// goTables returns about the bytes of the arenas' tables on the Go heap, in whole edges.
+// goTables returns the estimated bytes of the arenas' tables on the Go heap, rounded up to an edge.
 func (p Plan) goTables() uint64 {
 	tables, _ := p.tableBytes()
 	return planRound(tables)
 }
 
-// tableBytes returns the bytes of all arenas' tables, and those that checked builds add.
+// tableBytes returns the bytes of all arenas' tables on the Go heap, and in sites the bytes that
+// checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
 	usual := p.Limits.orDefault()
 	for _, part := range p.sized() {
@@ -98,8 +99,8 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 // goShare returns the plan's share of the Go heap, or at least its tables there.
 func (p Plan) goShare() uint64 { return max(p.GoHeap, p.goTables()) }
 
-// goMemory returns the bytes that the Go runtime has mapped, and of these the bytes not returned to
-// the system. Tests replace it.
+// goMemory returns the bytes that the Go runtime has mapped, and how many it hasn't returned to the
+// system. Tests replace it.
 var goMemory = func() (mapped, present uint64) {
 	s := readMetrics(metricTotal, metricReleased)
 	mapped = s[0].Value.Uint64()

@@ -20,11 +20,12 @@ type Inside struct {
 	Cursor uint64 `json:"cursor"` // offset of the next allocation
 	Limit  uint64 `json:"limit"`  // offset of the lowest temporary
 
-	// Known reports whether each object has a line of its own, with its type and the calls that
-	// made it: in checked builds. In others the bytes between two nodes are one line, of kind
+	// Known reports whether each object has a Span of its own, with its type and the calls that
+	// made it: in checked builds. In others the bytes between two nodes are one Span, of kind
 	// "bytes".
 	Known bool `json:"known"`
-	// Scopes has the lowest first, without those of temporaries, which are all named "temp".
+	// Scopes are the open scopes, the lowest first, without the scopes of temporaries (all named
+	// "temp").
 	Scopes []OpenScope `json:"scopes"`
 	Spans  []Span      `json:"spans"` // by offset; they cover all used bytes
 }
@@ -43,10 +44,9 @@ type Span struct {
 	Padding uint64 `json:"padding,omitempty"` // free bytes before it
 
 	// Kind is "plain"; "object" with a finalizer, or "objects" that were made at once; "owned", for
-	// a Go value; "pool"; "node", a scope's record of an object that
-	// ends with it; "bytes" of unknown
-	// contents; "padding" alone; "reserve", the free bytes of temporaries; or the kind of an arena
-	// that Inside looked into: "heap", "buddy", "ring", "pool".
+	// a Go value; "pool"; "node", a scope's record of an object that ends with the scope; "bytes"
+	// of unknown contents; "padding" alone; "reserve", the free bytes of temporaries; or the kind
+	// of an arena that Inside looked into: "heap", "buddy", "ring", "pool".
 	Kind  string `json:"kind"`
 	Type  string `json:"type,omitempty"` // of one object: "pond.Frog"
 	Scope string `json:"scope"`
@@ -66,13 +66,13 @@ type Span struct {
 // Temp returns the bytes of temporaries at the far end.
 func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 
-// Inside returns the contents of the region now. For arenas that occupy bytes of the region it also
-// lists their contents, if they are passed: level.Inside(soundHeap, commands). It belongs to the
-// goroutine that may call Report, also within the load's function; some objects may not be in the
-// chain yet. The error says that one of the arenas isn't in the region, or that it was overwritten,
-// for example by a rewind below it.
+// Inside returns the contents of the region now, and the contents of the passed arenas in it:
+// level.Inside(soundHeap, commands). It belongs to the goroutine that may call Report. Within the
+// load's function some objects may not be in the chain yet. Inside fails if one of the arenas isn't
+// in the region or was overwritten, for example after a rewind below it, and after the slot's
+// release or Close.
 //
-// Cost: a copy on the Go heap with a line for each node and pool. A checked build has a line for
+// Cost: a copy on the Go heap with a Span for each node and pool. A checked build has a Span for
 // each object, with tens of bytes for each call that led to it.
 func (r Region) Inside(within ...arena.Inner) (Inside, error) {
 	if r.released() {
@@ -248,8 +248,8 @@ func (t *Span) check() error {
 }
 
 // Site sums up the objects of a region that share scope, label, type and calls. The Bytes of all
-// sites add up to Used, and the Objects to the report's. Objects without bytes, and the rest of
-// temporaries, have a Site without calls.
+// sites add up to Used, and the Objects to the report's. Objects without bytes, and the free bytes
+// of temporaries, have a Site without calls.
 type Site struct {
 	Scope   string   `json:"scope,omitempty"`
 	Label   string   `json:"label,omitempty"`

@@ -10,14 +10,16 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Leaks counts leaks by kind. Leases and slots count at Close: until then their owner may release
-// them.
+// Leaks counts leaks by kind. Leases and slots count at Close, because their owner may release them
+// until then.
 //
-// Close names each leak in its error. In checked builds the error also has the calls that opened,
-// owned, acquired or leased each, and those that made an arena with live blocks, a line a call.
+// Close's error names the first 16 leaks of each kind in an arena. In checked builds it also has
+// the calls that opened, owned, acquired or leased each, or that made an arena with live blocks, a
+// line a call.
 type Leaks struct {
 	Scopes int `json:"scopes"` // of frame and scratch, open at NextFrame, Release or Close
-	// Owned is the Go values that outlived their scope: a chain of finalizers was overwritten.
+	// Owned counts the Go values that a closed scope didn't release: a stray write overwrote its
+	// chain of finalizers.
 	Owned      int `json:"owned"`
 	Finalizers int `json:"finalizers"` // returned an error or panicked
 	Slots      int `json:"slots"`      // acquired and not released before Close
@@ -41,8 +43,8 @@ func (l Leaks) text() string {
 // leak is one leak: its name, and the lines of its calls, which follow the error's first line.
 type leak struct{ name, began string }
 
-// leaks are the first leaks and their number: a program that leaks at each NextFrame doesn't fill
-// the Go heap.
+// leaks holds the first leaks and the number of all, so a program that leaks at each NextFrame
+// doesn't fill the Go heap.
 type leaks struct {
 	first []leak
 	count int
@@ -54,8 +56,8 @@ func (l *leaks) add(name, began string) {
 	}
 }
 
-// addScope makes the text only for the leaks that it keeps, so a NextFrame that leaks on and on
-// stops allocating.
+// addScope adds a scope. It makes a text only for the leaks that it keeps, so a program that leaks
+// at each NextFrame stops allocating.
 func (l *leaks) addScope(st *scope.Stack, depth int) {
 	if l.count >= reportErrors {
 		l.count++

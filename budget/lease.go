@@ -16,8 +16,9 @@ import (
 )
 
 // leases are the scratch arenas of an open budget, by worker. A worker that is known at set-up
-// takes its own by number ([Budget.Scratches]), and those are never lent. A goroutine that comes
-// and goes borrows those of a free worker ([Budget.Lease]). Any goroutine may call the methods.
+// takes its arenas by number ([Budget.Scratches]), and they are never lent. A goroutine that comes
+// and goes borrows the arenas of a free worker ([Budget.Lease]). Any goroutine may call the
+// methods.
 //
 // While no goroutine waits, Lease and Release swap one worker's state each: there is no lock, and
 // no word that all goroutines write. A goroutine that finds no free worker counts itself as
@@ -39,7 +40,7 @@ type leases struct {
 
 	// goroutines that wait; if there are any, no other goroutine looks for a free worker
 	waiting atomic.Int64
-	free    chan int      // workers for them; some were taken by number since
+	free    chan int      // workers sent to them; some were taken by number since
 	over    chan struct{} // closed when no worker can become free again
 	hints   [leaseHints]atomic.Int32
 
@@ -49,8 +50,8 @@ type leases struct {
 	kept   leaks // at Close: leases never released
 }
 
-// leaseHints is the number of hints; each names the worker to try first, by the address of the
-// goroutine's stack.
+// leaseHints is the number of hints. A hint is the worker that a goroutine tries first; the address
+// of its stack selects the hint.
 const leaseHints = 64
 
 // lendable is a worker's scratch arenas and their state word (see leases).
@@ -145,10 +146,11 @@ func (p *leases) lease(ctx context.Context) (Lease, error) {
 }
 
 // borrow lends a free worker, or returns the zero Lease if there is none. It tries the last worker
-// first, then the next below. So a goroutine that borrows again gets arenas that its caches hold,
-// and a program of one goroutine gets the same arenas each time. Goroutines on several processors
-// would contend for the last worker: one that lost a worker to another begins with the one that it
-// got instead, from then on. The goroutine is known by the address of its stack, which is a hint.
+// first, then the next below. So a goroutine that borrows again gets arenas that its processor's
+// caches hold, and a program of one goroutine gets the same arenas each time. Goroutines on several
+// processors would contend for the last worker. So a goroutine that lost a worker to another stores
+// in its hint the worker that it got instead, and begins with that from then on. Another goroutine
+// may share the hint, which does no harm.
 func (p *leases) borrow() Lease {
 	var here byte
 	hint := &p.hints[uintptr(unsafe.Pointer(&here))>>13%leaseHints]
@@ -192,7 +194,7 @@ func (w *lendable) lend(from uint64) (l Lease, lost bool) {
 	return Lease{w.stacks[0].Scratches(), w, held}, false
 }
 
-// wait is lease if no worker is free, or others wait.
+// wait returns a loan once a worker is free for it, or an error when ctx ends or lending has ended.
 func (p *leases) wait(ctx context.Context) (Lease, error) {
 	first := p.waiting.Add(1) == 1
 	defer p.waited()
@@ -219,14 +221,15 @@ func (p *leases) wait(ctx context.Context) (Lease, error) {
 	}
 }
 
-// isClosed reports whether lending has ended. It waits for a Close at work.
+// isClosed reports whether lending has ended. It waits for a running Close.
 func (p *leases) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closed
 }
 
-// waited ends a wait. Several workers may have become free for the first that waits.
+// waited ends a wait. If no other goroutine waits, it takes back the sent workers; else it sends
+// free workers to the others.
 func (p *leases) waited() {
 	if p.waiting.Add(-1) == 0 {
 		p.unsend()
@@ -301,10 +304,11 @@ type Lease struct {
 }
 
 // Release ends the loan; from then on the scratch arenas refuse this Lease. It closes scopes that
-// were left open, newest first, counts them as leaks, and returns an error with their names and
-// their finalizers' errors. It fails and changes nothing inside a Do or a finalizer of these
-// arenas, and when it is called again. After Close it returns ErrClosed. On the zero Lease it does
-// nothing, so `defer lease.Release()` may stand before the check of Lease's error.
+// were left open, newest first in each arena, counts them as leaks, and returns an error with their
+// names and their finalizers' errors. It fails and changes nothing inside a Do, a Make or a
+// finalizer of these arenas, and when it is called again. After Close it returns ErrClosed. On the
+// zero Lease it does nothing, so `defer lease.Release()` may stand before the check of Lease's
+// error.
 //
 // Cost: some ten ns, and O(finalizers); some hundred ns if a figure of the report has changed. No
 // Go allocation.
@@ -336,7 +340,7 @@ func (l Lease) Release() error {
 	return w.from.closeOpen(w)
 }
 
-// notHeld returns why the loan can't be released. It returns nil if only a Close at work had shut
+// notHeld returns why the loan can't be released. It returns nil if a Close that failed had shut
 // the worker for a moment.
 func (w *lendable) notHeld(held uint64) error {
 	p := w.from
@@ -391,7 +395,8 @@ func (p *leases) publish(worker int) {
 	}
 }
 
-// closeOpen closes the scopes that were left open, the last scratch arena first.
+// closeOpen closes the scopes that were left open, the last scratch arena first, and returns their
+// errors.
 func (p *leases) closeOpen(w *lendable) error {
 	var errs []error
 	insist(len(w.stacks), func(i int) {
@@ -411,9 +416,9 @@ func (w *lendable) name() string {
 	return strings.Join(names, " and ")
 }
 
-// close ends lending for good. It waits for a Release whose finalizers run, until ctx ends. Then,
-// or if finalizers run on lent scratch, it returns the names of the arenas, and nothing has
-// changed. Meanwhile Lease and Release wait.
+// close ends lending for good. It waits for a Release whose finalizers run. If ctx ends first, or
+// if finalizers run on lent scratch, it returns the names of the arenas, and nothing has changed.
+// Meanwhile Lease and Release wait.
 func (p *leases) close(ctx context.Context) (busy string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -457,7 +462,7 @@ func (p *leases) close(ctx context.Context) (busy string) {
 }
 
 // shut ends the lending of a worker. It returns false while the worker is sent, being lent or being
-// released: a moment, except for finalizers.
+// released, which is a moment unless finalizers run.
 func (w *lendable) shut() bool {
 	return w.is(scratchFixed) || w.swap(scratchFree, scratchShut) || w.swap(scratchLent, scratchKept)
 }
@@ -480,5 +485,6 @@ func (p *leases) isFixed(index int) bool {
 	return p.workers[index/p.each].is(scratchFixed)
 }
 
-// closeWait is for workers that leave: one that finds a region shut is inside for a moment.
+// closeWait is the time that Close waits for workers. A worker that finds a region shut counts as
+// inside for a moment.
 const closeWait = 10 * time.Millisecond

@@ -20,8 +20,8 @@ type Loaded[T any] struct {
 	value  *T
 }
 
-// Get returns the value, or nil from the region's next rewind on, forever: the next load returns
-// another Loaded. Any goroutine may call it. To keep the value during work, pin the region
+// Get returns the value. From the region's next rewind on it returns nil, forever: the next load
+// returns another Loaded. Any goroutine may call it. To keep the value during work, pin the region
 // ([Reader]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.word.Load() != l.word {
@@ -30,44 +30,48 @@ func (l Loaded[T]) Get() *T {
 	return l.value
 }
 
-// Load empties the region and those above it, runs fn on it, and freezes it. The objects that fn
-// made stay until the next Load or Rewind, and the region takes no more objects.
+// Load empties the region and those above it (after it in the plan), runs fn on it, and freezes it:
+// the region takes no more objects. The objects that fn made stay until a Load or Rewind of this or
+// a lower region, a Release, or Close.
 //
 // The value may be in s, or be an ordinary Go value with slices and pools of the region. The Go
-// value is convenient, because it may also hold maps and strings. The temporaries, and scopes
-// inside s, end when Load returns: a value there is a BUG error, and so is a scope that fn leaves
-// open.
+// value is convenient, because it may also hold maps and strings. To return a value from the
+// temporaries ([scope.Scope.Temp]) or from a scope inside s is a BUG error, and so is to leave a
+// scope open: both end when Load returns.
 //
 // The error is nil exactly when the region is loaded. If fn fails, its objects are finalized,
 // newest first, and the region and those above it are empty. Load returns:
 //
 //   - the error of fn;
-//   - a full of any arena that unwinds fn, or a full of a Try call in the region that fn ignored;
-//   - that full, with a later panic as its cause.
+//   - a FullError that unwinds fn, or one of a Try call in the region that fn ignored;
+//   - if fn panics after an ignored FullError: that error, with the panic as its cause.
 //
-// Any other panic goes on after the unwinding, and so does Goexit. Errors of the old contents'
+// Any other panic continues after the unwinding, and so does Goexit. Errors of the old contents'
 // finalizers go to the report and to Plan.OnError, never into Load's error. So do leaks of heaps in
-// the old contents or in the temporaries and, if Load doesn't return, all finalizers' errors. A
-// failed load leaks no blocks: fn had no chance to free them.
+// the old contents or in the temporaries and, if Load doesn't return, all finalizers' errors.
+// Blocks left by a failed load aren't reported as leaks, because fn had no chance to free them.
 //
 // Inside fn the caller may load, rewind or release a region above, with fn's scope as the proof
 // ([Region.In]):
 //
 //	budget.Load(ctx, level.In(s), ...)
 //
-// Every other call that touches a region of a load or rewind at work returns ErrLoading and changes
-// nothing: for the same region, for a lower one, from a finalizer, or without In.
+// Any other Load, Rewind or Release that touches a region of a running load or rewind returns
+// ErrLoading and changes nothing. This holds for the same or a lower region, from a finalizer, and
+// without In.
 //
 // A failed load doesn't touch frame and scratch. For scratch, fn uses [scope.Scratch.Do], which
-// always closes its scope; a scope that fn leaves open there stays, and is a leak ([Leaks]).
+// closes its scope. A scope opened there without Do and left open stays open, and is a leak
+// ([Leaks]).
 //
-// Load waits for workers that pin a touched region ([Reader]) until ctx ends, and then returns an
+// Load waits for workers that pin a touched region ([Reader]). If ctx ends first, it returns an
 // error with their names. If ctx has already ended, Load fails at once. In both cases nothing
-// changes. After a second of waiting, Load calls OnError. fn watches ctx itself if it wants to.
+// changes. After a second of waiting, Load calls OnError. Once fn runs, Load ignores ctx.
 //
-// Cost: a few hundred ns for each touched region, the finalizers, and fn. Load, Rewind and Release
-// make no Go allocation of their own, unless they fail or wait. fn doesn't escape: a closure or a
-// method value as the argument costs no allocation either.
+// Cost: a few hundred ns for each touched region, the finalizers, and fn; a state region
+// ([RegionPlan]) is also filled with zeros. Load, Rewind and Release make no Go allocation of their
+// own, unless they fail or wait. fn doesn't escape: a closure or a method value as the argument
+// costs no allocation either.
 func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
 	word, err := r.load(ctx, func(s scope.Scope) (err error) {
@@ -83,9 +87,9 @@ func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)
 }
 
 // Rewind empties this region and those above it, top first: finalizers run, newest first, and all
-// bytes are free. It returns the finalizers' errors and the heaps with live blocks
-// ([arena.Heap.MayLive]). It waits for workers that pin a touched region ([Reader]) until ctx ends;
-// then it returns an error with their names, and nothing has changed.
+// bytes are free. Its error has the finalizers' errors, and names heaps with live blocks
+// ([arena.Heap.MayLive]). Rewind waits for workers that pin a touched region ([Reader]). If ctx
+// ends first, it returns an error with their names, and nothing has changed.
 func (r Region) Rewind(ctx context.Context) error {
 	return r.empty(ctx, "Rewind", false)
 }
@@ -105,9 +109,9 @@ func (r Region) empty(ctx context.Context, what string, releases bool) error {
 	return errors.Join(l.emptyAll(false)...)
 }
 
-// load is one Load, Rewind, Release, Reconfigure or Close at work. Several may run at once if no
-// two touch the same region; a load inside a Load may touch the regions above it. At most one at a
-// time begins at a region, so each region holds one load and reuses it.
+// load is one running call of Load, Rewind, Release, Reconfigure or Close. Two may run at once if
+// they share no region, or if one is inside the other's fn, on regions above. At most one at a time
+// begins at a region, so each region holds one load and reuses it.
 type load struct {
 	what     string  // "Load"
 	of       *region // the lowest region it touches; nil for Close and Reconfigure
@@ -118,7 +122,7 @@ type load struct {
 	scope    scope.Scope   // fn's scope; zero unless fn runs
 	outer    *load         // the load around this one, or nil
 	inner    *load         // the load inside this one, or nil
-	state    bool          // package save has a state of it
+	state    bool          // package save made a state in this load
 	over     chan struct{} // nil, unless a goroutine waits for the end
 	begun    bool          // counted in atWork
 }
@@ -131,7 +135,7 @@ func (l *load) name() string {
 	return l.what + " of region " + l.of.name
 }
 
-// reach is a list of regions, bottom first, as two slices: the first regions, and those above.
+// reach is a list of regions, bottom first, in two slices: a slot's siblings may be between them.
 type reach struct{ from, above []*region }
 
 func (a reach) count() int { return len(a.from) + len(a.above) }
@@ -179,8 +183,8 @@ func (r Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint
 	return word, err
 }
 
-// run calls fn; while it runs, its scope is the proof of being inside. A load inside must not
-// outlast fn, because its objects may point into memory that ends here.
+// run calls fn. While fn runs, s proves that a call comes from inside it. A load inside must end
+// before fn does: its objects may point into memory of this load.
 func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 	b.mu.Lock()
 	l.scope = s
@@ -212,8 +216,8 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 		"allocate it in the load's scope", r.b.plan.Name, r.name)
 }
 
-// begin adds a load to those at work, or returns an error. Close and Reconfigure, which touch all
-// regions, pass the zero Region.
+// begin starts a load and returns it, or an error if it may not start. Close and Reconfigure, which
+// touch all regions, pass the zero Region.
 func (b *Budget) begin(r Region, what string) (*load, error) {
 	made := load{what: what, of: r.region, along: b.along(r.region)}
 	made.site.Note()
@@ -267,7 +271,8 @@ func (b *Budget) along(r *region) reach {
 	return reach{b.regions[r.index : r.index+1], b.regions[r.siblingsEnd:]}
 }
 
-// The refusal of a load of these regions by the loads at work, or "". pre: b.mu is held.
+// The result is the reason why running loads exclude a load of these regions, or "". pre: b.mu is
+// held.
 func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 	for _, part := range along.each {
 		by := part.busy
@@ -308,7 +313,7 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 	return outer, ""
 }
 
-// enter is begin, and then waits until the workers are outside and keeps them there.
+// enter begins a load, shuts its regions to workers, and waits until no worker pins one.
 func (b *Budget) enter(ctx context.Context, r Region, what string) (*load, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("budget %q: %s of region %s: %w", b.plan.Name, what, r.name, err)
@@ -348,7 +353,7 @@ func (b *Budget) inside(regions reach) (names []string) {
 	return names
 }
 
-// isPinned reports whether inside has a line.
+// isPinned reports whether a worker pins one of the regions. It makes no text.
 func (b *Budget) isPinned(regions reach) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -362,9 +367,9 @@ func (b *Budget) isPinned(regions reach) bool {
 	return false
 }
 
-// keepOut closes the regions to workers until the load ends, and waits for the pins on them. It
-// returns those left when ctx ends. After a second it calls OnError: a goroutine that waits for its
-// own Unpin waits forever.
+// keepOut shuts the regions to workers until the load ends, and waits until no worker pins one. If
+// ctx ends first, it returns a line for each pin that is left. After a second it calls OnError: a
+// goroutine that waits for its own Unpin waits forever.
 func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []string) {
 	l.shut = regions
 	for _, r := range regions.each {
@@ -421,7 +426,8 @@ func happened(what string, lowest, emptied bool) Mark {
 	return 0
 }
 
-// end returns the regions in one move: to the load outside, or to their owners and workers.
+// end ends the load. In one move its regions belong to the outer load again, or to their owners and
+// workers.
 func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

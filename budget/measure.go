@@ -11,10 +11,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Measure answers "will it fit?": it returns the bytes that each part of the plan needs for fn. The
-// report is that of a run, and its Plan is the plan of that run, ready to be opened. The plan keeps
-// the old one's name, notes, base, pages, Go heap and OnError. No region takes the Rest, and Size
-// is 0: the sum.
+// Measure answers "will it fit?": its report has the bytes that each part of the plan needs for fn.
+// The report is of a run that fitted, and its Plan, the plan of that run, is ready to be opened. It
+// keeps the old plan's name, notes, base, pages, Go heap and OnError. No region takes the Rest, and
+// Size is 0: the sum.
 //
 // Measure first runs fn in a shadow of the plan. There each region, slot, buffer and scratch arena,
 // and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets, at
@@ -22,7 +22,7 @@ import (
 // and again until it fits.
 //
 // The size of a part is the highest peak of its slots, buffers or scratch arenas. With one byte
-// less fn is full, except:
+// less an arena is full, except:
 //
 //   - With temporaries ([scope.Scope.Temp]), which begin at a line, the size may be the next
 //     multiple of 64.
@@ -36,19 +36,19 @@ import (
 // others. Overwrite both to keep your own.
 //
 // fn runs at least twice, and once more for each part whose temporaries need the next line. It must
-// do the same each time, in a fresh budget but with its earlier results outside, and end its
-// goroutines; it need not close the budget. A full that fn returns, panics with or ignores asks for
-// more room. Measure returns any other error of fn, the leaks that Close finds at the end, and a
-// full in the widest plan.
+// do the same each time, also when variables outside the budget hold results of an earlier run. It
+// must end its goroutines, and need not close the budget. After a full that fn returns, panics with
+// or ignores, Measure tries more room. Measure returns any other error of fn, the leaks that Close
+// finds at the end, and a full in the widest plan.
 //
 // The shadow's pages aren't prefaulted, locked, huge or guarded; it has no fixed base and no share
-// of the Go heap, so fn may run next to a budget with one. In a checked build the shadow starts
-// with 256 MiB, and grows 16-fold if fn is full. In checked and asan builds each [scope.Builder]
-// touches all free bytes: measure in a release build.
+// of the Go heap, so fn may run next to a budget with such a share. In a checked build the shadow
+// starts with 256 MiB, and grows 16-fold if fn is full. In checked and asan builds each
+// [scope.Builder] touches all free bytes: measure in a release build.
 //
 // Afterwards only the heads of the tables stay reserved, so that scopes and pools that fn kept stay
 // dead. Pointers that fn kept may then point into other memory: the addresses are reused, unlike
-// those of other budgets.
+// the addresses of other budgets.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -69,8 +69,9 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 }
 
 // MeasureDry is Measure of play in dry arenas ([Dry]), for package record. The widest plan has all
-// addresses of a budget, and none is memory, so play is hardly ever full. Unused parts stay as
-// planned, and so does Plan.Limits; the note of a region says so, or the recorded bytes.
+// addresses that a budget may have, and takes no memory for them, so play is hardly ever full.
+// Unused parts stay as planned, and so does Plan.Limits. A region's note has the recorded bytes, or
+// "never used".
 func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -102,7 +103,7 @@ func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 type measurement struct {
 	plan        Plan   // the caller's, resolved
 	first, most uint64 // bytes of a wide plan at first and at most
-	// limits of an arena in a wide plan, if it has wideRoom for each
+	// each limit of an arena in a wide plan, or 1 per wideRoom bytes if that is less
 	limits uint64
 	open   func(Plan) (*Budget, error)
 	run    func(*Budget) (report Report, fulls []*scope.FullError, err error)
@@ -110,7 +111,7 @@ type measurement struct {
 	tight  Plan // the next plan to try
 }
 
-// measureTries is the number of runs before Measure gives up: fn differs each time.
+// measureTries is the number of runs before Measure gives up, because fn differs each time.
 const measureTries = 100
 
 // runWide runs fn with plenty of room.
@@ -242,9 +243,9 @@ func (l *Limits) raise(prefix string, full *scope.FullError, to uint64) bool {
 	return false
 }
 
-// measured runs fn in the budget and closes it. The fulls are those that fn returned, panicked with
-// or ignored. An error ends the search: of fn when no arena was full, of leaks, or a full that
-// Measure can't widen.
+// measured runs fn in the budget and closes it. It returns the fulls that fn returned, panicked
+// with or ignored. An error ends the search: an error of fn when no arena was full, leaks, or a
+// full that no wider plan prevents.
 func (b *Budget) measured(fn func(*Budget) error) (report Report, fulls []*scope.FullError, err error) {
 	ended := false
 	defer func() {
@@ -293,8 +294,8 @@ func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 	return fn(b)
 }
 
-// fulls returns the last full that each arena reported. A full of the bytes that Temp returned
-// isn't the arena's.
+// fulls returns the last full that each arena reported. A full without a Key isn't the arena's: it
+// is of the bytes that Temp returned.
 func (b *Budget) fulls() (list []*scope.FullError) {
 	for _, st := range b.stacks {
 		if full := st.LastFull(); full != nil && full.Key != "" {
@@ -309,15 +310,15 @@ func widens(full *scope.FullError) bool {
 	return !full.OnPurpose && (strings.HasSuffix(full.Key, "size") || strings.Contains(full.Key, "limits."))
 }
 
-// wideLimit is the limit of an arena in a wide plan, if it has wideRoom for each: the tables have a
-// record for each too.
+// wideLimit is each limit of an arena in a wide plan. An arena with less than wideRoom bytes for
+// each has lower limits, because the tables also have a record for each.
 const (
 	wideLimit = 4096
 	wideRoom  = 4096
 )
 
 // wideFirst is the bytes of a wide plan at first; wideMore multiplies it when fn is full. A checked
-// build keeps tables for every byte of a budget, and 16 GiB of it take seconds.
+// build keeps tables for every byte of a budget: those of 16 GiB take seconds.
 var wideFirst = wideAtFirst()
 
 func wideAtFirst() uint64 {
@@ -329,8 +330,8 @@ func wideAtFirst() uint64 {
 
 const wideMore = 16
 
-// wide returns the plan with every part as large as an equal share of total, and with limits to
-// match, but at least as planned.
+// wide returns the plan with an equal share of total for each arena, and with limits to match. No
+// size or limit is less than planned.
 func (p Plan) wide(total, limits uint64) Plan {
 	p.Regions = slices.Clone(p.Regions)
 	share := total / p.arenaCount() &^ (planEdge - 1)

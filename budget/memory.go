@@ -37,7 +37,7 @@ type grant struct {
 	prefaulted bool
 	locked     bool
 	resident   uint64   // bytes present at the end of Open, if that can be measured
-	guarded    bool     // some guards have no access: all, or those that can't be undone
+	guarded    bool     // guards are in force: all, or some that couldn't be undone
 	refused    []string // a line each: key and reason
 }
 
@@ -57,7 +57,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 	return nil
 }
 
-// fromSystem reserves a range and makes it accessible, with the plan's demands.
+// fromSystem reserves a range, makes it accessible, and applies the plan's demands.
 func fromSystem(p Plan, l layout) (g grant, err error) {
 	// an aligned offset is an aligned address
 	const _ = uint(platform.Align - arena_c.AlignMax)
@@ -72,7 +72,7 @@ func fromSystem(p Plan, l layout) (g grant, err error) {
 	return g, nil
 }
 
-// passing is a range that Release returns, except the head of its tables.
+// passing is a range whose addresses Release returns to the system, except the head of its tables.
 type passing struct{ *platform.Reservation }
 
 func (r passing) Release() error { return r.Return() }
@@ -128,7 +128,7 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	limits := readLimits()
 	kept := platform.Keeps(0, l.size, l.kept()) || platform.Keeps(uintptr(p.Base), l.size, l.kept())
 	if err := p.fits(l, kept, limits); err != nil {
-		return nil, err // at any base: not the base's fault
+		return nil, err // too large at any base
 	}
 	err = g.want("base", p.Pages.Base, func() (err error) {
 		if p.Base > uint64(^uintptr(0)) {
@@ -267,7 +267,8 @@ func (g *grant) foreign() bool {
 	return foreign
 }
 
-// guard calls do for the guard before arena first and for those after each arena from first up.
+// guard calls do for the guard before arena first, and for the guard after each arena from first
+// on.
 func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 	if platform.GoBacked {
 		return errors.New("the pages of a race build are Go's")
@@ -343,11 +344,11 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	return nil
 }
 
-// The bytes that a group pays for a budget outside the plan: the page tables of its pages, and the
-// runtime's memory before its first collection. A Go heap with a share has that in the share.
+// The result is the bytes that a control group pays for a budget outside the plan: its page tables,
+// and the runtime's memory before the first collection. If the Go heap has a share, the share
+// includes the latter.
 func (p Plan) beside(l layout) uint64 {
-	// of 8 bytes in a page table, for as many pages of 4 KiB: a table page for each 2 MiB, and a
-	// few above
+	// of 8 bytes in a page of a page table: such a page covers 2 MiB, and a few more are above
 	const entries = 512
 	tables := planRound(l.size/entries) + planEdge
 	if p.GoHeap != 0 {
@@ -358,10 +359,10 @@ func (p Plan) beside(l layout) uint64 {
 
 // leftBy returns the bytes that a limit leaves for the plan. Bytes that already count against the
 // limit and are part of the plan aren't subtracted: the Go heap in use, up to the plan's share, and
-// of a kept range the tables, which stay present and writable. Where addresses count, that is all
-// of a kept range.
+// the tables of a kept range, which stay present and writable. Where addresses count, it is the
+// whole kept range.
 //
-// The machine's memory in use by other processes may become free again, so it doesn't count.
+// Memory that other processes use may become free again, so it isn't subtracted from the machine's.
 func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	if limit.Name == "physical memory" {
 		return limit.Bytes

@@ -15,7 +15,7 @@ const (
 type Plan struct {
 	Name string // 1 to 31 bytes of a-z, 0-9, _ and -
 	// Size is the bytes of all parts together, without tables; 0: their sum. A plan with a Rest
-	// needs it.
+	// needs a Size.
 	Size uint64
 	// Base is the address of the first byte, a multiple of 64 KiB; 0: anywhere.
 	Base    uint64
@@ -24,35 +24,34 @@ type Plan struct {
 	Scratch ScratchPlan
 	Limits  Limits
 	Pages   Pages
-	// GoHeap is the bytes of the Go runtime, apart from the budget, at least 4 MiB; 0 leaves the
-	// collector alone.
+	// GoHeap becomes the Go runtime's memory limit: bytes apart from the budget, at least 4 MiB. 0
+	// leaves the collector alone.
 	GoHeap uint64
 
-	// OnError gets the errors that no call can return: those of finalizers that run because a load
-	// replaces their contents. It may be nil.
+	// OnError gets the errors that no call can return, such as the errors of finalizers that run
+	// because a load replaces their contents. It may be nil.
 	OnError func(error)
 }
 
 // RegionPlan is a named part of the budget. Name follows the rules of the plan's name, is unique,
 // and isn't "frame" or "scratch"; Note is for people.
 //
-// The order of regions sets which ends with which. A Load, Rewind or Release of a region empties
-// the regions after it in the plan, but not its own siblings. So the region that lives longest
-// comes first, and slots come last:
+// The order of regions sets which regions end together. A Load, Rewind or Release of a region
+// empties the regions after it in the plan, but not its own siblings. So the region that lives
+// longest comes first, and slots come last:
 //
 //	plan          ended by a load of
 //	systems       systems
 //	net           systems, net
 //	room, slots   systems, net, and the slot itself
 //
-// With net after room, loading the first match would empty the inboxes of all; [Plan.Check] warns
-// of that.
+// With net after room, a load of any slot of room would also empty net; [Plan.Check] warns of that.
 //
 // Track suits regions from about 4 MiB up if a tick writes a small part: a snapshot then copies
-// only the written pages. In return, the first write to a page in each turn of the ring is a page
-// fault (about 1 µs), and each snapshot makes a system call. Track needs Linux 6.7 and a build
-// without race, asan or checked. Elsewhere Report.NotGranted has a line, and snapshots compare
-// pages.
+// only the written pages. In return, each snapshot makes a system call, and once in each turn of
+// the ring of snapshots the first write to a page is a page fault (about 1 µs). Track needs Linux
+// 6.7 and a build without race, asan or checked. Elsewhere Report.NotGranted has a line, and
+// snapshots compare pages.
 type RegionPlan struct {
 	Name string
 	// Size is the bytes of the region or of each slot. With Rest, the region takes the bytes that
@@ -65,7 +64,7 @@ type RegionPlan struct {
 	Track bool // the system reports written pages to package save: see above
 	Note  string
 
-	// Limits are those of the region or of each slot; a limit of 0 is the plan's.
+	// Limits of the region or of each slot; 0 is the plan's limit.
 	Limits Limits
 }
 
@@ -96,9 +95,9 @@ type ScratchPlan struct {
 //
 // Each arena (region, slot, frame buffer, scratch) pays for its limits. In the budget's tables a
 // scope takes 128 bytes and a pool 64, 12 KiB an arena by default. On the Go heap a scope takes
-// about 160 bytes, an owned value 60 and a label 300, 35 KiB an arena by default. Set lower limits
+// about 230 bytes, an owned value 60 and a label 360, 41 KiB an arena by default. Set lower limits
 // for a region with many small slots ([RegionPlan]): with 4 of each, a slot takes 0.8 KiB of tables
-// and 3 KiB of the Go heap.
+// and 4 KiB of the Go heap.
 type Limits struct {
 	Scopes int `json:"scopes"`
 	Pools  int `json:"pools"`
@@ -114,11 +113,11 @@ type Limits struct {
 //
 // Prefault is a trade. With it the whole worst case is resident from Open on: a plan of 64 MiB
 // takes 64 MiB even if a run uses 20, perhaps twice as much as the same program takes of a
-// garbage-collected heap. In return play has no page faults (0.1 to 1 µs each, more under load),
-// and a machine without the memory fails at Open, not in the middle of play. Without it a page
-// becomes resident at its first use and stays so until Close; rewinding frees no pages. Open may
-// then succeed, and a later write may end the process: the OOM killer. Servers and consoles want
-// Prefault, tools don't. [Plan.Cost] returns its cost in advance, and Report.Resident the real one.
+// garbage-collected heap. In return a frame has no page faults (0.1 to 1 µs each, more under load),
+// and a machine without the memory fails at Open, not later. Without it a page becomes resident at
+// its first use and stays so until Close; rewinding frees no pages. Open may then succeed, and a
+// later write may end the process: the OOM killer. Servers and consoles want Prefault, tools don't.
+// [Plan.Cost] returns the cost in advance; Report.Resident is the real cost.
 type Pages struct {
 	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
 	Prefault Demand

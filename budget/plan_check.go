@@ -211,7 +211,7 @@ func (f *planFaults) sums(p Plan) {
 			"and a budget has at most %d", p.Regions[most].Slots, count, planArenasMax)
 	}
 	rest := p.rest()
-	// far from 64 bits
+	// no sum can reach 64 bits
 	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText()
 	if rest >= 0 {
 		least += planEdge

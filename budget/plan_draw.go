@@ -9,9 +9,9 @@ import (
 )
 
 // String draws the plan as text, bottom first: a line for each part with its size ([SizeText]), its
-// place in the whole, and its key. Guards, and rounding up to 64 KiB, have lines of their own, so
-// that the sizes above the Go heap's add up to the whole. Check's warnings come last. For a plan
-// with faults it returns their number.
+// place in the whole, and its key or count. Guards, and rounding up to 64 KiB, have lines of their
+// own, so the sizes of all lines but the Go heap's add up to the whole. Check's warnings come last.
+// For a plan with faults it returns their number.
 func (p Plan) String() string {
 	if faults := len(p.faults()); faults != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(faults, "fault"))

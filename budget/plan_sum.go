@@ -97,7 +97,7 @@ func (l Limits) orDefault() Limits {
 	return l.or(Limits{Scopes: 64, Pools: 64, Owned: 256, Labels: 32})
 }
 
-// or fills in the limits that are 0 from other.
+// or returns l with other's limits in place of zeros.
 func (l Limits) or(other Limits) Limits {
 	return Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools), Owned: cmp.Or(l.Owned, other.Owned),
 		Labels: cmp.Or(l.Labels, other.Labels)}
@@ -215,8 +215,8 @@ type layout struct {
 // guardBytes returns the bytes of a map's guards: one after each arena, and one after the tables.
 func guardBytes(m *arena_c.Map) uint64 { return (m.Rows + 1) * m.Guard }
 
-// sizeEnd is larger than any budget: the core's limit, or on 32-bit targets that of slices and of
-// distances between pointers.
+// sizeEnd is larger than any budget: the core's bound, or on 32-bit targets the bound of slices and
+// of distances between pointers.
 const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 
 // layout returns the layout of a resolved plan. The C core counts the tables, layout adds the rest.
@@ -232,8 +232,8 @@ func (p Plan) layout() (l layout, err error) {
 	return l, nil
 }
 
-// memory returns the bytes of the layout that become memory when all of it is used, in pages of a
-// size: arenas and tables, without edges, guards and unplanned space. Huge pages cover these too.
+// memory returns the bytes that become memory when the whole layout is used, in pages of a size:
+// arenas and tables. With huge pages, edges, guards and unplanned space become memory too.
 func (l layout) memory(page uint64) (bytes uint64) {
 	if l.plan.Pages.Huge.asks() {
 		return l.size
@@ -244,7 +244,7 @@ func (l layout) memory(page uint64) (bytes uint64) {
 	return bytes
 }
 
-// parts returns the pages of that memory; none means all.
+// parts returns the pages of arenas and tables; nil means all pages.
 func (l layout) parts() []platform.PageRun {
 	if l.plan.Pages.Huge.asks() {
 		return nil
@@ -284,14 +284,14 @@ func (l layout) pages(page uint64) (list []platform.PageRun) {
 
 // Cost is the most that a budget takes of a machine, in bytes. It depends on the plan alone.
 type Cost struct {
-	// Addresses are those of the budget: arenas, tables, edges of 64 KiB, guards, and unplanned
-	// space.
+	// Addresses is the budget's address space: arenas, tables, edges of 64 KiB, guards, and
+	// unplanned space.
 	Addresses uint64 `json:"addresses"`
-	// Resident4K is resident at most, with pages of 4 KiB: arenas and tables.
+	// Resident4K is the most that is resident with pages of 4 KiB: arenas and tables.
 	Resident4K  uint64 `json:"resident_4k"`
-	Resident64K uint64 `json:"resident_64k"` // at most resident with pages of 64 KiB
-	// GoHeap is outside the budget: the plan's go_heap, or at least the Go side of the arenas'
-	// tables.
+	Resident64K uint64 `json:"resident_64k"` // the same with pages of 64 KiB
+	// GoHeap is outside the budget: the plan's go_heap, or the Go side of the arenas' tables if
+	// that is larger.
 	GoHeap uint64 `json:"go_heap"`
 }
 

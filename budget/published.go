@@ -6,10 +6,10 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Report returns the figures now, or after Close as of Close. It reads the arenas themselves, so it
-// belongs to the goroutine that drives the program, while no worker uses a region or numbered
-// scratch. Any other goroutine uses [Budget.Published]. Scratch of leases has the figures of its
-// last Release. Cost: O(arenas).
+// Report returns the figures of this moment, or after Close the last ones. It reads the arenas
+// themselves, so it belongs to the goroutine that drives the program, while no worker uses a region
+// or numbered scratch. Any other goroutine uses [Budget.Published]. Scratch of leases has the
+// figures of its last Release. Cost: O(arenas).
 func (b *Budget) Report() Report {
 	return b.report(b.isOurs)
 }
@@ -21,7 +21,7 @@ func (b *Budget) isOurs(arena int) bool {
 	return scratch < 0 || b.leases.isFixed(scratch)
 }
 
-// Published returns the figures as last published, or after Close as of Close. Any goroutine may
+// Published returns the figures as last published, or after Close the last ones. Any goroutine may
 // call it at any time: a console, a metrics page, a log. Each arena's figures are of one moment: of
 // Open; of the last Load, Rewind, Release or Reconfigure that touched the region; of the last
 // NextFrame for the frame and for a numbered worker's scratch; of the last Release for scratch of
@@ -30,7 +30,8 @@ func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })
 }
 
-// report returns each arena's figures: as of now if now is true for it, else as published.
+// report returns each arena's figures: of this moment if now is true for the arena, else as
+// published.
 func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()

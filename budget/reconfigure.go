@@ -13,14 +13,14 @@ import (
 
 // Reconfigure moves the edges of empty regions to the sizes of the plan. It moves the regions from
 // the lowest one whose size differs up to the highest, within the bytes that they have together.
-// Everything else in the plan stays. It gives the next world another shape, as on a console: Rewind
-// those regions, Reconfigure, Load.
+// Everything else in the plan stays. Use it to give the next world another shape: Rewind these
+// regions, Reconfigure, Load.
 //
 // It fails, and changes nothing, if one of these regions isn't empty, during a load, if the plan
 // differs in more than sizes, or if the sizes add up to another total. It waits for workers that
-// pin one of these regions ([Reader]) until ctx ends. The addresses and peaks of these regions
-// start again. Cost: that of an Open for these regions' tables. If Open made pages present,
-// Reconfigure does so for pages that were edges.
+// pin one of these regions ([Reader]) until ctx ends. These regions may get new addresses, and
+// their peaks begin again. Cost: that of an Open for these regions' tables. If Open made pages
+// present, Reconfigure does so for pages that were edges.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if err := plan.check(); err != nil {
 		return err

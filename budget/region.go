@@ -15,9 +15,9 @@ import (
 )
 
 // Region is a region of an open budget, or a slot during one ownership. Rewinding a region also
-// rewinds those after it in the plan, but never its siblings ([RegionPlan] shows the order). Misuse
-// of a scope, pool or container of an emptied region is reported with the load that emptied it, and
-// its line. Region is a small value; copy it freely. The methods of the zero Region panic.
+// rewinds those after it in the plan, but never its siblings ([RegionPlan] shows the order). A
+// report of misuse in an emptied region names the Load, Rewind or Release that emptied it, and its
+// line. Region is a small value; copy it freely. The methods of the zero Region panic.
 type Region struct {
 	*region
 	owner  uint64      // the owner word when this was made
@@ -63,8 +63,8 @@ var phaseNames = [phases]string{"empty", "loading", "loaded", "rewinding"}
 // phase returns the phase. pre: the caller owns the region or the whole budget.
 func (r *region) phase() phase { return phase(r.word.Load()) % phases }
 
-// step changes the phase and returns the new word. A step from any other phase is a bug of this
-// package.
+// step changes the phase and returns the new word. It panics if the phase is none of `from`: that
+// is a bug of this package.
 //
 // The word is one atomic number: phases times the count of steps, plus the phase. So each step
 // makes a word that the region never had before, and one read answers "still the same load?". For
@@ -97,7 +97,8 @@ func (r *region) open() scope.Scope {
 	return r.stack.Open(r.name)
 }
 
-// keep ends the load: it fails if fn left a scope open or ignored a reported full.
+// keep ends the load and returns the new word. It fails if fn left a scope open or ignored that an
+// arena was full.
 func (r *region) keep() (word uint64, err error) {
 	if err := r.stack.Left(1); err != nil {
 		return 0, err
@@ -107,8 +108,9 @@ func (r *region) keep() (word uint64, err error) {
 	return r.step(loaded, loading), nil
 }
 
-// rewind empties the region, finalizers newest first. It records the load for reports of stale use;
-// at Close a scope that ended earlier keeps its own record.
+// rewind empties the region and runs its finalizers, newest first. It records the load for reports
+// of stale use. At Close it records nothing, so older scopes keep the record of the call that ended
+// them.
 func (r *region) rewind(l *load, failed bool) error {
 	r.step(rewinding, empty, loading, loaded)
 	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
@@ -120,7 +122,7 @@ func (r *region) rewind(l *load, failed bool) error {
 
 // The low bits of an owner word; above them is the count of releases. Adding ownerTaken to a taken
 // slot clears the bit and counts one. For example, a new slot is 0, acquired 2, released 4,
-// acquired again 6. The first owner's Region holds 2, so every call of it after the release fails.
+// acquired again 6. The first owner's Region holds 2, so every call on it fails after the release.
 const (
 	ownerShut  uint64 = 1 << iota // a load, a rewind or Close keeps workers out
 	ownerTaken                    // of a slot: it has an owner
@@ -150,8 +152,8 @@ func (r Region) its() *region {
 // released reports whether r's ownership of the slot has ended.
 func (r Region) released() bool { return r.owner != r.its().owner.Load()&^ownerShut }
 
-// Region returns the region of that name, which has no slots. An unknown name is a caller's bug: it
-// panics with the plan's names.
+// Region returns the region of that name. It panics for an unknown name, or if the region has
+// slots: a caller's bug.
 func (b *Budget) Region(name string) Region {
 	for _, r := range b.regions {
 		if r.name == name && r.slot < 0 {
@@ -177,11 +179,12 @@ func (b *Budget) regionNames(slots bool) string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// In returns the region for a call inside a load of a lower region. The proof is s, the scope of
-// the load's function. Load, Rewind and Release accept it, one at a time, while that function runs.
-// Afterwards, or with another scope, they return ErrLoading. Everything else works as without In. A
-// goroutine that the function started may use it too: the outer load ends only after the inner one,
-// and reports an inner one that outlasts its function as a bug.
+// In returns the region for a call inside a load of a lower region. s, the scope of that load's
+// function, proves that the call is inside. Load, Rewind and Release accept the result while the
+// function runs, one at a time. Afterwards, or with another scope, they return ErrLoading.
+// Everything else works as without In. A goroutine that the function started may use the result
+// too. The outer load waits for the inner one, and reports a bug if it outlasts the outer load's
+// function.
 func (r Region) In(s scope.Scope) Region { return Region{r.its(), r.owner, s, true} }
 
 // Name returns the region's name in the plan; a slot's name has its number: "match 3".
@@ -191,15 +194,15 @@ func (r Region) Name() string { return r.its().name }
 // program with a Go value for each slot can keep them in a slice by that number.
 func (r Region) Slot() int { return r.its().slot }
 
-// Base returns the base of an arena.Ptr (and its like) within this region. With it, a copy of the
-// region's bytes can be read on another machine.
+// Base returns the base for pointers within this region: arena.Ptr and its like. They count from
+// the region's start, so a copy of its bytes can be read on another machine.
 func (r Region) Base() arena.Base {
 	header := r.its().b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
 }
 
 // emptyAll empties the load's regions, top first, because a region above may point into one below.
-// After a failed load the peak of its region stays, to show how far it came.
+// After a failed load, its own region keeps the LoadPeak, which shows how far the load came.
 func (l *load) emptyAll(failed bool) (errs []error) {
 	insist(l.along.count(), func(i int) {
 		i = l.along.count() - 1 - i
@@ -233,10 +236,10 @@ func insistFrom(i, n int, step func(i int)) {
 	}
 }
 
-// Reader lets a worker pin a region: meanwhile Load and Rewind of the region, or of one below it,
-// wait. A pin only stops the rewind; workers that write the same object need a lock of their own. A
-// worker that follows reloads reads the newest Loaded from an atomic.Pointer that the loader stores
-// to.
+// Reader lets a worker pin a region. While it is pinned, Load, Rewind and Release of the region, or
+// of a region below it, wait. A pin only delays the rewind; workers that write the same object need
+// a lock of their own. A worker that follows reloads reads the newest Loaded from an atomic.Pointer
+// that the loader stores to.
 type Reader struct {
 	region *region
 	owner  uint64 // the owner word when this was made
@@ -247,7 +250,7 @@ type Reader struct {
 
 // Reader returns a new reader for a worker; the name is for the error of a load that waits in vain.
 // Make it once, at set-up. A slot's reader ends with Release: make it in the slot's load, where
-// Strict allows the Go allocation.
+// [Budget.SealStrict] allows the Go allocation.
 func (r Region) Reader(name string) *Reader {
 	r.its().b.mu.Lock()
 	defer r.b.mu.Unlock()
@@ -257,10 +260,10 @@ func (r Region) Reader(name string) *Reader {
 }
 
 // Pin pins the region and reports whether it did: until Unpin it isn't rewound. It returns false
-// while the region is loaded or rewound, after a slot's release, and after Close; do something else
-// before trying again. Call Loaded.Get after Pin. One goroutine at a time holds a Reader's pin: a
-// second Pin before Unpin panics, so make one Reader for each worker. Cost: one atomic write and
-// one read.
+// while the region is being loaded or rewound, after a slot's release, and after Close; do other
+// work before the next try. Call Loaded.Get after Pin. One goroutine at a time holds a Reader's
+// pin: a second Pin before Unpin panics, so make one Reader for each worker. Cost: one atomic write
+// and one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name, d.region.name))
@@ -279,8 +282,9 @@ func (d *Reader) Unpin() {
 	}
 }
 
-// Report returns the region's figures now, or after Close as of Close. It belongs to the goroutine
-// that may load the region, while no load below runs; any other goroutine uses [Budget.Published].
+// Report returns the region's figures of this moment, or after Close the last ones. After a slot's
+// release only Name is set. It belongs to the goroutine that may load the region, while no load
+// below runs; any other goroutine uses [Budget.Published].
 func (r Region) Report() ArenaReport {
 	if r.released() {
 		return ArenaReport{Name: r.name} // the figures belong to another owner

@@ -22,8 +22,8 @@ type ArenaReport struct {
 	Size  uint64 `json:"size"`
 	Used  uint64 `json:"used"`
 	Peak  uint64 `json:"peak"` // highest use since Open, temporaries included
-	// LoadPeak is the highest use of a region since it was last emptied; of frame and scratch it is
-	// Peak.
+	// LoadPeak is the highest use of a region since it was last emptied; for frame and scratch it
+	// is Peak.
 	LoadPeak uint64 `json:"load_peak"`
 	Free     uint64 `json:"free"`
 	// Counted reports whether Objects, Padding and the objects of Labels and Scopes are known: in
@@ -38,7 +38,7 @@ type ArenaReport struct {
 	Labels     []scope.Usage `json:"labels,omitempty"`  // use of each scope.Label, by name
 	// Scopes has the use of each scope's name, but not on scratch arenas.
 	Scopes []scope.Usage `json:"scopes,omitempty"`
-	// Sites are the calls that made Used: of a region, in checked builds.
+	// Sites has the calls that allocated Used, for regions in checked builds.
 	Sites []Site `json:"sites,omitempty"`
 	// Inner has the heaps, buddies, rings and pools of package arena in the arena's open scopes.
 	Inner []scope.Inner `json:"inner,omitempty"`
@@ -57,9 +57,9 @@ type Report struct {
 	// Committed is the part of Size that may be read and written: all but the guards in force.
 	Committed uint64 `json:"committed"`
 	// Resident is the part of Size that was present when Open returned. Pages that are used later
-	// come on top, up to that of Cost.
+	// come on top, up to the resident bytes in Cost.
 	Resident uint64 `json:"resident"`
-	// Cost is the plan's most: addresses, resident memory, Go heap.
+	// Cost is the most that the plan takes ([Plan.Cost]).
 	Cost Cost `json:"cost"`
 	// Prefaulted reports whether every page of arenas and tables was present at Open.
 	Prefaulted bool `json:"prefaulted"`
@@ -68,9 +68,9 @@ type Report struct {
 	// Arenas are in map order: regions and slots, frame buffers, scratch arenas.
 	Arenas []ArenaReport `json:"arenas"`
 	Leaks  Leaks         `json:"leaks"`
-	// Errors are the last 16 of finalizers whose contents a load replaced.
+	// Errors has the last 16 errors that no call returned (see Plan.OnError).
 	Errors     []string `json:"errors,omitempty"`
-	ErrorCount int      `json:"error_count"` // of them in all
+	ErrorCount int      `json:"error_count"` // of all of them
 	GoHeap     GoHeap   `json:"go_heap"`
 	Plan       Plan     `json:"plan"` // as opened, with its defaults filled in
 
@@ -107,11 +107,11 @@ func (r ArenaReport) clone() ArenaReport {
 	return r
 }
 
-// figures are those of one arena. Published figures are copies in memory of their own, made at
-// Open, so any goroutine may read them. Publishing makes no Go allocation.
+// figures holds the figures of one arena. Published figures are copies in memory of their own, made
+// at Open, so any goroutine may read them. Publishing makes no Go allocation.
 type figures struct {
 	stack *scope.Stack
-	seen  uint64 // of frame and scratch: Stack.Changes then; 0: read again
+	seen  uint64 // of frame and scratch: Stack.Changes when read; 0: read again
 	ArenaReport
 	failed int              // finalizers
 	blocks int              // leaked
@@ -132,8 +132,8 @@ func newFigures(st *scope.Stack) figures {
 	return f
 }
 
-// isRegion reports whether the arena is a region: its LoadPeak starts again when it is emptied. The
-// peak of others starts again when a timeline reads it.
+// isRegion reports whether the arena is a region. A region's LoadPeak begins again when the region
+// is emptied; the corresponding peak of other arenas, when a timeline has it.
 func (f *figures) isRegion() bool { return f.stack.Row().Kind == arena_c.KindRegion }
 
 func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }
@@ -157,7 +157,7 @@ func (f *figures) read() {
 	}
 }
 
-// publish is read, with lists that have room for every name.
+// publish reads the figures into lists with room for every name.
 func (f *figures) publish() {
 	if scopes, labels := f.stack.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
 		f.Scopes, f.Labels = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, labels)
@@ -215,7 +215,8 @@ func (f *figures) tell() {
 // changed reports whether the arena was used since it was published.
 func (f *figures) changed() bool { return f.stack.Changes() != f.seen }
 
-// publishChanged publishes a scratch arena, unless it was empty then and no scope was opened since.
+// publishChanged publishes a scratch arena, unless it was empty at its last publication and no
+// scope was opened since.
 func (f *figures) publishChanged() {
 	if !f.changed() {
 		return
@@ -243,11 +244,11 @@ func (f *figures) hold(used uint64) {
 	own.Bytes, own.Peak = used, max(own.Peak, used)
 }
 
-// published has the figures of all arenas.
+// published holds the published figures of all arenas.
 type published struct {
 	loads sync.Mutex // guards the figures of regions
-	// guards those of frame and scratch, so that NextFrame doesn't wait for a copy of thousands of
-	// slots
+	// guards the figures of frame and scratch, so that NextFrame doesn't wait for a copy of
+	// thousands of slots
 	beside  sync.Mutex
 	list    []figures // in map order
 	regions []figures // these are parts of list
@@ -284,8 +285,8 @@ func (p *published) copyLocked(arena int) figures {
 	return f
 }
 
-// watch connects each arena to its gauge: it follows all publications from now on. A budget has one
-// timeline.
+// watch connects each arena to its gauge, which follows all publications from now on. A budget has
+// one timeline.
 func (p *published) watch(gauges []gauge) {
 	p.loads.Lock()
 	defer p.loads.Unlock()
@@ -319,7 +320,7 @@ func (p *published) size(arena int) uint64 {
 // GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
 	Limit uint64 `json:"limit"` // the plan's go_heap; 0: the budget sets no limit
-	// Used is the bytes from the system, as the runtime's memory limit counts.
+	// Used is the bytes from the system, as the runtime's memory limit counts them.
 	Used        uint64 `json:"used"`
 	Collections uint64 `json:"collections"` // since Open
 }

@@ -14,8 +14,9 @@ import (
 
 // String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go
 // heap if the plan gives it a share. Use by scope and label follows, largest peak first, at most 8
-// names an arena. In checked builds it counts live allocations: "used 0.4KiB in 3". Sizes are as
-// [SizeText] writes them. Slots, buffers or scratch arenas with the same text share one line.
+// scopes and 8 labels an arena. In checked builds it counts live allocations: "used 0.4KiB in 3".
+// Sizes are as [SizeText] writes them. Slots, buffers or scratch arenas with the same text share
+// one line.
 func (r Report) String() string {
 	var bars, names reportLines
 	for _, x := range r.Arenas {
@@ -115,7 +116,7 @@ func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 func (x ArenaReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
 
 // bar draws used cells (#), cells used at the peak (+) and cells never used (.). A use beyond the
-// size, as of the Go heap, fills the bar.
+// size, which the Go heap may have, fills the bar.
 func bar(used, peak, size uint64, width int) string {
 	cells := func(n uint64) int {
 		if size == 0 || n == 0 {
@@ -129,7 +130,7 @@ func bar(used, peak, size uint64, width int) string {
 
 // LogValue returns the report as a group of attributes with its JSON keys; sizes are numbers of
 // bytes. Each arena is a group under its name: "level", "match.3", "frame.0", "scratch.0.1". The
-// group leaves out arenas that were never used, the plan, and the sites, as there may be thousands.
+// group leaves out arenas that were never used, the plan, and the sites, which may be thousands.
 func (r Report) LogValue() slog.Value {
 	r.Arenas = slices.DeleteFunc(slices.Clone(r.Arenas), func(a ArenaReport) bool { return a.Peak == 0 && a.Finalizers == 0 })
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
@@ -138,8 +139,8 @@ func (r Report) LogValue() slog.Value {
 // LogValue returns the figures as a group of attributes, with the use of scopes and labels by name.
 func (r ArenaReport) LogValue() slog.Value { return slog.GroupValue(logged(reflect.ValueOf(r))...) }
 
-// unlogged are the keys that a log leaves out. The name is the group's key, and says which arena of
-// a part it is.
+// unlogged are the keys that a log leaves out. The name is the group's key, and includes part and
+// index.
 var unlogged = []string{"name", "part", "index", "kind", "plan", "sites"}
 
 func logged(v reflect.Value) (attrs []slog.Attr) {

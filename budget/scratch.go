@@ -15,13 +15,14 @@ func (b *Budget) Scratch(worker, which int) scope.Scratch { return b.Scratches(w
 // and panics: call it at set-up, before the first Lease. Cost: an atomic read.
 func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(worker) }
 
-// Lease lends the scratch arenas of a free worker. It waits for one until ctx ends, and then
-// returns an error with the number of loans. Waiting goroutines are served in turn. After Close it
-// returns ErrClosed, also to those that wait. If the plan has no scratch it panics. A goroutine
-// that borrows again mostly gets the arenas that it released, which its processor's caches hold.
+// Lease lends the scratch arenas of a free worker. It waits until a worker is free; if ctx ends
+// first, it returns an error with the number of loans. Waiting goroutines are served in turn. After
+// Close it returns ErrClosed, also to goroutines that wait. It returns an error if all workers are
+// taken by number, and panics if the plan has no scratch. A goroutine that borrows again mostly
+// gets the arenas that it released, which its processor's caches hold.
 //
 // Cost: with its Release some 50 ns, and a look at each lent worker; for a goroutine that waits,
-// that of a channel and a lock. No Go allocation.
+// also a channel and a lock. No Go allocation.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 
 // scratchAsPublished reports whether no numbered worker's scratch was used since it was published.

@@ -10,15 +10,15 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Seal ends set-up: the budget makes no more requests for memory until Close. Only Reconfigure
-// would make some: when it moves guards, or locks pages that were edges. From now on Reconfigure is
-// refused in these cases. After SealStrict, Seal ends the strict mode, so play can be strict and a
-// change of level merely sealed.
+// Seal ends set-up: the budget makes no more requests to the system for memory until Close. So
+// Reconfigure fails from now on if it would move guards, or lock pages that were edges. After
+// SealStrict, Seal ends the strict mode: a program can be strict in a level and merely sealed in
+// the change of levels.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
 
-// SealStrict is Seal; in a checked build NextFrame then panics if the program allocated on the Go
+// SealStrict is Seal. In a checked build NextFrame then panics if the program allocated on the Go
 // heap since the last NextFrame, and names the lines. Engines for consoles assert on malloc in the
 // same way.
 //
@@ -26,18 +26,18 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 // because the process has one Go heap. Some allocations don't count, by their call stacks:
 //
 //   - The runtime's own.
-//   - Those inside the calls that play makes rarely, a loader and its calls included: Load, Rewind,
+//   - Those inside calls that a frame makes rarely, a loader and its calls included: Load, Rewind,
 //     Release, Acquire, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the Open and
 //     Close of another budget, [Timeline.Read], and the files of packages save and record.
 //     Allocations before or after these calls count. So do an escaping closure for Load, and work
 //     on the result of Published.
-//   - While a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
-//     may work for a loader, and those more than 32 calls deep. If owners of slots load all the
-//     time, reduce the loads in a test that looks for garbage.
-//   - All between two NextFrames if an arena was full: that error comes first.
+//   - If a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
+//     may work for a loader, and those more than 32 calls deep. If owners load slots all the time,
+//     test with fewer loads.
+//   - All between two NextFrames if an arena was full, because its error is made there.
 //
-// An error that NextFrame returns counts at the next one. If NextFrame panics, it has done nothing
-// else, and the count begins again.
+// An error that NextFrame returns is an allocation that counts at the next one. If NextFrame
+// panics, it has done nothing else, and the count begins again.
 //
 // SealStrict fails as Seal does, and in every build while another budget of the process is strict.
 // Cost in a checked build: each NextFrame stops the world, and runs a collection if any goroutine
@@ -67,8 +67,8 @@ var strictOwner struct {
 
 func (b *Budget) isStrict() bool { return strictOwner.budget.Load() == b }
 
-// beStrict makes b the strict budget, or ends that. pre: the lock is held, and no other budget is
-// strict.
+// beStrict makes b the strict budget, or ends its strict mode. pre: the lock is held, and no other
+// budget is strict.
 func (b *Budget) beStrict(strict bool) {
 	if strict == b.isStrict() {
 		return
@@ -125,12 +125,12 @@ func (b *Budget) strictFrame() {
 // own, run it once before.
 //
 // The process has one Go heap: allocations of other goroutines count and are named too, so don't
-// run such a test in parallel. Allocations of Load and similar calls in fn count as well. The
-// runtime's own (threads, lists of waiters and timers) don't. Of objects under 16 bytes without
-// pointers the runtime records only the first in each block of 16.
+// run such a test in parallel. Allocations of Load and similar calls in fn count as well.
+// Allocations of the runtime itself (threads, lists of waiters and timers) don't. Of objects under
+// 16 bytes without pointers the runtime records only the first in each block of 16.
 //
 // Cost: two collections, and a record of each allocation in fn that stays for the life of the
-// process. It is for tests, not for play.
+// process. It is for tests.
 func (b *Budget) NoHeap(fn func()) error {
 	defer recordAll()()
 	w := newHeapWatch()

@@ -15,19 +15,19 @@ import (
 // complete; if the load fails, the old level stays.
 //
 // Any goroutine may acquire a slot and is then its owner: it loads, rewinds and releases the slot.
-// Owners do so at the same time if no region is above the slots in the plan. Otherwise each of them
-// empties the regions above, and a second one meanwhile gets ErrLoading: put slots last
-// ([Plan.Check] warns).
+// Owners do so at the same time if no region is above the slots in the plan. Otherwise each load
+// also empties the regions above, and a second owner's load meanwhile returns ErrLoading. So put
+// slots last ([Plan.Check] warns otherwise).
 //
-// A slot costs its size in whole pages, its tables ([Limits]; by default 12 KiB, and 40 KiB of the
+// A slot costs its size in whole pages, its tables ([Limits]; by default 12 KiB, and 41 KiB of the
 // Go heap), and addresses up to the next 64 KiB. A region of many small slots should have limits of
 // its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 22 KB, and 4 KB of the Go heap.
 // [Plan.Cost] returns the cost of all slots.
 //
 // When to use a slot:
 //
-//   - Use a slot for an object with an owner, with finalizers, and with unforeseeable sizes inside,
-//     that may be full on its own and ends as a whole: a match, a room.
+//   - Use a slot for a unit with an owner, finalizers and unforeseeable sizes, which may be full on
+//     its own and ends as a whole: a match, a room.
 //   - Use a pool in one region ([scope.Plain]) for many objects of one type: chunks of a world,
 //     bullets, connections. A pool's Get takes nanoseconds; a new owner of a slot pays a lock and a
 //     Load.
@@ -36,9 +36,9 @@ import (
 //   - A slot below some 16 KiB is mostly tables.
 //
 // A slot that isn't released before Close is a leak, as an unreleased lease is ([Leaks]). Close
-// empties it all the same, but its owner doesn't know that it is gone. In a server that goes on,
-// the same mistake makes Acquire full for good. At shutdown, end the owners first, as you end
-// workers.
+// empties it all the same, but its owner doesn't know that it is gone. In a server that keeps
+// running, slots that are never released make Acquire fail for good. At shutdown, end the owners
+// first, as you end workers.
 type Slots struct {
 	b     *Budget
 	name  string
@@ -61,9 +61,9 @@ func (b *Budget) Slots(name string) *Slots {
 }
 
 // Acquire returns the first free slot and makes the caller its owner. The owner loads it ([Load])
-// and releases it ([Region.Release]). If no slot is free it returns a full that names the key to
-// raise, which suits a server's admission control. Any goroutine may call it. Cost: a lock and a
-// look at each slot; no Go allocation.
+// and releases it ([Region.Release]). If no slot is free it returns a [scope.FullError] that names
+// the key to raise, which suits a server's admission control. Any goroutine may call it. Cost: a
+// lock and a look at each slot; no Go allocation.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: get them from Budget.Slots")
@@ -103,8 +103,8 @@ func (s *Slots) Available() (free int) {
 
 // Release rewinds a slot ([Region.Rewind]) and frees it; from then on this Region and its readers
 // fail. It returns the errors of Rewind, and the slot is free all the same. If the slot can't be
-// rewound, because workers stay inside until ctx ends or a load is at work, nothing changes. A
-// second Release fails, and so does one of a region without slots. No Go allocation, unless it
+// rewound, because a worker pins it until ctx ends or a load excludes the call, nothing changes. A
+// second Release fails, and so does Release of a region without slots. No Go allocation, unless it
 // fails or waits.
 func (r Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)

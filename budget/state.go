@@ -16,7 +16,7 @@ type State struct {
 	word   uint64 // the region's word after that load
 }
 
-// StateOf returns the state of the load at work in r. s, the scope of the load's function, is the
+// StateOf returns the state of the load that runs in r. s, the scope of the load's function, is the
 // proof.
 func StateOf(r Region, s scope.Scope) (*State, error) {
 	b := r.its().b
@@ -82,8 +82,8 @@ type Exclusive struct {
 	work   load // made once: putting back makes no Go allocation
 }
 
-// NewExclusive takes states of one budget and of different regions; others are a caller's bug and
-// panic.
+// NewExclusive returns the right to put back these states, which are of one budget and of different
+// regions. Other states are a caller's bug and panic.
 func NewExclusive(what string, states ...*State) *Exclusive {
 	e := &Exclusive{states: states}
 	e.work.what, e.work.of = what, states[0].region
@@ -123,7 +123,7 @@ func (e *Exclusive) Begin(ctx context.Context) error {
 	return nil
 }
 
-// beginAgain is begin for the load that was made once.
+// beginAgain begins e.work, as begin does a new load.
 func (b *Budget) beginAgain(e *Exclusive) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,5 +141,5 @@ func (b *Budget) beginAgain(e *Exclusive) error {
 	return nil
 }
 
-// End returns the regions.
+// End gives the regions back to their owners.
 func (e *Exclusive) End() { e.states[0].region.b.end(&e.work) }

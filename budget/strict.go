@@ -112,9 +112,9 @@ func atNextFrame(budget string) (text any) {
 	return text
 }
 
-// inPlay reports whether a stack allocates for play. During a load only stacks of the goroutine
-// that calls NextFrame count: other goroutines may work for the loader, and a stack longer than its
-// record lacks its end.
+// inPlay reports whether an allocation with this stack counts. While a load runs, only stacks of
+// NextFrame's goroutine count, because other goroutines may work for the loader. A stack longer
+// than its record doesn't show its goroutine.
 func inPlay(stack []runtime.Frame, loads bool) bool {
 	if slices.ContainsFunc(stack, isRare) {
 		return false
@@ -141,7 +141,7 @@ const (
 	here   = module + "budget."
 )
 
-// rare are the functions that play calls rarely. Their allocations, and those of their callees,
+// rare are functions that a frame calls rarely. Their allocations, and those of their callees,
 // don't count.
 var rare = map[string]bool{
 	here + "openPlan":                   true,
@@ -211,7 +211,7 @@ type goSite struct {
 }
 
 // readGoProfile reads all allocations up to now. Records are published by a collection, hence
-// runtime.GC. Its own allocations have its name, and since leaves them out.
+// runtime.GC. since leaves out its own allocations, which have its name on their stacks.
 func readGoProfile() goProfile {
 	runtime.GC()
 	var records []runtime.MemProfileRecord
@@ -242,7 +242,7 @@ func tellsFull(f runtime.Frame) bool {
 }
 
 // since returns the allocations after the profile before, most objects first. If an arena was full
-// meanwhile it returns none, because the caller may make an error of it.
+// meanwhile it returns nil, because making and wrapping the error allocates.
 func (p goProfile) since(before goProfile, counts func(stack []runtime.Frame) bool) (sites []goSite) {
 	for stack, count := range p {
 		count.objects -= before[stack].objects

@@ -18,10 +18,11 @@ import (
 //     ([Budget.Published]). It gets the largest size of the reports' plans.
 //   - A part that was full (Fulls) needed more than its peak. It gets at least the size of that
 //     report's plan and may need more; LastFull has the last refused size.
-//   - Slots, buffers, workers and their scratch arenas are the most of the plans.
+//   - The numbers of slots, buffers, workers and scratch arenas are the highest in the plans.
 //   - Limits are the highest MostOpen, at least the default. A region with slots, or with limits of
 //     its own in a plan, gets its own limits: the highest MostOpen of its slots, at least 1, and
-//     after a full at least its plan's. If it was never used, it gets those of the plans.
+//     after a full at least its plan's. A region that was never used gets the highest limits in the
+//     plans.
 //   - A region's note names the report that its size came from.
 //   - The plan's Size is the sum of the parts; no region has the Rest. The name, base, pages, Go
 //     heap and OnError are the first plan's.
@@ -199,7 +200,7 @@ func (l *Limits) grow(percent int) {
 }
 
 // withHeadroom returns n raised by percent, rounded up to a multiple. A result that is too large
-// becomes one just below Rest.
+// becomes Rest - 1.
 func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 	const tooLarge = Rest - 1
 	high, low := bits.Mul64(n, uint64(percent))

@@ -88,12 +88,13 @@ func (b *Budget) Timeline(samples int) *Timeline {
 
 // Sample ends a tick. It records the highest use of each arena since the last Sample, as published
 // ([Budget.Published]). It belongs to one goroutine: the one that drives the program, after
-// NextFrame, or one of its own. A Load at work isn't published: its peak, temporaries included,
+// NextFrame, or one of its own. A running Load isn't published: its peak, temporaries included,
 // counts for the tick in which it ends. A tick that ends during a Read is written with the next
 // one. After Close Sample adds nothing.
 //
-// Cost: a few nanoseconds an arena, without a Go allocation or a wait. Each time the run has
-// doubled, it also makes a pass over all samples, about a nanosecond for each sample of an arena.
+// Cost: a few nanoseconds an arena, without a Go allocation or a wait. Each time the number of
+// ticks has doubled, it also passes over all samples, which takes about a nanosecond for each
+// sample of an arena.
 func (t *Timeline) Sample() {
 	if t == nil || t.b.closed.Load() {
 		return

@@ -42,7 +42,7 @@ func (g *gauge) take(most *uint64, marks *Mark) {
 	}
 }
 
-// cells are the samples of all arenas; those of the same ticks are adjacent.
+// cells holds the samples of all arenas. The arenas' samples of the same ticks are adjacent.
 type cells struct {
 	samples, arenas int
 	most            []uint64
@@ -73,7 +73,7 @@ func (c *cells) sample(i int) (most []uint64, marks []Mark) {
 }
 
 // begin begins a sample. If halving an odd number left room for more ticks in the last sample, it
-// goes on with that one.
+// continues that sample.
 func (c *cells) begin() {
 	if c.used == c.samples {
 		c.halve()
@@ -88,8 +88,8 @@ func (c *cells) begin() {
 	clear(marks)
 }
 
-// halve merges each pair of neighbours. All samples are whole; of an odd number the last becomes a
-// half.
+// halve merges each pair of neighbours. Before, all samples are whole. If their number is odd, the
+// last becomes half a sample.
 func (c *cells) halve() {
 	odd := c.used%2 != 0
 	for i := range (c.used + 1) / 2 {

@@ -5,8 +5,8 @@ import (
 	"runtime/trace"
 )
 
-// traced begins a task and a region of runtime/trace, "upfront.Load", that end with end. The name
-// of the budget's region is a log of the task. Without a trace it makes nothing.
+// traced begins a task with a trace region, such as "upfront.Load", and logs the name of the
+// budget's region in it. end ends both. Without a trace it does nothing.
 func traced(ctx context.Context, what string, r *region) (end func()) {
 	if !trace.IsEnabled() {
 		return untraced
@@ -19,7 +19,7 @@ func traced(ctx context.Context, what string, r *region) (end func()) {
 
 func untraced() {}
 
-// tracedFrame is NextFrame during a trace: a region of it, without a Go allocation.
+// tracedFrame runs NextFrame in a trace region, without a Go allocation.
 func (b *Budget) tracedFrame() (err error) {
 	b.traced = true
 	defer func() { b.traced = false }()

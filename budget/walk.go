@@ -23,8 +23,8 @@ var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "
 // Walk returns ranges in address order that cover every byte of the budget without gap or overlap,
 // read from the tables. It fails if an arena's control words contradict each other. In a checked
 // build it also checks the bytes around every live object and those of freed memory, and the error
-// reports each stray write: past an end, before a start, into freed memory. Call it between two
-// steps of a tick to find the step that makes a stray write.
+// reports the first stray write: past an end, before a start, or into freed memory. Call it between
+// two steps of a tick to find the step that makes a stray write.
 //
 // Workers must not allocate meanwhile. Cost: O(arenas * limits.scopes), and in checked builds a
 // read of 32 bytes for each 32 bytes that were ever in use.

@@ -20,7 +20,7 @@ import (
 // small. It begins so small that fn's first request fails, and ends with the size that fn needs. So
 // each allocation and each registration of fn in a region, the frame or a scratch arena is the
 // first failure of some run. The later requests fail too, except those that fit into the padding of
-// a failed one. The limit of the arena is the cause, so this needs no hook.
+// a failed one. The arenas' own limits refuse them, so this needs no hook.
 //
 // In a checked build (-tags checked) FailEach goes on with the plan as it is: it refuses the first
 // request, in the next run the second, and so on until a run ends without a refusal. The requests
@@ -36,8 +36,8 @@ import (
 //   - afterwards the walk doesn't cover the budget, Close returns an error, or there is a leak;
 //   - in a checked build, fn returns nil or another full although a request was refused. If fn goes
 //     on after a full, it still returns the full at the end. A pool's chunk and an arena's block
-//     are exceptions: nil is their whole answer, so fn may go on without, or return an error that
-//     is ErrFull.
+//     are exceptions: nil is their whole answer, so fn may continue without the chunk or block, or
+//     return an error that is ErrFull.
 //
 // The plan must be large enough for fn. Its pages aren't prefaulted unless the plan says so. Cost:
 // an Open and fn, once for each request of fn.
