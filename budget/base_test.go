@@ -78,7 +78,8 @@ func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 }
 
 // TestAddressesInEveryRun: with a base, a budget has the same addresses in every run and after a
-// second Open, or the report says that the base wasn't granted. Without a base each run differs.
+// second Open, or the report has a line that the base wasn't granted. Without a base each run
+// differs.
 func TestAddressesInEveryRun(t *testing.T) {
 	if text := os.Getenv(baseChild); text != "" {
 		plan := budget.Plan{Name: "base", Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB},

@@ -20,7 +20,7 @@ import (
 )
 
 // memoryGroup makes a memory cgroup of either version, with a limit below this process's own. The
-// end of the test removes it. why is the reason if it can't be made.
+// end of the test removes it. If it can't be made, why is the reason.
 func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -56,7 +56,7 @@ func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
 }
 
 // TestOpenNearTheLimitOfAGroup requests less and less memory in a real cgroup. Each Open fails with
-// numbers, or leaves enough memory to go on. No process is killed.
+// numbers, or leaves enough memory to continue. No process is killed.
 func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 	const inside, limit = "UPFRONT_TEST_IN_GROUP", 64 * budget.MiB
 	if platform.GoBacked || arena_c.Asan {

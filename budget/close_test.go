@@ -46,7 +46,7 @@ func TestBudgetAfterClose(t *testing.T) {
 	for what, err := range map[string]error{
 		"Walk": func() error { _, err := b.Walk(); return err }(),
 		"Lease": func() (err error) {
-			for range 20 { // of a free worker: none is ever lent
+			for range 20 { // of a free worker: no worker is ever lent
 				if _, err = b.Lease(background); err == nil {
 					return nil
 				}
@@ -116,7 +116,8 @@ func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 	return s
 }
 
-// requireDead uses every handle in every way: each returns nil or a closed error, and none crashes.
+// requireDead uses every handle in every way: each use returns nil or a closed error, and doesn't
+// crash.
 func (s stale) requireDead(t *testing.T) {
 	t.Helper()
 	for name, at := range map[string]scope.Scope{

@@ -23,7 +23,8 @@ import (
 
 var read byte
 
-// A misuse runs in a process of its own, after ready. Its text has the names of these functions.
+// Each misuse runs in a process of its own, after ready. The report has the names of these
+// functions.
 var misuses = map[string]func(*budget.Budget){
 	"nothing":         func(b *budget.Budget) { readsByte(b, 0) },
 	"after Close":     func(b *budget.Budget) { frogs := b.Region("level").Base().Bytes(); closes(b); read += frogs[0] },

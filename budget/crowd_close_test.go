@@ -17,13 +17,13 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestCrowdCloses: owners and visitors go on while the budget closes, with contexts that end at any
-// time; each call returns.
+// TestCrowdCloses: owners and visitors continue while the budget closes, with contexts that end at
+// any time; each call returns.
 func TestCrowdCloses(t *testing.T) {
 	for round := range step.Pick(2, 8, 200) {
 		b := open(t, rooms(round%2 == 0))
 		var all sync.WaitGroup
-		// without it a load may always be at work, and Close is refused forever
+		// without it a load may always be running, and Close is refused forever
 		var stop atomic.Bool
 		var shown [3]atomic.Pointer[show]
 		var asked atomic.Int64 // loads and releases

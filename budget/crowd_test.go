@@ -18,9 +18,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// crowd is goroutines that use one budget at the same time, as the doc allows. Owners of rooms load
-// them, well and badly; visitors pin the owners' rooms; others lease scratch or watch; and a driver
-// loads the regions below the rooms.
+// crowd has goroutines that use one budget at the same time, as the doc allows. Owners of rooms
+// load them, well and badly; visitors pin the owners' rooms; others lease scratch or watch; and a
+// driver loads the regions below the rooms.
 type crowd struct {
 	t     *testing.T
 	b     *budget.Budget
@@ -56,8 +56,8 @@ func (c *crowd) end(random *rand.Rand, s scope.Scope) error {
 	return nil
 }
 
-// load loads a region with a complete frog, and reports whether it did. It calls inside within the
-// load.
+// load loads a region with a complete frog, calls inside within the load, and reports whether the
+// load succeeded.
 func (c *crowd) load(r budget.Region, random *rand.Rand, inside func(s scope.Scope)) (l budget.Loaded[frog], ok bool) {
 	defer func() {
 		if v := recover(); v != nil && v != errCrowd {
@@ -194,7 +194,7 @@ func (c *crowd) drive(random *rand.Rand) {
 	}
 }
 
-// TestCrowd runs them all at once. The race build checks every access.
+// TestCrowd runs the whole crowd at once. The race build checks every access.
 func TestCrowd(t *testing.T) {
 	plan := budget.Plan{Name: "crowd", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB},
 		{Name: "room", Size: 64 * budget.KiB, Slots: 3}}, Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDryHolds plays events in dry arenas in any order; after each, the core finds the tables
-// whole. An event that can't come now, or that is full, leaves the headers unchanged.
+// whole. An event that can't come now, or for which an arena is full, leaves the headers unchanged.
 func TestDryHolds(t *testing.T) {
 	plan := measured()
 	plan.Regions[0].Size, plan.Limits = 1001, budget.Limits{Scopes: 4, Pools: 2, Owned: 2, Labels: 2}

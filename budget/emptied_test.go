@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// inboxes are objects of a region above the slots, and uses of each. The last is in a scope of its
-// own.
+// inboxes has objects of a region above the slots, and uses of each. The last object is in a scope
+// of its own.
 func inboxes(s scope.Scope) map[string]func() error {
 	pool, handles, objects := frogs.Pool(s, 2), frogs.HandlePool(s, 2), marks.Pool(s, 2)
 	x, y := pool.Get(), objects.Get()
@@ -51,8 +51,8 @@ func said(call func() error) (err error) {
 	return call()
 }
 
-// TestEmptiedByWhom: the use of an object of an emptied region reports the load that emptied it,
-// and when, in each build.
+// TestEmptiedByWhom: in each build, the use of an object of an emptied region reports the call that
+// emptied the region.
 func TestEmptiedByWhom(t *testing.T) {
 	b := open(t, rooms(true)) // effects, above four rooms
 	room := acquire(t, b)
@@ -61,7 +61,7 @@ func TestEmptiedByWhom(t *testing.T) {
 		end func()
 	}{
 		{"Load of region room 0", func() { mustFill(t, room, 1) }},
-		// the second has no objects to empty
+		// the second rewind has no objects to empty
 		{"Load of region room 0", func() { mustFill(t, room, 2); mustFill(t, room, 3) }},
 		{"Rewind of region room 0", func() { require.NoError(t, room.Rewind(background)) }},
 		{"Rewind of region effects", func() { require.NoError(t, b.Region("effects").Rewind(background)) }},
@@ -106,7 +106,7 @@ func TestClosedByItself(t *testing.T) {
 	})
 }
 
-// TestEmptiedMeanwhile: any goroutine may get the report while loads go on.
+// TestEmptiedMeanwhile: any goroutine may get the report during loads.
 func TestEmptiedMeanwhile(t *testing.T) {
 	b := open(t, rooms(true))
 	var stale map[string]func() error

@@ -10,9 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// Step 1: the most chunks at once, and the bytes that differ from chunk to chunk. The heap is full
-// now and then, and that is an answer: see enter. Measure both in a play; a quarter of a heap is a
-// fair reserve for its gaps.
+// Step 1: the most chunks at once, and the most bytes of lists. The heap may be full now and then;
+// enter handles that. Measure both in a run; a quarter of a heap is a fair reserve for its gaps.
 const (
 	chunksMax = 9
 	heapSize  = 12 * budget.KiB
@@ -48,8 +47,8 @@ type Streamed struct {
 	heap   arena.Heap
 }
 
-// Step 3: one region holds the pool, the map and the heap. The end of the level is the end of each
-// chunk, so blocks may then still be on the heap.
+// Step 3: one region holds the pool, the map and the heap. The end of the level also ends all
+// chunks, so blocks may still be on the heap then.
 func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 	return budget.Load(context.Background(), region, func(s scope.Scope) (*Streamed, error) {
 		heap, err := arena.NewHeap(s.BytesUnzeroed(heapSize, 64), 64)
@@ -61,8 +60,8 @@ func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 	})
 }
 
-// Step 4: a chunk comes during play, whole or not at all. If the pool or the heap is full, enter
-// undoes its steps and returns false. The world goes on without the chunk, and tries again when
+// Step 4: a chunk comes while the game runs, whole or not at all. If the pool or the heap is full,
+// enter undoes its steps and returns false. The world does without the chunk, and tries again when
 // another chunk has left.
 func (w *Streamed) enter(at Cell, name []byte, count int) bool {
 	c, handle := w.chunks.Get()
@@ -120,9 +119,9 @@ func (w *Streamed) east(from Cell) (names []string) {
 	return names
 }
 
-// A world that streams: chunks of different size come and go in play, in one region, without Go's
-// heap and without unsafe. Chunks are of one type, in a HandlePool; lists of varying length are on
-// a Heap; neighbours are handles.
+// A world that streams: chunks of different size come and go while the game runs, in one region,
+// without Go's heap and without unsafe. Chunks are of one type, in a HandlePool; lists of varying
+// length are on a Heap; neighbours are handles.
 func Example_worldThatStreams() {
 	b, err := budget.Open(budget.Plan{Name: "world", Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	mustBe(err)

@@ -86,8 +86,8 @@ func Example() {
 	// true 0 12200
 }
 
-// A level that doesn't fit is an answer: the error names the key to raise in the plan, and the
-// region is empty as before.
+// A level that doesn't fit: the error names the key to raise in the plan, and the region is empty
+// as before.
 func ExampleLoad_full() {
 	b, err := budget.Open(budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
@@ -118,8 +118,7 @@ func openTwo() *budget.Budget {
 	return b
 }
 
-// Inside a load, the load's scope is the proof that allows a load of a region above. Another caller
-// gets ErrLoading.
+// Inside a load, the load's scope allows a load of a region above. Another caller gets ErrLoading.
 func ExampleRegion_In() {
 	b := openTwo()
 	defer b.Close()
@@ -139,7 +138,7 @@ func ExampleRegion_In() {
 	// <nil>
 }
 
-// Rewinding a region first rewinds those above it, and runs finalizers newest first.
+// Rewinding a region first rewinds the regions above it. Finalizers run newest first.
 func ExampleRegion_Rewind() {
 	b := openTwo()
 	defer b.Close()

@@ -43,17 +43,17 @@ func planOf(scratchSize uint64) budget.Plan {
 	return budget.Plan{
 		Name:    "server",
 		Regions: []budget.RegionPlan{{Name: "worlds", Size: 64 * budget.KiB}},
-		// of each of a worker's two
+		// of each of a worker's two scratch arenas
 		Scratch: budget.ScratchPlan{Workers: workers, Size: scratchSize},
 	}
 }
 
-// Step 4: a load. It is whole or not at all: if the worlds don't fit, the error says so, and the
-// server doesn't start.
+// Step 4: a load. It is whole or not at all: if the worlds don't fit, Load returns an error, and
+// the server doesn't start.
 func loadWorlds(s scope.Scope) (*[workers]World, error) {
 	var worlds [workers]World
 	for i := range worlds {
-		// zeroed; a full ends the load, so no check is needed
+		// zeroed; if it doesn't fit, the load ends here, so no check is needed
 		worlds[i].Units = units.Slice(s, unitsMax)
 	}
 	return &worlds, nil
@@ -72,7 +72,7 @@ func (w *World) serve(conn *net.UDPConn, scratch scope.Scratch) {
 		}
 		answer := "done"
 		err = bottom.Do("packet", func(s scope.Scope) error { return w.obey(s, packet[:n]) })
-		// an answer, not an accident: this packet is dropped, the next is served
+		// expected, not a bug: this packet is dropped, the next is served
 		if errors.Is(err, budget.ErrFull) {
 			// one line is too wide for this page
 			fmt.Println("log:", strings.ReplaceAll(err.Error(), "; ", "\n  "))
@@ -142,7 +142,7 @@ func run(plan budget.Plan, play func(servers []net.Addr)) error {
 	return b.Close() // nil: no finalizer failed, and there is no leak
 }
 
-// ask is a client: it sends so many orders and waits for the answer.
+// ask is a client: it sends count orders and returns the answer.
 func ask(server net.Addr, count int) string {
 	conn, err := net.Dial("udp", server.String())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// DuringOpen makes each Open call do, until restore.
+// DuringOpen makes each Open call do, until restore is called.
 func DuringOpen(do func()) (restore func()) {
 	before := readLimits
 	readLimits = func() []platform.Limit { do(); return before() }
@@ -36,8 +36,8 @@ func SetGoMemory(mapped, present uint64) (restore func()) {
 }
 
 // Stop holds up each load's begin and end until resume. Then the waiters are served in turn: a
-// sync.Mutex hands over to the next waiter at once if that one has waited for a millisecond and
-// finds it locked again.
+// sync.Mutex passes directly to a waiter that has waited for a millisecond and finds it locked
+// again.
 func (b *Budget) Stop() (resume func()) {
 	b.mu.Lock()
 	return func() {
@@ -77,7 +77,8 @@ func (b *Budget) ResidentOf() (bytes uint64, ok bool) {
 	return bytes - uint64(missing)*uint64(os.Getpagesize()), ok
 }
 
-// MemoryOf returns the memory that a group pays for the plan's budget, and its addresses.
+// MemoryOf returns the bytes of memory that a control group pays for the plan's budget, and the
+// bytes of its addresses.
 func MemoryOf(plan Plan) (memory, size uint64) {
 	l, _ := plan.resolved().layout()
 	if platform.GoBacked {
@@ -89,7 +90,7 @@ func MemoryOf(plan Plan) (memory, size uint64) {
 // GoTables returns the bytes of the plan's tables on the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }
 
-// The bytes that a group pays for the budget outside the plan.
+// Returns the bytes that a control group pays for the budget outside the plan.
 func Beside(plan Plan) uint64 {
 	plan = plan.resolved()
 	l, _ := plan.layout()
@@ -105,7 +106,8 @@ func HeadOf(plan Plan) (head platform.Head) {
 	return l.kept()
 }
 
-// HoldKept takes all ranges of earlier budgets that an Open of the plan would take, until give.
+// HoldKept takes all ranges of earlier budgets that an Open of the plan could reuse, until give is
+// called.
 func HoldKept(plan Plan) (give func()) {
 	l, _ := plan.resolved().layout()
 	var held []*platform.Reservation
@@ -128,7 +130,7 @@ func HoldKept(plan Plan) (give func()) {
 // Closed reports whether Close has ended.
 func (b *Budget) Closed() bool { return b.closed.Load() }
 
-// SetWideFirst makes Measure begin with so many bytes, and returns a function that undoes it.
+// SetWideFirst makes Measure begin with size bytes, until undo is called.
 func SetWideFirst(size uint64) (undo func()) {
 	was := wideFirst
 	wideFirst = size

@@ -65,8 +65,8 @@ func TestAFrameOfOneBuffer(t *testing.T) {
 	}
 }
 
-// TestAFrameOfOneIsCounted: the figures of a frame with one buffer are those of one with two, and
-// it ends without a Go allocation.
+// TestAFrameOfOneIsCounted: the figures of a frame with one buffer equal those of a frame with two,
+// and NextFrame makes no Go allocation.
 func TestAFrameOfOneIsCounted(t *testing.T) {
 	for name, finalizer := range map[string]bool{"short": false, "long": true} {
 		b := open(t, oneFrame())
@@ -100,8 +100,8 @@ func TestAFrameOfOneIsCounted(t *testing.T) {
 	}
 }
 
-// TestAFrameOfOneTells: one buffer reports the same as two: a full, an error, scopes that were left
-// open; each once.
+// TestAFrameOfOneTells: a frame with one buffer reports as one with two does, each fact once: a
+// full, an error, scopes that were left open.
 func TestAFrameOfOneTells(t *testing.T) {
 	b := open(t, oneFrame())
 	require.Nil(t, frogs.TrySlice(b.Frame(), 1<<20))

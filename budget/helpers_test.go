@@ -66,7 +66,8 @@ func small() budget.Plan {
 	}
 }
 
-// open opens a budget for a test that misbehaves: it allows leaks, but no damage. It clears ran.
+// open opens a budget for a test that may leak. It clears ran, and at the end the walk must find no
+// damage.
 func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	ran = nil
@@ -81,7 +82,7 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	return b
 }
 
-// requireNoFault is Check of a plan that may have warnings.
+// requireNoFault expects no fault of a plan, which may have warnings.
 func requireNoFault(t testing.TB, plan budget.Plan) {
 	t.Helper()
 	if err := plan.Check(); !errors.Is(err, budget.ErrWarning) {
@@ -103,7 +104,7 @@ func counted(n uint64) uint64 {
 
 var background = context.Background()
 
-// load loads a region with a frog, after a call of fn in it.
+// load loads a region: it makes a frog, calls fn, and returns the frog.
 func load(b *budget.Budget, region string, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
 	return loadRegion(b.Region(region), fn)
 }
@@ -207,12 +208,12 @@ func placeOf[T any](b *budget.Budget, p *T) uint64 {
 	return arena_c.Place(unsafe.Pointer(p), unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
 }
 
-// tableOf returns the map in the budget's tables, the target of a stray write.
+// tableOf returns the map in the budget's tables, for tests that write to it.
 func tableOf(b *budget.Budget) *arena_c.Map {
 	return (*arena_c.Map)(unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
 }
 
-// onOneProcessor makes a woken goroutine run before its waker goes on, until restore.
+// onOneProcessor makes a woken goroutine run before its waker continues, until restore is called.
 func onOneProcessor() (restore func()) {
 	before := runtime.GOMAXPROCS(1)
 	return func() { runtime.GOMAXPROCS(before) }

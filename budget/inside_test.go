@@ -214,8 +214,8 @@ func requireInside(t *testing.T, in budget.Inside, r budget.ArenaReport) {
 	require.Equal(t, in, again)
 }
 
-// requireChain expects each number once. They needn't descend: objects that a constructor makes are
-// linked before its own object.
+// requireChain expects each Order once. Orders needn't descend: objects that a constructor makes
+// are linked before its own object.
 func requireChain(t *testing.T, in budget.Inside) {
 	t.Helper()
 	seen, most := map[int]bool{}, 0
@@ -495,7 +495,7 @@ func TestSites(t *testing.T) {
 	assert.Equal(t, level.Used, bytes)
 	assert.Equal(t, level.Objects, objects, "the slice of nothing, too")
 	if arena_c.Race {
-		return // no site is noted
+		return // no call site is kept
 	}
 	var frogs budget.Site
 	for _, s := range level.Sites {

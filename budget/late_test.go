@@ -19,7 +19,7 @@ import (
 type bugs struct {
 	level, inner, closed scope.Scope
 	first                scope.Scope // of a scratch arena, covered
-	temp                 scope.Scope // covered by a newer one
+	temp                 scope.Scope // covered by a newer scope
 	pool                 scope.Pool[frog]
 	put, again           *frog
 	stale                struct {
@@ -133,7 +133,7 @@ func thrown(fn func()) (v any) {
 	return nil
 }
 
-// TestUsedAfterClose: the use of an object after Close reports that.
+// TestUsedAfterClose: the use of an object after Close reports the Close.
 func TestUsedAfterClose(t *testing.T) {
 	b := open(t, small())
 	x := plant(t, b)

@@ -31,7 +31,7 @@ func requireBlocks(t *testing.T, err error, where, blocks string) {
 	require.Equal(t, 1, strings.Count(err.Error(), "arena.Heap of"), err)
 }
 
-// TestBlocksThatLivedAreTold: each way to end memory reports them.
+// TestBlocksThatLivedAreTold: each way to end memory reports live blocks.
 func TestBlocksThatLivedAreTold(t *testing.T) {
 	plan := rooms(false)
 	plan.Frame = budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}
@@ -102,7 +102,7 @@ func TestNoBlocksAreNotShown(t *testing.T) {
 	assert.Contains(t, budget.Report{}.String(), "pairs of scratch arenas\n")
 }
 
-// TestBlocksOfALoadThatFails: a load that panics or is full doesn't report blocks too.
+// TestBlocksOfALoadThatFails: a load that panics or is full doesn't also report blocks.
 func TestBlocksOfALoadThatFails(t *testing.T) {
 	b := open(t, small())
 	require.PanicsWithValue(t, "boom", func() {

@@ -66,8 +66,8 @@ func TestFinalizersThatFailSayWhereTheyWereGiven(t *testing.T) {
 	requireSite(t, err.Error(), "given", "failsToClose")
 }
 
-// TestScopeOfAFrameSaysWhere: the report has the call that opened the scope at NextFrame, not the
-// one of a later scope in its place.
+// TestScopeOfAFrameSaysWhere: the report has the call that opened the scope which was open at
+// NextFrame, not the call that opened a later scope in its place.
 func TestScopeOfAFrameSaysWhere(t *testing.T) {
 	b := open(t, small())
 	opensAPadScope(b)
@@ -112,7 +112,8 @@ func TestSitesAllocateNothing(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestLeaksOfOneCall: many leaks of the same calls have one stack, with their number.
+// TestLeaksOfOneCall: many leaks that began in the same calls share one stack in the error, with
+// their number.
 func TestLeaksOfOneCall(t *testing.T) {
 	b := open(t, small())
 	for range 7 {

@@ -49,7 +49,8 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
 }
 
-// TestCloseThatIsRefusedCountsNothing: a lease may still be released after it.
+// TestCloseThatIsRefusedCountsNothing: after a Close that was refused, a lease may still be
+// released.
 func TestCloseThatIsRefusedCountsNothing(t *testing.T) {
 	b := open(t, rooms(false))
 	room := acquire(t, b)
@@ -96,8 +97,8 @@ func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Owned: 3}, b.Report().Leaks)
 }
 
-// TestLoadedIsWhatItLoaded makes a rewind begin where the load ends, before Load returns: the
-// result is dead by then.
+// TestLoadedIsWhatItLoaded makes a rewind begin where the load ends, before Load returns. The
+// result is dead when Load returns.
 func TestLoadedIsWhatItLoaded(t *testing.T) {
 	defer onOneProcessor()()
 	b := open(t, small())
@@ -115,12 +116,12 @@ func TestLoadedIsWhatItLoaded(t *testing.T) {
 func mustLoadAndRewind(t *testing.T, b *budget.Budget, level budget.Region, rewound chan error) budget.Loaded[frog] {
 	t.Helper()
 	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
-		// from here to its end, the load waits for no goroutine
+		// from here on the load waits for no goroutine
 		s.Temp(64).Defer(func() {
 			resume := b.Stop()
 			go func() {
 				untilLocking(t, 1)
-				go func() { rewound <- level.Rewind(background) }() // this one waits after it
+				go func() { rewound <- level.Rewind(background) }() // waits second
 				untilLocking(t, 2)
 				resume()
 			}()
@@ -159,7 +160,7 @@ func TestLeaksDontFillTheGoHeap(t *testing.T) {
 	assert.ErrorContains(t, b.Close(), `"job" and 100004 more; close each where it is opened`)
 }
 
-// TestSitesCostNothing: outside checked builds.
+// TestSitesCostNothing: call sites take no memory outside checked builds.
 func TestSitesCostNothing(t *testing.T) {
 	var site arena_c.Site
 	if site.Note(); !arena_c.Checked {

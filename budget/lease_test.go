@@ -19,8 +19,8 @@ func leasePlan(workers int) budget.Plan {
 		Pages: budget.Pages{Prefault: budget.Off}}
 }
 
-// TestAGoroutineFindsItsScratchAgain: a goroutine gets the scratch that it had last, which its
-// caches hold. With one goroutine that is certain, however its stack moves.
+// TestAGoroutineFindsItsScratchAgain: a goroutine gets the scratch arenas that it had last, which
+// its processor's caches hold. With one goroutine that is certain, however its stack moves.
 func TestAGoroutineFindsItsScratchAgain(t *testing.T) {
 	b := open(t, leasePlan(4))
 	lease := func() budget.Lease { return take(t, b) }
@@ -50,7 +50,8 @@ func TestAGoroutineFindsItsScratchAgain(t *testing.T) {
 }
 
 // TestNobodyWaitsForWhatIsFree: goroutines come, borrow, give up and release at once, as fast as
-// they can. None waits forever, no scratch is lost, and no two goroutines share one.
+// they can. No goroutine waits forever, no scratch is lost, and no two goroutines share a scratch
+// arena.
 func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 	for workers := 1; workers <= 3; workers++ {
 		b := open(t, leasePlan(workers))
@@ -77,7 +78,7 @@ func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 		}
 		all.Wait()
 		var lent []budget.Lease
-		for range workers { // none is lost
+		for range workers { // no worker is lost
 			lent = append(lent, take(t, b))
 		}
 		for _, l := range lent {
@@ -87,7 +88,7 @@ func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 	}
 }
 
-// TestReleasePublishesWhatChanged: the published figures of released scratch are the real ones.
+// TestReleasePublishesWhatChanged: the published figures of released scratch equal the arenas' own.
 func TestReleasePublishesWhatChanged(t *testing.T) {
 	nothing := func(scope.Scope) error { return nil }
 	works := []func(s, u scope.Scope, n int){

@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// refused are the ways to touch regions while one is being loaded.
+// refused touches the regions in every way during a load, and returns the errors.
 func refused(b *budget.Budget, regions ...budget.Region) (errs []error) {
 	for _, r := range regions {
 		_, err := loadRegion(r, func(scope.Scope) error { panic("it should be refused") })
@@ -148,7 +148,8 @@ func startInner(r budget.Region) *innerLoad {
 	return l
 }
 
-// TestProofIsHandedOn: each goroutine with the scope is inside, one at a time.
+// TestProofIsHandedOn: each goroutine that has the load's scope may call inside the load, one at a
+// time.
 func TestProofIsHandedOn(t *testing.T) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "effects", Size: 64 * budget.KiB})
@@ -167,8 +168,8 @@ func TestProofIsHandedOn(t *testing.T) {
 	assert.Zero(t, b.Report().ErrorCount)
 }
 
-// TestLoadEndsAfterThoseInside: the load reports that its function didn't wait for the inner one,
-// also if OnError panics then.
+// TestLoadEndsAfterThoseInside: the load waits for the inner load and reports that its function
+// didn't, even if OnError then panics.
 func TestLoadEndsAfterThoseInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, end := range map[string]func() error{
@@ -235,7 +236,7 @@ func TestFinalizersMayNotLoad(t *testing.T) {
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	_, err := load(b, "systems", func(s scope.Scope) error { s.Defer(tryAll(s)); return errLoader })
 	require.EqualError(t, err, errLoader.Error())
-	mustLoad(t, b, "init", func(s scope.Scope) { // of a region that is rewound inside
+	mustLoad(t, b, "init", func(s scope.Scope) { // the region that is rewound inside
 		mustLoadRegion(t, regions[1].In(s), func(scope.Scope) { regions[2].Reader("nobody") })
 		mustLoadRegion(t, regions[1].In(s), func(inner scope.Scope) { inner.Defer(tryAll(s)) })
 		require.NoError(t, regions[1].In(s).Rewind(background))

@@ -29,7 +29,7 @@ func loadAbove(s scope.Scope) (*frog, error) {
 }
 
 // TestLoadsAllocateNothing: not even the first load of a slot, because a world that streams makes
-// it in play.
+// that load while the game runs.
 func TestLoadsAllocateNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
@@ -152,8 +152,8 @@ func TestALoadLeavesNothingToTheNextOne(t *testing.T) {
 	}
 }
 
-// TestWhoEmptiedIsTold: the report has the load that emptied, also after other loads and after
-// Close.
+// TestWhoEmptiedIsTold: the report has the load that emptied the region, even after other loads and
+// after Close.
 func TestWhoEmptiedIsTold(t *testing.T) {
 	b := open(t, rooms(true))
 	room := acquire(t, b)

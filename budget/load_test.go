@@ -115,7 +115,7 @@ func (f failure) ended(t *testing.T, o outcome) {
 	assert.Equal(t, f.full, errors.Is(o.err, budget.ErrFull))
 }
 
-// fill makes one of each finalizer; they run in the order of filled.
+// fill makes an object with each kind of finalizer; they run in the order of filled.
 func fill(s scope.Scope) {
 	newMark(s, 11, 0)
 	s.Own(&closer{12})
@@ -160,7 +160,8 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestLoadsInsideFail makes a load fail inside another, and then the other fail with a load inside.
+// TestLoadsInsideFail makes a load fail inside another, and then the outer load fail with a load
+// inside.
 func TestLoadsInsideFail(t *testing.T) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +297,8 @@ func TestLoadedIsFrozen(t *testing.T) {
 	assert.ErrorContains(t, b.Region("level").Rewind(background), "in "+frozen, "what a Try met is told then")
 }
 
-// TestTempNamesASizeThatIsEnough: at the first try, and at most two lines too large.
+// TestTempNamesASizeThatIsEnough: the size in the error suffices at the first try, and is at most
+// two lines too large.
 func TestTempNamesASizeThatIsEnough(t *testing.T) {
 	try := func(size uint64, near, n int) error {
 		b := open(t, budget.Plan{Name: "exact", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
@@ -418,8 +420,8 @@ func TestOnErrorMayPanic(t *testing.T) {
 	mustLoad(t, b, "level", nil)
 }
 
-// TestGoexitInFinalizers of a Rewind and of Close: all regions of the call end. tests/model has the
-// rest.
+// TestGoexitInFinalizers: Goexit in the finalizers of a Rewind or a Close. All regions of the call
+// end. tests/model has the other calls.
 func TestGoexitInFinalizers(t *testing.T) {
 	b := open(t, small())
 	exit := func(s scope.Scope, id int64) {
@@ -469,7 +471,8 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 	requireWalk(t, b)
 }
 
-// TestStateRegion: a load of a state begins with zeros in any case; one of another region need not.
+// TestStateRegion: a load of a state region always begins with zeros; a load of another region need
+// not.
 func TestStateRegion(t *testing.T) {
 	b := open(t, budget.Plan{Name: "x", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, State: true}}})
 	region := b.Region("level")

@@ -143,8 +143,8 @@ func TestMeasureErrors(t *testing.T) {
 	assert.EqualValues(t, 24, report.Plan.Regions[2].Size)
 }
 
-// A full that fn ignores asks for room as one that it returns; a program that differs each time
-// gets an answer.
+// A full that fn ignores widens the plan, as one that it returns does. For a program that differs
+// each time, Measure ends with an error.
 func TestMeasureHiddenFull(t *testing.T) {
 	narrowMachine(t)
 	first, calls := true, 0
@@ -260,7 +260,7 @@ func TestMeasureOthersFull(t *testing.T) {
 	}
 }
 
-// A machine with little memory gets a plan that is no narrower than the original.
+// On a machine with little memory, the wide plan is no narrower than the original.
 func TestMeasureWithoutRoom(t *testing.T) {
 	defer budget.SetLimits(platform.Limit{Name: "test", Bytes: 4 * budget.MiB})()
 	plan := measured()

@@ -64,8 +64,8 @@ func TestOpenInTooSmall(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestBudgetsSideBySide in one block, and one in a block of another: in checked and asan builds the
-// objects of each are at other addresses, and are found again.
+// TestBudgetsSideBySide: budgets in one block, and one budget in a block of another. In checked and
+// asan builds their objects are at other addresses, and are found there.
 func TestBudgetsSideBySide(t *testing.T) {
 	need, err := small().Need()
 	require.NoError(t, err)

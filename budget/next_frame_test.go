@@ -32,7 +32,7 @@ func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 			err := b.NextFrame()
 			if n%2 == 0 {
 				require.NoError(t, err)
-			} else { // inner was left open: it is closed now, and reported
+			} else { // inner was left open: NextFrame closed and reported it
 				require.ErrorContains(t, err, `scope "inner" of frame`)
 				want = append(want, 2*n+1)
 			}
@@ -47,8 +47,8 @@ func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 	}
 }
 
-// TestFramesWithoutFinalizersAreCounted: a shorter way ends them, but their bytes and peaks count
-// as those of others, also by the names of scopes.
+// TestFramesWithoutFinalizersAreCounted: NextFrame ends such a frame in a shorter way, but its
+// bytes and peaks count as in other frames, also by the names of scopes.
 func TestFramesWithoutFinalizersAreCounted(t *testing.T) {
 	for name, finalizer := range map[string]bool{"short": false, "long": true} {
 		b := open(t, small())
@@ -104,7 +104,7 @@ func TestNextFrameTells(t *testing.T) {
 	frogs.New(b.Frame())
 }
 
-// TestEndedFrameIsFrozen: each misuse of it is reported once, at the next NextFrame.
+// TestEndedFrameIsFrozen: each misuse of an ended frame is reported once, at the next NextFrame.
 func TestEndedFrameIsFrozen(t *testing.T) {
 	const frozen = `allocation in scope "frame" of frame 0, which is frozen since its frame ended`
 	b := open(t, small())

@@ -150,8 +150,8 @@ func TestNoHeapNamesOtherGoroutines(t *testing.T) {
 	assert.NotContains(t, said, ").NoHeap (", "its stack is another")
 }
 
-// TestNoHeapIsSilent: the runtime's own threads, waiters and timers don't count. A collection frees
-// some of them.
+// TestNoHeapIsSilent: allocations of the runtime for threads, waiters and timers don't count. A
+// collection frees some of these objects, so the runtime allocates them again.
 func TestNoHeapIsSilent(t *testing.T) {
 	b := open(t, small())
 	work, done := make(chan bool), make(chan bool)

@@ -123,7 +123,8 @@ func TestGoShare(t *testing.T) {
 	assert.Equal(t, limit, debug.SetMemoryLimit(-1))
 }
 
-// TestManyBudgetsInOneRange: each returns all that it held, also its tables on the Go heap.
+// TestManyBudgetsInOneRange: each budget returns all that it held, its tables on the Go heap
+// included.
 func TestManyBudgetsInOneRange(t *testing.T) {
 	plan := small()
 	plan.Pages.Prefault = budget.Off

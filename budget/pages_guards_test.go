@@ -52,7 +52,7 @@ func requireGuards(t *testing.T, b *budget.Budget) {
 		for _, offset := range []uint64{r.Offset, r.Offset + r.Size - 1} {
 			line := mapping(t, "maps", uint64(uintptr(base))+offset)
 			require.Regexp(t, map[bool]string{true: ` ---p `, false: ` rw-p `}[want], line, "%v at %d", r, offset)
-			if !instrumented { // else it is poisoned, and the tool ends the process
+			if !instrumented { // else the byte is poisoned, and the tool ends the process
 				require.Equal(t, want, faults(func() { sink = *(*byte)(unsafe.Add(base, offset)) }), "%v at %d", r, offset)
 			}
 		}

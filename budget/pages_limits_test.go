@@ -100,7 +100,7 @@ func TestWhatCountsAlready(t *testing.T) {
 		}
 		return err
 	}
-	// exactly opens the plan at the smallest sufficient limit, and not at one below.
+	// exactly expects that the plan opens with this limit, and not with a limit of one byte less.
 	exactly := func(what, name string, counted uint64) {
 		t.Helper()
 		need := used + size + max(plan.GoHeap, budget.GoTables(plan)) - counted

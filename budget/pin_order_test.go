@@ -10,19 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pin and a load use two words, and only the order keeps them apart. A pin first writes that it
-// is inside, and then reads whether the region is shut; a load first shuts, and then reads the
-// pins. The other order lets both in, but too seldom for a crowd to show it. Here each is stopped
-// between its two steps.
+// A pin and a load use two words, and only the order of their steps keeps them apart. A pin first
+// writes that it is inside, and then reads whether the region is shut. A load first shuts the
+// region, and then reads the pins. The other order lets both in, but too seldom for TestCrowd to
+// show it. So these tests stop each of them between its two steps.
 
-// TestPinIsInsideBeforeItLooks: a nil region stops the pin.
+// TestPinIsInsideBeforeItLooks: a nil region stops the pin after its first step.
 func TestPinIsInsideBeforeItLooks(t *testing.T) {
 	d := new(Reader)
 	assert.Panics(t, func() { d.Pin() })
 	assert.True(t, d.inside.Load())
 }
 
-// TestLoadShutsBeforeItLooks: the lock for reading the pins stops the load.
+// TestLoadShutsBeforeItLooks: the lock for reading the pins stops the load after its first step.
 func TestLoadShutsBeforeItLooks(t *testing.T) {
 	b, err := Open(Plan{Name: "order", Regions: []RegionPlan{{Name: "level", Size: 64 * KiB}}, Pages: Pages{Prefault: Off}})
 	require.NoError(t, err)

@@ -17,7 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// soon ends in a bubble of synctest when all goroutines wait, so not before the call under test.
+// soon returns a context that ends in a bubble of synctest when all goroutines wait, so not before
+// the call under test.
 func soon() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(background, 5*time.Millisecond)
 }
@@ -52,7 +53,7 @@ func TestLoadNamesWhoPins(t *testing.T) {
 		anna.Unpin()
 		assert.Equal(t, `budget: BUG: "bob" pins region systems twice: each worker has a Reader of its own`, panics(t, func() { bob.Pin() }))
 		assert.Contains(t, panics(t, anna.Unpin), `budget: BUG: "anna" unpins region level, which it has not pinned`)
-		// bob pins a lower region: he doesn't matter
+		// bob pins a lower region: his pin doesn't matter
 		mustLoad(t, b, "level", nil)
 		bob.Unpin()
 		require.NoError(t, b.Close())
@@ -140,7 +141,7 @@ func TestPins(t *testing.T) {
 	workers.Wait()
 }
 
-// TestLoadThatWaits calls OnError once, after a second, and goes on waiting.
+// TestLoadThatWaits: a load that waits calls OnError once, after a second, and waits on.
 func TestLoadThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := make(chan string, 8)

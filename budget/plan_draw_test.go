@@ -20,8 +20,8 @@ func undraw(t *testing.T, text string) float64 {
 	return size
 }
 
-// requireDrawn compares the drawing of a valid plan with the plan: the lines add up to the whole,
-// as rounded, and each bar begins where the one before ended, or where at least one character has
+// requireDrawn compares the drawing of a valid plan with the plan. The lines add up to the whole,
+// as rounded. Each bar begins where the bar before it ended, or where at least one character has
 // room.
 func requireDrawn(t *testing.T, plan Plan) {
 	t.Helper()

@@ -311,7 +311,7 @@ func TestPlanCorpusHasEveryKey(t *testing.T) {
 			value = value.Index(0)
 		}
 		for i := 0; value.Kind() == reflect.Struct && i < value.NumField(); i++ {
-			// no file has one
+			// a file can't set OnError
 			if field := value.Type().Field(i); field.Type.Kind() != reflect.Func {
 				requireGiven(key+"."+field.Name, value.Field(i))
 			}
@@ -333,7 +333,7 @@ func addCorpus(f *testing.F) {
 
 const (
 	opensMost = 16 * MiB // larger plans are only read
-	// ranges of the process's addresses are used up: it keeps the tables of each
+	// each Open uses up addresses of the process, which keeps the tables of each budget
 	opensSystem = 200
 )
 
@@ -342,8 +342,8 @@ var (
 	opensTaken int
 )
 
-// opensBytes returns about the bytes of an open plan, with the Go heap: a place for each scope,
-// owned value and label of each arena.
+// opensBytes returns about the bytes that the plan takes when it is open, with its tables on the Go
+// heap: a place for each scope, owned value and label of each arena.
 func opensBytes(p Plan) uint64 {
 	const scopeBytes, ownedBytes, labelBytes = 512, 128, 128
 	p = p.resolved()
@@ -391,7 +391,7 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 		if i > 0 && i < len(b.regions)-1 {
 			continue
 		}
-		r := Region{region: open} // a slot as from Acquire, but for its owner
+		r := Region{region: open} // a slot as from Acquire, without an owner
 		size := int(r.Report().Size)
 		require.EqualValues(t, plan.resolved().Regions[r.level].Size, size)
 		_, err = Load(context.Background(), r, func(s scope.Scope) (*byte, error) {
@@ -409,7 +409,8 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 	return true
 }
 
-// TestPlansOpenOrSayWhyNot has plans at the edges of acceptance; the fuzzer begins with them too.
+// TestPlansOpenOrSayWhyNot has plans that are barely accepted or barely refused; the fuzzer begins
+// with them too.
 func TestPlansOpenOrSayWhyNot(t *testing.T) {
 	for _, c := range opensSeeds {
 		plan, err := ParsePlan([]byte(c.data))

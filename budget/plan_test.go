@@ -186,8 +186,8 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-// TestSlotsBelow: a region that each slot's load empties has a warning, in no other order, and Open
-// takes it all the same.
+// TestSlotsBelow: a plan has a warning for each region above slots, and in no other order. Open
+// accepts the plan.
 func TestSlotsBelow(t *testing.T) {
 	plan := Plan{Name: "game", Regions: []RegionPlan{{Name: "systems", Size: KiB}, {Name: "room", Size: KiB, Slots: 2},
 		{Name: "net", Size: KiB}, {Name: "chunk", Size: KiB, Slots: 3}, {Name: "effects", Size: KiB}}}
@@ -452,7 +452,7 @@ func TestPlanResolved(t *testing.T) {
 }
 
 // The plan is added up in Go. The C core must need the same bytes and lay out the same counts, and
-// the plan's memory must be the core's.
+// both must agree on the bytes that become memory.
 func TestPlanSumIsTheCores(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 100 {
@@ -488,7 +488,8 @@ func TestPlanSumIsTheCores(t *testing.T) {
 	}
 }
 
-// smallPlan is a plan whose arenas end anywhere, with limits large enough for a head with room.
+// smallPlan returns a plan whose arenas end anywhere, with limits so large that the head of its
+// tables has room to spare.
 func smallPlan(random *rand.Rand) Plan {
 	size := func() uint64 { return 1 + random.Uint64N(1<<random.IntN(18)) }
 	plan := Plan{Name: "small", Regions: manyRegions(1+random.IntN(3), 1), Limits: Limits{Scopes: 1 + random.IntN(100),

@@ -91,8 +91,8 @@ func TestReconfigureRefuses(t *testing.T) {
 	})
 }
 
-// TestReconfigureAtRandom reconfigures over and over: each region has exactly its bytes, and the
-// bytes outside stay.
+// TestReconfigureAtRandom reconfigures over and over. Each region has exactly its bytes, and the
+// bytes of other arenas stay.
 func TestReconfigureAtRandom(t *testing.T) {
 	b := open(t, worlds(256, 64, 512))
 	random := rand.New(rand.NewPCG(3, 1))

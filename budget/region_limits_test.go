@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// limited is a plan whose slots have limits of their own, all but one of them.
+// limited is a plan whose slots have all limits but one of their own.
 func limited() budget.Plan {
 	plan := measured()
 	plan.Limits = budget.Limits{Scopes: 9, Pools: 8, Owned: 7, Labels: 6}
@@ -21,8 +21,8 @@ func limited() budget.Plan {
 	return plan
 }
 
-// useUp opens as many of everything as an arena may have open, and returns the full of each next
-// one.
+// useUp opens as many scopes, pools, owned values and labels as an arena may have open, and returns
+// the full of the next one of each.
 func useUp(t *testing.T, s scope.Scope, l budget.Limits) (fulls map[string]*scope.FullError) {
 	fulls = map[string]*scope.FullError{}
 	full := func(table string, one func() error) {
@@ -92,7 +92,8 @@ func TestRegionLimitsHold(t *testing.T) {
 	require.NoError(t, slot.Release(background))
 }
 
-// Limits of a region that equal the plan's change no offset; others change no size of an arena.
+// Limits of a region that equal the plan's change no offset. Other limits change no size of an
+// arena.
 func TestRegionLimitsAndTheLayout(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 2))
 	limits := func() budget.Limits {
@@ -211,7 +212,8 @@ func TestRegionLimitsMeasured(t *testing.T) {
 	}
 }
 
-// Each row of the table has its own counts, for any place of the head: the core and the plan agree.
+// Each row of the table has its own counts, wherever the head is. The core and the plan agree on
+// them.
 func TestRegionLimitsInTheTable(t *testing.T) {
 	b := open(t, limited())
 	table := tableOf(b)

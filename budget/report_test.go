@@ -178,7 +178,7 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.Sys - m.HeapReleased // as debug.SetMemoryLimit counts
 	}
-	debug.FreeOSMemory() // from the tests before this one
+	debug.FreeOSMemory() // the tests before this one left some
 	before := used()
 	plan := small()
 	plan.GoHeap, plan.Regions[0].Size = 512*budget.MiB, 96*budget.MiB
@@ -238,7 +238,7 @@ func reportPlan() budget.Plan {
 	return plan
 }
 
-// requirePublished checks that the published figures are the real ones.
+// requirePublished checks that the published figures equal the arenas' own.
 func requirePublished(t *testing.T, b *budget.Budget, when ...any) {
 	t.Helper()
 	snapshot := b.Published()
@@ -285,8 +285,8 @@ func TestPublishedByWhatEnds(t *testing.T) {
 	assert.Equal(t, b.Report(), b.Published(), "the last figures, of the Go heap too")
 }
 
-// TestNextFramePublishesAll: after any work in a frame, in any order, Published equals the Report
-// of that moment.
+// TestNextFramePublishesAll: after any work in a frame, in any order, NextFrame makes Published
+// equal Report.
 func TestNextFramePublishesAll(t *testing.T) {
 	works := map[string]func(s scope.Scope){
 		"nothing": func(scope.Scope) {},
@@ -399,10 +399,10 @@ func TestReportsShareNothing(t *testing.T) {
 	}
 }
 
-// TestAllBesideEachOther reads published figures, borrows scratch and plays, each on goroutines of
-// their own, with a worker during some loads. Under the race detector it proves that Published
-// reads no arena, that NextFrame leaves lent scratch alone, and that a failed load touches no
-// scratch, even scratch that its function once held and another goroutine holds now.
+// TestAllBesideEachOther reads published figures, borrows scratch and runs frames and loads, on
+// different goroutines, with a worker during some loads. Under the race detector it proves that
+// Published reads no arena, that NextFrame leaves lent scratch alone, and that a failed load
+// touches no scratch, even scratch that its function once held and another goroutine holds now.
 func TestAllBesideEachOther(t *testing.T) {
 	plan := reportPlan()
 	plan.Scratch.Workers = 3
@@ -529,8 +529,8 @@ func TestReportFoldsSiblings(t *testing.T) {
 	assert.Equal(t, 4096, strings.Count(string(whole), `"name":"match `))
 }
 
-// FuzzReport: a report from outside is refused, or it is read, drawn, logged, written unchanged,
-// and made into a plan; it never panics.
+// FuzzReport: a report from outside is either refused, or it is drawn, logged, written unchanged,
+// and made into a plan, without a panic.
 func FuzzReport(f *testing.F) {
 	b := open(f, small())
 	mustLoad(f, b, "level", func(s scope.Scope) { s.Bytes(1000) })

@@ -20,8 +20,8 @@ func smallRooms(slots int, limits budget.Limits) budget.Plan {
 
 var few = budget.Limits{Scopes: 4, Pools: 4, Owned: 4, Labels: 4}
 
-// residentOf returns the resident bytes of the budget's addresses, edges included: the kernel's
-// count, page by page.
+// residentOf returns the resident bytes of the budget's addresses, edges included, as the kernel
+// counts them page by page.
 func residentOf(t *testing.T, b *budget.Budget) uint64 {
 	t.Helper()
 	if platform.GoBacked {
@@ -49,8 +49,8 @@ func fillSlots(t *testing.T, b *budget.Budget, slots int) {
 	}
 }
 
-// A slot costs its pages, its tables, and those on the Go heap. Edges of 64 KiB cost only
-// addresses.
+// A slot costs its pages, its tables in the budget, and its tables on the Go heap. Edges of 64 KiB
+// cost only addresses.
 func TestASlotCostsWhatItHolds(t *testing.T) {
 	const slots, most = 200, 26_000
 	for _, c := range []struct {
@@ -91,8 +91,7 @@ func TestASlotCostsWhatItHolds(t *testing.T) {
 	}
 }
 
-// Cost is the memory that Open makes resident, for any parts. With pages of 64 KiB at most the same
-// again comes on top.
+// Plan.Cost equals the memory that Open makes resident, for any parts.
 func TestCostIsWhatIsResident(t *testing.T) {
 	plans := []budget.Plan{small(), paged(), worlds(256, 64, 512), guarded(320, 100, 333), smallRooms(3, few), smallRooms(9, budget.Limits{})}
 	for _, plan := range plans {
@@ -166,7 +165,7 @@ func TestReconfigureMakesPresent(t *testing.T) {
 	}
 }
 
-// Pages in use are locked, and so are those that come into use, except in a sealed budget.
+// Pages in use are locked, and so are pages that come into use, except in a sealed budget.
 func TestLockIsOfWhatHolds(t *testing.T) {
 	if why := ungranted(t, "lock"); why != "" {
 		t.Skip(why)

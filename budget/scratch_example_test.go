@@ -24,15 +24,15 @@ func ExampleOpenScratch() {
 	err = b.Scratch(0, 0).Do("frogs", func(s scope.Scope) error {
 		fmt.Println(len(borrowed.Slice(s, 100)), "frogs")
 		return nil
-	}) // and they are gone
+	}) // here the frogs end
 	fmt.Println(err, b.Report().Arena("scratch 0.0").Used)
 	// Output:
 	// 100 frogs
 	// <nil> 0
 }
 
-// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more goroutines than
-// there are workers.
+// ExampleBudget_Lease lends scratch arenas to goroutines that come and go. They are more than the
+// workers.
 func ExampleBudget_Lease() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.ScratchPlan{Workers: 3, Size: 64 * budget.KiB}})

@@ -69,8 +69,8 @@ func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
 	return done
 }
 
-// TestEachWorkerHasSoMany: a worker has the plan's number of scratch arenas, by number, on loan,
-// and for Pick.
+// TestEachWorkerHasSoMany: a worker has the plan's number of scratch arenas, whether by number, on
+// loan, or for Pick.
 func TestEachWorkerHasSoMany(t *testing.T) {
 	for _, each := range []int{1, 3, 8} {
 		b, err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each, Size: 4096}})
@@ -304,7 +304,7 @@ type watched struct {
 
 func watchScratch(t *testing.T, b *budget.Budget, pairs int) watched {
 	w := watched{t, b, map[unsafe.Pointer]*int{}}
-	var all []budget.Lease // at once: in turn they would be the same
+	var all []budget.Lease // at once: leases in turn would be of the same pair
 	for range pairs {
 		lent := take(t, b)
 		all = append(all, lent)
@@ -348,8 +348,8 @@ func (w watched) borrow(patience time.Duration) (fine bool) {
 	return assert.Error(w.t, lent.Release()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
 }
 
-// TestScratchAmongGoroutines lends to many: no two have the same pair, while they come, go, give
-// up, take by number or use a released lease.
+// TestScratchAmongGoroutines lends to many goroutines. No two have the same pair, while they come,
+// leave, give up, take by number or use a released lease.
 func TestScratchAmongGoroutines(t *testing.T) {
 	plan := small()
 	plan.Scratch.Workers = 4
@@ -389,7 +389,7 @@ func TestScratchAmongGoroutines(t *testing.T) {
 	}
 }
 
-// TestTakeAndGiveWhileTheBudgetCloses: each is served, or gets a closed error.
+// TestTakeAndGiveWhileTheBudgetCloses: each goroutine is served, or gets a closed error.
 func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 	for range 20 {
 		b := open(t, small())

@@ -17,8 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// strict opens a strict budget, and returns NextFrame's panic after fn, if the NextFrame before fn
-// began the count again.
+// strict opens a strict budget. after calls NextFrame, fn and NextFrame, and returns the panic of
+// the last call.
 func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	t.Helper()
 	plan := small()
@@ -166,8 +166,8 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 	}
 }
 
-// TestStrictForgivesWhatIsNotedOfLeaks: the note of a scope that is open on scratch at the end of a
-// frame.
+// TestStrictForgivesWhatIsNotedOfLeaks: the note that NextFrame makes of an open scope on scratch
+// doesn't count.
 func TestStrictForgivesWhatIsNotedOfLeaks(t *testing.T) {
 	b, after := strict(t)
 	assert.Empty(t, after(func() { b.Scratch(0, 0).Open("left open") }))
@@ -197,7 +197,7 @@ func TestStrictForgivesAFull(t *testing.T) {
 	b, after := strict(t)
 	said := after(func() {
 		require.Nil(t, b.Frame().TryAllocUnzeroed(1<<30, 8))
-		escape() // like a caller that makes an error of it
+		escape() // like a caller that wraps the error
 		require.ErrorIs(t, b.Frame().Err(), budget.ErrFull)
 	})
 	assert.Contains(t, said, "is full")
@@ -233,7 +233,7 @@ func TestStrictCountsFinalizersOfTheFrame(t *testing.T) {
 	assert.Contains(t, turn(b), lineOf(t, "escape"))
 }
 
-// TestStrictIsSilent plays with collections, sleeps and reports between frames.
+// TestStrictIsSilent runs frames with collections, sleeps and reports between them.
 func TestStrictIsSilent(t *testing.T) {
 	b, after := strict(t)
 	scratch := b.Scratch(0, 0)
@@ -264,7 +264,7 @@ func TestStrictIsSilent(t *testing.T) {
 }
 
 // TestStrictWhileOthersLoad: during a load only the goroutine that calls NextFrame counts, however
-// deep the load's calls go and on any number of goroutines.
+// deep the load's calls are, and on however many goroutines.
 func TestStrictWhileOthersLoad(t *testing.T) {
 	b, after := strict(t)
 	do := elsewhere(t)

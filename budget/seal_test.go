@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestOneBudgetIsStrict: also in builds without the check, so that a program that runs here runs
-// there.
+// TestOneBudgetIsStrict: a second strict budget is refused also in builds without the check, so
+// that a program that runs in them runs in a checked build.
 func TestOneBudgetIsStrict(t *testing.T) {
 	other := small()
 	other.Name = "other"
@@ -57,8 +57,8 @@ func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
 	require.NoError(t, again.Reconfigure(background, moved(again)), "another budget is not sealed")
 }
 
-// TestSealedBudgetDoesAllItDid: it loads, rewinds, turns, reconfigures and closes. Only checked
-// builds check Strict.
+// TestSealedBudgetDoesAllItDid: a sealed budget loads, rewinds, ends frames, reconfigures and
+// closes. Only checked builds look for allocations of a strict one.
 func TestSealedBudgetDoesAllItDid(t *testing.T) {
 	b := open(t, small())
 	require.NoError(t, b.Seal())

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Place is the contents of a slot: a match of a server, a level of a game.
+// Place is the value of a slot: a match of a server, a level of a game.
 type Place struct {
 	Name  string
 	Tiles []byte
@@ -31,8 +31,8 @@ func loadPlace(slot budget.Region, name string, tiles int) (budget.Loaded[Place]
 	})
 }
 
-// The next level is loaded into the free slot while the old one can still be played. If it doesn't
-// fit, the old one stays.
+// The next level is loaded into the free slot while the old one can still be played. If the next
+// level doesn't fit, the old one stays.
 func ExampleSlots() {
 	b := openPlaces()
 	defer b.Close()
@@ -57,7 +57,7 @@ func ExampleSlots() {
 			slot, other, level = other, slot, loaded // swapped in whole
 		}
 		fmt.Println(next.name, "is full:", errors.Is(err, budget.ErrFull))
-		fmt.Println("release", other.Name(), other.Release(ctx)) // the one that isn't played
+		fmt.Println("release", other.Name(), other.Release(ctx)) // the level that isn't played
 		fmt.Println("play", level.Get().Name, "in", slot.Name())
 	}
 	fmt.Println("end:", slot.Release(ctx))

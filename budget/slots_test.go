@@ -230,9 +230,9 @@ func TestManyOwners(t *testing.T) {
 	requireWalk(t, b)
 }
 
-// TestReleaseBesideReconfigure makes Reconfigure begin as soon as the rewind of a Release is over:
-// the rest of Release must not read the plan, which changes. The race build finds that in either
-// order.
+// TestReleaseBesideReconfigure makes Reconfigure begin as soon as the rewind of a Release is over.
+// From then on Release must not read the plan, because Reconfigure changes it. The race build finds
+// such a read in either order.
 func TestReleaseBesideReconfigure(t *testing.T) {
 	b := open(t, worlds(256, 64, 512))
 	for i := range 10 {

@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// holdings is the process's holdings of the system: mappings, and bytes of addresses and of memory.
+// holdings counts the process's mappings, and its bytes of addresses and of memory.
 type holdings struct{ mappings, addresses, resident uint64 }
 
 func holdingsNow(t *testing.T) holdings {
@@ -53,7 +53,7 @@ func anyPlan(r *rand.Rand) budget.Plan {
 	return p
 }
 
-// handles are those that may outlive a closed budget.
+// handles has handles that a program may keep after its budget is closed.
 type handles struct {
 	s    scope.Scope
 	pool scope.Pool[frog]
@@ -83,7 +83,7 @@ func handlesOf(t *testing.T, b *budget.Budget) (h handles) {
 	return h
 }
 
-// refused checks that the handles return nothing, and that the explanation has its words.
+// refused checks that the handles return nothing, and that their errors explain it.
 func (h handles) refused() bool {
 	panics := func(fn func()) (told bool) {
 		defer func() { _, told = recover().(error) }()
@@ -119,11 +119,11 @@ func (w widest) open(b *budget.Budget) {
 
 func (w widest) close(b *budget.Budget) { w.now[classOf(b)]-- }
 
-// bound returns the most that the process may then hold: the aligned addresses of each range, and
-// the head of its tables.
+// bound returns the most that the process may hold after that: the aligned addresses of each range,
+// and the head of its tables.
 func (w widest) bound() (h holdings) {
 	for c, count := range w.most {
-		h.mappings += 2 * count // the head, and the rest without access
+		h.mappings += 2 * count // the head, and the pages after it without access
 		h.addresses += count * (c.size + platform.Align)
 		h.resident += count * c.head.Size
 	}
@@ -177,8 +177,8 @@ func requireWithin(t *testing.T, before holdings, w widest) {
 	assert.LessOrEqual(t, now.resident, before.resident+bound.resident+16*budget.MiB)
 }
 
-// TestOpensOfAnyPlan: of each class of ranges the process keeps as many as were open at once, and
-// no others. A handle stays dead when its table becomes another plan's.
+// TestOpensOfAnyPlan: of each class, the process keeps as many ranges as were open at once. A
+// handle stays dead when its table becomes another plan's.
 func TestOpensOfAnyPlan(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
@@ -190,7 +190,7 @@ func TestOpensOfAnyPlan(t *testing.T) {
 	assert.Less(t, len(w.most), 400, "there are few classes, whatever the plans are")
 }
 
-// TestStaleScopesAndBadAligns: the count of bad aligns in a generation never makes it one of a
+// TestStaleScopesAndBadAligns: a generation counts bad aligns, and never becomes a generation of a
 // later budget, after any number of arenas.
 func TestStaleScopesAndBadAligns(t *testing.T) {
 	const arenas = 16
@@ -238,7 +238,7 @@ func TestOpensOfGrowingSizes(t *testing.T) {
 	assert.Less(t, w.bound().addresses, 5*opens*more, "powers of two, of which the last is the half of all")
 }
 
-// TestMeasureLeavesNothingReserved: although it measures in gigabytes.
+// TestMeasureLeavesNothingReserved: Measure keeps no addresses, although it measures in gigabytes.
 func TestMeasureLeavesNothingReserved(t *testing.T) {
 	if platform.GoBacked || arena_c.Checked || arena_c.Asan {
 		t.Skip("the build keeps addresses beside each budget, or the Go heap does")

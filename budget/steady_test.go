@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestSteadyStateAllocatesNothing holds the promise for a program at play, and for a loader that
-// repeats a step a million times: not one Go allocation.
+// TestSteadyStateAllocatesNothing: the frames of a program, and a loader that repeats a step a
+// million times, make no Go allocation.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
@@ -105,8 +105,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	require.NoError(t, one.Release())
 }
 
-// TestRewindKeepsNothing loads and rewinds for a while: figures and ranges stay those of the first
-// time.
+// TestRewindKeepsNothing loads and rewinds for a while: figures and ranges stay as after the first
+// load.
 func TestRewindKeepsNothing(t *testing.T) {
 	b := open(t, small())
 	var first string

@@ -58,7 +58,7 @@ func TestSuggest(t *testing.T) {
 	one := recorded(t, "one", 0, 100, 5000, 0, 333)
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
 	two.Plan.Scratch.Workers, two.Arenas = 3, append(two.Arenas, beside(two)[2], beside(two)[3])
-	// pools: one beyond the default
+	// pools: 1 more than the default
 	two.Arenas[5].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32}
 
 	two.Plan.Regions[3].Size = 96 * budget.KiB // and one has 64
@@ -185,7 +185,7 @@ func TestHeadroom(t *testing.T) {
 	requireNoFault(t, plan.Headroom(10)) // the size grows with its parts, and each is rounded up
 }
 
-// Sizes that grow beyond all bounds are a plan's faults, never small.
+// Sizes that grow beyond all bounds become faults of the plan, never small sizes.
 func TestHeadroomDoesNotWrap(t *testing.T) {
 	for _, size := range []uint64{1, 1000, 1 << 38, 1 << 63, math.MaxUint64 - 1, math.MaxUint64 - 5000, math.MaxUint64/100 + 1} {
 		for _, percent := range []int{1, 10, 99, 100, 101, math.MaxInt32, math.MaxInt} {

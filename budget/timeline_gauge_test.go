@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSampleBesideAPublication: a sample has the use at its beginning, also if the arena is
-// published meanwhile.
+// TestSampleBesideAPublication: a tick's sample includes the use at the tick's beginning, even if
+// the arena is published meanwhile.
 func TestSampleBesideAPublication(t *testing.T) {
 	var g gauge
 	var over atomic.Bool

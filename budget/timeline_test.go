@@ -29,7 +29,7 @@ type tick struct {
 }
 
 // folded returns the samples that a timeline must have after all ticks: the step is the least power
-// of two for which they have room.
+// of two with which the ticks fit.
 func folded(all []tick, samples int) (step uint64, most []uint64, marks []budget.Mark) {
 	for step = 1; (uint64(len(all))+step-1)/step > uint64(samples); step *= 2 {
 	}
@@ -103,7 +103,7 @@ func (p *timelinePlay) saw(name string, most, now uint64, mark budget.Mark) {
 	p.now[name] = now
 }
 
-// region loads or rewinds one: those above it are emptied.
+// region loads or rewinds a region; the regions above it are emptied.
 func (p *timelinePlay) region(name string) {
 	order := []string{"init", "systems", "level"}
 	for _, above := range order[slices.Index(order, name)+1:] {
@@ -280,7 +280,8 @@ func TestNoTimeline(t *testing.T) {
 	assert.Contains(t, panics(t, func() { sealed.Timeline(1) }), "closed")
 }
 
-// TestTimelineLeavesTheReportAsItIs: although it resets the peaks at each tick.
+// TestTimelineLeavesTheReportAsItIs: a timeline changes no figure of the report, although it resets
+// peaks.
 func TestTimelineLeavesTheReportAsItIs(t *testing.T) {
 	reports := map[bool]budget.Report{}
 	for _, on := range []bool{false, true} {
@@ -307,8 +308,8 @@ func TestTimelineLeavesTheReportAsItIs(t *testing.T) {
 	assert.Equal(t, reports[false], reports[true])
 }
 
-// TestTimelineIsReadWhileOthersWork: owners load, one goroutine reads, one samples. The counts are
-// those of the ticks, and no peak is lost.
+// TestTimelineIsReadWhileOthersWork: owners load, one goroutine reads, one samples. The timeline
+// counts all ticks, and no peak is lost.
 func TestTimelineIsReadWhileOthersWork(t *testing.T) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 3})
@@ -395,7 +396,7 @@ func BenchmarkSample(t *testing.B) {
 	t.ReportMetric(float64(t.Elapsed().Nanoseconds())/float64(t.N)/float64(arenas), "ns/arena")
 }
 
-// TestReportHasTheLastFull: of each arena, as published.
+// TestReportHasTheLastFull: the published figures have the last full of each arena.
 func TestReportHasTheLastFull(t *testing.T) {
 	b := open(t, small())
 	_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(1 << 20); return nil })

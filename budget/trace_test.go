@@ -27,8 +27,8 @@ func parsed(t testing.TB, file string) string {
 	return string(out)
 }
 
-// TestTraceShowsWhatABudgetDoes: a task and a region for each Load, Rewind and Release, with the
-// region's name, and a region for each frame.
+// TestTraceShowsWhatABudgetDoes: a trace has a task with a trace region for each Load, Rewind and
+// Release, with the name of the budget's region, and a trace region for each frame.
 func TestTraceShowsWhatABudgetDoes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace")
 	out, err := os.Create(file)

@@ -23,7 +23,7 @@ func pondPlan() budget.Plan {
 
 var ponds = scope.Plain[int64]() // declared once
 
-// pondBlock is memory that the program has anyway.
+// pondBlock is a block of static memory.
 var pondBlock [1 << 20]byte
 
 func ExampleOpenIn() {
@@ -204,7 +204,7 @@ func ExamplePlan_String() {
 	//     with tables of 384KiB; resident from Open on
 }
 
-// Two libraries share a heap of the level. The report has the use of each.
+// Two libraries share a heap of the level. The report has the use of each library.
 func ExampleReport_proxies() {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
@@ -238,7 +238,7 @@ type newt struct{ X, Y, Age, Friends, Hunger, ID int32 }
 
 var newts = scope.Plain[newt]()
 
-// Will it fit? A plan of guesses, and the bytes that a run of the largest map needs of it.
+// Will it fit? The plan has guesses; Measure returns the bytes that a run of the largest map needs.
 func ExampleMeasure() {
 	guess := budget.Plan{Name: "handheld", Regions: []budget.RegionPlan{{Name: "systems", Size: 12 * budget.MiB},
 		{Name: "level", Size: 40 * budget.MiB}}, Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}}
@@ -308,7 +308,7 @@ func openFrames() *budget.Budget {
 	return b
 }
 
-// Set-up is over: play is strict, the change of a level is merely sealed.
+// After set-up, frames are strict, and the change of a level is merely sealed.
 func ExampleBudget_Seal() {
 	b := openFrames()
 	defer b.Close()

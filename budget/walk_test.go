@@ -98,7 +98,7 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		{&row(2).Arena.Cursor, row(2).End + 1, "level"},
 		{&row(2).Arena.Limit, row(2).Arena.Limit + 4096, "level"},
 		{&row(2).Arena.Least, row(2).Size() + 1, "level"},
-		// it is frozen, and this generation was another's
+		// the arena is frozen, and this generation was another scope's
 		{&row(2).Arena.Gen, row(2).Arena.Next, "level"},
 		{&row(2).Arena.Depth, 9, "level"},
 		{&row(2).Arena.Depth, ^uint64(0), "level"},
@@ -127,7 +127,7 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 	}
 }
 
-// TestWalkBearsAnyTable flips bits all over the tables: Walk may miss some damage, but it never
+// TestWalkBearsAnyTable flips bits all over the tables. Walk may miss some damage, but it never
 // reads beyond the budget.
 func TestWalkBearsAnyTable(t *testing.T) {
 	b := open(t, small())

@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/budgettest"
 )
 
-// recorder is a watched test: its output, and its cleanups.
+// recorder is a test that records its output and its cleanups.
 type recorder struct {
 	testing.TB
 	said    []string

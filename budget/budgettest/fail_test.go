@@ -170,7 +170,7 @@ func TestFailEachSees(t *testing.T) {
 	}
 }
 
-// A region with the Rest can be too small, as any other.
+// A region with the Rest can be too small, as any other region can.
 func TestFailEachOfTheRest(t *testing.T) {
 	plan := budget.Plan{Name: "rest", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}}}
 	r := watch(t, func(t testing.TB) {

@@ -42,8 +42,8 @@ func TestFailOnceFailsEach(t *testing.T) {
 	assert.Equal(t, []string{"budgettest: FailEach: 20 requests failed once, and none after them"}, r.logged)
 }
 
-// leaks opens a scope on a scratch arena, and leaves it open if its second request is refused, but
-// not the first.
+// leaks opens a scope on a scratch arena. It leaves the scope open if its second request is
+// refused, but not if the first is.
 //
 //upfront:keeps FailEach reports it
 func leaks(b *budget.Budget) (err error) {
@@ -81,7 +81,7 @@ func cleans(b *budget.Budget) error {
 	return err
 }
 
-// swallows goes on after a failed load, and returns nil.
+// swallows continues after a failed load, and returns nil.
 func swallows(b *budget.Budget) error {
 	_ = onLevel(b, newPond)
 	return nil
@@ -149,8 +149,8 @@ func TestFailOnceSees(t *testing.T) {
 	}
 }
 
-// TestNilIsTheWholeAnswer: after nil from a pool or an arena, fn may go on without, or return an
-// error.
+// TestNilIsTheWholeAnswer: after nil from a pool or an arena, fn may continue without the chunk or
+// block, or return an error.
 func TestNilIsTheWholeAnswer(t *testing.T) {
 	goesOn, says := 0, 0
 	r := once(t, func(b *budget.Budget) error {
