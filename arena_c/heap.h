@@ -1,29 +1,31 @@
 /* heap.h - allocates blocks of any size and frees them in any order: the allocator that C libraries
  * expect.
  *
- * Algorithm  Two-level segregated fit. Free blocks are in lists by size class: one class for each
- *            multiple of 16 below 512 bytes, then 16 for each power of two; bits say which lists
+ * Algorithm  Two-level segregated fit. Free blocks are in lists by size class: one for each
+ *            multiple of 16 below 512 bytes, then 16 for each power of two. Bits say which lists
  *            aren't empty. A header holds the size of the block before it, so a freed block merges
  *            with free neighbours. A request takes the first block of the lowest class whose blocks
  *            are all large enough, else one that fits among the first UPFRONT_HEAP_SCAN blocks of
  *            the classes below.
  *            With front lists, a freed block of up to UPFRONT_HEAP_FRONT bytes is parked as it is
- *            in a list of its exact size, for the next request of that size. When they are full,
- *            the freed block merges, and in one free of eight an old one does in its place.
- * Bound      Align 16: a request succeeds if any block in a class that is sure to fit is free,
- *            which is up to a sixteenth larger than needed, or if one of the first
- *            UPFRONT_HEAP_SCAN below fits. A larger alignment adds itself and 16 bytes to the sure
- *            size. All parked blocks merge before a refusal. A refusal that left listed blocks
- *            unread is counted in `bounded`: one of those may fit. After any other no block fits,
- *            the reserve keeps it, or a stray write hid it since the last full check (see Damage).
+ *            in a list of its exact size, for the next request of that size. When the lists are
+ *            full, the freed block merges. In one free of eight an old parked block merges instead.
+ * Bound      At align 16 a request succeeds if a block of a sure class is free: a class whose
+ *            blocks all fit. Its blocks may be up to a sixteenth larger than needed. The request
+ *            also succeeds if one of the first UPFRONT_HEAP_SCAN blocks below fits. A larger
+ *            alignment adds itself and 16 bytes to the sure size. All parked blocks merge before a
+ *            refusal. A refusal that left listed blocks unread is counted in `bounded`: an unread
+ *            block may fit. Any other refusal means that no block fits, the reserve holds it back,
+ *            or a stray write hid it (see Damage).
  *            Fragmentation isn't bounded: the worst programs need many times their live bytes
  *            (Robson). Measure yours with upfront_heap_peak and upfront_heap_phase, and keep a
  *            reserve.
  * Cost       O(1): alloc, free, size_of, and realloc without its copy; O(parked blocks) for a merge
  *            of all; O(blocks) for a call that finds damage. One refusal in 1 + blocks / 64 checks
- *            all blocks: O(64) each on average. Space: 16 bytes a block, sizes rounded up to 16, at
- *            least 32 in all; once 320 bytes, 128 for each power of two from 256 to the size, and
- *            512 for front lists.
+ *            all blocks: on average fewer than 64 blocks a refusal.
+ *            Space: a block takes its size rounded up to 16, and 16 more; at least 32. A heap takes
+ *            464 bytes once, at most 128 for each power of two from 256 to its size, and 512 for
+ *            front lists.
  * Threads    One call at a time, upfront_heap_size_of included: during another thread's free it may
  *            find no block at a live address. Put one lock around all calls, as callbacks.h does.
  *            The checked build refuses a second call and counts it in `raced`.
@@ -32,35 +34,36 @@
  *            Boles, "Dynamic Storage Allocation: A Survey" (lists of exact sizes).
  *
  * Misuse     A header is sealed by 41 bits of a digest of its size, its offset and the heap's
- *            epoch. An address is accepted only if the seal before it holds. Others are refused,
+ *            epoch. An address is accepted only if the seal before it holds. Any other is refused,
  *            and nothing changes:
  *              UPFRONT_FOREIGN     outside of the heap,
- *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal there,
+ *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal is there,
  *              UPFRONT_DOUBLE      a free block, or a merged one until its header is overwritten,
  *              UPFRONT_CORRUPT     a block that is out of service: see Damage.
  *            Not detected: a stale address at which a new block begins; bytes of a live block that
- *            form such a seal, by chance (1 in 2^41) or on purpose; and addresses of an earlier
- *            heap on the same block, unless upfront_heap_reset began a new epoch.
- * Damage     Overwritten words are never followed: a free block is taken or merged only if its
- *            header, its links and the header after it agree. A call that finds damage puts the
- *            block out of service until a reset, neither free nor live, rebuilds the lists from all
- *            whole blocks and continues. `damaged` counts the findings, `where` is the last, and
- *            `lost` and `lost_bytes` are out of service. A free or realloc next to damage does its
- *            work; the free still returns UPFRONT_CORRUPT.
- *            After one stray write of up to 64 bytes into free memory all other blocks stay usable;
- *            of a free block larger than UPFRONT_HEAP_CUT, all but its front. A bad header is
- *            skipped by following the headers back from the end. Between the first and the last of
- *            several bad ones only live blocks are believed. Two blocks with contradicting links
- *            both stay in service. Only a checked build detects a write to bytes of a free block
- *            that are neither header nor link.
+ *            form a seal, by chance (1 in 2^41) or on purpose. Nor are addresses of an earlier heap
+ *            in the same memory, unless upfront_heap_reset began a new epoch.
+ * Damage     No overwritten word is trusted: a listed block is taken or merged only if its header,
+ *            its links and the header after it agree; a parked block is taken only if its header
+ *            holds. A call that finds damage takes the block out of service (neither free nor live)
+ *            until a reset. Then it rebuilds the lists from all whole blocks and continues.
+ *            `damaged` counts the findings, `where` is the place of the last, and `lost` and
+ *            `lost_bytes` count the blocks out of service and their bytes. A free or realloc next
+ *            to damage does its work; the free still returns UPFRONT_CORRUPT.
+ *            After one stray write of up to 64 bytes into free memory all other blocks stay usable.
+ *            A free block of UPFRONT_HEAP_CUT + 32 bytes or more loses only its front. A bad header
+ *            is skipped by following the headers back from the end. Between the first and the last
+ *            of several bad headers only live blocks are believed. Two blocks with contradicting
+ *            links both stay in service. Only a checked build detects a write to bytes of a free
+ *            block that are neither header nor link.
  *            Trusted: the words of the heap's header, and the lists' first offsets.
  * Checked    In a checked build a freed block is filled and rests in a queue, of up to a sixteenth
  *            of the heap, before it is free. Its fill is checked when it leaves the queue, when its
  *            bytes are allocated, at flush, at reset, before a refusal and by the walk. A free also
- *            checks the bytes after the asked size and the whole header after the block. `where` is
- *            then the first overwritten byte, and notes.h has the calls that made and freed its
- *            block. A refusal empties the queue first. used, peaks and sizes are those of a release
- *            build; offsets aren't, except after upfront_heap_plain. */
+ *            checks the bytes after the asked size and the whole header after the block. If a fill
+ *            was overwritten, `where` is the first overwritten byte, and notes.h has the calls that
+ *            made and freed its block. A refusal empties the queue first. used, peaks and sizes are
+ *            those of a release build; offsets aren't, except after upfront_heap_plain. */
 #ifndef UPFRONT_HEAP_H
 #define UPFRONT_HEAP_H
 
@@ -72,104 +75,107 @@ extern "C" {
 
 #define UPFRONT_HEAP_SCAN 8
 #define UPFRONT_HEAP_ALIGN UINT64_C(16)
-/* the smallest block of a heap: room for one allocation of 16 bytes */
+/* the smallest memory that holds a heap: it has room for one allocation of 16 bytes */
 #define UPFRONT_HEAP_BLOCK 496
-/* the most that goes out of service of an overwritten free block */
+/* the front of a large free block that goes out of service if it is overwritten */
 #define UPFRONT_HEAP_CUT UINT64_C(1024)
 #define UPFRONT_HEAP_FRONT 1024 /* the largest size that has a front list */
-/* of the front lists' first offsets; the smallest block is larger by this */
+/* bytes of the front lists' first offsets; a heap with front lists needs this many more */
 #define UPFRONT_HEAP_FRONT_BYTES 512
 
-/* The lists' first offsets follow, then those of the front lists. The words may be read at any
- * time. The free bytes, parked ones included, are end - first - used. */
+/* The header. The first offsets of the lists follow it, then those of the front lists. The words
+ * may be read at any time. The free bytes, parked ones included, are end - first - used -
+ * lost_bytes. */
 typedef struct upfront_heap {
     uint64_t first;      /* offset of the first block's header, from this header */
     uint64_t end;        /* offset of the closing header, which is live and has no bytes */
     uint64_t nowhere[2]; /* the links of offset 0, where lists end: written without a check */
     uint64_t epoch;      /* 1 + resets, times 2^43: above every offset */
     uint64_t used;       /* bytes of live blocks, headers included */
-    uint64_t most;       /* the most that may be used: all but the reserve */
+    uint64_t most;       /* the most that `used` may be: all but the reserve and lost_bytes */
     uint64_t phase;      /* highest `used` since the phase began */
     uint64_t live;       /* live blocks */
     uint64_t parked;     /* blocks in the front lists */
     uint64_t parks;      /* the most that may be parked; 0: no front lists */
     uint64_t sizes;      /* bit per front list, smallest size first: it isn't empty */
-    uint64_t hand;       /* frees that found the front lists full: picks the list that gives way */
+    uint64_t hand;       /* frees that found the front lists full; picks the list to merge from */
     uint64_t fronts;     /* offset of the front lists' first offsets; 0: there are none */
     uint64_t lists;      /* number of lists by class */
     uint64_t map;        /* bit per word of `bits`: it isn't 0 */
     uint64_t bits[8];    /* bit per list: it isn't empty */
-    uint64_t past;       /* highest `used` of the phases before */
+    uint64_t past;       /* highest `used` of earlier phases */
     uint64_t failed;     /* requests refused for want of room */
-    uint64_t bounded;    /* of these, refused with listed blocks unread */
+    uint64_t bounded;    /* searches that left listed blocks unread; a retry counts again */
     uint64_t refused;    /* size of the last refusal */
     uint64_t damaged;    /* findings of damage */
-    uint64_t where;      /* of the last: offset of the block's bytes; 0: unknown */
+    uint64_t where;      /* offset of the last finding; 0: unknown */
     uint64_t lost;       /* blocks out of service */
-    uint64_t lost_bytes; /* of these, headers included */
-    uint64_t look;       /* the value of `failed` before which refusals check no blocks */
+    uint64_t lost_bytes; /* bytes out of service, headers included */
+    uint64_t look;       /* refusals check no blocks while `failed` is below this */
     uint64_t plain;      /* checked build: nothing rests, and no fill is checked */
-    upfront_rest rest;   /* checked build: freed blocks at rest, each as a parked one */
+    upfront_rest rest;   /* checked build: freed blocks at rest, each with a parked block's seal */
     uint64_t busy;       /* checked build: a call is running */
-    uint64_t raced;      /* checked build: calls refused meanwhile: the heap has no lock */
+    uint64_t raced;      /* checked build: calls refused because another was running */
 } upfront_heap;
 
-/* A block in a list of the walk. Blocks follow each other from offset first to end. */
+/* One block in the output of upfront_heap_walk. Blocks follow each other from offset first to
+ * end. */
 typedef struct upfront_heap_range {
-    uint64_t offset; /* of its header; its bytes are 16 further */
+    uint64_t offset; /* of its header; its bytes are 16 after it */
     uint64_t size;   /* header included */
     uint64_t asked;  /* the asked size; 0 for a free block */
     uint64_t align;  /* the asked alignment, at least 16 */
-    uint64_t live;   /* 1; 0: free; UPFRONT_HEAP_PARKED; UPFRONT_HEAP_LOST: out of service */
+    uint64_t live;   /* 0: free; 1: live; UPFRONT_HEAP_PARKED; UPFRONT_HEAP_LOST: out of service */
 } upfront_heap_range;
 
 #define UPFRONT_HEAP_PARKED 2
 #define UPFRONT_HEAP_LOST 3
 
-/* Makes a heap of the block: header and lists, then one free block. `parked` is the capacity of the
- * front lists; 0: no front lists. With them a free and an alloc of a small block take a third of
- * the time. A capacity above 256 helps a program that frees more blocks before it allocates again,
- * and makes a flush and a refusal slower. The block has at least UPFRONT_HEAP_BLOCK bytes, plus
- * UPFRONT_HEAP_FRONT_BYTES with front lists. */
+/* Makes a heap in the memory at `block`: header and lists, then one free block. It needs
+ * UPFRONT_HEAP_BLOCK bytes, plus UPFRONT_HEAP_FRONT_BYTES with front lists. `parked` is the
+ * capacity of the front lists; 0: no front lists. With them a free and an alloc of a small block
+ * take a third of the time. A capacity above 256 helps a program that frees more blocks before it
+ * allocates again, but a flush and a refusal are slower. */
 upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked);
 
-/* Allocates a block. An align out of bounds isn't counted in `failed`; one below 16 is 16. Size 0
- * returns an address of its own. */
+/* Allocates a block. An align of 0, above UPFRONT_ALIGN_MAX or not a power of two returns NULL and
+ * isn't counted in `failed`; an align below 16 is 16. Size 0 returns an address of its own. */
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align);
 
-/* Frees a block and returns a code. A null p is UPFRONT_OK. */
+/* Frees a block and returns a code; UPFRONT_OK for a null p. */
 int upfront_heap_free(upfront_heap *h, void *p);
 
-/* Changes the size of a block and keeps its contents and alignment. It shrinks in place. It grows
- * in place into the free block after it, into the one before it (its bytes move down), or both;
- * else it moves. Returns NULL and leaves p as it was: full, size out of bounds, or p is no live
- * block (upfront_heap_check returns the code). A null p is an allocation. Size 0 makes a block of
- * no bytes and doesn't free. */
+/* Changes the size of a block and keeps its contents and alignment. It shrinks in place, and grows
+ * in place into the free block after it. Else it grows down into the free block before it, which
+ * changes its address. Else it moves. Returns NULL and leaves p as it was if the heap is full, the
+ * size is out of bounds, or p is no live block (upfront_heap_check returns the code). A null p is
+ * an allocation. Size 0 makes a block of no bytes and doesn't free. */
 void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size);
 
 /* Returns the asked size of a block, or a code. The block may have some bytes more; realloc uses
  * them. */
 int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
 
-/* Returns the code by which free and realloc would refuse p, or UPFRONT_OK. Changes nothing. */
+/* Returns the code with which free would refuse p, or UPFRONT_OK. realloc refuses the same
+ * addresses. Changes nothing. */
 int upfront_heap_check(const upfront_heap *h, const void *p);
 
 /* Makes a checked build's heap behave as a release build's from now on: the same offsets, and no
- * fill is checked. For a heap in a state, which another build may have written; package budget/save
- * calls it. */
+ * fill is checked. Package budget/save calls it for a heap in a saved state, which another build
+ * may have written. */
 void upfront_heap_plain(upfront_heap *h);
 
-/* Returns the number of the text that says where the live block at p was made (checked.h); 0 in
- * other builds. */
+/* Returns the number of the text (checked.h) that says where the live block at p was made; 0 if it
+ * has no note. Always 0 in other builds. */
 uint32_t upfront_heap_made(const upfront_heap *h, const void *p);
 
-/* Frees every block. The counts of refusals, the peaks and the reserve stay. Older addresses are
- * refused. */
+/* Frees every block. The counts of refusals, the peaks and the reserve stay. Addresses from before
+ * are refused. */
 void upfront_heap_reset(upfront_heap *h);
 
-/* Keeps `bytes` free bytes back, headers included, or 16 fewer: a request that needs any of
- * them is full. 0 lifts the reserve, so that the clean-up after a full finds room. More than there
- * are keeps all; live blocks stay live. */
+/* Keeps `bytes` free bytes back, headers included. A request that needs any of them is refused;
+ * rounding may still use 16 of them. 0 lifts the reserve, so that the clean-up after a full finds
+ * room. If the heap has fewer bytes, all are kept back; live blocks stay live. */
 void upfront_heap_reserve(upfront_heap *h, uint64_t bytes);
 
 /* Returns the highest `used` since the last call, and begins a new phase at the present use. */
@@ -178,13 +184,13 @@ uint64_t upfront_heap_phase(upfront_heap *h);
 /* Returns the highest `used` of all phases. pre: a heap. */
 static inline uint64_t upfront_heap_peak(const upfront_heap *h) { return h->phase < h->past ? h->past : h->phase; }
 
-/* Merges the parked blocks, except one that was overwritten and those after it in its list. A
- * refusal does it first. A program may call it when a phase ends with nearly all freed: otherwise
- * parked blocks anywhere, and small blocks made between them, split the room. */
+/* Merges the parked blocks; damaged blocks go out of service (see Damage). A refusal does this
+ * first. Call it when a phase ends and nearly all is freed: otherwise parked blocks, and small
+ * blocks made between them, split the room. */
 void upfront_heap_flush(upfront_heap *h);
 
-/* Returns the largest size that can be allocated at align 16 without a reserve. Cost: O(blocks).
- * pre: the walk says ok. */
+/* Returns the largest size that a free block holds at align 16, as if parked blocks had merged;
+ * ignores the reserve. A request for it may still be refused (see `bounded`). Cost: O(blocks). */
 uint64_t upfront_heap_largest(upfront_heap *h);
 
 /* Lists every block, and checks the chain of headers, the lists, the bits and the counts.
@@ -195,25 +201,24 @@ uint64_t upfront_heap_largest(upfront_heap *h);
  * hand, parks, the peaks and the counts of refusals. */
 int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
 
-/* For libraries with one allocator callback, such as Lua's lua_Alloc: size 0 frees and returns
+/* The single allocator callback of libraries such as Lua (lua_Alloc): size 0 frees and returns
  * NULL, a null p allocates, any other call is a realloc. `old` isn't used. Align is 16. */
 void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 
 /* The rest is internal to heap.c and heap_walk.c.
  *
  * A block begins with a header of two words. `before` is the size of the block before it (0 for the
- * first), and its bit 0 says that that block is free. `size` holds the block's size and around it:
- * live (bit 0), slack (6 bits from 38) and log2 of align / 16 (5 bits from 44). Slack is the bytes
- * of a live block beyond the asked size. Both sizes are multiples of 16 below 2^38. In a free block
- * two links follow, to the next and the previous block in its list, 0 for none; in a parked one the
- * first.
+ * first), and bit 0 says that the block before is free. `size` holds the block's size and around
+ * it: live (bit 0), slack (6 bits from 38) and log2 of align / 16 (5 bits from 44). Slack is the
+ * bytes of a live block beyond the asked size. Both sizes are multiples of 16 below 2^38. In a free
+ * block two links follow, to the next and the previous block in its list; 0 ends it. A parked block
+ * has only the first link.
  *
- * The seal takes the bits that are left: the upper 26 of `before` and the upper 15 of `size`. They
- * are bits of a digest of the body, which is `size` without its seal, the offset and the epoch.
- * `before` isn't in the digest, so a neighbour can change without a new seal. Three other states of
- * a block are marked by inverting a part of its seal: the bits in `size` when it is parked, those
- * in `before` when it merges into another block, and both when it is out of service. Any other
- * difference is damage.
+ * The seal takes the remaining bits: the upper 26 of `before` and the upper 15 of `size`. They are
+ * bits of a digest of the body (`size` without its seal), the offset and the epoch. `before` isn't
+ * in the digest, so a neighbour can change without a new seal. Three states of a block are marked
+ * by inverting a part of its seal: the bits in `size` when it is parked, the bits in `before` when
+ * it merges into another block, and both when it is out of service. Any other difference is damage.
  *
  * Example: a block at offset 0x5C0 of a new heap has an asked size of 20. It takes 48 bytes, 12 of
  * them slack, so its body is 48 + 1 + (12 << 38) = 0x030000000031. With epoch 1 << 43 its digest is
@@ -234,17 +239,17 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 #define UPFRONT_HEAP_LOG 44
 #define UPFRONT_HEAP_SEAL 49
 
-/* The bits of the seal in each word. upfront_heap_off puts the differences of both words into one,
- * those of `size` below those of `before`: 0 for a seal that holds, TURNED for a parked block,
- * BURIED for one that merged, SHUT for one out of service. */
+/* The bits of the seal in each word. upfront_heap_off returns the differences of both words in one,
+ * with the bits of `size` below the bits of `before`: 0 for a seal that holds, TURNED for a parked
+ * block, BURIED for a merged block, SHUT for a block out of service. */
 #define UPFRONT_HEAP_SEAL_BEFORE (~(UPFRONT_OFFSET_MAX - 1))
 #define UPFRONT_HEAP_SEAL_SIZE (~((UINT64_C(1) << UPFRONT_HEAP_SEAL) - 1))
 #define UPFRONT_HEAP_TURNED (UPFRONT_HEAP_SEAL_SIZE >> 26)
 #define UPFRONT_HEAP_BURIED UPFRONT_HEAP_SEAL_BEFORE
 #define UPFRONT_HEAP_SHUT (UPFRONT_HEAP_TURNED | UPFRONT_HEAP_BURIED)
 
-/* Headers and free blocks are poisoned for all code but these two functions, so that an overflow is
- * found. */
+/* With AddressSanitizer headers and free blocks are poisoned for all code but these two functions,
+ * so that an overflow is found. */
 UPFRONT_UNCHECKED static inline uint64_t upfront_heap_word(const upfront_heap *h, uint64_t offset) {
     return *(const uint64_t *)((uintptr_t)h + (uintptr_t)offset);
 }
@@ -273,7 +278,7 @@ static inline uint64_t upfront_heap_off(const upfront_heap *h, uint64_t offset) 
            ((size ^ (digest << 26)) >> UPFRONT_HEAP_SEAL << 23);
 }
 
-/* Whether a header may be at the offset. */
+/* Reports whether a header may be at the offset. */
 static inline int upfront_heap_is_inside(const upfront_heap *h, uint64_t offset) {
     return offset % 16 == 0 && offset - h->first < h->end - h->first;
 }
@@ -286,7 +291,7 @@ static inline uint64_t upfront_heap_size(const upfront_heap *h, uint64_t offset)
     return upfront_heap_word(h, offset + 8) & UPFRONT_HEAP_SIZE;
 }
 
-/* Whether a block is in no list of free blocks: live, parked or out of service. */
+/* Reports whether a block is in no list of free blocks: it is live, parked or out of service. */
 static inline uint64_t upfront_heap_is_live(const upfront_heap *h, uint64_t offset) {
     return upfront_heap_word(h, offset + 8) & UPFRONT_HEAP_LIVE;
 }
@@ -300,8 +305,8 @@ static inline uint64_t upfront_heap_align(const upfront_heap *h, uint64_t offset
     return UPFRONT_HEAP_ALIGN << ((upfront_heap_word(h, offset + 8) >> UPFRONT_HEAP_LOG) & 31);
 }
 
-/* Whether a header is sealed, in any state of a block, and its words are possible. Then its size is
- * right, because the seal covers it. */
+/* Reports whether a header has the seal of a block that isn't merged, and its words are possible.
+ * Then its size is right, because the seal covers it. */
 static inline int upfront_heap_stands(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at), off = upfront_heap_off(h, at);
     uint64_t least = off == UPFRONT_HEAP_SHUT ? UPFRONT_HEAP_HEADER : UPFRONT_HEAP_LEAST;
@@ -328,9 +333,9 @@ static inline uint64_t *upfront_heap_front(const upfront_heap *h, uint64_t size)
     return (uint64_t *)((uintptr_t)h + (uintptr_t)(h->fronts + size / 2 - UPFRONT_HEAP_LEAST / 2));
 }
 
-/* Check the fills of a checked build and return the offset of the first overwritten byte, or 0: of
- * the block at `at`, its bytes if it is free, else those after its asked size; and of the free
- * bytes [from, end). */
+/* Check the fills of a checked build and return the offset of the first overwritten byte, or 0.
+ * upfront_heap_dirt checks the bytes of the block at `at` if it is free, else the bytes after its
+ * asked size. upfront_heap_dirt_in checks the free bytes [from, end). */
 #ifdef UPFRONT_CHECKED
 uint64_t upfront_heap_dirt(const upfront_heap *h, uint64_t at);
 uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end);
@@ -338,7 +343,7 @@ uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end
 #define upfront_heap_dirt(h, at) ((uint64_t)0)
 #endif
 
-/* Is upfront_heap_walk from within a call. */
+/* The work of upfront_heap_walk, for callers that have entered a call already. */
 int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus

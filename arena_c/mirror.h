@@ -1,32 +1,36 @@
 /* mirror.h - finds writes to memory that isn't alive: redzones around each object, and addresses
  * that stay unused after a free. For the checked build and AddressSanitizer.
  *
- * Algorithm  An object is accounted at its canonical address, which is its header plus an offset
- *            and the same in every build. If its block has a mirror, its bytes are elsewhere,
- *            spread out over two windows: the object at canonical address c starts at W +
- *            UPFRONT_SPREAD * (c - origin), and its bytes follow each other from there. So a gap of
- *            63 times its size follows each object. A reused address goes to the window in which
- *            its last object didn't end. A note for each address and window has the size of its
+ * Algorithm  An object is accounted at its canonical address: the arena's header plus an offset,
+ *            which is the same in every build. If its block has a mirror, the object's bytes are in
+ *            one of two windows instead. In the window at W, the object at canonical address c
+ *            starts at W + UPFRONT_SPREAD * (c - origin); a node or a large object may start up to
+ *            a page later. Its bytes are adjacent there, and about 63 times its size is unused
+ *            after it. The position of a byte is its address in the window; outside of mirrors it
+ *            is the canonical address. An object at a reused address takes the window that the last
+ *            object there did not end in. For each address and window, a note holds the size of the
  *            object and the calls that made and ended it. Notes are apart from the windows, so no
  *            overflow reaches them, and they outlive their objects.
- *            Every byte of a window that was touched and isn't alive has the value UPFRONT_DEAD. A
- *            stray write is found when the object next to it ends, when its address is used again,
- *            when its row ends, and by upfront_mirror_check. A row that ended as a whole has no
- *            access until its window is used again.
+ * Dead       The 32 bytes before a live object and up to 256 after it are dead, and so is an ended
+ *            object. AddressSanitizer reports each access to dead bytes. In the checked build they
+ *            have the value UPFRONT_DEAD. A stray write to them is found when the object next to it
+ *            ends, when its address is used again, when its row ends, and by upfront_mirror_check.
+ *            The windows of a row that ended as a whole can't be accessed until they are used
+ *            again.
  * Example    The block is at 0x100000, which is the origin. Four bytes are allocated at canonical
  *            0x100040, and four more at 0x100044. In window W the first four are at W + 64 * 0x40 =
  *            W + 0x1000 and the others at W + 0x1100. A fifth byte written to the first object is
- *            at W + 0x1004: a redzone, not the second object. After both are freed and the first
- *            address is allocated again, it is at 0x1000 of the other window, so a stale pointer
- *            still points to dead bytes.
- * Memory     Belongs to the caller of upfront_mirror_open: upfront_mirror_size bytes, 161 times the
- *            block, which cost nothing until they are touched. A C program without a mirror has
- *            fills, or poison, alone.
- * Bound      UPFRONT_MIRRORS mirrors at once. An address in no mirror is its own position.
- * Cost       O(size) of an allocation. To find the object that contains a canonical address, at
- *            most 128 notes are read.
- * Threads    As the arenas in the block: rows don't share a note. One thread opens or closes a
- *            mirror at a time. */
+ *            at W + 0x1004: a redzone, not the second object. After both are freed, a new object at
+ *            the first address is at 0x1000 of the other window, so a stale pointer still points to
+ *            dead bytes.
+ * Memory     The caller of upfront_mirror_open provides upfront_mirror_size bytes, 161 times the
+ *            block. They cost nothing until they are touched. A C program without a mirror has only
+ *            the fills or the poison.
+ * Bound      UPFRONT_MIRRORS mirrors at once.
+ * Cost       O(size) for an allocation. A search for the object that contains a canonical address
+ *            reads the notes of at most 129 addresses.
+ * Threads    As the arenas in the block: the bytes of two rows never share a note. One thread opens
+ *            or closes a mirror at a time. */
 #ifndef UPFRONT_MIRROR_H
 #define UPFRONT_MIRROR_H
 
@@ -39,21 +43,22 @@ extern "C" {
 /* How an object ended. */
 enum { UPFRONT_CLOSED = 0, UPFRONT_PUT = 1, UPFRONT_REWOUND = 2 };
 
-/* The state of an address: of the object that begins at `start`, unless `size` is 0. */
+/* Values of `what`: the address is past or before a live object, in an ended or a live one, or near
+ * none. Then `start` and `size` are 0; else they are the object's. */
 enum { UPFRONT_PAST = 1, UPFRONT_BEFORE = 2, UPFRONT_ENDED = 3, UPFRONT_LIVING = 4, UPFRONT_NO_OBJECT = 5 };
 
 typedef struct upfront_found {
     int what, how;
     uintptr_t address, start; /* start is a position */
-    uintptr_t canonical;      /* of start, or the nearest one to `address` */
+    uintptr_t canonical;      /* of `start`; without an object, of the line of `address` */
     uint64_t size;
     uint32_t made, ended; /* values of upfront_site */
     uint32_t name;        /* of the mirror */
     const void *block;    /* the block of the mirror */
 } upfront_found;
 
-/* Kinds of live objects in a list. A node's word is among its bytes; an object with parts comes
- * before them. */
+/* Kinds of live objects in a list; 0 is a plain one. A node's size includes its word. An object
+ * with parts (upfront_mark_block) precedes them. */
 enum { UPFRONT_LIVE_NODE = 1, UPFRONT_LIVE_PARTS = 2 };
 
 typedef struct upfront_live_object {
@@ -62,7 +67,7 @@ typedef struct upfront_live_object {
     uint64_t kind;
 } upfront_live_object;
 
-/* The function gets a finding of a mirror and doesn't return. */
+/* Handles a finding of a mirror, and must not return. */
 typedef void (*upfront_finder)(const upfront_found *found);
 
 #if defined(UPFRONT_CHECKED) || defined(UPFRONT_ASAN)
@@ -71,68 +76,72 @@ typedef void (*upfront_finder)(const upfront_found *found);
 #define UPFRONT_MIRRORS 256
 #define UPFRONT_SPREAD 64
 
-/* A number for the running call, kept in the notes of the objects that it makes and ends. */
+/* The number of the running call. It is kept in the notes of objects that the call makes or
+ * ends. */
 extern __thread uint32_t upfront_site;
 #define UPFRONT_SITE(site) (upfront_site = (site))
 
-/* Mark an object as alive and return the position of its first byte: the canonical address itself
- * if the block has no mirror. */
+/* Marks an object as alive and returns the position of its first byte. */
 void *upfront_mark_live(void *canonical, uint64_t size);
-/* its first 8 bytes are a word; the rest is aligned to a line */
+/* The same for a node: its first 8 bytes are a word, and the rest begins at a line of 64 bytes. */
 void *upfront_mark_node(void *canonical, uint64_t size);
 
-void *upfront_mark_room(void *canonical, uint64_t size); /* may be shortened later */
+/* The same for an object that may be shortened later. */
+void *upfront_mark_room(void *canonical, uint64_t size);
 
-/* Marks all objects that begin within the bytes as ended. */
+/* Ends all live objects that begin in the bytes. Outside of mirrors it makes the bytes dead. */
 void upfront_mark_ended(void *canonical, uint64_t size, int how);
 
-/* Make the object that contains `from` or begins there, and ends at `end`, `size` bytes longer or
- * shorter. upfront_mark_more returns the position of the first new byte; from == end makes a new
+/* Lengthen or shorten, by `size` bytes, the object that contains `from` and ends at `end`.
+ * upfront_mark_more returns the position of the first new byte; if from == end, it makes a new
  * object. */
 void *upfront_mark_more(void *from, void *end, uint64_t size);
 void upfront_mark_less(void *from, void *end, uint64_t size);
 
-/* Sets the type of the live object at a position or a canonical address: the number of a text,
- * below 2^16. Outside of mirrors it does nothing. */
+/* Sets the type of the live object at a position or canonical address. It is a text's number, below
+ * 2^16. Outside of mirrors it does nothing. */
 void upfront_mark_type(const void *p, uint32_t type);
 
-/* Marks an object whose bytes stay at their canonical address; objects marked in them later
- * don't. */
+/* Marks an object whose bytes stay at their canonical address. Objects marked inside it get
+ * positions. */
 void upfront_mark_block(void *canonical, uint64_t size);
 
-/* Ends the whole row [from, from + size): checks it and takes its access. */
+/* Checks the row [from, from + size) and removes access to its windows. Its objects must have
+ * ended. */
 void upfront_mark_over(void *from, uint64_t size);
 
-/* Returns the position of the bytes of a canonical address; the address itself if nothing is alive
- * there. */
+/* Returns the position of the byte at a canonical address; the address itself if no live object
+ * contains it. */
 void *upfront_position(const void *canonical);
 
-/* Is upfront_mark_ended in a mirror, and does nothing elsewhere. */
+/* Calls upfront_mark_ended for bytes in a mirror; does nothing for others. */
 void upfront_mark_apart(void *canonical, uint64_t size);
 
 /* Returns the distance from `from` to the canonical address of p, modulo 2^64. It is the plain
  * distance if `from` isn't canonical or p is no position in its mirror. */
 uint64_t upfront_place(const void *p, const void *from);
 
-/* Reports whether the live object at a canonical address has another position than p. */
+/* Reports whether p isn't the position of the live object at a canonical address. */
 #define UPFRONT_IS_ELSEWHERE(canonical, p) (upfront_position(canonical) != (p))
 
-/* upfront_mirror_size returns the bytes that a mirror of the block needs, at a multiple of
- * UPFRONT_ALIGN_MAX. upfront_mirror_open opens it there, with a number as its name; `finder` may be
- * NULL. It returns 0 if there is no room for one more mirror. */
+/* upfront_mirror_size returns the size of a mirror in bytes, or 0 if `size` is out of bounds.
+ * upfront_mirror_open opens it in `memory`: zeros, at a multiple of UPFRONT_ALIGN_MAX. `name` is
+ * any number; `finder` may be NULL. It returns 0 for a bad argument and if all mirrors are open. */
 uint64_t upfront_mirror_size(const void *block, uint64_t size);
 int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder finder, uint32_t name);
 void upfront_mirror_close(void *block);
 
-/* Looks at all redzones and dead bytes of the row. Returns 0 after a stray write. */
+/* Checks all redzones and dead bytes of the row. Returns 0 after a stray write, and describes it in
+ * *found unless `found` is NULL. */
 int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found);
 
-/* Lists the live objects that begin in the range by address: writes at most `room` of them and
- * returns the number of all. Returns UINT64_MAX if the range is in no mirror. Cost: O(bytes ever
- * allocated / 128), and a look at each note there. */
+/* Lists the live objects that begin in the range, by address: writes at most `room` of them and
+ * returns the number of all. Returns UINT64_MAX if the range is in no mirror. Cost: O(size / 128),
+ * plus all notes of each 128 addresses where an object ever began. */
 uint64_t upfront_mirror_objects(const void *from, uint64_t size, upfront_live_object *out, uint64_t room);
 
-/* Describes an address of a window. Returns 0 if it is in no window. */
+/* Describes an address of a window. Returns 0 if it is in no window; with AddressSanitizer
+ * always. */
 int upfront_mirror_find(uintptr_t address, upfront_found *found);
 
 /* Copy all live objects of the range to their canonical addresses, and back to their positions. */
@@ -183,8 +192,8 @@ static inline uint64_t upfront_place(const void *p, const void *from) { return u
 
 static inline void upfront_mark_dead(void *p, uint64_t size) { upfront_mark_ended(p, size, UPFRONT_CLOSED); }
 
-/* Bodies of functions with a parameter `site`: the number arrives with each call, because the next
- * call of a goroutine may run on another thread. */
+/* Bodies of functions with a parameter `site`. Each call passes the number, because the next call
+ * of a goroutine may run on another thread. */
 #define UPFRONT_DO_AT_SITE(call) { UPFRONT_SITE(site); UPFRONT_REQUEST(1); call; UPFRONT_REQUEST(0); UPFRONT_SITE(0); }
 #define UPFRONT_AT_SITE(type, call) { type answer; UPFRONT_DO_AT_SITE(answer = call) return answer; }
 /* without a site */

@@ -1,25 +1,26 @@
 /* scope.h - lifetimes that nest on an arena: open a scope, allocate, add finalizers, close it and
  * free all.
  *
- * Algorithm  An arena has one header, and each open scope a record with the state that its close
- *            restores and its own generation. The header's generation is that of the scope that may
- *            allocate, the records' are those of the live scopes: a covered or frozen scope is
- *            alive and may not allocate. Work for a close is a node in one chain, newest first: a
- *            word before its object. A close runs the chain down to its state at open, then
- *            restores cursor and generation.
- *            Temporaries are at the far end, with a header of their own. Each is a scope of a fixed
- *            size, and a node in the chain of the scope that made it ends it.
+ * Algorithm  Each end of an arena has a header. Each open scope has a record: its generation, and
+ *            the state to restore. The header holds the generation that may allocate, each record
+ *            the generation of a live scope. A scope is alive but may not allocate while a newer
+ *            one covers it, or once it is frozen. The actions of a close are one chain of nodes,
+ *            newest first; a node is a word before its object. A close runs nodes until the chain
+ *            is as it was at open, then restores cursor and generation.
+ *            Temporary scopes use the far end. Each has a fixed size, and a node in the chain of
+ *            its maker closes it.
  * Example    Scope 1 has a node A. Scope 2 is opened on it and adds B, then C: the chain is C, B,
  *            A. Scope 2's record says that the chain was A, so its close runs C and B and stops
  *            there.
  * Bound      Only the topmost scope allocates, adds nodes and closes.
- * Cost       O(1), close: O(nodes). A scope takes no byte of the arena, a node 8.
+ * Cost       Open and allocate O(1), close O(nodes), find O(scopes open). A scope takes no bytes of
+ *            the arena, except a temporary one; a node takes 8 and padding.
  * Source     Fredriksson, "Scope Stack Allocation"; Ranck, "Frame-Based Memory Allocation", for the
  *            two ends.
  *
- * C and Go share chains, so all finalizers run in one true order. Go calls C once for a run of C's
- * finalizers. A finalizer and its argument are addresses, the only ones in a block; a copy of the
- * block can't have them. */
+ * C and Go link their finalizers into the same chain, so all run in one order, newest first. Go
+ * calls C once for consecutive finalizers of C. These finalizers and their arguments are the only
+ * addresses in a block, and are invalid in a copy of it. */
 #ifndef UPFRONT_SCOPE_H
 #define UPFRONT_SCOPE_H
 
@@ -30,26 +31,26 @@
 extern "C" {
 #endif
 
-/* Classes of nodes; the owner of an arena may have others. */
-#define UPFRONT_CLASS_NONE 0 /* of an object without a declared kind */
+/* Classes of nodes. The arena's owner (in Go package scope) may define others. */
+#define UPFRONT_CLASS_NONE 0 /* an object without a declared kind */
 #define UPFRONT_CLASS_C 1    /* an upfront_deferred */
 #define UPFRONT_CLASS_POOL 2 /* a word: the index of the pool's header */
 #define UPFRONT_CLASS_TEMP 3 /* a word: the generation of a temporary scope */
 
-/* Bits of `odd`, with which Open and Close take the slow path. The others are the owner's. */
+/* Bits of `odd`. The others are the owner's. */
 #define UPFRONT_CLOSING 1  /* nodes are running */
 #define UPFRONT_BUILDING 2 /* the topmost scope uses all free bytes: no other may open */
 
-/* The header: the arena's line, and one for its scopes. */
+/* The header: one cache line for the arena, and one for its scopes. */
 typedef struct upfront_scopes {
     upfront_arena arena;
     uint64_t chain;   /* offset of the newest node's object; 0: none */
-    uint64_t odd;     /* not 0: Open and Close take the slow path */
-    uint64_t depth;   /* open scopes */
-    uint64_t slots;   /* the most that may be open */
-    uint64_t base;    /* the lowest scopes, which only the owner closes */
-    uint64_t records; /* from this header to the first record */
-    uint64_t back;    /* from this header back to its upfront_row */
+    uint64_t odd;     /* not 0: Go's Open and Close take the slow path */
+    uint64_t depth;   /* number of open scopes */
+    uint64_t slots;   /* the most scopes that may be open */
+    uint64_t base;    /* number of lowest scopes that only the owner closes */
+    uint64_t records; /* bytes from this header to the first record */
+    uint64_t back;    /* bytes from its upfront_row to this header */
     uint64_t owner;   /* for the owner */
 } upfront_scopes;
 
@@ -59,14 +60,14 @@ typedef struct upfront_record {
     uint64_t chain; /* chain at open */
     uint64_t gen;   /* its generation; 0: closed */
     uint64_t asked; /* the header's `asked` while the scope is covered */
-    uint64_t count; /* in checked builds: its allocations and asked bytes (UPFRONT_OBJECT) */
-    uint64_t limit; /* of a temporary scope: the header's limit at open */
-    uint64_t edge;  /* of a temporary scope: the near end's limit at open */
-    uint64_t ran;   /* finalizers of C that ran and aren't counted by the owner so far */
+    uint64_t count; /* checked builds: bytes asked for, plus UPFRONT_OBJECT for each allocation */
+    uint64_t limit; /* temporary scopes: the far header's `limit` at open */
+    uint64_t edge;  /* temporary scopes: the near header's `limit` at open */
+    uint64_t ran;   /* C's finalizers that ran and that the owner hasn't counted */
 } upfront_record;
 
-/* The word before a node's object: the offset of the older node's object, and above it the
- * class. */
+/* The word before a node's object: bits 0 to 39 are the offset of the older node's object, those
+ * above are the class. */
 typedef uint64_t upfront_node;
 #define UPFRONT_NODE_CLASS (UINT64_C(1) << 40)
 
@@ -75,21 +76,21 @@ typedef struct upfront_scope {
     uint64_t gen;
 } upfront_scope;
 
-/* One arena of a map: a header for each end. The records of both ends and the headers of its pools
- * are elsewhere in the tables. */
 enum { UPFRONT_NAME_SIZE = 32 };
 
+/* An arena of an upfront_map (map.h), with a header for each end. */
 typedef struct upfront_row {
     upfront_scopes arena;
     upfront_scopes temp;
     char name[UPFRONT_NAME_SIZE];
     uint64_t kind;  /* the owner's: region, frame, scratch */
-    uint64_t kin;   /* number among its siblings; from bit 32 up the map's index of the first one */
+    /* bits 0 to 31: number among its siblings; above: the map's index of the first one */
+    uint64_t kin;
     uint64_t end;   /* offset past the last byte, from the arena's header */
     uint64_t pools; /* number of pool headers */
-    uint64_t headers; /* from this row to the first of them, modulo 2^64 */
-    uint64_t unused[7]; /* fills up whole lines */
-    upfront_record over; /* zeros, which stand for all records when the map is over */
+    uint64_t headers; /* bytes from this row to the first pool header, modulo 2^64 */
+    uint64_t unused[7]; /* fills the last cache line */
+    upfront_record over; /* zeros, read in place of the records after upfront_map_over */
 } upfront_row;
 
 typedef void (*upfront_finalizer)(void *arg);
@@ -113,9 +114,10 @@ static inline upfront_pool *upfront_row_pool(const upfront_row *r, uint64_t inde
     return (upfront_pool *)((uintptr_t)r + (uintptr_t)r->headers) + index;
 }
 
-/* Return the map's index of the first of the row's siblings, and its number among them. */
+/* Returns the map's index of the row's first sibling. */
 static inline uint64_t upfront_row_group(const upfront_row *r) { return r->kin >> 32; }
 
+/* Returns the row's number among its siblings. */
 static inline uint64_t upfront_row_sibling(const upfront_row *r) { return r->kin & UINT32_MAX; }
 
 /* Returns the bytes in use at both ends. */
@@ -141,7 +143,7 @@ static inline void upfront_scopes_count(upfront_scopes *h, uint64_t size) {
 #endif
 }
 
-/* Returns size bytes for a scope, as upfront_arena_bump. */
+/* Returns size bytes for a scope, as upfront_arena_bump does, and counts them in checked builds. */
 static inline void *upfront_scopes_bump(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask) {
     void *p = upfront_arena_bump(&h->arena, gen, size, mask);
     if (p != NULL)
@@ -150,7 +152,7 @@ static inline void *upfront_scopes_bump(upfront_scopes *h, uint64_t gen, uint64_
 }
 
 /* Makes the newest object, which begins at offset `from`, `size` bytes longer in place. Returns the
- * first of the new bytes. */
+ * address of the first new byte; NULL as upfront_arena_bump. */
 static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size) {
     upfront_arena *a = &h->arena;
     uint64_t at = a->cursor;
@@ -163,7 +165,7 @@ static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_
 }
 
 /* Moves the cursor for upfront_scopes_node and sets *at to the object's offset. Returns 0 if there
- * is no room. */
+ * is no room or gen may not allocate. */
 static inline int upfront_scopes_node_room(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint64_t *at) {
     upfront_arena *a = &h->arena;
     *at = upfront_arena_up(a, a->cursor + sizeof(upfront_node), mask);
@@ -175,19 +177,20 @@ static inline int upfront_scopes_node_room(upfront_scopes *h, uint64_t gen, uint
     return 1;
 }
 
-/* Marks the object at an offset, with its word before it, and returns it. */
+/* Marks the object at an offset and its node's word as live. Returns the object. */
 static inline void *upfront_scopes_node_mark(upfront_scopes *h, uint64_t at, uint64_t size) {
     upfront_node *word = (upfront_node *)upfront_arena_at(&h->arena, at) - 1;
     return (upfront_node *)upfront_mark_node(word, size + sizeof *word) + 1;
 }
 
-/* Allocates size bytes with a node's word before them, not linked. mask is at least 7. */
+/* Allocates size bytes after a node's word, and doesn't link the node. Returns the bytes; NULL as
+ * upfront_arena_bump. mask is at least 7. */
 static inline void *upfront_scopes_node(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask) {
     uint64_t at;
     return upfront_scopes_node_room(h, gen, size, mask, &at) ? upfront_scopes_node_mark(h, at, size) : NULL;
 }
 
-/* Links a node from upfront_scopes_node. */
+/* Adds the node of an object from upfront_scopes_node to the chain. */
 static inline void upfront_scopes_link(upfront_scopes *h, void *object, uint64_t class_) {
     ((upfront_node *)object)[-1] = class_ * UPFRONT_NODE_CLASS | h->chain;
     h->chain = upfront_arena_offset(&h->arena, object);
@@ -198,7 +201,8 @@ static inline void *upfront_scopes_object(const upfront_scopes *h, uint64_t offs
     return (upfront_node *)upfront_position((upfront_node *)upfront_arena_at(&h->arena, offset) - 1) + 1;
 }
 
-/* Takes the newest node out of the chain, and returns its object and class. pre: there is one. */
+/* Takes the newest node out of the chain. Returns its object, and its class in *class_. pre: the
+ * chain isn't empty. */
 static inline void *upfront_scopes_unlink(upfront_scopes *h, uint64_t *class_) {
     void *object = upfront_scopes_object(h, h->chain);
     upfront_node node = ((upfront_node *)object)[-1];
@@ -223,7 +227,7 @@ static inline uint64_t upfront_scopes_open(upfront_scopes *h) {
     return a->gen = r->gen;
 }
 
-/* Closes the topmost scope in the header alone. */
+/* Closes the topmost scope; changes only the header and records. */
 static inline void upfront_scopes_pop(upfront_scopes *h) {
     upfront_arena *a = &h->arena;
     upfront_record *r = upfront_scopes_top(h);
@@ -234,8 +238,8 @@ static inline void upfront_scopes_pop(upfront_scopes *h) {
     a->gen = r[-1].gen;
 }
 
-/* Opens a temporary scope in the headers alone, after upfront_scope_temp_room. Returns its
- * generation. */
+/* Opens a temporary scope after upfront_scope_temp_room; changes only the headers and records.
+ * Returns its generation. */
 static inline uint64_t upfront_scopes_temp_open(upfront_scopes *temp, uint64_t from, uint64_t size) {
     upfront_arena *near_end = &upfront_row_of(temp)->arena.arena;
     uint64_t gen = upfront_scopes_open(temp);
@@ -248,19 +252,19 @@ static inline uint64_t upfront_scopes_temp_open(upfront_scopes *temp, uint64_t f
     return gen;
 }
 
-/* Closes the newest temporary scope in the headers alone. */
+/* Closes the newest temporary scope; changes only the headers and records. */
 static inline void upfront_scopes_temp_pop(upfront_scopes *temp) {
     upfront_arena *near_end = &upfront_row_of(temp)->arena.arena;
     const upfront_record *top = upfront_scopes_top(temp);
     upfront_arena_note(near_end);
     near_end->limit = top->edge;
-    temp->arena.cursor = top->mark; /* the older scope's; none of its bytes end */
+    temp->arena.cursor = top->mark; /* of the older scope, which keeps all its bytes */
     temp->arena.limit = top->limit;
     upfront_scopes_pop(temp);
 }
 
-/* Closes the topmost scope. pre: depth != 0, and its part of the chain has run. The last of the
- * owner's scopes ends the whole row. */
+/* Closes the topmost scope. When the owner's lowest scope closes, the whole row ends. pre: depth !=
+ * 0, and the scope's nodes have run. */
 static inline void upfront_scopes_close(upfront_scopes *h) {
     upfront_arena *a = &h->arena;
     uint64_t mark = upfront_scopes_top(h)->mark;
@@ -271,21 +275,22 @@ static inline void upfront_scopes_close(upfront_scopes *h) {
         upfront_mark_over(upfront_arena_at(a, a->start), upfront_row_of(h)->end - a->start);
 }
 
-/* Ends allocation in the topmost scope; it stays alive until it closes. pre: it is the topmost. */
+/* Ends allocation in the topmost scope, which stays alive until it closes. */
 static inline void upfront_scopes_freeze(upfront_scopes *h) { h->arena.gen = 0; }
 
 static inline int upfront_scope_is_open(upfront_scope s) { return s.arena != NULL && s.arena->arena.gen == s.gen && s.gen != 0; }
 
-/* Returns size bytes aligned to align. NULL: full, not the topmost, closed, or no valid align. */
+/* Returns size bytes aligned to align. NULL: the arena is full, the scope may not allocate, or
+ * align is invalid. */
 static inline void *upfront_scope_alloc(upfront_scope s, uint64_t size, uint64_t align) {
     if (s.arena == NULL || s.gen == 0 || !upfront_is_align(align))
         return NULL;
     return upfront_scopes_bump(s.arena, s.gen, upfront_size(size), align - 1);
 }
 
-/* Runs finalizer(arg) when the scope closes. UPFRONT_FULL: no room for the node, so the finalizer
- * has already run; it is never lost. UPFRONT_BAD_ARGUMENT for null and UPFRONT_ORDER for a scope
- * that may not allocate: it hasn't run. */
+/* Makes the scope run finalizer(arg) when it closes. UPFRONT_FULL: there is no room for the node,
+ * and the finalizer has already run. UPFRONT_BAD_ARGUMENT (null) and UPFRONT_ORDER (the scope may
+ * not allocate): the finalizer hasn't run. */
 static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finalizer, void *arg) {
     upfront_deferred *d;
     if (s.arena == NULL || finalizer == NULL)
@@ -308,8 +313,8 @@ static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finaliz
  * upfront_scope_temp uses. */
 upfront_scope upfront_scope_open(upfront_scopes *h);
 
-/* Makes a pool of count chunks that closes with the scope. Returns NULL and leaves the scope as it
- * was: full, no free header, not the topmost, or out of bounds. */
+/* Makes a pool of count chunks that closes with the scope. NULL, with the scope unchanged: full, no
+ * free pool header, the scope may not allocate, or an argument is out of bounds. */
 upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count);
 
 /* Makes a pool with a kind, which is the owner's number for the chunks' type, and with handles if
@@ -319,47 +324,49 @@ upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align,
 int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint32_t kind, int handles,
                           upfront_pool **out);
 
-/* Opens a temporary scope of exactly `size` bytes at the far end, aligned to a line. It ends with
- * s, after newer ones. The result's `arena` is NULL: full, which s remembers; s isn't the topmost;
- * all records are taken. s may be the newest temporary scope itself. */
+/* Opens a temporary scope of exactly `size` bytes at the far end, aligned to a line. It closes with
+ * s, after newer temporary scopes. s may be the newest temporary scope itself. The result's `arena`
+ * is NULL if there is no room (s remembers the refusal), s may not allocate, all records are taken,
+ * or a scope is closing or building. */
 upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size);
 
-/* Moves the cursor for upfront_scope_temp's node. Sets *at to the offset of its object in s's
- * header, and *from to the near end's offset of the new scope's first byte. Returns 0 if there is
- * no room. pre: at and from are not NULL. */
+/* Moves the cursor for upfront_scope_temp's node. Sets *at to the offset of the node's object from
+ * s's header, and *from to the offset of the new scope's first byte from the near header. Returns 0
+ * where upfront_scope_temp would fail. pre: at and from are not NULL. */
 int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64_t *from);
 
 /* Runs the nodes, newest first, and restores the arena. UPFRONT_STALE for a closed scope.
  * UPFRONT_ORDER, with nothing changed, for a scope that isn't the topmost, is closing or frozen,
- * belongs to the owner, or has a node that only its maker can end; and while a temporary scope is
- * closing. */
+ * belongs to the owner, or has a node that C can't end. UPFRONT_ORDER also while a temporary scope
+ * is closing. */
 int upfront_scope_close(upfront_scope s);
 
-/* Whether the scope is alive: the topmost, covered or frozen. Cost: O(scopes open). */
+/* Reports whether the scope is alive: topmost, covered or frozen. Cost: O(scopes open). */
 int upfront_scope_is_alive(upfront_scope s);
 
-/* Whether C can end all nodes of the chain down to `until`. Cost: O(nodes). */
+/* Reports whether C can end all nodes of the chain down to `until`. Cost: O(nodes). */
 int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until);
 
 /* Runs the chain down to `until` or to the first node that C can't end. Returns the number of
- * finalizers. */
+ * finalizers run. */
 uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until);
 
 /* Runs the finalizers of C at the head of the chain, down to `until` or to the first other node.
- * The topmost record counts each one before it runs: if it calls Go and that panics, the code that
- * unwinds goes on with the next one. */
+ * The topmost record counts each one before it runs. So if one calls Go code that panics, the code
+ * that unwinds continues with the next. */
 void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until);
 
 /* Makes a row at `r` for the bytes [start, end) from `origin`. Its records, slots + 1 for each end,
- * begin `records` bytes after the row's start, and the headers of its pools `headers` bytes after
- * it. Generations go on from those in the row; a table of zeros begins at 0. */
+ * begin `records` bytes after r, and the headers of its pools `headers` bytes after r. Generations
+ * continue from those in the row; a row of zeros begins at 0. */
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools, uint64_t records, uint64_t headers);
 
-/* Closes the newest temporary scope, whose chain has run. */
+/* Closes the newest temporary scope. pre: its nodes have run. */
 void upfront_scopes_temp_close(upfront_scopes *temp);
 
-/* Returns the index of the record with the generation; 0: none. Cost: O(scopes open). */
+/* Returns the index of the open scope's record with the generation; 0: none. Cost: O(scopes
+ * open). */
 uint64_t upfront_scopes_find(const upfront_scopes *h, uint64_t gen);
 
 #ifdef __cplusplus
