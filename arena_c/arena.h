@@ -1,4 +1,4 @@
-/* arena.h - allocates by moving a cursor up through a block, for the one generation that may.
+/* arena.h - allocates by moving a cursor up through a block; one generation at a time may allocate.
  *
  * Algorithm  Cursor and limit are offsets from the header. `gen` is the generation that may
  *            allocate: that of the arena's topmost scope, or 0. A handle is a header and a
@@ -8,8 +8,8 @@
  *            are refused while it is open. When it closes, the header's generation is 5 again. 6 is
  *            refused from then on: the next scope is 7.
  * Bound      An allocation succeeds exactly when its generation is the header's and its size with
- *            padding fits. Generations step by one in 64 bits and are never reused, even if the
- *            header gets other bytes.
+ *            padding fits. Generations step by one in 64 bits and are never reused, even after
+ *            upfront_arena_bound.
  * Cost       O(1): an addition and a mask, two comparisons, two stores.
  * Source     Fredriksson, "Scope Stack Allocation"; the generations are those of Frykholm's "ID
  *            Lookup Table". */
@@ -29,18 +29,18 @@ typedef struct upfront_arena {
     uint64_t gen;     /* the generation that may allocate; 0: none */
     uint64_t asked;   /* the topmost scope's last refused request: UPFRONT_ASKED; 0: none */
     uint64_t misused; /* the last generation refused because it isn't the topmost; 0: none */
-    uint64_t least;   /* the least that was free, as of the last time that bytes were freed */
+    uint64_t least;   /* fewest free bytes so far; updated when bytes are freed */
     uint64_t next;    /* the newest generation */
     uint64_t start;   /* of the first byte */
 } upfront_arena;
 
-/* The word `asked` holds the refused size, from this bit on the alignment less 1 (7 at least), and
+/* The word `asked` holds the refused size, the alignment less 1 (at least 7) from this bit on, and
  * bit 63, because a request of 0 bytes may be refused, too. 100 bytes aligned to 16: UPFRONT_ASKED
  * | 15 << 40 | 100. */
 #define UPFRONT_ASKED_MASK 40
 #define UPFRONT_ASKED (UINT64_C(1) << 63 | UINT64_C(7) << UPFRONT_ASKED_MASK)
-/* set as well if there was room (upfront_refuses); alone until upfront_arena_refuse adds the
- * size */
+/* also set if the request was refused on purpose (upfront_refuses); set alone until
+ * upfront_arena_refuse adds the size */
 #define UPFRONT_PURPOSE (UINT64_C(1) << 62)
 
 static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
@@ -58,7 +58,8 @@ static inline uint64_t upfront_arena_up(const upfront_arena *a, uint64_t offset,
 
 static inline uint64_t upfront_arena_aligned(const upfront_arena *a, uint64_t mask) { return upfront_arena_up(a, a->cursor, mask); }
 
-/* Makes [start, limit) the arena's bytes, all free. No scope may allocate; generations go on. */
+/* Makes [start, limit) the arena's bytes, all free. No generation may allocate; the next one
+ * continues the count. */
 static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_t limit) {
     a->cursor = a->start = start;
     a->limit = limit;
@@ -67,8 +68,8 @@ static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_
 }
 
 /* upfront_arena_refuses reports whether a request is refused on purpose although there is room.
- * upfront_arena_purpose reports whether that happened and upfront_arena_refuse hasn't recorded
- * it. */
+ * upfront_arena_purpose returns UPFRONT_PURPOSE if that happened and upfront_arena_refuse hasn't
+ * recorded it, else 0. */
 #ifdef UPFRONT_CHECKED
 static inline int upfront_arena_refuses(upfront_arena *a) {
     if (!upfront_refuses())
@@ -83,8 +84,7 @@ static inline uint64_t upfront_arena_purpose(const upfront_arena *a) { return a-
 #define upfront_arena_purpose(a) 0
 #endif
 
-/* Records a refusal: the request if gen is the topmost scope's, else the generation. Returns
- * NULL. */
+/* Records a refusal: the request if gen may allocate, else the generation. Returns NULL. */
 static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_t size) {
     if (a->gen == gen)
         a->asked = UPFRONT_ASKED | size | upfront_arena_purpose(a);
@@ -93,21 +93,22 @@ static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_
     return NULL;
 }
 
-/* Whether gen may allocate. A header of zeros has no such generation. */
+/* Reports whether gen may allocate. In a header of zeros none may. */
 static inline int upfront_arena_is(const upfront_arena *a, uint64_t gen) { return a->gen == gen && gen != 0; }
 
-/* Checks the arguments of a C program: an arena, and a valid alignment. */
+/* Reports whether the arguments of a C program are valid: an arena, and an alignment. */
 static inline int upfront_arena_may_ask(const upfront_arena *a, uint64_t align) {
     return a != NULL && a->gen != 0 && upfront_is_align(align);
 }
 
-/* Whether `size` bytes fit from offset `at` on. pre: at is the cursor, aligned. */
+/* Reports whether `size` bytes fit from offset `at` on. pre: `at` is at or after the cursor. */
 static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64_t size) {
     return at <= a->limit && size <= a->limit - at;
 }
 
-/* Moves the cursor past the `size` bytes at offset `at`, if gen may allocate and they fit. This and
- * upfront_arena_back touch the header alone, so the rules can run without the arena's bytes. */
+/* Moves the cursor past the `size` bytes at offset `at`; returns 0 if gen may not allocate or they
+ * don't fit. This and upfront_arena_back touch only the header, so the rules can run without the
+ * arena's bytes. */
 static inline int upfront_arena_take(upfront_arena *a, uint64_t gen, uint64_t at, uint64_t size) {
     if (a->gen != gen || !upfront_arena_fits(a, at, size) || upfront_arena_refuses(a))
         return 0;
@@ -136,7 +137,7 @@ static inline void upfront_arena_back(upfront_arena *a, uint64_t to) {
     a->cursor = to;
 }
 
-/* Frees the bytes from offset `to` on; their objects ended in one of the ways of mirror.h. */
+/* Frees the bytes from offset `to` on; `how` is how their objects ended (mirror.h). */
 static inline void upfront_arena_end(upfront_arena *a, uint64_t to, int how) {
     upfront_mark_ended(upfront_arena_at(a, to), a->cursor - to, how);
     upfront_arena_back(a, to);

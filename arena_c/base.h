@@ -22,7 +22,7 @@ extern "C" {
  * 24. */
 #define UPFRONT_OBJECT UPFRONT_OFFSET_MAX
 
-/* Regions, control tables and guards begin and end at multiples of this, for any page size. */
+/* The arenas of a map and its guards begin at multiples of this, so no page holds two of them. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
 
 /* The largest alignment. The padding for one above UPFRONT_EDGE depends on the address, unless the
@@ -34,14 +34,14 @@ extern "C" {
 enum {
     UPFRONT_OK = 0,
     UPFRONT_FULL = 1,          /* no room; expected */
-    UPFRONT_TABLE_FULL = 2,    /* no free header in a control table of planned size; expected */
+    UPFRONT_TABLE_FULL = 2,    /* no free entry in a table of fixed size; expected */
     UPFRONT_BAD_ARGUMENT = -1, /* null, not a power of two, out of bounds */
-    UPFRONT_STALE = -2,        /* a handle of a closed scope or pool, or of another frame */
-    UPFRONT_ORDER = -3,        /* covered by a newer one, or newer than the present state */
-    UPFRONT_DOUBLE = -4,       /* put twice */
-    UPFRONT_FOREIGN = -5,      /* not of this arena */
-    UPFRONT_MISALIGNED = -6,   /* inside a chunk, not at its start */
-    UPFRONT_CORRUPT = -7,      /* a table that contradicts itself */
+    UPFRONT_STALE = -2,        /* a handle of a closed scope or pool, or of an old frame */
+    UPFRONT_ORDER = -3,        /* out of order: covered by a newer one, or passed by a rewind */
+    UPFRONT_DOUBLE = -4,       /* put or freed twice */
+    UPFRONT_FOREIGN = -5,      /* no address or handle of this arena */
+    UPFRONT_MISALIGNED = -6,   /* inside a chunk or block, not at its start */
+    UPFRONT_CORRUPT = -7,      /* words that contradict each other, or overwritten ones */
     UPFRONT_RACED = -8         /* another call is running; only the checked build detects it */
 };
 
@@ -88,7 +88,7 @@ extern const char UPFRONT_BUILD[]; /* the core's version, as text */
 __attribute__((used)) static const char *const upfront_build = UPFRONT_BUILD;
 #endif
 
-/* Fills of the checked build: fresh and dead memory, so that a read of either is recognized. */
+/* Fills of fresh and dead memory in the checked build, so that a read of either is recognized. */
 #define UPFRONT_FRESH 0xCB
 #define UPFRONT_DEAD 0xDB
 
@@ -98,8 +98,9 @@ static inline uint64_t upfront_distance(const void *to, const void *from) {
     return (uint64_t)(uintptr_t)to - (uint64_t)(uintptr_t)from;
 }
 
-/* Enclose each call of an arena that C libraries use on threads. If another call is running, the
- * checked build counts it in `raced` and refuses it; release builds do nothing. */
+/* Enclose each call of an arena that C libraries use on threads. While another call is running,
+ * upfront_enter of a checked build counts the new call in `raced` and returns 0, to refuse it.
+ * Release builds do nothing. */
 #ifdef UPFRONT_CHECKED
 /* const, for calls that only read */
 static inline int upfront_enter(const uint64_t *busy, const uint64_t *raced) {
@@ -128,7 +129,7 @@ int upfront_refuses(void);
 #define UPFRONT_REQUEST(is) ((void)0)
 #endif
 
-/* The two halves of a count: asked bytes and allocations. */
+/* Return the two parts of a count: asked bytes, and allocations modulo 2^26. */
 static inline uint64_t upfront_asked(uint64_t count) { return count & (UPFRONT_OBJECT - 1); }
 
 static inline uint64_t upfront_objects(uint64_t count) { return count / UPFRONT_OBJECT; }
@@ -137,14 +138,14 @@ static inline int upfront_is_align(uint64_t align) {
     return align != 0 && (align & (align - 1)) == 0 && align <= UPFRONT_ALIGN_MAX;
 }
 
-/* Limits a requested size, so that sums with it don't wrap. No block has as much, so it is still a
- * full. */
+/* Limits a requested size, so that sums with it don't wrap. No block is as large, so the request is
+ * still refused as full. */
 static inline uint64_t upfront_size(uint64_t size) { return size < UPFRONT_OFFSET_MAX ? size : UPFRONT_OFFSET_MAX; }
 
 static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
 
-/* Whether a block is good for an arena: aligned to a line, at least `least` bytes, and small enough
- * that all offsets stay below UPFRONT_OFFSET_MAX. */
+/* Reports whether a block is good for an arena: aligned to a line, of at least `least` bytes, and
+ * small enough that all offsets stay below UPFRONT_OFFSET_MAX. */
 static inline int upfront_is_block(const void *block, uint64_t size, uint64_t least) {
     return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }

@@ -74,7 +74,7 @@ static uint64_t buddy_order(const upfront_buddy *b, uint64_t bytes) {
     return bytes <= b->smallest ? 0 : 64 - (uint64_t)__builtin_clzll(more);
 }
 
-/* Whether the reserve allows the request. */
+/* Reports whether the reserve allows the request. */
 static int buddy_may(const upfront_buddy *b, uint64_t bytes) {
     return bytes <= buddy_free(b) && b->reserve <= buddy_free(b) - bytes;
 }
@@ -326,7 +326,8 @@ static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Whether a request is refused on purpose. A realloc that fits in its block is no request. */
+/* Reports whether a request is refused on purpose. A realloc that fits in its block is no
+ * request. */
 static int buddy_refuses(upfront_buddy *b, uint64_t had, uint64_t size) {
     if ((had >= size && had != 0) || !upfront_refuses())
         return 0;
@@ -396,7 +397,7 @@ int upfront_buddy_free(upfront_buddy *b, void *p) {
     return f.code;
 }
 
-/* Whether the other halves up to an order follow the block and are free. */
+/* Reports whether the other halves up to an order follow the block and are free. */
 static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
     if (from % buddy_blocks(order) != 0 || buddy_blocks(order) > upfront_buddy_high(b) - from)
         return 0;

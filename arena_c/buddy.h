@@ -4,48 +4,52 @@
  * Algorithm  Binary buddies. A block is the smallest block times a power of two, and begins at a
  *            multiple of its size. A larger free block is halved until it fits; a freed block
  *            merges at once with its other half if that is free. A request takes the lowest address
- *            that fits. The state is a byte for each boundary between smallest blocks: exactly one
- *            block has its halves meet there, and the byte says whether that is free, live or
- *            split, and the largest free block in it. So the bytes are a tree without links, and a
- *            block needs no header: all its bytes are the caller's. As many smallest blocks as fit
- *            are used, not only a power of two.
+ *            that fits. The state is a byte for each boundary between smallest blocks. The halves
+ *            of exactly one block meet at a boundary; its byte says whether that block is free,
+ *            live or split, and how large the largest free block in it is. So the bytes are a tree
+ *            without links, and a block needs no header: all its bytes are the caller's. As many
+ *            smallest blocks as fit are used, not only a power of two.
  * Bound      A request succeeds exactly when a free block of its size or a larger one exists and
- *            the reserve allows it. A program with at most M live bytes, in blocks of at most n
- *            times the smallest, that only calls alloc and free is never refused by a buddy of
- *            upfront_buddy_robson_bound bytes: M * (1 + log2(n) / 2) if 2n smallest blocks divide
- *            M. This needs the lowest address for every request. realloc breaks it: a block cut in
- *            place keeps its address, and a moving block exists twice meanwhile.
+ *            the reserve allows it. Take a program with at most M live bytes, in blocks of at most
+ *            n times the smallest, that only calls alloc and free. A buddy of
+ *            upfront_buddy_robson_bound bytes never refuses it: M * (1 + log2(n) / 2) bytes if 2n
+ *            smallest blocks divide M. This needs the lowest address for every request. realloc
+ *            breaks the bound: a block cut in place keeps its address, and a moving block exists
+ *            twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of,
- *            and realloc without its copy. largest is O(1). Space: 208 bytes, at most one byte more
- *            than there are smallest blocks, and the rest before the first multiple of the smallest
- *            block and after the last.
- * Threads    As a heap: one call at a time. The checked build refuses a second one and counts it in
- *            `raced`.
+ *            and realloc without its copy. largest is O(1). Space: 208 bytes; a byte for each
+ *            smallest block, and at most one more; less than a smallest block before the first one
+ *            and after the last.
+ * Threads    One call at a time, as for a heap. The checked build refuses a second call and counts
+ *            it in `raced`.
  * When not   For odd sizes: a heap (heap.h) takes 1.04 times the asked bytes, a buddy 1.41 (sizes
- *            from 16 to 4096, each power of two equally often, full after many frees), and 2 for
- *            sizes of 2^k + 1. Nor for thousands of blocks that come and go quickly: a free and an
- *            alloc take some 200 ns together, a heap's 60. For objects of one size: pool.h.
+ *            from 16 to 4096, each power of two equally often, full after many frees). For sizes of
+ *            2^k + 1 a buddy takes 2 times the bytes. Nor for thousands of blocks that come and go
+ *            quickly: a free and an alloc take some 200 ns together, in a heap 60. For objects of
+ *            one size use pool.h.
  * Source     Knuth, TAOCP 1, 2.5, for the buddy system of Markowitz and Knowlton. Robson, "An
  *            Estimate of the Store Size Necessary for Dynamic Storage Allocation" (1971), for the
  *            bound and its program; "Bounds for Some Functions Concerning Dynamic Storage
  *            Allocation" (1974).
  *
- * Misuse     The bytes know every block, so every build refuses an address as
+ * Misuse     The bytes describe every block, so every build refuses an address as
  *              UPFRONT_FOREIGN     outside of the blocks,
  *              UPFRONT_MISALIGNED  inside a live block, not at its start,
  *              UPFRONT_DOUBLE      in a free block or at its start,
- *              UPFRONT_CORRUPT     where a byte on the way was overwritten.
+ *              UPFRONT_CORRUPT     in a block whose state bytes were overwritten.
  *            Not detected: a stale address at which a new block begins, and a write past the end of
- *            a block, which has no header there. AddressSanitizer detects one into a free block.
+ *            a block, which has no header there. AddressSanitizer detects such a write into a free
+ *            block.
  * Damage     Writes to free blocks change nothing. After a write to the state bytes no call
- *            allocates or writes outside of the blocks. A free or realloc that finds damage returns
- *            UPFRONT_CORRUPT, and one refusal in 1 + smallest blocks / 64 checks all bytes.
- *            `damaged` counts the findings and `where` is the last. Nothing is repaired: a later
- *            allocation may overlap a live block.
+ *            allocates or writes outside of the blocks. A free that finds damage returns
+ *            UPFRONT_CORRUPT, a realloc NULL. One refusal in 1 + smallest blocks / 64 checks all
+ *            bytes. `damaged` counts the findings and `where` is the place of the last. Nothing is
+ *            repaired: a later allocation may overlap a live block.
  * Checked    In a checked build fills are checked and freed blocks rest, as in a heap. The bytes
- *            after the asked size are a redzone, and a request whose block has fewer than 16 gets
- *            the next order if there is room. These `padded` bytes give way before a refusal. After
- *            upfront_buddy_size_of the caller may use the whole block of a release build. */
+ *            after the asked size are a redzone. A request whose redzone would have fewer than 16
+ *            bytes gets the next order if there is room; these `padded` bytes give way before a
+ *            refusal. After upfront_buddy_size_of the caller may use the whole block that a release
+ *            build would return. */
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
 
@@ -56,73 +60,75 @@ extern "C" {
 #endif
 
 #define UPFRONT_BUDDY_LEAST UINT64_C(64)       /* the least size of a smallest block */
-#define UPFRONT_BUDDY_MOST (UINT64_C(1) << 30) /* the most smallest blocks: 64 GiB, of 64 */
+#define UPFRONT_BUDDY_MOST (UINT64_C(1) << 30) /* the most smallest blocks; 64 GiB at 64 bytes */
 
-/* The words may be read at any time. The free bytes are end - first - used. */
+/* The header. Its words may be read at any time. The free bytes are end - first - used. */
 typedef struct upfront_buddy {
     uint64_t first;     /* offset of the first block, from this header */
-    uint64_t end;       /* offset of the end of the last */
+    uint64_t end;       /* offset past the last block */
     uint64_t smallest;  /* size of the smallest block */
     uint64_t low;       /* smallest blocks from a multiple of UPFRONT_ALIGN_MAX to the first */
     uint64_t root;      /* the boundary of the block that contains all others */
     uint64_t used;      /* bytes of live blocks */
     uint64_t peak;      /* highest `used` */
-    uint64_t phase;     /* highest `used` since upfront_buddy_phase */
+    uint64_t phase;     /* highest `used` since the phase began */
     uint64_t reserve;   /* free bytes kept back */
     uint64_t live;      /* live blocks */
-    uint64_t given;     /* bytes of all blocks allocated since init or reset, mod 2^64 */
-    uint64_t asked;     /* bytes asked for them: the rest is internal waste of all of them */
+    uint64_t given;     /* bytes of all blocks allocated or resized since init or reset, mod 2^64 */
+    uint64_t asked;     /* bytes asked for them; given - asked is the internal waste */
     uint64_t failed;    /* requests refused for want of room */
     uint64_t scattered; /* of these, with enough bytes free in smaller blocks: external waste */
     uint64_t refused;   /* size of the last refusal */
     uint64_t damaged;   /* findings of damage */
-    uint64_t where;     /* of the last: offset of its smallest block; 0: unknown */
-    uint64_t look;      /* the value of `failed` before which refusals check no bytes */
+    uint64_t where;     /* offset of the last finding; 0: unknown */
+    uint64_t look;      /* refusals check no bytes while `failed` is below this */
     uint64_t plain;     /* checked build: nothing rests, and there are no redzones */
     uint64_t padded;    /* checked build: bytes of live blocks that are redzones */
     upfront_rest rest;  /* checked build: freed blocks at rest */
     uint64_t busy;      /* checked build: a call is running */
-    uint64_t raced;     /* checked build: calls refused meanwhile: the buddy has no lock */
+    uint64_t raced;     /* checked build: calls refused because another was running */
 } upfront_buddy;
 
-/* A block in a list of the walk. Blocks follow each other from offset first to end. */
+/* One block in the output of upfront_buddy_walk. Blocks follow each other from offset first to
+ * end. */
 typedef struct upfront_buddy_range {
     uint64_t offset;
     uint64_t size;
-    uint64_t live; /* 1; 0 for a free block */
+    uint64_t live; /* 0: free; 1: live */
 } upfront_buddy_range;
 
-/* Makes a buddy of the block: header and bytes, then as many smallest blocks as fit, 1 to
- * UPFRONT_BUDDY_MOST. NULL also if `smallest` isn't a power of two from UPFRONT_BUDDY_LEAST to
+/* Makes a buddy in the memory at `block`: header and bytes, then as many smallest blocks as fit, 1
+ * to UPFRONT_BUDDY_MOST. NULL also if `smallest` isn't a power of two from UPFRONT_BUDDY_LEAST to
  * UPFRONT_ALIGN_MAX.
  *
  * Blocks are aligned to their size up to UPFRONT_ALIGN_MAX, so the possible blocks depend on the
- * address of the first one modulo that. */
+ * address of the first one modulo UPFRONT_ALIGN_MAX. */
 upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest);
 
-/* Returns the size of a block that is enough, at any address, for `bytes` bytes in smallest blocks.
- * Modulo 2^64. */
+/* Returns the size of memory that is enough, at any address, for `bytes` bytes in smallest blocks,
+ * modulo 2^64. */
 uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest);
 
-/* Allocates a block. An align out of bounds isn't counted in `failed`; one above the size takes a
- * block of that size. Size 0 takes a smallest block. */
+/* Allocates a block. An align out of bounds returns NULL and isn't counted in `failed`. An align
+ * above the size takes a block for `align` bytes. Size 0 takes a smallest block. */
 void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align);
 
-/* Frees a block and returns a code. A null p is UPFRONT_OK. */
+/* Frees a block and returns a code; UPFRONT_OK for a null p. */
 int upfront_buddy_free(upfront_buddy *b, void *p);
 
-/* Changes the size of a block and keeps its contents. It stays in place while the size rounds up to
- * the same power of two; if it shrinks, the rest becomes free blocks; if it grows, it stays if the
- * other halves follow it and are free, else it moves. It is aligned to its new size. Returns NULL
- * and leaves p as it was: full, or p is no live block (upfront_buddy_check returns the code). A
- * null p is an allocation. Size 0 makes a smallest block and doesn't free. */
+/* Changes the size of a block and keeps its contents. The block stays in place while the size
+ * rounds up to the same power of two. If it shrinks, the rest becomes free blocks. If it grows, it
+ * stays if the other halves follow it and are free, else it moves. It is aligned to its new size.
+ * Returns NULL and leaves p as it was if the buddy is full or p is no live block
+ * (upfront_buddy_check returns the code). A null p is an allocation. Size 0 makes a smallest block
+ * and doesn't free. */
 void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
 
-/* Returns the size of the block, all of it the caller's, or a code. The asked size isn't
+/* Returns the size of the block, which the caller may use whole, or a code. The asked size isn't
  * kept. */
 int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p);
 
-/* As upfront_heap_check. */
+/* As upfront_heap_check, but in a checked build it counts as a call of upfront_buddy_size_of. */
 int upfront_buddy_check(const upfront_buddy *b, const void *p);
 
 /* As upfront_heap_plain and upfront_heap_made. */
@@ -136,7 +142,7 @@ void upfront_buddy_reset(upfront_buddy *b);
 uint64_t upfront_buddy_largest(const upfront_buddy *b);
 
 /* Keeps `bytes` free bytes back, possibly in small blocks: a request that needs any of them is
- * full. 0 lifts the reserve, for a clean-up. More than there are keeps all. */
+ * full. 0 lifts the reserve, for a clean-up. If the buddy has fewer bytes, all are kept back. */
 void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes);
 
 /* Returns the highest `used` since the last call, and begins a new phase at the present use. */
@@ -156,21 +162,21 @@ int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_
 /* As upfront_heap_hook. */
 void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size);
 
-/* Returns a size in bytes that is enough: a program with at most `live` live bytes, in blocks of
- * `smallest` to `largest` (their own sizes, not the asked ones), that only calls alloc and free, is
- * never refused by a buddy of that many bytes whose first block is at a multiple of `largest`. From
- * any other address it takes `largest` more. The bound is exact: with one smallest block less some
- * program is refused. Returns 0 if a size isn't a power of two, if they aren't in that order, or if
- * `live` is above UPFRONT_OFFSET_MAX.
+/* Returns the size in bytes with which a buddy never refuses a program of this kind: it has at most
+ * `live` live bytes, in blocks of `smallest` to `largest` bytes (block sizes, not asked ones), and
+ * only calls alloc and free. The first block must be at a multiple of `largest`; at any other
+ * address add `largest`. The bound is exact: with one smallest block less some program is refused.
+ * Returns 0 if a block size isn't a power of two, if `largest` is below `smallest`, or if `live` is
+ * above UPFRONT_OFFSET_MAX.
  *
- * Proof. Count in smallest blocks. A block of order 0 is placed where all below it is live, so it
- * ends at or below L0 = live. A block of order i is placed in a window of 2^i, after windows that
- * each hold some live block: a window that begins below L0 holds at least one smallest block; one
- * that begins after that and below L1, at least a block of order 1; and so on; from L(i-1) on a
- * window is full. At most as many windows as live - 2^i can block in this way are before it, which
- * gives Li. The program that frees all but the smallest block in each window, and then allocates
- * all it may, reaches this bound. It is Robson's (1971): for any allocator, a program of this kind
- * needs live * (1 + log2(n) / 2) - n + 1. */
+ * Proof. Count in smallest blocks. A block of order 0 is placed where all bytes below it are live,
+ * so it ends at or below L0 = live. A block of order i is placed in the lowest free window of 2^i,
+ * so each window below holds a live block. A window that begins below L0 holds at least one
+ * smallest block. A window that begins from there up to L1 holds at least a block of order 1, and
+ * so on; from L(i-1) on a window is full. The blocks in these windows take at most live - 2^i in
+ * all, which bounds the number of windows and gives Li. The program that frees all but the smallest
+ * block in each window, and then allocates all it may, reaches this bound. It is Robson's (1971):
+ * with any allocator, some program of this kind needs live * (1 + log2(n) / 2) - n + 1. */
 uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest);
 
 /* The rest is internal to buddy.c and buddy_walk.c.
@@ -178,13 +184,14 @@ uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t sm
  * Smallest blocks are numbered from a multiple of UPFRONT_ALIGN_MAX, and a boundary has the number
  * of the block after it. The halves of a block of order j > 0 meet at a boundary whose lowest bit
  * is 2^(j-1), so each boundary stands for exactly one block. Boundaries between `low` and `high`
- * have bytes; both are rounded outwards to even numbers, so that each smallest block has its pair.
+ * have bytes. `low` is rounded down to an even number and `high` up, so that each smallest block
+ * has its pair.
  *
  * The byte of a whole free block is SPLIT + order + 1, that of a whole live block LIVE; bytes
  * inside either are 0. The byte of a split block is SPLIT + order + 1 of the largest free block in
- * it, or SPLIT alone. In a split pair a bit says of each half that it isn't free, which is also
- * true outside of the blocks. A checked build has PADDED for LIVE if a release build's block is one
- * order lower: the other half is a redzone.
+ * it, or SPLIT alone. In the byte of a split pair of smallest blocks, a bit for each half says that
+ * the half isn't free; a half outside of the buddy isn't free. A checked build has PADDED instead
+ * of LIVE if a release build's block is one order lower: the other half is a redzone.
  *
  * Example: four smallest blocks, numbers 4 to 7. Boundary 6 stands for all four, 5 and 7 for the
  * pairs.
@@ -205,7 +212,7 @@ static inline uint64_t upfront_buddy_high(const upfront_buddy *b) {
     return b->low + ((b->end - b->first) >> __builtin_ctzll(b->smallest));
 }
 
-/* Whether a boundary has a byte. */
+/* Reports whether a boundary has a byte. */
 static inline int upfront_buddy_is_inside(const upfront_buddy *b, uint64_t at) {
     uint64_t low = b->low & ~UINT64_C(1);
     return at - low - 1 < ((upfront_buddy_high(b) + 1) & ~UINT64_C(1)) - low - 1;
@@ -215,7 +222,7 @@ static inline uint8_t *upfront_buddy_byte(const upfront_buddy *b, uint64_t at) {
     return (uint8_t *)(uintptr_t)(b + 1) + (at - (b->low & ~UINT64_C(1)) - 1);
 }
 
-/* Returns the order of the block whose halves meet there. */
+/* Returns the order of the block whose halves meet at a boundary. */
 static inline uint64_t upfront_buddy_order(uint64_t at) {
     return (uint64_t)__builtin_ctzll(at) + 1;
 }
@@ -229,8 +236,8 @@ static inline uint8_t upfront_buddy_whole(uint64_t order) {
     return (uint8_t)(UPFRONT_BUDDY_SPLIT + order + 1);
 }
 
-/* Returns the boundary of one half of a block of order 2 or more; if that half reaches outside, of
- * its largest part that doesn't. */
+/* Returns the boundary of one half of a block of order 2 or more. If the half reaches outside of
+ * the buddy, it is the boundary of the half's largest part inside. */
 static inline uint64_t upfront_buddy_half(const upfront_buddy *b, uint64_t at, int right) {
     uint64_t step = (at & (0 - at)) >> 1;
     at += right ? step : 0 - step;
@@ -241,15 +248,15 @@ static inline uint64_t upfront_buddy_half(const upfront_buddy *b, uint64_t at, i
     return at;
 }
 
-/* Returns the byte of a block that isn't live, by its halves. Two whole free halves make it
- * whole. */
+/* Returns the byte of a block that isn't live, computed from its halves. Two whole free halves make
+ * the block whole. */
 static inline uint8_t upfront_buddy_sum(const upfront_buddy *b, uint64_t at) {
     uint64_t order = upfront_buddy_order(at);
     uint8_t left, right;
     if (order == 1) {
         int taken = *upfront_buddy_byte(b, at) & UPFRONT_BUDDY_LIVE;
         int halves = !(taken & UPFRONT_BUDDY_LEFT) + !(taken & UPFRONT_BUDDY_RIGHT);
-        /* two free halves give the order, and 1 */
+        /* two free halves give the order plus 1 */
         return (uint8_t)(UPFRONT_BUDDY_SPLIT + taken + halves);
     }
     left = *upfront_buddy_byte(b, upfront_buddy_half(b, at, 0)) & UPFRONT_BUDDY_LARGEST;
@@ -308,7 +315,7 @@ int upfront_buddy_rests(const upfront_buddy *b, uint64_t from);
 #define upfront_buddy_rests(b, from) 0
 #endif
 
-/* Is upfront_buddy_walk from within a call. */
+/* The work of upfront_buddy_walk, for callers that have entered a call already. */
 int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
                        uint64_t *count);
 

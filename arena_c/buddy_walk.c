@@ -1,7 +1,7 @@
 #include "buddy.h"
 
-/* Whether the bytes of all blocks that contain this one match their halves, and those inside it are
- * 0. */
+/* Reports whether the bytes of all blocks that contain this one match their halves, and those
+ * inside it are 0. */
 static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) {
     uint64_t j, at, size = UINT64_C(1) << order;
     for (j = order + 1; j <= upfront_buddy_order(b->root); j++) {

@@ -5,44 +5,45 @@
  *     UPFRONT_CALLBACKS(pond, heap)    at file scope: static pond_malloc ... pond_size, no context
  *     pond.arena = upfront_heap_init(block, size, 256);
  *
- * With a context as first argument, upfront_shared_heap_malloc and so on take an
- * upfront_shared_heap. upfront.h doesn't include this header, and the core doesn't need it.
+ * For libraries that pass a context as first argument there are upfront_shared_heap_malloc and so
+ * on; the context is an upfront_shared_heap. upfront.h doesn't include this header, and the core
+ * doesn't need it.
  *
  * Promised   One lock around every call, size included. A library may call from any thread and hold
- *            locks of its own. While glibc says that the process has one thread, the lock isn't
- *            taken. The arena's bounds of steps hold inside of the lock. No call takes memory from
- *            elsewhere. NULL is full, and nothing has changed. Addresses are multiples of 16.
+ *            locks of its own. While glibc reports that the process has one thread, the lock isn't
+ *            taken. The arena's costs hold inside of the lock. No call takes memory from elsewhere.
+ *            NULL means full, and nothing has changed. Addresses are multiples of 16.
  *              malloc of 0         an address of its own, to be freed
  *              calloc              zeros; NULL if count * size overflows
  *              realloc of NULL     malloc
  *              realloc to 0        a block of no bytes, to be freed: it frees nothing
  *              free of NULL        nothing
- *              size                the last asked size (a buddy: its block's size); 0 of NULL
+ *              size                the last asked size (in a buddy the block's size); 0 for NULL
  * Misuse     An address that isn't a live block's start is refused: free does nothing, realloc
- *            returns NULL, size 0. C libraries don't check, so `misuse` counts such calls, and
- *            keeps the last one's name, address and code (base.h). It also counts calls that found
- *            damage by a stray write, with the code UPFRONT_CORRUPT and the address of the
- *            overwritten block, or of the arena if that is unknown. Such a malloc or free still
- *            does its work if it can.
+ *            returns NULL, size 0. C libraries don't check, so `misuse` counts such calls and keeps
+ *            the name, address and code (base.h) of the last one. It also counts calls that found
+ *            damage by a stray write, with the code UPFRONT_CORRUPT and the address of the damage,
+ *            or of the arena if that is unknown. Such a malloc or free still does its work if it
+ *            can.
  * Direct use The program may use the arena itself while it holds `lock`: lift a reserve for a
  *            clean-up, walk, read counts. No function is for signal handlers. In a child after fork
- *            only exec may follow, unless no other thread was in a call. The words hold addresses,
- *            so an arena and its lock stay in their process. An arena that C makes in the state of
- *            a Go program is announced: room.h.
- * Libraries  How some libraries take them; tests/c/clients has the code.
+ *            only exec may follow, unless no other thread was in a call. The words of this header
+ *            hold addresses, so they can't move to another process. If C makes an arena in the
+ *            state of a Go program, it must announce the arena: room.h.
+ * Libraries  How some libraries take the functions; tests/c/clients has the code.
  *   SQLite  sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) before all else. Sizes are int, so each
- *           of the five needs a line around it; xRoundup rounds up to 8, xInit and xShutdown do
- *           nothing. A full database can't even DROP: keep a reserve.
+ *           of the five functions needs a one-line wrapper; xRoundup rounds up to 8, xInit and
+ *           xShutdown do nothing. With a full heap even DROP fails: keep a reserve.
  *   ENet    ENetCallbacks c = {pond_malloc, pond_free, no_memory};
- *           enet_initialize_with_callbacks(ENET_VERSION, &c); with a no_memory of your own that
- *           returns, since ENet's aborts.
+ *           enet_initialize_with_callbacks(ENET_VERSION, &c); where no_memory is a function of
+ *           yours that returns, because ENet's own aborts.
  *   PhysFS  PHYSFS_setAllocator(&allocator) before PHYSFS_init. Sizes are 64 bits, so malloc and
- *           realloc need a line around them; Init and Deinit do nothing. 3.0.2 crashes when a mount
- *           of an archive is out of memory: lift a reserve.
- *   zlib    stream.opaque = &shared; stream.zfree = upfront_shared_heap_free; zalloc is a line
- *           around ..._calloc.
- *   Lua     lua_newstate(upfront_heap_hook, heap) for a heap of one state; for a shared one a hook
- *           that frees for size 0 and is ..._realloc otherwise. */
+ *           realloc need a one-line wrapper; Init and Deinit do nothing. PhysFS 3.0.2 crashes if
+ *           the heap is full while it mounts an archive: lift a reserve before.
+ *   zlib    stream.opaque = &shared; stream.zfree = upfront_shared_heap_free; zalloc is a one-line
+ *           wrapper of ..._calloc.
+ *   Lua     lua_newstate(upfront_heap_hook, heap) for a heap of one state. A shared heap needs a
+ *           hook that frees for size 0 and calls ..._realloc otherwise. */
 #ifndef UPFRONT_CALLBACKS_H
 #define UPFRONT_CALLBACKS_H
 
@@ -67,10 +68,10 @@ extern "C" {
 /* Calls with an address that isn't a live block's start, and calls that found damage. */
 typedef struct upfront_misuse {
     uint64_t calls;
-    const char *call;    /* the last one's: "malloc", "realloc", "free" or "size" */
-    const void *address; /* the argument, or the overwritten block */
+    const char *call;    /* name of the last call: "malloc", "realloc", "free" or "size" */
+    const void *address; /* the argument, or the place of the damage */
     int code;
-    uint64_t damaged; /* findings of the arena up to then */
+    uint64_t damaged; /* the arena's `damaged` at the last look */
 } upfront_misuse;
 
 static inline void upfront_misuse_note(upfront_misuse *m, const char *call, const void *address, int64_t code) {
@@ -80,7 +81,7 @@ static inline void upfront_misuse_note(upfront_misuse *m, const char *call, cons
     m->code = (int)code;
 }
 
-/* Counts damage that a call found. `damaged` and `where` are the arena's. */
+/* Counts the call if it found damage. `damaged` and `where` are the arena's words. */
 static inline void upfront_misuse_look(upfront_misuse *m, const char *call, const void *arena, uint64_t damaged, uint64_t where) {
     if (m->damaged == damaged)
         return;
@@ -88,8 +89,8 @@ static inline void upfront_misuse_look(upfront_misuse *m, const char *call, cons
     upfront_misuse_note(m, call, (const char *)arena + where, UPFRONT_CORRUPT);
 }
 
-/* Takes the lock, unless the process has one thread, and returns whether it did. glibc's malloc
- * does the same. */
+/* Takes the lock unless the process has one thread, as glibc's malloc does. Returns 1 if it took
+ * the lock. */
 static inline int upfront_shared_lock(pthread_mutex_t *lock) {
     if (UPFRONT_ALONE)
         return 0;
@@ -102,9 +103,9 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
         pthread_mutex_unlock(lock);
 }
 
-/* upfront_shared_KIND, an arena with a lock, and its functions, for each kind of arena that frees
- * in any order. Their context is the address of one. upfront_shared_KIND_init makes one and returns
- * 0, or the system's error. */
+/* Defines, for a kind of arena that frees in any order, upfront_shared_KIND (an arena with a lock)
+ * and its functions. The context of the functions is the address of an upfront_shared_KIND.
+ * upfront_shared_KIND_init initializes it and returns 0, or the error of pthread_mutex_init. */
 #define UPFRONT_SHARED(kind)                                                                                  \
     typedef struct upfront_shared_##kind {                                                                    \
         upfront_##kind *arena;                                                                                \
@@ -187,12 +188,13 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
 UPFRONT_SHARED(heap)
 UPFRONT_SHARED(buddy)
 
-#define UPFRONT_UNUSED __attribute__((unused)) /* a library takes only some */
+#define UPFRONT_UNUSED __attribute__((unused)) /* a library takes only some of the functions */
 
-/* UPFRONT_CALLBACKS, without a semicolon, declares for one file the arena with a lock `name`, and
- * name_malloc, name_calloc, name_realloc, name_free and name_size. The program sets name.arena
- * before the first call; before that every call is full. Both arguments may be macros. */
-/* expands them before ## pastes */
+/* UPFRONT_CALLBACKS, without a semicolon, defines for one file `name`, an upfront_shared_KIND, and
+ * the functions name_malloc, name_calloc, name_realloc, name_free and name_size. The program sets
+ * name.arena before the first call; without an arena every malloc returns NULL. Both arguments may
+ * be macros. */
+/* expands the arguments before ## pastes them */
 #define UPFRONT_CALLBACKS(name, kind) UPFRONT_CALLBACKS_OF(name, kind)
 #define UPFRONT_CALLBACKS_OF(name, kind)                                                                      \
     static upfront_shared_##kind name = {NULL, {0, NULL, NULL, 0, 0}, PTHREAD_MUTEX_INITIALIZER};                \

@@ -1,7 +1,7 @@
 /* ends.h - a linear arena with two ends, one for lasting blocks and one for temporaries.
  *
- * Algorithm  The near end is the bump of arena.h. The far end rounds down from the limit and moves
- *            the limit there, so the near end's comparison needs no change.
+ * Algorithm  The near end is the bump of arena.h. The far end allocates below the limit, rounded
+ *            down, and moves the limit there, so the near end's comparison needs no change.
  * Bound      An allocation at either end succeeds exactly when it fits between the two with its
  *            padding. The last byte can be used.
  * Cost       O(1); both fast paths are inlined. The header is 128 bytes.
@@ -20,14 +20,14 @@
 extern "C" {
 #endif
 
-/* The arena's line, and one for the second end. All words but `lost` are offsets. The far end's
- * position is the limit. */
+/* One cache line for the arena, and one for the second end. All words but `lost` are offsets. The
+ * far end's position is the limit. */
 typedef struct upfront_ends {
     upfront_arena arena;
     uint64_t end;      /* past the last byte of the block: the far end starts here */
-    /* the near end's highest position, as of the last time that bytes were freed */
+    /* the near end's highest position; updated before bytes are freed */
     uint64_t high;
-    uint64_t low;      /* the far end's lowest, as of the same time */
+    uint64_t low;      /* the far end's lowest position; updated with `high` */
     uint64_t mark;     /* the near end's newest mark */
     uint64_t far_mark; /* the far end's newest mark */
     uint64_t last;     /* in a stack (stack.h): the near end's last live block; 0: none */
@@ -41,14 +41,13 @@ static inline uint64_t upfront_ends_down(const upfront_ends *e, uint64_t offset,
     return ((from + offset) & ~mask) - from;
 }
 
-/* Whether offset `at` is after the near end. pre: at is at most the limit, or has wrapped below
- * 0. */
+/* Reports whether offset `at` is at or above the near end. pre: `at` is at most the limit, or has
+ * wrapped below 0. */
 static inline int upfront_ends_fits(const upfront_ends *e, uint64_t at) {
     return at - e->arena.cursor <= e->arena.limit - e->arena.cursor;
 }
 
-/* Allocates at the far end; upfront_arena_bump is the near end's. The preconditions are the
- * same. */
+/* Allocates at the far end. Results and preconditions are those of upfront_arena_bump. */
 static inline void *upfront_ends_bump_far(upfront_ends *e, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &e->arena;
     uint64_t at = upfront_ends_down(e, a->limit - size, mask);
@@ -73,13 +72,12 @@ upfront_ends *upfront_ends_init(void *block, uint64_t size);
 void *upfront_ends_alloc(upfront_ends *e, uint64_t size, uint64_t align);
 void *upfront_ends_alloc_far(upfront_ends *e, uint64_t size, uint64_t align);
 
-/* Free all blocks of that end since the mark. UPFRONT_ORDER for a mark newer than the newest one,
- * such as one that a rewind has passed; for one before the start; and so for a mark of the other
- * end. */
+/* Free all blocks of that end since the mark. UPFRONT_ORDER for a mark newer than the end's newest,
+ * such as one that a rewind has passed, before the end's start, or of the other end. */
 int upfront_ends_rewind(upfront_ends *e, uint64_t gen, uint64_t mark);
 int upfront_ends_rewind_far(upfront_ends *e, uint64_t gen, uint64_t mark);
 
-/* Is upfront_linear_resize with the newest mark as the floor. */
+/* Does upfront_linear_resize with the newest mark as the floor. */
 int upfront_ends_resize(upfront_ends *e, uint64_t gen, const void *p, uint64_t old, uint64_t size);
 
 /* Frees all blocks of both ends. */

@@ -1,16 +1,16 @@
 /* frame.h - allocates for a frame or two and frees nothing by hand: N buffers take turns.
  *
- * Algorithm  N equal buffers in one block, and one header of arena.h, which serves the current
- *            buffer. A turn moves it to the next buffer and gives it the next generation.
- * Bound      Objects made in frame n live until the end of frame n + N - 1: with two buffers to the
- *            end of the next frame, with one to the end of their own. An allocation succeeds
- *            exactly when it fits in the current buffer.
+ * Algorithm  N equal buffers in one block. The header of arena.h serves the current buffer. At a
+ *            turn the header moves to the next buffer and gets the next generation.
+ * Bound      Objects made in frame n live until the end of frame n + N - 1: with two buffers the
+ *            next frame, with one buffer their own. An allocation succeeds exactly when it fits in
+ *            the current buffer.
  * Cost       O(1); the fast path is that of a linear arena. The header is 128 bytes.
  * Source     Ranck, "Frame-Based Memory Allocation"; Bitsquid's and the consoles' double-buffered
  *            frame heaps.
  *
- * A frame's handle is the header and its generation. It allocates while that is the header's
- * generation; the objects of the N newest generations are alive. */
+ * A frame's handle is the header and a generation. The handle may allocate while its generation is
+ * the header's. The objects of the N newest generations are alive. */
 #ifndef UPFRONT_FRAME_H
 #define UPFRONT_FRAME_H
 
@@ -22,20 +22,21 @@ extern "C" {
 
 enum { UPFRONT_FRAME_MIN = 1, UPFRONT_FRAME_MAX = 8 };
 
-/* The arena's line, and one more. The buffers follow, then the rest of the division. */
+/* One cache line for the arena, and one more. The buffers follow, then the bytes that the division
+ * leaves. */
 typedef struct upfront_frame {
     upfront_arena arena;
-    uint64_t buffers; /* their number */
+    uint64_t buffers; /* number of buffers */
     uint64_t current; /* index of the buffer that allocates */
-    uint64_t size;    /* bytes of each, a multiple of 64 */
+    uint64_t size;    /* bytes of each buffer, a multiple of 64 */
     uint64_t count;   /* in checked builds: bytes asked for in the current buffer */
     uint64_t unused[4];
 } upfront_frame;
 
-/* Bytes in the current buffer, with padding. */
+/* Returns the used bytes of the current buffer, with padding. */
 static inline uint64_t upfront_frame_used(const upfront_frame *f) { return f->arena.cursor - f->arena.start; }
 
-/* Returns the padding among them. In checked builds; 0 in others. */
+/* Returns the padding bytes in the current buffer; 0 in builds that aren't checked. */
 static inline uint64_t upfront_frame_padding(const upfront_frame *f) {
 #ifdef UPFRONT_CHECKED
     return upfront_frame_used(f) - f->count;
@@ -59,7 +60,7 @@ static inline int upfront_frame_check(const upfront_frame *f, uint64_t gen) {
     return f->arena.gen - gen < f->buffers ? UPFRONT_ORDER : UPFRONT_STALE;
 }
 
-/* Returns size bytes for a frame, as upfront_arena_bump. */
+/* Returns size bytes for a frame, as upfront_arena_bump does. */
 static inline void *upfront_frame_bump(upfront_frame *f, uint64_t gen, uint64_t size, uint64_t mask) {
     void *p = upfront_arena_bump(&f->arena, gen, size, mask);
 #ifdef UPFRONT_CHECKED
@@ -69,8 +70,8 @@ static inline void *upfront_frame_bump(upfront_frame *f, uint64_t gen, uint64_t 
     return p;
 }
 
-/* Returns the bytes of a block whose buffers have at least `size` bytes each; 0 if out of
- * bounds. */
+/* Returns the size of a block whose buffers have at least `size` bytes each; 0 if an argument is
+ * out of bounds. */
 uint64_t upfront_frame_size(uint64_t size, uint64_t buffers);
 
 /* Makes an arena of `buffers` buffers, UPFRONT_FRAME_MIN to _MAX, with at least 64 bytes each. */

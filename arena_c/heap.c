@@ -61,14 +61,14 @@ static void heap_bury(upfront_heap *h, uint64_t at) {
     upfront_heap_set(h, at, upfront_heap_word(h, at) ^ UPFRONT_HEAP_SEAL_BEFORE);
 }
 
-/* Whether a header has the seal of any state. The checked build checks the whole header after a
- * block. */
+/* Reports whether a header has the seal of any state. The checked build checks the whole header
+ * after a block. */
 static inline int heap_sealed(const upfront_heap *h, uint64_t at) {
     uint64_t off = upfront_heap_off(h, at);
     return off == 0 || off == UPFRONT_HEAP_TURNED || off == UPFRONT_HEAP_SHUT;
 }
 
-/* Whether the header after a block agrees on its size. An overflow hits that word first. */
+/* Reports whether the header after a block agrees on its size. An overflow hits that word first. */
 static int heap_agrees(const upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
     if (UPFRONT_LOOKS(h) && size <= h->end - at && !heap_sealed(h, at + size))
@@ -76,8 +76,8 @@ static int heap_agrees(const upfront_heap *h, uint64_t at) {
     return size <= h->end - at && upfront_heap_before(h, at + size) == size;
 }
 
-/* Whether a free block is whole: its header, the header after it, and its links, which others
- * confirm. */
+/* Reports whether a free block is whole: its header, the header after it, and its links, which
+ * others confirm. */
 static inline int heap_is_whole(const upfront_heap *h, uint64_t at) {
     uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24);
     if (upfront_heap_off(h, at) != 0 || !heap_agrees(h, at) || !(upfront_heap_is_inside(h, next) | (next == 0)) ||
@@ -118,7 +118,7 @@ static inline uint64_t heap_hole(const upfront_heap *h, uint64_t at) {
     return (word & UPFRONT_HEAP_HOLE) != 0 ? word & UPFRONT_HEAP_SIZE : 0;
 }
 
-/* Whether a block may merge with its free neighbours: they are whole. pre: heap_agrees. */
+/* Reports whether a block may merge with its free neighbours: they are whole. pre: heap_agrees. */
 static inline int heap_may_melt(const upfront_heap *h, uint64_t at) {
     uint64_t behind = at + upfront_heap_size(h, at), hole = heap_hole(h, at);
     if (!upfront_heap_is_live(h, behind) && !heap_is_whole(h, behind))
@@ -153,7 +153,7 @@ static int heap_why(const upfront_heap *h, uint64_t at) {
     return off == UPFRONT_HEAP_SHUT ? UPFRONT_CORRUPT : UPFRONT_MISALIGNED;
 }
 
-/* Whether a live block's header is at `at`. */
+/* Reports whether a live block's header is at `at`. */
 static inline int heap_has(const upfront_heap *h, uint64_t at) {
     return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at);
 }
@@ -295,11 +295,11 @@ static uint64_t heap_resume(const upfront_heap *h, uint64_t at, uint64_t *sure) 
     return to;
 }
 
-/* Whether a link is possible. If the links of two blocks contradict each other, both stay in
- * service, because either may be right. */
+/* Reports whether a link is possible. If the links of two blocks contradict each other, both stay
+ * in service, because either may be right. */
 static int heap_may_lead(const upfront_heap *h, uint64_t to) { return to == 0 || upfront_heap_is_inside(h, to); }
 
-/* Whether the links of a free or parked block are possible. */
+/* Reports whether the links of a free or parked block are possible. */
 static int heap_may_link(const upfront_heap *h, uint64_t at) {
     return heap_may_lead(h, upfront_heap_word(h, at + 16)) && (upfront_heap_is_live(h, at) || heap_may_lead(h, upfront_heap_word(h, at + 24)));
 }
@@ -309,7 +309,7 @@ static void heap_met(upfront_heap *h, uint64_t at) {
     h->where = at + UPFRONT_HEAP_HEADER;
 }
 
-/* Whether the block with the overwritten header was free, by the header after it. */
+/* Reports whether the block with the overwritten header was free, by the header after it. */
 static int heap_was_free(const upfront_heap *h, uint64_t at, uint64_t next) { return heap_hole(h, next) == next - at; }
 
 /* Puts an overwritten block out of service, so that its neighbours don't merge with it. Of a large
@@ -333,8 +333,8 @@ static inline int heap_has_front(const upfront_heap *h, uint64_t size) {
     return h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER;
 }
 
-/* Whether a block that isn't live may stay as it is: its links are possible, and it may be parked
- * or at rest. */
+/* Reports whether a block that isn't live may stay as it is: its links are possible, and it may be
+ * parked or at rest. */
 static int heap_may_stay(const upfront_heap *h, uint64_t at) {
     if (upfront_heap_is_live(h, at) && !UPFRONT_LOOKS(h) && !heap_has_front(h, upfront_heap_size(h, at)))
         return 0;
@@ -529,7 +529,7 @@ UPFRONT_COLD static int heap_looks(upfront_heap *h) {
     return count != h->damaged;
 }
 
-/* Whether a front list has blocks for a request. */
+/* Reports whether a front list has blocks for a request. */
 static inline int heap_serves(const upfront_heap *h, uint64_t size, uint64_t align) {
     return size <= UPFRONT_HEAP_FRONT && align <= UPFRONT_HEAP_ALIGN && (h->sizes & heap_bit(heap_need(size))) != 0;
 }
@@ -828,7 +828,7 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Whether a block is refused to grow, on purpose. A block that shrinks is no request. */
+/* Reports whether a block is refused to grow, on purpose. A block that shrinks is no request. */
 static int heap_refuses_more(upfront_heap *h, uint64_t at, uint64_t size) {
     if (size <= upfront_heap_asked(h, at) || !upfront_refuses())
         return 0;

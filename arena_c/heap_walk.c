@@ -1,13 +1,13 @@
 #include "heap.h"
 
-/* Whether a header is right about the block before it. */
+/* Reports whether a header is right about the block before it. */
 static int heap_before_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
     uint64_t hole = before != 0 && !upfront_heap_is_live(h, at - before) ? UPFRONT_HEAP_HOLE : 0;
     return (upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) == (before | hole);
 }
 
-/* Whether a header in the chain is sealed, of a possible size and right about the block before
- * it. */
+/* Reports whether a header in the chain is sealed, of a possible size and right about the block
+ * before it. */
 static int heap_header_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
     if (!upfront_heap_stands(h, at) || !heap_before_ok(h, at, before))
         return 0;
@@ -29,7 +29,7 @@ static uint64_t heap_listed(const upfront_heap *h, uint64_t list) {
     return count;
 }
 
-/* Whether the lists hold `count` free blocks and the bits match. */
+/* Reports whether the lists hold `count` free blocks and the bits match. */
 static int heap_lists_ok(const upfront_heap *h, uint64_t count) {
     uint64_t word, c, listed = 0, map = 0;
     for (word = 0; word < 8; word++) {
@@ -47,7 +47,7 @@ static int heap_lists_ok(const upfront_heap *h, uint64_t count) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Whether the queue holds the blocks at rest. */
+/* Reports whether the queue holds the blocks at rest. */
 static int heap_rest_ok(const upfront_heap *h) {
     uint64_t at, last = 0, listed = 0, bytes = 0;
     for (at = h->rest.oldest; at != 0; at = upfront_heap_word(h, at)) {
@@ -87,7 +87,7 @@ uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end
 #define heap_rest_ok(h) 1
 #endif
 
-/* Whether the front lists hold `count` parked blocks and the bits match. */
+/* Reports whether the front lists hold `count` parked blocks and the bits match. */
 static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
     uint64_t size, at, listed = 0, sizes = 0;
     for (size = UPFRONT_HEAP_LEAST; h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER; size += 16)

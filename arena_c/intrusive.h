@@ -1,9 +1,9 @@
 /* intrusive.h - allocates chunks of one size without any bytes of its own: the list of free chunks
  * is in the chunks.
  *
- * Algorithm  The first word of a free chunk is the offset of the next free one; the last one put is
- *            the first one taken. Chunks that were never taken are not in the list: they follow the
- *            chunk that was taken last for the first time. So making a pool touches no memory.
+ * Algorithm  The first word of a free chunk is the offset of the next free one; the last chunk put
+ *            is the first one taken. Chunks that were never taken are not in the list: they are all
+ *            chunks from the offset `fresh` on. So making a pool touches no memory.
  * Bound      get succeeds exactly while fewer chunks are live than exist. put checks nothing: a
  *            double put, or an address that is no chunk, breaks the list. pool.h detects both, for
  *            5 bytes a chunk.
@@ -20,10 +20,9 @@
 extern "C" {
 #endif
 
-/* The header, which is the caller's and outside of the block. Offsets count from it, modulo
- * 2^64. */
+/* The header, which the caller keeps outside of the block. Offsets count from it, modulo 2^64. */
 typedef struct upfront_intrusive {
-    uint64_t free;   /* of the free chunk that is taken next; 0: none was put */
+    uint64_t free;   /* of the free chunk that is taken next; 0: none */
     uint64_t fresh;  /* of the first chunk that was never taken */
     uint64_t end;    /* past the last chunk */
     uint64_t stride; /* size of a chunk: at least 8, and a multiple of its alignment */
@@ -43,7 +42,7 @@ static inline void upfront_intrusive_init(upfront_intrusive *p, void *block, uin
     upfront_mark_dead(block, p->end - p->fresh);
 }
 
-/* NULL: all chunks are live. */
+/* Takes a chunk. NULL: all chunks are live. */
 static inline void *upfront_intrusive_get(upfront_intrusive *p) {
     uint64_t at = p->free;
     void *chunk;
@@ -59,7 +58,7 @@ static inline void *upfront_intrusive_get(upfront_intrusive *p) {
     return chunk;
 }
 
-/* pre: the chunk is live. */
+/* Puts a chunk. pre: it is live. */
 static inline void upfront_intrusive_put(upfront_intrusive *p, void *chunk) {
     upfront_mark_dead(chunk, p->stride);
     UPFRONT_UNPOISON(chunk, sizeof(uint64_t));

@@ -1,6 +1,6 @@
 /* linear.h - allocates from a block by one cursor that moves up until it is rewound.
  *
- * Algorithm  The header of arena.h at the front of the block, and its bump.
+ * Algorithm  The header of arena.h is at the front of the block, and upfront_arena_bump allocates.
  * Bound      An allocation of size bytes at offset `at` succeeds exactly when at + size <= limit
  *            and the generation is the header's.
  * Cost       O(1); upfront_arena_bump is inlined: two comparisons, two stores.
@@ -17,7 +17,7 @@ extern "C" {
 
 typedef upfront_arena upfront_linear;
 
-/* Makes an arena with a header of `header` bytes, a line at least, and room of a line at least. Its
+/* Makes an arena with a header of `header` bytes. Header and room have at least a line each. The
  * generation is 1. */
 upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header);
 
@@ -32,8 +32,8 @@ void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align);
 int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor);
 
 /* Changes the size of the last block in place. `old` is its present size, which the arena doesn't
- * keep. UPFRONT_FULL if there is no room. UPFRONT_ORDER for a block that isn't the last, and for
- * one below the offset `floor`, which is the newest mark: an older owner counts on blocks below it.
+ * keep. UPFRONT_FULL if there is no room. UPFRONT_ORDER for a block that isn't the last or is below
+ * offset `floor`, the newest mark: a rewind to it must find the blocks below as they were.
  * UPFRONT_FOREIGN for an address that isn't allocated. A block of 0 bytes at the mark isn't below
  * it. */
 int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const void *p,

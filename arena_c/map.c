@@ -126,8 +126,8 @@ void upfront_map_over(upfront_map *m) {
         end_row(upfront_map_row(m, i));
 }
 
-/* Whether a row from `row` up is rewound with it: the row itself, and for a region the regions
- * above that aren't its siblings. */
+/* Reports whether a row from `row` up is rewound with it: the row itself, and for a region the
+ * regions above that aren't its siblings. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
     const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);
     return other == row || (r->kind == UPFRONT_REGION && o->kind == UPFRONT_REGION && upfront_row_group(o) != upfront_row_group(r));
@@ -160,8 +160,8 @@ int upfront_map_rewind(upfront_map *m, uint64_t row) {
     return UPFRONT_OK;
 }
 
-/* Whether the sizes are of whole groups of siblings and need exactly the bytes that the rows
- * have. */
+/* Reports whether the sizes are of whole groups of siblings and need exactly the bytes that the
+ * rows have. */
 static int may_reconfigure(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);
     uint64_t i, start = upfront_map_start(m, first);

@@ -5,10 +5,11 @@
  * Algorithm  Arenas follow each other. Each begins at an edge (UPFRONT_EDGE) and ends after its
  *            size. All headers are in the tables at the bottom, on pages that no arena shares.
  *            Regions rewind in reverse order: top first. A line of the plan may stand for equal
- *            siblings: a row for each, rewound without the others. Bytes up to an edge, guards and
- *            the spare part of the head are addresses alone.
+ *            siblings; each has a row, and is rewound without the others. Bytes up to an edge,
+ *            guards and the spare part of the head take addresses but no memory.
  * Bound      The layout depends on the plan alone, not on the page size or the address.
- * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools).
+ * Cost       init, walk, reconfigure: O(rows * (slots + pools)). rewind: O(rows, open scopes and
+ *            their nodes).
  * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */
 #ifndef UPFRONT_MAP_H
 #define UPFRONT_MAP_H
@@ -28,26 +29,26 @@ enum {
     UPFRONT_RANGE_FREE = 3,
     UPFRONT_RANGE_TEMP = 4,     /* the far end of an arena */
     UPFRONT_RANGE_EDGE = 5,     /* unused, up to the next edge */
-    UPFRONT_RANGE_UNPLANNED = 6, /* unused: the plan's total is larger than its sum */
+    UPFRONT_RANGE_UNPLANNED = 6, /* unused: the block is larger than the plan's sum */
     UPFRONT_RANGE_GUARD = 7      /* unused: between two arenas, for pages without access */
 };
 
 typedef struct upfront_map_arena {
     char name[UPFRONT_NAME_SIZE];
     uint64_t kind;
-    uint64_t size;     /* bytes of each, below UPFRONT_OFFSET_MAX */
-    uint64_t siblings; /* rows of this kind and size, in order; 0 is 1 */
-    uint64_t slots;    /* scopes of each; 0: the default of the call */
-    uint64_t pools;    /* pool headers of each; 0: the default of the call */
+    uint64_t size;     /* bytes of each row, below UPFRONT_OFFSET_MAX */
+    uint64_t siblings; /* number of rows of this kind and size; 0 is 1 */
+    uint64_t slots;    /* open scopes of each row; 0: the default of the call */
+    uint64_t pools;    /* pool headers of each row; 0: the default of the call */
 } upfront_map_arena;
 
 typedef struct upfront_map {
     uint64_t magic;
-    uint64_t size;  /* of the block */
-    uint64_t rows;  /* arenas, siblings included */
+    uint64_t size;  /* bytes of the block */
+    uint64_t rows;  /* number of arenas, siblings included */
     uint64_t slots; /* scopes of all rows */
     uint64_t pools; /* pool headers of all rows */
-    uint64_t tables; /* bytes of the tables, by the three words above */
+    uint64_t tables; /* bytes of the tables: a function of the three words above */
     uint64_t guard;  /* bytes of the guard after the tables and after each arena */
     uint64_t unused;
 } upfront_map;
@@ -70,7 +71,7 @@ typedef struct upfront_tables {
 
 static inline uint64_t upfront_round_edge(uint64_t n) { return upfront_round_up(n, UPFRONT_EDGE); }
 
-/* Returns where the next arena begins, after a row or the tables that end at `end`. */
+/* Returns the offset at which the next arena begins, after a row or tables that end at `end`. */
 static inline uint64_t upfront_map_behind(uint64_t end, uint64_t guard) { return upfront_round_edge(end) + guard; }
 
 /* pre: index < map->rows. */
@@ -85,16 +86,16 @@ static inline uint64_t upfront_map_start(const upfront_map *m, const upfront_row
 
 static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *r) { return upfront_distance(r, m) + r->end; }
 
-/* The bound of rows, and of the slots and pools of a row. There is at least one row, and one slot a
- * row. */
+/* The most rows, and the most slots and pools of a row. A map has at least one row, and a row one
+ * slot. */
 #define UPFRONT_COUNT_MAX 65535
 
-/* The smallest head, of one row. */
+/* The smallest head. */
 #define UPFRONT_HEAD_LEAST 4096
 
 static inline int upfront_map_are_rows(uint64_t rows) { return rows - 1 < UPFRONT_COUNT_MAX; }
 
-/* Checks the counts of one row. */
+/* Reports whether the counts of one row are in bounds. */
 static inline int upfront_map_are_counts(uint64_t slots, uint64_t pools) {
     return slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }
@@ -105,10 +106,10 @@ static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_
 
 /* Returns the size of the head, which handles point to. Handles may outlive their map, and a stale
  * one must find a header of its kind in the next map's head. The map's header and the rows are at
- * the front of the head, and the pools' headers begin at 1 / part of it. If a next head at the same
- * address has the same size and part, rows are where rows were, and pools' headers where those
- * were. So that heads are often alike, their sizes are few: powers of two and those halfway
- * between, 4096, 6144, 8192, 12288 and so on. pools are those of all rows together. */
+ * the front of the head, and the pools' headers begin at offset size / part. If the next head at
+ * the same address has the same size and part, its rows and pools' headers are where rows and
+ * pools' headers were. There are few sizes, so that heads are often alike: 4096, 6144, 8192, 12288
+ * and so on, powers of two and the sizes halfway between. `pools` counts the pools of all rows. */
 static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64_t part) {
     uint64_t size = UPFRONT_HEAD_LEAST;
     while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part || pools * sizeof(upfront_pool) > size - size / part)
@@ -116,12 +117,12 @@ static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64
     return size;
 }
 
-/* Returns the bytes of a row's records, for both ends. They are outside of the head: no handle
- * points to one. */
+/* Returns the bytes of a row's records, for both ends. Records are outside of the head, because no
+ * handle points to one. */
 static inline uint64_t upfront_map_records(uint64_t slots) { return 2 * (slots + 1) * sizeof(upfront_record); }
 
-/* Returns the tables for the slots and pools of all rows together. The pools' headers begin at an
- * eighth of the head, or at its half if that makes the head smaller. */
+/* Returns the sizes of the tables; slots and pools are the sums of all rows. The pools' headers
+ * begin at an eighth of the head, or at its half if that makes the head smaller. */
 static inline upfront_tables upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
     upfront_tables t = {0, 0, 0};
     uint64_t half;
@@ -140,7 +141,7 @@ static inline upfront_tables upfront_map_tables(uint64_t rows, uint64_t slots, u
 
 static inline upfront_tables upfront_map_tables_of(const upfront_map *m) { return upfront_map_tables(m->rows, m->slots, m->pools); }
 
-/* Return the offsets of a row's records and of the headers of its pools, after those of the row
+/* Return the offsets of a row's records and of its pools' headers, which follow those of the row
  * before it. pre: index <= map->rows, and the row before is laid out. */
 static inline uint64_t upfront_map_records_at(const upfront_map *m, uint64_t index) {
     const upfront_row *before;
@@ -159,35 +160,36 @@ static inline uint64_t upfront_map_headers_at(const upfront_map *m, uint64_t ind
 }
 
 /* Returns the bytes of the whole map; 0 if they reach UPFRONT_OFFSET_MAX, or an argument or a kind
- * is out of bounds. guard is a multiple of UPFRONT_EDGE. slots and pools are the defaults of the
+ * is out of bounds. guard is a multiple of UPFRONT_EDGE. slots and pools are the defaults for
  * rows. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and has at least upfront_map_size
  * bytes. The tables must be zero, or those of an earlier map in the same block with the same head
  * and headers (upfront_map_tables). Scopes and pools that the earlier map left open are then
- * closed, without their finalizers, and generations go on, so that its handles stay stale. Returns
- * NULL if an argument is out of bounds. */
+ * closed, without their finalizers. Generations continue, so handles of the earlier map stay stale.
+ * Returns NULL if an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas,
                               uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
-/* Ends the map: its handles are answered from the head alone, so all other bytes may be dropped or
+/* Ends the map. From now on its handles read only the head, so all other bytes may be dropped or
  * made unreadable until the next upfront_map_init. pre: no scope is open. */
 void upfront_map_over(upfront_map *m);
 
 /* Moves the edges of `count` rows from `row` up within their common bytes: sizes[i] is the new size
  * of row + i, the same for all siblings. The rows above don't move. Peaks restart. UPFRONT_ORDER: a
  * row has open scopes. UPFRONT_BAD_ARGUMENT: the sizes, each rounded up to an edge, have another
- * sum, siblings differ or are split, or there is no such row. A refusal changes nothing. */
+ * sum than before; siblings differ or are split; or a row doesn't exist. A refusal changes
+ * nothing. */
 int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
 
-/* Closes every pool and scope of the row, newest first, and runs C's finalizers. A region first
- * rewinds those above it, top first, but not its siblings. UPFRONT_ORDER, with nothing changed: a
- * chain has a node that only its maker can end, or one of the scopes is closing. */
+/* Closes every pool and scope of the row, newest first, and runs C's finalizers. For a region, the
+ * regions above it are rewound first, top first, but not its siblings. UPFRONT_ORDER, with nothing
+ * changed: a chain has a node that C can't end, or a scope is closing. */
 int upfront_map_rewind(upfront_map *m, uint64_t row);
 
 /* Lists every range of the block, without gap or overlap, and checks each control word. There are
- * at most 6 * rows + 3 ranges; UPFRONT_FULL: `room` is too small. With UPFRONT_CORRUPT, *count is
+ * at most 6 * rows + 3 ranges. UPFRONT_FULL: `room` is too small. With UPFRONT_CORRUPT, *count is
  * the index of the row, or `rows` for the map's own header.
  *
  * Not detected: wrong values of the owner's words (owner, odd, base, kind of a pool), the

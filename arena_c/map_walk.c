@@ -1,12 +1,12 @@
 #include "map.h"
 
-/* Whether the chain is empty or begins with a node between two offsets of the header. */
+/* Reports whether the chain is empty or begins with a node between two offsets of the header. */
 static int chain_holds(uint64_t chain, uint64_t from, uint64_t to) {
     return chain == 0 || (chain - from >= sizeof(upfront_node) && chain - from <= to - from && chain % 8 == 0);
 }
 
-/* Whether the records are possible: open scopes begin in order, with increasing generations, and
- * the records above are closed. */
+/* Reports whether the records are possible: open scopes begin in order, with increasing
+ * generations, and the records above are closed. */
 static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
     uint64_t i;
     for (i = 0; i <= h->slots; i++) {
@@ -22,9 +22,9 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
     return 1;
 }
 
-/* Whether an end's header is possible: cursor and limit in order from `from` on, and a generation
- * only of the topmost scope. Nothing of the near end is after its cursor. temps_hold checks that
- * the limit is in [from, to]. */
+/* Reports whether an end's header is possible: cursor and limit in order from `from` on, and a
+ * generation only of the topmost scope. Nothing of the near end is after its cursor. temps_hold
+ * checks that the limit is in [from, to]. */
 static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t from, uint64_t to) {
     const upfront_arena *a = &h->arena;
     uint64_t last = h->back == 0 ? a->cursor : to;
@@ -39,8 +39,9 @@ static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t fro
     return a->gen == 0 || a->gen == upfront_scopes_top(h)->gen;
 }
 
-/* Whether temporary scopes are possible: each is below the older one, the newest begins at the near
- * end's limit, and each contains its cursor and limit, which the newer one's record keeps. */
+/* Reports whether temporary scopes are possible: each is below the older one, the newest begins at
+ * the near end's limit, and each contains its cursor and limit, which the newer one's record
+ * keeps. */
 static int temps_hold(const upfront_row *r) {
     const upfront_scopes *h = &r->temp;
     uint64_t i, end = r->end, start = r->arena.arena.start;
@@ -57,7 +58,7 @@ static int temps_hold(const upfront_row *r) {
     return 1;
 }
 
-/* Whether a pool's numbers, states and chunks are within its row. */
+/* Reports whether a pool's numbers, states and chunks are within its row. */
 static int pool_lies(const upfront_pool *p, uint64_t numbers, uint64_t first, uint64_t end) {
     uint64_t beside = first - numbers, needed = p->count * UINT64_C(5);
     if (p->handles != 0)
@@ -84,7 +85,7 @@ static int name_holds(const char *name) {
     return last == name + UPFRONT_NAME_SIZE;
 }
 
-/* Whether siblings follow each other and have one size. */
+/* Reports whether siblings follow each other and have one size. */
 static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t row) {
     uint64_t group = upfront_row_group(r);
     const upfront_row *first;
@@ -95,7 +96,7 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
            first->end - first->arena.arena.start == r->end - r->arena.arena.start;
 }
 
-/* Whether the row's tables end where the next one's begin, or at the end of all. */
+/* Reports whether the row's tables end where the next one's begin, or at the end of all. */
 static int next_holds(const upfront_map *m, uint64_t row) {
     const upfront_row *next = upfront_map_row(m, row + 1);
     uint64_t records = upfront_map_records_at(m, row + 1), headers = upfront_map_headers_at(m, row + 1);

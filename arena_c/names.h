@@ -1,8 +1,8 @@
-/* names.h - the names that the linker sees: UPFRONT_PREFIX in place of upfront_, if it is defined.
+/* names.h - the names for the linker: if UPFRONT_PREFIX is defined, it replaces upfront_.
  *
- * A Go program may contain two copies of this module, a fork or another major version, and each has
- * a core. So the core of the Go package puts the module's path before its names; the C library has
- * no prefix. A package of your own takes the prefix from the Go package: go doc ./arena_c. */
+ * A Go program may contain two copies of this module, such as a fork or another major version, and
+ * each has a core. So the Go package's core puts the module's path before its names; the C library
+ * has no prefix. Your own package takes the prefix from the Go package: see go doc ./arena_c. */
 #ifndef UPFRONT_NAMES_H
 #define UPFRONT_NAMES_H
 

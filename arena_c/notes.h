@@ -2,8 +2,8 @@
  * a queue in which freed blocks rest before they are reused. These blocks have no mirror.
  *
  * Notes      A table by address, apart from the arenas. A freed block keeps its note until another
- *            block begins at its address or its place in the table is needed. So with many blocks,
- *            some have no note.
+ *            block begins at its address or needs the note's place in the table. So with many
+ *            blocks, some have no note.
  * Rest       A queue of freed blocks of one arena, linked by the blocks' first words.
  * Memory     Static tables, touched only as far as they are used; they are no part of a budget.
  * Threads    Any number of threads may add and read notes. A queue belongs to its arena. */
@@ -22,7 +22,7 @@ typedef struct upfront_rest {
     uint64_t oldest, newest; /* offsets of blocks' bytes; 0: none */
 } upfront_rest;
 
-/* Whether an arena has redzones and checks fills. */
+/* Reports whether an arena has redzones and checks fills. */
 #ifdef UPFRONT_CHECKED
 #define UPFRONT_LOOKS(arena) (!(arena)->plain)
 #else
@@ -32,15 +32,15 @@ typedef struct upfront_rest {
 #ifdef UPFRONT_CHECKED
 
 #define UPFRONT_NOTES (UINT64_C(1) << 16)
-#define UPFRONT_REST_BLOCKS 256 /* the most blocks that rest */
-#define UPFRONT_REST_SHARE 16   /* blocks of at most this part of the arena rest */
+#define UPFRONT_REST_BLOCKS 256 /* the most blocks that rest in an arena */
+#define UPFRONT_REST_SHARE 16   /* at most one part in 16 of the arena's bytes rests */
 
 typedef struct upfront_note {
     uintptr_t address; /* 0: no note */
     uint64_t asked;
     uint32_t made, ended; /* values of upfront_site */
     uint64_t live;
-    uint64_t when;        /* number of notes made before */
+    uint64_t when;        /* number of the note: later notes have higher ones */
 } upfront_note;
 
 void upfront_note_made(const void *p, uint64_t asked);
@@ -48,8 +48,8 @@ void upfront_note_asked(const void *p, uint64_t asked); /* changes the asked siz
 void upfront_note_ended(const void *p);
 
 /* upfront_note_of returns the note of the block that begins at p. upfront_note_near returns the
- * newest note of a block that contains p or ends at most a line before it. 0: there is no such
- * note. */
+ * newest note of a block that contains p or ends fewer than 64 bytes before p. Both return 0 if
+ * they find no note. */
 int upfront_note_of(const void *p, upfront_note *out);
 int upfront_note_near(const void *p, upfront_note *out);
 
@@ -62,7 +62,8 @@ static inline uint64_t upfront_dead_bytes(const void *p, uint64_t size) {
     return n;
 }
 
-/* Returns 0 if the link of the newest block was overwritten; the link is mended. */
+/* Adds a block to the queue. Returns 0 if the link of the newest block was overwritten, after
+ * mending it. */
 static inline int upfront_rest_add(upfront_rest *r, void *base, uint64_t offset, uint64_t size) {
     uint64_t *link = r->blocks == 0 ? &r->oldest : (uint64_t *)((uintptr_t)base + (uintptr_t)r->newest), was = *link;
     *(uint64_t *)((uintptr_t)base + (uintptr_t)offset) = 0;
@@ -73,7 +74,8 @@ static inline int upfront_rest_add(upfront_rest *r, void *base, uint64_t offset,
     return was == 0;
 }
 
-/* Takes the oldest block out. pre: there is one, at a possible offset. */
+/* Takes the oldest block out of the queue. pre: the queue isn't empty, and the block's offset is
+ * possible. */
 static inline void upfront_rest_take(upfront_rest *r, void *base, uint64_t size) {
     r->oldest = *(uint64_t *)((uintptr_t)base + (uintptr_t)r->oldest);
     if (--r->blocks == 0)

@@ -149,7 +149,7 @@ void upfront_pool_remark(upfront_pool *p, const uint8_t *states) {
     }
 }
 
-/* Whether none of the eight chunks from index on is live. pre: there are eight. */
+/* Reports whether none of the eight chunks from index on is live. pre: there are eight. */
 static int pool_none_lives(const upfront_pool *p, uint64_t index) {
     const uint64_t each = UINT64_MAX / 255, low = 127 * each;
     uint64_t states;

@@ -2,33 +2,33 @@
  * as an option, handles that detect a stale reference.
  *
  * Algorithm  The numbers of the free chunks are a stack apart from the chunks, so no free chunk is
- *            read or written. One byte a chunk, below chunk 0, is its state, so a double put is
- *            detected.
+ *            read or written. Below chunk 0, each chunk has a byte for its state, so a double put
+ *            is detected.
  *            A pool with handles also has a generation for each chunk, and upfront_pool_put_handle
  *            increments it. A handle is an index and a generation; it is valid while the chunk has
  *            that generation.
  * Bound      get succeeds exactly while a chunk is free. put succeeds exactly for the address of a
  *            live chunk. A handle is refused for ever after its upfront_pool_put_handle: a chunk
  *            without generations left retires. Fewer than 2^32 chunks.
- * Cost       O(1), get: 2 comparisons, put: 4. Space: count * (stride + 5), with handles 9, rounded
- *            up. Making a pool is O(count).
+ * Cost       O(1): 2 comparisons in get, 4 in put. Making a pool is O(count). Space: count *
+ *            (stride + 5) bytes, with handles count * (stride + 9), rounded up.
  * Source     Frykholm, "Custom Memory Allocation in C++"; for the handles his "Managing Decoupling
  *            Part 4: The ID Lookup Table" and Llopis, "Managing Data Relationships"; Lemire et al.
  *            for the division by a reciprocal.
  *
  * Damage     Writes to free chunks change nothing. The stack of numbers and the states are before
- *            chunk 0, and get, which has only two comparisons, trusts them: in a release build an
- *            overwritten number leads anywhere. In a checked build get returns NULL for a number of
- *            no free chunk, and Go's get panics. Package budget/save checks all words of a save
- *            from outside.
+ *            chunk 0. get has only two comparisons and trusts them: in a release build an
+ *            overwritten number leads anywhere. In a checked build get returns NULL if the number
+ *            isn't a free chunk's, and Go's get panics. Package budget/save checks all words of a
+ *            save from outside.
  *
  * put divides by a multiplication: index = high word of offset * inverse, with inverse = ceil(2^64
- * / stride). It is exact while offset * stride < 2^64, and upfront_pool_init refuses larger pools.
- * Example: with a stride of 24 offset 72 gives index 3, and 3 * 24 = 72. Offset 80 gives 3 as well,
- * but 3 * 24 isn't 80, so no chunk begins there.
+ * / stride). The index is exact while offset * stride < 2^64, and upfront_pool_init refuses larger
+ * pools. Example: with a stride of 24 offset 72 gives index 3, and 3 * 24 = 72. Offset 80 gives 3
+ * as well, but 3 * 24 isn't 80, so no chunk begins there.
  *
- * Chunks are first taken in order of address, and a chunk that was put is taken before an untouched
- * one. So the number of touched chunks is the peak. */
+ * Untouched chunks are taken in order of address, and a chunk that was put is taken before an
+ * untouched one. So the number of touched chunks is the peak. */
 #ifndef UPFRONT_POOL_H
 #define UPFRONT_POOL_H
 
@@ -48,17 +48,18 @@ enum {
     UPFRONT_CHUNK_RETIRED = 4
 };
 
-/* One line. A closed pool's header is zero except for the stride, which says that it was a pool. */
+/* One cache line. A closed pool's header is zero except for the stride, which shows that it was a
+ * pool. */
 typedef struct upfront_pool {
-    uint64_t gen;     /* its generation; 0: closed, the header may be reused */
-    uint64_t free;    /* free chunks */
-    uint64_t chunks;  /* from this header to chunk 0, modulo 2^64 */
-    uint64_t numbers; /* from this header to the stack of free numbers; generations follow it */
+    uint64_t gen;     /* the pool's generation; 0: closed, the header may be reused */
+    uint64_t free;    /* number of free chunks */
+    uint64_t chunks;  /* bytes from this header to chunk 0, modulo 2^64 */
+    uint64_t numbers; /* bytes from this header to the stack of numbers; generations follow it */
     uint64_t stride;  /* size of a chunk */
     uint64_t inverse; /* ceil(2^64 / stride) */
-    uint32_t count;   /* chunks */
-    uint32_t retired; /* retired chunks */
-    uint32_t kind;    /* the owner's: the type of the chunks */
+    uint32_t count;   /* number of chunks */
+    uint32_t retired; /* number of retired chunks */
+    uint32_t kind;    /* the owner's number for the chunks' type */
     uint32_t handles; /* mask of the bits of a generation that count puts; 0: no handles */
 } upfront_pool;
 
@@ -102,16 +103,16 @@ static inline uint64_t upfront_high64(uint64_t a, uint64_t b) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Whether the chunk on top of the stack is free, as it always is unless it was overwritten. pre: a
- * chunk is free. */
+/* Reports whether the chunk on top of the stack is free. It always is, unless words were
+ * overwritten. pre: a chunk is free. */
 static inline int upfront_pool_next_is_free(const upfront_pool *p) {
     uint32_t index = upfront_pool_numbers(p)[p->free - 1];
     return index < p->count && (*upfront_pool_state(p, index) == UPFRONT_CHUNK_FRESH || *upfront_pool_state(p, index) == UPFRONT_CHUNK_FREE);
 }
 #endif
 
-/* Takes a chunk. NULL: all chunks are live, or the pool with that generation is closed; in a
- * checked build also after damage. */
+/* Takes a chunk. NULL: no chunk is free, or the pool with that generation is closed; in a checked
+ * build also after damage. */
 static inline void *upfront_pool_get(upfront_pool *p, uint64_t gen) {
     uint64_t index;
     if (p->gen != gen || p->free == 0)
@@ -129,8 +130,8 @@ static inline void *upfront_pool_get(upfront_pool *p, uint64_t gen) {
  * _DOUBLE. */
 int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk);
 
-/* Puts the live chunk at `chunk`; refuses any other address with the code of upfront_pool_find. It
- * doesn't change the chunk's generation, so a handle of the chunk stays valid: see
+/* Puts the live chunk at `chunk`; refuses any other address with the code of upfront_pool_find. The
+ * chunk's generation doesn't change, so its handle is valid again when the chunk is taken: see
  * upfront_pool_put_handle. */
 static inline int upfront_pool_put(upfront_pool *p, uint64_t gen, void *chunk) {
     uint64_t offset = upfront_place(chunk, p) - p->chunks;
@@ -145,9 +146,9 @@ static inline int upfront_pool_put(upfront_pool *p, uint64_t gen, void *chunk) {
 }
 
 /* Returns the argument `handles` of upfront_pool_init for pool number `pool` of `pools` on one
- * arena: its first generation, and above it the mask of the bits that count. No two of these pools
- * share a handle. pre: pool < pools <= 2^31. Example: pool 1 of 4 has the generations from 2^30 +
- * 1, and the mask 2^30 - 1. */
+ * arena: its first generation, and above it the mask of the bits that count puts. No two of these
+ * pools share a handle. pre: pool < pools <= 2^31. Example: pool 1 of 4 has the generations from
+ * 2^30 + 1, and the mask 2^30 - 1. */
 static inline uint64_t upfront_pool_handles(uint64_t pool, uint64_t pools) {
     uint64_t generations = UINT64_C(1) << 32;
     while (generations * pools > UINT64_C(1) << 32)
@@ -168,8 +169,8 @@ static inline void *upfront_pool_get_handle(upfront_pool *p, uint64_t gen, uint6
     return chunk;
 }
 
-/* Returns the chunk of a handle. NULL: it was put, the handle never was of this pool, or the pool
- * is closed. */
+/* Returns the chunk of a handle. NULL: the chunk was put, the handle isn't of this pool, or the
+ * pool is closed. */
 static inline void *upfront_pool_at(const upfront_pool *p, uint64_t gen, uint64_t handle) {
     uint64_t index = handle & UPFRONT_HANDLE_INDEX;
     if (p->gen != gen || index >= p->count || upfront_pool_handle(p, index) != handle ||
@@ -178,35 +179,34 @@ static inline void *upfront_pool_at(const upfront_pool *p, uint64_t gen, uint64_
     return upfront_pool_chunk(p, index);
 }
 
-/* Puts the chunk of a handle. UPFRONT_STALE: the pool is closed; UPFRONT_FOREIGN: never a handle of
- * this pool; UPFRONT_DOUBLE: its chunk was put. */
+/* Puts the chunk of a handle. UPFRONT_STALE: the pool is closed. UPFRONT_FOREIGN: the handle can't
+ * be of this pool. UPFRONT_DOUBLE: any other handle, such as one of a chunk that was put. */
 int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle);
 
 /* Returns the alignment of a pool's block and of its chunks. */
 static inline uint64_t upfront_pool_align(uint64_t align) { return align < sizeof(uint64_t) ? sizeof(uint64_t) : align; }
 
-/* Returns the size of a block for `count` chunks of `size` aligned to `align`, in a block aligned
- * to upfront_pool_align; 0 if out of bounds. handles is 0 without handles. A chunk has at least 8
+/* Returns the size of a block, aligned to upfront_pool_align, for `count` chunks of `size` aligned
+ * to `align`; 0 if out of bounds. handles is 0 for a pool without handles. A chunk has at least 8
  * bytes. */
 uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count, uint64_t handles);
 
 /* Makes a pool with its bytes in `block` (upfront_pool_size bytes, aligned to upfront_pool_align)
  * and its header elsewhere: the map keeps headers in its tables. gen isn't 0, and no earlier pool
- * in this header had it; handles is 0, or from upfront_pool_handles. */
+ * in this header had the same gen. handles is 0, or from upfront_pool_handles. */
 int upfront_pool_init(upfront_pool *header, void *block, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint64_t handles);
 
-/* Makes a pool of generation 1 with its header at the front of the block, of as many chunks as fit
- * and the reciprocal allows. Returns NULL and leaves the block as it was if not even one fits.
- * Cost: O(chunks). */
+/* Makes a pool of generation 1 with its header at the front of the block and as many chunks as fit,
+ * within the bounds of the reciprocal. Returns NULL and leaves the block as it was if no chunk
+ * fits. Cost: O(chunks). */
 upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align, uint64_t handles);
 
-/* Closes the pool: its generation is stale, its header may be reused, and its bytes are the block's
- * again. */
+/* Closes the pool: its generation is stale, and its header and bytes may be reused. */
 void upfront_pool_close(upfront_pool *p);
 
 /* Updates the marks before the program restores earlier bytes of the pool: chunks that were live
- * then become alive, and the others end. `states` are those of that time in order of memory, the
- * last chunk's first; the restored bytes include them. Cost: O(count). */
+ * then become alive, and the others end. `states` are the states in these bytes, in order of
+ * memory: the last chunk's is first. Cost: O(count). */
 void upfront_pool_remark(upfront_pool *p, const uint8_t *states);
 
 /* Returns the index of the first live chunk from `index` on, or count. Cost: O(count), eight chunks

@@ -47,7 +47,7 @@ void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {
     return p != NULL ? p : upfront_ring_wrap(r, r->arena.gen, size, align);
 }
 
-/* Whether a block fits in the empty ring. */
+/* Reports whether a block fits in the empty ring. */
 static int ring_ever_fits(const upfront_ring *r, uint64_t size, uint64_t align) {
     uint64_t at = upfront_arena_up(&r->arena, r->arena.start + UPFRONT_RING_WORD, (align - 1) | (UPFRONT_RING_WORD - 1));
     return at <= r->end && size <= r->end - at;

@@ -5,22 +5,23 @@
  *            before the end, it wraps to the start, provided the oldest block leaves room there; a
  *            block never straddles the end. The skipped tail counts as used until the last block
  *            before it is freed.
- * Bound      An allocation takes size + 8 bytes and its padding. It succeeds exactly when that fits
- *            after the newest block or, unless the ring has wrapped, before the oldest one. In any
- *            state it succeeds when free >= 2 * (size + align + 7), with an align of at least 8; in
- *            an empty ring when free >= size + align + 7. The last byte can be used.
- * Cost       O(1); fast path: 1 comparison; free: 4. 8 bytes and the alignment a block.
- * Source     The scratch allocator of Bitsquid's foundation, without its fault: it only tested
- *            whether the new cursor is in live memory, so a block could jump over all of it. Here
- *            the room is measured before the block is made.
+ * Bound      An allocation takes size + 8 bytes and its padding. It succeeds exactly when they fit
+ *            after the newest block or, unless the ring has wrapped, before the oldest one. With an
+ *            align of at least 8 it succeeds in any state when free >= 2 * (size + align + 7), and
+ *            in an empty ring when free >= size + align + 7. The last byte can be used.
+ * Cost       O(1): 1 comparison in the fast path, 4 in free. Space: 8 bytes and the padding for each
+ *            block.
+ * Source     The scratch allocator of Bitsquid's foundation, without its fault: it tested only
+ *            whether the new cursor is in live memory, so a block could jump over all live memory.
+ *            The ring measures the room before it makes a block.
  *
- * Damage     Writes to free room change nothing. The word before a block isn't sealed. If it leads
- *            past the newest block, a free of its block is refused as UPFRONT_CORRUPT once that is
- *            the oldest, and front returns 0 bytes. If it has another size that fits, the free
- *            releases more or less than the block. The next pop that doesn't find its block there
- *            is refused as UPFRONT_CORRUPT, and the walk reports it before. Until then bytes of a
- *            live block may be allocated again, but no byte outside of the ring is touched. A reset
- *            makes the ring whole.
+ * Damage     Writes to free room change nothing. The word before a block isn't sealed. If an
+ *            overwritten word leads past the newest block, a free of its block, once the oldest, is
+ *            refused as UPFRONT_CORRUPT, and front returns 0 bytes. If the word has another size
+ *            that fits, the free releases more or less than the block. Then a later pop finds no
+ *            block at its place and is refused as UPFRONT_CORRUPT; the walk reports the damage
+ *            before. Until then bytes of a live block may be allocated again, but no byte outside
+ *            of the ring is touched. A reset makes the ring whole.
  *
  * `count` distinguishes an empty ring from a full one; the cursors may be the same in both. An
  * empty ring starts again at its first byte. */
@@ -33,13 +34,13 @@
 extern "C" {
 #endif
 
-/* The arena's line and one more, then the room. The arena's cursor is past the newest block. Its
- * limit is the end of the room after that: the end of the ring, or the oldest block's word. Not
- * wrapped, the blocks are in [oldest, cursor). Wrapped, the older ones are in [oldest, seam) and
- * the newer ones in [start, cursor). */
+/* One cache line for the arena and one more, then the room. The arena's cursor is past the newest
+ * block. The limit is the end of the room after the newest block: the end of the ring, or the
+ * oldest block's word. Until the ring wraps, the blocks are in [oldest, cursor). After that the
+ * older blocks are in [oldest, seam) and the newer ones in [start, cursor). */
 typedef struct upfront_ring {
     upfront_arena arena;
-    uint64_t count;  /* live blocks */
+    uint64_t count;  /* number of live blocks */
     uint64_t end;    /* offset past the last byte */
     uint64_t oldest; /* offset of the oldest block's word; start if there is none */
     uint64_t seam;   /* wrapped: the skipped tail begins here; 0: not wrapped */
@@ -55,7 +56,7 @@ enum { UPFRONT_RING_WORD = sizeof(uint64_t) };
 /* Returns the first multiple of 8 at or after the end of a block: the place of the next word. */
 static inline uint64_t upfront_ring_up(uint64_t offset) { return (offset + UPFRONT_RING_WORD - 1) & ~(uint64_t)(UPFRONT_RING_WORD - 1); }
 
-/* Reads a word. AddressSanitizer treats the words as dead memory, so that a write before a block is
+/* Reads a word. With AddressSanitizer the words are poisoned, so that a write before a block is
  * found; only this function may read them. */
 UPFRONT_UNCHECKED static inline uint64_t upfront_ring_word(const upfront_ring *r, uint64_t offset) {
     return *(const uint64_t *)upfront_arena_at(&r->arena, offset);
@@ -63,13 +64,13 @@ UPFRONT_UNCHECKED static inline uint64_t upfront_ring_word(const upfront_ring *r
 
 static inline uint64_t upfront_ring_size(const upfront_ring *r) { return r->end - r->arena.start; }
 
-/* Returns the bytes from the oldest block's word to the end of the newest block, with the skipped
- * tail. */
+/* Returns the used bytes: from the oldest block's word to the end of the newest block, with the
+ * skipped tail. */
 static inline uint64_t upfront_ring_used(const upfront_ring *r) {
     return r->arena.cursor - r->oldest + (r->seam == 0 ? 0 : upfront_ring_size(r));
 }
 
-/* Returns the least that was free. */
+/* Returns the fewest bytes that were free at once. */
 static inline uint64_t upfront_ring_least(const upfront_ring *r) {
     uint64_t free = upfront_ring_size(r) - upfront_ring_used(r);
     return free < r->arena.least ? free : r->arena.least;
@@ -77,7 +78,7 @@ static inline uint64_t upfront_ring_least(const upfront_ring *r) {
 
 static inline uint64_t upfront_ring_peak(const upfront_ring *r) { return upfront_ring_size(r) - upfront_ring_least(r); }
 
-/* Makes a block at `at`, with its word at `word`. pre: it fits there. */
+/* Makes a block at `at`, with its word at `word`. Returns its first byte. pre: it fits there. */
 static inline void *upfront_ring_put(upfront_ring *r, uint64_t word, uint64_t at, uint64_t size) {
     upfront_arena *a = &r->arena;
     uint64_t *p = (uint64_t *)upfront_arena_at(a, word);
@@ -89,7 +90,7 @@ static inline void *upfront_ring_put(upfront_ring *r, uint64_t word, uint64_t at
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
-/* Allocates after the newest block. NULL if there is no room there, or the generation isn't the
+/* Allocates after the newest block. NULL if there is no room after it, or the generation isn't the
  * ring's; upfront_ring_wrap may still find room. pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1
  * is 7 at least. */
 static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
@@ -101,7 +102,7 @@ static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t si
     return upfront_ring_put(r, word, at, size);
 }
 
-/* Returns the end of the blocks from the oldest one on: the cursor, or the seam. */
+/* Returns the end of the blocks that follow the oldest one: the cursor, or the seam. */
 static inline uint64_t upfront_ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->arena.cursor : r->seam; }
 
 /* Returns the oldest block and its size; NULL if there is none. If its word leads past the newest
@@ -120,17 +121,17 @@ static inline void *upfront_ring_front(const upfront_ring *r, uint64_t *size) {
     return upfront_arena_at(&r->arena, at);
 }
 
-/* Returns UPFRONT_OK for the address of the oldest block. Otherwise UPFRONT_BAD_ARGUMENT for null,
- * UPFRONT_STALE, UPFRONT_CORRUPT if words before blocks were overwritten, UPFRONT_ORDER for an
- * address in live memory, and UPFRONT_FOREIGN for any other, such as that of a freed block until it
- * is reused. Cost: O(1) for the oldest block, else O(blocks). */
+/* Returns UPFRONT_OK for the address of the oldest block; UPFRONT_BAD_ARGUMENT for null;
+ * UPFRONT_STALE for another generation; UPFRONT_CORRUPT if words before blocks were overwritten;
+ * UPFRONT_ORDER for an address in live memory; UPFRONT_FOREIGN for any other, such as a freed
+ * block's until it is reused. Cost: O(1) for the oldest block, else O(blocks). */
 int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p);
 
 /* Frees the oldest block; refuses any other with the code of upfront_ring_find. */
 static inline int upfront_ring_pop(upfront_ring *r, uint64_t gen, void *p) {
     upfront_arena *a = &r->arena;
     uint64_t word, at, after, stop = upfront_ring_stop(r);
-    /* no word there: empty, or one was overwritten */
+    /* no word is there: the ring is empty, or a word was overwritten */
     if (stop < r->oldest + UPFRONT_RING_WORD || a->gen != gen)
         return upfront_ring_find(r, gen, p);
     word = upfront_ring_word(r, r->oldest);
@@ -169,16 +170,17 @@ void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
  * ring. NULL also if the words contradict themselves. */
 void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align);
 
-/* Is upfront_ring_pop with a null check, for C programs: null is UPFRONT_BAD_ARGUMENT. */
+/* Does upfront_ring_pop for C programs, with a null check: null is UPFRONT_BAD_ARGUMENT. */
 int upfront_ring_free(upfront_ring *r, void *p);
 
 /* Frees all blocks in one move. UPFRONT_STALE for another generation. */
 int upfront_ring_reset(upfront_ring *r, uint64_t gen);
 
-/* Returns the largest size that can be allocated now at an align of 8 or less; 0 also if none. */
+/* Returns the largest size that can be allocated now at an align of 8 or less; 0 also if no block
+ * fits. */
 uint64_t upfront_ring_room(const upfront_ring *r);
 
-/* A block with its word and padding, or the skipped tail, for which `asked` is 0. */
+/* A block with its word and padding, or the skipped tail (`skipped` is 1 and `asked` 0). */
 typedef struct upfront_ring_range {
     uint64_t offset, size; /* offset from the ring's header */
     uint64_t asked;

@@ -1,7 +1,8 @@
 #include "room.h"
 
-/* The only words of the core outside of a block, because C can't call Go to announce an arena. The
- * thread that takes an entry writes it; other threads see the entry once its block is set. */
+/* In release builds the only words of the core outside of a block, because C can't call Go to
+ * announce an arena. The thread that takes an entry writes it; other threads see the entry once its
+ * block is set. */
 static struct {
     uint64_t taken;
     upfront_room is;

@@ -1,8 +1,8 @@
 /* room.h - announces an arena that C makes in the state of a Go program (package budget/save).
  *
  * A state from outside, a save or a delta, may have any bytes, also in the words of an arena. Go
- * checks the words of arenas that it made. C announces its own ones, between save.Begin and
- * save.NewRing:
+ * checks the words of arenas that Go made. C announces its arenas between save.Begin and
+ * save.NewRing, so that Go checks them too:
  *
  *     upfront_heap *h = upfront_heap_init(block, size, 256);
  *     upfront_note_room(UPFRONT_ROOM_HEAP, block, size);
@@ -10,11 +10,11 @@
  * The contents of a C library, addresses and the like, can't be checked. A state with them works
  * for Take and Restore, and is refused when it comes from outside.
  *
- * Bound      A static table of UPFRONT_ROOMS rooms for the whole process. NewRing takes those of
- *            its state out. A room that finds the table full is counted, and NewRing then refuses
- *            every state begun before.
+ * Bound      A static table of UPFRONT_ROOMS rooms for the whole process. NewRing takes the rooms
+ *            of its state out of the table. A room that finds the table full is counted, and
+ *            NewRing then refuses every state begun before.
  * Cost       O(UPFRONT_ROOMS).
- * Threads    Any. One thread at a time notes a block. */
+ * Threads    Any thread may call. Only one thread at a time may announce the same block. */
 #ifndef UPFRONT_ROOM_H
 #define UPFRONT_ROOM_H
 
@@ -43,12 +43,12 @@ typedef struct upfront_room {
     uint64_t kind;
 } upfront_room;
 
-/* Announces an arena on the block, in place of an earlier one there. UPFRONT_TABLE_FULL is
- * counted. */
+/* Announces an arena on the block, in place of an earlier arena there. UPFRONT_TABLE_FULL: the
+ * table is full, which is counted. */
 int upfront_note_room(uint64_t kind, const void *block, uint64_t size);
 
 /* Takes a room whose block begins in the `size` bytes at `from` out of the table. UPFRONT_FOREIGN:
- * none. */
+ * there is no such room. */
 int upfront_take_room(const void *from, uint64_t size, upfront_room *out);
 
 /* Returns the number of rooms that found the table full. */

@@ -187,7 +187,7 @@ static upfront_pool *pool_of(const upfront_scopes *h, const void *object) {
     return upfront_row_pool(upfront_row_of(h), *(const uint64_t *)object);
 }
 
-/* Whether C may end a node. A temporary scope has its own chain. */
+/* Reports whether C may end a node. A temporary scope has its own chain. */
 static int is_c(const upfront_scopes *h, const void *object) {
     const upfront_scopes *temp = &upfront_row_of(h)->temp;
     uint64_t index;

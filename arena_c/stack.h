@@ -1,16 +1,17 @@
 /* stack.h - allocates and frees in last-in, first-out order, at two ends of a block.
  *
- * Algorithm  Two words before each block hold its end's position and last block before the
- *            allocation. Freeing the last block restores both. A mark is a position. The far end
- *            comes down towards the near one (ends.h); each end has its own last block and marks.
+ * Algorithm  Two words before each block hold the position and the last block that its end had
+ *            before the allocation. Freeing the last block restores both. A mark is a position. The
+ *            far end comes down towards the near one (ends.h); each end has its own last block and
+ *            marks.
  * Example    The near end's cursor is 128 and there is no block. A block of 24 bytes starts at 144,
  *            after the words {128, 0}, and the cursor is 168. The next block starts at 192, after
  *            the words {168, 144} at 176. Freeing it puts the cursor back to 168 and the last block
  *            to 144.
- * Bound      Only the last live block of an end can be freed. A mark is valid until its end goes
+ * Bound      Only the last live block of an end can be freed. A mark is valid until its end moves
  *            back past it. An allocation succeeds exactly when it fits between the ends with its
  *            two words and padding.
- * Cost       O(1); 16 bytes and the alignment a block. The header is 128 bytes.
+ * Cost       O(1). Space: 16 bytes and the padding for each block; the header is 128 bytes.
  * Source     Frykholm, "Custom Memory Allocation in C++"; Stehly-Calisto, "Climbing the stack
  *            allocator"; Llopis, "Start Pre-allocating And Stop Worrying" for the stack with two
  *            ends. */
@@ -27,14 +28,14 @@ typedef struct upfront_stack {
     upfront_ends ends;
 } upfront_stack;
 
-/* The words before a block: its end's position and last block before the allocation. */
+/* The words before a block: the position and the last block of its end before the allocation. */
 typedef struct upfront_stack_below {
     uint64_t cursor;
     uint64_t last;
 } upfront_stack_below;
 
-/* Allocates at the near end. mask = align - 1 is 15 at least; other preconditions as
- * upfront_arena_bump. */
+/* Allocates at the near end. mask = align - 1 is at least 15; results and other preconditions are
+ * those of upfront_arena_bump. */
 static inline void *upfront_stack_push(upfront_stack *s, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &s->ends.arena;
     uint64_t at = upfront_arena_up(a, a->cursor + sizeof(upfront_stack_below), mask);
@@ -51,7 +52,8 @@ static inline void *upfront_stack_push(upfront_stack *s, uint64_t gen, uint64_t 
     return below + 1;
 }
 
-/* Allocates at the far end: the block, and below it its two words, at which the far end then is. */
+/* Allocates at the far end: the block, and below it its two words. The far end is then at the
+ * words. */
 static inline void *upfront_stack_push_far(upfront_stack *s, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &s->ends.arena;
     uint64_t at = upfront_ends_down(&s->ends, a->limit - size, mask) - sizeof(upfront_stack_below);
@@ -79,7 +81,8 @@ void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align);
 void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align);
 
 /* Free the last live block of an end. UPFRONT_ORDER for any other block, UPFRONT_FOREIGN for an
- * address outside of the end's used bytes, such as a freed block's, UPFRONT_CORRUPT as below. */
+ * address outside of the end's used bytes, such as a freed block's. UPFRONT_CORRUPT if the words
+ * before the block were overwritten. */
 int upfront_stack_free(upfront_stack *s, const void *p);
 int upfront_stack_free_far(upfront_stack *s, const void *p);
 
@@ -88,7 +91,7 @@ uint64_t upfront_stack_mark(const upfront_stack *s);
 uint64_t upfront_stack_mark_far(const upfront_stack *s);
 
 /* Free all blocks of an end that are newer than the mark, in one move. UPFRONT_ORDER for a position
- * that isn't a mark of the end now. UPFRONT_CORRUPT if the words before a block were overwritten.
+ * that isn't a valid mark of the end. UPFRONT_CORRUPT if the words before a block were overwritten.
  * Cost: O(blocks freed). */
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark);
 int upfront_stack_rewind_far(upfront_stack *s, uint64_t mark);

@@ -1,11 +1,11 @@
-/* upfront.h - the C core of upfront: arenas, which allocate from a block that the caller provides.
+/* upfront.h - the C core of upfront: arenas that allocate from a block that the caller provides.
  *
- * Include this one header. All .c files of the directory together are the core, without Go.
+ * Include this header alone. All .c files of the directory together are the core; it needs no Go.
  *
  * The contract of all functions; each function's comment says only how it differs:
  *
- * Memory     The caller provides a block. The core never takes more: no malloc, no system call,
- *            nothing of libc but mem*.
+ * Memory     The caller provides a block. The core never takes more: it uses no malloc, no system
+ *            call, and of libc only mem*.
  * Units      size is in bytes, count in elements; align is a power of two in bytes, 1 to
  *            UPFRONT_ALIGN_MAX.
  * Offsets    Control words are uint64_t on every target. They hold offsets, never addresses.
@@ -13,26 +13,27 @@
  *            block is null, not aligned to 64, too small or too large. The block's contents don't
  *            matter.
  * Alloc      returns memory as it is, not zeroed. NULL: full, or size or align out of bounds.
- * Full       is an answer: NULL or UPFRONT_FULL. Only the word that remembers the refusal changes.
+ * Full       is an answer: NULL or UPFRONT_FULL. Only words that count or remember the refusal
+ *            change.
  * Misuse     returns a code below zero; nothing changes.
  * Null       A null argument or a header of zeros is safe for every function that isn't inline,
  *            except upfront_mark_...: it returns a code, NULL or 0, or does nothing. Inline
  *            functions are fast paths: they trust that the arena exists and that their "pre:"
- *            holds. Of these only upfront_scope_alloc, upfront_scope_defer, upfront_scope_is_open
- *            and upfront_intrusive_init check for null. A header that was overwritten or copied
- *            isn't detected.
+ *            holds. Of the inline functions only upfront_scope_alloc, upfront_scope_defer,
+ *            upfront_scope_is_open and upfront_intrusive_init check for null. A header that was
+ *            overwritten or copied isn't detected.
  * Walk       lists ranges by address and checks the words. It writes at most `room` ranges; *count
- *            is the number of all. UPFRONT_CORRUPT: the words contradict each other, and *count
- *            is the number up to there.
- * Threads    One owner at a time. The core has no locks and, in release, one global: the table of
- *            room.h.
+ *            is the number of all ranges. UPFRONT_CORRUPT: the words contradict each other; then
+ *            *count is the number of ranges before.
+ * Threads    One owner at a time. The core has no locks and, in a release build, one global: the
+ *            table of room.h.
  * Cost       O(1) unless the comment says otherwise. */
 #ifndef UPFRONT_H
 #define UPFRONT_H
 
 #define UPFRONT_VERSION "0.1.0"
 
-/* In the order in which to read them. */
+/* In reading order. */
 #include "arena.h"
 #include "linear.h"
 #include "ends.h"
