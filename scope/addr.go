@@ -3,16 +3,16 @@ package scope
 import "unsafe"
 
 // Addr is the address of a T as plain data of 8 bytes, for places that can't hold a *T: a list on
-// scratch of objects in the level, say. It checks nothing, so its T must outlive it. A stale Addr
-// is a stale pointer, which checked and asan builds catch as any other. It is valid in its process
-// only. Use a [Ref] or a handle for a T that may end first, and an [arena.Ptr] for data that is
-// saved, hashed or sent. The zero Addr is nil.
+// scratch of objects in the level, say. It checks nothing, so its T must outlive it. Checked and
+// asan builds catch the use of a stale Addr as that of any stale pointer. An Addr is valid in its
+// process only. Use a [Ref] or a handle for a T that may end first, and an [arena.Ptr] for data
+// that is saved, hashed or sent. The zero Addr is nil.
 type Addr[T any] struct{ at uint64 }
 
-// AddrOf returns the Addr of x, which is in the arena of s: in s, or in a scope around or inside
-// it. s may be covered or frozen, as that of a load is afterwards. nil gives the zero Addr. It
-// panics if x is elsewhere, on the Go heap say, or s is closed. Cost: a look at the scopes open
-// there; no Go allocation, no call into C.
+// AddrOf returns the Addr of x, which is in the arena of s: in s, or in a scope around or inside s.
+// s may be covered, or frozen, as a load's scope is after the load. nil gives the zero Addr. It
+// panics if x is elsewhere, on the Go heap say, or s is closed. Cost: O(scopes open there); no Go
+// allocation, no call into C.
 func AddrOf[T any](s Scope, x *T) Addr[T] {
 	if !s.alive() {
 		panic(s.misuse("AddrOf in"))
@@ -33,7 +33,7 @@ func (a Addr[T]) Get() *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(nil), a.at))
 }
 
-// has reports whether the size bytes at p are in use, at the near or the far end.
+// has reports whether the size bytes at p are within the used bytes of the near or the far end.
 func (st *Stack) has(p unsafe.Pointer, size uint64) bool {
 	at := st.h.Offset(p)
 	return at-st.h.Start <= st.h.Cursor-st.h.Start && size <= st.h.Cursor-at ||

@@ -7,16 +7,17 @@ import (
 )
 
 // Append returns list with xs appended, as the built-in does, but in memory of s, wherever list is.
-// Use it as list = Append(s, list, x): the old list may share its elements, or not.
+// Use it as list = m.Append(s, list, x): the result may share memory with the old list, or not.
 //
 //   - A list in s with capacity left stays where it is.
-//   - The newest allocation of s stays too, and s gives it just the bytes that it needs more.
+//   - The newest allocation of s stays too, and takes only the bytes for xs.
 //   - Any other list, of an enclosing scope or the Go heap too, is copied to a new place, with
 //     capacity for twice its length or for its new length, if that is more. Its old bytes are free
 //     when their scope closes.
 //
-// xs may be part of list. Append unwinds if s is full, covered or closed, even where list has
-// capacity left; list is unchanged then. Cost: a few ns for one element after the newest
+// xs may be part of list. Append unwinds if s is full and, even where list has capacity left, if s
+// is covered or closed; list is unchanged then. A list without capacity left that is older than the
+// constructor at work (see Make) panics. Cost: a few ns for one element after the newest
 // allocation, a copy where the list moves; no Go allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 	// the cap of xs isn't passed: one word more would not fit the registers
@@ -24,9 +25,9 @@ func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 }
 
 // appended is Append of the n elements at xs. The top bit of gen is set if the Maker wasn't
-// declared. The fast path is one element after the newest allocation; appendSlow has the rest, and
-// all of it in builds whose fast paths call C. list is the first parameter because the result then
-// needs fewer moves.
+// declared. The fast path appends one element to the newest allocation. appendSlow does all other
+// work, and all work in builds whose fast paths call C. list is the first parameter because the
+// result then needs fewer moves.
 //
 // A list on the Go heap may end where another object begins, which the compiler's pointer check
 // refuses; here that end is only compared. The function is nosplit because appendSlow checks the
@@ -69,10 +70,10 @@ func appendSlow[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []
 	return longer
 }
 
-// appendTo is Append that reports false when s refuses.
+// appendTo is Append, but returns false if s refuses.
 func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	needed := len(list) + len(xs)
-	// no memory holds so many elements, but a T of no bytes needs none
+	// only a T of no bytes can have so many elements
 	if needed < 0 {
 		panic(bug("a slice of %d and %d more elements", len(list), len(xs)))
 	}

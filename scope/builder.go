@@ -7,21 +7,22 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Builder gathers values whose number isn't known yet. It holds all that is free in its scope, and
-// returns the rest when it is done, to the byte. No value moves, and none has an address before
+// Builder gathers values whose number isn't known yet. It holds all free bytes of its scope until
+// Done, which frees each byte that no value takes. No value moves, and none has an address before
 // Done.
 //
 // Meanwhile the scope is covered: two Builders at once need scopes of two arenas. A [List] covers
 // nothing, so several grow on one scratch arena; its values are then copied to their final place.
-// In checked and asan builds Build and Done take time for all that is free. One goroutine at a time
-// uses a Builder; don't copy it.
+// In checked and asan builds the time of Build and Done grows with the free bytes. One goroutine at
+// a time uses a Builder; don't copy it.
 type Builder[T any] struct {
 	_     noCopy
 	scope Scope // its own, which covers the caller's
 	items []T
 }
 
-// Build returns a Builder in s, which must be the topmost scope. Cost: that of a scope.
+// Build opens a scope in s, which must be the topmost, and returns a Builder in it. It fails and
+// costs as [Scope.Open] does.
 func (m Maker[T]) Build(s Scope) Builder[T] {
 	m.declared()
 	inner := s.Open("builder")
@@ -29,7 +30,7 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 	h.Odd |= arena_c.Building
 	from := uint64(uintptr(unsafe.Pointer(h)))
 	at := min(roundUp(from+h.Cursor, arena_c.AlignOf[T]())-from, h.Limit)
-	room := uint64(math.MaxInt) // of a T of no bytes
+	room := uint64(math.MaxInt) // for a T of no bytes
 	if size != 0 {
 		room = (h.Limit - at) / size
 	}
@@ -46,7 +47,7 @@ func (b *Builder[T]) Push(x T) {
 	}
 }
 
-// TryPush is Push that returns false instead of unwinding; the scope remembers ([Scope.Err]).
+// TryPush is Push, but returns false if refused. After Done, [Scope.Err] of s returns the reason.
 func (b *Builder[T]) TryPush(x T) bool {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {
@@ -67,8 +68,8 @@ func (b *Builder[T]) end() uint64 {
 // Len returns the number of values.
 func (b *Builder[T]) Len() int { return len(b.items) }
 
-// Done returns the values, which are in the Builder's scope from now on; cap is len. That scope
-// allocates again.
+// Done returns the values; cap is len. They are now in the scope that was passed to Build, which
+// allocates again. A second Done panics.
 func (b *Builder[T]) Done() []T {
 	s := b.scope
 	if !s.open() {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// joined is errors.Join, but flat: both may be lists already.
+// joined is errors.Join, but adds the errors of an errorList one by one.
 func joined(a, b error) error {
 	if a == nil {
 		return b
@@ -19,10 +19,10 @@ func joined(a, b error) error {
 	return list.err()
 }
 
-// errorsKept is the number of errors of one Close that are kept; the rest are counted.
+// errorsKept is how many errors of one Close are kept; further errors are only counted.
 const errorsKept = 16
 
-// errorList gathers errors, one on a line as errors.Join does. Adding one is O(1).
+// errorList gathers errors, and prints one on a line as errors.Join does. Adding an error is O(1).
 type errorList struct {
 	list   []error
 	others int // that are only counted

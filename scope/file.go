@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// ReadFile reads a whole file into s. A full scope unwinds before anything is read. A file with
-// more bytes than its size, as those of /proc, is an error.
+// ReadFile reads a whole file into s and returns its bytes, which are freed with s. A full scope
+// unwinds before a byte is read. A file that isn't regular, or has more bytes than its size (as in
+// /proc), is an error.
 func ReadFile(s Scope, name string) ([]byte, error) {
 	f, err := os.Open(strings.Clone(name)) // its errors outlive a name in s
 	if err != nil {
@@ -34,8 +35,9 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadAt reads size bytes at offset into s. A full scope unwinds before anything is read. If r ends
-// before size bytes, the error is io.ErrUnexpectedEOF.
+// ReadAt reads size bytes of r at offset into s and returns them; they are freed with s. A full
+// scope unwinds before a byte is read. If r ends before size bytes, the error is
+// io.ErrUnexpectedEOF.
 func ReadAt(s Scope, r io.ReaderAt, offset int64, size int) ([]byte, error) {
 	data := s.Bytes(size)
 	n, err := r.ReadAt(data, offset)

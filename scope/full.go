@@ -13,28 +13,29 @@ import (
 type FullError struct {
 	Budget string // name of the plan
 	Arena  string // "region level"
-	// the scope of the request; of a full table of scopes, the one to open; "" of slots
+	// the scope of the request, or the scope to open if the table of scopes is full; "" for slots
 	Scope string
-	// "bytes"; a full table: "scopes", "pools", "owned", "labels" or "slots"; "temporaries" (see
-	// [Scope.Temp]); or "keys" of a StringMap
+	// "bytes", "temporaries" (see [Scope.Temp]), "keys" of a StringMap, or the full table:
+	// "scopes", "pools", "owned", "labels" or "slots"
 	What  string
 	Asked uint64 // bytes requested, without alignment; or 1
 	Free  uint64 // bytes or places that were free
-	Size  uint64 // of the arena in bytes, or of the table
-	// a sufficient Size: the least, or with the most that alignment may cost; 0: no plan has one
+	Size  uint64 // bytes of the arena or the temporaries, or places of the table
+	// a Size that is enough: the least, or the least plus all that alignment may take; 0: no plan
+	// can have one
 	Need  uint64
-	Key   string  // of the plan: "regions[2].size"; of keys the parameter
+	Key   string  // of the plan: "regions[2].size"; for keys, the parameter to raise
 	Top   []Usage // the holders of most bytes, largest first: three at most
 	Cause error   // a later error, if the full wasn't handled
 
-	asked    uint64 // the header's Asked
-	sameName bool   // of scopes: all open ones have this name
+	asked    uint64 // the arena header's Asked
+	sameName bool   // What is "scopes", and all open scopes have this name
 	// in a checked build: there was room, but budgettest.FailEach refused the request
 	OnPurpose bool
 }
 
-// Error returns one line: the full arena or table, its largest holders, and the key to raise to
-// which size.
+// Error returns one line: the full arena or table, its largest holders, and the key to raise with
+// its new value.
 func (e *FullError) Error() string {
 	var b strings.Builder
 	if e.What == "keys" && e.Arena == "" {
@@ -102,13 +103,14 @@ func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 		Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)})
 }
 
-// counted records the full as the last one. It is called once for each.
+// counted counts the full, keeps it as the arena's last one and returns it. It is called once for
+// each full.
 func (st *Stack) counted(full *FullError) *FullError {
 	st.lastFull, st.fulls = full, st.fulls+1
 	return full
 }
 
-// onPurpose marks the full of a request that was refused although there was room.
+// onPurpose marks and returns the full of a request that was refused although there was room.
 func (e *FullError) onPurpose() *FullError {
 	arena_c.Tell()
 	e.OnPurpose, e.Need = true, e.Size

@@ -6,7 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Inner has the counts of an arena of package arena in a scope. Sizes are bytes.
+// Inner describes an arena of package arena in a scope. Sizes are bytes.
 type Inner struct {
 	Kind   string `json:"kind"`             // "heap", "buddy", "ring" or "pool"
 	Scope  string `json:"scope"`            // name of the open scope that contains it
@@ -21,9 +21,9 @@ type Inner struct {
 	site arena_c.Site
 }
 
-// AppendInner appends the arenas in the open scopes whose blocks can be freed one by one, in the
-// order of their making. TellInner fills in Made. The owner of the arena calls it while those
-// arenas are not in use.
+// AppendInner appends to list the arenas in open scopes whose blocks can be freed one by one,
+// oldest first, and returns the list without Made: see TellInner. The Stack's owner calls it while
+// those arenas aren't in use.
 func (st *Stack) AppendInner(list []Inner) []Inner {
 	if st.h.Odd&oddRooms == 0 {
 		return list
@@ -35,7 +35,7 @@ func (st *Stack) AppendInner(list []Inner) []Inner {
 		room := &r.list[i]
 		block := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
 		if room.shape == 0 || shapeOf(room.Kind, block) != room.shape {
-			continue // it is C's, or it was overwritten
+			continue // C made it, or its header was overwritten
 		}
 		counts := countsOf(room.Kind, block)
 		counts.site = room.Site
@@ -44,7 +44,8 @@ func (st *Stack) AppendInner(list []Inner) []Inner {
 	return list
 }
 
-// TellInner fills in Made. Cost: in checked builds a Go allocation for each call.
+// TellInner fills in Made of each arena in list. Cost: in checked builds a Go allocation for each
+// line of Made.
 func TellInner(list []Inner) {
 	for i := range list {
 		in := &list[i]

@@ -10,14 +10,15 @@ import (
 )
 
 // Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small
-// value; the zero Maker panics.
+// value. The zero Maker panics, except that its TryNew returns nil.
 type Maker[T any] struct {
 	_   [0]*T // so that no conversion makes a Maker[T] of a Maker[U]
 	key uint64
 }
 
-// Plain declares T: plain data without a finalizer. A T that holds a Go pointer at any depth stops
-// the program with a message that names the field, because the collector doesn't look into a block.
+// Plain declares T, plain data without a finalizer, and returns its Maker. It panics if T holds a
+// Go pointer at any depth, because the collector doesn't look into a block; the message names the
+// field.
 func Plain[T any]() Maker[T] {
 	t := reflect.TypeFor[T]()
 	if err := arena.CheckPlain(t); err != nil {
@@ -39,8 +40,8 @@ func (m Maker[T]) New(s Scope) *T {
 	return arena_c.New[T](s.h, s.gen+m.key-key)
 }
 
-// TryNew is New that returns nil when the scope is full; the scope remembers ([Scope.Err]). It is
-// for play, and for goroutines that a loader starts.
+// TryNew is New, but returns nil if refused; see [Scope.Err] for the reason. Use it while the game
+// runs, and on goroutines that a load starts.
 func (m Maker[T]) TryNew(s Scope) *T {
 	if arena_c.Checked {
 		return noted(s, arena_c.TryNew[T](s.h, s.gen+m.key-key))
@@ -48,8 +49,9 @@ func (m Maker[T]) TryNew(s Scope) *T {
 	return arena_c.TryNew[T](s.h, s.gen+m.key-key)
 }
 
-// Make returns a T that fn has initialized. If fn fails, panics or unwinds as full, all that it
-// made in s is finalized and freed, T too.
+// Make allocates a zeroed T in s, calls fn to initialize it, and returns it. If fn returns an
+// error, panics or unwinds as full, all that fn made in s is finalized and freed, and T is freed
+// too.
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
 	return construct(s, 0, fn)
@@ -71,8 +73,8 @@ func (s Scope) making() making {
 	return making{}
 }
 
-// construct allocates a T, with a node's word before it if it has a class, and lets fn initialize
-// it. If fn fails, s is unwound to where it was.
+// construct allocates a T, with a node's word before it if class isn't 0, and lets fn initialize
+// it. If fn fails, s is unwound to its state before.
 func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err error) {
 	if !s.open() {
 		panic(s.misuse("Make in"))
@@ -130,14 +132,15 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	return (*T)(p), nil
 }
 
-// undo unwinds one end of the arena to a mark in the scope that is topmost then.
+// undo unwinds one end of the arena to a mark and returns the finalizers' errors. The mark's scope
+// stays open.
 func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
 	u := unwinding{st: st, h: h, to: to, frozen: h.Depth == to.depth && h.Gen == 0}
 	return u.run()
 }
 
-// mayGrow panics if the allocation at an offset is older than the constructor at work. If that
-// fails, its bytes are freed, and the older object would still use them.
+// mayGrow panics if the allocation at an offset is older than the constructor at work. If the
+// constructor fails, the new bytes are freed, and the older object would still use them.
 func (s Scope) mayGrow(at uint64, what string) {
 	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {
 		panic(bug("%s that is older: the new bytes are freed if the constructor fails; make it, or a Clone of it, inside", what))

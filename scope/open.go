@@ -23,9 +23,9 @@ func (s Scope) mayNest() *Stack {
 }
 
 // Close runs the finalizers of s, newest first, then rewinds to where s was opened. It returns
-// their errors joined with the one that [Scope.Err] returns, and with one for each arena in s that
-// still has live blocks ([arena.Heap.MayLive]). To close a covered scope, or one twice, is refused
-// with an error and changes nothing.
+// their errors joined with the error of [Scope.Err], and with an error for each arena in s that
+// still has live blocks ([arena.Heap.MayLive]). Close of a covered, frozen or closed scope, or of
+// the scope of a load or the frame, returns a [Misuse] and changes nothing.
 func (s Scope) Close() error {
 	h := s.its()
 	if h.Gen != s.gen || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
@@ -51,8 +51,9 @@ func (s Scope) closeLong() error {
 }
 
 // Do opens a scope, runs fn in it and closes it, however fn ends. A full in fn, of any scope,
-// becomes the returned error, and so does one scope too many (see [Scope.Open]). Other panics and
-// Goexit run the finalizers and go on. Errors of finalizers are joined with fn's.
+// becomes the returned error, and so does one scope too many (see [Scope.Open]). A panic after a
+// full that fn ignored becomes that full, with the panic as its Cause. Other panics and Goexit run
+// the finalizers and go on. Errors of finalizers are joined with the error of fn.
 func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().do(name, fn) }
 
 // Err returns the refusal that s remembers: the first [Misuse] of s while it was covered or frozen,
@@ -97,7 +98,8 @@ func (st *Stack) tryOpen(name string) (Scope, *FullError) {
 	return Scope{h, gen}, nil
 }
 
-// openLong does the work that the fast path leaves out, or returns why a scope can't open.
+// openLong does the work that the fast path leaves out. It returns the full if the table of scopes
+// has no place.
 func (st *Stack) openLong(lent uint64, name string) *FullError {
 	h := st.h
 	if st.lent.Load() != lent {
@@ -133,7 +135,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	st.inside++
 	defer func() {
 		st.inside--
-		// fn closed s, or the budget: the open scopes are not its own
+		// fn closed s or the budget, so the open scopes aren't fn's
 		if st.dropped || !s.alive() {
 			switch v := handled(recover()).(type) {
 			case nil:

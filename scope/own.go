@@ -8,9 +8,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Own closes c when s closes, in its place among the finalizers. If s is full, or limits.owned
-// values are held, Own closes c at once and unwinds as full, so c is never lost. Cost: 16 bytes of
-// the arena and a place in the table of limits.owned; no Go allocation.
+// Own closes c when s closes, in order with the finalizers, and returns its Owned. If s refuses, or
+// limits.owned values are held, Own closes c at once and unwinds, so c is never lost. Cost: 16
+// bytes of the arena and a place in the table of limits.owned; no Go allocation.
 func (s Scope) Own(c io.Closer) Owned {
 	if c == nil {
 		panic(bug("Own of nil"))
@@ -22,8 +22,8 @@ func (s Scope) Own(c io.Closer) Owned {
 	panic(s.notOwned("Own", owned{value: c, closes: true}))
 }
 
-// Defer runs fn when s closes, in its place among the finalizers. If there is no room, it runs fn
-// at once and unwinds as full. Cost: as Own.
+// Defer runs fn when s closes, in order with the finalizers, and returns its Owned. If s refuses,
+// or limits.owned values are held, Defer runs fn at once and unwinds. Cost: as Own.
 func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
 		panic(bug("Defer of nil"))
@@ -36,8 +36,8 @@ func (s Scope) Defer(fn func()) Owned {
 }
 
 // Keep keeps v from the collector until s closes, for a value that only C or a number in a block
-// refers to. [Owned.Value] returns it. Cost: as Own; a v that isn't a pointer also costs Go's
-// conversion to an interface.
+// refers to. [Owned.Value] of the result returns v. It unwinds and costs as Own; a v that isn't a
+// pointer also costs Go's conversion to an interface.
 func (s Scope) Keep(v any) Owned {
 	if v == nil {
 		panic(bug("Keep of nil"))
@@ -49,7 +49,8 @@ func (s Scope) Keep(v any) Owned {
 	panic(s.notOwned("Keep", owned{value: v}))
 }
 
-// own takes a place for a Go value and links a node that names it. It returns nil if s refuses.
+// own takes a place in the table for a Go value, links a node with the place's number, and returns
+// the place. It returns nil if s or the table refuses.
 func (s Scope) own() *owned {
 	h, st := s.its(), stackOf(s.h)
 	if st == nil {
@@ -91,7 +92,7 @@ func (st *Stack) refusesPlace() bool {
 	return st.owned.refused
 }
 
-// notOwned returns why own refused, after it has ended the value: nothing is lost.
+// notOwned ends the value, so that it isn't lost, and returns the reason of own's refusal.
 func (s Scope) notOwned(what string, it owned) error {
 	if !s.open() {
 		s.h.Misused = 0 // this panic reports it
@@ -107,7 +108,7 @@ func (s Scope) notOwned(what string, it owned) error {
 		full = st.tableFull("owned", places, st.nameOf(h, h.Depth))
 	default:
 		full = st.full(h, h.Asked)
-		// this panic reports it, and the error of c with it
+		// this panic reports the full, with the value's error as its Cause
 		h.Asked = st.owned.asked
 	}
 	st.finalizers += it.finalizers()
@@ -124,8 +125,8 @@ func (h Owned) find() (*Stack, *owned) {
 }
 
 // Cancel forgets the value that h identifies: it will not be closed or run. Cancel reports whether
-// the value was still held. Its place in the table is free again at once, its 16 bytes of the arena
-// when the scope closes.
+// the value was still held. The value's place in the table is free again at once; its 16 bytes of
+// the arena are free when the scope closes.
 func (h Owned) Cancel() bool {
 	st, p := h.find()
 	if p == nil {
@@ -136,9 +137,9 @@ func (h Owned) Cancel() bool {
 	return true
 }
 
-// CloseNow closes or runs the value that h identifies now, before its scope closes, and returns its
-// error. It returns a [Misuse] if the value was closed, run or cancelled before; nothing runs
-// twice.
+// CloseNow closes or runs the value that h identifies at once, before its scope closes, and returns
+// the error. A value of Keep is only dropped. It returns a [Misuse] if the value was closed, run or
+// cancelled before; nothing runs twice.
 func (h Owned) CloseNow() error {
 	st, p := h.find()
 	if p == nil {

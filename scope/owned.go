@@ -8,12 +8,12 @@ import (
 )
 
 // Owned identifies a Go value held by a scope: one that the scope closes (Own), calls (Defer) or
-// keeps alive (Keep). It is plain data of 16 bytes and may be stored in a block: so an object in an
-// arena has a Go value. It is valid in its process until its scope closes. The zero Owned
-// identifies no value.
+// keeps alive (Keep). It is plain data of 16 bytes and may be stored in a block, so that an object
+// in an arena can refer to a Go value. It is valid in its process until its scope closes. The zero
+// Owned identifies no value.
 type Owned struct {
-	stack uint64 // the stack's id in the registry; above it the stack's number
-	place uint64 // in that stack's table; above it the serial of the taking
+	stack uint64 // the Stack's id in the registry; above bit 32 its number (made)
+	place uint64 // index in the Stack's ownedTable, plus the serial of its taking
 }
 
 // owned is a Go value that lives until its scope closes. It is in a table of the Go heap, because
@@ -21,8 +21,8 @@ type Owned struct {
 type owned struct {
 	fn     func()
 	value  any
-	held   Owned  // its place is 0 while this one is free, or its value runs
-	next   uint64 // in a free place: the next free one, plus 1
+	held   Owned  // its place is 0 while this entry is free, or its value runs
+	next   uint64 // in a free entry: 1 plus the index of the next free one
 	closes bool
 	site   arena_c.Site // where Own, Defer or Keep was called
 }
@@ -50,7 +50,7 @@ func (p *owned) run() error {
 	return nil
 }
 
-// Describes the value, for messages.
+// Returns a description of the value, for messages.
 func (p *owned) what() string {
 	if p.fn == nil && !p.closes {
 		return fmt.Sprintf("a value of %T", p.value)
@@ -58,7 +58,7 @@ func (p *owned) what() string {
 	return p.name()
 }
 
-// guarded is run that returns a panic as an error.
+// guarded is run, but returns a panic as an error.
 func (p *owned) guarded() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -74,11 +74,11 @@ type ownedTable struct {
 	places  []owned
 	stack   uint64 // of each Owned
 	used    uint64 // places that were ever taken
-	free    uint64 // place + 1 of the next one to take; 0: no place was returned
+	free    uint64 // 1 plus the index of the next free place; 0: take place used
 	serial  uint64
 	live    int
-	refused bool   // the last one was refused on purpose
-	asked   uint64 // the scope's Asked before the last one
+	refused bool   // the last request was refused on purpose
+	asked   uint64 // the scope's Asked before the last request
 }
 
 const ownedPlaces = 1 << 16 // more than limits.owned can be
@@ -92,7 +92,8 @@ func (t *ownedTable) at(place uint64) *owned {
 
 func (t *ownedTable) placeOf(place uint64) *owned { return &t.places[place%ownedPlaces] }
 
-// take is at for a value that ends: from now on no Owned finds it. release then frees the place.
+// take is at for a value that ends: from now on no Owned finds the value. release then frees the
+// place.
 func (t *ownedTable) take(place uint64) *owned {
 	p := t.at(place)
 	if p != nil {

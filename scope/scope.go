@@ -16,16 +16,17 @@ import (
 // may allocate, and each Scope holds its own. Say level has generation 7 and inner, opened in it,
 // has 8: the header holds 8, so New in level is refused. When inner closes, the header holds 7
 // again. When level closes too, the next scope in its place gets 9, and a kept copy of level is
-// stale for ever. A frozen arena's header holds 0, the generation of no scope. The records of open
-// scopes keep theirs, so a covered or frozen scope is known to be alive.
+// stale for ever. The header of a frozen arena, where no scope may allocate, holds 0: no scope's
+// generation. Each open scope's record keeps its generation, so a covered or frozen scope is known
+// to be alive.
 type Scope struct {
 	h   *arena_c.Scopes
 	gen uint64
 }
 
 // key refuses the zero Maker without a comparison of its own. A declared Maker holds key and checks
-// with the scope's generation; a zero one checks with a generation that differs by key, and no
-// scope has such.
+// with the scope's generation; a zero Maker checks with a generation that is off by key, which no
+// scope has.
 const key = 1 << 63
 
 // AllocUnzeroed returns size bytes of any content, aligned to align: a power of two up to 64. A
@@ -48,8 +49,8 @@ const (
 	Align64 Align = 6
 )
 
-// AllocUnzeroedAs is AllocUnzeroed with an alignment that can't be wrong, so a variable one needs
-// no check. An Align above 64 aligns to less.
+// AllocUnzeroedAs is AllocUnzeroed with an align that is always valid, so a computed one needs no
+// check. An Align above Align64 guarantees less than it says: Align(8) aligns to 1.
 func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
 	if arena_c.Checked {
 		return notedBytes(s, s.h.AllocMask(s.gen, size, 1<<(align%8)-1), size)
@@ -57,8 +58,7 @@ func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
 	return s.h.AllocMask(s.gen, size, 1<<(align%8)-1)
 }
 
-// TryAllocUnzeroed is AllocUnzeroed that returns nil when the scope is full; the scope remembers
-// ([Scope.Err]).
+// TryAllocUnzeroed is AllocUnzeroed, but returns nil if refused; see [Scope.Err] for the reason.
 func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 	if arena_c.Checked {
 		return notedBytes(s, s.h.TryAlloc(s.gen, size, align), size)
@@ -67,9 +67,9 @@ func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 }
 
 // BytesUnzeroed returns n bytes of any content, aligned to align: a power of two up to 1 MiB; cap
-// is len. Use it where every byte is written, or, aligned to 64, as the block of an arena of
-// package arena. A full scope unwinds; a negative n and any other align panic. The bytes are freed
-// with s. Cost: a call.
+// is len. Use it if you write each byte before you read it, or, aligned to 64, for the block of an
+// arena of package arena. A full scope unwinds; a negative n and any other align panic. The bytes
+// are freed with s. Cost: a call.
 func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	checkAlign(align)
 	if n < 0 {
@@ -89,16 +89,17 @@ func checkAlign(align uint64) {
 	}
 }
 
-// take allocates size bytes; a size that no arena can hold is a full like any other.
+// take allocates size bytes, or returns nil if s refuses. A size that no arena can hold is refused
+// as full, like any other.
 func (s Scope) take(size, align uint64) unsafe.Pointer {
 	p, _ := s.its().Bump(s.gen, min(size, arena_c.OffsetMax), align-1)
 	return p
 }
 
 // C returns the two words of an upfront_scope (arena_c/scope.h): the arena's header and the
-// generation of s. C code allocates in s with them, or adds finalizers to its chain, which run in
-// their place among the others. They are valid while s is; afterwards C's calls are refused. C may
-// not close the scope of a load or of the frame. Package arena_c says how to build the C code.
+// generation of s. With them, C code allocates in s or adds finalizers to the chain of s, in order
+// with the others. The words are valid while s is open; then C's calls are refused. C code may not
+// close the scope of a load or of the frame. Package arena_c says how to build the C code.
 func (s Scope) C() (header unsafe.Pointer, generation uint64) {
 	return unsafe.Pointer(s.its()), s.gen
 }
