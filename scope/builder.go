@@ -47,7 +47,7 @@ func (b *Builder[T]) Push(x T) {
 	}
 }
 
-// TryPush is Push, but returns false if refused. After Done, [Scope.Err] of s returns the reason.
+// TryPush is Push, but returns false if refused. After Done, [Scope.Err] of s returns the full.
 func (b *Builder[T]) TryPush(x T) bool {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {

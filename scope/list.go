@@ -10,22 +10,22 @@ import (
 )
 
 // List gathers values whose number isn't known yet, in chunks. It allocates a chunk when the last
-// one is full, and doesn't cover its scope: several Lists grow in one scope, with other allocations
-// between. A value has its address at once and doesn't move. Slice copies the values to another
-// scope, in one piece of the exact size.
+// one is full, and doesn't cover its scope: several Lists may grow in one scope, with other
+// allocations between. A value has its address at once and doesn't move. Slice copies the values to
+// another scope, in one piece of the exact size.
 //
-// The first chunk takes 128 bytes, each further one twice as many, up to 8 KiB; each has room for
-// at least one value. If the scope has no room for such a chunk, the List takes room for as many
-// values as fit: it is full when not even one does. 16 bytes of each chunk link it to the next. No
-// chunk is freed before the scope closes.
+// The first chunk takes at most 128 bytes, each further one at most twice as many, up to 8 KiB. But
+// each has room for at least one value, however large. If the scope has less room, the chunk has
+// room for as many values as fit; the List is full when not even one fits. A chunk begins with a
+// header of 16 bytes, rounded up to the alignment of T. No chunk is freed before the scope closes.
 //
-// A [Builder] is for one list that stays where it is: it copies no value and takes no byte besides.
-// A List is for scratch: for several lists at once, or with other allocations between the values.
-// container.List is for up to n values, with its room allocated at once.
+// A [Builder] is for one list that stays where it is: it copies no value and takes no other byte. A
+// List is for scratch: for several lists at once, or with other allocations between the values. A
+// container.List is for up to n values: its room is allocated at once.
 //
 // A List ends with its scope: then Push, All and Slice panic. A List made inside a constructor that
-// failed is gone like any pointer from there. It can't be part of a state of package save: make it
-// on scratch, and its Slice in the state. One goroutine at a time uses it; don't copy a List.
+// fails is freed. A List can't be part of a state of package save: make the List on scratch, and
+// its Slice in the state. One goroutine at a time uses it; don't copy a List.
 type List[T any] struct {
 	_           noCopy
 	scope       Scope
@@ -33,7 +33,7 @@ type List[T any] struct {
 	tail        []T    // values of the last chunk, with its capacity
 	before      int    // values in the chunks before it
 	bytes       uint64 // of the last chunk
-	made        uint64 // offset of the next allocation in the scope when the List was made
+	made        uint64 // the scope's cursor when the List was made
 }
 
 // chunk is the header before the values of a chunk. It holds no address.
@@ -48,8 +48,8 @@ const (
 	chunkMax = 8 << 10
 )
 
-// List returns an empty List in s, which must be the topmost scope. It takes no byte before the
-// first Push.
+// List returns an empty List in s, which must be the topmost scope. The List takes no byte before
+// the first Push.
 func (m Maker[T]) List(s Scope) List[T] {
 	m.declared()
 	if !s.open() {
@@ -58,16 +58,17 @@ func (m Maker[T]) List(s Scope) List[T] {
 	return List[T]{scope: s, bytes: chunkMin / 2, made: s.h.Cursor}
 }
 
-// Push appends x. A full scope unwinds; so does one that is covered or closed, even where the chunk
-// has room. Cost: that of the built-in append within capacity and of a call, and the zeroing of
-// chunks; no Go allocation, no call into C.
+// Push appends x. A full scope unwinds. A covered or closed scope unwinds too, even where the chunk
+// has room. Push panics if it must allocate while a newer constructor is at work (see Make). Cost:
+// that of the built-in append within capacity and of a call, and the zeroing of chunks; no Go
+// allocation, no call into C.
 func (l *List[T]) Push(x T) {
 	if !l.TryPush(x) {
 		panic(refusal(l.scope))
 	}
 }
 
-// TryPush is Push that returns false instead of unwinding; the scope remembers ([Scope.Err]).
+// TryPush is Push, but returns false instead of unwinding; see [Scope.Err] for the reason.
 func (l *List[T]) TryPush(x T) bool {
 	if l.scope.h.Gen == l.scope.gen && len(l.tail) < cap(l.tail) || l.grow() {
 		l.tail = append(l.tail, x)
@@ -127,9 +128,9 @@ func (l *List[T]) grow() bool {
 // Len returns the number of values.
 func (l *List[T]) Len() int { return l.before + len(l.tail) }
 
-// All ranges over the values in order, in place, with their indexes, also over those that Push
-// appends meanwhile. The scope may be covered. All panics if the scope is closed, also between two
-// values. Cost: a call for each value; no Go allocation.
+// All ranges over the values and their indexes, in order and in place. The loop includes values
+// that Push appends meanwhile. The scope may be covered. All panics if the scope is closed, also
+// between two values. Cost: a call for each value; no Go allocation.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {
@@ -152,8 +153,9 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 	}
 }
 
-// Slice returns a copy of the values in another scope, or in the List's own; cap is len. A full
-// scope unwinds. The List stays as it is. Cost: the copy; no Go allocation, no call into C.
+// Slice returns a copy of the values in into, which may be the List's own scope; cap is len. It
+// unwinds if into is full. The List stays as it is. Cost: the copy; no Go allocation, no call into
+// C.
 func (l *List[T]) Slice(into Scope) []T {
 	l.alive("Slice of")
 	n := l.Len()
@@ -169,7 +171,7 @@ func (l *List[T]) Slice(into Scope) []T {
 	return list
 }
 
-// alive returns the record of the List's scope, or panics if that is closed.
+// alive returns the record of the List's scope, or panics if the scope is closed.
 func (l *List[T]) alive(what string) *arena_c.Record {
 	depth := l.scope.its().Find(l.scope.gen)
 	if depth == 0 {

@@ -16,8 +16,8 @@ import (
 // uses it.
 type Pool[T any] struct{ pool[T] }
 
-// pool is common to all pools. Helpers are functions: the compiler would write a method again, with
-// a pointer and without, for each T and each pool that embeds this one.
+// pool is the common part of all pools. Helpers are functions, because the compiler would write a
+// method twice, for pointer and value, for each T and each type that embeds pool.
 type pool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
@@ -25,9 +25,10 @@ type pool[T any] struct {
 	numbers *arena_c.Numbers
 }
 
-// Pool makes a pool of n chunks in s. It takes the size of a T, up to the next multiple of 8, and 5
-// bytes for each chunk; and one of the planned pool headers (limits.pools, 64 an arena by default).
-// A full scope unwinds. Cost: O(n), one call into C.
+// Pool makes a pool of n chunks in s and returns it. Each chunk takes the size of a T, rounded up
+// to a multiple of 8, and 5 bytes. The pool also takes one of the planned pool headers
+// (limits.pools, 64 an arena by default). A full scope unwinds; a negative n or a T of no bytes
+// panics. Cost: O(n), one call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
 	return Pool[T]{openPool[T](s, n, 0, false)}
@@ -73,8 +74,8 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 // Go allocation, no call into C.
 func (p pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
-// GetUnzeroed is Get of a T of any content, most often that of the last value put. The caller must
-// write all of it.
+// GetUnzeroed is Get, but returns a T of any content, often that of an earlier value. The caller
+// must write all of it.
 func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
 
 // Put frees x. It panics on a double put, an address that is no chunk of this pool, or a closed
@@ -86,7 +87,7 @@ func (p pool[T]) Put(x *T) { // written out: the inliner refuses a call of arena
 		if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 			return
 		}
-		// at once: a checked build finds x by its records of the budget
+		// the text is made at once, while a checked build's records still describe x
 		panic(badPut[T]{p, *h, x}.Unwrap())
 	} else if h.Gen == p.gen {
 		if i < uintptr(h.Count) {
@@ -150,8 +151,8 @@ func toPut[T any](p pool[T], x *T) (uint64, error) {
 	return index, nil
 }
 
-// Index returns the number of x's chunk, for tables parallel to the pool and for handles that other
-// machines understand. It panics as Put does.
+// Index returns the number of x's chunk, for tables parallel to the pool and for references that
+// are sent to other machines. It panics as Put does.
 func (p pool[T]) Index(x *T) int {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -195,8 +196,8 @@ func (p pool[T]) Cap() int {
 	return 0
 }
 
-// Live returns the number of chunks taken, 0 if the pool is closed. While its scope closes, the
-// chunks that it no longer hands out count too.
+// Live returns the number of chunks taken, 0 if the pool is closed. In an [ObjectPool] whose scope
+// is closing, free chunks count too, because Get no longer returns them.
 func (p pool[T]) Live() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Live())
@@ -213,8 +214,8 @@ func (p pool[T]) Peak() int {
 }
 
 // All ranges over the live values and the numbers of their chunks. The body may put any value or
-// close the scope: freed values aren't visited. A value that Get returns meanwhile may be visited
-// or not. Cost: a loop over a slice for live chunks, 1 or 2 ns for eight free ones; no Go
+// close the scope; All then skips the freed values. A value that Get returns meanwhile may be
+// visited or not. Cost: a loop over a slice for live chunks, 1 or 2 ns for eight free ones; no Go
 // allocation.
 func (p pool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
@@ -239,16 +240,16 @@ func chunkOf[T any](h *arena_c.Pool, first unsafe.Pointer, i uint64) *T {
 	return (*T)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(arena_c.Chunk[T]{})))
 }
 
-// ObjectPool is a Pool whose values have a finalizer. It runs at Put, and for each live value when
-// the scope closes.
+// ObjectPool is a Pool whose values have a finalizer. The finalizer runs at Put, and for each live
+// value when the scope closes.
 type ObjectPool[T any] struct {
 	pool[T]
 	fin   func(*T) error
 	stack *Stack
 }
 
-// Pool makes a pool of n objects in s. See [Maker.Pool]. The finalizer must accept the zero T that
-// Get returns.
+// Pool makes a pool of n objects in s and returns it. See [Maker.Pool]. The finalizer must accept
+// the zero T that Get returns.
 func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	m.plain.declared()
 	return ObjectPool[T]{openPool[T](s, n, m.class, false), m.fin, stackOf(s.h)}
@@ -273,23 +274,24 @@ func (p ObjectPool[T]) Put(x *T) error {
 	return p.fin(x)
 }
 
-// HandlePool is a Pool whose values are named by handles, so that a stale handle is detected, also
-// after its chunk was taken again. A handle is plain data of 8 bytes and may be stored in any
-// block. After the scope closes, Get and At return nil and Put panics. A HandlePool is a small
-// value; one goroutine at a time uses it. A handle of another pool that is open on the same arena
-// finds no value here.
+// HandlePool is a Pool whose values are named by handles. It detects a stale handle, even after the
+// chunk was taken again. A handle is plain data of 8 bytes and may be stored in any block. After
+// the scope closes, Get and At return nil and Put panics. A HandlePool is a small value; one
+// goroutine at a time uses it. A handle of another open pool of the same arena finds no value here.
 //
-// A chunk has 2^32 generations, divided by the planned pools (limits.pools), so that no handle ever
-// means two values: with 64 pools a chunk retires after 2^26-1 puts, and the pool has one chunk
-// less.
+// The 2^32 generations of a chunk are divided among the planned pools (limits.pools), so that open
+// pools share no handle. With 64 pools a chunk retires after 2^26-1 puts: the pool then has one
+// chunk less.
 //
-// Each pool starts its handles afresh, so that the same play gives the same bytes everywhere. So a
-// handle that outlived its level may find a value in the next one: keep it in the level. Data that
-// lives longer refers by a Ref to the object that holds the handle.
+// A new pool begins with the same handles as its predecessor, so that the same input gives the same
+// bytes everywhere. A handle that outlives its level may therefore find a value in the next level:
+// keep handles in the level. Data that lives longer refers by a Ref to the object that holds the
+// handle.
 type HandlePool[T any] struct{ pool[T] }
 
-// HandlePool makes a pool of n chunks in s. It takes 4 bytes a chunk more than [Maker.Pool]. A full
-// scope unwinds; an n below 0 or from 2^32 up panics. Cost: O(n), one call into C.
+// HandlePool makes a pool of n chunks in s and returns it. It takes 4 bytes a chunk more than
+// [Maker.Pool]. A full scope unwinds; an n below 0 or from 2^32 up panics. Cost: O(n), one call
+// into C.
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
@@ -362,19 +364,19 @@ func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	}
 }
 
-// SharedPool is a Pool that goroutines may share: each method takes one lock. Between Get and Put
-// the value belongs to one goroutine, or to those that it shares it with.
+// SharedPool is a Pool that goroutines may share: each method takes one lock. Between Get and Put a
+// value belongs to the goroutine that got it, which may share it.
 //
-// The scope must outlive its users, because closing it takes no lock. A worker that uses the pool
-// of a level keeps the level open meanwhile with a budget.Reader. Which goroutine gets which
-// address depends on the scheduler.
+// The scope must outlive its users, because closing it takes no lock. A worker keeps the pool's
+// region open with a budget.Reader while it uses the pool. Which goroutine gets which address
+// depends on the scheduler.
 type SharedPool[T any] struct {
 	mu   sync.Mutex
 	pool Pool[T]
 }
 
-// SharedPool makes a pool of n chunks in s. See [Maker.Pool]. It costs one Go allocation, for the
-// lock.
+// SharedPool makes a pool of n chunks in s and returns it. See [Maker.Pool]. It also costs a Go
+// allocation, for the lock.
 func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 	return &SharedPool[T]{pool: m.Pool(s, n)}
 }
@@ -388,7 +390,7 @@ func (p *SharedPool[T]) Get() *T {
 	return p.pool.Get()
 }
 
-// Put frees x. It panics as Pool.Put does, and the pool stays usable.
+// Put frees x. It panics as Pool.Put does; the pool stays usable.
 func (p *SharedPool[T]) Put(x *T) {
 	itsHeader(p.pool.header)
 	p.mu.Lock()
@@ -413,14 +415,15 @@ func (p *SharedPool[T]) Peak() int {
 	return p.pool.Peak()
 }
 
-// Proxy makes a proxy for one client of the pool. It has totals of its own, and its Close names the
-// chunks that were not put. Its Put returns the error where the pool's panics. Own the proxy in the
-// pool's scope after the pool: then it closes first. Cost: a few Go allocations.
+// Proxy returns a proxy for one client of the pool, with totals of its own. The proxy's Close
+// returns an error that names the chunks not put, and its Put returns an error where the pool's Put
+// panics. Pass the proxy to Own of the pool's scope after making the pool, so that the proxy closes
+// first. Cost: a few Go allocations.
 func (p Pool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, poolChunks[T]{p.pool})
 }
 
-// Proxy is Pool.Proxy. The proxy's Put finalizes, as the pool's does.
+// Proxy is Pool.Proxy for a pool of objects. The proxy's Put finalizes, as the pool's Put does.
 func (p ObjectPool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, p)
 }

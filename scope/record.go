@@ -26,9 +26,9 @@ const (
 	EventTempIn  // temporaries of Size bytes, of the newest temporaries
 	EventTempEnd // the newest temporaries ended
 	EventScopes  // Size scopes were open at once, more than ever before
-	EventPools   // the same for pools
-	EventOwned   // the same for owned values
-	EventLabels  // the same for labels
+	EventPools   // Size pools were open at once, more than ever before
+	EventOwned   // Size owned values were held at once, more than ever before
+	EventLabels  // Size labels were in use at once, more than ever before
 )
 
 // sink reports the changes of an arena, and holds the state that it has reported.
@@ -43,14 +43,14 @@ type sink struct {
 
 type openTemp struct{ gen, bytes uint64 }
 
-// Record reports all changes of the arena to tell, from now on until the arena is closed. It begins
-// with the open scopes and the peaks so far. Record reports false and does nothing if the arena is
+// Record passes all changes of the arena to tell, from now on until the arena is closed. It begins
+// with the open scopes and the peaks so far. Record returns false and does nothing if the arena is
 // recorded already, or temporaries are open.
 //
-// tell is called by the goroutine that uses the arena. Each Open and Close takes the long way, in
-// release builds too. New bytes are reported when the next scope of the arena opens or closes, its
-// load ends, or its figures are read; in checked builds one by one. Changes by C are reported with
-// the next event.
+// The goroutine that uses the arena calls tell. Each Open and Close takes the long way. Checked
+// builds report each allocation at once. Other builds report new bytes when the next scope of the
+// arena opens or closes, its load ends, or its figures are read. Changes by C are reported with the
+// next event.
 func (st *Stack) Record(tell func(Event)) bool {
 	if st.sink != nil || st.row.Temp.Depth > 0 {
 		return false
@@ -109,7 +109,7 @@ func (st *Stack) tellMost() {
 	if k == nil {
 		return
 	}
-	// a peak of C, or from before the recording
+	// a peak that C reached, or from before the recording
 	if peak := max(st.peakEver, st.row.Peak()); peak > k.high {
 		k.tell(Event{Kind: EventPeak, Size: peak})
 		k.high = peak

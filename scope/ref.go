@@ -8,29 +8,29 @@ import (
 )
 
 // Ref refers to a T in a scope and detects that the scope has closed. It is plain data of 16 bytes
-// and may be stored in a block of any region: systems refer to objects of the level with it. It is
-// valid in its process only. The zero Ref refers to no T.
+// and may be stored in a block of any region, so that longer-lived data can refer to objects of a
+// level. A Ref is valid in its process only. The zero Ref refers to no T.
 type Ref[T any] struct {
 	gen uint64 // of its scope
 	// offset from the arena's header; above refOffset the stack's id, and refFar
 	at uint64
 }
 
-// refOffset is the first value above the offsets; the stack's id is stored there. refFar is set if
-// the header is the far end's.
+// refOffset is the first value above all offsets: the stack's id is stored from that bit on. refFar
+// is set if the header is the far end's.
 const (
 	refOffset = 1 << 40
 	refFar    = 1 << 63
 )
 
-// RefTo returns a Ref to x, which is in s itself: not in a scope around s or inside it. nil gives
-// the zero Ref.
+// RefTo returns a Ref to x, which must be in s itself: not in a scope around s or inside s. nil
+// gives the zero Ref.
 //
-// It panics if x could be gone while s is open: a chunk of a pool, which HandlePool names, or an
-// object that a constructor at work has made in s (see [ObjectMaker.Make]), until it has succeeded.
-// It also panics if x is elsewhere, or s is closed. A value of a container is accepted: the Ref is
-// good until the value is removed (see package container). Cost: a look at each of the arena's
-// pools; no Go allocation, no call into C.
+// RefTo panics if x could be gone while s is open: if x is a chunk of a pool (use a HandlePool), or
+// if a constructor at work has made x in s (see [ObjectMaker.Make]). It also panics if x is
+// elsewhere, or s is closed. A value of a container is accepted: the Ref is good until the value is
+// removed (see package container). Cost: a look at each of the arena's pools; no Go allocation, no
+// call into C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
 	if !s.alive() {
 		panic(s.misuse("RefTo in"))
@@ -52,8 +52,8 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 // the scope closes, a finalizer that calls Get may get a T that is already finalized.
 //
 // Call it where the scope's arena may be used, or from a goroutine that keeps the scope from
-// closing (budget.Reader). A Ref that RefTo didn't make gives nil or some T in an open scope, never
-// one outside the arena. Cost: O(scopes open there), a few loads each; no call into C.
+// closing (budget.Reader). For a Ref that RefTo didn't make, Get returns nil or an address inside
+// an arena that has an open scope. Cost: O(scopes open there), a few loads each; no call into C.
 func (r Ref[T]) Get() *T {
 	st := stackAt(r.at % refFar / refOffset)
 	if st == nil {

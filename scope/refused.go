@@ -12,12 +12,12 @@ import (
 //
 //   - why returns the reason of a panic.
 //   - peek returns the reason that no call has reported so far.
-//   - take is peek for a caller that reports it, so that Close needn't.
+//   - take is peek for a caller that reports the reason; Close doesn't report it again.
 //
 // An example: TryNew of 24 bytes in scope "level" returns nil and writes Asked with 24. Err calls
 // peek, which makes the FullError with the figures of that moment; a second Err returns the same
-// one. Do or Load calls take and returns it, and the Close that follows reports nothing. Without
-// them, Close itself calls take and returns it.
+// error. A Do or Load around calls take and returns the error, and the Close that follows reports
+// nothing. Without a Do or Load, Close itself calls take.
 
 func init() { arena_c.Explain = why }
 
@@ -25,8 +25,8 @@ func init() { arena_c.Explain = why }
 // another scope in the same place is refused: an unhandled panic is printed after every deferred
 // Close.
 type met struct {
-	// of the request. It differs from the scope's for a bad align and for a Maker that was never
-	// declared.
+	// of the request. It differs from the scope's generation for a bad align and for a Maker that
+	// was never declared.
 	gen uint64
 	err error // a full, or a misuse
 }
@@ -41,7 +41,7 @@ func metBy(list []met, gen uint64) error {
 	return nil
 }
 
-// The last refusals of the scopes in each place.
+// Returns the last refusal in each place for a scope.
 func (st *Stack) met() (list []met) {
 	for i := range st.notes {
 		if m := st.notes[i].met; m.err != nil {
@@ -51,10 +51,11 @@ func (st *Stack) met() (list []met) {
 	return list
 }
 
-// Verdict sorts the end of a function that worked in the open scopes: v is the value of recover,
-// err the function's error. A panic with a full is an error. So is a panic after an unhandled full:
-// that full, with the panic as its cause. Any other panic comes back as other, to go on after the
-// unwinding.
+// Verdict judges the end of a function that worked in the open scopes. v is the value of recover,
+// err the function's error. If the function didn't panic, Verdict returns err. If it panicked with
+// a full, Verdict returns that full. If it panicked after a full that it ignored, Verdict returns
+// that full, with the panic as its cause. It returns the value of any other panic as other: the
+// caller panics with it after the unwinding.
 func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }
@@ -105,7 +106,7 @@ func handled(v any) any {
 // why returns the reason of a Refusal, usually a full.
 func why(r arena_c.Refusal) error {
 	h, gen, st := r.Arena, r.Gen, stackOf(r.Arena)
-	// it was refused before its budget closed
+	// the request was refused before its budget closed
 	if (st == nil || st.made != numberOf(gen)) && h.Misused != gen {
 		if l, ok := lostOf(gen); ok {
 			if err := metBy(l.met, gen); err != nil {
@@ -147,9 +148,9 @@ func asker(h *arena_c.Scopes, gen uint64) (depth uint64, wrong error) {
 	return h.Find(gen &^ key), wrong
 }
 
-// settle notes the misuse that the header knows of while its reason can still be worked out, and
-// returns the note of its scope. It returns nil if there is none, or the scope is closed: its
-// caller has had a panic or nil.
+// settle moves the misuse in the header to the note of its scope, while the reason can still be
+// worked out, and returns the note. It returns nil if the header holds no misuse, or the scope is
+// closed: the request has already ended in a panic or nil.
 func (st *Stack) settle(h *arena_c.Scopes) *note {
 	gen := h.Misused
 	if gen == 0 {
@@ -197,13 +198,14 @@ func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	return st.metFull(h, depth)
 }
 
-// metFull returns the full of the scope at a depth. pre: its Asked has it.
+// metFull returns the error of the request in Asked of the scope at a depth: a full, or a bad
+// align. pre: Asked isn't 0.
 func (st *Stack) metFull(h *arena_c.Scopes, depth uint64) error {
 	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
 	if full, ok := n.met.err.(*FullError); ok && n.met.gen == gen && full.asked == asked {
 		return full
 	}
-	n.met = met{gen, badAlign} // only a bad align asks for more than there is
+	n.met = met{gen, badAlign} // a request that fits was refused for its align
 	if builds := h.Back == 0 && h.Top().Edge != 0; builds || asked&arena_c.Purpose != 0 ||
 		asked%(1<<arena_c.AskedAt)+arena_c.AlignMax > h.Limit-h.Cursor {
 		full := st.full(h, asked)
@@ -221,22 +223,22 @@ func (st *Stack) take(h *arena_c.Scopes, depth uint64) error {
 	return err
 }
 
-// peekFrom works out the refusals of the scopes of an end, from a depth up, before they close: a
-// panic on its way may need them afterwards.
+// peekFrom works out the refusals of an end's scopes, from a depth up, before the scopes close: a
+// panic on its way may need the refusals afterwards.
 func (st *Stack) peekFrom(h *arena_c.Scopes, depth uint64) {
 	for i := max(depth, 1); i <= h.Depth; i++ {
 		_ = st.peek(h, i)
 	}
 }
 
-// opened is the number of open scopes at both ends when a function began. Those above are the
+// opened holds the numbers of open scopes at both ends when a function began. Scopes above are the
 // function's own.
 type opened [2]uint64
 
 func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
 
-// takeSince takes the refusal of one of the scopes opened since o: the lowest that has one,
-// temporaries last.
+// takeSince takes and returns the refusal of the lowest scope opened since o that has a refusal;
+// temporaries come last.
 func (st *Stack) takeSince(o opened) error {
 	for end, h := range st.ends() {
 		for depth := o[end] + 1; depth <= h.Depth; depth++ {
@@ -248,7 +250,7 @@ func (st *Stack) takeSince(o opened) error {
 	return nil
 }
 
-// full returns the error of the topmost scope of an end, as it is now.
+// full returns the full of a request in the topmost scope of an end, with the present figures.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row, mask := st.row, asked>>arena_c.AskedAt%arena_c.AlignMax // NodeSize-1 at least
 	e := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
@@ -256,7 +258,7 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	if asked&arena_c.Purpose != 0 {
 		return e.onPurpose()
 	}
-	// a Builder holds all that is free, and its values fill it
+	// a full Builder's values take all free bytes except a remainder
 	if r := h.Top(); h.Back == 0 && r.Edge != 0 {
 		e.Free = (h.Limit - r.Limit) % r.Edge
 	}

@@ -16,11 +16,11 @@ var registry struct {
 	sync.Mutex
 	// by id; a full list is copied to one of twice the length
 	stacks atomic.Pointer[[]atomic.Pointer[Stack]]
-	// ids handed out so far, and 0, which has no stack
+	// number of ids handed out, with id 0, which no stack has
 	used uint64
-	free []uint64 // those of dropped stacks
-	made uint64   // the last number handed out
-	lost []lost   // the stacks dropped last
+	free []uint64 // ids of dropped stacks
+	made uint64   // number of the last stack made
+	lost []lost   // records of the last dropped stacks
 }
 
 // lost is the record of a dropped stack: a panic on its way may be printed after the drop.
@@ -31,16 +31,17 @@ type lost struct {
 	met     []met // the last refusals of its scopes
 }
 
-// lostMost is how many dropped stacks are kept at least.
+// lostMost is the number of last dropped stacks whose records are always kept; up to twice as many
+// are.
 const lostMost = 512
 
-// lostOf returns the record of the dropped stack of a scope or pool with that generation, if there
-// is one.
+// lostOf returns the record of the dropped stack of a scope or pool with that generation, and
+// reports whether it is kept.
 func lostOf(gen uint64) (lost, bool) {
 	registry.Lock()
 	defer registry.Unlock()
 	for _, l := range slices.Backward(registry.lost) {
-		// a refused align changes the number
+		// a refused align changes the number in gen
 		if l.made == numberOf(gen) || metBy(l.met, gen) != nil {
 			return l, true
 		}
@@ -60,16 +61,16 @@ func stackAt(id uint64) *Stack {
 	return nil
 }
 
-// idMax is the most that the bits of a Ref hold: a million arenas open at once. numberMax keeps
-// generations below key.
+// idMax is the largest id that the bits of a Ref hold: a million arenas can be open at once.
+// numberMax keeps generations below key.
 const (
 	idMax     = 1<<20 - 1
 	numberMax = key/generationsEach - 2
 )
 
-// TableBytes returns about how many bytes of the Go heap the tables take for an arena with so many
-// nested scopes, with a report's copy of them (UsageLines). Checked builds also take sites: the
-// places that opened scopes and registered values.
+// TableBytes returns about how many bytes of the Go heap an arena's tables take for that many
+// nested scopes, with a report's copy of the tables (UsageLines). sites are the further bytes of
+// checked builds, for the places that opened scopes and registered values.
 func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 	notes, values := 2*(scopes+1), uint64(st.Owned)
 	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
@@ -78,8 +79,8 @@ func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 	return tables - sites, sites
 }
 
-// generationsEach is the number of generations of one stack, so that scopes of two stacks never
-// share one, even if they share a header.
+// generationsEach is the number of generations of one stack. Scopes of two stacks never share a
+// generation, even if the stacks share a header.
 const generationsEach = 1 << 40
 
 // Start makes the Stack the Go side of a row. Drop undoes it.
@@ -126,7 +127,7 @@ func takeID() (id uint64) {
 	return id
 }
 
-// Drop removes the Stack from the registry. Its scopes stay stale. pre: none is open.
+// Drop removes the Stack from the registry. Its scopes stay stale. pre: no scope is open.
 func (st *Stack) Drop() {
 	registry.Lock()
 	defer registry.Unlock()

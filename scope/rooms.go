@@ -22,26 +22,26 @@ type Room struct {
 	Of           reflect.Type // type of a pool's chunks; nil: not known
 	Check        func(chunk []byte) error
 
-	word  arena_c.RoomWord // the program's choice for its end; 0: none
+	word  arena_c.RoomWord // the program's choice for live blocks at its end; 0: no choice
 	locks uint64           // its live blocks that belong to a Shared
 	shape uint64           // of its header, to detect a header that was overwritten
 }
 
 func (r *Room) end() uint64 { return r.Offset + r.Size }
 
-// rooms has the arenas in a Stack. Its list never shrinks on the Go heap. Any goroutine may make an
-// arena, on bytes that it owns.
+// rooms lists the arenas in a Stack. Its list never shrinks on the Go heap. Any goroutine may make
+// an arena, on bytes that it owns.
 type rooms struct {
 	mu   sync.Mutex
 	list []Room // in the order of making
-	// a state is being made: all kinds are noted; otherwise those with blocks that can be freed
+	// a state is being made: all kinds are noted; otherwise only kinds whose blocks can be freed
 	watched  bool
 	from, to uint64 // a finished state, where no arena may be made
 	lost     uint64 // rooms lost by C when the state began
 }
 
 // Rooms returns a copy of the list of arenas in the Stack, by offset. An arena in a block of
-// another one comes after it.
+// another arena comes after that arena.
 func (st *Stack) Rooms() []Room {
 	st.rooms.mu.Lock()
 	defer st.rooms.mu.Unlock()
@@ -64,10 +64,10 @@ func (st *Stack) watchRooms() {
 	st.rooms.watched, st.rooms.lost = true, arena_c.CRoomsLost()
 }
 
-// WatchedRooms ends that part for the finished state in [from, to), which are offsets from the
-// arena's header. It returns the arenas in it, those of C too, by offset. From now on, until its
-// bytes are freed, no arena can be made there. It returns an error if C made more arenas than its
-// table holds.
+// WatchedRooms ends watchRooms for the finished state in [from, to), offsets from the arena's
+// header. It returns the arenas in the state by offset, including arenas of C. From now on, until
+// the state's bytes are freed, no arena can be made there. It returns an error if C made more
+// arenas than its table holds.
 func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	var list []Room
 	for {
@@ -92,15 +92,15 @@ func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	return slices.DeleteFunc(st.Rooms(), func(r Room) bool { return r.Offset < from || r.Offset >= to }), nil
 }
 
-// noteRoom adds a room. The scope's owner may be at work meanwhile and overwrite the bit; then the
-// room ends when the load does.
+// noteRoom adds a room. Another goroutine may use the scope at the same time and overwrite the bit;
+// the room then ends with the load.
 func (st *Stack) noteRoom(room Room) {
 	st.rooms.add(room)
 	st.h.SetOdd(oddRooms)
 }
 
-// add adds a room in place of those that it overlaps, which have ended. But a room inside another's
-// block doesn't end that one. pre: the lock is held.
+// add adds a room and removes the rooms that it overlaps, which have ended. It keeps a room that
+// contains the new one in a block. pre: the lock is held.
 func (r *rooms) add(room Room) {
 	r.list = slices.DeleteFunc(r.list, func(old Room) bool {
 		apart := old.end() <= room.Offset || room.end() <= old.Offset
@@ -110,8 +110,8 @@ func (r *rooms) add(room Room) {
 	r.list = append(r.list, room)
 }
 
-// endRooms ends the arenas in bytes that are about to be freed, newest first. It returns their
-// leaks, if h, the end of the arena whose topmost scope closes, isn't nil.
+// endRooms ends the arenas in bytes that are about to be freed. h is the end of the arena whose
+// topmost scope closes. If h isn't nil, endRooms returns the leaks, newest arena first.
 func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 	r := &st.rooms
 	if from >= to {
@@ -138,8 +138,8 @@ func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 // roomOwner is a Stack as the owner of arenas on its bytes.
 type roomOwner Stack
 
-// MayMake returns an error for an arena in a finished state, because its words would not be checked
-// there.
+// MayMake returns an error for an arena in a finished state, because package save would not check
+// its words.
 func (o *roomOwner) MayMake(b arena_c.RoomBlock) error {
 	st := (*Stack)(o)
 	r := &st.rooms
@@ -172,7 +172,7 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 		b.SetPlain()
 	}
 	switch b.Kind {
-	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // they end with their bytes
+	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // kinds without blocks to free
 		if !r.watched {
 			return
 		}
@@ -187,7 +187,7 @@ var budgets atomic.Pointer[[]openBudget]
 type openBudget struct {
 	from unsafe.Pointer
 	size uint64
-	// the highest end of this one and those before it: a budget may be inside another
+	// the highest end of this budget and the ones before it: a budget may be inside another
 	end    uintptr
 	stacks *int // number of open stacks; read under the registry's lock alone
 }

@@ -2,18 +2,18 @@ package scope
 
 import "slices"
 
-// Scratch is a worker's scratch arena, for scopes that follow the call stack. A budget lends it. It
-// is held by handle, because goroutines move between threads. It is a small value; one goroutine at
-// a time uses it. After its return to the budget its methods panic.
+// Scratch is a worker's scratch arena, for scopes that follow the call stack. A budget lends it,
+// and the worker holds it by handle, because goroutines move between threads. A Scratch is a small
+// value; one goroutine at a time uses it. After its return to the budget its methods panic.
 type Scratch struct {
 	stack *Stack
 	lent  uint64 // number of the lending
 }
 
-// scratch returns the handle of a worker, which is good until EndLending.
+// scratch returns a handle of the arena, which is valid until EndLending.
 func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lentDropped-1)} }
 
-// EndLending makes the scratch arenas that Scratches returned so far refuse.
+// EndLending makes all handles of the stack that were returned so far refuse.
 func (st *Stack) EndLending() {
 	if st.h.Depth == 0 {
 		st.row.Over()
@@ -32,7 +32,7 @@ func (p Scratch) borrowed(what string) *Stack {
 
 func (p Scratch) its() *Stack { return madeScratch(p.stack) }
 
-// madeScratch returns the stack, or panics if it is that of a zero value.
+// madeScratch returns st, or panics if st is nil: the stack of a zero Scratch or Scratches.
 func madeScratch(st *Stack) *Stack {
 	if st == nil {
 		panic(zeroScratch)
@@ -61,7 +61,7 @@ func (p Scratch) Depth() int {
 	return p.borrowed("Depth of").Depth()
 }
 
-// Stats returns the scratch arena's figures of this moment, or none if the budget is closed.
+// Stats returns the scratch arena's present figures, zeros if the budget is closed.
 func (p Scratch) Stats() Stats {
 	if p.its().dropped {
 		return Stats{}
@@ -70,17 +70,19 @@ func (p Scratch) Stats() Stats {
 }
 
 // Scratches are the scratch arenas of a worker: two, unless the plan says otherwise. A function
-// that puts its result on its caller's scratch uses the other one for itself. It is a small value.
+// that puts its result on its caller's scratch uses the other one for its own scopes. A Scratches
+// is a small value.
 type Scratches struct {
 	first *Stack
 	lent  uint64 // number of the lending, the same for each
 }
 
-// Scratches returns the handle of a worker for the stack and its siblings, which is good until
-// EndLending. The stack is the first.
+// Scratches returns a handle of the stack and its siblings, which is valid until EndLending. pre:
+// st is the first sibling.
 func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent} }
 
-// Scratch returns one of them, counted from 0. Another number panics.
+// Scratch returns the worker's scratch arena number which, counted from 0. It panics if the worker
+// has no such arena.
 func (p Scratches) Scratch(which int) Scratch {
 	if which < 0 || which >= len(madeScratch(p.first).Siblings) {
 		panic(bug("scratch %d of the %d that a worker has", which, len(p.first.Siblings)))
@@ -88,10 +90,11 @@ func (p Scratches) Scratch(which int) Scratch {
 	return Scratch{p.first.Siblings[which], p.lent}
 }
 
-// Pick returns the first scratch arena that holds none of the scopes. A function with a scope for
-// its result takes its scratch from Pick of that scope, so it never closes or covers the scope of
-// its caller. Scopes of other arenas are always allowed. Pick panics if each scratch arena holds
-// one of the scopes, or a scope is closed. Cost: a comparison for each scope and scratch arena.
+// Pick returns the first scratch arena that holds none of the scopes. A function that gets a scope
+// for its result takes its scratch from Pick of that scope, so it never closes or covers the
+// caller's scope. Scopes of other arenas are always allowed. Pick panics if each scratch arena
+// holds one of the scopes, or a scope is closed. Cost: a comparison for each scope and scratch
+// arena.
 func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	for _, s := range conflicts {
 		if !s.alive() {

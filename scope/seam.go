@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Busy reports whether finalizers of the arena are running, and whether a Do or a constructor is at
-// work.
+// Busy reports whether finalizers of the arena are running, and whether a Do, a Label or a
+// constructor is at work.
 func (st *Stack) Busy() (closing, inside bool) {
 	return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0, st.inside != 0
 }
@@ -47,7 +47,7 @@ func (st *Stack) Finalizers() uint64 { return st.finalizers }
 type Node struct {
 	Name     string
 	At, Size uint64 // offset and size of the node
-	Place    uint64 // of an owned value: see OwnedAt
+	Place    uint64 // of an owned value, for OwnedAt
 }
 
 // NodesSince returns the nodes of the topmost scope from an offset on, newest first.
@@ -99,8 +99,9 @@ func (st *Stack) OwnedLives(place uint64) bool { return st.owned.at(place) != ni
 // PoolObject returns the finalizer of a pool's objects, "finalizer of T", or "" if they have none.
 func (*Stack) PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
 
-// Left returns the errors that a function leaves in the open scopes, and marks them as reported:
-// scopes from a depth up that were left open, and refusals of any scope.
+// Left returns the errors that a function leaves in the open scopes: a misuse if it left scopes
+// open from a depth up, and the unreported refusal of the lowest scope that has one. Left marks the
+// refusal as reported.
 func (st *Stack) Left(depth int) error {
 	return joined(st.leftOpen(depth), st.takeSince(opened{}))
 }
@@ -112,8 +113,8 @@ func (st *Stack) LastFull() *FullError { return st.lastFull }
 func (st *Stack) Fulls() int { return st.fulls }
 
 // Empty closes all scopes, as CloseTo does, and notes the reason for messages: the operation,
-// "Load"; the region that it was called for, "room 3"; and the place of the call. After a failed
-// operation, live blocks in arenas are no leaks.
+// "Load"; the region that it was called for, "room 3"; and the place of the call. It returns the
+// errors of CloseTo. After a failed operation, live blocks in arenas are no leaks.
 func (st *Stack) Empty(what, region string, site arena_c.Site, failed bool) error {
 	if st.h.Depth != 0 {
 		st.emptied.set(emptied{what, region, failed, time.Now(), site, st.h.Next})
@@ -127,7 +128,7 @@ func (st *Stack) Empty(what, region string, site arena_c.Site, failed bool) erro
 // emptied describes the last Empty of an arena.
 type emptied struct {
 	what   string // "Load"
-	region string // for which it was called
+	region string // for which the operation was called
 	failed bool
 	when   time.Time
 	site   arena_c.Site
@@ -162,11 +163,11 @@ func (l *lastEmptied) get() emptied {
 	return l.last
 }
 
-// ended returns the operation that emptied the arena since the near end's scope or pool with that
-// generation was opened, or "" if it was closed otherwise. Any goroutine may call it.
+// ended describes the last operation that emptied the arena, if the near end's scope or pool with
+// that generation was opened before it; otherwise it returns "". Any goroutine may call it.
 func (l lost) ended(gen uint64) string {
 	e := &l.emptied
-	if gen > e.last || numberOf(gen) != l.made { // the headers belonged to another budget then
+	if gen > e.last || numberOf(gen) != l.made { // opened later, or by another stack on these headers
 		return ""
 	}
 	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", l.arena, e.by(), time.Since(e.when).Round(time.Millisecond)) +
@@ -242,7 +243,8 @@ func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
 // A frame without finalizers and errors ends without the long way of Open and Close.
 
 // Changes returns a number that changes when a scope opens, nodes run, or a full is reported. While
-// it stays, and the arena or its chain is empty, the arena differs from before in its cursor alone.
+// the number stays the same and the arena or its chain is empty, only the arena's cursor can
+// change.
 func (st *Stack) Changes() uint64 { return st.h.Next + st.unwound + uint64(st.fulls) }
 
 // plain reports whether exactly one scope is open, and its Close has no work and no error.
@@ -251,8 +253,9 @@ func (st *Stack) plain() bool {
 	return h.Depth == 1 && len(st.seen) != 0 && h.Chain|h.Asked|h.Misused|st.row.Temp.Depth == 0 && h.Odd&^oddNames == 0
 }
 
-// NextPlain freezes the only scope, returns its bytes in use, and opens that of the next buffer. It
-// reports false and changes nothing if one of the two buffers has finalizers or errors.
+// NextPlain freezes the only scope of st, replaces the scope of next by a new one, and returns that
+// scope and the used bytes of st. It returns false and changes nothing if one of the two has
+// finalizers or errors, and in checked builds.
 func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	if arena_c.Checked || !st.plain() || !next.plain() {
 		return Scope{}, 0, false
@@ -272,8 +275,8 @@ func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	return Scope{h, gen}, used, true
 }
 
-// CloseTemp closes the temporaries, if there are any. It returns their errors, and the unreturned
-// errors of constructors in the topmost scope that panicked.
+// CloseTemp closes all temporaries. It returns their errors, and the unreturned errors of
+// constructors in the topmost scope that panicked.
 func (st *Stack) CloseTemp() error {
 	err := st.closeFrom(&st.row.Temp, 1)
 	n := &st.notes[st.h.Depth]
@@ -281,13 +284,13 @@ func (st *Stack) CloseTemp() error {
 	return err
 }
 
-// PlaceOf returns the canonical distance of p from the arena's first byte.
+// PlaceOf returns the canonical offset of p from the arena's first byte.
 func (st *Stack) PlaceOf(p unsafe.Pointer) uint64 { return st.h.Offset(p) - st.h.Start }
 
 // MarkAt returns the offset from the arena's first byte where the scope at a depth began.
 // pre: depth < Depth.
 func (st *Stack) MarkAt(depth int) uint64 { return st.h.Record(uint64(depth)+1).Mark - st.h.Start }
 
-// HeaderOf returns the header of a pool, HeaderOfHandles that of one with handles.
+// HeaderOf and HeaderOfHandles return the header of a pool.
 func HeaderOf[T any](p Pool[T]) *arena_c.Pool              { return p.header }
 func HeaderOfHandles[T any](p HandlePool[T]) *arena_c.Pool { return p.header }

@@ -14,16 +14,16 @@ func (m Maker[T]) Slice(s Scope, n int) []T {
 	return makeSlice[T](s, n, true)
 }
 
-// TrySlice is Slice that returns nil when the scope is full; the scope remembers ([Scope.Err]). A
-// slice of 0 is not nil.
+// TrySlice is Slice, but returns nil if refused; see [Scope.Err] for the reason. A slice of 0
+// elements isn't nil.
 func (m Maker[T]) TrySlice(s Scope, n int) []T {
 	m.declared()
 	return makeSlice[T](s, n, false)
 }
 
-// SliceCap returns n zeroed T with room for capacity of them, zeroed too. Within the capacity the
-// built-in append stays in s. Beyond it, append leaves the budget for the Go heap, and Append
-// doesn't. A full scope unwinds; a negative n, or one beyond the capacity, panics.
+// SliceCap returns n zeroed T, with zeroed room for capacity T in all. Within the capacity the
+// built-in append stays in s. Beyond it, append moves the slice to the Go heap; Append moves it
+// within s. A full scope unwinds; a negative n, or one beyond the capacity, panics.
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	m.declared()
 	if n < 0 || n > capacity {
@@ -32,7 +32,7 @@ func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	return makeSlice[T](s, capacity, true)[:n]
 }
 
-// SliceAligned is Slice with the first element aligned to align bytes, a power of two up to 1 MiB,
+// SliceAligned is Slice, but aligns the first element to align bytes, a power of two up to 1 MiB,
 // or to the alignment of T if that is more. Any other align panics.
 func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
 	m.declared()

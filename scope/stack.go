@@ -10,15 +10,14 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Stack is the seam to package budget, its only user: an arena with nested scopes, as its owner
-// sees it. It is a region, a slot, a buffer of the frame, or a scratch arena. One goroutine at a
-// time uses it. The exported fields come from the plan, most of them for messages. Set them, then
-// call Start.
+// Stack is an arena with nested scopes, as its owner, package budget, sees it: a region, a slot, a
+// buffer of the frame, or a scratch arena. Programs don't use it. One goroutine at a time uses it.
+// The exported fields come from the plan, most of them for messages. Set them, then call Start.
 type Stack struct {
 	Budget string         // name of the plan
 	Arena  string         // "region level", "frame 0", "scratch 1.0"
 	Part   string         // of the plan, as reports name it: "level", "frame"
-	Index  int            // among the arenas of its part
+	Index  int            // of this arena in its part
 	Kind   string         // "region", "slot", "frame", "scratch"
 	Key    string         // key of the plan that sets the arena's size
 	Owned  int            // limit of held Go values (Own, Defer, Keep)
@@ -34,13 +33,13 @@ type Stack struct {
 	lent   atomic.Uint64 // of a scratch arena: number of the lending
 	notes  []note        // of the scopes, by depth; then of those at the far end
 	id     uint64        // in the registry
-	made   uint64        // its number: how many stacks were made, itself included
+	made   uint64        // its number: the count of stacks made, with itself
 	owned  ownedTable
 	labels labels
 	ledger
 	fails   bool   // a function failed, and its scopes are unwound
 	dropped bool   // its budget is closed
-	inside  int    // calls of Do and Make at work
+	inside  int    // calls of Do, Label and Make at work
 	watch   *watch // nil: no state is being made
 	rooms   rooms
 	emptied lastEmptied
@@ -63,12 +62,12 @@ func (*noCopy) Unlock() {}
 // note is the Go side's record of an open scope.
 type note struct {
 	name   string
-	gen    uint64       // its generation, because C opens scopes without a note
+	gen    uint64       // the scope's generation: a scope that C opens has no note of its own
 	site   arena_c.Site // where it was opened
 	lost   error        // unreturned errors of a constructor that panicked
 	making making
 	met    met // its last refusal
-	// the first misuse that no call has reported. An unreported full stays in the scope's Asked.
+	// the first misuse that no call has reported; an unreported full is in the scope's Asked
 	owed error
 }
 
@@ -130,15 +129,16 @@ func short(name string) string {
 // Depth returns the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
 
+// making describes the constructors at work in a scope.
 type making struct {
 	gen   uint64 // of the scope
-	from  uint64 // cursor when the outermost began; 0: none is at work
-	start uint64 // cursor when the innermost began
+	from  uint64 // cursor when the outermost constructor began; 0: no constructor is at work
+	start uint64 // cursor when the innermost constructor began
 }
 
 func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }
 
-// noteOf returns the note of the scope at a depth. Those of temporaries come after the others.
+// noteOf returns the note of the scope at a depth. The notes of temporaries follow the others.
 func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
 	if h.Back != 0 {
 		depth += h.Slots + 1
@@ -149,5 +149,5 @@ func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
 // tempStart returns the offset of the newest temporaries, from the far end's header.
 func (st *Stack) tempStart() uint64 { return st.row.Arena.Limit - st.row.Temp.Back }
 
-// lentDropped is a number that no lending has: the stack is dropped.
+// lentDropped is a number that no lending has. It marks a dropped stack.
 const lentDropped = math.MaxUint64

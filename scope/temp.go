@@ -6,15 +6,15 @@ import "github.com/upfront-mem/upfront/arena_c"
 const nodeOfTemp = 2 * arena_c.NodeSize
 
 // Temp returns a scope of exactly n bytes at the far end of the arena, for temporaries of a load,
-// say. It ends with s, in its place among the finalizers; in a load at the latest when the load
-// returns. Close ends it before, if it is the newest.
+// say. It ends with s, in order with the finalizers; in a load it ends at the latest when the load
+// returns. Close ends it earlier, if it is the newest.
 //
-// Temporaries nest: the newest allocates, older ones keep their bytes. A request that doesn't fit
-// in n is a full of the temporaries, and names a sufficient n. Use Temp for a known size, as that
-// of a file; for other lengths use scratch or a [Builder].
+// Temporaries nest: only the newest allocates, and older ones keep their bytes. A request that
+// doesn't fit in the n bytes is a full, whose error names an n that is enough. Use Temp for a known
+// size, as that of a file; for other lengths use scratch or a [Builder].
 //
-// s is the topmost scope, or the newest of the temporaries. If n bytes aren't free, Temp unwinds as
-// full. Cost: 16 bytes of s and up to 63 for alignment, one call into C.
+// s must be the topmost scope, or the newest of the temporaries. If n bytes aren't free, Temp
+// unwinds as full. Cost: 16 bytes of s and up to 63 for alignment, one call into C.
 func (s Scope) Temp(n int) Scope {
 	if n < 0 {
 		panic(bug("Temp of %d bytes", n))

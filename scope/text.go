@@ -11,13 +11,13 @@ import (
 
 // Text builds a text in a scope. It takes no byte of the scope while it is empty, and grows as
 // Append does: in place if it is the newest allocation of the scope, else it moves to a new place
-// with twice the capacity. It makes no Go allocation, so it is for ticks. An Add that doesn't fit
+// with twice the capacity. It makes no Go allocation, so use it in ticks. An Add that doesn't fit
 // is left out as a whole, and the scope remembers the full: check [Scope.Err] before you use the
 // text.
 //
-// Bytes and String return views of the text, which are gone with the scope. Reset and later Adds
-// write over them. After its scope closed a Text reads as empty, and an Add to it panics. One
-// goroutine at a time uses it.
+// Bytes and String return views of the text, which end with the scope. An Add after a Reset
+// overwrites them. After its scope has closed, a Text is empty, and an Add panics. One goroutine at
+// a time uses a Text; don't copy it.
 type Text struct {
 	_     noCopy
 	scope Scope
@@ -28,19 +28,19 @@ type Text struct {
 // Text returns an empty text in s.
 func (s Scope) Text() Text { return Text{scope: s, at: s.its().Cursor} }
 
-// Add appends a string.
+// Add appends a string and returns t.
 func (t *Text) Add(s string) *Text {
 	t.add(unsafe.Slice(unsafe.StringData(s), len(s)))
 	return t
 }
 
-// AddBytes appends a copy of p, from the network for example.
+// AddBytes appends a copy of p, from the network for example, and returns t.
 func (t *Text) AddBytes(p []byte) *Text {
 	t.add(p)
 	return t
 }
 
-// AddInt appends i in decimal.
+// AddInt appends i in decimal and returns t.
 func (t *Text) AddInt(i int64) *Text {
 	var room [20]byte
 	t.add(strconv.AppendInt(room[:0], i, 10))
@@ -48,8 +48,8 @@ func (t *Text) AddInt(i int64) *Text {
 }
 
 // Write appends p: the result of package strconv in an array of the caller, or the output of
-// fmt.Fprintf and its like, which use the Go heap. Its error is the full; then no byte of p was
-// appended.
+// fmt.Fprintf and its like, which use the Go heap. If s is full, Write returns the full and appends
+// no byte.
 //
 //	var room [32]byte
 //	text.Write(strconv.AppendFloat(room[:0], x, 'f', 2, 64))
@@ -77,7 +77,8 @@ func (t *Text) add(p []byte) bool {
 	return ok
 }
 
-// Bytes returns the text. It is valid until Reset, and as long as the scope is open; cap is len.
+// Bytes returns the text's bytes. They are valid until Reset, or until the scope closes; cap is
+// len.
 func (t *Text) Bytes() []byte {
 	if !t.scope.alive() {
 		return nil
@@ -85,8 +86,8 @@ func (t *Text) Bytes() []byte {
 	return t.text[:len(t.text):len(t.text)]
 }
 
-// String returns the same bytes as a string, not a copy: it changes after Reset and is gone with
-// the scope. strings.Clone keeps it.
+// String returns the bytes of Bytes as a string, without a copy: it changes after a Reset and ends
+// with the scope. strings.Clone copies it.
 func (t *Text) String() string {
 	text := t.Bytes()
 	return unsafe.String(unsafe.SliceData(text), len(text))
@@ -95,7 +96,7 @@ func (t *Text) String() string {
 // Len returns the number of bytes, 0 after the scope closed.
 func (t *Text) Len() int { return len(t.Bytes()) }
 
-// Reset makes the text empty. Later Adds use its bytes again.
+// Reset makes the text empty and returns t. Later Adds use its bytes again.
 func (t *Text) Reset() *Text {
 	if text := t.Bytes(); arena_c.Race {
 		arena_c.Dead(unsafe.Pointer(unsafe.SliceData(text)), uintptr(len(text)))
@@ -104,16 +105,16 @@ func (t *Text) Reset() *Text {
 	return t
 }
 
-// Sprintf formats as fmt.Sprintf does. It is for loads: formatting uses the Go heap. The string is
-// in s and gone with it: don't use it as a map key, an error or a log line that lives longer;
-// strings.Clone keeps it. A full scope unwinds.
+// Sprintf formats as fmt.Sprintf does and returns the string, which is in s. Use it in loads:
+// formatting uses the Go heap. The string ends with s, so don't keep it longer as a map key, an
+// error or a log line; strings.Clone copies it. A full scope unwinds.
 func Sprintf(s Scope, format string, args ...any) string {
 	text := clone(s, fmt.Appendf(nil, format, args...))
 	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
 // StringOf copies text into s and returns the [arena.String] that a T holds in place of a string.
-// base is that of s's region, or of the budget. The copy is freed with s. A full scope unwinds;
+// base is the Base of s's region, or of the budget. The copy is freed with s. A full scope unwinds;
 // StringOf panics if s isn't in base. Cost: the copy; no Go allocation.
 //
 //	f.Name = scope.StringOf(s, base, "ada")
@@ -127,8 +128,8 @@ func StringOf[S ~string | ~[]byte](s Scope, base arena.Base, text S) arena.Strin
 	return arena.StringOf(base, made)
 }
 
-// refuseFrozen panics if s is frozen: no call would read the full that it would remember, and a
-// Text in it would never change again.
+// refuseFrozen panics if s is frozen. A frozen scope could only remember a full that no call reads,
+// and a Text in it could never change again.
 func (s Scope) refuseFrozen(what string) {
 	if s.h.Gen == 0 && !s.isTemp() && s.h.Find(s.gen) == s.h.Depth {
 		panic(s.misuse(what))

@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// watch holds the facts that package save needs of a state while it is made.
+// watch holds facts about a state that package save needs while the state is made.
 type watch struct {
 	pools   map[*arena_c.Pool]reflect.Type
 	tenants []Tenant // by offset
@@ -42,8 +42,8 @@ type Made struct {
 }
 
 // Watch starts to note the types of pools, the tenants and, in checked builds, all allocations.
-// From now on free bytes are zeros, freed ones too, so that gaps are the same everywhere. Watching
-// ends with Watched, or when the arena is empty.
+// From now on all free bytes are zeros, so that gaps are the same everywhere. Watching ends with
+// Watched, or when the arena is empty.
 func (st *Stack) Watch() {
 	st.watch = &watch{pools: map[*arena_c.Pool]reflect.Type{}}
 	st.h.Odd |= oddWatched
@@ -66,7 +66,7 @@ func (st *Stack) unwatch() {
 	st.h.Odd &^= oddWatched
 }
 
-// watchBack clears and forgets a range of bytes that has become free.
+// watchBack clears a range of a watched arena that has become free, and forgets its notes.
 func (st *Stack) watchBack(from, end uint64) {
 	w := st.watch
 	if w == nil || from >= end {
@@ -120,7 +120,7 @@ func (st *Stack) note(s Scope, m Made) {
 	}
 }
 
-// noted notes x, which was made in s, and returns it.
+// noted notes x, which was made in s, and returns x.
 func noted[T any](s Scope, x *T) *T {
 	if arena_c.Checked && x != nil {
 		notedSlice(s, unsafe.Slice(x, 1))
@@ -149,7 +149,7 @@ func notedSlice[T any](s Scope, list []T) []T {
 	return list
 }
 
-// notedMore notes that a list at first, with room for from elements, has room for to.
+// notedMore notes that a list at first has grown: from room for from elements to room for to.
 func notedMore[T any](s Scope, first *T, from, to int) {
 	if !arena_c.Checked {
 		return
