@@ -9,10 +9,10 @@ import (
 )
 
 // The work that closes a scope is a chain of nodes, newest first. A node is a word before its
-// object, with a class that says how to run it. Close, a constructor or load that fails, Rewind and
-// the end of a frame are one operation: they unwind the chain to a mark.
+// object, and holds a class that selects the code to run. Close, a constructor or load that fails,
+// Rewind and the end of a frame are one operation: they unwind the chain to a mark.
 
-// The classes that aren't types; arena_c has those that C knows too.
+// The classes that aren't types. Package arena_c has the classes that C uses too.
 const (
 	classOwned = arena_c.ClassTemp + 1 + iota // a word of the owned table
 	classLabel                                // a labelNode
@@ -20,11 +20,11 @@ const (
 	classFirst                                // the first class that a type declares
 )
 
-// classesMax is the number of Objects that a process may declare. The collector looks at all
-// places.
+// classesMax bounds the classes of a process. It is small, because the collector scans the whole
+// table.
 const classesMax = 1 << 12
 
-// classes are read without a lock: each is written once, before its number is known.
+// classes is read without a lock: each place is written once, before newClass returns its number.
 var classes struct {
 	sync.Mutex
 	used uint64
@@ -53,12 +53,12 @@ func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain, h.
 type unwinding struct {
 	st *Stack
 	h  *arena_c.Scopes
-	// cursor 0: that of the lowest scope to close
+	// a cursor of 0 is the cursor of the lowest scope to close
 	to     mark
 	errs   errorList
 	at     uint64 // offset of the node that runs
 	frozen bool   // the scope at the mark stays frozen
-	rest   bool   // it runs on a fresh goroutine, in place of one that ends
+	rest   bool   // the unwinding runs on a fresh goroutine, in place of one that ends
 	done   bool
 }
 
@@ -75,9 +75,9 @@ func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	return u.turns()
 }
 
-// CloseTo closes the topmost scopes, newest first, until depth are open, and returns the errors of
-// their finalizers. It is for the owner of the arena and refuses nothing. If finalizers are running
-// already, it leaves the scopes to the Close that runs them.
+// CloseTo closes the topmost scopes, newest first, until depth scopes are open, and returns the
+// errors of their finalizers. It is for the owner of the arena and refuses nothing. If finalizers
+// are running already, it leaves the scopes to the Close that runs them.
 func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(depth)+1) }
 
 // closeFrom closes the scopes of one end from a depth up. It also returns the unreported refusals
@@ -100,12 +100,13 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 // before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() error {
 	u.st.unwound++
-	// the scopes and labels that look books are gone afterwards
+	// look must book the scopes and labels before they are gone
 	u.st.look()
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
 	}
-	// a full of the near end has the figures from before the temporaries free bytes
+	// work out a full of the near end before the temporaries free bytes, so that its figures are
+	// right
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 {
 		u.st.peekFrom(near, near.Depth)
 	}
@@ -170,9 +171,9 @@ func (u *unwinding) turn() {
 	}
 }
 
-// caught handles a turn that ended early. A goroutine that ends (Goexit) can't be stopped, and
-// deferred calls would pile up on its stack: the rest runs on a fresh goroutine while this one
-// waits.
+// caught handles a turn that ended early. A goroutine that ends (Goexit) can't be stopped from
+// ending, and deferred calls would pile up on its stack. So the other nodes run on a fresh
+// goroutine while this one waits.
 func (u *unwinding) caught(v any) {
 	if v != nil {
 		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), handled(v), u.given()))
@@ -199,7 +200,7 @@ func (u *unwinding) elsewhere() {
 	*u = *rest
 }
 
-// finish lets the arena allocate again, at the mark.
+// finish brings the arena to the mark and lets it allocate again, unless it was frozen.
 func (u *unwinding) finish() {
 	h := u.h
 	if u.to.cursor != 0 {
@@ -221,8 +222,8 @@ func (u *unwinding) finish() {
 	}
 }
 
-// runOwned ends the Go value of the newest node, if it is still held. A value that fails, or
-// doesn't return, keeps its place until its error is reported: see release.
+// runOwned ends the Go value of the newest node, if it is still held. A value whose code fails, or
+// doesn't return, keeps its place until the error is noted: see release.
 func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 	h.Unlink()
 	p := st.owned.take(*(*uint64)(word))
@@ -272,11 +273,12 @@ func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	}
 }
 
-// A pool's word holds its index and, in units of poolNext, the chunk to look at next.
+// The word of a pool's node holds the pool's index and, in units of poolNext, the chunk to look at
+// next.
 const poolNext = 1 << 20
 
-// chunk finalizes one live object of the node's pool. The node stays until there is none; meanwhile
-// Get of the pool returns nil.
+// chunk finalizes one live object of the node's pool. The node stays until no object is live;
+// meanwhile Get of the pool returns nil.
 func (u *unwinding) chunk(word *uint64) {
 	pool := u.st.row.Pool(*word % poolNext)
 	next := *word / poolNext
@@ -293,7 +295,7 @@ func (u *unwinding) chunk(word *uint64) {
 		return
 	}
 	*word = *word%poolNext + (index+1)*poolNext
-	// it counts as put: a second put of it is a double put
+	// the chunk counts as put: a Put of it is a double put
 	*pool.State(index) = arena_c.ChunkLeaving
 	u.st.finalizers++
 	if err := classes.run[pool.Kind%classesMax](pool.Chunk(index)); err != nil {
@@ -314,8 +316,8 @@ func (u *unwinding) element(object unsafe.Pointer) {
 	}
 }
 
-// closeLong closes the topmost scope after its nodes have run. It returns the errors, and counts
-// the figures, that the fast path leaves out.
+// closeLong closes the topmost scope after its nodes have run. It adds the errors and ends the
+// arenas that the fast path leaves out.
 func (u *unwinding) closeLong() {
 	h, st, end := u.h, u.st, u.h.Cursor
 	if h.Odd&arena_c.Building != 0 {
@@ -381,8 +383,8 @@ func (u *unwinding) owned() *owned {
 	return nil
 }
 
-// given returns, in checked builds, the lines that registered the Go value; objects have no place
-// for it.
+// given returns, in checked builds, the lines that registered the node's Go value. It returns ""
+// for an object, whose node has no room for a place.
 func (u *unwinding) given() string {
 	if p := u.owned(); p != nil {
 		return p.site.Tell("given")
@@ -390,7 +392,7 @@ func (u *unwinding) given() string {
 	return ""
 }
 
-// release forgets a Go value that failed or didn't return.
+// release forgets the node's Go value after its code failed or didn't return.
 func (u *unwinding) release() {
 	u.st.finalizers += u.h.RanC()
 	if p := u.owned(); p != nil {

@@ -14,14 +14,14 @@ func (st *Stack) StartDry(row *arena_c.Row) {
 	st.h.Base = uint64(st.Base)
 }
 
-// earlierName is the scope of bytes whose own scope isn't known: it was opened before Record, or by
-// C.
+// earlierName names the scope of bytes whose own scope isn't known, because it was open before
+// Record, or C opened it.
 const earlierName = "earlier"
 
 var errEvent = errors.New("no arena can do that")
 
 // Play repeats an event in a dry arena: the core moves its headers as it moved the program's. It
-// returns the full that the program would have had. For an event that can't come now it returns
+// returns the full that the program would have had. If the event can't come now, Play returns
 // another error and changes nothing.
 func (st *Stack) Play(e Event) error {
 	h, far := st.h, &st.row.Temp
@@ -81,7 +81,7 @@ func (st *Stack) playOpen(name string) error {
 	return nil
 }
 
-// size includes alignment.
+// playGrow takes size bytes, which include alignment.
 func (st *Stack) playGrow(size uint64) error {
 	if st.h.Take(size) {
 		return nil

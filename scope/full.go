@@ -29,7 +29,7 @@ type FullError struct {
 	Cause error   // a later error, if the full wasn't handled
 
 	asked    uint64 // the arena header's Asked
-	sameName bool   // What is "scopes", and all open scopes have this name
+	sameName bool   // a full table of scopes: all open scopes have this name
 	// in a checked build: there was room, but budgettest.FailEach refused the request
 	OnPurpose bool
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Piece is a part of an arena: an object, the node of something that ends with its scope, or bytes
+// Piece is a part of an arena: an object, a node (work that a scope does when it closes), or bytes
 // of unknown content. Offsets count from the arena's first byte.
 type Piece struct {
 	Offset, Size, Padding uint64 // the padding is before the offset
 	Kind                  string
 	Scope, Label          string
-	// of a node: 1 runs first at its end of the arena; 0: the piece has no node
+	// the turn of the piece's node: 1 runs first at its end of the arena; 0: no node
 	Order int
 	Pool  *arena_c.Pool
 
 	made, typed uint32
-	node        chainNode // of the piece, if it has an order
+	node        chainNode // of the piece, if Order isn't 0
 }
 
 // The kinds of pieces.
@@ -29,11 +29,11 @@ const (
 	kindPlain   = "plain"   // an object
 	kindObject  = "object"  // an object with a finalizer
 	kindObjects = "objects" // objects with a finalizer, made at once
-	kindOwned   = "owned"   // the word that names a Go value
+	kindOwned   = "owned"   // a word with the number of a Go value
 	kindPool    = "pool"    // a pool's chunks and its own words
-	kindNode    = "node"    // the scope's own words: nodes, and the beginnings of labels
-	kindBytes   = "bytes"   // objects and their padding: only checked builds know more
-	kindPadding = "padding" // no object's
+	kindNode    = "node"    // words of the scope: nodes, labels included
+	kindBytes   = "bytes"   // objects and their padding, which only checked builds distinguish
+	kindPadding = "padding" // bytes after the last object of a scope or label
 	kindReserve = "reserve" // free bytes of temporaries
 )
 
@@ -48,7 +48,8 @@ func (p *Piece) Type() string {
 	return shortType(arena_c.Text(p.typed))
 }
 
-// Ends returns the action of the piece's node, "finalizer of T", or "" if it has none any more.
+// Ends returns the action of the piece's node, "finalizer of T", or "" if the piece has no node or
+// the node's value was closed or cancelled.
 func (p *Piece) Ends(st *Stack) string {
 	switch p.node.class {
 	case arena_c.ClassNone:
@@ -67,9 +68,9 @@ func (p *Piece) Ends(st *Stack) string {
 	return classes.name[p.node.finalizes()%classesMax]
 }
 
-// shortType cuts the folders of packages from a type's name.
+// shortType returns a type's name without the folders of packages.
 func shortType(name string) string {
-	if !strings.Contains(name, "/") { // most
+	if !strings.Contains(name, "/") { // most names
 		return name
 	}
 	return folders.ReplaceAllString(name, "")
@@ -85,7 +86,7 @@ type Site struct {
 	piece                   Piece
 }
 
-// Type and Made are those of a Piece.
+// Type and Made return the type and the place of the Site's pieces: see Piece.Type and Piece.Made.
 func (s *Site) Type() string       { return s.piece.Type() }
 func (s *Site) Made() arena_c.Site { return s.piece.Made() }
 
@@ -105,9 +106,9 @@ type siteKey struct {
 	class        uint64
 }
 
-// Read reads the arena as it is now. The sum of all Bytes is the arena's use, and the sum of
-// Objects is that of Stats: objects of no bytes have a Site without a place. If the load has
-// closed, Read panics when the ledger differs.
+// Read fills List with the arena's present Sites. The sum of all Bytes is the arena's use. In
+// checked builds the sum of all Objects is Stats.Objects: objects of no bytes have a Site without a
+// place. There Read panics if the ledger differs after the load.
 func (s *Sites) Read(st *Stack) {
 	st.look()
 	if s.index == nil {
@@ -130,7 +131,7 @@ func (s *Sites) Read(st *Stack) {
 }
 
 // compare adds up the sites by name, and panics if a line of the ledger differs. Only the ledger
-// knows of objects without bytes, and it doesn't count the objects of labels.
+// counts objects without bytes, and it counts no objects of labels.
 func (s *Sites) compare(st *Stack, kind string, u *usages, name func(*Site) string) {
 	s.sums = append(s.sums[:0], make([]held, len(u.lines))...)
 	for i := range s.List {
@@ -181,7 +182,7 @@ type Survey struct {
 	labels []labelSpan
 	known  bool
 	piece  Piece // the one passed to fn
-	label  int   // the last label that begins at or before the place of the last look-up
+	label  int   // index of the last label that begins at or before the last offset looked up
 }
 
 // chainNode is a node of a chain; at is the offset of its word.
@@ -205,12 +206,12 @@ func (n *chainNode) finalizes() uint64 {
 type labelSpan struct {
 	from, to uint64
 	name     string
-	around   int // the span of the enclosing call; -1: none
+	around   int // index of the enclosing call's span; -1: no such call
 }
 
-// Each calls fn with each piece of the arena, in order; together they cover the arena's use. A
-// piece is valid until fn returns. Each reports whether all objects and their makers are known. The
-// caller owns the arena, or keeps it from changing.
+// Each calls fn with each piece of the arena, in order; together the pieces cover the arena's use.
+// A piece is valid until fn returns. Each reports whether all objects and their makers are known.
+// The caller owns the arena, or keeps it from changing.
 func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
 	v.st, v.fn = st, fn
 	v.things, v.known = st.row.LiveObjects(v.things[:0])
@@ -262,8 +263,8 @@ func (v *Survey) temporaries(depth uint64) {
 	}
 }
 
-// readChain reads the nodes of one end of the arena. Adding less to its offsets gives those of the
-// near end.
+// readChain reads the nodes of one end of the arena. less is added to offsets from that end's
+// header, to make them offsets from the near end's header.
 func (v *Survey) readChain(h *arena_c.Scopes, less uint64) {
 	v.nodes = v.nodes[:0]
 	for at := h.Chain; at != 0; {
@@ -292,8 +293,8 @@ func nodeSize(class uint64, object unsafe.Pointer) uint64 {
 	return classes.size[class%classesMax]
 }
 
-// readLabels works out the bytes of each call of Label: those after its node, up to its end,
-// without those of calls inside it.
+// readLabels works out the bytes of each call of Label: from the end of its node to the end of the
+// call, without the bytes of calls inside it.
 func (v *Survey) readLabels() {
 	v.labels, v.label = v.labels[:0], -1
 	h := v.st.h
@@ -311,7 +312,8 @@ func (v *Survey) readLabels() {
 func byPlace(n chainNode, at uint64) int { return cmp.Compare(n.at, at) }
 
 // readCalls reads the first call of Label at or after index, and the calls inside it. It returns
-// the index after them and the bytes of all. end is the end of the scope, for a call at work.
+// the index after all these calls, and their bytes. around is the index of the enclosing call's
+// span, or -1. end is the scope's end, where the span of a call at work ends.
 func (v *Survey) readCalls(nodes []chainNode, index, around int, end uint64) (next int, extent uint64) {
 	for index < len(nodes) && nodes[index].class != classLabel {
 		index++
@@ -340,8 +342,8 @@ func (v *Survey) readCalls(nodes []chainNode, index, around int, end uint64) (ne
 	return index, n.extent
 }
 
-// labelAt returns the innermost span that contains a place, or -1. Places must ascend from call to
-// call.
+// labelAt returns the index of the innermost span that contains an offset, or -1. Offsets must
+// ascend from call to call.
 func (v *Survey) labelAt(at uint64) int {
 	for v.label+1 < len(v.labels) && v.labels[v.label+1].from <= at {
 		v.label++
@@ -395,8 +397,8 @@ func (v *Survey) readThings(from, to uint64) {
 	}
 }
 
-// eachPool calls fn with each pool whose chunks begin in [from, to), and with its first known byte
-// and its end.
+// eachPool calls fn with each pool whose chunks begin in (from, to], and with the offsets of the
+// pool's first word and its end.
 func (v *Survey) eachPool(fn func(p *arena_c.Pool, from, to uint64), from, to uint64) {
 	row := v.st.row
 	for i := range row.Pools {
@@ -424,7 +426,7 @@ func (v *Survey) nodePiece(n *chainNode) Piece {
 	return Piece{Offset: n.at, Size: n.size, Kind: kind, Order: n.order, node: *n}
 }
 
-// span visits the pieces in [from, to), which is a scope's.
+// span visits the pieces of a scope, whose bytes are [from, to).
 func (v *Survey) span(scope string, from, to uint64) {
 	first, _ := slices.BinarySearchFunc(v.items, from, func(p Piece, at uint64) int { return cmp.Compare(p.Offset, at) })
 	at := from
@@ -450,8 +452,9 @@ func (v *Survey) nameAt(at uint64) string {
 	return ""
 }
 
-// between visits the bytes in [from, to), which are of no known piece, and cuts them where a label
-// ends. It returns the beginning of the rest, which may be the padding of the following object.
+// between visits the bytes in [from, to), which belong to no known piece, and cuts them where a
+// label ends. It returns the offset where it stopped. The bytes from there to a following piece are
+// the piece's padding.
 func (v *Survey) between(scope string, from, to uint64, thing bool) (at uint64) {
 	for from < to {
 		i, end := v.labelAt(from), to
@@ -474,7 +477,7 @@ func (v *Survey) between(scope string, from, to uint64, thing bool) (at uint64) 
 	return from
 }
 
-// give calls fn with a piece, with offsets from the arena's first byte.
+// give calls fn with a piece, and makes its offset one from the arena's first byte.
 func (v *Survey) give(p Piece) {
 	p.Offset -= v.st.h.Start
 	v.piece = p

@@ -4,13 +4,14 @@ import (
 	"unsafe"
 )
 
-// Label runs fn and books the bytes that s gains meanwhile under name, that of a subsystem, as
-// "sound". It returns fn's error. Errors of a full arena name the largest labels, reports name all.
-// Labels nest: the bytes that an inner one gains aren't the outer one's. A label ends with its
-// scope. Bytes that a failed constructor frees no longer count; temporaries never do.
+// Label runs fn, books the bytes that s gains meanwhile under name, a subsystem's name such as
+// "sound", and returns fn's error. Errors of a full arena name the largest labels; reports name all
+// labels. Labels nest: the bytes that an inner label gains don't count for the outer one. A label
+// ends with its scope. Bytes that a failed constructor frees no longer count; temporaries never do.
 //
-// s is the topmost scope. An arena has places for limits.labels names (32 by default); one more is
-// a full, which unwinds before fn runs. Cost: 40 bytes of s, and a search through the names.
+// s must be the topmost scope. An arena has places for limits.labels names (32 by default); one
+// name more is a full, which unwinds before fn runs. Cost: 40 bytes of s, and a search through the
+// names.
 func Label(s Scope, name string, fn func() error) error {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Label of"))
@@ -56,8 +57,8 @@ func (st *Stack) labelOf(s Scope, name string) int {
 	return len(lines)
 }
 
-// labels has the labels of an arena: a table of planned size, in the order of their scopes, and the
-// calls of Label at work, each inside the one before.
+// labels holds the labels of an arena: a table of planned size, in the order of their scopes, and
+// the calls of Label at work, each inside the call before.
 type labels struct {
 	lines  []label // cap: the places
 	open   []booking
@@ -76,19 +77,19 @@ type label struct {
 type booking struct {
 	scope Scope
 	node  *labelNode // nil: a failed constructor has freed it
-	start uint64     // end of its scope when it began
-	other uint64     // bytes of calls inside it since then
+	start uint64     // the scope's end when the call began
+	other uint64     // bytes of ended calls inside it
 }
 
-// labelNode has the bytes that one call of Label gained. It is freed with them.
+// labelNode counts the bytes that one call of Label gained. It is freed with these bytes.
 type labelNode struct {
 	line   uint64
 	gained uint64 // as of the last look
-	extent uint64 // after its end: all bytes from its beginning to its end
-	in     uint64 // the enclosing call in the same scope, counted from 1; 0: none
+	extent uint64 // after the call: bytes from its node to its end; before: 0
+	in     uint64 // the enclosing call in the same scope, counted from 1; 0: no such call
 }
 
-// current returns the innermost call at work in s, counted from 1, or 0.
+// current returns the number of the innermost call at work, counted from 1, or 0 if it isn't in s.
 func (l *labels) current(s Scope) uint64 {
 	if n := len(l.open); n > 0 && l.open[n-1].scope == s && l.open[n-1].node != nil {
 		return uint64(n)
@@ -96,8 +97,8 @@ func (l *labels) current(s Scope) uint64 {
 	return 0
 }
 
-// settle books the bytes that the innermost call gained: fewer than before, if a constructor freed
-// some.
+// settle books the bytes that the innermost call gained, which are fewer than before if a
+// constructor freed some.
 func (l *labels) settle() {
 	if len(l.open) == 0 {
 		return
@@ -114,7 +115,7 @@ func (l *labels) book(n *labelNode, gained uint64) {
 	n.gained = gained
 }
 
-// end ends a call at work, by its index. It began at the offset begin.
+// end ends the call at work with that index, which began at the offset begin.
 func (l *labels) end(index int, begin uint64) {
 	l.settle()
 	b := l.open[index]
@@ -140,7 +141,7 @@ func (l *labels) undo(n *labelNode) {
 	l.book(n, 0)
 	line := &l.lines[n.line]
 	if line.nodes--; line.nodes == 0 {
-		// a restored state may have the node of an earlier look
+		// after a restore the node may hold an earlier number
 		l.totals.book(line.total, held{bytes: line.bytes}, held{})
 		l.lines = l.lines[:n.line]
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// The end of the arena whose live blocks are leaks, or nil. After a failed function or constructor
-// they aren't, because it may not have come to free them: its own error is enough.
+// Returns the end of the arena whose live blocks are leaks. It returns nil after a failed function
+// or constructor, which may have left blocks live because it failed: its own error is enough.
 func (u *unwinding) tells() *arena_c.Scopes {
 	if u.to.cursor != 0 || u.st.fails {
 		return nil
@@ -26,8 +26,9 @@ func (st *Stack) fail(depth int) error {
 	return st.CloseTo(depth)
 }
 
-// leaked returns the error of live blocks in a room whose bytes are about to be freed, or nil. A
-// room in a block of another arena counts as that block. pre: the lock of the rooms is held.
+// leaked returns the error of live blocks in a room whose bytes are about to be freed, or nil. For
+// a room in a block of another arena it returns nil, because that block is reported. pre: the lock
+// of the rooms is held.
 func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 	room := &st.rooms.list[index]
 	if room.C || !room.tells() || slices.ContainsFunc(st.rooms.list, room.isBlockOf) {
@@ -62,15 +63,15 @@ func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 
 const placesTold = 16
 
-// allocated has the live blocks from one place.
+// allocated counts the live blocks that one place allocated.
 type allocated struct {
 	at            arena_c.Site
 	blocks, bytes uint64
 }
 
 // whose returns, in checked builds, the places that allocated the live blocks of a heap or a buddy,
-// most bytes first. live is their number; a walk that ends at damage finds fewer. pre: the lock of
-// the rooms is held.
+// most bytes first. live is the number of all live blocks; a walk that ends at damage finds fewer.
+// pre: the lock of the rooms is held.
 func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64) string {
 	if !arena_c.Checked {
 		return ""
@@ -161,7 +162,7 @@ func (r *Room) tells() bool {
 	return false
 }
 
-// shapeOf returns a value of those words of a header that never change.
+// shapeOf combines words of a header that never change, to detect a header that was overwritten.
 func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
 	switch kind {
 	case arena_c.RoomHeap:
@@ -180,8 +181,8 @@ func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
 	return 0
 }
 
-// Says notes a word about the arena, at its header, so that it holds for each copy of the arena's
-// value.
+// Says notes word, the program's choice or an event, for the arena with that header. The note is
+// kept by header, so it holds for each copy of the arena's value.
 func (o *roomOwner) Says(kind arena_c.RoomKind, header unsafe.Pointer, word arena_c.RoomWord) {
 	st := (*Stack)(o)
 	at, r := st.h.Offset(header), &st.rooms

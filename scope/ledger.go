@@ -8,44 +8,44 @@ import (
 )
 
 // A ledger is the history of an arena: its figures, and the bytes that scopes and labels hold and
-// held, by name. The arena's headers have only the present. look compares them with the last look,
-// books the difference, and reports each step to the sink, if there is one.
+// held, by name. The arena's headers hold only the present. look compares the headers with the last
+// look, books the difference, and reports each step to the sink, if a sink is set.
 //
-// It runs before a figure is lost: before a scope closes and before nodes run. It also runs when
+// look runs before a figure is lost: before a scope closes and before nodes run. It also runs when
 // the figures are read and, with a sink, before a scope opens. Between two looks the arena only
 // grows, so no peak is missed. An example: at the last look, scope "level" held 100 bytes. Since
 // then it took 20 more, and "inner" opened and took 50. Before "inner" closes, look books 20 bytes
-// for "level" and 50 for "inner". After the close the next look finds "inner" gone from the
-// headers, and takes its 50 bytes from its line; the Peak of 50 stays.
+// for "level" and 50 for "inner". After the close the next look doesn't find "inner" in the
+// headers, and takes the 50 bytes off the line of "inner"; the line's Peak of 50 stays.
 //
 // A report is a copy of ledgers, a timeline samples their peaks, and a recording is the steps of
 // the sink.
 type ledger struct {
 	finalizers uint64     // that have run
-	failed     int        // those of them that returned an error or panicked
+	failed     int        // finalizers that returned an error or panicked
 	unwound    uint64     // number of unwindings
 	leaks      uint64     // blocks that were live when their arena ended
-	lastFull   *FullError // the last that was reported
-	fulls      int        // number of those reported
+	lastFull   *FullError // the last full that was reported
+	fulls      int        // number of fulls reported
 
 	peakEver   uint64 // highest use before the last ResetPeak
 	mostScopes uint64 // open at once, as of the last look
 	mostPools  uint64 // open at once, as of the last look
-	scopes     usages // bytes of scopes by name; its lines are nil if they aren't counted
-	// the scopes open at the last look, the lowest first, if they are counted or recorded
+	scopes     usages // bytes of scopes by name; lines is nil if scopes aren't counted
+	// the scopes open at the last look, the lowest first, if scopes are counted or recorded
 	seen []seenScope
-	end  uint64 // end of the topmost of them, from the arena's first byte
+	end  uint64 // end of the topmost scope in seen, from the arena's first byte
 	temp uint64 // bytes of temporaries at the last look, if scopes are counted
 	sink *sink  // nil: nothing is recorded
 }
 
-// seenScope is a scope that was open at the last look. It held the bytes from its mark to that of
-// the next one, or to the end.
+// seenScope is a scope that was open at the last look. It held the bytes from its mark to the next
+// scope's mark, or to the ledger's end.
 type seenScope struct {
 	gen     uint64
 	mark    uint64 // from the arena's first byte
 	objects uint32
-	line    uint32 // of its name
+	line    uint32 // index of its name's line
 }
 
 func (st *Stack) look() { st.lookAt(arena_c.Site{}) }
@@ -85,7 +85,7 @@ func (st *Stack) lookAt(site arena_c.Site) {
 // sees books a scope that opened since the last look.
 func (st *Stack) sees(depth uint64) {
 	n, name := len(st.seen), st.nameOf(st.h, depth)
-	// that of the last scope in the same place, which usually had the same name
+	// the line of the last scope in this place, which usually had the same name
 	line := st.seen[:n+1][n].line
 	if st.scopes.lines != nil && !st.scopes.has(line, name) {
 		line = st.lineOf(&st.scopes, name)
@@ -94,7 +94,7 @@ func (st *Stack) sees(depth uint64) {
 	st.sink.opened(name)
 }
 
-// moved books the new end of the topmost scope seen.
+// moved books the new end of the topmost scope in seen.
 func (st *Stack) moved(to uint64, site arena_c.Site) {
 	if n := len(st.seen); n != 0 {
 		s, objects := &st.seen[n-1], st.h.Record(uint64(n)).Count/arena_c.Object
@@ -138,16 +138,16 @@ func (st *Stack) lineOf(u *usages, name string) (line uint32) {
 type Usage struct {
 	Name    string `json:"name"`
 	Bytes   uint64 `json:"bytes"`             // held now
-	Objects uint64 `json:"objects,omitempty"` // live allocations, where they are Counted
-	// the most Bytes at once since Open; 0 where it isn't counted
+	Objects uint64 `json:"objects,omitempty"` // live allocations; 0 unless Stats.Counted
+	// the most Bytes at once since Open; 0 if not counted
 	Peak uint64 `json:"peak"`
 
 	PeakObjects uint64 `json:"peak_objects,omitempty"` // the most Objects at once
 
-	// Allocated is the sum of all Bytes allocated since Open, freed ones included; 0 where it isn't
+	// Allocated is the sum of all Bytes allocated since Open, freed bytes included; 0 if not
 	// counted.
 	Allocated        uint64 `json:"allocated,omitempty"`
-	AllocatedObjects uint64 `json:"allocated_objects,omitempty"` // the same sum of Objects
+	AllocatedObjects uint64 `json:"allocated_objects,omitempty"` // the sum of all Objects allocated
 }
 
 // usages is a table of planned size, with a line for each name. Further names share the last line.
@@ -166,7 +166,7 @@ func (u *usages) has(line uint32, name string) bool {
 	return int(line) < len(u.lines) && u.lines[line].Name == name
 }
 
-// book replaces an entry of a line: it held was, and holds now.
+// book updates a line for one of its holders, which held was before and holds now.
 func (u *usages) book(line uint32, was, now held) {
 	if u.lines == nil || was == now {
 		return
@@ -184,9 +184,9 @@ func (u *Usage) raise() {
 }
 
 // AppendUsage appends the lines of scopes and of labels, in the order in which their names first
-// appeared: no scopes if they aren't counted. After the labels come those that are live but have no
-// line of their own. Memory that a failed constructor freed counts for the peak. UsageLines returns
-// the room needed.
+// appeared, and returns both lists. It appends no scopes if scopes aren't counted. Live labels
+// without a line of their own come last. Memory that a failed constructor freed counts for the
+// peak. UsageLines returns the room needed.
 func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usage) {
 	st.look()
 	scopes = append(scopes, st.scopes.lines...)
@@ -213,8 +213,8 @@ func (st *Stack) UsageLines() (scopes, labels int) {
 	return cap(st.scopes.lines), cap(st.labels.lines) + cap(st.labels.totals.lines)
 }
 
-// bytesOf returns the bytes that the scope at a depth holds. A Builder's values are above the
-// cursor; they count when the Builder is full.
+// bytesOf returns the bytes that the scope at a depth holds. A Builder counts as full, with its
+// values above the cursor.
 func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	if r := h.Record(depth); depth == h.Depth && r.Edge != 0 {
 		return h.Limit - r.Mark - (h.Limit-r.Limit)%r.Edge
@@ -222,8 +222,8 @@ func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	return h.Bytes(depth)
 }
 
-// holders returns the three largest holders of the arena: labels, open scopes without their labels,
-// and temporaries.
+// holders returns the three largest holders of the arena, of labels, open scopes without the bytes
+// of their labels, and temporaries.
 func (st *Stack) holders() (top []Usage) {
 	h := st.h
 	st.labels.settle()
@@ -245,7 +245,7 @@ func (st *Stack) holders() (top []Usage) {
 	return top[:min(3, len(top))]
 }
 
-// Stats has the figures of an arena. Used, Padding and Objects are those of this moment. Sizes are
+// Stats holds the figures of an arena. Used, Padding and Objects are present figures. Sizes are
 // bytes.
 type Stats struct {
 	Size, Used, Free         uint64
@@ -254,7 +254,7 @@ type Stats struct {
 	Padding                  uint64 // bytes of Used that alignment takes
 	Peak, PeakSince          uint64 // highest use ever, and since ResetPeak
 	Finalizers               uint64 // that have run since the arena was made
-	Failed                   int    // those of them that returned an error or panicked
+	Failed                   int    // finalizers that returned an error or panicked
 	Owned                    int    // Go values held now
 	Leaks                    uint64 // blocks that were live when their arena ended
 	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
@@ -262,7 +262,7 @@ type Stats struct {
 	MostOpen struct{ Scopes, Pools, Owned, Labels int } // at once, since the arena was made
 }
 
-// Stats returns the figures of this moment. Call it where the arena may be used.
+// Stats returns the present figures. Call it on the goroutine that may use the arena.
 func (st *Stack) Stats() Stats {
 	row := st.row
 	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.finalizers, Failed: st.failed, Leaks: st.leaks}
@@ -312,8 +312,8 @@ func (st *Stack) ResetPeak(forget bool) {
 }
 
 // countMost updates the largest numbers of open scopes and pools. Scopes nest, and a pool takes the
-// first free header, so the deepest one that was ever taken is the answer. Cost: O(1), and once for
-// each new one.
+// first free header, so each number is the highest place ever taken. Cost: O(1), and a step for
+// each place taken for the first time.
 func (st *Stack) countMost() {
 	for _, h := range st.ends() {
 		n := st.mostScopes
@@ -327,13 +327,13 @@ func (st *Stack) countMost() {
 	}
 }
 
-// Rest has the values that the figures of an arena without open scopes depend on.
+// Rest holds the values that decide the figures of an arena without open scopes.
 type Rest struct {
 	peak, unwound, finalizers, leaks, scopes, pools, owned uint64
 	fulls                                                  int
 }
 
-// Rest returns those values. pre: Stats has run, and no scope is open.
+// Rest returns the present Rest. pre: Stats has run, and no scope is open.
 func (st *Stack) Rest() Rest {
 	return Rest{st.row.Peak(), st.unwound, st.finalizers, st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
 }

@@ -167,7 +167,7 @@ func (l *lastEmptied) get() emptied {
 // that generation was opened before it; otherwise it returns "". Any goroutine may call it.
 func (l lost) ended(gen uint64) string {
 	e := &l.emptied
-	if gen > e.last || numberOf(gen) != l.made { // opened later, or by another stack on these headers
+	if gen > e.last || numberOf(gen) != l.made { // opened later, or by another stack
 		return ""
 	}
 	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", l.arena, e.by(), time.Since(e.when).Round(time.Millisecond)) +
