@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// noCopy makes go vet refuse copies: only one of two copies would know the present scope.
+// noCopy makes go vet refuse copies: a copy wouldn't learn that the other one was freed.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
@@ -30,7 +30,7 @@ type life struct {
 func lifeOf(s scope.Scope) life {
 	header, gen := s.C()
 	h := (*arena_c.Scopes)(header)
-	return life{h.Record(h.Find(gen)), gen, s} // scope is one more word, and alive copies it
+	return life{h.Record(h.Find(gen)), gen, s}
 }
 
 func (l life) alive() bool { return l.record.Gen == l.gen }
@@ -38,8 +38,8 @@ func (l life) alive() bool { return l.record.Gen == l.gen }
 // The records of containers that no scope ends: on a heap outside a budget, or freed.
 var outside, freed = &arena_c.Record{Gen: 1}, &arena_c.Record{}
 
-// takeOn allocates the zeroed bytes of a container on a heap, and returns their life and whether
-// they are in a state. The bytes are nil when the heap is full.
+// takeOn allocates the zeroed bytes of a container on a heap, nil if the heap is full. It also
+// returns their life, and whether they are in a state.
 func takeOn(a arena.Reallocator, size uint64) (bytes []byte, l life, inState kept) {
 	p := a.Alloc(size, wordSize)
 	if p == nil {
@@ -54,7 +54,8 @@ func takeOn(a arena.Reallocator, size uint64) (bytes []byte, l life, inState kep
 	return unsafe.Slice((*byte)(p), size), l, kept(state)
 }
 
-// end frees the bytes of a container on a heap, which begin at p.
+// end frees the bytes of a container on a heap, which begin at p. It returns an error for a
+// container that has ended or isn't on a heap.
 func (l *life) end(kind string, on arena.Reallocator, p unsafe.Pointer) error {
 	switch {
 	case !l.began().alive():
@@ -94,8 +95,8 @@ type kept bool
 
 func keptIn(s scope.Scope) kept { return scope.Watching(s) != nil }
 
-// gone ends removed values. In a state they become zeros in every build. Elsewhere the race
-// detector learns of it, and reports a goroutine that still reads one.
+// gone ends removed values. In a state they become zeros in every build. Elsewhere they are marked
+// for the race detector, which reports a goroutine that still reads one.
 func gone[T any](inState kept, values []T) {
 	if inState {
 		clear(values)
@@ -120,7 +121,7 @@ func declared[T any](m scope.Maker[T]) bool { return m != scope.Maker[T]{} }
 
 var octets = scope.Plain[byte]()
 
-// take allocates the bytes of a container C, all at once, so that a full names the size of all.
+// take allocates all bytes of a container C at once, so that a full names their whole size.
 func take[C any](s scope.Scope, size uint64) []byte {
 	bytes := octets.SliceAligned(s, int(min(size, math.MaxInt)), wordSize)
 	if arena_c.Checked && len(bytes) != 0 {
@@ -129,16 +130,16 @@ func take[C any](s scope.Scope, size uint64) []byte {
 	return bytes
 }
 
-// cut cuts n values off the bytes, rounded up to a multiple of 8. The bytes are in the scope, or an
-// image.
+// cut returns the first n values of rest, and removes them from rest, rounded up to a multiple of
+// 8. The bytes are a container's or an image's.
 func cut[T any](rest *[]byte, n int) []T {
 	values := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(*rest))), n)
 	*rest = (*rest)[min(words[T](n), uint64(len(*rest))):]
 	return values
 }
 
-// sizeOf returns the size of n values in bytes, or a size that exceeds every scope if that is
-// larger.
+// sizeOf returns the size of n values in bytes, or math.MaxInt if that is less: no scope has so
+// much.
 func sizeOf[T any](n int) uint64 {
 	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(*new(T))))
 	if over != 0 {
@@ -150,13 +151,13 @@ func sizeOf[T any](n int) uint64 {
 // words is sizeOf, rounded up to a multiple of 8.
 func words[T any](n int) uint64 { return (sizeOf[T](n) + wordSize - 1) &^ (wordSize - 1) }
 
-// View reads the bytes of a snapshot: package save has one.
+// View reads the bytes of a snapshot. Package save implements it.
 type View interface {
 	// Snapshot returns the snapshot's bytes that correspond to state.
 	Snapshot(state []byte) []byte
 }
 
-// imageOf returns the snapshot's bytes of a container that begins at first and has so many bytes.
+// imageOf returns the snapshot's bytes of a container of size bytes that begins at first.
 func imageOf[T any](v View, first *T, size uint64) []byte {
 	return v.Snapshot(unsafe.Slice((*byte)(unsafe.Pointer(first)), size))
 }

@@ -44,7 +44,7 @@ func (q queued[T]) look() error {
 	return nil
 }
 
-// NewDeque makes an empty deque for up to n values in s. A full scope unwinds; a scope that isn't
+// NewDeque returns an empty deque for up to n values in s. A full scope unwinds; a scope that isn't
 // the topmost, and a negative n, panic. Cost: O(n), to zero the bytes.
 func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	check("Deque", n, math.MaxInt, "values", declared(values))
@@ -57,7 +57,7 @@ func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
 }
 
-// NewDequeOn makes an empty deque for up to n values on a heap: see [NewListOn].
+// NewDequeOn returns an empty deque for up to n values on a heap: see [NewListOn].
 func NewDequeOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (Deque[T], bool) {
 	check("Deque", n, math.MaxInt, "values", declared(values))
 	bytes, life, kept := takeOn(a, dequeSize[T](n))
@@ -176,9 +176,9 @@ func (d *Deque[T]) Cap() int {
 
 // All ranges over the values from front to back. The loop may push and pop at both ends. A value
 // popped before its turn is skipped; each value that stays is shown once. Values that PushBack adds
-// after the current one are shown, until the loop has shown n values: it goes once round the ring.
-// Other values pushed during the loop may or may not be shown. The index is the present one, as in
-// At.
+// after the current one are shown, until the loop has gone once round the ring of n places. Other
+// values pushed during the loop may or may not be shown. The index is the value's present index, as
+// in At.
 func (d *Deque[T]) All() iter.Seq2[int, *T] { return d.each }
 
 // each goes once round the ring from the old front. A value doesn't move, so each is shown at most

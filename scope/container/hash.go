@@ -18,8 +18,8 @@ import (
 // A seed makes the hash of a key the same in every process and on every machine. The hash is wyhash
 // (Wang Yi, github.com/wangyi-fudan/wyhash, in the public domain). It has the form that Go's
 // runtime uses on processors without AES instructions (runtime/hash64.go), without the loop for
-// keys of more than 48 bytes. The seed replaces wyhash's secrets: without it an attacker can't
-// choose keys that collide.
+// keys of more than 48 bytes. The seed replaces wyhash's secrets: an attacker without the seed
+// can't choose keys that collide.
 type seed [2]uint64
 
 func randomSeed() seed { return seed{rand.Uint64(), rand.Uint64()} }
@@ -43,7 +43,7 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hash returns the hash of bytes. h is the seed's first word, or the hash of the bytes before them.
+// hash returns the hash of key. h is the seed's first word, or the hash of the parts before key.
 func (s *seed) hash(h uint64, key []byte) uint64 {
 	var a, b uint64
 	n := len(key)
@@ -129,12 +129,13 @@ var knownKeys sync.Map // by reflect.Type: a *keyType
 // keyType describes a type of keys.
 type keyType struct {
 	parts []keyPart // compared by ==; nil: all bytes
-	// it has an arena.String or arena.Slice, which == doesn't compare by contents
+	// the type holds an arena.String or arena.Slice, which == doesn't compare by contents
 	byOffset bool
 }
 
-// partsOf returns the keyType of t, which it computes once. In race builds it computes it each
-// time, because the detector would take knownKeys for synchronization between all makers of maps.
+// partsOf returns the keyType of t, which it computes once. In race builds it computes the keyType
+// each time, because the detector would take knownKeys for synchronization between all makers of
+// maps.
 func partsOf(t reflect.Type) (parts []keyPart, byOffset bool) {
 	if !arena_c.Race {
 		if known, ok := knownKeys.Load(t); ok {
@@ -155,7 +156,8 @@ func partsOf(t reflect.Type) (parts []keyPart, byOffset bool) {
 
 func (p *keyPart) isBytes() bool { return !p.float && p.of == nil }
 
-// look adds a part of a key during a walk. == compares neither padding nor blank fields.
+// look adds a part of a key during a walk, and reports whether to walk into it. == compares neither
+// padding nor blank fields.
 func (k *keyType) look(p plain.Part) (into bool) {
 	if p.Kind == reflect.Invalid || p.Name == "_" {
 		return false

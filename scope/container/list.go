@@ -11,7 +11,7 @@ import (
 )
 
 // List is a list of at most n values of T in contiguous memory, 8 + n * size of T bytes. A value
-// moves only when RemoveSwap fills a gap with the last.
+// moves only when RemoveSwap fills a gap with the last value.
 type List[T any] struct {
 	_    noCopy
 	life life
@@ -24,7 +24,7 @@ type List[T any] struct {
 // listed is the contents of a list's bytes.
 type listed[T any] struct {
 	used  *uint64 // number of values
-	items []T     // the values, and room for the rest
+	items []T     // room for n values, the first used of them live
 }
 
 func layList[T any](bytes []byte, n int) listed[T] {
@@ -39,8 +39,8 @@ func (l listed[T]) look() error {
 	return nil
 }
 
-// NewList makes an empty list for up to n values in s. A full scope unwinds; a scope that isn't the
-// topmost, and a negative n, panic. Cost: O(n), to zero the bytes.
+// NewList returns an empty list for up to n values in s. A full scope unwinds; a scope that isn't
+// the topmost, and a negative n, panic. Cost: O(n), to zero the bytes.
 func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	check("List", n, math.MaxInt, "values", declared(values))
 	bytes := take[List[T]](s, listSize[T](n))
@@ -52,8 +52,8 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	return List[T]{life: lifeOf(s), listed: list, kept: kept}
 }
 
-// NewListOn makes an empty list for up to n values on a heap: an arena.Heap or Buddy, or a Shared
-// or Proxy in front of one. It returns false when the heap is full; a negative n panics. The list
+// NewListOn returns an empty list for up to n values on a heap: an arena.Heap or Buddy, or a Shared
+// or Proxy in front of one. It returns false if the heap is full; a negative n panics. The list
 // lives until Free, or until the scope of the heap closes. Cost: that of Alloc, and zeroing the
 // bytes; no Go allocation.
 func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T], bool) {
@@ -66,8 +66,8 @@ func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T
 }
 
 // Free ends a list from NewListOn and frees its bytes; the list is then empty, as after its scope
-// closed. Free returns an error for a list that was freed, that is in a scope itself, or whose
-// heap's scope has closed.
+// closed. Free returns an error if the list was freed, is from NewList, or ended with its heap's
+// scope.
 func (l *List[T]) Free() error { return l.life.end("List", l.on, unsafe.Pointer(l.used)) }
 
 func listSize[T any](n int) uint64 { return wordSize + sizeOf[T](n) }
@@ -143,7 +143,7 @@ func (l *List[T]) Cap() int { return cap(l.live()) }
 
 // All ranges over the values in order. It includes values that Push adds during the loop, and skips
 // those that Pop or Clear removes before their turn. The loop panics if it goes on after
-// RemoveSwap, which would move a value past it: count down from Len instead.
+// RemoveSwap, which moves the last value to a visited place: count down from Len instead.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {
@@ -155,7 +155,7 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 	}
 }
 
-// live returns the values; none after the scope closed.
+// live returns the values, nil after the scope closed.
 func (l *List[T]) live() []T {
 	if !l.life.began().alive() {
 		return nil

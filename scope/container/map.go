@@ -15,19 +15,20 @@ import (
 // The order of the keys is that of insertion, except that a new key takes the place of the last
 // deleted one while such a place is free. The order doesn't depend on the hashes, so two runs range
 // alike. The hashes have a random seed, because players choose keys, so compare the order of two
-// runs and not their bytes. In a state of package save the bytes are the same, too: see [Map.Seed].
+// runs and not their bytes. In a state of package save the bytes are the same too: see [Map.Seed].
 //
-// The map takes 24 bytes, 8 * n for the order, n keys rounded up to 8, and n values. Each cell of
-// the index takes 8; their number is the least power of two from n * 4/3 up.
+// The map takes 24 bytes, 8 * n for the order, n keys rounded up to 8, and n values. The index
+// takes 8 bytes for each cell; the number of cells is the least power of two that is n * 4/3 or
+// more.
 type Map[K comparable, V any] struct {
 	table[V]
 	keys  []K // of all n entries
 	parts []keyPart
 }
 
-// NewMap makes an empty map for up to n keys in s, n at most 2^28. A full scope unwinds. A scope
-// that isn't the topmost, an n out of range, and a K that holds an arena.String or arena.Slice,
-// which compare by offset, panic. Cost: O(n).
+// NewMap returns an empty map for up to n keys in s, n at most 2^28. A full scope unwinds. NewMap
+// panics if s isn't the topmost scope, n is out of range, or K holds an arena.String or
+// arena.Slice, which compare by offset. Cost: O(n).
 func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) Map[K, V] {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
 	parts := keyParts[K]()
@@ -45,8 +46,8 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 	return Map[K, V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys, parts}
 }
 
-// NewMapOn makes an empty map for up to n keys on a heap: see [NewListOn]. An n out of range, and a
-// K that NewMap refuses, panic. Cost: O(n).
+// NewMapOn returns an empty map for up to n keys on a heap: see [NewListOn]. An n out of range, and
+// a K that NewMap refuses, panic. Cost: O(n).
 func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], values scope.Maker[V], n int) (Map[K, V], bool) {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
 	parts := keyParts[K]()

@@ -28,13 +28,13 @@ type StringMap[V any] struct {
 // allNames are the keys of a StringMap.
 type allNames struct {
 	sizes []uint64 // of each key
-	bytes []byte   // most bytes for each key
+	bytes []byte   // a slot of most bytes for each key
 	most  int
 }
 
-// NewStringMap makes an empty map in s for up to n keys of at most k bytes each, n at most 2^28. A
-// full scope unwinds; a scope that isn't the topmost, and an n or k out of range, panic. Cost: O(n
-// * k), to zero the bytes.
+// NewStringMap returns an empty map in s for up to n keys of at most k bytes each, n at most 2^28.
+// A full scope unwinds; a scope that isn't the topmost, and an n or k out of range, panic. Cost:
+// O(n * k), to zero the bytes.
 func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringMap[V] {
 	check("StringMap", n, nMax, "keys", declared(values))
 	checkKeys(k)
@@ -53,7 +53,7 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 	return StringMap[V]{table: table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allNames: allKeys}
 }
 
-// NewStringMapOn makes an empty map on a heap for up to n keys of at most k bytes each: see
+// NewStringMapOn returns an empty map on a heap for up to n keys of at most k bytes each: see
 // [NewListOn]. An n or k out of range panics. Cost: O(n * k), to zero the bytes.
 func NewStringMapOn[V any](a arena.Reallocator, values scope.Maker[V], n, k int) (StringMap[V], bool) {
 	check("StringMap", n, nMax, "keys", declared(values))
@@ -190,7 +190,7 @@ func (m *StringMap[V]) Clear() {
 // it is deleted or Clear; strings.Clone copies it.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
-// each is Map.each.
+// each does as Map.each.
 func (m *StringMap[V]) each(yield func(string, *V) bool) {
 	m.life.began()
 	order, bytes, most := m.order, unsafe.Pointer(unsafe.SliceData(m.bytes)), uint64(m.most)
@@ -213,7 +213,7 @@ func (m *StringMap[V]) each(yield func(string, *V) bool) {
 // text returns a view of bytes, for a call that doesn't keep it.
 func text(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), len(bytes)) }
 
-// slot returns the room for an entry's key, and key the key itself.
+// slot returns the room for an entry's key; key returns the key.
 func (m *StringMap[V]) slot(entry int) []byte { return m.bytes[entry*m.most:][:m.most] }
 
 func (m *StringMap[V]) key(entry int) string {

@@ -35,7 +35,7 @@ type entries struct {
 type tableWords struct {
 	seed seed
 	used uint32 // number of keys
-	most uint32 // the most keys since it was empty: All looks at so many entries
+	most uint32 // the most keys since the table was empty: All looks at so many entries
 }
 
 // standing holds two permutations: the entry at a rank of the order, and the rank of an entry.
@@ -60,10 +60,9 @@ func (t entries) begin(inState kept) {
 	}
 }
 
-// Seed seeds the hashes of an empty map with a number, so that they are the same wherever the
-// number is. A map in a state has the seed 0: use a number that players don't know if they choose
-// the keys. Other maps have random seeds. Seed panics if the map has a key, and after its scope
-// closed.
+// Seed seeds the hashes of an empty map with a number: maps with the same number have the same
+// hashes. A map in a state has the seed 0: use a number that players don't know if they choose the
+// keys. Other maps have random seeds. Seed panics if the map has a key, and after its scope closed.
 func (t *table[V]) Seed(number uint64) {
 	if !t.life.began().alive() {
 		panic(closed{t.life, "Seed of a map"})
@@ -92,7 +91,7 @@ func (t *table[V]) Cap() int {
 
 func (t entries) used() int { return int(min(t.words.used, uint32(len(t.order)))) }
 
-// letGo frees all entries: the first keys will get the first of them.
+// letGo frees all entries. New keys get them in order, from entry 0.
 func (t entries) letGo() {
 	for i := range t.order {
 		t.order[i] = standing{uint32(i), uint32(i)}
@@ -100,7 +99,8 @@ func (t entries) letGo() {
 	t.words.used, t.words.most = 0, 0
 }
 
-// enter gives the next free entry to a key of that hash, whose cell is at `at`.
+// enter gives the next free entry to a key with that hash and the cell at `at`, and returns the
+// entry.
 func (t *table[V]) enter(at, hash uint32, v V) (entry uint32) {
 	entry = t.order[t.words.used].entry
 	t.words.used++
@@ -127,15 +127,15 @@ func (t *table[V]) clear() {
 	t.letGo()
 }
 
-// look looks at no more than lookMost or lookEach * n cells, because many keys of one hash would
-// take it too long.
+// look looks at no more than max(lookMost, lookEach * n) cells, because many keys of one hash would
+// take too long.
 const (
 	lookMost = 1 << 24
 	lookEach = 64
 )
 
 // look returns an error for an image that no sequence of operations leaves. find returns the cell
-// of an entry's key, and reports whether that cell leads to the entry.
+// and the hash of an entry's key, and reports whether the cell leads to the entry.
 func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool)) error {
 	used, most, n := t.words.used, t.words.most, uint32(len(t.order))
 	if used > n {
@@ -180,8 +180,8 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 }
 
 // index is a hash table with linear probing: a power of two of cells, at most three quarters of
-// them in use. An entry's cell is at its hash, modulo the size, or at the first cell after that was
-// empty. So a search goes from the hash to the first empty cell, and remove closes gaps.
+// them in use. An entry's cell is the one at its key's hash, modulo the size, or else the next one
+// that was empty. So a search goes from the hash to the first empty cell, and remove closes gaps.
 //
 // For example, in 8 cells the keys A, B and C have the hashes 5, 5 and 6. A is in cell 5; B finds
 // that in use and takes cell 6; C takes cell 7. When A is removed, cell 5 would end the search for

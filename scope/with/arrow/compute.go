@@ -27,8 +27,8 @@ func (r registry) GetFunction(name string) (compute.Function, bool) {
 	return function{fn, r.q}, true
 }
 
-// function is a function of compute. Its goroutines allocate, and end where the query is full; then
-// its result is dropped.
+// function is a function of compute. Its goroutines allocate, and end when the query is full; the
+// function's result is then dropped.
 type function struct {
 	compute.Function
 	q *query

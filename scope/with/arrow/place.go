@@ -24,8 +24,8 @@ const lineSize = 64
 
 type line [lineSize]byte
 
-// linesOf returns the number of lines for size bytes. For a size that overflowed, which a query may
-// ask for, it returns more than any memory has.
+// linesOf returns the number of lines for size bytes. For a size that overflowed it returns more
+// than any memory has.
 func linesOf(size int) int {
 	if size < 0 || size > math.MaxInt-lineSize {
 		return math.MaxInt / lineSize
@@ -42,7 +42,8 @@ func bytesOf(list []line) []byte {
 type inScope struct {
 	s    scope.Scope
 	list []line
-	// free bytes of s when the list grew last: if fewer, another allocation follows the list
+	// free bytes of s when the list last grew: if s has fewer now, another allocation follows the
+	// list
 	left uint64
 }
 
@@ -84,14 +85,14 @@ func (m *inScope) resize(n int, b []byte) []byte {
 // extend makes the list n lines longer in place, all zeros.
 func (m *inScope) extend(n int) (ok bool) {
 	defer func() {
-		if v := recover(); v != nil && m.s.Err() == nil { // a refused Append of s is an answer
+		if v := recover(); v != nil && m.s.Err() == nil { // a full of Append is an answer
 			panic(v)
 		}
 	}()
 	end, all := len(m.list), m.list[:cap(m.list)]
 	spare := min(n, len(all)-end)
 	lacks := n - spare
-	// checks that s is open, and in a full s names all the bytes that are missing
+	// the request checks that s is open; if s is full, the error names all bytes that are missing
 	if lacks == 0 || uint64(lacks)*lineSize > m.s.Free() {
 		if m.s.TryAllocUnzeroed(uint64(lacks)*lineSize, 1) == nil {
 			return false
@@ -123,7 +124,8 @@ func (m *inScope) full(int) error { return m.s.Err() }
 
 func (m *inScope) end() error { return nil }
 
-// inHeap knows its blocks: a full may leave some live, and other blocks of the heap aren't its own.
+// inHeap keeps a set of its live blocks: a full may leave some live, and the heap may have other
+// blocks.
 type inHeap struct {
 	heap arena.Reallocator
 	live map[unsafe.Pointer]struct{}

@@ -17,7 +17,7 @@ import (
 )
 
 // Func is the work of a query. ctx has the allocator mem, for calls of package compute. Both are
-// good until Func returns. Any of its goroutines may use mem.
+// valid until Func returns. Any of its goroutines may use mem.
 type Func = func(ctx context.Context, mem memory.Allocator) error
 
 // Place is a [scope.Scope] or a [scope.Scratch], in which a query opens its scope.
@@ -25,23 +25,23 @@ type Place interface {
 	Do(name string, fn func(scope.Scope) error) error
 }
 
-// Query runs fn with an allocator on a scope of its own, which it opens in a place and closes when
-// fn has returned: all arrays of the query end with it. A full is an error that wraps scope.ErrFull
-// and names the scope and the key of the plan to raise.
+// Query runs fn with an allocator on a scope of its own. It opens the scope in a Place and closes
+// it when fn has returned; all arrays of the query end then. Query returns the error of fn. A full
+// is an error that wraps scope.ErrFull and names the scope and the key of the plan to raise.
 //
-// Only fn may use the place's arena meanwhile. Cost: six small Go allocations, of 300 bytes, and
+// Only fn may use the Place's arena meanwhile. Cost: six small Go allocations, of 300 bytes, and
 // three for each call of compute, besides arrow's own.
 func Query(ctx context.Context, in Place, name string, fn Func) error {
 	return in.Do(name, func(s scope.Scope) error { return In(ctx, s, fn) })
 }
 
-// In is Query in an open scope: the arrays live as long as s. A full stays there, as that of a Try:
-// s remembers it.
+// In is Query in an open scope: the arrays live as long as s. s remembers a full, as after a Try
+// function.
 func In(ctx context.Context, s scope.Scope, fn Func) error { return run(ctx, &inScope{s: s}, fn) }
 
-// InHeap is Query in a heap or a buddy: released arrays make room for others, and the rest end with
-// the query. Other users on other goroutines use the same [arena.Shared]. A full wraps
-// scope.ErrFull.
+// InHeap is Query in a heap or a buddy. Released arrays make room for others; the other arrays end
+// with the query. If other goroutines use the heap too, pass its [arena.Shared], which they use as
+// well. A full wraps scope.ErrFull.
 func InHeap(ctx context.Context, heap arena.Reallocator, fn Func) error {
 	return run(ctx, &inHeap{heap: heap, live: map[unsafe.Pointer]struct{}{}}, fn)
 }
@@ -72,7 +72,7 @@ func run(ctx context.Context, from place, fn Func) (err error) {
 	return q.answer(func() error { return fn(q.context(ctx), q) })
 }
 
-// end refuses further calls of compute, and waits for those that fn left at work on other
+// end refuses further calls of compute. It waits for calls that fn left at work on other
 // goroutines, because they write to memory that ends now.
 func (q *query) end() error {
 	q.mu.Lock()
@@ -91,8 +91,8 @@ func (q *query) why() error {
 	return q.over
 }
 
-// answer runs fn and returns its error, or the query's full, from any goroutine. An error or panic
-// of fn after the full comes from it.
+// answer runs fn and returns its error, or the query's full, from any goroutine. It joins an error
+// or panic of fn after the full to the full, which caused it.
 func (q *query) answer(fn func() error) (err error) {
 	defer func() {
 		full := q.why()
@@ -151,10 +151,11 @@ func (q *query) Free(b []byte) {
 	}
 }
 
-// refuse leaves the caller: by a panic to answer, if that is on its stack. A goroutine of compute
-// has none, and a panic would end the process. So it ends, and the function that waits for it
-// returns the full. FilterTable can't be left, because it releases memory that its goroutines use.
-// It gets its indices from the Go heap instead, and soon returns, because no other call begins.
+// refuse panics to answer, if answer is on the stack. A goroutine of compute has no answer there,
+// and a panic would end the process: refuse ends the goroutine instead, and the function that waits
+// for it returns the full. FilterTable can't be left, because it releases memory that its
+// goroutines use. refuse returns Go memory for its indices, and FilterTable soon returns, because
+// no other call begins.
 func (q *query) refuse(err error, size int, b []byte) []byte {
 	answers, filters := whoAsks()
 	q.mu.Lock()
@@ -178,7 +179,7 @@ const filterTable = "github.com/apache/arrow-go/v18/arrow/compute.FilterTable"
 
 var answerName = runtime.FuncForPC(reflect.ValueOf((*query).answer).Pointer()).Name()
 
-// whoAsks reports whether an answer is at work on this goroutine, and whether a FilterTable is,
+// whoAsks reports whether answer is on this goroutine's stack, and whether FilterTable is, called
 // inside it.
 func whoAsks() (answers, filters bool) {
 	pcs := make([]uintptr, 64)

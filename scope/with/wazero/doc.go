@@ -1,5 +1,6 @@
-// Package wazero takes the memory of [wazero] modules, WebAssembly guests, from a budget: each has
-// a bound, and all end with a scope. It is a module of its own, and imported as with:
+// Package wazero takes the memory of [wazero] modules, WebAssembly guests, from a budget: each
+// guest has a bound, and all end with a scope. The package is a module of its own; import it as
+// with:
 //
 //	import (
 //		"github.com/tetratelabs/wazero"
@@ -12,10 +13,9 @@
 // Its limits:
 //
 //   - Only linear memory is the budget's. Compiled code, tables, globals, the stacks of calls and
-//     wazero's own records stay elsewhere: some 2 KB of the Go heap an instance, 11 more for each
+//     wazero's own records stay elsewhere: some 2 KB of the Go heap an instance, and 11 KB for each
 //     function that is looked up.
-//   - It doesn't limit time. The end of a context does, with
-//     [wazero.RuntimeConfig.WithCloseOnContextDone].
+//   - It doesn't limit time. A context does, with [wazero.RuntimeConfig.WithCloseOnContextDone].
 //   - With a nil From the guests' memory is in the scope, whose Close frees it even if calls are at
 //     work: end calls on other goroutines first.
 //
@@ -23,22 +23,22 @@
 //
 // An instance gets its whole bound when it is made, at one address for good; so a shared memory (of
 // the threads proposal) is no special case. The guest sees zeros: its first pages are cleared when
-// it is made, others when it grows. Pages that it never grows to aren't touched. Growth beyond the
-// bound is -1 to the guest, as WebAssembly specifies.
+// it is made, others when it grows. Pages that the guest never grows to aren't touched. Growth
+// beyond the bound returns -1 to the guest, as WebAssembly specifies.
 //
 // # The end
 //
-// wazero itself lets a function of a closed instance run on the memory that it had. Here the
-// instance loses its memory before that is freed, and so do modules that import it. A call gets
+// wazero itself lets a function of a closed instance run on the instance's old memory. Here the
+// instance, and modules that import its memory, lose the memory before it is freed. A call gets
 // wazero's own error: the module is closed or, where the guest touches memory, the access is out of
-// bounds. A call at work keeps the memory until it returns, if it is of [Module.ExportedFunction];
-// a call of a module that imports the memory doesn't. api.Memory.Read returns the memory itself:
-// don't keep it.
+// bounds. A call at work of [Module.ExportedFunction] keeps the memory until it returns; a call of
+// a module that imports the memory doesn't. api.Memory.Read returns the memory itself: don't keep
+// it.
 //
 // A module whose start section fails, or whose name is taken, returns its memory to From too.
-// wazero doesn't hand out such an instance, so this package can't empty it. It is out of reach,
-// unless it put functions into a table that it imports: don't export a table to guests that you
-// don't trust.
+// wazero doesn't hand out such an instance, so this package can't empty it. The program can't reach
+// the instance, unless its start put functions into an imported table: don't export a table to
+// guests that you don't trust.
 //
 // [wazero]: https://wazero.io
 package wazero

@@ -51,7 +51,7 @@ func (i *instance) instantiate(ctx context.Context, compiled wazero.CompiledModu
 		if full {
 			err = refused.error
 		}
-		// if neither, a start function may have ended the goroutine: wazero has the instance
+		// if neither, a start function may have ended the goroutine, and wazero has the instance
 		if err != nil || v != nil {
 			i.Free()
 		}
@@ -117,12 +117,12 @@ func (i *instance) Reallocate(size uint64) []byte {
 		clear(i.block[i.used:size])
 		i.used = size
 	}
-	// its cap ends there, because later bytes aren't cleared, and closed modules grow by themselves
+	// cap is size, because later bytes aren't cleared, and closed modules grow within cap
 	return i.block[:size:size]
 }
 
-// Free is called by wazero when the instance is closed, on any goroutine. If calls are inside, the
-// last one frees the memory; a scope has it back at once.
+// Free is called by wazero when the instance is closed, on any goroutine. If calls are at work, the
+// last one frees the memory; memory in a scope is taken from them at once.
 func (i *instance) Free() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -149,8 +149,8 @@ func (i *instance) leave() {
 	}
 }
 
-// close ends the instance. If a call failed just after its context ended, wazero takes the instance
-// for closed and frees nothing.
+// close ends the instance. It calls Free too: if a call failed just after its context ended, wazero
+// takes the instance for closed and frees nothing.
 func (i *instance) close(ctx context.Context, code uint32) error {
 	err := i.mod.CloseWithExitCode(ctx, code)
 	i.Free()

@@ -17,9 +17,9 @@ import (
 
 // Memory configures the linear memories of guests: their source and their bound.
 type Memory struct {
-	// From allocates the blocks, and frees each when its instance is closed: an [arena.Shared] of a
-	// heap or a buddy, for instances on many goroutines. Nil is the scope of the guests, which
-	// frees them when it closes.
+	// From allocates the blocks, and frees each when its instance is closed. Use an [arena.Shared]
+	// of a heap or a buddy for instances on many goroutines. If From is nil, the blocks are in the
+	// guests' scope, which frees them when it closes.
 	From arena.Freer
 
 	// Most is the bound of a memory in bytes, rounded down to pages of 64 KiB. 0 means the bound
@@ -27,9 +27,9 @@ type Memory struct {
 	Most uint64
 }
 
-// Guests are instances of modules in one runtime, closed with a scope. Any goroutine may make and
-// close them, in any order, if any may use Memory.From; with a nil From, only the goroutine that
-// uses the scope.
+// Guests are instances of modules in one runtime, closed with a scope. If any goroutine may use
+// Memory.From, any may make and close instances, in any order. With a nil From only the goroutine
+// that uses the scope may.
 type Guests struct {
 	scope   scope.Scope
 	runtime wazero.Runtime
@@ -43,9 +43,9 @@ type Guests struct {
 	bug atomic.Pointer[error] // the first refusal of Memory.From to take a block back
 }
 
-// NewGuests returns guests that s closes, newest first, in the place of their making among its
-// finalizers. The runtime stays the caller's, and may close first. Cost: that of [scope.Scope.Own],
-// and a Go allocation.
+// NewGuests returns Guests, whose instances s closes, newest first, in order with its finalizers.
+// The caller closes the runtime, before or after s. Cost: that of [scope.Scope.Own], and a Go
+// allocation.
 func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 	g := &Guests{scope: s, runtime: runtime, memory: memory}
 	s.Own(g)
@@ -53,19 +53,19 @@ func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 }
 
 // Module is a wazero module with a Close of its own. Host functions and Runtime.Module get the
-// api.Module in it. Use that too for functions that require wazero's own type, as some packages
-// below experimental do.
+// api.Module in it. Pass that api.Module to functions that require wazero's own type, as in some
+// packages below experimental.
 type Module struct {
 	api.Module
 	instance *instance
 }
 
-// Close closes the instance, on any goroutine. Calls at work keep the memory until the last has
-// returned, which happens soon in a runtime with WithCloseOnContextDone; then From has it back. A
-// second Close does nothing.
+// Close closes the instance, on any goroutine, and returns wazero's error. Calls at work keep the
+// memory until the last has returned, which is soon in a runtime with WithCloseOnContextDone; then
+// From gets it back. A second Close does nothing.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
 
-// CloseWithExitCode is Close with the code that later calls get.
+// CloseWithExitCode is Close with an exit code, which later calls get in their error.
 func (m *Module) CloseWithExitCode(ctx context.Context, code uint32) error {
 	return m.instance.close(ctx, code)
 }
@@ -97,15 +97,16 @@ func (f function) CallWithStack(ctx context.Context, stack []uint64) error {
 }
 
 // Instantiate instantiates a module as the runtime does, with the module's own memory from
-// Memory.From. The scope closes the instance, unless its Close does before. Close it also if wazero
-// closed it when a context ended: wazero may not free the memory then.
+// Memory.From. The scope closes the instance, unless the program did. Close it even if wazero
+// closed it because a context ended: wazero may not free the memory then.
 //
 // The error of a full From or scope wraps [scope.ErrFull]. It names the module, or its number among
 // these guests, the bytes, and the setting to raise or lower; nothing else has changed. Without a
-// From the scope also remembers the full. After the scope closed the error wraps [scope.ErrClosed].
+// From the scope also remembers the full. After the scope has closed, the error wraps
+// [scope.ErrClosed].
 //
-// A start function gets a context with the allocator and the values of ctx. To instantiate another
-// module with it fails.
+// A start function gets a context with the allocator and the values of ctx. Another Instantiate
+// with that context fails.
 //
 // Cost: an Alloc of From, the clearing of the first pages, and wazero's own.
 func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,
@@ -153,7 +154,7 @@ func (g *Guests) add(i *instance) bool {
 }
 
 // Close closes the open instances, newest first. The scope calls it; a second call does nothing. It
-// returns wazero's errors of closing files, and that of a From that didn't take a block back.
+// returns wazero's errors of closing files, and the error of a From that didn't take a block back.
 func (g *Guests) Close() error {
 	g.mu.Lock()
 	open := g.open
