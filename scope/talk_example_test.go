@@ -86,10 +86,13 @@ func Example_frogSystem() {
 
 	fmt.Println("rewind:", region.Rewind(ctx))
 	fmt.Println("then", region.Report().Used, "bytes, and", loaded.Get())
-	// Lock is a kernel object: to free its memory doesn't release it. Its number is plain data.
+	// Output:
+	// 32 frogs and their system have 400 bytes
+	// rewind: <nil>
+	// then 0 bytes, and <nil>
 }
 
-// Lock is a kernel object: giving memory back doesn't give it back. Its number is plain data.
+// Lock is a kernel object, which a rewind of its memory doesn't release. Its number is plain data.
 type Lock struct{ FD int }
 
 // take locks a directory for this program alone.
