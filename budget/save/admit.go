@@ -10,7 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// ours says why a type of this module's package can't be in a state, and names the replacement.
+// ours has, for packages of this module, the reason why their types can't be in a state, and the
+// replacement.
 var ours = map[string]string{
 	"scope": "means nothing in another process; use arena.Ptr, or the arena.Handle of a HandlePool",
 	"arena/blob": "is valid only in a verified blob; use an index, and check it in a function of " +
@@ -108,7 +109,8 @@ func pointsTo(t reflect.Type) reflect.Type {
 	return t.Field(0).Type.Elem().Elem()
 }
 
-// admitsAll checks pools' types, and in checked builds the types of all values that were made.
+// admitsAll returns an error if the state can't hold the type of a pool or a container, or in
+// checked builds of any value that was made.
 func (st *State) admitsAll() error {
 	for i := range st.pools {
 		p := &st.pools[i]

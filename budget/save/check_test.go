@@ -146,8 +146,8 @@ func TestRetired(t *testing.T) {
 // frogGenerations returns the bits of a generation that count, for 64 planned pools.
 func (p *pond) frogGenerations() uint32 { return 1<<26 - 1 }
 
-// hostile plays from hostile images of a pond, if they pass: the pools hold. In between it plays
-// from a good snapshot, with the same result as ever.
+// hostile plays from those hostile images of a pond that pass, and then the pools must hold. In
+// between it plays from a good snapshot, with the same result as ever.
 type hostile struct {
 	*pond
 	good [8][]byte
@@ -178,8 +178,8 @@ func (h *hostile) play(t testing.TB, ticks int) uint64 {
 	return hash(t, h.ring, 2)
 }
 
-// try changes an image as a program says: its first byte selects the image, then each three bytes a
-// position and a value to XOR.
+// try changes an image by a program: the first byte selects the image, and each further three bytes
+// are a position and a value to XOR.
 func (h *hostile) try(t testing.TB, program []byte) {
 	if len(program) == 0 {
 		return

@@ -11,23 +11,24 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A delta is a header of eight words, and then the changed ranges in order. A range is two varints,
-// the number of unchanged bytes before it and its length, and its bytes, each XORed with the
-// base's. All numbers are little-endian. Say the base is 07 00 00 00 05 00 00 00, and the snapshot
-// 07 00 00 00 06 00 00 00. They differ in byte 4, and 05 XOR 06 is 03, so the only range is 04 01
-// 03. A small change of a number has zeros in its high bytes, so deltas compress well.
+// A delta is a header of eight words, and then the changed ranges in order. A range has two
+// varints, the number of unchanged bytes before it and the number of changed bytes, and then the
+// changed bytes, XORed with the base's. All numbers are little-endian. Say the base is 07 00 00 00
+// 05 00 00 00, and the snapshot 07 00 00 00 06 00 00 00. They differ in byte 4, and 05 XOR 06 is
+// 03, so the only range is 04 01 03. A small change of a number has zeros in its high bytes, so
+// deltas compress well.
 const (
 	deltaMagic   = 0x31_61_74_6c_65_64_70_75 // "updelta1"; the digit is the version
 	deltaVersion = 0xff << 56
 	deltaHeader  = 8 * 8
 	deltaSummed  = 7 * 8 // their CRC32C is the lower half of the last word
 
-	// deltaOf is the first bit of the 32-bit sum of the subjects in the last word. The sum is 0
-	// without any.
+	// deltaOf is the lowest bit of the subjects' 32-bit checksum in the last word. The checksum is
+	// 0 if there are no subjects.
 	deltaOf = 32
 
 	rangeSizeMax = 2 * binary.MaxVarintLen64 // the two varints
-	rangeGap     = 2                         // cheaper than another range
+	rangeGap     = 2                         // bytes: another range costs as many
 	deltaBlock   = 4 * arena_c.LineSize      // bytes per comparison
 )
 
@@ -49,8 +50,8 @@ func (h *deltaHead) put(to []byte, of uint32) {
 
 // Delta appends to dst the changes that turn snapshot base into snapshot number. [Ring.Apply]
 // applies them in the same program on any machine. A delta has 64 bytes and, for each changed
-// place, the changed bytes and about 3 more. On an error, if the ring doesn't hold a snapshot or a
-// region is no state region, dst is returned unchanged. Delta compares both snapshots, and hashes
+// place, the changed bytes and about 3 more. If the ring doesn't hold a snapshot, or a region is no
+// state region, Delta returns dst unchanged and an error. Delta compares both snapshots, and hashes
 // each unless its hash is known. It makes no Go allocation if dst has room.
 func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	from, err := r.state("Delta", base)
@@ -73,7 +74,7 @@ func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 // appendChanges appends the ranges that differ. pre: both images have the same number of whole
 // lines.
 func appendChanges(dst, from, to []byte) []byte {
-	last, start, end := 0, 0, 0 // the end of the range before, and the range at work
+	last, start, end := 0, 0, 0 // the end of the last range; the open range
 	for at := 0; at < len(from); at += deltaBlock {
 		block := from[at:min(at+deltaBlock, len(from))]
 		if bytes.Equal(block, to[at:at+len(block)]) { // much faster than by words
@@ -137,22 +138,22 @@ func appendCount(dst []byte, n int) []byte {
 	return binary.AppendUvarint(dst, uint64(n))
 }
 
-// Apply makes a snapshot from one that the ring holds and a delta of another program's ring, and
-// returns its number. It trusts no byte of the delta, and works in spare memory. An error names the
-// wrong byte, and nothing has changed then. The delta may be damaged, or of another state or
-// version, its base may be missing or another snapshot here, or its result is a state that no play
-// could leave.
+// Apply makes a snapshot from a base, which the ring holds, and a delta of another program's ring.
+// It returns the new snapshot's number. It trusts no byte of the delta, and works in spare memory.
+// An error names the wrong byte, and nothing has changed then. Apply fails if the delta is damaged,
+// or of another state or version; if its base is missing or differs here; or if the result is a
+// state that play couldn't leave.
 //
-// Play that continues from the new snapshot can harm only the game's own data. Words of pools and
-// scopes are as play leaves them. Each bool is 0 or 1. An arena.Ptr or arena.Slice leads to values
-// of the state, or to values that [Readable] named, but never over the program's own words, nor
-// over another Ptr, Slice or bool, except one of the same type. This holds for all values that the
-// root, pools and [Values] lead to. Numbers may have any value, such as an index, a length or an
-// enum, and an arena.Slice may differ from the loader's. A function of [State.Verify] checks them.
+// Play that continues from the new snapshot can harm only the game's own data. The words of pools,
+// scopes and arenas are such as play leaves. In all values that the root, pools, containers and
+// [Values] lead to, a bool is 0 or 1, and an arena.Ptr or arena.Slice leads to values of the state
+// or of [Readable]. Its target never overlaps words of pools, scopes or arenas, nor a bool, Ptr or
+// Slice of another type. Numbers may have any value, such as an index, a length or an enum, and an
+// arena.Slice may differ from the loader's. A function of [State.Verify] checks them.
 //
 // Apply copies and hashes one snapshot, hashes the base unless its hash is known, and checks pools,
-// bools and links. It makes no Go allocation, except at the first call if the types have an
-// arena.Ptr or arena.Slice: then 4 bytes for each 8 of the state.
+// bools and links. Only the first call makes Go allocations: about 4 bytes for each 8 of the state
+// if the types have an arena.Ptr or arena.Slice.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err

@@ -274,8 +274,8 @@ func TestRefusedDelta(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDeltaOfOthers: a ring of another size, of a region that is no state region, and of a load
-// that is over.
+// TestDeltaOfOthers: Delta and Apply refuse a ring of another size, of a region that is no state
+// region, and of a load that is over.
 func TestDeltaOfOthers(t *testing.T) {
 	ctx := context.Background()
 	p := newPond(t, open(t, pondPlan()), "level", 2)

@@ -10,16 +10,16 @@ import (
 )
 
 // Difference is the first difference between two snapshots, with the values of A and B. Unknown
-// fields are empty. A release build knows the types of the root, of values that it leads to by
-// arena.Ptr and arena.Slice, and of pools. A checked build knows all allocations, with their scopes
-// and source lines.
+// fields are empty. A release build knows the types of the root, of pools and containers, and of
+// values that they lead to by arena.Ptr and arena.Slice. A checked build knows all allocations,
+// with their scopes and source lines.
 type Difference struct {
 	Region string
 	Offset uint64 // from the region's first byte
 	Object string // "room.Lights[3]", "chunk 7 of the pool of game.Frog"
 	Type   string // of the object
 	Field  string // "Way[2].X"
-	Kind   string // of the field
+	Kind   string // the field's type
 	A, B   string
 
 	Scope, Label string // of the object
@@ -67,10 +67,10 @@ func (d Difference) String() string {
 	return b.String()
 }
 
-// Diff returns the first difference between two snapshots of the ring by address, and false if they
-// are equal. In a pool, chunks that are live in only one snapshot come first, then values of live
-// chunks. Diff fails if the ring doesn't hold a snapshot, or a region is no state region. It is
-// slow, and makes Go allocations.
+// Diff returns the first difference by address between two snapshots of the ring; differ is false
+// if they are equal. In a pool, chunks that are live in only one snapshot come first, then values
+// of live chunks. Diff fails if the ring doesn't hold a snapshot, or a region is no state region.
+// It is slow, and makes Go allocations.
 func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	from, err := r.state("Diff", a)
 	if err != nil {
@@ -195,7 +195,7 @@ func stateName(s byte) string {
 	return fmt.Sprintf("state %d", s)
 }
 
-// at describes the difference at a byte.
+// at returns the description of the difference at a byte.
 func (c *comparison) at(at uint64) Difference {
 	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + at}
 	object := c.book(&d, at)
@@ -233,7 +233,7 @@ func (c *comparison) at(at uint64) Difference {
 	}
 	d.Kind, d.Offset = of.Name, c.Mark+from
 	d.A, d.B = of.value(c.bytes[0][from:from+of.Size]), of.value(c.bytes[1][from:from+of.Size])
-	if d.A == d.B { // two NaN, say
+	if d.A == d.B { // the texts hide the difference
 		d.A, d.B = hex(c.bytes[0][from:from+of.Size]), hex(c.bytes[1][from:from+of.Size])
 	}
 	return d
@@ -241,7 +241,8 @@ func (c *comparison) at(at uint64) Difference {
 
 func hex(b []byte) string { return fmt.Sprintf("% x", b) }
 
-// book sets the scope, label and source line of the object at a byte, if they are known.
+// book sets the scope, label and source line of the object at a byte. It returns the object, or nil
+// if none is known.
 func (c *comparison) book(d *Difference, at uint64) *object {
 	for i := range c.Objects {
 		if o := &c.Objects[i]; at >= o.Offset && at-o.Offset < o.Size {
@@ -252,7 +253,8 @@ func (c *comparison) book(d *Difference, at uint64) *object {
 	return nil
 }
 
-// named returns the array at a byte in A, else in B, or nil if no link leads there.
+// named returns the array at a byte: a pool's chunk, or values that a link of A leads to, else of
+// B. It returns nil if there are neither.
 func (c *comparison) named(at uint64) (found *thing) {
 	for i := range c.Pools {
 		if q := &c.Pools[i]; at >= q.Offset && at-q.Offset < q.Count*q.Stride {

@@ -12,10 +12,11 @@ import (
 // image. Say a ring has two full slots. A tick writes page 3, so both images lack it, and Take into
 // slot 0 copies page 3. The next tick writes page 7, and Take into slot 1 copies the pages 3 and 7.
 
-// dirtyPage is the size in bytes of a page with a bit. The system's pages may be larger.
+// dirtyPage is the size in bytes of a page that has a bit. The system's pages may be larger.
 const dirtyPage = 4096
 
-// dirty has a bit for each page that differs from an image. Bit 0 is the page with the mark.
+// dirty has a bit for each page that differs from an image. Bit 0 is the page of the state's first
+// byte.
 type dirty []uint64
 
 func (d dirty) all() {
@@ -79,8 +80,8 @@ func newTracking(st *State, slots int) *tracking {
 }
 
 // scan marks the pages written since the last scan. After the tracker forgets a page, its next
-// write costs a fault. So scan lets the tracker forget only once a turn of the ring; each image is
-// that old anyway when its slot is used again.
+// write costs a fault. So scan lets the tracker forget pages only once in a turn of the ring. Then
+// few pages are marked in vain, since an image is a turn old when its slot is used again.
 func (t *tracking) scan() {
 	if t == nil || t.tracker == nil {
 		return
@@ -133,7 +134,8 @@ func (t *tracking) copy(to, from []byte, slot int) {
 	clear(d)
 }
 
-// clears marks bytes that are cleared in the image alone, from an offset of the state on.
+// clears marks the pages of bytes that are cleared only in the image; from is their offset in the
+// state.
 func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	if t != nil && t.tracker != nil && !isZero(bytes) {
 		end := t.edge + from + uint64(len(bytes))
@@ -141,7 +143,7 @@ func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	}
 }
 
-// replaced marks all pages of a slot with an image from outside.
+// replaced marks all pages of a slot whose image came from outside.
 func (t *tracking) replaced(slot int) {
 	if t != nil && t.tracker != nil {
 		t.images[slot].all()

@@ -1,5 +1,5 @@
-// Package save takes snapshots of the whole state of a level: it restores them, hashes them, sends
-// their changes, writes them to files, and reports the first field in which two of them differ.
+// Package save takes snapshots of a level's whole state. It restores and hashes them, sends their
+// changes, writes them to files, and names the first field in which two of them differ.
 //
 //	level, err := budget.Load(ctx, region, func(s scope.Scope) (*Level, error) {
 //		l := &Level{lines: readLines(s)}                // data that never changes
@@ -13,11 +13,11 @@
 //	err = ring.Restore(ctx, tick) // in place: same addresses, same handles
 //	hash, err := ring.Hash(tick)  // equal on every machine, unless the games have parted
 //
-// A region's memory is one range without Go pointers, so each of these is one call, and the game
-// lists no fields. Use it for rollback, for save games, to send a state to another player, and to
-// find the field that made two machines differ. It can't restore data outside the region: Go
-// values (the length of a scope.Text or of a slice), files, sockets, and memory of a C library. The
-// size of a state is fixed once the region is loaded.
+// A region's memory is one range without Go pointers, so each of these tasks is one call, and the
+// game lists no fields. Use it for rollback, for save games, to send a state to another player, and
+// to find the field that made two machines differ. It can't restore data outside the region: Go
+// values (the length of a scope.Text or of a slice), files, sockets, and a C library's own memory.
+// The size of a state is fixed once the region is loaded.
 //
 // Names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore] and [Ring.Hash]. [Ring.Delta] and
 // [Ring.Apply] send changes; [Ring.Write], [Ring.AppendFile] and [Ring.Read] are for files;
@@ -25,45 +25,45 @@
 //
 // # The state
 //
-// A state is the bytes allocated between Begin and NewRing, and the counts of free chunks of the
-// pools among them. A hashed, sent or written snapshot has zeros in free chunks and in the records
+// A state is the bytes allocated between Begin and NewRing, and its pools' counts of free and
+// retired chunks. A hashed, sent or written snapshot has zeros in free chunks and in the records
 // that say which pools end at Close; those records differ from plan to plan. Handles are part of
-// the state: after Restore, play creates the same ones again. Scopes, pools and pointers into the
-// region stay valid, since nothing moves. Checked and asan builds reuse a chunk at another address,
-// so there a function of [State.Rebuild] renews pointers into pools.
+// the state: after a Restore, the game creates the same handles again. Scopes, pools and pointers
+// into the region stay valid, since nothing moves. Checked and asan builds reuse a chunk at another
+// address, so there a function of [State.Rebuild] renews pointers into pools.
 //
 // Lists, deques and maps of package container that are made in the state belong to it entirely:
-// their Go values only point to it. In a state region the program seeds the hashes of a map
+// their Go values only point into it. In a state region the program seeds the hashes of a map
 // (container.Map.Seed), so that the bytes are the same everywhere. Call Done on each scope.Builder
-// before NewRing, which panics while one is in use.
+// before NewRing, which panics while a Builder is in use.
 //
 // An arena.Heap or arena.Buddy on bytes of the state belongs to it with its free bytes. Checked
-// builds fill those, and race builds fill freed blocks, so such a state's hash differs between
+// builds fill free bytes, and race builds fill freed blocks, so such a state's hash differs between
 // builds. The words of all arenas that the load makes between Begin and NewRing, and of a graph's
 // instances, are checked in each snapshot from outside. After NewRing an arena's constructor
-// refuses the state's bytes. An arena in a block of another one lives as long as the state.
-//
+// refuses the state's bytes. An arena in a block of another arena lives as long as the state.
 // A C library's data in an arena.Shared, or in a heap that C made (arena_c/room.h), has addresses
 // that can't be checked. Take and Restore work on such a state; snapshots from outside need
 // [State.Authenticated].
 //
 // All calls but Take and Restore need a state region (budget.RegionPlan.State). Its loads begin
-// with zeros, and a type with padding or an address is refused with the name of the field. So its
-// bytes, except those of a Heap or Buddy, are the same on every machine and in every build for the
-// same inputs. The types int and uint are allowed, but snapshots with them don't pass between
-// 64-bit and 32-bit machines.
-//
+// Calls that hash, compare, send, write or read snapshots need a state region
+// (budget.RegionPlan.State). Its loads begin with zeros, and a type with padding or an address is
+// refused with the name of the field. So its bytes, except those of a Heap or Buddy, are the same
+// on every machine and in every build for the same inputs. The types int and uint are allowed, but
+// snapshots with them don't pass between 64-bit and 32-bit machines.
 // Play may depend on data outside the state, such as a map or a script. [State.Of] names that data
-// with a checksum, and a file or delta with another one is refused.
-//
+// Play, the game's code that runs on a loaded state, may depend on data outside the state, such as
+// a map or a script. [State.Of] names that data with a checksum. A file or delta with another
+// checksum is refused.
 // # Failure
 //
 // If the scope passed to NewRing has no room, it unwinds with the error of a full scope, which
-// names the knob to raise. The other calls return an error that says why, and change nothing: the
-// ring doesn't hold the snapshot, its load is over, or a file or delta is damaged or has other
-// types. Data from outside first becomes a snapshot of the ring, once it is complete and correct.
-// Only Restore changes the state.
-//
+// If the scope passed to NewRing has no room, NewRing unwinds with the error of a full scope, which
+// names the knob to raise. A ring's calls return an error that says why: the ring doesn't hold the
+// snapshot, its load is over, or a file or delta is damaged or has other types. Nothing has changed
+// then, unless a function of [State.Rebuild] fails in Restore. Data from outside becomes a snapshot
+// of the ring once it is complete and correct; only Restore changes the state.
 // A hostile snapshot can harm only the game's own data: see [Ring.Apply]. A game that indexes by a
 // number in its state, or relies on the range of an enum, checks it in a function of
 // [State.Verify]:

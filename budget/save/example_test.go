@@ -29,8 +29,8 @@ func (m *match) step(in [2]input) {
 	}
 }
 
-// The other player's inputs arrive two ticks late. The game guesses that he repeats his last move.
-// After a wrong guess it goes back to that tick and plays again.
+// The other player's inputs arrive two ticks late. The game guesses that this player repeats the
+// last move. After a wrong guess it goes back to that tick and plays again.
 func Example_rollback() {
 	ctx := context.Background()
 	b, err := budget.Open(budget.Plan{Name: "match", Regions: []budget.RegionPlan{

@@ -15,7 +15,7 @@ func Tenants(r *Ring) (list [][2]int) {
 	return list
 }
 
-// TenantNames returns their names.
+// TenantNames returns the names of the tenants in a ring of one state.
 func TenantNames(r *Ring) (names []string) {
 	for _, t := range r.parts[0].tenants {
 		names = append(names, t.name)

@@ -45,8 +45,8 @@ func (h *fileHead) append(to []byte) []byte {
 
 // Write writes a snapshot to w as a file: a header with sizes and checksums, a description of the
 // types, and the bytes. The same program can read it on any little-endian machine, at any address.
-// In a checked build the file also has the source line of each allocation, and names the fields in
-// files of releases with the same load: see [DiffFiles]. Write calls w twice, and returns its
+// In a checked build the file also has the source line of each allocation, and can name the fields
+// in files of releases with the same load: see [DiffFiles]. Write calls w twice, and returns w's
 // error. It fails if the ring doesn't hold the snapshot, or a region is no state region. It
 // computes a checksum, and makes Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
@@ -101,7 +101,7 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 // Read makes a snapshot of the ring from a file, and returns its number. [Ring.Restore] puts it in
 // place. Read trusts no byte of the file, and works in spare memory. An error names the wrong byte,
 // or the first difference between the file's program and this one, and nothing has changed then.
-// All promises of [Ring.Apply] about a snapshot from outside hold here too.
+// All promises of [Ring.Apply] about a snapshot from outside hold for Read too.
 //
 // Read consumes rd to the end of the file and not beyond. It refuses a snapshot of another size by
 // its header. It copies the snapshot, computes two checksums, and checks pools, bools and links. It
@@ -146,8 +146,8 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	return head.number, nil
 }
 
-// differs returns the first difference between a file's program and this one. It decodes only a
-// short description.
+// differs returns the first difference between a file's program and this one. It decodes a short
+// description; for a long one, it returns the fingerprints.
 func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 	here := r.describe()
 	if head.layoutSize <= differsMost {
@@ -174,7 +174,7 @@ func (f *source) bad(at int, text string, args ...any) error {
 	return fmt.Errorf("save: %s, byte %d: %w", f.name, at, fmt.Errorf(text, args...))
 }
 
-// full reads all of to, or returns an error with the file's end.
+// full reads len(to) bytes, or returns an error that names the byte at which the file ends.
 func (f *source) full(to []byte, what string) error {
 	n, err := io.ReadFull(f.rd, to)
 	return f.has(uint64(len(to)), uint64(n), err, what)
@@ -234,8 +234,8 @@ func (f *source) text(h fileHead, to io.Writer) error {
 	return nil
 }
 
-// layout reads a description. Its commas bound the number of values, each of up to 100 bytes of Go
-// heap. So layout refuses a text of many short values, which no ring writes.
+// layout reads a description. Each value in it takes up to 100 bytes of Go heap, and its commas
+// bound the number of values. So layout refuses a text of many short values, which no ring writes.
 func (f *source) layout(h fileHead) (*layout, error) {
 	var b bytes.Buffer
 	if err := f.text(h, &b); err != nil {

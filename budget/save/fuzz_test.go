@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzApply: any bytes as a delta, also after a correct header, make a snapshot that passes, or
-// none. Play that goes on from one harms the game alone.
+// none. Play that goes on from a snapshot harms the game alone.
 func FuzzApply(f *testing.F) {
 	const good = 1<<64 - 3 // and two more; another takes the fourth place
 	p := newPond(f, open(f, pondPlan()), "level", 4)

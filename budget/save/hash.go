@@ -28,12 +28,12 @@ func (s *slot) sum() uint64 {
 	return s.hash
 }
 
-// PageHashes appends the hash of each page of a snapshot to list: the CRC32C of [PageSize] bytes,
-// or of the rest for the last page. Two machines whose hashes differ exchange these first, four
-// bytes a page. If one page differs, a field went wrong just now; if all differ, the games are
-// different ones. [Ring.Diff], or [DiffFiles] with both machines' files, names the field. On an
-// error list is returned unchanged. Each call costs one CRC32C of the snapshot, and no Go
-// allocation if list has room.
+// PageHashes appends to list the hash of each page of a snapshot: the CRC32C of [PageSize] bytes,
+// or of the remaining bytes for the last page. Two machines whose hashes differ exchange these
+// first, four bytes a page. If one page differs, a field went wrong just now; if all differ, the
+// games are different ones. [Ring.Diff], or [DiffFiles] with both machines' files, names the field.
+// On an error PageHashes returns list unchanged. Each call costs one CRC32C of the snapshot, and no
+// Go allocation if list has room.
 func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	s, err := r.state("PageHashes", number)
 	if err != nil {

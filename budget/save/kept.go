@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// addKept adds the tenants that registered with the scope.
+// addKept adds the tenants that containers registered with the scope.
 func (st *State) addKept(kept []scope.Tenant) {
 	for i := range kept {
 		k := &kept[i]
@@ -109,8 +109,8 @@ func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 	return nil
 }
 
-// keptAt returns the container with a byte, and the values there, nil for the container's own
-// words.
+// keptAt returns the container that has a byte, or nil, and the values there. They are nil in the
+// container's own words.
 func (p *partLayout) keptAt(known map[string]*typeLayout, at uint64) (*keptLayout, *thing) {
 	for i := range p.Kept {
 		k := &p.Kept[i]

@@ -17,8 +17,8 @@ type layout struct {
 	Types []*typeLayout `json:"types"`
 }
 
-// partLayout is the state of one region. Its image is two words for each pool, the counts of free
-// and retired chunks, and then the bytes, padded to a line.
+// partLayout is the state of one region. Its image is two 32-bit words for each pool, the counts of
+// free and retired chunks, and then the bytes, padded to a line.
 type partLayout struct {
 	Region string `json:"region"` // the name in the plan
 	// Slot is the slot's name; a snapshot of one slot fits another.
@@ -100,8 +100,8 @@ func (l *layout) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// needed returns the types of roots, pools and containers, and then all that they contain or point
-// to.
+// needed returns the types of roots, pools and containers, and then all types that these contain or
+// point to.
 func (l *layout) needed() (list []*typeLayout) {
 	known, seen := l.byName(), map[string]bool{}
 	var names []string
@@ -140,7 +140,7 @@ func (l *layout) byName() map[string]*typeLayout {
 	return known
 }
 
-// pre: check has passed.
+// imageSize returns the size of an image in bytes. pre: check has passed.
 func (l *layout) imageSize() (size uint64) {
 	for i := range l.Parts {
 		_, _, size = l.Parts[i].span(size)

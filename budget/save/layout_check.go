@@ -40,8 +40,8 @@ func (l *layout) check() error {
 	return nil
 }
 
-// resolve completes the types with pointers for names. It returns a type that contains itself, or
-// "".
+// resolve sets the types' pointers from their names. It returns the name of a type that contains
+// itself, or "".
 func (l *layout) resolve(known map[string]*typeLayout) (nested string) {
 	begun := map[*typeLayout]bool{}
 	var look func(t *typeLayout) string

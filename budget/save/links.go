@@ -10,13 +10,14 @@ import (
 )
 
 // links checks the bools and links (arena.Ptr, Slice and String) of a state from outside. Play
-// reads and writes through links, so each link may lead only to values of the state, or to those
-// that Readable named. It may not lead over words of a pool, the chain or a tenant. No two types
-// may share bytes either, if one of them has a link or a bool there: play would forge it by writing
-// numbers.
+// reads and writes through links, so a link may lead only to values of the state or to values that
+// Readable named. The target may not overlap words of a pool or a scope, nor a tenant, unless it is
+// in one of the tenant's live blocks. Nor may types share bytes if just one has a link or bool
+// there, or their links differ: play would forge a link or bool by writing numbers.
 //
-// So links marks each byte that a root or a link covers: as part of a link with its type, of a
-// bool, or of numbers. A second visit must find the same mark. Say a root leads to a frog:
+// So each byte of a root, and of values that a link leads to, is marked: as part of a link of one
+// type, as a bool, or as a number. A second visit must find the same mark. Say a root leads to a
+// frog:
 //
 //	root at 0x00: struct{ Frogs Slice[frog]; Name Slice[byte] }
 //	frog at 0x40: struct{ Weight uint64; Next Ptr[frog] }
@@ -33,8 +34,8 @@ type links struct {
 	marks *marks // nil if no type has links
 	state []byte
 	queue []place // links to follow
-	from  place   // the link to value; from.is is nil for a root
-	value typed   // the values at work
+	from  place   // the link that leads to value; from.is is nil for a root
+	value typed   // the values that are checked now
 	done  uint64  // value is marked up to here
 	steps uint64
 }
@@ -43,15 +44,16 @@ type links struct {
 type typed struct {
 	at, count, stride uint64
 	of                *typeLayout
-	// in is set for values of a tenant with live: only those in live blocks are checked.
+	// in is the tenant of the values if its live isn't nil: then only values in live blocks are
+	// checked.
 	in *tenant
 }
 
 // span is [from, to).
 type span struct{ from, to uint64 }
 
-// ward is a range that no link may lead over: words of a pool or a scope, or a tenant. A tenant's
-// blocks may hold values that links lead to.
+// ward is a range that no link may lead over: words of a pool or a scope, or a tenant outside of
+// its live blocks.
 type ward struct {
 	span
 	of *tenant // nil for words of a pool or a scope
@@ -65,7 +67,8 @@ type place struct {
 // linkWord is the alignment of a link in bytes.
 const linkWord = uint64(unsafe.Alignof(struct{ stored uint64 }{}.stored))
 
-// linkSteps is the limit of steps for small states.
+// linkSteps is the limit of steps for states of up to 2 MiB. A step is a link, a run of bools, or
+// 64 bytes.
 const linkSteps = 1 << 24
 
 func newLinks(st *State) *links {
@@ -119,8 +122,9 @@ func (l *links) root(at, count, stride uint64, of reflect.Type) {
 	l.roots = append(l.roots, typed{l.st.mark + at, count, stride, t, nil})
 }
 
-// misses reports whether values have bools or links that check doesn't reach, because no root has
-// their type and no link leads to it.
+// misses reports whether a value of type t at offset `at` has bools or links that check doesn't
+// reach: neither a root nor the target of a link has its type. It returns false for a value in a
+// tenant.
 func (l *links) misses(t reflect.Type, at uint64) bool {
 	for t.Kind() == reflect.Array {
 		t = t.Elem()
@@ -157,7 +161,7 @@ func (l *links) check(state []byte) error {
 	return nil
 }
 
-// rootValues checks the values of a root; of a tenant's values, those in live blocks.
+// rootValues checks the values of a root. In a tenant it checks only those in live blocks.
 func (l *links) rootValues(r typed) error {
 	t := r.in
 	if t == nil {
@@ -175,7 +179,7 @@ func (l *links) rootValues(r typed) error {
 	return nil
 }
 
-// follow checks the values that the link at from leads to. A link that Get refuses leads to none.
+// follow checks the values that the link at from leads to. It accepts a link that Get refuses.
 func (l *links) follow() error {
 	to, count, start := l.from.is.of, uint64(1), l.st.header().Start
 	stored := l.word(l.from.at)
@@ -209,7 +213,7 @@ func (l *links) follow() error {
 	return l.all(typed{at, count, to.Size, to, nil})
 }
 
-// isLive reports whether a range is in one live block of a tenant.
+// isLive reports whether [from, to) is in one live block of the ward's tenant.
 func (w *ward) isLive(l *links, from, to uint64) bool {
 	if w.of == nil || w.of.live == nil || from < w.from || to > w.to {
 		return false
@@ -245,7 +249,7 @@ func (l *links) all(v typed) error {
 	return l.rest(end)
 }
 
-// one marks the links and bools of one value, and the bytes before each.
+// one checks and marks the links and bools of a value, and marks the bytes before each as numbers.
 func (l *links) one(at uint64, of *typeLayout) error {
 	if of.isBool {
 		return l.bools(at, 1)
@@ -303,7 +307,7 @@ func (l *links) bools(at, count uint64) error {
 	return l.step(1 + count/64)
 }
 
-// rest marks the bytes up to an offset as numbers.
+// rest marks the bytes from done up to an offset as numbers.
 func (l *links) rest(to uint64) error {
 	if l.marks == nil || l.done >= to {
 		return nil

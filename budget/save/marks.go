@@ -24,7 +24,8 @@ func (m *marks) clear() {
 	clear(m.plain)
 }
 
-// link marks a link. It returns ok if no other use or type of link is marked there.
+// link marks a link. isNew reports whether the link wasn't marked before; ok reports whether the
+// bytes have no other mark.
 func (m *marks) link(at, size uint64, id uint16) (isNew, ok bool) {
 	first := (at - m.from) / linkWord
 	isNew = m.linked[first/64]>>(first%64)&1 == 0
@@ -42,8 +43,8 @@ func (m *marks) link(at, size uint64, id uint16) (isNew, ok bool) {
 	return isNew, true
 }
 
-// fill marks [from, to) in is, one of bools and plain. If a byte there has another mark, fill
-// returns an offset at most 64 bytes before it.
+// fill marks [from, to) in is, which is bools or plain. If a byte there has another mark, fill
+// returns an offset less than 64 bytes before it.
 func (m *marks) fill(is, other []uint64, from, to uint64) (at uint64, ok bool) {
 	first, last := from-m.from, to-m.from-1
 	for i := first / 64; i <= last/64; i++ {

@@ -19,11 +19,11 @@ func (s *subject) String() string {
 	return fmt.Sprintf("%s, sum %#x", s.Name, s.Sum)
 }
 
-// Of names data outside of the state that its play depends on: a map, a table of rules, a script.
-// sum is a checksum of that data; name is for people. Files carry both, and deltas a checksum of
-// both; [Ring.Read] and [Ring.Apply] refuse others. Call Of in the load before NewRing, in the same
-// order in all programs; after NewRing it panics. A checksum finds honest mistakes; it doesn't
-// protect against forgery.
+// Of names data outside of the state that play depends on: a map, a table of rules, a script. sum
+// is a checksum of that data; name describes it in errors. Files carry both, and deltas a checksum
+// of both; [Ring.Read] and [Ring.Apply] refuse a file or delta with another name or sum. Call Of in
+// the load before NewRing, in the same order in all programs; after NewRing it panics. A checksum
+// finds honest mistakes; it doesn't protect against forgery.
 func (st *State) Of(name string, sum uint64) {
 	if st.end != 0 {
 		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name()))
@@ -41,8 +41,8 @@ func (p *partLayout) differsOf(file *partLayout) string {
 		cmp.Or(here, "nothing"), cmp.Or(there, "nothing"))
 }
 
-// differIn returns the first place in which two lists differ, or -1, and the texts there, "" for a
-// missing element.
+// differIn returns the first index at which two lists differ, or -1, and both texts there; the text
+// of a missing element is "".
 func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string) {
 	for i := range max(len(here), len(there)) {
 		a, b = "", ""

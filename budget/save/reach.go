@@ -13,7 +13,7 @@ import (
 type thing struct {
 	path   string // "room.Lights"; "" until it is needed
 	by     int    // place in the queue of the array that leads to it, or -1
-	link   uint64 // offset of the link in that
+	link   uint64 // offset of the link in that array
 	of     *typeLayout
 	offset uint64
 	count  uint64
@@ -48,7 +48,7 @@ type seen struct {
 	offset, count uint64
 }
 
-// It calls yield with each array of the walk, until yield returns false.
+// The walk calls yield with each array, until yield returns false.
 func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield func(*thing) bool) {
 	r := reach{part: p, bytes: bytes, seen: map[seen]bool{}, by: -1}
 	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})

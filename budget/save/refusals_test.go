@@ -366,7 +366,7 @@ var atEndMaker = scope.Object(func(*voice) error {
 })
 
 // TestOwnedValuesThatEnded: a snapshot in which an owned value lived isn't restored after its end.
-// One from after its end is.
+// A snapshot from after its end is.
 func TestOwnedValuesThatEnded(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring

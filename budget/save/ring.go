@@ -14,7 +14,8 @@ import (
 )
 
 // Ring holds the last n snapshots of one or several states, each with a number, usually that of a
-// tick. A new snapshot replaces the one with its number, else the one with the lowest.
+// tick. A new snapshot replaces the one with the same number. Else it takes an empty place, or
+// replaces the one with the lowest number.
 type Ring struct {
 	scope     scope.Scope // owns the ring's memory
 	record    *arena_c.Record
@@ -54,11 +55,11 @@ const poolWords = 8
 var imageMaker = scope.Plain[byte]()
 
 // NewRing allocates in s a ring of count snapshots of the states, and one more image if all their
-// regions are state regions. It ends each state that begins in s: later allocations there don't
-// belong to it. s is the scope of the state's load, or of a region above that is loaded later. If s
-// has no room, it unwinds with an error that names the knob to raise. Every other error panics,
-// such as a finalizer or a forbidden type in a state. NewRing takes count times the states' size,
-// and makes Go allocations.
+// regions are state regions. It ends the states: later allocations don't belong to them. s is the
+// scope of the state's load, or of a region above that is loaded later. If s has no room, NewRing
+// unwinds with an error that names the knob to raise. Every other error panics, such as a finalizer
+// or a forbidden type in a state. NewRing takes count times the states' size, or count + 1 times
+// with the further image, and makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -115,14 +116,14 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
 // Has reports whether the ring holds the snapshot with that number, and no region was loaded again
-// or rewound since.
+// or rewound since. It returns false after the end of the ring's scope.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
 // Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
-// fails if a region's load isn't over, or if a region was loaded again or rewound; in checked
-// builds also if memory from before Begin was written. Take copies the states; of a tracked region
-// (budget.RegionPlan.Track) it copies only changed pages, and makes a system call. It makes no Go
-// allocation.
+// fails if a region's load isn't over, if a region was loaded again or rewound, or if the ring's
+// scope ended; in checked builds also if memory from before Begin was written. Take copies the
+// states; of a tracked region (budget.RegionPlan.Track) it copies only changed pages, and makes a
+// system call. It makes no Go allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -147,7 +148,9 @@ func (r *Ring) Take(number uint64) error {
 // taken. It waits, until ctx ends, for workers that have one of the regions pinned. It fails and
 // changes nothing in these cases:
 //
-//   - The ring doesn't hold the number, or a region was loaded again or rewound.
+//   - The ring doesn't hold the number, or its scope ended.
+//   - A region was loaded again or rewound, or one is being loaded.
+//   - ctx ended.
 //   - An object with a finalizer began or ended since; the error names its type.
 //   - An owned value of the state ended since.
 //
@@ -196,7 +199,8 @@ func (r *Ring) check() error {
 	return nil
 }
 
-// alive reports whether the ring's scope is alive. Err would also report refused allocations.
+// alive reports whether the ring's scope is alive. Err of the scope would also report refused
+// allocations.
 func (r *Ring) alive() bool { return r.record.Gen == r.gen }
 
 func (r *Ring) find(number uint64) *slot {
@@ -208,7 +212,7 @@ func (r *Ring) find(number uint64) *slot {
 	return nil
 }
 
-// get is find, with an error if none is held.
+// get returns the slot of a snapshot, or an error if the ring doesn't hold it.
 func (r *Ring) get(number uint64) (*slot, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -228,7 +232,7 @@ func (r *Ring) get(number uint64) (*slot, error) {
 		strings.Trim(fmt.Sprint(held), "[]"))
 }
 
-// place returns an empty slot for a new snapshot with that number.
+// place empties the slot for a new snapshot with that number, and returns it.
 func (r *Ring) place(number uint64) *slot {
 	to := r.find(number)
 	for i := range r.slots {
@@ -307,7 +311,7 @@ func (p *part) restore(image []byte, slot int) {
 // holds reports whether a chunk has an object, also one with a running finalizer.
 func holds(state byte) bool { return state == arena_c.ChunkLive || state == arena_c.ChunkLeaving }
 
-// objects returns an error if an object with a finalizer began or ended.
+// objects returns an error if an object with a finalizer began or ended since the snapshot.
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
 		pool := &p.pools[i]

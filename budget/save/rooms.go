@@ -12,10 +12,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// room is an allocator on bytes of a state: one of package arena, or one that C made. This process
-// made it, and knows the words of its header that never change. An image from outside must have the
-// same, and check tests its other words by them. After that no call of the allocator accesses
-// memory outside its block, or loops for ever.
+// room is an allocator on bytes of a state, made by package arena or by C. fixed has the words of
+// its header that never change. An image from outside must have the same words, and check judges
+// the other words by them. Then no call of the allocator accesses memory outside its block, or
+// loops for ever.
 type room struct {
 	scope.Room
 	at uint64 // from the state's first byte, or from the first byte of the outer room
@@ -34,8 +34,8 @@ type roomKind struct {
 	// fits reports whether the fixed words describe a layout within the block.
 	fits  func(image []byte) bool
 	check func(r *room, image []byte) error
-	// live reports whether [from, to) is in one live block of a checked image. It returns that
-	// block's start, with farEnd for the far end's.
+	// live reports whether [from, to) is in one live block of a checked image. It returns the
+	// block's start, with the bit farEnd for a block of the far end.
 	live func(r *room, image []byte, from, to uint64) (block uint64, live bool)
 }
 
@@ -46,7 +46,7 @@ const (
 	farEnd   = 1 << 63
 )
 
-// headerFixed are the words of an arena.h header that never change; a frame's do.
+// headerFixed are the words of an arena.h header that never change, except in a frame.
 var headerFixed = []uintptr{unsafe.Offsetof(arena_c.Header{}.Gen), unsafe.Offsetof(arena_c.Header{}.Next),
 	unsafe.Offsetof(arena_c.Header{}.Start)}
 
@@ -96,12 +96,13 @@ var _ [arena_c.RoomKinds]struct{} = [len(roomKinds)]struct{}{}
 
 func (r *room) kind() *roomKind { return &roomKinds[r.Kind] }
 
-// The image's first byte is aligned to 8.
+// wordAt returns the word at an offset. pre: the image's first byte and the offset are aligned to
+// 8.
 func wordAt(image []byte, at uint64) *uint64 { return (*uint64)(unsafe.Pointer(&image[at : at+8][0])) }
 
 func headerOf[H any](image []byte) *H { return (*H)(unsafe.Pointer(unsafe.SliceData(image))) }
 
-// findRooms makes the state's allocators tenants.
+// findRooms adds the state's allocators as tenants. It returns an error for a damaged one.
 func (st *State) findRooms() error {
 	list, err := st.saved.Stack().WatchedRooms(st.mark, st.end)
 	if err != nil {
@@ -146,7 +147,7 @@ func (st *State) badRoom(r *room, err error) error {
 		r.Kind, err, r.Site.Tell("made"))
 }
 
-// chunks returns the chunks of r, at at in the state, and of the rooms in it.
+// chunks returns the chunks of r and of the rooms in it; r begins at `at` in the state.
 func (r *room) chunks(state []byte, at uint64) (list []values) {
 	if r.Kind == arena_c.RoomPool && r.Of != nil {
 		h := headerOf[arena_c.Pool](state[at:])
@@ -192,7 +193,7 @@ func (r *room) learn(image []byte) bool {
 	return true
 }
 
-// settle notes the blocks of the rooms in r. The image was checked.
+// settle notes in which block of r each inner room is. pre: the image was checked.
 func (r *room) settle(image []byte) {
 	for _, in := range r.inner {
 		in.host, _ = r.kind().live(r, image, in.at, in.at+in.Size)
@@ -226,9 +227,9 @@ func (st *State) roomsInChunks() error {
 	return nil
 }
 
-// check returns an error for an image that no play could have left, also of inner rooms. Each of
-// those must be in the same block as here: if the block began elsewhere, freeing that start would
-// hand the room's words to another allocation.
+// check returns an error for an image that play couldn't have left, also of inner rooms. Each inner
+// room must be in the same block as in this process: if the block began elsewhere, freeing that
+// start would hand the room's words to another allocation.
 func (r *room) check(image []byte) error {
 	for i, at := range r.kind().fixed {
 		if word := *wordAt(image, uint64(at)); word != r.fixed[i] {
@@ -460,8 +461,8 @@ func checkRing(r *room, image []byte) error {
 	return nil
 }
 
-// keepSpans notes the blocks that each yields, sorted by offset, and returns the result of each. A
-// linear search for each link into them could take hours.
+// keepSpans sets r.spans to the blocks that each yields, sorted by offset, and returns the result
+// of each. A linear search for each link into the blocks could take hours.
 func (r *room) keepSpans(each func(image []byte, yield func(from, to uint64)) bool, image []byte) bool {
 	r.spans = r.spans[:0]
 	ok := each(image, func(from, to uint64) { r.spans = append(r.spans, span{from, to}) })
@@ -505,8 +506,8 @@ func liveInEnds(_ *room, image []byte, from, to uint64) (block uint64, live bool
 	return wholeEnd, from >= e.Start && to <= e.Cursor
 }
 
-// stackWords is the size of the two words before a block of a stack: the earlier end and last
-// block.
+// stackWords is the size in bytes of the two words before a block of a stack: the earlier end, and
+// the earlier last block.
 const stackWords = arena_c.StackMask + 1
 
 // eachInStack calls yield with each block of a stack, newest first, the near end before the far. It
@@ -623,7 +624,7 @@ func liveInPool(_ *room, image []byte, from, to uint64) (block uint64, live bool
 type poolChunks struct {
 	states, numbers []byte // in states, the last chunk's comes first
 	free, retired   uint32
-	// the bits of a generation that count, and its other bits; handles is 0 without handles
+	// handles is the mask of the counting bits in a generation, or 0; own is the other bits
 	handles, own uint32
 }
 

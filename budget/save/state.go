@@ -47,16 +47,18 @@ type pool struct {
 	first  uint64       // from the mark to chunk 0
 }
 
-// states returns the states of the pool's chunks in the bytes of the state, the last chunk's first.
+// states returns the states of the pool's chunks, the last chunk's first, in the bytes of the
+// state.
 func (p *pool) states(bytes []byte) []byte {
 	return bytes[p.first-uint64(p.header.Count) : p.first]
 }
 
 // Begin begins the state of a load: later allocations in s belong to it. It returns the state and
-// its root, a zeroed T. All values outside of pools are reached from the root by arena.Ptr and
-// arena.Slice, whose offsets count from r.Base. Begin panics if s isn't the scope of the load's
-// function, if the load has a state already, or if a state region can't hold a T; the error then
-// names every bad field.
+// its root, a zeroed T. The root leads to the other values by arena.Ptr and arena.Slice, whose
+// offsets count from r.Base; [Values] names those that only Go code keeps. Begin panics if s isn't
+// the scope of the load's function, if the load has a state already, or if a state region can't
+// hold a T; the error then names every bad field. If s has no room, Begin unwinds with the error of
+// a full scope.
 func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
@@ -74,20 +76,20 @@ func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, 
 	return st, &first[0]
 }
 
-// Rebuild registers fn, which renews Go values derived from the state, such as slices with a length
-// in the state and pointers into pools. Rebuild calls fn now, and each Restore calls it again; both
-// return its error.
+// Rebuild registers fn, which renews Go values derived from the state, such as pointers into pools
+// and slices whose length is in the state. Rebuild calls fn now, and each Restore calls it again;
+// both return its error.
 func (st *State) Rebuild(fn func() error) error {
 	st.rebuild = append(st.rebuild, fn)
 	return fn()
 }
 
 // Authenticated promises that snapshots from outside, passed to [Ring.Apply] or [Ring.Read], are
-// authentic. Without it, a state with a C library's allocator (an arena.Shared, or one that C made)
-// refuses them, because a library's data can't be checked. The program promises two facts about
-// each:
+// authentic. Without it, both refuse a snapshot of a state with a C library's allocator (an
+// arena.Shared, or one that C made), because a library's data can't be checked. The program
+// promises two facts about each snapshot:
 //
-//   - It checked a signature or a MAC, so no one has changed the snapshot.
+//   - The program checked a signature or a MAC, so no one has changed the snapshot.
 //   - The snapshot is from this process, or from one in which the addresses and function pointers
 //     in the library's data mean the same.
 //
@@ -158,7 +160,8 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 	slices.SortFunc(st.pools, func(a, b pool) int { return int(int64(a.first - b.first)) })
 }
 
-// plain returns an error for an object with a finalizer, or a forbidden type, in a state region.
+// plain notes the owned values of the state. In a state region it notes the chain's nodes instead,
+// and returns an error for an object with a finalizer or a forbidden type.
 func (st *State) plain() error {
 	if !st.saved.IsState() {
 		st.findOwned()

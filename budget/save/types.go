@@ -48,7 +48,7 @@ const (
 	kindInline, kindHandle         = "inline", "handle"
 )
 
-// numbers are the kinds with a size. They are also types, which no layout lists.
+// numbers are the kinds with a fixed size, by name. They are also types, but no layout lists them.
 var numbers = func() map[string]*typeLayout {
 	all := map[string]*typeLayout{}
 	for _, t := range []reflect.Type{reflect.TypeFor[bool](), reflect.TypeFor[int8](), reflect.TypeFor[int16](),
@@ -65,7 +65,8 @@ func typeOf(t reflect.Type, name string) *typeLayout {
 	return &typeLayout{Name: name, Kind: t.Kind().String(), Size: uint64(t.Size()), align: uint16(t.Align())}
 }
 
-// isPlain reports whether any bytes are a valid value: it has neither bools nor links.
+// isPlain reports whether any bytes are a valid value, because the type has neither bools nor
+// links.
 func (t *typeLayout) isPlain() bool { return !t.isBool && !t.isLink && len(t.parts) == 0 }
 
 // complete sets the fields that follow from the kind and the completed parts. No code reads blank
@@ -89,8 +90,8 @@ func (t *typeLayout) complete() {
 	}
 }
 
-// leaf returns the value without parts at a byte: its path, such as ".Goals[1].X", its type, nil
-// between fields, and its first byte.
+// leaf finds the innermost field or element at a byte. It returns the path, such as ".Goals[1].X",
+// the type, or nil between fields, and the first byte.
 func (t *typeLayout) leaf(at uint64) (path string, of *typeLayout, from uint64) {
 	for t.Kind == "array" || t.Kind == "struct" {
 		if t.Kind == "array" {

@@ -14,7 +14,7 @@ import (
 func (t *typeLayout) value(b []byte) string {
 	var first [8]byte
 	copy(first[:], b)
-	word := binary.LittleEndian.Uint64(first[:]) // all bytes of a number
+	word := binary.LittleEndian.Uint64(first[:]) // all of a number of up to 8 bytes
 	switch t.Kind {
 	case "bool":
 		if word > 1 {
@@ -48,7 +48,7 @@ func (t *typeLayout) value(b []byte) string {
 	return fmt.Sprintf("% x", b[:min(len(b), 16)])
 }
 
-// floatText shows the sign of zero and the bits of a NaN.
+// floatText returns a float as text, with the sign of zero and the bits of a NaN.
 func floatText(f float64, size int, bits uint64) string {
 	if f == f {
 		return strconv.FormatFloat(f, 'g', -1, size)

@@ -15,10 +15,10 @@ import (
 // and [SliceAt] return the snapshot's copy of a value of the state; [Get], [GetSlice] and
 // [GetString] return the values of its links; [All], [AllHandles] and [GetHandle] return the chunks
 // of its pools. The function may only read these values: a checked build panics if it wrote one.
-// After the function returns, a View is invalid, and all of these panic.
+// After the function returns, the View is invalid, and all these calls panic.
 type View struct{ of *viewed }
 
-// The part is nil while no function of Verify runs.
+// viewed is the snapshot of a View. Its part is nil while no function of Verify runs.
 type viewed struct {
 	part  *part
 	state []byte
@@ -26,10 +26,10 @@ type viewed struct {
 
 // Verify registers fn, which checks each snapshot from outside: [Ring.Apply] and [Ring.Read] call
 // it after all other checks, and before the ring holds the snapshot. fn checks numbers by which the
-// game indexes, compares or counts, because all numbers except bools may have any value. If fn
-// returns an error, Apply or Read returns it with the names of the region and the snapshot, and
-// nothing has changed. Functions run in the order of registration, up to the first error. Snapshots
-// of [Ring.Take] are never verified. A call makes no Go allocation apart from fn's.
+// game indexes, compares or counts, because a number may have any value. If fn returns an error,
+// Apply or Read returns it with the names of the region and the snapshot, and nothing has changed.
+// Functions run in the order of registration, up to the first error. Snapshots of [Ring.Take] are
+// never verified. Verification makes no Go allocation apart from fn's.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
 func (r *Ring) admit(number uint64) error {
@@ -46,7 +46,8 @@ func (r *Ring) admit(number uint64) error {
 	return nil
 }
 
-// verified calls the program's functions. In checked builds a checksum finds one that writes.
+// verified calls the functions of Verify, and returns the first error. In checked builds a checksum
+// finds a function that writes, and verified panics.
 func (p *part) verified(image []byte) error {
 	if len(p.verify) == 0 {
 		return nil
@@ -85,7 +86,8 @@ func (v *viewed) at(p unsafe.Pointer, size uint64, what string) unsafe.Pointer {
 	return unsafe.Add(startOf(v.state), at)
 }
 
-// to returns the address that a link with this offset leads to, or nil if no link may lead there.
+// to returns the address that a link with this offset leads to. It returns nil if the values there
+// aren't aligned, or are neither in the state nor readable.
 func (v *viewed) to(stored, count, size, align uint64) unsafe.Pointer {
 	h := v.part.header()
 	base := v.part.saved.Stack().Row().Size()
@@ -128,7 +130,7 @@ func (v *viewed) handle(p *pool, i uint64) uint64 {
 }
 
 // At returns the snapshot's copy of *p, where p points into the state, for example to its root. It
-// panics for another p. It costs a few comparisons, and no Go allocation.
+// panics for another p. It costs a few comparisons, and makes no Go allocation.
 func At[T any](v View, p *T) *T {
 	return (*T)(v.its().at(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "At"))
 }
@@ -172,8 +174,8 @@ func GetString(v View, s arena.String) string {
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes))
 }
 
-// All iterates over the live values in a pool of the snapshot, with the numbers of their chunks. It
-// panics if the pool isn't in the state. It costs O(chunks).
+// All returns an iterator over the live values in a pool of the snapshot, with the numbers of their
+// chunks. The iteration panics if the pool isn't in the state. It costs O(chunks).
 func All[T any](v View, p scope.Pool[T]) iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		viewed := v.its()
@@ -200,7 +202,8 @@ func AllHandles[T any](v View, p scope.HandlePool[T]) iter.Seq2[arena.Handle[T],
 	}
 }
 
-// GetHandle returns the value of handle h in a pool of the snapshot, or nil if h is stale there.
+// GetHandle returns the value of handle h in a pool of the snapshot, or nil if h is stale there. It
+// panics if the pool isn't in the state.
 func GetHandle[T any](v View, p scope.HandlePool[T], h arena.Handle[T]) *T {
 	viewed := v.its()
 	pool := viewed.pool(scope.HeaderOfHandles(p), "GetHandle")

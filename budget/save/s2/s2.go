@@ -6,7 +6,7 @@
 //	number, err = ring.Apply(delta)
 //
 // A delta of scattered changes, or of a hundred bytes, gets no smaller; measure yours with the
-// benchmark. The package is a module of its own, since the library depends on none but Go's.
+// benchmark. The package is a module of its own, because package save itself needs no other module.
 package s2
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// Compress appends the compressed delta to dst, which must not overlap delta. It panics for a delta
-// of 4 GiB or more. It compresses a few bytes a ns, and makes no Go allocation if dst has room for
-// 7/6 of the delta and 32 bytes.
+// Compress appends the compressed delta to dst, which must not overlap delta, and returns the
+// result. It panics for a delta of about 4 GiB or more, on 32-bit systems 2 GiB. It compresses a
+// few bytes a ns, and makes no Go allocation if dst has room for 7/6 of the delta and 32 bytes.
 func Compress(dst, delta []byte) []byte {
 	start := len(dst)
 	if most := s2.MaxEncodedLen(len(delta)); most > 0 {
@@ -28,10 +28,10 @@ func Compress(dst, delta []byte) []byte {
 }
 
 // Decompress appends the decompressed delta to dst. It returns an error, and dst unchanged, if
-// packed is damaged or has more than most bytes to decompress: so a few hostile bytes can't take
-// much memory. A delta has less than 2*ring.Size()+64 bytes. Damage that Decompress doesn't find,
-// [save.Ring.Apply] does. It decompresses a few bytes a ns, and makes no Go allocation if dst has
-// room.
+// packed is damaged or has more than most bytes when decompressed: so a few hostile bytes can't
+// take much memory. A delta has less than 2*ring.Size()+64 bytes. [save.Ring.Apply] finds damage
+// that Decompress doesn't. Decompress produces a few bytes a ns, and makes no Go allocation if dst
+// has room.
 //
 // [save.Ring.Apply]: https://pkg.go.dev/github.com/upfront-mem/upfront/budget/save#Ring.Apply
 func Decompress(dst, packed []byte, most int) ([]byte, error) {
