@@ -48,7 +48,7 @@ func BenchmarkPair(b *testing.B) {
 	})
 }
 
-// BenchmarkPairWithBytes allocates in it.
+// BenchmarkPairWithBytes opens and closes a scope with an allocation.
 func BenchmarkPairWithBytes(b *testing.B) {
 	pairs(b, func(g *budget.Budget) {
 		s := g.Scratch(0, 0).Open("work")

@@ -101,7 +101,7 @@ func failed(t testing.TB, plan budget.Plan, trace io.Reader) *record.Error {
 	return e
 }
 
-// The arenas of a report outside of regions: the frame's buffers and scratch.
+// The arenas of a report outside of regions: the frame's buffers and scratch arenas.
 func beside(r budget.Report) (list []budget.ArenaReport) {
 	for _, a := range r.Arenas {
 		if a.Kind == "frame" || a.Kind == "scratch" {

@@ -122,7 +122,8 @@ func named(t testing.TB, plan budget.Plan, trace []byte, key string, need uint64
 	return e
 }
 
-// TestOtherPlan: the plan of another program.
+// TestOtherPlan: the plan of another program fails with the region that it lacks, or with its
+// fault.
 func TestOtherPlan(t *testing.T) {
 	trace, _ := recorded(t, game(), everything(t))
 	other := game()

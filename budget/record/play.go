@@ -25,7 +25,7 @@ type Played struct {
 // Error is the error of a replay in which an allocation didn't fit.
 type Error struct {
 	Played
-	Scopes []string // open in the arena, the outermost first
+	Scopes []string // the open scopes of the arena, the outermost first
 	// calls to the allocation, from a checked build: function and file:line, the innermost first
 	Made []string
 	Err  error // the error that the program would get, with the knob to raise
@@ -58,7 +58,7 @@ func quoted(names []string) string {
 	return strings.Join(list, " > ")
 }
 
-// ErrMalformed is wrapped in the error for a file that is no recording, or damaged.
+// ErrMalformed is wrapped in the error for a file that is damaged or is no recording.
 var ErrMalformed = errors.New("no recording")
 
 // Bounds for files from outside.
@@ -67,9 +67,9 @@ const (
 	arenasMax = 1 << 16 // more than a budget has
 )
 
-// Plan returns the plan that a recording was made in, with defaults filled in. Its error is
+// Plan returns the plan that a recording was made in, with defaults filled in. Its error wraps
 // ErrMalformed for a file that is no recording, and for a plan with tables of more than 1 GiB (with
-// the usual limits, 20,000 arenas). So every plan that it returns can be opened.
+// the usual limits, 20,000 arenas). So opening the plan takes little more than its sizes.
 func Plan(r io.Reader) (budget.Plan, error) {
 	plan, err := readPlan(bufio.NewReader(r))
 	if err != nil {
@@ -119,13 +119,16 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 
 // Replay reads a recording to its end, and performs it on the tables of a budget with the plan. The
 // report is that of the end. Its MostOpen are the program's, and so is each Peak to the byte, if
-// the sizes in the plan are the same. The error is an [*Error] if an allocation didn't fit;
-// ErrMalformed, also for an error of r; or that of a wrong plan.
+// the sizes in the plan are the same. Replay returns one of these errors:
+//
+//   - an [*Error], if an allocation didn't fit or the plan lacks an arena that the program used
+//   - an error that wraps ErrMalformed, if the recording is damaged or r fails
+//   - the plan's error, if the plan has faults
 //
 // The plan must have the program's regions by name, and at least the slots, buffers, workers and
-// scratch arenas that it used. Replay allocates only tables, so a plan of a larger machine works. A
-// hostile file can take time but little memory: besides the plan at most its own size, and never
-// more than 260 MiB.
+// scratch arenas that the program used. Replay allocates only tables, so a plan of a larger machine
+// works. A hostile file can take time but little memory: besides the plan at most the file's size,
+// and never more than 260 MiB.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	arenas, err := budget.Dry(plan)
 	if err != nil {
@@ -135,7 +138,7 @@ func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	return arenas.Report(), played, err
 }
 
-// play is Replay in empty arenas, and leaves them empty.
+// play performs a recording in empty arenas, and leaves them empty.
 func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	p := player{r: bufio.NewReaderSize(r, bufSize), plan: arenas.Plan()}
 	if _, err := readPlan(p.r); err != nil {
@@ -153,12 +156,12 @@ func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	return p.Played, err
 }
 
-// Measure is [budget.Measure] for recordings in files: the Plan of the report is the smallest, to
-// the byte, in which all of them run, and the report's figures are the peaks of all. Parts that
-// none of them used stay as planned. For slots, buffers, workers, scratch arenas and limits it uses
-// the largest of the recordings' plans, else the first plan; all must have the same regions. If a
-// region has its own limits in the report, such as one with slots, they are measured. Measure reads
-// each file several times.
+// Measure is [budget.Measure] for recordings in files. Its report has the peaks of all recordings,
+// and its Plan is the smallest, to the byte, in which all of them run. Parts that no recording used
+// stay as planned. The numbers of slots, buffers, workers and scratch arenas, and the limits, are
+// the largest of the recordings' plans; everything else is from the first plan. All plans must have
+// the same regions. Limits are measured only for regions that have their own in the report, such as
+// those with slots. Measure reads each file several times.
 func Measure(names ...string) (budget.Report, error) {
 	if len(names) == 0 {
 		return budget.Report{}, errors.New("record: Measure: no recordings")
@@ -218,7 +221,7 @@ func (a arena) openScopes() (names []string) {
 	return names
 }
 
-// match finds the recording's arenas by name.
+// match reads the names of the recording's arenas, and finds the plan's arenas by name.
 func (p *player) match(stacks []*scope.Stack) error {
 	by := map[string]*scope.Stack{}
 	for _, st := range stacks {

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Recording is a recording in progress. Its methods are for any goroutine. The methods of a nil
+// Recording is a recording in progress. Any goroutine may call its methods. The methods of a nil
 // Recording do nothing, so a program can leave it off.
 type Recording struct {
 	mu    sync.Mutex // guards the fields below
@@ -38,10 +38,10 @@ const (
 	textsMax = 1 << 16 // most texts with a number; others are written each time
 )
 
-// Start begins to record b from its current state on, to w. Call it once a budget, at set-up,
-// before other goroutines use the budget. Start fails after Seal, at a second call, while
-// temporaries are open, and if w fails; then nothing is recorded. w must not use the budget, and
-// goroutines that open or close a scope wait for its writes.
+// Start records the use of b to w from now on, and returns the recording. Call it once for a
+// budget, at set-up, before other goroutines use the budget. Start fails after Seal or Close, at a
+// second call, while temporaries are open, and if w fails; then nothing is recorded. w must not use
+// the budget, and goroutines that open or close a scope wait for its writes.
 func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	r := &Recording{to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{}, sites: map[arena_c.Site]uint64{}}
 	arenas := budget.ArenasOf(b)
@@ -86,7 +86,7 @@ func (r *Recording) Mark(text string) {
 }
 
 // Close ends the recording and writes the rest. Call it after the budget's Close. It returns the
-// first error of the writer, after which no more was written; a second Close returns the same.
+// first error of the writer, as a second Close does. Nothing was written after that error.
 func (r *Recording) Close() error {
 	if r == nil {
 		return nil
@@ -141,7 +141,7 @@ func (r *Recording) text(text string) {
 	}
 }
 
-// site writes the text of the calls to an allocation. Most have a number already.
+// site writes the text of the calls that lead to an allocation, or its number if it has one.
 func (r *Recording) site(site arena_c.Site) {
 	if n, known := r.sites[site]; known {
 		r.number(n)

@@ -84,7 +84,7 @@ func TestWriterFails(t *testing.T) {
 	assert.Greater(t, whole.writes, 2)
 }
 
-// TestNilAndOver: a recording that is nil, or closed.
+// TestNilAndOver: a recording that is nil or closed does nothing.
 func TestNilAndOver(t *testing.T) {
 	var off *record.Recording
 	off.Mark("x")

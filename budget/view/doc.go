@@ -6,12 +6,13 @@
 //	view.Timeline(file, timeline.Read()) // each part over time
 //	view.Inside(file, inside)            // the contents of an arena, from region.Inside
 //
-// ReportText, TimelineText and InsideText write the same as text of 80 columns; a plan has its
-// String. Report.String of package budget is for a log: it has a line for each different arena,
-// and ReportText sums siblings up. ReportHTML writes tables for a page; package live serves one.
+// ReportText, TimelineText and InsideText write the same as text of 80 columns; budget.Plan.String
+// is a plan as text. Report.String of package budget is for a log: slots share a line only if their
+// figures are equal, and ReportText sums all up. ReportHTML writes tables for a page; package live
+// serves one.
 //
-// Each function makes at most one write and returns the writer's error, or why it can't draw its
-// argument. It works on any goroutine, since it only reads its argument.
+// Each function makes at most one write. It returns the writer's error, or an error that says why
+// it can't draw its argument. It works on any goroutine, since it only reads its argument.
 //
 // A picture follows the reader's light or dark mode, and its text is text. The same argument gives
 // the same bytes on every target, so a test can compare a committed picture. Names in it, such as

@@ -8,14 +8,15 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Inside draws the contents of an arena: at the top all of it to scale, then the used bytes in rows
-// of equal length, with the chain from the newest node to the oldest, padding, and the allocation
-// point. Temporaries are at the far end. A list has the kind, scope, label, source line and bytes
-// of the objects; its lines sum up to the used bytes. Then come pools by chunk, with numbers in the
-// order in which Get will return free ones, and the blocks of heaps, buddies and rings.
+// Inside draws the contents of an arena. At the top is all of it to scale. Then follow the used
+// bytes in rows of equal length, with padding, the allocation point, and the chain from the newest
+// node to the oldest. Temporaries are at the far end. A list has the kind, scope, label, source
+// line and bytes of the objects; its lines sum up to the used bytes. At the end are pools by chunk,
+// with numbers in the order in which Get will return free chunks, and the blocks of heaps, buddies
+// and rings.
 //
-// Thousands of objects are drawn as runs. For a wrong Inside it returns the error of its Check, and
-// writes nothing. It copies the list of objects.
+// Thousands of objects are drawn as runs. If in is wrong, Inside returns the error of its Check,
+// and writes nothing. It makes Go allocations for each object.
 func Inside(w io.Writer, in budget.Inside) error {
 	if err := in.Check(); err != nil {
 		return err
@@ -212,7 +213,7 @@ func (d *insideDrawing) run(s scale, row uint64, r run) {
 	}
 }
 
-// tip returns the text that a browser shows.
+// tip returns the text that a browser shows at the pointer, or "" if the objects are many.
 func (d *insideDrawing) tip(i int) string {
 	if len(d.in.Spans) > linesMost*4 {
 		return ""

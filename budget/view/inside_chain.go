@@ -8,7 +8,7 @@ import (
 )
 
 // arrows draws the chain of the near end above the rows, from each node to the next older one, if
-// they are few.
+// the nodes are few.
 func (d *insideDrawing) arrows(size uint64) {
 	var nodes []*budget.Span
 	for i := range d.in.Spans {

@@ -51,7 +51,7 @@ func insideRow(b *bytes.Buffer, known bool, size, what, scope, made string) {
 
 const barLetters = textWidth - 2
 
-// insideBar returns all of the arena to scale: used, free, temporaries. Empty ones take no letter.
+// insideBar returns a bar of the arena to scale: used bytes, free bytes, temporaries.
 func insideBar(in *budget.Inside) string {
 	s := scale{0, barLetters, in.Size}
 	used, temp := int(s.x(in.Cursor)), int(s.x(in.Limit))
@@ -65,7 +65,7 @@ func insideBar(in *budget.Inside) string {
 	return strings.Repeat("#", used) + strings.Repeat(".", temp-used) + strings.Repeat("T", barLetters-temp)
 }
 
-// padded returns a text of exactly most letters; left aligns it to the right end.
+// padded returns a text of exactly most letters, filled at its end; left fills the start.
 func padded(text string, most int) string {
 	text = clip(text, most)
 	return text + strings.Repeat(" ", most-letters(text))

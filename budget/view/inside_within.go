@@ -127,7 +127,8 @@ func (d *insideDrawing) cell(x, y px, states string) {
 	d.rect("bad", x, y, cell, other)
 }
 
-// turnsOf returns the first nine chunks that Get will return: freed ones, then those never used.
+// turnsOf returns the turns, from 1, of the first nine chunks that Get will return: freed chunks,
+// then chunks never used.
 func turnsOf(p *arena.PoolLayout) map[int]uint64 {
 	turns := map[int]uint64{}
 	for _, index := range p.Next[:min(len(p.Next), 9)] {

@@ -11,7 +11,7 @@ import (
 )
 
 // Plan draws the plan as a memory map, to scale: regions from bottom to top, then the frame's
-// buffers and the scratch arenas. Bytes that only round an arena up to 64 KiB are pale. Below the
+// buffers and the scratch arenas. Pale bytes are guards, and round arenas up to 64 KiB. Below the
 // map each part has a line with its sizes. The plan has no sizes for the tables, so they aren't
 // shown. For a wrong plan Plan returns the error of its Check, and writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
@@ -32,7 +32,7 @@ const (
 	slackClass     = "free pale"   // the rounding of all arenas: one line of the list
 )
 
-// part is a line of the plan: consecutive arenas of one size.
+// part is a line of the list: consecutive arenas of one size.
 type part struct {
 	class, name, text string
 	size              uint64 // of each arena

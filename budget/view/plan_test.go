@@ -49,8 +49,8 @@ var plans = map[string]budget.Plan{
 		GoHeap: 5 * budget.MiB},
 }
 
-// TestEveryPicture is XML with a <title> and a <desc>. Each colour of its map has a line in the
-// list.
+// TestEveryPicture: each picture is XML with a <title> and a <desc>. Each colour of its map has a
+// line in the list.
 func TestEveryPicture(t *testing.T) {
 	for name, plan := range plans {
 		t.Run(name, func(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 )
 
 // Report draws the memory of a budget. The whole is at the top, to scale. Below it each part has a
-// bar as long as its planned size, filled with the bytes used now and, paler, the most that were
-// used. Slots, buffers of the frame and scratch arenas have a column each. Below a part are its
-// labels and scopes, largest first, in the colours of its bar: eight of each, and the sum of the
-// others. At the end are the Go heap, proxies and errors.
+// bar that stands for its planned size, filled with the bytes used now. The bar of a single arena
+// also has the most that was used, paler. Slots, buffers of the frame and scratch arenas have a
+// column each. Below a part are its labels and scopes, largest first, in the colours of its bar:
+// eight of each, and the sum of the others. At the end are the Go heap, proxies and errors.
 //
-// Sizes are the report's, as [budget.SizeText] writes them; browsers show the bytes under the
-// pointer. Figures are those of [budget.Figures]: bytes of siblings now are their sum, and the most
-// is that of the highest sibling. A report from outside is drawn as far as it makes sense.
+// Sizes are the report's, as [budget.SizeText] writes them; browsers show the exact bytes at the
+// pointer. Figures are those of [budget.Figures]: the bytes of siblings now are summed, and the
+// most is the peak of the highest sibling. A report from outside is drawn as far as it makes sense.
 func Report(w io.Writer, r budget.Report) error {
 	d := reportDrawing{lines: reportLines(r)}
 	d.measure()
@@ -32,7 +32,7 @@ func Report(w io.Writer, r budget.Report) error {
 	return d.writeTo(w, title, description(d.lines), d.y+100)
 }
 
-// description is the picture as text, for readers without sight.
+// description returns the picture as text, for readers without sight.
 func description(lines []reportLine) string {
 	var list []string
 	for _, l := range lines {
@@ -107,7 +107,8 @@ func (d *reportDrawing) whole(r budget.Report) {
 	d.y = top + height + 170
 }
 
-// filled draws a bar: the planned size, the most used, and the bytes used now, or their stack.
+// filled draws a bar: the planned size, the most used, and the bytes used now, by holder if there
+// is a stack.
 func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak uint64, stack []stacked) {
 	d.rect("ground", bar.left, y, bar.right-bar.left, height)
 	d.rect(class+" pale", bar.left, y, bar.reach(peak, 10), height)

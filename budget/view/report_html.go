@@ -14,9 +14,9 @@ import (
 
 // ReportHTML writes the contents of [Report] as the body of an HTML page: an article for each part,
 // with tables of its figures, labels and scopes, and notes below. Slots, buffers and scratch arenas
-// have a table of those with the highest peaks; checked builds have one of the lines of code that
-// made the live objects. A number has its bytes as the value of a data element. Names are escaped.
-// The page brings the style; live has one.
+// have a table of the highest peaks; checked builds have a table of the lines of code that made the
+// live objects. Each size is a data element whose value is the bytes. Names are escaped. The page
+// around it has the style; package live has one.
 func ReportHTML(w io.Writer, r budget.Report) error {
 	var h htmlReport
 	for lines := reportLines(r); len(lines) != 0; {
@@ -115,8 +115,8 @@ func highest(arenas []budget.ArenaReport) (lines []reportLine) {
 	return lines
 }
 
-// linesOf returns the lines of code that made most, by label, in checked builds. It says if
-// different calls led to one.
+// linesOf returns the lines of code that made the most bytes, by label; only checked builds have
+// them. If different calls led to a line, its detail says so.
 func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 	type key struct{ at, label string }
 	index := map[key]int{}
@@ -145,8 +145,8 @@ func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 	return holders(list, "line", "", of, false)
 }
 
-// short returns a line of code without folders: "example.com/pond/level.load
-// /src/level/load.go:31".
+// short returns a line of code without folders: "level.load load.go:31" for
+// "example.com/pond/level.load /src/level/load.go:31".
 func short(made string) string {
 	function, file, known := strings.Cut(made, " ")
 	if !known {

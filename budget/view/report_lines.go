@@ -12,17 +12,17 @@ import (
 // amount is a figure of a line in bytes or chunks, with its text; without a text it is empty.
 type amount struct {
 	text  string
-	value uint64 // exact; of several arenas, that of each
+	value uint64 // exact; of each arena if there are several
 }
 
 func sized(bytes uint64) amount { return amount{sizeText(bytes), bytes} }
 
-// barred reports whether a line has a bar and figures.
+// barred reports whether a line has figures.
 func (l reportLine) barred() bool {
 	return l.kind != headLine && l.kind != noteLine && l.kind != badLine
 }
 
-// shown returns the name as far as it fits, with "label" or "scope" before it.
+// shown returns the name, clipped to the longest that a plan allows with "scope" before it.
 func (l reportLine) shown() string { return clip(l.name, nameLetters+len("scope ")) }
 
 // lineKind is the form of a line.
@@ -47,7 +47,7 @@ type reportLine struct {
 	stack  []stacked            // of a part: the holders of its bytes now
 	arenas []budget.ArenaReport // of a part
 	cells  [3]amount            // now, at most, planned
-	alone  bool                 // its bar also shows the most used, since all is in one arena
+	alone  bool                 // all is in one arena, so the bar also shows the most used
 	detail string               // to the byte
 }
 
@@ -90,7 +90,7 @@ func reportParts(r budget.Report) (parts []reportPart) {
 }
 
 // own returns the part's line: its bytes now, the most of one arena, and the planned size. The bar
-// of several arenas shows their sum now; the fence has the peak of each.
+// of several arenas shows the sum of their bytes now.
 func (p *reportPart) own() reportLine {
 	l := arenaLine(p.Name, p.now, p.Value("arena_peak"), p.Value("arena_size"))
 	l.kind, l.class, l.of, l.arenas = partLine, p.class, p.size, p.Arenas
@@ -108,7 +108,8 @@ func arenaLine(name string, now, peak, size uint64) reportLine {
 		detail: fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(now), exact(peak), exact(size))}
 }
 
-// bar returns how much of its bar a line fills: the bytes now, and the most if the line shows that.
+// bar returns the parts of its bar that a line fills: the bytes now, and the most if the line shows
+// it.
 func (l *reportLine) bar() (now, peak uint64) {
 	if l.alone {
 		peak = l.cells[1].value
@@ -116,7 +117,8 @@ func (l *reportLine) bar() (now, peak uint64) {
 	return l.cells[0].value, peak
 }
 
-// namesShown is how many scopes, labels, proxies or errors have a line of their own.
+// namesShown is the number of scopes, labels, proxies, errors or lines of code that have a line of
+// their own.
 const namesShown = 8
 
 // lines returns the part's own line, and then its holders.
@@ -148,9 +150,9 @@ func mostFirst(list []holder) {
 	})
 }
 
-// holders returns the lines of a list: a few holders have their own. The peaks of the others may be
-// of different times, so only their bytes now are summed. If alone, all bytes are in one arena, and
-// the bar shows the peak too.
+// holders returns a line for each of the first holders, and one for all others. The peaks of the
+// others may be of different times, so only their bytes now are summed. If alone, all bytes are in
+// one arena, and the bar shows the peak too.
 func holders(list []holder, kind, class string, of uint64, alone bool) (lines []reportLine) {
 	mostFirst(list)
 	for i, h := range list {
@@ -193,8 +195,8 @@ func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 	return holders(list, kind, p.class, p.size, len(p.Arenas) == 1)
 }
 
-// coloured gives each line a colour, if several hold bytes, and returns the lines' shares with
-// these.
+// coloured gives each line a colour if several hold bytes. It returns the bytes and colours of the
+// lines, for the part's bar.
 func coloured(lines []reportLine) (stack []stacked) {
 	holding := 0
 	for _, l := range lines {
@@ -249,7 +251,8 @@ func (p *reportPart) fullest() []reportLine {
 	return []reportLine{{kind: noteLine, class: p.class, name: text}}
 }
 
-// fulls says how often an allocation didn't fit, with the last error of an arena.
+// fulls returns a line with the number of allocations that didn't fit, and with an arena's last
+// error.
 func (p *reportPart) fulls() []reportLine {
 	last := ""
 	for _, a := range p.Arenas {
@@ -324,7 +327,7 @@ func proxyLines(r budget.Report) (lines []reportLine) {
 	return lines
 }
 
-// badLines returns refused wishes, errors and leaks.
+// badLines returns the lines of refused wishes, errors and leaks.
 func badLines(r budget.Report) (lines []reportLine) {
 	said := func(kind lineKind, head string, list []string, count int) {
 		for i, text := range list {

@@ -44,7 +44,7 @@ type scale struct {
 	total       uint64
 }
 
-// x returns the position of an offset, up to the end for larger ones.
+// x returns the position of an offset, or the right end for an offset beyond total.
 func (s scale) x(offset uint64) px {
 	if s.total == 0 {
 		return s.left
@@ -83,7 +83,7 @@ func (p *picture) writeTo(w io.Writer, title, description string, height px) err
 // rect draws a rectangle, unless its area is 0.
 func (p *picture) rect(class string, x, y, w, h px) { p.told(class, x, y, w, h, "") }
 
-// A rect with a text that browsers show.
+// This rect has a text that browsers show at the pointer.
 func (p *picture) told(class string, x, y, w, h px, text string) {
 	if w <= 0 || h <= 0 {
 		return
@@ -202,7 +202,7 @@ func letters(text string) (count int) {
 	return count
 }
 
-// letterWidth returns 2 for scripts with signs about as wide as high.
+// letterWidth returns 2 for scripts with signs about as wide as high, else 1.
 func letterWidth(r rune) int {
 	if r >= 0x1100 && (r < 0x2000 || r > 0x2bff) {
 		return 2

@@ -23,11 +23,11 @@ const (
 )
 
 // Timeline draws the memory of each part of a plan over time: a band for each, with the planned
-// size as its ground, the bytes in use in its colour, and the highest peak as text. Slots, buffers
-// and scratch arenas share a band, which shows the fullest in each sample. Marks below a band are
-// loads and rewinds, and a red cross on it is a full. A picture has at most one column for each
-// pixel, with the most of its samples, and 24 bands; its last line counts the other parts. Timeline
-// draws any data, so its only error is w's.
+// size as its ground, the bytes in use in its colour, and the highest peak as text. The slots of a
+// region, the frame's buffers and the scratch arenas share a band, which shows the fullest in each
+// sample. Marks below a band are loads and rewinds, and a red cross on it is a full. A picture has
+// at most one column for each pixel, which shows the most of its samples, and at most 24 bands; its
+// last line counts the other parts. Timeline draws any data, so its only error is w's.
 func Timeline(w io.Writer, data budget.TimelineData) error {
 	d := timelineDrawing{timeline: timelineOf(data, columns)}
 	d.bottom = timeTop + bandPitch*px(len(d.bands))
@@ -151,8 +151,8 @@ func (d *timelineDrawing) band(b *band, y px) {
 
 func (d *timelineDrawing) begin(sample int) px { return d.at.x(times(uint64(sample), d.step)) }
 
-// level returns the height of a size in a band with its bottom at base. A size beyond the planned
-// one fits, too: Reconfigure may have made that smaller.
+// level returns the position of a size in a band whose bottom is at base. A peak above the planned
+// size fits too: Reconfigure may have made the size smaller.
 func (b *band) level(size uint64, base px) px {
 	return base - scale{0, plotHeight, max(b.size, b.peak)}.reach(size, 10)
 }
@@ -180,7 +180,7 @@ func (d *timelineDrawing) mark(class string, run [2]int, y px) {
 	d.rect(class, min(from, timeRight-wide), y, wide, markHeight)
 }
 
-// peak writes the highest peak at its place.
+// peak writes the highest peak above its sample.
 func (d *timelineDrawing) peak(b *band, y px) {
 	if b.peak == 0 {
 		d.text("small", timeLeft, y+peakLine, "never used")

@@ -20,7 +20,7 @@ type band struct {
 	ever        budget.Mark
 }
 
-// timeline is the data of a picture and a text. All its lines are as long as the longest.
+// timeline is the data of a picture and a text. All its bands are as long as the longest line.
 type timeline struct {
 	name    string
 	bands   []*band // the shown ones
@@ -30,9 +30,9 @@ type timeline struct {
 	ticks   uint64
 }
 
-// timelineOf returns a timeline of at most that many samples, each the most of its neighbours. It
-// only counts parts beyond the shown ones: a file names one in a few bytes, and a band takes
-// kilobytes.
+// timelineOf returns a timeline of at most that many samples. Each is the most of several adjacent
+// samples of d. Parts beyond bandsMost are only counted: a file names a part in a few bytes, and a
+// band takes kilobytes.
 func timelineOf(d budget.TimelineData, samples int) timeline {
 	t := timeline{name: d.Budget, step: max(d.Step, 1)}
 	longest := 0
@@ -72,7 +72,7 @@ func (t *timeline) part(line *budget.ArenaLine) {
 		marks: make([]budget.Mark, t.samples)})
 }
 
-// more says how many parts aren't shown.
+// more returns the number of parts that aren't shown, as text, or "".
 func (t *timeline) more() string {
 	if more := t.parts - len(t.bands); more != 0 {
 		return "and " + many(more, "more part")
@@ -123,7 +123,7 @@ func (b *band) runs(mark budget.Mark) (list [][2]int) {
 	return list
 }
 
-// times multiplies, up to the largest number.
+// times returns a*b, or the largest number if that is too large.
 func times(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	if high != 0 {
