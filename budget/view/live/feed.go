@@ -40,7 +40,8 @@ const (
 
 // NewFeed returns a feed of newest's results, each sent as the data of an event. newest is called
 // only while there are viewers, by one goroutine at a time, at most once in o.Every; all viewers
-// share its result. A result equal to the last one isn't sent again.
+// share its result. A result equal to the last one isn't sent again. NewFeed panics if o.Viewers is
+// negative.
 func NewFeed(newest func() []byte, o FeedOptions) *Feed {
 	if o.Viewers < 0 {
 		panic("live: BUG: a feed for a negative number of viewers")
@@ -71,7 +72,7 @@ func (e event) next(data []byte) event {
 
 // ServeHTTP sends events until the viewer is gone or the feed closed. If all places are taken or
 // the feed is closed, it answers with status 503 and Retry-After. A viewer that reads nothing for 5
-// seconds is dropped.
+// seconds is dropped. If w has no write deadlines, the status is 500.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case f.viewers <- struct{}{}:

@@ -18,9 +18,10 @@ const (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Guard protects a handler that shows data of a program and changes nothing. It passes GET and HEAD
-// with short URLs on, and answers other requests itself. Its answers forbid the browser to load
-// from other servers, and a client has 10 seconds to read one.
+// Guard protects a handler that shows data of a program and changes nothing. It returns a handler
+// that passes GET and HEAD with URLs of up to 1024 bytes on to h, and answers other requests
+// itself. Its answers forbid the browser to load from other servers, and a client has 10 seconds to
+// read one.
 //
 // An attacker's host name can lead a browser to this machine (DNS rebinding). So the host of a
 // request must be an address, localhost, or one of hosts. Other hosts get status 403, and so do
@@ -56,7 +57,8 @@ func harden(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// known reports whether no attacker can own the host name: rebinding needs a registered one.
+// known reports whether a host is an address, localhost or one of hosts. No attacker can own the
+// first two: rebinding needs a registered name.
 func known(host string, hosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -68,8 +70,9 @@ func known(host string, hosts []string) bool {
 	return slices.ContainsFunc(hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// foreign reports whether another site's page makes the request, other than by a followed link. To
-// a server on another machine, browsers name that site only in Origin, and also for streams.
+// foreign reports whether another site's page makes the request, other than by a followed link.
+// Over HTTP to another machine browsers send no Sec-Fetch headers; there only Origin, which they
+// also send for streams, names the site.
 func foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		_, host, _ := strings.Cut(origin, "://")

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// Package html/template would make the linker keep each method of the program: in frogpond 11 MB, 4
-// of them resident, for a page that may have no viewers.
+// Package html/template would make the linker keep each method of the program. In frogpond that is
+// 11 MB, 4 of them resident, for a page that may have no viewers.
 
 // markup is HTML: a constant, or a name that text has escaped.
 type markup string
@@ -27,7 +27,8 @@ var (
 // text escapes a name for HTML, between tags and in attributes.
 func text(s string) markup { return markup(html.EscapeString(s)) }
 
-// address returns the target of a link, or "#" for one that isn't a page.
+// address returns the target of a link, or "#" for a wrong one or a scheme other than http and
+// https.
 func address(s string) markup {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {
@@ -36,7 +37,8 @@ func address(s string) markup {
 	return text(u.String())
 }
 
-// fill replaces the names in braces of a form. parts are names and their replacements in turn.
+// fill returns the form with its names in braces replaced. parts are names and their replacements
+// in turn.
 func fill(form markup, parts ...markup) markup {
 	all, size := make([]string, len(parts)), len(form)
 	for i, p := range parts {
@@ -62,7 +64,8 @@ func size(bytes uint64) markup {
 
 func decimal(n uint64) markup { return markup(strconv.FormatUint(n, 10)) }
 
-// count returns a number of faults, 0 for the negative one of a report from outside.
+// count returns a number of faults as a data element. A negative number, as in a forged report, is
+// 0.
 func count(n int) markup {
 	return `<data value="` + decimal(uint64(max(0, n))) + `">` + decimal(uint64(max(0, n))) + "</data>"
 }

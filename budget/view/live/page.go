@@ -32,7 +32,7 @@ type Link struct {
 	Path string
 }
 
-// Page is the handler of a budget's page. New makes one.
+// Page is the handler of a budget's page; New returns one.
 type Page struct {
 	o       Options
 	handler http.Handler
@@ -44,8 +44,8 @@ type Page struct {
 
 const timelinePace = 2 * time.Second // Timeline.Read copies all samples
 
-// New returns a page of a budget. It works until Close, also after the budget's Close, with the
-// last figures.
+// New returns a page of a budget. The page also works after the budget's Close, with the last
+// figures.
 func New(b *budget.Budget, o Options) *Page {
 	o.Every = cmp.Or(o.Every, feedPace)
 	if o.Report == nil {
@@ -114,10 +114,10 @@ func (p *Page) routes() map[string]http.Handler {
 	return all
 }
 
-// Close ends the streams of events ([Feed.Close]). Other requests still get answers.
+// Close ends the streams of events as [Feed.Close] does. Other requests still get answers.
 func (p *Page) Close() { p.feed.Close() }
 
-// made answers with a text of the current moment.
+// made returns a handler that answers with a text of the current moment.
 func made(kind string, text func() ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := text()
@@ -129,7 +129,8 @@ func made(kind string, text func() ([]byte, error)) http.Handler {
 	})
 }
 
-// kept answers with a file of the package. A browser checks each time that its copy is current.
+// kept returns a handler that answers with a file of the package. A browser checks each time that
+// its copy is current.
 func kept(kind, name string) http.Handler {
 	text, err := files.ReadFile(name)
 	if err != nil {

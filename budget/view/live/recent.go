@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// recent is a value that get renews, at most once in a while; in between get returns the last one.
+// recent is a value that get renews, at most once in `every`; in between get returns the last
+// value.
 type recent[T any] struct {
 	every time.Duration
 	make  func() T
@@ -15,7 +16,7 @@ type recent[T any] struct {
 	value T
 }
 
-// get returns the value, and the time of the next one.
+// get returns the value, and the time at which the next may be made.
 func (r *recent[T]) get() (value T, next time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

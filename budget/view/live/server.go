@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Server serves a page, or another read-only handler, with limits on time and connections.
+// Server serves a page or another read-only handler, with limits on time and connections.
 type Server struct {
 	http   http.Server
 	listen *bounded
@@ -24,11 +24,12 @@ type Server struct {
 // ServerOptions are the limits of a server.
 type ServerOptions struct {
 	Public      bool // accept addresses that other machines can reach
-	Connections int  // at once; 0 is 128. Further ones are closed without an answer
+	Connections int  // at once; 0 is 128. Further connections are closed without an answer
 
 	// PerAddress is the most connections of one IP address, or of the addresses of an IPv6 /64
-	// together. 0 is a quarter of Connections, so that no viewer keeps the others out. Further ones
-	// get status 503 with the numbers. Behind a proxy all viewers have its address.
+	// together. 0 is a quarter of Connections, so that no viewer keeps the others out. Further
+	// connections get status 503 with the numbers. Behind a proxy all viewers have the proxy's
+	// address.
 	PerAddress int
 }
 
@@ -48,12 +49,12 @@ const (
 )
 
 // Listen serves h on a TCP address, such as "127.0.0.1:0" (port 0 is any free one), in a goroutine
-// of its own until Close. It refuses an address that other machines can reach, unless o.Public is
-// set.
+// of its own until Close. It fails if it can't listen there, or if other machines can reach the
+// address, unless o.Public is set.
 //
-// A request must arrive within 5 seconds, and so must the next one of its connection; its header
+// A request must arrive within 5 seconds of its connection or of the answer before it; its header
 // has at most 8 KiB. Each connection takes a goroutine or two, and 64 KiB or more of the system's
-// memory while its answer is unread. All together get 64 MiB a second, in at most a few thousand
+// memory while its answer is unread. All connections together get 64 MiB a second, in at most 5000
 // writes: clients that send requests without pause take a few per cent of a core, and wait. One
 // address has a quarter of the connections, unless o.PerAddress is set.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
@@ -139,7 +140,8 @@ func partyOf(c net.Conn) netip.Addr {
 	return prefix.Addr()
 }
 
-// take reserves one of its address's places for a connection, if one is free.
+// take reserves a connection for an address. It returns false if the address has all that it may
+// have.
 func (l *bounded) take(of netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,8 +162,8 @@ func (l *bounded) giveBack(of netip.Addr) {
 	l.open.Add(-1)
 }
 
-// refuse answers a connection of an address without a free place. The answer is its first write, so
-// the system has room for it, and the write doesn't wait.
+// refuse answers a connection of an address that has all that it may have. The answer is the
+// connection's first write, so the system has room for it, and the write doesn't wait.
 func (l *bounded) refuse(c net.Conn) {
 	text := fmt.Sprintf("this address has %d of the %d connections that one address may have; the server has %d\n",
 		l.each, l.each, l.most)
@@ -219,7 +221,7 @@ type pace struct {
 	free time.Time // when the next write may start
 }
 
-// wait returns the time until a write of so many bytes may start.
+// wait returns the time until a write of so many bytes may start, and reserves the turn.
 func (p *pace) wait(bytes int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -109,7 +109,7 @@ func TestThousandViewers(t *testing.T) {
 }
 
 // TestPerAddress: one address gets its share of the connections, and others get theirs. A further
-// one gets the numbers.
+// connection gets an answer with the numbers.
 func TestPerAddress(t *testing.T) {
 	const each = 3
 	held := make(chan bool)

@@ -85,7 +85,7 @@ func (b *builder) sites(self *sample, a budget.ArenaReport) error {
 	return nil
 }
 
-// lose subtracts the values of another sample.
+// lose subtracts the bytes and objects of a sample from s. It fails if s has fewer.
 func (s *sample) lose(to *sample) error {
 	for _, column := range []int{inuse, inuseObjects} {
 		if to.values[column] > s.values[column] {
@@ -161,7 +161,8 @@ func (b *builder) usages(from *sample, kind string, list []scope.Usage) (below [
 }
 
 // holder returns the sample that labels are below: the only scope that holds bytes, or the arena if
-// scopes aren't counted. It returns nil for several scopes, since the report doesn't say which.
+// scopes aren't counted. It returns nil if several scopes or none hold bytes, since the report
+// doesn't say which scope has a label.
 func holder(self *sample, scopes []*sample, list []scope.Usage) (one *sample) {
 	if len(list) == 0 {
 		return self

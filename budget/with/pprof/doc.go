@@ -12,8 +12,8 @@
 //
 //	budget game > region match > slot match 3 > scope match > label sound
 //
-// In a checked build the calls that allocated follow, such as main.load at load.go:31. Bytes of no
-// inner level belong to the outer one. Select a sample type with -sample_index=NAME:
+// In a checked build the calls that allocated follow, such as main.load at load.go:31. Bytes that
+// belong to no inner level are the outer level's. Select a sample type with -sample_index=NAME:
 //
 //	inuse_space         bytes in use: the sum of the report's Used (default)
 //	peak_space          the most that each arena held since Open: the sum of the report's Peak

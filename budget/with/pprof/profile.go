@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Columns of a sample that names have. The columns of figures follow.
+// Columns of a sample that scopes, labels and objects have. The columns of figures follow.
 const (
 	inuseObjects = iota
 	allocObjects
@@ -32,7 +32,8 @@ var (
 	planned, peak, inuse = column("planned_space"), column("peak_space"), column("inuse_space")
 )
 
-// columns returns the columns of names, and those of figures that are sums of bytes or the peak.
+// columns returns all sample types, and the figures of an arena among them: sums of bytes, and the
+// peak.
 func columns() (types []*profile.ValueType, ofArena []budget.Figure) {
 	types = []*profile.ValueType{
 		inuseObjects:    {Type: "inuse_objects", Unit: "count"},
@@ -60,7 +61,7 @@ func column(name string) int {
 	return slices.IndexFunc(types, func(t *profile.ValueType) bool { return t.Type == name })
 }
 
-// tables is the function for the plan's bytes outside of arenas.
+// tables names the function for the plan's bytes outside of arenas.
 const tables = "tables and edges"
 
 // Profile returns the profile of a report, with the sample types and stacks of the package doc. The
@@ -112,7 +113,7 @@ type builder struct {
 
 func newBuilder(r budget.Report) *builder {
 	name := shown(r.Name)
-	// A mapping with all names: without it the tool looks for a program to find them in.
+	// Without a mapping that has all names, the tool looks for a program to find them in.
 	all := &profile.Mapping{ID: 1, File: name, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}
 	return &builder{
 		p:         &profile.Profile{Mapping: []*profile.Mapping{all}, DefaultSampleType: types[inuse].Type},
@@ -164,7 +165,7 @@ func isZero(values []uint64) bool {
 	return !slices.ContainsFunc(values, func(v uint64) bool { return v != 0 })
 }
 
-// plus adds, and stays at the largest number.
+// plus returns a+b, or the largest number if that is too large.
 func plus(a, b uint64) uint64 {
 	if a+b < a {
 		return math.MaxUint64
@@ -213,10 +214,10 @@ func (b *builder) done() (*profile.Profile, error) {
 	return b.p, b.p.CheckValid()
 }
 
-// nameMax is the most bytes of a name, about: the file of each level repeats the names above it.
+// nameMax is about the most bytes of a name. The file of each level repeats the names above it.
 const nameMax = 128
 
-// shown returns a name as a level shows it.
+// shown returns a printable name of about nameMax bytes at most.
 func shown(name string) string {
 	name = jsonfile.Printable(name)
 	for at := range name {

@@ -80,7 +80,7 @@ func TestTop(t *testing.T) {
 	assert.Contains(t, first, "label monsters", "what eats the level comes first")
 }
 
-// TestTags: the tags have the same sums.
+// TestTags: the sums by tag are the report's.
 func TestTags(t *testing.T) {
 	r := play(t).Report()
 	name, _ := write(t, r)
@@ -102,7 +102,7 @@ func TestTags(t *testing.T) {
 	assert.Contains(t, out, fmt.Sprintf("%dB", 3*r.Arenas[2].Size))
 }
 
-// TestHandler: the same over HTTP.
+// TestHandler: the tool reads the same sums over HTTP.
 func TestHandler(t *testing.T) {
 	b := play(t)
 	mux := http.NewServeMux()

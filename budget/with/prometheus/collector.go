@@ -12,8 +12,8 @@ import (
 // budget.
 //
 // A scrape reads the last published figures ([budget.Budget.Published]), on any goroutine, also
-// after Close. It never waits for the program. It costs O(arenas) and Go allocations, on its
-// goroutine.
+// after Close. It never waits for the program. It costs O(arenas) and Go allocations, on the
+// goroutine of the scrape.
 func NewCollector(b *budget.Budget) prometheus.Collector {
 	c := collector{b: b, metrics: map[string]metric{}}
 	for _, f := range families {
