@@ -42,28 +42,29 @@
 // builds. The words of all arenas that the load makes between Begin and NewRing, and of a graph's
 // instances, are checked in each snapshot from outside. After NewRing an arena's constructor
 // refuses the state's bytes. An arena in a block of another arena lives as long as the state.
+//
 // A C library's data in an arena.Shared, or in a heap that C made (arena_c/room.h), has addresses
 // that can't be checked. Take and Restore work on such a state; snapshots from outside need
 // [State.Authenticated].
 //
-// All calls but Take and Restore need a state region (budget.RegionPlan.State). Its loads begin
 // Calls that hash, compare, send, write or read snapshots need a state region
 // (budget.RegionPlan.State). Its loads begin with zeros, and a type with padding or an address is
 // refused with the name of the field. So its bytes, except those of a Heap or Buddy, are the same
 // on every machine and in every build for the same inputs. The types int and uint are allowed, but
 // snapshots with them don't pass between 64-bit and 32-bit machines.
-// Play may depend on data outside the state, such as a map or a script. [State.Of] names that data
+//
 // Play, the game's code that runs on a loaded state, may depend on data outside the state, such as
 // a map or a script. [State.Of] names that data with a checksum. A file or delta with another
 // checksum is refused.
+//
 // # Failure
 //
-// If the scope passed to NewRing has no room, it unwinds with the error of a full scope, which
 // If the scope passed to NewRing has no room, NewRing unwinds with the error of a full scope, which
 // names the knob to raise. A ring's calls return an error that says why: the ring doesn't hold the
 // snapshot, its load is over, or a file or delta is damaged or has other types. Nothing has changed
 // then, unless a function of [State.Rebuild] fails in Restore. Data from outside becomes a snapshot
 // of the ring once it is complete and correct; only Restore changes the state.
+//
 // A hostile snapshot can harm only the game's own data: see [Ring.Apply]. A game that indexes by a
 // number in its state, or relies on the range of an enum, checks it in a function of
 // [State.Verify]:

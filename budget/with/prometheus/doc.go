@@ -13,9 +13,9 @@
 //
 //	upfront_region_arena_peak_bytes / upfront_region_arena_size_bytes > 0.9
 //
-// Each label ([scope.Label]) and scope name has a series, in a region at most limits.labels of the
 // Each label ([scope.Label]) and scope name of a region has a series: up to the plan's
 // limits.labels of each, those with the highest peaks. The others are summed as "others".
+//
 // Peaks count from Open, and Reconfigure resets them. Figures are as last published
 // ([budget.Budget.Published]): a region's are of its last Load or Rewind.
 package prometheus
