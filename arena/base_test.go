@@ -74,8 +74,8 @@ func TestOutsideTheBase(t *testing.T) {
 	assert.Nil(t, arena.PtrTo(base, last).Get(arena.Base{}))
 }
 
-// TestHostileOffsets reads references as a file could hold them: each is nil or inside, never
-// beyond.
+// TestHostileOffsets reads references as a file could hold them: each is nil or leads to bytes
+// inside the base.
 func TestHostileOffsets(t *testing.T) {
 	block := arena.NewBlock(256, 64)
 	base := arena.BaseOf(block)

@@ -19,8 +19,9 @@ func aligned(b []byte) []byte {
 	return b[skip : skip+4032]
 }
 
-// kept makes arenas on blocks that only their makers held, each with a function that reads its
-// state. The makers are called by name, because a call through a variable keeps any block alive.
+// kept has a maker for each kind of arena. Nothing but the arena refers to its block; state reads
+// the arena. The makers are called by name, because a call through a variable keeps any block
+// alive.
 var kept = map[string]func() (state func() any, err error){
 	"Linear": func() (func() any, error) {
 		a, err := arena.NewLinear(aligned(make([]byte, 4096)))

@@ -104,8 +104,9 @@ func TestAProxyBeforeABuddy(t *testing.T) {
 	assert.Zero(t, b.Stats().Used)
 }
 
-// TestRobsonsBound: the worst case of 4 KiB in blocks of 64 to 512 bytes, and such a program on a
-// buddy of that size. The C core's tests have the exact bound.
+// TestRobsonsBound runs Robson's worst program, with 4 KiB in blocks of 64 to 512 bytes. A buddy of
+// the bound's size never refuses it; with one block less it does. The C core's tests have the exact
+// bound.
 func TestRobsonsBound(t *testing.T) {
 	bound := arena.RobsonBound(4096, 512, 64)
 	assert.EqualValues(t, 4096+4096/2*3, bound)

@@ -137,7 +137,7 @@ func ExampleHeap_Reserve() {
 
 func ExampleHeapOf() {
 	type sound struct{ Device int32 }
-	// A program declares it at package level.
+	// A program declares sounds at package level.
 	sounds := arena.HeapOf(func(s *sound) error { fmt.Println("closes", s.Device); return nil })
 	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 	s := must(sounds.Make(h, func(s *sound) error { s.Device = 7; return nil }))

@@ -134,8 +134,8 @@ func TestSlicesSayWhyNot(t *testing.T) {
 		func() { _, _ = odds.Grow(h, s, 1) })
 }
 
-// TestASliceTakesWhatAppendGives: a list that appends within its cap grows by it, and its unused
-// rest is zeros.
+// TestASliceTakesWhatAppendGives: Grow keeps the elements that append wrote within cap, and zeros
+// all after them.
 func TestASliceTakesWhatAppendGives(t *testing.T) {
 	h := newHeap(t, 8192)
 	list := octets.Slice(h, 4)[:0]
@@ -180,8 +180,8 @@ func TestSlicesOfNoBytes(t *testing.T) {
 	assert.Zero(t, h.Stats().Live)
 }
 
-// TestDeleteSliceFinalizesEach: the last element first, once, even if a finalizer panics; Grow
-// moves elements without finalizing.
+// TestDeleteSliceFinalizesEach: each element is finalized once, the last one first, even if a
+// finalizer panics. Grow moves elements without finalizing.
 func TestDeleteSliceFinalizesEach(t *testing.T) {
 	h := newHeap(t, 4096)
 	fill := func() []frog {
@@ -254,7 +254,7 @@ func TestStringsOnAHeap(t *testing.T) {
 	assert.Panics(t, func() { arena.NewString(newHeap(t, 1024), base, "elsewhere") })
 }
 
-// TestHeapWordsUseNoGoHeap: a game calls them while it plays.
+// TestHeapWordsUseNoGoHeap: a game calls New, Slice, Grow and the others in each frame.
 func TestHeapWordsUseNoGoHeap(t *testing.T) {
 	if arena_c.Checked || arena_c.Race {
 		t.Skip("a release build's, as go test ./arena has it: others keep who made what")

@@ -14,8 +14,8 @@ import (
 
 type text16 = arena.Inline[[16]byte]
 
-// TestInline: a text that fits is kept to the byte, one that doesn't changes nothing, and two are
-// equal when their texts are.
+// TestInline: a text that fits is kept to the byte, and one that doesn't changes nothing. Two
+// Inlines are equal when their texts are.
 func TestInline(t *testing.T) {
 	assert.NoError(t, arena.CheckPlain(reflect.TypeFor[text16]()))
 	assert.EqualValues(t, 16, unsafe.Sizeof(text16{}))
@@ -107,7 +107,8 @@ func endsOf[A [4]byte | [8]byte | [12]byte | [16]byte | [24]byte | [32]byte | [4
 	}
 }
 
-// FuzzInline: bytes read from a file are one text as well, and == agrees with the texts.
+// FuzzInline: any bytes, such as those of a file, are exactly one text, and == agrees with the
+// texts.
 func FuzzInline(f *testing.F) {
 	f.Add([]byte("ada\x00\x00"), []byte("ada"))
 	f.Fuzz(func(t *testing.T, one, other []byte) {

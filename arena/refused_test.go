@@ -26,8 +26,8 @@ func made[A any](a A, err error) A {
 	return a
 }
 
-// TestARequestThatIsRefusedOnceChangesNothing: the next request gets the address of the refused
-// one.
+// TestARequestThatIsRefusedOnceChangesNothing: the next request gets the address that the refused
+// one would have had.
 func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 	pool := made(arena.NewBlockPool[uint64](block(1024)))
 	linear, stack := made(arena.NewLinear(block(1024))), made(arena.NewStack(block(1024)))

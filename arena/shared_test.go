@@ -90,7 +90,7 @@ func TestSharedSaysWhoWentPastIt(t *testing.T) {
 	past(b, &(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Busy)
 }
 
-// TestMadeObjectsWherever: the maker of a value deletes it, over each arena and each wrapper; nil
+// TestMadeObjectsWherever: the HeapMaker of a value deletes it, on each arena and each wrapper; nil
 // does nothing.
 func TestMadeObjectsWherever(t *testing.T) {
 	odd := arena.HeapOf[[9]int64](nil)

@@ -99,7 +99,7 @@ func verify(data []byte) (*Room, blob.Blob, error) {
 
 func TestRoundTrip(t *testing.T) {
 	data := made(t)
-	moved := aligned(len(data)) // a blob works at any address
+	moved := aligned(len(data)) // a blob works at any multiple of 8
 	copy(moved, data)
 	hall, b, err := verify(moved)
 	require.NoError(t, err)
@@ -318,7 +318,7 @@ func resum(data []byte) {
 	binary.LittleEndian.PutUint32(data[28:], crc32.Update(sum, table, data[32:]))
 }
 
-// follower reads all that a blob leads to, and checks that it is inside the bytes.
+// follower reads all nodes and texts of a blob, and checks that they are inside its bytes.
 type follower struct {
 	t    testing.TB
 	data []byte

@@ -33,8 +33,8 @@ func TestEmbeddedLink(t *testing.T) {
 	assert.ErrorContains(t, err, "blob: node.Name at 36 leads to 100 uint8 at 1073741824;")
 }
 
-// A union is checked where a link leads to it. As a part of a struct that isn't its variant it has
-// no variant to check.
+// A union is checked where a link leads to it. Inside a struct that isn't one of its variants, a
+// union has no variant to check.
 func TestUnionAsPart(t *testing.T) {
 	type named struct{ Do Step }
 	type several struct{ Do [2]Step }
@@ -53,7 +53,7 @@ func TestUnionAsPart(t *testing.T) {
 	}
 }
 
-// Types that end in more empty lines are refused, without an index out of range.
+// A text of types with more lines at its end is refused, without an index out of range.
 func TestForeignTypesThatGoOn(t *testing.T) {
 	for _, more := range []string{"\n", "\n\n", "\t", "\t\n", "\nx"} {
 		_, _, err := verify(withTypes(t, func(text string) string { return text + more }))
@@ -61,7 +61,7 @@ func TestForeignTypesThatGoOn(t *testing.T) {
 	}
 }
 
-// Types of any length are refused without a copy of them.
+// A text of types of any length is refused without a copy of it.
 func TestForeignTypesThatAreLong(t *testing.T) {
 	data := withTypes(t, func(text string) string { return text + strings.Repeat("\n", 8<<20) })
 	scratch := make([]byte, blob.ScratchSize(data))
@@ -133,7 +133,7 @@ func TestOverlapOfVariants(t *testing.T) {
 	assert.ErrorContains(t, err, "overlaps other nodes")
 }
 
-// A writer that knows the places in Verify's table can make each search long.
+// A writer that computes the places in Verify's table could make each search long.
 func TestPlacedToCollide(t *testing.T) {
 	type lit struct {
 		Lit bool

@@ -25,7 +25,7 @@ type (
 	}
 )
 
-// lines returns a walk as text; it skips the parts of the part with that path.
+// lines returns a walk as text, without the parts of the part whose path is skip.
 func lines(t reflect.Type, skip string) (list []string) {
 	plain.Walk(plain.Go(t), func(p plain.Part) (into bool) {
 		list = append(list, fmt.Sprintf("%s %q %v at %d of %d", p.Path, p.Name, p.Kind, p.Offset, p.Size))

@@ -13,10 +13,10 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Action declares an action that calls a Lua function. of returns a World's state, or nil for none.
-// P is as for flow.NewAction. The function gets the inputs in the order of P's fields, and returns
-// the outputs in theirs: a boolean for a bool, an integer for an int or a handle, a number for a
-// number.
+// Action declares an action that calls a Lua function, and returns its signature. of returns a
+// World's state, or nil for none. P is as for flow.NewAction. The function gets the inputs in the
+// order of P's fields, and returns the outputs in theirs: a boolean for a bool, an integer for an
+// int or a handle, and either number type for a number.
 //
 // The node fails if the call returns an error, full and too many steps included, or if a result
 // doesn't fit. Then all of its outputs stay unchanged, no node after it runs, and the runner's

@@ -34,14 +34,14 @@
 //
 // After an error the state goes on. The failed call's changes stay.
 //
-//   - full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's words. A
+//   - full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's text. A
 //     fragmented heap may be full although much of it is free.
 //   - too many steps: errors.Is(err, [ErrSteps]). A script can't catch it.
 //   - the error of a Go function: errors.Is(err, that error). The text begins with the script line
 //     that called it.
 //   - all others, such as a recursion that is too deep, are Lua's own text.
 //
-// Misuse is an error that says BUG and touches nothing. A state may not be used after its scope has
-// closed (errors.Is(err, scope.ErrClosed)), by two goroutines at a time, or by a Go function that
-// it calls.
+// Misuse is an error with the word BUG, and changes nothing. A state may not be used after its
+// scope has closed (errors.Is(err, scope.ErrClosed)), by two goroutines at a time, or by a Go
+// function that it calls.
 package lua

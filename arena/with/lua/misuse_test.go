@@ -189,7 +189,7 @@ func TestClosedMeanwhile(t *testing.T) {
 }
 
 // TestGoexit: a Go function that ends its goroutine takes Lua's frames with it. The state is lost,
-// later calls say so, and its bytes come back.
+// later calls report that, and its bytes come back.
 func TestGoexit(t *testing.T) {
 	s := openScope(t, 2*size)
 	inner := s.Open("script")

@@ -76,8 +76,8 @@ static void take_all(lua_State *lua, upfront_lua *u) {
         take(lua, i + 1, &u->values[i]);
 }
 
-/* Calls a Go function. If the scope closed during the call, Lua's memory is gone. So the way out is
- * read before, and ends on the stack of this thread. */
+/* Calls a Go function. If the scope closed during the call, Lua's memory is gone. So `out` is read
+ * before the call; it leads to a frame on this thread's stack. */
 static int call_go(lua_State *lua) {
     upfront_lua *u = of(lua);
     jmp_buf *out = u->out;
@@ -125,7 +125,7 @@ static int original(lua_State *lua) {
     return lua_gettop(lua);
 }
 
-/* A finalizer would run without counted steps, also when the state closes. */
+/* Refuses __gc: a finalizer would run without counted steps, also when the state closes. */
 static int set_metatable(lua_State *lua) {
     if (lua_istable(lua, 2)) {
         lua_pushliteral(lua, "__gc");
@@ -143,8 +143,8 @@ static int new_coroutine(lua_State *lua) {
     return original(lua);
 }
 
-/* After the hook has ended a coroutine, no more steps are counted in it. coroutine.close would run
- * the __close metamethods of its variables there, and so would coroutine.wrap. */
+/* After the hook has ended a coroutine, no more steps are counted in it. coroutine.close and
+ * coroutine.wrap would then run the __close metamethods of the coroutine's variables. */
 static const char coroutines[] =
     "local create, resume, error = coroutine.create, coroutine.resume, error\n"
     "local function gives(ok, ...) if not ok then error((...), 0) end return ... end\n"

@@ -138,7 +138,7 @@ func (l *State) Set(name string, value any) error {
 // the state.
 type Func func(args []any) (results []any, err error)
 
-// Func sets a global variable to a function, and keeps the function as long as the state.
+// Func sets a global variable to a function, and keeps the function until the state closes.
 func (l *State) Func(name string, fn Func) error {
 	if fn == nil {
 		return fmt.Errorf("lua: BUG: state %q: Func %q of nil", l.plan.Name, name)
@@ -149,8 +149,8 @@ func (l *State) Func(name string, fn Func) error {
 	})
 }
 
-// Stats returns the counts of the heap: its Peak is the Size that would have sufficed. They are
-// zero while a script runs and after the state has closed.
+// Stats returns the counts of the heap: its Peak is about the Size that would have sufficed. They
+// are zero while a script runs and after the state has closed.
 func (l *State) Stats() (stats arena.HeapStats) {
 	_ = l.within(func() error {
 		stats = l.heap.Stats()
@@ -243,9 +243,9 @@ func (e *raised) Unwrap() error { return e.cause }
 
 type ended State
 
-// Close closes the state. If one of its own Go functions closes the scope, the script ends when
-// that function returns, and its memory ends with all its blocks. Close waits for C in another
-// goroutine.
+// Close closes the state. It waits while C runs in another goroutine. If a Go function of the state
+// closes the scope, the script ends when the function returns, and the heap ends with its live
+// blocks.
 func (e *ended) Close() error {
 	l := (*State)(e)
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// put passes values to C. Strings are pinned until the call ends, or a Go function returns others.
+// put passes values to C. Strings are pinned until the call ends or a Go function returns.
 func (l *State) put(to []C.upfront_lua_value, values []any) error {
 	if len(values) > C.UPFRONT_LUA_VALUES {
 		return fmt.Errorf("%d values, of at most %d", len(values), C.UPFRONT_LUA_VALUES)

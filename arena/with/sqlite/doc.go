@@ -14,7 +14,7 @@
 //		return &World{db, memory}, nil
 //	})
 //
-// [Use] is the only call needed. [Memory.CleanUp] gives a full database its reserve, and
+// [Use] is the only call needed. [Memory.CleanUp] lends the reserve to a full database, and
 // [Memory.Stats] counts the bytes. The package is a module of its own, and needs cgo.
 //
 // # Limits
@@ -37,8 +37,8 @@
 //
 // # The end
 //
-// When the scope closes, SQLite is shut down and has freed every byte. Opening a database is then
-// "out of memory" until another scope calls [Use].
+// When the scope closes, SQLite is shut down and has freed every byte. Opening a database then
+// fails with "out of memory" until another scope calls [Use].
 //
 // Databases must be closed before that, with their rows, statements and transactions: call
 // s.Own(db) after Use. A scope that closes under an open database is a misuse. The error of its

@@ -18,7 +18,7 @@ import (
 const frogs = "CREATE TABLE frogs(id INTEGER PRIMARY KEY, name TEXT, pond INT, notes BLOB)"
 
 // rows inserts n frogs one by one, and reads them by key, by index, sorted, and in groups, with a
-// crossing for each row as in a program.
+// call into C for each row, as in a program.
 func rows(t *testing.T, db *sql.DB, n int) {
 	run(t, db, frogs, "BEGIN")
 	require.NoError(t, insert(db, n))
@@ -85,7 +85,8 @@ func TestFigures(t *testing.T) {
 	paired.Live(t, live+r.Report().Used)
 }
 
-// ours returns the bytes that SQLite still had after the database was closed.
+// ours runs do on a database in a heap. It returns the bytes that SQLite still has after the
+// database was closed.
 func ours(t *testing.T, r budget.Region, do func(db *sql.DB)) (live uint64) {
 	play(t, r, 64*budget.MiB, 0, func(s scope.Scope, m *sqlite.Memory) {
 		before := m.Stats().Used

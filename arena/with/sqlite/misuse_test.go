@@ -17,11 +17,12 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// child names, in the environment of a child process, the entry of leaves to run. SQLite is lost to
-// that process.
+// child is the environment variable that names the entry of leaves for a child process. SQLite is
+// lost in that process.
 const child = "UPFRONT_SQLITE_LEAVES"
 
-// used makes the child use the object that was left open, in builds that detect it.
+// used is the environment variable that makes the child use the open object, in builds that detect
+// the use.
 const used = "UPFRONT_SQLITE_USES"
 
 // leaves are objects that are open when the level is rewound, each with a later use of it.

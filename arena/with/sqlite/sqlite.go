@@ -105,7 +105,7 @@ var (
 // that closed under an open database. It returns an error that wraps [scope.ErrFull] if size is too
 // small for SQLite to begin. A full s unwinds.
 //
-// A database with a table takes some 50,000 bytes. The heap takes 1,100 bytes of size, and 16 of
+// A database with a table takes some 50,000 bytes. The heap takes 1,100 bytes of size, and 16 for
 // each block. No other goroutine may call SQLite during Use and while s closes; in between any may.
 // Cost: some microseconds, and an entry among the scope's owned values.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
@@ -160,8 +160,8 @@ func (m *Memory) begin(size uint64) error {
 
 // CleanUp runs fn, and returns its error, while all databases may use the reserve: for a ROLLBACK,
 // a DROP, a check. Memory that fn leaves allocated is missing from the reserve until it is freed.
-// After the scope closed CleanUp returns a [scope.Misuse], and fn doesn't run. Cost: two calls into
-// C.
+// After the scope has closed CleanUp returns a [scope.Misuse], and fn doesn't run. Cost: two calls
+// into C.
 func (m *Memory) CleanUp(fn func() error) error {
 	if current.Load() != m {
 		return misuse("sqlite: Memory.CleanUp: its scope is closed")
@@ -186,7 +186,7 @@ func (m *Memory) lend(more int) {
 }
 
 // Stats returns the heap's counts, with 16 bytes of header for each block, and one block for the
-// heap's lock. They are zero after the scope closed. Cost: two calls into C.
+// heap's lock. They are zero after the scope has closed. Cost: two calls into C.
 func (m *Memory) Stats() (stats arena.HeapStats) {
 	if current.Load() == m {
 		m.shared.Locked(func() { stats = m.heap.Stats() })

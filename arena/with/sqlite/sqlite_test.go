@@ -145,8 +145,8 @@ func rollback(db *sql.DB) error {
 	return err
 }
 
-// toTheBrim runs a transaction that is too long, and then commits rows until there is no room for
-// another.
+// toTheBrim runs a transaction that is too long, and then commits rows until no other fits. It
+// reports whether a DROP was refused until CleanUp lent the reserve.
 func toTheBrim(t *testing.T, db *sql.DB, m *sqlite.Memory) (dropRefused bool) {
 	t.Helper()
 	before := number(t, db, "SELECT count(*) FROM frogs")
@@ -354,7 +354,7 @@ func TestManyConnections(t *testing.T) {
 }
 
 // TestScopesOfAnyKind: SQLite's memory may be in a worker's scratch, or in a scope of a level that
-// loads; a load ends the one before.
+// loads; a load ends the level before it.
 func TestScopesOfAnyKind(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 2 * budget.MiB}})

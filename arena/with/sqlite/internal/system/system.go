@@ -1,4 +1,4 @@
-// Package system gives SQLite its original malloc again, for comparison in tests.
+// Package system restores SQLite's original malloc, for comparison in tests.
 package system
 
 // #include <stddef.h>
