@@ -94,7 +94,7 @@ func (t teller) cached(directory string, keys ...string) (size uint64) {
 	return size
 }
 
-// cgroupMount is a mount point: the directory point shows the group root and those below it.
+// cgroupMount is a mount point: the directory point shows the group root and the groups below it.
 type cgroupMount struct {
 	root  string
 	point string

@@ -83,9 +83,9 @@
 // # Systems
 //
 // All of it runs on Linux: on amd64, and on arm64 and armv7 under an emulator, which has no Track.
-// Windows and darwin lack a base, HugePages, Track and Missing; Windows also lacks Faults,
-// ResidentPeak and ReserveSparse. The code for both is compiled and vetted, and has not run on
-// either system; cross/README.md lists the parts that ran under Wine. On other systems Reserve
+// Windows and darwin lack a base, HugePages, Track, Missing and Mappings; Windows also lacks
+// Faults, ResidentPeak and ReserveSparse. The code for both is compiled and vetted, and has not run
+// on either system; cross/README.md lists the parts that ran under Wine. On other systems Reserve
 // returns an error that wraps errors.ErrUnsupported.
 //
 //	             Linux                      Windows                      darwin

@@ -49,7 +49,7 @@ func ExampleReservation_Return() {
 	// <nil> 1
 }
 
-// The same pointers in each run, on targets with a safe base.
+// Pointers into a range at the safe base are the same in each run.
 func ExampleSafeBase() {
 	base := platform.SafeBase()
 	if base == 0 {

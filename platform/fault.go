@@ -38,9 +38,9 @@ var faultsInPlace struct {
 func InjectableFaults() []string { return slices.Clone(requests) }
 
 // InjectFault makes the n-th request of that name from now on fail (n = 1, 2, 3 …), and no other.
-// It is for tests. The error says "injected fault"; on Linux it is syscall.ENOMEM, as most refusals
-// of the system are. restore removes the fault and reports whether it has struck. A test that
-// raises n until restore returns false has tried every request.
+// It is for tests. The error contains "injected fault"; on Linux it is syscall.ENOMEM, as most
+// refusals of the system are. restore removes the fault and reports whether it has struck. A test
+// that raises n until restore returns false has tried every request.
 //
 // A name that isn't one of InjectableFaults, or an n below 1, panics. Several faults may be in
 // place at once. A fault holds for the whole process, so a test that injects one must not run in

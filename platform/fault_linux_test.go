@@ -76,7 +76,7 @@ func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 			}
 			assert.ErrorIs(t, err, syscall.ENOMEM)
 			assert.NoError(t, life(size), "after %s %d", name, n)
-			if !platform.GoBacked { // the heap keeps addresses in stock
+			if !platform.GoBacked { // the Go heap keeps spare addresses
 				staysFlat(t, name, n, func() { _ = life(size) })
 			}
 		}

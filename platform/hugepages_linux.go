@@ -37,8 +37,8 @@ func (t teller) checkHuge(base, size uint64) (undo bool, err error) {
 	return mode != "always", nil
 }
 
-// hugeSizes returns the smallest page size granted, in bytes; if there is none, it returns 0 and
-// the file that says so.
+// hugeSizes returns the smallest page size granted, in bytes. If no size is granted, it returns 0
+// and the file with the setting.
 func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
 	files, _ := fs.Glob(t.files, hugeDirectory+"/hugepages-*kB/enabled")
 	smallest = math.MaxUint64
@@ -71,7 +71,7 @@ func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
 	return uint64(os.Getpagesize()), "" // the system doesn't report a size
 }
 
-// hugeMode returns the word in brackets.
+// hugeMode returns the word in brackets in a file.
 func (t teller) hugeMode(file string) (mode string, err error) {
 	text, err := fs.ReadFile(t.files, file)
 	if err != nil {

@@ -17,7 +17,7 @@ type Limit struct {
 	// drops when memory is needed, don't count. It is 0 where the system doesn't report it, and may
 	// exceed the bound.
 	Used uint64
-	// Raise says how a person can raise the bound.
+	// Raise names the ways in which a person can raise the bound.
 	Raise string
 }
 

@@ -65,9 +65,9 @@ func populatePages(p unsafe.Pointer, size uint64) error {
 	}
 }
 
-// discardPages maps new pages in place of the old ones. MADV_DONTNEED would leave the mapping in as
-// many parts as access ever changed in it, all of them charged. After mlockall the new pages are
-// locked too, so discardPages unlocks them for the next owner.
+// discardPages maps new pages in place of the old ones. MADV_DONTNEED would leave the mapping split
+// wherever access ever changed, and all its bytes charged. After mlockall the new pages are locked
+// too, so discardPages unlocks them for the next owner.
 func discardPages(flags int, after func(b []byte)) change {
 	return func(p unsafe.Pointer, size uint64) error {
 		b := bytesAt(p, size)

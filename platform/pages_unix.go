@@ -23,8 +23,8 @@ func protect(to int) change {
 	return func(p unsafe.Pointer, size uint64) error { return unix.Mprotect(bytesAt(p, size), to) }
 }
 
-// plentyOfAddresses returns false if the process has a limit: then only the plan's sizes should
-// count against it.
+// plentyOfAddresses returns false on 32-bit targets, and if the process has a limit: then only the
+// requested sizes should count against it.
 func plentyOfAddresses() bool {
 	var r unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_AS, &r)

@@ -35,8 +35,8 @@ const (
 )
 
 // Head is the bytes at a range's base that outlive Release (see the package's text). They are zero
-// in a new range, and the last owner's in a reused one. Only an owner with the same head reuses a
-// range, so that its base never holds any other head; a range without a head may go to any owner.
+// in a new range, and the last owner's in a reused one. Only an owner with the same head reuses the
+// range; a range without a head may go to any owner.
 type Head struct {
 	Size uint64
 	Kind string // the contents; an owner with another kind doesn't get the range
@@ -78,9 +78,9 @@ func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 
 // ReserveSparse takes size bytes of committed memory in which each page costs memory from its first
 // use on, and no memory is promised. Checked builds place objects apart in it. Only the next
-// ReserveSparse reuses the addresses after Release. It fails if the address space, or a limit of
-// the process, leaves no room: RLIMIT_AS and RLIMIT_DATA count all of size. The error wraps
-// errors.ErrUnsupported if this system or a race build lacks it.
+// ReserveSparse reuses the addresses after Release. ReserveSparse fails if the address space, or a
+// limit of the process, leaves no room: RLIMIT_AS and RLIMIT_DATA count all of size. The error
+// wraps errors.ErrUnsupported if this system or a race build lacks it.
 func ReserveSparse(size uint64) (*Reservation, error) {
 	b, err := supply(want{size: size, sparse: true})
 	if err == nil {
@@ -176,10 +176,10 @@ func (r *Reservation) Commit() error {
 }
 
 // Prefault makes every page of a committed range, or of the named parts, present; contents stay.
-// granted is true if all of them were present afterwards, as far as the system reports. It is false
-// without an error if the system took pages away again at once. An error means that the system has
-// no memory. Where the system can't make pages present on request, Prefault writes to each page; a
-// lack of memory is then a signal of the system (on Linux the OOM killer's).
+// granted is true if all these pages were present afterwards, as far as the system reports. It is
+// false without an error if the system took pages away again at once. An error means that the
+// system has no memory. Where the system can't make pages present on request, Prefault writes to
+// each page; a lack of memory is then a signal of the system (on Linux the OOM killer's).
 //
 // After Protect, Prefault needs Commit first, because it would touch the protected pages.
 func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
@@ -331,7 +331,7 @@ func (r *Reservation) Lock(parts ...PageRun) error {
 // because present pages stay as they are. Release withdraws the advice.
 //
 // It fails if no huge page fits into the range, or if the system has none or grants them to no
-// process. The error then names the file that says so, mostly
+// process. The error then names the file with the setting, mostly
 // /sys/kernel/mm/transparent_hugepage/enabled. Success means that the system will try: when its
 // memory is fragmented, it uses small pages instead without a report.
 //
@@ -396,7 +396,8 @@ func (r *Reservation) Release() error { return r.end("release", false) }
 
 // Return is Release without keeping the addresses after the head, which the system may reuse for
 // any mapping. The caller must know that no pointer into the range is left, except handles into the
-// head. Where the system takes no part of a range back, and at a chosen base, Return is Release.
+// head. Return is Release for a range without a head, at a chosen base, and where the system takes
+// no part of a range back.
 func (r *Reservation) Return() error { return r.end("return", true) }
 
 func (r *Reservation) end(operation string, unmap bool) error {

@@ -118,7 +118,7 @@ func TestAddressSpaceStaysFlat(t *testing.T) {
 	assert.Less(t, addressBytes(t)-before, slack, "%d times %d bytes", rounds, size)
 
 	if platform.GoBacked {
-		return // the heap keeps addresses in stock
+		return // the Go heap keeps spare addresses
 	}
 	before = addressBytes(t)
 	var held []*platform.Reservation

@@ -10,7 +10,8 @@ import "runtime"
 //	arm64 with 48-bit addresses    0x900000000000
 //	arm64 with 39-bit addresses    0x2000000000
 //
-// On amd64, and on arm64 with 48 bits, the base is above:
+// On amd64, and on arm64 with 48 bits, the base is above the following. Of two numbers the first is
+// amd64's, the second arm64's.
 //
 //   - the addresses that the Go runtime chooses for its heap: since Go 1.26 a random one below 2^46
 //     and 2^47, before that 0xc000000000 and 0x4000000000;

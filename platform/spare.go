@@ -148,8 +148,8 @@ func (s *spares) put(b block) {
 	s.blocks = append(s.blocks, b)
 }
 
-// empty prepares b for the list: the first used bytes beyond the head lose their access and their
-// memory, and all of them their lock. If a step fails, empty takes the others, reports the
+// empty prepares b for the list: of its first `used` bytes, those after the head lose their access
+// and their memory, and all lose their lock. If a step fails, empty takes the others, reports the
 // failures, and marks b dirty.
 func (b *block) empty(used uint64) (err error) {
 	try := func(step, request string, do change, p unsafe.Pointer, size uint64) (failed bool) {

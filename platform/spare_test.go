@@ -47,7 +47,7 @@ func TestSpareTakesBestFit(t *testing.T) {
 	assert.Empty(t, s.blocks)
 }
 
-// TestSpareNeverSharesABlock plays random owners against a plain set.
+// TestSpareNeverSharesABlock compares random owners' blocks with a plain set.
 func TestSpareNeverSharesABlock(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ground := make([]byte, 64)

@@ -30,7 +30,7 @@ func (t teller) words(file, key string) []string {
 	return nil
 }
 
-// kilobytes returns the size of a line in kB, in bytes.
+// kilobytes returns the size in a line of the file, which has kB, in bytes.
 func (t teller) kilobytes(file, key string) (size uint64, ok bool) {
 	words := t.words(file, key)
 	if len(words) != 2 || words[1] != "kB" {

@@ -39,7 +39,7 @@ func present(t testing.TB, pages int) *platform.Reservation {
 	return r
 }
 
-// dirty plays one round and returns the page numbers, and the number of calls.
+// dirty runs one round and returns the page numbers, and the number of calls.
 func dirty(t testing.TB, k *platform.Tracker, size uint64) (pages []int, calls int) {
 	return round(t, k.Dirty, size)
 }
@@ -86,7 +86,8 @@ func exactly(t testing.TB, k *platform.Tracker, size uint64, want ...int) (calls
 	return calls
 }
 
-// TestDirtyIsExact writes, reads, clears and copies at random, and knows the pages written to.
+// TestDirtyIsExact writes, reads, clears and copies at random, and compares the reports with the
+// pages written to.
 func TestDirtyIsExact(t *testing.T) {
 	const pages = 1000
 	page := os.Getpagesize()

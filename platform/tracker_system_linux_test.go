@@ -170,8 +170,8 @@ func TestTrackNeedsNoRight(t *testing.T) {
 	})
 }
 
-// refuse makes the system refuse a call of this thread, only with this second argument if it isn't
-// 0.
+// refuse makes the system refuse a call of this thread. If argument isn't 0, only a call with this
+// second argument is refused.
 func refuse(t *testing.T, call, argument uint32, errno syscall.Errno) {
 	const data, argument1 = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, 24
 	const jump, action = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.SECCOMP_RET_ERRNO

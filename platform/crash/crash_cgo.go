@@ -51,5 +51,5 @@ func unwatch(base, after unsafe.Pointer, arg uintptr) {
 	C.upfront_crash_unwatch_at(number(base), number(after), C.uintptr_t(arg))
 }
 
-// number hides an address that C keeps from Go's pointer checks.
+// number hides an address, which C keeps, from Go's pointer checks.
 func number(p unsafe.Pointer) C.uintptr_t { return C.uintptr_t(uintptr(p)) }

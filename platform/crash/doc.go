@@ -6,7 +6,7 @@
 //	}
 //
 // Without it, a read or write of memory without access ends a Go program with a bare address and a
-// stack. [Watch] names a range of addresses and a C function that knows them. When a SIGSEGV or
+// stack. [Watch] names a range of addresses and a C function that describes them. When a SIGSEGV or
 // SIGBUS has an address of the range, that function writes a text, and the text goes to standard
 // error. Then the crash continues unchanged: Go's own handler gets the signal, and ends with its
 // traceback and exit status, or with the panic of debug.SetPanicOnFault. An address outside of
@@ -32,9 +32,9 @@
 //
 // # Why this package has C
 //
-// A Go function can't run in a signal handler, and must not replace Go's own. So this package and
-// arena_c, which it doesn't import, are the only ones that import "C". Without cgo, or off Linux,
-// Watch returns errors.ErrUnsupported.
+// A Go function can't run in a signal handler, and must not replace Go's own. So outside of tests
+// this package and arena_c, which it doesn't import, are the only ones of the module that import
+// "C". Without cgo, or off Linux, Watch returns errors.ErrUnsupported.
 //
 // # Goroutines
 //

@@ -33,8 +33,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadFile returns the bytes of a file of at most so many; for a larger one the error is tooLarge.
-// Errors name the file.
+// ReadFile returns the contents of a file of at most `most` bytes. For a larger file the error is
+// tooLarge. Errors name the file.
 func ReadFile(name string, most int, tooLarge string) ([]byte, error) {
 	data, err := readFile(name, most)
 	if len(data) > most {
@@ -165,9 +165,9 @@ func (f *File) Err() error {
 	return errors.Join(errs...)
 }
 
-// Members yields each member of an object in the order of the file, if its name is in known and
-// occurs once; a nil known allows any name. A value that isn't an object is a fault and yields
-// none.
+// Members yields the members of an object in the order of the file. A name that isn't in known, or
+// that occurred before, is a fault, and Members skips it; a nil known allows any name. A value that
+// isn't an object is a fault and yields none.
 func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '{' {
@@ -237,7 +237,7 @@ func (f *File) each(v *Value, member func(*Value) bool) {
 	}
 }
 
-// Str returns the text of a string.
+// Str returns the text of a string, and an error for any other value.
 func (v *Value) Str() (text string, err error) {
 	if v.Text[0] != '"' {
 		return "", errors.New("is not a string")
@@ -246,7 +246,8 @@ func (v *Value) Str() (text string, err error) {
 	return text, err
 }
 
-// String returns the value for a message, cut short.
+// String returns the value for a message: an object or a list by its kind, any other value cut
+// short.
 func (v *Value) String() string {
 	switch v.Text[0] {
 	case '{':

@@ -61,7 +61,7 @@ func (c *compiler) blob() ([]byte, error) {
 	}
 }
 
-// compiler holds a source as far as it is compiled.
+// compiler holds a source and its parts that are compiled so far.
 type compiler struct {
 	source     *Source
 	vocabulary Vocabulary
@@ -242,7 +242,7 @@ func (s nodeSource) operands() (t Type) {
 	return t
 }
 
-// signature finds the action or event that the node refers to.
+// signature finds the action or event that the node refers to, and adds its parameters to n.
 func (s nodeSource) signature(n *compiled) bool {
 	what, from, used := "event", s.vocabulary.Events, &s.signals
 	switch n.tag {
@@ -323,7 +323,8 @@ func (n *compiled) offers(roles []role) string {
 	return strings.Join(names, ", ")
 }
 
-// find returns the field of a name and a role, and reports a second use.
+// find returns the field with a name and one of the roles. A missing field and a second use are
+// faults.
 func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool,
 	roles ...role) (f field, ok bool) {
 	is := func(f field) bool { return f.name == name && slices.Contains(roles, f.role) }
@@ -339,7 +340,7 @@ func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool,
 	return n.fields[i], true
 }
 
-// use returns the offset of a variable of the type.
+// use returns the offset of a variable. Another type than t is a fault.
 func (s nodeSource) use(part, name string, t Type) (at uint32, ok bool) {
 	i, ok := s.variable[name]
 	if !ok {

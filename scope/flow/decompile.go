@@ -123,7 +123,7 @@ func (d *decompiler) links(all links) (list []Link) {
 	return list
 }
 
-// Source returns the graph as its author had it, without notes. Nodes and variables of a stripped
+// Source returns the graph as its author wrote it, without notes. Nodes and variables of a stripped
 // graph are named by their indexes, as "#3"; actions and events have the host's names. It works on
 // the Go heap.
 func (g *Graph) Source() Source {

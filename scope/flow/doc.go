@@ -18,15 +18,16 @@
 //	err = used.Fire(runner, level, door, 12, Used{Keys: 1}) // key 12: line 12
 //	runner.End()
 //
-// A [Host] declares the actions and events of graphs. A [Source] is a graph as its author has it:
-// [Compile] makes the blob and reports every fault, and [Graph.Source] returns the source again.
-// [Strip] makes a smaller blob without names. A [Graph] is a loaded blob, and a [Runner] runs its
-// instances.
+// A [Host] declares the actions and events of graphs. A [Source] is a graph as its author writes
+// it: [Compile] makes the blob and reports every fault, and [Graph.Source] returns the source
+// again. [Strip] makes a smaller blob without names. A [Graph] is a loaded blob, and a [Runner]
+// runs its instances.
 //
 // # Nodes
 //
 // A link leads from a list of a node to a port of another one. The links of a list run in order,
-// depth first: all that follows the first link runs before the second link.
+// depth first: all that follows the first link runs before the second link. A node that goes on
+// runs the links of its first list.
 //
 //	type      inputs            lists       ports                 effect
 //	event     –                 then        –                     starts; writes its values
@@ -60,8 +61,8 @@
 // # Variables
 //
 // A variable is a bool, an int of 32 bits, a number (a float of 32 bits) or a handle (64 bits).
-// Nodes share it by its offset. A variable that an event or an action writes has that one writer.
-// Any number of set and add nodes may share another.
+// Nodes share it by its offset. A variable that an event or an action writes has no other writer.
+// Any number of set and add nodes may write another variable.
 //
 // # Running
 //
@@ -70,7 +71,7 @@
 // detected in checked builds, and in all builds while an event runs. Running allocates nothing on
 // the Go heap, and calls no C.
 //
-// An event has a bound on its steps. One that takes more returns an error that names the graph, the
+// An event that takes more steps than the runner allows returns an error that names the graph, the
 // event and the node, and the level goes on. An action that can't do its work calls Fail: the links
 // of its node don't run, all others do, and the error names the node.
 //

@@ -2,10 +2,10 @@ package flow
 
 import "unsafe"
 
-// run follows the links from next to end, and all that they lead to, for at most so many steps. It
-// reports whether none is left; otherwise r has the position, and another call goes on from there.
-// This is the one loop. Its most used words are local variables, and are in r only during calls, so
-// that a node doesn't write them.
+// run follows the links from next to end, and all that they lead to, for at most `left` steps. It
+// reports whether no link is left; otherwise r has the position, and another call goes on from
+// there. This is the runner's only loop. Its most used words are local variables, stored in r only
+// for calls, so that most nodes write no memory for them.
 func (r *Runner) run(next, end uint32, left int) bool {
 	base, data := r.graph.base, r.data
 	var then span
@@ -160,10 +160,11 @@ func (r *Runner) run(next, end uint32, left int) bool {
 	}
 }
 
-// noNumber is the NaN of all sums: processors make different ones.
+// noNumber is the NaN of all sums, because processors make different NaNs.
 const noNumber = 0x7fc00000
 
-// act calls the host. Memory that the action freed may not be read after it.
+// act calls the host's function, and returns the links to run next. It checks that the action
+// didn't free the memory that it reads afterwards.
 func (r *Runner) act(n *action) span {
 	index := *(*uint32)(unsafe.Add(unsafe.Pointer(r.graph.actions), 4*n.Of))
 	r.of.calls[index](r, r.world, unsafe.Add(r.graph.base, spanOf(&n.Parameters).offset))
@@ -177,7 +178,7 @@ func (r *Runner) act(n *action) span {
 	return spanOf(&n.Then)
 }
 
-// call runs a node that needs more than a few instructions.
+// call runs a node that needs more than a few instructions, and returns the links to run next.
 func (r *Runner) call(n *node, port uint32) span {
 	then := spanOf(&n.Then)
 	if n.Tag == tagSend {
@@ -198,8 +199,8 @@ func (r *Runner) push(s span) {
 	r.top++
 }
 
-// pop goes on with the range on the top of the stack. An empty one means that the level's graph has
-// run the unit's send.
+// pop goes on with the range on the top of the stack. An empty range means that the level's graph
+// has run the unit's send.
 func (r *Runner) pop() {
 	r.top--
 	s := (*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize))

@@ -22,8 +22,8 @@ func (g *Graph) Root() (at int, b blob.Blob) {
 	return int(uintptr(unsafe.Pointer(g.root)) - uintptr(g.base)), g.blob
 }
 
-// TemplateOf returns the offset of a new instance's data in the blob, and ParameterOf that of the
-// first event's first parameter.
+// TemplateOf returns the offset of a new instance's data in the blob. ParameterOf returns the
+// offset of the first event's first parameter.
 func TemplateOf(g *Graph) int { return int(spanOf(&g.root.Template).offset) }
 
 func ParameterOf(g *Graph) int {

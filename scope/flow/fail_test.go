@@ -54,8 +54,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestFailInTick: a delay can fail, too, as can its send to the level; with too many steps the
-// error has both.
+// TestFailInTick: an action of the level fails that a delay's send runs. The steps run out after
+// it, and the error has both.
 func TestFailInTick(t *testing.T) {
 	s := openScope(t)
 	level := load(t, s, flow.Source{Name: "level", Nodes: []flow.Node{

@@ -27,7 +27,7 @@ func TestThereAndBack(t *testing.T) {
 	assert.Equal(t, good().Nodes, back.Nodes)
 }
 
-// TestSameBytes: a blob, and the data after play, are the same on each target.
+// TestSameBytes: a blob, and the data after some events, are the same on each target.
 func TestSameBytes(t *testing.T) {
 	data := compile(t, everything())
 	s := openScope(t)
@@ -254,7 +254,7 @@ func TestTickAfterCycle(t *testing.T) {
 	level.Free(main)
 }
 
-// TestNothingElse: play allocates nothing on the Go heap and calls no C.
+// TestNothingElse: an event or a tick allocates nothing on the Go heap and calls no C.
 func TestNothingElse(t *testing.T) {
 	s := openScope(t)
 	w := &quiet{}

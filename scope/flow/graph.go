@@ -35,8 +35,9 @@ type Graph struct {
 type Instance uint64
 
 // Size returns the bytes of a scope that Load and Instances take for the graph in data and so many
-// instances. They are a copy of the blob, 4 bytes for each action, some 80, and for each instance 9
-// bytes and its dynamic data. It checks data as Load does. scratch has blob.ScratchSize bytes.
+// instances. The bytes are a copy of the blob, 4 bytes for each action, some 80, and for each
+// instance 9 bytes and its dynamic data. It checks data as Load does. scratch has blob.ScratchSize
+// bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
 	if err != nil {
@@ -65,8 +66,8 @@ func poolSize(words, instances int) int {
 
 const nodeSize = 16
 
-// Load checks a blob, which may come from any source, and makes a graph of a copy in s, which stays
-// constant. It returns an error for bytes that are no graph, and for a graph whose actions or
+// Load checks a blob, which may come from any source, and makes a graph of a copy in s. The copy
+// stays constant. It returns an error for bytes that are no graph, and for a graph whose actions or
 // events the host lacks. A full s unwinds, as in New; see [Size]. scratch has blob.ScratchSize
 // bytes; scratch and data aren't needed afterwards. Cost: some 150 ns a node, blob.Verify included,
 // and an entry in the table of limits.owned. On the Go heap it allocates the Graph, and copies to
@@ -200,7 +201,7 @@ func (g *Graph) Name() string {
 	return textOf(g.root.Name, g.blob)
 }
 
-// Data returns the bytes of an instance.
+// Data returns the size of an instance's data in bytes.
 func (g *Graph) Data() int {
 	g.loaded()
 	return 8 * len(g.template)
@@ -250,13 +251,15 @@ func (g *Graph) Live(i Instance) bool {
 	return g.at(i) != nil
 }
 
-// Seed sets the state of an instance's random numbers, which begin with the source's seed.
+// Seed sets the state of an instance's random numbers, which begin with the source's seed. It
+// panics if the instance isn't live.
 func (g *Graph) Seed(i Instance, seed uint32) {
 	(*head)(g.data("Seed", i)).random = seed
 }
 
 // Value returns the value in an instance of the variable with this index in Source: a bool, int32,
-// float32 or uint64. It is for tools and tests.
+// float32 or uint64. It panics if the instance isn't live, or for an index of no variable. It is
+// for tools and tests.
 func (g *Graph) Value(i Instance, variable int) any {
 	data := g.data("Value", i)
 	v := g.root.Variables.Get(g.blob)[variable]

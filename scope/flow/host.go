@@ -40,8 +40,8 @@ func (v *vocabulary) declared() {
 
 // NewAction declares an action for nodes of the type "action". The fields of P are In and Out, and
 // are stored in the node: fn reads and writes them while it runs, and keeps no pointer to them. fn
-// may not fire an event of the same runner, or tick it. Another kind of field, or a name declared
-// twice, panics.
+// may not fire an event of the same runner, or tick it. NewAction returns the action's signature.
+// It panics for another kind of field, a nil fn, or a name declared twice.
 func NewAction[World, P any](
 	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
 ) Signature {
@@ -81,7 +81,8 @@ type signal struct {
 
 // NewEvent declares an event for nodes of the types "event" and "send". The fields of V are bool,
 // int32, float32, uint64 or of these kinds; a node writes them to the variables that it names.
-// Another field, a name declared twice, or a field Key, which would hide the event's key, panics.
+// NewEvent panics for another field, a name declared twice, or a field Key, which would hide the
+// event's key.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// TestMisuse: each misuse panics with its text, and the runner goes on.
+// TestMisuse: each misuse panics with its text, and the runner still works.
 func TestMisuse(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, flow.Source{Name: "pond", Nodes: []flow.Node{
@@ -65,7 +65,7 @@ func TestMisuse(t *testing.T) {
 			})
 			wait.Wait()
 		}
-		fire() // and it goes on
+		fire() // the runner still works
 	}
 	r.End()
 

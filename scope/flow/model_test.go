@@ -6,7 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// model is a graph that runs as the package's doc says: by names, recursively, on Go's heap.
+// model is a graph that runs as the package's doc describes: by names, recursively, on Go's heap.
 type model struct {
 	source *flow.Source
 	nodes  map[string]*flow.Node
@@ -20,7 +20,7 @@ type instance struct {
 	random uint32
 }
 
-// play has the models of one world.
+// play holds the models of one world.
 type play struct {
 	world *book
 	level *instance

@@ -16,10 +16,10 @@ import (
 // of Template. The delay's Left is 12, and an input that reads held has the offset 8.
 type root struct {
 	Name blob.Str
-	// in the order of the source, which is that of their offsets
+	// in the order of the source, and of their offsets
 	Nodes     blob.Array[blob.Link[node]]
 	Names     blob.Array[blob.Str]        // of the nodes; none in a stripped graph
-	Events    blob.Array[entry]           // in order
+	Events    blob.Array[entry]           // sorted: see entry
 	Timed     blob.Array[blob.Link[node]] // delays and timers, in the order of the nodes
 	Variables blob.Array[variable]        // in the order of their offsets
 	Actions   blob.Array[signature]       // used by nodes, in the order of their first use

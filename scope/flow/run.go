@@ -15,7 +15,7 @@ import (
 // Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. One
 // goroutine at a time uses it, between Begin and End; other calls panic. From End to Begin it keeps
 // only the target of sends. Delays, timers and random numbers are in the instances, so a program
-// that saves and restores these plays on unchanged. The zero Runner panics.
+// may save and restore the instances and continue unchanged. The zero Runner panics.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary
@@ -54,8 +54,8 @@ const (
 )
 
 // NewRunner makes a runner for graphs of the host in this world, with a bound on the steps of each
-// event. It takes 16 bytes a step of s for its stack, and 24, an entry in the table of
-// limits.owned, and one allocation on the Go heap. A full s unwinds.
+// event. It takes 16 bytes of s for each step and 24 more, an entry in the table of limits.owned,
+// and one allocation on the Go heap. A full s unwinds.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > stepsMax {
@@ -89,7 +89,7 @@ func (r *Runner) Trace(fn func(Step)) { r.trace = fn }
 type Step struct {
 	Graph    *Graph
 	Instance Instance
-	Node     int // its index in Source; the event's comes first
+	Node     int // its index in Source; the first step is the node that began the run
 	Port     int // by which it is entered
 }
 
@@ -121,7 +121,7 @@ func (r *Runner) byBeginner(what string) {
 	}
 }
 
-// goroutine returns the number of the calling goroutine. pre: it has changed the word.
+// goroutine returns the number of the calling goroutine. pre: the caller has changed the word.
 func (r *Runner) goroutine() (number uint64) {
 	for _, c := range r.text[len("goroutine "):runtime.Stack(r.text[:], false)] {
 		if c < '0' || c > '9' {
@@ -182,8 +182,9 @@ func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) err
 	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
 
-// FireNamed is Fire for tools, by the name of the event in the vocabulary, with its values in order
-// as in a [Variable]. A missing value is zero. It works on the Go heap.
+// FireNamed is Fire for tools, by the name of the event in the vocabulary. The values are in the
+// order of its parameters, each as in a [Variable]. A missing value is zero. It works on the Go
+// heap.
 func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values ...any) error {
 	r.mine(g)
 	of := slices.IndexFunc(r.of.Events, func(s Signature) bool { return s.Name == event })
@@ -255,7 +256,7 @@ func (r *Runner) wrong(e *signal, g *Graph) {
 	panic(bug("an event of another host"))
 }
 
-// alone panics if another runner is in the graph, because Free knows of one only.
+// alone panics if another runner is in the graph, because Free checks for one only.
 func (g *Graph) alone() {
 	if g.running != 0 {
 		panic(bug("another runner is in graph %q: an action may not use it", g.Name()))
@@ -397,9 +398,10 @@ func (e *StepsError) Error() string {
 		e.Graph, e.Began, e.Steps, e.Node)
 }
 
-// Fail reports that the running action couldn't do its work. The action's outputs stay, the links
-// of its node don't run, and all others do. Fire or Tick returns err as an [ActionError] that names
-// the node, for the first action that failed. Fail panics when no action runs.
+// Fail reports that the running action couldn't do its work. Outputs that the action has set stay
+// set, the links of its node don't run, and all others do. Fire or Tick returns err as an
+// [ActionError] that names the node, for the first action that failed. Fail panics when no action
+// runs.
 func (r *Runner) Fail(err error) {
 	if r.word.Load() != running {
 		r.made()

@@ -1,6 +1,6 @@
 package flow
 
-// Source is a graph as its author has it: an editor saves it, and Compile makes a blob of it.
+// Source is a graph as its author writes it: an editor saves it, and Compile makes a blob of it.
 type Source struct {
 	Name      string
 	Seed      uint32 // of random nodes, in each new instance
@@ -17,7 +17,7 @@ type Variable struct {
 	Value any
 }
 
-// Node is a node of a graph. Type is one of those in the package's doc.
+// Node is a node of a graph. Type is a type in the package's doc.
 type Node struct {
 	Name string
 	Type string

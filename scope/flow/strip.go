@@ -44,7 +44,7 @@ func Strip(data, scratch []byte) ([]byte, error) {
 }
 
 // printOf returns the fingerprint of a signature: of its name, and of the names and types of its
-// parameters. A stripped graph has it for a name.
+// parameters. In a stripped graph it replaces the name.
 func printOf(s Signature) string {
 	h := fnv.New64a()
 	write := func(text string) {

@@ -180,7 +180,7 @@ func TestStrippedHosts(t *testing.T) {
 	}
 }
 
-// TestStrippedTypes: types must be equal, too, when the fingerprint is right.
+// TestStrippedTypes: even if the fingerprint is right, the types must be equal.
 func TestStrippedTypes(t *testing.T) {
 	s := openScope(t)
 	h := flow.NewHost[book]()

@@ -77,7 +77,7 @@ func (in *In[T]) in(data unsafe.Pointer) (value T) {
 // node.
 type Out[T Value] struct{ at uint32 }
 
-// Set writes the variable. For callers see [In.Get]. Cost: a comparison.
+// Set writes the variable. It may be called where [In.Get] may. Cost: a comparison.
 func (out *Out[T]) Set(r *Runner, value T) {
 	if out.at != 0 {
 		*(*T)(unsafe.Add(r.data, out.at)) = value
@@ -123,8 +123,8 @@ type field struct {
 	outside bool   // among the parameters that follow the node
 }
 
-// constant returns a value of a source as a word of the blob. JSON has an int as a float64 without
-// a fraction.
+// constant returns a value of a source as a word of the blob. A float64 without a fraction is a
+// valid int, because JSON doesn't distinguish them.
 func constant(value any, t Type) (word uint32, err error) {
 	wrong := func() (uint32, error) { return 0, fmt.Errorf("%v is no %v", value, t) }
 	v := reflect.ValueOf(value)
@@ -161,7 +161,7 @@ func constant(value any, t Type) (word uint32, err error) {
 
 func finite(number float32) bool { return number-number == 0 }
 
-// valueOf returns a word of the blob as a Go value.
+// valueOf returns the value at p, in the blob or in an instance.
 func valueOf(p unsafe.Pointer, t Type) any {
 	switch t {
 	case Bool:

@@ -256,8 +256,8 @@ func indexOf(nodes []blob.Link[node], at uint32) int {
 	return i
 }
 
-// parameters checks the words of a node against its signature. Those of an event are the variables
-// of its values.
+// parameters checks the words of a node against its signature. The words of an event are the
+// variables to which its values are written.
 func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.Array[uint32], values bool) error {
 	if of >= uint32(all.Len()) {
 		return fmt.Errorf("it has signature %d, of %d", of, all.Len())

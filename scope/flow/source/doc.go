@@ -43,7 +43,7 @@
 //
 //	_, err := os.Stdout.Write(source.WriteVocabulary(host.Vocabulary()))
 //
-// With that as host.json,
+// With this output in host.json,
 //
 //	upfront flow compile --host host.json door.json
 //

@@ -10,12 +10,12 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// FileMax is the size of the largest file that is read, in bytes: a graph of 100,000 nodes has
-// less.
+// FileMax is the size of the largest file that is read, in bytes: a graph of 100,000 nodes is
+// smaller.
 const FileMax = 16 << 20
 
 // Read reads a graph without a vocabulary. It doesn't check that the nodes, variables and actions
-// exist to which the graph refers: Compile does. Errors begin with name and line.
+// exist that the graph names; Compile does. Errors begin with name and line.
 func Read(name string, data []byte) (flow.Source, error) {
 	r := newReader(name, data)
 	return r.graph, r.file.Err()
@@ -252,7 +252,7 @@ func (r *reader) links(all *jsonfile.Value, at nodeAt) (list []flow.Link) {
 	return list
 }
 
-// Faults of values that were refused before aren't added.
+// Adds the faults in err, except those of values that were refused before.
 func (r *reader) told(err error) {
 	list := []error{err}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {

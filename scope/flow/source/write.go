@@ -11,7 +11,7 @@ import (
 )
 
 // Write returns a graph as JSON, with a line for each variable and node. The bytes are the same on
-// every target. Write doesn't check the graph; Compile makes of the result the same blob, or
+// every target. Write doesn't check the graph; Compile makes the same blob of the result, or
 // reports the same faults, as flow.Compile of the graph.
 func Write(graph flow.Source) []byte {
 	var b bytes.Buffer

@@ -19,8 +19,8 @@ const (
 
 // layOut places the boxes and returns the size of the picture. For each group of linked boxes it
 // uses Sugiyama's method: layers sets a box's column, order its rank in the column, and place its
-// height. A wire that passes a column has a box without height there, so that nothing else is drawn
-// in its way.
+// position. A wire that passes a column has a box without height there, so that nothing else is
+// drawn in its way.
 //
 // For example, A links to B and C, B to C, and C back to A. C -> A closes a circle and is turned
 // around. A is in layer 0, B in 1, and C in 2, one past the last box that leads to it. The wires
@@ -93,8 +93,8 @@ func (p *picture) groups() (list []*group) {
 	return list
 }
 
-// layers gives each box the layer after all that lead to it. Wires that close a circle are turned
-// around first.
+// layers gives each box a layer after those of all boxes that lead to it. Wires that close a circle
+// are turned around first.
 func (g *group) layers() {
 	out, in := map[*box][]*wire{}, map[*box]int{}
 	for _, w := range g.wires {

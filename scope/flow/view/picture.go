@@ -233,7 +233,7 @@ func (p *picture) ports() {
 	}
 }
 
-// The next box of the wire, from its left end (side 0) or its right end.
+// Returns the next box of the wire, from its left end (side 0) or its right end.
 func (w *wire) beside(side int) *box {
 	if side == 0 {
 		return w.via[1]

@@ -23,7 +23,7 @@ func DOT(w io.Writer, graph flow.Source) error {
 }
 
 // pictureOf makes a box for each node, and one for a variable next to each group of linked nodes.
-// So a variable that all of a level shares doesn't tie the groups together. Links to missing nodes
+// So a variable that the whole level uses doesn't tie the groups together. Links to missing nodes
 // are left out.
 func pictureOf(graph flow.Source) *picture {
 	p := &picture{name: graph.Name}
