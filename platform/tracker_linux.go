@@ -124,8 +124,8 @@ func (w *watch) open(start unsafe.Pointer, size uint64) (err error) {
 	return nil
 }
 
-// scan fills runs with the pages written to between the offsets from and to. If anew is true, it
-// protects these pages again. The result next is `to`, or the offset where runs was full.
+// scan fills runs with the pages written to between the offsets from and to. On request it protects
+// these pages again. The result next is `to`, or the offset where runs was full.
 func (w *watch) scan(
 	runs *[runsMost]PageRun, from, to uint64, anew bool,
 ) (n int, next uint64, err error) {

@@ -143,7 +143,8 @@ static int before(int signal, struct sigaction *old) {
     return sigaction(signal, &ours, NULL) == 0 ? 0 : errno;
 }
 
-/* Installs the handlers before the present ones. Returns 0 or errno; after 0 don't call it again. */
+/* Installs the handlers before the present ones. Returns 0 or errno. Once it returned 0, it isn't
+ * called again. */
 static int upfront_crash_install(void) {
     int refused = before(SIGSEGV, &old_segv);
     return refused != 0 ? refused : before(SIGBUS, &old_bus);

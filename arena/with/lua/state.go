@@ -63,7 +63,7 @@ var besides = scope.Plain[beside]()
 // parked is the number of parked blocks that package arena recommends for a C library.
 const parked = 256
 
-// New makes a state in s: a heap of plan.Size bytes, some 500 bytes next to it, and an entry in the
+// New makes a state in s: a heap of plan.Size bytes, some 560 bytes next to it, and an entry in the
 // table of limits.owned. If Size is too small for Lua and its libraries, New returns an error that
 // is scope.ErrFull, and frees its memory. A full s unwinds, as in Maker.New. Cost: some 20 µs.
 func New(s scope.Scope, plan Plan) (*State, error) {

@@ -105,9 +105,9 @@ var (
 // that closed under an open database. It returns an error that wraps [scope.ErrFull] if size is too
 // small for SQLite to begin. A full s unwinds.
 //
-// A database with a table takes some 50,000 bytes. The heap takes 1,100 bytes of size, and 16 for
-// each block. No other goroutine may call SQLite during Use and while s closes; in between any may.
-// Cost: some microseconds, and an entry among the scope's owned values.
+// A database with a table takes some 50,000 bytes. The heap takes some 3,000 bytes of size, and 16
+// for each block. No other goroutine may call SQLite during Use and while s closes; in between any
+// may. Cost: some microseconds, and an entry among the scope's owned values.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
 	var err error
