@@ -36,8 +36,8 @@ func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena
 	return room, room.Err()
 }
 
-// asked returns an Alloc's size and alignment mask as an arena's header takes them. A size above
-// that of every block becomes OffsetMax, for which no arena has room. A bad align panics.
+// asked returns an Alloc's size and alignment mask as an arena's header takes them. A size that no
+// block has becomes OffsetMax, for which no arena has room. A bad align panics.
 func asked(what string, size, align uint64) (uint64, uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
 		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: an align is a power of two up to 1 MiB", what, size, align))

@@ -17,7 +17,7 @@ import (
 // 208 bytes and one for each smallest block. Every build detects double, foreign and interior
 // frees.
 //
-// Don't use it for odd sizes: those from 16 to 4096 bytes cost 1.41 times their size, and 1.04
+// Don't use it for odd sizes: requests of 16 to 4096 bytes take 1.41 times their size, and 1.04
 // times in a Heap. For many small values of one size use a BlockPool, which wastes none.
 // RobsonBound returns a size at which no request is ever refused.
 //
@@ -32,8 +32,8 @@ var _ Reallocator = Buddy{}
 // number of bytes. The block begins at a multiple of 64; its contents are lost.
 //
 // Blocks are aligned as addresses, up to 1 MiB. So their offsets and number depend on the block's
-// address, which checked and asan builds change. For the same offsets everywhere, as in a state or
-// in a plan measured to the byte, take a block that begins at a multiple of 1 MiB: in a scope,
+// address, which checked and asan builds change. A state, or a plan measured to the byte, needs the
+// same offsets everywhere. Then take a block that begins at a multiple of 1 MiB: in a scope,
 // BytesUnzeroed(n, 1<<20).
 func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	if smallest < arena_c.BuddyLeast || smallest > arena_c.AlignMax || smallest&(smallest-1) != 0 {
@@ -52,15 +52,15 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	return Buddy{header}, nil
 }
 
-// BuddySize returns the size of a block that gives a Buddy, at any address, so many bytes of
-// blocks, such as RobsonBound's result. It doesn't check its arguments.
+// BuddySize returns the size of a block in which a Buddy, at any address, has this number of bytes
+// for its own blocks, such as RobsonBound's result. It doesn't check its arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
-// RobsonBound returns the bytes of blocks at which no request is ever refused, for a program with
-// at most `live` bytes of live blocks, each from `smallest` to `largest`. It returns 0 if smallest
-// or largest isn't a power of two, largest is below smallest, or live is above 256 GiB. The result
-// is about live * (1 + log2(largest/smallest) / 2), and exact: with one smallest block less, some
-// program gets a refusal.
+// RobsonBound returns the bytes of blocks with which a Buddy never refuses a request. The program
+// has at most `live` bytes of live blocks, each from `smallest` to `largest` bytes. It returns 0 if
+// smallest or largest isn't a power of two, largest is below smallest, or live is above 256 GiB.
+// The result is about live * (1 + log2(largest/smallest) / 2), and exact: with one smallest block
+// less, some program gets a refusal.
 //
 // It counts the sizes of blocks, not of requests. It holds for Alloc and Free, not for Realloc, and
 // only if the first block begins at a multiple of `largest`, or `largest` more bytes are added.
@@ -147,8 +147,8 @@ func (b Buddy) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.its()), arena_c.RoomMayLive)
 }
 
-// Reserve keeps so many bytes back: a request that needs any of them is refused as full. Reserve(0)
-// lifts it, so that clean-up after a full finds room. The reserved bytes may be in small blocks. A
+// Reserve keeps bytes back: a request that needs any of them is refused as full. Reserve(0) lifts
+// it, so that clean-up after a full finds room. The reserved bytes may be in small blocks. A
 // reserve above the size keeps all; live blocks stay live.
 func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 

@@ -89,7 +89,8 @@ func (h Heap) Err() error {
 	return damage("Heap", unsafe.Pointer(x), x.Damaged, x.Where, fmt.Sprintf("; %d bytes are out of service", x.LostBytes))
 }
 
-// damage returns the error for an arena that found overwritten bytes so many times, or nil for 0.
+// damage returns the error for an arena that found overwritten bytes, and nil if it found them 0
+// times.
 func damage(what string, header unsafe.Pointer, times, where uint64, lost string) error {
 	if times == 0 {
 		return nil
@@ -161,9 +162,8 @@ func (h Heap) Reset() {
 }
 
 // MayLive permits blocks to be live when the heap's memory ends with its level, match or request.
-// Call it if the end of the memory is meant to free the blocks, as with an interpreter that is
-// dropped whole, or values that own only their memory. It holds until the heap ends, also for its
-// Shared.
+// Call it if the end of the memory is meant to free the blocks: for an interpreter that is dropped
+// whole, or for values that own only memory. It holds until the heap ends, also for its Shared.
 //
 // Without MayLive live blocks are a leak. The Close of the scope, the Rewind of the region or the
 // Close of the budget that ends them returns an error with their number. In checked builds the
@@ -177,7 +177,7 @@ func (h Heap) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.its()), arena_c.RoomMayLive)
 }
 
-// Reserve keeps so many bytes back, or 16 fewer, headers included: a request that needs any of them
+// Reserve keeps bytes back, headers included, sometimes 16 fewer: a request that needs any of them
 // is refused as full. Reserve(0) lifts it, so that clean-up after a full finds room: a database
 // without any free memory can't even drop a table. A reserve above the size keeps all; live blocks
 // stay live.
@@ -199,7 +199,8 @@ func (h Heap) Flush() {
 type HeapStats struct {
 	Stats
 	Live uint64 // live blocks, a Shared's lock included
-	// freed blocks that aren't merged; in checked builds also those not reused for a while
+	// freed blocks that aren't merged; in checked builds also freed blocks that aren't reused for a
+	// while
 	Parked  uint64
 	Reserve uint64 // bytes kept back
 	Failed  uint64 // requests refused for lack of room since NewHeap

@@ -79,7 +79,7 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 //
 //	chunk.Tiles = arena.SliceOf(base, tiles.Slice(h, n))
 //
-// Cost: that of Alloc, and the zeroing. One goroutine at a time uses h, unless it is a Shared.
+// Cost: an Alloc, and the zeroing. One goroutine at a time uses h, unless it is a Shared.
 func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 	m.declared()
 	size := sizeOf[T]("Slice", 0, n)
@@ -91,9 +91,9 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 	return unsafe.Slice((*T)(p), n)
 }
 
-// Grow returns a slice of n elements, cap n: those of s, followed by zeroed ones. It ends s, even
-// if the elements stay in place. When h is full it returns nil and no error; s is unchanged then. A
-// nil s is Slice.
+// Grow returns a slice of n elements, cap n: the elements of s, followed by zeroed ones. It ends s,
+// even if the elements stay in place. When h is full it returns nil and no error; s is unchanged
+// then. A nil s is Slice.
 //
 // Grow resizes the block, which is all of s's cap. So a list may begin as Slice(h, 64)[:0], append
 // up to its cap, and Grow from there; Grow to len(s) frees the unused room. An n below len(s)
@@ -101,7 +101,7 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 // its block. It can't detect an old slice whose block still has the same size, as a Buddy's may
 // after Grow.
 //
-// Finalizers don't run: the values move. Cost: that of Realloc, and the zeroing.
+// Finalizers don't run: the values move. Cost: a Realloc, and the zeroing.
 func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
 	m.declared()
 	size := sizeOf[T]("Grow", len(s), n)
@@ -122,8 +122,8 @@ func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
 
 // DeleteSlice finalizes the elements of s, the last one first, and frees its block, even if
 // finalizers fail. A nil s does nothing. DeleteSlice returns an error, and runs no finalizer, if s
-// was freed, was ended by Grow, or begins or ends elsewhere than its block. Cost: that of Free, and
-// of the finalizers.
+// was freed, was ended by Grow, or begins or ends elsewhere than its block. Cost: a Free, and the
+// finalizers.
 func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	m.declared()
 	if s == nil {
@@ -136,8 +136,8 @@ func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	return m.finalize(s)
 }
 
-// finalize runs the finalizer of each element, the last one first. If one panics or ends the
-// goroutine, the others still run.
+// finalize runs the finalizer of each element, the last one first. If a finalizer panics or ends
+// the goroutine, the other finalizers still run.
 func (m HeapMaker[T]) finalize(s []T) (err error) {
 	if m.finalizer == nil {
 		return nil
@@ -200,8 +200,7 @@ func isSlice[T any](h Reallocator, s []T, what string) error {
 
 // NewString copies text to h and returns it in the form that a T can store. base is the Base of the
 // region or budget that holds h. It returns false when h is full. DeleteString frees the text. An
-// empty text takes no block. NewString panics if h isn't in base. Cost: that of Alloc, and the
-// copy.
+// empty text takes no block. NewString panics if h isn't in base. Cost: an Alloc, and the copy.
 func NewString[Text string | []byte](h Reallocator, base Base, text Text) (s String, ok bool) {
 	if len(text) == 0 {
 		return String{}, true
@@ -216,7 +215,7 @@ func NewString[Text string | []byte](h Reallocator, base Base, text Text) (s Str
 }
 
 // DeleteString frees a text that NewString made; an empty one does nothing. It returns an error if
-// the text was freed, wasn't made on h, or isn't in base. Cost: that of Free.
+// the text was freed, wasn't made on h, or isn't in base. Cost: a Free.
 func DeleteString(h Reallocator, base Base, s String) error {
 	if s.Len() == 0 {
 		return nil

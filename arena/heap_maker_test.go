@@ -254,7 +254,7 @@ func TestStringsOnAHeap(t *testing.T) {
 	assert.Panics(t, func() { arena.NewString(newHeap(t, 1024), base, "elsewhere") })
 }
 
-// TestHeapWordsUseNoGoHeap: a game calls New, Slice, Grow and the others in each frame.
+// TestHeapWordsUseNoGoHeap: a game calls New, Slice and Grow in each frame.
 func TestHeapWordsUseNoGoHeap(t *testing.T) {
 	if arena_c.Checked || arena_c.Race {
 		t.Skip("a release build's, as go test ./arena has it: others keep who made what")

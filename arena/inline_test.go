@@ -107,7 +107,7 @@ func endsOf[A [4]byte | [8]byte | [12]byte | [16]byte | [24]byte | [32]byte | [4
 	}
 }
 
-// FuzzInline: any bytes, such as those of a file, are exactly one text, and == agrees with the
+// FuzzInline: any bytes, for example from a file, are exactly one text, and == agrees with the
 // texts.
 func FuzzInline(f *testing.F) {
 	f.Add([]byte("ada\x00\x00"), []byte("ada"))

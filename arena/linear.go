@@ -66,8 +66,8 @@ func (l Linear) Reset() { l.its().Reset() }
 // Stats returns the counts of the near end.
 func (l Linear) Stats() Stats { return nearStats(l.its()) }
 
-// Padding returns the bytes that alignment has cost at the near end since Reset, those of rewound
-// blocks included. Only checked builds count them; others return false.
+// Padding returns the bytes that alignment has cost at the near end since Reset, also for rewound
+// blocks. Only checked builds count them; others return false.
 func (l Linear) Padding() (bytes uint64, known bool) { return l.its().Lost, arena_c.Checked }
 
 func nearStats(e *arena_c.Ends) Stats {

@@ -40,7 +40,7 @@ func NewProxy(name string, back Allocator) *Proxy {
 	return &Proxy{tally: newTally(name), back: back, free: free}
 }
 
-// Alloc is that of the allocator. It panics after Close.
+// Alloc is the allocator's Alloc. It panics after Close.
 func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 	x.book.check("Alloc")
 	p := x.back.Alloc(size, align)
@@ -52,7 +52,7 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// Free is that of the allocator, also for nil. It returns an error if the allocator can't free
+// Free is the allocator's Free, also for nil. It returns an error if the allocator can't free
 // single blocks. A block that isn't live in this proxy is an error and changes nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
 	if p == nil && x.free != nil && !x.book.closed {

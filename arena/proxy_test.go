@@ -165,8 +165,8 @@ func TestProxyIsAReallocator(t *testing.T) {
 	assert.NoError(t, other.Close())
 }
 
-// TestProxyModel runs a proxy, one in front of it and a direct user of one small heap, and compares
-// them with Go slices.
+// TestProxyModel runs a proxy, a proxy in front of it, and a direct user on one small heap, and
+// compares them with Go slices.
 func TestProxyModel(t *testing.T) {
 	type block struct {
 		p    unsafe.Pointer

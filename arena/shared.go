@@ -15,18 +15,17 @@ import (
 //
 // Once it exists, use the arena only through it, or in [Shared.Locked]. Make one for each arena: a
 // second one would have a lock of its own. It lives as long as the arena's block; a Reset of the
-// arena ends it. End a C library before the block ends, for example with a scope's Defer: C knows
-// no lifetimes, and a late call writes to memory that has another owner. Keep a reference to a
-// block from NewBlock until the library has ended, because the collector may free it.
+// arena ends it. End a C library before the block ends, for example with a scope's Defer: C has no
+// lifetimes, and a late call writes to memory that has another owner. Keep a reference to a block
+// from NewBlock until the library has ended, because the collector may free it.
 //
 // The lock and the counts are at the start of a block in the arena, which counts as live. They hold
 // addresses, so that block can't be saved and restored in another process. In a level's state
 // (budget/save) a Shared works only with Take and Restore, while no call is inside.
 //
 // The lock is C's: a call that holds it doesn't wait for Go's scheduler or collector, except in
-// Locked. While the lock is free, it adds some 15 ns to a call from Go, which is one call into C,
-// and some 5 ns to a call from C. For the race detector each call from Go is synchronization, as it
-// truly is.
+// Locked. A free lock adds some 15 ns to a call from Go, which is one call into C, and some 5 ns to
+// a call from C. For the race detector each call from Go is synchronization, as it truly is.
 type Shared struct{ header *arena_c.Shared }
 
 var _ Reallocator = Shared{}
@@ -117,11 +116,11 @@ func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
 // Functions returns the C functions that use the arena. They work as long as the Shared does.
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
-// Err returns an error if a call from C passed an address of no live block, with the number of such
-// calls, and the last one. The calls changed nothing, and the library went on, so call Err when the
-// library has ended. Calls that found bytes overwritten by a stray write count, too. In checked
-// builds Err also reports calls that used the arena while another call was inside, without the
-// lock. Such a call was refused; an Alloc or a malloc returned nil.
+// Err returns an error if calls from C passed addresses of no live block, with their number and the
+// last call. The calls changed nothing, and the library went on, so call Err when the library has
+// ended. Calls that found bytes overwritten by a stray write count, too. In checked builds Err also
+// reports calls that used the arena while another call was inside, without the lock. Such a call
+// was refused; an Alloc or a malloc returned nil.
 func (s Shared) Err() error {
 	if raced := s.its().Raced(); raced != 0 {
 		return fmt.Errorf("arena: BUG: %s refused: %v, the Shared's", callsOf(raced), arena_c.Raced)

@@ -16,8 +16,8 @@ const (
 	memory1 controller = "memory" // of version 1
 )
 
-// cgroups returns a row for each limited group of this process. It doesn't ask for the version:
-// where both are mounted, the one without the memory controller has no files of these names.
+// cgroups returns a row for each limited group of this process. It tries both versions: where both
+// are mounted, the version without the memory controller has no files of these names.
 func (t teller) cgroups() []Limit {
 	mountinfo, own := t.text("proc/self/mountinfo"), t.text("proc/self/cgroup")
 	return append(t.unified(cgroupDirectories(mountinfo, own, unified)), t.memory1(cgroupDirectories(mountinfo, own, memory1))...)

@@ -45,7 +45,7 @@
 //
 // The first bytes of a range, as many as Head.Size, are its head. The head stays readable and
 // writable after Release, and the next owner finds its contents there. Control tables with
-// generations belong in it: a stale handle then reads a table that says "dead" instead of crashing,
+// generations belong in it: a stale handle then finds that its object is dead, instead of crashing,
 // and no generation is used twice.
 //
 // # How many addresses

@@ -50,8 +50,8 @@ func mapSparse(size uint64) (unsafe.Pointer, error) {
 // without huge pages refuses the advice and doesn't need it.
 func wantNoHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) }
 
-// populatePages makes all pages present at once. Linux before 5.14 answers EINVAL; a sandbox may
-// answer one of the others.
+// populatePages makes all pages present at once. Linux before 5.14 returns EINVAL; a sandbox may
+// return ENOSYS, EPERM or EAGAIN.
 func populatePages(p unsafe.Pointer, size uint64) error {
 	for {
 		err := unix.Madvise(bytesAt(p, size), unix.MADV_POPULATE_WRITE)

@@ -37,7 +37,7 @@ func allowAccess(p unsafe.Pointer, size uint64) error {
 	return protect(uintptr(p), uintptr(size), windows.PAGE_READWRITE) // for pages committed before
 }
 
-// denyAccess keeps committed pages committed, with their contents, and skips the others.
+// denyAccess keeps committed pages committed, with their contents, and skips all other pages.
 func denyAccess(p unsafe.Pointer, size uint64) error {
 	return eachCommitted(p, size, func(base, size uintptr) error {
 		return protect(base, size, windows.PAGE_NOACCESS)
@@ -49,7 +49,7 @@ func protect(base, size uintptr, protection uint32) error {
 	return windows.VirtualProtect(base, size, protection, &old)
 }
 
-// eachCommitted calls do for each committed part of one protection.
+// eachCommitted calls do for each run of committed pages with the same protection.
 func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) error) (err error) {
 	at, end := uintptr(p), uintptr(p)+uintptr(size)
 	for at < end {

@@ -42,13 +42,13 @@ type Head struct {
 	Kind string // the contents; an owner with another kind doesn't get the range
 }
 
-// Reserve takes size bytes of addresses, without access until Commit. With a base other than 0 they
-// begin there, at a multiple of 64 KiB ([SafeBase] returns one), or Reserve fails; it never moves
-// the range or other mappings. With base 0 the system chooses a multiple of Align. size and the
-// head are multiples of the page, the head at most size.
+// Reserve takes size bytes of addresses, without access until Commit. A base other than 0 is a
+// multiple of 64 KiB ([SafeBase] returns one); the range begins there, or Reserve fails. It never
+// moves the range or other mappings. With base 0 the system chooses a multiple of Align. size and
+// the head are multiples of the page, the head at most size.
 //
 // The bytes after the head are always zero. A released range waits for the next owner of its class
-// (see the package's text); one with a chosen base waits for the next owner with this base.
+// (see the package's text), or, with a chosen base, for the next owner with this base.
 //
 // Reserve fails if the address space has no room, or if a limit of the process (RLIMIT_AS) leaves
 // none. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST and quotes
@@ -142,8 +142,8 @@ func reserveNew(w want) (p unsafe.Pointer, size uint64, err error) {
 	return unsafe.Add(start, -uint64(uintptr(start))&(Align-1)), size, err
 }
 
-// newSize returns the size of a new range for so many bytes: that of its class where addresses are
-// plenty.
+// newSize returns the size of a new range for size bytes: its class where addresses are plenty,
+// else size.
 func newSize(size uint64) uint64 {
 	if host.plenty != nil && host.plenty() {
 		return max(size, classOf(size))
@@ -179,7 +179,7 @@ func (r *Reservation) Commit() error {
 // granted is true if all these pages were present afterwards, as far as the system reports. It is
 // false without an error if the system took pages away again at once. An error means that the
 // system has no memory. Where the system can't make pages present on request, Prefault writes to
-// each page; a lack of memory is then a signal of the system (on Linux the OOM killer's).
+// each page. A lack of memory is then a signal (on Linux the OOM killer's).
 //
 // After Protect, Prefault needs Commit first, because it would touch the protected pages.
 func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
@@ -287,9 +287,9 @@ func touch(base unsafe.Pointer, size uint64) {
 // system swaps no page out until Release, which unlocks. It costs as much as Prefault, and each
 // part takes up to two mappings ([Mappings]).
 //
-// If the process may not lock so many bytes (RLIMIT_MEMLOCK; on Windows its minimum working set),
-// the error has the limit, the bytes needed, and the way to raise it. If Lock fails, nothing is
-// locked. In race builds, and on a system without Lock, the error wraps errors.ErrUnsupported.
+// The process may reach its limit (RLIMIT_MEMLOCK; on Windows its minimum working set). The error
+// then has the limit, the bytes needed, and the way to raise it. If Lock fails, nothing is locked.
+// In race builds, and on a system without Lock, the error wraps errors.ErrUnsupported.
 //
 // After Protect, a Lock of the whole range needs Commit first, and a named part must have no
 // protected page. Protect after Lock is fine.
@@ -330,8 +330,8 @@ func (r *Reservation) Lock(parts ...PageRun) error {
 // page faults, and the processor's address cache fewer misses. Call it before Prefault and Lock,
 // because present pages stay as they are. Release withdraws the advice.
 //
-// It fails if no huge page fits into the range, or if the system has none or grants them to no
-// process. The error then names the file with the setting, mostly
+// It fails if no huge page fits into the range, or if the system grants huge pages to no process.
+// The error then names the file with the setting, mostly
 // /sys/kernel/mm/transparent_hugepage/enabled. Success means that the system will try: when its
 // memory is fragmented, it uses small pages instead without a report.
 //

@@ -3,8 +3,8 @@ package platform
 import "runtime"
 
 // SafeBase returns a base for Reserve where 64 GiB are free in a fresh process, in every run, with
-// the system's random layout on or off. It returns 0 where no such base is known. It is the same on
-// every machine of a kind:
+// the system's random layout on or off. It returns 0 where no base is known to be safe. It is the
+// same on every machine of a kind:
 //
 //	amd64                          0x480000000000
 //	arm64 with 48-bit addresses    0x900000000000

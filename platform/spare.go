@@ -44,8 +44,8 @@ type spares struct {
 // spare is the list of the process, as addresses are the process's.
 var spare spares
 
-// Keeps reports whether Reserve with the same arguments would reuse a released range, and so add no
-// addresses to those that count against RLIMIT_AS. Another goroutine may take that range first.
+// Keeps reports whether Reserve with the same arguments would reuse a released range, and so take
+// no further addresses from RLIMIT_AS. Another goroutine may take that range first.
 func Keeps(base uintptr, size uint64, head Head) bool {
 	spare.mutex.Lock()
 	defer spare.mutex.Unlock()
@@ -76,8 +76,8 @@ func (b block) fits(w want) bool {
 	return b.sparse == w.sparse && b.size >= w.size && (b.head.Size == 0 || b.head == w.head)
 }
 
-// classOf returns the size of blocks for so many bytes, the next power of two, or 0 beyond the
-// address space.
+// classOf returns the size of the blocks that serve size bytes: the next power of two, or 0 beyond
+// the address space.
 func classOf(size uint64) uint64 {
 	if class := uint64(1) << bits.Len64(size-1); class <= math.MaxInt-Align {
 		return class
@@ -109,8 +109,8 @@ func (s *spares) take(w want) (b block, found bool, err error) {
 	return block{}, false, s.collision(w)
 }
 
-// lengthen returns a block whose head alone is left (Return), if the addresses after the head are
-// still free.
+// lengthen finds a block with its head alone (Return), takes the addresses after the head again if
+// they are still free, and returns the block.
 func (s *spares) lengthen(w want) (b block, found bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -149,8 +149,8 @@ func (s *spares) put(b block) {
 }
 
 // empty prepares b for the list: of its first `used` bytes, those after the head lose their access
-// and their memory, and all lose their lock. If a step fails, empty takes the others, reports the
-// failures, and marks b dirty.
+// and their memory, and all lose their lock. If a step fails, empty still takes the other steps,
+// reports the failures, and marks b dirty.
 func (b *block) empty(used uint64) (err error) {
 	try := func(step, request string, do change, p unsafe.Pointer, size uint64) (failed bool) {
 		refused := ask(request, do, p, size)

@@ -4,11 +4,12 @@ package platform
 // towards the runtime's memory limit, and Protect does nothing.
 const GoBacked = goBacked
 
-// Limits returns the bounds that are set, the one with the smallest rest first. It leaves out
-// unlimited ones, and those that can't be read or make no sense; it never fails. Each limited group
-// of a hierarchy has its own row, and Raise names its file. RLIMIT_MEMLOCK isn't listed: Lock
-// reports it. On Windows the list has "commit limit" and "physical memory", on darwin the latter,
-// elsewhere nothing. Limits reads a few dozen small files, so don't call it in a frame.
+// Limits returns the bounds that are set, in the order of their rest, the smallest first. It leaves
+// out a bound that is unlimited, can't be read or makes no sense; it never fails. Each limited
+// group of a hierarchy has its own row, and Raise names its file. RLIMIT_MEMLOCK isn't listed: Lock
+// reports it. On Windows the list has "commit limit" and "physical memory", on darwin "physical
+// memory", on systems other than Linux nothing. Limits reads a few dozen small files, so don't call
+// it in a frame.
 func Limits() []Limit { return systemLimits() }
 
 // Mappings returns how many mappings the process has, and how many it may have (vm.max_map_count on

@@ -40,7 +40,7 @@ func (t teller) kilobytes(file, key string) (size uint64, ok bool) {
 	return kib << 10, err == nil
 }
 
-// number returns the number in a file. A file with "max" has none.
+// number returns the number in a file. A file with "max" has no number.
 func (t teller) number(file string) (value uint64, ok bool) {
 	value, err := strconv.ParseUint(strings.TrimSpace(t.text(file)), 10, 64)
 	return value, err == nil

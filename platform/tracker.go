@@ -28,8 +28,7 @@ const runsMost = 512
 // Track starts to track size bytes from start, both multiples of the page: Dirty then reports the
 // writes from here on. The bytes are committed memory, and stay mapped until Close. No other
 // Tracker may track a part of them (syscall.EBUSY). Their pages should be present
-// ([Reservation.Prefault]): an absent page may count as written in each round, up to the one of its
-// first use.
+// ([Reservation.Prefault]): an absent page may count as written in each round until its first use.
 //
 // Track costs a few system calls, a scan of the range, 20 KiB of the Go heap, two file descriptors,
 // and up to two mappings ([Mappings]). From then on a page's first write after each Dirty is a
@@ -66,12 +65,12 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 
 // Dirty returns the pages written to since the last round, in ascending order. It watches them
 // again in the same step: each later write belongs to the next round, and no write is lost. A round
-// is one call or, as long as more is true, several; each goes on where the last one stopped. The
+// is one call or, as long as more is true, several; each continues where the last one stopped. The
 // runs belong to the tracker and are valid until the next call.
 //
-// Writes of the system count too, for example when a file is read into the range, or when Prefault,
-// Lock or, with locked pages, Unprotect make pages present. A swapped page counts as written. A
-// page emptied by madvise may not be reported before its next use.
+// Writes of the system count too: a read of a file into the range, or pages that Prefault and Lock
+// make present, as Unprotect does with locked pages. A swapped page counts as written. A page
+// emptied by madvise may not be reported before its next use.
 //
 // Dirty is one system call and allocates nothing. It costs about 0.7 µs for a MiB of small pages,
 // and 0.1 µs for a run. It fails if a part of the range was mapped again, as by Release: the writes

@@ -18,8 +18,8 @@ type Writer[T any] struct {
 	text  string // of the types; it follows the last node
 }
 
-// Writer begins a blob in the block, and clears it. The block must begin at a multiple of 8, as
-// those of arena.NewBlock, a scope's BytesUnzeroed and make do.
+// Writer begins a blob in the block, and clears it. The block must begin at a multiple of 8, as a
+// block from arena.NewBlock, a scope's BytesUnzeroed or make does.
 func (f Format[T]) Writer(block []byte) *Writer[T] {
 	f.declared()
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(block))); at%align != 0 {

@@ -1,5 +1,5 @@
-// Package plain decides which types may be stored in a block, and names a replacement for each of
-// the others:
+// Package plain decides which types may be stored in a block, and names a replacement for each type
+// that may not:
 //
 //	lines := plain.Check(plain.Go(reflect.TypeFor[Frog]()))
 //	// frog.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text

@@ -6,7 +6,7 @@ import (
 )
 
 // Type is a type as Walk needs it. Go returns one for a type of package reflect; upfront-vet has
-// its own, for go/types.
+// another implementation, for go/types.
 type Type interface {
 	Name() string    // without its package; "" if it has none
 	PkgPath() string // "" if the type isn't declared
@@ -31,9 +31,9 @@ type Part struct {
 }
 
 // Walk calls visit for t and then for its parts, each before its own parts, in the order of their
-// offsets. It visits only the first element of an array, because the others have the same parts. If
-// visit returns false, the walk skips the part's own parts. Cost: a path and an interface for each
-// part.
+// offsets. It visits only the first element of an array, because all elements have the same parts.
+// If visit returns false, the walk skips the part's own parts. Cost: a path and an interface for
+// each part.
 func Walk(t Type, visit func(p Part) (into bool)) {
 	name := cmp.Or(t.Name(), t.String())
 	Part{Kind: t.Kind(), Type: t, Path: name, Size: t.Size()}.walk(visit)

@@ -42,10 +42,10 @@ func Watch(r Range) error {
 	return watch(r)
 }
 
-// Unwatch ends the watching of the range that begins at base, if there is one. With a function
-// `after`, that function describes later faults there, with the argument arg, until the range is
-// watched again or its place in the table is needed. It can name the line that ended the use of the
-// memory.
+// Unwatch ends the watching of the range that begins at base, if there is one. If after isn't nil,
+// it is a C function that describes later faults there, with the argument arg. It does so until the
+// range is watched again, or its place in the table is needed. It can name the line that ended the
+// use of the memory.
 func Unwatch(base, after unsafe.Pointer, arg uintptr) {
 	if supported {
 		unwatch(base, after, arg)

@@ -22,7 +22,7 @@ import (
 
 const supported = true
 
-// table is the lock for changes of the C table; the handler takes none.
+// table is the lock for changes of the C table; the handler takes no lock.
 var table struct {
 	sync.Mutex
 	installed bool

@@ -61,7 +61,7 @@ func TestACrashIsDescribedAndGoesOn(t *testing.T) {
 		{"after", "TEXT: no longer 7\nunexpected fault address", "fatal error: fault", 2},
 		{"anew", "TEXT: byte 7 of another's block\nunexpected", "fatal error: fault", 2},
 		{"full", "true\nTEXT: byte 7 of the last block\nunexpected", "fatal error: fault", 2},
-		// Threads write at once: the words of others may come between two lines of one.
+		// Threads write at once: texts of other threads may come between two lines of a thread.
 		{"crowd", "TEXT: byte 7 of the block\n", "fatal error: ", 2},
 	} {
 		t.Run(c.way, func(t *testing.T) {

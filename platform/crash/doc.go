@@ -7,10 +7,10 @@
 //
 // Without it, a read or write of memory without access ends a Go program with a bare address and a
 // stack. [Watch] names a range of addresses and a C function that describes them. When a SIGSEGV or
-// SIGBUS has an address of the range, that function writes a text, and the text goes to standard
-// error. Then the crash continues unchanged: Go's own handler gets the signal, and ends with its
-// traceback and exit status, or with the panic of debug.SetPanicOnFault. An address outside of
-// every range, such as nil, costs a look at the table. [Unwatch] ends the watching.
+// SIGBUS has an address of the range, that function writes a text, and the handler prints it to
+// standard error. Then the crash continues unchanged: Go's own handler gets the signal, and ends
+// with its traceback and exit status, or with the panic of debug.SetPanicOnFault. An address
+// outside of every range, such as nil, costs a look at the table. [Unwatch] ends the watching.
 //
 // For C frames in that traceback, import package platform/symbolize.
 //
@@ -18,8 +18,8 @@
 //
 // Go's runtime sets its handlers for all signals after the C library's start-up and before init and
 // main. It never sets them again: os/signal.Notify leaves SIGSEGV and SIGBUS alone. The first Watch
-// reads the present handlers (sigaction), normally Go's, and puts one before each, with the same
-// flags (SA_ONSTACK, SA_SIGINFO) and the same mask; it passes every signal on to them. A later
+// reads the present handlers (sigaction), normally Go's. Before each it puts a handler with the
+// same flags (SA_ONSTACK, SA_SIGINFO) and the same mask, which passes every signal on. A later
 // handler that doesn't pass signals on suppresses the texts; one that does may come before or
 // after. The handlers stay until the process ends.
 //
@@ -27,7 +27,7 @@
 //
 // It runs inside a signal handler, on the signal stack of the crashed thread, which has 32 KiB: no
 // lock, no malloc, no stdio, nothing of Go. It may read any address: a second fault ends the
-// function, not the process, and the text then says that the range can't be read. One thread
+// function, not the process, and the handler prints that the range can't be read. One thread
 // describes at a time.
 //
 // # Why this package has C

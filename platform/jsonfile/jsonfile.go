@@ -167,7 +167,7 @@ func (f *File) Err() error {
 
 // Members yields the members of an object in the order of the file. A name that isn't in known, or
 // that occurred before, is a fault, and Members skips it; a nil known allows any name. A value that
-// isn't an object is a fault and yields none.
+// isn't an object is a fault, and Members yields nothing.
 func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '{' {
@@ -196,7 +196,8 @@ func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	}
 }
 
-// Items yields each value of a list. A value that isn't a list is a fault and yields none.
+// Items yields each value of a list. A value that isn't a list is a fault, and Items yields
+// nothing.
 func (f *File) Items(v *Value) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '[' {
@@ -277,8 +278,8 @@ func Echo(text string) string {
 	return Printable(text) + end
 }
 
-// Printable returns the text with U+FFFD for every character that isn't printable, except those
-// listed, so that it is UTF-8 and can't steer a terminal.
+// Printable returns the text with U+FFFD for every character that isn't printable, except the
+// listed ones, so that the text is UTF-8 and can't steer a terminal.
 func Printable(text string, except ...rune) string {
 	return strings.Map(func(char rune) rune {
 		if unicode.IsPrint(char) || slices.Contains(except, char) {

@@ -27,9 +27,9 @@
 //   - a SIGSEGV in C under asan. Its own report names the innermost C function and no Go frames;
 //     ASAN_OPTIONS=handle_segv=0 leaves the signal to Go. At exit asan's leak check reports the
 //     program's name, which is kept in C.
-//   - C frames after a signal handler that calls Go's. A handler that jumps to Go's as its last
-//     step keeps them, and so does one that restores it and returns, so that the fault comes again.
-//     Package crash's handler keeps them.
+//   - C frames after a signal handler that calls Go's. A handler keeps them if it jumps to Go's as
+//     its last step, or if it restores Go's and returns, so that the fault comes again. Package
+//     crash's handler keeps them.
 //
 // It makes a binary a little larger and its start a little slower. Each signal that arrives in C,
 // as a profiler's do, costs a walk of the C stack. Ian Lance Taylor's cgosymbolizer does the work.

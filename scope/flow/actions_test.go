@@ -94,7 +94,7 @@ func TestCloseInAction(t *testing.T) {
 }
 
 // TestRunnersInEachOther: an action may use another runner, but not in a graph that runs, because
-// Free knows of one runner.
+// Free checks for one runner only.
 func TestRunnersInEachOther(t *testing.T) {
 	s := openScope(t)
 	g, free := load(t, s, two(), 2), load(t, s, two(), 1)

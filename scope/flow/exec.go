@@ -3,9 +3,9 @@ package flow
 import "unsafe"
 
 // run follows the links from next to end, and all that they lead to, for at most `left` steps. It
-// reports whether no link is left; otherwise r has the position, and another call goes on from
-// there. This is the runner's only loop. Its most used words are local variables, stored in r only
-// for calls, so that most nodes write no memory for them.
+// reports whether no link is left; otherwise r has the position, and another call continues there.
+// This is the runner's only loop. Its most used words are local variables, stored in r only for
+// calls, so that most nodes write no memory for them.
 func (r *Runner) run(next, end uint32, left int) bool {
 	base, data := r.graph.base, r.data
 	var then span
@@ -199,7 +199,7 @@ func (r *Runner) push(s span) {
 	r.top++
 }
 
-// pop goes on with the range on the top of the stack. An empty range means that the level's graph
+// pop continues with the range on the top of the stack. An empty range means that the level's graph
 // has run the unit's send.
 func (r *Runner) pop() {
 	r.top--

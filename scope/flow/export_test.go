@@ -8,7 +8,7 @@ import (
 
 func DataOf(g *Graph, i Instance) []byte { return unsafe.Slice((*byte)(g.at(i)), g.Data()) }
 
-// BlobOf returns so many bytes of a graph's own blob.
+// BlobOf returns the first size bytes of a graph's own blob.
 func BlobOf(g *Graph, size int) []byte { return unsafe.Slice((*byte)(g.base), size) }
 
 // OffsetOf returns the offset of a node in the blob.

@@ -31,13 +31,13 @@ type Graph struct {
 }
 
 // Instance names an instance of a graph. It is 8 bytes of plain data that may be stored in any
-// block. It is valid in its own graph only. The zero Instance names none.
+// block. It is valid only in the graph that made it. The zero Instance names no instance.
 type Instance uint64
 
-// Size returns the bytes of a scope that Load and Instances take for the graph in data and so many
-// instances. The bytes are a copy of the blob, 4 bytes for each action, some 80, and for each
-// instance 9 bytes and its dynamic data. It checks data as Load does. scratch has blob.ScratchSize
-// bytes.
+// Size returns the bytes of a scope that Load and Instances take for the graph in data with a
+// number of instances. The bytes are a copy of the blob, 4 bytes for each action, some 80, and for
+// each instance 9 bytes and its dynamic data. It checks data as Load does. scratch has
+// blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
 	if err != nil {
@@ -51,7 +51,8 @@ func actionsOf(data []byte) int { return (len(data) + 3) &^ 3 }
 
 func loadSize(r *root, data []byte) int { return (actionsOf(data) + 4*r.Actions.Len() + 7) &^ 7 }
 
-// poolSize returns the bytes of so many instances with so many words of data.
+// poolSize returns the bytes that the pool takes for a number of instances, each with `words` words
+// of data.
 func poolSize(words, instances int) int {
 	if instances < 0 || int64(instances) > 1<<31 {
 		panic(bug("a graph with %d instances", instances))

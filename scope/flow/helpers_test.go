@@ -35,7 +35,7 @@ type ask struct {
 	W flow.Out[uint64]
 }
 
-// values are those of both events, "near" and "far".
+// values has the values of both events, "near" and "far".
 type values struct {
 	B bool
 	D uint64

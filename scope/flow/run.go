@@ -175,9 +175,9 @@ func (r *Runner) mine(g *Graph) {
 }
 
 // Fire runs the links of the event node with this key in an instance of a graph, with the event's
-// values. Without such a node it does nothing. It returns an error if the instance isn't live, a
-// [StepsError] for too many steps, or an [ActionError]. Cost: a few ns, a search among the graph's
-// events, and some 2 ns a node.
+// values. If the graph has no such node, Fire does nothing. It returns an error if the instance
+// isn't live, a [StepsError] for too many steps, or an [ActionError]. Cost: a few ns, a search
+// among the graph's events, and some 2 ns a node.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
 	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
@@ -354,7 +354,7 @@ func (r *Runner) traced(next, end uint32) error {
 
 func (g *Graph) index(node uint32) int { return indexOf(g.root.Nodes.Get(g.blob), node) }
 
-// peek goes to the next link, and reports whether one is left.
+// peek finds the next link to run, and reports whether one is left.
 func (r *Runner) peek() bool {
 	for r.next == r.end {
 		if r.top == 0 {

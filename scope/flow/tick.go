@@ -10,9 +10,10 @@ import (
 const due = 1 << 31
 
 // Tick counts the delays and timers of all instances of a graph down by one. It runs the links of
-// those that end, in the order of instances and nodes. Each may take all of the runner's steps.
-// Tick returns the first error, a [StepsError] or [ActionError] as from Fire, after running the
-// others. Cost: a look at one word for an instance in which no delay or timer waits.
+// each delay and timer that ends, in the order of instances and nodes. Each run may take all of the
+// runner's steps. Tick runs all of them, and then returns the first error, a [StepsError] or
+// [ActionError] as from Fire. Cost: a look at one word for an instance in which no delay or timer
+// waits.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	if r.change(ready, running, "Tick"); arena_c.Checked {
@@ -35,8 +36,8 @@ func (r *Runner) Tick(g *Graph) (err error) {
 	return err
 }
 
-// tick first counts down the instance's delays and timers, then runs those that are due. So a delay
-// that starts in this tick is counted down from the next on, wherever its node is.
+// tick first counts down the instance's delays and timers, then runs the ones that are due. So a
+// delay that starts in this tick is counted down from the next on, wherever its node is.
 func (r *Runner) tick(p place) (err error) {
 	r.rest()
 	r.goTo(p.graph, p.instance)

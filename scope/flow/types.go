@@ -73,8 +73,8 @@ func (in *In[T]) in(data unsafe.Pointer) (value T) {
 	return *(*T)(p)
 }
 
-// Out is a parameter that is written: a variable, or none. It is stored in the blob, inside its
-// node.
+// Out is a parameter that is written to a variable, if the node names one. It is stored in the
+// blob, inside its node.
 type Out[T Value] struct{ at uint32 }
 
 // Set writes the variable. It may be called where [In.Get] may. Cost: a comparison.

@@ -82,8 +82,8 @@ func (v *verifier) all() error {
 }
 
 // apart reports whether lists and names have bytes of their own, as the compiler writes them. If
-// parts overlapped, a small blob could have so many large ones that checking or copying them took
-// forever.
+// parts could overlap, a small blob could have millions of large ones, and checking or copying them
+// would take for ever.
 func (v *verifier) apart() bool {
 	ok := v.takes(len(v.Name.Get(v.blob)), 1)
 	for _, name := range v.Names.Get(v.blob) {

@@ -2,5 +2,5 @@
 
 package lua_test
 
-// judged is true where allocations are those of a release build.
+// judged is true in builds that allocate as a release build does.
 const judged = true

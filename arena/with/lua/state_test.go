@@ -15,7 +15,8 @@ import (
 
 type health int32
 
-// TestValues: a value that goes to Lua comes back, by a call, a variable and a Go function.
+// TestValues: a value that is passed to Lua comes back unchanged, by a call, a variable and a Go
+// function.
 func TestValues(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("lib", "function echo(...) return ... end; function goes(...) return through(...) end"))

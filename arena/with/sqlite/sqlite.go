@@ -105,7 +105,7 @@ var (
 // that closed under an open database. It returns an error that wraps [scope.ErrFull] if size is too
 // small for SQLite to begin. A full s unwinds.
 //
-// A database with a table takes some 50,000 bytes. The heap takes some 3,000 bytes of size, and 16
+// A database with a table takes some 76,000 bytes. The heap takes some 3,000 bytes of size, and 16
 // for each block. No other goroutine may call SQLite during Use and while s closes; in between any
 // may. Cost: some microseconds, and an entry among the scope's owned values.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {

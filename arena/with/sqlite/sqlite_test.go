@@ -97,7 +97,7 @@ func isSound(t *testing.T, db *sql.DB) {
 	require.Equal(t, "ok", says)
 }
 
-// insert inserts so many frogs, each committed or all in a transaction that stays open.
+// insert inserts n frogs, each committed or all in a transaction that stays open.
 func insert(db *sql.DB, n int) error {
 	statement, err := db.Prepare("INSERT INTO frogs(name, pond, notes) VALUES (?, ?, zeroblob(?))")
 	if err != nil {
@@ -176,8 +176,8 @@ func toTheBrim(t *testing.T, db *sql.DB, m *sqlite.Memory) (dropRefused bool) {
 
 func manySizes() int { return step.Pick(25, 25, 1000) }
 
-// shrunk returns the i-th of so many sizes from 2.5 MiB down to 64 KiB, each smaller by the same
-// factor.
+// shrunk returns size i of a series from 2.5 MiB down to 64 KiB, in which each size is smaller by
+// the same factor.
 func shrunk(i, sizes int) uint64 {
 	const largest, smallest = 2560 * budget.KiB, 64 * budget.KiB
 	return uint64(largest * math.Pow(float64(smallest)/largest, float64(i)/float64(sizes-1)))

@@ -252,7 +252,7 @@ func (r *reader) links(all *jsonfile.Value, at nodeAt) (list []flow.Link) {
 	return list
 }
 
-// Adds the faults in err, except those of values that were refused before.
+// Adds the faults in err, except faults of values that were refused before.
 func (r *reader) told(err error) {
 	list := []error{err}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {

@@ -93,8 +93,8 @@ func (p *picture) groups() (list []*group) {
 	return list
 }
 
-// layers gives each box a layer after those of all boxes that lead to it. Wires that close a circle
-// are turned around first.
+// layers gives each box a layer to the right of all boxes that lead to it. Wires that close a
+// circle are turned around first.
 func (g *group) layers() {
 	out, in := map[*box][]*wire{}, map[*box]int{}
 	for _, w := range g.wires {

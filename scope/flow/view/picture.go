@@ -64,7 +64,7 @@ func (p *picture) box(k kind, name string, lines ...string) *box {
 	return b
 }
 
-// textHeight returns the height of a name and so many lines.
+// textHeight returns the height of a name and the lines below it.
 func textHeight(lines int) int { return 26 + 15*lines }
 
 func (p *picture) wire(from, to *box, label string, variable bool) {
@@ -198,8 +198,8 @@ func (box *box) draw(b *bytes.Buffer) {
 
 type point struct{ x, y int }
 
-// ports spreads the ends of wires along the sides of their boxes. Their order is that of the boxes
-// that the wires reach next, so that wires don't cross at a box.
+// ports spreads the ends of wires along the sides of their boxes. The ends are in the order of the
+// boxes that the wires reach next, so that wires don't cross at a box.
 func (p *picture) ports() {
 	type end struct {
 		w     *wire
