@@ -53,14 +53,14 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 }
 
 // BuddySize returns the size of a block in which a Buddy, at any address, has this number of bytes
-// for its own blocks, such as RobsonBound's result. It doesn't check its arguments.
+// for its own blocks, such as RobsonBound's result. BuddySize doesn't check its arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
 // RobsonBound returns the bytes of blocks with which a Buddy never refuses a request. The program
-// has at most `live` bytes of live blocks, each from `smallest` to `largest` bytes. It returns 0 if
-// smallest or largest isn't a power of two, largest is below smallest, or live is above 256 GiB.
-// The result is about live * (1 + log2(largest/smallest) / 2), and exact: with one smallest block
-// less, some program gets a refusal.
+// has at most `live` bytes of live blocks, each from `smallest` to `largest` bytes. RobsonBound
+// returns 0 if smallest or largest isn't a power of two, largest is below smallest, or live is
+// above 256 GiB. The result is about live * (1 + log2(largest/smallest) / 2), and exact: with one
+// smallest block less, some program gets a refusal.
 //
 // It counts the sizes of blocks, not of requests. It holds for Alloc and Free, not for Realloc, and
 // only if the first block begins at a multiple of `largest`, or `largest` more bytes are added.

@@ -25,7 +25,8 @@ import (
 //
 // The lock is C's: a call that holds it doesn't wait for Go's scheduler or collector, except in
 // Locked. A free lock adds some 15 ns to a call from Go, which is one call into C, and some 5 ns to
-// a call from C. For the race detector each call from Go is synchronization, as it truly is.
+// a call from C. The race detector treats each call from Go as synchronization, because the lock
+// is.
 type Shared struct{ header *arena_c.Shared }
 
 var _ Reallocator = Shared{}

@@ -287,8 +287,8 @@ func touch(base unsafe.Pointer, size uint64) {
 // system swaps no page out until Release, which unlocks. It costs as much as Prefault, and each
 // part takes up to two mappings ([Mappings]).
 //
-// The process may reach its limit (RLIMIT_MEMLOCK; on Windows its minimum working set). The error
-// then has the limit, the bytes needed, and the way to raise it. If Lock fails, nothing is locked.
+// If the bytes exceed the process's limit (RLIMIT_MEMLOCK; on Windows its minimum working set), the
+// error has the limit, the bytes needed, and the way to raise it. If Lock fails, nothing is locked.
 // In race builds, and on a system without Lock, the error wraps errors.ErrUnsupported.
 //
 // After Protect, a Lock of the whole range needs Commit first, and a named part must have no

@@ -8,8 +8,8 @@ const GoBacked = goBacked
 // out a bound that is unlimited, can't be read or makes no sense; it never fails. Each limited
 // group of a hierarchy has its own row, and Raise names its file. RLIMIT_MEMLOCK isn't listed: Lock
 // reports it. On Windows the list has "commit limit" and "physical memory", on darwin "physical
-// memory", on systems other than Linux nothing. Limits reads a few dozen small files, so don't call
-// it in a frame.
+// memory"; it is empty on systems other than these and Linux. Limits reads a few dozen small files,
+// so don't call it in a frame.
 func Limits() []Limit { return systemLimits() }
 
 // Mappings returns how many mappings the process has, and how many it may have (vm.max_map_count on

@@ -44,8 +44,8 @@ func Watch(r Range) error {
 
 // Unwatch ends the watching of the range that begins at base, if there is one. If after isn't nil,
 // it is a C function that describes later faults there, with the argument arg. It does so until the
-// range is watched again, or its place in the table is needed. It can name the line that ended the
-// use of the memory.
+// range is watched again, or its place in the table is needed. Its text can name the line that
+// ended the use of the memory.
 func Unwatch(base, after unsafe.Pointer, arg uintptr) {
 	if supported {
 		unwatch(base, after, arg)

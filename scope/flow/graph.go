@@ -68,8 +68,8 @@ func poolSize(words, instances int) int {
 const nodeSize = 16
 
 // Load checks a blob, which may come from any source, and makes a graph of a copy in s. The copy
-// stays constant. It returns an error for bytes that are no graph, and for a graph whose actions or
-// events the host lacks. A full s unwinds, as in New; see [Size]. scratch has blob.ScratchSize
+// stays constant. Load returns an error for bytes that are no graph, and for a graph whose actions
+// or events the host lacks. A full s unwinds, as in New; see [Size]. scratch has blob.ScratchSize
 // bytes; scratch and data aren't needed afterwards. Cost: some 150 ns a node, blob.Verify included,
 // and an entry in the table of limits.owned. On the Go heap it allocates the Graph, and copies to
 // compare with the host's vocabulary.

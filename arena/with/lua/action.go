@@ -20,7 +20,7 @@ import (
 //
 // The node fails if the call returns an error, full and too many steps included, or if a result
 // doesn't fit. Then all of its outputs stay unchanged, no node after it runs, and the runner's
-// error, a flow.ActionError, names it. It costs as much as State.Call, without a Go allocation.
+// error, a flow.ActionError, names it. Cost: as State.Call, without a Go allocation.
 func Action[World, P any](
 	h *flow.Host[World], name, function string, of func(*World) *State,
 ) flow.Signature {

@@ -149,7 +149,7 @@ func (l *State) Func(name string, fn Func) error {
 	})
 }
 
-// Stats returns the counts of the heap: its Peak is about the Size that would have sufficed. They
+// Stats returns the counts of the heap: Peak is about the Size that would have sufficed. All counts
 // are zero while a script runs and after the state has closed.
 func (l *State) Stats() (stats arena.HeapStats) {
 	_ = l.within(func() error {
