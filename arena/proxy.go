@@ -101,7 +101,7 @@ func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	g, err := x.book.find("SizeOf", keyOf(p))
 	if back, ok := x.back.(Reallocator); ok && err == nil {
-		_, err = back.SizeOf(p) // it may have been freed without the proxy
+		_, err = back.SizeOf(p) // the block may have been freed without the proxy
 	}
 	return g.size, err
 }

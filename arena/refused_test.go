@@ -137,7 +137,7 @@ func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 func TestWordsOfAHeapAreRefusedOneByOne(t *testing.T) {
 	memory := block(4096)
 	heap, base := made(arena.NewHeap(memory, 0)), arena.BaseOf(memory)
-	defer arena_c.FailAt(0) // the last round refuses none
+	defer arena_c.FailAt(0) // the last round refuses no request
 	for nth := uint64(1); ; nth++ {
 		arena_c.FailAt(nth)
 		slice := octets.Slice(heap, 10)

@@ -71,7 +71,7 @@ func (b block) fits(w want) bool {
 		return false
 	}
 	if w.base == 0 && b.size > max(classOf(w.size), w.size) {
-		return false // it is for larger ones, which would need a new block
+		return false // kept for larger ranges, which would need a new block
 	}
 	return b.sparse == w.sparse && b.size >= w.size && (b.head.Size == 0 || b.head == w.head)
 }

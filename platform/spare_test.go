@@ -31,7 +31,7 @@ func TestSpareTakesBestFit(t *testing.T) {
 		{want{size: 901}, nil},
 		{want{size: 400, head: Head{Size: 100}}, at(4096)},  // the smallest, released first
 		{want{size: 400, head: Head{Size: 100}}, at(8192)},  // the next
-		{want{size: 400, head: Head{Size: 200}}, nil},       // those are for larger ones
+		{want{size: 400, head: Head{Size: 200}}, nil},       // the others are kept for larger sizes
 		{want{size: 600, head: Head{Size: 200}}, at(12288)}, // the same head
 		{want{size: 600, head: Head{Size: 200}}, at(0)},     // none left: one without a head
 		{want{size: 600, head: Head{Size: 200}}, nil},

@@ -305,7 +305,7 @@ func TestOverlap(t *testing.T) {
 	words := (*[2]uint32)(unsafe.Pointer(&wide))
 	for i := range many {
 		blob.Set(w, blob.At(all, i), wide)
-		words[1]-- // a shorter one at the same offset
+		words[1]-- // a shorter array at the same offset
 	}
 	_, err := w.Finish(blob.Put(w, list{all}))
 	assert.ErrorContains(t, err, "overlaps other nodes")

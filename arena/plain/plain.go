@@ -77,7 +77,7 @@ func counterpart(t Type) string {
 	if c := counterparts[t.PkgPath()+"."+name]; c != "" {
 		return c
 	}
-	if t.Kind() == reflect.Pointer && isSealed(t.Elem()) { // it has its own lifetime
+	if t.Kind() == reflect.Pointer && isSealed(t.Elem()) { // its target has its own lifetime
 		return held
 	}
 	c := cmp.Or(counterparts[t.Kind().String()], held)

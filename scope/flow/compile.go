@@ -49,7 +49,7 @@ func (c *compiler) blob() ([]byte, error) {
 			w.Bare()
 		}
 		at := c.write(w)
-		if size == 0 { // it has counted
+		if size == 0 { // this round only counted
 			size = w.Size()
 			continue
 		}
@@ -75,7 +75,7 @@ type compiler struct {
 	compiled []compiled
 	events   map[entry]int // the index of an event's node, by hash and key
 
-	actions, signals []Signature // those in use
+	actions, signals []Signature // in use
 	template         []uint64
 	state            uint32
 	report           Report
@@ -90,7 +90,7 @@ type writer struct {
 // compiled is a node with its kind and its struct for the blob.
 type compiled struct {
 	tag     blob.Tag
-	fields  []field        // its kind's, and those of its signature
+	fields  []field        // of its kind, and of its signature
 	lists   []string       // names of its lists of links
 	own     []uint32       // the struct as words; write fills in its lists
 	node    unsafe.Pointer // the same struct

@@ -208,7 +208,7 @@ func (r *Runner) pop() {
 	if r.end == 0 {
 		r.graph.running = 0
 		if !r.goTo(r.unit.graph, r.unit.instance) {
-			r.top = 0 // an action freed it
+			r.top = 0 // an action freed the instance
 		}
 		r.unit = place{}
 	}

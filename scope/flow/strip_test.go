@@ -32,7 +32,7 @@ func TestStripSizes(t *testing.T) {
 	stripped := strip(t, data)
 	t.Logf("an empty graph: %d bytes, stripped %d", len(data), len(stripped))
 	assert.Equal(t, [2]int{2276, 121}, [2]int{len(data), len(stripped)})
-	for _, text := range []string{"good", "near"} { // its own name stays, that of an event doesn't
+	for _, text := range []string{"good", "near"} { // the graph's name stays, an event's doesn't
 		assert.True(t, bytes.Contains(compile(t, good()), []byte(text)))
 	}
 	stripped = strip(t, compile(t, good()))

@@ -62,11 +62,11 @@ func (r *Runner) tick(p place) (err error) {
 	for _, l := range timed {
 		n := (*delay)(unsafe.Pointer(l.Get(p.graph.blob)))
 		if r.rest(); !r.goTo(p.graph, p.instance) {
-			return err // an action freed it while the level ran its send
+			return err // an action freed the instance while the level ran its send
 		}
 		left := word(r.data, n.Left)
 		if *left != due {
-			continue // not due, or restarted or stopped by an earlier one
+			continue // not due, or an earlier one restarted or stopped it
 		}
 		*left = 0
 		if n.Tag == tagTimer {

@@ -183,7 +183,7 @@ func (r *reader) readNodes(all *jsonfile.Value) {
 					at.parts["key"] = m
 				}
 				node.Key = int32(r.number(m, -1<<31, 1<<31-1))
-				r.stop = r.stop || m.Refused // else it would be another event
+				r.stop = r.stop || m.Refused // else the node would be another event
 			case "note":
 				r.text(m)
 			case "in":

@@ -97,7 +97,7 @@ var ways = map[string]func(crash.Range, *byte){
 	"goroutine": func(r crash.Range, p *byte) {
 		check(crash.Watch(r))
 		go func() { use(*p) }()
-		time.Sleep(10 * time.Minute) // it ends before
+		time.Sleep(10 * time.Minute) // the program ends before
 	},
 	"last": func(r crash.Range, p *byte) {
 		check(crash.Watch(r))
@@ -132,7 +132,7 @@ var ways = map[string]func(crash.Range, *byte){
 	"sent": func(r crash.Range, _ *byte) {
 		check(crash.Watch(r))
 		check(syscall.Kill(syscall.Getpid(), syscall.SIGSEGV))
-		time.Sleep(10 * time.Minute) // it ends before
+		time.Sleep(10 * time.Minute) // the program ends before
 	},
 	"bus": func(r crash.Range, _ *byte) {
 		f, err := os.Create(filepath.Join(os.Args[2], "short"))
@@ -209,5 +209,5 @@ func crowd(r crash.Range, p *byte) {
 	for range 100 {
 		go func() { *p = 1 }()
 	}
-	time.Sleep(10 * time.Minute) // it ends before
+	time.Sleep(10 * time.Minute) // the program ends before
 }
