@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 )
 
-// botsCommand plays over the network, in a process of its own.
+// botsCommand sends bots to a server over the network. It returns the exit code.
 func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o bots.Options
 	f := newFlags("bots", "[flags]", stderr)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// build is the name of the running build, by the flags of the go command.
+// build is the name of the running build, such as "release" or "race", from the flags of the go
+// command.
 var build = func() string {
 	name := "release"
 	info, ok := debug.ReadBuildInfo()

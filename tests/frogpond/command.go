@@ -17,8 +17,8 @@ type command struct {
 	run        func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
-// runCommand runs the command of a name. If the name is unknown, it lists the commands and returns
-// 2.
+// runCommand runs the command with that name, and returns its exit code. If the name is unknown, it
+// lists the commands and returns 2.
 func runCommand(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
 	if name == "help" {
 		fmt.Fprintln(stdout, "frogpond plays levels (frogpond -h: its flags), or with a command:")
@@ -53,8 +53,8 @@ func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
 	return f
 }
 
-// parseOne parses flags with one argument among them. If ok is false, the reason is printed and the
-// program ends with code.
+// parseOne parses flags and the one argument among them. If ok is false, it has printed the reason,
+// and the program should exit with code.
 func parseOne(f *flag.FlagSet, args []string, what string) (arg string, code int, ok bool) {
 	var rest []string
 	for err := f.Parse(args); ; err = f.Parse(args) {
@@ -77,8 +77,8 @@ func parseOne(f *flag.FlagSet, args []string, what string) (arg string, code int
 	return rest[0], 0, true
 }
 
-// parseFlags parses flags without arguments, and checks them. If ok is false, the reason is printed
-// and the program ends with code.
+// parseFlags parses flags, refuses arguments, and calls check. If ok is false, it has printed the
+// reason, and the program should exit with code.
 func parseFlags(f *flag.FlagSet, args []string, check func() error) (code int, ok bool) {
 	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -97,7 +97,7 @@ func parseFlags(f *flag.FlagSet, args []string, check func() error) (code int, o
 	return 0, true
 }
 
-// printResult writes the result of a command at once: as JSON, or as tell writes it.
+// printResult writes the result of a command in one piece: as JSON, or as tell writes it.
 func printResult(stdout io.Writer, asJSON bool, result any, tell func(io.Writer)) error {
 	var text bytes.Buffer
 	if asJSON {

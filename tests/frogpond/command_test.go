@@ -34,7 +34,8 @@ func TestCommands(t *testing.T) {
 	assert.Equal(t, "frogpond scores: needs one FILE, not 2\n", stderr.String())
 }
 
-// Scores are summed up by name, the best first. Torn or damaged scores are reported.
+// Scores are summed up by name, with the most frogs caught first. Torn or damaged scores are
+// reported.
 func TestScoresCommand(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "scores")
 	file, _, err := disk.OpenScores(name)

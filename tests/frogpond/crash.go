@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// crash commits a classic mistake to show the crash report: it keeps a block after the budget's
-// Close, and C writes to the block.
+// crash commits a classic mistake to show the crash report: it keeps a block beyond the budget's
+// Close, and C code writes to the block.
 func crash(ctx context.Context, b *budget.Budget) error {
 	var kept []byte
 	_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*byte, error) {

@@ -20,11 +20,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// failing is a server that gets an ErrFull somewhere and must go on.
+// failing plays a server that gets an ErrFull somewhere and must go on.
 type failing struct {
-	o, visit options // visit: for all maps but the one that is played again
+	o, visit options // visit plays each map once; o plays the last one again
 	small    options // the options of the server that goes on
-	// of the small server, by key of the plan; temporary memory needs less
+	// The needs of the small server by key of the plan. Temporary memory may need less.
 	needs   map[string]uint64
 	reached map[string]int // how often each key was full
 	wentOn  int            // how often the small server fitted afterwards
@@ -39,7 +39,7 @@ func newFailing(t *testing.T) *failing {
 		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP05,MAP06,MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
-	// all requests of all ticks would take minutes
+	// Making each request of every tick fail would take minutes.
 	if step.Now() < step.Check {
 		f.o.Ticks, f.o.bots, f.visit.Ticks = 1, 1, 0
 		f.small.Ticks, f.small.bots = 1, 1
@@ -64,7 +64,7 @@ func (f *failing) plan(t *testing.T) budget.Plan {
 	return plan
 }
 
-// needs returns the sizes and limits that a plan needs for a report.
+// needs returns the sizes and limits, by key, that a plan needs for the use in a report.
 func needs(r budget.Report) map[string]uint64 {
 	list := map[string]uint64{}
 	for i, part := range r.Arenas {
@@ -141,7 +141,8 @@ func (f *failing) play(ctx context.Context, s *game.Server) error {
 	return playOne(ctx, &f.o, s, len(s.Maps)-1)
 }
 
-// goOn boots, or loads the systems, if that is missing, and plays a small map in the same budget.
+// goOn plays a small map in the same budget. It boots and loads the systems first if they are
+// missing.
 func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *game.Server) (err error) {
 	if s == nil {
 		if s, err = game.Boot(ctx, f.small.Options, b); err != nil {
@@ -181,8 +182,9 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// TestEachAllocationFails makes each allocation of boot, of three maps and of a systems rewind fail
-// in turn. Nothing leaks, and the server goes on in the same budget if its plan suffices.
+// TestEachAllocationFails makes each allocation of a boot, of some maps and of a rewind of the
+// systems fail in turn. Nothing leaks, and the server goes on in the same budget if the plan
+// suffices for that.
 func TestEachAllocationFails(t *testing.T) {
 	if build == "asan" { // it takes minutes under an emulator
 		step.Needs(t, step.Check)

@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// inputs returns the inputs of -playdemo, or none. The list has room for the inputs of each tick if
-// a flag needs them.
+// inputs returns the inputs of -playdemo, or an empty list without it. If a flag needs the inputs
+// of each tick, the list has room for them.
 func (o *options) inputs(l *game.Level) (in inputs, err error) {
 	in = inputs{players: o.bots}
 	if o.rollback != 0 || o.demo != "" || o.playDemo != "" {
@@ -38,7 +38,7 @@ func (o *options) inputs(l *game.Level) (in inputs, err error) {
 	return in, err
 }
 
-// isDemoOf returns an error if the demo is of another game than the one on l.
+// isDemoOf returns an error unless the demo is of the game that these options play on l.
 func (o *options) isDemoOf(l *game.Level, h *disk.DemoHead) error {
 	switch {
 	case h.Players != uint32(o.bots):
@@ -62,8 +62,8 @@ func (o *options) writeDemo(w io.Writer, l *game.Level, in *inputs) error {
 	return disk.WriteDemo(w, &head, data)
 }
 
-// begin returns the first tick to play. With -load it restores the state of the file; package save
-// has checked that the file is whole and of this level, and begin checks the tick.
+// begin returns the first tick to play. With -load it restores the state of the file. Package save
+// checks that the file is whole and of this level, and begin checks the tick.
 func (o *options) begin(ctx context.Context, g *game.Game) (tick int, err error) {
 	if o.load == "" {
 		return 0, nil
@@ -90,7 +90,7 @@ func (o *options) begin(ctx context.Context, g *game.Game) (tick int, err error)
 }
 
 // end takes a snapshot of the last state, writes the files of -demo and -save, and returns the
-// hash.
+// snapshot's hash.
 func (o *options) end(g *game.Game, in *inputs, ticks int) (hash uint64, err error) {
 	ring := g.Level.Snapshots
 	if err := ring.Take(uint64(ticks)); err != nil {

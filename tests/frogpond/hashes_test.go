@@ -25,7 +25,7 @@ var (
 
 const anew = "go test ./tests/frogpond -run Hashes -update, and with UPFRONT_STEP=check"
 
-// sample holds the maps of Freedoom that make test plays: the largest, and some that differ much.
+// sample holds the maps of Freedoom that make test plays: the largest, and some that are unlike it.
 const sample = "E1M1,E4M7,MAP12,MAP20,MAP32"
 
 // TestHashes plays all maps with each crew; make test plays a sample of Freedoom's. States and
@@ -48,10 +48,10 @@ func TestHashes(t *testing.T) {
 	})
 }
 
-// otherRelease is the reason to skip on a machine with another release of Freedoom.
+// otherRelease is the missing requirement on a machine with another release of Freedoom.
 const otherRelease = "the release of Freedoom in testdata/hashes"
 
-// freedoomName returns the name of the installed release, from the checksum of its files.
+// freedoomName returns a name for the installed release of Freedoom, made from its files' checksum.
 func freedoomName(t *testing.T) string {
 	t.Helper()
 	sum := uint32(0)
@@ -70,7 +70,7 @@ func checkHashes(t *testing.T, name string, ticks int, only string, args ...stri
 	file := filepath.Join("testdata", "hashes", name+".txt")
 	text, err := os.ReadFile(file)
 	recorded := string(text)
-	// without a file, crews are compared with each other
+	// Without a file, the crews are compared with each other.
 	another := os.IsNotExist(err) && name != doom.Builtin && !*update
 	if !another && !*update {
 		require.NoError(t, err, "%s", anew)
@@ -122,8 +122,8 @@ func linesOf(maps, text string) string {
 }
 
 // played returns a line for each map: name, ticks, state hash, snapshot hash, bytes used and their
-// peak, finalizers, frogs in the pool and their peak. A line for each arena follows, with the bytes
-// of the last map and the peak; scratch only with 4 workers.
+// peak, finalizers, capacity of the frogs' pool and its peak. A line for each arena follows, with
+// the last map's bytes and the peak; scratch arenas are listed only with 4 workers.
 func played(r Result) string {
 	var out strings.Builder
 	for _, l := range r.Levels {

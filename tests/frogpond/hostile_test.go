@@ -32,7 +32,7 @@ func TestHostileWADs(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// The control: the hostile files are made from these good maps.
+// The control for TestHostileWADs: the good maps, from which the hostile files are made, play.
 func TestGoodMapPlays(t *testing.T) {
 	for name, lumps := range map[string][]doom.Lump{
 		"without BLOCKMAP":    doomtest.GoodMap(),

@@ -3,8 +3,8 @@
 // players; as `frogpond serve` it serves players over UDP. README.md lists its other commands.
 //
 // This file shows the life of the memory. The files next to it hold the flags and the output;
-// internal/game is the play, and internal/doom reads maps. Command copy, two folders away, makes a
-// module of your own of the whole program.
+// internal/game plays, and internal/doom reads maps. Command tests/copy makes a module of your own
+// from the whole program.
 //
 // Package budget/save copies the state and restores it. -rollback 8 plays with late inputs,
 // -synctest plays each tick twice, and -plant shows how such a test names a mistake. -save and
@@ -35,16 +35,16 @@ func main() {
 	defer stop()
 	go stopAtSignal(stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err := os.Stdout.Close(); err != nil { // the last output may not have arrived
+	if err := os.Stdout.Close(); err != nil { // the last output may fail only now
 		fmt.Fprintln(os.Stderr, "frogpond:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-// stopAtSignal cancels at the first signal, which unwinds the program; a second signal ends it at
-// once. A signal within 300 ms of the first counts as the first, because a terminal sends it to the
-// process and to its group.
+// stopAtSignal calls stop at the first signal, which unwinds the program; a second signal ends it
+// at once. A signal within 300 ms of the first counts as the first, because a terminal sends it to
+// the process and to its group.
 func stopAtSignal(stop context.CancelFunc) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signals := make(chan os.Signal, 1)
@@ -56,8 +56,8 @@ func stopAtSignal(stop context.CancelFunc) {
 	signal.Reset(ends...)
 }
 
-// commands are the commands of frogpond, by the first word of its arguments. Without one it plays
-// levels.
+// commands are the commands of frogpond, by the first word of its arguments. Without a command,
+// frogpond plays levels.
 var commands = []command{
 	{"bots", "play on a server from afar, or attack it", botsCommand},
 	{"offline", "play the records of a server again, and print the hashes", offlineCommand},
@@ -119,7 +119,7 @@ func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, 
 		return err
 	}
 	if o.crash {
-		return crash(ctx, b) // crash closes the budget
+		return crash(ctx, b) // it closes the budget
 	}
 	defer func() {
 		if errors.Is(err, context.Canceled) {

@@ -19,8 +19,8 @@ func writeWAD(t *testing.T, name string, maps ...[]doom.Lump) {
 	require.NoError(t, os.WriteFile(name, doom.MakeWAD(slices.Concat(maps...)), 0o644))
 }
 
-// A later file's map replaces the one of the same name wherever maps are played, and a line reports
-// it.
+// A later file's map replaces the map of the same name wherever maps are played, and a line reports
+// the replacement.
 func TestLaterFilesReplace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeWAD(t, "first.wad", doomtest.GoodMap(), doomtest.Second(doomtest.GoodMap()))

@@ -19,7 +19,7 @@ import (
 // Offline is the result of playing the records of a folder.
 type Offline struct {
 	Rooms int `json:"rooms"`
-	// by room, after its last record; empty for a room without a record
+	// The hash of each room after its last record; "" for a room without a record.
 	Hash    []string        `json:"hash"`
 	Records []OfflineRecord `json:"records"`
 }
@@ -35,14 +35,14 @@ type OfflineRecord struct {
 	Torn  int    `json:"torn"` // bytes of an incomplete tick at the end
 }
 
-// offlineOptions are the flags of the command.
+// offlineOptions are the flags of the command offline.
 type offlineOptions struct {
 	game.Options
 	plan, dir string
 	json      bool
 }
 
-// offlineCommand plays a server's records, each as its room did.
+// offlineCommand plays a server's records, each as its room played it. It returns the exit code.
 func offlineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, code, ok := parseOffline(args, stderr)
 	if !ok {
@@ -110,7 +110,7 @@ func playRecords(ctx context.Context, o *offlineOptions, stderr io.Writer) (r *O
 	return r, nil
 }
 
-// play plays the record of a file and adds it.
+// play plays the record of a file, and adds the result to o.
 func (o *Offline) play(ctx context.Context, s *game.Server, crew *game.Crew, file disk.RecordFile) error {
 	replay, err := disk.OpenReplay(file.Name)
 	if err != nil {
@@ -127,8 +127,8 @@ func (o *Offline) play(ctx context.Context, s *game.Server, crew *game.Crew, fil
 	return nil
 }
 
-// readPlan returns a server's memory plan, reduced to one level at a time. The records are on the
-// Go heap.
+// readPlan returns a server's memory plan, reduced to one level at a time. Records don't count:
+// they are on the Go heap.
 func (o *offlineOptions) readPlan() (plan budget.Plan, err error) {
 	name := o.plan
 	if name == "" {
@@ -200,8 +200,8 @@ func mapNamed(maps []doom.Map, name string) (m doom.Map, err error) {
 	return m, fmt.Errorf("it is of map %q, which no WAD file has", name)
 }
 
-// takeLevel returns the region to play a level in, which may be a slot, and the function that
-// leaves it.
+// takeLevel returns a region to play a level in, which may be a slot, and a function that empties
+// it.
 func takeLevel(b *budget.Budget) (region budget.Region, leave func(context.Context) error,
 	err error) {
 	for _, r := range b.Report().Plan.Regions {
@@ -232,7 +232,7 @@ func restore(ctx context.Context, level *game.Level, r *disk.Replay) error {
 	return err
 }
 
-// add adds a record that was played. Records come in the order of room and epoch.
+// add adds the result of a record. It expects records in the order of room and epoch.
 func (o *Offline) add(r *disk.Replay, hash string) {
 	room := int(r.Head.Room)
 	for len(o.Hash) <= room {

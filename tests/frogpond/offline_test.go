@@ -107,14 +107,14 @@ func offlineOf(t *testing.T, code int, args ...string) (r Offline, stderr string
 	var stdout, errors bytes.Buffer
 	args = append([]string{"offline", "-json", "-wad", doom.Builtin}, args...)
 	require.Equal(t, code, run(t.Context(), args, &stdout, &errors), errors.String())
-	if code == 0 || stdout.Len() > 0 { // the records before a bad one
+	if code == 0 || stdout.Len() > 0 { // it printed the records before a bad one
 		require.NoError(t, json.Unmarshal(stdout.Bytes(), &r))
 	}
 	return r, errors.String()
 }
 
 // Records alone reproduce the states, from the start and from a save. A torn record ends a tick
-// early. Another input or a flipped bit is found.
+// early. A changed input or a flipped bit is detected.
 func TestOffline(t *testing.T) {
 	rec := newRecorder(t)
 	a, b := rec.play(2, 8, 3, 16, 90)

@@ -15,7 +15,7 @@ import (
 
 const (
 	full = "/dev/full"
-	// The systems are rewound once, which closes their log.
+	// More than ten maps: the systems are rewound once, which closes their log.
 	eleven = "MAP01,MAP02,MAP03,MAP04,MAP05,MAP06,MAP07,MAP01,MAP02,MAP03,MAP04"
 )
 
@@ -26,7 +26,7 @@ func needFull(t *testing.T) {
 	}
 }
 
-// A file that can't be written is a failure that names the file, with each flag.
+// With each flag, a file that can't be written is an error that names the file.
 func TestFullDisk(t *testing.T) {
 	needFull(t)
 	stdout, err := os.OpenFile(full, os.O_WRONLY, 0)

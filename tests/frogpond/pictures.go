@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
-// pictures holds the data of -pictures: the budget after the map with the fullest level. It is nil
-// without -pictures.
+// pictures holds the data of -pictures: the budget after the map that filled the level most. It is
+// nil without -pictures.
 type pictures struct {
 	report budget.Report
 	inside budget.Inside

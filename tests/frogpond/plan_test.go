@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// widePlan has plenty of room; make plan records the peaks in it.
+// widePlan is a plan with plenty of room, in which `make plan` records the peaks.
 //
 //go:embed testdata/wide.json
 var widePlan []byte

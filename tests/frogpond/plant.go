@@ -10,12 +10,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// A plant is a typical fault of a game, put in on purpose: a tick depends on something that is
-// neither state nor input.
+// A plant is a typical fault of a game, made on purpose: a tick depends on data that is neither
+// state nor input.
 type plant string
 
-// The plants: a field depends on an address; a variable outside of the state isn't restored;
-// players come in the order of a Go map.
+// The plants: a field depends on an address; a variable outside of the state isn't restored; the
+// order of players is that of a Go map.
 const (
 	plantNone    plant = ""
 	plantAddress plant = "address"
@@ -30,11 +30,11 @@ var words = scope.Plain[uint64]()
 // forgotten is a variable that no restore resets.
 var forgotten uint32
 
-// byName has the players in a Go map, in no fixed order.
+// byName has the players' numbers in a Go map, which has no fixed order.
 var byName = map[string]int{"anna": 0, "bob": 1, "cleo": 2, "dora": 3, "emil": 4, "finn": 5,
 	"gus": 6, "hugo": 7}
 
-// into puts the fault into the state.
+// into commits the fault: it changes the state of g.
 func (p plant) into(b *budget.Budget, g *game.Game) {
 	l := g.Level
 	switch p {

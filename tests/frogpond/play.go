@@ -20,12 +20,12 @@ import (
 
 const tickTime = time.Second / 35
 
-// badMap is the error of a map that can't be loaded. The other maps are still played.
+// badMap is the error of a map that can't be loaded. The program plays the other maps.
 type badMap struct{ error }
 
 func (e badMap) Unwrap() error { return e.error }
 
-// ofMap marks an error of a load as the map's, unless the load was canceled.
+// ofMap returns err as a badMap, unless it is nil or a cancellation.
 func ofMap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -34,7 +34,7 @@ func ofMap(err error) error {
 }
 
 // play loads a map, plays it, and rewinds the level. A map that doesn't fit or can't be loaded is
-// listed as not run; that is no error, as the region is empty again and the next map can be played.
+// listed as not run. That is no error: the region is empty again, and the next map can be played.
 func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map,
 	stderr io.Writer) error {
 	row := LevelResult{Name: m.Name}
@@ -56,8 +56,8 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 		row = LevelResult{Name: m.Name, Error: err.Error(), err: err}
 		fmt.Fprintf(stderr, "frogpond: %s: not run: %v\n", m.Name, err)
 	}
-	// Without the cancel, so that finalizers also run after Ctrl-C. The error of a finalizer, such
-	// as that of a log on a full disk, ends no game; the first one is reported at the end.
+	// Without the cancellation, so that finalizers also run after Ctrl-C. A finalizer's error, such
+	// as a log on a full disk, ends no game; the first one is reported at the end.
 	if err := region.Rewind(context.WithoutCancel(ctx)); err != nil {
 		r.close = cmp.Or(r.close, fmt.Errorf("%s: %w", m.Name, err))
 	}
@@ -219,7 +219,7 @@ func (row *LevelResult) playTicks(ctx context.Context, o *options, s *game.Serve
 // meter measures the ticks of one map.
 type meter struct {
 	b               *budget.Budget
-	before, after   runtime.MemStats // here, since on the stack they would escape to the heap
+	before, after   runtime.MemStats // fields, since variables would escape to the heap
 	missing         int
 	missingMeasured bool
 }
@@ -235,7 +235,7 @@ func (m *meter) warm() { runtime.ReadMemStats(&m.before) }
 
 // stop adds the measurements to the row. A figure that couldn't be measured stays null.
 func (m *meter) stop(row *LevelResult, ticks int) {
-	if ticks > 1 && build != "checked" { // there SealStrict itself allocates to look
+	if ticks > 1 && build != "checked" { // in a checked build SealStrict itself allocates
 		runtime.ReadMemStats(&m.after)
 		row.GoAllocs = sum(row.GoAllocs, m.after.Mallocs-m.before.Mallocs)
 		row.Collections = sum(row.Collections, m.after.NumGC-m.before.NumGC)

@@ -54,7 +54,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// asProgram is the variable that makes a process of the tests run as the program.
+// asProgram is the environment variable that makes the test binary run as the program.
 const asProgram = "FROGPOND_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -115,7 +115,7 @@ const (
 	silence  = "1m"
 )
 
-// until waits until happened returns true.
+// until waits until happened returns true, or fails the test after patience.
 func (p *process) until(what string, happened func() bool) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); !happened(); time.Sleep(5 * time.Millisecond) {
@@ -124,13 +124,13 @@ func (p *process) until(what string, happened func() bool) {
 	}
 }
 
-// says waits until a text was printed so many times.
+// says waits until stderr has a text at least the given number of times.
 func (p *process) says(what string, times int) {
 	p.t.Helper()
 	p.until(what, func() bool { return strings.Count(p.stderr.String(), what) >= times })
 }
 
-// result waits for a good end, and decodes the output.
+// result waits for an end with exit code 0, and decodes the output.
 func (p *process) result(to any) {
 	p.t.Helper()
 	<-p.ended
@@ -163,8 +163,8 @@ func (s *serving) end() (r serve.Result) {
 	return r
 }
 
-// bots starts n bots, which play until each has seen so many states, one each second tick. So
-// counts don't depend on the machine's speed.
+// bots starts n bots, which play until each has seen so many states. The server sends a state each
+// second tick, so counts don't depend on the machine's speed.
 func (s *serving) bots(n, states int, args ...string) *process {
 	s.t.Helper()
 	return s.botsFor(n, patience, append(args, "-states", strconv.Itoa(states))...)
@@ -186,14 +186,14 @@ func (p *process) saw() (r bots.Result) {
 	return r
 }
 
-// inside waits until a server that was started with -health has n players.
+// inside waits until the server, started with -health, has n players.
 func (s *serving) inside(n int) {
 	s.t.Helper()
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.stderr.String())
 	s.until(strconv.Itoa(n)+" players", func() bool {
 		answer, err := http.Get(url + "/gameserver")
 		if err != nil {
-			return false // the answer may take longer than the server waits
+			return false // a busy machine may be too slow for the server's timeout
 		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
@@ -207,8 +207,8 @@ func offline(t *testing.T, args ...string) (r Offline) {
 	return r
 }
 
-// A test that starts programs runs in parallel with others, because it waits more than it works. In
-// soak it has the machine to itself, for its figures.
+// Called by a test that starts programs: such tests run in parallel, because they wait more than
+// they work. In soak each has the machine to itself, for its figures.
 func beside(t *testing.T) {
 	t.Helper()
 	if step.Now() < step.Soak {

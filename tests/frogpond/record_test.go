@@ -15,8 +15,8 @@ import (
 )
 
 // TestRecording replays a recording of maps and gets the same peaks, to the byte. A plan made from
-// it has room for all maps; with one percent less for the level, the replay names the first map
-// that doesn't fit.
+// it has room for all maps; with one percent less for the level, the error of the replay names the
+// first map that doesn't fit.
 func TestRecording(t *testing.T) {
 	t.Run(doom.Builtin, func(t *testing.T) { checkRecording(t, "-wad", doom.Builtin) })
 	t.Run("freedoom", func(t *testing.T) {

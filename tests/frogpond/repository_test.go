@@ -20,8 +20,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// TestFlowPage checks the page of package flow: the graph of E1M1, the effect of its first doors,
-// and JSON that compiles.
+// TestFlowPage checks the page of package flow: the picture of E1M1's graph, the effect of its
+// first doors, and that its JSON compiles.
 func TestFlowPage(t *testing.T) {
 	needsFreedoom(t)
 	var stdout, stderr bytes.Buffer
@@ -56,8 +56,8 @@ func TestFlowPage(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestStripE1M1 checks that names and data known to the host are more than a third of a map's
-// graph.
+// TestStripE1M1 checks that stripping, which removes names and data that the host has, saves more
+// than a third of a map's graph.
 func TestStripE1M1(t *testing.T) {
 	needsFreedoom(t)
 	var stdout, stderr bytes.Buffer

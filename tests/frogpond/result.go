@@ -37,7 +37,7 @@ type Result struct {
 	walk        error         // the first error of a walk
 
 	Unsupported map[int]int `json:"specials_unsupported"` // lines by type
-	FlowWrong   *int        `json:"flow_wrong"`           // lines and sectors that failed a sweep
+	FlowWrong   *int        `json:"flow_wrong"`           // lines and sectors, of a sweep
 	Wrong       []string    `json:"wrong,omitempty"`      // the effect of each of these
 
 	options *options
@@ -76,17 +76,17 @@ type LevelResult struct {
 	Desyncs         *int   `json:"desyncs"`           // ticks, or games, that ended differently
 	FirstDifference string `json:"first_difference,omitempty"`
 
-	Specials       *int    `json:"specials"`        // lines that carry one
-	SpecialSectors *int    `json:"special_sectors"` // sectors that do
+	Specials       *int    `json:"specials"`        // lines with a special
+	SpecialSectors *int    `json:"special_sectors"` // sectors with a special
 	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven
-	Idle           *int    `json:"specials_idle"`   // of the proven: they had nothing to do
+	Idle           *int    `json:"specials_idle"`   // proven lines that had no effect, rightly
 	SectorsActed   *int    `json:"sectors_acted"`
 	FlowErrors     *uint32 `json:"flow_errors"` // events of its graph that didn't end well
 	// events with no effect: no sector has the line's tag
 	FlowNowhere *uint32 `json:"flow_nowhere"`
 	FlowRefused *uint32 `json:"flow_refused"` // events with no effect: no mover was free
 
-	err   error           // why it was not run
+	err   error           // the reason why the map was not run
 	first save.Difference // FirstDifference, before it is put into words
 	when  string
 	tick  int
@@ -120,7 +120,7 @@ func (r *Result) check(b *budget.Budget) {
 	}
 }
 
-// sample starts the timeline, the pictures and the recording that the flags call for.
+// sample starts the timeline, the pictures and the recording, each if its flag is set.
 func (r *Result) sample(b *budget.Budget) (err error) {
 	if r.options.timeline != "" || r.options.pictures != "" {
 		r.timeline = b.Timeline(0)

@@ -34,11 +34,11 @@ func (in *inputs) at(tick int) []game.Input {
 // ticks returns the number of recorded ticks.
 func (in *inputs) ticks() int { return len(in.list) / max(1, in.players) }
 
-// A wire delivers the inputs of a game late: the input of tick t comes at the start of tick t +
-// lateness, where lateness is drawn for each player and tick. Until then the player is guessed to
+// A wire delivers the inputs of a game late. The input of tick t comes at the start of tick t +
+// lateness, where lateness is drawn for each player and tick. Until then, a guess lets the player
 // go on as before.
 type wire struct {
-	real  inputs // hidden from play until delivered
+	real  inputs // hidden from the game until delivered
 	used  inputs // delivered or guessed
 	known []bool // whether each of used is delivered
 	late  int    // ticks, at most
@@ -71,8 +71,8 @@ func (w *wire) deliver(now int) (wrong int) {
 	return wrong
 }
 
-// guess fills in the inputs of a tick that aren't known. A guessed player goes on, but makes no
-// frog appear.
+// guess returns the inputs of a tick, with guesses for those that aren't known. A guess lets the
+// player go on, but makes no frog appear.
 func (w *wire) guess(tick int) []game.Input {
 	in := w.used.at(tick)
 	for p := range in {
@@ -87,7 +87,8 @@ func (w *wire) guess(tick int) []game.Input {
 	return in
 }
 
-// rollback plays a game of recorded inputs again, as a player with late inputs does.
+// rollback plays a game again with late inputs: for each wrong guess it restores the state, and
+// plays on from there.
 func (row *LevelResult) rollback(ctx context.Context, o *options, s *game.Server, g *game.Game,
 	real inputs, meter *meter) error {
 	if err := s.Budget.SealStrict(); err != nil {
@@ -133,7 +134,7 @@ func (row *LevelResult) rollback(ctx context.Context, o *options, s *game.Server
 	return nil
 }
 
-// twice plays a tick, goes back, plays it again, and compares.
+// twice plays a tick two times from the same state, and compares the results.
 func (row *LevelResult) twice(ctx context.Context, o *options, s *game.Server, g *game.Game,
 	tick int, in []game.Input) error {
 	ring := g.Level.Snapshots

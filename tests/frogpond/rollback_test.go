@@ -161,8 +161,8 @@ func TestSyncTest(t *testing.T) {
 	})
 }
 
-// A fault that makes a tick end differently the second time is found and named to its field. A
-// checked build also names the line that allocated the object.
+// If a planted fault makes a tick end differently the second time, the message names the field. In
+// a checked build it also names the line that allocated the object.
 func TestPlants(t *testing.T) {
 	for plant, field := range map[string]string{
 		"address": `: Room\.counts\.Voices: \d+ in A, \d+ in B \(uint64 of game\.Room`,
@@ -206,7 +206,7 @@ func TestTellAgain(t *testing.T) {
 	assert.Equal(t, "1 state differs", differ(1))
 }
 
-// A ring that the level has no room for is an ErrFull with the knob.
+// If the level has no room for the ring, the error is an ErrFull that names the key to raise.
 func TestRingFull(t *testing.T) {
 	for n, knob := range map[string]string{
 		"200":                 `raise regions\[2\]\.size in the plan to \d{7} or more`,

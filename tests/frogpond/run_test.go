@@ -36,8 +36,9 @@ func play(t *testing.T, code int, args ...string) (r Result, stderr string) {
 	return r, errors.String()
 }
 
-// quiet reports whether a map makes at most so many objects on the Go heap. A map that made more is
-// played again: the game's own allocations come back each time, the Go runtime's only now and then.
+// quiet reports whether a map makes at most that many objects on the Go heap. It plays a map that
+// made more up to three times again: the game's allocations recur each time, the Go runtime's
+// seldom.
 func quiet(t *testing.T, l LevelResult, most uint64, ticks int, args []string) bool {
 	t.Helper()
 	for try := 0; *l.GoAllocs > most && try < 3; try++ {
@@ -48,7 +49,7 @@ func quiet(t *testing.T, l LevelResult, most uint64, ticks int, args []string) b
 	return *l.GoAllocs <= most
 }
 
-// checkRun checks the conditions that hold for every run with these arguments.
+// checkRun checks conditions that hold for every good run.
 func checkRun(t *testing.T, r Result, ticks, workers int, args ...string) {
 	t.Helper()
 	assert.Zero(t, r.Leaks)
@@ -94,7 +95,7 @@ func TestBuiltin(t *testing.T) {
 	assert.Equal(t, 2+builtinMaps, strings.Count(string(text), "log closed"))
 }
 
-// freedoom reports whether both its files are installed.
+// freedoom reports whether both files of Freedoom are installed.
 func freedoom() bool { return len(doom.InstalledWADs()) == 2 }
 
 func needsFreedoom(t *testing.T) {
@@ -146,7 +147,7 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	assert.Contains(t, stdout.String(), "Not run, as the plan has no room for it: MAP02.")
 }
 
-// Frames and scratch arenas that are too small for a map have the same effect: it doesn't run.
+// A map also doesn't run if the frame or scratch arenas are too small for it.
 func TestFrameOrScratchTooSmall(t *testing.T) {
 	for name, replace := range map[string][2]string{
 		"frame":   {`"buffers": 2, "size": "4MiB"`, `"buffers": 2, "size": "4KiB"`},

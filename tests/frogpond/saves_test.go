@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// last plays with these arguments and returns the only map, or the last.
+// last plays with these arguments and returns the result of the last map.
 func last(t *testing.T, args string) LevelResult {
 	t.Helper()
 	r, _ := play(t, 0, strings.Fields(args)...)
@@ -25,8 +25,8 @@ func last(t *testing.T, args string) LevelResult {
 
 const three = "-wad builtin -maps MAP03 "
 
-// A game that is saved, and continued in another process with the same inputs, ends as the game
-// played in one go.
+// A game that is saved, and continued in another run with the same inputs, ends in the same state
+// as a game played in one run.
 func TestSaveAndLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	straight := last(t, three+"-ticks 150 -demo inputs -save straight")
@@ -60,7 +60,7 @@ func TestSaveAndLoad(t *testing.T) {
 	assert.Equal(t, TickTimes{}, none.TickTime)
 }
 
-// Inputs are played as far as they go, with and without lateness.
+// Inputs are played to their end, with and without lateness.
 func TestReplay(t *testing.T) {
 	t.Chdir(t.TempDir())
 	straight := last(t, three+"-ticks 60 -demo inputs")
@@ -98,7 +98,7 @@ func damaged(t *testing.T, name string, file []byte, at int) {
 	require.NoError(t, os.WriteFile(name, file, 0o644))
 }
 
-// A file that can't be loaded, saved, recorded or replayed is reported in a line, and nothing is
+// A file that can't be loaded, saved, recorded or replayed is reported in a line. No new file is
 // left.
 func TestBadSaves(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -115,7 +115,7 @@ func TestBadSaves(t *testing.T) {
 	require.NoError(t, os.WriteFile("shortdemo", inputs[:len(inputs)-5], 0o644))
 	inputs[8] = 0 // the version
 	require.NoError(t, os.WriteFile("olddemo", inputs, 0o644))
-	later := bytes.Clone(saved) // its checksum is right
+	later := bytes.Clone(saved) // with a right checksum
 	later[24+4] = 1             // the fifth byte of its number
 	binary.LittleEndian.PutUint32(later[48:],
 		crc32.Checksum(later[:48], crc32.MakeTable(crc32.Castagnoli)))

@@ -25,7 +25,7 @@ var defaultServePlan []byte
 // defaultAddress is the default address of serve, bots and watch.
 const defaultAddress = "127.0.0.1:35035"
 
-// serveCommand lets players play over UDP.
+// serveCommand serves players over UDP. It returns the exit code.
 func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := &serve.Options{Say: stderr, Warm: warmRuntime}
 	f := newFlags("serve", "[flags]", stderr)

@@ -37,7 +37,7 @@ var badNetwork = []string{"-loss", "2", "-jitter", "50ms", "-dup", "1", "-reorde
 // load, and the runtime.
 const besideBudget = 16 << 20
 
-// checkMemory checks that a server's memory was the plan's, and that play allocated none.
+// checkMemory checks that a server's memory stayed within its plan, and that play allocated none.
 func checkMemory(t *testing.T, r *serve.Result) {
 	t.Helper()
 	assert.Zero(t, r.GoAllocs, strings.Join(r.AllocatedBy, "\n"))
@@ -50,8 +50,8 @@ func checkMemory(t *testing.T, r *serve.Result) {
 	assert.Zero(t, r.Faults+r.Unloaded+r.Lost+r.Unrecorded)
 }
 
-// checkPlayed checks that n bots behaved, that none lost anything, and that each saw so many
-// states.
+// checkPlayed checks that n bots joined, that no bot was refused, lost or sent wrong states, and
+// that they saw n*states states.
 func checkPlayed(t *testing.T, r bots.Result, n, states int) {
 	t.Helper()
 	assert.EqualValues(t, n, r.Joined)
@@ -59,7 +59,8 @@ func checkPlayed(t *testing.T, r bots.Result, n, states int) {
 	assert.GreaterOrEqual(t, r.States, uint64(n*states))
 }
 
-// A server whose players have a bad network takes no memory. Its records replay to its last states.
+// A server whose players have a bad network takes no memory during play. Its records replay to its
+// last states.
 func TestServe(t *testing.T) {
 	beside(t)
 	dir, rooms, states := t.TempDir(), step.Pick(2, 4, 64), step.Pick(20, 70, minute)
@@ -80,7 +81,7 @@ func TestServe(t *testing.T) {
 	figures(t, &r)
 }
 
-// figures logs the figures of the long form.
+// figures logs a server's result in soak.
 func figures(t *testing.T, r *serve.Result) {
 	if step.Now() == step.Soak {
 		text, err := json.Marshal(r)
@@ -110,7 +111,7 @@ func TestServeRotates(t *testing.T) {
 }
 
 // With three times the players that the plan admits, those inside play on. The others get a refusal
-// with the numbers once a second.
+// once a second.
 func TestServeOverload(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -133,7 +134,7 @@ func TestServeOverload(t *testing.T) {
 	assert.Zero(t, *r.BudgetFaults)
 }
 
-// Players of one address get a limited number of places. The next one gets that number.
+// Players of one IP address get at most -per-address places. More players are refused.
 func TestServeOneAddress(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -179,7 +180,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// Attackers of each kind, one after the other, next to players that behave.
+// Attackers of each kind, one kind after the other, don't disturb players that behave.
 func TestServeHostile(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -204,7 +205,7 @@ func TestServeHostile(t *testing.T) {
 		assert.NotZero(t, r.Dropped[reason], reason)
 	}
 	if step.Now() == step.Soak {
-		const half = 35 / 2 // half of the ticks on an idle machine
+		const half = 35 / 2 // half of the ticks a second on an idle machine
 		assert.Greater(t, r.Ticks, uint64(rooms*half*int(each.Seconds())*len(bots.Kinds())))
 	}
 	figures(t, &r)
@@ -441,7 +442,7 @@ func TestServeNobodyReadsStdout(t *testing.T) {
 	savedTicks(t, dir, 1)
 }
 
-// Signals that the page doesn't name end no server.
+// Signals that the page doesn't name don't end a server.
 func TestServeOtherSignals(t *testing.T) {
 	beside(t)
 	dir := t.TempDir()
@@ -478,7 +479,8 @@ func TestServeSecondSignal(t *testing.T) {
 	assert.Empty(t, s.stdout.String())
 }
 
-// At SIGHUP a server takes the plan that its file has by then.
+// At SIGHUP a server reads its plan file again and goes on with that plan. If the plan is too
+// small, the old one stays.
 func TestServeAnotherPlan(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)
@@ -506,8 +508,8 @@ func TestServeAnotherPlan(t *testing.T) {
 	assert.EqualValues(t, 12, r.Joined)
 }
 
-// A server records the use of its rooms, and the seconds before an ErrFull. Only the runtime's own
-// recorder takes memory from play.
+// A server records the use of its rooms without allocating. With -flight it also keeps a trace of
+// the seconds before an ErrFull.
 func TestServeRecords(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)

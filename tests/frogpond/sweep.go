@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/sweep"
 )
 
-// specials counts a map's special lines and sectors, and those with a known type. A sweep replaces
-// the latter by the proven ones.
+// specials counts a map's special lines and sectors, and how many have a known type. After a sweep,
+// Acted and SectorsActed keep the numbers that the sweep proved.
 func (r *Result) specials(row *LevelResult, level *game.Level) {
 	var lines, sectors, acted, sectorsActed int
 	for i := range level.Lines {
@@ -41,8 +41,9 @@ func (r *Result) specials(row *LevelResult, level *game.Level) {
 	}
 }
 
-// sweep fires each special line of a map once, each on a fresh load, and counts those that do as a
-// second table says. It leaves the region level empty, also after an error.
+// sweep fires each special line of a map once, each on a fresh load. It counts the lines and
+// sectors whose effect is that of package sweep's table. It leaves the region level empty, also
+// after an error.
 func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) (
 	err error) {
 	region := s.Budget.Region("level")
@@ -86,7 +87,7 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 	return nil
 }
 
-// readMap reads the map again, from the file, for the second table.
+// readMap reads the map again, from its file, for package sweep.
 func readMap(m doom.Map) (*sweep.Map, error) {
 	var failed error
 	raw, err := sweep.Parse(func(name string) []byte {
@@ -102,7 +103,7 @@ func readMap(m doom.Map) (*sweep.Map, error) {
 	return raw, err
 }
 
-// swept is a world for a sweep.
+// swept implements sweep.World with a loaded level.
 type swept struct {
 	*game.Probe
 	level *game.Level
@@ -127,7 +128,7 @@ func (w swept) Carried(sector, x, y int) (dx, dy int32) {
 	p := w.level.Players.Get()
 	defer w.level.Players.Put(p)
 	from := doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
-	p.At, p.Sector, p.Health = from, uint16(sector), math.MaxInt32 // no harm may send it to a start
+	p.At, p.Sector, p.Health = from, uint16(sector), math.MaxInt32 // no damage may kill it
 	w.Tick()
 	return p.At.X - from.X, p.At.Y - from.Y
 }

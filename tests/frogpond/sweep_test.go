@@ -26,8 +26,8 @@ func sweepOnly(t *testing.T, code int, args ...string) Result {
 	return r
 }
 
-// A room with an exit, a moving texture, a lift without a sector, and an unknown type: -json counts
-// them with and without a sweep.
+// -json counts the lines of a room, with and without a sweep: an exit, a moving texture, a lift
+// without a sector, and an unknown type.
 func TestSweepIsCounted(t *testing.T) {
 	m := doomtest.GoodMap()
 	var lines []byte
@@ -49,8 +49,8 @@ func TestSweepIsCounted(t *testing.T) {
 	assert.Equal(t, 3, *r.Levels[0].Acted, "of a known type")
 }
 
-// Two maps of Freedoom; the second has line-to-line teleports and carrying floors. Each line does
-// as the second table says.
+// Each special line of two maps of Freedoom has the effect in package sweep's table. The second map
+// has line-to-line teleports and carrying floors.
 func TestSweep(t *testing.T) {
 	needsFreedoom(t)
 	maps := []string{"E1M1", "MAP20"}
@@ -69,7 +69,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// After each kind of end of a sweep, the region is empty.
+// The region is empty after a sweep, also if it is full or cancelled.
 func TestSweepLeavesNothing(t *testing.T) {
 	doomtest.Write(t, "wall.wad", doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "LINEDEFS",
 		slices.Concat(doomtest.Row(0, 1, 1, 11, 0, 0, 0xffff), doomtest.Row(1, 2, 1, 0, 0, 1, 0xffff),

@@ -2,6 +2,6 @@
 
 package main
 
-// A crash in C shows C functions, files and lines. Under asan the sanitizer prints them itself, and
-// its leak check at exit would report the symbolizer's tables.
+// With this import, a crash in C shows C functions, files and lines. Not under asan: the sanitizer
+// prints them itself, and its leak check at exit would report the symbolizer's tables.
 import _ "github.com/upfront-mem/upfront/platform/symbolize"

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// tell prints the maps played, whether they stayed within the plan, and the plan's slack.
+// tell prints the maps played, whether they fitted in the plan, and the plan's slack.
 func (r *Result) tell(out io.Writer, verbose bool) {
 	var refused, bad []string
 	for _, l := range r.Levels {
@@ -63,7 +63,7 @@ func (r *Result) files() string {
 	return strings.Join(names, " and ")
 }
 
-// base says where the budget begins, and whether that is the address in the plan.
+// base returns a sentence about the budget's address: whether it is the one in the plan.
 func (r *Result) base() string {
 	if r.Report.Plan.Base == 0 {
 		return "It begins where there was room, at " + r.BudgetBase + "."
@@ -77,7 +77,7 @@ func (r *Result) base() string {
 		",\nas the plan wishes, so that its pointers are the same in every run."
 }
 
-// kept says whether all memory came back.
+// kept returns a sentence on leaks and on the walks of the budget.
 func (r *Result) kept() string {
 	text := "Nothing leaked"
 	if r.Leaks > 0 {
@@ -89,7 +89,8 @@ func (r *Result) kept() string {
 	return fmt.Sprintf("%s, and a walk of the budget did not account for every byte: %v", text, r.walk)
 }
 
-// during reports Go allocations and page faults during play, and the times of ticks.
+// during returns sentences on Go allocations and page faults during play, and on the times of
+// ticks.
 func (r *Result) during() string {
 	allocations, missing, longest := uint64(0), 0, uint32(0)
 	middles := []uint32{}
@@ -115,7 +116,7 @@ func (r *Result) during() string {
 		micros(&middles[len(middles)/2]), micros(&longest))
 }
 
-// again reports the games that were played again. It returns "" without any.
+// again returns a sentence on the games that were played again, or "" if there are none.
 func (r *Result) again() string {
 	desyncs, rollbacks, resimulated, compared := 0, 0, 0, 0
 	for _, l := range r.Levels {

@@ -52,7 +52,7 @@ func TestTellBase(t *testing.T) {
 		r.base())
 }
 
-// Faults are reported too.
+// Leaks, Go allocations, page faults and gaps in a walk are reported too.
 func TestTellFaults(t *testing.T) {
 	r := newResult(&options{})
 	assert.Contains(t, r.during(), "0 allocations, and 0 pages of the budget were missing")

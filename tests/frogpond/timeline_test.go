@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// readTimeline returns the timeline in a file, and its line of a region.
+// readTimeline returns the timeline in a file, and the line of one region.
 func readTimeline(t *testing.T, file, region string) (budget.TimelineData, budget.ArenaLine) {
 	t.Helper()
 	text, err := os.ReadFile(file)

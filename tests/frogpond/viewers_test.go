@@ -20,9 +20,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// Rounds of a server without viewers, with one for each room, and with a thousand connections that
-// open streams and read nothing. In each, play makes no Go allocation, memory stays within the
-// plan, and ticks go on. The test logs tick times, which need an idle machine to compare.
+// A server runs without viewers, with a viewer for each room, and with a thousand connections that
+// open streams and read nothing. Each time, play makes no Go allocation, memory stays within the
+// plan, and ticks go on. The test logs tick times, which can be compared on an idle machine.
 func TestViewers(t *testing.T) {
 	step.Needs(t, step.Check)
 	beside(t)

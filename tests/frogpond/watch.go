@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/watch"
 )
 
-// watchCommand shows a room of a server in the terminal.
+// watchCommand shows a room of a server in the terminal. It returns the exit code.
 func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o watch.Options
 	f := newFlags("watch", "[flags]", stderr)
@@ -43,7 +43,7 @@ func checkWatch(o *watch.Options) error {
 	case o.For <= 0:
 		return fmt.Errorf("-for %v: must be positive", o.For)
 	}
-	if len(o.WADs) == 0 { // a server has its built-in maps, or these
+	if len(o.WADs) == 0 { // a server plays these, or its built-in maps
 		o.WADs = doom.InstalledWADs()
 	}
 	return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// TestFigures compares with mods that have wazero's own memory, on Go's heap.
+// TestFigures compares mods whose memory is in the budget with mods that have wazero's own memory,
+// on the Go heap.
 func TestFigures(t *testing.T) {
 	ctx, o := t.Context(), playing("shy.wasm")
 	m, g, end := room(t, o)
@@ -55,7 +56,7 @@ func TestFigures(t *testing.T) {
 	paired.Live(t, m.live()-before)
 }
 
-// room returns a game with frogs, and the mods that may choose for them.
+// room returns a game with frogs, the mods that may choose for them, and a function that ends both.
 func room(t *testing.T, o *options) (m *mods, g *game.Game, end func()) {
 	parsed, err := budget.ParsePlan(plan)
 	require.NoError(t, err)

@@ -2,12 +2,11 @@
 //
 //	mods -mods testdata/shy.wasm
 //
-// The module has a memory of fixed size in the plan and a time limit for each tick. If it
-// misbehaves, it is thrown out: its frogs go on by the game's own rules, and its memory is free
-// again.
+// The module has a memory of fixed size in the plan and a time limit for each tick. A module that
+// misbehaves is thrown out: its frogs go on by the game's own rules, and its memory is freed.
 //
-// A mod's own memory is no state of the room, so -rollback is refused. testdata/frog.h declares the
-// data that a mod reads and its choices.
+// A mod's memory isn't part of a room's state, so -rollback is refused. testdata/frog.h declares
+// the data that a mod reads and its choices.
 package main
 
 import (

@@ -58,7 +58,8 @@ func (m *mods) load(s scope.Scope) (err error) {
 	return nil
 }
 
-// close frees the compiled code. The region closes instances that are left.
+// close frees the compiled code. The region mods closes instances that are left, when it is
+// emptied.
 func (m *mods) close() error { return m.runtime.Close(context.Background()) }
 
 // mod is the instance that chooses for the frogs of a room.
@@ -94,7 +95,7 @@ func (m *mods) instantiate(ctx context.Context, g *game.Game) (*mod, error) {
 // anonymous allows many instances of one module.
 var anonymous = wazero.NewModuleConfig().WithName("")
 
-// late names the limit if err is a timeout.
+// late returns err, with the time limit named if it is a timeout.
 func (x *mod) late(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("it takes more than %v for a tick: %w", x.limit, err)
@@ -120,7 +121,7 @@ func (x *mod) begin(ctx context.Context, g *game.Game) error {
 	return err
 }
 
-// takes reports whether a function has so many parameters and results, all of 32 bits.
+// takes reports whether f has that many parameters and results, all of 32 bits.
 func takes(f api.Function, params, results int) bool {
 	if f == nil {
 		return false

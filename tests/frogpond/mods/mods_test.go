@@ -74,8 +74,8 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// bad lists misbehaving mods, and the reason to throw each out. A mod without a choice leaves the
-// room unchanged.
+// bad lists misbehaving mods, and the reason to throw each out. If a mod made no choice, the game
+// ends as without mods.
 var bad = []struct {
 	file, why string
 	in        int // the tick; -1: as soon as a frog waits
@@ -92,8 +92,8 @@ var bad = []struct {
 	{"needs.wasm", "module[env] not instantiated", 0, false},
 }
 
-// TestThrownOut checks that a mod that misbehaves goes, that its memory is freed, and that the room
-// goes on.
+// TestThrownOut checks that a mod that misbehaves is thrown out, that its memory is freed, and that
+// the room goes on.
 func TestThrownOut(t *testing.T) {
 	plain := without(t)
 	for _, row := range bad {
@@ -134,7 +134,7 @@ func TestFull(t *testing.T) {
 	require.ErrorContains(t, played[0].thrownOut, "begins with 196608 bytes of memory")
 }
 
-// TestDamaged checks that a truncated module is refused before play.
+// TestDamaged checks that a truncated module is refused, or thrown out at once.
 func TestDamaged(t *testing.T) {
 	whole := read(t, "testdata/shy.wasm")
 	file := filepath.Join(t.TempDir(), "damaged.wasm")
@@ -143,7 +143,7 @@ func TestDamaged(t *testing.T) {
 		o := playing("")
 		o.file, o.Ticks, o.Maps = file, 1, "MAP01"
 		played, err := o.play(t.Context())
-		if err == nil { // cut between two sections
+		if err == nil { // it was cut between two sections
 			require.Error(t, played[0].thrownOut, end)
 		}
 	}

@@ -22,7 +22,7 @@ type outcome struct {
 	left       uint64    // bytes that the mod hasn't freed
 }
 
-// play plays a map with the mod until it is thrown out, and then without.
+// play plays a map with the mod, and goes on without it if the mod is thrown out.
 func (m *mods) play(ctx context.Context, s *game.Server, at doom.Map) (p outcome, err error) {
 	before := m.live()
 	level, err := s.Load(ctx, at, m.bots)
@@ -71,7 +71,7 @@ func (p outcome) String() string {
 	text := fmt.Sprintf("%s: %d ticks, %d frogs, %d caught; %s chose %d times", p.level, p.ticks,
 		p.room.Spawned, p.room.Caught, p.mod, p.chosen)
 	if p.thrownOut != nil {
-		// wazero's error has the guest's stack on the next lines
+		// wazero's error goes on with the guest's stack
 		why, _, _ := strings.Cut(p.thrownOut.Error(), "\n")
 		text += fmt.Sprintf(", and was thrown out in tick %d: %s", p.in, why)
 	}

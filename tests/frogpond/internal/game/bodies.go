@@ -11,8 +11,8 @@ const (
 	useRest     = 70 // ticks until a player tries again
 )
 
-// moved handles the lines that a step crosses: each may act. It updates the body's sector, and
-// reports whether a line took the body elsewhere.
+// moved triggers the special lines that a step crosses, and updates the body's sector. It reports
+// whether a line took the body elsewhere.
 func (w *World) moved(who activator, from, to doom.Point, sector *uint16) (elsewhere bool) {
 	if from == to {
 		return false
@@ -34,7 +34,7 @@ func (w *World) moved(who activator, from, to doom.Point, sector *uint16) (elsew
 	return false
 }
 
-// sectorOf returns the number of the sector at a point, or was if none is there.
+// sectorOf returns the number of the sector at a point, or was if the point is in no sector.
 func (w *World) sectorOf(p doom.Point, was uint16) uint16 {
 	if s := w.SectorAt(p); s != nil {
 		return s.Number
@@ -42,8 +42,8 @@ func (w *World) sectorOf(p doom.Point, was uint16) uint16 {
 	return was
 }
 
-// reach triggers the first line with a special between two points, and reports whether it acted. A
-// body reaches through other lines if they have an opening.
+// reach uses the first special line between two points, and reports whether the line acted. A body
+// reaches through lines before it only if they have an opening.
 func (w *World) reach(who activator, from, to doom.Point) bool {
 	var list [16]doom.Crossing
 	for _, c := range w.Crossings(list[:], from, to) {
@@ -62,7 +62,8 @@ func (w *World) reach(who activator, from, to doom.Point) bool {
 	return false
 }
 
-// Teleport takes the body to the landing in a sector with the tag. It reports whether one exists.
+// Teleport takes the body to the landing in a sector with the tag. It reports whether a landing
+// exists.
 func (w *World) Teleport(tag uint16) bool {
 	for i := w.NextTagged(tag, -1); i >= 0; i = w.NextTagged(tag, i) {
 		for k := range w.landings {
@@ -85,7 +86,7 @@ func (a *activator) place() (at doom.Point, heading uint32) {
 	return at, heading
 }
 
-// land puts the body somewhere else.
+// land puts the body at a point, with a heading, and marks it as arrived.
 func (w *World) land(at doom.Point, heading uint32, sector uint16) {
 	w.who.arrived = true
 	switch {
@@ -137,7 +138,8 @@ func (w *World) restartPlayer(p *Player) {
 	p.land(w.Starts[k], p.Heading, w.starts[k])
 }
 
-// harm applies the damage of floors, and gives keys to players near them, for this tick.
+// harm applies the damage and secrets of floors to players for this tick, and gives keys to players
+// near them.
 func (w *World) harm() {
 	for i := range w.Players.Cap() {
 		if p := w.Player(i); p != nil {
@@ -179,8 +181,8 @@ func (w *World) hurt(p *Player, damage int32) {
 	w.restartPlayer(p)
 }
 
-// fits reports whether all bodies in a sector fit between floors and ceilings. With crush, those
-// that don't fit are hurt in every fourth tick.
+// fits reports whether all bodies in a sector fit between floors and ceilings. With crush, every
+// fourth tick damages players and kills frogs that don't fit.
 func (w *World) fits(c *doom.Sector, crush bool) bool {
 	all, hurts := true, w.Room.Tick%4 == 0
 	for i := range w.Players.Cap() {

@@ -2,8 +2,8 @@ package game
 
 import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
-// brain is the memory of a bot. It is no state: a bot only reads the state, as a player over the
-// network does, and its only effect on the game is an Input a tick.
+// brain is the memory of a bot. It isn't part of the state: a bot only reads the state, as a
+// network player does, and its only effect on the game is an Input a tick.
 type brain struct {
 	Target   doom.Point // a frog in sight
 	Meant    doom.Point // the expected position now
@@ -14,7 +14,7 @@ type brain struct {
 	Sated    uint32 // ticks without a new target
 	Wander   uint32 // ticks to walk straight on
 	Rest     uint32 // ticks until it may use something again
-	Caught   uint32 // of the player when last noticed
+	Caught   uint32 // the player's Caught when last noticed
 }
 
 // Decide returns the bots' inputs for this tick, one for each player, valid until the next call. It
@@ -64,14 +64,14 @@ func (b *brain) notice(p *Player) (against bool) {
 	if b.Caught != p.Caught {
 		b.Caught, b.Chase, b.Sated = p.Caught, 0, 70
 	}
-	if !p.At.Near(b.Meant, 2*stride) { // a line took it elsewhere
+	if !p.At.Near(b.Meant, 2*stride) { // a line took the player elsewhere
 		b.Chase, b.WayCount, b.Wander = 0, 0, 0
 		return false
 	}
 	return p.At != b.Meant
 }
 
-// look finds the nearest frog in sight, as the target for a while.
+// look makes the nearest frog in sight the bot's target for a while.
 func (g *Game) look(w *worker, p *Player, b *brain) {
 	scratch := w.scratches[1].Open("look")
 	defer w.close(scratch)

@@ -5,24 +5,24 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Crew is the workers of a game, or of several games in turn. The first worker is the goroutine
+// Crew holds the workers of a game, or of several games in turn. The first worker is the goroutine
 // that runs the game; the others are started once and sleep between ticks.
 type Crew struct {
 	workers []*worker
 	game    *Game // the current game
-	thinks  bool  // true: bots think; false: the simulation decides
-	// the method tickGame as a value, made once, since play must not allocate
+	thinks  bool  // true: bots think; false: players and frogs decide
+	// The method tickGame as a value. It is made once, since a tick must not allocate.
 	tick func(scope.Scope) error
 	done chan struct{}
 }
 
-// worker is one of the goroutines with its two scratch arenas: one for results, one for the queries
-// that lead to them.
+// worker is one goroutine of a crew and its two scratch arenas: one for results, one for the
+// queries that lead to them.
 type worker struct {
 	crew      *Crew
 	index     int
 	scratches [2]scope.Scratch
-	reader    *budget.Reader // of the level, which can't be rewound while a worker has it pinned
+	reader    *budget.Reader // of the region level; a pinned region can't be rewound
 	wake      chan struct{}
 	err       error                   // the first ErrFull since the last call of full
 	think     func(scope.Scope) error // thinkShare and decideShare as values
@@ -43,8 +43,8 @@ func newCrew(b *budget.Budget, workers int) *Crew {
 	return c
 }
 
-// Alone returns a crew of only the caller's goroutine, on the scratch arenas of a worker of the
-// budget. It pins no region, because the goroutine that ticks a room also rewinds it.
+// Alone returns a crew of only the caller's goroutine. It uses the scratch arenas of a worker of
+// the budget. It pins no region, because the goroutine that ticks a room also rewinds it.
 func Alone(b *budget.Budget, worker int) *Crew {
 	c := &Crew{}
 	c.tick = c.tickGame
@@ -52,7 +52,7 @@ func Alone(b *budget.Budget, worker int) *Crew {
 	return c
 }
 
-// hire adds a worker with the scratch arenas of number scratch.
+// hire adds a worker with the budget's scratch arenas of that number, and returns it.
 func (c *Crew) hire(b *budget.Budget, scratch int) *worker {
 	w := &worker{crew: c, index: len(c.workers)}
 	w.scratches = [2]scope.Scratch{b.Scratch(scratch, 0), b.Scratch(scratch, 1)}
@@ -80,8 +80,8 @@ func (c *Crew) full() (err error) {
 	return err
 }
 
-// run lets all workers do their shares of a game, and waits for them: bots think, or the commands
-// of this tick are filled.
+// run lets all workers do their shares of a game, and waits for them. If thinks is true, bots make
+// their inputs; otherwise the workers fill the commands of this tick.
 func (c *Crew) run(g *Game, thinks bool) {
 	c.game, c.thinks = g, thinks
 	for _, w := range c.workers[1:] {
@@ -100,8 +100,8 @@ func (w *worker) loop(done chan<- struct{}) {
 	}
 }
 
-// work does this worker's share. An ErrFull of a scope unwinds to here, since play has no other
-// answer; it ends the map, not the server.
+// work does this worker's share. An ErrFull of a scope unwinds to here; it ends the map, not the
+// server.
 func (w *worker) work() {
 	if w.reader != nil {
 		if !w.reader.Pin() {

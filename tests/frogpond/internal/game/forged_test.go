@@ -22,10 +22,10 @@ type forger struct {
 	g     *Game
 	files [][]byte // in the order of their ticks
 	image int      // offset of the snapshot in each
-	busy  []int    // offsets of the words that are not zero in some file, or differ
+	busy  []int    // offsets of the words that aren't 0 in each file
 }
 
-// newForger plays a map with bots, and saves it now and then.
+// newForger plays a map with bots, with all its movers started, and saves it five times.
 func newForger(t testing.TB, s *Server, m doom.Map) *forger {
 	t.Helper()
 	g, err := s.start(t, m, 8)
@@ -78,7 +78,7 @@ func (f *forger) boundary(r *rand.Rand) uint64 {
 	return uint64(sizes[r.IntN(len(sizes))] + r.IntN(3) - 1)
 }
 
-// place returns the offset of a value of size bytes in the snapshot, mostly one in use.
+// place returns the offset of a random value of size bytes in the snapshot, mostly in a busy word.
 func (f *forger) place(r *rand.Rand, size int) int {
 	if r.IntN(8) != 0 {
 		return f.busy[r.IntN(len(f.busy))] + r.IntN(8/size)*size
@@ -124,7 +124,8 @@ func (f *forger) rightSums(file []byte) []byte {
 	return file
 }
 
-// read restores a save and plays on. If the save is refused, nothing may have changed.
+// read restores a save and plays on. It returns false if the save is refused, and checks that it
+// changed nothing then.
 func (f *forger) read(file []byte) (played bool) {
 	f.t.Helper()
 	l := f.g.Level
@@ -156,8 +157,8 @@ func (f *forger) read(file []byte) (played bool) {
 	return true
 }
 
-// specialServer has one map with one of each special that the state can hold: doors, a lift,
-// crushers, carrying floors, scrolling walls, and all lights.
+// specialServer returns a server of one map, which has each special that the state can hold: doors,
+// a lift, crushers, carrying floors, scrolling walls, and all lights.
 func specialServer(t testing.TB) *Server {
 	rooms := []room{{0, 128, 96, 0, 5, 0}, {0, 0, 160, 1, 1, 0}, {16, 128, 96, 2, 2, 0},
 		{0, 96, 0, 10, 3, 0}, {0, 128, 200, 8, 4, 1}, {0, 0, 80, 14, 6, 1}, {8, 128, 0, 17, 7, 1},
@@ -170,8 +171,8 @@ func specialServer(t testing.TB) *Server {
 	return stripServer(t, rooms, lines, things...)
 }
 
-// Saves with changes anywhere in the state, and correct checksums, are refused or played. No tick
-// faults, panics or hangs, and the state after it passes the checks.
+// Saves with correct checksums, but changes anywhere in the state, are refused or played. No tick
+// faults, panics or hangs, and a save of the state after it can be read.
 func TestForgedSaves(t *testing.T) {
 	special := specialServer(t)
 	forgers := []*forger{newForger(t, special, special.Maps[0])}
@@ -205,8 +206,8 @@ func TestForgedSaves(t *testing.T) {
 	require.NotZero(t, played)
 }
 
-// FuzzState changes a valid save at the fuzzer's choice, with correct checksums. It must be refused
-// or played.
+// FuzzState lets the fuzzer change a valid save and corrects the checksums. The save must be
+// refused or played.
 func FuzzState(f *testing.F) {
 	folder, err := os.Getwd()
 	require.NoError(f, err)

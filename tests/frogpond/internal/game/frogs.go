@@ -17,7 +17,7 @@ type Frog struct {
 }
 
 // frogCommand is a frog's change in this tick. Workers write commands in parallel, each for its own
-// frogs, before any is applied.
+// frogs. Later, one goroutine applies them all.
 type frogCommand struct {
 	Next  Frog
 	Live  bool
@@ -26,7 +26,7 @@ type frogCommand struct {
 	Push  bool // uses the obstacle
 }
 
-// Choice is the next action of a waiting frog, made from outside.
+// Choice is the next action of a waiting frog, if the program chooses it instead of the frog.
 type Choice struct {
 	Made    bool  // false: the frog chooses by itself
 	Heading uint8 // one of 16 directions
@@ -75,8 +75,8 @@ func (c *frogCommand) take(chosen Choice) {
 	c.Croak = chosen.Croak
 }
 
-// hop moves a frog. A line or another frog ends the hop. The frog also pushes the line, as monsters
-// do.
+// hop moves a frog by a tick. A line or another frog in the way ends the hop. The frog then pushes
+// the line, as monsters do.
 func (g *Game) hop(i int, c *frogCommand) {
 	f := &c.Next
 	to := f.At.Step(uint32(f.Heading), hopLength)
@@ -88,8 +88,8 @@ func (g *Game) hop(i int, c *frogCommand) {
 	f.At = to
 }
 
-// chooseHop turns a frog away from the players that it sees; without any, toward a croak of the
-// last tick; else in a random direction.
+// chooseHop turns a frog away from the nearest player that it sees. If it sees no player, it turns
+// toward a croak of the last tick, or else in a random direction.
 func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 	f := &c.Next
 	room := g.Level.Room
@@ -134,7 +134,7 @@ func (g *Game) playersSeen(w *worker, result scope.Scope, from doom.Point) []doo
 	return list[:n]
 }
 
-// nearest returns the point of a list that is nearest to p; of equals, the first.
+// nearest returns the point of a list that is nearest to p: the first of several.
 func nearest(p doom.Point, list []doom.Point) doom.Point {
 	best, least := list[0], int64(1<<62)
 	for _, q := range list {
@@ -170,7 +170,8 @@ func (g *Game) applyFrog(i int) {
 	}
 }
 
-// spawn takes a frog from the pool. If none is free, spawn counts it, which is an expected answer.
+// spawn takes a frog from the pool and puts it at a point. If the pool is full, spawn counts the
+// refusal, which is no error.
 func (g *Game) spawn(at doom.Point, r uint64) {
 	l := g.Level
 	f, i := l.Frogs.get()

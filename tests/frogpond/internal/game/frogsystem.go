@@ -8,8 +8,8 @@ import (
 )
 
 // frogSystem is the FrogSystem of DICE's talk, an object of the level. Its constructor opens a lock
-// and a log file. When the level closes, the frog system's finalizer runs before theirs, while the
-// room and the frogs are still there, and logs their last counts.
+// and a log file. When the level closes, its finalizer runs before the finalizers of the lock and
+// the file. The room and the frogs still exist then, and it logs their last counts.
 type frogSystem struct {
 	log   log
 	level [8]byte
@@ -17,14 +17,14 @@ type frogSystem struct {
 }
 
 // frogs is a pool of frogs with two names for each: the place in the pool, for loops over all
-// frogs, and a handle, which later reports whether the frog is still the same.
+// frogs, and a handle, which detects that the frog is gone.
 type frogs struct {
 	pool    scope.HandlePool[Frog]
 	handles []arena.Handle[Frog] // by place: the latest frog there
 }
 
-// voice is the song of a frog. It is state, so it has no finalizer: an effect of a finalizer can't
-// be undone.
+// voice is the song of a frog. It is part of the state, so it has no finalizer: a rollback can't
+// undo a finalizer's effect.
 type voice struct {
 	Singer arena.Handle[Frog]
 	Left   uint64 // ticks
@@ -69,11 +69,11 @@ func (f *frogSystem) close() error {
 	return nil
 }
 
-// Note writes a line into the level's log. It is safe for workers.
+// Note writes a line into the level's log. Workers may call it at the same time.
 func (l *Level) Note(what string, number uint64) { l.system.log.note(l.Name, what, number) }
 
-// sing plays a tick of the voices. Some end, and the frogs that croaked and still live begin to
-// sing. s is a scope for this chorus only.
+// sing plays a tick of the voices. Some end, and frogs that croaked in this tick and still live
+// begin to sing. s is a scope for this chorus only.
 func (g *Game) sing(s scope.Scope) error {
 	l := g.Level
 	for i := range l.voices.Cap() {
@@ -88,7 +88,7 @@ func (g *Game) sing(s scope.Scope) error {
 	var c *chorus
 	for k := l.Room.since(l.Room.Heard); k < l.Room.Happened; k++ {
 		e := &l.events[k%eventsLength]
-		// it died or was caught in the same tick
+		// a frog that croaked may be gone in the same tick
 		if e.Kind != croaked || l.Frogs.named(e.Frog) == nil {
 			continue
 		}
@@ -116,7 +116,8 @@ func (c *chorus) end() error {
 // At returns the frog at a place, or nil.
 func (p *frogs) At(i int) *Frog { return p.pool.At(p.handles[i]) }
 
-// named returns the frog of a handle, or nil if it is gone, even if another frog has its place.
+// named returns the frog of a handle, or nil if that frog is gone, even if another frog has its
+// place.
 func (p *frogs) named(h arena.Handle[Frog]) *Frog { return p.pool.At(h) }
 
 // get returns a new frog and its place, or nil if all chunks are taken.

@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// FuzzWAD reads any bytes as a WAD file. They load and play, or return one clear error, or don't
-// fit. Nothing panics, and the region is empty afterwards.
+// FuzzWAD reads any bytes as a WAD file. The file loads and plays, or has one clear error, or
+// doesn't fit. No step panics, and the region is empty afterwards.
 func FuzzWAD(f *testing.F) {
 	f.Add(doom.MakeWAD(doomtest.GoodMap()))
 	f.Add(doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "BLOCKMAP", doomtest.GoodBlockmap())))
@@ -52,7 +52,8 @@ func FuzzWAD(f *testing.F) {
 	})
 }
 
-// expected reports whether err is nil; an error must be of a known kind.
+// expected reports whether err is nil. An error that is neither of a bad WAD nor ErrFull ends the
+// test.
 func expected(t *testing.T, err error) bool {
 	var bad *doom.BadWAD
 	if err != nil && !errors.As(err, &bad) && !errors.Is(err, budget.ErrFull) {

@@ -1,4 +1,4 @@
-// Package game is the play. A [Server] boots the library and the systems, loads maps, and begins a
+// Package game plays maps. A [Server] boots the library and the systems, loads maps, and begins a
 // [Game] on each:
 //
 //	s, err := game.Boot(ctx, options, b)
@@ -8,13 +8,13 @@
 //
 // In a tick the crew decides in parallel; then the commands are applied in order.
 //
-// Begin with room.go, the state, and this file, a tick. server.go, systems.go and level.go load,
+// Read room.go, the state, and this file, a tick, first. server.go, systems.go and level.go load,
 // and crew.go has the workers. players.go, frogs.go and bots.go are the rules. trace.go and grid.go
 // find obstacles and bodies, way.go and chart.go find ways, and seen.go makes a network player's
-// view. The package writes only the log; flags and output are the program's.
+// view. The package writes no output except the log.
 //
-// Many games tick at the same time if each has a slot of the region level, and each goroutine a
-// crew of its own: [Open], [Alone], [Server.LoadInto], [Server.BeginEmpty], [Game.StepBy].
+// Many games can tick at the same time if each game has a slot of the region level and each
+// goroutine has a crew: [Open], [Alone], [Server.LoadInto], [Server.BeginEmpty], [Game.StepBy].
 package game
 
 import (
@@ -26,16 +26,16 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Game is the play of one map. A tick takes an input for each player, from bots or from the caller.
-// It has two halves: the crew decides, in parallel and only reading; then the commands are applied
-// one after the other. So the state after a tick depends only on the state before it and the
-// inputs, not on the number of workers.
+// Game is a game on one map. A tick takes an input for each player, from bots or from the caller.
+// It has two halves: the crew decides, in parallel and only reading; then one goroutine applies the
+// commands in order. So the state after a tick depends only on the state before it and the inputs,
+// not on the number of workers.
 type Game struct {
 	budget  *budget.Budget
 	Level   *Level
-	Choices []Choice // for frogs, by place; without one, a frog chooses by itself
+	Choices []Choice // by a frog's place; a frog without a choice chooses by itself
 	crew    *Crew
-	// the method sing as a value, made once, since play must not allocate
+	// The method sing as a value. It is made once, since a tick must not allocate.
 	chorus  func(scope.Scope) error
 	inputs  []Input // of this tick
 	hearing uint64  // the first event that frogs hear in this tick
@@ -70,7 +70,7 @@ func (g *Game) begin(seed uint64) error {
 func (g *Game) Step() error { return g.StepWith(g.Decide()) }
 
 // StepWith plays one tick with an input for each player. The crew shares the work, and the tick's
-// own memory is in the frame.
+// temporary memory is in the frame. It returns an error if the frame or a scratch arena is full.
 func (g *Game) StepWith(inputs []Input) error {
 	frame := g.budget.Frame()
 	g.inputs = inputs
@@ -81,12 +81,12 @@ func (g *Game) StepWith(inputs []Input) error {
 	return g.crew.full()
 }
 
-// StepBy plays one tick with an input for each player, on the caller's goroutine. The tick's own
-// memory is on the first scratch arena of c, a crew of one worker. So independent games can tick at
-// the same time, each with a crew of its own. StepBy returns an error if memory is full, or if a
-// finalizer of the tick fails. A panic leaves no scope open.
+// StepBy plays one tick with an input for each player, on the caller's goroutine. The tick's
+// temporary memory is on the scratch arenas of c, a crew of one worker. So independent games can
+// tick at the same time, each with its own crew. StepBy returns an error if a scratch arena is
+// full, or if a finalizer of the tick fails. A panic leaves no scope open.
 func (g *Game) StepBy(c *Crew, inputs []Input) error {
-	c.full() // forget the error of another game, left by a panic
+	c.full() // forget an error that another game's panic left
 	g.inputs, c.game = inputs, g
 	if err := c.workers[0].scratches[0].Do("tick", c.tick); err != nil {
 		return err
@@ -94,7 +94,8 @@ func (g *Game) StepBy(c *Crew, inputs []Input) error {
 	return c.full()
 }
 
-// tick is one tick with a crew, in the scope s. If s is full, its owner reports it.
+// tick plays one tick with a crew, and its temporary memory in s. If s is full, it returns nil, and
+// the owner of s reports the ErrFull.
 func (g *Game) tick(c *Crew, s scope.Scope) error {
 	g.playerCommands = playerCommandMaker.TrySlice(s, g.Level.Players.Cap())
 	g.frogCommands = frogCommandMaker.TrySlice(s, g.Level.Frogs.Cap())

@@ -10,7 +10,7 @@ import (
 type grid struct {
 	heads  []int32 // by square: a frog's place plus 1
 	next   []int32 // by frog: the next one in the square
-	filled bool    // for the next tick
+	filled bool    // the grid has the frogs' current positions
 }
 
 const (
@@ -23,7 +23,7 @@ func newGrid(s scope.Scope, frogs int) grid {
 	return grid{heads: indexMaker.Slice(s, gridCells), next: indexMaker.Slice(s, frogs)}
 }
 
-// fillGrid fills the grid, once before a tick.
+// fillGrid fills the grid unless it is filled for this tick.
 func (l *Level) fillGrid() {
 	g := &l.grid
 	if g.filled {
@@ -44,7 +44,7 @@ func gridCell(column, row int32) uint32 {
 	return (uint32(column)*0x9e3779b1 ^ uint32(row)*0x85ebca6b) >> 20
 }
 
-// crowded reports whether another frog is in the way between two points.
+// crowded reports whether a step of the i-th frog brings it too near to another frog.
 func (l *Level) crowded(i int, from, to doom.Point) bool {
 	column, row := to.X>>gridBits, to.Y>>gridBits
 	for y := row - 1; y <= row+1; y++ {
@@ -60,7 +60,8 @@ func (l *Level) crowded(i int, from, to doom.Point) bool {
 	return false
 }
 
-// frogNear returns the place plus 1 of a frog within a distance of at most a square, or 0.
+// frogNear returns the place plus 1 of a frog within a distance, or 0. The distance is at most a
+// square's side.
 func (l *Level) frogNear(p doom.Point, distance int64) int32 {
 	column, row := p.X>>gridBits, p.Y>>gridBits
 	for y := row - 1; y <= row+1; y++ {

@@ -43,7 +43,7 @@ func TestHashHasAllState(t *testing.T) {
 		for i := range bytes {
 			at := uintptr(i) - unsafe.Offsetof(w.Room.Instance)
 			if name == "counts" && at < unsafe.Sizeof(w.Room.Instance) {
-				continue // it is the handle of the graph's instance
+				continue // this is the handle of the graph's instance
 			}
 			before := g.Hash()
 			bytes[i] ^= 1
@@ -54,8 +54,8 @@ func TestHashHasAllState(t *testing.T) {
 	}
 }
 
-// TestStateIsPlain checks that types in the state have the same size everywhere, no padding and no
-// address, and that an input is small.
+// TestStateIsPlain checks that the types in the state have no padding, no address and the same size
+// on each target, and that an input is small.
 func TestStateIsPlain(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[Room](), reflect.TypeFor[doom.Sector](),
 		reflect.TypeFor[arena.Handle[Frog]](), reflect.TypeFor[Frog](), reflect.TypeFor[Player](),

@@ -4,7 +4,7 @@ package game
 
 import "errors"
 
-// The runtime doesn't run on this system yet. This file lets the program compile.
+// Package budget doesn't run on this system. This file lets the program compile.
 
 type logFile struct{ buffer [160]byte }
 

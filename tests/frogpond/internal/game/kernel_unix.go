@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// These types own descriptors of the kernel. The collector doesn't know them, so each type has a
+// These types own file descriptors, which the garbage collector doesn't close. So each type has a
 // finalizer.
 
 // logFile is a file that lines are appended to.

@@ -8,10 +8,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Level is a map in play. The struct is a Go value that points into the region level, and is valid
-// until that is rewound. The region holds, in this order: the map and the graph, which never
-// change; the state; and the rest, which is not saved: the log, tables that each tick fills again,
-// and the bots' brains, which make inputs.
+// Level is a loaded map. The struct is a Go value that points into a region, and is valid until the
+// region is rewound. The region holds, in this order: the map and the graph, which never change;
+// the state; and parts that aren't saved, such as the log, tables that each tick fills again, and
+// the bots' brains.
 type Level struct {
 	doom.Level
 	Room       *Room
@@ -23,14 +23,14 @@ type Level struct {
 	voices     scope.Pool[voice]
 	events     []event
 
-	loaded []doom.Sector // as in the file
+	loaded []doom.Sector // the sectors as in the file
 	state  *save.State
 	made   Room // the room's slices as made, with counts of 0
 	system *frogSystem
-	here   scope.Addr[Room] // of the room, for objects in other regions
+	here   scope.Addr[Room] // the room's address, for objects in other regions
 	grid   grid
 	brains []brain // by player
-	inputs []Input // of the brains
+	inputs []Input // that the brains made
 	sights sights  // bodies that players saw; empty in a level of Load
 }
 
@@ -45,9 +45,8 @@ var (
 	indexMaker  = scope.Plain[int32]()
 )
 
-// loadLevel makes the level of m in s, with room for so many players and snapshots, and for sights
-// if shown. The chart is drawn with scratch. Each part has a label, so that a report shows its
-// size.
+// loadLevel makes the level of m in s, with room for the players and snapshots, and for sights if
+// shown. It draws the chart with scratch. Each part has a label, so that a report shows its size.
 func loadLevel(region budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
 	players, snapshots int, shown bool, logName string) (*Level, error) {
 	l := &Level{}
@@ -84,7 +83,7 @@ func (l *Level) read(s scope.Scope, m doom.Map, base arena.Base, scratch scope.S
 	return l.drawChart(scratch)
 }
 
-// openPlay makes the parts that are not state.
+// openPlay makes the parts of a level that aren't saved.
 func (l *Level) openPlay(s scope.Scope, players int, logName string) error {
 	if err := l.openFrogSystem(s, logName); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
-// some returns its maps, or in make test the first and the last three.
+// some returns the server's maps; in make test, only the first and the last three.
 func (s *Server) some() []doom.Map {
 	if n := len(s.Maps); n > 6 && step.Now() < step.Check {
 		return append(slices.Clone(s.Maps[:3]), s.Maps[n-3:]...)
@@ -22,7 +22,8 @@ func (s *Server) some() []doom.Map {
 	return s.Maps
 }
 
-// eachServer opens a server for each set of maps, since names repeat between sets.
+// eachServer opens two servers, for the installed and the built-in maps, since the two sets share
+// names.
 func eachServer(t *testing.T) (list []*Server) {
 	for _, wads := range [][]string{doom.InstalledWADs(), {doom.Builtin}} {
 		list = append(list, openCrew(t, 1, wads...))
@@ -30,7 +31,7 @@ func eachServer(t *testing.T) (list []*Server) {
 	return list
 }
 
-// eachMap loads maps of each set.
+// eachMap calls each with a game on each of some maps of both sets.
 func eachMap(t *testing.T, each func(t *testing.T, g *Game)) {
 	for _, s := range eachServer(t) {
 		for _, m := range s.some() {
@@ -87,7 +88,7 @@ func TestWallsHold(t *testing.T) {
 			was := slices.Clone(g.Level.Sectors)
 			require.NoError(t, g.Step())
 			is := slices.Clone(g.Level.Sectors)
-			copy(g.Level.Sectors, was) // floors that a step starts move after it
+			copy(g.Level.Sectors, was) // floors move after the bodies
 			for i, from := range before {
 				to := g.Level.Players.At(i).At
 				if from == to || !from.Near(to, 2*stride) {
@@ -107,7 +108,7 @@ func TestWallsHold(t *testing.T) {
 	})
 }
 
-// In one room all see each other. In two rooms without a door none does.
+// A viewer sees along a wall and through a door, but not through a wall or out of the map.
 func TestSight(t *testing.T) {
 	server := openServer(t, doom.Builtin)
 	g, err := server.start(t, server.Maps[0], 1)

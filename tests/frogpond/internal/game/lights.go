@@ -62,7 +62,7 @@ func (w *World) Strobe(c *doom.Sector, e *doom.Effect) bool {
 	return w.light(c, doom.Strobe, e.Wait)
 }
 
-// shine plays a tick of all lights.
+// shine plays a tick of each light.
 func (w *World) shine() {
 	for i := range w.lights {
 		n := &w.lights[i]
@@ -76,8 +76,8 @@ func (w *World) shine() {
 		}
 		switch n.Kind {
 		case doom.Fire:
-			// As in Doom, this compares the current light. Low is above High if no neighbour is
-			// darker.
+			// As in Doom, this compares the current light, not High. Low is above High if no
+			// neighbour is darker.
 			if less := int16(w.chance(n.Sector, 3)) * 16; c.Light-less < n.Low {
 				c.Light = n.Low
 			} else {
@@ -100,7 +100,7 @@ func (w *World) shine() {
 	}
 }
 
-// glow plays a tick of a light that fades down and up.
+// glow plays a tick of a light that fades down and up again.
 func (n *light) glow(c *doom.Sector) {
 	step := int16(-glowStep)
 	if n.Up != 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// log is a log file, and the lock that keeps its lines apart. The systems and each level have one.
-// It is plain data, so it may be part of an object in a region.
+// log is a log file, and a lock so that each line stays whole. The systems and each level have a
+// log. It is plain data, so an object in a region may contain it.
 type log struct {
 	lock scope.Addr[lock]
 	file scope.Addr[logFile]
@@ -32,7 +32,7 @@ func openLog(s scope.Scope, name string) (l log, err error) {
 	return log{scope.AddrOf(s, made), scope.AddrOf(s, file)}, nil
 }
 
-// note writes a line. It is safe for workers, because the lock keeps lines apart.
+// note writes a line. Workers may call it at the same time.
 func (l *log) note(name, what string, number uint64) {
 	lock, file := l.lock.Get(), l.file.Get()
 	lock.take()
@@ -40,7 +40,7 @@ func (l *log) note(name, what string, number uint64) {
 	lock.give()
 }
 
-// line formats into the file's own buffer, since play must not allocate.
+// line writes a line. It formats in the file's own buffer, since a tick must not allocate.
 func (f *logFile) line(name, what string, number uint64) {
 	text := append(f.buffer[:0], name...)
 	text = append(text, ' ')

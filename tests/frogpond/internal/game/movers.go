@@ -7,7 +7,7 @@ import (
 // mover is a floor or a ceiling in motion. Each floor and each ceiling has at most one, from a pool
 // of the level. If none is free, the action does nothing, and is counted.
 type mover struct {
-	Action    doom.Action // of the special that started it
+	Action    doom.Action // the action that started it
 	Plane     plane
 	State     state
 	Next      state // after waiting
@@ -86,8 +86,8 @@ func (w *World) Door(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Push opens or closes a door by hand, and reports whether it acted. A moving door of the kind that
-// closes by itself turns round, but a monster can't push it shut.
+// Push opens or closes a door by hand, and reports whether it acted. A moving door that closes by
+// itself turns round, but a monster can't push it shut.
 func (w *World) Push(s *doom.Sector, e *doom.Effect) bool {
 	m := w.mover(s.Number, ceilingPlane)
 	if m == nil {
@@ -145,7 +145,7 @@ func (w *World) Ceiling(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Crusher starts a crusher, or restarts a stopped one. It reports whether it did.
+// Crusher starts a crusher or restarts a stopped one, and reports whether it did.
 func (w *World) Crusher(s *doom.Sector, e *doom.Effect) bool {
 	if w.restart(s, ceilingPlane, e.Action) {
 		return true
@@ -168,7 +168,7 @@ func (w *World) Lift(s *doom.Sector, e *doom.Effect) bool {
 	return true
 }
 
-// Perpetual starts a lift that never rests, or restarts a stopped one. It reports whether it did.
+// Perpetual starts a lift that never ends, or restarts a stopped one. It reports whether it did.
 func (w *World) Perpetual(s *doom.Sector, e *doom.Effect) bool {
 	if w.restart(s, floorPlane, e.Action) {
 		return true
@@ -288,12 +288,12 @@ func (w *World) turn(m *mover) {
 		m.State = m.Next
 		return
 	}
-	// A door ends after its second way. A lift's last way is known by its direction.
+	// A door ends after its second way. A lift ends when it is up again.
 	m.Ends = m.Action == doom.RaiseDoor || m.Action == doom.ReopenDoor
 	m.State, m.Left = waiting, m.Wait
 }
 
-// turnBack handles a body in the mover's way.
+// turnBack slows or turns a mover that a body blocks, by the kind of mover.
 func (w *World) turnBack(m *mover) {
 	switch {
 	case m.Action == doom.Crusher && !m.Steady:
@@ -316,9 +316,9 @@ func (w *World) end(m *mover) {
 	w.movers.Put(m)
 }
 
-// move moves the plane by a tick. At its goal it stops and has arrived. If a body no longer fits,
-// the plane is blocked and goes back, unless it crushes. On arrival it also goes back, but isn't
-// blocked.
+// move moves the plane by a tick, to its goal at most, and reports whether it arrived. If a body no
+// longer fits, the plane is blocked; unless it crushes, it goes back by this step. A plane that
+// arrives goes back in any case, but isn't blocked.
 func (w *World) move(m *mover) (arrived, blocked bool) {
 	s := &w.Sectors[m.Sector]
 	height, goal, step := &s.Floor, m.High, int64(m.Pace)

@@ -2,7 +2,7 @@ package game
 
 import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
-// Player walks about, and catches frogs in reach.
+// Player is a player of the level's pool. It walks about, and catches frogs in reach.
 type Player struct {
 	At                     doom.Point
 	Heading                uint32
@@ -17,7 +17,7 @@ type Player struct {
 }
 
 // Input is a player's input for a tick. Inputs, from bots, recordings or the network, are the
-// simulation's only data from outside. An impossible request has no effect.
+// simulation's only data from outside. Impossible actions have no effect.
 type Input struct {
 	SpawnAt doom.Point
 	Heading uint8 // one of 16 directions
@@ -28,21 +28,21 @@ type Input struct {
 // Flags are the actions of an input.
 type Flags uint8
 
-// A player may walk a stride, use the line ahead, and make a frog appear. Only the program may let
-// it enter and leave; these are inputs too, so that inputs alone reproduce the state.
+// A player may walk a stride, use the line ahead, and make a frog appear. Only the program may set
+// Enter, Fresh and Leave. They are inputs too, so that inputs alone reproduce the state.
 const (
 	Walk Flags = 1 << iota
 	Use
 	Spawn
-	Enter // it plays from this tick on, at its last position
+	Enter // the player plays from this tick on, at its last position
 	Fresh // with Enter: at a start, as a new player
-	Leave // it is away from the next tick on
+	Leave // the player is away from the next tick on
 
 	FromAfar = Walk | Use | Spawn // the flags that a network player may send
 )
 
-// Guess returns the likely next input of a player without news: it goes on, and repeats no single
-// action.
+// Guess returns a guess of the player's next input: the player goes on walking or using, but
+// doesn't repeat Spawn, Enter, Fresh and Leave.
 func (in Input) Guess() Input {
 	in.Flags &^= Spawn | Enter | Fresh | Leave
 	return in
@@ -129,7 +129,8 @@ func (g *Game) decidePlayer(w *worker, i int) {
 	c.Spawns = in.Flags&Spawn != 0 && g.maySpawn(w, c.To, in.SpawnAt)
 }
 
-// walk returns the position after a step, which turns aside if a line is in the way.
+// walk returns the position after a step, and whether a step was possible. The step turns aside by
+// up to three directions if a line is in the way.
 func (l *Level) walk(from doom.Point, heading uint32) (to doom.Point, walks bool) {
 	for _, turn := range [...]uint32{0, 1, 15, 2, 14, 3, 13} {
 		if to := from.Step(heading+turn, stride); !l.blocked(from, to, &playerBody) {
@@ -139,8 +140,8 @@ func (l *Level) walk(from doom.Point, heading uint32) (to doom.Point, walks bool
 	return from, false
 }
 
-// maySpawn reports whether a frog can appear at a place near a player. The place must be within a
-// frog's reach, so that none appears on the far side of a wall.
+// maySpawn reports whether a frog can appear at a place near a player. A frog must be able to walk
+// to the place, so that it doesn't appear on the far side of a wall.
 func (g *Game) maySpawn(w *worker, from, at doom.Point) bool {
 	l := g.Level
 	if !at.Near(from, spawnReach) || l.blocked(from, at, &frogBody) || l.crowded(-1, from, at) {
@@ -151,8 +152,8 @@ func (g *Game) maySpawn(w *worker, from, at doom.Point) bool {
 	return w.walkable(l, scratch, from, at, &frogBody)
 }
 
-// applyPlayer applies the command of a player. Frogs and other players came first, so the frog to
-// catch may be gone, with another in its chunk.
+// applyPlayer applies the command of a player. Commands of frogs and other players came first, so
+// the frog to catch may be gone, and another in its place.
 func (g *Game) applyPlayer(i int) {
 	l, c, in := g.Level, &g.playerCommands[i], g.input(i)
 	p := l.Player(i)

@@ -6,8 +6,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Probe triggers a level's lines one by one, without a body, and reads their effects. The level's
-// own players and frogs do nothing meanwhile.
+// Probe triggers a level's lines one by one, with a body of its own, and reads their effects. The
+// level's players and frogs do nothing meanwhile.
 type Probe struct {
 	w       *World
 	player  Player
@@ -21,8 +21,8 @@ func (g *Game) Probe() *Probe {
 	return &Probe{w: g.Level.World, loaded: slices.Clone(g.Level.Sectors)}
 }
 
-// Fire triggers a line as a player with these keys or as a monster, from the front or the back. It
-// walks an eighth of a unit over the middle of the line, reaches as far, or shoots.
+// Fire triggers a line as a player with these keys or as a monster, from the front or the back. The
+// body walks an eighth of a unit over the middle of the line, reaches as far, or shoots.
 func (p *Probe) Fire(line int, by doom.Trigger, front, monster bool, keys doom.Key) {
 	p.monster = monster
 	who := activator{is: doom.Players, player: &p.player}
@@ -42,12 +42,12 @@ func (p *Probe) Fire(line int, by doom.Trigger, front, monster bool, keys doom.K
 		p.w.moved(who, from, to, &sector)
 	case by == doom.Used:
 		p.w.reach(who, from, to)
-	default: // play has no shots, so fire directly
+	default: // the game has no shots, so fire directly
 		p.w.fire(uint16(line), by, front, who)
 	}
 }
 
-// over returns a way of an eighth of a unit over the middle of a line.
+// over returns the ends of a way of an eighth of a unit over the middle of a line.
 func over(n *doom.Line, front bool) (from, to doom.Point) {
 	at := n.At(1 << (doom.UnitBits - 1))
 	x, y := int64(n.DY), -int64(n.DX) // to the right, which is the front
@@ -112,7 +112,7 @@ func (p *Probe) Body() (x, y, angle int) {
 // Exits returns the number of exits that the probe took.
 func (p *Probe) Exits() int { return int(p.player.Exits) }
 
-// Hurt returns the health that a player loses in a sector in so many ticks.
+// Hurt returns the health that a player in a sector loses in that many ticks.
 func (p *Probe) Hurt(sector, ticks int) int {
 	p.player.Health, p.player.Sector = fullHealth, uint16(sector)
 	for range ticks {

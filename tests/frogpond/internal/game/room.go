@@ -13,9 +13,9 @@ import (
 )
 
 // Room is the root of a level's state: the data that a tick leaves for the next. The state is the
-// room, its slices, and the pools and the graph's instance made after it. It is plain data without
-// padding in one stretch of the region, without addresses, so it can be copied, compared and
-// restored. The same state and the same inputs make the same play.
+// room, its slices, and the pools and the graph's instance made after it. It is one stretch of the
+// region, of plain data without padding and addresses, so it can be copied, compared and restored.
+// The same state and the same inputs lead to the same next state.
 type Room struct {
 	counts
 	Sectors arena.Slice[doom.Sector]
@@ -33,17 +33,17 @@ type counts struct {
 	Heard    uint64        // events before the last tick; frogs hear the later ones
 
 	Spawned, Croaked, Caught, Died uint64 // frogs
-	FrogsRefused                   uint64 // no chunk was free in the pool: expected, no error
+	FrogsRefused                   uint64 // no chunk of the pool was free; this is no error
 	Choruses, Voices               uint64
 
 	Tick, LightCount, ScrollCount, CarryCount uint32
 
-	// Lines that acted; lines without a free mover; lines with a tag that no sector has; events of
-	// the graph that took too many steps.
+	// Fired lines; actions without a free mover; actions with a tag that no sector has; errors of
+	// the graph.
 	Fired, Refused, Nowhere, Errors uint32
 }
 
-// event is an event that players and frogs hear.
+// event is an event of a frog that players and frogs hear.
 type event struct {
 	Tick uint32
 	Kind eventKind
@@ -62,7 +62,7 @@ const (
 	died
 )
 
-// eventsLength is the number of events kept. In a tick with more, the first are not heard.
+// eventsLength is the number of events kept. In a tick with more events, the first are not heard.
 const eventsLength = 512
 
 var (
@@ -70,8 +70,8 @@ var (
 	eventMaker = scope.Plain[event]()
 )
 
-// makeState makes the state. The parts made before it never change, and the parts made after it are
-// not state.
+// makeState makes the level's state. The parts of the level made before it never change, and the
+// parts made after it are not saved.
 func (l *Level) makeState(region budget.Region, s scope.Scope, players int) error {
 	l.state, l.Room = save.Begin(region, s, roomMaker)
 	l.state.Of("map "+l.Name, l.Sum)
@@ -90,7 +90,7 @@ func (l *Level) makeState(region budget.Region, s scope.Scope, players int) erro
 	return l.state.Rebuild(l.rebuild)
 }
 
-// keepSnapshots ends the state, and makes room for snapshots of it.
+// keepSnapshots ends the state, and makes room for count snapshots.
 func (l *Level) keepSnapshots(s scope.Scope, count int) {
 	l.Snapshots = save.NewRing(s, count, l.state)
 	l.StateBytes = l.state.Size()
@@ -110,7 +110,7 @@ func (l *Level) rebuild() error {
 	w.scrolls = w.scrolls[:r.ScrollCount]
 	w.carries = w.carries[:r.CarryCount]
 	l.grid.filled = false
-	if r.Instance != 0 && !w.script.graph.Live(r.Instance) { // of a forged file
+	if r.Instance != 0 && !w.script.graph.Live(r.Instance) { // the state is of a forged file
 		return fmt.Errorf("%s: the graph's instance isn't live", l.Name)
 	}
 	return nil
@@ -130,7 +130,7 @@ func (r *Room) since(from uint64) uint64 {
 	return from
 }
 
-// Hash returns a hash of the whole state, which doesn't include bots' brains.
+// Hash returns a hash of the whole state. Bots' brains aren't part of it.
 func (g *Game) Hash() doom.Hash {
 	l, w := g.Level, g.Level.World
 	h := doom.HashStart

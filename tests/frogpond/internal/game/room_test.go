@@ -11,7 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// played plays a new game on a map, by calls of step, and returns the hash after each tick.
+// played plays a new game on the m-th map, with a call of step for each tick, and returns the hash
+// after each tick.
 func played(t *testing.T, m, workers, ticks int, step func(*Game, int) error) []doom.Hash {
 	t.Helper()
 	s := openCrew(t, workers, doom.InstalledWADs()[0])
@@ -53,7 +54,7 @@ func TestInputsPlayAgain(t *testing.T) {
 }
 
 // Any bytes are a valid input, for more or fewer players than exist. No body leaves the map, and
-// the same bytes play the same.
+// the same bytes lead to the same states.
 func TestAnyInput(t *testing.T) {
 	const ticks = 200
 	play := func() []doom.Hash {
@@ -102,7 +103,7 @@ func TestNoInput(t *testing.T) {
 	assert.Zero(t, g.Level.Frogs.Live())
 }
 
-// In a tick with too many events, only the first ones are forgotten.
+// If too many events happen in a tick, only the first ones are forgotten.
 func TestEventsThatAreKept(t *testing.T) {
 	s := openServer(t, doom.Builtin)
 	g, err := s.start(t, s.Maps[0], 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// openRooms opens a server with slots in its region level, and scratch for so many workers.
+// openRooms opens a server with slots in its region level, and with scratch arenas for the workers.
 func openRooms(t testing.TB, slots, workers int, wads ...string) *Server {
 	t.Helper()
 	require.NoError(t, planError)
@@ -94,7 +94,7 @@ func TestStepByNoAllocations(t *testing.T) {
 		}
 		tick++
 	})
-	if !instrumented { // instrumented builds inline less, so more escapes
+	if !instrumented { // instrumented builds inline less, so more values escape
 		assert.Zero(t, allocs)
 	}
 	for _, scratch := range crew.workers[0].scratches {
@@ -102,8 +102,8 @@ func TestStepByNoAllocations(t *testing.T) {
 	}
 }
 
-// A full scratch is an error that names it, and a panic in a tick reaches the caller. After either,
-// the same crew ticks another room as before.
+// If a scratch arena is full, the error names it. A panic in a tick reaches the caller. After
+// either, the same crew ticks another room as before.
 func TestStepByUnwinds(t *testing.T) {
 	s, one := openRooms(t, 3, 2, doom.Builtin), openCrew(t, 1, doom.Builtin)
 	crew := Alone(s.Budget, 1)
@@ -128,8 +128,8 @@ func TestStepByUnwinds(t *testing.T) {
 	}
 }
 
-// Four rooms tick on two goroutines while the next maps load into another slot. Each ends as if it
-// were alone. With -race, data that they share would be found.
+// Four rooms tick on two goroutines while the next maps load into another slot. Each room ends as
+// if it were alone. The race detector would report data that rooms share.
 func TestRoomsSideBySide(t *testing.T) {
 	const rooms, players, ticks = 4, 8, 100
 	s, one := openRooms(t, rooms+1, 3, doom.Builtin), openCrew(t, 1, doom.Builtin)
@@ -175,7 +175,7 @@ func TestRoomsSideBySide(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// comeAndGo makes each player of the inputs enter and leave, in many ways.
+// comeAndGo makes each player of the inputs enter and leave at random.
 func comeAndGo(in [][]Input) {
 	for tick := range in {
 		for i := range in[tick] {
@@ -267,7 +267,7 @@ func TestAway(t *testing.T) {
 	step(0, 0)
 	assert.Equal(t, left, *l.Players.At(0), "gone, as it was in the tick in which it left")
 
-	// Frogs don't see it, floors don't move or harm it, and it blocks nothing.
+	// Frogs don't see the player, floors don't move or harm it, and it blocks no mover.
 	f, i := l.Frogs.get()
 	*f = Frog{At: left.At, Sector: left.Sector, Life: 100}
 	c := &l.Sectors[left.Sector]

@@ -14,10 +14,10 @@ type script struct {
 	instance  flow.Instance // the level's first instance
 	variables int
 	steps     int  // the most steps of an event
-	acted     bool // an action of this event did something
+	acted     bool // an action of the current event had an effect
 }
 
-// The host's events, each for players and for monsters.
+// The host's events. Each touch of a line has one for players and one for monsters.
 var (
 	host   = flow.NewHost[World]()
 	began  = flow.NewEvent[struct{}](host, doom.BeginEvent)
@@ -33,7 +33,7 @@ func both(name string) [2]flow.Event[doom.Touch] {
 		flow.NewEvent[doom.Touch](host, name+doom.MonsterPart)}
 }
 
-// The parameters of the host's actions. A tag names all sectors that have it.
+// The parameters of the host's actions. An action with a tag is for all sectors with it.
 type (
 	in     = flow.In[int32]
 	flag   = flow.In[bool]
@@ -50,7 +50,7 @@ type (
 	floorInputs struct {
 		Tag, Target, Amount, Speed, Change in
 		Crush                              flag
-		// the line whose front sector is the model of a change
+		// The sector in front of this line is the model for a changed floor.
 		Line  in
 		Acted result
 	}
@@ -213,8 +213,8 @@ func (w *World) loadScript(s scope.Scope) error {
 	return err
 }
 
-// openScript makes the graph's runner in s. The data that lives from tick to tick is in the
-// instance.
+// openScript makes the graph's runner in s. The runner keeps no data from tick to tick: the
+// instance has it.
 func (w *World) openScript(s scope.Scope) {
 	w.script.runner = host.NewRunner(s, w, w.script.steps)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Seen is a body or sector that a player is shown.
+// Seen is a body or sector in a player's view.
 type Seen struct {
 	Number  uint16 // of the player or sector, or the frog's place in the pool
 	X, Y    int16  // in map units; for a sector its floor and ceiling
@@ -27,16 +27,15 @@ const (
 	lookTurns = 4    // each look checks one target in four, in turn
 )
 
-// sights keeps the results of each player's last looks, for players and then frogs by place. It is
-// outside of the state.
+// sights keeps the results of each player's last looks. Targets are the players, then the frogs by
+// place. It isn't part of the state.
 type sights struct {
 	targets int
 	marks   []uint16 // by looking player and by target
 	turns   []uint32 // by looking player; 0: check all targets
 }
 
-// The marks of a target. A mark of behind or more is behind plus the number of the wall that hides
-// the target.
+// The marks of a target. A larger mark is behind plus the number of the wall that hides the target.
 const (
 	unseen = iota
 	inSight
@@ -71,8 +70,9 @@ type look struct {
 
 // See appends the bodies and sectors that a player sees, ordered by kind and number, until list is
 // full. whole reports whether all fitted. A player < 0 is a watcher, which sees everything; a
-// player that is away sees nothing. In a level of LoadInto a call checks a quarter of the bodies
-// and remembers the rest. c is a crew of the caller's goroutine only.
+// player that is away sees nothing. In a level of LoadInto, a call checks a quarter of the bodies
+// and takes the last results of the others; a player's first call checks all. c is a crew of the
+// caller's goroutine only.
 func (g *Game) See(c *Crew, player int, list []Seen) (seen []Seen, whole bool) {
 	l, w := g.Level, c.workers[0]
 	v := look{level: l, player: player, list: list}
@@ -102,7 +102,7 @@ func (v *look) all() (seen []Seen, whole bool) {
 	return v.list, whole
 }
 
-// players adds the players in sight. It reports whether all fitted, as do the next two.
+// players adds the players in sight. Like frogs and sectors, it reports whether all fitted.
 func (v *look) players() bool {
 	for i := range v.level.Players.Cap() {
 		p := v.level.Player(i)
@@ -160,7 +160,7 @@ func (v *look) sees(i int, at doom.Point, who *body) bool {
 }
 
 // mark returns the new mark of a target. It first tests the wall that hid the target before, since
-// mostly that still does.
+// that wall mostly still does.
 func (v *look) mark(known uint16, at doom.Point, who *body) uint16 {
 	l := v.level
 	if known >= behind {
@@ -190,14 +190,14 @@ func (v *look) note(i int, mark uint16) {
 	}
 }
 
-// isNear reports whether the box of a sector is within sight.
+// isNear reports whether the bounding box of a sector is within sight.
 func (v *look) isNear(o *doom.Outline) bool {
 	x := min(max(v.from.X, int32(o.Min.X)<<doom.UnitBits), int32(o.Max.X)<<doom.UnitBits)
 	y := min(max(v.from.Y, int32(o.Min.Y)<<doom.UnitBits), int32(o.Max.Y)<<doom.UnitBits)
 	return v.player < 0 || v.from.Near(doom.Point{X: x, Y: y}, farthest)
 }
 
-// add appends to the list. It reports whether it had room.
+// add appends a Seen to the list, and reports whether the list had room.
 func (v *look) add(kind uint8, number int, at doom.Point, heading uint8) bool {
 	if len(v.list) == cap(v.list) {
 		return false

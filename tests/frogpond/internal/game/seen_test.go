@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// seesAll returns a complete look of a player, by a call of sees for each body.
+// seesAll returns a player's view, made with a call of sees for each body.
 func (g *Game) seesAll(c *Crew, player int) (list []Seen) {
 	l, w, from := g.Level, c.workers[0], g.Level.Player(player).At
 	s := w.scratches[0].Open("test")
@@ -43,8 +43,8 @@ func (g *Game) seesAll(c *Crew, player int) (list []Seen) {
 	return list
 }
 
-// A player that enters sees all at once, and four looks refresh all. A watcher sees everything. A
-// full list has the first part of the view.
+// The first look of a player that enters checks all bodies, and four looks refresh all. A watcher
+// sees everything. A full list has the first part of the view.
 func TestSee(t *testing.T) {
 	for _, wads := range [][]string{{doom.Builtin}, doom.InstalledWADs()} {
 		s, bots := openRooms(t, 1, 1, wads...), openCrew(t, 1, wads...)
@@ -113,7 +113,7 @@ func TestSee(t *testing.T) {
 	}
 }
 
-// BenchmarkSee is one look of one of 16 players; they play a tick after each round of looks.
+// BenchmarkSee measures one look of one of 16 players. They play a tick after each round of looks.
 func BenchmarkSee(b *testing.B) {
 	const players = 16
 	s := openCrew(b, 1, doom.Builtin)

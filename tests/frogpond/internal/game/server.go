@@ -15,7 +15,7 @@ type Options struct {
 	WADs      []string // files, or doom.Builtin
 	Maps      string   // names with commas, or all
 	Log       string   // a file
-	Ticks     int      // of a map, at most: the systems keep the duration of each
+	Ticks     int      // of a map, at most; the systems have room for their durations
 	Workers   int      // goroutines that decide
 	Snapshots int      // room for snapshots in a level; 0 means one
 	Seed      uint64   // of the built-in maps
@@ -49,7 +49,7 @@ func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	return s, nil
 }
 
-// Open loads the region init only, for callers with their own systems and crews ([Alone]).
+// Open loads only the region init, for callers without systems and with their own crews ([Alone]).
 func Open(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	library, err := budget.Load(ctx, b.Region("init"), func(s scope.Scope) (*doom.Library, error) {
 		return doom.OpenLibrary(s, o.WADs, o.Seed)
@@ -64,7 +64,7 @@ func Open(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	return &Server{Budget: b, Maps: maps, log: o.Log, snapshots: max(1, o.Snapshots)}, nil
 }
 
-// LoadSystems builds the systems, at the start and after a rewind.
+// LoadSystems loads the region systems, at the start and after a rewind.
 func (s *Server) LoadSystems(ctx context.Context, o Options) error {
 	region := s.Budget.Region("systems")
 	systems, err := budget.Load(ctx, region, func(in scope.Scope) (*Systems, error) {
@@ -81,14 +81,14 @@ func (s *Server) Seal() error {
 	return err
 }
 
-// Load loads a map with so many players into the region level, where it stays until a rewind. If
+// Load loads a map for that many players into the region level, where it stays until a rewind. If
 // the map doesn't fit, Load returns ErrFull and the region is empty.
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
 	return s.load(ctx, s.Budget.Region("level"), s.crew, m, players, false)
 }
 
 // LoadInto is [Server.Load] into any region, such as a slot, with room for the sights of
-// [Game.See]. It uses the second scratch of the crew's first worker.
+// [Game.See]. It uses the second scratch arena of the crew's first worker.
 func (s *Server) LoadInto(ctx context.Context, region budget.Region, crew *Crew, m doom.Map,
 	players int) (*Level, error) {
 	return s.load(ctx, region, crew, m, players, true)

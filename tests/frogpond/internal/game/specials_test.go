@@ -25,7 +25,7 @@ func strip(t *testing.T, rooms []room, lines []special, things ...int) (*World, 
 	return g.Level.World, g.Level.Players.At(0)
 }
 
-// stripServer returns a server with only that map.
+// stripServer returns a server with only the map of strip.
 func stripServer(t testing.TB, rooms []room, lines []special, things ...int) *Server {
 	t.Helper()
 	var vertexes, sides, linedefs, sectors []byte
@@ -68,7 +68,7 @@ func stripServer(t testing.TB, rooms []room, lines []special, things ...int) *Se
 		{Name: "THINGS", Data: doomtest.Row(all...)}, {Name: "LINEDEFS", Data: linedefs},
 		{Name: "SIDEDEFS", Data: sides}, {Name: "VERTEXES", Data: vertexes}, {Name: "SECTORS", Data: sectors}}))
 	small := plan
-	small.GoHeap = 0 // several are open at a time
+	small.GoHeap = 0 // several budgets are open at a time
 	return openWith(t, small, "strip.wad")
 }
 
@@ -93,7 +93,7 @@ func (w *World) ticks(n int) {
 
 func units(v int) int32 { return int32(v) << doom.UnitBits }
 
-// until returns the number of ticks until a height is reached.
+// until returns the number of ticks until a height is v units, or -1.
 func (w *World) until(height *int32, v int) int {
 	for n := range 3000 {
 		if *height == units(v) {
@@ -318,8 +318,8 @@ func TestLifts(t *testing.T) {
 	assert.Equal(t, 105-49+96, w.until(c, 0), "it waits on where it was stopped while it waited")
 }
 
-// stopAndGo stops a lift by line 1 and restarts it by line 0. It returns 0, as the lift loses no
-// time.
+// stopAndGo stops a lift by line 1, checks that it rests, and restarts it by line 0. It returns the
+// ticks that the lift moved meanwhile: 0.
 func (w *World) stopAndGo(t *testing.T, p *Player) int {
 	t.Helper()
 	require.True(t, w.fireAs(p, 1))
@@ -427,7 +427,8 @@ func TestLights(t *testing.T) {
 	assert.Len(t, w.lights, 3)
 }
 
-// TestMoversOfDoorsAndStairs checks that each finds a mover, with all others in motion.
+// TestMoversOfDoorsAndStairs checks that the pool has a mover for each door and stair while all
+// others move.
 func TestMoversOfDoorsAndStairs(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 0}, {0, 0, 0, 0, 0, 0},
 		{0, 0, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 1}}, []special{{7, 1}, {1, 0}, {1, 0}})
@@ -449,8 +450,8 @@ func TestScrolls(t *testing.T) {
 	assert.Equal(t, units(60), p.At.Y, "a 32nd of the line's length in each tick")
 }
 
-// TestNobodyPassesAWall checks two bodies: a frog that touches a wall, as next to a raised lift,
-// and a body carried further in a tick than its width.
+// TestNobodyPassesAWall checks a frog that touches a wall, as next to a raised lift, and a body
+// that a floor carries further in a tick than its width.
 func TestNobodyPassesAWall(t *testing.T) {
 	w, _ := strip(t, []room{{0, 128, 0, 0, 0, 0}, {64, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, nil)
 	for _, x := range []int{120, 121, 127, 128} {

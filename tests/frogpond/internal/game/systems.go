@@ -2,8 +2,8 @@ package game
 
 import "github.com/upfront-mem/upfront/scope"
 
-// Systems holds the objects that outlive a map, in the region systems. Every tenth map the region
-// is rewound and they are built again, as after a change of settings.
+// Systems holds the objects that outlive a map, in the region systems. After every tenth map the
+// program rewinds the region and builds them again, as after a change of settings.
 type Systems struct {
 	log       log
 	Durations []uint32 // of each tick, in nanoseconds

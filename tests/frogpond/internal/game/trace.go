@@ -29,7 +29,7 @@ var (
 	seenMaker = scope.Plain[uint64]()
 )
 
-// touches reports whether a square around p overlaps the line.
+// touches reports whether the square of a body at p overlaps the line.
 func touches(n *doom.Line, p doom.Point, radius int32) bool {
 	from, to := n.Ends()
 	r := int64(radius) << doom.UnitBits
@@ -58,8 +58,8 @@ func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
 		int64(there.Floor)-int64(here.Floor) <= stepHeight<<doom.UnitBits
 }
 
-// mayOpen reports whether a line that a player can't cross now may become passable: it has a
-// special, or a sector next to it has a tag.
+// mayOpen reports whether a line that a player can't cross now may become passable, because it has
+// a special or a sector next to it has a tag.
 func (l *Level) mayOpen(n *doom.Line) bool {
 	if n.Back.IsNil() || n.Flags&doom.Impassable != 0 {
 		return false
@@ -68,8 +68,8 @@ func (l *Level) mayOpen(n *doom.Line) bool {
 		l.Outline(n.Back.Get(l.Base)).Tag != 0
 }
 
-// stopped reports whether lines stop a body between two points. It moves in steps shorter than the
-// radius, since a longer step could pass a line that the body touches.
+// stopped reports whether lines stop a body between two points. It checks steps shorter than the
+// body's radius, since a longer step could miss a line.
 func (l *Level) stopped(from, to doom.Point, who *body) bool {
 	dx, dy := int64(to.X)-int64(from.X), int64(to.Y)-int64(from.Y)
 	steps := max(abs(dx), abs(dy))>>doom.UnitBits/int64(who.radius) + 1
@@ -86,7 +86,7 @@ func (l *Level) stopped(from, to doom.Point, who *body) bool {
 
 // blocked reports whether lines stop a body on a step between two points. A line that the body
 // already touches stops it only on the way further in, so that a body that came down a ledge isn't
-// stuck in it.
+// stuck.
 func (l *Level) blocked(from, to doom.Point, who *body) bool {
 	if to != l.Inside(to) {
 		return true
@@ -120,9 +120,9 @@ func (l *Level) stops(n *doom.Line, from, to doom.Point, who *body) bool {
 	return !touches(n, from, who.radius) || !sameSide || abs(after) < abs(before)
 }
 
-// trace lists the lines between two points, nearest first, in the scope t. It fails if the scratch
-// arena is full, or if the way crosses more than maxHits lines. The points must be within 1024
-// units of each other, which bounds the products below.
+// trace returns the lines between two points, nearest first, in the scope t. ok is false if the
+// scratch arena is full, or if the way crosses more than maxHits lines. The points must be within
+// 1024 units of each other, which bounds the products below.
 func (l *Level) trace(t scope.Scope, from, to doom.Point) (hits []hit, ok bool) {
 	list := hitMaker.TrySlice(t, maxHits)
 	seen := seenMaker.TrySlice(t, l.seenWords())
@@ -132,8 +132,8 @@ func (l *Level) trace(t scope.Scope, from, to doom.Point) (hits []hit, ok bool) 
 	return l.crossed(list, seen, from, to)
 }
 
-// seenWords returns the number of words that have a bit for each line. The bits prevent
-// duplicates, as each cell that a line passes has it.
+// seenWords returns the number of words that have a bit for each line. They prevent duplicates,
+// since a line is in the list of each cell that it passes.
 func (l *Level) seenWords() int { return (len(l.Lines) + 63) / 64 }
 
 // crossed is trace in the caller's memory. All bits of seen must be 0.
@@ -161,7 +161,7 @@ func (l *Level) crossed(list []hit, seen []uint64, from, to doom.Point) (hits []
 	return list[:n], true
 }
 
-// insert puts a hit into its place in a sorted list with a free last place.
+// insert puts a hit into a sorted list whose last element is free.
 func insert(list []hit, h hit) {
 	i := len(list) - 1
 	for i > 0 && h.Before(&list[i-1]) {
@@ -198,8 +198,8 @@ func (w *worker) walkable(l *Level, t scope.Scope, from, to doom.Point, who *bod
 	return ok && l.allPassable(hits, who)
 }
 
-// allPassable reports whether a body can cross all lines of a list. For players it counts doors as
-// open.
+// allPassable reports whether a body can cross all lines of a list. For players, lines that may
+// open count as open.
 func (l *Level) allPassable(hits []hit, who *body) bool {
 	for _, h := range hits {
 		n := &l.Lines[h.Line]

@@ -24,8 +24,8 @@ func (l *Level) verify(v save.View) error {
 	return nil
 }
 
-// verifyRoom checks that the slices and the instance are those of this level, since no tick changes
-// them.
+// verifyRoom checks the room's counts, and that its slices and instance are the level's own: no
+// tick changes these.
 func (l *Level) verifyRoom(v save.View) error {
 	r := save.At(v, l.Room)
 	slices := *r
@@ -71,8 +71,8 @@ func (l *Level) verifyBody(at doom.Point, sector uint16, heading uint32) error {
 	return nil
 }
 
-// verifyFrogs also checks that each place has its own handle. With another's handle, one frog would
-// be in two places, and be freed twice.
+// verifyFrogs also checks that each place has a handle of its own chunk. Otherwise one frog could
+// be in two places and be freed twice.
 func (l *Level) verifyFrogs(v save.View) error {
 	handles := save.SliceAt(v, l.Frogs.handles)
 	for i, h := range handles {
@@ -123,7 +123,7 @@ func (l *Level) verifyPlayers(v save.View) error {
 	return nil
 }
 
-// verifySounds checks events and voices. Their frogs may be gone, so any handle is valid.
+// verifySounds checks events and voices. Any handle is valid, since their frogs may be gone.
 func (l *Level) verifySounds(v save.View) error {
 	for i := range save.SliceAt(v, l.events) {
 		switch e := &save.SliceAt(v, l.events)[i]; {

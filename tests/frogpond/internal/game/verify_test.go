@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// A forged state is refused, with its field's name, if play can't produce a number that a tick
-// indexes by, counts with or loops over.
+// A forged state is refused, with the field's name, if a number that a tick indexes by, counts with
+// or loops over can't occur in play.
 func TestForgedFields(t *testing.T) {
 	s := specialServer(t)
 	f := newForger(t, s, s.Maps[0])

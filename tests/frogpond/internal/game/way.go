@@ -30,7 +30,7 @@ type waySearch struct {
 	count       int
 }
 
-// findWay sets a bot's way to a square picked by r, or to the nearest that it can reach.
+// findWay sets a bot's way to a square picked by r, or to the nearest one that it can reach.
 func (g *Game) findWay(w *worker, p *Player, b *brain, r uint64) {
 	result := w.scratches[0].Open("way")
 	defer w.close(result)
@@ -88,8 +88,8 @@ func (s *waySearch) spread(square int) {
 	}
 }
 
-// opens reports whether a player can walk to the next square in a direction. The chart has this for
-// all cells, except from the player's own position and outside of the blockmap.
+// opens reports whether a player can walk to the next square in a direction. The chart has the
+// answer, except for the player's own position and outside of the blockmap.
 func (s *waySearch) opens(square, next, direction int) bool {
 	l := s.g.Level
 	b := &l.Blocks

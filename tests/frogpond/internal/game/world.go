@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// World holds the parts of a level that specials change: movers, lights, moving walls. Its memory
-// is the level's.
+// World holds the parts of a level that specials change: movers, lights, moving textures. Its
+// memory is the level's.
 type World struct {
 	*Level
 	movers   scope.Pool[mover]
@@ -40,7 +40,8 @@ type scroll struct {
 	Offset int32
 }
 
-// begun holds the scrolls and carries of the beginning, outside of the state.
+// begun holds copies of the scrolls and carries that the level began with. It isn't part of the
+// state.
 type begun struct {
 	scrolls []scroll // with offsets of 0
 	carries []carry
@@ -53,14 +54,14 @@ type carry struct {
 	_      [2]byte
 }
 
-// key is a key's place on the map. A player that comes near has it from then on.
+// key is a key's place on the map. A player that comes near has the key from then on.
 type key struct {
 	At   doom.Point
 	Kind doom.Key
 	_    [3]uint8
 }
 
-// landing is the goal of a teleporter.
+// landing is the destination of a teleporter.
 type landing struct {
 	At              doom.Point
 	Heading, Sector uint16
@@ -77,7 +78,7 @@ var (
 	landingMaker = scope.Plain[landing]()
 )
 
-// keyThings maps the kinds of things to the keys that they are.
+// keyThings has the key for each kind of thing that is one.
 var keyThings = map[uint16]doom.Key{5: doom.Blue, 40: doom.Blue, 6: doom.Yellow, 39: doom.Yellow,
 	13: doom.Red, 38: doom.Red}
 
@@ -97,7 +98,7 @@ func (w *World) makeState(s scope.Scope) {
 		case e.Action == doom.CarryFloor:
 			carries += w.tagged(w.Lines[i].Tag)
 		case e.Trigger == doom.Pushed:
-			movers++ // at most, since most doors have two such lines
+			movers++ // too many, since most doors have two such lines
 		}
 	}
 	for i := range w.Sectors {
@@ -119,7 +120,8 @@ func (w *World) makeState(s scope.Scope) {
 	w.script.graph.Instances(1)
 }
 
-// stored is arena.SliceOf, but nil for an empty list, so that its address is no part of the state.
+// stored is arena.SliceOf, but returns a zero Slice for an empty list, so that its address isn't
+// part of the state.
 func stored[T any](base arena.Base, list []T) arena.Slice[T] {
 	if len(list) == 0 {
 		return arena.Slice[T]{}
@@ -181,7 +183,8 @@ func (w *World) findThings(s scope.Scope) {
 	}
 }
 
-// begin starts the specials that work from the start on. The seed is that of all chance.
+// begin starts the specials that work from the start on. All random numbers of the game derive from
+// the seed.
 func (w *World) begin(seed uint64) error {
 	w.Room.Seed = seed
 	for i := range w.Sectors {
@@ -241,8 +244,8 @@ func (w *World) timedDoor(c *doom.Sector, special *doom.SectorSpecial) {
 	}
 }
 
-// fire triggers a line: a body walks over it from a side, uses it, or shoots at it. It reports
-// whether the line acted.
+// fire triggers a line by walking, using or shooting, from its front or back. It reports whether
+// the line acted.
 func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bool {
 	if by == doom.Used && !front {
 		return false // no body reaches through a wall
@@ -265,12 +268,12 @@ func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bo
 	return c.acted
 }
 
-// all applies an action to all sectors with a tag. The sector in front of line is the one whose
-// flat a floor takes on.
+// all applies an action to all sectors with a tag, and reports whether one changed. The sector in
+// front of line is the model for a changed floor.
 func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
 	if tag == 0 && e.Action != doom.SetLight && e.Action != doom.StrobeLight {
 		w.Room.Nowhere++
-		return false // most sectors have tag 0, and no such line is meant for them
+		return false // most sectors have tag 0; a line with tag 0 isn't meant for them
 	}
 	found := false
 	for i := w.NextTagged(uint16(tag), -1); i >= 0; i = w.NextTagged(uint16(tag), i) {
@@ -315,7 +318,7 @@ func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
 	return false
 }
 
-// run plays a tick of everything that moves by itself, after players and frogs.
+// run plays a tick of movers, lights, scrolls, carries and floors. It runs after players and frogs.
 func (w *World) run() {
 	w.check(w.script.runner.Tick(w.script.graph))
 	w.moveAll()

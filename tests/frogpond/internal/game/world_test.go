@@ -11,10 +11,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// read now, as a test may change the folder
+// Read at start, because tests change the folder.
 var plan, planError = budget.ReadPlan("../../plan.json")
 
-// openServer boots with some files, for tests that play without main.
+// openServer boots a server with these files and one worker.
 func openServer(t testing.TB, wads ...string) *Server {
 	t.Helper()
 	return openWith(t, plan, wads...)
@@ -25,7 +25,7 @@ func openWith(t testing.TB, plan budget.Plan, wads ...string) *Server {
 	return openCrewWith(t, plan, 1, wads...)
 }
 
-// openCrew is openServer with so many workers.
+// openCrew is openServer with that many workers, and without a Go heap limit.
 func openCrew(t testing.TB, workers int, wads ...string) *Server {
 	t.Helper()
 	small := plan
