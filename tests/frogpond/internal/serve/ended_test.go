@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRecordOfAFault: the record of a map that fails ends before the ticks that were being played
-// again, because an offline replay would fail in them too.
+// TestRecordOfAFault: if a map fails while ticks are played again, its record ends before these
+// ticks, because an offline replay would fail in them too.
 func TestRecordOfAFault(t *testing.T) {
 	s := built(t, func(o *Options) { o.Inputs = t.TempDir() })
 	defer s.close(t)

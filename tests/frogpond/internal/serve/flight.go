@@ -13,20 +13,21 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// flight keeps the last seconds with the runtime's flight recorder, and writes them to traces in a
-// folder: at most 8 in a run, with a rest between them. A nil flight is off.
+// flight keeps the last seconds with the runtime's flight recorder, and writes them to a folder: at
+// most 8 traces in a run, with a rest after each. A nil flight records nothing.
 type flight struct {
 	recorder *trace.FlightRecorder
 	folder   string
 	rest     time.Duration
 	say      func(error)
-	// set while a trace is written, for rest afterwards, and after the last trace
+	// Set while a trace is written, for the rest afterwards, and for good after the last trace.
 	busy    atomic.Bool
 	traces  int // traces written; used only while busy
 	writing sync.WaitGroup
 }
 
-// newFlight starts the runtime's flight recorder. It fails while the process runs another one.
+// newFlight starts the runtime's flight recorder. It fails if one runs already, or if the folder
+// can't be made.
 func newFlight(folder string, rest time.Duration, say func(error)) (*flight, error) {
 	f := &flight{folder: folder, rest: rest, say: say,
 		recorder: trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 5 * time.Second, MaxBytes: 16 << 20})}
@@ -39,7 +40,7 @@ func newFlight(folder string, rest time.Duration, say func(error)) (*flight, err
 	return f, nil
 }
 
-// dump writes a trace in a goroutine, with the reason as a log in it. It never waits, and does
+// dump writes a trace in a goroutine, and puts the reason into the trace. It doesn't wait, and does
 // nothing while the flight is busy.
 func (f *flight) dump(reason string) {
 	if f == nil || !f.busy.CompareAndSwap(false, true) {
@@ -63,7 +64,7 @@ func (f *flight) dump(reason string) {
 	})
 }
 
-// watch dumps a trace if err is an ErrFull, with its text as the reason.
+// watch calls dump if err is an ErrFull, with its text as the reason.
 func (f *flight) watch(err error) {
 	if f != nil && errors.Is(err, budget.ErrFull) {
 		f.dump(err.Error())

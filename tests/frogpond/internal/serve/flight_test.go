@@ -66,7 +66,7 @@ func TestFlightRests(t *testing.T) {
 	assert.Contains(t, string(text), full.Error(), "the log")
 }
 
-// A run writes at most eight traces, and keeps those of earlier runs.
+// A run writes at most eight traces, and keeps the traces of earlier runs.
 func TestFlightFiles(t *testing.T) {
 	folder := t.TempDir()
 	earlier := filepath.Join(folder, "frogpond-1.trace")

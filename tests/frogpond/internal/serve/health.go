@@ -13,7 +13,7 @@ import (
 )
 
 // listenHealth opens the port of -health, or returns nil without the option. It runs before the
-// rooms are built, so that a port in use ends a server that has nothing to release.
+// rooms are built, so that a server whose port is in use has nothing to release.
 func (s *Server) listenHealth() (net.Listener, error) {
 	if s.o.Health == "" {
 		return nil, nil
@@ -29,8 +29,8 @@ func (s *Server) listenHealth() (net.Listener, error) {
 	return listener, nil
 }
 
-// serveHealth reports whether the server is well, in the shape of Agones' REST SDK, until stop,
-// which closes the listener. It allocates on the Go heap and runs outside of ticks.
+// serveHealth answers requests for the server's health, in the format of Agones' REST SDK. stop
+// ends it and closes the listener. It allocates on the Go heap, but outside of ticks.
 func (s *Server) serveHealth(listener net.Listener) (stop func()) {
 	if listener == nil {
 		return func() {}
@@ -52,13 +52,12 @@ func (s *Server) serveHealth(listener net.Listener) (stop func()) {
 	}
 }
 
-// onlyTo refuses requests to any host but the address, or localhost, with its port. Otherwise a
-// foreign name that leads a browser here (DNS rebinding) would pass; the browser sends it as the
-// host.
+// onlyTo refuses requests whose Host isn't the address, or localhost, with its port. That stops DNS
+// rebinding: a browser that a foreign name leads here sends that name as the Host.
 func onlyTo(at *net.TCPAddr, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, port, err := net.SplitHostPort(r.Host)
-		if err != nil { // without a port: HTTP's own
+		if err != nil { // without a port, HTTP's default
 			host, port = strings.Trim(r.Host, "[]"), "80"
 		}
 		ip := net.ParseIP(host)
@@ -102,7 +101,7 @@ func (s *Server) healthy() bool {
 	return s.failure.Load() == nil
 }
 
-// gameServer is the server as Agones describes one; the counters are players and rooms.
+// gameServer returns the server in Agones' format, with counters of players and rooms.
 func (s *Server) gameServer() any {
 	type counter struct {
 		Count    int `json:"count"`

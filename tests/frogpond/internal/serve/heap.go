@@ -9,15 +9,15 @@ import (
 )
 
 // heapWatch counts the allocations on the Go heap by call stack. The profile has every object,
-// because the program sets its rate to 1 at the start. A collection publishes the profile, so begin
-// and end each collect, outside of the count.
+// because the program sets its rate to 1 at the start. Only a collection updates the profile, so
+// begin and end each run the collector, outside of the count.
 type heapWatch struct {
 	before map[[32]uintptr]int64
 	stats  runtime.MemStats
 }
 
-// quiet runs the collector once, and then turns it off until the plan's share of the Go heap is
-// used up.
+// quiet runs the collector once, and then turns it off. It runs again when the Go heap reaches the
+// plan's share.
 func quiet() {
 	debug.FreeOSMemory()
 	debug.SetGCPercent(-1)
@@ -72,7 +72,8 @@ func (h *heapWatch) read() map[[32]uintptr]int64 {
 	return made
 }
 
-// programFrames returns the frames of a stack, innermost first, or nil if all are the runtime's.
+// programFrames returns the frames of a stack, innermost first. It returns nil if all are the
+// runtime's, or if the stack is the count's own.
 func programFrames(stack []uintptr) (list []string) {
 	if end := slices.Index(stack, 0); end >= 0 {
 		stack = stack[:end]
@@ -96,8 +97,8 @@ func programFrames(stack []uintptr) (list []string) {
 	return list
 }
 
-// ofPage reports whether a stack serves a page or a probe. A stack that fills its record does: no
-// stack of play is so deep.
+// ofPage reports whether a stack serves a page or a health probe. A stack that fills its record
+// does, because no stack of a tick is so deep.
 func ofPage(stack [32]uintptr, frames []string) bool {
 	return stack[len(stack)-1] != 0 ||
 		slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, "net/http.") })

@@ -12,7 +12,7 @@ import (
 type message struct {
 	came    int64 // nanoseconds since the server began
 	session uint32
-	ack     uint32 // of inputs: the newest State that arrived
+	ack     uint32 // the newest State that the client has
 	tick    uint32 // of the newest input
 	what    what
 	place   uint8
@@ -40,8 +40,8 @@ type inbox struct {
 
 var messageMaker = scope.Plain[message]()
 
-// inboxLength is some ticks' worth of messages for a room. A session may have waitingMost of them,
-// a third of a second of inputs, so that a flood by one session leaves room for all others.
+// inboxLength is room for the messages of some ticks. A session may have waitingMost of them, a
+// third of a second of inputs, so that one session's flood leaves room for all others.
 const (
 	inboxLength = 256
 	waitingMost = inboxLength / (PlayersMost + watchers)
@@ -49,8 +49,8 @@ const (
 
 func newInbox(s scope.Scope) inbox { return inbox{messages: messageMaker.Slice(s, inboxLength)} }
 
-// next returns the next message of a session to fill, or nil if too many of its messages wait. put
-// hands it over.
+// next returns a message for a session to fill, or nil if too many of its messages wait. put then
+// hands the message over.
 func (b *inbox) next(of *session) *message {
 	if of.waiting.Load() == waitingMost {
 		return nil

@@ -7,16 +7,17 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// window is the number of ticks of inputs that a room keeps: past ones that may still arrive late,
-// and future ones that arrived early. A future tick reuses the entry of a tick beyond rollback.
+// window is the number of ticks whose inputs a room keeps: past ticks, for late inputs, and ahead
+// future ticks, for early ones. A future tick reuses the entry of a tick that is older than
+// rollbackMost.
 const (
 	window       = 64
 	ahead        = 32
 	rollbackMost = window - ahead - 1
 )
 
-// inputs are the inputs of a room's players by tick: those that arrived, and those that were
-// played.
+// inputs are the inputs of a room's players by tick: the inputs that arrived, and the inputs that
+// were played.
 type inputs struct {
 	players int
 	came    []game.Input // by tick and player
@@ -65,8 +66,8 @@ const (
 	wrong         // the tick was played with another input
 )
 
-// hear takes a player's input for a tick. now is the next tick to play, and oldest the first one
-// that can be played again.
+// hear takes a player's input for a tick, and returns how it arrived. now is the next tick to play,
+// and oldest the first tick that can be played again.
 func (in *inputs) hear(player int, tick, now, oldest uint32, wants wire.Input) arrival {
 	lead := int32(tick - now)
 	switch {
@@ -100,15 +101,15 @@ func (in *inputs) hear(player int, tick, now, oldest uint32, wants wire.Input) a
 	return wrong
 }
 
-// forget drops the inputs of a place's former player, from a tick on.
+// forget drops the inputs that a place's former player sent for a tick and later ones.
 func (in *inputs) forget(player int, from uint32) {
 	for i := range uint32(ahead) {
 		in.known[(from+i)%window] &^= 1 << player
 	}
 }
 
-// compose returns the inputs of a tick: those that arrived, else guesses, with the marks for
-// entering and leaving.
+// compose returns the inputs to play a tick with: the inputs that arrived, or else guesses, with
+// the marks for entering and leaving.
 func (in *inputs) compose(tick uint32) []game.Input {
 	list, before, m := in.of(tick), in.of(tick-1), in.mark(tick)
 	first := int(tick%window) * in.players

@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// keeper writes files. The workers' data stays in the plan's memory until it is on the disk. If the
-// disk is full or slow, a record ends or a save is lost, and is counted; no room waits.
+// keeper writes files. The workers' data stays in the plan's memory until it is written. If the
+// disk is full or slow, a record ends or a save is lost, and the loss is counted; no room waits.
 type keeper struct {
 	s       *Server
 	images  []image
@@ -42,7 +42,7 @@ var (
 const (
 	images    = 4         // saves on their way at once
 	imageMost = 256 << 10 // bytes of one
-	scoreMost = 64        // scores of a room that wait at most
+	scoreMost = 64        // the most scores of a room that wait
 
 )
 
@@ -61,8 +61,8 @@ func newKeeper(s *Server, in scope.Scope) *keeper {
 	return k
 }
 
-// scoreTime is the time between a room's scores, and between writes of them. A score is on the disk
-// within a second.
+// scoreTime is the time between a room's scores, and between their writes. So a score is on the
+// disk within a second.
 const scoreTime = time.Second / 3
 
 func (k *keeper) loop() {
@@ -90,8 +90,8 @@ func (k *keeper) check(err error) {
 	}
 }
 
-// writeImage writes one save, if one waits. The images take turns. It writes one at a time, because
-// the disk may be slow and other files wait.
+// writeImage writes one save, if one waits. The images take turns. It doesn't write all of them,
+// because the disk may be slow, and inputs wait meanwhile.
 func (k *keeper) writeImage() {
 	for range k.images {
 		m := &k.images[k.turn]
@@ -199,7 +199,7 @@ func (k *keeper) image() *image {
 	return nil
 }
 
-// fill makes the save of a room, and hands it over.
+// fill makes the save of a room, and hands it to the keeper.
 func (m *image) fill(r *room) (err error) {
 	p := r.play
 	if m.file, err = p.file(m.bytes); err != nil {
@@ -217,7 +217,7 @@ func (m *image) fill(r *room) (err error) {
 	return nil
 }
 
-// keep saves the room when it is due, and adds its players' scores.
+// keep saves the room and adds its players' scores, each when it is due.
 func (r *room) keep(now time.Duration) {
 	if r.s.saves != nil && now-r.saved >= r.s.o.SaveEvery && !r.saving.Load() {
 		if m := r.s.keeper.image(); m != nil {
@@ -238,7 +238,7 @@ type scoreLog struct {
 	in, out atomic.Uint32
 }
 
-// add reports whether the queue had room.
+// add appends a score, and reports whether the queue had room.
 func (l *scoreLog) add(s *disk.Score) bool {
 	in := l.in.Load()
 	if in-l.out.Load() == uint32(len(l.list)) {
@@ -275,7 +275,7 @@ func (r *room) score(place int, now time.Duration) {
 		return
 	}
 	is := score{p.Caught, p.Deaths, p.Exits}
-	// Late inputs can undo a score, and a reader would take the fall for another game.
+	// Late inputs can undo a score, and a reader would take a lower score for another game.
 	if is == s.scored || is.caught < s.scored.caught || is.deaths < s.scored.deaths ||
 		is.exits < s.scored.exits {
 		return

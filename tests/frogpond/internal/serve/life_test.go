@@ -31,8 +31,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// A room that panics, or whose tick is full, ends alone. Its players get a notice and join again,
-// and the other room's play on.
+// A room that panics, or whose tick is full, ends alone. Its players get a notice and join again.
+// The other room's players play on.
 func TestRoomEnds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"panic", "full"} {
@@ -77,7 +77,7 @@ func TestMapsRotate(t *testing.T) {
 	assert.GreaterOrEqual(t, r.Ticks, uint64(2*35), "and it played all the while")
 }
 
-// A map that doesn't fit its slot isn't played; the current map goes on until another one is
+// A map that doesn't fit its slot isn't played. The current map goes on until another map is
 // loaded.
 func TestMapTooLarge(t *testing.T) {
 	step.Needs(t, step.Check)
@@ -126,7 +126,7 @@ func TestDiskFull(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
 	dir := t.TempDir()
-	// the temporary name of a save
+	// The temporary names of a room's saves.
 	for _, name := range []string{"room-00.a.new", "room-00.b.new"} {
 		require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
 	}
@@ -144,7 +144,7 @@ func TestDiskFull(t *testing.T) {
 	assert.NotZero(t, s.result.Lost)
 }
 
-// After a restart, rooms go on from their saves, and players that come back by name go on at their
+// After a restart, rooms go on from their saves. Players that join by the same name go on at their
 // place.
 func TestGoesOn(t *testing.T) {
 	step.Needs(t, step.Check)
@@ -192,7 +192,7 @@ func isThere(name string) bool {
 	return err == nil
 }
 
-// A client goes on from another address, if it proves its session.
+// A client that proves its session goes on from another address.
 func TestReconnect(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -215,7 +215,7 @@ func TestReconnect(t *testing.T) {
 	assert.NotZero(t, r.Dropped[wire.BadAddress.String()])
 }
 
-// A player that is silent for five seconds has left.
+// A player that is silent for the timeout, here five seconds, loses its place.
 func TestTimeOut(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -259,8 +259,8 @@ func TestDrain(t *testing.T) {
 	assert.NoError(t, s.err)
 }
 
-// Another plan is opened when the server is empty. The region init stays, and systems and rooms are
-// new. If the plan fails, the old one stays.
+// The server opens another plan when it is empty. The region init stays; systems and rooms are new.
+// If the plan fails, the old one stays.
 func TestAnotherPlan(t *testing.T) {
 	t.Parallel()
 	reload, size := make(chan os.Signal, 1), uint64(0)
@@ -298,7 +298,7 @@ func TestAnotherPlan(t *testing.T) {
 	assert.Contains(t, s.said.String(), "another plan: no such plan; the old one stays")
 }
 
-// Another plan in which no map fits leaves the old one.
+// If no map fits in another plan, the old one stays.
 func TestPlanTooSmall(t *testing.T) {
 	step.Needs(t, step.Check)
 	t.Parallel()
@@ -351,12 +351,13 @@ func TestSignalAtReload(t *testing.T) {
 	assert.NotEmpty(t, s.result.Hash)
 }
 
-// The server reports its health in the shape of Agones' REST SDK, to this machine alone.
+// The server reports its health in the format of Agones' REST SDK, and only to this machine.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Hour })
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.said.String())
-	// answers waits until a path does so: on a busy machine a late tick makes the server unwell.
+	// answers waits for the answer, because a late tick on a busy machine makes the server
+	// unhealthy.
 	answers := func(path string, code int, part string) {
 		s.until(fmt.Sprint(path, " ", code), func() bool {
 			answer, err := http.Get(url + path)

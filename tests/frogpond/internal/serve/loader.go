@@ -15,7 +15,7 @@ import (
 )
 
 // loader loads the rooms' next maps, each into a free slot, and releases the slots of maps that
-// ended. Loading takes time and allocates on the Go heap, so no tick waits for it.
+// ended. Loading is slow and allocates on the Go heap, so no tick waits for it.
 type loader struct {
 	s     *Server
 	crew  *game.Crew
@@ -23,8 +23,8 @@ type loader struct {
 	file  []byte // memory for one
 }
 
-// nap is the sleep between polls of goroutines with occasional work. Nothing waits for them, and
-// waking them costs nothing.
+// nap is the sleep between polls of goroutines with occasional work. No other goroutine waits for
+// them, and they need no wake-up.
 const nap = 5 * time.Millisecond
 
 func (l *loader) loop() {
@@ -42,12 +42,13 @@ func (l *loader) look(r *room) {
 		r.gone.Store(nil)
 	}
 	if r.wanted.Load() && r.next.Load() == nil && r.gone.Load() == nil && !l.s.closing.Load() &&
-		l.s.now() >= r.again && l.slots.Available() > 0 { // none: other rooms' maps use them
+		l.s.now() >= r.again && l.slots.Available() > 0 { // else others use all
 		r.next.Store(l.next(r))
 	}
 }
 
-// next returns the next map of a room that loads, or nil; then the room tries again a second later.
+// next loads and returns a room's next map, without the maps that fail to load. If all fail, it
+// returns nil, and the room tries again a second later.
 func (l *loader) next(r *room) *play {
 	for range l.s.game.Maps {
 		number := r.maps
@@ -66,7 +67,7 @@ func (l *loader) next(r *room) *play {
 
 // first returns a room's first map: the saved one, or the next that fits.
 func (l *loader) first(r *room) (p *play, err error) {
-	if l.s.o.Inputs != "" { // so that no record is written over
+	if l.s.o.Inputs != "" { // so that no record is overwritten
 		if r.maps, err = disk.NextEpoch(l.s.o.Inputs, uint32(r.number)); err != nil {
 			return nil, err
 		}
@@ -79,7 +80,7 @@ func (l *loader) first(r *room) (p *play, err error) {
 	return p, err
 }
 
-// resume returns a room's saved map, or nil without a save.
+// resume loads and returns a room's saved map, or returns nil without a save.
 func (l *loader) resume(r *room) (*play, error) {
 	if l.s.saves == nil {
 		return nil, nil
@@ -99,7 +100,7 @@ func (l *loader) resume(r *room) (*play, error) {
 	if err != nil {
 		return nil, fmt.Errorf("room %d: its save: %w", r.number, err)
 	}
-	for i := range min(len(h.Names), l.s.o.Players) { // players that come back go on
+	for i := range min(len(h.Names), l.s.o.Players) { // players that join by these names go on
 		r.seats[i].name = h.Names[i]
 		l.s.net.roomSessions(r.number)[i].name = h.Names[i]
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Plant is a fault to put into a room of a server at a tick, to test the consequences. The zero
-// Plant is none.
+// Plant is no fault.
 type Plant struct {
 	Kind string
 	Room int
@@ -17,8 +17,8 @@ type Plant struct {
 	done *bool
 }
 
-// Plants are the kinds of faults: the room panics; its tick finds the scratch full; its socket is
-// closed.
+// Plants are the kinds of faults: the room panics; the scratch arena of its tick is full; the
+// server's socket is closed.
 var Plants = []string{"panic", "full", "socket"}
 
 // Set parses a fault, a room and a tick: "panic:3:100".
@@ -45,7 +45,7 @@ func (p *Plant) String() string {
 
 var bigMaker = scope.Plain[[1 << 20]byte]()
 
-// into runs before each tick of a room.
+// into commits the fault, once, if it is due. It runs before each tick of a room.
 func (p *Plant) into(w *worker, r *room) error {
 	if p.Kind == "" || p.Room != r.number || r.play.tick < p.Tick || *p.done {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// play is a map in a room. The loader loads it into a slot of its own, and releases the slot; the
-// room's worker plays it.
+// play is a map in a room. The loader loads the map into a slot of its own, the room's worker plays
+// it, and the loader releases the slot.
 type play struct {
 	region  budget.Region
 	level   *game.Level
@@ -25,15 +25,15 @@ type play struct {
 	resumed bool
 
 	record *disk.Record // or nil
-	inputs *inputLog    // on their way to record
+	inputs *inputLog    // inputs on their way to record
 	logged uint32       // the first tick that isn't in inputs yet
 	cut    bool         // inputs was full: the record ends there
 	failed bool         // the disk refused a write
-	over   atomic.Bool  // the worker has finished with it
-	closed atomic.Bool  // and so has the keeper
+	over   atomic.Bool  // the worker has finished with the play
+	closed atomic.Bool  // the keeper has finished with it
 }
 
-// epoch is the play's number in packets.
+// epoch returns the play's number in packets, where it has 8 bits.
 func (p *play) epoch() uint8 { return uint8(p.number) }
 
 func (p *play) restore(from *saved) error {
@@ -49,7 +49,7 @@ func (p *play) restore(from *saved) error {
 	return err
 }
 
-// file appends the current state, as a save file.
+// file appends a save file of the current state to a slice.
 func (p *play) file(to []byte) ([]byte, error) {
 	ring := p.level.Snapshots
 	if err := ring.Take(uint64(p.tick)); err != nil {
@@ -69,7 +69,7 @@ type inputLog struct {
 // logTicks is the number of ticks in the queue: seven seconds.
 const logTicks = 256
 
-// add reports whether the queue had room.
+// add appends the inputs of a tick, and reports whether the queue had room.
 func (l *inputLog) add(list []game.Input) bool {
 	in := l.in.Load()
 	if in-l.out.Load() == logTicks {
@@ -80,7 +80,7 @@ func (l *inputLog) add(list []game.Input) bool {
 	return true
 }
 
-// some returns the oldest ticks, up to the end of the ring.
+// some returns the bytes of the oldest ticks, up to the end of the ring.
 func (l *inputLog) some() []byte {
 	out := l.out.Load()
 	first := out % logTicks
@@ -90,7 +90,7 @@ func (l *inputLog) some() []byte {
 
 func (l *inputLog) done(ticks []byte) { l.out.Add(uint32(len(ticks) / l.size)) }
 
-// reset empties the queue for another map. Neither side uses it then.
+// reset empties the queue for another map. Neither goroutine may use it meanwhile.
 func (l *inputLog) reset() {
 	l.in.Store(0)
 	l.out.Store(0)

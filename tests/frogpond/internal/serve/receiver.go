@@ -12,7 +12,7 @@ import (
 )
 
 // receiver handles the datagrams. It answers unknown senders, gives places to players, and hands
-// their inputs to the rooms. No other goroutine gives places.
+// their inputs to the rooms. Only the receiver gives places.
 type receiver struct {
 	s       *Server
 	in, out *udp.Batch
@@ -33,7 +33,7 @@ var (
 	networkMaker = scope.Plain[uint64]()
 )
 
-// receiveBatch is the number of datagrams received at most with one call.
+// receiveBatch is the most datagrams received with one call.
 const receiveBatch = 64
 
 func newReceiver(s *Server, in scope.Scope, secret wire.Key) *receiver {
@@ -66,7 +66,7 @@ func (r *receiver) loop() {
 	}
 }
 
-// take handles a datagram, and returns the reason if it is dropped.
+// take handles a datagram. It returns the reason if it drops the datagram, or 0.
 func (r *receiver) take(p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	kind, reason := wire.KindOf(p)
 	if reason != 0 {
@@ -83,7 +83,7 @@ func (r *receiver) take(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	return wire.BadKind
 }
 
-// hello answers with a cookie, and keeps no state.
+// hello answers a Hello with a cookie, and keeps no state.
 func (r *receiver) hello(p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	nonce, reason := wire.ParseHello(p)
 	if reason == wire.BadVersion {
@@ -99,8 +99,8 @@ func (r *receiver) hello(p []byte, from *udp.Address, now time.Duration) wire.Re
 
 func seconds(now time.Duration) uint32 { return uint32(now / time.Second) }
 
-// answer sends the packet appended to the next buffer. The batch has one for each datagram
-// received.
+// answer sends the packet that the caller appended to the next buffer of the batch out. The batch
+// has a buffer for each datagram received.
 func (r *receiver) answer(packet []byte) { r.out.Add(len(packet)) }
 
 func (r *receiver) refuse(to *udp.Address, nonce wire.Nonce, why wire.RefuseReason) {
@@ -113,7 +113,8 @@ func (r *receiver) refuseWith(to *udp.Address, nonce wire.Nonce, why wire.Refuse
 		Players: players, Places: places, Rooms: uint32(len(r.s.rooms)), RetryAfter: 1000}))
 }
 
-// has returns the number of places of a kind that a network has, and the most it may have.
+// has returns the number of places, of players or watchers, that a network has, and the most that
+// it may have.
 func (r *receiver) has(network uint64, watching bool) (n, most uint32) {
 	for i, is := range r.networks {
 		if is == network && r.watches(i) == watching && r.s.net.sessions[i].taken.Load() != 0 {
@@ -123,7 +124,7 @@ func (r *receiver) has(network uint64, watching bool) (n, most uint32) {
 	switch {
 	case r.s.o.PerAddress == 0:
 		return n, math.MaxUint32
-	case watching: // in the same ratio as in a room
+	case watching: // in the same ratio to players as in a room
 		return n, uint32((r.s.o.PerAddress*watchers + PlayersMost - 1) / PlayersMost)
 	}
 	return n, uint32(r.s.o.PerAddress)
@@ -132,7 +133,7 @@ func (r *receiver) has(network uint64, watching bool) (n, most uint32) {
 // watches reports whether a session's place is a watcher's.
 func (r *receiver) watches(at int) bool { return at%r.s.net.places >= r.s.o.Players }
 
-// join gives a place to a sender that returns the cookie, if one is free.
+// join gives a free place to a sender that returns the cookie, or refuses it.
 func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Reason {
 	j, reason := wire.ParseJoin(p)
 	if reason != 0 {
@@ -181,7 +182,7 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	return 0
 }
 
-// cameBefore returns the place of the same Join, whose Accept may have been lost, or -1.
+// cameBefore returns the place that the same Join got before, or -1. The Accept may have been lost.
 func (r *receiver) cameBefore(j *wire.JoinPacket, from *udp.Address) int {
 	for i, nonce := range r.nonces {
 		s := &r.s.net.sessions[i]
@@ -192,8 +193,8 @@ func (r *receiver) cameBefore(j *wire.JoinPacket, from *udp.Address) int {
 	return -1
 }
 
-// goesOn moves a session to another address. The Join must prove the session, and the new address
-// must have a place left; otherwise a client with two addresses could take all places.
+// goesOn moves a session to another address. The Join must prove the session. The new address must
+// have a place left, or else a client with two addresses could take all places.
 func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now time.Duration) (
 	at int, ok bool) {
 	s, room, place := r.s.net.find(j.Old)
@@ -217,8 +218,8 @@ func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now t
 	return at, true
 }
 
-// find returns a free place in the requested room, or in the first room that has one, so that few
-// rooms play. A player that comes back by name gets the former place.
+// find returns a free place in the requested room, or the reason for a refusal. Without a request
+// it takes the first room with a free place, so that few rooms play.
 func (r *receiver) find(j *wire.JoinPacket) (at int, why wire.RefuseReason) {
 	if r.s.closing.Load() {
 		return 0, wire.ServerCloses
@@ -241,7 +242,8 @@ func (r *receiver) find(j *wire.JoinPacket) (at int, why wire.RefuseReason) {
 	return 0, wire.ServerFull
 }
 
-// vacant returns a free place of a room, or -1.
+// vacant returns a free place of a room, or -1. A player with the name of a place's last player
+// gets that place again.
 func (r *receiver) vacant(room int, j *wire.JoinPacket) int {
 	if r.s.rooms[room].closed.Load() {
 		return -1

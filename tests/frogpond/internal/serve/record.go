@@ -15,8 +15,8 @@ func (s *Server) watch() (err error) {
 	return err
 }
 
-// sample records the use of each arena, as often as rooms tick. Rooms share no tick, and none waits
-// for it.
+// sample records the use of each arena, as often as rooms tick. It has a goroutine of its own,
+// because rooms tick at different times.
 func (s *Server) sample() {
 	for due := s.now(); !s.stopping.Load(); due += tickTime {
 		if now := s.now(); now < due {

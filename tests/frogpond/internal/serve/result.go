@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Result is a server's report at its end. Times are microseconds, sizes bytes. Go allocations,
-// collections and page faults count from listening to the signal.
+// Result is a server's report at its end. Times are in microseconds and sizes in bytes, unless
+// noted. Go allocations, collections and page faults count from listening to the signal.
 type Result struct {
 	Address string  `json:"address"`
 	Seconds float64 `json:"seconds"` // from listening to the signal
@@ -33,19 +33,19 @@ type Result struct {
 	TickP99   uint64  `json:"tick_p99_us"`
 	TickP999  uint64  `json:"tick_p999_us"`
 	TickMax   uint64  `json:"tick_max_us"`
-	CPUP50    uint64  `json:"tick_cpu_p50_us"` // of the thread
+	CPUP50    uint64  `json:"tick_cpu_p50_us"` // CPU time of the thread
 	CPUP99    uint64  `json:"tick_cpu_p99_us"`
 	CPUMean   float64 `json:"tick_cpu_mean_us"`
-	LateTicks uint64  `json:"late_ticks"` // not finished when the next was due
+	LateTicks uint64  `json:"late_ticks"` // not finished when the next tick was due
 	Skipped   uint64  `json:"skipped_ticks"`
 	Rollbacks uint64  `json:"rollbacks"`
 	Again     uint64  `json:"resimulated_ticks"`
 	Cut       uint64  `json:"views_cut"`     // a packet was too small for all changes
 	Crowded   uint64  `json:"views_crowded"` // a view was too small for all objects in sight
 
-	// objects allocated below a frame outside the runtime
+	// Objects whose stack has a frame outside of the runtime.
 	GoAllocs        uint64   `json:"go_allocs"`
-	GoAllocsPage    uint64   `json:"go_allocs_page"`    // the same, by pages and probes
+	GoAllocsPage    uint64   `json:"go_allocs_page"`    // of these, by pages and health probes
 	GoAllocsRuntime uint64   `json:"go_allocs_runtime"` // all others
 	AllocatedBy     []string `json:"allocated_by,omitempty"`
 	Collections     uint32   `json:"collections"`
@@ -91,7 +91,7 @@ func newResult(s *Server) *Result {
 	return r
 }
 
-// listen begins the count. From now to signal play allocates nothing.
+// listen begins the count. From then to signal, ticks must not allocate.
 func (r *Result) listen() {
 	r.Plans++
 	fmt.Fprintf(r.s.o.Say, "frogpond: %d rooms of %d players on %s; receive buffer: %d bytes "+

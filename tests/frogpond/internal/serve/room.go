@@ -13,22 +13,22 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// room is a match: one map after the other, each in a slot of the plan. Only its worker uses the
-// fields that aren't atomic, except those of the loader.
+// room is a match: one map after the other, each in a slot of the plan. Only the room's worker uses
+// the fields that aren't atomic, except the loader's.
 type room struct {
 	s      *Server
 	number int
 	late   string        // the flight recorder's reason for a late tick
 	due    time.Duration // its next tick, since the server began
 
-	play      *play                // nil: it was unwound, and the next isn't loaded yet
+	play      *play                // nil if the map was unwound, and the next isn't loaded
 	next      atomic.Pointer[play] // from the loader
 	gone      atomic.Pointer[play] // to the loader
-	ended     *play                // not handed to the loader yet, which still has another
-	recording atomic.Pointer[play] // to the keeper: play
+	ended     *play                // waits until the loader has released the one before
+	recording atomic.Pointer[play] // play, for the keeper
 	wanted    atomic.Bool          // the room needs a next map
 
-	// The map, epoch and tick for an Accept. Closed: no joins.
+	// clock and title have the map, epoch and tick for an Accept. A closed room takes no joins.
 	clock  atomic.Uint64
 	title  atomic.Uint64
 	closed atomic.Bool
@@ -38,14 +38,14 @@ type room struct {
 	seats  []seat
 	taken  atomic.Int32 // seats; only the worker changes it
 	stage  *stage       // nil: the server has no pages
-	wrong  uint32       // the first tick played with a wrong guess; the next tick: none
+	wrong  uint32       // the first tick played with a wrong guess; the next tick if none
 	logs   [2]inputLog  // of this map and the last
 	free   int          // the loader's: the log for the next map
 	scores scoreLog
 	saved  time.Duration // the time of the last save
-	saving atomic.Bool   // a save is on its way; no other one may overtake it
+	saving atomic.Bool   // a save is on its way; another must not overtake it
 	maps   uint32        // the loader's: the number of maps begun
-	// the loader's: the time of the next attempt, after all maps failed to load
+	// The loader's: the time of the next attempt after all maps failed to load.
 	again time.Duration
 }
 
@@ -68,7 +68,7 @@ func newRoom(s *Server, in scope.Scope, number int) *room {
 	return r
 }
 
-// tick plays a tick of the room. A room without players rests.
+// tick plays a tick of the room, and reports whether it did. A room without players rests.
 func (r *room) tick(w *worker, now time.Duration) (played bool) {
 	r.give()
 	if r.play == nil || r.play.tick >= r.s.mapTicks {
@@ -85,8 +85,7 @@ func (r *room) tick(w *worker, now time.Duration) (played bool) {
 	return true
 }
 
-// run plays the tick, sends the views and saves. It turns a panic of the map into an error, and
-// closes the scopes that the map left open on the scratch.
+// run plays the tick, sends the views and saves. It turns a panic into an error.
 func (r *room) run(w *worker, now time.Duration) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -123,7 +122,7 @@ func (r *room) change(w *worker) {
 		case i >= r.s.o.Players:
 		case s.state == here:
 			r.mark(i, true)
-		case next.resumed: // a player at the time of the save, absent now
+		case next.resumed: // absent since the save
 			r.inputs.mark(next.tick).leave |= 1 << i
 		}
 	}
@@ -136,7 +135,7 @@ func (r *room) end() {
 	if r.play == nil {
 		return
 	}
-	r.log(r.wrong) // later ticks were being played again, and aren't final
+	r.log(r.wrong) // later ticks aren't final
 	r.play.over.Store(true)
 	r.ended, r.play = r.play, nil
 	r.give()
@@ -157,7 +156,8 @@ func (r *room) publish() {
 	r.clock.Store(uint64(p.epoch())<<32 | uint64(p.tick))
 }
 
-// advance plays the tick, after the earlier ones that were played with a wrong guess.
+// advance plays the tick. If a guess was wrong, it first goes back and plays the ticks since then
+// again.
 func (r *room) advance(w *worker) error {
 	p := r.play
 	if r.wrong != p.tick {
@@ -194,7 +194,7 @@ func (r *room) step(w *worker, tick uint32) error {
 	return r.play.game.StepBy(w.crew, r.inputs.compose(tick))
 }
 
-// log hands over the inputs of the ticks before to, which are final.
+// log hands the inputs of the ticks before to, which are final, to the keeper.
 func (r *room) log(to uint32) {
 	p := r.play
 	if p.record == nil || p.cut {
@@ -214,7 +214,7 @@ func (r *room) read(w *worker, now time.Duration) {
 		switch {
 		case m.what == joined:
 			r.join(w, int(m.place), m)
-		case s.state == empty || s.session != m.session: // of a player that has left
+		case s.state == empty || s.session != m.session: // the message is of a player that has left
 		case m.what == moved:
 			s.heard, s.address = m.came, m.address
 		case m.what == leaves:
@@ -233,7 +233,7 @@ func (r *room) read(w *worker, now time.Duration) {
 	}
 }
 
-// join seats a player. A player that comes back goes on as before.
+// join seats a player. A player with the name of the seat's last player goes on as before.
 func (r *room) join(w *worker, place int, m *message) {
 	from := &r.s.net.roomSessions(r.number)[place]
 	s := &r.seats[place]
@@ -249,14 +249,14 @@ func (r *room) join(w *worker, place int, m *message) {
 		r.inputs.forget(place, r.play.tick)
 		r.mark(place, !back)
 	}
-	if r.play == nil { // the map has ended since
+	if r.play == nil { // the map has ended meanwhile
 		r.notice(w, place, wire.RoomEnded, 0)
 		r.dismiss(place)
 		w.flush()
 	}
 }
 
-// mark adds a player from the next tick on.
+// mark makes a player enter with the next tick.
 func (r *room) mark(player int, fresh bool) {
 	m, bit := r.inputs.mark(r.play.tick), uint32(1)<<player
 	m.enter, m.leave = m.enter|bit, m.leave&^bit
@@ -265,7 +265,7 @@ func (r *room) mark(player int, fresh bool) {
 	}
 }
 
-// leave removes a player from the next tick on.
+// leave makes a player leave with the next tick.
 func (r *room) leave(place int) {
 	r.seats[place].state = going
 	if place < r.s.o.Players && r.play != nil {
@@ -273,7 +273,7 @@ func (r *room) leave(place int) {
 	}
 }
 
-// farewell frees the places of players that left.
+// farewell writes the scores of players that left, and frees their places.
 func (r *room) farewell(now time.Duration) {
 	for i := range r.seats {
 		if r.seats[i].state == going {
@@ -310,7 +310,7 @@ func (r *room) hear(w *worker, place int, m *message) {
 	oldest := p.tick - min(p.tick, uint32(r.s.o.Rollback))
 	for i := range uint32(m.count) {
 		tick := m.tick - i
-		if int32(tick-s.first) < 0 { // before the save, or a former player's
+		if int32(tick-s.first) < 0 { // from before the save, or of a former player
 			w.late++
 			continue
 		}
@@ -327,8 +327,8 @@ func (r *room) hear(w *worker, place int, m *message) {
 	}
 }
 
-// unwind ends the room's map after a fault, without effect on other rooms. Its players get a
-// notice, its slot is released, and another map is loaded.
+// unwind ends the room's map after a fault, without effect on other rooms. It sends the players a
+// notice and frees their places. The loader then releases the slot and loads another map.
 func (r *room) unwind(w *worker, err error) {
 	r.s.fault(r, err)
 	r.closed.Store(true)

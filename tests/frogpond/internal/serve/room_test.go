@@ -22,8 +22,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// built returns a server without running goroutines. The test does the work of each, in its own
-// order, and sends the players' messages.
+// built returns a server without running goroutines. The test does their work, in an order of its
+// own, and sends the players' messages.
 func built(t testing.TB, change func(o *Options)) *Server {
 	t.Helper()
 	o := &Options{Address: "127.0.0.1:0", Rooms: 1, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
@@ -71,7 +71,7 @@ func (s *Server) seat(place int, name string) {
 	session.address = udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
 	session.taken.Store(1)
 	s.hears(place, message{what: joined, address: session.address})
-	// the receiver's: it may change before the room reads the message
+	// The receiver may change this before the room reads the message.
 	session.address = udp.Address{}
 }
 
@@ -91,8 +91,8 @@ func (s *Server) wants(place int, tick uint32, count uint8) {
 	s.hears(place, m)
 }
 
-// An input may be for a tick before the save that the room started from. Nothing is played again,
-// and the room doesn't end.
+// An input may be for a tick before the save that the room started from. The room ignores it: it
+// plays no tick again, and doesn't end.
 func TestInputsBeforeTheSave(t *testing.T) {
 	dir := t.TempDir()
 	saved := func(o *Options) { o.Saves = dir }
@@ -117,8 +117,8 @@ func TestInputsBeforeTheSave(t *testing.T) {
 	assert.EqualValues(t, 2, s.workers[0].foreign, "inputs of another map are counted")
 }
 
-// A new player at a place inherits nothing of the last one's inputs: its future inputs are dropped,
-// its past ticks stay, and no guess is based on them.
+// A new player at a place inherits no inputs of the last player. The last player's future inputs
+// are dropped, its past ticks stay, and no guess is based on them.
 func TestPlaceOfAnother(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -145,8 +145,8 @@ func TestPlaceOfAnother(t *testing.T) {
 	assert.NotEqual(t, start, r.play.level.Player(0).At, "it does what it wants itself")
 }
 
-// If the first tick of a map fails while the map before is still being released, its slot is
-// released, too.
+// If the first tick of a map fails while the map before is still being released, both slots are
+// released.
 func TestFaultAfterChange(t *testing.T) {
 	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, t.TempDir() })
 	defer s.close(t)
@@ -168,7 +168,8 @@ func TestFaultAfterChange(t *testing.T) {
 	assert.Equal(t, 1, s.loader.slots.Available())
 }
 
-// Without a free slot the loader waits: the map doesn't count as failed, and no map is skipped.
+// Without a free slot the loader waits. The map doesn't count as failed, and the loader skips no
+// map.
 func TestNoSlot(t *testing.T) {
 	s := built(t, func(o *Options) { o.MapTime, o.Rooms = time.Second, 2 })
 	defer s.close(t)
@@ -182,8 +183,8 @@ func TestNoSlot(t *testing.T) {
 	assert.Zero(t, s.unloaded.Load(), "%s", s.o.Say)
 }
 
-// A map that was loaded and not begun before the end leaves no record: the last record is that of
-// the map whose hash the result has.
+// A map that was loaded but not begun at the end leaves no record. The last record is of the map
+// whose hash is in the result.
 func TestRecordOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, dir })
@@ -214,7 +215,7 @@ func TestRecordsApart(t *testing.T) {
 	assert.EqualValues(t, 36-8, r.play.inputs.in.Load())
 }
 
-// If no record can be made any more, maps are played without one.
+// If no more records can be made, maps are played without.
 func TestNoRecord(t *testing.T) {
 	dir := t.TempDir()
 	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, dir })
@@ -231,7 +232,8 @@ func TestNoRecord(t *testing.T) {
 	assert.Zero(t, s.unloaded.Load())
 }
 
-// Late inputs can undo a player's score. A falling score would count as another game.
+// Late inputs can undo a player's score. The lower score isn't written, because it would count as
+// another game.
 func TestScoreFalls(t *testing.T) {
 	file := t.TempDir() + "/scores"
 	s := built(t, func(o *Options) { o.Scores = file })
@@ -249,7 +251,7 @@ func TestScoreFalls(t *testing.T) {
 	assert.EqualValues(t, 6, list[1].Caught)
 }
 
-// Scores that find the queue full are written later.
+// If the queue of scores is full, the scores are written later.
 func TestScoresWait(t *testing.T) {
 	file := t.TempDir() + "/scores"
 	s := built(t, func(o *Options) { o.Scores = file })
@@ -267,7 +269,8 @@ func TestScoresWait(t *testing.T) {
 	assert.EqualValues(t, 2*scoreMost, list[len(list)-1].Caught)
 }
 
-// A player that sends more than a room takes loses the rest; the others' messages find room.
+// A player that sends too many messages loses some. The inbox keeps room for the other players'
+// messages.
 func TestFlood(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -303,7 +306,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A worker plays the room that has been due for longest, so that no room stays behind.
+// A worker plays the room that has been due for longest, so that no room falls behind.
 func TestDueFirst(t *testing.T) {
 	w := &worker{rooms: []*room{{number: 0, due: 30}, {number: 1, due: 10}, {number: 2, due: 20}}}
 	var order []int
@@ -315,7 +318,7 @@ func TestDueFirst(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 1, 0}, order)
 }
 
-// A panic while players get their views ends the room alone, too. A player that joins then gets a
+// A panic while players get their views also ends only that room. A player that joins then gets a
 // notice, and joins again.
 func TestFaultInTell(t *testing.T) {
 	s := built(t, nil)
@@ -349,8 +352,8 @@ func TestFaultInTell(t *testing.T) {
 	assert.Equal(t, wire.RoomEnded, notice.Reason)
 }
 
-// On a slow disk a room has one save at a time on its way, so the newest is written last. Between
-// saves the inputs are written, which have room for a few seconds only.
+// On a slow disk a room has one save at a time on its way, so the newest is written last. The
+// keeper writes inputs between saves, because their queue has room for only a few seconds.
 func TestSlowDisk(t *testing.T) {
 	dir := t.TempDir()
 	s := built(t, func(o *Options) { o.Rooms, o.Saves, o.Inputs, o.SaveEvery = 2, dir, t.TempDir(), 1 })
@@ -381,7 +384,7 @@ func TestSlowDisk(t *testing.T) {
 	assert.EqualValues(t, 31, h.Tick)
 }
 
-// A guess is right even if the last input spawned a frog and this one doesn't.
+// A guess is right even if the last input spawned a frog and the new one doesn't.
 func TestGuessAfterSpawn(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -405,7 +408,7 @@ func TestGuessAfterSpawn(t *testing.T) {
 	assert.EqualValues(t, 1, s.workers[0].rollbacks)
 }
 
-// The number of a session isn't 0 after an overflow.
+// The count in a session's id isn't 0 after an overflow.
 func TestSessionNumbers(t *testing.T) {
 	s := built(t, nil)
 	defer s.close(t)
@@ -418,7 +421,8 @@ func TestSessionNumbers(t *testing.T) {
 	assert.EqualValues(t, 1, s.players())
 }
 
-// The first save of a map makes no more Go allocations than others, since a tick makes it.
+// The first save of a map during play makes few Go allocations, since the loader has made one
+// before.
 func TestFirstSave(t *testing.T) {
 	s := built(t, func(o *Options) { o.Saves = t.TempDir() })
 	defer s.close(t)
@@ -453,7 +457,8 @@ func (s *Server) asker(t *testing.T, ip string) *asker {
 	return &asker{t, s, conn, udp.FromAddrPort(conn.LocalAddr().(*net.UDPAddr).AddrPort())}
 }
 
-// join asks for a place, or proves an old session by its key, and returns the answer.
+// join asks for a place, and proves an old session by its key if there was one. It returns the
+// answer.
 func (a *asker) join(nonce wire.Nonce, flags uint8, old *session) (accept wire.AcceptPacket, refuse wire.RefusePacket) {
 	a.t.Helper()
 	r := a.s.receiver
@@ -488,8 +493,9 @@ func (a *asker) join(nonce wire.Nonce, flags uint8, old *session) (accept wire.A
 	}
 }
 
-// The sockets of an address share its places. One more is refused with numbers, others get theirs.
-// Moving there doesn't evade the limit, and a place that is freed is available again.
+// The sockets of an IP address share its places. A further Join is refused with the numbers; other
+// addresses get places of their own. Moving a session doesn't evade the limit. A freed place is
+// available again.
 func TestPlacesOfAnAddress(t *testing.T) {
 	s := built(t, func(o *Options) { o.Address, o.Rooms, o.PerAddress = ":0", 2, 3 })
 	defer s.close(t)

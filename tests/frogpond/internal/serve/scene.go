@@ -10,8 +10,8 @@ import (
 )
 
 // stage is the memory for a copy of a room for viewers. The room's worker copies once for each
-// request; the next request waits until the copy was read. The stage is allocated before play, and
-// on the Go heap, as viewers may outlive the room.
+// request; the next request waits until the copy was read. The stage is allocated before play. It
+// is on the Go heap, because viewers may outlive the room.
 type stage struct {
 	state  atomic.Uint32
 	filled chan struct{} // buffers one message, so that the worker doesn't wait
@@ -20,7 +20,7 @@ type stage struct {
 	number  uint32
 	tick    uint32
 	empty   bool // the room has no map
-	whole   bool // all was copied
+	whole   bool // the copy is complete
 	players []standing
 	seen    []game.Seen
 }
@@ -40,7 +40,7 @@ type standing struct {
 	caught, deaths, exits uint32
 }
 
-// sceneTime is how long a viewer waits. A tick is much shorter, unless the server ends.
+// sceneTime is the most time that a viewer waits. A tick comes much sooner, unless the server ends.
 const sceneTime = 200 * time.Millisecond
 
 func newStage(players int) *stage {
@@ -48,7 +48,8 @@ func newStage(players int) *stage {
 		seen: make([]game.Seen, 0, seenMost)}
 }
 
-// ask has the worker fill the stage. It reports false if the worker has stopped or is far behind.
+// ask waits until the worker has filled the stage. It returns false if the worker has stopped or is
+// far behind.
 func (t *stage) ask() bool {
 	t.state.Store(asked)
 	patience := time.NewTimer(sceneTime)
@@ -61,11 +62,12 @@ func (t *stage) ask() bool {
 	if t.state.CompareAndSwap(asked, idle) {
 		return false
 	}
-	<-t.filled // it has just begun
+	<-t.filled // the worker has just begun
 	return true
 }
 
-// show copies the room for a viewer, as the last tick left it. Without a viewer it costs one load.
+// show copies the room for a viewer, as the last tick left it. Without a viewer it costs one atomic
+// load.
 func (r *room) show(w *worker) {
 	t := r.stage
 	if t == nil || t.state.Load() != asked || !t.state.CompareAndSwap(asked, filling) {
@@ -90,7 +92,7 @@ func (r *room) showPlayers(t *stage) {
 	}
 }
 
-// scene returns the copy in the form for browsers.
+// scene returns the copy in the format for browsers.
 func (t *stage) scene(room int) *web.Scene {
 	s := &web.Scene{Room: room, Whole: t.whole, Players: []web.Player{}, Frogs: [][3]int16{}, Sectors: [][3]int16{}}
 	if t.empty {

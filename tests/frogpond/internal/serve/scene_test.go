@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/web"
 )
 
-// seenBy returns a server with a number of players in the first room, that walk and spawn frogs.
+// seenBy returns a server whose first room has players that walk and spawn frogs.
 func seenBy(t testing.TB, players int) *Server {
 	t.Helper()
 	s := built(t, func(o *Options) { o.HTTP = "127.0.0.1:0" })
@@ -35,8 +35,8 @@ func seenBy(t testing.TB, players int) *Server {
 	return s
 }
 
-// asks has the worker of the first room tick until a viewer has a scene. A viewer that waited too
-// long, on a busy machine, asks again.
+// asks lets the worker of the first room tick until a viewer has a scene, and returns the scene. A
+// viewer that waited too long, on a busy machine, asks again.
 func (s *Server) asks(t *testing.T) *web.Scene {
 	t.Helper()
 	got := make(chan *web.Scene, 1)
@@ -56,7 +56,7 @@ func (s *Server) asks(t *testing.T) *web.Scene {
 	}
 }
 
-// A scene has each player, frog and sector that moved. Viewers don't change them.
+// A scene has each player, each frog and each sector that moved. Viewers don't change the state.
 func TestScene(t *testing.T) {
 	s := seenBy(t, 3)
 	defer s.close(t)
@@ -80,7 +80,8 @@ func TestScene(t *testing.T) {
 	assert.Equal(t, []web.Brief{{Room: 0, Map: p.level.Name, Tick: p.tick, Players: 3}}, shown{s}.List())
 }
 
-// Between two maps a room says so. Without its worker it says nothing, and can be asked again.
+// Between two maps, the scene of a room has no map. While no worker ticks, a viewer gets no scene,
+// and may ask again.
 func TestSceneOfNothing(t *testing.T) {
 	s := seenBy(t, 1)
 	defer s.close(t)

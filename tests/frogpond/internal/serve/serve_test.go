@@ -26,7 +26,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// smallPlan returns a plan for a number of rooms with built-in maps.
+// smallPlan returns a plan with that many slots for built-in maps.
 func smallPlan(slots int) budget.Plan {
 	return budget.Plan{Name: "test", Regions: []budget.RegionPlan{
 		{Name: "init", Size: 4 * budget.MiB}, {Name: "systems", Size: 16 * budget.MiB},
@@ -72,7 +72,7 @@ func (s *said) String() string {
 
 var listens = regexp.MustCompile(`players on ([^;]+);`)
 
-// begin starts a server of built-in maps.
+// begin starts a server of built-in maps and waits until it listens.
 func begin(t *testing.T, change func(o *Options)) *server {
 	t.Helper()
 	o := &Options{Address: "127.0.0.1:0", Buffer: 1 << 20, Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
@@ -106,8 +106,8 @@ func begin(t *testing.T, change func(o *Options)) *server {
 	return s
 }
 
-// patience is far longer than any step of a test; silence is how long a busy machine may keep a
-// player from sending.
+// patience is far longer than any step of a test. silence is a timeout longer than a busy machine
+// keeps a player from sending.
 const (
 	patience = 5 * time.Minute
 	silence  = 30 * time.Second
@@ -214,7 +214,7 @@ func (p *player) leave() {
 	p.receivers.Wait()
 }
 
-// with calls look with the client, under its lock.
+// with returns a function that calls look with the client, under the player's lock.
 func (p *player) with(look func(c *client.Client) bool) func() bool {
 	return func() bool {
 		p.mu.Lock()
@@ -227,7 +227,7 @@ func (p *player) saw(states uint64) func() bool {
 	return p.with(func(c *client.Client) bool { return c.States >= states })
 }
 
-// sees is like saw, but counts states from now on.
+// sees is saw for states from now on.
 func (p *player) sees(states uint64) func() bool {
 	p.with(func(c *client.Client) bool { states += c.States; return true })()
 	return p.saw(states)

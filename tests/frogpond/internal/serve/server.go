@@ -1,5 +1,5 @@
-// Package serve is a game server: many rooms in one process, each in a slot of the plan, and their
-// players over UDP.
+// Package serve is a game server with many rooms in one process, each in a slot of the plan, and
+// with players over UDP.
 //
 //	result, err := serve.Run(ctx, &options)
 //
@@ -12,7 +12,7 @@
 //   - the keeper (keeper.go), which writes files;
 //   - with the options, a sampler of the timeline (record.go), and pages (web.go, scene.go).
 //
-// They share atomic words and queues, so none waits for another, and play makes no Go allocation.
+// They share atomic words and queues, so none waits for another. Ticks make no Go allocation.
 package serve
 
 import (
@@ -57,12 +57,12 @@ type Options struct {
 	Buffer     int // bytes to request for the receive buffer
 	Rooms      int
 	Players    int // of a room
-	PerAddress int // places of an address for players; 0: all
+	PerAddress int // the most players of an IP address; 0: no limit
 	Rollback   int // ticks that inputs may be late
 	Bytes      int // of a State, at most
 	Every      int // ticks from one State to the next
 	MapTime    time.Duration
-	Timeout    time.Duration // without a packet, until a session ends
+	Timeout    time.Duration // time without a packet that ends a session
 	Drain      time.Duration
 	SaveEvery  time.Duration
 	Inputs     string // folder for records
@@ -77,12 +77,12 @@ type Options struct {
 	Plant      Plant
 
 	Reload <-chan os.Signal            // requests another plan
-	Plan   func() (budget.Plan, error) // returns the plan to open, or another one
+	Plan   func() (budget.Plan, error) // returns the plan to open; called again for Reload
 	Warm   func()                      // called before play, to warm up the runtime
 	Say    io.Writer                   // output for people
 }
 
-// Server is the state of Run.
+// Server is a server that Run runs.
 type Server struct {
 	o        *Options
 	b        *budget.Budget
@@ -105,9 +105,9 @@ type Server struct {
 	scores   *disk.Scores
 	running  sync.WaitGroup
 
-	serving  atomic.Bool  // goroutines begin
+	serving  atomic.Bool  // the goroutines may begin
 	closing  atomic.Bool  // joins are refused
-	stopping atomic.Bool  // goroutines end
+	stopping atomic.Bool  // the goroutines must end
 	until    atomic.Int64 // the end of the drain, in nanoseconds since the server began
 	failure  atomic.Pointer[error]
 
@@ -116,8 +116,8 @@ type Server struct {
 	saying                       sync.Mutex
 }
 
-// Run serves until ctx ends, and then until the drain is over. After an error, the result reports
-// the server's work so far; it is nil if no server started.
+// Run serves until ctx ends, and then until the drain is over. After an error, the result has the
+// figures so far; it is nil if the server never listened.
 func Run(ctx context.Context, o *Options) (*Result, error) {
 	plan, err := o.Plan()
 	if err == nil {
@@ -196,8 +196,8 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 	return result, err
 }
 
-// serve serves with one plan: it builds the rooms, plays, and ends them. again reports whether
-// another plan follows.
+// serve serves with one plan: it builds the rooms, plays until the signal or another plan, and ends
+// them. again reports whether another plan follows.
 func (s *Server) serve(ctx context.Context, result *Result) (again bool, err error) {
 	health, err := s.listenHealth()
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	if health != nil {
 		defer health.Close()
 	}
-	whole := context.WithoutCancel(ctx) // a signal ends only play
+	whole := context.WithoutCancel(ctx) // a signal doesn't cancel loads and releases
 	if err = s.build(whole); err != nil && result.Plans > 0 {
 		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
 		if err = s.take(whole, s.old); err == nil {
@@ -242,7 +242,7 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	return again, err
 }
 
-// build builds the contents of the regions systems and level, or nothing.
+// build fills the regions systems and level. After an error both are empty.
 func (s *Server) build(ctx context.Context) (err error) {
 	s.rooms, s.workers = nil, nil
 	defer func() {
@@ -291,8 +291,8 @@ func (s *Server) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// start starts the goroutines, which wait for serving. The runtime allocates their memory now,
-// before play.
+// start starts the goroutines, which wait for serving. So the runtime allocates their memory before
+// play.
 func (s *Server) start() {
 	s.stopping.Store(false)
 	s.serving.Store(false)
@@ -321,7 +321,8 @@ func (s *Server) start() {
 	}
 }
 
-// wait waits for a signal, a failure, or another plan, which is opened when the server is empty.
+// wait waits for a signal, a failure, or a request for another plan. It returns true for the
+// request, once the server is empty.
 func (s *Server) wait(ctx context.Context) (again bool) {
 	reload := false
 	for ctx.Err() == nil && s.failure.Load() == nil {
@@ -381,8 +382,8 @@ func (s *Server) release() (err error) {
 	return err
 }
 
-// reconfigure opens another plan for systems and level; init stays. If the plan fails, the old one
-// stays.
+// reconfigure opens another plan for systems and level; init stays. If the plan fails, it prints
+// the error, and the old plan stays.
 func (s *Server) reconfigure(ctx context.Context) error {
 	s.closing.Store(false)
 	plan, err := s.o.Plan()
@@ -399,7 +400,7 @@ func (s *Server) reconfigure(ctx context.Context) error {
 	return nil
 }
 
-// take gives the budget another plan, after the rooms were released.
+// take reconfigures the budget with another plan. The rooms must have been released.
 func (s *Server) take(ctx context.Context, plan budget.Plan) error {
 	if err := s.b.Region("systems").Rewind(ctx); err != nil {
 		return err
@@ -471,7 +472,7 @@ func (s *Server) fault(r *room, err error) {
 	s.say(fmt.Errorf("room %d: %s is over at tick %d: %w", r.number, r.play.level.Name, r.play.tick, err))
 }
 
-// say prints an error, if it isn't nil. A full also makes a trace.
+// say prints an error, if it isn't nil. An ErrFull also makes a trace.
 func (s *Server) say(err error) {
 	s.flight.watch(err)
 	if err != nil {

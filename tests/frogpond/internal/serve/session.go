@@ -8,13 +8,13 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// session is a place in a room and its player, as the receiver knows it. After the message joined,
-// the room reads the fields that stay the same until it frees the place: all but nonce, address and
+// session is the receiver's data about a place in a room and its player. After the message joined,
+// the room reads the fields that don't change until it frees the place: all but nonce, address and
 // window.
 type session struct {
 	taken   atomic.Uint32 // set to 1 by the receiver, and to 0 by the room
 	waiting atomic.Int32  // its messages in the room's inbox
-	id      uint32        // the place's index, and a count in the bits above
+	id      uint32        // the place's index, and a count of its sessions in the bits above
 	nonce   uint64
 	key     wire.Key
 	name    wire.Name // of the current or last player
@@ -22,17 +22,17 @@ type session struct {
 	window  wire.Window // of received packets
 }
 
-// seat is the same place as its room knows it.
+// seat is the room's data about a place and its player.
 type seat struct {
 	heard    int64 // time of the last packet, in nanoseconds since the server began
 	session  uint32
 	sequence uint32 // of the last packet to the player
 	acked    uint32 // the newest State that the player has
 	newest   uint32 // the tick of the newest input
-	first    uint32 // the first tick that it plays; inputs before are too late
-	scored   score  // the last one written
+	first    uint32 // the player's first tick; inputs before it are too late
+	scored   score  // the last score written
 	state    seatState
-	epoch    uint8 // that the player knows of
+	epoch    uint8 // of the player's last packet
 	early    int8  // ticks that the newest input was early
 	_        uint8
 	key      wire.Key
@@ -48,7 +48,7 @@ const (
 	going // leaving
 )
 
-// score is the part of a player's score that is written.
+// score has the figures of a player that go into a disk.Score.
 type score struct{ caught, deaths, exits uint32 }
 
 const (
@@ -56,7 +56,7 @@ const (
 	idBits   = 11
 )
 
-// network is the data in the region systems, which outlives the maps.
+// network is the data about players in the region systems. It outlives the maps.
 type network struct {
 	sessions []session   // by room and place
 	seats    []seat      // by room and place
@@ -89,7 +89,7 @@ func (n *network) roomSessions(room int) []session {
 
 func (n *network) ring(room, place int) *wire.Ring { return &n.rings[room*n.places+place] }
 
-// find returns the session with an id, its room and place, or nil.
+// find returns the session with an id, its room and its place. s is nil if no player has it.
 func (n *network) find(id uint32) (s *session, room, place int) {
 	at := int(id & (1<<idBits - 1))
 	if at >= len(n.sessions) {

@@ -30,7 +30,7 @@ func (r *room) tell(w *worker) {
 // noticeEvery is the number of ticks until a notice is repeated.
 const noticeEvery = 18
 
-// showTo sends a player a State: the difference to its newest one.
+// showTo sends a player a State: the difference to the newest State that the player has.
 func (r *room) showTo(w *worker, place int) {
 	s, ring := &r.seats[place], r.s.net.ring(r.number, place)
 	s.sequence++
@@ -76,7 +76,7 @@ func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
 }
 
 // crowd chooses the objects for a view that is too small for all: all players, and a run of the
-// others that moves on, so that each has its turn.
+// other objects that moves on, so that each has its turn.
 func crowd(seen []game.Seen, tick uint32) []game.Seen {
 	players := 0
 	for players < len(seen) && seen[players].Kind == game.SeenPlayer {
@@ -92,7 +92,7 @@ func crowd(seen []game.Seen, tick uint32) []game.Seen {
 	return seen[:wire.Things]
 }
 
-// crowdTicks is how long an object stays in such a view.
+// crowdTicks is the number of ticks until the run moves on, by as many objects.
 const crowdTicks = 16
 
 func (r *room) notice(w *worker, place int, reason wire.NoticeReason, seconds uint32) {

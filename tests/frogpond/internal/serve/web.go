@@ -13,7 +13,7 @@ import (
 )
 
 // serveWeb serves pages of the budget at / and of the rooms below /rooms, if the options ask for
-// them. The address stays when the plan changes. It allocates on the Go heap and runs outside of
+// them. The address stays when the plan changes. Pages allocate on the Go heap, but outside of
 // ticks.
 func (s *Server) serveWeb() (stop func() error, err error) {
 	if s.o.HTTP == "" {
@@ -40,15 +40,15 @@ func (s *Server) serveWeb() (stop func() error, err error) {
 	}, nil
 }
 
-// shown is the server for browsers. It reads only the Go heap, so rooms of an old plan answer, too,
-// but with old data.
+// shown is the server's data for browsers. It reads only the Go heap, so it also works for rooms of
+// a closed plan, with old data.
 type shown struct{ s *Server }
 
 func (v shown) Rooms() int       { return v.s.o.Rooms }
 func (v shown) Places() int      { return v.s.o.Players }
 func (v shown) Maps() []doom.Map { return v.s.game.Maps }
 
-// rooms returns the rooms of the last plan that was built, or none before the first.
+// rooms returns the rooms of the last plan that was built, or nil.
 func (v shown) rooms() []*room {
 	if list := v.s.visible.Load(); list != nil {
 		return *list

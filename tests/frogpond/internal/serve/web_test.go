@@ -104,7 +104,7 @@ func events(t *testing.T, url string, to any, each func() (more bool)) {
 	}
 }
 
-// Streams have scene after scene during play, and so has the list.
+// A room's stream sends scene after scene during play, and so does the list's.
 func TestWebStreams(t *testing.T) {
 	t.Parallel()
 	s, url := beginWeb(t, nil)
@@ -182,12 +182,12 @@ func TestWebAtReload(t *testing.T) {
 	s.end()
 }
 
-// hostile is a viewer that misbehaves: it sends half a request, reads nothing of its stream, or
-// requests missing pages.
+// hostile returns the connection of a viewer that misbehaves: it sends half a request, doesn't read
+// its stream, or requests missing pages. It returns nil if the server takes no more.
 func hostile(i int, address string) net.Conn {
 	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
-		return nil // its turn doesn't come: the queue of connections is bounded, too
+		return nil // the system's queue of connections is full
 	}
 	_ = c.(*net.TCPConn).SetReadBuffer(4096)
 	ask := []string{
@@ -249,8 +249,8 @@ func TestHostileViewers(t *testing.T) {
 	s.until("no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// Viewers of one address that hold as many connections as they get leave some to others, which are
-// answered at once.
+// If viewers of one address hold all connections that they can get, viewers of other addresses are
+// still answered at once.
 func TestViewersOfOneAddress(t *testing.T) {
 	t.Parallel()
 	s, url := beginWeb(t, nil)
@@ -277,8 +277,8 @@ func heapInUse() uint64 {
 	return stats.HeapInuse + stats.StackInuse
 }
 
-// A viewer that reads nothing delays no other. In soak, on an otherwise idle machine, the delay is
-// less than a second.
+// A viewer that reads nothing doesn't delay the others. In soak, on an otherwise idle machine, the
+// delay is less than a second.
 func TestStalledViewer(t *testing.T) {
 	t.Parallel()
 	s, url := beginWeb(t, nil)

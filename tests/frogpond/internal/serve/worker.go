@@ -11,10 +11,10 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// worker plays some of the rooms in turn, on a thread and a scratch of its own.
+// worker plays some of the rooms in turn, with a thread and scratch arenas of its own.
 type worker struct {
 	s     *Server
-	index int // of its scratch
+	index int // of its scratch arenas
 	crew  *game.Crew
 	rooms []*room
 	out   *udp.Batch
@@ -27,10 +27,10 @@ type worker struct {
 	cpuTotal  uint64    // nanoseconds
 
 	ticks, lateTicks, skipped, rollbacks, again uint64
-	early, late, foreign                        uint64 // inputs; foreign: of another map
-	// views that didn't fit a packet, or the list
+	early, late, foreign                        uint64 // inputs; a foreign one is of another map
+	// Views that didn't fit in a packet, or in a view's list.
 	cut, crowded                  uint64
-	sent, bytes, timedOut, played uint64 // played: one for each player and tick
+	sent, bytes, timedOut, played uint64 // played counts each tick of each player
 }
 
 var seenMaker = scope.Plain[game.Seen]()
@@ -39,7 +39,7 @@ var seenMaker = scope.Plain[game.Seen]()
 // are missing.
 const seenMost = 2048
 
-// sendBatch is the number of datagrams sent at most with one call.
+// sendBatch is the most datagrams sent with one call.
 const sendBatch = 64
 
 func newWorker(s *Server, in scope.Scope, index int) *worker {
@@ -47,8 +47,8 @@ func newWorker(s *Server, in scope.Scope, index int) *worker {
 		seen: seenMaker.SliceCap(in, 0, seenMost), wall: newHistogram(in), cpu: newHistogram(in)}
 }
 
-// loop plays until the server stops. The thread is the worker's own, so that its CPU time is the
-// ticks'.
+// loop plays until the server stops. The worker has a thread of its own, so that the thread's CPU
+// time is the ticks'.
 func (w *worker) loop() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -79,8 +79,8 @@ func (w *worker) first() *room {
 	return first
 }
 
-// play plays and measures a tick of a room. A tick is late if it ends after the next one is due.
-// After half a second the room skips ticks, so that it doesn't hurry for ever.
+// play plays and measures a tick of a room. A tick is late if it ends after the next one is due. A
+// room more than half a second behind skips ticks, so that it doesn't hurry for ever.
 func (w *worker) play(r *room) {
 	from, cpu := w.s.now(), w.clock.now()
 	w.alive.Store(from)
@@ -142,7 +142,8 @@ func (w *worker) flush() {
 	}
 }
 
-// histogram counts durations by microsecond, up to histogramEnd; longer ones count as that.
+// histogram counts durations by microsecond. Durations of histogramEnd or more share the last
+// count.
 type histogram struct {
 	counts  []uint32
 	longest time.Duration
@@ -166,7 +167,8 @@ func (h *histogram) merge(other *histogram) {
 	h.longest = max(h.longest, other.longest)
 }
 
-// at returns the duration, in microseconds, that so many thousandths don't exceed.
+// at returns the duration, in microseconds, that this many thousandths of the durations don't
+// exceed.
 func (h *histogram) at(thousandths uint64) uint64 {
 	var all, sum uint64
 	for _, n := range h.counts {
