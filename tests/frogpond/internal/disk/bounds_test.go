@@ -30,7 +30,7 @@ func takes(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A file of 40 GB ends no server: its size is checked before memory is allocated.
+// A file of 40 GB doesn't end a server: its size is checked before memory is allocated.
 func TestHugeFiles(t *testing.T) {
 	dir := t.TempDir()
 	name := func(file string) string { return filepath.Join(dir, file) }
@@ -67,7 +67,7 @@ func TestHugeFiles(t *testing.T) {
 	checkSave(t, s, 1, h.Serial, file(9, 40))
 }
 
-// A file that couldn't be read again isn't written.
+// A file that is too large to be read again isn't written.
 func TestTooLargeToWrite(t *testing.T) {
 	dir := t.TempDir()
 	s := openSaves(t, dir)
@@ -95,7 +95,8 @@ func TestTooLargeToWrite(t *testing.T) {
 	checkTicks(t, replay, 2)
 }
 
-// A record that isn't a regular file isn't opened, since a pipe would wait for a writer.
+// A record that isn't a regular file isn't opened, since the opening of a pipe would wait for a
+// writer.
 func TestRecordThatIsNoFile(t *testing.T) {
 	_, err := OpenReplay(os.DevNull)
 	assert.EqualError(t, err, os.DevNull+": it isn't a regular file")

@@ -38,9 +38,9 @@ func WriteDemo(w io.Writer, h *DemoHead, inputs []byte) error {
 	return err
 }
 
-// ReadDemo reads a demo into inputs, as far as that has room, and returns the part that it filled.
-// It calls check with the header first. It allocates nothing by the file's sizes. It returns an
-// error of check or rd, or one that names the byte.
+// ReadDemo reads the ticks of a demo into inputs, as many as fit, and returns the part that it
+// filled. It calls check with the header first. Its memory doesn't depend on the file's sizes. It
+// returns an error of check or rd, or for damage one that names the byte.
 func ReadDemo(rd io.Reader, inputs []byte, check func(*DemoHead) error) (read []byte, err error) {
 	var first [demoHeader]byte
 	n, err := io.ReadFull(rd, first[:])

@@ -24,7 +24,7 @@ func demo(t testing.TB) []byte {
 func file3() []byte { return file(7, 3*2*inputSize) }
 
 func TestDemo(t *testing.T) {
-	for _, room := range []int{0, 1, 3, 9} { // ticks of room, and a byte more
+	for _, room := range []int{0, 1, 3, 9} { // room for that many ticks, and for a byte more
 		var got DemoHead
 		read, err := ReadDemo(bytes.NewReader(demo(t)), make([]byte, room*2*inputSize+1),
 			func(h *DemoHead) error { got = *h; return nil })
@@ -37,7 +37,7 @@ func TestDemo(t *testing.T) {
 	assert.Equal(t, no, err)
 }
 
-// Damage before the end of play is an error that names the byte.
+// Damage before the last tick to play is an error that names the byte.
 func TestDamagedDemo(t *testing.T) {
 	data := demo(t)
 	all := func(*DemoHead) error { return nil }

@@ -1,11 +1,11 @@
-// Package disk reads and writes a server's files: saves, records of inputs, scores, and demos.
-// Writers of play ([Saves.Write], [Record.Append], [Scores.Append] and the Syncs) allocate nothing
-// on the Go heap, except for an error; opening a file allocates.
+// Package disk reads and writes a server's files: saves, records of inputs, scores, and demos. The
+// writers for use in play ([Saves.Write], [Record.Append], [Scores.Append] and the Syncs) make no
+// Go allocation except for an error. Opening a file allocates.
 //
 // Numbers are little-endian, sums are CRC32C (Castagnoli), unnamed bytes are zero, and names and
-// maps are padded with zeros. Readers check every value, and an error names the byte. The size of a
-// file can't exhaust memory: a save has at most [SaveMost] bytes, a record [RecordMost], for
-// readers and writers, and scores are read 64 KiB at a time.
+// maps are padded with zeros. Readers check every value, and an error names the byte. A large file
+// can't exhaust memory. A save has at most [SaveMost] bytes and a record [RecordMost], for readers
+// and writers; scores are read 64 KiB at a time.
 //
 // A save, room-07.a or room-07.b ([Saves]), is a header of 512 bytes and a file of package
 // budget/save:
@@ -24,8 +24,8 @@
 //	508  sum of bytes 0 to 507
 //
 // The two files of a room are written in turn. Each is written as room-07.a.new, synced, and
-// renamed. So after a crash at any time a file is whole or absent, and the other is as before. A
-// file with a header of zeros is no save: an earlier version wrote the header last.
+// renamed. So after a crash at any time each file is whole or absent, and the other file is as
+// before. A file with a header of zeros isn't a save: an earlier version wrote the header last.
 //
 // A record has the inputs of an epoch, such as room-07-0003.inputs ([Record] writes, [Replay]
 // reads). It is a header of 72 bytes, the state before the first tick, and the ticks:
@@ -62,8 +62,8 @@
 // The sum of a map is doom.Level.Sum. With it, readers refuse a save or record of another map of
 // the same name.
 //
-// Scores are appended to one file ([Scores]), 64 bytes each. A player may have several in an epoch,
-// each with its results so far.
+// Scores are appended to one file ([Scores]), 64 bytes each. A player may have several scores in an
+// epoch, each with the results so far.
 //
 //	 0  "FSC1"; the digit is the version
 //	 4  room, player        u16, u16

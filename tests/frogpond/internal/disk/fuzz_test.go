@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The readers take any bytes: they refuse them, or a writer writes the same bytes. Each input is
-// read unchanged, and with correct sums, which no fuzzer guesses.
+// The readers take any bytes: they refuse them, or a writer writes the same bytes again. Each input
+// is read unchanged, and also with correct sums, because a fuzzer can't guess these.
 
 func FuzzSave(f *testing.F) {
 	h := head()

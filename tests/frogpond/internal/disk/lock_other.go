@@ -4,8 +4,8 @@ package disk
 
 import "os"
 
-// lockFile does nothing here: two servers must not be started with the same file.
+// lockFile does nothing on this system: don't start two servers with the same file.
 func lockFile(*os.File) error { return nil }
 
-// syncFolder does nothing here.
+// syncFolder does nothing on this system.
 func syncFolder(string) error { return nil }

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file until it is closed or the process ends.
+// lockFile locks a file until it is closed or the process ends. It fails if another process has the
+// lock.
 func lockFile(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -27,7 +28,7 @@ func lockFile(f *os.File) error {
 	return nil
 }
 
-// syncFolder syncs the names of new files to the disk.
+// syncFolder syncs the names of a folder's files to the disk.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

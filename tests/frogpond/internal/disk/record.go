@@ -45,9 +45,10 @@ const RecordMost = 256 << 20
 // TickSize returns the size of a tick in a record, in bytes.
 func TickSize(players int) int { return players*inputSize + 4 }
 
-// CreateRecord creates the file of an epoch, and fails if it exists. state is the state before the
-// first tick, by save.Ring.AppendFile, or empty; it has at most [SaveMost] bytes. The file gets its
-// name once it holds the header and state, so that a crash leaves no record without them.
+// CreateRecord creates the file of an epoch, and fails if the file exists. state is the state
+// before the first tick, by save.Ring.AppendFile, or empty; it has at most [SaveMost] bytes. The
+// file gets its name after the header and the state are written, so that a crash of the program
+// leaves no record without them.
 func CreateRecord(dir string, h *RecordHead, state []byte) (*Record, error) {
 	if h.Players < 1 || h.Players > playersMost {
 		return nil, fmt.Errorf("a record is of 1 to %d players, not %d", playersMost, h.Players)
@@ -109,9 +110,9 @@ func (h *RecordHead) header(state []byte) []byte {
 }
 
 // Append appends the next ticks, [TickSize] bytes each: the players' inputs, and four bytes for the
-// sum, which Append fills. A tick that can't be written, or that exceeds [RecordMost], ends the
-// record, since later ticks would be useless; every further call returns that error. Cost: a write,
-// without a Go allocation.
+// sum, which Append fills. The first error, such as a full disk or more than [RecordMost] bytes,
+// ends the record: every further call returns it, since later ticks would be useless. Cost: a
+// write, without a Go allocation.
 func (r *Record) Append(ticks []byte) error {
 	size := TickSize(r.players)
 	if r.err == nil && len(ticks)%size != 0 {
@@ -134,8 +135,8 @@ func (r *Record) Append(ticks []byte) error {
 	return r.err
 }
 
-// putTickSum sets the sum at the end of a tick: of its inputs, and of its number in the sum's
-// place.
+// putTickSum sets the sum at the end of a tick. It is the sum of the tick's inputs, and of its
+// number in the sum's place.
 func putTickSum(tick []byte, number uint32) {
 	last := tick[len(tick)-4:]
 	binary.LittleEndian.PutUint32(last, number)
@@ -145,23 +146,23 @@ func putTickSum(tick []byte, number uint32) {
 // Sync returns once all appended ticks are on the disk.
 func (r *Record) Sync() error { return r.file.Sync() }
 
-// Close ends the record. It returns the error of Append, if any.
+// Close closes the file. It returns the first error of Append, if any, and its own.
 func (r *Record) Close() error { return errors.Join(r.err, r.file.Close()) }
 
-// Remove ends the record of an epoch without play, and removes the file.
+// Remove closes and removes the file, for an epoch that wasn't played.
 func (r *Record) Remove() error { return errors.Join(r.file.Close(), os.Remove(r.file.Name())) }
 
 func recordName(room, epoch uint32) string {
 	return fmt.Sprintf("room-%02d-%04d.inputs", room, epoch)
 }
 
-// RecordFile names a record in a folder.
+// RecordFile is the name of a record in a folder.
 type RecordFile struct {
 	Room, Epoch uint32
 	Name        string // includes the folder
 }
 
-// NextEpoch returns the epoch after the last record of a room, as no record is overwritten. Without
+// NextEpoch returns the epoch after a room's last record, so that no record is overwritten. Without
 // records, or without the folder, it returns 0.
 func NextEpoch(dir string, room uint32) (epoch uint32, err error) {
 	list, err := Records(dir)

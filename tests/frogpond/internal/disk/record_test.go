@@ -24,10 +24,10 @@ func createRecord(t *testing.T, dir string, h *RecordHead, state []byte) *Record
 	return r
 }
 
-// input is a byte of the inputs of a tick.
+// input returns the i-th byte of the inputs of a tick.
 func input(tick, i int) byte { return byte(tick*31 + i) }
 
-// appendTicks appends the ticks in a range, some of them in one call.
+// appendTicks appends the ticks from from to before to, in one call.
 func appendTicks(t *testing.T, r *Record, from, to int) {
 	t.Helper()
 	size := TickSize(r.players)
@@ -102,7 +102,7 @@ func TestRecordRefused(t *testing.T) {
 	assert.EqualError(t, err, "a record from tick 9 on needs the state before it")
 }
 
-// A record that lacks a tick takes no further one. Its whole ticks can be read.
+// A record that lacks a tick takes no further ticks. Its whole ticks can be read.
 func TestRecordOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	full(t, filepath.Join(dir, "room-07-0003.inputs.new"))
@@ -216,7 +216,7 @@ func TestRecords(t *testing.T) {
 	assert.Error(t, err, "a file is no folder")
 }
 
-// A file from before headers had a sum of the map is refused by its version.
+// Files of version 1, whose headers had no sum of the map, are refused.
 func TestOldVersions(t *testing.T) {
 	dir := t.TempDir()
 	_, data := recorded(t, dir, recordOf(2), nil)

@@ -8,8 +8,8 @@ import (
 )
 
 // Replace writes a file that is whole or absent after a crash: write fills NAME.new, which is
-// renamed once it is on the disk. After an error NAME is unchanged. If NAME is no regular file,
-// such as a pipe or a device, write fills it directly.
+// renamed once it is on the disk. If write fails, NAME is unchanged. If NAME is a pipe or a device,
+// write fills it directly.
 func Replace(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(name, os.O_WRONLY, 0)

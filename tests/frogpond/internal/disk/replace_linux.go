@@ -22,8 +22,8 @@ func openFolder(name string) (folder, error) {
 	return folder{dir, int(dir.Fd())}, nil
 }
 
-// entry is a file of a folder. It keeps its name and that of the new file in the form of the system
-// call, since package os would copy each to the Go heap at each call.
+// entry is a file of a folder. It keeps its name and the new file's as the system calls need them,
+// since package os would copy both to the Go heap at each call.
 type entry struct {
 	path         string
 	name, beside []byte // with a zero at the end

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A failure half-way leaves the old file, and no other.
+// A failure halfway leaves the old file, and no new file.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "save")

@@ -13,13 +13,13 @@ type Replay struct {
 	Head  RecordHead
 	State []byte // before the first tick, or empty
 	Ticks int    // the number of whole ticks
-	Torn  int    // bytes after them, cut off by a crash
+	Torn  int    // bytes after them, of a tick that a crash cut off
 
 	ticks []byte
 }
 
-// OpenReplay reads a record into the Go heap. It returns an error that names the byte for damage
-// before a whole tick, and an error for more than [RecordMost] bytes.
+// OpenReplay reads a record into the Go heap. For damage before a whole tick it returns an error
+// that names the byte. It also refuses more than [RecordMost] bytes.
 func OpenReplay(name string) (*Replay, error) {
 	data, err := readFile(name, "record", RecordMost)
 	if err != nil {

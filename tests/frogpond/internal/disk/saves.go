@@ -9,8 +9,8 @@ import (
 )
 
 // Saves holds the last states of a server's rooms, in a folder that only one server uses at a time.
-// A room has two files, written in turn, each whole or absent. Each room is for one goroutine at a
-// time.
+// A room has two files, written in turn, each whole or absent. A room is for one goroutine at a
+// time; different goroutines may use different rooms.
 type Saves struct {
 	lock   *os.File
 	folder folder
@@ -34,7 +34,7 @@ type saveFiles struct {
 	newest int    // the index of the newest whole save, if any
 	serial uint64 // of the newest, or 0
 
-	header [saveHeader]byte // here, since on the stack it would escape to the heap
+	header [saveHeader]byte // a field, since a variable would escape to the heap
 }
 
 const (
@@ -46,9 +46,9 @@ const (
 // SaveMost is the largest size of a save with its header, in bytes.
 const SaveMost = 16 << 20
 
-// OpenSaves opens the saves of so many rooms. It creates the folder if missing, and a room's files
-// at its first saves. It fails if another server uses the folder, which only Linux, macOS and the
-// BSDs can detect.
+// OpenSaves opens the saves of that many rooms. It creates the folder if it is missing; Write
+// creates a room's files. It fails if another server uses the folder; only Linux, macOS and the
+// BSDs detect that.
 func OpenSaves(dir string, rooms int) (*Saves, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func OpenSaves(dir string, rooms int) (*Saves, error) {
 
 // Write saves a room; file is the output of save.Ring.AppendFile. When Write returns, the save is
 // on the disk. After an error, such as more than [SaveMost] bytes, Read returns the save before.
-// Cost: two syncs of the disk, without a Go allocation.
+// Cost: two syncs of the disk, on Linux without a Go allocation.
 func (s *Saves) Write(room int, h *SaveHead, file []byte) error {
 	r := &s.rooms[room]
 	to := 1 - r.newest
@@ -95,8 +95,8 @@ func (s *Saves) Write(room int, h *SaveHead, file []byte) error {
 	return nil
 }
 
-// Read returns the newer whole save of a room. found is false if it has none. Damage or a size over
-// [SaveMost] is an error only if no whole save is left. Cost: two reads into the Go heap.
+// Read returns the newer whole save of a room. found is false if the room has no save. Damage or a
+// size over [SaveMost] is an error only if no whole save is left. Cost: two reads into the Go heap.
 func (s *Saves) Read(room int) (h SaveHead, file []byte, found bool, err error) {
 	return s.rooms[room].read()
 }

@@ -30,7 +30,8 @@ func head() SaveHead {
 	return h
 }
 
-// file stands for a file of package budget/save, which this package doesn't read.
+// file returns bytes that stand for a file of package budget/save, which package disk doesn't
+// parse.
 func file(c byte, size int) []byte { return bytes.Repeat([]byte{c}, size) }
 
 func checkSave(t *testing.T, s *Saves, room int, serial uint64, want []byte) {
@@ -44,7 +45,8 @@ func checkSave(t *testing.T, s *Saves, room int, serial uint64, want []byte) {
 	assert.Equal(t, want, got)
 }
 
-// Read returns the last save, even if the one before was larger. So does another server's.
+// Read returns the last save, even if the save before was larger. A server that is started later
+// reads the same.
 func TestSavesInTurn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	s := openSaves(t, dir)
@@ -84,7 +86,7 @@ func TestTornSave(t *testing.T) {
 	check := func(torn []byte, what string, at int) {
 		_, _, taken, _ := parseSave(torn, 0)
 		require.Equal(t, bytes.Equal(torn, whole), taken, "%s %d", what, at)
-		if at%73 != 0 { // a disk is slow
+		if at%73 != 0 { // for speed, only some are written to the disk
 			return
 		}
 		require.NoError(t, os.WriteFile(name, torn, 0o644))
@@ -106,13 +108,14 @@ func TestTornSave(t *testing.T) {
 		torn := append(bytes.Clone(whole[:n]), make([]byte, saveHeader-n)...)
 		check(append(torn, whole[saveHeader:]...), "a header up to", n)
 	}
-	old := bytes.Clone(whole) // the disk has the new file, but not yet the zeros
+	old := bytes.Clone(whole) // a new file under an old header
 	copy(old[saveHeader:], file(9, 1))
 	check(old, "an old header", 0)
 	check(append(old[:0:0], whole...), "whole", 0)
 }
 
-// With one save each flipped bit is reported. If both saves are damaged, both are.
+// If a room's only save has a flipped bit, the error reports it. If both saves are damaged, the
+// error reports both.
 func TestDamagedSave(t *testing.T) {
 	dir := t.TempDir()
 	s := openSaves(t, dir)
@@ -141,7 +144,7 @@ func TestDamagedSave(t *testing.T) {
 	assert.ErrorContains(t, err, "room-00.a: byte 40: 28 bytes follow the header, not 40; ")
 	assert.ErrorContains(t, err, "room-00.b: byte 40: 28 bytes")
 	require.NoError(t, s.Close())
-	s = openSaves(t, dir) // a server starts with damaged saves
+	s = openSaves(t, dir) // a server starts even with damaged saves
 	require.NoError(t, s.Write(0, &h, file(9, 40)))
 	checkSave(t, s, 0, h.Serial, file(9, 40))
 }
@@ -163,7 +166,7 @@ func TestTwoServers(t *testing.T) {
 	assert.EqualError(t, err, name+": another server has it")
 }
 
-// full makes a file that takes no byte.
+// full makes a file that takes no bytes.
 func full(t *testing.T, name string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -190,8 +193,8 @@ func TestSaveOnFullDisk(t *testing.T) {
 	checkSave(t, s, 0, 2, file(3, 40))
 }
 
-// A save replaces another as a whole: a reader of the other keeps the old content. Before the first
-// there is no save.
+// A save replaces an older one as a whole: a reader that has the older file open keeps its content.
+// Before the first save the folder has none.
 func TestSaveIsWholeOrNotThere(t *testing.T) {
 	dir := t.TempDir()
 	s := openSaves(t, dir)

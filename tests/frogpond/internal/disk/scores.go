@@ -8,14 +8,14 @@ import (
 	"os"
 )
 
-// Scores is a file to append scores to. It is for one goroutine at a time.
+// Scores is an open file of scores to append to. It is for one goroutine at a time.
 type Scores struct {
 	file   *os.File
 	size   int64
 	buffer [64 * scoreSize]byte
 }
 
-// Score is a player's result in an epoch of a room, so far; the last one counts. It is plain data.
+// Score is a player's result so far in an epoch of a room; the last score counts. It is plain data.
 type Score struct {
 	Seconds               int64 // since 1970
 	Name                  [16]byte
@@ -30,14 +30,14 @@ type Score struct {
 const (
 	scoreMagic = "FSC1" // the digit is the version
 	scoreSize  = 64
-	// a crash leaves at most this much; a longer tail is no file of scores
+	// A crash leaves at most this much. A file with a longer tail isn't a file of scores.
 	tornMost = 1024 * scoreSize
 )
 
 // OpenScores opens or creates a file of scores. It cuts off the torn scores that a crash left at
-// the end, and returns their size, cut, in bytes. If the file is damaged, or has no scores, it
-// returns an error and leaves the file unchanged. No other server may use the file, as with
-// [OpenSaves]. Cost: reads the whole file, in 64 KiB of memory.
+// the end; cut is their size in bytes. If the file is damaged or isn't of scores, it returns an
+// error and leaves the file unchanged. It also fails if another server uses the file, as
+// [OpenSaves] does. Cost: reads the whole file, in 64 KiB of memory.
 func OpenScores(name string) (s *Scores, cut int, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -64,8 +64,8 @@ func openScores(file *os.File) (s *Scores, cut int, err error) {
 	return s, torn, err
 }
 
-// Append appends scores. After an error none is appended, and a retry is safe. The scores are on
-// the disk after [Scores.Sync]. Cost: a write for each 64 scores, without a Go allocation.
+// Append appends scores. After an error the file has none of them, and a retry is safe. The scores
+// are on the disk after [Scores.Sync]. Cost: a write for each 64 scores, without a Go allocation.
 func (s *Scores) Append(records []Score) error {
 	at := s.size
 	for len(records) > 0 {
@@ -90,8 +90,8 @@ func (s *Scores) Sync() error { return s.file.Sync() }
 func (s *Scores) Close() error { return s.file.Close() }
 
 // ReadScores calls each with the scores of a file, in order, and returns the number of torn bytes
-// at its end. An error of each ends the call. Damage is an error that names its first byte, after
-// the calls for all whole scores. Cost: 64 KiB of memory for a file of any size.
+// at its end. An error of each ends the call and is returned. Damage is an error that names its
+// first byte, after the calls for all whole scores. Cost: 64 KiB of memory for a file of any size.
 func ReadScores(name string, each func(*Score) error) (torn int, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Score) put(to []byte) {
 	putSum(to)
 }
 
-// scanFile is scan up to the file's size, since a device may have no end.
+// scanFile calls scan with the file up to its size, since a device may have no end.
 func scanFile(file *os.File, each func(*Score) error) (whole int64, torn int, err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -128,8 +128,8 @@ func scanFile(file *os.File, each func(*Score) error) (whole int64, torn int, er
 }
 
 // scan reads scores to the end and calls each with the whole ones. whole is the end of the last
-// one, and torn the number of bytes after it. With a tail longer than a crash leaves, the file
-// isn't one of scores, and scan stops.
+// whole score, and torn the number of bytes after it. If more than tornMost bytes in a row have no
+// whole score, scan stops with an error.
 func scan(rd io.Reader, each func(*Score) error) (whole int64, torn int, err error) {
 	buffer := make([]byte, tornMost)
 	first := int64(-1) // the first damaged score

@@ -53,7 +53,7 @@ func TestScores(t *testing.T) {
 	assert.Equal(t, list, got)
 }
 
-// A file cut off at any byte has its whole scores, and further ones are appended after these.
+// A file cut off at any byte has its whole scores, and further scores are appended after these.
 func TestTornScores(t *testing.T) {
 	name, list := filepath.Join(t.TempDir(), "scores"), someScores(4)
 	data := scoresFile(list)
@@ -116,7 +116,7 @@ func TestForeignScores(t *testing.T) {
 	}
 }
 
-// After a failed Append no score is there in part, and a retry appends them.
+// After a failed Append the file has none of the scores, even in part, and a retry appends them.
 func TestScoresOnFullDisk(t *testing.T) {
 	name, list := filepath.Join(t.TempDir(), "scores"), someScores(5)
 	s := openScoresOf(t, name)

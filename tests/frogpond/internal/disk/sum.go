@@ -10,19 +10,20 @@ var table = crc32.MakeTable(crc32.Castagnoli)
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, table) }
 
-// putSum sets the last four bytes of a block to the sum of the bytes before.
+// putSum sets the last four bytes of a block to the sum of the bytes before them.
 func putSum(block []byte) {
 	last := len(block) - 4
 	binary.LittleEndian.PutUint32(block[last:], sum(block[:last]))
 }
 
-// isSummed reports whether that sum is right.
+// isSummed reports whether the sum at the end of a block is right.
 func isSummed(block []byte) bool {
 	last := len(block) - 4
 	return binary.LittleEndian.Uint32(block[last:]) == sum(block[:last])
 }
 
-// checkHeader returns the header of a file, or an error.
+// checkHeader returns the first size bytes of a file, or an error if they aren't a whole header
+// with the magic and version.
 func checkHeader(data []byte, size int, magic string, version uint32) ([]byte, error) {
 	if len(data) < size {
 		return nil, bad(len(data), "the file ends within the header of %d bytes", size)
@@ -40,7 +41,7 @@ func checkHeader(data []byte, size int, magic string, version uint32) ([]byte, e
 	return head, nil
 }
 
-// tooLarge is the error for a file over its largest size.
+// tooLarge returns the error for a file over its largest size.
 func tooLarge(size int64, what string, most int64) error {
 	return fmt.Errorf("it has %d bytes: a %s has at most %d", size, what, most)
 }

@@ -11,11 +11,12 @@ type Blocks struct {
 	X, Y          int32 // the lower left corner, map units
 	Columns, Rows int
 	Cells         []Cell
-	// the chart: by cell, the directions in which a player can walk; nil without a chart
+	// The chart: for each cell, the directions in which a player can walk. Nil if there is no
+	// chart.
 	Ways []uint16
 }
 
-// CellBits is the number of bits of a 24.8 coordinate within one cell.
+// CellBits is the number of low bits of a 24.8 coordinate that are the place within a cell.
 const CellBits = 7 + 8
 
 const (
@@ -23,8 +24,8 @@ const (
 	countSize = 4 // size in bytes of an element of countMaker
 )
 
-// readBlocks takes the map's BLOCKMAP. If that is missing, malformed, or lacks a line in a cell
-// that the line passes, it builds a blockmap from the lines.
+// readBlocks takes the map's BLOCKMAP. If the BLOCKMAP is missing, malformed, or lacks a line in a
+// cell that the line passes, it builds one from the lines.
 func (l *Level) readBlocks(s scope.Scope, raw *rawMap) {
 	if !l.takeBlocks(s, raw) {
 		l.buildBlocks(s)
@@ -59,7 +60,7 @@ func (l *Level) takeBlocks(s scope.Scope, raw *rawMap) bool {
 		start, end := lists.of(i)
 		b.Cells[i].Lines = arena.SliceOf(l.Base, words[start:end])
 	}
-	b.Ways = words[4 : 4+cells] // the cells have the lists' offsets now, so their words are free
+	b.Ways = words[4 : 4+cells] // the cells have the lists now, so these words are free
 	l.Blocks = b
 	return true
 }
@@ -72,11 +73,11 @@ type lists struct {
 }
 
 // readLists finds the end of each cell's list. ok is false if a list starts outside of the words
-// for lists, has no end, or has an unknown line. Large maps have such lists, since offsets of 16
-// bits wrap.
+// for lists, has no end, or has an unknown line. Some large maps have such lists, because their
+// offsets exceed 16 bits and wrap.
 //
-// By custom each list starts with a meaningless 0. The custom holds for all lists or none: if a
-// list starts with another word, a 0 is line 0.
+// By custom each list starts with a meaningless 0. A BLOCKMAP has it in all lists or in none: if a
+// list starts with another word, each 0 is line 0.
 func (l *Level) readLists(t scope.Scope, raw *rawMap, cells int) (r lists, ok bool) {
 	r = lists{raw: raw, ends: l.listEnds(t, raw), skip: 1}
 	for i := range cells {
@@ -124,12 +125,12 @@ func (l *Level) listEnds(t scope.Scope, raw *rawMap) []uint32 {
 	return ends
 }
 
-// mostRead bounds the words that agrees reads. Freedoom's largest map needs 150,000; a hostile
+// mostRead is the most words that agrees reads. Freedoom's largest map needs 150,000; a hostile
 // BLOCKMAP whose cells share one long list would take minutes.
 const mostRead = 1 << 23
 
 // agrees reports whether each line is in the lists of all cells that it passes. An idle line may be
-// in no list, as some node builders omit those.
+// in no list, since some node builders omit idle lines.
 func (l *Level) agrees(b *Blocks, r *lists) bool {
 	reads := 0
 	for i := range l.Lines {
@@ -186,8 +187,8 @@ func overlaps(d, x int64) bool {
 	return min(d, 0) < x+cellUnits && max(d, 0) > x
 }
 
-// idle reports whether a line stops no body: both sides have one floor and one ceiling, or its only
-// side is closed, and neither the line nor a tag next to it moves anything.
+// idle reports whether a line can't stop a body. Both sides have the same floor and ceiling, or its
+// only side is closed. It has no special, and the sectors next to it have no tag.
 func (l *Level) idle(n *Line) bool {
 	front := n.Front.Get(l.Base)
 	if n.Special != 0 || l.Outline(front).Tag != 0 {
@@ -201,7 +202,7 @@ func (l *Level) idle(n *Line) bool {
 		front.Ceiling == back.Ceiling
 }
 
-// buildBlocks makes the blockmap from the lines, in two passes: one counts, one fills.
+// buildBlocks makes the blockmap from the lines, in two passes: the first counts, the second fills.
 func (l *Level) buildBlocks(s scope.Scope) {
 	b := &l.Blocks
 	b.X, b.Y = l.Min.X>>UnitBits, l.Min.Y>>UnitBits
@@ -261,7 +262,7 @@ func (b *Blocks) Along(from, to Point) Walk {
 	w := Walk{b: b, row: 0, toRow: -1}
 	w.x1, w.y1 = b.Relative(from)
 	w.x2, w.y2 = b.Relative(to)
-	// One 256th of a unit more on each side, so that a point on an edge is in both cells.
+	// A 256th of a unit more on each side, so that a point on an edge is in both cells.
 	w.column = max((w.x1-1)>>CellBits, 0) - 1
 	w.toColumn = min((w.x2+1)>>CellBits, int64(b.Columns)-1)
 	return w

@@ -22,7 +22,7 @@ type blocks struct {
 	lists         [][]uint16
 }
 
-// blocksOf loads a map, with a BLOCKMAP unless that is nil, and returns its cells.
+// blocksOf loads a map, with a BLOCKMAP unless blockmap is nil, and returns its cells.
 func blocksOf(t *testing.T, b *budget.Budget, lumps []doom.Lump, blockmap []byte) (is blocks) {
 	t.Helper()
 	if blockmap != nil {
@@ -37,7 +37,8 @@ func blocksOf(t *testing.T, b *budget.Budget, lumps []doom.Lump, blockmap []byte
 	return is
 }
 
-// A malformed BLOCKMAP, or one that doesn't agree with the lines, is built from the lines.
+// A BLOCKMAP that is malformed, or doesn't agree with the lines, is replaced by one built from the
+// lines.
 func TestWrongBlockmapsAreBuilt(t *testing.T) {
 	b := open(t)
 	built := blocksOf(t, b, doomtest.GoodMap(), nil)
@@ -102,7 +103,7 @@ func TestIdleLines(t *testing.T) {
 }
 
 // A correct BLOCKMAP is taken, for any lines, with and without a 0 before each list. If a list
-// lacks a line, the BLOCKMAP is built.
+// lacks a line, the BLOCKMAP is replaced.
 func TestBlockmapsByTheBook(t *testing.T) {
 	b := open(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -182,7 +183,8 @@ func byTheBook(lines [][4]int) blocks {
 	return is
 }
 
-// clip narrows from and to to the part of a line with one coordinate in a cell.
+// clip narrows the range from..to to the part of a line whose coordinate is in a cell. It reports
+// whether a part is left.
 func clip(start, d, low int, from, to *big.Rat) bool {
 	if d == 0 {
 		return low <= start && start < low+128
@@ -198,7 +200,7 @@ func clip(start, d, low int, from, to *big.Rat) bool {
 	return true
 }
 
-// lump returns a BLOCKMAP with these lists, and words before each.
+// lump returns a BLOCKMAP with these lists, each after the words first.
 func (b *blocks) lump(lists [][]uint16, first ...int) []byte {
 	words := []int{int(b.x), int(b.y), b.columns, b.rows}
 	var rows []int

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The built-in levels: rooms in rows and columns, with doors between neighbours and a pillar in
-// some. They are made as a WAD file, so that they pass the same reader as any other.
+// The built-in levels have rooms in rows and columns, with doors between neighbours and a pillar in
+// some rooms. They are made as a WAD file, so that the same code reads them.
 const (
 	builtinMaps = 12  // more than ten, so that a run rebuilds the systems once
 	roomUnits   = 384 // from wall to wall
@@ -27,7 +27,7 @@ func BuiltinWAD(seed uint64) []byte {
 	return MakeWAD(lumps)
 }
 
-// pond is a level under construction. Its lumps have the file's form.
+// pond is a level under construction. Its lumps are in the file's format.
 type pond struct {
 	seed                                    uint64
 	columns, rows                           int
@@ -91,7 +91,7 @@ func (p *pond) wall(column, row, column2, row2, x1, y1, x2, y2 int) {
 		p.line(here, -1, x1, y1, x2, y2)
 		return
 	}
-	// The door is in the middle, so it has the same place from both sides.
+	// The door is in the middle, so it is at the same place from both sides.
 	half := (roomUnits - doorUnits) / 2
 	dx, dy := (x2-x1)/roomUnits, (y2-y1)/roomUnits
 	ax, ay, bx, by := x1+dx*half, y1+dy*half, x2-dx*half, y2-dy*half

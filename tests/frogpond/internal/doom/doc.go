@@ -5,9 +5,9 @@
 //	level, err := maps[0].Load(s, region.Base())
 //
 // A [Level] has vertexes, sectors, lines, things, starts and a blockmap, which refer to each other
-// by offsets. Every value of a file is checked before use; the first bad one is a [BadWAD] error
-// that names its byte.
+// by offsets. Every value of a file is checked before use. For the first bad value, the error is a
+// [BadWAD] that names its byte.
 //
-// The package also has the fixed point of places, random numbers and a hash that are the same on
-// every machine, and levels without a file ([BuiltinWAD]). Package doomtest makes files for tests.
+// The package also has fixed-point places, random numbers and a hash, which are the same on every
+// machine, and levels without a file ([BuiltinWAD]). Package doomtest makes files for tests.
 package doom

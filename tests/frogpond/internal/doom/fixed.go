@@ -1,7 +1,8 @@
 package doom
 
-// UnitBits is the number of fraction bits of places, which are 16.16 fixed point; the upper half is
-// the map's own unit. The state has only integers, so that its hash is the same on every machine.
+// UnitBits is the number of fraction bits of a place. Places are 16.16 fixed point; the upper half
+// is in the map's units. The state has only integers, so that its hash is the same on every
+// machine.
 const UnitBits = 16
 
 // Point is a place or a step on the map, in 16.16.
@@ -32,7 +33,7 @@ func (p Point) Near(q Point, distance int64) bool {
 	return dx*dx+dy*dy <= distance*distance
 }
 
-// Toward returns the direction that leads nearest from p to q.
+// Toward returns the one of 16 directions that leads most nearly from p to q.
 func (p Point) Toward(q Point) uint32 {
 	dx, dy := (int64(q.X)-int64(p.X))>>8, (int64(q.Y)-int64(p.Y))>>8
 	best, most := uint32(0), int64(-1<<62)
@@ -44,8 +45,8 @@ func (p Point) Toward(q Point) uint32 {
 	return best
 }
 
-// Random returns a random number without state (splitmix64 over its arguments). Workers may draw in
-// any order and get the same numbers.
+// Random returns a random number that depends only on its arguments (by splitmix64). So workers may
+// draw in any order and get the same numbers.
 func Random(seed uint64, tick, who uint32) uint64 {
 	x := seed + (uint64(tick)<<32|uint64(who))*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

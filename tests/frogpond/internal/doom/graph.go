@@ -7,21 +7,21 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// The events of a level's graph. A line's event has the line's number as its key, players and
-// monsters have events of their own, and its outputs are a Touch. Begin has no key and no outputs.
+// The events of a level's graph. The key of a line's event is the line's number, and its outputs
+// are a Touch. Players and monsters have events of their own. Begin has no key and no outputs.
 const (
 	BeginEvent  = "level.begin"
 	WalkedEvent = "line.walked"
 	UsedEvent   = "line.used"
 	ShotEvent   = "line.shot"
-	MonsterPart = ".monster" // suffix of one of the last three
+	MonsterPart = ".monster" // suffix of a line's event for monsters
 )
 
 // Touch is the outputs of a line's event: whether the body came from the front, and its keys.
 type Touch struct{ Front, Blue, Yellow, Red bool }
 
-// verbs are the host's actions with their inputs. The pushed forms of doors and lifts take a sector
-// instead of a tag.
+// verbs are the host's actions with their inputs. The forms for pushed doors and lifts take a
+// sector instead of a tag.
 var verbs = [...]struct{ name, inputs string }{
 	OpenDoor:     {"door.open", "tag speed"},
 	CloseDoor:    {"door.close", "tag speed"},
@@ -45,10 +45,10 @@ var verbs = [...]struct{ name, inputs string }{
 	CarryFloor:   {"floor.carry", "tag line"},
 }
 
-// Graph returns the effects of the level's specials, as the source of a graph. Each line has nodes
-// in this order: events by the body and its trigger; a branch on the front or a key, if needed; a
-// branch that stops a second use, unless it may repeat; the action. One begin event starts the
-// specials that work from the start on.
+// Graph returns the effects of the level's specials, as the source of a graph. Each line has a
+// chain of nodes: an event for players, for monsters or for both; a branch on the front or a key,
+// if needed; a branch that stops a second use, unless the line may repeat; the action. One begin
+// event starts the specials that work from the start on.
 func (l *Level) Graph() flow.Source {
 	t := translator{level: l}
 	t.Name = l.Name
@@ -78,7 +78,8 @@ func (l *Level) Graph() flow.Source {
 	return t.Source
 }
 
-// secret is the flag of a line that looks like a wall on a map. Monsters don't use it.
+// secret is the flag of a line that looks like a wall on the player's map. Monsters don't use such
+// a line.
 const secret = 32
 
 type translator struct {
@@ -117,7 +118,7 @@ func (t *translator) line(i int, n *Line, s *Special) {
 	}
 }
 
-// event makes the node of an event and, if needed, the branch on one of its outputs.
+// event adds the node of an event and, if needs isn't "", a branch on that output.
 func (t *translator) event(name, of string, line int, needs string, goal flow.Link) {
 	node := flow.Node{Name: name, Type: "event", Of: of, Key: int32(line), List: then(goal)}
 	if needs != "" {

@@ -1,12 +1,12 @@
 package doom
 
-// The queries for effects: the sectors of a tag, the neighbours of a sector, and the lines that a
-// way crosses. None changes the level.
+// This file has the queries for effects: the sectors of a tag, the neighbours of a sector, and the
+// lines that a way crosses. They don't change the level.
 
 // Flags of a line.
 const (
-	Impassable = 1 // it stops every body
-	TwoSided   = 4 // bodies and looks pass it; sectors are neighbours only at such a line
+	Impassable = 1 // the line stops every body
+	TwoSided   = 4 // bodies and looks pass the line; sectors are neighbours only at such lines
 )
 
 // The neighbours' heights of a sector without neighbours.
@@ -15,8 +15,8 @@ const (
 	noCeiling = 32000 << UnitBits
 )
 
-// NextTagged returns the number of the next sector with a tag after another, or -1. Pass -1 for the
-// first.
+// NextTagged returns the number of the first sector with a tag after another sector, or -1. Pass -1
+// to begin.
 func (l *Level) NextTagged(tag uint16, after int) int {
 	for i := after + 1; i < len(l.Outlines); i++ {
 		if l.Outlines[i].Tag == tag {
@@ -42,7 +42,7 @@ func (l *Level) Neighbour(s *Sector, line uint16) *Sector {
 	return front
 }
 
-// Height returns the height of a target for a sector, without the effect's amount.
+// Height returns the height that a target means for a sector, without the effect's amount.
 func (l *Level) Height(s *Sector, target Target) int32 {
 	h := s.Floor
 	switch target {
@@ -130,9 +130,9 @@ func (l *Level) Model(s *Sector, floor int32) *Sector {
 	return nil
 }
 
-// NextStep returns the sector to which stairs rise after s: one with the flat, on the other side of
-// a line that s is in front of. It leaves out sectors that skip accepts. At the last step it
-// returns nil.
+// NextStep returns the sector to which stairs rise after s, or nil at the last step. It has the
+// flat, and is behind a line whose front is s. NextStep leaves out sectors for which skip returns
+// true.
 func (l *Level) NextStep(s *Sector, flat uint16, skip func(*Sector) bool) *Sector {
 	for _, line := range l.LinesOf(s) {
 		n := &l.Lines[line]
@@ -146,8 +146,8 @@ func (l *Level) NextStep(s *Sector, flat uint16, skip func(*Sector) bool) *Secto
 	return nil
 }
 
-// Ring returns the sector around a pillar, and the sector around that ring, which sets the height;
-// nil if the map has neither.
+// Ring returns the sector around a pillar, and the sector around that ring, which sets the height.
+// ring is nil if the map has none.
 func (l *Level) Ring(pillar *Sector) (ring, around *Sector) {
 	lines := l.LinesOf(pillar)
 	if len(lines) == 0 {
@@ -176,8 +176,9 @@ type Crossing struct {
 }
 
 // Crossings fills list with the lines that a way crosses, nearest first, as many as fit. It is
-// exact: a body that passes a corner crosses one of its lines, or both, or none, and always gets to
-// the right side. The points must be within 1024 units of each other, which bounds the products.
+// exact: a body that passes a corner crosses one of the corner's lines, or both, or neither, and
+// always gets to the right side. The points must be within 1024 units of each other, which bounds
+// the products.
 func (l *Level) Crossings(list []Crossing, from, to Point) []Crossing {
 	n := 0
 	walk := l.Blocks.Along(from, to)
@@ -203,12 +204,14 @@ func (l *Level) Crossings(list []Crossing, from, to Point) []Crossing {
 	return list[:n]
 }
 
-// Before reports whether c comes before d; at the same place the lower line number is first.
+// Before reports whether c comes before d; at the same place the line with the lower number is
+// first.
 func (c *Crossing) Before(d *Crossing) bool {
 	return c.Fraction < d.Fraction || c.Fraction == d.Fraction && c.Line < d.Line
 }
 
-// listed reports whether a line is in the list: each cell that a line passes has it.
+// listed reports whether a line is in the list. A line may come again, because each cell that it
+// passes has it.
 func listed(list []Crossing, line uint16) bool {
 	for i := range list {
 		if list[i].Line == line {
@@ -225,8 +228,8 @@ func (n *Line) Side(p Point) int64 {
 }
 
 // crossing reports whether and where a way crosses the line. It is exact at the line's ends, unlike
-// package game's traces, which drop 8 bits. Its fraction drops 12 bits of the distances; theirs
-// drops none.
+// package game's traces, which drop 8 bits. Its fraction drops 12 bits of the distances, and that
+// of the traces drops none.
 func (n *Line) crossing(from, to Point) (Crossing, bool) {
 	before, after := n.Side(from), n.Side(to)
 	if (before > 0) == (after > 0) {
@@ -280,7 +283,7 @@ func (l *Level) SectorAt(p Point) *Sector {
 	switch {
 	case best == nil:
 		return nil
-	case best.DY < 0: // p is on its right
+	case best.DY < 0: // p is on the line's right
 		return best.Front.Get(l.Base)
 	case best.Back.IsNil():
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// load reads a file, loads each of its maps, and ends both.
+// load reads a file and loads each of its maps, and rewinds both regions. It returns the first
+// error.
 func load(t *testing.T, b *budget.Budget, file []byte) error {
 	return loadEach(t, b, file, func(*doom.Level) {})
 }
@@ -60,7 +61,7 @@ func TestHostileWADs(t *testing.T) {
 	}
 }
 
-// The control: the hostile files are made from these good maps.
+// The control for TestHostileWADs: the good maps, from which the hostile files are made, load.
 func TestGoodMapLoads(t *testing.T) {
 	b := open(t)
 	for name, lumps := range map[string][]doom.Lump{

@@ -8,9 +8,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// The types in the region level. None has a Go pointer: they refer to each other by arena.Ptr and
-// arena.Slice, offsets from the region's base. Nor do types in the budget have an int, so that
-// their sizes are the same everywhere.
+// The types in the region level have no Go pointers: they refer to each other by arena.Ptr and
+// arena.Slice, offsets from the region's base. They have no int either, so that their sizes are the
+// same everywhere.
 type (
 	// Vertex is a corner, in map units.
 	Vertex struct{ X, Y int16 }
@@ -20,12 +20,12 @@ type (
 		Floor, Ceiling int32
 		Light          int16
 		Special        uint16
-		Flat           uint16 // the floor's texture, named by the first sector of the file with it
-		Number         uint16 // its index in the level's list
+		Flat           uint16 // the floor's texture: the first sector of the file with the same one
+		Number         uint16 // the index in the level's list
 	}
 
 	// Outline is the constant part of a sector: its tag, the lines with the sector on a side, and
-	// their bounds Min and Max.
+	// the bounds of these lines.
 	Outline struct {
 		Lines    arena.Slice[uint16]
 		Min, Max Vertex
@@ -33,8 +33,8 @@ type (
 		_        [6]byte
 	}
 
-	// Line is a wall or a step between two sectors. Its front is on the right, seen along the line;
-	// Back is nil for a wall.
+	// Line is a wall or a step between two sectors. Its front is on the right, looking along the
+	// line; Back is nil for a wall.
 	Line struct {
 		X, Y, DX, DY        int32 // map units
 		Front, Back         arena.Ptr[Sector]
@@ -78,20 +78,20 @@ type Level struct {
 
 	Sum uint64 // of the lumps' data, to tell maps of one name apart
 
-	Min, Max Point      // the vertexes' bounds, which no body leaves
+	Min, Max Point      // the vertexes' bounds; no body leaves them
 	Base     arena.Base // the region's, for offsets
 }
 
 // Load makes the level of m in s, a scope of the region at base. It reads the map's lumps from
-// their file into temporary memory, which is free when Load returns. It returns a [BadWAD] for the
-// first malformed byte. If the region is full, it unwinds to the caller's load.
+// their file into temporary memory, which is free again when Load returns. It returns a [BadWAD]
+// for the first malformed byte. If the region is full, it unwinds to the caller's load.
 func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 	l := Level{Map: m, Base: base}
 	raw, err := m.read(s)
 	if err != nil {
 		return l, err
 	}
-	defer raw.temp.Close() // later parts of the load need its room
+	defer raw.temp.Close() // later parts of the caller's load need the room
 	l.Sum = raw.sum()
 	l.readVertexes(s, &raw)
 	l.readSectors(s, &raw)
@@ -129,7 +129,7 @@ func (v Vertex) point() Point { return Point{int32(v.X) << UnitBits, int32(v.Y) 
 func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
 	l.Sectors = sectorMaker.Slice(s, raw.count(sectors))
 	l.Outlines = outlineMaker.Slice(s, len(l.Sectors))
-	flats := map[uint64]uint16{} // the first sector with each
+	flats := map[uint64]uint16{} // the first sector with each flat
 	for i := range l.Sectors {
 		name := binary.LittleEndian.Uint64(raw.bytes[sectors][i*rowSizes[sectors]+4:])
 		flat, known := flats[name]
@@ -149,8 +149,8 @@ func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
 	}
 }
 
-// PlaceSectors copies the sectors to s and makes the lines point there, so that a caller can put
-// all changing data next to each other. Load's sectors stay as in the file.
+// PlaceSectors copies the sectors to s and makes the lines point there, so that the caller can put
+// all changing data next to each other. The sectors that Load made stay as in the file.
 func (l *Level) PlaceSectors(s scope.Scope) {
 	placed := sectorMaker.Slice(s, len(l.Sectors))
 	copy(placed, l.Sectors)
@@ -170,7 +170,7 @@ func (l *Level) Outline(s *Sector) *Outline { return &l.Outlines[s.Number] }
 // LinesOf returns the numbers of a sector's lines.
 func (l *Level) LinesOf(s *Sector) []uint16 { return l.Outlines[s.Number].Lines.Get(l.Base) }
 
-// readLines reads LINEDEFS. It looks their sectors up in SIDEDEFS and keeps no other part of those.
+// readLines reads LINEDEFS. From SIDEDEFS it takes only the sectors of the lines.
 func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
 	for i := range raw.count(sidedefs) {
 		if sector := raw.word(sidedefs, i, 14); int(sector) >= len(l.Sectors) {
@@ -201,7 +201,7 @@ func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
 	return nil
 }
 
-// listLines lists each sector's lines, in two passes: one counts, one fills.
+// listLines lists each sector's lines, in two passes: the first counts, the second fills.
 func (l *Level) listLines(s scope.Scope) {
 	temp := s.Temp(len(l.Sectors) * countSize)
 	defer temp.Close()
@@ -262,8 +262,8 @@ func (l *Level) sectorOf(raw *rawMap, line, word int) (arena.Ptr[Sector], error)
 	return arena.PtrTo(l.Base, &l.Sectors[sector]), nil
 }
 
-// readThings keeps the things and lists the starts: the players' and deathmatch starts; without
-// any, all things; without those, the first vertex.
+// readThings reads the things and lists the starts: the players' and deathmatch starts. Without
+// starts, each thing is one; without things, the first vertex is.
 func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	l.Things = thingMaker.Slice(s, raw.count(things))
 	starts := 0

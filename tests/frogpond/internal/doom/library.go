@@ -10,11 +10,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Library is the content of the region init: the lump tables of the WADs, which stay open until the
-// program ends.
+// Library is the content of the region init: the open WADs and their lump tables.
 type Library struct{ WADs []WAD }
 
-// Builtin stands for a file's name: the built-in levels.
+// Builtin is the name, instead of a file's, of the built-in levels.
 const Builtin = "builtin"
 
 // InstalledWADs returns the Freedoom files in their usual folders, or Builtin.
@@ -27,8 +26,8 @@ func InstalledWADs() []string {
 	return []string{Builtin}
 }
 
-// OpenLibrary opens the files, or makes Builtin's from a seed, for the life of s. It holds a
-// descriptor of each file, and 16 bytes of s for each lump.
+// OpenLibrary opens the files, for the life of s; for the name Builtin it makes the levels of a
+// seed in s. It holds a descriptor of each file, and 16 bytes of s for each lump.
 func OpenLibrary(s scope.Scope, names []string, seed uint64) (*Library, error) {
 	l := &Library{}
 	for _, name := range names {
@@ -51,8 +50,8 @@ func OpenLibrary(s scope.Scope, names []string, seed uint64) (*Library, error) {
 }
 
 // Maps returns the maps of all files, in their order. Of two maps with one name, the later takes
-// the place of the earlier, as in the game; [Replaced] reports it. Without any map it returns an
-// error.
+// the place of the earlier, as in the game; [Replaced] reports that. If the files have no map, it
+// returns an error.
 func (l *Library) Maps() ([]Map, error) {
 	var all []Map
 	var names []string

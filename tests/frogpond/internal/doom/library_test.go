@@ -14,7 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// Of maps with one name, the latest takes the first one's place, and names all that it replaces.
+// Of maps with one name, the last takes the place of the first, and the lines name all maps that it
+// replaces.
 func TestLaterMapsReplace(t *testing.T) {
 	b := open(t)
 	t.Chdir(t.TempDir())

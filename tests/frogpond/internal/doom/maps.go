@@ -20,7 +20,7 @@ const (
 	vertexes
 	sectors
 	blockmap
-	lumpKinds // the number of kinds that are read
+	lumpKinds // the number of kinds
 )
 
 var lumpNames = []string{"THINGS", "LINEDEFS", "SIDEDEFS", "VERTEXES", "SECTORS", "BLOCKMAP",
@@ -32,7 +32,7 @@ var rowSizes = [lumpKinds]int{10, 14, 30, 4, 26, 2}
 
 var mapName = regexp.MustCompile(`^(E[0-9]M[0-9]|MAP[0-9][0-9])$`)
 
-// Map is a map to play: a WAD and the index of the mark in its table.
+// Map is a map in a WAD: the lumps after a mark in the WAD's table.
 type Map struct {
 	Name     string
 	WAD      *WAD
@@ -40,7 +40,7 @@ type Map struct {
 	mark     int
 }
 
-// Replaced returns a line for each pair of WADs, if the later replaces maps of the earlier.
+// Replaced returns lines for people: for each WAD, the maps that it replaces in each earlier WAD.
 func Replaced(maps []Map) (lines []string) {
 	type pair struct{ later, earlier *WAD }
 	var pairs []pair
@@ -112,8 +112,8 @@ func (m Map) lumps() (found [lumpKinds]*Entry, err error) {
 	return found, nil
 }
 
-// Lump returns one of the map's lumps by its name, on the Go heap: for tools, not for play. It
-// checks the size as Load does, at most 65535 elements. It doesn't return BLOCKMAP.
+// Lump returns one of the map's lumps by its name, except BLOCKMAP. It allocates on the Go heap, so
+// it is for tools. It checks the size as Load does: at most 65535 elements.
 func (m Map) Lump(name string) ([]byte, error) {
 	found, err := m.lumps()
 	if err != nil {
@@ -187,7 +187,8 @@ func (r *rawMap) checkSize(kind int) error {
 	return nil
 }
 
-// sum returns a hash of all that is read of the map, so of all that its play depends on.
+// sum returns a hash of all lumps that are read. A game on the map depends on no other data of the
+// file.
 func (r *rawMap) sum() uint64 {
 	h := HashStart
 	for _, lump := range r.bytes {

@@ -3,7 +3,7 @@ package doom
 // LightKind is the way a sector's light changes by itself.
 type LightKind uint8
 
-// The kinds of lights. Strobes in step with the same times flash at the same ticks.
+// The kinds of lights. Strobes in step flash at the same ticks if their times are the same.
 const (
 	SteadyLight LightKind = iota
 	Flicker               // short off, long on, at random
@@ -44,8 +44,8 @@ var sectorSpecials = [32]SectorSpecial{
 	17: {Light: Fire},
 }
 
-// SectorSpecialOf returns the meaning of a sector's type. From 32 on the bits are Boom's: light,
-// harm, secret. Its bits for slime and wind have no effect here.
+// SectorSpecialOf returns the meaning of a sector's type. From 32 on the type has Boom's bits:
+// light, harm, secret. Boom's bits for friction and wind have no effect.
 func SectorSpecialOf(kind uint16) SectorSpecial {
 	if kind < 32 {
 		return sectorSpecials[kind]

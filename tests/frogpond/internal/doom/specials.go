@@ -1,8 +1,8 @@
 package doom
 
-// The effects of lines with a special: one table for Doom's types 1 to 141, for Boom's types in
-// Freedoom's maps, and for Boom's generalized doors and lifts. A row of the table is an effect; its
-// columns are the types with this effect, one for each way to trigger it.
+// The effects of lines with a special: a table for Doom's types 1 to 141 and for Boom's types in
+// Freedoom's maps, and functions for Boom's generalized doors and lifts. A row of the table is an
+// effect; its columns are the types with this effect, one for each way to trigger it.
 
 // Trigger is the way to trigger a line.
 type Trigger uint8
@@ -33,18 +33,18 @@ const (
 	Lift                // the floor falls to the target, waits, comes back
 	Perpetual           // the floor goes between its lowest and highest neighbour for ever
 	StopLift            // until a restart
-	Stairs              // sectors with the same flat, each higher than the last by the amount
+	Stairs              // sectors with the same flat rise, each by the amount more than the last
 	Donut               // a pillar falls, the ring around it rises
 	Teleport            // to the tag's landing
 	LineTeleport        // to the other line with this tag, turned with the lines
 	Exit                // of the level
 	SetLight            // to the target, or the amount without a target
 	StrobeLight         // on and off
-	ScrollWall          // its front texture moves by the amount in each tick
+	ScrollWall          // the texture of the line's front moves by the amount in each tick
 	CarryFloor          // the tag's floors carry bodies along the line
 )
 
-// Target is the height or light that an effect aims for. Special.Amount is added to it.
+// Target is the height or light that an effect aims for; the effect's Amount is added.
 type Target uint8
 
 // The targets.
@@ -64,7 +64,7 @@ const (
 // Change is a further change of a sector whose floor moves.
 type Change uint8
 
-// The changes. The model for the flat and special is the line's front sector, or a neighbour at the
+// The changes. The flat and special come from the line's front sector, or from a neighbour at the
 // floor's goal.
 const (
 	NoChange      Change = iota
@@ -100,7 +100,7 @@ type Effect struct {
 	Target      Target
 	Change      Change
 	Crush       bool // bodies that don't fit are hurt, and the movement goes on
-	Steady      bool // Crusher: keeps its speed with a body in its way
+	Steady      bool // Crusher: keeps its speed even if a body is in its way
 	Secret      bool // Exit: to the secret level
 	Speed, Wait int32
 	Amount      int32
@@ -110,7 +110,7 @@ type Effect struct {
 type Special struct {
 	Effect
 	Trigger Trigger
-	Again   bool // may trigger more than once
+	Again   bool // the line works more than once
 	Key     Key  // 0 for none
 	Who     Who
 }
@@ -129,8 +129,8 @@ const (
 	DoorGap   = -4 // an open door stops this far below the lowest ceiling of its neighbours
 )
 
-// effects has a row for each effect. w1 and wr are the types that work when walked over, once and
-// repeatedly; s1 and sr those of switches; g1 and gr those of walls that are shot.
+// effects has a row for each effect. w1 and wr are the types of lines to walk over, which work once
+// and repeatedly; s1 and sr are those of switches, g1 and gr those of walls to shoot.
 var effects = []struct {
 	w1, wr, s1, sr, g1, gr uint16
 	Effect
@@ -200,8 +200,8 @@ var families = [...]string{NoAction: "unsupported",
 	Teleport: "teleport", LineTeleport: "teleport", Exit: "exit",
 	SetLight: "light", StrobeLight: "light", ScrollWall: "scroller", CarryFloor: "scroller"}
 
-// others holds the types that fit no column: pushed doors, locked doors, and effects without a
-// trigger.
+// others has the types that don't fit in a column: pushed doors, locked doors, and effects without
+// a trigger.
 var others = map[uint16]Special{
 	1:   {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Who: Players | Monsters},
 	26:  {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Key: Blue},
@@ -265,7 +265,7 @@ func crusher(speed int32, steady bool) Effect {
 		Steady: steady}
 }
 
-// specials is the table by type, made of the rows above at the start of the program.
+// specials is the table by type, made from the rows above at the start of the program.
 var specials = func() (table [256]Special) {
 	for _, e := range effects {
 		for i, kind := range [...]uint16{e.w1, e.wr, e.s1, e.sr, e.g1, e.gr} {
@@ -313,8 +313,8 @@ func SpecialOf(kind uint16) Special {
 	return Special{}
 }
 
-// general decodes Boom's generalized types. They are bit fields; the lowest three bits are the
-// trigger.
+// general returns the special of one of Boom's generalized types. Its lowest three bits are the
+// trigger, and whether the line works again.
 func general(bits uint16, effect Effect, monsters bool) Special {
 	s := Special{effect, [...]Trigger{Walked, Used, Shot, Pushed}[bits>>1&3], bits&1 != 0, 0, Players}
 	if monsters {

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A WAD file is a header of 12 bytes, lumps anywhere, and a lump table with each lump's name,
-// offset and size. Each value is compared with the size of the file before use.
+// A WAD file has a header of 12 bytes, lumps anywhere, and a lump table with each lump's name,
+// offset and size. Each offset and size is checked against the size of the file before use.
 const (
 	headerSize = 12
 	entrySize  = 16
@@ -25,15 +25,15 @@ type Entry struct {
 
 var entries = scope.Plain[Entry]()
 
-// WAD is an open file and its lump table. The struct is a Go value that points into the budget,
-// which is the allowed direction.
+// WAD is an open file and its lump table. The struct is a Go value that points into the budget. The
+// opposite direction isn't allowed.
 type WAD struct {
 	Name    string
 	Entries []Entry
 	file    io.ReaderAt
 }
 
-// BadWAD is the error for the first malformed byte of a file. Map and Lump may be empty.
+// BadWAD is an error that names the first malformed byte of a file. Map and Lump may be empty.
 type BadWAD struct {
 	File, Map, Lump string
 	Offset          int64 // from the start of the file
@@ -71,7 +71,8 @@ func openFile(s scope.Scope, name string) (WAD, error) {
 	return ReadWAD(s, name, file, info.Size())
 }
 
-// ReadWAD reads and checks the header and the whole lump table.
+// ReadWAD reads the header and the lump table of a file into s, and checks them whole. It returns a
+// [BadWAD] for a malformed byte.
 func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, error) {
 	w := WAD{Name: name, file: file}
 	bad := func(lump string, offset int64, format string, args ...any) (WAD, error) {
@@ -82,7 +83,7 @@ func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 		return bad("header", 0, "the file has %d bytes, a WAD starts with %d", size, headerSize)
 	}
 	temp := s.Temp(headerSize)
-	defer temp.Close() // per file, since init may open many
+	defer temp.Close() // for each file, since init may open many
 	header, err := scope.ReadAt(temp, file, 0, headerSize)
 	if err != nil {
 		return bad("header", 0, "%v", err)
@@ -112,7 +113,7 @@ func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 
 // readTable fills the entries, and checks that each is within the file.
 func (w *WAD) readTable(raw []byte, table, size int64) error {
-	marker := "" // the map of the lump, for the error
+	marker := "" // the map before the lump, for the error
 	for i := range w.Entries {
 		row := raw[i*entrySize:]
 		e := &w.Entries[i]

@@ -1,4 +1,4 @@
-// Package doomtest makes WAD files for tests: a good one, and [Hostile] ones with the error of
+// Package doomtest makes WAD files for tests: good files, and [Hostile] files with the error of
 // each.
 package doomtest
 
@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// GoodMap returns the smallest map: a room of four walls with a player in it. In a file the lumps
-// come first, so their offsets are simple.
+// GoodMap returns a minimal map: a room of four walls with a player in it. The offsets below are
+// those in a file of only this map.
 func GoodMap() []doom.Lump {
 	return []doom.Lump{
 		{Name: "MAP01", Data: nil},
@@ -76,7 +76,7 @@ func WrongBlockmaps() map[string][]byte {
 	}
 }
 
-// Row returns 16-bit words in the form of a lump.
+// Row returns 16-bit words as the bytes of a lump.
 func Row(values ...int) (out []byte) {
 	for _, v := range values {
 		out = binary.LittleEndian.AppendUint16(out, uint16(v))
@@ -118,7 +118,7 @@ func poke(file []byte, offset int, value uint32) []byte {
 	return file
 }
 
-// Write writes a file into the test's folder, which becomes the current one.
+// Write writes a file into a temporary folder, which becomes the current folder of the test.
 func Write(t testing.TB, name string, data []byte) {
 	t.Helper()
 	folder := t.TempDir()

@@ -2,7 +2,7 @@ package doomtest
 
 import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
-// Hostile holds malformed files, each with its whole error as bad.wad.
+// Hostile holds malformed files. Line is the whole error if the file's name is bad.wad.
 var Hostile = []struct {
 	Name string
 	File func() []byte
