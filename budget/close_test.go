@@ -84,7 +84,7 @@ func TestPanicIsPrintedAfterClose(t *testing.T) {
 			}
 		})
 		err, _ := o.panicked.(error)
-		want := `budget "small": ` + arena + ` is full: scope "s" asked for 24 bytes, 16 of 65536 are free; held by "s" 65520; raise `
+		want := `budget "small": ` + arena + ` is full: scope "s" asked for 24 bytes, 16 of 65536 are free; held by "s" (65520 bytes); raise `
 		require.ErrorContains(t, err, want)
 		assert.ErrorIs(t, err, budget.ErrFull)
 		again := open(t, small())

@@ -104,7 +104,7 @@ func ExampleLoad_full() {
 	// the log closes after 2 lines
 	// true
 	// budget "tiny": region level is full: scope "level" asked for 210016 bytes, 120992 of 131072 are free
-	//   held by "temp" 10048, "level" 32
+	//   held by "temp" (10048 bytes), "level" (32 bytes)
 	//   raise regions[0].size in the plan to 220096 or more
 	// 0
 }

@@ -184,7 +184,7 @@ func Example_udpServer() {
 	// Output:
 	// 100 orders: done
 	// log: budget "server": scratch 1.0 is full: scope "packet" asked for 4800 bytes, 2896 of 4096 are free
-	//   held by "worker" 1200
+	//   held by "worker" (1200 bytes)
 	//   raise scratch.size in the plan to 6000 or more
 	// 400 orders: too many
 	// 100 orders: done

@@ -60,9 +60,9 @@ var failures = map[string]failure{
 			inner.Open("innermost")
 			return nil
 		}},
-	"ignored in temp": {full: true, text: `scope "temp" asked for`,
+	"ignored in temp": {full: true, text: `temporaries "temp" are full: asked for`,
 		end: func(_ *budget.Budget, s scope.Scope) error { frogs.TrySlice(s.Temp(100), 1<<20); return nil }},
-	"ignored in temp, with others beside it": {full: true, text: `scope "temp" asked for`,
+	"ignored in temp, with others beside it": {full: true, text: `temporaries "temp" are full: asked for`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			frogs.TrySlice(s.Temp(100), 1<<20)
 			s.Temp(100_000).Bytes(100_000)
@@ -73,19 +73,19 @@ var failures = map[string]failure{
 		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s, 1<<20)[0]; return nil }},
 	"panic after it in temp": {full: true, text: "; then: panic: runtime error: index out of range [0] with length 0",
 		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s.Temp(100), 1<<20)[0]; return nil }},
-	"scopes": {full: true, text: `scope "deep" asked for one more of 8 scopes: all that are open have this name: is a Close missing?`,
+	"scopes": {full: true, text: `scope "deep" asked for one more; all open scopes are named "deep": is a Close missing?`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				s = s.Open("deep")
 			}
 		}},
-	"pools": {full: true, text: `one more of 2 pools; raise limits.pools in the plan`,
+	"pools": {full: true, text: `all 2 places for pools are taken: scope "level" asked for one more; raise limits.pools in the plan`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				frogs.Pool(s, 1)
 			}
 		}},
-	"owned": {full: true, text: `one more of 16 owned values; raise limits.owned in the plan`,
+	"owned": {full: true, text: `all 16 places for owned values are taken: scope "level" asked for one more; raise limits.owned in the plan`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				s.Defer(func() {})

@@ -238,12 +238,12 @@ func TestMeasureOthersFull(t *testing.T) {
 			_, err = load(b, "level", func(s scope.Scope) error { s.Bytes(101); return nil })
 			return err
 		},
-		`budget "measured": region level is full: scope "temp" asked for 11 bytes, 10 of the 10 that Temp gave are free; ` +
+		`budget "measured": region level: temporaries "temp" are full: asked for 11 bytes, 10 of Temp's 10 are free; ` +
 			`ask Temp for 11 or more`: func(b *budget.Budget) error {
 			_, err := load(b, "level", func(s scope.Scope) error { s.Temp(10).Bytes(11); return nil })
 			return err
 		},
-		`budget "measured": region match is full: asked for one more of 3 slots; raise regions[1].slots in the plan to 4 or more`: func(
+		`budget "measured": region match: all 3 slots are acquired; Release one, or raise regions[1].slots in the plan to 4 or more`: func(
 			b *budget.Budget) error {
 			for {
 				if _, err := b.Slots("match").Acquire(); err != nil {

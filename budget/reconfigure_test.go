@@ -49,7 +49,7 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 	assert.Equal(t, plan.Regions, b.Plan().Regions)
 	_, err = load(b, "systems", func(s scope.Scope) error { s.Bytes(65 * budget.KiB); return nil })
 	assert.EqualError(t, err, `budget "worlds": region systems is full: scope "systems" asked for 66560 bytes, 65512 of 65536 are free; `+
-		`held by "systems" 24; raise regions[1].size in the plan to 66584 or more`)
+		`held by "systems" (24 bytes); raise regions[1].size in the plan to 66584 or more`)
 	requireWalk(t, b)
 }
 

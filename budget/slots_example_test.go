@@ -104,7 +104,7 @@ func ExampleSlots_Acquire() {
 	// Output:
 	// match 0 is let in
 	// match 1 is let in
-	// budget "game": region place is full: asked for one more of 2 slots
-	//   raise regions[0].slots in the plan to 3 or more
+	// budget "game": region place: all 2 slots are acquired
+	//   Release one, or raise regions[0].slots in the plan to 3 or more
 	// released: <nil> <nil> free: 2
 }

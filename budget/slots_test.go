@@ -63,8 +63,8 @@ func TestAcquireIsAdmissionControl(t *testing.T) {
 		assert.Equal(t, i, taken[i].Slot())
 	}
 	_, err := slots.Acquire()
-	assert.EqualError(t, err, `budget "rooms": region room is full: asked for one more of 4 slots; `+
-		`raise regions[1].slots in the plan to 5 or more`)
+	assert.EqualError(t, err, `budget "rooms": region room: all 4 slots are acquired; `+
+		`Release one, or raise regions[1].slots in the plan to 5 or more`)
 	assert.ErrorIs(t, err, budget.ErrFull)
 	require.NoError(t, taken[2].Release(background))
 	taken[2] = acquire(t, b)

@@ -202,7 +202,7 @@ func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	}
 	assert.Equal(t, 8, scratch.Stats().Owned)
 	late := &closer{id: 9}
-	assert.PanicsWithError(t, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 8 owned values; `+
+	assert.PanicsWithError(t, `budget "test": scratch 0.0: all 8 places for owned values are taken: scope "a" asked for one more; `+
 		`raise limits.owned in the plan to 9 or more`, func() { s.Own(late) })
 	assert.Equal(t, 1, late.times, "nothing is lost")
 	for i, h := range handles {

@@ -46,26 +46,47 @@ func (e *FullError) Error() string {
 			e.Budget, e.Arena, e.Scope, e.Size-e.Free, e.Size, e.Need)
 		return b.String()
 	}
-	state := "is full"
-	if e.OnPurpose {
-		state = "refused on purpose (budgettest.FailEach)"
+	fmt.Fprintf(&b, "budget %q: %s", e.Budget, e.Arena)
+	table := e.What
+	if table == "owned" {
+		table = "owned values"
 	}
-	fmt.Fprintf(&b, "budget %q: %s %s: ", e.Budget, e.Arena, state)
-	if e.Scope != "" {
+	switch {
+	case e.OnPurpose:
+		b.WriteString(" refused on purpose (budgettest.FailEach): ")
+	case e.What == "bytes":
+		b.WriteString(" is full: ")
+	case e.What == "temporaries":
+		fmt.Fprintf(&b, ": temporaries %q are full: ", e.Scope)
+	case e.What == "slots":
+		fmt.Fprintf(&b, ": all %d slots are acquired", e.Size)
+	case e.Scope == "": // of a plan that has no such arena
+		fmt.Fprintf(&b, " isn't in the plan, which has %d %s", e.Size, table)
+	default:
+		fmt.Fprintf(&b, ": all %d places for %s are taken: ", e.Size, table)
+	}
+	if e.Scope != "" && e.What != "temporaries" {
 		fmt.Fprintf(&b, "scope %q ", e.Scope)
 	}
-	b.WriteString("asked for ")
-	switch e.What {
-	case "bytes":
-		fmt.Fprintf(&b, "%d bytes, %d of %d are free", e.Asked, e.Free, e.Size)
-	case "temporaries":
-		fmt.Fprintf(&b, "%d bytes, %d of the %d that Temp gave are free", e.Asked, e.Free, e.Size)
-	default:
-		what := e.What
-		if what == "owned" {
-			what = "owned values"
+	switch multiple := e.asked>>arena_c.AskedAt%arena_c.AlignMax + 1; {
+	case e.What == "bytes" || e.What == "temporaries":
+		fmt.Fprintf(&b, "asked for %d bytes", e.Asked)
+		aligned := !e.OnPurpose && e.Asked <= e.Free
+		if aligned {
+			fmt.Fprintf(&b, " at a multiple of %d", multiple)
 		}
-		fmt.Fprintf(&b, "one more of %d %s", e.Size, what)
+		of := ""
+		if e.What == "temporaries" {
+			of = "Temp's "
+		}
+		fmt.Fprintf(&b, ", %d of %s%d are free", e.Free, of, e.Size)
+		if aligned {
+			b.WriteString(", but not from such an address")
+		}
+	case e.OnPurpose:
+		fmt.Fprintf(&b, "asked for one more of %d %s", e.Size, table)
+	case e.Scope != "":
+		b.WriteString("asked for one more")
 	}
 	for i, a := range e.Top {
 		if i == 0 {
@@ -73,7 +94,7 @@ func (e *FullError) Error() string {
 		} else {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%q %d", a.Name, a.Bytes)
+		fmt.Fprintf(&b, "%q (%d bytes)", a.Name, a.Bytes)
 	}
 	switch {
 	case e.OnPurpose:
@@ -82,7 +103,9 @@ func (e *FullError) Error() string {
 	case e.What == "temporaries":
 		fmt.Fprintf(&b, "; ask Temp for %d or more", e.Need)
 	case e.sameName:
-		fmt.Fprintf(&b, ": all that are open have this name: is a Close missing? Else raise %s in the plan to %d or more", e.Key, e.Need)
+		fmt.Fprintf(&b, "; all open scopes are named %q: is a Close missing? If not, raise %s in the plan to %d or more", e.Scope, e.Key, e.Need)
+	case e.What == "slots":
+		fmt.Fprintf(&b, "; Release one, or raise %s in the plan to %d or more", e.Key, e.Need)
 	default:
 		fmt.Fprintf(&b, "; raise %s in the plan to %d or more", e.Key, e.Need)
 	}

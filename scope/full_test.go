@@ -172,7 +172,7 @@ func TestNamesForgeNoLines(t *testing.T) {
 		assert.NotContains(t, err.Error(), "\nERROR")
 		assert.NotContains(t, err.Error(), "\x1b")
 	}
-	assert.ErrorContains(t, errs[5], "all that are open have this name: is a Close missing?")
+	assert.ErrorContains(t, errs[5], ": is a Close missing? If not, raise limits.scopes")
 }
 
 // TestDoReturnsOneScopeTooMany: so does Do on another goroutine; Open unwinds to the Do around it.
@@ -180,7 +180,7 @@ func TestDoReturnsOneScopeTooMany(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	ran, reached := false, false
 	inner := func(scope.Scope) error { ran = true; return nil }
-	const text = `scratch 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan to 9 or more`
+	const text = `scratch 0.0: all 8 places for scopes are taken: scope "inner" asked for one more; raise limits.scopes in the plan to 9 or more`
 	var nest func(s scope.Scope) error
 	depth := 1
 	nest = func(s scope.Scope) error {
@@ -205,7 +205,7 @@ func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 	b := open(t)
 	var undeclared scope.Maker[point]
 	for want, fn := range map[string]func(out scope.Scope){
-		`budget "test": scratch 0.0 is full: scope "out" asked for 8 bytes, 0 of 65536 are free; held by "out" 65536; ` +
+		`budget "test": scratch 0.0 is full: scope "out" asked for 8 bytes, 0 of 65536 are free; held by "out" (65536 bytes); ` +
 			`raise scratch.size in the plan to 65544 or more`: func(out scope.Scope) {
 			for {
 				points.New(out)
@@ -240,7 +240,7 @@ func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
 		return err
 	})
 	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
-		`held by "do" 60008; raise scratch.size in the plan to 70008 or more`)
+		`held by "do" (60008 bytes); raise scratch.size in the plan to 70008 or more`)
 }
 
 // TestTryOnACoveredScope: the refusal is a misuse of the covered scope, not a full, and not the
@@ -398,4 +398,10 @@ func said(t *testing.T, fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()
 	return nil
+}
+
+func TestFullByAlignmentAlone(t *testing.T) {
+	full := fullIn(t, 64<<10, func(s scope.Scope) { s.BytesUnzeroed(28, 64); s.Bytes(64<<10 - 128 - 28 - 50); s.BytesUnzeroed(24, 64) })
+	assert.ErrorContains(t, full, `region level is full: scope "level" asked for 24 bytes at a multiple of 64, `+
+		`50 of 65536 are free, but not from such an address; held by "level" (65486 bytes); raise regions[0].size in the plan to `)
 }

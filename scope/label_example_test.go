@@ -50,6 +50,6 @@ func ExampleLabel() {
 	// sound 20480 bytes
 	// graphics 49152 bytes
 	// budget "studio": region level is full: scope "level" asked for 16384 bytes, 12208 of 131072 are free
-	//   held by "graphics" 98304, "sound" 20480, "level" 80
+	//   held by "graphics" (98304 bytes), "sound" (20480 bytes), "level" (80 bytes)
 	//   raise regions[0].size in the plan to 135248 or more
 }

@@ -69,7 +69,7 @@ func TestTooManyLabels(t *testing.T) {
 		}
 		return nil
 	})
-	assert.EqualError(t, err, `budget "few": region level is full: scope "level" asked for one more of 2 labels; `+
+	assert.EqualError(t, err, `budget "few": region level: all 2 places for labels are taken: scope "level" asked for one more; `+
 		`raise limits.labels in the plan to 3 or more`)
 	assert.Equal(t, 4, ran)
 }

@@ -193,7 +193,7 @@ func TestListThatIsFull(t *testing.T) {
 		}
 	})
 	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "load" asked for 24 bytes, 0 of 65536 are free; `+
-		`held by "load" 65536; raise scratch.size in the plan to 65560 or more`)
+		`held by "load" (65536 bytes); raise scratch.size in the plan to 65560 or more`)
 	assert.ErrorIs(t, err, scope.ErrFull)
 	assert.Zero(t, scratch.Stats().Used)
 	s := scratch.Open("s")

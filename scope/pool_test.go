@@ -105,7 +105,7 @@ func TestPoolsThatCannotBe(t *testing.T) {
 	assert.Nil(t, x)
 	assert.Zero(t, h)
 	refused(putOf+"not from here", func() { empty.Put(1 << 32) })
-	refused(`budget "test": scratch 0.0 is full: scope "a" asked for one more of 2 pools; raise limits.pools in the plan to 3 or more`,
+	refused(`budget "test": scratch 0.0: all 2 places for pools are taken: scope "a" asked for one more; raise limits.pools in the plan to 3 or more`,
 		func() { points.Pool(s, 1) })
 }
 

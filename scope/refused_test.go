@@ -87,11 +87,11 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 		n  uint64
 		fn func()
 	}{
-		`"query" asked for 8 bytes, 65472 of 65536 are free; held by "query" 64`: {1, func() { points.New(s) }},
-		`"query" asked for 3 bytes, 65472 of 65536 are free; held by "query" 64`: {1, func() { s.Bytes(3) }},
-		`"inner" asked for one more of 8 scopes`:                                 {1, func() { s.Open("inner") }},
-		`"query" asked for one more of 8 owned values`:                           {1, func() { s.Keep(t) }},
-		`"query" asked for one more of 32 labels`:                                {1, func() { label(s) }},
+		`"query" asked for 8 bytes, 65472 of 65536 are free; held by "query" (64 bytes)`: {1, func() { points.New(s) }},
+		`"query" asked for 3 bytes, 65472 of 65536 are free; held by "query" (64 bytes)`: {1, func() { s.Bytes(3) }},
+		`"inner" asked for one more of 8 scopes`:                                         {1, func() { s.Open("inner") }},
+		`"query" asked for one more of 8 owned values`:                                   {1, func() { s.Keep(t) }},
+		`"query" asked for one more of 32 labels`:                                        {1, func() { label(s) }},
 	} {
 		arena_c.FailAt(c.n)
 		refused := func() (v any) {

@@ -302,13 +302,13 @@ func TestAppendThatIsFull(t *testing.T) {
 		want := slices.Clone(list)
 		for _, more := range []int{1, 2, 1000} {
 			assert.PanicsWithError(t, fmt.Sprintf(`budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, 0 of 65536 are free; `+
-				`held by "s" 65536; raise scratch.size in the plan to %d or more`, more*8, scratchSize+more*8),
+				`held by "s" (65536 bytes); raise scratch.size in the plan to %d or more`, more*8, scratchSize+more*8),
 				func() { list = longs.Append(s, list, count(0, more)...) })
 			assert.True(t, slices.Equal(want, list), "the list is unchanged")
 		}
 		assert.Equal(t, counted(1), scratch.Stats().Objects)
 		assert.PanicsWithError(t, `budget "test": scratch 0.0 is full: scope "s" asked for 16 bytes, 0 of 65536 are free; `+
-			`held by "s" 65536; raise scratch.size in the plan to 65552 or more`, func() { longs.Append(s, []uint64{1}, 2) })
+			`held by "s" (65536 bytes); raise scratch.size in the plan to 65552 or more`, func() { longs.Append(s, []uint64{1}, 2) })
 		list = longs.Append(s, list, 1)
 		return nil
 	})

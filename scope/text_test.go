@@ -56,7 +56,7 @@ func TestTextThatIsFull(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	text := s.Text()
 	s.Bytes(scratchSize - 10)
-	full := `budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, %d of 65536 are free; held by "s" %d; ` +
+	full := `budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, %d of 65536 are free; held by "s" (%d bytes); ` +
 		`raise scratch.size in the plan to %d or more`
 	text.Add("frogs").Add("eleven bytes").Add("3")
 	assert.Equal(t, "frogs3", text.String(), "what doesn't fit is left out as a whole, and what fits after it isn't")
@@ -162,7 +162,7 @@ func TestSprintf(t *testing.T) {
 	assert.Empty(t, scope.Sprintf(s, ""))
 	assert.True(t, utf8.ValidString(scope.Sprintf(s, "%q", "🐸")))
 	assert.EqualError(t, recovered(func() { scope.Sprintf(s, "%70000d", 1) }), `budget "test": scratch 0.0 is full: scope "s" `+
-		`asked for 70000 bytes, 65522 of 65536 are free; held by "s" 14; raise scratch.size in the plan to 70016 or more`)
+		`asked for 70000 bytes, 65522 of 65536 are free; held by "s" (14 bytes); raise scratch.size in the plan to 70016 or more`)
 	inner := s.Open("inner")
 	assert.ErrorContains(t, recovered(func() { scope.Sprintf(s, "") }), "allocation in scope")
 	require.NoError(t, inner.Close())

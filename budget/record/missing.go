@@ -24,13 +24,13 @@ func missing(plan budget.Plan, arena string) error {
 	if n, _ := fmt.Sscanf(arena, "scratch %d.%d", &number, &which); n == 2 && number >= plan.Scratch.Workers {
 		return lacks("workers", "scratch.workers", plan.Scratch.Workers, number)
 	} else if n == 2 && which >= plan.Scratch.Each {
-		return lacks("scratch arenas of a worker", "scratch.each", plan.Scratch.Each, which)
+		return lacks("scratch arenas for each worker", "scratch.each", plan.Scratch.Each, which)
 	}
 	for i, r := range plan.Regions {
 		if n, _ := fmt.Sscanf(arena, "region "+r.Name+" %d", &number); n == 1 && r.Slots > 0 && number >= r.Slots {
-			full.Arena = "region " + r.Name
-			return lacks("slots", fmt.Sprintf("regions[%d].slots", i), r.Slots, number)
+			return lacks("slots of this region", fmt.Sprintf("regions[%d].slots", i), r.Slots, number)
 		}
 	}
-	return fmt.Errorf("the plan has no %q", arena)
+	kind, name, _ := strings.Cut(arena, " ")
+	return fmt.Errorf("the plan has no %s %q; give a plan with the regions of the recording", kind, name)
 }

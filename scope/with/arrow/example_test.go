@@ -41,6 +41,6 @@ func Example() {
 	}
 	// Output:
 	// 10 ages of 1000 frogs
-	// budget "pond": scratch 0.0 is full: scope "ages" asked for 2048 bytes, 64 of 65536 are free; held by "ages" 65472; raise scratch.size in the plan to 67520 or more
+	// budget "pond": scratch 0.0 is full: scope "ages" asked for 2048 bytes, 64 of 65536 are free; held by "ages" (65472 bytes); raise scratch.size in the plan to 67520 or more
 	// 10 ages of 2000 frogs
 }
