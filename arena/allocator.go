@@ -47,7 +47,17 @@ func refused(what string, code arena_c.Code) error {
 	if code == arena_c.OK {
 		return nil
 	}
-	return fmt.Errorf("arena: BUG: %s: %v", what, code)
+	why := ""
+	switch {
+	case code != arena_c.Order:
+	case what == "Ring.Free":
+		why = ": a Ring frees its oldest block first"
+	case what == "Linear.Resize":
+		why = ": only the newest block can change its size"
+	default:
+		why = ": a Stack frees its newest block first"
+	}
+	return fmt.Errorf("arena: BUG: %s: %v%s", what, code, why)
 }
 
 // refusedMark is refused for a Rewind, with the mark in the error.
@@ -55,7 +65,11 @@ func refusedMark(what string, m Mark, code arena_c.Code) error {
 	if code == arena_c.OK {
 		return nil
 	}
-	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v", what, m, code)
+	why := ""
+	if code == arena_c.Order {
+		why = ": the mark is past the end of the allocated bytes"
+	}
+	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v%s", what, m, code, why)
 }
 
 // BlockFrom allocates a block of size bytes from a, for an arena to be made on. The block is

@@ -97,7 +97,7 @@ func (b Buddy) Err() error {
 }
 
 // Free frees a block; nil does nothing. A double free, or an address of no block of this buddy, is
-// an error and changes nothing. In a checked build an error with "corrupt table" reports a write
+// an error and changes nothing. In a checked build an error with "write past" reports a write
 // past the block's end; the block is freed nevertheless.
 func (b Buddy) Free(p unsafe.Pointer) error {
 	return refusedOr("Buddy.Free", b.its().Free(p), b.Err)

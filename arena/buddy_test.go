@@ -47,9 +47,9 @@ func TestBuddySaysWhyNot(t *testing.T) {
 	assert.EqualValues(t, 2048, b.LargestFree())
 	p, err := b.Realloc(nil, 0)
 	require.NoError(t, err)
-	assert.EqualError(t, b.Free(unsafe.Add(p, 65)), "arena: BUG: Buddy.Free: put twice", "inside of a free block")
+	assert.EqualError(t, b.Free(unsafe.Add(p, 65)), "arena: BUG: Buddy.Free: freed already", "inside of a free block")
 	b.Reset()
-	assert.EqualError(t, b.Free(p), "arena: BUG: Buddy.Free: put twice", "from before the reset")
+	assert.EqualError(t, b.Free(p), "arena: BUG: Buddy.Free: freed already", "from before the reset")
 }
 
 func TestBuddyKeepsAReserve(t *testing.T) {
@@ -73,7 +73,7 @@ func TestMakersOnABuddy(t *testing.T) {
 	f := frogs.New(b)
 	*f = frog{1, 2, 3}
 	require.NoError(t, frogs.Delete(b, f))
-	assert.ErrorContains(t, frogs.Delete(b, f), "put twice")
+	assert.ErrorContains(t, frogs.Delete(b, f), "freed already")
 	f = frogs.New(b)
 	assert.Equal(t, frog{}, *f, "zeroed where another was")
 	closed = nil

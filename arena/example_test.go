@@ -35,7 +35,7 @@ func ExampleBlockPool() {
 	fmt.Println(pool.Put(f))
 	// Output:
 	// <nil> 0 of 73
-	// arena: BUG: BlockPool.Put of a arena_test.frog: put twice
+	// arena: BUG: BlockPool.Put of a arena_test.frog: put already
 }
 
 func ExampleLinear_Far() {

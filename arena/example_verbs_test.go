@@ -28,7 +28,7 @@ func ExampleStack() {
 	s.Reset()
 	fmt.Println(s.Stats().Used)
 	// Output:
-	// arena: BUG: Stack.Free: out of order
+	// arena: BUG: Stack.Free: out of order: a Stack frees its newest block first
 	// <nil> 116 used, 16 of it padding
 	// <nil> 116 of 3968 peak 194
 	// 0
@@ -56,7 +56,7 @@ func ExampleLinearFar() {
 	fmt.Println(far.Rewind(mark + 1))
 	// Output:
 	// 1000 <nil> 0
-	// arena: BUG: LinearFar.Rewind to 4097: out of order
+	// arena: BUG: LinearFar.Rewind to 4097: out of order: the mark is past the end of the allocated bytes
 }
 
 func ExampleFrame_Now() {
@@ -90,7 +90,7 @@ func ExampleHeap() {
 	fmt.Println(h.Stats().Used, h.LargestFree() > 7000)
 	// Output:
 	// 300 1 live
-	// <nil> arena: BUG: Heap.Free: put twice
+	// <nil> arena: BUG: Heap.Free: freed already
 	// 0 true
 }
 
@@ -107,7 +107,7 @@ func ExampleBuddy() {
 	// Output:
 	// 16384 0 true
 	// 2 live of 5 pages, asked for 4 largest free 8
-	// <nil> arena: BUG: Buddy.Free: put twice
+	// <nil> arena: BUG: Buddy.Free: freed already
 }
 
 // A server has at most 1 MiB in buffers of 4 to 64 KiB. With this much memory, at any address, it

@@ -2,6 +2,7 @@ package arena
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -111,7 +112,7 @@ func timesOf(n uint64) string {
 }
 
 // Free frees a block; nil does nothing. A double free, or an address of no block of this heap, is
-// an error and changes nothing. An error with "corrupt table" reports a write past the block's end
+// an error and changes nothing. An error with "write past" reports a write past the block's end
 // or into a free block next to it; the block is freed nevertheless.
 func (h Heap) Free(p unsafe.Pointer) error {
 	return refusedOr("Heap.Free", h.its().Free(p), h.Err)
@@ -121,7 +122,7 @@ func (h Heap) Free(p unsafe.Pointer) error {
 func refusedOr(what string, code arena_c.Code, err func() error) error {
 	if code == arena_c.Corrupt {
 		if damage := err(); damage != nil {
-			return fmt.Errorf("%w: %w", refused(what, code), damage)
+			return fmt.Errorf("arena: BUG: %s: %s", what, strings.TrimPrefix(damage.Error(), "arena: BUG: "))
 		}
 	}
 	return refused(what, code)

@@ -104,19 +104,19 @@ func TestSlicesSayWhyNot(t *testing.T) {
 	}
 	const cut = " of a []arena_test.odd: its block has 60 bytes, not 30: it was cut, or Grow ended it"
 	refuses(s[:5:5], cut)
-	refuses(s[8:], "inside a chunk, not at its start")
-	refuses(make([]odd, 10), "not from here")
-	refuses(odds.Slice(other, 10), "not from here")
+	refuses(s[8:], "inside a block, not at its start")
+	refuses(make([]odd, 10), "not a block of this arena")
+	refuses(odds.Slice(other, 10), "not a block of this arena")
 	assert.EqualValues(t, 1, h.Stats().Live)
 
 	odds.Slice(h, 10) // so that s moves
 	longer, err := odds.Grow(h, s, 40)
 	require.NoError(t, err)
-	refuses(s, "put twice")
+	refuses(s, "freed already")
 	cutAgain := longer[:10:10]
 	refuses(cutAgain, "its block has 240 bytes, not 60: it was cut, or Grow ended it")
 	require.NoError(t, odds.DeleteSlice(h, longer[:3]), "the cap says which block")
-	refuses(longer, "put twice")
+	refuses(longer, "freed already")
 
 	require.NoError(t, odds.DeleteSlice(h, nil))
 	words, most := arena.HeapOf[uint64](nil), math.MaxInt/4+1 // n for which n*8 is 2^64 on 64 bits
@@ -243,7 +243,7 @@ func TestStringsOnAHeap(t *testing.T) {
 	assert.True(t, ok)
 	require.NoError(t, arena.DeleteString(h, base, empty))
 	require.NoError(t, arena.DeleteString(h, base, name))
-	assert.EqualError(t, arena.DeleteString(h, base, name), "arena: HeapMaker.DeleteSlice of a []uint8: arena: BUG: Heap.SizeOf: put twice")
+	assert.EqualError(t, arena.DeleteString(h, base, name), "arena: HeapMaker.DeleteSlice of a []uint8: arena: BUG: Heap.SizeOf: freed already")
 	assert.ErrorContains(t, arena.DeleteString(h, base, arena.StringOf(base, block[4000:4010])), "not at its start")
 	assert.EqualError(t, arena.DeleteString(h, arena.BaseOf(block[:8]), same),
 		"arena: BUG: DeleteString of 12 bytes that aren't in the base of 8 bytes")

@@ -52,17 +52,17 @@ func saysWhyNot(t *testing.T, name string, a arena.Reallocator, has uint64) {
 	require.NoError(t, err)
 	assert.Equal(t, has, size)
 	_, err = a.SizeOf(unsafe.Add(p, 16))
-	assert.EqualError(t, err, "arena: BUG: "+name+".SizeOf: inside a chunk, not at its start")
+	assert.EqualError(t, err, "arena: BUG: "+name+".SizeOf: inside a block, not at its start")
 	_, err = a.Realloc(unsafe.Add(p, 64), 10)
-	assert.EqualError(t, err, "arena: BUG: "+name+".Realloc: inside a chunk, not at its start")
+	assert.EqualError(t, err, "arena: BUG: "+name+".Realloc: inside a block, not at its start")
 	q, err := a.Realloc(p, 1<<30)
 	assert.True(t, q == nil && err == nil, "full is an answer")
 	assert.PanicsWithValue(t, "arena: BUG: "+name+".Alloc of 1 bytes aligned to 3: an align is a power of two up to 1 MiB",
 		func() { a.Alloc(1, 3) })
 	require.NoError(t, a.Free(p))
 	require.NoError(t, a.Free(nil))
-	assert.EqualError(t, a.Free(p), "arena: BUG: "+name+".Free: put twice")
-	assert.EqualError(t, a.Free(unsafe.Pointer(t)), "arena: BUG: "+name+".Free: not from here")
+	assert.EqualError(t, a.Free(p), "arena: BUG: "+name+".Free: freed already")
+	assert.EqualError(t, a.Free(unsafe.Pointer(t)), "arena: BUG: "+name+".Free: not a block of this arena")
 }
 
 func TestHeapSaysWhyNot(t *testing.T) {
@@ -94,7 +94,7 @@ func TestHeapParks(t *testing.T) {
 	p, q := h.Alloc(100, 8), h.Alloc(100, 8)
 	require.NoError(t, h.Free(p))
 	require.NoError(t, h.Free(q))
-	assert.ErrorContains(t, h.Free(q), "put twice")
+	assert.ErrorContains(t, h.Free(q), "freed already")
 	s := h.Stats()
 	assert.Equal(t, arena.HeapStats{Stats: arena.Stats{Size: s.Size, Free: s.Size, Peak: 256}, Parked: 2}, s)
 	assert.Equal(t, empty, h.LargestFree())
@@ -180,11 +180,11 @@ func TestWhoComesSecondIsTold(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")
 	}
-	const inside = "another call is inside"
+	const inside = "another goroutine or thread is in a call"
 	refuses := func(t *testing.T, a arena.Reallocator, busy *uint64, others ...func()) {
 		p := a.Alloc(64, 16)
 		*busy = 1
-		assert.PanicsWithValue(t, fmt.Sprintf("arena: BUG: %s.Alloc: %s: put one lock around all of them",
+		assert.PanicsWithValue(t, fmt.Sprintf("arena: BUG: %s.Alloc: %s: put one lock around every call",
 			reflect.TypeOf(a).Name(), inside), func() { a.Alloc(64, 16) })
 		for _, f := range others {
 			assert.Panics(t, f)
@@ -226,13 +226,13 @@ func TestHeapTellsDamage(t *testing.T) {
 	require.NoError(t, h.Err())
 	copy(unsafe.Slice((*byte)(q), 16), "a stray write...")
 	err = h.Free(p)
-	require.ErrorContains(t, err, "arena: BUG: Heap.Free: corrupt table: arena: BUG: Heap: a write past a block or into freed memory was found once, "+
+	require.ErrorContains(t, err, "arena: BUG: Heap.Free: Heap: a write past a block or into freed memory was found once, "+
 		fmt.Sprintf("the last at %p, offset %d; 128 bytes are out of service", q, uintptr(q)-uintptr(unsafe.Pointer(&block[0]))))
 	require.Error(t, h.Free(p), "it was freed all the same")
 	s := h.Stats()
 	assert.Equal(t, []uint64{1, 128, 1, s.Size - 2*128}, []uint64{s.Live, s.Lost, s.Damaged, s.Free})
 	assert.ErrorContains(t, h.Err(), "found once")
-	assert.ErrorContains(t, h.Free(q), "corrupt table")
+	assert.ErrorContains(t, h.Free(q), "a write past a block")
 	bytes, counts := requireLayout(t, h, "heap", block)
 	assert.Equal(t, []uint64{128, 1}, []uint64{bytes["lost"], counts["lost"]})
 	assert.Equal(t, p, h.Alloc(100, 16))

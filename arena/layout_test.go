@@ -21,7 +21,7 @@ func requireLayout(t *testing.T, a arena.Inner, kind string, block []byte) (byte
 	require.Equal(t, kind, l.Kind)
 	require.Equal(t, unsafe.Pointer(unsafe.SliceData(block)), a.Block())
 	_, err = a.Layout(l.Size - 1)
-	require.ErrorContains(t, err, "corrupt", "it says more than there is room for")
+	require.ErrorContains(t, err, "overwritten words", "it says more than there is room for")
 	require.LessOrEqual(t, l.Size, uint64(len(block)))
 	bytes, counts = map[string]uint64{}, map[string]uint64{}
 	at := uint64(0)

@@ -57,7 +57,7 @@ func (p BlockPool[T]) Put(x *T) error {
 		return nil
 	}
 	_, code := p.header.Find(p.gen, unsafe.Pointer(x))
-	return fmt.Errorf("arena: BUG: BlockPool.Put of a %T: %v", *new(T), code)
+	return fmt.Errorf("arena: BUG: BlockPool.Put of a %T: %s", *new(T), code.OfPool())
 }
 
 // Index returns the number of x's chunk, for tables parallel to the pool. It returns an error if x
@@ -65,7 +65,7 @@ func (p BlockPool[T]) Put(x *T) error {
 func (p BlockPool[T]) Index(x *T) (int, error) {
 	index, code := p.its().Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
-		return 0, fmt.Errorf("arena: BUG: BlockPool.Index of a %T: %v", *new(T), code)
+		return 0, fmt.Errorf("arena: BUG: BlockPool.Index of a %T: %s", *new(T), code.OfPool())
 	}
 	return int(index), nil
 }

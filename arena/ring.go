@@ -64,7 +64,7 @@ func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 
 // Free frees the oldest block. Any other address is an error and changes nothing. An error with
-// "corrupt table" means that a stray write has hit a block's header; Reset repairs the ring. Cost:
+// "write past" means that a stray write has hit a block's header; Reset repairs the ring. Cost:
 // O(1), and O(blocks) for an error.
 func (r Ring) Free(oldest unsafe.Pointer) error {
 	if r.its().Pop(r.gen, oldest) {

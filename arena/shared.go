@@ -124,7 +124,7 @@ func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) 
 // was refused; an Alloc or a malloc returned nil.
 func (s Shared) Err() error {
 	if raced := s.its().Raced(); raced != 0 {
-		return fmt.Errorf("arena: BUG: %s refused: %v, the Shared's", callsOf(raced), arena_c.Raced)
+		return fmt.Errorf("arena: BUG: %s refused: %v, the lock of the Shared", callsOf(raced), arena_c.Raced)
 	}
 	calls, call, address, code := s.its().Misuse()
 	if calls == 0 {

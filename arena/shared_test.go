@@ -44,7 +44,7 @@ func TestSharedSaysWhyNot(t *testing.T) {
 		inside [8]uint64
 		name   *string
 	}{name: new(string)}
-	assert.EqualError(t, s.Free(unsafe.Pointer(&other.inside)), "arena: BUG: Shared.Free: not from here")
+	assert.EqualError(t, s.Free(unsafe.Pointer(&other.inside)), "arena: BUG: Shared.Free: not a block of this arena")
 	require.NoError(t, s.Err(), "of C nothing was said")
 	f := frogs.New(s)
 	require.NoError(t, frogs.Delete(s, f))
@@ -80,7 +80,7 @@ func TestSharedSaysWhoWentPastIt(t *testing.T) {
 		assert.Nil(t, s.Alloc(64, 16))
 		*busy = 0
 		assert.EqualError(t, s.Err(),
-			"arena: BUG: 1 call refused: another call is inside: put one lock around all of them, the Shared's")
+			"arena: BUG: 1 call refused: another goroutine or thread is in a call: put one lock around every call, the lock of the Shared")
 	}
 	h, err := arena.NewHeap(block, 0)
 	require.NoError(t, err)

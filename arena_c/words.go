@@ -42,15 +42,28 @@ var codes = map[Code]string{
 	BadArgument: "bad argument",
 	Stale:       "closed already",
 	Order:       "out of order",
-	Double:      "put twice",
-	Foreign:     "not from here",
-	Misaligned:  "inside a chunk, not at its start",
-	Corrupt:     "corrupt table",
-	Raced:       "another call is inside: put one lock around all of them",
+	Double:      "freed already",
+	Foreign:     "not a block of this arena",
+	Misaligned:  "inside a block, not at its start",
+	Corrupt:     "overwritten words: a write past a block or into freed memory",
+	Raced:       "another goroutine or thread is in a call: put one lock around every call",
 }
 
 // String returns the code in a few words, for messages.
 func (c Code) String() string { return codes[c] }
+
+// OfPool is String for the code of a pool.
+func (c Code) OfPool() string {
+	switch c {
+	case Double:
+		return "put already"
+	case Foreign:
+		return "not a chunk of this pool"
+	case Misaligned:
+		return "inside a chunk, not at its start"
+	}
+	return c.String()
+}
 
 // Unpoison makes a block ordinary memory in asan builds, before it goes back to its owner.
 func Unpoison(block unsafe.Pointer, size uint64) { C.upfront_asan_unpoison(block, C.uint64_t(size)) }

@@ -140,7 +140,7 @@ func misusedPool(what string, one any, gen uint64, code arena_c.Code) error {
 	if code == arena_c.Stale {
 		ended = endedPool(gen)
 	}
-	return &Misuse{fmt.Sprintf("%s a %T: %v%s", what, one, code, ended), code == arena_c.Stale}
+	return &Misuse{fmt.Sprintf("%s a %T: %s%s", what, one, code.OfPool(), ended), code == arena_c.Stale}
 }
 
 func toPut[T any](p pool[T], x *T) (uint64, error) {

@@ -106,5 +106,5 @@ func ExampleHandlePool() {
 	// at 7
 	// gone: true same chunk: true
 	// full: true 2 of 2
-	// scope: BUG: Put of a handle of a scope_test.Heron: put twice
+	// scope: BUG: Put of a handle of a scope_test.Heron: put already
 }

@@ -70,7 +70,7 @@ func TestMisuse(t *testing.T) {
 	r.End()
 
 	g.Free(i)
-	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "pond": put twice`,
+	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "pond": freed already`,
 		func() { g.Free(i) })
 	assert.PanicsWithValue(t, `flow: BUG: Value of an instance of graph "pond", which isn't live`,
 		func() { g.Value(i, 0) })

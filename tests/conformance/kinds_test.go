@@ -179,7 +179,7 @@ func TestWalkOverAPool(t *testing.T) {
 		t.Fatal("nothing is live")
 	}
 	_, err = p.Index(taken[0])
-	assert.ErrorContains(t, err, "put twice")
+	assert.ErrorContains(t, err, "put already")
 	assert.Nil(t, p.At(-1))
 	assert.Nil(t, p.At(p.Cap()))
 	assert.Nil(t, p.At(0))

@@ -130,11 +130,11 @@ func TestPutOfWhatIsNoChunk(t *testing.T) {
 	require.NoError(t, err)
 	a, b := p.Get(), p.Get()
 	require.NotNil(t, b)
-	assert.ErrorContains(t, p.Put(nil), "not from here")
-	assert.ErrorContains(t, p.Put(new([3]uint64)), "not from here")
+	assert.ErrorContains(t, p.Put(nil), "not a chunk of this pool")
+	assert.ErrorContains(t, p.Put(new([3]uint64)), "not a chunk of this pool")
 	assert.ErrorContains(t, p.Put((*[3]uint64)(unsafe.Add(unsafe.Pointer(a), 8))), "inside a chunk")
 	require.NoError(t, p.Put(a))
-	assert.ErrorContains(t, p.Put(a), "put twice")
+	assert.ErrorContains(t, p.Put(a), "put already")
 	assert.Equal(t, []int{1, 2}, []int{p.Live(), p.Peak()})
 }
 

@@ -112,7 +112,7 @@ var bounds = []line{
 			check(b.Close())
 		}},
 	}, []answer{
-		{"release, race, checked", "seal, when it is freed", "BUG: Heap.Free: corrupt table", told},
+		{"release, race, checked", "seal, when it is freed", "BUG: Heap.Free: … a write past a block or into freed memory", told},
 		{"asan", "ASan", poison, asanEnd},
 	}, ""},
 	{"write a byte past a block of a heap or a buddy", []program{
@@ -128,7 +128,7 @@ var bounds = []line{
 		}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
-		{"checked", "redzone, when it is freed", "BUG: … corrupt table … made at", told},
+		{"checked", "redzone, when it is freed", "BUG: … a write past a block … made at", told},
 	}, ""},
 	{"write past the size requested of a buddy, in its block or into the next", []program{
 		{name: "write past the size requested of a buddy", goesOn: "live: 0", run: func(wrong bool) {
@@ -145,7 +145,7 @@ var bounds = []line{
 			say("live: %d", buddy.Stats().Live)
 		}},
 	}, []answer{
-		{"checked", "redzone, when it is freed", "BUG: … corrupt table … made at", told},
+		{"checked", "redzone, when it is freed", "BUG: … a write past a block … made at", told},
 	}, ""},
 }
 

@@ -142,7 +142,7 @@ var scripts = []line{
 		{every, "the graph", "flow: BUG: an", panics},
 	}, ""},
 	{"free an instance of a graph twice, or while its event runs", []program{
-		{name: "Free of an instance twice", run: after(ofInstance, ofInstance), says: "put twice"},
+		{name: "Free of an instance twice", run: after(ofInstance, ofInstance), says: "freed already"},
 		{name: "Free of an instance in its action", run: inside(ofInstance), says: "while it runs"},
 	}, []answer{
 		{every, "generation", "flow: BUG: Free of an instance", panics},

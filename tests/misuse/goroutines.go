@@ -57,7 +57,7 @@ var goroutines = []line{
 		}},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
-		{"checked", "a word of the header", "arena: BUG: … another call is inside: put one lock around all of them", told},
+		{"checked", "a word of the header", "arena: BUG: … another goroutine or thread is in a call: put one lock around every call", told},
 	}, ""},
 	{"New that is full on a goroutine that a load started", []program{
 		{name: "full on a load's goroutine", run: func(wrong bool) {

@@ -9,22 +9,22 @@ import (
 
 var heaps = []line{
 	{"free, realloc or SizeOf of a heap's freed, foreign or interior block", []program{
-		{name: "free twice", says: "put twice", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
+		{name: "free twice", says: "freed already", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
 			check(heap.Free(block))
 			return block
 		})},
-		{name: "free of a foreign block", says: "not from here", run: frees(func(*arena.Heap, unsafe.Pointer) unsafe.Pointer {
+		{name: "free of a foreign block", says: "not a block of this arena", run: frees(func(*arena.Heap, unsafe.Pointer) unsafe.Pointer {
 			return unsafe.Pointer(new(Frog))
 		})},
-		{name: "free inside a block", says: "inside a chunk, not at its start", run: frees(func(_ *arena.Heap,
+		{name: "free inside a block", says: "inside a block, not at its start", run: frees(func(_ *arena.Heap,
 			block unsafe.Pointer) unsafe.Pointer {
 			return unsafe.Add(block, 16)
 		})},
-		{name: "free in a heap that was reset", says: "put twice", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
+		{name: "free in a heap that was reset", says: "freed already", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
 			heap.Reset()
 			return block
 		})},
-		{name: "realloc of a freed block", says: "put twice", run: func(wrong bool) {
+		{name: "realloc of a freed block", says: "freed already", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			block := heap.Alloc(64, 16)
 			if wrong {
@@ -33,7 +33,7 @@ var heaps = []line{
 			_, err := heap.Realloc(block, 128)
 			check(err)
 		}},
-		{name: "Delete twice", says: "put twice", run: func(wrong bool) {
+		{name: "Delete twice", says: "freed already", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			frog := heapFrogs.New(heap)
 			check(heapFrogs.Delete(heap, frog))
@@ -41,7 +41,7 @@ var heaps = []line{
 				check(heapFrogs.Delete(heap, frog))
 			}
 		}},
-		{name: "SizeOf of a freed block", says: "put twice", run: func(wrong bool) {
+		{name: "SizeOf of a freed block", says: "freed already", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			block := heap.Alloc(64, 16)
 			if wrong {
@@ -55,29 +55,29 @@ var heaps = []line{
 		{every, "seal", "arena: BUG: Heap…", told},
 	}, ""},
 	{"free, realloc or SizeOf of a buddy's freed, foreign or interior block", []program{
-		{name: "free a buddy's block twice", says: "put twice", run: freesPage(func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer {
+		{name: "free a buddy's block twice", says: "freed already", run: freesPage(func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer {
 			check(b.Free(block))
 			return block
 		})},
-		{name: "free inside a buddy's free block", says: "put twice", run: freesPage(func(b arena.Buddy,
+		{name: "free inside a buddy's free block", says: "freed already", run: freesPage(func(b arena.Buddy,
 			block unsafe.Pointer) unsafe.Pointer {
 			check(b.Free(block))
 			return unsafe.Add(block, 64)
 		})},
-		{name: "free of a block that no buddy gave", says: "not from here", run: freesPage(func(arena.Buddy,
+		{name: "free of a block that no buddy gave", says: "not a block of this arena", run: freesPage(func(arena.Buddy,
 			unsafe.Pointer) unsafe.Pointer {
 			return unsafe.Pointer(new(Frog))
 		})},
-		{name: "free inside a buddy's block", says: "inside a chunk, not at its start", run: freesPage(func(_ arena.Buddy,
+		{name: "free inside a buddy's block", says: "inside a block, not at its start", run: freesPage(func(_ arena.Buddy,
 			block unsafe.Pointer) unsafe.Pointer {
 			return unsafe.Add(block, 64)
 		})},
-		{name: "free in a buddy that was reset", says: "put twice", run: freesPage(func(b arena.Buddy,
+		{name: "free in a buddy that was reset", says: "freed already", run: freesPage(func(b arena.Buddy,
 			block unsafe.Pointer) unsafe.Pointer {
 			b.Reset()
 			return block
 		})},
-		{name: "realloc of a buddy's freed block", says: "put twice", run: func(wrong bool) {
+		{name: "realloc of a buddy's freed block", says: "freed already", run: func(wrong bool) {
 			b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
 			block := b.Alloc(128, 1)
 			if wrong {
@@ -98,7 +98,7 @@ var heaps = []line{
 		{every, "block's state", "arena: BUG: …", told},
 	}, ""},
 	{"Grow or DeleteSlice of a slice that ended or was cut, or in another heap", []program{
-		{name: "Grow of a slice that was freed", says: "put twice", run: func(wrong bool) {
+		{name: "Grow of a slice that was freed", says: "freed already", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			slice := heapFrogs.Slice(heap, 10)
 			if wrong {
@@ -108,11 +108,11 @@ var heaps = []line{
 			check(err)
 			check(heapFrogs.DeleteSlice(heap, slice))
 		}},
-		{name: "DeleteSlice twice", says: "put twice", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
+		{name: "DeleteSlice twice", says: "freed already", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
 			check(heapFrogs.DeleteSlice(heap, slice))
 			return slice
 		})},
-		{name: "DeleteSlice of a slice that Grow moved", says: "put twice", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
+		{name: "DeleteSlice of a slice that Grow moved", says: "freed already", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
 			heapFrogs.New(heap) // so that it moves
 			made(heapFrogs.Grow(heap, slice, 20))
 			return slice
@@ -122,17 +122,17 @@ var heaps = []line{
 				made(heapFrogs.Grow(heap, slice, 20))
 				return slice
 			})},
-		{name: "DeleteSlice of a part", says: "inside a chunk, not at its start", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
+		{name: "DeleteSlice of a part", says: "inside a block, not at its start", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
 			return slice[5:]
 		})},
-		{name: "DeleteSlice of a slice that append moved to the Go heap", says: "not from here", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
+		{name: "DeleteSlice of a slice that append moved to the Go heap", says: "not a block of this arena", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
 			return append(slice, Frog{})
 		})},
-		{name: "DeleteSlice in another heap", says: "not from here", run: endsSlice(func(*arena.Heap, []Frog) []Frog {
+		{name: "DeleteSlice in another heap", says: "not a block of this arena", run: endsSlice(func(*arena.Heap, []Frog) []Frog {
 			other := made(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 			return heapFrogs.Slice(other, 10)
 		})},
-		{name: "DeleteString twice", says: "put twice", run: func(wrong bool) {
+		{name: "DeleteString twice", says: "freed already", run: func(wrong bool) {
 			b := open()
 			heap := load(b, "level", heapOf).Get()
 			name, _ := arena.NewString(heap, b.Base(), "ada")
@@ -145,18 +145,18 @@ var heaps = []line{
 		{every, "seal, and the block's size", "arena: …HeapMaker.", told},
 	}, ""},
 	{"C gives free, realloc or size a Shared's freed, foreign or interior block", []program{
-		{name: "C frees twice", says: "free of … put twice", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
+		{name: "C frees twice", says: "free of … freed already", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
 			caller.FreeBy(c.Free, c.Context, block)
 			caller.FreeBy(c.Free, c.Context, block)
 		})},
-		{name: "C frees its own memory", says: "free of … not from here", run: cSays(func(c arena.CFunctions, _ unsafe.Pointer) {
+		{name: "C frees its own memory", says: "free of … not a block of this arena", run: cSays(func(c arena.CFunctions, _ unsafe.Pointer) {
 			caller.FreeOwn(c.Free, c.Context)
 		})},
-		{name: "C reallocates a freed block", says: "realloc of … put twice", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
+		{name: "C reallocates a freed block", says: "realloc of … freed already", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
 			caller.FreeBy(c.Free, c.Context, block)
 			caller.ReallocBy(c.Realloc, c.Context, block)
 		})},
-		{name: "C asks for the size inside a block", says: "size of … inside a chunk, not at its start", run: cSays(func(c arena.CFunctions,
+		{name: "C asks for the size inside a block", says: "size of … inside a block, not at its start", run: cSays(func(c arena.CFunctions,
 			block unsafe.Pointer) {
 			caller.SizeBy(c.Size, c.Context, unsafe.Add(block, 16))
 		})},
@@ -236,7 +236,7 @@ var heaps = []line{
 			}
 			check(ring.Free(second))
 		}},
-		{name: "free in a ring that was reset", says: "not from here", run: func(wrong bool) {
+		{name: "free in a ring that was reset", says: "not a block of this arena", run: func(wrong bool) {
 			ring := made(arena.NewRing(arena.NewBlock(4096, 64)))
 			block := ring.Alloc(64, 8)
 			if wrong {

@@ -11,7 +11,7 @@ import (
 
 var pools = []line{
 	{"Put twice, of a foreign, interior or misaligned pointer, of a stale handle", []program{
-		{name: "Put twice", says: "put twice", run: func(wrong bool) {
+		{name: "Put twice", says: "put already", run: func(wrong bool) {
 			pool := load(open(), "level", pondOfFrogs).Get()
 			frog := pool.Get()
 			pool.Put(frog)
@@ -19,7 +19,7 @@ var pools = []line{
 				pool.Put(frog)
 			}
 		}},
-		{name: "Put twice into a shared pool", says: "put twice", run: func(wrong bool) {
+		{name: "Put twice into a shared pool", says: "put already", run: func(wrong bool) {
 			pool := load(open(), "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 10) }).Get()
 			frog := pool.Get()
 			pool.Put(frog)
@@ -27,7 +27,7 @@ var pools = []line{
 				pool.Put(frog)
 			}
 		}},
-		{name: "Put twice, objects", says: "put twice", run: func(wrong bool) {
+		{name: "Put twice, objects", says: "put already", run: func(wrong bool) {
 			pool := load(open(), "level", func(s scope.Scope) *scope.ObjectPool[Frog] {
 				pool := mortals.Pool(s, 10)
 				return &pool
@@ -39,8 +39,8 @@ var pools = []line{
 				check(pool.Put(frog))
 			}
 		}},
-		{name: "Put of a foreign pointer", says: "not from here", run: puts(func(*budget.Budget, *Frog) *Frog { return new(Frog) })},
-		{name: "Put of another pool's chunk", says: "not from here", run: puts(func(b *budget.Budget, _ *Frog) *Frog {
+		{name: "Put of a foreign pointer", says: "not a chunk of this pool", run: puts(func(*budget.Budget, *Frog) *Frog { return new(Frog) })},
+		{name: "Put of another pool's chunk", says: "not a chunk of this pool", run: puts(func(b *budget.Budget, _ *Frog) *Frog {
 			return load(b, "level", pondOfFrogs).Get().Get()
 		})},
 		{name: "Put of an interior pointer", says: "inside a chunk, not at its start", run: puts(func(_ *budget.Budget, frog *Frog) *Frog {
@@ -57,7 +57,7 @@ var pools = []line{
 			when(wrong, query.Close)
 			pool.Put(frog)
 		}},
-		{name: "Put of a stale handle", says: "put twice", run: func(wrong bool) {
+		{name: "Put of a stale handle", says: "put already", run: func(wrong bool) {
 			pool := load(open(), "level", func(s scope.Scope) *scope.HandlePool[Frog] {
 				pool := frogs.HandlePool(s, 10)
 				return &pool

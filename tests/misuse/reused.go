@@ -19,7 +19,7 @@ var reusedMemory = []line{
 			check(b.Close())
 		}},
 	}, []answer{
-		{"asan, checked", "address", "scope: BUG: Put of … put twice", panics},
+		{"asan, checked", "address", "scope: BUG: Put of … put already", panics},
 	}, ""},
 	{"read a container's value after it was taken away", []program{
 		{name: "read after Delete", goesOn: "is 0x7", run: func(wrong bool) {
@@ -59,6 +59,6 @@ var reusedMemory = []line{
 			check(b.Close())
 		}},
 	}, []answer{
-		{"checked", "quarantine", "arena: BUG: Heap.Free: put twice", told},
+		{"checked", "quarantine", "arena: BUG: Heap.Free: freed already", told},
 	}, ""},
 }

@@ -184,12 +184,12 @@ func TestWhatCSays(t *testing.T) {
 	require.NoError(t, s.Err())
 
 	library.Free(empty)
-	assert.EqualError(t, s.Err(), "arena: BUG: 1 call from C refused; the last: free of "+hex(empty)+": put twice")
+	assert.EqualError(t, s.Err(), "arena: BUG: 1 call from C refused; the last: free of "+hex(empty)+": freed already")
 	inside := unsafe.Add(p, 16)
 	assert.Nil(t, library.Realloc(inside, 1))
 	assert.Zero(t, library.Size(inside))
 	assert.EqualError(t, s.Err(), "arena: BUG: 3 calls from C refused; the last: size of "+hex(inside)+
-		": inside a chunk, not at its start")
+		": inside a block, not at its start")
 	require.Error(t, s.Free(inside), "Go is told, and not counted")
 	assert.ErrorContains(t, s.Err(), "BUG: 3 calls")
 	library.Free(p)
