@@ -40,7 +40,7 @@ func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena
 // block has becomes OffsetMax, for which no arena has room. A bad align panics.
 func asked(what string, size, align uint64) (uint64, uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: an align is a power of two up to 1 MiB", what, size, align))
+		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: the alignment must be a power of two up to 1 MiB", what, size, align))
 	}
 	return min(size, arena_c.OffsetMax), align - 1
 }

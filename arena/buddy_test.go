@@ -84,7 +84,7 @@ func TestMakersOnABuddy(t *testing.T) {
 	_, err = closer.Make(b, func(*frog) error { return errors.ErrUnsupported })
 	assert.ErrorIs(t, err, errors.ErrUnsupported)
 	large := b.Alloc(100, 1)
-	assert.ErrorContains(t, frogs.Delete(b, (*frog)(large)), "its block has 128 bytes, not 64")
+	assert.ErrorContains(t, frogs.Delete(b, (*frog)(large)), "the block has 128 bytes, the value 64")
 	assert.EqualValues(t, 2, b.Stats().Live, "what could not be made is given back")
 }
 

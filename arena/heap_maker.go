@@ -166,7 +166,7 @@ func (m HeapMaker[T]) declared() {
 // panics if n is below `least`.
 func sizeOf[T any](what string, least, n int) uint64 {
 	if n < least {
-		panic(fmt.Sprintf("arena: BUG: HeapMaker.%s of %v to %d elements: at least %d", what, reflect.TypeFor[[]T](), n, least))
+		panic(fmt.Sprintf("arena: BUG: HeapMaker.%s of %v, to %d elements: give %d or more", what, reflect.TypeFor[[]T](), n, least))
 	}
 	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(*new(T))))
 	if over != 0 || size > arena_c.OffsetMax {
@@ -187,7 +187,7 @@ func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string
 		want = b.sizeFor(want, arena_c.AlignOf[T]())
 	}
 	if size != want {
-		return fmt.Errorf("arena: BUG: HeapMaker.%s of a %s%v: its block has %d bytes, not %d%s", what, of, reflect.TypeFor[T](),
+		return fmt.Errorf("arena: BUG: HeapMaker.%s of a %s%v: the block has %d bytes, the value %d%s", what, of, reflect.TypeFor[T](),
 			size, want, why)
 	}
 	return nil
@@ -195,7 +195,7 @@ func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string
 
 // isSlice returns an error if s isn't all of a live block.
 func isSlice[T any](h Reallocator, s []T, what string) error {
-	return isBlock[T](h, unsafe.Pointer(unsafe.SliceData(s)), cap(s), what, "[]", ": it was cut, or Grow ended it")
+	return isBlock[T](h, unsafe.Pointer(unsafe.SliceData(s)), cap(s), what, "[]", ": the slice was cut, or Grow has replaced it")
 }
 
 // NewString copies text to h and returns it in the form that a T can store. base is the Base of the

@@ -102,7 +102,7 @@ func TestSlicesSayWhyNot(t *testing.T) {
 		assert.ErrorContains(t, err, says)
 		assert.Nil(t, longer)
 	}
-	const cut = " of a []arena_test.odd: its block has 60 bytes, not 30: it was cut, or Grow ended it"
+	const cut = " of a []arena_test.odd: the block has 60 bytes, the value 30: the slice was cut, or Grow has replaced it"
 	refuses(s[:5:5], cut)
 	refuses(s[8:], "inside a block, not at its start")
 	refuses(make([]odd, 10), "not a block of this arena")
@@ -114,7 +114,7 @@ func TestSlicesSayWhyNot(t *testing.T) {
 	require.NoError(t, err)
 	refuses(s, "freed already")
 	cutAgain := longer[:10:10]
-	refuses(cutAgain, "its block has 240 bytes, not 60: it was cut, or Grow ended it")
+	refuses(cutAgain, "the block has 240 bytes, the value 60: the slice was cut, or Grow has replaced it")
 	require.NoError(t, odds.DeleteSlice(h, longer[:3]), "the cap says which block")
 	refuses(longer, "freed already")
 
@@ -129,8 +129,8 @@ func TestSlicesSayWhyNot(t *testing.T) {
 	s, err = odds.Grow(h, nil, 2)
 	require.NoError(t, err)
 	assert.Equal(t, make([]odd, 2), s)
-	assert.PanicsWithValue(t, "arena: BUG: HeapMaker.Slice of []arena_test.odd to -1 elements: at least 0", func() { odds.Slice(h, -1) })
-	assert.PanicsWithValue(t, "arena: BUG: HeapMaker.Grow of []arena_test.odd to 1 elements: at least 2",
+	assert.PanicsWithValue(t, "arena: BUG: HeapMaker.Slice of []arena_test.odd, to -1 elements: give 0 or more", func() { odds.Slice(h, -1) })
+	assert.PanicsWithValue(t, "arena: BUG: HeapMaker.Grow of []arena_test.odd, to 1 elements: give 2 or more",
 		func() { _, _ = odds.Grow(h, s, 1) })
 }
 

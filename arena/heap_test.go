@@ -57,7 +57,7 @@ func saysWhyNot(t *testing.T, name string, a arena.Reallocator, has uint64) {
 	assert.EqualError(t, err, "arena: BUG: "+name+".Realloc: inside a block, not at its start")
 	q, err := a.Realloc(p, 1<<30)
 	assert.True(t, q == nil && err == nil, "full is an answer")
-	assert.PanicsWithValue(t, "arena: BUG: "+name+".Alloc of 1 bytes aligned to 3: an align is a power of two up to 1 MiB",
+	assert.PanicsWithValue(t, "arena: BUG: "+name+".Alloc of 1 bytes aligned to 3: the alignment must be a power of two up to 1 MiB",
 		func() { a.Alloc(1, 3) })
 	require.NoError(t, a.Free(p))
 	require.NoError(t, a.Free(nil))
@@ -167,7 +167,7 @@ func TestHeapMakers(t *testing.T) {
 	assert.Len(t, closed, 2)
 
 	other := arena.HeapOf[uint64](nil).New(h)
-	assert.ErrorContains(t, closer.Delete(h, (*frog)(unsafe.Pointer(other))), "its block has 8 bytes, not 24")
+	assert.ErrorContains(t, closer.Delete(h, (*frog)(unsafe.Pointer(other))), "the block has 8 bytes, the value 24")
 	for frogs.New(h) != nil {
 	}
 	f, err = frogs.Make(h, func(*frog) error { return nil })

@@ -107,7 +107,7 @@ func TestMadeObjectsWherever(t *testing.T) {
 			x := odd.New(r)
 			require.NoError(t, odd.Delete(r, x), "%T", r)
 			require.Error(t, odd.Delete(r, x), "%T", r)
-			require.ErrorContains(t, odd.Delete(r, (*[9]int64)(r.Alloc(300, 8))), "bytes, not", "%T", r)
+			require.ErrorContains(t, odd.Delete(r, (*[9]int64)(r.Alloc(300, 8))), "bytes, the value", "%T", r)
 			require.NoError(t, r.Free(nil), "%T", r)
 		}
 	}

@@ -165,7 +165,7 @@ static void add_thing(upfront_words *w, const upfront_map *m, const upfront_foun
 
 /* `verb` is the access; `to` precedes how the object ended. */
 static void add_found(upfront_words *w, const upfront_found *f, const char *name, const char *verb, const char *to) {
-    static const char *const what[] = {"", "past the end", "before the first", "", "to a live object", "to bytes of no object"};
+    static const char *const what[] = {"", "past the end of an object", "before the start of an object", "", "to a live object", "to bytes of no object"};
     add(w, "upfront: BUG: ");
     add(w, verb);
     add(w, " ");
@@ -213,11 +213,12 @@ static void add_place(upfront_words *w, const upfront_map *m, uint64_t offset) {
     if (offset < m->tables) {
         add(w, ": the control tables\n");
     } else if (rows == 0) {
-        add(w, ": the slack or the guard behind the control tables\n");
+        add(w, ": the unused bytes or the guard after the control tables: an index or a size is out of range\n");
     } else {
-        add(w, offset < upfront_map_end(m, upfront_map_row(m, rows - 1)) ? ": bytes of " : ": the slack or the guard behind ");
+        int inside = offset < upfront_map_end(m, upfront_map_row(m, rows - 1));
+        add(w, inside ? ": bytes of " : ": the unused bytes or the guard after ");
         add_row(w, m, rows - 1);
-        add(w, "\n");
+        add(w, inside ? "\n" : ": an index or a size is out of range\n");
     }
 }
 

@@ -191,11 +191,11 @@ var toldWithGuards = []told{
 	closed at:
 		closes
 ` + goFault, 2},
-	{"guard of tables", `upfront: BUG: read or write of 0x… in budget "small": the slack or the guard behind the control tables
+	{"guard of tables", `upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after the control tables: an index or a size is out of range
 ` + goFault, 2},
-	{"guard of level", `upfront: BUG: read or write of 0x… in budget "small": the slack or the guard behind region "level"
+	{"guard of level", `upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after region "level": an index or a size is out of range
 ` + goFault, 2},
-	{"recovers", `upfront: BUG: read or write of 0x… in budget "small": the slack or the guard behind the control tables
+	{"recovers", `upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after the control tables: an index or a size is out of range
 recovered: true
 alive: <nil>
 `, 0},
@@ -213,10 +213,10 @@ var toldEverywhere = []told{
 	ended at:
 		closesQuery
 `, 0},
-	{"overflow", `alive: upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
-	{"overflow, told", `upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `SIGABRT: abort
+	{"overflow", `alive: upfront: BUG: write past the end of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
+	{"overflow, told", `upfront: BUG: write past the end of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `SIGABRT: abort
 `, 2},
-	{"underflow", `alive: upfront: BUG: write before the first, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
+	{"underflow", `alive: upfront: BUG: write before the start of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
 	{"put", `alive: upfront: BUG: write after put, at 0x… in budget "small": 24 bytes of region "level" at 0x…
 	made at:
 		puts

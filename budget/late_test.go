@@ -115,7 +115,7 @@ func TestLateTexts(t *testing.T) {
 				_ = b.Close()
 			},
 		} {
-			if strings.Contains(want, "last to empty") && strings.HasPrefix(then, "a rewind") {
+			if strings.Contains(want, "last emptied") && strings.HasPrefix(then, "a rewind") {
 				continue // the text names the last one
 			}
 			b, v := made()

@@ -91,9 +91,9 @@ var failures = map[string]failure{
 				s.Defer(func() {})
 			}
 		}},
-	"misuse": {panicked: `scope: BUG: allocation in scope "level" of region level while scope "x", opened in it, is open`,
+	"misuse": {panicked: `scope: BUG: allocation in scope "level" of region level while scope "x", opened in it, is open; close "x" first`,
 		end: func(_ *budget.Budget, s scope.Scope) error { s.Open("x"); frogs.New(s); return nil }},
-	"misuse, after a full": {panicked: "scope: BUG: allocation in a scope of region level that is closed",
+	"misuse, after a full": {panicked: "scope: BUG: allocation in a closed scope of region level",
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			x := s.Open("x")
 			frogs.TrySlice(x, 1<<20)
@@ -237,13 +237,13 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 			return f, s.Do("inner", func(s scope.Scope) error { f = frogs.New(s); return nil })
 		}, gone},
 		"left open": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Open("inner")), nil },
-			`scope: BUG: scope "inner" of region level was left open: close it where it is opened`},
+			`scope: BUG: scope "inner" of region level was left open; close it in the function that opens it`},
 		"covered": {func(s scope.Scope) (*frog, error) {
 			inner := s.Open("inner")
 			assert.Nil(t, frogs.TryNew(s))
 			require.NoError(t, inner.Close())
 			return frogs.New(s), nil
-		}, `scope: BUG: allocation in scope "level" of region level while scope "inner", opened in it, is open`},
+		}, `scope: BUG: allocation in scope "level" of region level while scope "inner", opened in it, is open; close "inner" first`},
 	} {
 		l, err := budget.Load(background, level, c.fn)
 		assert.ErrorContains(t, err, c.want, what)
@@ -290,7 +290,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 	assert.Equal(t, "scope: BUG: allocation in "+frozen, panics(t, func() { frogs.Slice(s, 1) }), "whoever asked for Err before")
 	assert.Equal(t, []int64{7}, ran, "what is owned is never lost")
 	assert.EqualError(t, s.Close(), "scope: BUG: Close of "+frozen)
-	assert.Equal(t, "scope: BUG: allocation in a scope of region level that is closed", panics(t, func() { frogs.Slice(temp, 1) }))
+	assert.Equal(t, "scope: BUG: allocation in a closed scope of region level", panics(t, func() { frogs.Slice(temp, 1) }))
 	assert.Equal(t, before, quiet(b), "nothing changed")
 	assert.NotNil(t, l.Get())
 	assert.Nil(t, frogs.TryNew(s))
@@ -466,7 +466,7 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 				what+`.* scope "temp" of region level while its finalizers run`, text)
 		}
 		text := panics(t, func() { use(temp) })
-		assert.Contains(t, text, "a scope of region level that is closed", "closed is not full")
+		assert.Contains(t, text, "a closed scope of region level", "closed is not full")
 	}
 	requireWalk(t, b)
 }

@@ -115,15 +115,15 @@ func TestEndedFrameIsFrozen(t *testing.T) {
 	assert.Nil(t, frogs.TryNew(old))
 	require.NoError(t, child.Close())
 	newMark(old.Open("inner"), 1, 0)
-	assert.EqualError(t, b.NextFrame(), `scope: BUG: scope "inner" of frame 0 was left open: close it where it is opened`+
-		"\n"+`scope: BUG: allocation in scope "frame" of frame 0 while scope "child", opened in it, is open`)
+	assert.EqualError(t, b.NextFrame(), `scope: BUG: scope "inner" of frame 0 was left open; close it in the function that opens it`+
+		"\n"+`scope: BUG: allocation in scope "frame" of frame 0 while scope "child", opened in it, is open; close "child" first`)
 	assert.Equal(t, []int64{1}, ran)
 	assert.Nil(t, frogs.TryNew(old))
 	assert.Equal(t, "scope: BUG: "+frozen, panics(t, func() { frogs.New(old) }))
-	assert.ErrorContains(t, b.Frame().Close(), "which its owner closes")
+	assert.ErrorContains(t, b.Frame().Close(), "which only its Load, Rewind or NextFrame closes")
 	assert.EqualValues(t, 7, f.X)
 	assert.EqualError(t, b.NextFrame(), "scope: BUG: "+frozen, "what was refused then is no full of this frame, but misuse")
-	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a scope of frame 0 that is closed")
+	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a closed scope of frame 0")
 	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.NextFrame())
 

@@ -57,7 +57,7 @@ func TestCallersBugsPanic(t *testing.T) {
 	for _, c := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}, {math.MinInt, math.MaxInt}} {
 		want := fmt.Sprintf(`budget: BUG: scratch of worker %d: plan "small" has scratch for 2 workers`, c[0])
 		if c[0] == 0 {
-			want = fmt.Sprintf(`scope: BUG: scratch %d of the 2 that a worker has`, c[1])
+			want = fmt.Sprintf(`scope: BUG: scratch %d: each worker has 2, from 0`, c[1])
 		}
 		assert.Equal(t, want, panics(t, func() { b.Scratch(c[0], c[1]) }))
 	}

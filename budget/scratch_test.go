@@ -83,12 +83,12 @@ func TestEachWorkerHasSoMany(t *testing.T) {
 			for range each {
 				open = append(open, scratches.Pick(open...).Open("one more"))
 			}
-			assert.Contains(t, panics(t, func() { scratches.Pick(open...) }), "holds a scope that it should avoid")
+			assert.Contains(t, panics(t, func() { scratches.Pick(open...) }), "holds a conflicting scope; raise scratch.each in the plan")
 			for _, s := range open {
 				assert.NoError(t, s.Close())
 			}
 		}
-		assert.Contains(t, panics(t, func() { b.Scratch(0, each) }), fmt.Sprintf("scratch %d of the %[1]d that a worker has", each))
+		assert.Contains(t, panics(t, func() { b.Scratch(0, each) }), fmt.Sprintf("scratch %d: each worker has %[1]d, from 0", each))
 		err = b.Close()
 		assert.ErrorContains(t, err, "never released: scratch 1.0")
 		assert.Equal(t, each-1, strings.Count(unsited(err), " and "))
@@ -117,7 +117,7 @@ func TestTakeAndGive(t *testing.T) {
 	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were released before`
 	assert.EqualError(t, one.Release(), twice)
 	again := take(t, b)
-	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was returned", panics(t, func() { one.Scratch(0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was released", panics(t, func() { one.Scratch(0).Open("x") }))
 	s = again.Scratch(0).Open("another's")
 	assert.EqualError(t, one.Release(), twice, "it is lent to another now")
 	frogs.New(s)
@@ -193,7 +193,7 @@ func TestScratchByNumber(t *testing.T) {
 		require.NoError(t, again.Release())
 	}
 	require.NoError(t, s.Close())
-	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was returned")
+	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was released")
 	require.NoError(t, b.Scratch(1, 1).Open("x").Close(), "asked for by number, after it was lent")
 	_, err := b.Lease(background)
 	assert.EqualError(t, err, `budget "small": BUG: Lease of scratch: all 2 workers are taken by number and never lent; `+
@@ -238,8 +238,8 @@ func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
 	newMark(one.Scratch(1).Open("c"), 3, 0)
 	err := one.Release()
 	assert.Equal(t, []int64{3, 2, 1}, ran)
-	assert.ErrorContains(t, err, `scope: BUG: scope "c" of scratch 1.1 was left open: close it where it is opened`)
-	assert.ErrorContains(t, err, `scope: BUG: scope "a", "b" of scratch 1.0 was left open: close it where it is opened`)
+	assert.ErrorContains(t, err, `scope: BUG: scope "c" of scratch 1.1 was left open; close it in the function that opens it`)
+	assert.ErrorContains(t, err, `scope: BUG: 2 scopes of scratch 1.0 were left open: "a", "b"; close each in the function that opens it`)
 	assert.ErrorIs(t, err, errMark)
 	assert.ErrorContains(t, err, "mark panics")
 	assert.ErrorIs(t, err, budget.ErrFull)
@@ -271,7 +271,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	assert.ErrorContains(t, given, "which were released before")
 	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; `+
 		`nothing was closed: upfront: loading`)
-	assert.ErrorContains(t, opened.(error), "which was returned")
+	assert.ErrorContains(t, opened.(error), "which was released")
 	three, two := take(t, b), take(t, b) // it is free all the same
 
 	s = three.Scratch(1).Open("a")

@@ -61,7 +61,7 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	} {
 		assert.ErrorContains(t, recovered(fn), building, want)
 	}
-	const covered = ` scope "s" of scratch 0.0 while scope "builder", opened in it, is open`
+	const covered = ` scope "s" of scratch 0.0 while scope "builder", opened in it, is open; close "builder" first`
 	for want, fn := range map[string]func(){
 		"allocation in": func() { points.New(s) },
 		"Open in":       func() { s.Open("x") },
@@ -87,7 +87,7 @@ func TestBuilderThatIsDone(t *testing.T) {
 	b.Done()
 	for _, fn := range []func(){func() { b.Push(point{}) }, func() { b.Done() }} {
 		err := recovered(fn)
-		assert.ErrorContains(t, err, "in a scope of scratch 0.0 that is closed")
+		assert.ErrorContains(t, err, "in a closed scope of scratch 0.0")
 		assert.ErrorIs(t, err, scope.ErrClosed)
 	}
 	assert.False(t, b.TryPush(point{}))

@@ -90,7 +90,7 @@ func (e *Misuse) Error() string { return misusePrefix + e.Text }
 func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed }
 
 var (
-	badAlign   = bug("AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed takes up to 1 MiB")
+	badAlign   = bug("AllocUnzeroed: the alignment must be a power of two up to 64 (BytesUnzeroed: up to 1 MiB)")
 	undeclared = bug("a Maker that was never declared: make it with scope.Plain or scope.Object")
 
 	zeroScope   = bug("a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch")

@@ -185,11 +185,11 @@ func (s Scope) misuse(what string) error {
 	case h.Back != 0 && depth < h.Depth:
 		text += ", which isn't the newest of the temporaries"
 	case h.Back != 0:
-		text += ", which holds temporaries and doesn't nest"
+		text += ", which holds temporaries: open or label a scope in the one that called Temp"
 	case depth < h.Depth:
-		text += fmt.Sprintf(" while scope %q, opened in it, is open", st.nameOf(h, depth+1))
+		text += fmt.Sprintf(" while scope %q, opened in it, is open; close %[1]q first", st.nameOf(h, depth+1))
 	case depth <= h.Base && s.open():
-		text += ", which its owner closes"
+		text += ", which only its Load, Rewind or NextFrame closes"
 	case st.row.Kind == arena_c.KindFrame:
 		text += ", which is frozen since its frame ended"
 	default:
@@ -199,7 +199,7 @@ func (s Scope) misuse(what string) error {
 }
 
 func (l lost) misuse(what string, gen uint64) *Misuse {
-	return &Misuse{fmt.Sprintf("%s a scope of %s that is closed%s", what, l.arena, l.ended(gen)), true}
+	return &Misuse{fmt.Sprintf("%s a closed scope of %s%s", what, l.arena, l.ended(gen)), true}
 }
 
 // givenBack returns the misuse of a scratch arena whose lending has ended.
@@ -207,5 +207,5 @@ func (st *Stack) givenBack(what string) error {
 	if st.dropped {
 		return &Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, st.Arena), true}
 	}
-	return &Misuse{fmt.Sprintf("%s %s, which was returned", what, st.Arena), true}
+	return &Misuse{fmt.Sprintf("%s %s, which was released", what, st.Arena), true}
 }

@@ -211,7 +211,7 @@ func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 				points.New(out)
 			}
 		},
-		`scope: BUG: allocation in scope "out" of scratch 0.0 while scope "inner", opened in it, is open`: func(out scope.Scope) {
+		`scope: BUG: allocation in scope "out" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`: func(out scope.Scope) {
 			inner := out.Open("inner")
 			defer inner.Close()
 			points.New(out)
@@ -251,7 +251,7 @@ func TestTryOnACoveredScope(t *testing.T) {
 		a := scratch.Open("a")
 		b := a.Open("b")
 		assert.Nil(t, points.TryNew(a))
-		want := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`
+		want := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open; close "b" first`
 		if asked {
 			assert.EqualError(t, a.Err(), want)
 			assert.NoError(t, b.Err())
@@ -270,7 +270,7 @@ func TestTryOnACoveredScope(t *testing.T) {
 // panic isn't taken for that use, even with the end of a constructor between.
 func TestMisuseIsNoFull(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
-	covered := `scope: BUG: allocation in scope "do" of scratch 0.0 while scope "child", opened in it, is open`
+	covered := `scope: BUG: allocation in scope "do" of scratch 0.0 while scope "child", opened in it, is open; close "child" first`
 	assert.PanicsWithError(t, covered, func() {
 		_ = scratch.Do("do", func(s scope.Scope) error {
 			chars.TrySlice(s, 1<<20)

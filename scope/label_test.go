@@ -39,7 +39,7 @@ func TestLabelOfAScopeThatCloses(t *testing.T) {
 	outer := open(t).Scratch(0, 0).Open("outer")
 	require.NoError(t, scope.Label(outer, "a", func() error {
 		s := outer.Open("s")
-		assert.PanicsWithError(t, `scope: BUG: Label of scope "outer" of scratch 0.0 while scope "s", opened in it, is open`,
+		assert.PanicsWithError(t, `scope: BUG: Label of scope "outer" of scratch 0.0 while scope "s", opened in it, is open; close "s" first`,
 			func() { _ = scope.Label(outer, "c", func() error { panic("it ran") }) })
 		require.NoError(t, scope.Label(s, "b", func() error { s.Bytes(8); return s.Close() }))
 		outer.Bytes(5)
@@ -50,7 +50,7 @@ func TestLabelOfAScopeThatCloses(t *testing.T) {
 	require.ErrorAs(t, err, &full)
 	assert.Equal(t, []scope.Usage{{Name: "outer", Bytes: 40, Objects: counted(2)}, {Name: "a", Bytes: 5}}, full.Top)
 	require.NoError(t, outer.Close())
-	assert.PanicsWithError(t, "scope: BUG: Label of a scope of scratch 0.0 that is closed", func() {
+	assert.PanicsWithError(t, "scope: BUG: Label of a closed scope of scratch 0.0", func() {
 		_ = scope.Label(outer, "c", func() error { panic("it ran") })
 	})
 }

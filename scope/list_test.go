@@ -237,7 +237,7 @@ func TestListMisused(t *testing.T) {
 	} {
 		err := recovered(fn)
 		assert.ErrorIs(t, err, scope.ErrClosed, what)
-		assert.ErrorContains(t, err, "in a scope of scratch 0.0 that is closed", what)
+		assert.ErrorContains(t, err, "in a closed scope of scratch 0.0", what)
 	}
 	assert.False(t, l.TryPush(point{}))
 	assert.ErrorIs(t, recovered(func() {

@@ -143,6 +143,6 @@ func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
 // constructor fails, the new bytes are freed, and the older object would still use them.
 func (s Scope) mayGrow(at uint64, what string) {
 	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {
-		panic(bug("%s that is older: the new bytes are freed if the constructor fails; make it, or a Clone of it, inside", what))
+		panic(bug("%s that is older: the new bytes are freed if the constructor fails; make it, or a Clone of it, inside the constructor", what))
 	}
 }

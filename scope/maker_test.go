@@ -53,9 +53,9 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 		}
 		inner := s.Open("inner")
 		assert.EqualError(t, recovered(func() { _, _ = try(s, nil) }),
-			`scope: BUG: Make in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
+			`scope: BUG: Make in scope "s" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`)
 		assert.EqualError(t, recovered(func() { _, _ = try(inner, inner.Close) }),
-			"scope: BUG: Make in a scope of scratch 0.0 that is closed")
+			"scope: BUG: Make in a closed scope of scratch 0.0")
 		assert.Equal(t, 1, scratch.Depth())
 	}
 	_, err := marks.Make(s, func(*mark) error { newMark(s, 6, doPanic); return errMark })
@@ -75,7 +75,7 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 // that is older would still use them, so its Add is refused.
 func TestTextsInConstructors(t *testing.T) {
 	const refused = "scope: BUG: Add inside a constructor to a Text that is older: the new bytes are freed if the constructor fails; " +
-		"make it, or a Clone of it, inside"
+		"make it, or a Clone of it, inside the constructor"
 	s := open(t).Scratch(0, 0).Open("a")
 	text := func(s scope.Scope) func() { // allocates at its first call
 		text := s.Text()

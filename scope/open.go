@@ -172,5 +172,8 @@ func (st *Stack) leftOpen(depth int) error {
 		_, name, _ := st.Opened(i)
 		names = append(names, fmt.Sprintf("%q", name))
 	}
-	return bug("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.Arena)
+	if len(names) == 1 {
+		return bug("scope %s of %s was left open; close it in the function that opens it", names[0], st.Arena)
+	}
+	return bug("%d scopes of %s were left open: %s; close each in the function that opens it", len(names), st.Arena, strings.Join(names, ", "))
 }

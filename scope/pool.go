@@ -38,7 +38,7 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	var zero T
 	size, align := uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]()
 	if n < 0 {
-		panic(bug("a pool of %d chunks", n))
+		panic(bug("a pool of %d chunks: give 0 or more", n))
 	}
 	if size == 0 && !handles {
 		panic(bug("a pool of %T, which has no bytes, so an address can't identify a value; use a HandlePool",

@@ -86,7 +86,7 @@ func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
 	require.NoError(t, s.Close())
 	for _, x := range []*point{nil, inOuter, &list[0]} {
 		err := recovered(func() { scope.RefTo(s, x) })
-		assert.EqualError(t, err, "scope: BUG: RefTo in a scope of scratch 0.0 that is closed")
+		assert.EqualError(t, err, "scope: BUG: RefTo in a closed scope of scratch 0.0")
 		assert.ErrorIs(t, err, scope.ErrClosed)
 	}
 }

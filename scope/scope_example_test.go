@@ -45,7 +45,7 @@ func ExampleScope() {
 	fmt.Println(inner.Close())
 	fmt.Println(outer.Close())
 	// Output:
-	// scope: BUG: Close of scope "outer" of scratch 0.0 while scope "inner", opened in it, is open
+	// scope: BUG: Close of scope "outer" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first
 	// deferred
 	// close 2
 	// <nil>

@@ -18,7 +18,7 @@ import (
 func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
-	assert.EqualError(t, err, `scope: BUG: scope "b", "c" of scratch 0.0 was left open: close it where it is opened`)
+	assert.EqualError(t, err, `scope: BUG: 2 scopes of scratch 0.0 were left open: "b", "c"; close each in the function that opens it`)
 	err = scratch.Do("a", func(scope.Scope) error {
 		left := scratch.Open("left")
 		newMark(left, 1, doFail)
@@ -41,7 +41,7 @@ func TestScopeThatCOpenedHasNoName(t *testing.T) {
 		return nil
 	}
 	assert.EqualError(t, b.Scratch(0, 0).Do("first", opens),
-		`scope: BUG: scope "C" of scratch 0.0 was left open: close it where it is opened`)
+		`scope: BUG: scope "C" of scratch 0.0 was left open; close it in the function that opens it`)
 	require.NoError(t, opens(b.Scratch(0, 0).Open("first")))
 	err := b.Close()
 	assert.ErrorContains(t, err, `scope "first"`)
@@ -142,12 +142,12 @@ func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
 	c := second.Open("c")
 	assert.Equal(t, first, scratches.Pick(c))
 	assert.Equal(t, first, scratches.Pick(other, c))
-	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid",
+	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a conflicting scope; raise scratch.each in the plan",
 		func() { scratches.Pick(c, a) })
 	require.NoError(t, c.Close())
 	for _, conflicts := range [][]scope.Scope{{c}, {a, c}} {
 		err := recovered(func() { scratches.Pick(conflicts...) })
-		assert.EqualError(t, err, "scope: BUG: Pick beside a scope of scratch 0.1 that is closed")
+		assert.EqualError(t, err, "scope: BUG: Pick next to a closed scope of scratch 0.1")
 		assert.ErrorIs(t, err, scope.ErrClosed)
 	}
 	for _, which := range []int{-1, 2} {
@@ -170,10 +170,10 @@ func TestScratchThatWasGivenBackRefuses(t *testing.T) {
 		"Stats of": func() { scratch.Stats() },
 	} {
 		err := recovered(fn)
-		assert.EqualError(t, err, "scope: BUG: "+what+" scratch 1.1, which was returned")
+		assert.EqualError(t, err, "scope: BUG: "+what+" scratch 1.1, which was released")
 		assert.True(t, errors.Is(err, scope.ErrClosed))
 	}
-	assert.PanicsWithError(t, "scope: BUG: Pick of scratch 1.0, which was returned", func() { lent.Pick() })
+	assert.PanicsWithError(t, "scope: BUG: Pick of scratch 1.0, which was released", func() { lent.Pick() })
 	for range 2 { // both pairs
 		again, err := b.Lease(t.Context())
 		require.NoError(t, err)

@@ -85,7 +85,7 @@ func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent}
 // has no such arena.
 func (p Scratches) Scratch(which int) Scratch {
 	if which < 0 || which >= len(madeScratch(p.first).Siblings) {
-		panic(bug("scratch %d of the %d that a worker has", which, len(p.first.Siblings)))
+		panic(bug("scratch %d: each worker has %d, from 0", which, len(p.first.Siblings)))
 	}
 	return Scratch{p.first.Siblings[which], p.lent}
 }
@@ -98,7 +98,7 @@ func (p Scratches) Scratch(which int) Scratch {
 func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	for _, s := range conflicts {
 		if !s.alive() {
-			panic(s.misuse("Pick beside"))
+			panic(s.misuse("Pick next to"))
 		}
 	}
 	for which := range madeScratch(p.first).Siblings {
@@ -109,6 +109,6 @@ func (p Scratches) Pick(conflicts ...Scope) Scratch {
 		}
 	}
 	siblings := p.first.Siblings
-	panic(bug("Pick: each of %s to %s holds a scope that it should avoid", siblings[0].Arena,
+	panic(bug("Pick: each of %s to %s holds a conflicting scope; raise scratch.each in the plan", siblings[0].Arena,
 		siblings[len(siblings)-1].Arena))
 }

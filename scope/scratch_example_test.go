@@ -47,5 +47,5 @@ func ExampleScratches_Pick() {
 	// Output:
 	// ehcsörf
 	// dnop
-	// scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid
+	// scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a conflicting scope; raise scratch.each in the plan
 }

@@ -170,7 +170,7 @@ func (l lost) ended(gen uint64) string {
 	if gen > e.last || numberOf(gen) != l.made { // opened later, or by another stack
 		return ""
 	}
-	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", l.arena, e.by(), time.Since(e.when).Round(time.Millisecond)) +
+	return fmt.Sprintf("; %s was last emptied %v ago, by a %s", l.arena, time.Since(e.when).Round(time.Millisecond), e.by()) +
 		e.site.Tell(e.by())
 }
 

@@ -46,9 +46,9 @@ func TestMisusedSlices(t *testing.T) {
 		{"a slice of -1 elements", func() { longs.TrySlice(s, -1) }},
 		{"a slice of -1 elements", func() { s.Bytes(-1) }},
 		{fmt.Sprintf("a slice of %d elements", math.MinInt), func() { s.Bytes(math.MinInt) }},
-		{"a slice aligned to 0: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 0) }},
-		{"a slice aligned to 24: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 24) }},
-		{"a slice aligned to 2097152: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<21) }},
+		{"a slice aligned to 0: the alignment must be a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 0) }},
+		{"a slice aligned to 24: the alignment must be a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 24) }},
+		{"a slice aligned to 2097152: the alignment must be a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<21) }},
 		{fmt.Sprintf("a slice of %d and 1 more elements", math.MaxInt), func() { empties.Append(s, most, struct{}{}) }},
 		{fmt.Sprintf("a slice of %d and %[1]d more elements", half), func() { empties.Append(s, most[:half], most[:half]...) }},
 	} {
@@ -340,10 +340,10 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 	outer := scratch.Open("outer")
 	list := longs.SliceCap(outer, 1, 4)
 	inner := outer.Open("inner")
-	refused(`scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open`, outer, list)
+	refused(`scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`, outer, list)
 	require.NoError(t, inner.Close())
 	again := outer.Open("again")
-	refused("scope: BUG: allocation in a scope of scratch 0.0 that is closed", inner, longs.SliceCap(again, 1, 4))
+	refused("scope: BUG: allocation in a closed scope of scratch 0.0", inner, longs.SliceCap(again, 1, 4))
 	require.NoError(t, again.Close())
 
 	var level scope.Scope
@@ -390,10 +390,10 @@ func TestTrySlice(t *testing.T) {
 }
 
 func TestAllocBounds(t *testing.T) {
-	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed takes up to 1 MiB"
+	const text = "scope: BUG: AllocUnzeroed: the alignment must be a power of two up to 64 (BytesUnzeroed: up to 1 MiB)"
 	scratch, a := opened(t, "a")
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
-		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
+		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "the alignment must be a power of two up to 1 MiB")
 	}
 	assert.EqualError(t, recovered(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
 	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize+1, 1); return nil }), scope.ErrFull)
@@ -442,8 +442,8 @@ func TestAllocBounds(t *testing.T) {
 // TestBadAlignOfAnother: a bad align is reported by the scope of the request, and by none if that
 // is closed.
 func TestBadAlignOfAnother(t *testing.T) {
-	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; " +
-		"BytesUnzeroed takes up to 1 MiB"
+	const text = "scope: BUG: AllocUnzeroed: the alignment must be a power of two up to 64 " +
+		"(BytesUnzeroed: up to 1 MiB)"
 	for _, bad := range []uint64{0, 3, 128, 1<<20 + 1, 1<<31 - 1, 1<<42 + 1, 1 << 62} {
 		scratch, a := opened(t, "a")
 		b := a.Open("b")

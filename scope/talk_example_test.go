@@ -361,7 +361,7 @@ func Example_demo() {
 	// <nil>
 	// make 1
 	// drop 1
-	// scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open
+	// scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first
 }
 
 // A bar has eight seats in a row. Eight guests came one by one, and every other one has left: four
@@ -434,7 +434,7 @@ func Example_sushiBarInScopes() {
 	fmt.Println(friends.Close(), couple.Close(), bar.Close())
 	// Output:
 	// free seats: 0
-	// scope: BUG: Close of scope "family" of scratch 0.0 while scope "regular", opened in it, is open
+	// scope: BUG: Close of scope "family" of scratch 0.0 while scope "regular", opened in it, is open; close "regular" first
 	// <nil> <nil>
 	// free seats: 6
 	// free seats: 0

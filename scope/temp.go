@@ -26,9 +26,9 @@ func (s Scope) Temp(n int) Scope {
 	far := &st.row.Temp
 	switch {
 	case far.Odd&arena_c.Closing != 0:
-		panic(Scope{far, far.Top().Gen}.misuse("Temp beside"))
+		panic(Scope{far, far.Top().Gen}.misuse("Temp next to"))
 	case st.h.Odd&arena_c.Building != 0:
-		panic(st.at(st.Depth() - 1).misuse("Temp beside"))
+		panic(st.at(st.Depth() - 1).misuse("Temp next to"))
 	case far.Depth == far.Slots:
 		panic(st.tableFull("scopes", far.Slots, tempName))
 	}

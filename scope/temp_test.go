@@ -53,8 +53,8 @@ func TestTempsNest(t *testing.T) {
 	assert.EqualError(t, recovered(func() { newer.Temp(1) }), "scope: BUG: Temp of"+covered)
 	assert.EqualError(t, newer.Close(), "scope: BUG: Close of"+covered)
 	assert.ErrorContains(t, recovered(func() { newest.Open("x") }),
-		`Open in scope "temp" of scratch 0.0, which holds temporaries and doesn't nest`)
-	assert.ErrorContains(t, recovered(func() { s.Temp(1) }), `while scope "inner", opened in it, is open`)
+		`Open in scope "temp" of scratch 0.0, which holds temporaries: open or label a scope in the one that called Temp`)
+	assert.ErrorContains(t, recovered(func() { s.Temp(1) }), `while scope "inner", opened in it, is open; close "inner" first`)
 	points.New(newest)
 	require.NoError(t, inner.Close())
 	assert.ErrorIs(t, newest.Close(), scope.ErrClosed, "it has ended with inner")
@@ -126,7 +126,7 @@ func TestTempRefuses(t *testing.T) {
 	_, err := points.Make(temp, func(*point) error {
 		temp.Defer(func() {
 			assert.EqualError(t, recovered(func() { s.Temp(1) }),
-				`scope: BUG: Temp beside scope "temp" of scratch 0.0 while its finalizers run`)
+				`scope: BUG: Temp next to scope "temp" of scratch 0.0 while its finalizers run`)
 		})
 		return errMark
 	})

@@ -114,15 +114,15 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 	text.Add("frog")
 	spare.Add("1")
 	_, err := text.Write([]byte("1"))
-	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
+	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`)
 	assert.Zero(t, text.Len()+spare.Len())
 	require.NoError(t, inner.Close())
-	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
+	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`)
 
 	again := scratch.Open("again")
 	mine := again.Text()
 	mine.Add("mine")
-	stale := "scope: BUG: Add to a Text in a scope of scratch 0.0 that is closed"
+	stale := "scope: BUG: Add to a Text in a closed scope of scratch 0.0"
 	for _, add := range []func(*scope.Text){
 		func(x *scope.Text) { x.Add("") },
 		func(x *scope.Text) { x.AddInt(1) },

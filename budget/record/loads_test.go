@@ -57,7 +57,7 @@ func TestLoadsThatFail(t *testing.T) {
 }
 
 // timeless removes times and places.
-var timeless = regexp.MustCompile(`\n\t.*|; the last to empty .* ago`)
+var timeless = regexp.MustCompile(`\n\t.*|; region \S+ was last emptied .* ago, by a .*`)
 
 // TestRecordedIsTheSame: a recorded program gets the same results, addresses, errors and
 // finalizers.

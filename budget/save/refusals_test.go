@@ -83,7 +83,7 @@ func TestTogether(t *testing.T) {
 		`from machine to machine: set its key state to true (RegionPlan.State)`)
 	require.NoError(t, b.Region("rollback").Rewind(background))
 	assert.ErrorContains(t, ring.Take(6),
-		`the last to empty region rollback was a Rewind of region rollback`)
+		`region rollback was last emptied … by a Rewind of region rollback`)
 	assert.EqualValues(t, 1, rooms[0].Tick)
 }
 

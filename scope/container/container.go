@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
@@ -85,7 +86,13 @@ type closed struct {
 }
 
 // Error names the operation and the scope's end.
-func (c closed) Error() string { return c.what + ": " + c.Unwrap().Error() }
+func (c closed) Error() string {
+	used := strings.TrimPrefix(c.Unwrap().Error(), "scope: BUG: use of ")
+	if c.life.scope == (scope.Scope{}) {
+		return "scope: BUG: " + c.what + " that was freed"
+	}
+	return "scope: BUG: " + c.what + " in " + used
+}
 
 // Unwrap returns a *scope.Misuse, so that errors.Is finds scope.ErrClosed.
 func (c closed) Unwrap() error { return scope.WasClosed(c.life.scope) }

@@ -250,8 +250,8 @@ func isDead(t *testing.T, k kind, c box) {
 		var misuse *scope.Misuse
 		require.ErrorAs(t, err, &misuse)
 		assert.ErrorIs(t, err, scope.ErrClosed)
-		assert.Regexp(t, "^"+k.push+": scope: BUG: use of a scope (of scratch 0.0 that is closed$|whose budget is closed$|"+
-			"of region level that is closed; the last to empty region level was a Rewind of region level, .* ago)", err.Error())
+		assert.Regexp(t, "^scope: BUG: "+k.push+" in a (closed scope of scratch 0.0$|scope whose budget is closed$|"+
+			"closed scope of region level; region level was last emptied .* ago, by a Rewind of region level)", err.Error())
 	}()
 	c.push()
 }
@@ -278,13 +278,13 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	child := s.Open("b")
 	for _, k := range kinds {
-		assert.PanicsWithError(t, `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`,
+		assert.PanicsWithError(t, `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open; close "b" first`,
 			func() { k.make(s, 1) })
 	}
 	require.NoError(t, child.Close())
 	require.Error(t, s.Close(), "it remembers")
 	for _, k := range kinds {
-		assert.PanicsWithError(t, "scope: BUG: allocation in a scope of scratch 0.0 that is closed", func() { k.make(s, 1) })
+		assert.PanicsWithError(t, "scope: BUG: allocation in a closed scope of scratch 0.0", func() { k.make(s, 1) })
 	}
 }
 
@@ -623,6 +623,6 @@ func TestSequencesPanicAsSlicesDo(t *testing.T) {
 		assert.False(t, ok)
 		assert.Zero(t, got)
 	}
-	assert.PanicsWithError(t, "PushFront to a Deque: scope: BUG: use of a scope of scratch 0.0 that is closed",
+	assert.PanicsWithError(t, "scope: BUG: PushFront to a Deque in a closed scope of scratch 0.0",
 		func() { d.PushFront(point{}) })
 }

@@ -59,11 +59,11 @@ func TestContainersOnAHeap(t *testing.T) {
 			assert.Nil(t, byID.Get(200))
 			assert.Nil(t, byName.Get("ada"))
 			for kind, err := range map[string]error{"List": list.Free(), "Deque": deque.Free(), "map": byID.Free()} {
-				assert.EqualError(t, err, "Free of a "+kind+": scope: BUG: use of a container that was freed")
+				assert.EqualError(t, err, "scope: BUG: Free of a "+kind+" that was freed")
 				assert.ErrorIs(t, err, scope.ErrClosed)
 			}
-			assert.PanicsWithError(t, "Push to a List: scope: BUG: use of a container that was freed", func() { list.Push(fly{}) })
-			assert.PanicsWithError(t, "Set in a Map: scope: BUG: use of a container that was freed", func() { byID.Set(1, fly{}) })
+			assert.PanicsWithError(t, "scope: BUG: Push to a List that was freed", func() { list.Push(fly{}) })
+			assert.PanicsWithError(t, "scope: BUG: Set in a Map that was freed", func() { byID.Set(1, fly{}) })
 		}
 	}
 	assert.Zero(t, inScope.Stats().Live+outside.Stats().Live+buddy.Stats().Live)

@@ -396,7 +396,7 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 	require.NoError(t, m.Set("frog", 4), "a key that is known")
 	assert.Equal(t, int32(4), *m.Get("frog"))
 	require.NoError(t, s.Close())
-	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed",
+	assert.PanicsWithError(t, "scope: BUG: Set in a StringMap in a closed scope of scratch 0.0",
 		func() { _ = m.Set("toads", 1) })
 }
 
@@ -423,7 +423,7 @@ func TestStringMapOfBytes(t *testing.T) {
 	assert.Equal(t, int32(4), *m.Get(""))
 	require.NoError(t, s.Close())
 	assert.Equal(t, []any{(*int32)(nil), false}, []any{m.GetBytes([]byte("toad")), m.DeleteBytes([]byte("toad"))})
-	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed",
+	assert.PanicsWithError(t, "scope: BUG: Set in a StringMap in a closed scope of scratch 0.0",
 		func() { _ = m.SetBytes([]byte("toad"), 1) })
 	var zero container.StringMap[int32]
 	for _, use := range []func(){

@@ -55,7 +55,7 @@ func loadSize(r *root, data []byte) int { return (actionsOf(data) + 4*r.Actions.
 // of data.
 func poolSize(words, instances int) int {
 	if instances < 0 || int64(instances) > 1<<31 {
-		panic(bug("a graph with %d instances", instances))
+		panic(bug("a graph with %d instances: give 0 to %d", instances, int64(1)<<31))
 	}
 	n := uint64(instances)
 	if n == 0 {

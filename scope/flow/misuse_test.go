@@ -87,10 +87,10 @@ func TestMisuse(t *testing.T) {
 	foreign := quietHost.NewRunner(s, &quiet{}, 1)
 	assert.PanicsWithValue(t, `flow: BUG: a runner of another host than that of graph "pond"`,
 		func() { _ = foreign.Tick(g) })
-	assert.PanicsWithValue(t, "flow: BUG: a runner with 0 steps", func() { books.NewRunner(s, w, 0) })
-	assert.PanicsWithValue(t, "flow: BUG: a runner with 268435456 steps",
+	assert.PanicsWithValue(t, "flow: BUG: NewRunner with 0 steps: give 1 to 67108864", func() { books.NewRunner(s, w, 0) })
+	assert.PanicsWithValue(t, "flow: BUG: NewRunner with 268435456 steps: give 1 to 67108864",
 		func() { books.NewRunner(s, w, 1<<28) }, "its stack would wrap where an int has 32 bits")
-	assert.PanicsWithValue(t, "flow: BUG: a graph with -1 instances",
+	assert.PanicsWithValue(t, "flow: BUG: a graph with -1 instances: give 0 to 2147483648",
 		func() { load(t, s, good(), -1) })
 }
 

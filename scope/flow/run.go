@@ -59,7 +59,7 @@ const (
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > stepsMax {
-		panic(bug("a runner with %d steps", steps))
+		panic(bug("NewRunner with %d steps: give 1 to %d", steps, stepsMax))
 	}
 	stack := s.BytesUnzeroed((2*steps+1)*int(spanSize), 8)
 	r := &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]),

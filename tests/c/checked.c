@@ -125,13 +125,13 @@ void test_checked(void) {
     checked_refusals();
     checked_room();
     check_fault(m, 100, ": the control tables\n");
-    check_fault(m, m->tables, ": the slack or the guard behind the control tables\n");
+    check_fault(m, m->tables, ": the unused bytes or the guard after the control tables: an index or a size is out of range\n");
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 0)), ": bytes of region \"level\"\n");
     check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)) - 1, ": bytes of region \"level\"\n");
-    check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)), ": the slack or the guard behind region \"level\"\n");
-    check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)) - 1, ": the slack or the guard behind region \"level\"\n");
+    check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)), ": the unused bytes or the guard after region \"level\": an index or a size is out of range\n");
+    check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)) - 1, ": the unused bytes or the guard after region \"level\": an index or a size is out of range\n");
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)), ": bytes of frame 0\n");
-    check_fault(m, size - 1, ": the slack or the guard behind scratch 1.0\n");
+    check_fault(m, size - 1, ": the unused bytes or the guard after scratch 1.0: an index or a size is out of range\n");
     window_free(block, size);
     test_texts(); /* last, as it fills the table */
 }

@@ -79,7 +79,7 @@ var bounds = []line{
 			right: "the systems' last word is 0x0"},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
-		{"checked", "redzone", "write past the end / write before the first", panics},
+		{"checked", "redzone", "write past the end / write before the start", panics},
 	}, ""},
 	{"write past a region's last object, with guards in the plan", []program{
 		{name: "write past a region, guards", only: "release", run: func(wrong bool) {

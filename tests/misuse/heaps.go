@@ -86,7 +86,7 @@ var heaps = []line{
 			_, err := b.Realloc(block, 500)
 			check(err)
 		}},
-		{name: "Delete of another size in a buddy", says: "its block has 128 bytes, not 64", run: func(wrong bool) {
+		{name: "Delete of another size in a buddy", says: "the block has 128 bytes, the value 64", run: func(wrong bool) {
 			b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
 			frog := heapFrogs.New(b)
 			if wrong {
@@ -117,7 +117,7 @@ var heaps = []line{
 			made(heapFrogs.Grow(heap, slice, 20))
 			return slice
 		})},
-		{name: "DeleteSlice of a slice that Grow extended", says: "not 240: it was cut, or Grow ended it",
+		{name: "DeleteSlice of a slice that Grow extended", says: "the value 240: the slice was cut, or Grow has replaced it",
 			run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
 				made(heapFrogs.Grow(heap, slice, 20))
 				return slice

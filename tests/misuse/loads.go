@@ -29,7 +29,7 @@ var loads = []line{
 			check(plan.Check())
 		}},
 	}, []answer{
-		{every, "generation; Check", "closed; the last to empty region net was a … ago / is above the slots of …", panics},
+		{every, "generation; Check", "closed scope … region net was last emptied … ago / is above the slots of …", panics},
 	}, ""},
 	{"load or rewind a region in its load, below or next to one, from a finalizer, above without In", []program{
 		{name: "Load inside its own Load", run: func(wrong bool) {

@@ -212,7 +212,7 @@ var names = []line{
 		{every, "address", "scope: BUG: RefTo of …", panics},
 	}, ""},
 	{"use or release a released scratch, slot or reader", []program{
-		{name: "scratch after Release", says: "which was returned", run: func(wrong bool) {
+		{name: "scratch after Release", says: "which was released", run: func(wrong bool) {
 			scratches := made(open().Lease(ctx))
 			scratch := scratches.Scratch(0)
 			when(wrong, scratches.Release)

@@ -50,7 +50,7 @@ var scopes = []line{
 		{every, "order", "scope: BUG: Close of … scope", told},
 	}, ""},
 	{"allocate in a covered, closed or frozen scope, by an undeclared Maker, with a bad align", []program{
-		{name: "New while covered", says: `while scope "step", opened in it, is open`, run: func(wrong bool) {
+		{name: "New while covered", says: `while scope "step", opened in it, is open; close "step" first`, run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			step := query.Open("step")
 			when(!wrong, step.Close)
@@ -105,7 +105,7 @@ var scopes = []line{
 			}
 			maker.New(open().Scratch(0, 0).Open("query"))
 		}},
-		{name: "Alloc with a bad align", says: "an align is a power of two", run: func(wrong bool) {
+		{name: "Alloc with a bad align", says: "the alignment must be a power of two", run: func(wrong bool) {
 			align := uint64(16)
 			if wrong {
 				align = 12

@@ -343,7 +343,7 @@ func TestScopeMisused(t *testing.T) {
 	_, err := guests.Instantiate(t.Context(), compiled, anonymous)
 	var misuse *scope.Misuse
 	require.ErrorAs(t, err, &misuse)
-	require.ErrorContains(t, err, `while scope "inner", opened in it, is open`)
+	require.ErrorContains(t, err, `while scope "inner", opened in it, is open; close "inner" first`)
 	require.NoError(t, inner.Close())
 	require.ErrorAs(t, s.Close(), &misuse, "it remembers")
 	_, err = guests.Instantiate(t.Context(), compiled, anonymous)
