@@ -50,8 +50,8 @@ type leases struct {
 	kept   leaks // at Close: leases never released
 }
 
-// leaseHints is the number of hints. A hint is the worker that a goroutine tries first; the address
-// of its stack selects the hint.
+// leaseHints is the number of hints. A hint is the worker to try first; a goroutine finds its hint
+// by the address of its stack.
 const leaseHints = 64
 
 // lendable is a worker's scratch arenas and their state word (see leases).
@@ -149,8 +149,7 @@ func (p *leases) lease(ctx context.Context) (Lease, error) {
 // first, then the next below. So a goroutine that borrows again gets arenas that its processor's
 // caches hold, and a program of one goroutine gets the same arenas each time. Goroutines on several
 // processors would contend for the last worker. So a goroutine that lost a worker to another stores
-// in its hint the worker that it got instead, and begins with that from then on. Another goroutine
-// may share the hint, which does no harm.
+// the worker that it got instead in its hint, and begins there from then on.
 func (p *leases) borrow() Lease {
 	var here byte
 	hint := &p.hints[uintptr(unsafe.Pointer(&here))>>13%leaseHints]

@@ -244,8 +244,8 @@ func (l *Limits) raise(prefix string, full *scope.FullError, to uint64) bool {
 }
 
 // measured runs fn in the budget and closes it. It returns the fulls that fn returned, panicked
-// with or ignored. An error ends the search: an error of fn when no arena was full, leaks, or a
-// full that no wider plan prevents.
+// with or ignored. An error ends the search: fn's when no arena was full, leaks, or a full that no
+// wider plan prevents.
 func (b *Budget) measured(fn func(*Budget) error) (report Report, fulls []*scope.FullError, err error) {
 	ended := false
 	defer func() {

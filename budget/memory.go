@@ -267,8 +267,7 @@ func (g *grant) foreign() bool {
 	return foreign
 }
 
-// guard calls do for the guard before arena first, and for the guard after each arena from first
-// on.
+// guard calls do for the guard before arena first and the guard after each arena from there on.
 func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 	if platform.GoBacked {
 		return errors.New("the pages of a race build are Go's")
@@ -345,10 +344,10 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 }
 
 // The result is the bytes that a control group pays for a budget outside the plan: its page tables,
-// and the runtime's memory before the first collection. If the Go heap has a share, the share
-// includes the latter.
+// and the runtime's memory before the first collection. A plan with a GoHeap includes the latter
+// there.
 func (p Plan) beside(l layout) uint64 {
-	// of 8 bytes in a page of a page table: such a page covers 2 MiB, and a few more are above
+	// of 8 bytes: a page of a page table covers 2 MiB; a few more pages are above
 	const entries = 512
 	tables := planRound(l.size/entries) + planEdge
 	if p.GoHeap != 0 {

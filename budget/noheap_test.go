@@ -151,7 +151,7 @@ func TestNoHeapNamesOtherGoroutines(t *testing.T) {
 }
 
 // TestNoHeapIsSilent: allocations of the runtime for threads, waiters and timers don't count. A
-// collection frees some of these objects, so the runtime allocates them again.
+// collection frees some of these objects.
 func TestNoHeapIsSilent(t *testing.T) {
 	b := open(t, small())
 	work, done := make(chan bool), make(chan bool)

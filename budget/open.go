@@ -10,8 +10,8 @@ import (
 )
 
 // Open checks the plan, reserves all its memory and lays it out. After that the budget asks the
-// system for no memory until Close, except in Reconfigure. Unless the plan says otherwise, every
-// page of arenas and tables is made present if the system grants it (Report.Prefaulted).
+// system for no memory until Close, except in Reconfigure. By default every page of arenas and
+// tables is made present, if the system grants it ([Pages]).
 func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
 
 // OpenIn is Open in the caller's block: static memory, memory of C, a slice of another budget. The

@@ -342,8 +342,8 @@ var (
 	opensTaken int
 )
 
-// opensBytes returns about the bytes that the plan takes when it is open, with its tables on the Go
-// heap: a place for each scope, owned value and label of each arena.
+// opensBytes returns about the bytes of an open plan, with a place on the Go heap for each scope,
+// owned value and label.
 func opensBytes(p Plan) uint64 {
 	const scopeBytes, ownedBytes, labelBytes = 512, 128, 128
 	p = p.resolved()

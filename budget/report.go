@@ -70,7 +70,7 @@ type Report struct {
 	Leaks  Leaks         `json:"leaks"`
 	// Errors has the last 16 errors that no call returned (see Plan.OnError).
 	Errors     []string `json:"errors,omitempty"`
-	ErrorCount int      `json:"error_count"` // of all of them
+	ErrorCount int      `json:"error_count"` // how many there were
 	GoHeap     GoHeap   `json:"go_heap"`
 	Plan       Plan     `json:"plan"` // as opened, with its defaults filled in
 
@@ -132,8 +132,8 @@ func newFigures(st *scope.Stack) figures {
 	return f
 }
 
-// isRegion reports whether the arena is a region. A region's LoadPeak begins again when the region
-// is emptied; the corresponding peak of other arenas, when a timeline has it.
+// isRegion reports whether the arena is a region, whose LoadPeak begins again when it is emptied.
+// In other arenas a timeline resets that peak.
 func (f *figures) isRegion() bool { return f.stack.Row().Kind == arena_c.KindRegion }
 
 func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }

@@ -12,8 +12,8 @@ import (
 
 // Seal ends set-up: the budget makes no more requests to the system for memory until Close. So
 // Reconfigure fails from now on if it would move guards, or lock pages that were edges. After
-// SealStrict, Seal ends the strict mode: a program can be strict in a level and merely sealed in
-// the change of levels.
+// SealStrict, Seal ends the strict mode: a program can be strict in its frames and merely sealed
+// while it changes levels.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
@@ -33,11 +33,11 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 //     on the result of Published.
 //   - If a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
 //     may work for a loader, and those more than 32 calls deep. If owners load slots all the time,
-//     test with fewer loads.
+//     look for garbage in a test with fewer loads.
 //   - All between two NextFrames if an arena was full, because its error is made there.
 //
-// An error that NextFrame returns is an allocation that counts at the next one. If NextFrame
-// panics, it has done nothing else, and the count begins again.
+// An error that NextFrame returns counts at the next NextFrame. If NextFrame panics, it has done
+// nothing else, and the count begins again.
 //
 // SealStrict fails as Seal does, and in every build while another budget of the process is strict.
 // Cost in a checked build: each NextFrame stops the world, and runs a collection if any goroutine
