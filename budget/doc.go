@@ -21,9 +21,9 @@
 //     goroutine that comes and goes.
 //   - [Budget.Report] returns the figures of each arena: used, peak, size.
 //
-// Use the package where the worst case can be named: game servers, tools, devices without swap. A
-// budget never grows, and regions in use can't lend each other memory. It can't bound your code's
-// use of the Go heap: Plan.GoHeap sets the collector's limit, which the heap may exceed.
+// Use a budget where the worst case can be named: game servers, tools, devices without swap. It
+// never grows, and regions in use can't lend each other memory. It can't bound your code's use of
+// the Go heap: Plan.GoHeap sets the collector's limit, not a wall.
 //
 // # The map
 //
@@ -68,9 +68,9 @@
 //
 // Such a write is reported at the first of: the object ends, its offset is reused, its region is
 // rewound, [Budget.Walk], [Budget.Close]. The report names the lines that created and ended the
-// object. Then the process exits, except that Walk returns the report as an error. A read of memory
-// that a scope or a pool freed returns the fill; only -asan reports it. [Budget.Close] names the
-// lines where leaks began.
+// object. Walk returns it as an error; otherwise the process exits. A read of memory that a scope
+// or a pool freed returns the fill; only -asan reports it. [Budget.Close] names the lines where
+// leaks began.
 //
 // Before Go's own report of a fault on a budget's address (a guard, rewound memory), a checked
 // build names the object or the arena there. After Close it names the line that closed the budget.

@@ -21,14 +21,12 @@ func SetLimits(limits ...platform.Limit) (restore func()) {
 	return func() { readLimits = before }
 }
 
-// SetMappings replaces the process's figures of mappings until restore.
 func SetMappings(used, most uint64) (restore func()) {
 	before := readMappings
 	readMappings = func() (uint64, uint64, bool) { return used, most, true }
 	return func() { readMappings = before }
 }
 
-// SetGoMemory replaces the Go runtime's figures until restore.
 func SetGoMemory(mapped, present uint64) (restore func()) {
 	before := goMemory
 	goMemory = func() (uint64, uint64) { return mapped, present }
@@ -87,7 +85,6 @@ func MemoryOf(plan Plan) (memory, size uint64) {
 	return l.memory(uint64(os.Getpagesize())), l.size
 }
 
-// GoTables returns the bytes of the plan's tables on the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }
 
 // Returns the bytes that a control group pays for the budget outside the plan.
@@ -127,7 +124,6 @@ func HoldKept(plan Plan) (give func()) {
 	}
 }
 
-// Closed reports whether Close has ended.
 func (b *Budget) Closed() bool { return b.closed.Load() }
 
 // SetWideFirst makes Measure begin with size bytes, until undo is called.
@@ -137,7 +133,6 @@ func SetWideFirst(size uint64) (undo func()) {
 	return func() { wideFirst = was }
 }
 
-// Walk is Budget.Walk of dry arenas.
 func (a Arenas) Walk() error {
 	_, err := a.b.Walk()
 	return err

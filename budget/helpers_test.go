@@ -50,7 +50,6 @@ func newMark(s scope.Scope, id, do int64) *mark {
 	return m
 }
 
-// closer is an io.Closer that records its Close.
 type closer struct{ id int64 }
 
 func (c *closer) Close() error { ran = append(ran, c.id); return nil }

@@ -55,7 +55,6 @@ func TestInsideOfRandomPrograms(t *testing.T) {
 	}
 }
 
-// fill makes objects in s, and in scopes, labels and temporaries in it.
 func (m *maker) fill(s scope.Scope, depth int) {
 	for range m.random.IntN(8) {
 		m.make(s, depth)

@@ -35,9 +35,9 @@ func (l Loaded[T]) Get() *T {
 // a lower region, a Release, or Close.
 //
 // The value may be in s, or be an ordinary Go value with slices and pools of the region. The Go
-// value is convenient, because it may also hold maps and strings. To return a value from the
-// temporaries ([scope.Scope.Temp]) or from a scope inside s is a BUG error, and so is to leave a
-// scope open: both end when Load returns.
+// value is convenient, because it may also hold maps and strings. A value in the temporaries
+// ([scope.Scope.Temp]) or in a scope inside s is a BUG error, because these end when Load returns.
+// So is a scope that fn leaves open.
 //
 // The error is nil exactly when the region is loaded. If fn fails, its objects are finalized,
 // newest first, and the region and those above it are empty. Load returns:

@@ -56,7 +56,6 @@ func (p Plan) warnings() (f planFaults) {
 	return f
 }
 
-// planFault is one fault: its key and text.
 type planFault struct{ key, text string }
 
 type planFaults []planFault
@@ -151,7 +150,6 @@ func (f *planFaults) regions(regions []RegionPlan) {
 	}
 }
 
-// name checks the name of a plan or region.
 func (f *planFaults) name(key, name string) {
 	if len(name) < 1 || len(name) > planNameMax {
 		f.add(key, "%s has %d bytes; a name has 1 to %d", jsonfile.Quote(name), len(name), planNameMax)

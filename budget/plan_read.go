@@ -63,7 +63,6 @@ func readPlan(place string, data []byte) (Plan, error) {
 	return plan, nil
 }
 
-// readValue reads the value of a key.
 func readValue(file *jsonfile.File, v *jsonfile.Value, into any) {
 	switch into := into.(type) {
 	case []planKey:

@@ -46,7 +46,6 @@ func (p Plan) sum(parts ...sizedPart) (sum planSum) {
 // is resolved.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).whole }
 
-// arenaCount returns the number of arenas: each slot, buffer and scratch arena is one.
 func (p Plan) arenaCount() uint64 { return p.sum(p.sized()...).arenas }
 
 // ofKind returns the bytes of all parts of a kind, without their guards.

@@ -13,8 +13,8 @@ import (
 
 // Reconfigure moves the edges of empty regions to the sizes of the plan. It moves the regions from
 // the lowest one whose size differs up to the highest, within the bytes that they have together.
-// Everything else in the plan stays. Use it to give the next world another shape: Rewind these
-// regions, Reconfigure, Load.
+// Everything else in the plan stays. To give the next world another shape: Rewind these regions,
+// Reconfigure, Load.
 //
 // It fails, and changes nothing, if one of these regions isn't empty, during a load, if the plan
 // differs in more than sizes, or if the sizes add up to another total. It waits for workers that

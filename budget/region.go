@@ -130,7 +130,6 @@ const (
 
 func (r *region) taken() bool { return r.owner.Load()&ownerTaken != 0 }
 
-// take makes the caller the owner of a free slot.
 func (r *region) take() Region {
 	return Region{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
 }

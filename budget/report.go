@@ -309,7 +309,6 @@ func (p *published) lockOf(arena int) *sync.Mutex {
 	return &p.beside
 }
 
-// size returns the published size of an arena.
 func (p *published) size(arena int) uint64 {
 	lock := p.lockOf(arena)
 	lock.Lock()

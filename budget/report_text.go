@@ -83,7 +83,6 @@ func (l reportLine) who() string {
 	return fmt.Sprintf("%s and %d like it", l.arena, l.more)
 }
 
-// add adds a line, or counts the arena in the line of a sibling with the same text.
 func (l *reportLines) add(part, arena, text string) {
 	key := [2]string{part, text}
 	if i, said := l.said[key]; said {

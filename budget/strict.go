@@ -70,7 +70,6 @@ func (w *heapWatch) end(budget string) error {
 // strictBuild reports whether a strict budget checks the Go heap: in checked builds.
 const strictBuild = arena_c.Checked
 
-// strictHeap is the watch of the strict budget.
 var strictHeap struct {
 	sync.Mutex
 	heapWatch

@@ -109,7 +109,6 @@ func (c *cells) halve() {
 	c.step *= 2
 }
 
-// join adds a sample to the cells of another.
 func (c *cells) join(most []uint64, marks []Mark, from int) {
 	right, rightMarks := c.sample(from)
 	for k := range most {

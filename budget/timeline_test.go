@@ -96,7 +96,6 @@ func (p *timelinePlay) tick() {
 	}
 }
 
-// saw records an arena's highest use, its use now, and its events.
 func (p *timelinePlay) saw(name string, most, now uint64, mark budget.Mark) {
 	one := p.this[name]
 	p.this[name] = tick{max(one.most, most), one.mark | mark}
@@ -162,7 +161,6 @@ func (p *timelinePlay) scratch() {
 	p.saw("scratch 1.0", uint64(size), 0, mark)
 }
 
-// frame fills the current buffer and turns to the other.
 func (p *timelinePlay) frame() {
 	size, inner := 8*p.rng.IntN(1000), 8*p.rng.IntN(1000)
 	p.b.Frame().Bytes(size)

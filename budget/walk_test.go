@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// requireCovers checks that the ranges name every byte of the budget once.
+// requireCovers checks that the ranges have every byte of the budget once.
 func requireCovers(t *testing.T, b *budget.Budget, ranges []budget.Range) {
 	t.Helper()
 	at := uint64(0)
