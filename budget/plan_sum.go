@@ -18,7 +18,7 @@ import (
 // 448 KiB.
 type planSum struct {
 	arenas       uint64 // each slot, buffer and scratch arena is one
-	slots, pools uint64 // scopes and pools of all arenas; 0 for default limits
+	slots, pools uint64 // scopes and pools of all arenas; 0 unless defaults are filled in
 	bytes        uint64 // of all arenas
 	guards       uint64 // bytes: one guard after each arena
 	whole        uint64 // bytes, each arena rounded up to an edge, and guards

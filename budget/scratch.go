@@ -7,7 +7,7 @@ import (
 )
 
 // Scratch returns one scratch arena of a worker; both numbers count from 0, and a number outside
-// the plan's range is a caller's bug. See [Budget.Scratches].
+// the plan's range is a caller's bug and panics. See [Budget.Scratches].
 func (b *Budget) Scratch(worker, which int) scope.Scratch { return b.Scratches(worker).Scratch(which) }
 
 // Scratches returns the scratch arenas of a worker. They belong to that worker until Close and are

@@ -27,7 +27,7 @@ var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "
 // two steps of a tick to find the step that makes a stray write.
 //
 // Workers must not allocate meanwhile. Cost: O(arenas * limits.scopes), and in checked builds a
-// read of 32 bytes for each 32 bytes that were ever in use.
+// read of 32 bytes for each byte that was ever in use.
 func (b *Budget) Walk() ([]Range, error) {
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
