@@ -71,7 +71,7 @@ func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size
 // Missing returns how many pages of arenas and tables are not present; each costs a page fault when
 // it is used. ok is false where the system can't measure it. Edges, guards and unplanned space are
 // only addresses and don't count. Cost: a system call for each run of pages between edges or
-// guards, and a byte for each page.
+// guards, and a byte of memory for each page.
 func (b *Budget) Missing() (pages int, ok bool) {
 	return b.memory.Missing(b.parts...)
 }

@@ -16,7 +16,7 @@
 //     alone.
 //   - [Load] fills a [Region], and [Region.Rewind] empties it. [Slots.Acquire] returns one of a
 //     region's equal slots.
-//   - [Budget.Frame] is the scope of the current frame; [Budget.NextFrame] begins the next.
+//   - [Budget.Frame] returns the scope of the current frame; [Budget.NextFrame] begins the next.
 //   - [Budget.Scratch] returns a worker's scratch arena, and [Budget.Lease] lends scratch to a
 //     goroutine that comes and goes.
 //   - [Budget.Report] returns the figures of each arena: used, peak, size.
@@ -35,7 +35,7 @@
 // While regions are empty, [Budget.Reconfigure] moves their edges. [Plan.String] draws the map.
 //
 // A plan has at most 64 regions, each with up to 4096 slots, and 65535 arenas in all. With its
-// tables it is smaller than 256 GiB, on 32-bit targets than 2 GiB.
+// tables it takes less than 256 GiB, or 2 GiB on 32-bit targets.
 //
 // Each arena starts at a multiple of 64 KiB. All headers are in the tables, on pages of their own:
 // a rewind itself writes there alone, except for the fills of checked builds. [Budget.Walk] reads

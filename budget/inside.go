@@ -254,7 +254,7 @@ type Site struct {
 	Scope   string   `json:"scope,omitempty"`
 	Label   string   `json:"label,omitempty"`
 	Type    string   `json:"type,omitempty"`
-	Made    []string `json:"made,omitempty"` // the calls that made it, the newest first
+	Made    []string `json:"made,omitempty"` // the calls that made them, the newest first
 	Bytes   uint64   `json:"bytes"`
 	Padding uint64   `json:"padding,omitempty"` // of Bytes
 	Objects uint64   `json:"objects,omitempty"`

@@ -21,7 +21,7 @@ type ArenaReport struct {
 	Kind  string `json:"kind"`  // "region", "slot", "frame" or "scratch"
 	Size  uint64 `json:"size"`
 	Used  uint64 `json:"used"`
-	Peak  uint64 `json:"peak"` // highest use since Open, temporaries included
+	Peak  uint64 `json:"peak"` // highest since Open or Reconfigure, temporaries included
 	// LoadPeak is the highest use of a region since it was last emptied; for frame and scratch it
 	// is Peak.
 	LoadPeak uint64 `json:"load_peak"`

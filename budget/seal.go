@@ -34,7 +34,7 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 //   - If a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
 //     may work for a loader, and those more than 32 calls deep. If owners load slots all the time,
 //     look for garbage in a test with fewer loads.
-//   - All between two NextFrames if an arena was full, because its error is made there.
+//   - All between two NextFrames if an arena was full, because making its error allocates.
 //
 // An error that NextFrame returns counts at the next NextFrame. If NextFrame panics, it has done
 // nothing else, and the count begins again.

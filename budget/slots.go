@@ -33,7 +33,7 @@ import (
 //     Load.
 //   - Use an [arena.Heap] in one region if sizes differ. Each slot has the size of the worst case;
 //     in a heap one object can use the bytes that another doesn't need.
-//   - A slot below some 16 KiB is mostly tables.
+//   - With default limits, a slot below some 16 KiB is mostly tables.
 //
 // A slot that isn't released before Close is a leak, as an unreleased lease is ([Leaks]). Close
 // empties it all the same, but its owner doesn't know that it is gone. In a server that keeps

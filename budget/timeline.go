@@ -35,7 +35,7 @@ type ArenaLine struct {
 	Name  string   `json:"name"`            // as in a Report: "room 3"
 	Part  string   `json:"part"`            // as in a Report: "room"
 	Kind  string   `json:"kind"`            // as in a Report: "slot"
-	Size  uint64   `json:"size"`            // now: Reconfigure may have moved it
+	Size  uint64   `json:"size"`            // at Read: Reconfigure may have changed it
 	Most  []uint64 `json:"most"`            // highest use in the ticks of each sample
 	Marks []Mark   `json:"marks,omitempty"` // events of each sample; nil: none at all
 }
@@ -47,7 +47,7 @@ type Mark uint16
 const (
 	MarkLoad   Mark = 1 << iota // a Load ended, or failed
 	MarkRewind                  // the arena was emptied, and not loaded
-	MarkFull                    // it was full
+	MarkFull                    // the arena was full
 	MarkMoved                   // Reconfigure moved or resized it
 )
 

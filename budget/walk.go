@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Range is one named range of the budget.
+// Range is a named range of the budget.
 type Range struct {
 	Arena string // "level", "frame 0"; "" for a range outside the arenas
 	// One of "tables", "used", "free", "temp", "slack: edge", "slack: unplanned", "slack: guard".
