@@ -20,10 +20,10 @@ var (
 
 func (h *Header) c() *C.upfront_arena { return (*C.upfront_arena)(checked(h)) }
 
-// moved reports to the race detector the bytes freed since cursor and limit had these values; a
-// rewind that only moves a cursor is invisible to it. The caller reads both into variables before
-// the call into C, because Go doesn't order an operand and a call in one expression. If nothing was
-// freed, no address is formed: the end of a block may be the start of another object.
+// moved reports to the race detector the bytes freed since cursor and limit had these values; the
+// detector doesn't see a rewind, which only moves a cursor. The caller reads both into variables
+// before the call into C, because Go doesn't order an operand and a call in one expression. If
+// nothing was freed, no address is formed: the end of a block may be the start of another object.
 func (h *Header) moved(cursor, limit uint64, code Code) Code {
 	if Race && h.Cursor < cursor {
 		raceDead(h.At(h.Cursor), uintptr(cursor-h.Cursor))

@@ -27,8 +27,8 @@ UPFRONT_COLD static void buddy_refused(upfront_buddy *b, upfront_buddy_found f) 
         buddy_met(b, buddy_offset(b, f.from));
 }
 
-/* Updates the bytes of the blocks that contain this one, from an order up, by their halves. Halves
- * that merge get 0. */
+/* Computes the bytes of the blocks that contain this one, from `order` up, from their halves.
+ * Halves that merge get 0. */
 static void buddy_rise(upfront_buddy *b, uint64_t from, uint64_t order) {
     int right;
     for (; order <= upfront_buddy_order(b->root); order++) {
@@ -68,7 +68,7 @@ static void buddy_cut(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t or
     buddy_rise(b, from, had + 1);
 }
 
-/* Returns the order of a block for so many bytes. */
+/* Returns the lowest order of a block that holds `bytes`. */
 static uint64_t buddy_order(const upfront_buddy *b, uint64_t bytes) {
     uint64_t more = (bytes - 1) >> __builtin_ctzll(b->smallest);
     return bytes <= b->smallest ? 0 : 64 - (uint64_t)__builtin_clzll(more);
@@ -79,7 +79,7 @@ static int buddy_may(const upfront_buddy *b, uint64_t bytes) {
     return bytes <= buddy_free(b) && b->reserve <= buddy_free(b) - bytes;
 }
 
-/* Counts an allocation, which is in `used`, and updates the peaks. */
+/* Counts an allocation and updates the peaks. pre: `used` includes it. */
 static void buddy_count(upfront_buddy *b, uint64_t asked, uint64_t order) {
     b->asked += asked;
     b->given += buddy_bytes(b, order);
@@ -169,7 +169,7 @@ static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, 
         if ((*upfront_buddy_byte(b, half) & UPFRONT_BUDDY_LARGEST) <= order)
             half = upfront_buddy_half(b, at, 1);
     }
-    /* no allocation by overwritten bytes */
+    /* overwritten bytes must not lead to an allocation */
     return *had >= order && *from >= b->low &&
            *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
            (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
@@ -232,7 +232,7 @@ static void buddy_give_way(upfront_buddy *b) {
     }
 }
 
-/* Returns the order that a request gets: one more if it would fill its own. */
+/* Returns the order for a request: one more than needed if the redzone would be too small. */
 static uint64_t buddy_wide(const upfront_buddy *b, uint64_t size, uint64_t order) {
     return order + (UPFRONT_LOOKS(b) && buddy_bytes(b, order) - size < UPFRONT_BUDDY_ZONE);
 }
@@ -456,7 +456,7 @@ static void *buddy_resize(upfront_buddy *b, upfront_buddy_found f, uint64_t size
         q = (char *)buddy_alloc(b, size, order);
         if (q != NULL) {
             memcpy(q, p, (size_t)bytes);
-            f = upfront_buddy_find(b, from); /* it may have lost its redzone */
+            f = upfront_buddy_find(b, from); /* the block may have lost its redzone */
             buddy_end(b, f);
         }
         return q;
@@ -509,7 +509,7 @@ int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
     if (f.code == UPFRONT_OK)
         f.order = upfront_buddy_natural(b, f.from, f.order);
     if (f.code == UPFRONT_OK && UPFRONT_LOOKS(b))
-        buddy_know(b, f); /* from now on all of it is the caller's */
+        buddy_know(b, f); /* from now on the caller may use all of it */
     upfront_leave(&b->busy);
     return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);
 }

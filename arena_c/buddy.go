@@ -40,7 +40,7 @@ import "C"
 
 import "unsafe"
 
-// Buddy is the header of a buddy: buddy.h.
+// Buddy is the header of a buddy (buddy.h).
 type Buddy struct {
 	First, End, Smallest, Low, Root          uint64
 	Used, Peak, Phase, Reserve, Live         uint64
@@ -50,13 +50,13 @@ type Buddy struct {
 	Busy, Raced                              uint64
 }
 
-// BuddyLeast is the smallest block that a buddy may have, BuddyMost the most smallest blocks.
+// BuddyLeast is the least size of a smallest block, and BuddyMost the most smallest blocks.
 const (
 	BuddyLeast = C.UPFRONT_BUDDY_LEAST
 	BuddyMost  = C.UPFRONT_BUDDY_MOST
 )
 
-// BuddyRange is a block in a list of the walk.
+// BuddyRange is one block in the output of Walk.
 type BuddyRange struct{ Offset, Size, Live uint64 }
 
 var (
@@ -114,8 +114,9 @@ func (b *Buddy) Free(p unsafe.Pointer) Code {
 	return Code(crossed(writes(&b.Used), C.upfront_buddy_free_at(b.c(), p, C.uint32_t(Here(1)))))
 }
 
-// Realloc is upfront_buddy_realloc. After nil, SizeOf says whether p is the cause. Realloc reports
-// the bytes that died to the race detector; if the block moved, they are the buddy's by then.
+// Realloc is upfront_buddy_realloc. After nil, SizeOf reports whether p is the cause. Realloc
+// reports the freed bytes to the race detector; if the block moved, they belong to the buddy by
+// then.
 func (b *Buddy) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	if p != nil && b.outside(p) {
 		return nil
@@ -183,7 +184,7 @@ func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
 // CheckAll is upfront_buddy_walk without a list: it only checks.
 func (b *Buddy) CheckAll() Code { return Code(C.upfront_buddy_walk(b.c(), nil, 0, nil)) }
 
-// BlockOf returns the block that contains the byte at an offset: its own offset, its size, and
+// BlockOf returns the block that contains the byte at an offset: the block's offset, its size, and
 // whether it is live. pre: the words are whole, and the byte is in a block.
 func (b *Buddy) BlockOf(offset uint64) (from, size uint64, live bool) {
 	f := C.upfront_buddy_block(b.c(), C.uint64_t(offset))

@@ -111,28 +111,29 @@ import "C"
 
 import "unsafe"
 
-// Shared is an arena with a lock, for threads of C and Go: callbacks.h. It is in memory whose
-// address C may keep. Its calls aren't crossings of race builds (race_on.go): the runtime treats a
-// call into C as synchronization, and the lock makes that true.
+// Shared is an arena with a lock for threads of C and Go (callbacks.h), in memory whose address C
+// may keep. Its calls aren't crossings of race builds (race_on.go): the runtime treats a call into
+// C as synchronization, and the lock makes that true.
 type Shared struct {
 	_ [unsafe.Sizeof(C.shared{})]byte
 }
 
-// SharedKind is the kind of arena that has the lock.
+// SharedKind is the kind of a Shared's arena.
 type SharedKind int
 
-// They count from 0, in the order of the C array shared_kinds.
+// Kinds of a Shared, in the order of the C array shared_kinds.
 const (
 	SharedHeap SharedKind = iota
 	SharedBuddy
 )
 
-// SharedFunctions are the context and the functions of callbacks.h, in C's form.
+// SharedFunctions are C pointers to the context and the functions of callbacks.h.
 type SharedFunctions struct{ Context, Malloc, Calloc, Realloc, Free, Size unsafe.Pointer }
 
 func (s *Shared) c() *C.shared { return (*C.shared)(checked(s)) }
 
-// SharedInit makes a lock in a block of the arena with that header; nil: the room is refused.
+// SharedInit makes the lock of the arena with that header, in the room. It returns nil if the room
+// is refused.
 func SharedInit(r Room, kind SharedKind, arena unsafe.Pointer) *Shared {
 	p := r.of(RoomShared)
 	if p != nil {
@@ -146,7 +147,7 @@ func (s *Shared) Alloc(size, align uint64) unsafe.Pointer {
 	return C.shared_alloc(s.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1)))
 }
 
-// Free is the arena's free. It reports the block's death to the race detector first, while the
+// Free is the arena's free. It reports the bytes as freed to the race detector first, while the
 // block is the caller's.
 func (s *Shared) Free(p unsafe.Pointer) Code {
 	s.dies(p)
@@ -168,12 +169,12 @@ func (s *Shared) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	return uint64(found), OK
 }
 
-// Check is the arena's check: whether it would accept p.
+// Check is the arena's check: it returns OK, or the code with which Free would refuse p.
 func (s *Shared) Check(p unsafe.Pointer) Code {
 	return Code(C.shared_check(s.c(), C.uintptr_t(uintptr(p))))
 }
 
-// dies reports a block's death in race builds.
+// dies reports a block's bytes as freed in race builds.
 func (s *Shared) dies(p unsafe.Pointer) {
 	if Race {
 		if size, code := s.SizeOf(p); code == OK {
@@ -182,7 +183,7 @@ func (s *Shared) dies(p unsafe.Pointer) {
 	}
 }
 
-// SayOfRoom is SayOfRoom for the arena that has the lock.
+// SayOfRoom calls the package's SayOfRoom for the arena.
 func (s *Shared) SayOfRoom(word RoomWord) {
 	kind := RoomHeap
 	if s.Smallest() != 0 {
@@ -191,8 +192,7 @@ func (s *Shared) SayOfRoom(word RoomWord) {
 	SayOfRoom(kind, unsafe.Pointer(s.c().of.arena), word)
 }
 
-// Smallest returns the size of the smallest block of a buddy; 0 for a heap, where asked sizes are
-// kept.
+// Smallest returns the size of the smallest block of a buddy; 0 for a heap.
 func (s *Shared) Smallest() uint64 { return uint64(s.c().smallest) }
 
 // Raced returns the number of calls that a checked build refused because another was running
@@ -207,13 +207,13 @@ func (s *Shared) Raced() uint64 {
 // Arena returns the header of the arena.
 func (s *Shared) Arena() unsafe.Pointer { return unsafe.Pointer(s.c().of.arena) }
 
-// Lock locks the arena for one thread. The caller has locked its goroutine to the thread.
+// Lock locks the arena for the thread. The caller must have locked its goroutine to the thread.
 func (s *Shared) Lock() { C.shared_lock(s.c()) }
 
-// Unlock ends Lock.
+// Unlock unlocks the arena.
 func (s *Shared) Unlock() { C.shared_unlock(s.c()) }
 
-// Misuse returns the number of C's wrong calls, and the name, address and code of the last.
+// Misuse returns the number of calls in upfront_misuse, and the name, address and code of the last.
 func (s *Shared) Misuse() (calls uint64, call string, address uintptr, code Code) {
 	m := C.shared_misuse(s.c())
 	if m.calls == 0 {
@@ -222,7 +222,7 @@ func (s *Shared) Misuse() (calls uint64, call string, address uintptr, code Code
 	return uint64(m.calls), C.GoString(m.call), uintptr(m.address), Code(m.code)
 }
 
-// Functions returns the functions for C.
+// Functions returns the context and the functions for C.
 func (s *Shared) Functions() SharedFunctions {
 	var out [6]unsafe.Pointer
 	C.shared_functions(s.c(), &out[0])

@@ -8,7 +8,7 @@ import "unsafe"
 // below do nothing, and the compiler drops their calls: see checked_on.go and site.go.
 const Checked = false
 
-// FailAt, Failed, Refuse and Tell are for the checked build.
+// FailAt, Failed, Refuse and Tell do their work only in the checked build.
 
 func FailAt(n uint64)              {}
 func Failed() (refused, told bool) { return false, false }
@@ -23,16 +23,16 @@ func Here(skip int) uint32 { return 0 }
 //lint:ignore U1000 the asan build's mirror asks for it
 func textOf(string) uint32 { return 0 }
 
-// Made returns where an object was made, in a checked build.
+// Made returns the calls that made an object, in a checked build.
 func Made(canonical unsafe.Pointer) string { return "" }
 
-// Had returns where a block of a heap or a buddy was made, and freed, in a checked build.
+// Had returns the calls that made and freed a block of a heap or a buddy, in a checked build.
 func Had(p unsafe.Pointer) string { return "" }
 
 // Text returns the text of a number in a checked build.
 func Text(id uint32) string { return "" }
 
-// NoteType, LiveObject and LiveObjects are for the checked build.
+// NoteType and liveObjects do their work only in the checked build.
 
 func NoteType(p unsafe.Pointer, name string) {}
 

@@ -26,14 +26,14 @@ import (
 
 // Checked reports whether this is the checked build. In it the core fills fresh and dead memory and
 // puts redzones between objects in a mirror (mirror.h), call sites are kept (Site), and each
-// request may be refused by upfront_refuses (base.h). A request is a call that would succeed, and
-// that a plan could be too small for: bytes, a pool chunk, a table entry.
+// request may be refused by upfront_refuses (base.h). A request is a call that finds room, in a
+// table or an arena whose size the plan sets: for bytes, a pool chunk or a table entry.
 const Checked = true
 
-// reported says whether an error was made for the refusal of FailAt.
+// reported is true once an error was made for the refusal of FailAt.
 var reported atomic.Bool
 
-// FailAt refuses the n-th request from now on, once, of all goroutines. 0 refuses none, and leaves
+// FailAt refuses the n-th request of all goroutines from now on, once. 0 refuses none, and leaves
 // Failed as it is.
 func FailAt(n uint64) {
 	if n != 0 {
@@ -42,24 +42,24 @@ func FailAt(n uint64) {
 	C.upfront_fail_at(C.uint64_t(n))
 }
 
-// Failed reports whether FailAt's request came, and whether an error was made for it (Tell). A call
-// that returns only nil or false makes none.
+// Failed reports whether FailAt's request was refused, and whether an error was made for it (Tell).
+// A call that returns only nil or false makes no error.
 func Failed() (refused, told bool) { return C.upfront_failed() != 0, reported.Load() }
 
-// Refuse is upfront_refuses for a table outside of the core. True: answer as if the table were
-// full.
+// Refuse is upfront_refuses for a table outside of the core. If it returns true, the caller acts as
+// if the table were full.
 func Refuse() bool { return C.upfront_refuses_table() != 0 }
 
 // Tell notes that an error was made for the refusal.
 func Tell() { reported.Store(true) }
 
-// NoteType keeps the type's name of the object at p, for LiveObjects. Outside of mirrors it does
-// nothing.
+// NoteType keeps the name of the type of the object at p, for LiveObjects. Outside of mirrors it
+// does nothing.
 func NoteType(p unsafe.Pointer, name string) {
 	C.upfront_mark_type_at(C.uintptr_t(uintptr(p)), C.uint32_t(textOf(name)))
 }
 
-// LiveObject is a live object: mirror.h. Made and Type are numbers of texts.
+// LiveObject is a live object (mirror.h). Made and Type are numbers of texts.
 type LiveObject struct {
 	Offset, Size uint64 // from the row's first byte
 	Made, Type   uint32
@@ -74,7 +74,7 @@ const (
 	LiveParts = C.UPFRONT_LIVE_PARTS
 )
 
-// liveObjects is Row.LiveObjects of the row at r.
+// liveObjects is Row.LiveObjects for the row at r.
 func liveObjects(r unsafe.Pointer, list []LiveObject) ([]LiveObject, bool) {
 	for {
 		list = list[:cap(list)]

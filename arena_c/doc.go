@@ -1,8 +1,8 @@
-// Package arena_c is the C core of upfront, arenas over memory of the caller, and its Go bindings.
+// Package arena_c is the C core of upfront, arenas over the caller's memory, with Go bindings.
 //
 // C programs include upfront.h, and `cc arena_c/*.c` builds the core without Go. Go programs use
-// packages arena, scope and budget, which call this one. A package with cgo of your own allocates
-// in a scope by its two words:
+// packages arena, scope and budget, which call this one. Your own package with cgo allocates in a
+// scope by the scope's two words, header and generation:
 //
 //	// #include "upfront.h"
 //	// #cgo checked CFLAGS: -DUPFRONT_CHECKED
@@ -16,15 +16,15 @@
 //	header, generation := s.C()
 //	p := C.numbers(header, C.uint64_t(generation), 16) // nil: full, or s doesn't allocate
 //
-// It finds the headers and the core's names by
+// These flags make the headers and the core's names known to it:
 //
 //	flags=$(go list -f '{{.Dir}} {{join .CgoCFLAGS " "}}' github.com/upfront-mem/upfront/arena_c)
 //	export CGO_CFLAGS="-O2 -g -I$flags"
 //
 // # Contracts
 //
-// The core makes only checks that cost nothing. It returns codes, not errors, and knows sizes, not
-// types. It has no locks: each arena has one owner at a time.
+// The core makes only checks that cost nothing. It returns codes, not errors, and handles sizes,
+// not types. It has no locks: each arena has one owner at a time.
 //
 // C headers lay out the control words, and the Go structs of this package are the same bytes. Each
 // operation has a binding of one line. The fast paths are repeated in Go (fast.go, fast_block.go).
@@ -35,6 +35,6 @@
 // to your C code. A fork changes UPFRONT_PREFIX in arena.go.
 //
 // C code must be compiled for the checked build as well, because the inlined fast paths are part of
-// it. -asan needs nothing. After an update run go clean -cache: the go command doesn't look for
+// it. -asan needs no flags. After an update run go clean -cache: the go command doesn't look for
 // changed headers outside of your package.
 package arena_c

@@ -5,14 +5,14 @@ package arena_c
 import "unsafe"
 
 // The fast paths in Go: each repeats a `static inline` of the C headers. They are written for the
-// inliner, whose budget is 80. Those of arenas on a block are in fast_block.go.
+// inliner, whose budget is 80. The fast paths of arenas on a block are in fast_block.go.
 
 // Crossing reports whether the fast paths of this build call C.
 const Crossing = false
 
 // Two nested ifs cost the inliner less than one condition.
 
-// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal if that returns NULL.
+// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal instead of returning nil.
 func New[T any](h *Scopes, gen uint64) (x *T) {
 	at := (h.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
 	if narrow {
@@ -36,7 +36,7 @@ func New[T any](h *Scopes, gen uint64) (x *T) {
 	panic(Refusal{h, gen})
 }
 
-// TryNew is New that returns nil.
+// TryNew is New, but returns nil instead of panicking.
 func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	at := (h.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
 	if narrow {
@@ -61,7 +61,7 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 
 // Alloc is upfront_scopes_bump for any size and align. An align that isn't a power of two up to
 // LineSize, to which headers are aligned, spoils the generation: see badAlign. It panics with a
-// Refusal if that returns NULL.
+// Refusal instead of returning nil.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	size = min(size, OffsetMax)
 	align-- // a mask from here on
@@ -93,7 +93,7 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 	panic(Refusal{h, gen})
 }
 
-// TryAlloc is Alloc that returns nil.
+// TryAlloc is Alloc, but returns nil instead of panicking.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	size = min(size, OffsetMax)
 	align-- // a mask from here on
@@ -157,7 +157,7 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 }
 
 // NewNode is upfront_scopes_node for one zeroed T, then upfront_scopes_link. It panics with a
-// Refusal if that returns NULL.
+// Refusal instead of returning nil.
 func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
 	align := max(NodeSize, AlignOf[T]())
 	at := (h.Cursor + NodeSize + align - 1) & -align
@@ -192,7 +192,7 @@ func (h *Scopes) Open() (gen uint64) {
 	return gen
 }
 
-// Close is upfront_scopes_close: r is the topmost scope's record.
+// Close is upfront_scopes_close without the marks; r is the topmost scope's record.
 func (h *Scopes) Close(r *Record) {
 	h.Least = min(h.Least, h.Limit-h.Cursor)
 	if Race {
@@ -214,7 +214,7 @@ func (h *Scopes) Cut(to uint64) {
 	h.Cursor = to
 }
 
-// Get is upfront_pool_get for one zeroed T of a pool for T, with its Bases.
+// Get is upfront_pool_get for one zeroed T. The pool is for T; first and numbers are its Bases.
 func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
 	if p.Gen == gen {
 		if i := p.Free; i != 0 {
@@ -246,8 +246,8 @@ func GetUnzeroed[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numb
 	return
 }
 
-// Put is upfront_pool_put; false stands for a code. The stride is a constant, so the division is a
-// shift or a multiplication. scope.Pool.Put repeats it for the inliner.
+// Put is upfront_pool_put; it returns false in place of a code. The stride is a constant, so the
+// division is a shift or a multiplication. scope.Pool.Put repeats it for the inliner.
 func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *T) (ok bool) {
 	offset := uintptr(unsafe.Pointer(x)) - uintptr(first)
 	i := offset / unsafe.Sizeof(Chunk[T]{})

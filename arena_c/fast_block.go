@@ -99,7 +99,7 @@ func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
 	return
 }
 
-// Pop is upfront_ring_pop; after false Find returns the code.
+// Pop is upfront_ring_pop. If it returns false, Find returns the code.
 func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
 	stop := r.Seam
 	if stop == 0 {

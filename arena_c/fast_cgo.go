@@ -78,7 +78,7 @@ import (
 	"unsafe"
 )
 
-// The fast paths by the bindings. fast.go and fast_block.go have the same functions in Go, with
+// The fast paths as calls into C. fast.go and fast_block.go have the same functions in Go, and
 // their comments. In a checked build each allocating call is a request: see UPFRONT_REQUEST in
 // base.h.
 
@@ -214,8 +214,8 @@ func whole[T any](p *Pool, gen uint64, chunk unsafe.Pointer) *T {
 	return (*T)(chunk)
 }
 
-// lookAt panics if a checked build took no chunk because upfront_pool_next_is_free says that the
-// next one isn't free.
+// lookAt panics if a checked build took no chunk because the next one isn't free
+// (upfront_pool_next_is_free).
 func (p *Pool) lookAt(gen uint64, chunk unsafe.Pointer) {
 	if !Checked || chunk != nil || p.Gen != gen || p.Free == 0 {
 		return

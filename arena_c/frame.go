@@ -10,7 +10,7 @@ import "C"
 
 import "unsafe"
 
-// Frame is the header of buffers that take turns: frame.h.
+// Frame is the header of buffers that take turns (frame.h).
 type Frame struct {
 	Header
 	Buffers, Current, Size, Count, _, _, _, _ uint64
@@ -24,7 +24,7 @@ const (
 	FrameMax = C.UPFRONT_FRAME_MAX
 )
 
-// Used returns the bytes in the current buffer.
+// Used returns the used bytes of the current buffer.
 func (f *Frame) Used() uint64 { return f.Cursor - f.Start }
 
 // Peak returns the most bytes that one buffer held.

@@ -50,7 +50,7 @@ static inline void heap_set_before(upfront_heap *h, uint64_t at, uint64_t before
     upfront_heap_set(h, at, (upfront_heap_word(h, at) & UPFRONT_HEAP_SEAL_BEFORE) | before);
 }
 
-/* Inverts the part of a seal that marks a parked block, and restores it. */
+/* Inverts the part of a seal that marks a parked block, or restores it. */
 static void heap_turn(upfront_heap *h, uint64_t at) {
     upfront_heap_set(h, at + 8, upfront_heap_word(h, at + 8) ^ UPFRONT_HEAP_SEAL_SIZE);
 }
@@ -86,20 +86,21 @@ static inline int heap_is_whole(const upfront_heap *h, uint64_t at) {
     return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) & (int)(upfront_heap_word(h, heap_link(h, at, last)) == at);
 }
 
-/* pre: live neighbours. */
+/* pre: both neighbours are live. */
 static inline void heap_make_free(upfront_heap *h, uint64_t at, uint64_t size, uint64_t before) {
     upfront_heap_seal(h, at, before, size);
     heap_set_before(h, at + size, size | UPFRONT_HEAP_HOLE);
     heap_insert(h, at, size);
 }
 
-/* In a checked build free bytes have the dead fill, except headers, buried ones too. */
+/* Fills the links of a block that merged: in a checked build all free bytes have the dead fill,
+ * except headers and buried headers. */
 static inline void heap_fill_links(upfront_heap *h, uint64_t at) {
     if (UPFRONT_LOOKS(h))
         memset((char *)h + at + UPFRONT_HEAP_HEADER, UPFRONT_DEAD, 16);
 }
 
-/* Takes the free block after a block of `size` bytes out of its list, and returns the size of
+/* Takes the free block after a block of `size` bytes, if any, out of its list. Returns the size of
  * both. */
 static inline uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) {
     uint64_t next = at + size;
@@ -174,13 +175,14 @@ static inline void heap_use(upfront_heap *h, uint64_t size) {
         h->phase = h->used;
 }
 
-/* Returns the bytes from a header to that of the aligned block: 0, or enough for a free block. */
+/* Returns the bytes from a free block's header to the header of an aligned block in it: 0, or
+ * enough for a free block. */
 static uint64_t heap_gap(const upfront_heap *h, uint64_t at, uint64_t align) {
     uint64_t gap = (0 - ((uint64_t)(uintptr_t)h + at + UPFRONT_HEAP_HEADER)) & (align - 1);
     return gap == 16 ? gap + align : gap;
 }
 
-/* Makes a live block at the front of `room` bytes, and a free one of the rest if it is large
+/* Makes a live block at the front of `room` bytes, and a free block of the rest if that is large
  * enough. */
 static void heap_cut(upfront_heap *h, uint64_t at, uint64_t room, uint64_t before, uint64_t asked, uint64_t align) {
     uint64_t size = heap_need(asked);
@@ -212,7 +214,8 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked) {
     return h;
 }
 
-/* Returns a block that fits, of the first ones in lists from `from` and below `below`; 0: none. */
+/* Returns a block that fits, of the first UPFRONT_HEAP_SCAN blocks in the classes [from, below); 0:
+ * none. */
 static uint64_t heap_look(upfront_heap *h, uint64_t from, uint64_t below, uint64_t need, uint64_t align) {
     uint64_t looks = UPFRONT_HEAP_SCAN, c, at;
     for (c = heap_next_class(h, from); c < below; c = heap_next_class(h, c + 1))
@@ -265,8 +268,8 @@ static inline void heap_park(upfront_heap *h, uint64_t at, uint64_t size) {
     heap_turn(h, at);
 }
 
-/* Returns the lowest header above `low` that the headers lead to from the end, each to the one
- * before it. */
+/* Follows the headers back from the end, and returns the lowest one above `low` that they lead
+ * to. */
 static uint64_t heap_back(const upfront_heap *h, uint64_t low) {
     uint64_t at = h->end, before;
     for (;; at -= before) {
@@ -281,9 +284,9 @@ static int heap_lives(const upfront_heap *h, uint64_t at) {
     return upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at);
 }
 
-/* Returns the end of the overwritten block at `at`. From `sure` on the headers are good again.
- * Between them, where several were overwritten, only live blocks are believed: bytes of an earlier
- * heap may look like a free one. */
+/* Returns the end of the overwritten block at `at`. From *sure on the headers are good again.
+ * Between the two, where several headers were overwritten, only live blocks are believed: bytes of
+ * an earlier heap may look like a free block. */
 static uint64_t heap_resume(const upfront_heap *h, uint64_t at, uint64_t *sure) {
     uint64_t to;
     *sure = heap_back(h, at);
@@ -375,8 +378,8 @@ static void heap_tell_before(upfront_heap *h, uint64_t at, uint64_t before) {
         heap_met(h, at);
 }
 
-/* Returns the size of a block, merged with the free ones after it if it is free: an overwritten
- * block between them may have kept them apart. */
+/* Returns the size of a block. A free block merges with the free blocks after it first: an
+ * overwritten block may have kept them apart. */
 static uint64_t heap_join(upfront_heap *h, uint64_t at) {
     uint64_t size = upfront_heap_size(h, at);
     if (upfront_heap_is_live(h, at))
@@ -475,9 +478,9 @@ static uint64_t heap_next_size(uint64_t sizes, uint64_t hand) {
     return ((uint64_t)__builtin_ctzll(from != 0 ? from : sizes) + 2) * 16;
 }
 
-/* Makes room in the front lists, in one free of eight: each size in turn gives up a block, so that
- * sizes no longer in use don't stay. Merging the freed block itself is faster. After damage all
- * lists may be empty. */
+/* Makes room in the front lists, in one free of eight, and reports whether it did. Each size in
+ * turn gives up a block, so that unused sizes don't stay. Merging the freed block itself is faster.
+ * After damage all lists may be empty. */
 static int heap_make_way(upfront_heap *h) {
     uint64_t size;
     if (h->sizes == 0 || h->hand++ % 8 != 0)
@@ -767,7 +770,7 @@ int upfront_heap_free(upfront_heap *h, void *p) {
 }
 
 /* Grows the block at `at` down into the free block before it. Returns NULL, with nothing changed,
- * if that is missing or too small. */
+ * if there is none or it is too small. */
 static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_t asked) {
     uint64_t before = heap_hole(h, at), size = upfront_heap_size(h, at), align = upfront_heap_align(h, at);
     uint64_t old = upfront_heap_asked(h, at), low = at - before, gap, beyond;
@@ -793,7 +796,7 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
     return p;
 }
 
-/* NULL: no room. */
+/* Returns the block's new address; NULL: no room. */
 static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     char *p = (char *)h + at + UPFRONT_HEAP_HEADER, *q;
     uint64_t had = upfront_heap_size(h, at), room = had, old = upfront_heap_asked(h, at);

@@ -56,9 +56,10 @@ type Heap struct {
 // Rest is a queue of freed blocks: notes.h.
 type Rest struct{ Blocks, Bytes, Oldest, Newest uint64 }
 
-// HeapBlock is the smallest block of a heap, and HeapFrontBytes the bytes that front lists add to
-// it. HeapAlign is the alignment of allocations and the size of a header. HeapParked and HeapLost
-// are values of HeapRange.Live next to 0 and 1: parked, and out of service.
+// HeapBlock is the size of the smallest memory that holds a heap, and HeapFrontBytes the bytes that
+// front lists add. HeapAlign is the alignment of allocations and the size of a header.
+// HeapRange.Live is 0 for a free block, 1 for a live one, HeapParked, or HeapLost for one out of
+// service.
 const (
 	HeapBlock      = C.UPFRONT_HEAP_BLOCK
 	HeapFrontBytes = C.UPFRONT_HEAP_FRONT_BYTES
@@ -75,7 +76,7 @@ const (
 	HeapFrontLists = C.UPFRONT_HEAP_FRONT_BYTES / 8
 )
 
-// HeapRange is a block in a list of the walk.
+// HeapRange is one block in the output of Walk.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
 
 var (
@@ -122,8 +123,8 @@ func (h *Heap) Free(p unsafe.Pointer) Code {
 	return Code(crossed(writes(&h.Used), C.upfront_heap_free_at(h.c(), p, C.uint32_t(Here(1)))))
 }
 
-// Realloc is upfront_heap_realloc. After nil, Check says whether p is the cause. If the block
-// moved, Realloc reports its old bytes, which are the heap's again, to the race detector as
+// Realloc is upfront_heap_realloc. After nil, Check reports whether p is the cause. If the block
+// moved, Realloc reports its old bytes, which belong to the heap by then, to the race detector as
 // written.
 func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	if p != nil && h.outside(p) {

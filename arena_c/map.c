@@ -10,7 +10,7 @@ static int is_line(const upfront_map_arena *a, uint64_t slots, uint64_t pools) {
            upfront_map_are_counts(said_or(a->slots, slots), said_or(a->pools, pools));
 }
 
-/* Is upfront_map_size, and fills in the map's header. */
+/* Does upfront_map_size and fills in the map's header. */
 static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard, upfront_map *m) {
     uint64_t i, arenas_size = 0;
     memset(m, 0, sizeof *m);
@@ -126,8 +126,8 @@ void upfront_map_over(upfront_map *m) {
         end_row(upfront_map_row(m, i));
 }
 
-/* Reports whether a row from `row` up is rewound with it: the row itself, and for a region the
- * regions above that aren't its siblings. */
+/* Reports whether row `other`, at or above `row`, is rewound with it: the row itself, and for a
+ * region each other region that isn't a sibling. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
     const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);
     return other == row || (r->kind == UPFRONT_REGION && o->kind == UPFRONT_REGION && upfront_row_group(o) != upfront_row_group(r));
@@ -160,8 +160,7 @@ int upfront_map_rewind(upfront_map *m, uint64_t row) {
     return UPFRONT_OK;
 }
 
-/* Reports whether the sizes are of whole groups of siblings and need exactly the bytes that the
- * rows have. */
+/* Reports whether the sizes are for whole groups of siblings and need exactly the rows' bytes. */
 static int may_reconfigure(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);
     uint64_t i, start = upfront_map_start(m, first);

@@ -44,10 +44,10 @@ type Arena struct {
 	Slots, Pools         uint64 // of each; 0: the default of the call
 }
 
-// Tables is the size of the tables of a map: map.h.
+// Tables has the sizes of a map's tables (map.h).
 type Tables struct{ Head, Headers, Size uint64 }
 
-// Range is one range of the map in a list of the walk.
+// Range is one range in the output of Walk.
 type Range struct{ Offset, Size, Row, What uint64 }
 
 var (
@@ -62,7 +62,8 @@ func (m *Map) Row(n uint64) *Row {
 	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*uint64(unsafe.Sizeof(Row{}))))
 }
 
-// Start returns the offset of the n-th row's first byte in the map, End that past its last.
+// Start returns the offset in the map of the n-th row's first byte, and End the offset past its
+// last.
 func (m *Map) Start(n uint64) uint64 { return m.offset(m.Row(n)) + m.Row(n).Arena.Start }
 func (m *Map) End(n uint64) uint64   { return m.offset(m.Row(n)) + m.Row(n).End }
 
@@ -81,7 +82,7 @@ func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
 		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard)))
 }
 
-// MapTables is upfront_map_tables; zero for counts out of bounds.
+// MapTables is upfront_map_tables.
 func MapTables(rows, slots, pools uint64) Tables {
 	t := C.upfront_map_tables(C.uint64_t(rows), C.uint64_t(slots), C.uint64_t(pools))
 	return Tables{uint64(t.head), uint64(t.headers), uint64(t.size)}

@@ -40,8 +40,8 @@ static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t fro
 }
 
 /* Reports whether temporary scopes are possible: each is below the older one, the newest begins at
- * the near end's limit, and each contains its cursor and limit, which the newer one's record
- * keeps. */
+ * the near end's limit, and each contains its cursor and limit, kept in the record of the next
+ * newer one. */
 static int temps_hold(const upfront_row *r) {
     const upfront_scopes *h = &r->temp;
     uint64_t i, end = r->end, start = r->arena.arena.start;
@@ -96,7 +96,8 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
            first->end - first->arena.arena.start == r->end - r->arena.arena.start;
 }
 
-/* Reports whether the row's tables end where the next one's begin, or at the end of all. */
+/* Reports whether the row's tables end where the next row's begin, or for the last row at the end
+ * of all tables. */
 static int next_holds(const upfront_map *m, uint64_t row) {
     const upfront_row *next = upfront_map_row(m, row + 1);
     uint64_t records = upfront_map_records_at(m, row + 1), headers = upfront_map_headers_at(m, row + 1);

@@ -26,16 +26,16 @@ __thread uint32_t upfront_site;
  * bytes between itself and the next. */
 enum { ZONE_BEFORE = 32, ZONE_BEHIND = 256 };
 
-/* Canonical addresses in a page of notes. `touched` says which pages have notes. `reach` is the
- * last object that reaches into a page from an earlier one, if it is still alive. */
+/* Canonical addresses in a page of notes. `touched` marks the pages with notes. `reach` is the last
+ * object that reached into a page from an earlier one; it may have ended. */
 enum { NOTES_AT_ONCE = 128 };
 
 enum { NOTE_PAGE = 4096, PAGED_FROM = 128 };
 
-/* In a note's word, above the size. NODE: a word, then an object that starts at the next line.
+/* Bits of a note's word, above the size. NODE: a word, then an object that starts at the next line.
  * PLAIN: the bytes stay at their canonical address. LAST: the object ended, and none ended later at
  * this address in the other window. PAGED: the position has the same offset in its page as the
- * canonical address, so that an arena on it aligns as in every build. Two bits say HOW it ended;
+ * canonical address, so that an arena on it aligns as in every build. Two bits are HOW it ended;
  * its TYPE is above. */
 #define NOTE_SIZE (UPFRONT_OFFSET_MAX - 1)
 #define NOTE_LIVE (UINT64_C(1) << 40)
@@ -144,7 +144,8 @@ static uint64_t below(const mirror *m, uint64_t at, int window, uint64_t bit) {
     return m->size;
 }
 
-/* Returns the nearest at or above `at`, below `end`; else `end`. */
+/* Returns the nearest offset from `at` on whose note in the window has one of the bits; `end` if
+ * there is none below it. */
 static uint64_t above(const mirror *m, uint64_t at, uint64_t end, int window, uint64_t bits) {
     for (end = end < m->size ? end : m->size; at < end; at++) {
         if (!m->touched[at / NOTES_AT_ONCE])
@@ -174,8 +175,8 @@ static uint64_t place_of(const mirror *m, uintptr_t p, int window) {
     return m->size;
 }
 
-/* The last page of an edge keeps its access: it has the redzone before the next edge's first
- * object. */
+/* Returns the bytes of an edge that lose access. The last page keeps it: it has the redzone before
+ * the next edge's first object. */
 static uintptr_t closed_size(void) {
 #ifdef HAS_PAGES
     return edge_size() - (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -309,8 +310,8 @@ static void use(const mirror *m, uint64_t at, uint64_t size, int window) {
     }
 }
 
-/* Makes an object in the window in which the last object of its address didn't end. A new address
- * takes the window of the allocation before it. */
+/* Makes an object in the window that the last object at its address did not end in. A new address
+ * takes the window of the edge's last allocation. */
 static void *live(void *canonical, uint64_t size, uint64_t kind) {
     uint64_t at;
     const mirror *m = mirror_of((uintptr_t)canonical, &at);
@@ -472,8 +473,7 @@ uint64_t upfront_place(const void *p, const void *from) {
     return at + (uint64_t)((uintptr_t)p - start_of(m, at, window)) - offset;
 }
 
-/* The bytes that a mirror covers, from its origin. Each has windows, notes, edges and a page of
- * notes. */
+/* Returns the number of canonical addresses that a mirror covers, from its origin. */
 static uint64_t round_size(const void *block, uint64_t size) {
     return upfront_round_up((uint64_t)((uintptr_t)block % UPFRONT_ALIGN_MAX) + size, UPFRONT_ALIGN_MAX);
 }
@@ -603,8 +603,8 @@ uint64_t upfront_mirror_objects(const void *from, uint64_t size, upfront_live_ob
 }
 
 /* Returns the first position in [p, end) that is neither dead nor in a live object, or end. A paged
- * object is further up than the objects accounted after it, so a live one that wasn't visited may
- * be there. */
+ * object may be above objects with higher canonical addresses, so a live object that wasn't visited
+ * may be there. */
 static uintptr_t wrong(const mirror *m, uintptr_t p, uintptr_t end, int window) {
     while ((p = undead(m, p, end, window)) < end) {
         uint64_t at = below(m, (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, window, NOTE_LIVE), size;
@@ -618,9 +618,9 @@ static uintptr_t wrong(const mirror *m, uintptr_t p, uintptr_t end, int window) 
     return end;
 }
 
-/* Checks the objects that begin in [at, end) in one window. Redzones of live ones must be dead, and
- * so must ended objects, except where a live one is now. Ended objects that overlap earlier ones
- * are looked at once. */
+/* Checks the objects that begin in [at, end) in one window. Redzones of live objects must be dead,
+ * and so must ended objects, except where a live object is now. Overlapping ended objects are
+ * checked once. */
 static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, upfront_found *found) {
     uintptr_t from = 0, to = 0, bad;
     for (; (at = above(m, at, end, window, NOTE_LIVE | NOTE_DIED)) < end; at++) {

@@ -93,7 +93,8 @@ func (p *Pool) Remark(states []byte) {
 	C.upfront_pool_remark_at(p.c(), (*C.uint8_t)(unsafe.SliceData(states)), site())
 }
 
-// MirrorSize returns the size of a mirror for the map, at a multiple of AlignMax; 0: it has none.
+// MirrorSize returns the size of a mirror for the map, or 0 in race builds, which have none. Its
+// memory begins at a multiple of AlignMax.
 func (m *Map) MirrorSize() uint64 {
 	if Race { // the detector needs memory of Go
 		return 0
@@ -104,8 +105,8 @@ func (m *Map) MirrorSize() uint64 {
 // mirrors guards opening and closing.
 var mirrors sync.Mutex
 
-// MirrorOpen moves the map's objects into a mirror in that memory. False: no room for one more
-// mirror.
+// MirrorOpen opens a mirror for the map's objects in the memory. It returns false if all mirrors
+// are open.
 func (m *Map) MirrorOpen(memory unsafe.Pointer, name string) bool {
 	mirrors.Lock()
 	defer mirrors.Unlock()

@@ -4,7 +4,7 @@ static uint64_t stride_of(uint64_t size, uint64_t align) {
     return upfront_round_up(size < sizeof(uint64_t) ? sizeof(uint64_t) : size, upfront_pool_align(align));
 }
 
-/* Returns the bytes of numbers, generations and states, which are right before chunk 0. */
+/* Returns the bytes of numbers, generations and states, which end at chunk 0. */
 static uint64_t beside(uint64_t count, uint64_t handles) {
     return upfront_round_up(count * ((handles == 0 ? 1 : 2) * sizeof(uint32_t) + 1), sizeof(uint64_t));
 }

@@ -60,7 +60,7 @@ func (p *Pool) State(index uint64) *uint8 {
 	return (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-1-index))
 }
 
-// Number returns an entry in the stack of numbers; those of free chunks are below Free.
+// Number returns an entry in the stack of numbers; the entries below Free are free chunks.
 func (p *Pool) Number(place uint64) *uint32 {
 	return (*uint32)(unsafe.Add(unsafe.Pointer(p), p.Numbers+4*place))
 }
@@ -108,8 +108,8 @@ func (p *Pool) Next(index uint64) uint64 {
 	return uint64(crossed(reads(&p.Free), C.upfront_pool_next(p.c(), C.uint64_t(index))))
 }
 
-// NextLive is upfront_pool_next in a pool of that generation. If there is no live chunk, or the
-// pool has another generation, it returns an index beyond all.
+// NextLive is upfront_pool_next in a pool of that generation. If no live chunk is left or the pool
+// has another generation, it returns an index beyond all.
 func (p *Pool) NextLive(gen, index uint64) uint64 {
 	const beyond = ^uint64(0)
 	if p.Gen != gen {

@@ -31,8 +31,8 @@ func raceDead(p unsafe.Pointer, size uintptr) {
 
 // A crossing hides races from the detector in two ways. The detector doesn't see reads and writes
 // of C. And the runtime treats each cgo call as synchronization with all others, because C may have
-// locks; the core has none. So a binding called in play names the word of its header that C writes,
-// or only reads, and the detector ignores synchronization until the call returns:
+// locks; the core has none. So a binding that programs call often names the word of its header that
+// C writes, or only reads, and the detector ignores synchronization until the call returns:
 //
 //	return Code(crossed(writes(&l.Cursor), C.upfront_linear_rewind(l.c(), …)))
 //

@@ -37,7 +37,7 @@ const (
 	RingPadding = C.UPFRONT_RING_PADDING // one byte of padding in such a word, above the size
 )
 
-// Used returns the bytes from the oldest block to the newest, with the skipped tail.
+// Used is upfront_ring_used.
 func (r *Ring) Used() uint64 {
 	used := r.Cursor - r.Oldest
 	if r.Seam != 0 {
@@ -73,8 +73,8 @@ func (r *Ring) Alloc(gen, size, mask uint64) unsafe.Pointer {
 	return p
 }
 
-// Overwrite is upfront_ring_overwrite by its parts, which report freed bytes to the race detector
-// and make requests in a checked build.
+// Overwrite does upfront_ring_overwrite in parts, which report freed bytes to the race detector and
+// make requests in a checked build.
 func (r *Ring) Overwrite(gen, size, mask uint64) unsafe.Pointer {
 	from := uint64(uintptr(unsafe.Pointer(r)))
 	fits := r.Gen == gen && (from+r.Start+ringWord+mask)&^mask-from+size <= r.End
@@ -106,7 +106,7 @@ func (r *Ring) Reset(gen uint64) Code {
 // Room is upfront_ring_room.
 func (r *Ring) Room() uint64 { return uint64(crossed(reads(&r.Cursor), C.upfront_ring_room(r.c()))) }
 
-// RingRange is a block of a ring, or its skipped tail, in a list of the walk.
+// RingRange is a block of a ring, or its skipped tail, in the output of Walk.
 type RingRange struct{ Offset, Size, Asked, Skipped uint64 }
 
 var _ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}

@@ -9,8 +9,7 @@
  *            after the newest block or, unless the ring has wrapped, before the oldest one. With an
  *            align of at least 8 it succeeds in any state when free >= 2 * (size + align + 7), and
  *            in an empty ring when free >= size + align + 7. The last byte can be used.
- * Cost       O(1): 1 comparison in the fast path, 4 in free. Space: 8 bytes and the padding for each
- *            block.
+ * Cost       O(1): 1 comparison in the fast path, 4 in free. Space: 8 bytes and padding a block.
  * Source     The scratch allocator of Bitsquid's foundation, without its fault: it tested only
  *            whether the new cursor is in live memory, so a block could jump over all live memory.
  *            The ring measures the room before it makes a block.

@@ -24,7 +24,7 @@ import (
 	"unsafe"
 )
 
-// RoomKind is the kind of arena whose words are in a block.
+// RoomKind is the kind of an arena with its header in a block.
 type RoomKind uint8
 
 // Kinds of rooms: room.h.
@@ -61,7 +61,7 @@ type RoomBlock struct {
 	Block unsafe.Pointer
 	Size  uint64
 	Of    reflect.Type // type of the chunks of a pool; nil: unknown
-	// refuses impossible bytes of a live chunk; nil: any are possible
+	// returns an error for impossible bytes of a live chunk; nil: any bytes are possible
 	Check func(chunk []byte) error
 }
 
@@ -71,20 +71,20 @@ type RoomOwner interface {
 	MayMake(b RoomBlock) error
 	// Made announces the new arena.
 	Made(b RoomBlock)
-	// Says passes on the program's word about the arena with that header.
+	// Says records the program's word about the arena with that header.
 	Says(kind RoomKind, header unsafe.Pointer, word RoomWord)
 }
 
 // RoomWord is a program's statement about an arena that it made.
 type RoomWord uint8
 
-// Words of a room: the blocks that may be live when its bytes are freed, and those that are no
-// user's.
+// Words about an arena: the blocks that may be live when the arena's bytes are freed, and the
+// blocks that hold a lock.
 const (
 	RoomMayLive   RoomWord = 1 + iota
 	RoomMustEmpty          // no block may be live
-	RoomHasLock            // one more block is a lock's
-	RoomWasReset           // no block is a lock's any more
+	RoomHasLock            // one more block holds a lock
+	RoomWasReset           // no block holds a lock any more
 )
 
 // SayOfRoom passes a word to the owner of an arena's bytes, if it has one. Cost: that of RoomOf.
@@ -121,12 +121,12 @@ func (r Room) Chunks(of reflect.Type, check func(chunk []byte) error) Room {
 	return r
 }
 
-// Err returns the reason why no arena may be made there, or nil. A constructor returns nil if Err
-// doesn't.
+// Err returns the reason why no arena may be made there, or nil. If Err isn't nil, constructors
+// return nil.
 func (r Room) Err() error { return r.err }
 
-// of returns the block for an arena of the kind; nil, which C refuses, for another kind or after an
-// error.
+// of returns the block for an arena of the kind. For another kind and after an error it returns
+// nil, which C refuses.
 func (r Room) of(kind RoomKind) unsafe.Pointer {
 	if r.err != nil || r.Kind != kind {
 		return nil
@@ -147,14 +147,14 @@ func NoteRoom(kind RoomKind, block unsafe.Pointer, size uint64) Code {
 	return Code(C.upfront_note_room_at(C.uint64_t(kind), C.uintptr_t(uintptr(block)), C.uint64_t(size)))
 }
 
-// CRoom is an arena that C made by itself; Offset is that of its block in the searched range.
+// CRoom is an arena that C made by itself. Offset is the offset of its block in the searched range.
 type CRoom struct {
 	Kind         RoomKind
 	Offset, Size uint64
 }
 
-// TakeCRoom takes a room of C out of the table, whose block begins in the size bytes from a
-// canonical address on. False: there is none.
+// TakeCRoom takes a room of C out of the table if its block begins in the size bytes from a
+// canonical address on. It returns false if there is no such room.
 func TakeCRoom(from unsafe.Pointer, size uint64) (CRoom, bool) {
 	var out C.upfront_room
 	if C.upfront_take_room_at(C.uintptr_t(uintptr(from)), C.uint64_t(size), &out) != C.UPFRONT_OK {

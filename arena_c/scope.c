@@ -60,7 +60,7 @@ static uint64_t *word_node(upfront_scope s, uint64_t what) {
     return word;
 }
 
-/* Frees the bytes since `cursor`: a pool with its node is made whole or not at all. */
+/* Frees the bytes since `cursor`. A pool and its node are made together or not at all. */
 static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
     upfront_arena *a = &h->arena;
     upfront_mark_dead(upfront_arena_at(a, cursor), a->cursor - cursor);
@@ -68,7 +68,7 @@ static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
     upfront_scopes_top(h)->count = count;
 }
 
-/* Allocates the bytes of a pool, whose chunks are marked one by one. pre: h may allocate. */
+/* Allocates the bytes of a pool; its chunks are marked one by one later. pre: h may allocate. */
 static void *take_block(upfront_scopes *h, uint64_t size, uint64_t mask) {
     upfront_arena *a = &h->arena;
     uint64_t at = upfront_arena_aligned(a, mask);
@@ -151,7 +151,7 @@ int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64
     *from -= ((uint64_t)(uintptr_t)near_end + *from) % UPFRONT_LINE;
     if (has_node && *from - near_end->cursor < UPFRONT_OFFSET_MAX)
         return 1;
-    a->cursor = before; /* both or none; record the size of both */
+    a->cursor = before; /* neither is made; record the size of both */
     upfront_scopes_top(s.arena)->count = counted;
     if (s.arena == &r->arena)
         a->asked = UPFRONT_ASKED | (upfront_arena_up(a, *at + sizeof(uint64_t), UPFRONT_LINE - 1) - before + size) |
@@ -167,7 +167,7 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     if (!upfront_scope_temp_room(s, size, &at, &from))
         return temp;
     node = (uint64_t *)upfront_scopes_node_mark(s.arena, at, sizeof *node);
-    /* before it opens: the node belongs to s, even if s is temporary */
+    /* linked before the new scope opens, because the node belongs to s, even if s is temporary */
     upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP);
     temp.arena = &upfront_row_of(s.arena)->temp;
     temp.gen = *node = upfront_scopes_temp_open(temp.arena, from, size);
@@ -231,7 +231,7 @@ static void run_temp(upfront_scopes *temp, uint64_t gen, uint64_t *ran);
 static void run_nodes(upfront_scopes *h, uint64_t until, is_node *is, uint64_t *ran) {
     uint64_t class_;
     while (h->chain != until && is(h, upfront_scopes_object(h, h->chain))) {
-        /* first, so that it runs once even if it doesn't return */
+        /* unlink first: a finalizer runs once even if it doesn't return */
         void *object = upfront_scopes_unlink(h, &class_);
         if (class_ == UPFRONT_CLASS_POOL) {
             upfront_pool_close(pool_of(h, object));
@@ -245,7 +245,7 @@ static void run_nodes(upfront_scopes *h, uint64_t until, is_node *is, uint64_t *
     }
 }
 
-/* Ends the temporary scope of that generation and newer ones, if it is open. */
+/* Closes the temporary scope of that generation, if it is open, after newer ones. */
 static void run_temp(upfront_scopes *temp, uint64_t gen, uint64_t *ran) {
     uint64_t index = upfront_scopes_find(temp, gen);
     while (index != 0 && temp->depth >= index) {

@@ -71,8 +71,8 @@ var (
 	_ [16]byte                      = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 )
 
-// LiveObjects lists the live objects of the row by address, in the list's memory if there is room.
-// It returns false if they aren't known, as in all builds but the checked one.
+// LiveObjects lists the live objects of the row by address, in the list's memory if they fit. It
+// returns false if they aren't known, as in all builds but the checked one.
 func (r *Row) LiveObjects(list []LiveObject) ([]LiveObject, bool) {
 	return liveObjects(checked(r), list)
 }
@@ -141,7 +141,8 @@ func (h *Scopes) Bytes(depth uint64) uint64 {
 // Freeze is upfront_scopes_freeze.
 func (h *Scopes) Freeze() { h.Gen = 0 }
 
-// Newest returns the object and the word of the node at offset chain. pre: there is one.
+// Newest returns the object and the word of the node whose object is at offset chain. pre: chain
+// isn't 0.
 func (h *Scopes) Newest(chain uint64) (object unsafe.Pointer, node uint64) {
 	word := h.At(chain - NodeSize)
 	return unsafe.Add(word, NodeSize), *(*uint64)(word)
@@ -201,7 +202,7 @@ func (h *Scopes) TempClose() {
 	}
 }
 
-// The functions below change the headers alone: all that a map without memory needs.
+// The functions below change only headers and records, which is enough for a map without memory.
 
 // Take is upfront_arena_take of size bytes at the cursor. It reports whether they fit.
 func (h *Scopes) Take(size uint64) bool {
@@ -255,10 +256,10 @@ const perBadAlign = 0xB48BAE4C19BC067F
 
 var _ [badAlign * perBadAlign % (1 << 64)]byte = [1]byte{}
 
-// BadAlign reports whether a refused generation has the fault of an align added: it is newer than
-// any that exists, except for the top bit, which package scope uses. depth is that of the open
-// scope whose align was bad. Its generation gives back the fault, a small or simple number: (gen -
-// its generation) * perBadAlign. Any other scope's gives a number that looks random. depth is 0 if
+// BadAlign reports whether the fault of an align was added to a refused generation. Without its top
+// bit, which package scope uses, such a generation is newer than any that exists. depth is the
+// depth of the scope whose align was bad: with its generation, (gen - generation) * perBadAlign is
+// the fault, a small or simple number; with another scope's the result looks random. depth is 0 if
 // that scope isn't open, or if the fault itself looks random.
 func (h *Scopes) BadAlign(gen uint64) (depth uint64, bad bool) {
 	if gen<<1 <= h.Next<<1 {

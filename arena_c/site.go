@@ -32,20 +32,21 @@ import (
 	"unsafe"
 )
 
-// Site is the call site of a scope, an owned value or a loan that must end, for the packages above.
-// Only checked builds keep it; in others it has no size and its methods do nothing. The zero Site
-// is unknown. It is as safe for goroutines as the struct that contains it.
+// Site is the call site of a scope, an owned value or a loan that must end, for packages that use
+// this one. Only checked builds keep it; in others it has no size and its methods do nothing. The
+// zero Site has no calls. It is as safe for goroutines as the struct that contains it.
 type Site struct {
 	calls uint32
 	_     [4]byte // so that its struct grows by its own size: see scope.Stack.TableBytes
 }
 
-// Note keeps the present call stack. Cost: about a microsecond; no Go allocation for a known one.
+// Note keeps the present call stack. Cost: about a microsecond; for a call stack seen before no Go
+// allocation.
 func (s *Site) Note() { s.calls = Here(1) }
 
-// Tell returns a line with the event there, "opened", and a line for each call, function and
-// file:line, newest first; "" for the zero Site. It leaves out the library's own calls before the
-// caller's, and the Go runtime's.
+// Tell returns a line with the event, such as "opened", and a line for each call, function and
+// file:line, newest first. It returns "" for the zero Site. It leaves out the library's own calls
+// before the caller's, and the Go runtime's.
 func (s *Site) Tell(what string) string {
 	if s.calls == 0 {
 		return ""
@@ -54,7 +55,7 @@ func (s *Site) Tell(what string) string {
 	return "\n\t" + what + " at:" + strings.ReplaceAll("\n"+calls, "\n", "\n\t")
 }
 
-// Calls returns the calls there, "function file:line", newest first; nil for the zero Site.
+// Calls returns the calls, each as "function file:line", newest first; nil for the zero Site.
 func (s *Site) Calls() []string {
 	if s.calls == 0 {
 		return nil
@@ -69,7 +70,7 @@ func (s *Site) Calls() []string {
 // SiteOf returns the Site of a number from Here.
 func SiteOf(calls uint32) Site { return Site{calls: calls} }
 
-// siteCalls is the number of calls, the newest, that Here looks at.
+// siteCalls is the number of newest calls that Here reads.
 const siteCalls = 16
 
 // Here returns the number of the present call stack, without its newest skip calls; the caller of
@@ -105,14 +106,14 @@ func Text(id uint32) string {
 	return unsafe.String((*byte)(unsafe.Pointer(text)), int(C.strlen(text)))
 }
 
-// Made is Site.Tell for the object that is alive at a canonical address: where it was made.
+// Made is Site.Tell for the calls that made the object at a canonical address.
 func Made(canonical unsafe.Pointer) string {
 	made := Site{calls: uint32(C.upfront_made_of(C.uintptr_t(uintptr(canonical))))}
 	return made.Tell("made")
 }
 
-// Had is Site.Tell for the block of a heap or a buddy that contains p or did last: where it was
-// made, and freed.
+// Had is Site.Tell for the calls that made and freed the block of a heap or a buddy that contains
+// p, or contained p last.
 func Had(p unsafe.Pointer) string {
 	var note C.upfront_note
 	if C.upfront_note_at(C.uintptr_t(uintptr(p)), &note) == 0 {
@@ -133,7 +134,7 @@ const siteKeys = 2 * C.UPFRONT_TEXTS
 
 type siteTable struct {
 	sync.RWMutex
-	text [16384]byte // of the call stack that is added
+	text [16384]byte // text of the call stack that is added
 	ids  map[uint64]uint32
 	full bool
 }

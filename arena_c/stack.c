@@ -18,7 +18,7 @@ void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align) {
     return upfront_stack_push_far(s, s->ends.arena.gen, upfront_size(size), (align - 1) | STACK_MASK);
 }
 
-/* A step back through the blocks of an end: the end's position and last block at that time. */
+/* A state of an end, now or before an allocation: its position and last block. */
 typedef struct stack_place {
     int is_far;
     uint64_t at, last;
@@ -34,8 +34,8 @@ static stack_place stack_now(const upfront_stack *s, int is_far) {
 }
 
 /* Reports whether the words before the last block are possible. At the near end each block is above
- * the position before it; the far end's position is always its last block's words. Overwritten
- * words may lead to bytes outside of all blocks. */
+ * the position before it; the far end's position is always its last block's words. Other words were
+ * overwritten. */
 UPFRONT_UNCHECKED static int stack_can_be(const upfront_stack *s, const upfront_stack_below *below, stack_place now) {
     uint64_t was = below->cursor, start = s->ends.arena.start, end = s->ends.end;
     if (now.is_far)

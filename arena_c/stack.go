@@ -26,7 +26,7 @@ import "unsafe"
 // Stack is the header of a stack arena: stack.h.
 type Stack Ends
 
-// StackMask is the least mask of a Push: a block is aligned as the two words before it.
+// StackMask is the least mask of a Push: each block is aligned for the two words before it.
 const StackMask = 15
 
 // below is the pair of words before a block of a stack.

@@ -12,7 +12,7 @@ import "unsafe"
 const (
 	OffsetMax = C.UPFRONT_OFFSET_MAX // bound of blocks, offsets and sizes
 	Object    = C.UPFRONT_OBJECT     // one allocation in a word that counts them above their bytes
-	Edge      = C.UPFRONT_EDGE       // regions and tables begin and end at its multiples
+	Edge      = C.UPFRONT_EDGE       // the arenas of a map begin at its multiples
 	AlignMax  = C.UPFRONT_ALIGN_MAX  // the largest alignment
 	LineSize  = C.UPFRONT_LINE
 )
