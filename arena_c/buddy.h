@@ -43,8 +43,7 @@
  * Damage     Writes to free blocks change nothing. After a write to the state bytes no call
  *            allocates or writes outside of the blocks. A free that finds damage returns
  *            UPFRONT_CORRUPT, a realloc NULL. One refusal in 1 + smallest blocks / 64 checks all
- *            bytes. `damaged` counts the findings and `where` is the place of the last. Nothing is
- *            repaired: a later allocation may overlap a live block.
+ *            bytes. Nothing is repaired: a later allocation may overlap a live block.
  * Checked    In a checked build fills are checked and freed blocks rest, as in a heap. The bytes
  *            after the asked size are a redzone. A request whose redzone would have fewer than 16
  *            bytes gets the next order if there is room; these `padded` bytes give way before a

@@ -4,19 +4,18 @@
  * Algorithm  Two-level segregated fit. Free blocks are in lists by size class: one for each
  *            multiple of 16 below 512 bytes, then 16 for each power of two. Bits say which lists
  *            aren't empty. A header holds the size of the block before it, so a freed block merges
- *            with free neighbours. A request takes the first block of the lowest class whose blocks
- *            are all large enough, else one that fits among the first UPFRONT_HEAP_SCAN blocks of
- *            the classes below.
+ *            with free neighbours. A request takes the first block of the lowest sure class, whose
+ *            blocks are all large enough; else one that fits among the first UPFRONT_HEAP_SCAN
+ *            blocks of the classes below.
  *            With front lists, a freed block of up to UPFRONT_HEAP_FRONT bytes is parked as it is
  *            in a list of its exact size, for the next request of that size. When the lists are
  *            full, the freed block merges. In one free of eight an old parked block merges instead.
- * Bound      At align 16 a request succeeds if a block of a sure class is free: a class whose
- *            blocks all fit. Its blocks may be up to a sixteenth larger than needed. The request
- *            also succeeds if one of the first UPFRONT_HEAP_SCAN blocks below fits. A larger
- *            alignment adds itself and 16 bytes to the sure size. All parked blocks merge before a
- *            refusal. A refusal that left listed blocks unread is counted in `bounded`: an unread
- *            block may fit. Any other refusal means that no block fits, the reserve holds it back,
- *            or a stray write hid it (see Damage).
+ * Bound      A request succeeds if this finds a block. Blocks of the lowest sure class may
+ *            be up to a sixteenth larger than needed; an alignment above 16 adds itself and 16
+ *            bytes to the needed size. All parked blocks merge before a refusal. A refusal that
+ *            left listed blocks unread is counted in `bounded`: an unread block may fit. Any other
+ *            refusal means that no block fits, the reserve holds it back, or a stray write hid it
+ *            (see Damage).
  *            Fragmentation isn't bounded: the worst programs need many times their live bytes
  *            (Robson). Measure yours with upfront_heap_peak and upfront_heap_phase, and keep a
  *            reserve.
@@ -46,10 +45,8 @@
  * Damage     No overwritten word is trusted: a listed block is taken or merged only if its header,
  *            its links and the header after it agree; a parked block is taken only if its header
  *            holds. A call that finds damage takes the block out of service (neither free nor live)
- *            until a reset. Then it rebuilds the lists from all whole blocks and continues.
- *            `damaged` counts the findings, `where` is the place of the last, and `lost` and
- *            `lost_bytes` count the blocks out of service and their bytes. A free or realloc next
- *            to damage does its work; the free still returns UPFRONT_CORRUPT.
+ *            until a reset. Then it rebuilds the lists from all whole blocks and continues. A free
+ *            or realloc next to damage does its work; the free still returns UPFRONT_CORRUPT.
  *            After one stray write of up to 64 bytes into free memory all other blocks stay usable.
  *            A free block of UPFRONT_HEAP_CUT + 32 bytes or more loses only its front. A bad header
  *            is skipped by following the headers back from the end. Between the first and the last

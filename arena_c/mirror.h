@@ -17,12 +17,11 @@
  *            ends, when its address is used again, when its row ends, and by upfront_mirror_check.
  *            The windows of a row that ended as a whole can't be accessed until they are used
  *            again.
- * Example    The block is at 0x100000, which is the origin. Four bytes are allocated at canonical
- *            0x100040, and four more at 0x100044. In window W the first four are at W + 64 * 0x40 =
- *            W + 0x1000 and the others at W + 0x1100. A fifth byte written to the first object is
- *            at W + 0x1004: a redzone, not the second object. After both are freed, a new object at
- *            the first address is at 0x1000 of the other window, so a stale pointer still points to
- *            dead bytes.
+ * Example    The block is at 0x100000, the origin. Objects of 4 bytes at canonical 0x100040 and
+ *            0x100044 are in window W at W + 64 * 0x40 = W + 0x1000 and at W + 0x1100. A fifth byte
+ *            written to the first is at W + 0x1004: a redzone, not the second. After both are
+ *            freed, a new object at the first address is at 0x1000 of the other window, so a stale
+ *            pointer still points to dead bytes.
  * Memory     The caller of upfront_mirror_open provides upfront_mirror_size bytes, 161 times the
  *            block. They cost nothing until they are touched. A C program without a mirror has only
  *            the fills or the poison.
