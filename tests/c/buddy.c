@@ -6,8 +6,8 @@ enum { BUDDY_BLOCKS = 4096 };
 
 static upfront_buddy_range buddy_ranges[BUDDY_BLOCKS];
 
-/* Checks the walk, and that its list covers the blocks without gap or overlap. Returns the free
- * ones. */
+/* Checks the walk, and that its list covers the blocks without gap or overlap. Returns the number
+ * of free blocks. */
 static uint64_t buddy_walked(const upfront_buddy *b) {
     uint64_t count, i, at = b->first, free_count = 0, largest = 0;
     CHECK_EQ(upfront_buddy_walk(b, NULL, 0, NULL), UPFRONT_OK);
@@ -87,7 +87,7 @@ static void buddy_everywhere(void) {
                 CHECK(b->failed == 1 && b->scattered == 0 && b->peak == count * smallest &&
                       b->asked == b->given);
                 for (i = 0; i < count; i++) {
-                    uint64_t from = (i * 7 + 3) % count; /* each once, as 7 is no divisor */
+                    uint64_t from = (i * 7 + 3) % count; /* each once: 7 doesn't divide count */
                     if (count % 7 != 0)
                         buddy_give(b, (char *)b + b->first + from * smallest);
                 }
@@ -115,8 +115,8 @@ static upfront_buddy *buddy_of(unsigned char *w, uint64_t count, uint64_t from) 
     return b;
 }
 
-/* Header and bytes: the whole state of a buddy, saved and restored to try several programs from
- * it. */
+/* Header and bytes are the whole state of a buddy. Tests save and restore it to try several
+ * programs from one state. */
 enum { BUDDY_STATE = 256 };
 
 typedef struct buddy_state {
@@ -164,7 +164,7 @@ static void model_own(model *m, int owner, uint64_t from, uint64_t size) {
     m->live[owner].size = size;
 }
 
-/* The lowest free place, or MODEL_COUNT. */
+/* Returns the lowest free place, or MODEL_COUNT. */
 static uint64_t model_place(const model *m, uint64_t size) {
     uint64_t from = 0;
     while (from < MODEL_COUNT && !model_fits(m, from, size, -1))
@@ -210,7 +210,7 @@ static void model_agrees(const upfront_buddy *b, const model *m) {
         int owner = m->owner[from];
         CHECK(r->live == (owner != 0) && (owner == 0 ||
               (m->live[owner].from == from && m->live[owner].size == size)));
-        /* a free block is as large as it can be */
+        /* a free block has merged as far as it can */
         CHECK(owner != 0 || (model_fits(m, from, size, -1) &&
                              !model_fits(m, from - (from + MODEL_FROM) % (2 * size), 2 * size, -1)));
         used += owner != 0 ? r->size : 0;
@@ -219,7 +219,7 @@ static void model_agrees(const upfront_buddy *b, const model *m) {
     CHECK(b->used == used && b->live == live);
 }
 
-/* Every program of `steps` steps. */
+/* Runs every program of `steps` steps. */
 static void buddy_programs(upfront_buddy *b, const model *before, int steps) {
     buddy_state state = buddy_save(b);
     uint64_t size;
@@ -300,7 +300,7 @@ static void buddy_keeps_a_reserve(void) {
     CHECK(b->used == 0 && b->phase == 1024 && b->peak == 1024);
     p = buddy_take(b, 1024, 1);
     buddy_give(b, p);
-    CHECK_EQ(upfront_buddy_phase(b), 1024); /* it began with that */
+    CHECK_EQ(upfront_buddy_phase(b), 1024); /* the phase began with this use */
     buddy_give(b, buddy_take(b, 2048, 1));
     buddy_give(b, buddy_take(b, 100, 1));
     CHECK(upfront_buddy_phase(b) == 2048 && upfront_buddy_phase(b) == 0 && upfront_buddy_peak(b) == 2048);
@@ -382,8 +382,8 @@ static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64
     }
 }
 
-/* With redzones, blocks at rest and more blocks than notes: a block without a note is counted as
- * the others. */
+/* A buddy with redzones, blocks at rest and more blocks than notes counts a block without a note
+ * like all others. */
 static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t each) {
     enum { LIVE = 1 << 17 };
     static unsigned char *live[LIVE];
@@ -416,8 +416,8 @@ static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t ea
     window_free(w, size);
 }
 
-/* All states that a program can reach with at most `live` smallest blocks, in blocks of at most
- * 2^orders. Returns whether a request is refused in one of them. */
+/* Visits all states that a program can reach with at most `live` smallest blocks, in blocks of at
+ * most 2^orders. Reports whether a request is refused in one of them. */
 enum { ROBSON_STATES = 8192, ROBSON_KEYS = 4 * ROBSON_STATES };
 
 static buddy_state *robson_states;
@@ -489,7 +489,7 @@ static void buddy_is_exact(void) {
 
 /* Robson's program: it fills all with smallest blocks. For each order it frees all but the smallest
  * block in each window, so that no window is free, then allocates all it may in blocks of that
- * order. Returns whether a request was refused. */
+ * order. Reports whether a request was refused. */
 static int robson_program(upfront_buddy *b, uint64_t live, uint64_t orders) {
     uint64_t i, j, count;
     for (i = 0; i <= orders; i++) {

@@ -75,7 +75,7 @@ static void misused_bears(misused *m, uint64_t seed) {
             (void)upfront_buddy_free(m->b, p != NULL ? p : first + 64 * (next_random(&seed) % 41));
             continue;
         }
-        UPFRONT_UNPOISON(first, 64 * 41); /* by garbage, a free block may be live, and is copied */
+        UPFRONT_UNPOISON(first, 64 * 41); /* realloc may copy a free block */
         p = (char *)upfront_buddy_realloc(m->b, next_random(&seed) % 2 == 0 ? p : NULL, size);
         CHECK(p == NULL || (p >= first && p + size <= end));
     }
@@ -94,7 +94,7 @@ static void bits_are_found(uint64_t seed) {
         CHECK(memcmp(m.bytes + in_use, m.state + in_use, (size_t)(sizeof m.state - in_use)) == 0);
         misused_restore(&m);
     }
-    for (bit = 0; bit < 64; bit++) { /* and of the counts */
+    for (bit = 0; bit < 64; bit++) { /* flips each bit of the counts, too */
         m.b->used ^= UINT64_C(1) << bit;
         CHECK_EQ(upfront_buddy_walk(m.b, NULL, 0, NULL), UPFRONT_CORRUPT);
         misused_restore(&m);
@@ -114,7 +114,7 @@ static void bits_are_found(uint64_t seed) {
     window_free(m.window, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* All bytes are garbage, or nearly all possible ones. */
+/* All state bytes are garbage, or nearly all are possible ones. */
 static void garbage_is_borne(uint64_t seed) {
     static const unsigned char kinds[] = {0, UPFRONT_BUDDY_LIVE, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85,
           0x86, 0x87, 0xA0, 0xA1, 0xC0, 0xC1, 0xE0, 0x9F};

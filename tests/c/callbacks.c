@@ -67,8 +67,8 @@ static void callbacks_answers(uint64_t parked) {
     window_free(w, WINDOW);
 }
 
-/* Whether `calls` calls were refused, the last with this name, address and code, and nothing
- * changed. */
+/* Reports whether `calls` calls were refused, the last with this name, address and code, and
+ * nothing changed. */
 static int callbacks_refused(uint64_t calls, const char *call, const void *address, int code) {
     return pond.misuse.calls == calls && strcmp(pond.misuse.call, call) == 0 && pond.misuse.address == address &&
            pond.misuse.code == code && pond.arena->live == 1;
@@ -143,7 +143,7 @@ static void *callbacks_work(void *arg) {
         } else {
             unsigned char *moved = (unsigned char *)upfront_shared_heap_realloc(t->shared, p, size);
             if (moved == NULL)
-                continue; /* full; p stays */
+                continue; /* full; p is still valid */
             t->wrong += !holds(moved, p == NULL ? 0 : old < size ? old : size, t->name);
             p = moved;
         }
@@ -163,7 +163,7 @@ static void callbacks_threads(uint64_t parked) {
     upfront_shared_heap shared;
     uint64_t room;
     int i;
-    /* full now and then */
+    /* the heap is full now and then */
     CHECK_EQ(upfront_shared_heap_init(&shared, upfront_heap_init(w, 4096, parked)), 0);
     room = upfront_heap_largest(shared.arena);
     for (i = 0; i < THREADS; i++) {

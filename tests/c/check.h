@@ -30,7 +30,7 @@
 /* A class of nodes that C can't end. */
 #define OTHER_CLASS 7
 
-/* strict C11 hides it; aligned_alloc needs a multiple of align */
+/* strict C11 hides posix_memalign; aligned_alloc needs a size that is a multiple of align */
 int posix_memalign(void **out, size_t align, size_t size);
 
 /* Zeroed memory at a multiple of UPFRONT_ALIGN_MAX, so that offsets of an arena at its front begin
@@ -51,8 +51,8 @@ static inline void window_free(unsigned char *window, uint64_t size) {
     give_back(window);
 }
 
-/* The size for a test of an alignment at each place of a window: three times the alignment, three
- * windows at least. Alignments above a window are tested only at the first places, to save
+/* The size for a test of an alignment at each place of a window: three times the alignment, and at
+ * least three windows. Alignments above a window are tested only at the first places, to save
  * minutes. */
 static inline uint64_t everywhere_size(uint64_t align) { return 3 * (align < WINDOW ? WINDOW : align); }
 
@@ -79,7 +79,7 @@ static inline uint64_t next_random(uint64_t *seed) {
     return *seed;
 }
 
-/* Writes all bytes, so that a sanitizer or valgrind finds those that aren't ours. */
+/* Writes all bytes, so that a sanitizer or valgrind finds bytes outside of the block. */
 static inline void fill(void *p, uint64_t size, int value) {
     unsigned char *bytes = (unsigned char *)p;
     uint64_t i;
@@ -96,7 +96,7 @@ static inline int holds(const void *p, uint64_t size, int value) {
     return 1;
 }
 
-/* Whether a checked build has the byte as dead, or as live. Release builds don't know and return
+/* Reports whether a checked or asan build marks the byte as dead, or as live. Other builds return
  * true. */
 #if defined(UPFRONT_ASAN)
 int __asan_address_is_poisoned(void const volatile *addr);

@@ -95,7 +95,7 @@ static void checked_refusals(void) {
     CHECK_REFUSED(upfront_buddy_alloc(b, 48, 16));
     CHECK_REFUSED(upfront_pool_get(p, p->gen));
     upfront_fail_at(1);
-    /* room after the newest for a small block, and at the start for a large one */
+    /* a small block has room after the newest, a large one at the start */
     last = upfront_ring_alloc(r, 72, 8);
     CHECK(upfront_ring_alloc(r, 32, 8) != NULL && upfront_ring_free(r, last) == UPFRONT_OK);
     CHECK(REQUEST(upfront_ring_alloc(r, 1024, 8)) == NULL && !upfront_failed()); /* full anyway */

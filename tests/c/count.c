@@ -11,7 +11,7 @@ static void count_words(void) {
     CHECK_COUNT(0, 0, 0);
     CHECK_COUNT(3 * UPFRONT_OBJECT + 7, 7, 3);
     CHECK_COUNT(UINT64_MAX, UPFRONT_OFFSET_MAX - 1, (1 << 26) - 1);
-    /* the carry leaves, the bytes stay */
+    /* the carry leaves the word, and the bytes stay right */
     CHECK_COUNT(((UINT64_C(1) << 26) - 1) * UPFRONT_OBJECT + 9 + (UPFRONT_OBJECT + 4), 13, 0);
 }
 
@@ -28,7 +28,7 @@ static void count_stack(void) {
         mark[i] = upfront_stack_mark(s);
         block[i] = upfront_stack_alloc(s, sizes[i], UINT64_C(1) << i);
         asked += sizes[i];
-        CHECK(upfront_stack_alloc_far(s, sizes[i], 16) != NULL); /* not the other end's */
+        CHECK(upfront_stack_alloc_far(s, sizes[i], 16) != NULL); /* the other end isn't counted */
         CHECK_EQ(upfront_stack_padding(s), a->cursor - a->start - asked);
     }
     CHECK_EQ(upfront_stack_free(s, block[6]), UPFRONT_ORDER);
@@ -37,7 +37,7 @@ static void count_stack(void) {
     CHECK_EQ(upfront_stack_padding(s), a->cursor - a->start - 137);
     CHECK_EQ(upfront_stack_rewind(s, mark[2]), UPFRONT_OK);
     CHECK_EQ(upfront_stack_padding(s), 16 + 16); /* the words before two blocks */
-    /* an overwritten word ends the count there */
+    /* the count ends at an overwritten word */
     ((upfront_stack_below *)block[1] - 1)->cursor = 0;
     CHECK_EQ(upfront_stack_padding(s), 0);
     upfront_stack_reset(s);
@@ -68,7 +68,7 @@ static void count_frame(void) {
     window_free(w, WINDOW);
 }
 
-/* Each scope by itself, in checked builds only. */
+/* Each scope has its own count, in checked builds only. */
 static void count_scopes(void) {
     const uint64_t counted = COUNTED;
     unsigned char *w = window_new(4 * WINDOW);
@@ -80,7 +80,7 @@ static void count_scopes(void) {
     of_outer = &upfront_scopes_top(&r->arena)->count;
     CHECK(upfront_scope_alloc(outer, 3, 1) != NULL && upfront_scopes_node(&r->arena, outer.gen, 8, 7) != NULL);
     CHECK_COUNT(*of_outer, counted * 19, counted * 2);
-    /* a grown object is still one */
+    /* a grown object still counts once */
     CHECK(upfront_scopes_grow(&r->arena, outer.gen, r->arena.arena.cursor, 10) != NULL);
     CHECK_COUNT(*of_outer, counted * 29, counted * 2);
     CHECK(upfront_scopes_grow(&r->arena, outer.gen, r->arena.arena.cursor, 4 * WINDOW) == NULL);
@@ -98,7 +98,7 @@ static void count_scopes(void) {
     CHECK_COUNT(upfront_scopes_top(temp.arena)->count, counted * 50, counted);
     CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
     CHECK_COUNT(*of_outer, counted * 29, counted * 2);
-    /* a pool took the generation between */
+    /* a pool took the generation between the two scopes' */
     CHECK_EQ(upfront_scope_open(&r->arena).gen, inner.gen + 2);
     CHECK_EQ(*of_inner, 0);
     window_free(w, 4 * WINDOW);

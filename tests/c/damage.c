@@ -22,8 +22,8 @@ static struct {
 
 static unsigned char *damage_given[DAMAGE_GIVEN];
 
-/* Live blocks with free ones between them: several in one list, and some alone in theirs. With
- * front lists these are parked. */
+/* Live blocks with free blocks between them: several in one list, and some alone in theirs. With
+ * front lists the freed blocks are parked. */
 static void damage_make(uint64_t parked) {
     static const uint64_t sizes[] = {16, 80, 112, 80, 500, 80, 16, 1000, 16, 528};
     uint64_t i;
@@ -142,7 +142,7 @@ static void damage_words(uint64_t parked) {
     window_free(damage.window, WINDOW);
 }
 
-/* Up to 64 bytes at once. */
+/* Writes up to 64 bytes at once. */
 static void damage_runs(uint64_t parked) {
     uint64_t b, from, size, way, i;
     damage_make(parked);
@@ -164,8 +164,8 @@ static void damage_runs(uint64_t parked) {
     window_free(damage.window, WINDOW);
 }
 
-/* A block that merged into the rest of the heap: the rest is still used, except for a short
- * front. */
+/* A write to a block that merged into the rest of the heap: the rest is still used, except for a
+ * short front. */
 static void damage_of_the_rest(void) {
     unsigned char *w = window_new(WINDOW), *p;
     upfront_heap *h = heap_of(w, WINDOW, 0);
@@ -210,7 +210,7 @@ static void loop_add(uint64_t size, uint64_t align) {
     CHECK(loop.live[loop.blocks++] != NULL);
 }
 
-/* The last block ends too close to the end for another word. */
+/* The last block ends too close to the ring's end for another word. */
 static void loop_make(int wrapped, uint64_t size) {
     loop.size = size;
     loop.r = upfront_ring_init(loop.pages + DAMAGE_PAGE - DAMAGE_RING, size);
@@ -255,8 +255,7 @@ static void loop_goes_on(void) {
     CHECK_EQ(upfront_ring_room(r), upfront_ring_size(r) - UPFRONT_RING_WORD);
 }
 
-/* All blocks are freed, or damage is reported: by the walk at once, and by the free that finds
- * it. */
+/* Frees all blocks, or damage is reported: by the walk at once, and by the free that finds it. */
 static void loop_after(uint64_t freed_first) {
     upfront_ring *r = loop.r;
     uint64_t i, count;

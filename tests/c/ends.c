@@ -49,7 +49,7 @@ static void two_marks(void) {
     CHECK_EQ(upfront_ends_rewind_far(e, gen, far_a - 1), UPFRONT_ORDER);
     b = upfront_ends_mark(e);
     far_b = upfront_ends_mark_far(e);
-    CHECK_EQ(upfront_ends_rewind(e, gen, far_b), UPFRONT_ORDER); /* of the other end */
+    CHECK_EQ(upfront_ends_rewind(e, gen, far_b), UPFRONT_ORDER); /* a mark of the other end */
     CHECK_EQ(upfront_ends_rewind_far(e, gen, b), UPFRONT_ORDER);
     CHECK(upfront_ends_alloc(e, 100, 1) != NULL && upfront_ends_alloc_far(e, 100, 1) != NULL);
     CHECK_EQ(upfront_ends_rewind(e, gen, b), UPFRONT_OK);
@@ -58,7 +58,7 @@ static void two_marks(void) {
     CHECK_EQ(upfront_ends_rewind(e, gen, a), UPFRONT_OK);
     CHECK_EQ(upfront_ends_rewind_far(e, gen, far_a), UPFRONT_OK);
     CHECK(upfront_ends_alloc(e, 300, 1) != NULL && upfront_ends_alloc_far(e, 300, 1) != NULL);
-    /* a rewind passed it: it is inside a block now */
+    /* a rewind passed the mark, which is inside a block now */
     CHECK_EQ(upfront_ends_rewind(e, gen, b), UPFRONT_ORDER);
     CHECK_EQ(upfront_ends_rewind_far(e, gen, far_b), UPFRONT_ORDER);
     CHECK_EQ(upfront_ends_rewind(e, gen, start - 1), UPFRONT_ORDER);

@@ -74,8 +74,8 @@ static struct {
     uint64_t size;
 } kind_got[KIND_MOST];
 
-/* Allocates smaller and smaller blocks until no byte fits. Each is written, and still whole at the
- * end. */
+/* Allocates smaller and smaller blocks until no byte fits. Each block is written, and is still
+ * whole at the end. */
 static void kind_fills(const kind *k, unsigned char *block, uint64_t size, uint64_t align) {
     void *a = k->make(block, size, align);
     uint64_t n = 0, i, want = size / 4;

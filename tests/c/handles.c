@@ -42,7 +42,7 @@ static void handles_go_stale(void) {
     CHECK(upfront_pool_at(h, tag, a) == p && upfront_pool_at(h, tag, b) == q);
     CHECK(upfront_pool_at(h, tag, 0) == NULL);
     CHECK(upfront_pool_at(h, tag + 1, a) == NULL);
-    /* the next generation, not in use so far */
+    /* the next generation, which isn't in use so far */
     CHECK(upfront_pool_at(h, tag, b + (UINT64_C(1) << 32)) == NULL);
     /* a chunk that was never taken */
     CHECK(upfront_pool_at(h, tag, (UINT64_C(1) << 32) | 2) == NULL);
@@ -63,7 +63,7 @@ static void handles_go_stale(void) {
     CHECK_EQ(upfront_pool_handle(h, 0), a);
     CHECK_EQ(upfront_pool_next(h, 1), 1);
     CHECK_EQ(upfront_pool_next(h, 2), h->count);
-    *upfront_pool_generation(h, 0) = UINT32_MAX; /* its last: the chunk retires */
+    *upfront_pool_generation(h, 0) = UINT32_MAX; /* its last generation: the chunk retires */
     a = upfront_pool_handle(h, 0);
     CHECK_EQ(upfront_pool_put_handle(h, tag, a), UPFRONT_OK);
     CHECK(upfront_pool_at(h, tag, a) == NULL && h->retired == 1 && upfront_pool_live(h) == 1);

@@ -6,8 +6,8 @@ enum { HEAP_BLOCKS = 4096, HEAP_LIVE = 200 };
 
 static upfront_heap_range heap_blocks[HEAP_BLOCKS];
 
-/* Checks the walk, and that its list covers the heap without gap or overlap. Returns the free
- * blocks. */
+/* Checks the walk, and that its list covers the heap without gap or overlap. Returns the number of
+ * free blocks. */
 static uint64_t heap_walked(const upfront_heap *h) {
     uint64_t count, i, at = h->first, free_count = 0, parked = 0;
     CHECK_EQ(upfront_heap_walk(h, heap_blocks, HEAP_BLOCKS, &count), UPFRONT_OK);
@@ -158,9 +158,9 @@ static void heap_parks(void) {
     heap_give(h, q);
     heap_give(h, p[3]);
     CHECK(h->parked == 3);
-    heap_give(h, p[4]); /* one too many: the smallest size gives one up */
+    heap_give(h, p[4]); /* one too many: the smallest size gives up a block */
     CHECK(h->parked == 3 && *upfront_heap_front(h, 112) == 0 && *upfront_heap_front(h, 128) != 0);
-    for (i = 1; i < 8; i++) { /* seven merge, then another size gives one up */
+    for (i = 1; i < 8; i++) { /* seven merge, then another size gives up a block */
         CHECK(heap_got(h, 1024, 32) != p[3]);
         heap_give(h, p[5]);
         CHECK(h->parked == 3 && *upfront_heap_front(h, 128) != 0);
@@ -181,7 +181,7 @@ static void heap_parks(void) {
         heap_give(h, p[i]);
     CHECK(h->parked == 3 && heap_walked(h) == 0);
     CHECK_EQ(upfront_heap_largest(h), 3 * 528 - 16);
-    /* before a refusal they merge */
+    /* the parked blocks merge before a refusal */
     CHECK(heap_got(h, 3 * 528 - 16, 1) == p[0] && h->parked == 0 && h->failed == 0);
     heap_give(h, p[0]);
     p[0] = heap_got(h, 500, 1);
@@ -220,7 +220,7 @@ static void heap_bounded(void) {
     CHECK(h->parked == 2 && heap_got(h, 512, 1) == a && h->failed == 0 && h->bounded == 0);
     heap_give(h, a);
     upfront_heap_flush(h);
-    heap_got(h, upfront_heap_largest(h), 1); /* the two as one */
+    heap_got(h, upfront_heap_largest(h), 1); /* the two count as one block */
     a = heap_got(h, 496, 1);
     heap_give(h, a);
     CHECK(h->parked == 1 && upfront_heap_alloc(h, 512, 1) == NULL && h->parked == 0);
@@ -242,7 +242,7 @@ static void heap_reserves(void) {
     CHECK(upfront_heap_realloc(h, q, 95) == q && upfront_heap_realloc(h, q, 96) == q);
     heap_give(h, q);
     upfront_heap_reserve(h, 1041 + 16);
-    CHECK(h->parked == 1 && upfront_heap_alloc(h, 96, 1) == NULL); /* not even the parked one */
+    CHECK(h->parked == 1 && upfront_heap_alloc(h, 96, 1) == NULL); /* not even the parked block */
     upfront_heap_reserve(h, UINT64_MAX);
     CHECK(h->most == 0 && upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 10) == p);
     /* its block has 16 */

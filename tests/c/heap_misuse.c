@@ -45,7 +45,7 @@ static void misuse_codes(void) {
     window_free(w, WINDOW);
 }
 
-/* A new heap of live, free, live, free, live and the free rest. With front lists the two free
+/* Makes a heap of live, free, live, free, live and the free rest. With front lists the two free
  * blocks are parked. */
 typedef struct small {
     unsigned char *window;
@@ -75,7 +75,7 @@ static void *small_bytes(const small *s, uint64_t i) { return (char *)s->h + s->
 
 static int small_walk(const small *s) { return upfront_heap_walk(s->h, NULL, 0, NULL); }
 
-/* The walk finds it; the next heap is new. */
+/* The walk finds the damage; the next heap is new. */
 static void small_caught(small *s) {
     uint64_t parks = s->h->parks;
     CHECK_EQ(small_walk(s), UPFRONT_CORRUPT);
@@ -84,7 +84,7 @@ static void small_caught(small *s) {
     CHECK_EQ(small_walk(s), UPFRONT_OK);
 }
 
-/* The walk finds it, and a free repairs it. */
+/* The walk finds the damage, and a free repairs the heap. */
 static void small_mended(small *s, uint64_t i) {
     CHECK_EQ(small_walk(s), UPFRONT_CORRUPT);
     CHECK_EQ(upfront_heap_free(s->h, (char *)s->h + s->at[i] + UPFRONT_HEAP_HEADER), UPFRONT_CORRUPT);
@@ -159,13 +159,13 @@ static void walk_bits(void) {
                 } else {
                     int code = upfront_heap_free(s.h, small_bytes(&s, n));
                     CHECK(code == UPFRONT_CORRUPT || (code == UPFRONT_OK && s.h->damaged == 0));
-                    /* harmless until then */
+                    /* harmless until the block merges */
                     CHECK(code == UPFRONT_CORRUPT || bit == 0 || bit == 64 || i == n || (i < n && of_before));
                     CHECK_EQ(upfront_heap_check(s.h, small_bytes(&s, n)), UPFRONT_DOUBLE);
                 }
-                /* it may have been overwritten */
+                /* the block itself may have been overwritten */
                 if (s.h->damaged == 0 && (bit != 0 || small_walk(&s) != UPFRONT_OK)) {
-                    CHECK(upfront_heap_alloc(s.h, 4096, 16) == NULL); /* it checks all blocks */
+                    CHECK(upfront_heap_alloc(s.h, 4096, 16) == NULL); /* checks all blocks */
                     CHECK(s.h->damaged > 0 && s.h->failed == 1);
                 }
                 CHECK_EQ(small_walk(&s), UPFRONT_OK);
@@ -193,7 +193,7 @@ static void parked_bits(void) {
     memcpy(before, s.h, sizeof before);
     for (round = 0; round < 2; round++)
         for (bit = 0; bit < 128 + 64; bit++) {
-            uint64_t bad = round == 0 ? 3 : 1; /* the first of the list, and the last */
+            uint64_t bad = round == 0 ? 3 : 1; /* the first block of the list, and the last */
             int of_before = bit == 0 || (bit >= 4 && bit < 38);
             void *p, *q;
             small_flip(&s, s.at[bad], bit);
@@ -214,12 +214,12 @@ static void parked_bits(void) {
             CHECK_EQ(small_walk(&s), UPFRONT_OK);
             small_restore(&s, before);
         }
-    small_flip(&s, s.at[4], 5); /* its neighbour no longer agrees */
+    small_flip(&s, s.at[4], 5); /* its neighbour no longer agrees on the size */
     upfront_heap_flush(s.h);
     CHECK(s.h->parked == 0 && s.h->damaged == 1 && small_walk(&s) == UPFRONT_OK);
     small_restore(&s, before);
     CHECK_EQ(upfront_heap_free(s.h, upfront_heap_alloc(s.h, 96, 16)), UPFRONT_OK);
-    *upfront_heap_front(s.h, 96) = *upfront_heap_front(s.h, 112); /* parked, but larger */
+    *upfront_heap_front(s.h, 96) = *upfront_heap_front(s.h, 112); /* a parked block, but larger */
     CHECK(*upfront_heap_front(s.h, 96) != 0 && upfront_heap_alloc(s.h, 80, 16) > small_bytes(&s, 5));
     CHECK(s.h->damaged == 1 && s.h->where == 0 && small_walk(&s) == UPFRONT_OK);
     small_restore(&s, before);
@@ -234,11 +234,11 @@ static void parked_bits(void) {
 /* A parked block next to an overwritten free block: the damage is found only when it must merge. */
 static void parked_beside(void) {
     small s = small_of(1);
-    /* the last one is: the first had to merge */
+    /* the last one is damaged: the first had to merge */
     CHECK(s.h->parked == 1 && upfront_heap_walk(s.h, NULL, 0, NULL) == UPFRONT_OK);
     upfront_heap_set(s.h, s.at[1] + 16, 8);
     s.h->hand = 8;
-    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_OK); /* the one at 3 gives way */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_OK); /* the block at 3 gives way */
     CHECK(s.h->parked == 1 && s.h->damaged == 0);
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT); /* neither can merge */
     CHECK(s.h->lost == 1 && s.h->lost_bytes == 96 && s.h->where == s.at[1] + UPFRONT_HEAP_HEADER && s.h->live == 1);
@@ -304,8 +304,8 @@ static void headers_stay_bad(void) {
     }
 }
 
-/* Several overwritten headers: between the first and the last only live blocks are believed, since
- * a free one may be an earlier heap's. The closing header is repaired. */
+/* Several headers are overwritten. Between the first and the last only live blocks are believed,
+ * because a free one may be an earlier heap's. The closing header is repaired. */
 static void headers_of_many(void) {
     small s = small_new();
     small_flip(&s, s.at[0], 70);
@@ -316,7 +316,7 @@ static void headers_of_many(void) {
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_OK);
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_CORRUPT);
     window_free(s.window, WINDOW);
-    s = small_new(); /* not one that reaches past the known good headers */
+    s = small_new(); /* a live block must not reach past the known good headers */
     small_flip(&s, s.at[0], 70);
     upfront_heap_seal(s.h, s.at[2], 96 | UPFRONT_HEAP_HOLE, (4096 - 96 * 5) | UPFRONT_HEAP_LIVE);
     upfront_heap_seal(s.h, s.at[1] + 32, 0, 2048 | UPFRONT_HEAP_LIVE);
@@ -334,7 +334,7 @@ static void headers_of_many(void) {
     window_free(s.window, WINDOW);
 }
 
-/* One after another: a block out of service stays so. */
+/* Damage after damage: a block out of service stays so. */
 static void damaged_again(void) {
     small s = small_new();
     uint64_t last = s.at[5];
@@ -359,7 +359,7 @@ static void damaged_again(void) {
     CHECK(upfront_heap_alloc(s.h, 16, 2048) == NULL && s.h->damaged == 1 && s.h->lost == 1);
     CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 1));
     window_free(s.window, WINDOW);
-    s = small_new(); /* a way back to a header that isn't the next one */
+    s = small_new(); /* the way back leads to a header that isn't the next one */
     small_flip(&s, s.at[0], 70);
     upfront_heap_set(s.h, s.at[5], (upfront_heap_word(s.h, s.at[5]) & UPFRONT_HEAP_SEAL_BEFORE) | 192);
     CHECK(upfront_heap_largest(s.h) > 2000 && s.h->live == 2 && small_walk(&s) == UPFRONT_OK);
@@ -377,8 +377,8 @@ static void parked_twice(void) {
     window_free(s.window, WINDOW);
 }
 
-/* A 0 over the link of a parked block loses those after it. If all are lost, nothing is parked any
- * more. */
+/* A 0 over the link of a parked block loses the blocks after it. If all are lost, nothing is parked
+ * any more. */
 static void parked_lost(void) {
     small s = small_of(2);
     uint64_t i;
@@ -390,8 +390,8 @@ static void parked_lost(void) {
     upfront_heap_set(s.h, *upfront_heap_front(s.h, 96) + 16, 0);
     for (i = 0; i < 2; i++)
         CHECK(upfront_heap_alloc(s.h, 80, 16) != NULL);
-    s.h->parked = 2; /* as if another one were lost */
-    s.h->hand = 0;   /* the next one needs room */
+    s.h->parked = 2; /* as if another block were lost */
+    s.h->hand = 0;   /* the next block needs room */
     CHECK(upfront_heap_free(s.h, small_bytes(&s, 0)) == UPFRONT_OK && s.h->parked == 2 && s.h->sizes == 0);
     CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
     window_free(s.window, WINDOW);

@@ -25,7 +25,7 @@ static void linear_arguments(void) {
     uint64_t i, align;
     memset(&zero, 0, sizeof zero);
     CHECK(upfront_linear_alloc(NULL, 8, 8) == NULL);
-    /* before init: 0 bytes at offset 0 would fit */
+    /* before init, when 0 bytes at offset 0 would fit */
     CHECK(upfront_linear_alloc(&zero, 0, 1) == NULL);
     CHECK(upfront_linear_alloc(&zero, 1, 1) == NULL);
     before = *l;
@@ -62,12 +62,13 @@ static void linear_rewinds(void) {
     CHECK_EQ(l->least, 0);
     CHECK(upfront_linear_alloc(l, 10, 1) == w + middle);
     CHECK_EQ(upfront_linear_rewind(l, gen, start), UPFRONT_OK);
-    CHECK_EQ(l->least, 0); /* a lower use later doesn't lower it */
+    CHECK_EQ(l->least, 0); /* a smaller use later doesn't change the least */
     CHECK_EQ(upfront_linear_rewind(l, gen, UINT64_MAX), UPFRONT_ORDER);
     window_free(w, WINDOW);
 }
 
-/* Another generation is refused for any size, and only the word that remembers it changes. */
+/* Another generation is refused for any size, and only the word that remembers the generation
+ * changes. */
 static void linear_generations(void) {
     static const uint64_t others[] = {0, 2, 3, UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX};
     static const uint64_t sizes[] = {0, 1, 4096, UPFRONT_OFFSET_MAX - 1};

@@ -104,16 +104,16 @@ static void map_goes_on(void) {
             s[i] = upfront_scope_open(&r->arena);
             inner[i] = upfront_scope_open(&r->arena);
             temp[i] = upfront_scope_temp(inner[i], 1);
-            /* a pool takes one, too; and all rows continue from the newest */
+            /* a pool takes a generation, too; all rows continue from the newest */
             CHECK_EQ(s[i].gen, 3 * turn + 1);
             CHECK_EQ(inner[i].gen, 3 * turn + 2);
-            /* the last two rows are too small for one */
+            /* the last two rows are too small for a pool */
             CHECK_EQ(temp[i].gen, i > 3 ? 0 : 3 * turn + 1);
             if (i > 3)
                 continue;
             p[i] = upfront_scope_pool(inner[i], 8, 8, 1);
             tags[i] = p[i]->gen;
-            /* open or not makes no difference */
+            /* open scopes make no difference */
             CHECK(turn % 2 != 0 || upfront_scope_close(inner[i]) == UPFRONT_OK);
         }
     }
@@ -162,8 +162,8 @@ static void map_goes_on_otherwise(void) {
     window_free(w, size);
 }
 
-/* A map of fewer rows and pools over the tables of one with open scopes and pools: they are
- * closed. */
+/* A map of fewer rows and pools over the tables of a map with open scopes and pools closes
+ * these. */
 static void map_ends_what_was_open(void) {
     uint64_t size = upfront_map_size(map_plan, 4, 3, 2, 0), i;
     unsigned char *w = window_new(size);
@@ -212,7 +212,7 @@ static void map_rewinds_in_order(void) {
         CHECK((upfront_scope_temp(top_of(&upfront_map_row(m, row)->arena), 1).arena != NULL) == (row < 4));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK);
         CHECK(upfront_map_row(m, row)->temp.depth == 0 && upfront_row_used(upfront_map_row(m, row)) == 0);
-        /* a region rewinds those above it; frames and scratch arenas are independent */
+        /* a region rewinds the regions above it; frames and scratch arenas are independent */
         for (i = 0; i < MAP_ROWS; i++)
             CHECK_EQ(!is_open(m, i), i == row || (row < 3 && i > row && i < 3));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK); /* an empty one stays empty */
@@ -220,7 +220,7 @@ static void map_rewinds_in_order(void) {
     window_free(w, size);
 }
 
-/* A finalizer of another class stops a rewind before it changes anything. */
+/* A node of another class stops a rewind before it changes anything. */
 static void map_rewind_refuses(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), class_;
     unsigned char *w = window_new(size);
@@ -243,7 +243,7 @@ static void map_rewind_refuses(void) {
     window_free(w, size);
 }
 
-/* Nor does a rewind begin in a finalizer of a row that it would rewind. */
+/* A rewind doesn't begin in a finalizer of a row that it would rewind. */
 static upfront_map *rewound;
 static int rewound_count;
 
@@ -339,7 +339,7 @@ static void map_rewind_closes_pools(void) {
         upfront_pool *p = upfront_scope_pool(s, 16, 8, 100), *q = upfront_scope_pool(s, 16, 8, 100);
         uint64_t tag = q->gen;
         CHECK(p != q && upfront_pool_get(q, tag) != NULL);
-        inner = upfront_scope_open(&level->arena); /* no pool of this one */
+        inner = upfront_scope_open(&level->arena); /* a scope without a pool */
         CHECK(upfront_scope_alloc(inner, 8, 8) != NULL && upfront_scope_temp(inner, 100).arena != NULL);
         CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
         CHECK(upfront_pool_get(q, tag) == NULL && q->free == 0 && q->gen == 0);
@@ -395,7 +395,7 @@ static void map_counts_a_row(void) {
     window_free(w, size);
 }
 
-/* Counts of lines and defaults of the call make the same bytes. */
+/* Equal counts, of lines or from defaults, make the same bytes. */
 static void map_counts_alike(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, WINDOW), i;
     unsigned char *a = window_new(size), *b = window_new(size);

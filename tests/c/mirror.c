@@ -114,12 +114,12 @@ static void test_kinds(void) {
     }
     CHECK_EQ(a->cursor, from + 5010);
     check_lies(x.scratch, from + 5009, p + 5009);
-    /* an offset inside of it */
+    /* an offset inside of the object */
     more = (char *)upfront_scopes_grow(x.scratch, s.gen, from + 100, 10);
     CHECK(more == p + 5010);
     upfront_mark_less(upfront_arena_at(a, from), upfront_arena_at(a, a->cursor), 10);
     a->cursor -= 10;
-    check_lies(x.scratch, from, p); /* it stays in place when it shrinks */
+    check_lies(x.scratch, from, p); /* the object stays in place when it shrinks */
     q = (char *)upfront_scopes_grow(x.scratch, s.gen, a->cursor, 8); /* a new object */
     CHECK(q > p + 5010 + 63);
     upfront_mark_less(upfront_arena_at(a, a->cursor - 8), upfront_arena_at(a, a->cursor), 8);
@@ -136,10 +136,10 @@ static void test_kinds(void) {
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE);
     more = (char *)upfront_pool_get(pool, pool->gen);
     CHECK(more != q);
-    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE); /* an earlier life's */
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE); /* an earlier object's */
     memset(more, 6, 24);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, p), UPFRONT_OK);
-    /* it begins where the other ended */
+    /* the new object begins where the other ended */
     CHECK(upfront_pool_chunk(pool, 1) == more && holds(more, 24, 6));
     temp = upfront_scope_temp(s, 100);
     p = (char *)upfront_scope_alloc(temp, 100, 1);
@@ -179,8 +179,8 @@ static void check_found(int what, int how, const void *at, const void *start, ui
     CHECK_EQ(tale.name, MIRROR_NAME);
 }
 
-/* Stray writes are found by check, and by the next use of the place; each byte is restored in
- * between. */
+/* upfront_mirror_check finds each stray write, and so does the next use of the address. Each byte
+ * is restored in between. */
 static void test_found(void) {
     mirrored x = mirror_up();
     upfront_row *r = upfront_map_row(x.map, 1);
@@ -257,7 +257,7 @@ static void test_found(void) {
     mirror_down(&x);
 }
 
-/* A dead object with a live one inside its bytes is checked around that. */
+/* A dead object with a live one inside its bytes is checked around the live one. */
 static void test_overlaid(void) {
     static const uint64_t sizes[3][2] = {{8, 5000}, {8, 1}, {16, 8}};
     mirrored x = mirror_up();
@@ -281,7 +281,8 @@ static void test_overlaid(void) {
     mirror_down(&x);
 }
 
-/* Objects of a row that ended as a whole are known, and the next ones are in the other window. */
+/* Objects of a row that ended as a whole still have notes, and the next ones are in the other
+ * window. */
 static void test_over(void) {
     mirrored x = mirror_up();
     unsigned char *p, *q;
@@ -300,12 +301,12 @@ static void test_over(void) {
     *q = 1;
     mirror_down(&x);
 
-    x = mirror_up(); /* an object from one edge into the next has access to both, in both windows */
+    x = mirror_up(); /* an object across two edges has access to both, in both windows */
     for (i = 0; i < 4; i++) {
         s = upfront_scope_open(x.level);
         CHECK(upfront_scope_alloc(s, WINDOW - (i < 2 ? 8 : 16), 1) != NULL);
         p = (unsigned char *)upfront_scope_alloc(s, i < 2 ? WINDOW : 8, 8);
-        if (i >= 2) /* also when it grows */
+        if (i >= 2) /* also when the object grows */
             CHECK(upfront_scopes_grow(x.level, s.gen, x.level->arena.cursor - 8, WINDOW - 8) == p + 8);
         check_lies(x.level, x.level->arena.cursor - 1, p + WINDOW - 1);
         CHECK_EQ(upfront_map_rewind(x.map, 0), UPFRONT_OK);
@@ -341,7 +342,7 @@ static void test_over(void) {
 
 #endif
 
-/* Outside of mirrors there are fills alone. */
+/* Outside of mirrors there are only fills. */
 static void test_less(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_mark_less(w, w + 104, 64);

@@ -236,7 +236,7 @@ static void nothing_is_made(unsigned char *w) {
             NO(upfront_arena_init(block, sizes[i], 64));
             /* size of a header */
             NO(upfront_arena_init(block, 256, sizes[i] == UPFRONT_LINE ? 256 : sizes[i]));
-            /* it uses as much as a pool may have */
+            /* a pool uses no more than its largest size */
             NO(j == 1 && i > 3 ? NULL : upfront_pool_make(block, sizes[i], 8, 8, 0));
         }
     NO(upfront_frame_init(w, 4096, 0));
@@ -255,7 +255,7 @@ static void nothing_is_made(unsigned char *w) {
     CHECK(holds(w, 4096, 0));
 }
 
-/* Chunks of no bytes or no block: none. */
+/* With chunks of no bytes or without a block, no chunk is made. */
 static void nothing_intrusive(unsigned char *w) {
     const uint64_t strides[] = {0, 1, 4, 12, UINT64_MAX};
     upfront_intrusive p;

@@ -26,7 +26,7 @@ static void pool_sizes(void) {
     CHECK(upfront_pool_size(8, 8, UINT32_MAX, 0) != 0);
     CHECK_EQ(upfront_pool_size(128, 8, UPFRONT_OFFSET_MAX / 128 + 1, 0), 0);
     CHECK(upfront_pool_size(128, 8, UPFRONT_OFFSET_MAX / 128, 0) > UPFRONT_OFFSET_MAX);
-    /* beyond it the reciprocal is inexact */
+    /* beyond this count the reciprocal is inexact */
     CHECK(upfront_pool_size(UINT64_C(1) << 30, 8, 15, 0) != 0);
     CHECK_EQ(upfront_pool_size(UINT64_C(1) << 30, 8, 16, 0), 0);
     CHECK_EQ(upfront_pool_size(UPFRONT_OFFSET_MAX, 8, 1, 0), 0);
@@ -108,7 +108,7 @@ static void pool_misuse(void) {
     memset(then, UPFRONT_CHUNK_FREE, sizeof then);
     then[p->count - 1] = UPFRONT_CHUNK_LIVE; /* earlier, chunk 0 was live and chunk 1 wasn't */
     upfront_pool_remark(p, then);
-    CHECK_EQ(upfront_pool_next(p, 0), 1); /* it changes marks alone */
+    CHECK_EQ(upfront_pool_next(p, 0), 1); /* upfront_pool_remark changes only marks */
     upfront_pool_close(p);
     CHECK_EQ(upfront_pool_put(p, tag, b), UPFRONT_STALE);
     CHECK(upfront_pool_get(p, tag) == NULL && upfront_pool_live(p) == 0);

@@ -102,7 +102,7 @@ static void edges_move(uint64_t guard) {
     CHECK_EQ(upfront_map_rewind(reconfigure_map, 4), UPFRONT_OK);
     reconfigure_refuses(0, NULL, 5, UPFRONT_BAD_ARGUMENT);
     reconfigure_refuses(0, all, 0, UPFRONT_BAD_ARGUMENT);
-    reconfigure_refuses(0, all, 4, UPFRONT_BAD_ARGUMENT); /* another sum */
+    reconfigure_refuses(0, all, 4, UPFRONT_BAD_ARGUMENT); /* the sizes have another sum */
     reconfigure_refuses(6, all, 1, UPFRONT_BAD_ARGUMENT);
     reconfigure_refuses(UINT64_MAX, all, 1, UPFRONT_BAD_ARGUMENT);
     reconfigure_refuses(5, all, 2, UPFRONT_BAD_ARGUMENT);

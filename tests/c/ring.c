@@ -3,7 +3,7 @@
 
 enum { RING_WORD = UPFRONT_RING_WORD, RING_HEAD = sizeof(upfront_ring) };
 
-/* The words of the header agree. */
+/* Checks that the words of the header agree. */
 static void ring_check(const upfront_ring *r, uint64_t size) {
     const upfront_arena *a = &r->arena;
     CHECK(a->start == RING_HEAD && r->end == size && a->next == a->gen && r->oldest % RING_WORD == 0);
@@ -15,7 +15,7 @@ static void ring_check(const upfront_ring *r, uint64_t size) {
         CHECK(a->start < a->cursor && a->cursor <= r->oldest && r->oldest < r->seam && r->seam <= r->end && a->limit == r->oldest);
 }
 
-/* Allocates, writes all of it, and checks the ring. */
+/* Allocates a block, writes all of it, and checks the ring. */
 static unsigned char *ring_take(upfront_ring *r, uint64_t block, uint64_t size, uint64_t align) {
     unsigned char *p = (unsigned char *)upfront_ring_alloc(r, size, align);
     if (p != NULL) {
@@ -111,7 +111,7 @@ static void ring_seam(void) {
     CHECK(is_marked(d, 1));
     ring_check(r, SIZE);
 
-    /* reset of a wrapped ring, and two of its words in freed bytes */
+    /* resets a wrapped ring, with two of its words in freed bytes */
     a = ring_take(r, SIZE, 72, 8);
     b = ring_take(r, SIZE, 72, 8);
     ring_give(r, SIZE, a);
@@ -130,7 +130,7 @@ static void ring_seam(void) {
     window_free(w, WINDOW);
 }
 
-/* Less room than a word. */
+/* The room that is left is smaller than a word. */
 static void ring_scraps(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_ring *r = upfront_ring_init(w, 192);
@@ -229,7 +229,7 @@ static void ring_walks(void) {
     window_free(w, WINDOW);
 }
 
-/* The newest block is whole, and so are the newest of the others that leave it room. */
+/* Checks that the newest block is whole, and so are the newest of the others that leave it room. */
 static void ring_overwrites(void) {
     enum { SIZE = RING_HEAD + 600 };
     unsigned char *w = window_new(WINDOW), *p, *oldest;

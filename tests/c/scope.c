@@ -176,7 +176,7 @@ static void scope_order(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* A null scope and a stale one are codes everywhere. */
+/* Each function returns a code for a null scope and for a stale one. */
 static void scope_zero(void) {
     static const upfront_scope none = {NULL, 0};
     unsigned char *w = window_new(2 * WINDOW);
@@ -216,7 +216,7 @@ static void scope_refusals(void) {
     CHECK(upfront_scope_alloc(s[1], 1, 3) == NULL && upfront_scope_alloc(s[1], 1, 0) == NULL);
     CHECK(upfront_scope_alloc(s[1], 1, 2 * UPFRONT_ALIGN_MAX) == NULL);
     CHECK(upfront_scope_alloc(s[1], UINT64_MAX, 1) == NULL && upfront_scope_alloc(s[1], UPFRONT_OFFSET_MAX, 1) == NULL);
-    CHECK_EQ(r->arena.arena.asked, UPFRONT_ASKED | UPFRONT_OFFSET_MAX); /* a full like any other */
+    CHECK_EQ(r->arena.arena.asked, UPFRONT_ASKED | UPFRONT_OFFSET_MAX); /* full like any other */
     CHECK_EQ(upfront_scope_defer(s[1], NULL, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_scope_defer(s[0], note, NULL), UPFRONT_ORDER);
     CHECK(upfront_scope_pool(s[0], 8, 8, 1) == NULL);
@@ -232,7 +232,7 @@ static void scope_refusals(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* The scope of a load or of a frame is the owner's: C may use it, and not close it. */
+/* The scope of a load or of a frame is the owner's: C may use it but not close it. */
 static void scope_base(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -243,7 +243,7 @@ static void scope_base(void) {
     CHECK(closed_count == 0 && upfront_scope_is_open(load) && upfront_scope_alloc(load, 1, 1) != NULL);
     s = upfront_scope_open(&r->arena);
     CHECK_EQ(upfront_scope_close(load), UPFRONT_ORDER);
-    CHECK_EQ(upfront_scope_close(s), UPFRONT_OK); /* a scope in it is C's own */
+    CHECK_EQ(upfront_scope_close(s), UPFRONT_OK); /* a scope in it is C's, which may close it */
     CHECK_EQ(upfront_scope_close(load), UPFRONT_ORDER);
     r->arena.base = 0;
     CHECK_EQ(upfront_scope_close(load), UPFRONT_OK);
@@ -267,7 +267,7 @@ static void scope_full(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* A refused pool leaves nothing and records its size: with that many free bytes it succeeds, with
+/* A refused pool changes nothing but records its size: with that many free bytes it succeeds, with
  * one less it doesn't. */
 static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, int handles, uint64_t used) {
     static unsigned char before[WINDOW];
@@ -298,7 +298,8 @@ static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, int h
     window_free(w, 3 * WINDOW);
 }
 
-/* Chains with nodes of another class: their maker closes the scope, and C runs its own part. */
+/* In a chain with nodes of another class C runs its own part, and the nodes' maker closes the
+ * scope. */
 static void scope_mixed(void) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -314,7 +315,7 @@ static void scope_mixed(void) {
     CHECK_EQ(upfront_scope_close(s), UPFRONT_ORDER);
     CHECK(closed_count == 0 && upfront_scope_is_open(s));
     CHECK_EQ(upfront_scopes_run(s.arena, 0), 2);
-    CHECK_EQ(upfront_scopes_run(s.arena, 0), 0); /* the other one is first */
+    CHECK_EQ(upfront_scopes_run(s.arena, 0), 0); /* the other node is first */
     CHECK(upfront_scopes_unlink(s.arena, &class_) != NULL && class_ == OTHER_CLASS);
     CHECK_EQ(upfront_scopes_run(s.arena, mark), 1);
     CHECK_EQ(s.arena->chain, mark);

@@ -55,12 +55,12 @@ static void temp_meets(void) {
     CHECK(is_marked(a, 1) && is_marked(a + 999, 1) && is_marked(b + left - 1, 0));
     CHECK_EQ(upfront_scope_close(t), UPFRONT_STALE);
     CHECK(upfront_scope_alloc(t, 0, 1) == NULL && !upfront_scope_is_alive(t));
-    CHECK(upfront_scope_alloc(near_scope, 1024, 1) == a); /* its bytes are the near end's again */
+    CHECK(upfront_scope_alloc(near_scope, 1024, 1) == a); /* the near end's again */
     CHECK_EQ(upfront_row_peak(temp_row), TEMP_SIZE);
-    temp_close(); /* the node of a closed one does nothing */
+    temp_close(); /* the node of a closed scope does nothing */
 }
 
-/* They nest in their own chain; the newest allocates, older ones keep their bytes. */
+/* Temporary scopes nest in their own chain. The newest allocates, older ones keep their bytes. */
 static void temp_nests(void) {
     upfront_scope t[3], inner;
     unsigned char *p[3];
@@ -85,14 +85,14 @@ static void temp_nests(void) {
     t[2] = upfront_scope_temp(inner, 24);
     CHECK_EQ(upfront_scope_defer(t[2], temp_note, (void *)5), UPFRONT_OK);
     CHECK_EQ(upfront_scope_defer(inner, temp_note, (void *)6), UPFRONT_OK);
-    CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK); /* with its own alone */
+    CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK); /* closes only its own temporary scope */
     CHECK(temp_count == 3 && temp_order[1] == 6 && temp_order[2] == 5 && upfront_scope_is_open(t[1]));
     temp_close();
     CHECK(temp_count == 6 && temp_order[3] == 3 && temp_order[4] == 2 && temp_order[5] == 1);
 }
 
-/* One opened from another: its node is the older one's, and each closes once, by itself or with the
- * older one. */
+/* If a temporary scope is opened from another, its node is in the older one's chain. Each closes
+ * once, by itself or with the older one. */
 static void temp_of_temp(void) {
     upfront_scope t[3];
     int ended, i;
@@ -103,7 +103,7 @@ static void temp_of_temp(void) {
             CHECK(t[i].arena == &temp_row->temp && t[i].gen == (uint64_t)i + 1);
             CHECK_EQ(upfront_scope_defer(t[i], temp_note, (void *)(intptr_t)i), UPFRONT_OK);
         }
-        /* the newest, even if older ones nest */
+        /* the newest scope, even if older ones nest */
         CHECK(upfront_scope_temp(near_scope, 8).arena != NULL);
         CHECK_EQ(upfront_scope_close(t[2]), UPFRONT_ORDER);
         t[0].gen = 4;
@@ -119,8 +119,8 @@ static void temp_of_temp(void) {
     }
 }
 
-/* A refused one leaves nothing and records its size: with that many free bytes it succeeds, with
- * one less it doesn't. */
+/* A refused temporary scope changes nothing but records its size: with that many free bytes it
+ * succeeds, with one less it doesn't. */
 static void temp_needs(void) {
     static unsigned char before[WINDOW];
     static const uint64_t sizes[] = {0, 1, 63, 64, 65, 1000, TEMP_SIZE - WINDOW};
@@ -164,7 +164,7 @@ static void temp_refusals(void) {
     }
     CHECK(upfront_scope_open(&temp_row->temp).arena == NULL);
     CHECK(upfront_scope_temp(near_scope, 1).arena == NULL && upfront_scope_temp(t, 1).arena == NULL);
-    /* bytes aren't the reason */
+    /* the refusal isn't for want of bytes */
     CHECK_EQ(temp_row->arena.arena.asked | temp_row->temp.arena.asked, 0);
     CHECK(upfront_scope_close(t) == UPFRONT_OK && upfront_scope_close(older) == UPFRONT_OK);
     t = upfront_scope_temp(near_scope, 10);
@@ -172,7 +172,7 @@ static void temp_refusals(void) {
     CHECK(t.arena->arena.asked != 0 && temp_row->arena.arena.asked == 0 && upfront_scope_alloc(t, 10, 1) != NULL);
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
     t = upfront_scope_temp(near_scope, 100);
-    /* room for the node, not for its bytes */
+    /* room for the node, but not for the scope's bytes */
     CHECK(upfront_scope_temp(t, TEMP_SIZE).arena == NULL);
     CHECK_EQ(t.arena->arena.asked, UPFRONT_ASKED | (TEMP_SIZE + UPFRONT_LINE));
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
@@ -188,8 +188,8 @@ static void temp_refusals(void) {
     temp_close();
 }
 
-/* While its finalizers run, neither it nor its scope closes, and no other one opens. The near end
- * still allocates. */
+/* While a temporary scope's finalizers run, neither it nor its maker closes, and no other one
+ * opens. The near end still allocates. */
 static upfront_scope temp_closing;
 
 static void temp_meddle(void *arg) {

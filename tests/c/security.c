@@ -87,7 +87,7 @@ static const suite_write afters[] = {
     {"a word after a free, when others were made", 0, 0, 8, 'F', 0, 2},
 };
 
-/* Runs one between live neighbours and returns whether damage was reported. */
+/* Runs a write between live neighbours, and reports whether damage was found. */
 static int suite_run(suite *s, const suite_write *w, uint64_t size, int wrong) {
     unsigned char *before = (unsigned char *)s->alloc(s->arena, 40), *p, *old, *behind, *others[4] = {NULL};
     uint64_t bytes = w->size == UINT64_MAX ? size : w->size, i;
@@ -156,7 +156,7 @@ static void suite_frees(unsigned char *w, int of_buddy, uint64_t parked, uint64_
 }
 
 #ifdef UPFRONT_CHECKED
-/* A report has the place, and the place's note the calls that made and freed the block. */
+/* A report has the place; the note of the place has the calls that made and freed the block. */
 static void suite_notes(unsigned char *w, int of_buddy) {
     suite s = suite_of(w, of_buddy, 16);
     upfront_note note;

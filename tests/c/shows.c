@@ -9,7 +9,7 @@ typedef const char *(*shown_misuse)(unsigned char *w, int on);
 
 static const char shown_nothing[] = "nothing", shown_report[] = "a report";
 
-/* Writes a byte, and returns whether AddressSanitizer would report it. */
+/* Writes a byte, unless AddressSanitizer would report it. Reports whether it would. */
 static int shown_write(unsigned char *p) {
     if (UPFRONT_SANITIZED && is_marked(p, 1))
         return 1;
@@ -79,7 +79,7 @@ static const char *shown_twice(unsigned char *w, int on) {
     return shown_code(shown_free(&b));
 }
 
-/* In arenas without redzones of their own. */
+/* Misuse of arenas without redzones of their own. */
 static const char *shown_past_the_newest(unsigned char *w, int on) {
     upfront_linear *l = upfront_linear_init(w, WINDOW);
     uint64_t mark = l->cursor;
@@ -114,7 +114,7 @@ static const char *shown_read_of_the_dead(unsigned char *w, int on) {
 
 #define SHOWN_ON_BOTH (SHOWN_ON_HEAP | SHOWN_ON_BUDDY)
 
-/* In the order of the page: the misuse, the report of each build, and the program. */
+/* The rows of the page, in its order: the misuse, the report of each build, and the program. */
 static const struct shown {
     const char *misuse, *release, *checked, *asan;
     shown_misuse commit;

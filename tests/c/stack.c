@@ -67,7 +67,7 @@ static void stack_marks(const stack_end *e, const stack_end *other) {
         CHECK_EQ(e->rewind(s, marks[i]), UPFRONT_OK);
         CHECK_EQ(e->mark(s), marks[i]);
         if (i < 4)
-            CHECK_EQ(e->rewind(s, marks[i + 1]), UPFRONT_ORDER); /* newer than the stack */
+            CHECK_EQ(e->rewind(s, marks[i + 1]), UPFRONT_ORDER); /* above its position */
     }
     CHECK_EQ(e->is_far ? s->ends.far_last : s->ends.last, 0);
     CHECK_EQ(e->rewind(s, 0), UPFRONT_ORDER);

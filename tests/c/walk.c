@@ -98,7 +98,7 @@ static void walk_names_every_byte(void) {
     walk_close();
 }
 
-/* The place of a word in its struct, in words. */
+/* The index of a word in its struct. */
 #define WORD(type, member) (offsetof(type, member) / 8)
 
 static const uint64_t all = UINT64_MAX, none = 0;
@@ -214,7 +214,7 @@ static void walk_tells_each_word(void) {
     walk_close();
 }
 
-/* Contradictions of two words, and those beyond one flipped bit. */
+/* Contradictions of two words, and others that one flipped bit doesn't make. */
 static void walk_tells_pairs(void) {
     upfront_row *r, *last;
     upfront_pool *p;
@@ -272,7 +272,7 @@ static void walk_tells_pairs(void) {
     p->chunks += 40000 * 24;
     p->numbers += 40000 * 24;
     CHECK(!is_told());
-    /* counts that fit in their row, and not with the other rows */
+    /* counts that fit in their row, but not together with the other rows */
     r = upfront_map_row(map, WALK_ROWS - 1);
     good = *r;
     r->arena.slots = --r->temp.slots;
@@ -336,7 +336,7 @@ static void walk_tells_records(void) {
     r->chain = h->arena.start + 8;
     CHECK(!is_told());
     *r = good;
-    h->chain = 0; /* in place of an existing node: possible, if that has run */
+    h->chain = 0; /* possible: the node may have run */
     CHECK(!is_told());
     h->chain = h->arena.start;
     CHECK(is_told());
@@ -480,7 +480,7 @@ static void walk_of_least(void) {
     p->numbers += last;
     CHECK(upfront_scope_pool_of(s, 8, 8, 0, 1, 0, &p) == UPFRONT_FULL);
     for (size = 0; size < sizeof *map; size += 8) {
-        /* memory checkers see a read past it */
+        /* memory checkers see a read past the block */
         unsigned char *w = window_new(WINDOW), *few = w + WINDOW - size;
         memcpy(few, map, (size_t)size);
         CHECK(upfront_map_walk((upfront_map *)(void *)few, size, NULL, 0, &count) == UPFRONT_CORRUPT && count == 0);

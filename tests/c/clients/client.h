@@ -1,9 +1,9 @@
-/* client.h - common code of the tests of C libraries: each runs with its memory in a heap, in
- * smaller and smaller ones until it refuses.
+/* client.h - common code of the tests of C libraries: each library runs with its memory in a heap,
+ * and again in smaller and smaller ones until the heap refuses.
  *
  * -DIN_BUDDY uses a buddy. The arguments are the capacity of the heap's front lists and the number
  * of sizes. At each size the library works, or ends with an error of its own. Then the reserve is
- * lifted and everything closed, and the heap must be one free block again. */
+ * lifted, everything is closed, and the heap must be one free block again. */
 #ifndef UPFRONT_CLIENT_H
 #define UPFRONT_CLIENT_H
 
@@ -63,7 +63,7 @@ static inline void client_end(void) {
     check(client.misuse.calls == 0, "no call is refused");
 }
 
-/* Tries `sizes` sizes from the largest down, each smaller by the same factor. run reports whether
+/* Tries `sizes` sizes from the largest down, each smaller by the same factor. `run` reports whether
  * the library did all its work; both answers must occur. */
 static inline void client_shrink(int sizes, uint64_t largest, uint64_t smallest, int (*run)(uint64_t size)) {
     int i, worked = 0;

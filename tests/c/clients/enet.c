@@ -9,7 +9,7 @@ enum { PEERS = 2, PACKETS = 24, LARGEST = 9000 };
 /* The least heap with front lists, plus the bytes that rounding down to 64 may take. */
 enum { SMALLEST = UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_FRONT_BYTES + 64 };
 
-static int out_of_memory; /* calls of no_memory; ENet then goes on without the packet */
+static int out_of_memory; /* calls of no_memory; ENet then continues without the packet */
 
 static void no_memory(void) { out_of_memory++; }
 
@@ -78,8 +78,8 @@ static int run(uint64_t size) {
         clients[i] = enet_host_create(NULL, 1, 2, 0, 0);
         peers[i] = clients[i] == NULL ? NULL : enet_host_connect(clients[i], &address, 2, 0);
     }
-    /* A packet without room is sent again later by a timer; after a refusal the test doesn't wait
-     * for that. */
+    /* A timer sends a packet without room again later; after a refusal the test doesn't wait for
+     * the timer. */
     for (from = enet_time_get(); out_of_memory == 0 && enet_time_get() - from < 5000 && !done;) {
         serve(server, 1, &connected, &echoed);
         for (i = 0; i < PEERS; i++)

@@ -66,7 +66,7 @@ static int list_files(void) {
     return n == FILES;
 }
 
-/* The memory of a mount. PhysFS 3.0.2 closes an archive twice if the mount's last step has no
+/* The memory for a mount. PhysFS 3.0.2 closes an archive twice if the mount's last step has no
  * memory; the reserve prevents that. */
 #define RESERVE (32u << 10)
 

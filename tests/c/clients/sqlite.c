@@ -1,8 +1,8 @@
-/* sqlite.c - SQLite with all its memory in a heap: until SQLITE_NOMEM, and out of it by the
- * reserve. */
+/* sqlite.c - SQLite with all its memory in a heap: until SQLITE_NOMEM, from which the reserve helps
+ * it out. */
 #include "sqlite_memory.h"
 
-/* The memory of ROLLBACK, DROP and a check of the whole database. */
+/* The memory for ROLLBACK, DROP and a check of the whole database. */
 #define RESERVE (384u << 10)
 
 static int run_sql(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
@@ -25,7 +25,7 @@ static int insert(sqlite3 *db, int from, int to) {
     return code;
 }
 
-/* The first column of the first row; -1: an error. */
+/* Returns the first column of the first row; -1: an error. */
 static int number(sqlite3 *db, const char *sql) {
     sqlite3_stmt *statement;
     int n = -1;
@@ -55,7 +55,7 @@ static const char *const day[] = {
     "VACUUM",
 };
 
-/* The work of a day; returns its last code. */
+/* Does all the work and returns its last code. */
 static int work(sqlite3 *db) {
     size_t i;
     int code = SQLITE_OK;
@@ -66,7 +66,7 @@ static int work(sqlite3 *db) {
 
 static int drops_refused;
 
-/* A transaction that is too large, then committed rows until there is no room for one more. */
+/* Runs a transaction that is too large, then commits rows until there is no room for one more. */
 static void to_the_brim(sqlite3 *db) {
     int before = number(db, "SELECT count(*) FROM frogs"), code = run_sql(db, "BEGIN");
     if (code == SQLITE_OK)
@@ -121,7 +121,7 @@ static void *one_database(void *arg) {
 }
 
 /* Without its own statistics SQLite takes no lock around its memory: callbacks.h has the only
- * one. */
+ * lock. */
 static void threads(void) {
     enum { THREADS = 4 };
     pthread_t ids[THREADS];

@@ -14,7 +14,7 @@ static int sqlite_roundup(int size) { return (size + 7) & ~7; }
 static int sqlite_init(void *unused) { return unused == NULL ? SQLITE_OK : SQLITE_ERROR; }
 static void sqlite_shutdown(void *unused) { (void)unused; }
 
-/* Before SQLite's first use. */
+/* Call it before SQLite's first use. */
 static int sqlite_take_client(void) {
     static const sqlite3_mem_methods methods = {sqlite_malloc, client_free,     sqlite_realloc, sqlite_size, sqlite_roundup,
                                                 sqlite_init,   sqlite_shutdown, NULL};
