@@ -295,8 +295,7 @@ UPFRONT_COLD static void buddy_inspect(upfront_buddy *b) {
         buddy_met(b, 0);
 }
 
-/* Checks all bytes before a refusal. After a check, one refusal for each 64 bytes goes without
- * one. */
+/* Checks all bytes before a refusal. After a check, bytes / 64 refusals pass without one. */
 UPFRONT_COLD static void buddy_look(upfront_buddy *b) {
     if (b->failed < b->look)
         return;

@@ -18,8 +18,8 @@
  *            twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of,
  *            and realloc without its copy. largest is O(1). Space: 208 bytes; a byte for each
- *            smallest block, and at most one more; less than a smallest block before the first one
- *            and after the last.
+ *            smallest block, and at most one more; and the bytes that rounding to smallest blocks
+ *            leaves at both ends.
  * Threads    One call at a time, as for a heap. The checked build refuses a second call and counts
  *            it in `raced`.
  * When not   For odd sizes: a heap (heap.h) takes 1.04 times the asked bytes, a buddy 1.41 (sizes

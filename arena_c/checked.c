@@ -125,7 +125,7 @@ static uint64_t rows_up_to(const upfront_map *m, uint64_t offset) {
     return i;
 }
 
-/* Adds region "level", frame 0 or scratch 1.0. */
+/* Adds the row's name: region "level", frame 0 or scratch 1.0. */
 static void add_row(upfront_words *w, const upfront_map *m, uint64_t index) {
     const upfront_row *row = upfront_map_row(m, index);
     if (row->kind == UPFRONT_REGION) {

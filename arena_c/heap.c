@@ -432,9 +432,10 @@ static void heap_count(upfront_heap *h, uint64_t at, uint64_t size) {
     }
 }
 
-/* Repairs the heap after a call found damage in the block whose bytes are at offset `met`, or 0:
- * puts all overwritten blocks out of service and rebuilds the lists. A sealed header leads to the
- * next one; past an unsealed one the headers are followed back from the end. Cost: O(blocks). */
+/* Repairs the heap after a call found damage: puts all overwritten blocks out of service and
+ * rebuilds the lists. `met` is the offset of the damaged block's bytes, or 0. A sealed header leads
+ * to the next one; past an unsealed one the headers are followed back from the end. Cost:
+ * O(blocks). */
 UPFRONT_COLD static void heap_mend(upfront_heap *h, uint64_t met) {
     uint64_t at, size = 0, hole = 0, damaged = h->damaged, lost_bytes = h->lost_bytes;
     heap_shut_all(h);
@@ -521,8 +522,8 @@ UPFRONT_COLD static uint64_t heap_inspect(upfront_heap *h) {
     return count;
 }
 
-/* Reports before a refusal whether a check of all blocks found damage, so that another try is worth
- * it. After a check, one refusal for each 64 blocks goes without one. */
+/* Before a refusal, checks all blocks and reports whether it found damage: then the request is
+ * tried again. After a check, blocks / 64 refusals pass without one. */
 UPFRONT_COLD static int heap_looks(upfront_heap *h) {
     uint64_t count;
     if (h->lists == 0 || h->failed < h->look)
@@ -682,7 +683,8 @@ static int heap_free_mended(upfront_heap *h, uint64_t at) {
 }
 
 #ifdef UPFRONT_CHECKED
-/* Ends the rest of the oldest block. If the queue is damaged, the repair finds all blocks again. */
+/* Takes the oldest block out of the queue and frees it. If the queue is damaged, the repair finds
+ * all blocks again. */
 static void heap_wake(upfront_heap *h) {
     uint64_t at = h->rest.oldest - UPFRONT_HEAP_HEADER, size;
     if (!upfront_heap_is_inside(h, at) || upfront_heap_off(h, at) != UPFRONT_HEAP_TURNED) {

@@ -120,7 +120,7 @@ typedef struct upfront_heap {
 typedef struct upfront_heap_range {
     uint64_t offset; /* of its header; its bytes are 16 after it */
     uint64_t size;   /* header included */
-    uint64_t asked;  /* the asked size; 0 for a free block */
+    uint64_t asked;  /* the asked size; 0 unless live */
     uint64_t align;  /* the asked alignment, at least 16 */
     uint64_t live;   /* 0: free; 1: live; UPFRONT_HEAP_PARKED; UPFRONT_HEAP_LOST: out of service */
 } upfront_heap_range;

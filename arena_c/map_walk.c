@@ -23,8 +23,8 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
 }
 
 /* Reports whether an end's header is possible: cursor and limit in order from `from` on, and a
- * generation only of the topmost scope. Nothing of the near end is after its cursor. temps_hold
- * checks that the limit is in [from, to]. */
+ * generation only of the topmost scope. Nodes and marks of the near end are at or before its
+ * cursor. temps_hold checks that the limit is in [from, to]. */
 static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t from, uint64_t to) {
     const upfront_arena *a = &h->arena;
     uint64_t last = h->back == 0 ? a->cursor : to;

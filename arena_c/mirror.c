@@ -276,8 +276,8 @@ static int holds(const mirror *m, uint64_t start, uint64_t at) {
     return window >= 0 && at - start < size_of(m, start, window) ? window : -1;
 }
 
-/* Returns the offset of the live object that contains `at`; m->size: none. It begins in the page of
- * notes of `at`, or reaches into that page. */
+/* Returns the offset of the live object that contains `at`; m->size: none. The object begins in the
+ * page of notes of `at`, or reaches into that page. */
 static uint64_t around(const mirror *m, uint64_t at, int *window) {
     uint64_t start = at;
     for (; m->touched[at / NOTES_AT_ONCE]; start--) {

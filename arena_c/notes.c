@@ -28,8 +28,7 @@ static upfront_note *notes_find(uintptr_t address) {
     return NULL;
 }
 
-/* Returns a place for a new note: a free one, else that of a freed block, else that of a live
- * one. */
+/* Returns a place for a new note: a free one, else a freed block's, else a live block's. */
 static upfront_note *notes_new(uintptr_t address) {
     upfront_note *dead = notes_place(address, 0);
     uint64_t i;

@@ -13,8 +13,8 @@
  *            A. Scope 2's record says that the chain was A, so its close runs C and B and stops
  *            there.
  * Bound      Only the topmost scope allocates, adds nodes and closes.
- * Cost       Open and allocate O(1), close O(nodes), find O(scopes open). A scope takes no bytes of
- *            the arena, except a temporary one; a node takes 8 and padding.
+ * Cost       Open and allocate O(1), close O(nodes), find O(scopes open). Only a temporary scope
+ *            takes bytes of the arena; a node takes 8 and padding.
  * Source     Fredriksson, "Scope Stack Allocation"; Ranck, "Frame-Based Memory Allocation", for the
  *            two ends.
  *
