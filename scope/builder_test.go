@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestBuilderOfWhatHasNoSize: the limit is that of an int, and there is none where the align is
-// beyond the end.
+// TestBuilderOfWhatHasNoSize: a T of no bytes needs no room; there is no room if the first aligned
+// offset is past the end.
 func TestBuilderOfWhatHasNoSize(t *testing.T) {
 	scratch, s := opened(t, "s")
 	nothing := empties.Build(s)
@@ -105,7 +105,7 @@ func TestBuilderThatIsDone(t *testing.T) {
 		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
 }
 
-// TestBuilderInAConstructor: it is freed with the constructor, and no scope stays covered.
+// TestBuilderInAConstructor: a failed constructor frees the Builder, and no scope stays covered.
 func TestBuilderInAConstructor(t *testing.T) {
 	scratch, s := opened(t, "s")
 	for _, end := range []func() error{func() error { return errMark }, func() error { panic(errMark) }} {

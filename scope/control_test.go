@@ -18,7 +18,8 @@ import (
 // These tests hold the package doc's promises for iter.Pull, callbacks of C, and goroutines of a
 // load.
 
-// pulled is a sequence with an open scope, whose values are in that scope. It ends as end says.
+// pulled is a sequence with an open scope, whose values are in that scope. end is called at its
+// end.
 func pulled(scratch scope.Scratch, end func(s scope.Scope)) iter.Seq[*point] {
 	return func(yield func(*point) bool) {
 		s := scratch.Open("sequence")
@@ -45,7 +46,7 @@ func TestPull(t *testing.T) {
 	x.X = 7
 	assert.Nil(t, points.TryNew(outer), "covered by the sequence's")
 	assert.ErrorContains(t, outer.Err(), `"sequence"`)
-	inner := scratch.Open("inner") // and this covers that
+	inner := scratch.Open("inner") // covers the sequence's scope
 	points.New(inner).X = 1
 	require.NoError(t, inner.Close())
 	y, ok := next()
@@ -56,8 +57,8 @@ func TestPull(t *testing.T) {
 	assert.Error(t, outer.Close(), "the misuse")
 }
 
-// TestPullUnwinds: a full or a Goexit in a sequence comes out of next, and the Do around that
-// returns it.
+// TestPullUnwinds: a full or a Goexit in a sequence comes out of next. The Do around it returns the
+// full.
 func TestPullUnwinds(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
@@ -140,7 +141,7 @@ func TestCallbackOfC(t *testing.T) {
 	assert.Equal(t, 100, deferred)
 	assert.Equal(t, before+1, clib.VisitsLeft(), "C's end didn't run")
 	require.ErrorIs(t, scratch.Do("visit", func(s scope.Scope) error {
-		clib.Visit(3, func() { points.TrySlice(s, scratchSize) }) // where C must return
+		clib.Visit(3, func() { points.TrySlice(s, scratchSize) }) // for C that must return
 		return nil
 	}), budget.ErrFull)
 	assert.Equal(t, before+2, clib.VisitsLeft())

@@ -19,8 +19,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it
-// returns.
+// fill puts each kind of finalizer into s, with IDs from 0, the last one into a scope in s, which
+// fill returns.
 func fill(s scope.Scope) scope.Scope {
 	marks.Slice(s, 2)[1].ID = 1
 	s.Own(&closer{id: 2})
@@ -93,8 +93,8 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.ErrorContains(t, s.Close(), "\nand 24 more errors", "of both")
 }
 
-// TestFinalizerMayNotUseItsOwnScope: nor may that of a temporary. Close returns its refusals,
-// because no other call can.
+// TestFinalizerMayNotUseItsOwnScope: nor may a finalizer of temporaries. Close returns its
+// refusals, because no other call can.
 func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for _, whose := range []func(s scope.Scope) scope.Scope{
@@ -302,8 +302,8 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	require.NoError(t, load(0), "the region is good")
 }
 
-// million is an object, or the content of an owned value: its finalizer ends as Do says, and looks
-// at the stack if Look says so.
+// million is an object, or an owned value. Its finalizer ends as Do selects, and measures the stack
+// if Look isn't 0.
 type million struct{ Do, Look int64 }
 
 const (
@@ -315,7 +315,7 @@ const (
 
 var (
 	errMillion   = errors.New("one of a million")
-	millionStack uint64 // bytes of stacks, as one in the middle sees them
+	millionStack uint64 // bytes of stacks, measured by a finalizer in the middle
 	millionRan   int
 	millions     = scope.Object((*million).Close)
 )

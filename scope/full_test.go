@@ -85,7 +85,7 @@ func TestNeedOfAnAlignmentIsEnough(t *testing.T) {
 			asks["alloc"] = func(s scope.Scope, n int) { s.AllocUnzeroed(uint64(n), align) }
 			asks["try"] = func(s scope.Scope, n int) { s.TryAllocUnzeroed(uint64(n), align) }
 		}
-		if align <= 128 { // one above a line, which the type lets pass
+		if align <= 128 { // 128 is above a line, but Align(7) allows it
 			exponent := scope.Align(bits.Len64(align) - 1)
 			asks["as"] = func(s scope.Scope, n int) { s.AllocUnzeroedAs(uint64(n), exponent) }
 		}
@@ -175,7 +175,8 @@ func TestNamesForgeNoLines(t *testing.T) {
 	assert.ErrorContains(t, errs[5], ": is a Close missing? If not, raise limits.scopes")
 }
 
-// TestDoReturnsOneScopeTooMany: so does Do on another goroutine; Open unwinds to the Do around it.
+// TestDoReturnsOneScopeTooMany: as an error, on another goroutine too; Open unwinds to the Do
+// around it.
 func TestDoReturnsOneScopeTooMany(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	ran, reached := false, false
@@ -315,7 +316,7 @@ func TestPanicAfterAnOldTry(t *testing.T) {
 	assert.ErrorIs(t, tick.Close(), scope.ErrFull)
 }
 
-// TestAFullThatDoReturnedIsToldOnce: also if the full scope is of another arena, and stays open.
+// TestAFullThatDoReturnedIsToldOnce: even if the full scope is in another arena and stays open.
 func TestAFullThatDoReturnedIsToldOnce(t *testing.T) {
 	b := open(t)
 	other := b.Scratch(0, 1).Open("other")

@@ -14,7 +14,7 @@ import (
 
 type point struct{ X, Y int32 }
 
-// mark is an object whose finalizer appends ID to closed, then ends as Do says.
+// mark is an object whose finalizer appends ID to closed, then ends as Do selects.
 type mark struct{ ID, Do int64 }
 
 const (
@@ -112,7 +112,7 @@ func counted(n uint64) uint64 {
 	return 0
 }
 
-// instrumented reports whether a sanitizer's runtime allocates for itself.
+// instrumented is true in builds whose sanitizer allocates for itself.
 const instrumented = arena_c.Race || arena_c.Asan
 
 func recovered(fn func()) (err error) {

@@ -23,8 +23,8 @@ func inner(t *testing.T, r budget.Report) []scope.Inner {
 	return list
 }
 
-// TestReportTellsOfArenasWithin: a report has a heap, a buddy and a ring, without the program's
-// help, and none of a closed scope.
+// TestReportTellsOfArenasWithin: a report lists a heap, a buddy and a ring without the program's
+// help, and no arena of a closed scope.
 func TestReportTellsOfArenasWithin(t *testing.T) {
 	b := open(t)
 	var want []scope.Inner

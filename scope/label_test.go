@@ -74,7 +74,7 @@ func TestTooManyLabels(t *testing.T) {
 	assert.Equal(t, 4, ran)
 }
 
-// booked is a model of random labels and their bytes.
+// booked models random labels and their bytes.
 type booked struct {
 	t      *testing.T
 	b      *budget.Budget
@@ -180,7 +180,7 @@ func TestLabelsModel(t *testing.T) {
 			}
 			return nil
 		}))
-		k.compare() // a region keeps its labels while it is loaded
+		k.compare() // the region keeps its labels
 		require.NoError(t, b.Region("level").Rewind(t.Context()))
 		assert.Empty(t, labels(b))
 		for _, u := range b.Report().Arenas[0].Labels {
@@ -366,7 +366,7 @@ func TestCountingNamesAllocatesNothing(t *testing.T) {
 type openCounts = struct{ Scopes, Pools, Owned, Labels int }
 
 func TestMostOpen(t *testing.T) {
-	for range 2 { // the second is in the place of the first, and finds its generations
+	for range 2 { // the second budget is in the first one's range, and finds its generations
 		b := open(t)
 		scratch := b.Scratch(0, 0)
 		assert.Zero(t, scratch.Stats().MostOpen)

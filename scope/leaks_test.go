@@ -18,7 +18,7 @@ import (
 // leaky is a kind of arena on bytes of a scope, with one block and a function that frees it.
 type leaky struct {
 	name string
-	asks bool // it is checked only after MustEmpty
+	asks bool // the arena is checked only after MustEmpty
 	made func(t *testing.T, block []byte) (free func() error, word func())
 }
 
@@ -64,7 +64,7 @@ func first(err error) string {
 }
 
 // TestBlocksThatNobodyFreed: live blocks at the end of an arena's bytes are reported, unless
-// MayLive; those of some kinds only after MustEmpty.
+// MayLive was called; for some kinds only after MustEmpty.
 func TestBlocksThatNobodyFreed(t *testing.T) {
 	for _, k := range leakies {
 		for _, temp := range []bool{false, true} {
@@ -100,7 +100,8 @@ func TestBlocksThatNobodyFreed(t *testing.T) {
 	}
 }
 
-// TestLeaksAreToldWhole: the number, the bytes and the advice; each arena once, newest first.
+// TestLeaksAreToldWhole: an error has the blocks, the bytes and the advice, for each arena once,
+// newest first.
 func TestLeaksAreToldWhole(t *testing.T) {
 	_, s := opened(t, "match")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(16<<10, 64), 0))
@@ -183,7 +184,7 @@ func TestLeaksSayWhoAllocated(t *testing.T) {
 	}
 }
 
-// TestLeaksOfManyPlaces: an error names a number of places, and counts the blocks of others.
+// TestLeaksOfManyPlaces: an error names 16 places, and counts the blocks of others.
 func TestLeaksOfManyPlaces(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("a checked build knows places")
@@ -209,7 +210,7 @@ func TestLeaksOfManyPlaces(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text, "\n\tand 4 blocks more"), text)
 }
 
-// TestLeaksWhereALockWas: the block of a lock is its user's.
+// TestLeaksWhereALockWas: after a Reset the heap reports a block in the place of the lock.
 func TestLeaksWhereALockWas(t *testing.T) {
 	_, s := opened(t, "s")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(4096, 64), 0))
@@ -222,8 +223,7 @@ func TestLeaksWhereALockWas(t *testing.T) {
 	assert.Equal(t, arena_c.Checked, strings.Contains(err.Error(), "\t1 block, 100 bytes, allocated at:"), err)
 }
 
-// TestFinalizersFree: blocks that finalizers free aren't reported, however far the heap is from
-// them.
+// TestFinalizersFree: blocks that finalizers free aren't reported, wherever the heap is.
 func TestFinalizersFree(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	require.NoError(t, scratch.Do("query", func(s scope.Scope) error {
@@ -286,7 +286,7 @@ func TestArenasInBlocks(t *testing.T) {
 	assert.Contains(t, first(s.Close()), "an arena.Heap of 1024 bytes ends with 1 live block", "a linear frees no block")
 }
 
-// TestBytesOfSomethingElse: an arena has ended when its bytes are used otherwise.
+// TestBytesOfSomethingElse: an arena has ended when its bytes have another use.
 func TestBytesOfSomethingElse(t *testing.T) {
 	for name, use := range map[string]func(block []byte){
 		"another heap": func(block []byte) { made[arena.Heap](t)(arena.NewHeap(block, 0)) },
@@ -314,7 +314,7 @@ func TestBytesOfSomethingElse(t *testing.T) {
 	}
 }
 
-// TestResetLeaksNothing: it also ends the lock.
+// TestResetLeaksNothing: a Reset frees all blocks, and ends the lock.
 func TestResetLeaksNothing(t *testing.T) {
 	_, s := opened(t, "s")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(4096, 64), 0))

@@ -38,8 +38,8 @@ func values[T any](l *scope.List[T]) (all []T) {
 	return all
 }
 
-// TestListsBeside: two lists on one scope, with other allocations between, equal Go slices up to a
-// full. Then the scope has no room for one more value in a chunk, and allocates as before.
+// TestListsBeside: two lists in one scope, with other allocations between, equal Go slices until
+// the scope is full. Then the scope has no room for a chunk of one value, and still allocates.
 func TestListsBeside(t *testing.T) {
 	rounds := step.Pick(40, 300, 5000)
 	fulls := 0

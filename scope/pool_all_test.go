@@ -11,15 +11,15 @@ import (
 
 var cells = scope.Plain[[3]uint32]()
 
-// TestAll compares All with At, for each number of chunks around a word of states, with any of them
-// live.
+// TestAll compares All with At, for each number of chunks around a word of states, with random
+// chunks live.
 func TestAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 1))
 	for n := 1; n <= 40; n++ {
 		_, s := opened(t, "s")
 		pool, named := cells.Pool(s, n), cells.HandlePool(s, n)
 		for range 20 {
-			for i := range n { // each as chance has it
+			for i := range n { // each live or free at random
 				switch x := pool.At(i); {
 				case r.Uint32N(3) != 0:
 				case x != nil:
@@ -56,7 +56,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestAllAsks: a value that the body puts isn't visited, and none after the body closed the scope
+// TestAllAsks: All skips a value that the body puts, and all values after the body closed the scope
 // or made another pool in its place.
 func TestAllAsks(t *testing.T) {
 	_, s := opened(t, "s")

@@ -61,7 +61,7 @@ func ExampleSharedPool() {
 			defer reader.Unpin()
 			for range 30 {
 				spark := pool.Get()
-				if spark == nil { // all are lit: a state of play
+				if spark == nil { // all are lit, which is normal
 					missed.Add(1)
 					continue
 				}

@@ -121,7 +121,7 @@ func TestGetUnzeroed(t *testing.T) {
 	}
 }
 
-// greedy objects are put and taken by the finalizer of another one of their pool, while the scope
+// greedy is an object whose finalizer puts and gets other objects of its pool, while the scope
 // closes.
 type greedy struct{ Other, _ int64 }
 
@@ -380,7 +380,8 @@ func TestObjectPoolProxy(t *testing.T) {
 	assert.Equal(t, []int64{1, 2, 3, 4}, closed)
 }
 
-// Two systems share a pool of the level. When the level ends, the error names the one that leaked.
+// Two systems share a pool of the level. When the level ends, the error names the system that
+// leaked.
 func ExamplePool_Proxy() {
 	b, scratch := openExample()
 	defer b.Close()

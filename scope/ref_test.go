@@ -26,8 +26,7 @@ var (
 
 const _ = -(unsafe.Sizeof(scope.Ref[point]{}) ^ 16) // 16 bytes, as promised
 
-// TestRefOutlivesAFrame: a Ref is in a block, and the frame's objects stay until the end of the
-// next one.
+// TestRefOutlivesAFrame: a Ref is in a block, and a frame's objects stay until the next frame ends.
 func TestRefOutlivesAFrame(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.FramePlan{Buffers: 2, Size: scratchSize},
 		Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize}}})

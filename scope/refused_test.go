@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// requests returns the number of requests of fn in a load. It fails the test unless each one,
-// refused once, ends the load, and fn too unless it tries.
+// requests returns the number of requests of fn in a load. It fails the test unless each request,
+// when refused, ends the load, and ends fn unless fn uses Try functions.
 func requests(t *testing.T, tries bool, fn func(s scope.Scope)) (count int) {
 	b := open(t)
 	for n := uint64(1); ; n++ {

@@ -31,7 +31,7 @@ func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-// TestScopeThatCOpenedHasNoName: not that of the Go scope that was in its place before.
+// TestScopeThatCOpenedHasNoName: nor the name of the Go scope that was in its place before.
 func TestScopeThatCOpenedHasNoName(t *testing.T) {
 	b := open(t)
 	opens := func(s scope.Scope) error {
@@ -182,8 +182,7 @@ func TestScratchThatWasGivenBackRefuses(t *testing.T) {
 	}
 }
 
-// TestScopeClosesOnce: even if a finalizer in its temporaries closes it while its own finalizers
-// run.
+// TestScopeClosesOnce: even if a finalizer of its temporaries closes it while its finalizers run.
 func TestScopeClosesOnce(t *testing.T) {
 	scratch, outer := opened(t, "outer")
 	newMark(outer, 1, 0)

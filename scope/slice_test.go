@@ -169,8 +169,8 @@ func TestAppendOfWhatLiesElsewhere(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestAppendNeverTouchesAnEnclosingScope: neither the spare capacity of a list there, nor the bytes
-// after one that ends where the inner scope begins.
+// TestAppendNeverTouchesAnEnclosingScope: neither a list's spare capacity there, nor the bytes
+// after a list that ends where the inner scope begins.
 func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 	outer := open(t).Scratch(0, 0).Open("outer")
 	for _, length := range []int{0, 1, 4} {
@@ -188,7 +188,7 @@ func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 	require.NoError(t, outer.Close())
 }
 
-// TestAppendAsksForTheMaker: also where a list of another Maker is the newest allocation of the
+// TestAppendAsksForTheMaker: an undeclared Maker is refused, even for the newest allocation of the
 // scope.
 func TestAppendAsksForTheMaker(t *testing.T) {
 	scratch, s := opened(t, "s")
@@ -221,8 +221,8 @@ func TestAppendToAListOfTheNextScope(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestBytes: they are zeros, even where other bytes were, follow each other to the byte, and reach
-// the last byte.
+// TestBytes: results are zeros where other bytes were, adjoin without padding, and use the last
+// byte.
 func TestBytes(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	s := scratch.Open("dirt")
@@ -272,7 +272,7 @@ func TestAppendToADeadList(t *testing.T) {
 	require.NoError(t, outer.Close())
 }
 
-// TestAppendMakesOneThing: it stays one allocation while it grows where it is.
+// TestAppendMakesOneThing: a list stays one allocation while it grows in place.
 func TestAppendMakesOneThing(t *testing.T) {
 	scratch, s := opened(t, "s")
 	var list []uint64
@@ -439,8 +439,8 @@ func TestAllocBounds(t *testing.T) {
 	}
 }
 
-// TestBadAlignOfAnother: a bad align is reported by the scope of the request, and by none if that
-// is closed.
+// TestBadAlignOfAnother: only the scope of the request reports a bad align, and no scope if that is
+// closed.
 func TestBadAlignOfAnother(t *testing.T) {
 	const text = "scope: BUG: AllocUnzeroed: the alignment must be a power of two up to 64 " +
 		"(BytesUnzeroed: up to 1 MiB)"

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// quiet is a closer, and objects are objects, without any cost of their own.
+// quiet is a closer, and objects makes objects, without any cost of their own.
 type quiet struct{}
 
 func (*quiet) Close() error { return nil }
@@ -27,8 +27,8 @@ var (
 	fourBytes = []byte("newt")
 )
 
-// steady has the work of a program that runs a million times. Each takes an open scope and leaves
-// it as it was, or allocates in it: the scope is emptied from time to time.
+// steady lists work that a program does a million times. Each gets an open scope and leaves it as
+// it was, or allocates in it: the test empties the scope from time to time.
 var steady = []struct {
 	name string
 	work func(s scope.Scope)
@@ -115,7 +115,7 @@ func TestNoGoAllocation(t *testing.T) {
 	}), "a worker's own Pick, Open, Do and Close")
 	shared := points.SharedPool(scratches.Pick().Open("a"), 2)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { shared.Put(shared.Get()); shared.Live() }), "a shared pool")
-	// A control: an allocation is seen.
+	// a control: the test sees an allocation
 	var text string
 	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))
 }

@@ -31,9 +31,9 @@ import (
 //	malloc and its fragments   arena.Heap, for C libraries    sushiBarOnHeap, …InScopes
 //
 // The differences: newPOD takes any T, and Plain refuses one that holds a Go pointer. A covered
-// scope of the talk goes on allocating, where its child will rewind; here it refuses, by name. The
-// end of memory is an assert there, and an answer here. Scratch belongs to a thread there;
-// goroutines move between threads. Constructors can't fail there.
+// scope of the talk allocates on, in bytes that its child will rewind; here it refuses, by name.
+// The end of memory is an assert there, and an answer here. Scratch belongs to a thread there, and
+// to a worker here, because goroutines move between threads. Constructors can't fail there.
 
 // openTalk opens a budget with the memory map of the talk: init, systems and level, and a worker's
 // scratch arenas.
@@ -64,8 +64,8 @@ var (
 	frogSystems = scope.Plain[FrogSystem]()
 )
 
-// A system of plain data. The most frogs there can be is known when it is made. No object needs a
-// clean-up, so the rewind only moves the cursor back.
+// A system of plain data. The largest number of frogs is known when the system is made. No object
+// needs a clean-up, so the rewind only moves the cursor back.
 func Example_frogSystem() {
 	b := openTalk()
 	defer b.Close()
@@ -113,7 +113,7 @@ func (l *Lock) release() error {
 
 var locks = scope.Object((*Lock).release)
 
-// A system that holds a lock. The lock has a finalizer and the system needs none. No code keeps a
+// A system holds a lock. The lock has a finalizer; the system needs no finalizer. No code keeps a
 // list of clean-ups, and a system that can't have the lock leaves no byte.
 func Example_frogSystemWithLock() {
 	b := openTalk()
@@ -158,8 +158,8 @@ func Example_frogSystemWithLock() {
 	// third: <nil>
 }
 
-// A path is formatted, and the file opened and read, on a scratch arena. The function has one way
-// in and many ways out, and none of them cleans up.
+// On a scratch arena a path is formatted, and its file opened and read. The function has many ways
+// out, and no way out cleans up.
 func ExampleReadAt() {
 	b := openTalk()
 	defer b.Close()
@@ -318,7 +318,7 @@ func Example_hiddenStruct() {
 	// <nil> 0
 }
 
-// Foo says when it is made and when it is dropped.
+// Foo prints when it is made and when it is dropped.
 type Foo struct{ Number int32 }
 
 var foos = scope.Object(func(f *Foo) error {

@@ -45,7 +45,7 @@ func TestTempsNest(t *testing.T) {
 	for i := range newer.Bytes(2000) {
 		kept[i%500] = 7
 	}
-	inner := s.Open("inner") // the near end goes on
+	inner := s.Open("inner") // the near end still nests
 	points.New(inner)
 	newest := inner.Temp(64)
 	const covered = ` scope "temp" of scratch 0.0, which isn't the newest of the temporaries`
@@ -68,7 +68,8 @@ func TestTempsNest(t *testing.T) {
 	assert.Zero(t, scratch.Stats().Used)
 }
 
-// TestTempEndsInItsPlace: among the finalizers of its scope; the newest may end before.
+// TestTempEndsInItsPlace: temporaries end in order with their scope's finalizers; Close ends the
+// newest earlier.
 func TestTempEndsInItsPlace(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	newMark(s, 1, 0)
@@ -142,7 +143,7 @@ func TestTempRefuses(t *testing.T) {
 		`scope: BUG: Temp of scope "level" of region level, which is frozen since its load returned`)
 }
 
-// TestTempsRememberEachForItself: the call that ends them returns all refusals.
+// TestTempsRememberEachForItself: the call that ends the temporaries returns the refusals of all.
 func TestTempsRememberEachForItself(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	first := s.Temp(8)

@@ -82,7 +82,7 @@ func ExampleSprintf() {
 }
 
 // A Go string's bytes are on the Go heap. StringOf copies them into the region and returns their
-// place. It accepts bytes, too.
+// offset. It accepts bytes too.
 func ExampleStringOf() {
 	b, _ := openExample()
 	defer b.Close()

@@ -36,7 +36,7 @@ func TestTextAdds(t *testing.T) {
 	}
 }
 
-// TestTextCopiesBytes: the bytes are the caller's again, also those of the text itself.
+// TestTextCopiesBytes: a Text copies the bytes added, even its own.
 func TestTextCopiesBytes(t *testing.T) {
 	_, s := opened(t, "s")
 	text, packet := s.Text(), []byte("frog")

@@ -484,7 +484,7 @@ func TestDequesAtRandomWhileRanging(t *testing.T) {
 	}
 }
 
-// sequence is a List or a Deque in comparison with a slice; methods that it lacks are nil.
+// sequence is a List or a Deque, for comparison with a slice; methods that it lacks are nil.
 type sequence struct {
 	pushBack, pushFront func(point) bool
 	popBack, popFront   func() (point, bool)
@@ -591,7 +591,8 @@ func playSequence(t *testing.T, random *rand.Rand, q sequence, model *aSlice, x 
 	}
 }
 
-// TestSequencesPanicAsSlicesDo: an index past the values panics, also after the values have gone.
+// TestSequencesPanicAsSlicesDo: an index past the values panics, also after the values were
+// removed.
 func TestSequencesPanicAsSlicesDo(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	l, d := container.NewList(s, points, 4), container.NewDeque(s, points, 4)

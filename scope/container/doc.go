@@ -59,8 +59,8 @@
 //
 // # Costs
 //
-// Push of a List and PushBack of a Deque are inlined: two or three comparisons and the copy of the
-// value. Get and Set of the maps cost a hash and a few ns. Three operations allocate on the Go
-// heap: making a container in a state, making the first Map of a key type, and the first full of a
-// StringMap. Counts are elements, sizes are bytes.
+// Push of a List and PushBack of a Deque are inlined: two or three comparisons and a copy. Get and
+// Set of the maps cost a hash and a few ns. Three operations allocate on the Go heap: making a
+// container in a state, making the first Map of a key type, and the first full of a StringMap.
+// Counts are elements, sizes are bytes.
 package container

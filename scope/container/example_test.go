@@ -27,7 +27,7 @@ func openPond() *budget.Budget {
 	return b
 }
 
-// False means that the list has its most values. After its scope has closed it is empty.
+// Push returns false when the list is full. After its scope has closed the list is empty.
 func ExampleList() {
 	b := openPond()
 	defer b.Close()
@@ -96,8 +96,8 @@ func ExampleMap() {
 	// <nil>
 }
 
-// Names come from players. After a name that is too long others may still fit; after a full none
-// does.
+// Names come from players. After a name that is too long other names may still fit; after a full no
+// new name fits.
 func ExampleStringMap() {
 	b := openPond()
 	defer b.Close()

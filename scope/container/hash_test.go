@@ -99,8 +99,8 @@ func TestHashOfParts(t *testing.T) {
 	sameHash(t, nested{F: [2][2]float32{1: {1: 2}}}, nested{F: [2][2]float32{0: {1: 2}}})
 }
 
-// sameHash hashes k in bytes with all kinds of padding: k has one hash, and another a different
-// one.
+// sameHash hashes k in bytes with all kinds of padding: k has one hash, and another key a different
+// hash.
 func sameHash[K comparable](t *testing.T, k, another K) {
 	s, parts := seedOf(1), keyParts[K]()
 	hashes := map[uint32]bool{}

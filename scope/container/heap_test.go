@@ -16,7 +16,7 @@ import (
 )
 
 // TestContainersOnAHeap: each kind is made, used, freed and made again, on a heap and on a buddy,
-// in a scope and outside a budget. After Free it is empty, and the heap has no block of it.
+// in a scope and outside a budget. After Free the container is empty and has no block in the heap.
 func TestContainersOnAHeap(t *testing.T) {
 	b := openPond()
 	defer b.Close()

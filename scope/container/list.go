@@ -143,7 +143,7 @@ func (l *List[T]) Cap() int { return cap(l.live()) }
 
 // All ranges over the values in order. It includes values that Push adds during the loop, and skips
 // those that Pop or Clear removes before their turn. The loop panics if it goes on after
-// RemoveSwap, which moves the last value to a visited place: count down from Len instead.
+// RemoveSwap, which may move a value to a visited place: count down from Len instead.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {

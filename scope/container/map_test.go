@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-// mapModel is a Go map, and the order of its keys.
+// mapModel is a Go map with the order of its keys.
 type mapModel[K comparable] struct {
 	values map[K]point
 	places []K
@@ -65,8 +65,8 @@ type aMap[K comparable] struct {
 	all    func(func(K, *point) bool)
 }
 
-// isAMap compares a map with a Go map at random. The sizes make the index as full as possible, 3/4.
-// The seeds of the hashes differ in each run, but never the order.
+// isAMap compares random operations on a map and a Go map. The sizes make the index as full as
+// possible, 3/4. The seeds of the hashes differ in each run, but never the order.
 func isAMap[K comparable](t *testing.T, make func(s scope.Scope, n int) aMap[K], key func(i int) K) {
 	scratch := open(t).Scratch(0, 0)
 	for _, n := range []int{0, 1, 2, 3, 5, 6, 12, 24, 48, 96} {
@@ -129,8 +129,8 @@ func TestMapIsAMap(t *testing.T) {
 	}, func(i int) int32 { return int32(i) })
 }
 
-// TestStringMapIsAMap has keys of all lengths, also empty and of zeros. They are passed as strings
-// or as bytes, in one buffer that is overwritten afterwards.
+// TestStringMapIsAMap sets keys of all lengths, empty keys and keys of zeros too. It passes them as
+// strings or as bytes, in one buffer that it overwrites afterwards.
 func TestStringMapIsAMap(t *testing.T) {
 	key := func(i int) string {
 		return strings.Repeat("\x00", i%5) + strings.Repeat("frog", i/5%3) + string(rune(i/15))
@@ -334,8 +334,8 @@ type (
 	renamed arena.String
 )
 
-// TestMapKeysThatCompareByOffset: such keys are refused at any depth, because two of the same text
-// would differ.
+// TestMapKeysThatCompareByOffset: such keys are refused at any depth, because two keys of the same
+// text would differ.
 func TestMapKeysThatCompareByOffset(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	refused := func(make func(), name string) {

@@ -27,7 +27,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// doing returns a query that does a work and keeps its result.
+// doing returns a query that does a work and stores its result.
 func doing(w work, in columns, got *string) with.Func {
 	return func(ctx context.Context, mem memory.Allocator) (err error) {
 		*got, err = w.do(ctx, mem, in)
@@ -97,8 +97,8 @@ func TestFailEach(t *testing.T) {
 	}
 }
 
-// TestFullIsTheScopes: the error names the scope, the bytes and the key, and the size that it
-// advises is enough.
+// TestFullIsTheScopes: the error names the scope, the bytes and the key, and advises a size that is
+// enough.
 func TestFullIsTheScopes(t *testing.T) {
 	var err error
 	query := func(b *budget.Budget) error {
@@ -119,8 +119,8 @@ func TestFullIsTheScopes(t *testing.T) {
 	assert.Error(t, query(open(t, 1, full.Need-64)))
 }
 
-// TestFirstFullEnds: requests after a full are refused too, however the query handled the first.
-// Its error is the full, followed by its own.
+// TestFirstFullEnds: requests after a full are refused too, however the query handled the first
+// full. Query returns the full, followed by the query's own error.
 func TestFirstFullEnds(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	errOwn := errors.New("its own")
@@ -172,8 +172,7 @@ func TestImpossibleSizes(t *testing.T) {
 	}
 }
 
-// TestOwnPanics: a query that panics, or ends its goroutine, without a full goes on to do so, and
-// all memory comes back.
+// TestOwnPanics: a panic or Goexit of a query without a full goes on, and all memory comes back.
 func TestOwnPanics(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -199,8 +198,8 @@ func TestOwnPanics(t *testing.T) {
 	}
 }
 
-// TestFullOnOwnGoroutine: a goroutine of the query ends by its deferred calls where it is full, and
-// so is the query.
+// TestFullOnOwnGoroutine: a full ends the query's own goroutine with its deferred calls, and the
+// query.
 func TestFullOnOwnGoroutine(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -220,8 +219,8 @@ func TestFullOnOwnGoroutine(t *testing.T) {
 	}
 }
 
-// TestQueryInAQuery: each has its own full. The outer one can't allocate while the inner is open,
-// and gets a misuse.
+// TestQueryInAQuery: each query has its own full. The outer one can't allocate while the inner is
+// open, and gets a misuse.
 func TestQueryInAQuery(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	query := func(fn func(outer, inner memory.Allocator)) (outside, inside error) {
@@ -361,8 +360,8 @@ func TestInAScope(t *testing.T) {
 	assert.ErrorIs(t, err, scope.ErrClosed)
 }
 
-// TestFinalRoom: the newest blocks of a scope are freed and grow in place; others move, and stay
-// taken.
+// TestFinalRoom: the newest blocks of a scope are freed and grow in place; other blocks move, and
+// their old bytes stay taken.
 func TestFinalRoom(t *testing.T) {
 	b := open(t, 1, 64*budget.KiB)
 	p := b.Scratch(0, 0)

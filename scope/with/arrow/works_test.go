@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A work is the work of a query on columns that are elsewhere: it returns its result as text.
+// A work is a query's work on columns that are elsewhere. It returns its result as text.
 type work struct {
 	name string
 	do   func(ctx context.Context, mem memory.Allocator, in columns) (string, error)
@@ -139,8 +139,8 @@ func function(name string, opts compute.FunctionOptions, of func(in columns) arr
 		})
 }
 
-// works have builders, and a function of compute for each way to allocate: before it starts a
-// goroutine, on it, on goroutines of those, and in results.
+// works has builders, and a function of compute for each way to allocate: before it starts
+// goroutines, on them, on goroutines that they start, and in results.
 var works = []work{
 	{"build numbers", func(_ context.Context, mem memory.Allocator, in columns) (string, error) {
 		b := array.NewInt64Builder(mem)

@@ -52,7 +52,8 @@ type place struct {
 	live  func() uint64 // bytes taken and not freed
 }
 
-// places make a place of a kind in s; in the scope itself bytes are freed when it closes.
+// places make a place of each kind in s. The scope itself is a place, which frees bytes when it
+// closes.
 var places = map[string]func(t testing.TB, s scope.Scope, size int) place{
 	"buddy": func(t testing.TB, s scope.Scope, size int) place {
 		block := s.BytesUnzeroed(int(arena.BuddySize(uint64(size), 4<<10)), 1<<20)
@@ -106,7 +107,7 @@ func (c *chunks) Free(p unsafe.Pointer) error {
 	return c.pool.Put((*[most]byte)(p))
 }
 
-// table is a budget, a runtime, and the host function env.host of its guests.
+// table has a budget, a runtime, and the host function env.host of its guests.
 type table struct {
 	testing.TB
 	scratch scope.Scratch
@@ -351,8 +352,8 @@ func TestScopeMisused(t *testing.T) {
 	require.NoError(t, guests.Close())
 }
 
-// TestFull: at a thousand sizes, a guest that fits is whole, others are an error, and freed room is
-// used again.
+// TestFull: at a thousand sizes a guest that fits runs, another is an error, and freed room is used
+// again.
 func TestFull(t *testing.T) {
 	steps := step.Pick(50, 50, 500)
 	for _, kind := range []string{"buddy", "heap"} {
@@ -525,7 +526,7 @@ func TestExit(t *testing.T) {
 	})
 }
 
-// TestExitInScope: also in a scope it has no memory, before the scope closes and after.
+// TestExitInScope: such a guest in a scope has no memory, before the scope closes and after.
 func TestExitInScope(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	s := table.scratch.Open("request")
@@ -596,7 +597,7 @@ func requireLost(t testing.TB, mod api.Module) {
 	require.Zero(t, mod.Memory().Size())
 }
 
-// TestUsedAfterItsScope: a closed instance, a module that imports its memory, and one that has a
+// TestUsedAfterItsScope: a closed instance, a module that imports its memory, and a module with a
 // function of it don't touch the old memory.
 func TestUsedAfterItsScope(t *testing.T) {
 	grown := map[string]guest{
@@ -734,7 +735,8 @@ func TestClosedByAnother(t *testing.T) {
 	})
 }
 
-// TestRuntimeFirst: a runtime that closes before the scope closes its guests: their memory is back.
+// TestRuntimeFirst: a runtime that closes before the scope closes its guests, which frees their
+// memory.
 func TestRuntimeFirst(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		before := p.live()
@@ -752,8 +754,8 @@ func TestRuntimeFirst(t *testing.T) {
 	})
 }
 
-// TestContextThatIsPassedOn: an instance made with a start function's context gets none of our
-// memory; with another context it may.
+// TestContextThatIsPassedOn: an instance made with a start function's context gets no memory of
+// ours; with another context it may.
 func TestContextThatIsPassedOn(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		before := p.live()
@@ -856,8 +858,8 @@ func TestManyComeAndGo(t *testing.T) {
 	}))
 }
 
-// TestGoroutines make, use and close instances in one place, some with a scope of their own; others
-// are left to the scope.
+// TestGoroutines: goroutines make, use and close instances in one place; they leave some to the
+// scope.
 func TestGoroutines(t *testing.T) {
 	rounds := step.Pick(50, 50, 500)
 	const workers = 8
