@@ -47,7 +47,6 @@ func TestBuilderThatIsFull(t *testing.T) {
 	assert.Zero(t, scratch.Stats().Used)
 }
 
-// TestNobodyElseWhileOneBuilds: the builder holds all that is free.
 func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	scratch, s := opened(t, "s")
 	temp := s.Temp(1000)

@@ -301,7 +301,7 @@ func TestMisuseIsNoFull(t *testing.T) {
 }
 
 // TestPanicAfterAnOldTry: a full that a scope around a Do remembers isn't the cause of a panic in
-// it.
+// the Do.
 func TestPanicAfterAnOldTry(t *testing.T) {
 	tick := open(t).Scratch(0, 0).Open("tick")
 	points.TrySlice(tick, 1<<20)

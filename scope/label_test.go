@@ -34,7 +34,6 @@ func inLevel(t *testing.T, b *budget.Budget, fn func(s scope.Scope) error) error
 	return err
 }
 
-// TestLabelOfAScopeThatCloses: fn may close its own scope.
 func TestLabelOfAScopeThatCloses(t *testing.T) {
 	outer := open(t).Scratch(0, 0).Open("outer")
 	require.NoError(t, scope.Label(outer, "a", func() error {
@@ -395,7 +394,6 @@ func TestMostOpen(t *testing.T) {
 	}
 }
 
-// TestMostOpenCountsWhatCOpens: C opens and closes scopes by itself.
 func TestMostOpenCountsWhatCOpens(t *testing.T) {
 	scratch, s := opened(t, "a")
 	header, _ := s.C()

@@ -244,8 +244,8 @@ func TestFinalizersFree(t *testing.T) {
 	assert.Contains(t, first(err), "ends with 1 live block")
 }
 
-// TestWhatFailedLeaksNothing: a failed function may not have come to free; only its own error is
-// reported.
+// TestWhatFailedLeaksNothing: a failed function may not have reached its frees; only its own error
+// is reported.
 func TestWhatFailedLeaksNothing(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	begin := func(s scope.Scope) {
@@ -286,7 +286,6 @@ func TestArenasInBlocks(t *testing.T) {
 	assert.Contains(t, first(s.Close()), "an arena.Heap of 1024 bytes ends with 1 live block", "a linear frees no block")
 }
 
-// TestBytesOfSomethingElse: an arena has ended when its bytes have another use.
 func TestBytesOfSomethingElse(t *testing.T) {
 	for name, use := range map[string]func(block []byte){
 		"another heap": func(block []byte) { made[arena.Heap](t)(arena.NewHeap(block, 0)) },
@@ -314,7 +313,7 @@ func TestBytesOfSomethingElse(t *testing.T) {
 	}
 }
 
-// TestResetLeaksNothing: a Reset frees all blocks, and ends the lock.
+// TestResetLeaksNothing: a Reset also ends the lock.
 func TestResetLeaksNothing(t *testing.T) {
 	_, s := opened(t, "s")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(4096, 64), 0))

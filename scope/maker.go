@@ -49,9 +49,8 @@ func (m Maker[T]) TryNew(s Scope) *T {
 	return arena_c.TryNew[T](s.h, s.gen+m.key-key)
 }
 
-// Make allocates a zeroed T in s, calls fn to initialize it, and returns it. If fn returns an
-// error, panics or unwinds as full, all that fn made in s is finalized and freed, and T is freed
-// too.
+// Make returns a T that fn has initialized; fn gets it zeroed. If fn fails, panics or unwinds as
+// full, all that fn made in s is finalized and freed, and T is freed too.
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
 	return construct(s, 0, fn)
@@ -73,8 +72,7 @@ func (s Scope) making() making {
 	return making{}
 }
 
-// construct allocates a T, with a node's word before it if class isn't 0, and lets fn initialize
-// it. If fn fails, s is unwound to its state before.
+// construct is Make, with a node's word before the T if class isn't 0.
 func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err error) {
 	if !s.open() {
 		panic(s.misuse("Make in"))

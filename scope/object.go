@@ -53,10 +53,10 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	return arena_c.Clear((*T)(p))
 }
 
-// Make allocates a zeroed T in s, calls fn to initialize it, and returns it. T is linked only after
-// fn succeeds, so its finalizer runs before those of the objects that fn made in s. If fn fails,
-// panics or unwinds as full, all that fn made in s is finalized and freed, and T is freed without
-// its finalizer.
+// Make returns a T that fn has initialized; fn gets it zeroed. T is linked only after fn succeeds,
+// so its finalizer runs before those of the objects that fn made in s. If fn fails, panics or
+// unwinds as full, all that fn made in s is finalized and freed, and T is freed without its
+// finalizer.
 func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.plain.declared()
 	return construct(s, m.class, fn)

@@ -170,7 +170,6 @@ func itsHeader(header *arena_c.Pool) *arena_c.Pool {
 	return header
 }
 
-// openHeader returns a pool's header, or nil if the pool is closed.
 func openHeader(header *arena_c.Pool, gen uint64) *arena_c.Pool {
 	if itsHeader(header).Gen == gen {
 		return header

@@ -39,8 +39,8 @@ func TestPools(t *testing.T) {
 	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
 }
 
-// TestBadPuts: they panic and change nothing. The reason is reported even if the pool has closed
-// meanwhile.
+// TestBadPuts: bad puts panic and change nothing. The reason is reported even if the pool has
+// closed meanwhile.
 func TestBadPuts(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.SharedPool(s, 3)

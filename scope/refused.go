@@ -31,7 +31,6 @@ type met struct {
 	err error // a full, or a misuse
 }
 
-// metBy returns the error in list for a request with that generation, or nil.
 func metBy(list []met, gen uint64) error {
 	for _, m := range list {
 		if m.gen == gen {

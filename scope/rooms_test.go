@@ -60,7 +60,7 @@ func TestRoomsEndWithTheirBytes(t *testing.T) {
 	assert.Empty(t, kindsOf(st))
 }
 
-// TestRoomsInRooms: a new arena replaces the one on whose bytes it is, but not one whose block
+// TestRoomsInRooms: a new arena replaces the arena on its bytes, but not an arena whose block
 // contains it.
 func TestRoomsInRooms(t *testing.T) {
 	_, s := opened(t, "s")
@@ -88,7 +88,6 @@ func TestRoomsInRooms(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestRoomsByOffset: arenas are listed by offset, not by the order of making.
 func TestRoomsByOffset(t *testing.T) {
 	_, s := opened(t, "s")
 	first, second := s.BytesUnzeroed(1024, 64), s.BytesUnzeroed(1024, 64)

@@ -82,7 +82,6 @@ func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	return notedSlice(s, unsafe.Slice((*byte)(p), n))
 }
 
-// checkAlign panics unless align is a power of two up to 1 MiB.
 func checkAlign(align uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
 		panic(bug("a slice aligned to %d: the alignment must be a power of two up to 1 MiB", align))

@@ -174,7 +174,6 @@ func (l lost) ended(gen uint64) string {
 		e.site.Tell(e.by())
 }
 
-// endedPool is ended for a pool's generation.
 func endedPool(gen uint64) string {
 	if all := registry.stacks.Load(); all != nil {
 		for i := range *all {

@@ -272,7 +272,6 @@ func TestAppendToADeadList(t *testing.T) {
 	require.NoError(t, outer.Close())
 }
 
-// TestAppendMakesOneThing: a list stays one allocation while it grows in place.
 func TestAppendMakesOneThing(t *testing.T) {
 	scratch, s := opened(t, "s")
 	var list []uint64

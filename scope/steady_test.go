@@ -85,7 +85,6 @@ var steady = []struct {
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }
 
-// TestNoGoAllocation: in steady state none of it uses the Go heap.
 func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")

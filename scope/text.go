@@ -28,19 +28,19 @@ type Text struct {
 // Text returns an empty text in s.
 func (s Scope) Text() Text { return Text{scope: s, at: s.its().Cursor} }
 
-// Add appends a string and returns t.
+// Add appends a string. It returns t, as the other Adds and Reset do.
 func (t *Text) Add(s string) *Text {
 	t.add(unsafe.Slice(unsafe.StringData(s), len(s)))
 	return t
 }
 
-// AddBytes appends a copy of p, from the network for example, and returns t.
+// AddBytes appends a copy of p, from the network for example.
 func (t *Text) AddBytes(p []byte) *Text {
 	t.add(p)
 	return t
 }
 
-// AddInt appends i in decimal and returns t.
+// AddInt appends i in decimal.
 func (t *Text) AddInt(i int64) *Text {
 	var room [20]byte
 	t.add(strconv.AppendInt(room[:0], i, 10))
@@ -96,7 +96,7 @@ func (t *Text) String() string {
 // Len returns the number of bytes, 0 after the scope closed.
 func (t *Text) Len() int { return len(t.Bytes()) }
 
-// Reset makes the text empty and returns t. Later Adds use its bytes again.
+// Reset makes the text empty. Later Adds use its bytes again.
 func (t *Text) Reset() *Text {
 	if text := t.Bytes(); arena_c.Race {
 		arena_c.Dead(unsafe.Pointer(unsafe.SliceData(text)), uintptr(len(text)))

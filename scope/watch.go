@@ -120,7 +120,6 @@ func (st *Stack) note(s Scope, m Made) {
 	}
 }
 
-// noted notes x, which was made in s, and returns x.
 func noted[T any](s Scope, x *T) *T {
 	if arena_c.Checked && x != nil {
 		notedSlice(s, unsafe.Slice(x, 1))

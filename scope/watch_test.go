@@ -9,7 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestWatchedEndsWatch: later allocations are in no state.
 func TestWatchedEndsWatch(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	st := scope.StackOf(s)

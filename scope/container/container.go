@@ -155,7 +155,6 @@ func sizeOf[T any](n int) uint64 {
 	return min(size, math.MaxInt)
 }
 
-// words is sizeOf, rounded up to a multiple of 8.
 func words[T any](n int) uint64 { return (sizeOf[T](n) + wordSize - 1) &^ (wordSize - 1) }
 
 // View reads the bytes of a snapshot. Package save implements it.
@@ -176,7 +175,6 @@ func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error, val
 	scope.Watching(s).NoteTenant(bytes, t)
 }
 
-// valuesAt describes values in a container's bytes.
 func valuesAt[T any](what string, bytes []byte, values []T) scope.TenantValues {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(values))) - uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
 	return scope.TenantValues{What: what, Offset: uint64(at), Count: uint64(len(values)), Type: reflect.TypeFor[T]()}

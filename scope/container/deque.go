@@ -26,7 +26,6 @@ type queued[T any] struct {
 	ring []T
 }
 
-// ends are the words of a Deque.
 type ends struct {
 	front uint64 // index of the first value in the ring
 	used  uint64 // number of values
@@ -36,7 +35,6 @@ func layDeque[T any](bytes []byte, n int) queued[T] {
 	return queued[T]{&cut[ends](&bytes, 1)[0], cut[T](&bytes, n)}
 }
 
-// look returns an error for an image that no sequence of operations leaves.
 func (q queued[T]) look() error {
 	if n := uint64(len(q.ring)); q.ends.used > n || q.ends.front >= max(n, 1) {
 		return fmt.Errorf("%d values from place %d on, in a ring of %d", q.ends.used, q.ends.front, n)

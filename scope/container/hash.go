@@ -126,7 +126,6 @@ type keyPart struct {
 
 var knownKeys sync.Map // by reflect.Type: a *keyType
 
-// keyType describes a type of keys.
 type keyType struct {
 	parts []keyPart // compared by ==; nil: all bytes
 	// the type holds an arena.String or arena.Slice, which == doesn't compare by contents

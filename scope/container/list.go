@@ -31,7 +31,6 @@ func layList[T any](bytes []byte, n int) listed[T] {
 	return listed[T]{&cut[uint64](&bytes, 1)[0], cut[T](&bytes, n)}
 }
 
-// look returns an error for an image that no sequence of operations leaves.
 func (l listed[T]) look() error {
 	if n := uint64(len(l.items)); *l.used > n {
 		return fmt.Errorf("%d values, of %d at most", *l.used, n)

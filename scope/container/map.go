@@ -85,7 +85,6 @@ func (m *Map[K, V]) In(v View) *Map[K, V] {
 	return &Map[K, V]{table[V]{life: life, entries: t, values: allValues}, allKeys, m.parts}
 }
 
-// look returns an error for an image that no sequence of operations leaves.
 func (m *Map[K, V]) look() error {
 	return m.entries.look(func(entry uint32) (at, hash uint32, ok bool) {
 		k := m.keys[entry]

@@ -129,8 +129,8 @@ func TestMapIsAMap(t *testing.T) {
 	}, func(i int) int32 { return int32(i) })
 }
 
-// TestStringMapIsAMap sets keys of all lengths, empty keys and keys of zeros too. It passes them as
-// strings or as bytes, in one buffer that it overwrites afterwards.
+// TestStringMapIsAMap has keys of all lengths, empty and of zeros too, as strings or as bytes in
+// one buffer that it overwrites.
 func TestStringMapIsAMap(t *testing.T) {
 	key := func(i int) string {
 		return strings.Repeat("\x00", i%5) + strings.Repeat("frog", i/5%3) + string(rune(i/15))

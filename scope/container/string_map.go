@@ -25,7 +25,6 @@ type StringMap[V any] struct {
 	full *scope.FullError // the first full of Set
 }
 
-// allNames are the keys of a StringMap.
 type allNames struct {
 	sizes []uint64 // of each key
 	bytes []byte   // a slot of most bytes for each key
@@ -90,7 +89,6 @@ func (m *StringMap[V]) In(v View) *StringMap[V] {
 	return &StringMap[V]{table: table[V]{life: life, entries: t, values: allValues}, allNames: allKeys}
 }
 
-// look returns an error for an image that no sequence of operations leaves.
 func (m *StringMap[V]) look() error {
 	for _, size := range m.sizes {
 		if size > uint64(m.most) {
@@ -190,7 +188,6 @@ func (m *StringMap[V]) Clear() {
 // it is deleted or Clear; strings.Clone copies it.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
-// each does as Map.each.
 func (m *StringMap[V]) each(yield func(string, *V) bool) {
 	m.life.began()
 	order, bytes, most := m.order, unsafe.Pointer(unsafe.SliceData(m.bytes)), uint64(m.most)

@@ -31,7 +31,6 @@ type entries struct {
 	order []standing
 }
 
-// tableWords are the words of a table.
 type tableWords struct {
 	seed seed
 	used uint32 // number of keys
@@ -51,7 +50,6 @@ func entriesSize(n int) uint64 {
 	return words[tableWords](1) + cellsFor(n)*cellSize + words[standing](n)
 }
 
-// begin makes zeroed bytes an empty table.
 func (t entries) begin(inState kept) {
 	t.letGo()
 	t.words.seed = randomSeed()
@@ -193,10 +191,8 @@ type cell struct{ hash, entry uint32 } // entry counts from 1; 0 is an empty cel
 
 const cellSize = uint64(unsafe.Sizeof(cell{}))
 
-// cellsFor returns the number of cells for n entries.
 func cellsFor(n int) uint64 { return 1 << bits.Len64(uint64(max(0, n*4-1))/3) }
 
-// at returns the cell at i modulo the size.
 func (x index) at(i uint32) *cell { return &x[i&uint32(len(x)-1)] }
 
 // remove empties a cell. If the search for a later cell's hash passes the gap, that cell moves into
