@@ -383,8 +383,8 @@ func (u *unwinding) owned() *owned {
 	return nil
 }
 
-// given returns, in checked builds, the lines that registered the node's Go value. It returns ""
-// for an object, whose node has no room for a place.
+// given returns, in checked builds, the lines that registered the node's Go value; an object's node
+// has no room for them.
 func (u *unwinding) given() string {
 	if p := u.owned(); p != nil {
 		return p.site.Tell("given")

@@ -48,8 +48,8 @@ func (p *Piece) Type() string {
 	return shortType(arena_c.Text(p.typed))
 }
 
-// Ends returns the action of the piece's node, "finalizer of T", or "" if the piece has no node or
-// the node's value was closed or cancelled.
+// Ends returns the action of the piece's node, "finalizer of T", or "" if the node has no action
+// left.
 func (p *Piece) Ends(st *Stack) string {
 	switch p.node.class {
 	case arena_c.ClassNone:
@@ -86,7 +86,7 @@ type Site struct {
 	piece                   Piece
 }
 
-// Type and Made return the type and the place of the Site's pieces: see Piece.Type and Piece.Made.
+// Type and Made are Piece.Type and Piece.Made for the Site's pieces.
 func (s *Site) Type() string       { return s.piece.Type() }
 func (s *Site) Made() arena_c.Site { return s.piece.Made() }
 
@@ -107,8 +107,8 @@ type siteKey struct {
 }
 
 // Read fills List with the arena's present Sites. The sum of all Bytes is the arena's use. In
-// checked builds the sum of all Objects is Stats.Objects: objects of no bytes have a Site without a
-// place. There Read panics if the ledger differs after the load.
+// checked builds the sum of all Objects is Stats.Objects (objects of no bytes have a Site without a
+// place), and Read panics if the ledger differs after the load.
 func (s *Sites) Read(st *Stack) {
 	st.look()
 	if s.index == nil {

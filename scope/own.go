@@ -22,8 +22,8 @@ func (s Scope) Own(c io.Closer) Owned {
 	panic(s.notOwned("Own", owned{value: c, closes: true}))
 }
 
-// Defer runs fn when s closes, in order with the finalizers, and returns its Owned. If s refuses,
-// or limits.owned values are held, Defer runs fn at once and unwinds. Cost: as Own.
+// Defer runs fn when s closes, in order with the finalizers, and returns its Owned. Where Own would
+// close c at once, Defer runs fn at once. Cost: as Own.
 func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
 		panic(bug("Defer of nil"))

@@ -51,10 +51,9 @@ func (st *Stack) met() (list []met) {
 }
 
 // Verdict judges the end of a function that worked in the open scopes. v is the value of recover,
-// err the function's error. If the function didn't panic, Verdict returns err. If it panicked with
-// a full, Verdict returns that full. If it panicked after a full that it ignored, Verdict returns
-// that full, with the panic as its cause. It returns the value of any other panic as other: the
-// caller panics with it after the unwinding.
+// err the function's error. The verdict is err, or the full that the function panicked with, or a
+// full that it ignored before another panic, with the panic as its cause. Verdict returns the value
+// of any other panic as other: the caller panics with it after the unwinding.
 func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }
