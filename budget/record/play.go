@@ -138,7 +138,6 @@ func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	return arenas.Report(), played, err
 }
 
-// play performs a recording in empty arenas, and leaves them empty.
 func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	p := player{r: bufio.NewReaderSize(r, bufSize), plan: arenas.Plan()}
 	if _, err := readPlan(p.r); err != nil {
@@ -221,7 +220,6 @@ func (a arena) openScopes() (names []string) {
 	return names
 }
 
-// match reads the names of the recording's arenas, and finds the plan's arenas by name.
 func (p *player) match(stacks []*scope.Stack) error {
 	by := map[string]*scope.Stack{}
 	for _, st := range stacks {

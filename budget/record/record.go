@@ -141,7 +141,6 @@ func (r *Recording) text(text string) {
 	}
 }
 
-// site writes the text of the calls that lead to an allocation, or its number if it has one.
 func (r *Recording) site(site arena_c.Site) {
 	if n, known := r.sites[site]; known {
 		r.number(n)

@@ -109,8 +109,8 @@ func pointsTo(t reflect.Type) reflect.Type {
 	return t.Field(0).Type.Elem().Elem()
 }
 
-// admitsAll returns an error if the state can't hold the type of a pool or a container, or in
-// checked builds of any value that was made.
+// admitsAll checks the types of pools and containers, and in checked builds of all values that were
+// made.
 func (st *State) admitsAll() error {
 	for i := range st.pools {
 		p := &st.pools[i]

@@ -195,7 +195,6 @@ func stateName(s byte) string {
 	return fmt.Sprintf("state %d", s)
 }
 
-// at returns the description of the difference at a byte.
 func (c *comparison) at(at uint64) Difference {
 	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + at}
 	object := c.book(&d, at)

@@ -105,7 +105,8 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 //
 // Read consumes rd to the end of the file and not beyond. It refuses a snapshot of another size by
 // its header. It copies the snapshot, computes two checksums, and checks pools, bools and links. It
-// makes Go allocations of at most 64 KiB, or of 32 MiB to name a difference.
+// makes Go allocations of at most 64 KiB, or of 32 MiB to name a difference. The first check of a
+// snapshot also makes the allocations of [Ring.Apply].
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := r.states("Read"); err != nil {
 		return 0, err
@@ -146,8 +147,8 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	return head.number, nil
 }
 
-// differs returns the first difference between a file's program and this one. It decodes a short
-// description; for a long one, it returns the fingerprints.
+// differs returns the first difference between a file's program and this one, or for a long
+// description the fingerprints.
 func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 	here := r.describe()
 	if head.layoutSize <= differsMost {
@@ -174,7 +175,6 @@ func (f *source) bad(at int, text string, args ...any) error {
 	return fmt.Errorf("save: %s, byte %d: %w", f.name, at, fmt.Errorf(text, args...))
 }
 
-// full reads len(to) bytes, or returns an error that names the byte at which the file ends.
 func (f *source) full(to []byte, what string) error {
 	n, err := io.ReadFull(f.rd, to)
 	return f.has(uint64(len(to)), uint64(n), err, what)

@@ -7,7 +7,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// addKept adds the tenants that containers registered with the scope.
 func (st *State) addKept(kept []scope.Tenant) {
 	for i := range kept {
 		k := &kept[i]

@@ -161,7 +161,6 @@ func (l *links) check(state []byte) error {
 	return nil
 }
 
-// rootValues checks the values of a root. In a tenant it checks only those in live blocks.
 func (l *links) rootValues(r typed) error {
 	t := r.in
 	if t == nil {

@@ -2,7 +2,7 @@ package save
 
 import "fmt"
 
-// owned is a Go value held by a scope whose node is in a state. Such a value can only end, by
+// owned is a Go value that a scope holds, with its node in a state. Such a value can only end, by
 // CloseNow or Cancel, and a restore can't undo that.
 type owned struct {
 	place uint64
@@ -20,9 +20,9 @@ func (st *State) findOwned() {
 	st.alive = len(st.owned)
 }
 
-// living returns the number of st.owned that live. It keeps these first: a value that ended moves
-// after them, and stays there. So the n values that live at a snapshot are the first n from then
-// on.
+// living returns the number of st.owned that live. Living values come first: a value that ended
+// moves after them, and stays there. So the n values that live at a snapshot are the first n from
+// then on.
 func (st *State) living() int {
 	for i := 0; i < st.alive; {
 		if st.saved.Stack().OwnedLives(st.owned[i].place) {
@@ -35,7 +35,6 @@ func (st *State) living() int {
 	return st.alive
 }
 
-// ownedEnded returns an error if one of the values that lived at the snapshot ended.
 func (p *part) ownedEnded(from *slot, lived int) error {
 	if living := p.living(); living < lived {
 		return fmt.Errorf("save: Restore of snapshot %d of region %s: %s was closed, run or "+

@@ -58,8 +58,7 @@ var imageMaker = scope.Plain[byte]()
 // regions are state regions. It ends the states: later allocations don't belong to them. s is the
 // scope of the state's load, or of a region above that is loaded later. If s has no room, NewRing
 // unwinds with an error that names the knob to raise. Every other error panics, such as a finalizer
-// or a forbidden type in a state. NewRing takes count times the states' size, or count + 1 times
-// with the further image, and makes Go allocations.
+// or a forbidden type in a state. An image takes the states' size. NewRing makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -115,8 +114,8 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 // Size returns the size of one snapshot in bytes.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
-// Has reports whether the ring holds the snapshot with that number, and no region was loaded again
-// or rewound since. It returns false after the end of the ring's scope.
+// Has reports whether the ring holds the snapshot with that number, its scope is alive, and no
+// region was loaded again or rewound since.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
 // Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
@@ -199,8 +198,7 @@ func (r *Ring) check() error {
 	return nil
 }
 
-// alive reports whether the ring's scope is alive. Err of the scope would also report refused
-// allocations.
+// alive reports whether the ring's scope is alive. Scope.Err would also report refused allocations.
 func (r *Ring) alive() bool { return r.record.Gen == r.gen }
 
 func (r *Ring) find(number uint64) *slot {
@@ -212,7 +210,6 @@ func (r *Ring) find(number uint64) *slot {
 	return nil
 }
 
-// get returns the slot of a snapshot, or an error if the ring doesn't hold it.
 func (r *Ring) get(number uint64) (*slot, error) {
 	if err := r.check(); err != nil {
 		return nil, err

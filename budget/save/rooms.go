@@ -12,10 +12,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// room is an allocator on bytes of a state, made by package arena or by C. fixed has the words of
-// its header that never change. An image from outside must have the same words, and check judges
-// the other words by them. Then no call of the allocator accesses memory outside its block, or
-// loops for ever.
+// room is an allocator on bytes of a state, made by package arena or by C. An image from outside
+// must have the words in fixed, which never change; check judges the other words by them. Then no
+// call of the allocator accesses memory outside its block, or loops for ever.
 type room struct {
 	scope.Room
 	at uint64 // from the state's first byte, or from the first byte of the outer room

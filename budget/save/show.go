@@ -10,9 +10,9 @@ import (
 
 // Show writes the contents of a file of [Ring.Write] as text: sizes, pools, containers, types, and
 // for a file of a checked build all allocations with their source lines. The file may be of any
-// program. Show checks it like [Ring.Read], as far as it can without a ring. Show fails if the file
-// is damaged, and names the byte; it also fails if the snapshot has more than 1 GiB, or if w fails.
-// It takes up to three times the file's size of Go heap, and more for its description of at most 16
+// program. Show checks it like [Ring.Read], as far as it can without a ring. It fails if the file
+// is damaged (the error names the byte), if the snapshot has more than 1 GiB, or if w fails. It
+// takes up to three times the file's size of Go heap, and more for its description of at most 16
 // MiB.
 func Show(w io.Writer, rd io.Reader) error {
 	f, err := readFile(rd)

@@ -10,7 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// value returns a value as text for people.
 func (t *typeLayout) value(b []byte) string {
 	var first [8]byte
 	copy(first[:], b)

@@ -46,8 +46,8 @@ func (r *Ring) admit(number uint64) error {
 	return nil
 }
 
-// verified calls the functions of Verify, and returns the first error. In checked builds a checksum
-// finds a function that writes, and verified panics.
+// verified calls the functions of Verify. In checked builds a checksum finds one that writes, and
+// verified panics.
 func (p *part) verified(image []byte) error {
 	if len(p.verify) == 0 {
 		return nil

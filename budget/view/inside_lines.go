@@ -20,7 +20,6 @@ type insideLine struct {
 	bytes, number uint64
 }
 
-// lineKey identifies a line.
 type lineKey struct{ kind, typed, scope, label, ends, made string }
 
 // insideLines is the list of an arena. Its lines sum up to the used bytes.

@@ -139,7 +139,6 @@ func (m memoryMap) arenas(p *picture, part part) {
 	}
 }
 
-// line writes the part's line below the map.
 func (m memoryMap) line(p *picture, i int, part part) {
 	y := listTop + lineHeight*px(i)
 	p.swatch(part.class, margin, y)

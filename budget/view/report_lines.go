@@ -25,7 +25,6 @@ func (l reportLine) barred() bool {
 // shown returns the name, clipped to the longest that a plan allows with "scope" before it.
 func (l reportLine) shown() string { return clip(l.name, nameLetters+len("scope ")) }
 
-// lineKind is the form of a line.
 type lineKind int
 
 const (
@@ -57,7 +56,6 @@ type stacked struct {
 	size  uint64
 }
 
-// reportLines returns all lines of a report.
 func reportLines(r budget.Report) (lines []reportLine) {
 	rest, several := r.Size, false
 	for _, p := range reportParts(r) {
@@ -117,8 +115,7 @@ func (l *reportLine) bar() (now, peak uint64) {
 	return l.cells[0].value, peak
 }
 
-// namesShown is the number of scopes, labels, proxies, errors or lines of code that have a line of
-// their own.
+// namesShown is the number of scopes, labels, proxies, errors or lines of code with a line each.
 const namesShown = 8
 
 // lines returns the part's own line, and then its holders.
@@ -267,7 +264,6 @@ func (p *reportPart) fulls() []reportLine {
 	return []reportLine{{kind: badLine, class: p.class, name: "full " + many(count, "time") + last}}
 }
 
-// pools returns the line of the chunks of open pools.
 func (p *reportPart) pools() []reportLine {
 	chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak")
 	if chunks == 0 {
@@ -327,7 +323,6 @@ func proxyLines(r budget.Report) (lines []reportLine) {
 	return lines
 }
 
-// badLines returns the lines of refused wishes, errors and leaks.
 func badLines(r budget.Report) (lines []reportLine) {
 	said := func(kind lineKind, head string, list []string, count int) {
 		for i, text := range list {

@@ -151,7 +151,6 @@ const colours = 8
 
 func colour(i int) string { return "c" + strconv.Itoa(i%colours) }
 
-// classOf returns the colour of a kind of arena.
 func classOf(kind string) string {
 	if kind == "frame" || kind == "scratch" {
 		return kind
@@ -159,7 +158,6 @@ func classOf(kind string) string {
 	return "region"
 }
 
-// escaped returns a text for XML.
 func escaped(text string) string { return html.EscapeString(jsonfile.Printable(text)) }
 
 // clip returns at most that many letters of a text, on one line.
@@ -230,7 +228,6 @@ func exact(size uint64) string {
 	return text
 }
 
-// sizeText returns a size as the report writes it.
 func sizeText(size uint64) string { return budget.SizeText(size) }
 
 func many[N int | uint64](count N, thing string) string {

@@ -95,7 +95,6 @@ func (d *timelineDrawing) head() {
 	say(160, "full")
 }
 
-// axis draws the ticks at round numbers.
 func (d *timelineDrawing) axis() {
 	d.text("small size", timeLeft-120, d.bottom+100, "tick")
 	each := roundStep(d.ticks, uint64((timeRight-timeLeft)/(small*px(letters(exact(d.ticks)))*3/2+100)))

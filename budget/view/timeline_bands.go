@@ -101,7 +101,6 @@ func (b *band) sum() {
 	}
 }
 
-// title returns the name, and the number of arenas.
 func (b *band) title() string {
 	if b.count == 1 {
 		return b.name

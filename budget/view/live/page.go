@@ -95,7 +95,6 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// routes returns the handlers of all paths.
 func (p *Page) routes() map[string]http.Handler {
 	all := map[string]http.Handler{
 		"":            made("text/html; charset=utf-8", func() ([]byte, error) { return p.moment().page() }),

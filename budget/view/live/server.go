@@ -140,8 +140,7 @@ func partyOf(c net.Conn) netip.Addr {
 	return prefix.Addr()
 }
 
-// take reserves a connection for an address. It returns false if the address has all that it may
-// have.
+// take reserves a connection, if its address may have another.
 func (l *bounded) take(of netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,8 +161,8 @@ func (l *bounded) giveBack(of netip.Addr) {
 	l.open.Add(-1)
 }
 
-// refuse answers a connection of an address that has all that it may have. The answer is the
-// connection's first write, so the system has room for it, and the write doesn't wait.
+// refuse answers a connection that its address may not have. The answer is the first write, so the
+// system has room for it, and the write doesn't wait.
 func (l *bounded) refuse(c net.Conn) {
 	text := fmt.Sprintf("this address has %d of the %d connections that one address may have; the server has %d\n",
 		l.each, l.each, l.most)

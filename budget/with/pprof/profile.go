@@ -61,7 +61,6 @@ func column(name string) int {
 	return slices.IndexFunc(types, func(t *profile.ValueType) bool { return t.Type == name })
 }
 
-// tables names the function for the plan's bytes outside of arenas.
 const tables = "tables and edges"
 
 // Profile returns the profile of a report, with the sample types and stacks of the package doc. The
@@ -142,7 +141,6 @@ func (b *builder) below(s *sample, kind, name string) *sample {
 	return inner
 }
 
-// add adds a sample, unless it is zero.
 func (b *builder) add(s *sample) {
 	if isZero(s.values) {
 		return
@@ -217,7 +215,6 @@ func (b *builder) done() (*profile.Profile, error) {
 // nameMax is about the most bytes of a name. The file of each level repeats the names above it.
 const nameMax = 128
 
-// shown returns a printable name of about nameMax bytes at most.
 func shown(name string) string {
 	name = jsonfile.Printable(name)
 	for at := range name {

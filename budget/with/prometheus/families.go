@@ -43,7 +43,6 @@ var families = append(figures(), []family{
 	{"scope_arena_peak_bytes", "The most that scopes of the name held in an arena of the region.", gauge, named},
 }...)
 
-// figures returns the families of budget.Figures.
 func figures() (list []family) {
 	for _, f := range budget.Figures() {
 		kind := gauge

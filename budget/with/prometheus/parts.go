@@ -12,7 +12,6 @@ import (
 // others is the name for the sum of names beyond the limit.
 const others = "others"
 
-// valid returns a name as a valid label value.
 func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 func givePart(p budget.Part, limits budget.Limits, give give) {
