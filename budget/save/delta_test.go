@@ -121,7 +121,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestTheOldestGoes: a delta's snapshot may replace its base, one with the same number, or itself.
+// TestTheOldestGoes: a delta's snapshot may replace its base, another snapshot of its number, or
+// itself.
 func TestTheOldestGoes(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	require.NoError(t, p.ring.Take(1))

@@ -26,11 +26,11 @@
 // # The state
 //
 // A state is the bytes allocated between Begin and NewRing, and its pools' counts of free and
-// retired chunks. A hashed, sent or written snapshot has zeros in free chunks and in the records
-// that say which pools end at Close; those records differ from plan to plan. Handles are part of
-// the state: after a Restore, the game creates the same handles again. Scopes, pools and pointers
-// into the region stay valid, since nothing moves. Checked and asan builds reuse a chunk at another
-// address, so there a function of [State.Rebuild] renews pointers into pools.
+// retired chunks. A hashed, sent or written snapshot has zeros in free chunks and in the scope's
+// records of pools and labels, which differ from plan to plan. Handles are part of the state: after
+// a Restore, the game creates the same handles again. Scopes, pools and pointers into the region
+// stay valid, since nothing moves. Checked and asan builds reuse a chunk at another address, so
+// there a function of [State.Rebuild] renews pointers into pools.
 //
 // Lists, deques and maps of package container that are made in the state belong to it entirely:
 // their Go values only point into it. In a state region the program seeds the hashes of a map

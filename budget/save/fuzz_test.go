@@ -17,7 +17,7 @@ import (
 // FuzzApply: any bytes as a delta, also after a correct header, make a snapshot that passes, or
 // none. Play that goes on from a snapshot harms the game alone.
 func FuzzApply(f *testing.F) {
-	const good = 1<<64 - 3 // and two more; another takes the fourth place
+	const good = 1<<64 - 3 // the first of three; another snapshot takes the fourth place
 	p := newPond(f, open(f, pondPlan()), "level", 4)
 	for n := range uint64(3) {
 		require.NoError(f, p.ring.Take(good+n))

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Weather is one of three.
+// Weather has three values.
 type Weather uint32
 
 // A Camp has tents; one is the chief's.

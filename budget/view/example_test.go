@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A picture of the plan for its folder, to show where the plan is reviewed.
+// The example draws a plan into a file, for a page on which the plan is reviewed.
 func ExamplePlan() {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}}
 	file, err := os.CreateTemp("", "*.svg")

@@ -24,9 +24,9 @@
 //	labels_alloc_space  bytes of labels in alloc_space
 //	labels_peak_space   the most that a label held
 //
-// Reports of checked builds also count objects: inuse_objects, alloc_objects, scopes_peak_objects
-// and padding_space. Any other nonzero figure of budget.Figures that is a sum of bytes is a sample
-// type with _space after its name.
+// Reports of checked builds also have inuse_objects, alloc_objects, scopes_peak_objects and
+// padding_space. Any other nonzero figure of budget.Figures that is a sum of bytes is a sample type
+// with _space after its name.
 //
 // Peaks of arenas, scopes and labels are from different moments, so their sum would be enough for
 // all at once.
