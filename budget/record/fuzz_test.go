@@ -29,7 +29,7 @@ func head(t testing.TB) []byte {
 }
 
 // FuzzReplay: for any file a replay ends, leaves its arenas empty, and takes no more memory than
-// the tables and the file. Bytes that don't start like a recording become the events of one.
+// the tables and the file. Bytes that don't start like a recording become a recording's events.
 func FuzzReplay(f *testing.F) {
 	start := head(f)
 	alike := bytes.Replace(start, []byte("\x0dregion room 0"), []byte("\x0cregion level"), 1)

@@ -69,7 +69,7 @@ const (
 
 // Plan returns the plan that a recording was made in, with defaults filled in. Its error wraps
 // ErrMalformed for a file that is no recording, and for a plan with tables of more than 1 GiB (with
-// the usual limits, 20,000 arenas). So opening the plan takes little more than its sizes.
+// the usual limits, 20,000 arenas). So opening the plan takes at most 1 GiB besides its sizes.
 func Plan(r io.Reader) (budget.Plan, error) {
 	plan, err := readPlan(bufio.NewReader(r))
 	if err != nil {
@@ -117,9 +117,9 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// Replay reads a recording to its end, and performs it on the tables of a budget with the plan. The
-// report is that of the end. Its MostOpen are the program's, and so is each Peak to the byte, if
-// the sizes in the plan are the same. Replay returns one of these errors:
+// Replay reads a recording to its end, and performs it on the tables of a budget with the plan. It
+// returns the report at the end. The MostOpen counts are the program's, and so is each Peak to the
+// byte, if the sizes in the plan are the same. Replay returns one of these errors:
 //
 //   - an [*Error], if an allocation didn't fit or the plan lacks an arena that the program used
 //   - an error that wraps ErrMalformed, if the recording is damaged or r fails

@@ -145,11 +145,12 @@ func appendCount(dst []byte, n int) []byte {
 // state that play couldn't leave.
 //
 // Play that continues from the new snapshot can harm only the game's own data. The words of pools,
-// scopes and arenas are such as play leaves. In all values that the root, pools, containers and
-// [Values] lead to, a bool is 0 or 1, and an arena.Ptr or arena.Slice leads to values of the state
-// or of [Readable]. Its target never overlaps words of pools, scopes or arenas, nor a bool, Ptr or
-// Slice of another type. Numbers may have any value, such as an index, a length or an enum, and an
-// arena.Slice may differ from the loader's. A function of [State.Verify] checks them.
+// scopes and arenas are as play leaves them. In all values that the root, pools, containers and
+// [Values] lead to, a bool is 0 or 1. An arena.Ptr or arena.Slice leads to values of the state, or
+// to values that [Readable] named. Its target never overlaps words of pools, scopes or arenas, nor
+// a bool, Ptr or Slice of another type. Numbers may have any value, such as an index, a length or
+// an enum, and an arena.Slice may differ from the loader's. A function of [State.Verify] checks
+// them.
 //
 // Apply copies and hashes one snapshot, hashes the base unless its hash is known, and checks pools,
 // bools and links. Only the first call makes Go allocations: about 4 bytes for each 8 of the state

@@ -79,9 +79,9 @@ func newTracking(st *State, slots int) *tracking {
 	return t
 }
 
-// scan marks the pages written since the last scan. After the tracker forgets a page, its next
-// write costs a fault. So scan lets the tracker forget pages only once in a turn of the ring. Then
-// few pages are marked in vain, since an image is a turn old when its slot is used again.
+// scan marks the pages written since the tracker last forgot them. A forgotten page costs a fault
+// at its next write, so scan lets the tracker forget pages only once in a turn of the ring. Few
+// pages are then marked in vain, since an image is a turn old when its slot is used again.
 func (t *tracking) scan() {
 	if t == nil || t.tracker == nil {
 		return

@@ -57,8 +57,9 @@ var imageMaker = scope.Plain[byte]()
 // NewRing allocates in s a ring of count snapshots of the states, and one more image if all their
 // regions are state regions. It ends the states: later allocations don't belong to them. s is the
 // scope of the state's load, or of a region above that is loaded later. If s has no room, NewRing
-// unwinds with an error that names the knob to raise. Every other error panics, such as a finalizer
-// or a forbidden type in a state. An image takes the states' size. NewRing makes Go allocations.
+// unwinds with an error that names the knob to raise. It panics with every other error, such as a
+// finalizer or a forbidden type in a state. An image takes the states' size. NewRing makes Go
+// allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -114,8 +115,8 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 // Size returns the size of one snapshot in bytes.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
-// Has reports whether the ring holds the snapshot with that number, its scope is alive, and no
-// region was loaded again or rewound since.
+// Has reports whether the ring holds the snapshot with that number. It returns false if the ring's
+// scope ended, or a region was loaded again or rewound since.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
 // Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It

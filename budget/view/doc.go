@@ -6,10 +6,10 @@
 //	view.Timeline(file, timeline.Read()) // each part over time
 //	view.Inside(file, inside)            // the contents of an arena, from region.Inside
 //
-// ReportText, TimelineText and InsideText write the same as text of 80 columns; budget.Plan.String
-// is a plan as text. Report.String of package budget is for a log: slots share a line only if their
-// figures are equal, and ReportText sums all up. ReportHTML writes tables for a page; package live
-// serves one.
+// ReportText, TimelineText and InsideText write the same as text of 80 columns;
+// [budget.Plan.String] returns a plan as text. Report.String of package budget is for a log: slots
+// share a line only if their figures are equal, and ReportText sums them all up. ReportHTML writes
+// tables for a page; package live serves one.
 //
 // Each function makes at most one write. It returns the writer's error, or an error that says why
 // it can't draw its argument. It works on any goroutine, since it only reads its argument.

@@ -11,9 +11,9 @@ import (
 )
 
 // Plan draws the plan as a memory map, to scale: regions from bottom to top, then the frame's
-// buffers and the scratch arenas. Pale bytes are guards, and round arenas up to 64 KiB. Below the
-// map each part has a line with its sizes. The plan has no sizes for the tables, so they aren't
-// shown. For a wrong plan Plan returns the error of its Check, and writes nothing.
+// buffers and the scratch arenas. Guards, and bytes that only round an arena up to 64 KiB, are
+// pale. Below the map each part has a line with its sizes. The plan has no sizes for the tables, so
+// they aren't shown. For a wrong plan Plan returns the error of its Check, and writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
 	if err := p.Check(); err != nil && !errors.Is(err, budget.ErrWarning) {
 		return err

@@ -22,8 +22,8 @@ const (
 	columns       = int((timeRight - timeLeft) / 10) // a sample is at least a pixel wide
 )
 
-// Timeline draws the memory of each part of a plan over time: a band for each, with the planned
-// size as its ground, the bytes in use in its colour, and the highest peak as text. The slots of a
+// Timeline draws the memory of each part of a plan over time. A part's band has the planned size as
+// its ground, the bytes in use in the part's colour, and the highest peak as text. The slots of a
 // region, the frame's buffers and the scratch arenas share a band, which shows the fullest in each
 // sample. Marks below a band are loads and rewinds, and a red cross on it is a full. A picture has
 // at most one column for each pixel, which shows the most of its samples, and at most 24 bands; its

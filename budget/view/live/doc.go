@@ -40,6 +40,6 @@
 //
 // # Goroutines
 //
-// All functions are for any goroutine. A page has no goroutine of its own: those of its requests do
-// the work, and end with [Page.Close] or with the server.
+// Any goroutine may call all functions. A page has no goroutine of its own: the goroutines of its
+// requests do the work, and end with [Page.Close] or with the server.
 package live
