@@ -159,7 +159,7 @@ func (b Buddy) Phase() uint64 { return b.its().TakePhase() }
 type BuddyStats struct {
 	Stats
 	Live      uint64 // blocks
-	Reserve   uint64 // bytes of Free that are kept back
+	Reserve   uint64 // bytes kept back
 	Given     uint64 // bytes of all blocks allocated since Reset, freed ones included
 	Internal  uint64 // bytes of Given beyond the requested sizes
 	External  uint64 // bytes of Free outside the largest free block

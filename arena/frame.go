@@ -42,8 +42,8 @@ func NewFrame(block []byte, buffers int) (Frame, error) {
 }
 
 // Alloc returns size bytes of the current buffer aligned to align, not zeroed, or nil when the
-// buffer is full. They live until the buffer is current again, after as many calls of Next as the
-// Frame has buffers. Cost: as Linear.Alloc.
+// buffer is full. The bytes live until the buffer is current again, after as many calls of Next as
+// the Frame has buffers. Cost: as Linear.Alloc.
 func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 	return f.Now().Alloc(size, align)
 }

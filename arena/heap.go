@@ -19,8 +19,8 @@ import (
 // In checked builds the method that finds the damage panics, or returns an error if it can.
 //
 // One goroutine at a time uses a heap; for several, and for C libraries, use a Shared. The race
-// detector reports two at once; checked builds refuse the second call with an error or, in a method
-// without one, a panic. A Heap holds no addresses, so it may be part of a level's state
+// detector reports two calls at once; checked builds refuse the second call with an error or, in a
+// method without one, a panic. A Heap holds no addresses, so it may be part of a level's state
 // (budget/save) if it is made before the state is complete.
 type Heap struct{ header *arena_c.Heap }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // Inline is a short text stored in place: Inline[[16]byte] has room for 16 bytes. It is plain data
-// without a base, so it may be copied, saved, and used as a map key: two are == exactly when their
-// texts are. The zero Inline is the empty text. For longer texts use [String].
+// without a base, so it may be copied, saved, and used as a map key: two Inlines are == exactly
+// when their texts are. The zero Inline is the empty text. For longer texts use [String].
 //
 // The sizes are 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192 and 256 bytes.
 //

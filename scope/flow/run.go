@@ -55,7 +55,8 @@ const (
 
 // NewRunner makes a runner for graphs of the host in this world, with a bound on the steps of each
 // event. It takes 16 bytes of s for each step and 24 more, an entry in the table of limits.owned,
-// and one allocation on the Go heap. A full s unwinds.
+// and one allocation on the Go heap. A full s unwinds. NewRunner panics if steps isn't from 1 to
+// 2^26.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > stepsMax {

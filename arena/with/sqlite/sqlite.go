@@ -160,7 +160,7 @@ func (m *Memory) begin(size uint64) error {
 
 // CleanUp runs fn, and returns its error, while all databases may use the reserve: for a ROLLBACK,
 // a DROP, a check. Memory that fn leaves allocated is missing from the reserve until it is freed.
-// After the scope has closed CleanUp returns a [scope.Misuse], and fn doesn't run. Cost: two calls
+// After the scope has closed CleanUp returns a [scope.Misuse], and fn doesn't run. Cost: six calls
 // into C.
 func (m *Memory) CleanUp(fn func() error) error {
 	if current.Load() != m {
