@@ -18,8 +18,8 @@ func NewBlock(size, align int) []byte {
 	return raw[skip : skip+size : skip+size]
 }
 
-// roomIn returns the block as a room for an arena of a kind. The block must hold the header and one
-// more line. The error names the reason; the C core refuses a bad block without one.
+// roomIn returns the block as a room for an arena. The block must hold the header and one more
+// line. Unlike the C core's refusal, the error names the reason.
 func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena_c.Room, error) {
 	first := unsafe.Pointer(unsafe.SliceData(block))
 	if past := uintptr(first) % arena_c.LineSize; past != 0 {

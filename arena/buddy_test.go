@@ -104,9 +104,8 @@ func TestAProxyBeforeABuddy(t *testing.T) {
 	assert.Zero(t, b.Stats().Used)
 }
 
-// TestRobsonsBound runs Robson's worst program, with 4 KiB in blocks of 64 to 512 bytes. A buddy of
-// the bound's size never refuses it; with one block less it does. The C core's tests have the exact
-// bound.
+// TestRobsonsBound runs Robson's worst program on a buddy of the bound's size, and on one that is a
+// block smaller and refuses. The C core's tests have the exact bound.
 func TestRobsonsBound(t *testing.T) {
 	bound := arena.RobsonBound(4096, 512, 64)
 	assert.EqualValues(t, 4096+4096/2*3, bound)

@@ -134,8 +134,8 @@ func TestSlicesSayWhyNot(t *testing.T) {
 		func() { _, _ = odds.Grow(h, s, 1) })
 }
 
-// TestASliceTakesWhatAppendGives: Grow keeps the elements that append wrote within cap, and zeros
-// all after them.
+// TestASliceTakesWhatAppendGives: Grow keeps the elements that append wrote, and zeros the room
+// after them.
 func TestASliceTakesWhatAppendGives(t *testing.T) {
 	h := newHeap(t, 8192)
 	list := octets.Slice(h, 4)[:0]

@@ -174,8 +174,8 @@ func TestHeapMakers(t *testing.T) {
 	assert.True(t, f == nil && err == nil)
 }
 
-// TestWhoComesSecondIsTold: in checked builds a call fails while another call is inside. Afterwards
-// a full heap returns nil again, without a report.
+// TestWhoComesSecondIsTold: in checked builds a call fails while another call is inside. Later a
+// full heap returns nil again.
 func TestWhoComesSecondIsTold(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")

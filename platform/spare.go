@@ -41,7 +41,6 @@ type spares struct {
 	blocks []block
 }
 
-// spare is the list of the process, as addresses are the process's.
 var spare spares
 
 // Keeps reports whether Reserve with the same arguments would reuse a released range, and so take

@@ -9,8 +9,7 @@ import (
 )
 
 // overlap is how often Verify looks at a byte, on average, before it refuses a blob. More than once
-// is legal: a node may be linked both alone and in an array. Without the bound a hostile blob costs
-// ten thousand looks at each byte.
+// is legal: a node may be linked both alone and in an array.
 const overlap = 8
 
 // steps is the farthest that a node may be from its place in the table. A blob that wasn't made to

@@ -247,8 +247,7 @@ func (v *Value) Str() (text string, err error) {
 	return text, err
 }
 
-// String returns the value for a message: an object or a list by its kind, any other value cut
-// short.
+// String returns the value for a message, cut short.
 func (v *Value) String() string {
 	switch v.Text[0] {
 	case '{':

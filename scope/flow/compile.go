@@ -40,7 +40,6 @@ func (c *compiler) compile() ([]byte, error) {
 	return c.blob()
 }
 
-// blob writes the compiled graph.
 func (c *compiler) blob() ([]byte, error) {
 	size := 0
 	for {
@@ -81,7 +80,6 @@ type compiler struct {
 	report           Report
 }
 
-// writer is the writer of a variable.
 type writer struct {
 	node int // plus 1
 	owns bool
@@ -186,7 +184,6 @@ type nodeSource struct {
 	*Node
 }
 
-// fault adds a fault of a part of the node.
 func (s nodeSource) fault(part string, link int, format string, args ...any) {
 	s.compiler.fault(Fault{Variable: -1, Node: s.i, Part: part, Link: link}, "node %q: "+format,
 		append([]any{s.Name}, args...)...)
@@ -301,7 +298,6 @@ func (s nodeSource) keyless(text string) {
 	}
 }
 
-// place returns the address of a field.
 func (n *compiled) place(f field) unsafe.Pointer {
 	if f.outside {
 		return unsafe.Pointer(&n.words[f.at/4])
@@ -424,7 +420,6 @@ func (s nodeSource) state(n *compiled, end *uint32) {
 	}
 }
 
-// lists collects the links of each list.
 func (s nodeSource) lists(n *compiled) {
 	several := false
 	for _, f := range n.fields {
@@ -461,7 +456,6 @@ func (s nodeSource) lists(n *compiled) {
 	}
 }
 
-// links checks the targets of the links.
 func (s nodeSource) links(n *compiled) {
 	for i, list := range n.list {
 		for j, l := range list {

@@ -8,10 +8,8 @@ import (
 
 func DataOf(g *Graph, i Instance) []byte { return unsafe.Slice((*byte)(g.at(i)), g.Data()) }
 
-// BlobOf returns the first size bytes of a graph's own blob.
 func BlobOf(g *Graph, size int) []byte { return unsafe.Slice((*byte)(g.base), size) }
 
-// OffsetOf returns the offset of a node in the blob.
 func OffsetOf(g *Graph, node int) int { return int(offsetOf(g.root.Nodes.Get(g.blob)[node])) }
 
 // NameOf returns the offset of the table of the nodes' names in the blob.

@@ -9,7 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// maker makes random sources.
 type maker struct {
 	*rand.Rand
 	source flow.Source

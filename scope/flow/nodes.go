@@ -62,7 +62,6 @@ type head struct {
 
 const headSize = uint32(unsafe.Sizeof(head{}))
 
-// to is a link to a port of a node.
 type to struct {
 	Node blob.Link[node]
 	Port uint32
@@ -234,7 +233,7 @@ type kind struct {
 
 var format = blob.Of[root]()
 
-// kinds by tag.
+// kinds is indexed by tag.
 var kinds = func() []kind {
 	ports := map[string]string{
 		"event": "", "gate": "in open close toggle", "once": "in reset", "counter": "in reset",

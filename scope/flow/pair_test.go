@@ -14,7 +14,6 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// pair is the runner and its model.
 type pair struct {
 	*testing.T
 	r      *rand.Rand

@@ -267,7 +267,6 @@ func (g *Graph) alone() {
 // eventKey orders events by hash and key.
 func eventKey(hash uint32, key int32) uint64 { return uint64(hash)<<32 | uint64(uint32(key)^1<<31) }
 
-// find returns the event node, or nil.
 func (g *Graph) find(key uint64) *event {
 	list, low, high := g.events, uint32(0), g.heard
 	for low < high {

@@ -123,5 +123,4 @@ func variableName(r *root, b blob.Blob, i int) string {
 	return indexName(i)
 }
 
-// indexName returns the replacement of a stripped name.
 func indexName(i int) string { return "#" + strconv.Itoa(i) }

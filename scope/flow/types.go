@@ -27,7 +27,7 @@ func (t Type) String() string {
 	return [...]string{"bool", "int", "number", "handle"}[t-Bool]
 }
 
-// A bool takes a word, too.
+// size returns the bytes of a value; a bool takes 4.
 func (t Type) size() uint32 {
 	if t == Handle {
 		return 8
@@ -84,7 +84,6 @@ func (out *Out[T]) Set(r *Runner, value T) {
 	}
 }
 
-// role is the role of a field in a node's struct.
 type role uint8
 
 const (

@@ -180,7 +180,6 @@ func (l *State) leave() {
 	l.word.CompareAndSwap(running, idle) // it may be closed or lost
 }
 
-// refused returns the error for the word.
 func (l *State) refused() error {
 	switch l.word.Load() {
 	case zero:

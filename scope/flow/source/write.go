@@ -42,7 +42,6 @@ func Write(graph flow.Source) []byte {
 	return b.Bytes()
 }
 
-// isZero reports whether a constant is the zero value of its type.
 func isZero(text string, t flow.Type) bool {
 	if t == flow.Bool {
 		return text == "false"

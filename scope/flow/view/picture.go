@@ -125,7 +125,6 @@ const style = `<style>
 </style>
 `
 
-// svg returns the picture as SVG.
 func (p *picture) svg() []byte {
 	width, height := p.layOut()
 	width = max(width, 720)
@@ -153,7 +152,6 @@ func (p *picture) svg() []byte {
 	return b.Bytes()
 }
 
-// legend draws a sample of each shape.
 func legend(b *bytes.Buffer) {
 	x := margin
 	for k, name := range kinds {

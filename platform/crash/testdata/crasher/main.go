@@ -203,7 +203,6 @@ func parallel(r crash.Range, p *byte) {
 	watchers.Wait()
 }
 
-// crowd crashes in many goroutines at once.
 func crowd(r crash.Range, p *byte) {
 	check(crash.Watch(r))
 	for range 100 {
