@@ -37,12 +37,13 @@ func newBot(o *Options, i int, write func(packet []byte), now func() time.Durati
 	return b
 }
 
-// behave plays until the context is done, the server closes, or the bot has seen enough states.
+// behave plays until the context is done, the server closes, or the bot has seen enough states. It
+// returns the bot's counts.
 func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) Result {
 	b := newBot(o, i, s.send, func() time.Duration { return time.Since(start) })
 	for ctx.Err() == nil && b.result.Closing == 0 && (o.States == 0 || b.client.States < o.States) {
 		due := b.step(b.now())
-		if due < b.next { // a packet is due; input is read at the tick
+		if due < b.next { // a packet to send is due; packets are read at the tick
 			time.Sleep(due - b.now())
 			continue
 		}
@@ -59,8 +60,8 @@ func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) 
 	return b.end()
 }
 
-// step does the work that is due, and returns when the next work is due. Packets that arrive wait
-// for the tick, when the client handles them.
+// step does the work that is due, and returns the time of the next tick, or of the next packet to
+// send. Packets that arrive wait for the next step.
 func (b *bot) step(now time.Duration) (due time.Duration) {
 	for p, at := b.in.arrive(now); p != nil; p, at = b.in.arrive(now) {
 		b.client.Handle(p, at)
@@ -74,7 +75,7 @@ func (b *bot) step(now time.Duration) (due time.Duration) {
 	return b.out.next(b.next)
 }
 
-// tick lets the client play a tick, and sets the time of the next.
+// tick lets the client play a tick, and sets the time of the next tick.
 func (b *bot) tick(now time.Duration) {
 	if p := b.client.Tick(now, b.walker.decide(b.client.View())); p != nil {
 		b.out.send(p, now)

@@ -1,5 +1,5 @@
-// Package bots plays a server with many players at once, over a network as bad as its options say,
-// or attacks it:
+// Package bots plays on a server with many players at once, over a network as bad as the options
+// say, or attacks the server:
 //
 //	o := bots.Options{Address: "127.0.0.1:35035", Count: 16, For: time.Minute, Room: -1, Rate: 1}
 //	result, err := bots.Run(ctx, o)
@@ -38,10 +38,10 @@ type Options struct {
 	Seed    uint64
 	States  uint64        // states of each bot before it leaves; 0: no limit
 	Every   int           // ticks from one packet of inputs to the next
-	Timeout time.Duration // of a bot that gets no packet; 0: 5 s
+	Timeout time.Duration // time without a packet, then a bot joins again; 0: 5 s
 	Room    int           // -1: any
-	Hostile []string      // kinds of attacks; none: the bots behave
-	Rate    int           // packets a second of a bot that floods
+	Hostile []string      // kinds of attacks; empty: the bots behave
+	Rate    int           // packets a second of an attacker
 	Remote  bool          // allow a server on another machine
 
 	to *net.UDPAddr
@@ -87,7 +87,8 @@ func (o *Options) expand() error {
 	return nil
 }
 
-// Run lets bots play, or attack, until their time is over or ctx is done, and returns their sum.
+// Run lets bots play, or attack, until their time is over or ctx is done. It returns the sum of
+// their counts.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err

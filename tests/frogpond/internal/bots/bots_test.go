@@ -15,11 +15,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// world is a server and bots on a clock of their own, a millisecond a step.
+// world is a server and bots with a clock of their own, which a test advances by milliseconds.
 type world struct {
 	server *clienttest.Server
 	now    time.Duration
-	reads  []func(packet []byte) // by the bot's number, which is its address
+	reads  []func(packet []byte) // by the bot's number, which is also its address
 }
 
 func newWorld(places int) *world {
@@ -31,7 +31,7 @@ func newWorld(places int) *world {
 	return w
 }
 
-// to returns the i-th bot's function for sending.
+// to returns the i-th bot's function write.
 func (w *world) to(i int) func(packet []byte) {
 	return func(p []byte) { w.server.Handle(strconv.Itoa(i), p) }
 }
@@ -109,8 +109,8 @@ func TestRefusedBots(t *testing.T) {
 	assert.Equal(t, 6, w.server.Joined)
 }
 
-// A control: a session that the server forgot counts as lost, though the bot joins again at once,
-// and a state with a wrong hash counts.
+// A control: a session that the server forgot counts as lost, although the bot joins again at once.
+// A state with a wrong hash counts too.
 func TestBotsNotice(t *testing.T) {
 	w := newWorld(1)
 	list := w.behaving(Options{Count: 1, Room: -1})

@@ -24,7 +24,7 @@ type attacker struct {
 
 	nonce       wire.Nonce // of the last cookie
 	cookie      wire.Cookie
-	asked, came time.Duration // when it sent Hello, and when the cookie came; 0: never
+	asked, came time.Duration // when the Hello was sent, and when the cookie came; 0: never
 	honest      map[wire.Nonce]time.Duration
 	joined      bool
 
@@ -42,7 +42,8 @@ const (
 	cookieDead = 17500 * time.Millisecond
 )
 
-// attacks return the next packet of each kind of attacker; nil: none now.
+// attacks has the method of each kind of attacker. It returns the next packet, or nil if none is
+// due.
 var attacks = map[string]func(*attacker) []byte{
 	"flood":   (*attacker).flood,
 	"forge":   (*attacker).forge,
@@ -54,7 +55,7 @@ var attacks = map[string]func(*attacker) []byte{
 // Kinds returns the kinds of attacks.
 func Kinds() []string { return []string{"flood", "forge", "replay", "garbage", "slow"} }
 
-// newAttacker returns the i-th attacker. The kinds take turns.
+// newAttacker returns the i-th attacker. The attackers have the kinds of o.Hostile in turn.
 func newAttacker(o *Options, i int, write func(packet []byte)) *attacker {
 	n := len(o.Hostile)
 	return &attacker{kind: o.Hostile[i%n], number: i / n, write: write,
@@ -88,7 +89,8 @@ func (a *attacker) burst(n int) {
 	}
 }
 
-// read handles a packet. A session without an honest and timely answer to a cookie counts as gotIn.
+// read handles a packet. A session counts as gotIn if the attacker didn't answer a cookie honestly
+// and in time.
 func (a *attacker) read(p []byte) {
 	a.result.PacketsIn++
 	a.result.BytesIn += uint64(len(p))
@@ -110,7 +112,8 @@ func (a *attacker) read(p []byte) {
 	}
 }
 
-// challenged keeps a cookie. An answer is honest while the cookie is good.
+// challenged keeps a cookie. For kinds that join honestly, it also notes the time, because an
+// answer is honest only while the cookie is good.
 func (a *attacker) challenged(p []byte) {
 	nonce, cookie, r := wire.ParseChallenge(p)
 	if r != 0 {
@@ -122,7 +125,7 @@ func (a *attacker) challenged(p []byte) {
 	}
 }
 
-// flood requests cookies without answering them, and joins with random ones.
+// flood requests cookies without answering them, and joins with random cookies.
 func (a *attacker) flood() []byte {
 	if a.random.IntN(2) == 0 {
 		return a.hello()
@@ -157,8 +160,8 @@ func (a *attacker) fill(b []byte) {
 	}
 }
 
-// forge changes a bit of a cookie, answers it with another nonce, or sends packets in sessions of
-// others.
+// forge changes a bit of a cookie, answers a cookie with another nonce, or sends packets in
+// sessions of others.
 func (a *attacker) forge() []byte {
 	switch turn := a.random.IntN(64); {
 	case turn == 0 || a.came == 0:
@@ -180,7 +183,7 @@ func (a *attacker) forge() []byte {
 	return a.packet
 }
 
-// replay plays honestly, and repeats its packets again and again.
+// replay plays honestly, and also repeats old packets of its own.
 func (a *attacker) replay() []byte {
 	if a.now >= a.tick {
 		a.tick = a.now + tickTime
@@ -200,7 +203,7 @@ func (a *attacker) replay() []byte {
 	return a.kept[a.random.IntN(min(a.keeps, keptMost))]
 }
 
-// garbage is random bytes of any size; half of them begin like a packet.
+// garbage returns up to 1500 random bytes. Every second packet begins like one of the protocol.
 func (a *attacker) garbage() []byte {
 	a.packet = slices.Grow(a.packet[:0], 1500)[:a.random.IntN(1501)]
 	a.fill(a.packet)

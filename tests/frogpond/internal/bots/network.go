@@ -11,7 +11,7 @@ type Network struct {
 	Jitter                   time.Duration // each packet is delayed by a random time up to this
 }
 
-// heldBack is the delay of a reordered packet: two ticks, so that others overtake it.
+// heldBack is the delay of a reordered packet: two ticks, so that later packets overtake it.
 const heldBack = 2 * tickTime
 
 // way is one direction between a bot and the server. Packets wait here until they are due. The same
@@ -19,7 +19,7 @@ const heldBack = 2 * tickTime
 type way struct {
 	network Network
 	random  *rand.Rand
-	flying  []packet // capacity beyond the length keeps packets' memory for reuse
+	flying  []packet // the capacity beyond the length keeps packets' memory for reuse
 }
 
 type packet struct {
@@ -42,7 +42,8 @@ func (w *way) send(bytes []byte, now time.Duration) {
 	}
 }
 
-// happens draws even for 0 percent, so that one rate doesn't change another's draws.
+// happens reports whether an event of a rate happens. It draws a number even for 0 percent, so that
+// one rate doesn't change another's draws.
 func (w *way) happens(percent float64) bool { return w.random.Float64()*100 < percent }
 
 func (w *way) fly(bytes []byte, now time.Duration) {
@@ -60,7 +61,7 @@ func (w *way) fly(bytes []byte, now time.Duration) {
 	p.due, p.bytes = due, append(p.bytes[:0], bytes...)
 }
 
-// next returns when the next packet is due, or later if that is earlier.
+// next returns the time at which the next packet is due, but at most later.
 func (w *way) next(later time.Duration) time.Duration {
 	for i := range w.flying {
 		later = min(later, w.flying[i].due)
@@ -82,7 +83,7 @@ func (w *way) arrive(now time.Duration) (bytes []byte, at time.Duration) {
 	}
 	last := len(w.flying) - 1
 	p := w.flying[first]
-	copy(w.flying[first:], w.flying[first+1:]) // of equal times, the first sent goes first
+	copy(w.flying[first:], w.flying[first+1:]) // equal times keep the order
 	w.flying[last] = p
 	w.flying = w.flying[:last]
 	return p.bytes, p.due

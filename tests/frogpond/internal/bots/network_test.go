@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// fly sends packets, a tick apart, and returns their order of arrival and their delays.
+// fly sends packets, a tick apart, and returns their numbers and delays in the order of arrival.
 func fly(network Network, seed uint64, count int) (order []int, late []time.Duration) {
 	w := newWay(network, seed, 0)
 	for i := range count + 1000 { // long enough for the last ones
@@ -24,7 +24,7 @@ func fly(network Network, seed uint64, count int) (order []int, late []time.Dura
 	return order, late
 }
 
-// count returns how many of a list are before their predecessor, and how many are duplicates.
+// count returns how many packets come after a packet that was sent later, and how many come twice.
 func count(order []int) (overtaken, twice int) {
 	seen := map[int]bool{}
 	for i, n := range order {

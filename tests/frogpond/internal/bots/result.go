@@ -15,7 +15,7 @@ type Result struct {
 	Lost        uint64 `json:"lost"`    // timed out while behaving
 	WrongStates uint64 `json:"wrong_states"`
 	States      uint64 `json:"states"`
-	Stale       uint64 `json:"stale_states"` // overtaken, or of the last map
+	Stale       uint64 `json:"stale_states"` // older than a newer one, or of the last map
 	Baseless    uint64 `json:"baseless_states"`
 	RoomsEnded  uint64 `json:"rooms_ended"`
 	PacketsIn   uint64 `json:"packets_in"`

@@ -33,11 +33,11 @@ func (s *socket) wait(d time.Duration, take func(packet []byte)) error {
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		if err == nil { // else the server's port was closed
+		if err == nil { // an error means that the server's port was closed
 			take(s.buffer[:n])
 		}
 	}
 }
 
-// send ignores errors, as a real network loses packets.
+// send sends a packet. It ignores errors, because a network loses packets too.
 func (s *socket) send(packet []byte) { s.Write(packet) }

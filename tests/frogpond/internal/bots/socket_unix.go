@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// socket is a bot's socket. With thousands of bots, waking for each packet takes too long. So the
-// bot sleeps until its tick, and then reads all packets. A deadline would allocate an error.
+// socket is a bot's socket. With thousands of bots, a wake-up for each packet costs too much. So
+// the bot sleeps until its tick, and then reads all packets. A read deadline would allocate an
+// error each time.
 type socket struct {
 	*net.UDPConn
 	raw    syscall.RawConn
@@ -30,7 +31,7 @@ func dial(to *net.UDPAddr) (*socket, error) {
 	s.drain = func(fd uintptr) bool {
 		for range readMost {
 			n, err := syscall.Read(int(fd), s.buffer[:])
-			if err == syscall.ECONNREFUSED { // a packet sent before found the port closed
+			if err == syscall.ECONNREFUSED { // an earlier packet found the port closed
 				continue
 			}
 			if err != nil {
@@ -53,5 +54,5 @@ func (s *socket) wait(d time.Duration, take func(packet []byte)) error {
 	return s.raw.Read(s.drain)
 }
 
-// send ignores errors, as a real network loses packets.
+// send sends a packet. It ignores errors, because a network loses packets too.
 func (s *socket) send(packet []byte) { s.Write(packet) }

@@ -8,19 +8,19 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// walker decides a bot's inputs. It knows the views, but no map: it walks straight on, turns when
-// it is stuck, and runs after frogs.
+// walker decides a bot's inputs. It has the views, but no map: it walks straight on, turns when it
+// is stuck, and runs after frogs.
 type walker struct {
 	random  *rand.Rand
 	heading uint32
 	at      doom.Point // at the last look
 	seen    uint32     // tick of the last view
 	stuck   int        // looks in a row without a move
-	chase   int        // looks left to chase frogs, or, if negative, to ignore them
+	chase   int        // looks spent on chasing frogs; if negative, looks left to ignore them
 }
 
 const (
-	chaseMost  = 70 // looks until it gives up a frog, which may be behind a wall
+	chaseMost  = 70 // looks until it gives up on frogs, which may be behind a wall
 	chaseNever = 35
 	sight      = 384 // units
 	spawnEvery = 16  // mean ticks between the frogs that it spawns
@@ -57,7 +57,7 @@ func (w *walker) look(v *wire.View, at doom.Point) {
 		w.stuck++
 	}
 	switch frog, sees := nearestFrog(v, at); {
-	case w.stuck > 2: // moving on may take some looks
+	case w.stuck > 2: // the next step may take some looks to show
 		w.heading, w.stuck, w.chase = w.random.Uint32()&15, 1, -chaseNever
 	case w.chase < 0:
 		w.chase++

@@ -1,5 +1,5 @@
-// Package chart makes the drawing of a map: its lines, each with its kind. It loads maps in a
-// budget of its own, so that a chart can be made by a client, or next to a server's play:
+// Package chart makes drawings of maps: the lines of a map, each with its kind. It loads maps into
+// a budget of its own, so a client can use it, and a server during play:
 //
 //	charts, err := chart.Open(ctx, []string{doom.Builtin}, seed)
 //	c, err := charts.Load(ctx, "MAP01")
@@ -25,8 +25,8 @@ type Chart struct {
 	Sectors    []Sector // as loaded, by number
 }
 
-// Line goes from X, Y to X2, Y2. Front and Back are the sectors on its sides; Back is None for a
-// wall.
+// Line is a line from X, Y to X2, Y2. Front and Back are the sectors on its sides; Back is None for
+// a wall.
 type Line struct {
 	X, Y, X2, Y2 int16
 	Kind         Kind
@@ -39,7 +39,7 @@ const None = -1
 // Sector is the heights of a sector.
 type Sector struct{ Floor, Ceiling int16 }
 
-// Kind is the kind of a line; if several apply, the last of them.
+// Kind is the kind of a line. If several kinds apply, it is the last of them.
 type Kind uint8
 
 // The kinds of lines.
@@ -68,7 +68,8 @@ type Charts struct {
 	maps   []doom.Map
 }
 
-// Open opens the files in a budget of its own. The seed is that of the built-in maps.
+// Open opens the files in a budget of its own. The seed is for the built-in maps. Close frees the
+// budget.
 func Open(ctx context.Context, wads []string, seed uint64) (*Charts, error) {
 	c, err := Of(nil)
 	if err != nil {
@@ -161,7 +162,8 @@ func (c *Chart) kindOf(n Line, special uint16, isDoor []bool) Kind {
 	return Plain
 }
 
-// works reports whether a body can make the line act; an effect that works by itself doesn't count.
+// works reports whether a body can trigger the special. An effect that works by itself doesn't
+// count.
 func works(s doom.Special) bool { return s.Action != doom.NoAction && s.Trigger != doom.Always }
 
 // doors reports for each sector whether some line opens or closes it.

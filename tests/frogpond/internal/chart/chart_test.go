@@ -17,8 +17,8 @@ func open(t *testing.T, wads ...string) *Charts {
 	return c
 }
 
-// Each map fits the small budget, one after the other, and an unknown one is an error. A line's
-// sectors exist, and it is within the map's bounds.
+// Each map fits in the small budget, one after the other, and an unknown map is an error. Each
+// line's sectors exist, and the line is within the map's bounds.
 func TestCharts(t *testing.T) {
 	for _, wads := range [][]string{{doom.Builtin}, doom.InstalledWADs()} {
 		c := open(t, wads...)

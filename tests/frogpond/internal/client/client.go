@@ -1,6 +1,6 @@
 // Package client is a player's side of the protocol (tests/frogpond/PROTOCOL.md), without a socket
-// and without a clock. The caller passes in each datagram and the time, and sends the datagram that
-// Tick returns. Bots, watchers and tests all play this way:
+// and without a clock. The caller passes in each datagram and the time, and sends the datagrams
+// that Tick returns:
 //
 //	c := client.New(client.Options{Name: "anna", Room: -1})
 //	c.Handle(datagram, now)                // for each datagram
@@ -9,7 +9,7 @@
 //	}
 //	draw(c.View())
 //
-// After New, a client allocates nothing on the Go heap. A client isn't safe for concurrent use.
+// After New, a client makes no Go allocation. It isn't safe for concurrent use.
 package client
 
 import (
@@ -23,10 +23,10 @@ import (
 type Phase uint8
 
 const (
-	Joining Phase = iota // it requests a place
-	Refused              // the server refused; it asks again later
+	Joining Phase = iota // the client requests a place
+	Refused              // the server refused; the client asks again later
 	Playing
-	Lost // it got no packet for too long, or the server timed it out; it asks for its old place
+	Lost // no packet came for too long, or a TimedOut did; the client asks for its old place
 	Left
 )
 
@@ -36,12 +36,12 @@ func (p Phase) String() string {
 
 // How long a client waits.
 const (
-	timeout = 5 * time.Second // without a valid packet; then it is lost
-	// without a valid packet; then it asks whether its address changed
+	timeout = 5 * time.Second // without a valid packet, until the client is lost
+	// Without a valid packet, until the client asks whether its address changed.
 	silence    = 1500 * time.Millisecond
-	askAgain   = 500 * time.Millisecond // between questions without an answer; longer each time
+	askAgain   = 500 * time.Millisecond // between unanswered questions; later up to four times this
 	knockAgain = time.Second            // at least, after a refusal
-	joinsMost  = 3                      // without an answer; then the handshake begins again
+	joinsMost  = 3                      // without an answer, until the handshake begins again
 )
 
 // Options are the options of a client.
@@ -130,7 +130,7 @@ func (c *Client) Room() int { return int(c.session.room) }
 // Player returns the player's number in the room, or 0xff for a watcher.
 func (c *Client) Player() uint8 { return c.session.player }
 
-// Map returns the name of the current map, or "" while a watcher asks for it.
+// Map returns the name of the current map, or "" while the client hasn't heard it.
 func (c *Client) Map() string {
 	if c.session.now.epoch != c.session.epoch {
 		return ""
@@ -141,7 +141,7 @@ func (c *Client) Map() string {
 // Refusal returns the last refusal, with its reason and numbers.
 func (c *Client) Refusal() *wire.RefusePacket { return &c.refusal }
 
-// Closing reports whether the server closes, and in how many seconds.
+// Closing reports whether the server closes, and returns the seconds until then.
 func (c *Client) Closing() (seconds uint32, closing bool) {
 	return c.session.seconds, c.session.closing
 }
@@ -167,7 +167,7 @@ func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
 	return c.say()
 }
 
-// Quiet returns the time until which Tick sends nothing: a refused client need not tick before.
+// Quiet returns the time until which Tick returns nil, or 0. A refused client needn't tick before.
 func (c *Client) Quiet() time.Duration {
 	if c.phase == Refused && c.ask.nonce == 0 {
 		return c.ask.again
@@ -175,8 +175,8 @@ func (c *Client) Quiet() time.Duration {
 	return 0
 }
 
-// wantsLevel reports whether a watcher must ask for the current map, which only Accept names.
-// Players don't need it.
+// wantsLevel reports whether a watcher must ask for the current map, which an Accept names. Only
+// watchers need the map.
 func (c *Client) wantsLevel() bool {
 	return c.options.Watch && c.session.now.epoch != c.session.epoch
 }
@@ -191,8 +191,8 @@ func (c *Client) startAgain(phase Phase, now time.Duration) {
 	c.ask = question{again: now}
 }
 
-// Leave returns a datagram that ends the session, or nil without a session. Call it more than once,
-// since datagrams get lost.
+// Leave returns a datagram that ends the session, or nil without a session. Call Leave more than
+// once, since datagrams get lost.
 func (c *Client) Leave() []byte {
 	c.phase = Left
 	if c.session.id == 0 {
@@ -208,7 +208,8 @@ func (c *Client) sequence() uint32 {
 	return c.session.sent
 }
 
-// say returns a packet of the newest inputs. A watcher's has none; it only acknowledges a state.
+// say returns a packet of the newest inputs. A watcher's packet has no inputs: it only acknowledges
+// a state.
 func (c *Client) say() []byte {
 	in := wire.InputsPacket{Ack: c.views.sequence, Epoch: c.session.epoch, Tick: c.clock.tick}
 	if !c.options.Watch {

@@ -101,8 +101,7 @@ func TestJoinsAndWalks(t *testing.T) {
 	assert.Nil(t, p.client.Tick(p.time(), east))
 }
 
-// On any network the lead settles where inputs come just in time to be played again, or little
-// earlier.
+// On any network the lead settles so that inputs come just in time, or little earlier.
 func TestLeadFollowsTheWay(t *testing.T) {
 	for _, c := range []struct {
 		delay int
@@ -127,7 +126,7 @@ func TestLeadFollowsTheWay(t *testing.T) {
 	}
 }
 
-// A wrong hash counts, and the view before it stays.
+// A state with a wrong hash is counted, and the view before it stays.
 func TestWrongStatesAreCounted(t *testing.T) {
 	p := newPair(t, client.Options{Room: -1})
 	p.run(20, east)
@@ -174,7 +173,7 @@ func TestLostGoesOn(t *testing.T) {
 	}
 }
 
-// A server that was started again has no sessions: the client gets a new one.
+// A server that was started again has no sessions, so the client gets a new session.
 func TestServerForgets(t *testing.T) {
 	p := newPair(t, client.Options{Room: -1})
 	p.run(50, east)
@@ -185,7 +184,7 @@ func TestServerForgets(t *testing.T) {
 	assert.Zero(t, p.client.WrongStates)
 }
 
-// With the next map ticks begin at 0. A watcher learns the map from the notice, or asks.
+// With the next map, ticks begin at 0. A watcher gets the map's name from the notice, or asks.
 func TestNextMap(t *testing.T) {
 	for _, notice := range []bool{false, true} {
 		p := newPair(t, client.Options{Room: -1, Watch: true})
@@ -268,7 +267,7 @@ func TestPlayingAllocatesNothing(t *testing.T) {
 	assert.Zero(t, p.client.Dropped)
 }
 
-// Any packets, in any order, cause no panic and no wrong state.
+// No packets, in any order, cause a panic or a wrong state.
 func FuzzClient(f *testing.F) {
 	f.Add([]byte{8, 0, 0, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -6,37 +6,38 @@ import (
 )
 
 // clock decides the tick of a client's inputs. It runs ahead of the server, so that most inputs
-// arrive before their tick is played; the server plays the few late ones again. It runs no further
-// ahead, as the player would feel the delay. Each state says how early the newest input came.
+// arrive before their tick is played; for the few late inputs the server plays ticks again. It runs
+// no further ahead, because the player would feel the delay. Each state has the ticks by which the
+// newest input was early.
 type clock struct {
 	tick   uint32                      // of the newest input
 	first  uint32                      // of the oldest input that is kept
 	inputs [wire.InputsMost]wire.Input // by tick
 	lead   uint32                      // ticks ahead of the newest state
 
-	shift   int // ticks to leap over, or, if negative, to wait
+	shift   int // ticks to skip, or, if negative, to wait
 	samples int // states since the last shift
-	least   int // of the samples: ticks that inputs came early
-	settle  int // states to ignore until a shift shows
+	least   int // the least Early of the samples
+	settle  int // states to ignore until the shift has an effect
 }
 
 const (
 	firstLead   = 8  // ticks ahead at the start: 0.23 s for the round trip
-	leadMost    = 48 // then the clock starts again
+	leadMost    = 48 // ticks ahead; beyond, the clock starts again
 	sampleCount = 32 // states before it judges
 	settleCount = 40 // states after a shift
-	latest      = 1  // ticks that the latest input comes early after a shift
-	earlyMost   = 3  // and before a shift
-	lateMost    = -2 // then it shifts at once
+	latest      = 1  // Early of the latest input that a shift aims for
+	earlyMost   = 3  // the least Early without a shift, at most
+	lateMost    = -2 // a least Early below this shifts at once
 )
 
-// start begins again: the server is at tick, and inputs are to be lead ticks ahead.
+// start restarts the clock: the server is at tick, and inputs are to be lead ticks ahead.
 func (c *clock) start(tick, lead uint32) {
 	*c = clock{tick: tick + lead, first: tick + lead + 1, lead: lead}
 }
 
-// advance takes the input of the next tick. It fills the ticks that it leaps over, and drops the
-// input while it waits.
+// advance takes the input of the next tick. It fills the ticks that it skips, and drops the input
+// while it waits.
 func (c *clock) advance(in wire.Input) {
 	switch {
 	case c.shift < 0:

@@ -6,7 +6,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// Handle handles a datagram. It drops datagrams that aren't from the server or that came before.
+// Handle handles a datagram. It drops and counts datagrams that aren't from the server, or that
+// came before.
 func (c *Client) Handle(packet []byte, now time.Duration) {
 	kind, r := wire.KindOf(packet)
 	switch {
@@ -30,7 +31,7 @@ func (c *Client) Handle(packet []byte, now time.Duration) {
 	}
 }
 
-// isNew reports whether a packet is of this session, by its key, and new.
+// isNew reports whether a packet is of this session, with a valid MAC, and didn't come before.
 func (c *Client) isNew(packet []byte) bool {
 	h, r := wire.ParseHeader(packet)
 	s := &c.session
@@ -41,7 +42,7 @@ func (c *Client) isNew(packet []byte) bool {
 // handleState handles a state, unless a newer one came before.
 func (c *Client) handleState(packet []byte) {
 	h, _ := wire.ParseHeader(packet)
-	if h.Sequence < c.views.sequence { // nothing uses it
+	if h.Sequence < c.views.sequence { // the client has a newer one
 		c.Stale++
 		return
 	}

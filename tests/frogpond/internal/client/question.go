@@ -69,7 +69,7 @@ func (c *Client) handleChallenge(p []byte, now time.Duration) {
 	q.cookie, q.proven, q.asked, q.again = cookie, true, 0, now
 }
 
-// handleAccept begins a session, or continues it.
+// handleAccept begins a session, or continues the old one.
 func (c *Client) handleAccept(p []byte, now time.Duration) {
 	a, r := wire.ParseAccept(p)
 	if r != 0 || a.Nonce != c.ask.nonce || !c.ask.proven {
@@ -111,7 +111,7 @@ func (c *Client) handleRefuse(p []byte, now time.Duration) {
 	}
 	c.session.id = 0
 	c.startAgain(Refused, now+max(knockAgain, time.Duration(f.RetryAfter)*time.Millisecond))
-	if f.RetryAfter == 0 { // a refusal for good
+	if f.RetryAfter == 0 { // the refusal is for good
 		c.ask.again = math.MaxInt64
 	}
 }

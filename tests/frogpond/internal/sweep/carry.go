@@ -2,12 +2,12 @@ package sweep
 
 import "math"
 
-// Teleports, and floors that carry bodies.
+// This file has teleports, and floors that carry bodies.
 
 // arrival is the place of a body after a teleport, with tolerances.
 type arrival struct {
 	x, y, angle int
-	near, off   int   // units and degrees; a body may have only sixteen directions
+	near, off   int   // tolerances in units and degrees; a body may have only sixteen directions
 	out         *Line // the body stands in front of it
 }
 
@@ -25,9 +25,9 @@ func toThing(m *Map, line int) *arrival {
 }
 
 // toLine returns the arrival at the first other two-sided line with the tag, or nil. A body that
-// crosses one line to its back leaves the other one to its front. It keeps its distance from the
-// opposite end, and turns by the angle between the lines. Here it crosses at the middle, looking
-// east.
+// crosses a line to its back leaves the other line to its front. It keeps its distance from the
+// opposite end, and turns by the angle between the lines. In a sweep the body crosses at the
+// middle, looking east.
 func toLine(m *Map, line int) *arrival {
 	in := &m.Lines[line]
 	for i := range m.Lines {

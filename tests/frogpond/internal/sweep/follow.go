@@ -29,13 +29,13 @@ type course struct {
 	sector  int
 	ceiling bool
 	legs    []leg
-	or      []leg // an alternative
+	or      []leg // alternative legs, or nil
 	forever bool  // the legs repeat; two rounds are checked
 	ways    []*follower
 }
 
-// slack is how many ticks late a surface may start. The order of movers decides whether one that
-// arrived reports it in the same tick, and whether a new one moves in its first tick.
+// slack is how many ticks late a surface may start. The order of movers decides whether an arrival
+// shows in the same tick, and whether a new mover moves in its first tick.
 const slack = 2
 
 type effect struct {
@@ -55,7 +55,7 @@ func (e *effect) moving(sector int) bool {
 }
 
 func (e *effect) add(c course) {
-	if !e.moving(c.sector) { // a moving surface is left alone
+	if !e.moving(c.sector) { // a moving surface goes on as it was
 		e.courses = append(e.courses, c)
 	}
 }
@@ -76,7 +76,7 @@ func (n *now) height(c *course) *int64 {
 	return &n.floors[c.sector]
 }
 
-// start makes the course's followers, and returns how many ticks it takes at most.
+// start makes the course's followers, and returns the most ticks that the course takes.
 func (c *course) start(at int64) (ticks int) {
 	c.ways = []*follower{{at: at, legs: c.legs, forever: c.forever}}
 	if c.or != nil {
@@ -93,7 +93,7 @@ func (c *course) start(at int64) (ticks int) {
 	return ticks
 }
 
-// way returns the first follower without a fault, or else the first one.
+// way returns the first follower without a fault, or else the first follower.
 func (c *course) way() *follower {
 	for _, f := range c.ways {
 		if f.said == "" {
@@ -124,7 +124,7 @@ func (f *follower) skip() {
 	}
 }
 
-// see checks the height after one more tick.
+// see checks the height after the next tick.
 func (f *follower) see(height int64) {
 	f.tick++
 	switch {

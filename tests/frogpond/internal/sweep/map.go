@@ -25,7 +25,7 @@ type Sector struct {
 	Flat           string // of the floor
 	Light          int
 	Special, Tag   uint16
-	lines          []int // those that border it, in the file's order
+	lines          []int // the lines that border it, in the file's order
 }
 
 // Thing is a row of THINGS. The angle is in degrees, counter-clockwise from east.
@@ -94,7 +94,7 @@ func rows(lump []byte, size int) (all []row) {
 	return all
 }
 
-// tagged returns the sectors with a tag. Tag 0 has none: it is the tag of sectors without one.
+// tagged returns the sectors with a tag. For tag 0 it returns none, because 0 means no tag.
 func (m *Map) tagged(tag uint16) (list []int) {
 	for i := range m.Sectors {
 		if tag != 0 && m.Sectors[i].Tag == tag {
@@ -104,7 +104,7 @@ func (m *Map) tagged(tag uint16) (list []int) {
 	return list
 }
 
-// beyond returns the sector on the other side of a line, or -1 if it is a wall or inside the
+// beyond returns the sector on the other side of a line, or -1 if the line is a wall or inside the
 // sector.
 func (m *Map) beyond(line, sector int) int {
 	l := &m.Lines[line]
@@ -127,14 +127,14 @@ func (m *Map) around(sector int) (list []int) {
 	return list
 }
 
-// sectorAt returns the sector of a place, which is on the near side of the nearest line to the
-// east. The ray runs a quarter of a unit above the place, so it hits no vertex.
+// sectorAt returns the sector at a place: the sector on the near side of the nearest line to the
+// east. It looks along a ray a quarter of a unit above the place, which can't hit a vertex.
 func (m *Map) sectorAt(x, y int) int {
 	found, nearest := -1, 0.0
 	for i := range m.Lines {
 		l := &m.Lines[i]
 		if (l.Y1 > y) == (l.Y2 > y) {
-			continue // the ray misses it
+			continue // the ray misses the line
 		}
 		at := float64(l.X1) + (float64(y)+0.25-float64(l.Y1))*float64(l.X2-l.X1)/float64(l.Y2-l.Y1)
 		if at < float64(x) || found >= 0 && at >= nearest {
@@ -148,7 +148,7 @@ func (m *Map) sectorAt(x, y int) int {
 	return found
 }
 
-// destination returns the landing of a teleport line, or nil.
+// destination returns the landing in a sector with the tag, or nil.
 func (m *Map) destination(tag uint16) *Thing {
 	for _, sector := range m.tagged(tag) {
 		for i := range m.Things {

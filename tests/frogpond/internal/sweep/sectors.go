@@ -2,10 +2,10 @@ package sweep
 
 import "fmt"
 
-// A sector's own special has its light in the low five bits, and its harm in the next two. The
-// first game's numbers mean one of the two, or both.
+// A sector's special has its light in the low five bits, and its harm in the next two bits. The
+// first game's numbers mean a light, a harm, or both.
 
-// lightOf returns the light of a special, as the first game's number.
+// lightOf returns the light of a special, as the first game's number, or 0.
 func lightOf(special uint16) uint16 {
 	switch light := special & 31; light {
 	case 1, 2, 3, 4, 8, 12, 13, 17:
@@ -16,7 +16,7 @@ func lightOf(special uint16) uint16 {
 
 func flickers(special uint16) bool { return lightOf(special) != 0 }
 
-// harmOf returns the health lost in 32 ticks.
+// harmOf returns the health that a special takes in 32 ticks.
 func harmOf(special uint16) int {
 	if special >= 32 {
 		return []int{0, 5, 10, 20}[special>>5&3]
@@ -26,7 +26,8 @@ func harmOf(special uint16) int {
 
 const watched = 256 // ticks of watching lights
 
-// Sectors watches the lights of a map at rest, and the health of a body in each sector.
+// Sectors checks the specials of sectors: it watches the lights of a map at rest, and the health of
+// a body in each sector. It returns load's error, if any.
 func Sectors(m *Map, load func() (World, error)) (Result, error) {
 	result := Result{Lines: map[string]int{}, Unknown: map[int]int{}}
 	w, err := load()
@@ -105,8 +106,8 @@ func (n *now) light(sector int, special uint16, seen []int) string {
 	}
 }
 
-// blinks expects two levels: bright for least to most ticks, and dark for darkTime ticks, or at
-// most darkTime if least and most differ.
+// blinks returns the fault of a light with two levels, or "". It expects bright for least to most
+// ticks, and dark for darkTime ticks, or at most darkTime if least and most differ.
 func blinks(list []run, bright, dark, least, most, darkTime int) string {
 	for i, r := range list {
 		first, last := i == 0, i == len(list)-1
@@ -131,7 +132,8 @@ func blinks(list []run, bright, dark, least, most, darkTime int) string {
 	return ""
 }
 
-// glows expects steps of eight, and a tick without a step before an end.
+// glows returns the fault of a light that changes in steps of eight, or "". It expects a tick
+// without a step before each turn.
 func glows(seen []int, bright, dark int) string {
 	light, step := bright, -8
 	for i, got := range seen {
@@ -147,7 +149,8 @@ func glows(seen []int, bright, dark int) string {
 	return ""
 }
 
-// flames expects some of four levels, the dark one included, for multiples of four ticks.
+// flames returns the fault of a fire, or "". It expects bright less 0, 16, 32 or 48, or dark, each
+// for a multiple of four ticks.
 func flames(list []run, bright, dark int) string {
 	for i, r := range list {
 		if r.light < min(bright, dark) {

@@ -3,10 +3,11 @@
 //	m, err := sweep.Parse(lump)
 //	result, err := sweep.Lines(m, load)
 //
-// It fires every line once from a fresh load, watches the sectors tick by tick, and compares them
-// with the line's type. The game's own table shares neither code nor form with this one, so that a
-// mistake in either shows. The table in table.go is that of the game's mappers: by effect, with a
-// column for each way to trigger it. An effect is a function of the map and of the current heights.
+// It fires every line from a fresh load, watches the sectors tick by tick, and compares them with
+// the effect of the line's type. The game's own table shares neither code nor format with the table
+// in table.go, so that a mistake in either shows. table.go has the format of the game's mappers: by
+// effect, with a column for each way to trigger it. An effect is a function of the map and of the
+// current heights.
 package sweep
 
 import (
@@ -14,7 +15,7 @@ import (
 	"slices"
 )
 
-// World is a loaded map with no body but the one that fires.
+// World is a loaded map. Its only body is the body that fires.
 type World interface {
 	// Fire lets a body that looks east do by's action to a line, at its middle.
 	Fire(line int, by By)
@@ -27,7 +28,7 @@ type World interface {
 	Ceiling(sector int) int32
 	// Light returns the light: 0 is dark, 255 the brightest.
 	Light(sector int) int
-	// Special returns the sector's special, which a change of its floor may change.
+	// Special returns the sector's special, which a move of its floor may change.
 	Special(sector int) uint16
 	// Scroll returns how far the texture of a line's front has moved to the left, in 1/65536 units.
 	Scroll(line int) int32
@@ -36,7 +37,7 @@ type World interface {
 	// Body returns the place of the body that fired last: map units, and degrees counter-clockwise
 	// from east.
 	Body() (x, y, angle int)
-	// Exits returns how many times an exit was taken.
+	// Exits returns how many times bodies took an exit.
 	Exits() int
 	// Hurt returns the health that a body loses in a sector in a number of ticks.
 	Hurt(sector, ticks int) int
@@ -64,9 +65,9 @@ func (b By) String() string {
 
 // Result is the result of a sweep of a map.
 type Result struct {
-	Lines   map[string]int `json:"lines"`   // as the table says, by family
-	Idle    int            `json:"idle"`    // of these, lines without an effect
-	Sectors int            `json:"sectors"` // as the table says, by their own special
+	Lines   map[string]int `json:"lines"`   // with the table's effect, by family
+	Idle    int            `json:"idle"`    // of these, lines whose effect is none
+	Sectors int            `json:"sectors"` // with the table's effect of their special
 	Unknown map[int]int    `json:"unknown"` // lines of types that the table lacks, by type
 	Wrong   []string       `json:"wrong"`
 }
@@ -82,10 +83,11 @@ type sweep struct {
 	said  string
 	acted bool // the line had an effect
 
-	endless bool // its effect goes on for ever
+	endless bool // the effect goes on for ever
 }
 
-// Lines fires every special line of a map. load returns the map freshly loaded, once for each line.
+// Lines fires every special line of a map, and compares the effects with the table. It calls load
+// for each line: load returns the map freshly loaded. An error is load's.
 func Lines(m *Map, load func() (World, error)) (Result, error) {
 	result := Result{Lines: map[string]int{}, Unknown: map[int]int{}}
 	for i := range m.Lines {
@@ -123,7 +125,8 @@ func (s *sweep) wrong(format string, args ...any) {
 	}
 }
 
-// run checks the actions that must have no effect, then the right one, then the right one again.
+// run checks the actions that must have no effect, then the right action, and then that action
+// again.
 func (s *sweep) run() {
 	switch {
 	case s.rule.scroll != 0:
@@ -141,7 +144,8 @@ func (s *sweep) run() {
 		s.quiet(by, 2)
 	}
 	s.fire()
-	// an exit is for all bodies; an endless effect goes on after any body
+	// Neither can be checked again: a player that exits is at a start, and an endless effect goes
+	// on.
 	if s.endless || s.rule.exit {
 		return
 	}
@@ -179,7 +183,7 @@ func (s *sweep) refused() (list []By) {
 	return list
 }
 
-// quiet fires, and expects no effect.
+// quiet fires the line, and expects no effect within some ticks.
 func (s *sweep) quiet(by By, ticks int) {
 	exits := s.w.Exits()
 	s.w.Fire(s.line, by)
@@ -198,7 +202,7 @@ func (s *sweep) quiet(by By, ticks int) {
 	s.others(nil, what)
 }
 
-// arrival returns the line's teleport, or nil.
+// arrival returns the place where the line's teleport ends, or nil.
 func (s *sweep) arrival() *arrival {
 	if s.rule.teleport == nil {
 		return nil
@@ -207,7 +211,7 @@ func (s *sweep) arrival() *arrival {
 }
 
 // others expects every surface, every steady light and every special as in the table. It ignores
-// the specials of the sectors in but, whose floors are on their way to change them.
+// the specials of the sectors in but, whose moving floors may change them.
 func (s *sweep) others(but []int, what string) {
 	for i := range s.m.Sectors {
 		if got := int64(s.w.Floor(i)); got != s.n.floors[i] {
@@ -282,7 +286,7 @@ func (s *sweep) arrives() {
 // longest is the most ticks that a line may take.
 const longest = 10000
 
-// moves follows every moving surface until all stand, and a while longer.
+// moves follows every moving surface, for as long as the table expects it to move.
 func (s *sweep) moves() {
 	what := fmt.Sprintf("%s: ", s.by)
 	e := &effect{now: s.n, line: s.line, becomes: map[int]uint16{}}
@@ -344,7 +348,7 @@ func (s *sweep) see(c *course, what string) {
 	*s.n.height(c) = int64(height)
 }
 
-// scrolls watches the texture of a line without firing.
+// scrolls watches the texture of a line, without firing the line.
 func (s *sweep) scrolls() {
 	before := s.w.Scroll(s.line)
 	for range 10 {
@@ -357,14 +361,14 @@ func (s *sweep) scrolls() {
 	}
 }
 
-// carries stands a body in each sector. The line's sectors carry it, and others only as other lines
-// say.
+// carries puts a body into each sector, and expects the sector to carry it as the lines with the
+// sector's tag say.
 func (s *sweep) carries() {
 	for i := range s.m.Sectors {
 		x, y, inside := s.m.middle(i)
 		dx, dy := s.m.carried(i)
 		if !inside || (dx != 0 || dy != 0) && !s.m.open(x, y, int(max(dx, -dx, dy, -dy)/unit)+1) {
-			continue // walls and steps stop a body, which this table doesn't cover
+			continue // walls and steps may stop the body, which this table doesn't cover
 		}
 		s.acted = s.acted || s.m.Sectors[i].Tag == s.m.Lines[s.line].Tag
 		if gotX, gotY := s.w.Carried(i, x, y); gotX != dx || gotY != dy {

@@ -34,7 +34,7 @@ func rooms(t *testing.T, special, tag uint16) *Map {
 		put("SIDEDEFS", i)
 	}
 	put("VERTEXES", 320, 0, 320, 64)
-	for i := 1; i < 5; i++ { // southward: the right side is in the west
+	for i := 1; i < 5; i++ { // the line goes south, so its right side is in the west
 		kind := [2]int{}
 		if i == 1 {
 			kind = [2]int{int(special), int(tag)}
@@ -60,7 +60,7 @@ type faults struct {
 	keepsSpecial, dark, stuck, early, tired, behind               bool
 }
 
-// fake is a world that knows a few types, with hand-written heights by tick.
+// fake is a world with a few types of lines, whose heights by tick are written by hand.
 type fake struct {
 	*now
 	faults
@@ -73,7 +73,7 @@ type fake struct {
 	body    [3]int
 }
 
-// to appends the movement to a height, and a wait.
+// to appends the heights of a movement from from to to, and of a wait.
 func (f *fake) to(list []int64, from, to, speed int64, wait int) []int64 {
 	speed *= int64(max(f.speed, 1))
 	for from != to {
@@ -90,7 +90,8 @@ func (f *fake) to(list []int64, from, to, speed int64, wait int) []int64 {
 	return list
 }
 
-// knows are the known types: the action, the front alone, the bodies, the key.
+// knows has the types of the fake world: the action, whether only the front works, the bodies and
+// the key.
 var knows = map[uint16]struct {
 	kind     Kind
 	front    bool
@@ -165,10 +166,10 @@ func (f *fake) Fire(_ int, by By) {
 	case 47: // the door's floor, to that of room 3
 		move(&f.floors[2], f.to(nil, 0, 64*unit+h, unit/2, 0))
 		f.now.special[2] = 0
-	case 53: // its own floor is the highest
+	case 53: // the sector's own floor is the highest
 		list := f.to(nil, 64*unit, -32*unit+h, unit, 105+f.wait)
 		f.cycle[floor] = f.to(list, -32*unit+h, 64*unit, unit, 105)
-		if !f.early { // it begins with a wait at the top
+		if !f.early { // the lift begins with a wait at the top
 			move(floor, f.to(nil, *floor, *floor, 1, 105))
 		}
 	case 25:
@@ -227,7 +228,7 @@ func (f *fake) Light(s int) int      { return f.lights[s] }
 func (f *fake) Special(s int) uint16 { return f.now.special[s] }
 func (f *fake) Scroll(int) int32     { return int32(f.tick * (unit + f.scroll)) }
 func (f *fake) Carried(s, x, y int) (dx, dy int32) {
-	// its line is 64 units long, to the south
+	// The sector's line is 64 units long, to the south.
 	if f.special == 252 && s == 3 && x == 224 && y == 32 {
 		return 0, int32(-2*unit + f.carry)
 	}
@@ -347,7 +348,7 @@ func TestSectorsAreWatched(t *testing.T) {
 	assert.Contains(t, watch(faults{}).Wrong[0], "sector 4, special 8: tick 1: light 80, expected 72")
 }
 
-// lights returns a light by ticks, from pairs of a level and its duration.
+// lights returns the levels of a light by tick, from pairs of a level and its duration.
 func lights(pairs ...int) (seen []int) {
 	for i := 0; len(seen) < watched; i = (i + 2) % len(pairs) {
 		seen = append(seen, slices.Repeat(pairs[i:i+1], pairs[i+1])...)
@@ -395,14 +396,14 @@ func TestLights(t *testing.T) {
 		[]int{harmOf(4), harmOf(5), harmOf(7), harmOf(11), harmOf(16), harmOf(9)})
 }
 
-// The table has each number of the game's sources, except those that none of our maps has.
+// The table has each number of the game's sources, except those that no map here has.
 func TestTableIsWhole(t *testing.T) {
 	missing := []uint16{17, 30, 54, 78, 89, 96} // strobes; shortest textures; a lift that stops
 	for special := uint16(1); special <= 141; special++ {
 		_, known := rules[special]
 		assert.Equal(t, !slices.Contains(missing, special), known, "type %d", special)
 	}
-	for _, special := range []uint16{244, 252} { // types of Boom in our maps
+	for _, special := range []uint16{244, 252} { // Boom's types in the maps here
 		_, known := rules[special]
 		assert.True(t, known, "type %d", special)
 	}

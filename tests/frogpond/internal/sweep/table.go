@@ -21,7 +21,7 @@ const (
 	everyKey = Blue | Yellow | Red
 )
 
-// family is the players' name of a group of line types.
+// family is the usual name of a group of line types.
 type family string
 
 // The bodies that may trigger a line.
@@ -35,11 +35,11 @@ const (
 type rule struct {
 	family family
 	kind   Kind
-	again  bool // more than once
+	again  bool // the line works more than once
 	who    int
-	key    Keys // any of these; 0: none needed
+	key    Keys // any of these opens; 0: no key needed
 
-	manual   bool // affects the sector behind the line, not those with its tag
+	manual   bool // affects the sector behind the line, not the sectors with its tag
 	moves    func(e *effect, sector int)
 	light    func(n *now, sector int) int
 	teleport func(m *Map, line int) *arrival // nil: none
@@ -48,8 +48,8 @@ type rule struct {
 	carries  bool // bodies on the floors with its tag, from the load on
 }
 
-// columns are the types with one effect, by their trigger, as in the tables of the game's mappers:
-// W1 is once, by walking.
+// columns are the types with one effect, by their trigger, as the game's mappers name them: W is by
+// walking, S by a switch and G by a shot; 1 is once and R repeatedly.
 type columns struct{ W1, WR, S1, SR, G1, GR uint16 }
 
 var rules = map[uint16]rule{}
@@ -157,7 +157,7 @@ func init() {
 	with("stairs", columns{W1: 8, S1: 7}, moves(stairs(8, unit/4)))
 	with("stairs", columns{W1: 100, S1: 127}, moves(stairs(16, turbo)))
 
-	// the floor stays, in the game too
+	// The floor stays, as in the game.
 	with("ceiling", columns{W1: 40}, moves(func(e *effect, s int) {
 		e.ceiling(s, up(e.highestCeiling(s), walk))
 	}))
@@ -170,7 +170,7 @@ func init() {
 	with("crusher", columns{W1: 25, WR: 73, S1: 49}, moves(crusher(walk)))
 	with("crusher", columns{W1: 6, WR: 77}, moves(crusher(2*unit)))
 	with("crusher", columns{W1: 141}, moves(crusher(walk)))
-	// none moves after a load
+	// No crusher moves after a load.
 	with("crusher", columns{W1: 57, WR: 74}, moves(func(*effect, int) {}))
 
 	with("teleport", columns{W1: 39, WR: 97}, rule{teleport: toThing})
@@ -196,14 +196,15 @@ func init() {
 	}
 }
 
-// let sets the bodies that may trigger a type; by default only players may.
+// let sets the bodies that may trigger a type. Without let only players may.
 func let(special uint16, who int) {
 	r := rules[special]
 	r.who = who
 	rules[special] = r
 }
 
-// ruleOf returns the rule of a type. Generalized types have their parameters in their bits.
+// ruleOf returns the rule of a type, and whether it is known. Generalized types have their
+// parameters in their bits.
 func ruleOf(special uint16) (r rule, known bool) {
 	if r, known = rules[special]; known {
 		return r, true
@@ -281,8 +282,8 @@ func crusher(speed int64) func(*effect, int) {
 	}
 }
 
-// stairs raises a sector by one step, the next one with the same flat by two, and so on. The next
-// is behind the first line with its front in the sector.
+// stairs raises a sector by one step, the next sector with the same flat by two, and so on. The
+// next sector is behind the first line with its front in the sector.
 func stairs(size, speed int64) func(*effect, int) {
 	return func(e *effect, s int) {
 		flat, height := e.Sectors[s].Flat, e.floors[s]
@@ -302,7 +303,7 @@ func stairs(size, speed int64) func(*effect, int) {
 	}
 }
 
-// donut lowers the hole and raises the ring around it to the floor outside of the ring.
+// donut moves the hole and the ring around it to the height of the floor outside of the ring.
 func donut(e *effect, hole int) {
 	ring := e.beyond(e.Sectors[hole].lines[0], hole)
 	if ring < 0 {
@@ -345,7 +346,7 @@ func of[T any](list []T, sectors []int) (of []T) {
 	return of
 }
 
-// nowhere is a height that no map has: the result for a sector without neighbours.
+// nowhere is a height that no map has. It stands for the heights of missing neighbours.
 const nowhere = 32000 * unit
 
 func (n *now) lowestCeiling(s int) int64 {

@@ -1,6 +1,6 @@
-// Package udp receives and sends datagrams of one socket, many with one system call: recvmmsg and
-// sendmmsg on Linux. Buffers, addresses and headers are in a budget. No call allocates on the Go
-// heap.
+// Package udp receives and sends many datagrams of a socket with one system call: recvmmsg and
+// sendmmsg on Linux. Buffers, addresses and headers are in a budget. Receive and Send make no Go
+// allocation.
 //
 //	socket, err := udp.Listen("127.0.0.1:0", 4<<20)
 //	in := udp.NewBatch(s, 64, 1200)                  // s: a scope that outlives the socket
@@ -23,9 +23,10 @@ import (
 // Address is the source or destination of a datagram, as the system writes it. It is plain data,
 // and may be in a budget. Equal addresses have equal bytes.
 //
-// A socket on all of the machine's addresses receives at any of them. Local is the one that the
-// datagram was sent to, and from which a datagram to this address is sent, because a client accepts
-// answers from no other. IPv4 has its IPv6 form there. Zeros leave the choice to the system.
+// Local is the machine's address that a datagram was sent to, if the socket is on all of the
+// machine's addresses. A datagram to this Address is sent from Local, because a client accepts
+// answers only from there. Local has IPv4 addresses in their IPv6 form. If it is zero, the system
+// chooses.
 type Address struct {
 	Bytes [28]byte // a sockaddr_in or a sockaddr_in6
 	Size  uint32
@@ -41,8 +42,8 @@ var mapped = [12]byte{10: 0xff, 11: 0xff}
 // isMapped reports whether an IPv6 address is the form of an IPv4 address.
 func isMapped(ip []byte) bool { return [len(mapped)]byte(ip) == mapped }
 
-// Network returns a number for the party with the address: an IPv4 address, or the first 64 bits of
-// an IPv6 address, which a party has for itself.
+// Network returns a number for the network of the address: an IPv4 address, or the first 64 bits of
+// an IPv6 address. One party usually has all addresses of such a network.
 func (a *Address) Network() uint64 {
 	if a.Size != uint32(len(a.Bytes)) {
 		return ipv4Network | uint64(binary.BigEndian.Uint32(a.Bytes[4:]))
@@ -66,8 +67,7 @@ func (a *Address) AddrPort() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a.Bytes[4:8])), port)
 }
 
-// FromAddrPort returns the address in the form of a socket of its family, which is IPv4 for an IPv4
-// address.
+// FromAddrPort returns an Address for a socket of the address's family: IPv4, or else IPv6.
 func FromAddrPort(from netip.AddrPort) (a Address) {
 	binary.BigEndian.PutUint16(a.Bytes[2:], from.Port())
 	if from.Addr().Is4() {
@@ -83,7 +83,7 @@ func FromAddrPort(from netip.AddrPort) (a Address) {
 	return a
 }
 
-// Batch is memory for datagrams. One goroutine at a time uses it.
+// Batch is memory for datagrams. It is for one goroutine at a time.
 type Batch struct {
 	system    batch // the headers for the system
 	addresses []Address
@@ -97,7 +97,7 @@ var (
 	byteMaker    = scope.Plain[byte]()
 )
 
-// NewBatch makes a batch of n datagrams of at most size bytes in s. A full s unwinds.
+// NewBatch makes a batch of n datagrams of at most size bytes in s. If s is full, it unwinds.
 func NewBatch(s scope.Scope, n, size int) *Batch {
 	b := &Batch{addresses: addressMaker.Slice(s, n), buffers: byteMaker.Slice(s, n*size), size: size}
 	b.system.make(s, b)
@@ -116,11 +116,11 @@ func (b *Batch) Address(i int) *Address { return &b.addresses[i] }
 // buffer returns the i-th buffer, empty.
 func (b *Batch) buffer(i int) []byte { return b.buffers[i*b.size : i*b.size : (i+1)*b.size] }
 
-// Packet returns the i-th datagram, cut to the size of a buffer. It is valid until the next Receive
-// into b.
+// Packet returns the i-th received datagram, cut to the size of a buffer. It is valid until the
+// next Receive into b.
 func (b *Batch) Packet(i int) []byte { return b.buffer(i)[:b.system.received(i)] }
 
-// Next returns the empty buffer of the next datagram to send, or nil if all are in use.
+// Next returns the empty buffer of the next datagram to send, or nil if all buffers are in use.
 func (b *Batch) Next(to *Address) []byte {
 	if b.count == len(b.addresses) {
 		return nil
@@ -129,7 +129,7 @@ func (b *Batch) Next(to *Address) []byte {
 	return b.buffer(b.count)
 }
 
-// Add adds the buffer of the last Next, with size bytes.
+// Add adds the datagram of size bytes in the buffer that Next returned last.
 func (b *Batch) Add(size int) {
 	b.system.sends(b, b.count, size)
 	b.count++

@@ -45,7 +45,7 @@ type header struct {
 type vector struct{ start, size uintptr }
 
 // control has room for two of the system's struct cmsghdr, each with the local address of a
-// datagram. An IPv6 socket reports an IPv4 address in both forms.
+// datagram. An IPv6 socket reports an IPv4 address twice, in both forms.
 type control [9]uint64
 
 func (c *control) bytes() []byte { return (*[unsafe.Sizeof(*c)]byte)(unsafe.Pointer(c))[:] }
@@ -76,7 +76,7 @@ func (m *batch) sends(b *Batch, i, size int) {
 	m.vectors[i].size = uintptr(size)
 }
 
-// sendFrom sets the local address to send from, and returns the bytes used for it.
+// sendFrom sets the local address to send from, and returns the number of bytes used.
 func (c *control) sendFrom(to *Address) uintptr {
 	if to.Local == ([16]byte{}) {
 		return 0
@@ -97,8 +97,8 @@ func (c *control) sendFrom(to *Address) uintptr {
 	return uintptr(unix.CmsgSpace(unix.SizeofInet6Pktinfo))
 }
 
-// local returns the address that a datagram was sent to. For a datagram to several machines it is
-// the address to answer from. It is zero if the system reported neither.
+// local returns the address that a datagram was sent to. For a datagram to several machines it
+// returns the address to answer from. It returns zeros if the system reported no address.
 func (c *control) local(size uintptr) (ip [16]byte) {
 	for rest := c.bytes()[:size]; len(rest) >= unix.CmsgLen(0); {
 		h, data, next, err := unix.ParseOneSocketControlMessage(rest)
@@ -135,9 +135,8 @@ type Socket struct {
 	unsent  atomic.Uint64
 }
 
-// Listen opens a socket on an address: "127.0.0.1:0", or ":7777" for IPv4 and, if the machine has
-// it, IPv6. It requests a receive buffer of buffer bytes. If the address is all of the machine's,
-// each datagram has its local address.
+// Listen opens a socket on an address: "127.0.0.1:0", or ":7777" for all addresses of the machine,
+// IPv4 and, if the machine has it, IPv6. It requests a receive buffer of buffer bytes.
 func Listen(address string, buffer int) (*Socket, error) {
 	conn, err := net.ListenPacket("udp", address)
 	if err != nil {
@@ -157,7 +156,7 @@ func Listen(address string, buffer int) (*Socket, error) {
 	return s, nil
 }
 
-// ask requests a receive buffer, first beyond the system's limit, as root may.
+// ask requests a receive buffer. It first tries to exceed the system's limit, which only root may.
 func (s *Socket) ask(fd, buffer int) (err error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
 		if err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer); err != nil {
@@ -168,7 +167,7 @@ func (s *Socket) ask(fd, buffer int) (err error) {
 	return err
 }
 
-// askLocal requests the local address of each datagram, if the socket has more than one.
+// askLocal requests the local address of each datagram, if the socket is on all addresses.
 func (s *Socket) askLocal(fd int) error {
 	ip := s.conn.LocalAddr().(*net.UDPAddr).IP
 	if !ip.IsUnspecified() {
@@ -196,7 +195,7 @@ func (s *Socket) Resume() error { return s.conn.SetReadDeadline(time.Time{}) }
 // Close closes the socket. Receive then returns net.ErrClosed, and Send must not be called.
 func (s *Socket) Close() error { return s.conn.Close() }
 
-// Receive waits for datagrams, and returns their number.
+// Receive waits for datagrams, receives as many as wait and fit in b, and returns their number.
 func (s *Socket) Receive(b *Batch) (count int, err error) {
 	s.into = b
 	if err := s.raw.Read(s.receive); err != nil {
@@ -214,14 +213,14 @@ func (s *Socket) Receive(b *Batch) (count int, err error) {
 	return s.count, nil
 }
 
-// receiveNow receives the waiting datagrams. It reports false if none waits; then the runtime
+// receiveNow receives the waiting datagrams. It returns false if none waits; then the runtime
 // waits.
 func (s *Socket) receiveNow(fd uintptr) bool {
 	for {
 		m := s.into.system.messages
 		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&m[0])), uintptr(len(m)),
 			unix.MSG_DONTWAIT, 0, 0)
-		if errno == unix.EINTR || errno == unix.ECONNREFUSED { // from a datagram sent before
+		if errno == unix.EINTR || errno == unix.ECONNREFUSED { // of a datagram sent earlier
 			continue
 		}
 		s.count, s.failed = int(n), errno
@@ -229,9 +228,9 @@ func (s *Socket) receiveNow(fd uintptr) bool {
 	}
 }
 
-// Send sends the added datagrams, and empties the batch. It doesn't wait: a datagram that the
-// system can't send, or has no room for, is lost as on the way, and counted. The error is that of a
-// socket that is gone.
+// Send sends the added datagrams, and empties the batch. It doesn't wait: datagrams that the system
+// refuses, or has no room for, are lost and counted. It returns an error only if the socket is
+// closed.
 func (s *Socket) Send(b *Batch) error {
 	m := b.system.messages[:b.count]
 	b.count = 0
@@ -244,7 +243,7 @@ func (s *Socket) Send(b *Batch) error {
 		case errno == unix.EBADF || errno == unix.ENOTSOCK:
 			return errno
 		case errno != unix.EINTR:
-			s.unsent.Add(1) // the first one; the others may pass
+			s.unsent.Add(1) // the first one was refused; the others may pass
 			m = m[1:]
 		}
 	}

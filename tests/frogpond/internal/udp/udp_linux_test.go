@@ -79,7 +79,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// A party is an IPv4 address, in either form, or an IPv6 network of 64 bits.
+// Network returns the same number for both forms of an IPv4 address, and for all addresses of an
+// IPv6 network of 64 bits.
 func TestNetwork(t *testing.T) {
 	of := func(text string) uint64 {
 		a := FromAddrPort(netip.MustParseAddrPort(text))
@@ -178,7 +179,7 @@ func TestNoGoAllocation(t *testing.T) {
 }
 
 // A socket on all addresses answers from the address that the datagram was sent to. A connected
-// client accepts no other.
+// client accepts answers from no other address.
 func TestAnswersFromWhereItWasAsked(t *testing.T) {
 	list := batches(t, 2, 4, 32)
 	in, out := list[0], list[1]
@@ -214,8 +215,8 @@ type question struct {
 	zone     string
 }
 
-// asked returns questions that the system would answer from another address, and some that it
-// wouldn't.
+// asked returns some questions that the system alone would answer from another address, and some
+// that it would answer from the right one.
 func asked(t *testing.T) []question {
 	t.Helper()
 	one := net.IPv4(127, 0, 0, 1)

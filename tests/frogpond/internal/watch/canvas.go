@@ -10,14 +10,14 @@ type canvas struct {
 	cells         []cell
 }
 
-// cell is a character: a letter, or eight dots as in braille, set by lines.
+// cell is a character: a letter, or the eight dots of braille, which lines set.
 type cell struct {
 	letter rune
 	dots   uint8
 	rank   rank
 }
 
-// rank is the kind of a cell's content. The higher one covers the other.
+// rank is the kind of a cell's content. A higher rank covers a lower one.
 type rank uint8
 
 const (
@@ -37,13 +37,13 @@ const dotColumns, dotRows = 2, 4
 // brailleBits are the bits of a cell's dots, by row and column.
 var brailleBits = [dotRows][dotColumns]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// The characters of lines with ASCII alone, and without colours; 0: the dots.
+// The characters of lines: in ASCII, and without colours. 0 stands for the dots.
 var (
 	asciiLines = [...]rune{step: '.', wall: '#', moved: '/', door: '+'}
 	plainLines = [...]rune{step: '·', wall: 0, moved: '░', door: '▒'}
 )
 
-// colours are the terminal's, by rank.
+// colours are the terminal's codes, by rank.
 var colours = [...]string{step: "\x1b[0;2m", wall: "\x1b[0m", moved: "\x1b[0;36m",
 	door: "\x1b[0;33m", frog: "\x1b[0;32m", heading: "\x1b[0;1;35m", player: "\x1b[0;1;35m"}
 
@@ -120,7 +120,7 @@ func (c *canvas) rune(at *cell) rune {
 	return 0x2800 + rune(at.dots)
 }
 
-// appendTo writes the picture as text.
+// appendTo appends the picture as text.
 func (c *canvas) appendTo(text []byte) []byte {
 	for row := range c.rows {
 		last := empty
@@ -137,7 +137,7 @@ func (c *canvas) appendTo(text []byte) []byte {
 	return text
 }
 
-// endLine ends a line. On a terminal it also wipes the rest of the line.
+// endLine appends the end of a line. On a terminal it also clears the rest of the line.
 func endLine(text []byte, coloured bool) []byte {
 	if coloured {
 		text = append(text, plain+"\x1b[K"...)

@@ -23,8 +23,8 @@ type Picture struct {
 	moved   map[uint16]bool // sectors that have moved since the load
 }
 
-// Draw appends a picture of columns by rows characters to text. The last row is say. The view and
-// the chart may be nil.
+// Draw appends a picture of columns by rows characters to text, and returns it. The last row is
+// say. The view and the chart may be nil.
 func (p *Picture) Draw(text []byte, columns, rows int, c *chart.Chart, v *wire.View,
 	say string) []byte {
 	p.canvas.ascii, p.canvas.coloured, p.chart, p.view = p.ASCII, p.Coloured, c, v
@@ -105,7 +105,7 @@ var (
 	asciiArrows = [8]rune{'>', '/', '^', '\\', '<', '/', 'v', '\\'}
 )
 
-// The cells of headings, relative to the player's.
+// The cell of each heading, relative to the player's cell.
 var beside = [8][2]int{{1, 0}, {1, -1}, {0, -1}, {-1, -1}, {-1, 0}, {-1, 1}, {0, 1}, {1, 1}}
 
 func (p *Picture) things() {

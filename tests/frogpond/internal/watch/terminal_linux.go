@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalSize returns the size of a file's terminal, and whether the file is one.
+// terminalSize returns the size of a terminal, and whether the file is a terminal.
 func terminalSize(file *os.File) (columns, rows int, terminal bool) {
 	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -31,7 +31,8 @@ const (
 	pictureTime = time.Second / 10 // between two pictures, at least
 )
 
-// The terminal's codes: hide the cursor and clear the screen, show it, move to the upper left.
+// The terminal's codes: hide the cursor and clear the screen; show the cursor; move it to the upper
+// left.
 const (
 	hideCursor = "\x1b[?25l\x1b[2J"
 	showCursor = "\x1b[?25h\n"
@@ -54,7 +55,7 @@ type watcher struct {
 	start   time.Time
 }
 
-// Run watches until its time or ctx ends, and then returns nil, or an error if it saw no view.
+// Run watches until its time is over or ctx ends. It returns an error if it saw no view.
 func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	charts, err := chart.Open(ctx, o.WADs, o.Seed)
 	if err != nil {
@@ -114,7 +115,7 @@ func (w *watcher) watch(ctx context.Context) (err error) {
 	return nil
 }
 
-// nothing returns the reason why no view was seen.
+// nothing returns an error with the reason why no view came.
 func (w *watcher) nothing() error {
 	if w.client.Refusals > 0 {
 		r := w.client.Refusal()
@@ -142,7 +143,7 @@ func (w *watcher) receive(until time.Duration) {
 			w.client.Handle(w.buffer[:n], time.Since(w.start))
 			continue
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) { // no server yet: the next tick asks again
+		if !errors.Is(err, os.ErrDeadlineExceeded) { // no server; the next tick asks again
 			time.Sleep(time.Until(w.start.Add(until)))
 		}
 		return

@@ -96,7 +96,7 @@ func TestWatch(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(two.text.String(), "room 0"))
 }
 
-// pictures counts two pictures.
+// pictures is an output that calls enough at the second picture.
 type pictures struct {
 	text   bytes.Buffer
 	enough func()
@@ -109,7 +109,7 @@ func (p *pictures) Write(picture []byte) (int, error) {
 	return p.text.Write(picture)
 }
 
-// A watcher that sees nothing returns the reason.
+// If a watcher sees no view, Run returns the reason.
 func TestWatchFails(t *testing.T) {
 	_, full := clienttest.Listen(t, 0)
 	o := Options{Address: full, WADs: []string{doom.Builtin}, For: 400 * time.Millisecond}

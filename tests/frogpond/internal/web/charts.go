@@ -28,7 +28,8 @@ func (c *charts) has(name string) bool {
 	return slices.ContainsFunc(c.maps, func(m doom.Map) bool { return m.Name == name })
 }
 
-// get returns the chart of a map. Loading one takes milliseconds, and other requests wait.
+// get returns the chart of a map. The first time it loads the chart, which takes milliseconds;
+// other requests wait meanwhile.
 func (c *charts) get(name string) (*charted, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +70,8 @@ func (c *charts) close() error {
 	return from.Close()
 }
 
-// form is a chart for a script: lists of numbers, because a chart has thousands of lines.
+// form is a chart for the page's script. It has lists of numbers, because a chart has thousands of
+// lines.
 type form struct {
 	Map     string     `json:"map"`
 	Box     [4]int16   `json:"box"`   // from x, y to x, y

@@ -1,11 +1,11 @@
-// Package web shows the rooms of a server to browsers: a list of them, and each on a canvas, with
-// its map and players.
+// Package web shows the rooms of a server to browsers: a list, and for each room a page with its
+// map, players and frogs.
 //
 //	mux.Handle("/rooms/", web.New(source)) // also /room/ and /map/
 //
-// hub.go copies scenes while there are viewers, and encodes each once for all of them. page.go
-// answers requests, picture.go draws the still picture of a room, charts.go has the maps. Play
-// never waits for this package.
+// hub.go copies scenes while a room has viewers, and encodes each scene once for all of them.
+// page.go answers requests, picture.go draws the still picture of a room, and charts.go has the
+// maps. Ticks never wait for this package.
 package web
 
 import (
@@ -26,7 +26,7 @@ type Source interface {
 	Places() int // for players, in each room
 	Maps() []doom.Map
 	List() []Brief
-	Scene(room int) *Scene // the room now, which takes a tick; nil: it doesn't play
+	Scene(room int) *Scene // the room now, after up to a tick; nil if its worker doesn't answer
 }
 
 // Brief is a line of the list of rooms.
@@ -37,8 +37,7 @@ type Brief struct {
 	Players int    `json:"players"`
 }
 
-// Scene is a room at a moment. It is never changed. Whole reports whether all frogs and sectors are
-// in it.
+// Scene is a room at a moment. It never changes. Whole is true if it has all frogs and sectors.
 type Scene struct {
 	Room    int        `json:"room"`
 	Map     string     `json:"map"`    // "": the next one is loading
@@ -91,8 +90,8 @@ func New(source Source) *Hub {
 // ServeHTTP answers GET and HEAD.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.ServeHTTP(w, r) }
 
-// Close ends the streams, and frees the charts' memory. Cut the server's connections first, so that
-// it waits for no viewer.
+// Close ends the streams, and frees the charts' memory. Close the server's connections first, or
+// Close waits for viewers.
 func (h *Hub) Close() error {
 	for i := range h.rooms {
 		h.rooms[i].feed.Close()
@@ -101,8 +100,8 @@ func (h *Hub) Close() error {
 	return h.charts.close()
 }
 
-// sight is a value for viewers, by a stream or by pages. All viewers get the same copy, which is
-// made at the pace while there are viewers.
+// sight is a value for viewers of a stream or a page. All viewers get the same copy. While there
+// are viewers, a new copy is made at most once in each pace.
 type sight[T any] struct {
 	feed *live.Feed
 	ask  func() T
@@ -117,13 +116,14 @@ func (s *sight[T]) open(ask func() T) {
 	s.feed = live.NewFeed(func() []byte { return encode(s.look()) }, live.FeedOptions{Every: pace})
 }
 
-// look returns the newest value, or the last one within the pace.
+// look returns the last value, or a new one if the last is older than the pace.
 func (s *sight[T]) look() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at.IsZero() || time.Since(s.at) >= pace {
 		s.value = s.ask()
-		// after ask, which may take longer than the pace: waiting viewers then share the value
+		// Set after ask, which may take longer than the pace, so that waiting viewers share the
+		// value.
 		s.at = time.Now()
 	}
 	return s.value

@@ -66,7 +66,7 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Many viewers share one copy of a room, made ten times a second at most.
+// Many viewers share one copy of a room, which is made at most ten times a second.
 func TestViewersShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := hub(t)
@@ -102,7 +102,8 @@ type deadlines struct{ *httptest.ResponseRecorder }
 func (deadlines) SetReadDeadline(time.Time) error  { return nil }
 func (deadlines) SetWriteDeadline(time.Time) error { return nil }
 
-// A room that doesn't answer has a page without a picture; a room that does has the map's.
+// The page of a room that doesn't answer has no picture. Another room's page has the picture of its
+// map.
 func TestRoomPage(t *testing.T) {
 	h, _ := hub(t)
 	assert.NotContains(t, get(h, "/room/1").Body.String(), `id="still"`)
@@ -132,7 +133,8 @@ func TestChartIsSent(t *testing.T) {
 	assert.ErrorIs(t, err, errClosed)
 }
 
-// The class of a line follows its sectors: a door's is that of the opening.
+// The class of a line depends on its sectors: an open door is ajar, and a line at a moved sector is
+// moved.
 func TestClassOf(t *testing.T) {
 	sectors := []chart.Sector{{Floor: 0, Ceiling: 128}, {Floor: 0, Ceiling: 0}, {Floor: 64, Ceiling: 128}}
 	moved := []bool{false, false, true}
@@ -157,8 +159,8 @@ func (silent) Maps() []doom.Map { return nil }
 func (silent) List() []Brief    { return nil }
 func (silent) Scene(int) *Scene { time.Sleep(2 * pace); return nil }
 
-// TestARoomThatDoesNotAnswer: viewers of a silent room wait for one request together, not for one
-// each.
+// TestARoomThatDoesNotAnswer: all viewers of a silent room wait for the same request, not for one
+// request each.
 func TestARoomThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(silent{})

@@ -46,7 +46,7 @@ func answer(w http.ResponseWriter, kind string, text []byte) {
 	_, _ = w.Write(text) // an error means that the viewer is gone
 }
 
-// ofRoom parses the number of a room.
+// ofRoom returns a handler that parses the number of a room, and calls serve with it.
 func (h *Hub) ofRoom(serve func(http.ResponseWriter, *http.Request, int)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text := r.PathValue("room")
@@ -74,11 +74,12 @@ func (h *Hub) chart(w http.ResponseWriter, r *http.Request) {
 	answer(w, "application/json", c.text)
 }
 
-// The pages have names in braces for their values. Package html/template would make the linker keep
-// each method of the program, 11 MB.
+// The pages have names in braces in place of their values. Package html/template would make the
+// linker keep every method in the program, which is 11 MB.
 var listForm, roomForm = file("rooms.html"), file("room.html")
 
-// fill writes a page: form with the parts' names replaced by their values, which are HTML.
+// fill writes the page form, with names replaced by values. parts are names and values in turn;
+// values are HTML.
 func fill(w http.ResponseWriter, form string, parts ...string) {
 	answer(w, "text/html; charset=utf-8", []byte(strings.NewReplacer(parts...).Replace(form)))
 }
@@ -103,7 +104,7 @@ func numbers(to *strings.Builder, list ...string) {
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// roomPage serves a room as it is now. Without JavaScript it stays so.
+// roomPage serves a room as it is now. Without JavaScript the page doesn't change.
 func (h *Hub) roomPage(w http.ResponseWriter, _ *http.Request, room int) {
 	scene := h.rooms[room].look()
 	if scene == nil {

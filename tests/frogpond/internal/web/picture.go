@@ -8,19 +8,19 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/chart"
 )
 
-// classes are the style sheet's names of lines. The script reads the colours there, too, in the
-// same order.
+// classes are the style sheet's names of lines. The script reads the colours from the style sheet,
+// in the same order.
 var classes = [...]string{chart.Plain: "plain", chart.Ceiling: "ceiling", chart.Step: "step",
 	chart.Wall: "wall", chart.Special: "special", chart.Door: "door"}
 
-// path has all lines of a class.
+// path has all lines of a class, as SVG's path data.
 type path struct{ class, d string }
 
 // margin is the space around the map, in units.
 const margin = 64
 
-// picture draws a scene as SVG in map units. Each y has its sign changed, as SVG's y grows
-// downward. The size of bodies makes them visible on each map.
+// picture draws a scene as SVG in map units. The sign of each y is changed, because SVG's y grows
+// downward. The size of bodies depends on the map's, so that they are visible on each map.
 func picture(c *chart.Chart, s *Scene) string {
 	var to strings.Builder
 	width, height := int(c.MaxX)-int(c.MinX)+2*margin, int(c.MaxY)-int(c.MinY)+2*margin

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// AcceptPacket is an Accept: a client's session, and the data for playing.
+// AcceptPacket is an Accept: a client's session, and the data that it needs to play.
 type AcceptPacket struct {
 	Nonce              Nonce
 	Key                Key
@@ -53,7 +53,7 @@ func ParseAccept(p []byte) (a AcceptPacket, r Reason) {
 // MapName is a map's name as in a WAD: printable ASCII without spaces, padded with zeros.
 type MapName [8]byte
 
-// MakeMapName returns as much of a text as fits.
+// MakeMapName returns a map's name: the first 8 bytes of a text.
 func MakeMapName(text string) (m MapName) {
 	copy(m[:], text)
 	return m

@@ -2,12 +2,12 @@ package wire
 
 import "slices"
 
-// choose reduces want to the view that a client can get with room bytes of operations.
+// choose reduces want to a view that the client can get with room bytes of operations from base.
 //
 // New things come first, each in turn: a cursor moves around the keys. Then come changes and
-// removals, the oldest value first. So none waits for ever. At most Things new ones come before the
-// view is full, and then each needs a removal first. A change that was sent has a newer value, so
-// the others precede it.
+// removals, the oldest value first. So no thing waits for ever. At most Things new things come
+// before the view is full, and then each needs a removal first. A value that was sent is new, so
+// older values precede the thing's next change.
 func choose(want, base *View, room int) {
 	var list [2 * Things]pair
 	var order [2 * Things]uint64 // a pair's urgency, and its index in the list
@@ -43,10 +43,10 @@ func choose(want, base *View, room int) {
 	want.Count = uint16(copy(want.Things[:], kept))
 }
 
-// pair is a thing as the client has it, and as it should be; nil: absent.
+// pair is a thing as the client has it, and as it should be. Nil stands for an absent thing.
 type pair struct {
 	from, to *Thing
-	done     bool // the client gets it, or has it
+	done     bool // the client gets this change, or needs none
 }
 
 // pairs fills list with the pairs of two views, in order of keys.
@@ -90,7 +90,7 @@ func (p *pair) size() int {
 	return change(p.from, p.to).size()
 }
 
-// adds returns the change in the number of things.
+// adds returns the change in the number of things by the pair.
 func (p *pair) adds() int {
 	switch {
 	case p.from == nil:

@@ -102,7 +102,7 @@ func (f *field) join(j *wire.JoinPacket, from netip.AddrPort) wire.Reason {
 	return 0
 }
 
-// play handles inputs, plays a tick, and sends the state. Each ninth state is lost.
+// play handles inputs, plays a tick, and sends the state. It drops each ninth state.
 func (f *field) play(in *wire.InputsPacket) {
 	epoch := uint8(255)
 	if f.tick++; f.tick > fieldMap {
@@ -158,8 +158,8 @@ func (f *field) say(p []byte) {
 
 func (f *field) send(to netip.AddrPort, p []byte) { f.socket.WriteToUDPAddrPort(p, to) }
 
-// TestPythonClient: testdata/client.py, written from PROTOCOL.md, plays here. The second time it
-// must notice one wrong hash.
+// TestPythonClient: testdata/client.py, written from PROTOCOL.md, plays on this server. The second
+// time it must report one wrong hash.
 func TestPythonClient(t *testing.T) {
 	step.Needs(t, step.Check)
 	python, err := exec.LookPath("python3")

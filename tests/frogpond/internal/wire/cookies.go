@@ -5,18 +5,18 @@ import (
 	"encoding/binary"
 )
 
-// Cookies makes cookies, which a client must return before the server keeps any state of it. So the
-// client proves its address. The server keeps no cookies either: it computes them from a secret and
-// the clock.
+// Cookies makes cookies. A client must return its cookie, and so prove its address, before the
+// server keeps any state of the client. The server keeps no cookies: it computes them from a secret
+// and the clock.
 type Cookies struct{ secret Key }
 
-// Cookie is its time in units of cookieUnit, and 12 bytes of a MAC.
+// Cookie is the time when it was made, in units of cookieUnit, and 12 bytes of a MAC.
 type Cookie [16]byte
 
-// cookieUnit is the seconds of a unit of time. A cookie is good for its unit and the next.
+// cookieUnit is a unit of time, in seconds. A cookie is good for its unit and the next.
 const cookieUnit = 8
 
-// MakeCookies returns Cookies with a secret: 32 bytes from crypto/rand, kept from all others.
+// MakeCookies returns Cookies with a secret: 32 bytes from crypto/rand that only the server has.
 func MakeCookies(secret Key) Cookies { return Cookies{secret} }
 
 // Make returns the cookie for an address of at most 64 bytes, with its port, at a time in seconds.
@@ -36,7 +36,7 @@ func (c *Cookies) Check(m *Mac, address []byte, nonce Nonce, now uint32, cookie 
 
 func (c *Cookies) of(m *Mac, address []byte, nonce Nonce, unit uint32) (cookie Cookie) {
 	text := append(m.buffer[block:block], "cookie"...)
-	text = append(text, byte(len(address))) // so that no address continues in the nonce
+	text = append(text, byte(len(address))) // so that an address can't extend into the nonce
 	text = append(text, address...)
 	text = binary.LittleEndian.AppendUint64(text, nonce)
 	text = binary.LittleEndian.AppendUint32(text, unit)
@@ -46,7 +46,8 @@ func (c *Cookies) of(m *Mac, address []byte, nonce Nonce, unit uint32) (cookie C
 	return cookie
 }
 
-// SessionKey returns the key of a session that a Join began. A repeated Join gets the same key.
+// SessionKey returns the key of a session that begins with a Join. A repeated Join gets the same
+// key.
 func (c *Cookies) SessionKey(m *Mac, session uint32, nonce Nonce, cookie Cookie) Key {
 	text := append(m.buffer[block:block], "session"...)
 	text = binary.LittleEndian.AppendUint32(text, session)

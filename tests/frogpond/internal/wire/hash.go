@@ -7,8 +7,8 @@ import "hash/crc32"
 //	epoch u8, zeros 3, tick u32, the 24 bytes of self,
 //	then for each thing: kind u8, number u16, heading u8, x i16, y i16
 //
-// Each part is a multiple of eight bytes, so the hash is computed from the fields, eight bytes at a
-// time. Package crc32 would need the bytes on the Go heap.
+// Each part is a multiple of eight bytes, so Hash computes from the fields, eight bytes at a time.
+// Package crc32 would need the bytes on the Go heap.
 func (v *View) Hash() uint32 {
 	s := &v.Self
 	c := ^uint32(0)
@@ -25,8 +25,8 @@ func (v *View) Hash() uint32 {
 	return ^c
 }
 
-// hashTables are the effects of a byte on the CRC, by the number of bytes after it ("slicing by
-// 8").
+// hashTables are the effects of a byte on the CRC, by the number of bytes that follow it ("slicing
+// by 8").
 var hashTables = func() (t [8][256]uint32) {
 	t[0] = *crc32.IEEETable
 	for i := 1; i < len(t); i++ {

@@ -10,7 +10,7 @@ const Header = 20
 // macAt is the offset of the MAC in a header.
 const macAt = 12
 
-// SessionHeader is a parsed header. Each direction has its own sequence, from 1.
+// SessionHeader is a parsed header. Each direction has a sequence of its own, from 1.
 type SessionHeader struct {
 	Session, Sequence uint32
 	Kind              Kind
@@ -26,8 +26,7 @@ func AppendHeader(dst []byte, kind Kind, session, sequence uint32) []byte {
 	return appendZeros(dst, Header-macAt)
 }
 
-// ParseHeader parses the header of a packet of a session. The header isn't authentic before
-// [Mac.Open].
+// ParseHeader parses the header of a packet of a session. Don't trust it before [Mac.Open].
 func ParseHeader(p []byte) (h SessionHeader, r Reason) {
 	kind, r := KindOf(p)
 	if r != 0 {

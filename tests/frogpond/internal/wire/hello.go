@@ -14,7 +14,7 @@ func AppendHello(dst []byte, nonce Nonce) []byte {
 	return appendZeros(dst, HelloSize-12)
 }
 
-// ParseHello parses a Hello. It also returns the nonce for BadVersion, since a client of another
+// ParseHello parses a Hello. It also returns the nonce with BadVersion, since a client of another
 // version gets an answer.
 func ParseHello(p []byte) (nonce Nonce, r Reason) {
 	r = handshake(p, Hello, HelloSize)

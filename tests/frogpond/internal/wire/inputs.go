@@ -2,10 +2,10 @@ package wire
 
 import "encoding/binary"
 
-// InputsPacket is an Inputs: the inputs of the newest ticks, each repeated in several packets
-// because packets get lost, and the newest State received.
+// InputsPacket is an Inputs: the newest State received, and the inputs of the newest ticks. Several
+// packets repeat an input, because packets get lost.
 type InputsPacket struct {
-	Ack, Tick    uint32 // of the newest decoded State; of the newest input
+	Ack, Tick    uint32 // the newest decoded State; the tick of the newest input
 	Epoch, Count uint8
 	_            [2]byte
 	Inputs       [InputsMost]Input // newest first, a tick apart

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// JoinPacket is a Join. It has the server's cookie and, to continue a session from another address,
-// a proof of that session.
+// JoinPacket is a Join. It has the server's cookie, and a proof of the old session if the client
+// continues one from another address.
 type JoinPacket struct {
 	Nonce       Nonce
 	Cookie      Cookie
@@ -62,7 +62,7 @@ func ParseJoin(p []byte) (j JoinPacket, r Reason) {
 // Name is a player's name: printable UTF-8, padded with zeros.
 type Name [NameSize]byte
 
-// MakeName returns the printable part of a text, as much as fits.
+// MakeName returns a player's name: the printable characters of a text, as many as fit.
 func MakeName(text string) (n Name) {
 	at := 0
 	for _, c := range text {

@@ -5,8 +5,9 @@
 //	nonce, reason := wire.ParseHello(packet) // 0: it is well-formed
 //
 // Each kind of packet has a function that appends it and one that parses it, in a file of its name.
-// A parser checks every byte against the page, and never panics. The package uses no socket, clock
-// or budget, no function allocates, and its types are plain data, for use in a budget.
+// A parser checks every byte, as the page describes it, and never panics. The package uses no
+// socket, clock or budget. Its functions don't allocate, and its types are plain data, for use in a
+// budget.
 //
 // Packets of a session share header.go, mac.go (their sender) and window.go (their order);
 // cookies.go is the handshake's. view.go is a player's view, operation.go a difference between two
@@ -21,8 +22,8 @@ const (
 	Hello     Kind = 1 + iota // client: requests a cookie
 	Challenge                 // server: a cookie to return
 	Join                      // client: returns the cookie
-	Accept                    // server: a session, or the old one again
-	Refuse                    // server: no place, with numbers
+	Accept                    // server: a session, new or continued
+	Refuse                    // server: no place, and the reason
 	Inputs                    // client, of a session: the player's inputs
 	State                     // server, of a session: the player's view
 	Leave                     // client, of a session: the player leaves
@@ -41,7 +42,7 @@ const (
 	NameSize   = 16
 )
 
-// Bytes of the packets with one size. An answer is never larger than its question, so the server
+// Bytes of the packets with one size. An answer is never larger than its request, so the server
 // can't amplify a flood to a forged address.
 const (
 	HelloSize     = 64
@@ -53,7 +54,7 @@ const (
 	NoticeSize    = Header + 16
 )
 
-// KindOf returns the kind in a packet's first byte, or the reason why it is none.
+// KindOf returns the kind in a packet's first byte, or the reason why the packet has none.
 func KindOf(p []byte) (Kind, Reason) {
 	if len(p) < Header || len(p) > PacketMost {
 		return 0, Short

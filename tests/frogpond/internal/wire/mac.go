@@ -50,8 +50,8 @@ func (m *Mac) Seal(k *Key, packet []byte) {
 	copy(packet[macAt:Header], sum[:])
 }
 
-// Open reports whether the MAC of a packet of a session is by its key. It takes the same time for
-// each wrong one.
+// Open reports whether the MAC of a packet of a session is by the session's key. It takes the same
+// time for each wrong MAC.
 func (m *Mac) Open(k *Key, packet []byte) bool {
 	if len(packet) < Header || len(packet) > PacketMost {
 		return false

@@ -2,12 +2,12 @@ package wire
 
 import "encoding/binary"
 
-// operation is the mask of the difference of a thing between two views:
+// operation is a mask of the fields that change in a thing between two views. Its bytes are:
 //
 //	kind u8, number u16, mask u8, then by mask
 //
-// Mask 0 removes the thing. Coordinates are differences if these are small, or absolute values. A
-// new thing has all fields.
+// Mask 0 removes the thing. Coordinates are differences if these fit in a byte, or else absolute
+// values. A new thing has all fields.
 type operation uint8
 
 const (
@@ -20,10 +20,10 @@ const (
 	appear               = setX | setY | setHeading
 )
 
-// operationMost is the bytes of the longest operation.
+// operationMost is the size of the longest operation, in bytes.
 const operationMost = 9
 
-// operationSizes are the bytes of each operation, by its mask; 0: no such operation.
+// operationSizes are the sizes of operations, in bytes, by mask. 0 means that the mask is invalid.
 var operationSizes = func() (sizes [256]uint8) {
 	for mask := range operation(2 * setHeading) {
 		if mask&addX != 0 && mask&setX != 0 || mask&addY != 0 && mask&setY != 0 {
@@ -39,7 +39,7 @@ var operationSizes = func() (sizes [256]uint8) {
 
 func (o operation) size() int { return int(operationSizes[o]) }
 
-// change returns the operation from a thing to a different value of it.
+// change returns the operation that changes a thing from one value to another.
 func change(from, to *Thing) (o operation) {
 	if d := int(to.X) - int(from.X); d == int(int8(d)) && d != 0 {
 		o |= addX
@@ -57,7 +57,8 @@ func change(from, to *Thing) (o operation) {
 	return o
 }
 
-// append appends an operation between two things. from matters only for differences.
+// append appends an operation that changes a thing from from to to. It uses from only for
+// differences.
 func (o operation) append(dst []byte, from, to *Thing) []byte {
 	dst = append(dst, to.Kind, byte(to.Number), byte(to.Number>>8), byte(o))
 	switch {
@@ -78,8 +79,8 @@ func (o operation) append(dst []byte, from, to *Thing) []byte {
 	return dst
 }
 
-// apply applies the bytes after the mask, which are complete, to a thing. It reports false if a
-// coordinate overflows.
+// apply applies an operation to a thing. b has the bytes after the mask, all of them. It returns
+// false if a coordinate overflows.
 func (o operation) apply(b []byte, t *Thing) bool {
 	x, y := int(t.X), int(t.Y)
 	switch {
@@ -106,7 +107,7 @@ func (o operation) apply(b []byte, t *Thing) bool {
 }
 
 // appendOperations appends the operations from base to want, in the order of keys, and sets Since
-// of want's things. It reports false if they need more than most bytes.
+// of want's things. whole is false if the packet would have more than most bytes.
 func appendOperations(dst []byte, most int, want, base *View) (packet []byte, whole bool) {
 	from, to := base.Shown(), want.Shown()
 	i := 0
@@ -143,7 +144,8 @@ func appendOperations(dst []byte, most int, want, base *View) (packet []byte, wh
 	return dst, true
 }
 
-// parseOperations applies operations to base, for v. It reports false if they are malformed.
+// parseOperations applies operations to base and puts the result into v. It returns false if they
+// are malformed.
 func (v *View) parseOperations(b []byte, base *View) bool {
 	from, last := base.Shown(), uint32(0)
 	v.Count = 0
@@ -180,7 +182,7 @@ func (v *View) parseOperations(b []byte, base *View) bool {
 	return true
 }
 
-// add adds a thing. It reports false if the view is full.
+// add adds a thing. It returns false if the view is full.
 func (v *View) add(t *Thing) bool {
 	if v.Count == Things {
 		return false

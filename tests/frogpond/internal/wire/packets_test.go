@@ -41,7 +41,7 @@ func exampleSelf() Self {
 		Keys: 3, Frogs: 500}
 }
 
-// again parses a packet, and appends the result, without the MAC.
+// again parses a packet, and returns the result appended again, with the packet's MAC.
 func again(p []byte) (q []byte, r Reason) {
 	kind, r := KindOf(p)
 	if r != 0 {
@@ -84,8 +84,8 @@ func again(p []byte) (q []byte, r Reason) {
 	return q, r
 }
 
-// TestPackets: a packet parses to the same values. A byte less or more, another kind, and each bit
-// of a reserved byte are refused.
+// TestPackets: a packet that is parsed and appended again is the same. A byte less or more, another
+// kind, and each bit of a reserved byte are refused.
 func TestPackets(t *testing.T) {
 	sizes := map[Kind]int{Hello: HelloSize, Challenge: ChallengeSize, Join: JoinSize,
 		Accept: AcceptSize, Refuse: RefuseSize, Leave: LeaveSize, Notice: NoticeSize}
@@ -112,7 +112,7 @@ func TestPackets(t *testing.T) {
 	assert.GreaterOrEqual(t, JoinSize, max(AcceptSize, RefuseSize))
 }
 
-// TestRefused: the checks of parsers besides sizes.
+// TestRefused: parsers check more than sizes.
 func TestRefused(t *testing.T) {
 	for _, test := range []struct {
 		kind   Kind
@@ -165,8 +165,8 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, "EXTRALON", string(long.Text()))
 }
 
-// FuzzPackets parses any bytes. A packet that parses is the same when appended again. The fuzzer
-// can't guess a hash, so a State gets the right one.
+// FuzzPackets parses any bytes. A packet that parses is the same when it is appended again. The
+// fuzzer can't guess a hash, so a State gets the right hash.
 func FuzzPackets(f *testing.F) {
 	for _, p := range example() {
 		f.Add(p)
@@ -207,7 +207,7 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// someView returns a view to add things to and remove things from.
+// someView returns a view of 40 things.
 func someView(sequence uint32, epoch uint8) View {
 	v := View{Sequence: sequence, Epoch: epoch, Count: 40}
 	for i := range v.Shown() {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pageExamples returns the packets shown in PROTOCOL.md, by their names there.
+// pageExamples returns the packets in PROTOCOL.md, by their names there.
 func pageExamples() map[string][]byte {
 	m, key := new(Mac), new(Key)
 	for i := range key {

@@ -1,6 +1,7 @@
 package wire
 
-// Reason is the reason why a packet is dropped; 0: it isn't. Servers and clients count drops by it.
+// Reason is the reason why a packet is dropped, or 0. Servers and clients count dropped packets by
+// reason.
 type Reason uint8
 
 const (
@@ -11,8 +12,8 @@ const (
 	BadSession                   // unknown session
 	BadAddress                   // not the session's address
 	BadMAC                       // not by the session's key
-	Replayed                     // not new, or too old to know
-	BadEpoch                     // another map's
+	Replayed                     // came before, or is too old to know
+	BadEpoch                     // of another map
 	Late                         // inputs of ticks that can't be played again
 	Ahead                        // inputs of ticks too far away
 	Flooded                      // more than a session may send

@@ -17,7 +17,7 @@ type RefuseReason uint8
 
 const (
 	ServerFull   RefuseReason = 1 + iota // no place in any room
-	RoomFull                             // the requested room has none
+	RoomFull                             // no place in the requested room
 	NoRoom                               // the requested room doesn't exist
 	ServerCloses                         // the server drains
 	OtherVersion                         // the server speaks another version: the packet's
@@ -49,8 +49,8 @@ func AppendRefuse(dst []byte, f *RefusePacket) []byte {
 	return appendZeros(dst, RefuseSize-28)
 }
 
-// ParseRefuse parses a Refuse. It also returns the packet with BadVersion, because a server of
-// another version refuses so.
+// ParseRefuse parses a Refuse. It also returns the packet with BadVersion, because that is the
+// answer of a server of another version.
 func ParseRefuse(p []byte) (f RefusePacket, r Reason) {
 	r = handshake(p, Refuse, RefuseSize)
 	if r == Short || r == BadKind {

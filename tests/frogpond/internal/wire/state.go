@@ -2,7 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// stateHead is the bytes of a State before its operations; hashAt and thingsAt are offsets in them.
+// stateHead is the number of bytes in a State before the operations. hashAt and thingsAt are
+// offsets in these bytes.
 const (
 	stateHead = 16 + selfSize
 	thingsAt  = 3
@@ -10,10 +11,10 @@ const (
 	selfSize  = 24
 )
 
-// StateLeast is the least limit for a State: each change fits alone.
+// StateLeast is the least limit for the size of a State: room for the longest change.
 const StateLeast = Header + stateHead + operationMost
 
-// nothing is the base of a State without one.
+// nothing is the base of a State without a base.
 var nothing View
 
 // AppendState appends a State to a packet's header, dst:
@@ -23,8 +24,8 @@ var nothing View
 // The operations lead from base to want. AppendState then leaves in want the view that the client
 // will have. base may be nil; a base that is too old, or of another map, counts as nil. The packet
 // has at most `most` bytes, and at most the capacity of dst, which must be at least StateLeast. A
-// change that doesn't fit waits: the thing stays as it is in base, or absent. whole reports whether
-// all fit. The longest waiting go first (see choose), so none waits for ever.
+// change that doesn't fit waits: the thing stays as it is in base, or absent. whole is true if all
+// changes fit. choose sees to it that no change waits for ever.
 //
 // want's things must be in order, and its Sequence must be the packet's.
 func AppendState(dst []byte, most int, want, base *View, early int8, flags uint8) (packet []byte,
@@ -46,7 +47,8 @@ func AppendState(dst []byte, most int, want, base *View, early int8, flags uint8
 	return packet, whole
 }
 
-// appendStateHead leaves out the fields that are known after the operations.
+// appendStateHead appends the bytes before the operations, with zeros for the number of things and
+// the hash.
 func appendStateHead(dst []byte, v, base *View) []byte {
 	dst = append(dst, v.Epoch, byte(v.Early), v.Flags, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, v.Tick)
@@ -65,8 +67,8 @@ func appendStateHead(dst []byte, v, base *View) []byte {
 }
 
 // ParseState decodes a whole packet of a session into the ring, and returns the view. The reason is
-// Replayed if the ring has a newer view in its place, and NoBase if the view's base is gone. It is
-// WrongHash if the result differs from the server's view.
+// Replayed if the ring has this view or a newer one in its place, NoBase if the view's base is
+// gone, and WrongHash if the result differs from the server's view.
 func ParseState(p []byte, ring *Ring) (*View, Reason) {
 	rest, r := payload(p, State)
 	if r != 0 {

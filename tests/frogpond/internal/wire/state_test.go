@@ -12,27 +12,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pond is a player's world for a test, in which things come, move and go, with the two sides.
+// pond is a world in which things come, move and go, with the server's and the client's views.
 type pond struct {
 	random         *rand.Rand
 	things         []Thing
 	server, client Ring
-	seen, acked    uint32 // newest that the client decoded, and that the server knows
+	seen, acked    uint32 // the newest that the client decoded, and that it acknowledged
 	sent           [][]byte
 	waits          map[uint32]wait
 	base           uint32 // of the last state
 	refused        int    // states that didn't fit
 }
 
-// wait counts the bases for which a thing kept its value, though another was wanted.
+// wait counts the bases for which a thing kept its value, although another value was wanted.
 type wait struct {
 	since uint32
 	new   bool
 	bases int
 }
 
-// keys is the number of different things. patience is the most bases that one waits: all new things
-// in turn, and for each a place that must become free.
+// keys is the number of different things. patience is the most bases that a thing waits: all new
+// things come in turn, and for each a place must become free.
 const (
 	keys     = 150
 	patience = 2*keys + 2*Things
@@ -109,8 +109,8 @@ func (p *pond) deliver(t require.TestingT, loss int) {
 	}
 }
 
-// watch counts, with each new base, the bases that each thing has waited. A thing that is removed
-// or as wanted doesn't wait.
+// watch counts, with each new base, the bases that each thing has waited. A thing that is gone, or
+// is as wanted, doesn't wait.
 func (p *pond) watch(t require.TestingT, base *View) {
 	if base == nil { // the client begins again
 		clear(p.waits)
@@ -167,8 +167,8 @@ func requireSame(t require.TestingT, server, client *View) {
 	}
 }
 
-// FuzzViews: things come, move and go; states and acks are lost, late and repeated, and small. The
-// client has the view that the server expects, and nothing waits for ever.
+// FuzzViews: things come, move and go. States and acks get lost, late and repeated, and states are
+// small. The client has the view that the server expects, and no thing waits for ever.
 func FuzzViews(f *testing.F) {
 	f.Add(uint64(1), uint16(PacketMost), uint8(0), uint8(20), uint16(200))
 	f.Add(uint64(2), uint16(300), uint8(5), uint8(90), uint16(500))
@@ -196,7 +196,8 @@ func TestNothingWaits(t *testing.T) {
 	assert.Greater(t, p.refused, 2000)
 }
 
-// TestNewThingsTakeTurns: other things come before the last one all the time, and go again.
+// TestNewThingsTakeTurns: other things come and go all the time, with keys before that of the last
+// thing, which gets a turn.
 func TestNewThingsTakeTurns(t *testing.T) {
 	p, last := newPond(7), Thing{Kind: 9}
 	for tick := range uint32(2*Things + patience) {
@@ -230,7 +231,8 @@ func TestWhatGoesMakesRoom(t *testing.T) {
 	assert.Equal(t, uint8(3), want.Things[want.Count-1].Kind)
 }
 
-// TestAWrongBaseIsTold: a client with another base than the server expects, or none, notices.
+// TestAWrongBaseIsTold: a client with another base than the server's, or without the base, returns
+// an error.
 func TestAWrongBaseIsTold(t *testing.T) {
 	p := newPond(6)
 	for tick := range uint32(2) {

@@ -1,6 +1,6 @@
 package wire
 
-// View is a player's view of a tick, with things in the order of keys: kinds, then numbers. A
+// View is a player's view of a tick, with things in the order of their kinds, then numbers. A
 // server keeps the views that it sent, as the client has them after decoding. A client keeps the
 // views that it decoded.
 type View struct {
@@ -15,8 +15,8 @@ type View struct {
 	Things         [Things]Thing
 }
 
-// NotHere is the flag of a view of a player that isn't in the room yet. NoInput is the value of
-// Early without inputs.
+// NotHere is the flag of a view whose player isn't in the room yet. NoInput is the value of Early
+// before any input came.
 const (
 	NotHere = 1
 	NoInput = -128
@@ -39,16 +39,16 @@ type Thing struct {
 	Since         uint32 // the server's own: the tick in which the client got this value
 }
 
-// key orders things.
+// key returns a number by which things are ordered.
 func (t *Thing) key() uint32 { return uint32(t.Kind)<<16 | uint32(t.Number) }
 
 // Shown returns the things of a view. It aliases v.
 func (v *View) Shown() []Thing { return v.Things[:min(int(v.Count), Things)] }
 
-// Ring has the newest views of a session, by sequence.
+// Ring holds the newest views of a session, by sequence.
 type Ring struct{ views [Views]View }
 
-// At returns the place of a sequence's view, which may have an older view.
+// At returns the place of a sequence's view in the ring. It may have an older view.
 func (r *Ring) At(sequence uint32) *View { return &r.views[sequence%Views] }
 
 // Find returns the view of a sequence, or nil if it is gone.
@@ -59,8 +59,8 @@ func (r *Ring) Find(sequence uint32) *View {
 	return nil
 }
 
-// Base returns the view base for the State of a sequence, or nil if it is gone or in the place of
-// that State's own view.
+// Base returns the view of the sequence base, on which the State of a sequence builds. It returns
+// nil if that view is gone, or is too old for the State.
 func (r *Ring) Base(base, sequence uint32) *View {
 	if v := r.Find(base); v != nil && v.mayBase(sequence) {
 		return v

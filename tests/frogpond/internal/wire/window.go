@@ -8,7 +8,7 @@ type Window struct {
 }
 
 // Take reports whether a sequence is new, and remembers it. Call it only for a packet with a valid
-// MAC, since a forged one would move the window.
+// MAC, since a forged packet would move the window.
 func (w *Window) Take(sequence uint32) bool {
 	if sequence == 0 {
 		return false

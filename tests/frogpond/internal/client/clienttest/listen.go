@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Listen returns a server on a socket of this machine, which plays until the test ends.
+// Listen returns a server on a local socket, which plays until the test ends, and its address.
 func Listen(t testing.TB, places int) (s *Server, address string) {
 	t.Helper()
 	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

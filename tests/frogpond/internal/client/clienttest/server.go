@@ -1,6 +1,5 @@
-// Package clienttest is a server for tests of clients. It speaks the whole protocol, to addresses
-// that are strings, without a socket, a clock or a game. In its world, players walk and frogs hop
-// on a square.
+// Package clienttest is a server for tests of clients. It has the whole protocol, but no socket,
+// clock or game; addresses are strings. In its world, players walk and frogs hop on a square.
 package clienttest
 
 import (
@@ -21,7 +20,7 @@ type Server struct {
 	Epoch  uint8
 
 	Joined, Refused, Left, Proven int
-	Inputs, Late                  int // Late: for a tick that isn't played again
+	Inputs, Late                  int // Late: for a tick too old to be played again
 	Dropped                       [wire.Reasons]int
 	Wrong                         bool // states get a wrong hash
 	Gullible                      bool // take any cookie; a control
@@ -54,7 +53,7 @@ type session struct {
 // Size is the side of the square, in units; players can't leave it.
 const Size = 1024
 
-// rollback is the most ticks that an input may be late.
+// rollback is the most ticks by which an input may be late.
 const rollback = 8
 
 // New returns a server with a known secret.
