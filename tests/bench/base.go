@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// baseFile holds the recorded instructions, a line for each row, Go version and architecture. A
-// review sees its changes.
+// baseFile holds the recorded instructions, a line for each contestant, Go version and
+// architecture. Changes of the file show in a review.
 const baseFile = "testdata/base.json"
 
 // counter is a contestant whose instructions are counted, and the compilers that made it.
 type counter struct {
 	Go, Arch  string
-	C         string `json:",omitempty"` // its compiler, if C has a part in the figure
+	C         string `json:",omitempty"` // the C compiler, if C has a part in the figure
 	Work, Who string
 }
 
-// base is the instructions of a unit.
+// base has the instructions of a unit of work, by contestant.
 type base map[counter]float64
 
 type line struct {
@@ -32,7 +32,7 @@ type line struct {
 	Instructions float64
 }
 
-// here returns a counter with this program's compilers.
+// here returns a counter with this program's Go version and architecture.
 func here() counter {
 	arch := runtime.GOARCH
 	info, _ := debug.ReadBuildInfo()
@@ -92,8 +92,8 @@ func (b base) write() error {
 	return os.WriteFile(baseFile, []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644)
 }
 
-// renew counts the rows' contestants and records the figures, in place of those that the same Go
-// version had.
+// renew counts the rows' contestants and records the figures. They replace the figures of the same
+// Go version.
 func (h *harness) renew(rows []target) error {
 	b, err := readBase()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// control is work of a known amount: one contestant turns as often as the other, and one twice as
-// often.
+// The controls are work of a known amount: one contestant turns as often as byHand, and one twice
+// as often.
 var (
 	workControl = work{letter: "Z", loops: []loop{{name: "Z control", unit: "turn", units: 1000, enter: func() []contestant {
 		return []contestant{turning(byHand, 1000), turning("equal", 1000), turning("twice", 2000)}
@@ -90,8 +90,7 @@ func TestTheGateTells(t *testing.T) {
 	}
 }
 
-// TestTheGateCounts counts a work, and one of twice as much. A record that is too low fails the
-// gate.
+// TestTheGateCounts counts a work, and twice that work. A record that is too low fails the gate.
 func TestTheGateCounts(t *testing.T) {
 	step.Needs(t, step.Check)
 	h := &harness{programs: &programs{}}
@@ -130,8 +129,8 @@ func countControls(t *testing.T, h *harness) figures {
 }
 
 // TestCallgrindIsStartedAgain checks that a try that ends early leaves no row unjudged. If all
-// tries end early, no row is judged, which fails nothing. A missing tool fails the gate if it is
-// required.
+// tries end early, no row is judged, and the gate doesn't fail. A missing tool fails the gate if
+// tools are required.
 func TestCallgrindIsStartedAgain(t *testing.T) {
 	step.Needs(t, step.Check)
 	h := &harness{programs: &programs{}}
@@ -273,7 +272,7 @@ func TestLoopsAreCompiledWhereTheyStand(t *testing.T) {
 	}
 }
 
-// TestAllDoTheSame runs each loop's contestants shortly: a different result is an error.
+// TestAllDoTheSame runs each loop's contestants for a short time: a different result is an error.
 func TestAllDoTheSame(t *testing.T) {
 	h := &harness{rounds: 1, time: time.Microsecond}
 	for _, w := range works {
@@ -294,7 +293,8 @@ func TestAllDoTheSame(t *testing.T) {
 	}
 }
 
-// TestWhoDoesLessIsRefused leaves an object unzeroed, unwritten, or out.
+// TestWhoDoesLessIsRefused checks that a contestant that doesn't zero an object, write it, or make
+// it is an error.
 func TestWhoDoesLessIsRefused(t *testing.T) {
 	for name, wrong := range map[string]func(p *object, i int) bool{
 		"not zeroed":  func(p *object, i int) bool { p[0] = uint64(i); return true },

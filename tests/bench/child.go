@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// children are works that grow the process. Each is measured in a process of its own: this program,
-// which prints figures by name.
+// children are works that run in a process of their own: this program, which prints figures by
+// name.
 var children = map[string]func(who string) map[string]float64{"E": childE, "count": childCount, "loop": childLoop}
 
 func inside(args []string) {
@@ -21,7 +21,7 @@ func inside(args []string) {
 	}
 }
 
-// child runs this program as one contestant of the work.
+// child runs this program as one contestant of the work, and returns the figures.
 func child(work, who string) (figures map[string]float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -78,7 +78,7 @@ func inChildren(work string, rounds int, who []string, figures []figure) ([]seri
 }
 
 // variants are this program compiled another way: with each fast path through the bindings, or with
-// the arena experiment. Their loops are shown under the variant's name.
+// the arena experiment. Their rows have the variant's name.
 var variants = []struct{ suffix, who string }{{"-cgo", crossing}, {"-arenas", goArena}}
 
 // inVariants measures the variants' contestants of a loop, a process each.

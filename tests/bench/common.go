@@ -16,14 +16,14 @@ const (
 
 var objects = scope.Plain[object]()
 
-// The contestants write to their memory and keep it here.
+// The contestants keep the memory that they wrote here, for its inspection.
 var (
 	kept     [objectCount]*object
 	keptRaw  [chunkCount]unsafe.Pointer
 	keptInts []int64
 )
 
-// dirt is left in inspected memory, to detect a contestant that doesn't zero.
+// dirt is the byte that an inspection leaves in memory, to detect a contestant that doesn't zero.
 const dirt = 0xDB
 
 const dirtyWord = 0xDBDBDBDBDBDBDBDB
@@ -46,7 +46,7 @@ func pointers[T any](list []*T) []unsafe.Pointer {
 	return unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
 
-// open opens a budget from a plan without a name.
+// open opens a budget with a plan without a name. It returns a function that closes it.
 func open(plan budget.Plan) (*budget.Budget, func()) {
 	plan.Name = "bench"
 	if plan.Regions == nil {

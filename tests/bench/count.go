@@ -36,7 +36,7 @@ const (
 	countedUnits = 10_000
 
 	// countedTimes is how often a length is counted. The least figure has the least of Go's
-	// scheduler, which takes the thread every 10 ms.
+	// scheduler, which interrupts the thread every 10 ms.
 	countedTimes = 3
 
 	// tries is how often callgrind is started. Sometimes it fails on a Go program ("please report
@@ -49,7 +49,7 @@ const (
 
 // pinned is the environment of a process under callgrind, which can't handle asynchronous signals.
 // Go and glibc copy and clear bytes by the features of the processor. Features that not every
-// x86-64 has are off, so that the figures are the same on each machine.
+// x86-64 processor has are off, so that the figures are the same on each machine.
 var pinned = []string{
 	"GODEBUG=asyncpreemptoff=1,cpu.adx=off,cpu.avx=off,cpu.avx2=off,cpu.bmi1=off,cpu.bmi2=off,cpu.erms=off,cpu.fma=off,cpu.fsrm=off",
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX2_Usable,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM",
@@ -57,7 +57,7 @@ var pinned = []string{
 }
 
 // countInstructions returns the instructions of a unit for the rows' contestants, counted by
-// callgrind. Figures may be missing: err names the missing tool, or the failure of each try.
+// callgrind. If figures are missing, err names the missing tool, or the failure of each try.
 func (h *harness) countInstructions(rows []target) (counts figures, err error) {
 	counts = figures{}
 	if C.known() == 0 {
@@ -102,8 +102,8 @@ func uncounted(rows []target, counts figures) (list []string) {
 	return list
 }
 
-// callgrind runs a program under callgrind and adds the counts, even if callgrind fails later. A
-// contestant is prefix and the name in the program's dump.
+// callgrind runs a program under callgrind and adds the counts, even those of a run that fails
+// later. The name of a contestant is prefix and the name in the program's dump.
 func callgrind(counts figures, prefix string, line ...string) error {
 	folder, err := os.MkdirTemp("", "callgrind")
 	if err != nil {
@@ -157,7 +157,7 @@ func childCount(works string) map[string]float64 {
 	return map[string]float64{}
 }
 
-// count does the work n times with a dump of callgrind, one of so many files of c.
+// count does the work n times with a dump of callgrind. files is the number of dumps that c makes.
 func (c contestant) count(l loop, n, files int) {
 	label := C.CString(fmt.Sprintf("%s|%s|%d|%d", l.name, c.who, n*int(c.unitsOf(l)), files))
 	C.zero()

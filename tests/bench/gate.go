@@ -10,7 +10,7 @@ import (
 
 var errMissed = errors.New("a row is missed")
 
-// A figure may differ from its record by a part of it, or by so many instructions, if that is more.
+// A figure may differ from its record by the larger of a part of it and a number of instructions.
 const toleratedPart, toleratedInstructions = 0.01, 1
 
 // hold judges the rows by counts, and reports how many are held. A row that isn't judged is an
@@ -35,7 +35,7 @@ type gatekeeper struct {
 	held, missed, unjudged int
 }
 
-// instructions compares counts with the records. why is the reason for missing figures.
+// instructions compares counts with the records. why is the reason for missing counts, or nil.
 func (g *gatekeeper) instructions(list []counter, counts figures, recorded base, why error) {
 	if why != nil {
 		fmt.Fprintln(g.to, "not judged:", why)

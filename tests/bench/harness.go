@@ -29,7 +29,7 @@ const (
 )
 
 // work is a section of the report: loops, or parts with measurements of their own. absent explains
-// missing contestants. columns, if any, are the columns of one table.
+// missing contestants. columns, if any, are the columns of the work's table in the README.
 type work struct {
 	letter, title, absent string
 	loops                 []loop
@@ -37,7 +37,8 @@ type work struct {
 	columns               []string
 }
 
-// part is a measurement of all rows that begin with its name. It may be missing.
+// part is a measurement of all rows that begin with its name. It may be impossible here: see
+// missing.
 type part struct {
 	name    string
 	measure func(*harness) ([]series, error)
@@ -49,20 +50,20 @@ type missing string
 
 func (m missing) Error() string { return string(m) + " is not installed (make deps)" }
 
-// loop is repeated work. One time has units of the name unit.
+// loop is repeated work. One time is units units, whose name is unit.
 type loop struct {
 	name, unit string
 	units      int
 	enter      func() []contestant
 	once       bool // a measurement is one time
 	few        bool // few rounds, because each has a long preparation
-	counted    int  // times in the shorter count of instructions; 0: countedUnits' times
+	counted    int  // times in the shorter count of instructions; 0: enough for countedUnits
 }
 
 // contestant is one way to do the work. A function that returns contestants is noinline, because
 // calls in a literal of an inlined function aren't inlined. run does the work n times and returns a
-// checksum of the result, the same for all contestants. before, of a loop with once, is the
-// preparation, which isn't measured.
+// checksum of the result, the same for all contestants. before is the preparation of a loop with
+// once, which isn't measured.
 type contestant struct {
 	who    string
 	run    func(n int) uint64
@@ -170,7 +171,7 @@ func (h *harness) loop(l loop) ([]series, error) {
 			list[i].allocs = s.allocs / units
 		}
 	}
-	if h.variants && !l.once { // not with 1 GiB
+	if h.variants && !l.once { // not for loops with much memory
 		more, err := inVariants(l)
 		return append(list, more...), err
 	}
@@ -217,7 +218,7 @@ func agree(l loop, list []contestant) error {
 	return nil
 }
 
-// calibrate returns how many times fill one measurement.
+// calibrate returns the number of times that fill one measurement.
 func (h *harness) calibrate(l loop, c contestant) int {
 	if l.once {
 		return 1
@@ -236,7 +237,7 @@ type sample struct {
 	sum        uint64
 }
 
-var before, after runtime.MemStats // a local one would be on the heap
+var before, after runtime.MemStats // local variables would be on the heap
 
 // sample does the work n times and measures it, after a collection of older garbage.
 func (c contestant) sample(l loop, n int) sample {

@@ -1,18 +1,19 @@
 // Command bench measures the cost of this library, with and without a cgo call for each operation.
-// It does the same work on the Go heap, with sync.Pool, with other libraries, and in C and
-// hand-written Go without checks (packages cfloor and bump). All take turns in one run in changing
-// order, so that disturbances of the machine affect them alike. `make bench` builds and runs it. It
-// is a separate module so that the other libraries never enter the library's go.mod.
+// For comparison it does the same work on the Go heap, with sync.Pool, with other libraries, and in
+// C and hand-written Go without checks (packages cfloor and bump). All contestants take turns in
+// one run in changing order, so that disturbances of the machine affect them alike. `make bench`
+// builds and runs it. It is a module of its own, so that the other libraries don't enter the
+// library's go.mod.
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
 //	bench -gate [-works A,C]
 //	bench -base [-works A,C]
 //	bench -twin FOLDER
 //
-// Each work is a file, work_a.go and so on, with all contestants. targets.go has the targets; a row
-// above its target is marked. -gate judges no time. It counts instructions and other constant
-// numbers, compares them with testdata/base.json and the targets, and prints in its last line how
-// many rows are held. -base records the instructions.
+// Each work is a file, such as work_a.go, with all contestants. targets.go has the targets; a row
+// above its target is marked. -gate doesn't judge times. It compares instructions with
+// testdata/base.json, and other constant numbers with the targets. Its last line is the number of
+// rows that are held. -base records the instructions.
 package main
 
 import (

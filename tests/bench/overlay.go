@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// overlay replaces files of frogpond for the go command: its own source, with memory of the Go heap
-// (testdata/goheap).
+// overlay replaces files of frogpond for the go command: with frogpond's source, changed to take
+// memory from the Go heap (testdata/goheap).
 type overlay struct {
 	internal string // frogpond's packages
 	folder   string // the new files
@@ -30,7 +30,7 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`\barena\.(PtrTo|SliceOf)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\bsave\.(Begin|NewRing)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\*save\.(Ring|State)\b`), "*goheap.$1"},
-	{regexp.MustCompile(` \|\| !level\.State:`), ":"}, // a state's region is zeroed
+	{regexp.MustCompile(` \|\| !level\.State:`), ":"}, // the region of a state is zeroed
 }
 
 const heapPackage = "github.com/upfront-mem/upfront/tests/frogpond/internal/goheap"
@@ -105,7 +105,7 @@ func (o *overlay) rewrite(name string) error {
 	})
 }
 
-// copy writes the files of a folder, changed, as those of a package.
+// copy writes the files of a folder, changed, as the files of a package.
 func (o *overlay) copy(from, name string, change func([]byte) []byte) error {
 	files, err := filepath.Glob(filepath.Join(from, "*.go"))
 	if err != nil || len(files) == 0 {

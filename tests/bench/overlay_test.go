@@ -10,7 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestTheTwin checks that frogpond on the Go heap reaches the same states, also with rollbacks.
+// TestTheTwin checks that frogpond's twin on the Go heap reaches the same states, also with
+// rollbacks.
 func TestTheTwin(t *testing.T) {
 	step.Needs(t, step.Check)
 	folder := t.TempDir()
@@ -29,8 +30,8 @@ func TestTheTwin(t *testing.T) {
 	t.Run("serves", func(t *testing.T) { twinServes(t, folder, programs) })
 }
 
-// twinGoesBack checks that a map with late inputs ends as it does without them, and as upfront's
-// does, and that an incomplete restore is detected.
+// twinGoesBack checks that a map with late inputs ends in the same state as without, and in the
+// same state with upfront. It also checks that an incomplete restore is detected.
 func twinGoesBack(t *testing.T, programs map[string]string) {
 	want := playBuiltin(t, programs[library], "-rollback", "8")
 	for who, program := range programs {

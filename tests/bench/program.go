@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// programs are the C programs of works H and T, each compiled once, into a folder that is removed
-// at the end.
+// programs compiles the C programs of works H and T, each once, into a folder that end removes.
 type programs struct {
 	folder string
 	built  map[string]string
@@ -64,7 +63,7 @@ func fields(program string, args ...string) (lines [][]string, err error) {
 	return lines, nil
 }
 
-// whoTook reads lines of a contestant and a figure, one line a round.
+// whoTook returns series from lines of a contestant and a figure, one line a round.
 func whoTook(work, unit string, lines [][]string) (list []series, err error) {
 	for _, line := range lines {
 		if len(line) != 2 {

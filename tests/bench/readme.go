@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Marks of README.md enclose its tables: one with a line for each work, and one for each work with
-// columns.
+// Marks in README.md enclose its tables: a table with a line for each row, and a table for each
+// work with columns.
 const readmeBegin, readmeEnd = "<!-- make bench -->\n", "<!-- end -->\n"
 
 func marks(w work) string { return "<!-- make bench: " + w.letter + " -->\n" }
@@ -17,7 +17,7 @@ func marks(w work) string { return "<!-- make bench: " + w.letter + " -->\n" }
 // careful is the column of careful Go without a library: an arena written by hand, or one slice.
 const careful = "careful Go"
 
-// readmeWho are the columns of the README's table; the best other library is one more.
+// readmeWho are the columns of the README's table, besides the best other library.
 var readmeWho = []string{floor, careful, library, crossing, goHeap, syncPool}
 
 // readmeRows are the rows of the README's table; build/bench.md has all.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// table has the measurements, work by work. Its ratios are of the least figures, and empty without
-// a figure to compare with.
+// table has the measurements, work by work. Its ratios are between least figures. A ratio is empty
+// if a figure is missing.
 type table struct {
 	sections []section
 	least    figures
@@ -46,7 +46,7 @@ func median(values []float64) float64 {
 	return list[len(list)/2]
 }
 
-// number returns three significant digits, and all before the point.
+// number returns a number with three significant digits, or more if they are before the point.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// target is the most of a figure, as a ratio to another in the same run.
+// target is the limit of a figure, as a ratio to another figure of the same run.
 type target struct {
 	work   string
 	who    []string // the best of them counts
@@ -19,12 +19,12 @@ type target struct {
 	gate   gate
 }
 
-// gate is the judge of a row in bench -gate: never the clock.
+// gate is the way in which bench -gate judges a row, never by a time.
 type gate int
 
 const (
 	none         gate = iota // a time, a copy, or a number that depends on the machine
-	instructions             // the library's own for a unit of work, compared with the record
+	instructions             // the library's for a unit of work, compared with the record
 	inC                      // the same with a part in C: the record names a C compiler, too
 	count                    // a constant number, compared with the target
 )
@@ -109,7 +109,7 @@ var targets = []target{
 	{work: "V verify numbers", who: []string{library}, most: 1024},
 }
 
-// figures are the least values, by work and contestant.
+// figures has the least value of each work and contestant.
 type figures map[[2]string]float64
 
 func (f figures) add(list []series) {
@@ -147,7 +147,7 @@ func (t target) ratio(f figures) float64 {
 	return v
 }
 
-// judge prints the figures of the targets.
+// judge prints the targets with the measured figures.
 func (t *table) judge(to io.Writer, rows []target) {
 	if len(rows) == 0 {
 		return

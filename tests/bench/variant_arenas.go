@@ -6,7 +6,7 @@ import "arena"
 
 const offered = goArena
 
-// arenaObjects is work A with the arena experiment, which frees an arena instead of a rewind.
+// arenaObjects is work A with Go's arena experiment. It frees an arena where upfront rewinds.
 //
 //go:noinline
 func arenaObjects(look func() uint64) []contestant {

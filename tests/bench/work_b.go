@@ -24,7 +24,7 @@ var workB = work{
 	},
 }
 
-// mixed has the sizes and alignments: 8 to 256 bytes, half of them aligned to 16.
+// mixed has sizes and alignments: 8 to 256 bytes, aligned to 8 or 16 at random.
 var mixed = func() (t [objectCount]struct{ size, align uintptr }) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range t {
@@ -44,8 +44,8 @@ var mixedTyped = func() (t [objectCount]struct {
 	return
 }()
 
-// inspectMixed sums up the first bytes of the blocks, the misaligned ones and, of zeroed blocks,
-// the other bytes.
+// inspectMixed returns a checksum of the blocks' first bytes, of their misalignment and, if zeroed,
+// of the other bytes.
 func inspectMixed(zeroed bool) (sum uint64) {
 	for i, m := range mixed {
 		b := unsafe.Slice((*byte)(keptRaw[i]), m.size)
@@ -95,7 +95,7 @@ func enterMixed() []contestant {
 	}
 }
 
-// enterMixedZeroed zeroes blocks of a scope itself, as Alloc doesn't.
+// enterMixedZeroed zeroes blocks of a scope, because Alloc doesn't.
 //
 //go:noinline
 func enterMixedZeroed() []contestant {
@@ -120,7 +120,7 @@ func enterMixedZeroed() []contestant {
 	}
 }
 
-// enterBytes uses the sizes alone: a slice of bytes needs no alignment.
+// enterBytes uses only the sizes: a slice of bytes needs no alignment.
 //
 //go:noinline
 func enterBytes() []contestant {

@@ -41,7 +41,7 @@ var larges = scope.Plain[large]()
 
 type chunk interface{ object | large }
 
-// order is the shuffled order of puts.
+// order is a shuffled order of puts.
 var order = func() (t [chunkCount]uint32) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for i, j := range r.Perm(len(t)) {
@@ -50,7 +50,8 @@ var order = func() (t [chunkCount]uint32) {
 	return
 }()
 
-// inspectChunks sums up the second words, which were written, and the other words of zeroed chunks.
+// inspectChunks returns a checksum of the second words, which were written, and of the other words
+// of zeroed chunks.
 func inspectChunks(list []unsafe.Pointer, words int, zeroed bool) (sum uint64) {
 	for _, at := range list {
 		p := unsafe.Slice((*uint64)(at), words)
@@ -220,7 +221,7 @@ func shuffledUnzeroed[T chunk](pool scope.Pool[T], keep *[chunkCount]*T, n int) 
 	return lookChunks(keep[:], false)
 }
 
-// poolPeers is work C of the other libraries; they zero.
+// poolPeers is work C with the other libraries, which zero.
 //
 //go:noinline
 func poolPeers(random bool) []contestant {
@@ -240,7 +241,8 @@ func poolPeers(random bool) []contestant {
 	}
 }
 
-// poolFrom calls through variables, which costs 1 or 2 ns each: little compared with the calls.
+// poolFrom calls functions through variables, which costs 1 or 2 ns a call: little compared with
+// the functions.
 //
 //go:noinline
 func poolFrom(who string, random bool, get func() *object, put func(*object)) contestant {
@@ -275,12 +277,13 @@ type slot struct {
 	x    object
 }
 
-// The live chunks.
+// These report whether a chunk stays live, by its index.
 func noneLive(int) bool    { return false }
 func tenthLive(i int) bool { return i%10 == 3 }
 func allLive(int) bool     { return true }
 
-// enterAll sums up the values of the live chunks. A pool is filled first, and the others are put.
+// enterAll sums up the values of the live chunks. It fills the pool first, and then puts the other
+// chunks.
 //
 //go:noinline
 func enterAll(lives func(i int) bool) []contestant {

@@ -24,14 +24,14 @@ var workD = work{
 	},
 }
 
-// cleaned sums up the clean-ups: the checksum of scopes that have some.
+// cleaned sums up the clean-ups. It is the checksum of scopes with clean-ups.
 var cleaned uint64
 
 func cleanUp(n uintptr) { cleaned += uint64(n) }
 
 func cleanOne() { cleaned++ }
 
-// finalized are objects of 8 bytes with a finalizer.
+// finalized makes objects of 8 bytes with a finalizer.
 var finalized = scope.Object(func(x *uint64) error {
 	cleaned += *x
 	return nil
@@ -97,7 +97,7 @@ func scopesC() contestant {
 	}}
 }
 
-// counting does the four scopes of one time, and counts clean-ups.
+// counting opens and closes the four scopes of one time, and counts clean-ups.
 //
 //go:noinline
 func counting(who string, four func()) contestant {

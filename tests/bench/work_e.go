@@ -83,7 +83,7 @@ func childE(who string) map[string]float64 {
 	figures["peak RSS"] = float64(peak) / dataE
 	sum := uint64(0)
 	for at := newest; at != 0; {
-		p := *(**object)(unsafe.Pointer(&at)) // its maker keeps it
+		p := *(**object)(unsafe.Pointer(&at)) // its maker keeps the object alive
 		sum = sum*31 + p[0]
 		at = uintptr(p[1])
 	}

@@ -69,8 +69,8 @@ func inHeaps(name, unit string, args ...string) part {
 	}}
 }
 
-// inClient runs a C library's work with all its memory in a heap, and with glibc's malloc, in a
-// process of tests/c/clients each time. The processor's time counts.
+// inClient measures a C library's work with all its memory in a heap, and with glibc's malloc, each
+// time in a process of tests/c/clients. The figure is CPU time.
 func inClient(name, library, source string, args ...string) part {
 	return part{name: name, measure: func(h *harness) ([]series, error) {
 		flags, err := exec.Command("pkg-config", "--cflags", "--libs", library).Output()
@@ -86,14 +86,14 @@ func inClient(name, library, source string, args ...string) part {
 	}}
 }
 
-// runClient reads a line of a client: the processor's nanoseconds from the first call of the
-// library to its last, and its result.
+// runClient runs a client in both ways. A client prints a line: the CPU nanoseconds from the first
+// call of the library to the last, and the result.
 func (h *harness) runClient(name, program string, args []string) ([]series, error) {
 	list := []series{newSeries(name, "ms in all", library), newSeries(name, "ms in all", glibc)}
 	with := [][]string{{"heap", "256"}, {"glibc"}}
 	did := ""
 	for round := range 2 * min(h.rounds, 3) {
-		i := (round + round/2) % 2 // the second of a round begins the next
+		i := (round + round/2) % 2 // the way that comes second in a round comes first in the next
 		c := exec.Command(program, slices.Concat(args, with[i])...)
 		out, err := c.Output()
 		said := strings.Fields(string(out))

@@ -115,7 +115,7 @@ func finalizersC() contestant {
 	}}
 }
 
-// node is a careful programmer's header of an object with a finalizer: an intrusive list, newest
+// node is the header of an object with a finalizer in hand-written Go: an intrusive list, newest
 // first.
 type node struct {
 	next     *node

@@ -78,10 +78,10 @@ func measureJ(h *harness) ([]series, error) {
 	return list, nil
 }
 
-// sampledJ is the tick with a timeline of each arena.
+// sampledJ is the name of the row for ticks with a timeline of each arena.
 const sampledJ = "J tick p50, with a timeline"
 
-// figuresJ are ranks of the ticks, in thousandths, and figures of a play's report, by key.
+// figuresJ are ranks of the ticks, in thousandths, and figures of frogpond's report, by key.
 var figuresJ = []struct {
 	name, unit, key string
 	rank            int
@@ -145,7 +145,7 @@ func (p *pond) play(durations string) error {
 	return nil
 }
 
-// tick returns the most time of so many thousandths of the ticks.
+// tick returns the time that this many thousandths of the ticks don't exceed.
 func (p *pond) tick(rank int) float64 {
 	sorted := slices.Sorted(slices.Values(p.least))
 	return float64(sorted[max(1, (len(sorted)*rank+999)/1000)-1])

@@ -14,7 +14,8 @@ var workN = work{
 	},
 }
 
-// arenasN are the arenas of a server of 64 rooms; each has a cell of a sample.
+// arenasN is the number of arenas of a server of 64 rooms. A sample of a timeline has a cell for
+// each.
 const arenasN = 84
 
 //go:noinline

@@ -43,7 +43,7 @@ var workO = work{
 
 const steps = 1000
 
-// touched is changed by the last of the eight nodes.
+// touched is the host's world, which the last of the eight nodes changes.
 type touched struct{ sum uint64 }
 
 var (
@@ -87,7 +87,7 @@ func compiled() (data, template []byte, report flow.Report) {
 	if err != nil {
 		panic(err)
 	}
-	// A head, two ints, a bool, and the state of the gate and the counter.
+	// A head, two ints, a bool, and the states of the gate and the counter.
 	words := []uint32{0, 0, 0, 0, 1, 0, 0, 0}
 	return data, unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), report.Data), report
 }
@@ -281,7 +281,7 @@ func closureNodes(s *state) func() {
 	return func() { follow(begin) }
 }
 
-// row is a node of a list that runs from its front to its end.
+// row is a node of a list whose nodes run in order.
 type row struct {
 	what  uint8
 	a, b  *int32

@@ -104,7 +104,7 @@ func (d *duel) build() (err error) {
 	return err
 }
 
-// turn plays with both; upfront's server is last, or first as in the first turn.
+// turn plays with both servers and returns both results. Upfront's server is last if last is true.
 func (d *duel) turn(last bool) (both [2]served, err error) {
 	if last {
 		if both[1], err = d.playTwin(); err != nil {
@@ -130,8 +130,8 @@ func (s served) figure(key string) float64 {
 	return v
 }
 
-// playTwin plays with the twin, with as much memory as upfront's server had. Unused parts of its
-// budget aren't resident.
+// playTwin plays with the twin, with as much memory as upfront's server had. The unused parts of
+// the twin's budget aren't resident.
 func (d *duel) playTwin() (served, error) {
 	text, err := os.ReadFile(filepath.Join("..", "frogpond", "serve.json"))
 	if err != nil {
@@ -143,7 +143,7 @@ func (d *duel) playTwin() (served, error) {
 	}
 	plan.GoHeap, plan.Pages.Prefault = 0, budget.Off
 	for i := range plan.Regions {
-		plan.Regions[i].State = false // a state is zeroed whole
+		plan.Regions[i].State = false // the region of a state is zeroed whole
 	}
 	name := filepath.Join(d.folder, "twin.json")
 	if text, err = json.Marshal(plan); err != nil {
@@ -155,8 +155,8 @@ func (d *duel) playTwin() (served, error) {
 	return d.play(d.twin, "GOMEMLIMIT="+d.memory, "GOGC=100", name)
 }
 
-// play plays bots on a server, and checks both results. The last of more is a plan, the others go
-// into the environment.
+// play lets bots play on a server, and checks the results of both. The last of more is a plan file;
+// the others are environment variables.
 func (d *duel) play(program string, more ...string) (said served, err error) {
 	records := filepath.Join(d.folder, "records")
 	if err := errors.Join(os.RemoveAll(records), os.Mkdir(records, 0o700)); err != nil {
@@ -214,7 +214,7 @@ func (d *duel) bots(address string) error {
 // errFew is the error of a slow machine, on which bots join too late.
 var errFew = errors.New("not all play")
 
-// same checks that upfront reaches the same states from the records.
+// same checks that upfront reaches the server's last states from the records.
 func (d *duel) same(said served, records string) error {
 	out, err := output(exec.Command(d.ours, "offline", "-json", records))
 	if err != nil {

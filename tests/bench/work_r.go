@@ -35,10 +35,11 @@ type held struct {
 	_    [64]byte
 }
 
-// leased opens scratch for two goroutines at a time, with a place for each.
+// leased opens a budget with scratch arenas for two goroutines at a time.
 func leased() (*budget.Budget, func()) { return scratches(2*lessees, budget.MiB) }
 
-// lend lends arenas by hand, in the order of the requests.
+// lend returns a channel with the free arenas, from which lessees take turns: the lease of
+// hand-written Go.
 func lend() chan *bump.Arena {
 	free := make(chan *bump.Arena, 2*lessees)
 	for range cap(free) {
@@ -63,8 +64,8 @@ func fillBatch(a *bump.Arena, list *[batch]*object) {
 	}
 }
 
-// fillShared first puts the objects of the list: at the end of a run another goroutine would
-// overwrite them before the inspection.
+// fillShared puts the objects of the last batch before it gets new ones, not after use. Otherwise
+// another goroutine would overwrite the last batch before its inspection.
 func fillShared(shared *sync.Pool, list *[batch]*object) {
 	for _, p := range list {
 		if p != nil {

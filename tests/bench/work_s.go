@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// workS has a state of the size and shape of a level of frogpond: a third of the pool is free.
+// workS has a state with the size and layout of a frogpond level's. A third of the pool is free.
 var workS = work{
 	letter: "S", title: "a level's state of 90 KiB: a snapshot, putting it back, its hash",
 	absent: "Hand-written Go copies as many bytes, or takes CRC32C of them, without their types. On the Go " +
@@ -58,7 +58,7 @@ var (
 	handleMakerS = scope.Plain[arena.Handle[frogS]]()
 )
 
-// stateS returns a ring of a loaded state, the state's size, and a twin on the Go heap.
+// stateS returns a ring of a loaded state, the state's size, and the same world on the Go heap.
 func stateS() (ring *save.Ring, size int, twin *worldS) {
 	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 	if err != nil {
@@ -105,7 +105,7 @@ type worldS struct {
 	players    [8][32]uint32
 }
 
-// clone is written by hand, as in a game.
+// clone copies the world field by field, as a game written by hand does.
 func (w *worldS) clone() *worldS {
 	c := &worldS{tick: w.tick, seed: w.seed, sectors: slices.Clone(w.sectors), frogs: make([]*frogS, len(w.frogs)),
 		byName: make(map[uint32]*frogS, len(w.byName)), players: w.players}
@@ -208,7 +208,7 @@ func enterDelta() []contestant {
 		}}}
 }
 
-// bytesS returns a loaded state of bytes, and a ring in the region above.
+// bytesS returns a loaded state of bytes, and its ring, which is in the next region.
 func bytesS(level budget.RegionPlan, size, places int) (all []byte, ring *save.Ring) {
 	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{level,
 		{Name: "ring", Size: uint64(places+1)*uint64(size) + budget.MiB}}})

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// partsT are the parts of the operations whose most time is shown.
+// partsT are the percentiles of an operation's times.
 var partsT = []string{"p50", "p99.9", "p99.99", longest}
 
 const longest = "max"

@@ -101,8 +101,8 @@ func verifying[T any](f blob.Format[T], data []byte, value func(*T) uint32) cont
 	}}
 }
 
-// byHandV follows links of nodeV and of no other type. Its nodes can't overlap, so one bit a place
-// is enough to mark visited nodes.
+// byHandV follows links of nodeV and of no other type. Such nodes can't overlap, so a bit for each
+// place is enough to mark visited nodes.
 type byHandV struct {
 	data  []byte
 	words []uint32

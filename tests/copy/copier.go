@@ -18,7 +18,7 @@ import (
 type copier struct {
 	root, dir string            // of the library, and of the module
 	module    string            // its path
-	folders   map[string]string // the library's, by path from its root, to the module's
+	folders   map[string]string // folders of the module, by the library's folders
 }
 
 // folder copies a folder of the library, and the packages of tests that it imports. It leaves out
@@ -47,7 +47,8 @@ func (c *copier) folder(name string) error {
 	})
 }
 
-// file copies a file of the library. Its imports and links lead to the same places as before.
+// file copies a file of the library, and rewrites its imports and links so that they lead to the
+// same places.
 func (c *copier) file(name, to string) error {
 	from := filepath.Join(c.root, filepath.FromSlash(name))
 	info, err := os.Stat(from)
@@ -96,8 +97,8 @@ func (c *copier) imports(name string, text []byte) ([]byte, error) {
 	return format.Source(text)
 }
 
-// own returns the path in the module of a package of the library. A package outside the copied
-// folders is copied to internal first.
+// own returns the import path, in the new module, of a package of the library. It first copies a
+// package outside of the copied folders to internal.
 func (c *copier) own(name string) (string, error) {
 	for from, to := range c.folders {
 		if name == from || strings.HasPrefix(name, from+"/") {

@@ -24,7 +24,7 @@ func TestPond(t *testing.T) {
 	goRuns(t, dir, "test", "./...")
 }
 
-// TestFrogpond copies frogpond, with the package step, which is outside its folder.
+// TestFrogpond copies frogpond and package step, which is outside of frogpond's folder.
 func TestFrogpond(t *testing.T) {
 	step.Needs(t, step.Gate)
 	dir := copied(t, "frogpond")
@@ -44,8 +44,8 @@ func TestFrogpond(t *testing.T) {
 	}
 }
 
-// TestVersion copies from a module that requires a version of the library. The copy requires it,
-// too, and names no folder of this machine.
+// TestVersion copies from a module that requires a version of the library. The copy requires the
+// same version, and names no folder of this machine.
 func TestVersion(t *testing.T) {
 	step.Needs(t, step.Gate)
 	const version = "v0.1.0-test"

@@ -1,13 +1,13 @@
 // Command copy makes a module of your own from pond, the small room server, or frogpond, the big
-// one:
+// game server:
 //
 //	go run ./tests/copy [-replace DIR] pond|frogpond DIR MODULE
 //
 // Run it in a checkout of upfront, or in a module that requires it. The new module in DIR has the
 // program, its tests and the licence. Its imports lead to its own packages, and its go.mod requires
 // the same version of the library. A checkout has no version, so go.mod then replaces the library
-// by the checkout, or by the one that -replace names. DIR is new or empty. If something fails, copy
-// leaves nothing behind.
+// by the checkout, or by the checkout that -replace names. DIR must be new or empty. After an
+// error, copy removes the files that it wrote.
 package main
 
 import (
@@ -89,7 +89,8 @@ func run(args []string, stdout io.Writer) error {
 // source is the library to copy from. Version is empty for a checkout.
 type source struct{ Dir, Version, GoVersion string }
 
-// findLibrary returns the library in a checkout, or the one that the go command finds from here.
+// findLibrary returns the library in a checkout, or without a checkout the library that the go
+// command finds from here.
 func findLibrary(checkout string) (source, error) {
 	var found struct {
 		source
@@ -119,7 +120,8 @@ func findLibrary(checkout string) (source, error) {
 	return found.source, nil
 }
 
-// claim makes a folder that is new or empty. undo restores it and the folders above it.
+// claim makes a folder, which must be new or empty. undo removes the folder's content, and the
+// folders that claim made.
 func claim(dir string) (undo func() error, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -151,7 +153,7 @@ func empty(dir string) error {
 	return err
 }
 
-// makeModule writes the module, and has the go command check it.
+// makeModule writes the module, and checks it with the go command.
 func makeModule(from source, program, dir, module string) error {
 	if _, err := goCommand(dir, "mod", "init", module); err != nil { // rejects a bad path
 		return err
@@ -181,7 +183,7 @@ func makeModule(from source, program, dir, module string) error {
 }
 
 // goCommand runs the go command in a folder. The error has the text of stderr. GOWORK is off for go
-// vet, which would refuse a module that a workspace above the folder doesn't have.
+// vet, which would refuse a module that isn't in a workspace above the folder.
 func goCommand(dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir

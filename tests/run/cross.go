@@ -24,7 +24,8 @@ import (
 const frogpond = "tests/frogpond"
 
 // eachTarget calls do for the named targets of a list, or for all targets with a compiler on this
-// machine. It reports the others' missing tools, and fails without linux-arm64.
+// machine. It reports the missing tools of the other targets, and fails if linux-arm64 is one of
+// these.
 func (p *prover) eachTarget(list []target, names []string, do func(target) error) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(list, func(t target) bool { return t.Name == name }) {
@@ -52,8 +53,8 @@ func (p *prover) eachTarget(list []target, names []string, do func(target) error
 	return nil
 }
 
-// cross builds the files of a device, arm64's first. Then it compiles for the systems without an
-// emulator.
+// cross builds the files for devices, linux-arm64's first. Then it compiles for the systems without
+// an emulator.
 func (p *prover) cross(t targets, names []string) error {
 	if err := p.eachTarget(t.forDevices(), names, p.build); err != nil {
 		return err

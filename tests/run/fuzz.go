@@ -37,8 +37,8 @@ func fuzzTargets() (found map[string][]string, err error) {
 	return found, err
 }
 
-// fuzz runs the fuzz targets that match a pattern, each for a time, such as 10s, or a number of
-// executions, such as 1000x.
+// fuzz runs the fuzz targets that match a pattern. Each runs for a time, such as 10s, or a number
+// of executions, such as 1000x.
 func (p *prover) fuzz(time, pattern string) error {
 	only, err := regexp.Compile(pattern)
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *prover) fuzz(time, pattern string) error {
 	return nil
 }
 
-// fuzzOne runs a fuzz target. If the fuzzer fails at the end of its time with its own "context
-// deadline exceeded" (golang/go#75804), fuzzOne runs it again.
+// fuzzOne runs a fuzz target. If the fuzzer fails at the end of its time with "context deadline
+// exceeded" (golang/go#75804), fuzzOne runs it again, up to twice.
 func (p *prover) fuzzOne(dir, program, name, time, cache string) (err error) {
 	for range 3 {
 		var out strings.Builder

@@ -14,7 +14,7 @@ import (
 type event struct{ Action, Package, ImportPath, Test, Output string }
 
 // results reads the events of go test -json. It shows the output of failed tests and packages, and
-// keeps the messages of tests that lacked a tool.
+// passes on the messages of tests that lack a tool.
 type results struct {
 	show     func(format string, args ...any)
 	done     func(line string)              // called with go test's line when a package ends

@@ -12,10 +12,12 @@ import (
 // staticcheck is the analyzer and its version.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// tagsOf are build tags that spare a module from compiling SQLite: Debian's is used.
+// tagsOf are build tags of modules. With libsqlite3, a module links Debian's SQLite instead of
+// compiling its own.
 var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3"}
 
-// fleet compiles Kubernetes' scheduler, which takes minutes, so only make soak has a part for it.
+// fleet is a module that compiles Kubernetes' scheduler, which takes minutes. Only make soak has a
+// part for it.
 const fleet = "tests/fleet"
 
 // modules returns the folders with a go.mod, the root first.
@@ -33,9 +35,9 @@ func modules() (list []string, err error) {
 	return list, err
 }
 
-// lint checks the format of all files, and vets the named modules, or all but fleet. If all is set,
-// it also runs staticcheck and upfront-vet, and checks that go.mod is tidy, in each module;
-// otherwise staticcheck and tidiness in the root alone.
+// lint checks the format of all files, and vets the named modules, or all modules but fleet. If all
+// is set, it also runs staticcheck and upfront-vet in each module, and checks that its go.mod is
+// tidy. Otherwise it runs staticcheck and checks go.mod only in the root.
 func (p *prover) lint(names []string, all bool) error {
 	found, err := modules()
 	if err != nil {
@@ -81,7 +83,8 @@ func (p *prover) lint(names []string, all bool) error {
 	return nil
 }
 
-// format names the files that gofmt would change, and the scripts that sh can't parse.
+// format returns an error that names the files that gofmt would change, or a script that bash can't
+// parse.
 func (p *prover) format() error {
 	out, err := p.output(command{args: []string{"gofmt", "-l", "."}})
 	if err == nil && out != "" {

@@ -13,8 +13,8 @@
 //
 // A step prints a line for each part, with its seconds and the CPU seconds of its commands. After
 // each 15 silent seconds it prints the running command. The output of commands is in
-// build/run/PART.log. A part that lacks a tool is left out. The step then names the tool's package
-// at its end, and fails if REQUIRE_ALL is set.
+// build/run/PART.log. A part that lacks a tool is left out. The step names the tool's package at
+// its end, and fails then if REQUIRE_ALL is set.
 package main
 
 import (

@@ -16,7 +16,8 @@ import (
 	"text/tabwriter"
 )
 
-// flavour is a build of Go: its name, its flags of the go command, and the build tag that they set.
+// flavour is a build: its name, the flags of the go command for it, and the build tag that the
+// flags set.
 type flavour struct {
 	name  string
 	flags []string
@@ -31,17 +32,17 @@ var flavours = []flavour{
 	{"bindings", []string{"-tags=upfront_cgo"}, "upfront_cgo"},
 }
 
-// bindings are the packages that make check runs with each fast path through the C bindings: the
-// layers with fast paths, and the suite that compares both ways. arena_c has files that differ, but
-// no tests.
+// bindings are the packages that make check tests with each fast path through the C bindings: the
+// layers with fast paths, and the suite that compares both ways. arena_c also has files that
+// differ, but no tests.
 var bindings = []string{"arena", "scope", "tests/conformance"}
 
 // matrix has the builds in which make check runs a package's tests, with the reasons. A package
-// runs in a build if its files differ there, or name its constant of arena_c. In the race build it
-// also runs if it starts goroutines or holds a lock. Only the package's own files count, since its
-// imports have tests of their own.
+// runs in a build if its files differ there, or name the build's constant of arena_c. In the race
+// build it also runs if it starts goroutines or holds a lock. Only the package's own files count,
+// since its imports have tests of their own.
 type matrix struct {
-	packages []string             // those with tests, from the root
+	packages []string             // the packages with tests, as paths from the root
 	why      map[[2]string]string // by build and package
 }
 
@@ -80,7 +81,7 @@ func filesIn(dir, tag string) (all []string, tests bool, err error) {
 		len(p.TestGoFiles)+len(p.XTestGoFiles) > 0, nil
 }
 
-// constants match the constants of arena_c that depend on a build.
+// constants match the constants of arena_c that depend on a build, by its tag.
 var constants = map[string]*regexp.Regexp{
 	"race":        regexp.MustCompile(`\barena_c\.Race\b`),
 	"asan":        regexp.MustCompile(`\barena_c\.(Asan|Crossing)\b`),
@@ -159,7 +160,7 @@ func reason(dir string, f flavour, release, files []string) (string, error) {
 	return "", nil
 }
 
-// concurrent returns how a file starts goroutines or holds a lock, or "".
+// concurrent returns the way in which a file starts goroutines or holds a lock, or "".
 func concurrent(file *ast.File) (why string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -11,10 +11,10 @@ import (
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// limit is go test's time for a package, long enough for a busy machine.
+// limit is the timeout of go test for a package, long enough for a busy machine.
 const limit = "-timeout=2h"
 
-// vetted leaves out go test's own vet. In make check, lint has vetted each module; make gate vets
+// vetted leaves out the vet of go test: in make check, lint has vetted each module. make gate vets
 // the builds with other tags.
 const vetted = "-vet=off"
 
@@ -136,7 +136,8 @@ func clients(env []string) func(p *prover) error {
 	}
 }
 
-// counts compares the counts of tests/bench with those recorded, and runs its tests.
+// counts compares the counts of tests/bench with the recorded counts, and runs the tests of
+// tests/bench.
 func counts(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		if !have("valgrind") {

@@ -50,7 +50,7 @@ func (p *prover) say(format string, args ...any) {
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// does notes the running command, for speak.
+// does notes the running command, which speak prints.
 func (p *prover) does(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,8 +87,8 @@ func (p *prover) speak(name string) (stop func()) {
 	}
 }
 
-// prove runs the parts, and prints a line for each and the proofs that were left out. It ends at
-// the first part that fails.
+// prove runs the parts, and prints a line for each part and the proofs that were left out. It ends
+// at the first part that fails.
 func (p *prover) prove(list []part) error {
 	from := time.Now()
 	for _, part := range list {
@@ -126,7 +126,8 @@ func (p *prover) alone(name string, run func() error) error {
 	return nil
 }
 
-// conclude prints the proofs that were left out. If REQUIRE_ALL is set, one of them is an error.
+// conclude prints the proofs that were left out. If REQUIRE_ALL is set, it returns an error for
+// them.
 func (p *prover) conclude() error {
 	for _, text := range p.unproven {
 		p.say("%s%s", step.Unproven, text)
@@ -137,7 +138,7 @@ func (p *prover) conclude() error {
 	return nil
 }
 
-// lacks notes a proof that lacks a tool, and the Debian package that brings it.
+// lacks notes a proof that lacks a tool, and the Debian package with the tool.
 func (p *prover) lacks(what, tool, debian string) {
 	p.notProven(fmt.Sprintf("%s: %s is missing; Debian's package %s brings it", what, tool, debian))
 }

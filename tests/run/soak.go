@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// nextGo selects the next release of Go, which inlines differently; the go command downloads it.
+// nextGo selects the next release of Go, which inlines differently. The go command downloads it.
 const nextGo = "GOTOOLCHAIN=go1.27.4"
 
 // wads are the files of Debian's package freedoom.

@@ -26,7 +26,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/world"
 )
 
-// program is a program with its halves: the twin is the first.
+// program is a program with its halves. The first half is the twin.
 type program struct {
 	name   string
 	sum    uint64 // of each half
@@ -36,8 +36,8 @@ type program struct {
 type half struct {
 	name string
 	run  work.Half
-	file string  // has the half's code
-	cpu  float64 // the target: CPU time, at most so many times the twin's
+	file string  // the file with the half's code
+	cpu  float64 // the target: at most this many times the twin's CPU time
 }
 
 var programs = []program{
@@ -60,7 +60,7 @@ var programs = []program{
 	}},
 }
 
-// The other targets: at most so many times the twin's figure.
+// The other targets: at most this many times the twin's figure.
 const (
 	mostGarbage  = 0.1
 	mostSlowest  = 1.1
@@ -139,7 +139,7 @@ func (p program) check(h half, sum uint64) error {
 	return nil
 }
 
-// figures are the cost of a half. The half's process knows all but the CPU time.
+// figures are the cost of a half. The half's process prints all of them but the CPU time.
 type figures struct {
 	Sum      uint64  `json:"sum"`
 	CPU      float64 `json:"-"`           // s, of the whole process

@@ -16,8 +16,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// TestHalves runs each half twice: the sum is the program's each time, no plan is too small, and a
-// half with upfront makes at most a tenth of its twin's garbage.
+// TestHalves runs each half twice. Each time the sum is the program's, and the plan is large
+// enough. A half with upfront makes at most a tenth of its twin's garbage.
 func TestHalves(t *testing.T) {
 	step.Needs(t, step.Gate)
 	slow := arena_c.Race || arena_c.Asan

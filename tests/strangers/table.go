@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// table returns the medians of all rounds. A half with upfront has ratios to its twin next to the
-// targets; those above their targets are bold.
+// table returns a table of the medians of all rounds. A half with upfront also has the ratios to
+// its twin. Ratios above their targets are bold.
 func table(chosen []program, seen map[string][]figures) string {
 	var b strings.Builder
 	b.WriteString("| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines |\n|---|--:|--:|--:|--:|--:|\n")

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// Runner runs events of a graph's blob in an instance of the graph. Both are outside Go's memory.
+// Runner runs events of a graph in one instance. The graph's blob and the instance are outside of
+// Go's memory.
 type Runner struct {
 	r              *C.cf_runner
 	instances      *C.cf_instances
@@ -17,10 +18,10 @@ type Runner struct {
 	template, data []byte
 }
 
-// handle is the handle of the one instance.
+// handle is the handle of the instance.
 const handle = 1 << 32
 
-// NewRunner returns a runner with so many steps for each event.
+// NewRunner returns a runner with at most that many steps for each event.
 func NewRunner(blob, template []byte, steps int) *Runner {
 	r := &Runner{template: template}
 	bytes := func(n int) unsafe.Pointer { return C.cf_map(C.size_t(n)) }

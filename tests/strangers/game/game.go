@@ -1,5 +1,5 @@
-// Package game is the program game with upfront: its state is in regions of a budget, and package
-// save keeps snapshots of it, restores and saves it.
+// Package game is the program game with upfront. Its state is in regions of a budget. Package save
+// takes snapshots of the state, restores them, and saves the game.
 package game
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// A snapshot has all of a state, even its unused part. Most of the time the game has far fewer than
-// MostShots shots. So the shots are in blocks, each a state of its own, and a block without a shot
-// is in no snapshot.
+// A snapshot has the whole state, even unused parts. Most of the time the game has far fewer than
+// MostShots shots. So the shots are in blocks, each a state of its own, and no snapshot is taken of
+// a block without shots.
 const (
 	blockSize = 256 // shots
 	blocks    = work.MostShots / blockSize
 )
 
-// start is the number of the snapshots of the state before the first tick. As the highest number,
-// it stays in its ring for the whole game.
+// start is the number of the snapshots before the first tick. They stay in their rings for the
+// whole game, because it is the highest number.
 const start = math.MaxUint64
 
 // fileSize is enough for a save game: a delta has at most twice the bytes of its state.
 const fileSize = 384 * budget.KiB
 
-// plan has the sizes and limits of budget.Measure. Most blocks are seldom used, so no page is
-// present before it is touched.
+// plan has the sizes and limits that budget.Measure measured. Most blocks are seldom used, so no
+// page is present before it is touched.
 var plan = budget.Plan{
 	Name: "game",
 	Regions: []budget.RegionPlan{
@@ -48,30 +48,30 @@ type (
 	match struct {
 		next  uint32 // ship's ID
 		kills uint32
-		shots uint32 // their number, from the first block on
-		high  uint32 // above all ships
+		shots uint32 // the number of shots, which fill the blocks in order
+		high  uint32 // above the indices of all ships
 		ships [work.MostShips]ship
 	}
 
 	// ship is a ship, or none if its ID is 0.
 	ship struct {
 		work.Ship
-		lastID uint64 // of its last shot
-		last   uint32 // its index, if it still lives
+		lastID uint64 // the ID of its last shot
+		last   uint32 // the last shot's index, if it still lives
 		_      [4]byte
 	}
 
 	block [blockSize]shot
 
-	// shot is a work.Shot, without the padding that a state may not have, and its target. All zeros
-	// is none.
+	// shot is a work.Shot and its target, without the padding that a state may not have. A shot of
+	// zeros is none.
 	shot struct {
 		id           uint64
 		x, vx, y, vy int32 // for the order, see fly
 		left         int32
-		by           uint32 // index of the ship that fired it, which may be gone
-		target       uint32 // index of the ship
-		targetID     uint32 // of the ship, if it still lives
+		by           uint32 // the index of the ship that fired it, which may be gone
+		target       uint32 // the index of its target
+		targetID     uint32 // the target's ID, if it still lives
 	}
 )
 
@@ -219,10 +219,10 @@ func (g *game) used() []*save.Ring {
 	return g.rings[:1+(g.shots+blockSize-1)/blockSize]
 }
 
-// take keeps a snapshot of the state after a tick.
+// take takes a snapshot of the state after a tick.
 //
-// A block's ring has no snapshot of a tick after which the block had no shots. It may keep an
-// unused one from before the tick was played again; the last ticks fit all the same.
+// A block's ring has no snapshot of ticks after which the block had no shots. It may still have an
+// unused snapshot from before a tick was played again, but it has room for the last ticks anyway.
 func (g *game) take(tick int) error {
 	for _, ring := range g.used() {
 		if err := ring.Take(uint64(tick)); err != nil {
@@ -244,9 +244,9 @@ func (g *game) restore(tick int) error {
 	return nil
 }
 
-// save writes the state after a tick to the file: for each used part, its difference from the state
-// before the first tick, which each process has. Unlike Ring.Read, open allocates nothing on the Go
-// heap.
+// save writes the state after a tick to the file. For each used part, it writes the difference from
+// the state before the first tick, which each process has. Unlike Ring.Read, open makes no Go
+// allocation.
 func (g *game) save(tick int) (err error) {
 	g.file = g.file[:0]
 	for _, ring := range g.used() {
@@ -302,8 +302,8 @@ func (g *game) step(tick int, input uint32) {
 
 // fly moves the shots.
 //
-// A shot has its fields in another order than a work.Shot. With adjacent fields in the same order,
-// the compiler would copy two at once, and each copy would wait for the rules' single writes to
+// A shot's fields are in another order than a work.Shot's. In the same order, the compiler would
+// copy two adjacent fields at once, and each copy would wait until the single writes of the rules
 // reach the cache.
 func (g *game) fly() {
 	var moved work.Shot
@@ -338,7 +338,7 @@ func (g *game) shot(index uint32) *shot {
 	return &g.blocks[index/blockSize%blocks][index%blockSize]
 }
 
-// remove removes a shot. The last one takes its place.
+// remove removes a shot. The last shot takes its place.
 func (g *game) remove(index uint32) {
 	g.shots--
 	s, last := g.shot(index), g.shot(g.shots)
@@ -366,11 +366,12 @@ func (g *game) fire(by uint32, tick int) {
 	g.shots++
 }
 
-// target returns the target of a ship: the ship with the next ID, or else with the first one.
+// target returns the target of a ship: the ship with the next higher ID, or else with the lowest
+// ID. ok is false if the ship is alone.
 func (g *game) target(by uint32) (target uint32, ok bool) {
 	id, best := g.ships[by].ID, uint32(math.MaxUint32)
 	for i := range g.ships[:g.high] {
-		// Modulo 2^32 the lower IDs follow the higher ones, and its own is the last.
+		// Modulo 2^32 the lower IDs follow the higher ones, and the ship's own ID is last.
 		if s := &g.ships[i]; s.ID != 0 && s.ID-id-1 < best {
 			best, target, ok = s.ID-id-1, uint32(i), true
 		}

@@ -21,7 +21,7 @@ import (
 // end.
 const rowSize = work.KeySize + 20 + 10 + 3
 
-// planJSON is the plan, with the need measured by budget.Measure and a little to spare.
+// planJSON is the plan: the need that budget.Measure measured, and a little to spare.
 //
 //go:embed plan.json
 var planJSON []byte
@@ -54,7 +54,7 @@ func (t *table) add(key []byte, amount int64) error {
 	return t.groups.SetBytes(key, group{Total: amount, Count: 1})
 }
 
-// sorted returns the groups in a scope, in the order of printing.
+// sorted returns the groups as a list in s, in the order of printing.
 func (t *table) sorted(s scope.Scope) ([]row, error) {
 	list := rows.SliceCap(s, 0, t.groups.Len())
 	for key, g := range t.groups.All() {

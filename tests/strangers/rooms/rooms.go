@@ -18,7 +18,7 @@ import (
 // recalled is the number of lines that a joining player recalls.
 const recalled = 8
 
-// planJSON is the plan, with the need measured by budget.Measure and a little to spare.
+// planJSON is the plan: the need that budget.Measure measured, and a little to spare.
 //
 //go:embed plan.json
 var planJSON []byte
@@ -46,12 +46,12 @@ var (
 	lines   = scope.Plain[line]()
 )
 
-// room is an open room, or the place of one. Its lists and its map are in its slot.
+// room is an open room, or a place for one. Its lists and its map are in its slot.
 type room struct {
 	slot    budget.Region
 	players container.List[player]
 	names   container.List[name]       // of the players, in their order
-	byName  container.StringMap[int32] // the player's number in both
+	byName  container.StringMap[int32] // the player's number in players and names
 	lines   []line                     // a ring
 	said    int                        // lines that were said in the room
 }
@@ -81,7 +81,7 @@ func (r *room) add(text []byte, tick uint32) error {
 	return r.byName.SetBytes(text, int32(r.players.Len()-1))
 }
 
-// remove removes the player with a number. The last player gets the number.
+// remove removes the player with a number. The last player then gets that number.
 func (r *room) remove(i int) {
 	r.byName.DeleteBytes(r.names.At(i).Bytes())
 	r.players.RemoveSwap(i)
@@ -114,11 +114,11 @@ func (r *room) recall(sum *work.Sum, n int) {
 	}
 }
 
-// turn gives the players their turn after a tick. It returns the energy of the players that stay,
-// and of the idle ones.
+// turn plays the players' turns after a tick, and removes idle players. It returns the energy of
+// the players that stay, and of the removed players.
 func (r *room) turn(tick uint32) (energy, idle uint64) {
 	all := r.players.Slice()
-	for i := len(all) - 1; i >= 0; i-- { // down: the player that remove moves had its turn
+	for i := len(all) - 1; i >= 0; i-- { // backwards: the player that remove moves had its turn
 		p := &all[i]
 		if tick-p.Spoke > work.Idle {
 			idle += uint64(p.Energy)
@@ -135,7 +135,7 @@ func (r *room) turn(tick uint32) (energy, idle uint64) {
 type server struct {
 	slots   *budget.Slots
 	byCode  container.StringMap[int32] // the number of a room that is open
-	free    container.List[int32]      // the numbers of the others
+	free    container.List[int32]      // the numbers of the rooms that aren't open
 	rooms   [work.RoomsAtOnce]room
 	sum     work.Sum
 	refused uint64
@@ -156,7 +156,7 @@ func newServer(b *budget.Budget) (*server, error) {
 	return v, err
 }
 
-// open opens an empty room. It returns false if there is no place for one.
+// open opens an empty room. It returns false if no place is free.
 func (v *server) open(code []byte) (bool, error) {
 	number, ok := v.free.Pop()
 	if !ok {
@@ -254,7 +254,7 @@ func (v *server) tick(packets *work.Packets, tick uint32) error {
 	return nil
 }
 
-// close ends the open rooms without a change of the sum.
+// close ends the open rooms. It doesn't change the sum.
 func (v *server) close() (err error) {
 	for _, number := range v.byCode.All() {
 		err = errors.Join(err, v.rooms[*number].slot.Release(context.Background()))

@@ -7,8 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// handle names a ship or a shot: a slot, and how many the slot has had before. The zero value names
-// none.
+// handle names a ship or a shot by its slot and the slot's age. The zero value names none.
 type handle struct{ slot, age uint32 }
 
 type ship struct {
@@ -23,7 +22,7 @@ type shot struct {
 	target handle
 }
 
-// state is restored by a rollback. Freed slots are in the lists.
+// state is the data that a rollback restores. Freed slots are in the lists.
 type state struct {
 	ships     []ship
 	shots     []shot
@@ -118,7 +117,7 @@ func (s *state) play(tick int, input uint32) {
 	}
 }
 
-// fire fires a ship's shot at the one with the next ID.
+// fire fires a ship's shot at the ship with the next ID.
 func (s *state) fire(p *ship, tick int) {
 	target := s.next(p.ID)
 	if target == (handle{}) || s.shooting == work.MostShots {
@@ -140,8 +139,8 @@ func (s *state) fire(p *ship, tick int) {
 	s.shooting++
 }
 
-// next returns the ship with the smallest ID above id, or else with the smallest of all; never the
-// one with this id.
+// next returns the ship with the smallest ID above id, or else with the smallest ID of all, but
+// never the ship with id itself.
 func (s *state) next(id uint32) (found handle) {
 	best := ^uint32(0)
 	for i := range s.ships {
@@ -180,7 +179,7 @@ func (s *state) shot(h handle) *shot {
 	return nil
 }
 
-// hash returns a number for the meaning of the state: slots don't count.
+// hash returns a number for the state that doesn't depend on slots.
 func (s *state) hash() uint64 {
 	var all uint64
 	for i := range s.ships {

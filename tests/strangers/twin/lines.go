@@ -60,8 +60,8 @@ func (t *table) add(key []byte, amount int64) {
 	g.count++
 }
 
-// finish sorts the groups and adds the printed top, and all rows. The map's indices are wrong from
-// then on.
+// finish sorts the groups and adds the printed top, and all rows, to sum. The map's indices are
+// wrong from then on.
 func (t *table) finish(sum *work.Sum) {
 	slices.SortFunc(t.groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.key, b.key))

@@ -11,7 +11,7 @@ type player struct {
 
 type line struct {
 	name string
-	text []byte // its array stays with the place in the ring
+	text []byte // the array stays with the place in the ring
 }
 
 type room struct {
@@ -173,9 +173,9 @@ func (r *room) say(name string, text []byte) {
 	}
 }
 
-// turn is a room's tick. It returns the energy of its players.
+// turn plays a room's tick. It returns the energy of the room's players.
 func (s *server) turn(r *room) (energy uint64) {
-	for i := len(r.players) - 1; i >= 0; i-- { // backwards: remove moves the last one here
+	for i := len(r.players) - 1; i >= 0; i-- { // backwards: remove moves the last player here
 		p := &r.players[i]
 		if s.tick-p.seen > work.Idle {
 			s.idle += uint64(p.energy)

@@ -1,3 +1,3 @@
-// Package twin has the halves on the Go heap, as a careful Go programmer writes them: slabs, free
-// lists, reused arrays, and no string that is made twice.
+// Package twin has the halves on the Go heap, as a careful Go programmer writes them: with slabs,
+// free lists and reused arrays, and without making a string twice.
 package twin

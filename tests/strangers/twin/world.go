@@ -8,7 +8,7 @@ import (
 
 type entity struct {
 	work.Entity
-	data []byte // its array stays with the place in the chunk
+	data []byte // the array stays with the place in the chunk
 }
 
 type chunk struct {
@@ -22,7 +22,7 @@ type chunk struct {
 
 type world struct {
 	chunks   map[work.Place]*chunk
-	loaded   []*chunk // the same, in no order
+	loaded   []*chunk // the loaded chunks, in no order
 	unloaded []*chunk // to load again
 	player   work.Place
 	gone     uint64 // digests of the chunks that were unloaded
@@ -62,7 +62,7 @@ func World(m *work.Meter) (uint64, error) {
 }
 
 func (w *world) stream() {
-	for i := len(w.loaded) - 1; i >= 0; i-- { // backwards: unload moves the last one here
+	for i := len(w.loaded) - 1; i >= 0; i-- { // backwards: unload moves the last chunk here
 		if !w.loaded[i].place.Within(w.player, work.Far) {
 			w.unload(i)
 		}
@@ -111,7 +111,7 @@ func (w *world) unload(i int) {
 	w.unloaded = append(w.unloaded, c)
 }
 
-// spawn adds an entity. The data's array is that of an earlier one in the same place of the list.
+// spawn adds an entity. It reuses the data array of the last entity at the same place of the list.
 func (c *chunk) spawn() {
 	n := len(c.entities)
 	if n < cap(c.entities) {
@@ -126,7 +126,8 @@ func (c *chunk) spawn() {
 	e.resize()
 }
 
-// kill removes an entity. The last one comes to its place, and their data's arrays are swapped.
+// kill removes an entity. The last entity takes its place, and the two places swap their data
+// arrays.
 func (c *chunk) kill(i int) {
 	last := len(c.entities) - 1
 	c.entities[i], c.entities[last] = c.entities[last], c.entities[i]
@@ -140,7 +141,8 @@ func (e *entity) resize() {
 	e.FillData(e.data, had)
 }
 
-// turn is a tick of all chunks. It returns the sum of their heat and the number of their entities.
+// turn plays a tick of all chunks. It returns the sum of their heat and the number of their
+// entities.
 func (w *world) turn(tick int) (heat, entities uint64) {
 	for _, c := range w.loaded {
 		p := c.place
@@ -149,7 +151,7 @@ func (w *world) turn(tick int) (heat, entities uint64) {
 	for _, c := range w.loaded {
 		c.heat = c.next
 		work.Burn(c.terrain[:], c.heat)
-		for i := len(c.entities) - 1; i >= 0; i-- { // backwards: kill moves the last one here
+		for i := len(c.entities) - 1; i >= 0; i-- { // backwards: kill moves the last entity here
 			e := &c.entities[i]
 			e.Step(c.terrain[:], e.data)
 			if e.Left == 0 {

@@ -8,13 +8,13 @@ const (
 	Snapshots = 8 // last ticks whose states are kept
 
 	hit  = 12 << 8 // the distance at which a shot hits, in each direction
-	edge = 1 << 19 // the world is a square from -edge to edge, whose edges meet
+	edge = 1 << 19 // the world is a square from -edge to edge, with opposite edges joined
 )
 
-// Guess returns the input with which a tick is played at first, Real the one that turns out later.
+// Guess returns the input with which a tick is played at first.
 func Guess(tick int) uint32 { return uint32(Mix(uint64(tick / 2))) }
 
-// Real returns the input that a tick is played with when it is played again.
+// Real returns the input with which a tick is played again.
 func Real(tick int) uint32 { return uint32(Mix(uint64(tick/2 + tick%3))) }
 
 // Back returns the number of ticks that are played again after a tick: 0, or 1 to Snapshots-1.
@@ -78,7 +78,7 @@ func (s *Shot) Fly() {
 	s.Left--
 }
 
-// Chase turns the shot to its target before it flies, and reports whether it hits it.
+// Chase turns the shot towards its target before it flies, and reports whether it hits the target.
 func (s *Shot) Chase(target *Ship) (hits bool) {
 	dx, dy := wrap(target.X-s.X), wrap(target.Y-s.Y)
 	s.VX += dx>>12 - s.VX>>6
@@ -86,7 +86,7 @@ func (s *Shot) Chase(target *Ship) (hits bool) {
 	return max(dx, -dx) < hit && max(dy, -dy) < hit
 }
 
-// Longer is how many ticks longer the ship's last shot lives when the ship fires again.
+// Longer is the number of ticks by which a ship's last shot lives longer when the ship fires again.
 const Longer = 8
 
 // Damage returns the loss of the target's hull in a hit.
@@ -94,7 +94,8 @@ func (s *Shot) Damage() int32 { return 5 + int32(s.ID>>60) }
 
 func wrap(v int32) int32 { return v << 12 >> 12 }
 
-// Digest returns a number for the ship. Last is the ID of its last shot, or 0 if that one is gone.
+// Digest returns a number for the ship. Last is the ID of the ship's last shot, or 0 if that shot
+// is gone.
 func (s *Ship) Digest(last uint64) uint64 {
 	var sum Sum
 	sum.Add(uint64(s.ID)<<32 | uint64(uint32(s.Hull)))
@@ -104,7 +105,8 @@ func (s *Ship) Digest(last uint64) uint64 {
 	return uint64(sum)
 }
 
-// Digest returns a number for the shot. Target is the ID of its target, or 0 if that one is gone.
+// Digest returns a number for the shot. Target is the ID of the shot's target, or 0 if the target
+// is gone.
 func (s *Shot) Digest(target uint32) uint64 {
 	var sum Sum
 	sum.Add(s.ID)

@@ -7,7 +7,7 @@ import (
 
 // The limits of the program lines.
 const (
-	LinesSize = 30_000_000 // bytes of all lines, about
+	LinesSize = 30_000_000 // about the bytes of all lines
 	BlockSize = 8192       // bytes that Lines.Next returns, at most
 	Users     = 30_000     // different users, at most
 	Tags      = 8_000      // different tags, at most
@@ -27,8 +27,8 @@ type Lines struct {
 	block [BlockSize]byte
 }
 
-// Next returns a block of whole lines, which is valid until the following call, or nil after the
-// last one.
+// Next returns a block of whole lines, or nil after the last block. It is valid until the next
+// call.
 func (l *Lines) Next() []byte {
 	if l.made >= LinesSize {
 		return nil
@@ -75,11 +75,11 @@ type Record struct {
 	n      int
 }
 
-// Tags returns the line's tags, which may be the same.
+// Tags returns the line's tags. A tag may come more than once.
 func (r *Record) Tags() [][]byte { return r.tags[:r.n] }
 
-// Scan reads the first line of a block and returns the rest of the block. It takes the input at its
-// word: the lines are those of Lines.
+// Scan reads the first line of a block and returns the rest of the block. It doesn't check its
+// input, which comes from Lines.
 func (r *Record) Scan(block []byte) (rest []byte) {
 	r.n = 0
 	for block[0] != '\n' { // each round is a field: {"key":value or ,"key":value

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// mostTicks is how many ticks a meter has room for.
+// mostTicks is the number of ticks for which a meter has room.
 const mostTicks = 12_288
 
 // Half is one of a program's two halves: the program on the Go heap, or with upfront. It returns
@@ -29,7 +29,7 @@ func Run(h Half) (sum uint64, m *Meter, err error) {
 }
 
 // Ready ends the set-up of the half: later allocations on the Go heap count as garbage. A half
-// calls it once, before its first tick, after it allocated its planned memory.
+// calls it once, after it has allocated its planned memory and before its first tick.
 func (m *Meter) Ready() { m.setUp = allocated() }
 
 // Start marks the start of a tick.
@@ -55,6 +55,6 @@ func (m *Meter) Slowest() time.Duration {
 
 func allocated() uint64 {
 	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats) // to the byte, which runtime/metrics isn't
+	runtime.ReadMemStats(&stats) // exact to the byte, unlike runtime/metrics
 	return stats.TotalAlloc
 }

@@ -11,11 +11,11 @@ const (
 	RoomCodeSize = 12  // bytes of a room's code, at most
 	NameSize     = 32  // bytes of a player's name, at most
 	TextSize     = 120 // bytes of a text, at most
-	Idle         = 50  // ticks without a text, beyond which a player is removed
+	Idle         = 50  // a player is removed after more ticks without a text
 
 	roomPackets = 500 // in a tick
 	roomCodes   = 72
-	roomNames   = 70 // that a room's players have
+	roomNames   = 70 // the different names of a room's players
 )
 
 // The kinds of packets.
@@ -46,15 +46,15 @@ type Packets struct {
 // NewPackets returns the stream, which is the same each time.
 func NewPackets() *Packets { return &Packets{tick: -1} }
 
-// Tick goes on to the next tick's packets. It is false after the last tick.
+// Tick goes on to the next tick's packets. It returns false after the last tick.
 func (p *Packets) Tick() bool {
 	p.tick++
 	p.left = roomPackets
 	return p.tick < RoomTicks
 }
 
-// Next returns the tick's next packet, whose bytes are valid until the following call, or nil after
-// the last one.
+// Next returns the tick's next packet, or nil after the last packet. The bytes are valid until the
+// next call.
 //
 // A packet is its kind, a byte, and three texts, each after its length, a byte: the room's code,
 // the player's name, and the player's text.
@@ -88,8 +88,8 @@ func (p *Packets) Next() []byte {
 	return appendWord(b, p.dice.next(), 1, TextSize)
 }
 
-// appendWord appends a text of least to most bytes, after its length: the same one for the same
-// seed. Its letters are from '`' to 'o'.
+// appendWord appends a text of least to most bytes, after its length. The text depends only on the
+// arguments. Its letters are from '`' to 'o'.
 func appendWord(b []byte, seed uint64, least, most int) []byte {
 	v := Mix(seed)
 	n := least + int(v>>32)%(most-least+1)
@@ -113,10 +113,10 @@ func Split(packet []byte) Packet {
 	return p
 }
 
-// Tire returns the energy that a player has after a tick.
+// Tire returns the energy of a player after a tick.
 func Tire(energy uint32, said uint32) uint32 {
 	return energy - energy>>6 + said&7 + 1
 }
 
-// Hear returns the energy that a player has after a text of n bytes was said in the room.
+// Hear returns the energy of a player after a text of n bytes in the room.
 func Hear(energy uint32, n int) uint32 { return energy + uint32(n) }

@@ -34,7 +34,7 @@ func tail(b []byte) (v uint64) {
 	return v
 }
 
-// Mix returns a number that looks random, the same one for the same v.
+// Mix returns a number that looks random, and depends only on v.
 func Mix(v uint64) uint64 {
 	v += 0x9e3779b97f4a7c15
 	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
@@ -42,7 +42,7 @@ func Mix(v uint64) uint64 {
 	return v ^ v>>31
 }
 
-// dice is a row of numbers that look random.
+// dice is a sequence of numbers that look random.
 type dice uint64
 
 func (d *dice) next() uint64 {

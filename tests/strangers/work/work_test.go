@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMeter checks that allocations before Ready are no garbage, and that later ones are counted to
-// the byte.
+// TestMeter checks that allocations before Ready aren't garbage, and that later allocations are.
 func TestMeter(t *testing.T) {
 	var kept []byte
 	sum, m, err := Run(func(m *Meter) (uint64, error) {
@@ -32,7 +31,8 @@ func TestMeter(t *testing.T) {
 	assert.Zero(t, new(Meter).Slowest())
 }
 
-// TestScan reads a block of lines by hand: the fields that the program doesn't read are skipped.
+// TestScan reads a block of hand-written lines. Scan skips the fields that the program doesn't
+// read.
 func TestScan(t *testing.T) {
 	block := []byte(`{"user":"frog","item":17,"tags":["a","bc"],"amount":1234,"note":""}` + "\n" +
 		`{"user":"newt","item":0,"tags":[],"amount":0,"note":"x"}` + "\n")

@@ -7,7 +7,7 @@ const (
 	WorldTicks      = 1600
 	TerrainSize     = 16384 // bytes of a chunk's terrain
 	Near            = 6     // a chunk is loaded at this distance from the player's chunk
-	Far             = 7     // and unloaded beyond this one
+	Far             = 7     // and unloaded beyond this distance
 	ChunksAtOnce    = (2*Far + 1) * (2*Far + 1)
 	EntitiesInChunk = 24  // at most
 	EntityDataSize  = 256 // bytes of an entity's data, at most
@@ -29,8 +29,7 @@ type Walk struct {
 	x, z int32
 }
 
-// Next returns the place of the chunk that the player is in during the next tick. It is false after
-// the last tick.
+// Next returns the place of the player's chunk during the next tick, and false after the last tick.
 func (w *Walk) Next() (Place, bool) {
 	to := Mix(uint64(w.tick / 48)) // keeps its direction for 48 ticks
 	w.x += int32(to%64) - 28
@@ -48,21 +47,21 @@ func Terrain(terrain []byte, p Place) {
 	}
 }
 
-// FirstHeat returns the heat of a chunk that was loaded.
+// FirstHeat returns the heat of a chunk that has just been loaded.
 func FirstHeat(p Place) uint32 { return uint32(Mix(p.number()+1)) >> 20 }
 
-// Warm returns the heat of a chunk after a tick. The neighbours' heat is that before the tick; it
-// is 0 where no chunk is loaded.
+// Warm returns the heat of a chunk after a tick, from the heat of the chunk and its neighbours
+// before the tick. A neighbour that isn't loaded has the heat 0.
 func Warm(heat, north, east, south, west uint32) uint32 {
 	return (4*heat + north + east + south + west + 3<<12) >> 3 & 0xffff
 }
 
-// Burn changes the terrain in a tick. The heat is that after the tick.
+// Burn changes the terrain in a tick, by the chunk's heat after the tick.
 func Burn(terrain []byte, heat uint32) {
 	terrain[heat*2654435761>>18]++ // one of 16384
 }
 
-// Population returns the number of entities of a chunk that was loaded.
+// Population returns the number of entities of a chunk that has just been loaded.
 func Population(p Place) int { return 4 + int(Mix(p.number()+2)%16) }
 
 // Spawns reports whether the chunk has a further entity after a tick, if there is room for it.
@@ -76,14 +75,14 @@ type Entity struct {
 	Left   uint16 // ticks that it still lives
 }
 
-// Born returns a chunk's entity with a serial number, which counts a chunk's entities from 0 since
-// the chunk was loaded.
+// Born returns a chunk's entity with a serial number. The numbers count from 0 since the chunk was
+// loaded.
 func Born(p Place, serial uint32) Entity {
 	id := Mix(p.number()*31 + uint64(serial))
 	return Entity{ID: id, At: uint16(id % TerrainSize), Left: 20 + uint16(id>>32%200)}
 }
 
-// Step moves the entity for a tick. It dies after the tick in which Left becomes 0.
+// Step moves the entity for a tick. The entity dies after the tick in which Left becomes 0.
 func (e *Entity) Step(terrain, data []byte) {
 	e.At = uint16(uint64(e.At)+e.ID>>60+1) % TerrainSize
 	e.Energy += uint32(terrain[e.At]) + uint32(data[int(e.Left)%len(data)])

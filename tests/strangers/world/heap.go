@@ -10,11 +10,11 @@ import (
 )
 
 // dataHeap is the size of the heap for the data of all entities: the need of a run, and a quarter
-// for gaps.
+// more for gaps.
 const dataHeap = 832 * budget.KiB
 
-// heapPlan has one region. Its size and limits are from budget.Measure. The limits of chunks and
-// entities are seldom reached, so no page is present before it is touched.
+// heapPlan has one region. Its size and limits are from budget.Measure. The game seldom reaches the
+// limits of chunks and entities, so no page is present before it is touched.
 var heapPlan = budget.Plan{
 	Name:    "heap",
 	Regions: []budget.RegionPlan{{Name: "world", Size: 4618 * budget.KiB}},
@@ -48,7 +48,7 @@ type heapWorld struct {
 	at       []scope.Addr[heapChunk] // the chunks, by the cells of their places
 	heap     arena.Heap
 
-	// data is that of the entities of each chunk, by the chunk's index, on the heap.
+	// The entities' data, by the chunk's index. It is on the heap.
 	data [work.ChunksAtOnce][work.EntitiesInChunk][]byte
 	gone uint64
 	dead uint64
@@ -151,7 +151,7 @@ func (w *heapWorld) stream(player work.Place) error {
 }
 
 func (w *heapWorld) load(p work.Place) error {
-	c, h := w.chunks.Get() // there is one: the pool has ChunksAtOnce
+	c, h := w.chunks.Get() // never nil: the pool has ChunksAtOnce
 	c.index = int32(w.chunks.Index(h))
 	c.place, c.heat = p, work.FirstHeat(p)
 	work.Terrain(c.terrain[:], p)
@@ -195,7 +195,7 @@ func (w *heapWorld) heat(x, z int32) uint32 {
 	return 0
 }
 
-// step plays a tick of a chunk, whose next heat is known.
+// step plays a tick of a chunk, whose next heat was computed before.
 func (w *heapWorld) step(c *heapChunk, tick int) error {
 	c.heat = c.next
 	work.Burn(c.terrain[:], c.heat)
@@ -230,7 +230,7 @@ func (w *heapWorld) step(c *heapChunk, tick int) error {
 
 // born adds an entity to a chunk, which has room for it.
 func (w *heapWorld) born(c *heapChunk) error {
-	e, h := w.entities.Get() // there is one: the pool has EntitiesInChunk for each chunk
+	e, h := w.entities.Get() // never nil: the pool has EntitiesInChunk for each chunk
 	*e = work.Born(c.place, c.serial)
 	data := bytes.Slice(w.heap, e.DataSize())
 	if data == nil {

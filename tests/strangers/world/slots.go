@@ -1,5 +1,5 @@
-// Package world is the program world with upfront, in two forms: Slots has each chunk in a slot of
-// a region, Heap has all of them in pools and a heap of one region.
+// Package world is the program world with upfront, in two versions: Slots has each chunk in a slot
+// of a region, and Heap has all chunks in pools and a heap of one region.
 package world
 
 import (
@@ -13,19 +13,19 @@ import (
 )
 
 // slotHeap is the size of the heap for the data of a chunk's entities: the need of a run, and a
-// quarter for gaps.
+// quarter more for gaps.
 const slotHeap = 10 * budget.KiB
 
-// Slots begin at multiples of 64 KiB. A chunk begins at one of colours places in its slot, so that
-// the chunks don't share the same few lines of the processor's caches.
+// Slots begin at multiples of 64 KiB. A chunk begins at one of several places in its slot, so that
+// chunks don't compete for a few lines of the processor's caches.
 const (
 	colours = 64
 	colour  = 256
 )
 
 // slotsPlan has a region for the index of chunks, and a slot for each chunk. Its sizes and limits
-// are from budget.Measure. The limit of chunks is seldom reached, so no page is present before it
-// is touched.
+// are from budget.Measure. The game seldom reaches the limit of chunks, so no page is present
+// before it is touched.
 var slotsPlan = budget.Plan{
 	Name: "slots",
 	Regions: []budget.RegionPlan{
@@ -52,17 +52,17 @@ var (
 	bytes      = arena.HeapOf[byte](nil)
 )
 
-// side is the side of a square around all loaded chunks, a power of two: no two of them have places
-// that are equal modulo side.
+// side is the side of a square around all loaded chunks, and a power of two. No two loaded chunks
+// have places that are equal modulo side.
 const side = 16 // at least 2*work.Far + 1
 
-// cell returns the number of a place's cell among side*side.
+// cell returns the number of a place's cell, from 0 to side*side-1.
 func cell(x, z int32) int32 { return z&(side-1)*side + x&(side-1) }
 
 // slotValues are the Go values of a slot and its chunk.
 type slotValues struct {
 	slot       budget.Region
-	*slotChunk // nil where none is loaded
+	*slotChunk // nil if no chunk is loaded
 	heap       arena.Heap
 	data       [work.EntitiesInChunk][]byte // of the entities, on the heap
 }
@@ -192,7 +192,7 @@ func (w *slotWorld) fill(s scope.Scope, values *slotValues, p work.Place) (*slot
 	if err != nil {
 		return nil, err
 	}
-	heap.MayLive() // the chunk's end is the end of its entities
+	heap.MayLive() // a chunk ends with its entities
 	values.slotChunk, values.heap = c, heap
 	for range work.Population(p) {
 		if err := w.born(values); err != nil {
@@ -240,7 +240,7 @@ func (w *slotWorld) heat(x, z int32) uint32 {
 	return 0
 }
 
-// step plays a tick of a chunk, whose next heat is known.
+// step plays a tick of a chunk, whose next heat was computed before.
 func (w *slotWorld) step(c *slotValues, tick int) error {
 	c.heat = c.next
 	work.Burn(c.terrain[:], c.heat)
@@ -290,7 +290,7 @@ func resize(heap arena.Heap, e *work.Entity, data []byte) ([]byte, error) {
 	if size == old {
 		return data, nil
 	}
-	data, err := bytes.Grow(heap, data[:min(old, size)], size) // shrinks the block, too
+	data, err := bytes.Grow(heap, data[:min(old, size)], size) // it also shrinks the block
 	if err == nil && data == nil {
 		err = heapFull(heap, size)
 	}

@@ -1,5 +1,5 @@
-// Package goheap has the API that frogpond uses of upfront, on the plain Go heap: new, make, and
-// the collector. A scope is only an identity here.
+// Package goheap has the part of upfront's API that frogpond uses, on the plain Go heap. Its memory
+// is from new and make; a scope is only an identity.
 package goheap
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// careful reports whether play reuses slices and chunks, as careful Go does, or makes new ones each
-// time.
+// careful is true if the game reuses slices and chunks, as careful Go does, and false if it makes
+// new ones each time.
 const careful = false
 
 // Maker makes values of a type.
@@ -34,8 +34,8 @@ func (m Maker[T]) SliceCap(s scope.Scope, n, room int) []T {
 	return list
 }
 
-// TrySlice makes the slices of play. Each worker reuses its slices of a kind, and has one more if
-// all are in use.
+// TrySlice returns a slice for a tick. If careful, each worker reuses its slices of the type, and
+// gets a new one only if all are in use.
 func (m Maker[T]) TrySlice(s scope.Scope, n int) []T {
 	if !careful {
 		return make([]T, n)
@@ -56,12 +56,12 @@ type reused[T any] struct {
 	workers atomic.Pointer[[]*stack[T]] // replaced, not changed, so that reads need no lock
 }
 
-// stack has the slices of one worker, by the scope of their request. Those of closed scopes are
+// stack has the slices of one worker, by the scope that requested them. Slices of closed scopes are
 // free. Only the goroutine that uses the arena uses the stack.
 type stack[T any] struct {
 	arena  unsafe.Pointer
 	slices [][]T
-	scopes []uint64 // those of the slices in use
+	scopes []uint64 // the scopes of the slices in use
 }
 
 func (r *reused[T]) of(arena unsafe.Pointer) *stack[T] {
@@ -115,8 +115,8 @@ func SliceOf[T any](_ arena.Base, s []T) Slice[T] { return Slice[T]{s} }
 
 func (s Slice[T]) Get(arena.Base) []T { return s.s }
 
-// Addr is an address of an object in the budget. Its owner ends before its level, which has the
-// pointer.
+// Addr is the address of an object in the budget. The owner of an Addr ends before the level, which
+// keeps the object alive.
 type Addr[T any] struct{ at uint64 }
 
 func AddrOf[T any](_ scope.Scope, p *T) Addr[T] {

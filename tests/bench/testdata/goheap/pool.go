@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Pool returns its places in the same order as frogpond's pool, because the game's state depends on
-// it.
+// Pool gives its places in the same order as upfront's pool, because the game's state depends on
+// the order.
 type Pool[T any] struct{ *pool[T] }
 
 type pool[T any] struct {

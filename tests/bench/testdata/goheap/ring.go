@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring has the last snapshots of a state: its parts on the Go heap, and the ring of the parts in
-// the budget.
+// Ring has the last snapshots of a state: copies of its parts on the Go heap, and a save.Ring of
+// its part in the budget.
 type Ring struct {
 	*save.Ring
 	state *State
@@ -69,8 +69,8 @@ func (r *Ring) find(number uint64) int {
 	return -1
 }
 
-// place returns the slot of a snapshot's number: its own, else an empty one, else the one with the
-// lowest number.
+// place returns the slot for a snapshot's number: the slot with that number, or else an empty slot,
+// or else the slot with the lowest number.
 func (r *Ring) place(number uint64) int {
 	at := r.find(number)
 	if at < 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is changed by a tick: slices and pools that makers made in a scope between Begin and
-// NewRing, and the state in the budget.
+// State is the data that a tick changes: slices and pools that makers made in a scope between Begin
+// and NewRing, and the state in the budget.
 type State struct {
 	*save.State
 	parts []part
@@ -70,7 +70,7 @@ func (st *State) end(s scope.Scope) {
 
 func (st *State) add(p part) { st.parts = append(st.parts, p) }
 
-// Size returns the bytes of the state in both memories.
+// Size returns the bytes of the state, on the Go heap and in the budget.
 func (st *State) Size() uint64 {
 	size := st.State.Size()
 	for _, p := range st.parts {

@@ -18,5 +18,5 @@ func (h *heapWatch) end(r *Result) {
 	r.GoAllocs += h.stats.Mallocs - before.Mallocs
 }
 
-// quiet collects the garbage of the start. GOGC and GOMEMLIMIT hold as before.
+// quiet collects the garbage of the start. The collector goes on as GOGC and GOMEMLIMIT say.
 func quiet() { debug.FreeOSMemory() }
