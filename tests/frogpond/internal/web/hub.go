@@ -122,8 +122,7 @@ func (s *sight[T]) look() T {
 	defer s.mu.Unlock()
 	if s.at.IsZero() || time.Since(s.at) >= pace {
 		s.value = s.ask()
-		// Set after ask, which may take longer than the pace, so that waiting viewers share the
-		// value.
+		// Set after ask, which may take longer than the pace: waiting viewers then share the value.
 		s.at = time.Now()
 	}
 	return s.value
