@@ -81,9 +81,9 @@ func TestPoolsThatCannotBe(t *testing.T) {
 		t.Helper()
 		assert.PanicsWithError(t, want, do)
 	}
-	refused(no+"a pool of -1 chunks", func() { points.Pool(s, -1) })
-	refused(no+"a pool of -1 chunks", func() { points.SharedPool(s, -1) })
-	refused(no+"a pool of -1 chunks", func() { points.HandlePool(s, -1) })
+	refused(no+"a pool of -1 chunks: give 0 or more", func() { points.Pool(s, -1) })
+	refused(no+"a pool of -1 chunks: give 0 or more", func() { points.SharedPool(s, -1) })
+	refused(no+"a pool of -1 chunks: give 0 or more", func() { points.HandlePool(s, -1) })
 	if count := uint64(1) << 32; count <= math.MaxInt {
 		refused(no+"a pool of 4294967296 chunks: handles name fewer than 2^32", func() { points.HandlePool(s, int(count)) })
 	}
@@ -92,7 +92,7 @@ func TestPoolsThatCannotBe(t *testing.T) {
 	refused(no+"a pool of struct {}, which has no bytes, so an address can't identify a value; use a HandlePool",
 		func() { empties.Pool(s, 1) })
 	inner := s.Open("inner")
-	refused(no+`Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open`, func() { points.HandlePool(s, 1) })
+	refused(no+`Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`, func() { points.HandlePool(s, 1) })
 	require.NoError(t, inner.Close())
 
 	nothing := empties.HandlePool(s, 2)
