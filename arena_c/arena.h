@@ -5,8 +5,8 @@
  *            generation. A closed, covered, frozen or stale handle has another generation than the
  *            header, so one comparison refuses them all.
  * Example    Scope 5 is open. A scope opened on top of it has generation 6, and allocations with 5
- *            are refused while it is open. When it closes, the header's generation is 5 again. 6 is
- *            refused from then on: the next scope is 7.
+ *            are refused until it closes. Then the header's generation is 5 again, and 6 is refused
+ *            for ever: the next scope is 7.
  * Bound      An allocation succeeds exactly when its generation is the header's and its size with
  *            padding fits. Generations step by one in 64 bits and are never reused, even after
  *            upfront_arena_bound.

@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* A block, and so every offset, is below 2^38 bytes (256 GiB). A larger request is a full of every
- * arena. */
+/* A block, and so every offset, is below 2^38 bytes (256 GiB). Every arena refuses a larger request
+ * as full. */
 #define UPFRONT_OFFSET_MAX (UINT64_C(1) << 38)
 
 /* One allocation, in a word that counts two sums. The lower 38 bits are the sum of the asked sizes,
@@ -25,8 +25,8 @@ extern "C" {
 /* The arenas of a map and its guards begin at multiples of this, so no page holds two of them. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
 
-/* The largest alignment. The padding for one above UPFRONT_EDGE depends on the address, unless the
- * map begins at a multiple of the alignment. */
+/* The largest alignment. The padding for an alignment above UPFRONT_EDGE depends on the address,
+ * unless the map begins at a multiple of the alignment. */
 #define UPFRONT_ALIGN_MAX (UINT64_C(1) << 20)
 
 #define UPFRONT_LINE 64

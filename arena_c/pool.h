@@ -5,8 +5,8 @@
  *            read or written. Below chunk 0, each chunk has a byte for its state, so a double put
  *            is detected.
  *            A pool with handles also has a generation for each chunk, and upfront_pool_put_handle
- *            increments it. A handle is an index and a generation; it is valid while the chunk has
- *            that generation.
+ *            increments it. A handle is an index and a generation; it is valid while the chunk is
+ *            live with that generation.
  * Bound      get succeeds exactly while a chunk is free. put succeeds exactly for the address of a
  *            live chunk. A handle is refused for ever after its upfront_pool_put_handle: a chunk
  *            without generations left retires. Fewer than 2^32 chunks.

@@ -34,8 +34,8 @@ static stack_place stack_now(const upfront_stack *s, int is_far) {
 }
 
 /* Reports whether the words before the last block are possible. At the near end each block is above
- * the position before it; the far end's position is always its last block's words. Other words were
- * overwritten. */
+ * the position before it; the far end's position is always its last block's words. Words that break
+ * this were overwritten. */
 UPFRONT_UNCHECKED static int stack_can_be(const upfront_stack *s, const upfront_stack_below *below, stack_place now) {
     uint64_t was = below->cursor, start = s->ends.arena.start, end = s->ends.end;
     if (now.is_far)

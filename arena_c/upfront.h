@@ -2,7 +2,7 @@
  *
  * Include this header alone. All .c files of the directory together are the core; it needs no Go.
  *
- * The contract of all functions; each function's comment says only how it differs:
+ * The contract of all functions; a function's comment says only how the function differs:
  *
  * Memory     The caller provides a block. The core never takes more: it uses no malloc, no system
  *            call, and of libc only mem*.
@@ -16,12 +16,12 @@
  * Full       is an answer: NULL or UPFRONT_FULL. Only words that count or remember the refusal
  *            change.
  * Misuse     returns a code below zero; nothing changes.
- * Null       A null argument or a header of zeros is safe for every function that isn't inline,
- *            except upfront_mark_...: it returns a code, NULL or 0, or does nothing. Inline
- *            functions are fast paths: they trust that the arena exists and that their "pre:"
- *            holds. Of the inline functions only upfront_scope_alloc, upfront_scope_defer,
- *            upfront_scope_is_open and upfront_intrusive_init check for null. A header that was
- *            overwritten or copied isn't detected.
+ * Null       For a null argument or a header of zeros, each function that isn't inline returns a
+ *            code, NULL or 0, or does nothing; upfront_mark_... don't check. Inline functions are
+ *            fast paths: they trust that the arena exists and that their "pre:" holds. Of the
+ *            inline functions only upfront_scope_alloc, upfront_scope_defer, upfront_scope_is_open
+ *            and upfront_intrusive_init check for null. A header that was overwritten or copied
+ *            isn't detected.
  * Walk       lists ranges by address and checks the words. It writes at most `room` ranges; *count
  *            is the number of all ranges. UPFRONT_CORRUPT: the words contradict each other; then
  *            *count is the number of ranges before.
