@@ -4,9 +4,9 @@ import "unsafe"
 
 // Addr is the address of a T as plain data of 8 bytes, for places that can't hold a *T: a list on
 // scratch of objects in the level, say. It checks nothing, so its T must outlive it. Checked and
-// asan builds catch the use of a stale Addr as that of any stale pointer. An Addr is valid in its
-// process only. Use a [Ref] or a handle for a T that may end first, and an [arena.Ptr] for data
-// that is saved, hashed or sent. The zero Addr is nil.
+// asan builds catch a stale Addr like any stale pointer. An Addr is valid in its process only. Use
+// a [Ref] or a handle for a T that may end first, and an [arena.Ptr] for data that is saved, hashed
+// or sent. The zero Addr is nil.
 type Addr[T any] struct{ at uint64 }
 
 // AddrOf returns the Addr of x, which is in the arena of s: in s, or in a scope around or inside s.

@@ -17,7 +17,7 @@ import (
 //
 // xs may be part of list. Append unwinds if s is full and, even where list has capacity left, if s
 // is covered or closed; list is unchanged then. Append panics for a list in s that is full and
-// older than the constructor at work (see Make). Cost: a few ns for one element after the newest
+// older than the running constructor (see Make). Cost: a few ns for one element after the newest
 // allocation, a copy where the list moves; no Go allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 	// the cap of xs isn't passed: one word more would not fit the registers

@@ -39,8 +39,8 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.MarkRoom(at, room*size)), room)[:0]}
 }
 
-// Push appends x. A full scope unwinds; so does a Builder that is done. Cost: that of the built-in
-// append within capacity, and of a call; no Go allocation, no call into C.
+// Push appends x. A full scope unwinds; so does a Builder that is done. Cost: the built-in append
+// within capacity, and a call; no Go allocation, no call into C.
 func (b *Builder[T]) Push(x T) {
 	if !b.TryPush(x) {
 		panic(arena_c.Refusal{Arena: b.scope.h, Gen: b.scope.gen})

@@ -35,8 +35,8 @@ func pulled(scratch scope.Scratch, end func(s scope.Scope)) iter.Seq[*point] {
 
 func fillUp(s scope.Scope) { points.Slice(s, scratchSize) }
 
-// TestPull: the two sides take turns, so they may use one arena; while the sequence's scope is
-// topmost, the other side's is covered.
+// TestPull: the two sides take turns, so they may use one arena. The sequence's scope, while it is
+// topmost, covers the other side's scope.
 func TestPull(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	outer := scratch.Open("outer")

@@ -11,7 +11,7 @@ type Inner struct {
 	Kind   string `json:"kind"`             // "heap", "buddy", "ring" or "pool"
 	Scope  string `json:"scope"`            // name of the open scope that contains it
 	Size   uint64 `json:"size"`             // bytes for blocks
-	Used   uint64 `json:"used"`             //
+	Used   uint64 `json:"used"`             // bytes that live blocks take
 	Peak   uint64 `json:"peak"`             // highest Used
 	Live   uint64 `json:"live"`             // blocks, or chunks
 	Failed uint64 `json:"failed,omitempty"` // requests that a heap or a buddy had no room for

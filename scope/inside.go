@@ -313,7 +313,7 @@ func byPlace(n chainNode, at uint64) int { return cmp.Compare(n.at, at) }
 
 // readCalls reads the first call of Label at or after index, and the calls inside it. It returns
 // the index after all these calls, and their bytes. around is the index of the enclosing call's
-// span, or -1. end is the scope's end, where the span of a call at work ends.
+// span, or -1. end is the scope's end, where the span of a running call ends.
 func (v *Survey) readCalls(nodes []chainNode, index, around int, end uint64) (next int, extent uint64) {
 	for index < len(nodes) && nodes[index].class != classLabel {
 		index++

@@ -58,7 +58,7 @@ func (st *Stack) labelOf(s Scope, name string) int {
 }
 
 // labels holds the labels of an arena: a table of planned size, in the order of their scopes, and
-// the calls of Label at work, each inside the call before.
+// the running calls of Label, each inside the call before.
 type labels struct {
 	lines  []label // cap: the places
 	open   []booking
@@ -89,7 +89,7 @@ type labelNode struct {
 	in     uint64 // the enclosing call in the same scope, counted from 1; 0: no such call
 }
 
-// current returns the number of the innermost call at work, counted from 1, or 0 if it isn't in s.
+// current returns the number of the innermost running call, counted from 1, or 0 if it isn't in s.
 func (l *labels) current(s Scope) uint64 {
 	if n := len(l.open); n > 0 && l.open[n-1].scope == s && l.open[n-1].node != nil {
 		return uint64(n)
@@ -115,7 +115,7 @@ func (l *labels) book(n *labelNode, gained uint64) {
 	n.gained = gained
 }
 
-// end ends the call at work with that index, which began at the offset begin.
+// end ends the running call with that index, which began at the offset begin.
 func (l *labels) end(index int, begin uint64) {
 	l.settle()
 	b := l.open[index]

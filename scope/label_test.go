@@ -80,7 +80,7 @@ type booked struct {
 	random *rand.Rand
 	want   map[string]uint64
 	ever   map[string]uint64 // all bytes ever allocated under a name
-	making int               // constructors at work: their bytes are booked meanwhile
+	making int               // running constructors: their bytes are booked meanwhile
 }
 
 // back returns a function that takes back the bytes booked since the call.

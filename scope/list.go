@@ -59,8 +59,8 @@ func (m Maker[T]) List(s Scope) List[T] {
 }
 
 // Push appends x. A full scope unwinds. A covered or closed scope unwinds too, even where the chunk
-// has room. Push panics if it must allocate while a newer constructor is at work (see Make). Cost:
-// that of the built-in append within capacity and of a call, and the zeroing of chunks; no Go
+// has room. Push panics if it must allocate while a constructor newer than the List runs (see
+// Make). Cost: the built-in append within capacity, a call, and the zeroing of chunks; no Go
 // allocation, no call into C.
 func (l *List[T]) Push(x T) {
 	if !l.TryPush(x) {

@@ -31,8 +31,8 @@ func Plain[T any]() Maker[T] {
 }
 
 // New returns a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the
-// error; outside both it panics with the same text. Cost: that of the same bump in C and the
-// zeroing (make bench), inlined; no Go allocation, no call into C.
+// error; outside both it panics with the same text. Cost: the same bump as in C and the zeroing
+// (make bench), inlined; no Go allocation, no call into C.
 func (m Maker[T]) New(s Scope) *T {
 	if arena_c.Checked {
 		return noted(s, arena_c.New[T](s.h, s.gen+m.key-key))
@@ -137,7 +137,7 @@ func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
 	return u.run()
 }
 
-// mayGrow panics if the allocation at an offset is older than the constructor at work. If the
+// mayGrow panics if the allocation at an offset is older than the running constructor. If the
 // constructor fails, the new bytes are freed, and the older object would still use them.
 func (s Scope) mayGrow(at uint64, what string) {
 	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {

@@ -35,7 +35,7 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 }
 
 // New returns a zeroed T that is linked for its finalizer, which must accept a zero T. A full scope
-// unwinds. Cost: that of [Maker.New], and 8 bytes of the arena.
+// unwinds. Cost: as [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
 	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
 	recordMade(s)
@@ -54,9 +54,8 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 }
 
 // Make returns a T that fn has initialized; fn gets it zeroed. T is linked only after fn succeeds,
-// so its finalizer runs before those of the objects that fn made in s. If fn fails, panics or
-// unwinds as full, all that fn made in s is finalized and freed, and T is freed without its
-// finalizer.
+// so it is finalized before the objects that fn made in s. If fn fails, panics or unwinds as full,
+// all that fn made in s is finalized and freed, and T is freed without its finalizer.
 func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.plain.declared()
 	return construct(s, m.class, fn)

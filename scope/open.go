@@ -57,8 +57,8 @@ func (s Scope) closeLong() error {
 func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().do(name, fn) }
 
 // Err returns the refusal that s remembers: the first [Misuse] of s while it was covered or frozen,
-// or else its last full. It returns nil if there is none, and a Misuse if s is closed. Do, Load and
-// Close return the refusal too, unless it was reported before.
+// or else its last full. It returns nil if s remembers no refusal, and a Misuse if s is closed. Do,
+// Load and Close return the refusal too, unless it was reported before.
 func (s Scope) Err() error {
 	st, depth := stackOf(s.its()), s.h.Find(s.gen)
 	if st == nil || depth == 0 {

@@ -36,7 +36,7 @@ func (s Scope) Defer(fn func()) Owned {
 }
 
 // Keep keeps v from the collector until s closes, for a value that only C or a number in a block
-// refers to. [Owned.Value] of the result returns v. It unwinds and costs as Own; a v that isn't a
+// refers to. [Owned.Value] of the result returns v. Keep unwinds and costs as Own; a v that isn't a
 // pointer also costs Go's conversion to an interface.
 func (s Scope) Keep(v any) Owned {
 	if v == nil {

@@ -380,8 +380,8 @@ func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 	return &SharedPool[T]{pool: m.Pool(s, n)}
 }
 
-// Get returns a zeroed T, or nil if all chunks are live or the pool is closed. Cost: that of
-// Pool.Get and of a lock; no Go allocation, no call into C.
+// Get returns a zeroed T, or nil if all chunks are live or the pool is closed. Cost: as Pool.Get,
+// and a lock; no Go allocation, no call into C.
 func (p *SharedPool[T]) Get() *T {
 	itsHeader(p.pool.header)
 	p.mu.Lock()

@@ -34,7 +34,7 @@ const (
 // sink reports the changes of an arena, and holds the state that it has reported.
 type sink struct {
 	tell   func(Event)
-	temps  []openTemp // open ones, except those of C
+	temps  []openTemp // open temporaries, except temporaries of C
 	cursor uint64     // from the arena's first byte
 	far    uint64     // bytes of temps
 	high   uint64     // the highest use reported

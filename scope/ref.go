@@ -27,7 +27,7 @@ const (
 // gives the zero Ref.
 //
 // RefTo panics if x could be gone while s is open: if x is a chunk of a pool (use a HandlePool), or
-// if a constructor at work has made x in s (see [ObjectMaker.Make]). It also panics if x is
+// if a constructor that still runs made x in s (see [ObjectMaker.Make]). It also panics if x is
 // elsewhere, or s is closed. A value of a container is accepted: the Ref is good until the value is
 // removed (see package container). Cost: a look at each of the arena's pools; no Go allocation, no
 // call into C.

@@ -30,8 +30,8 @@ type Scope struct {
 const key = 1 << 63
 
 // AllocUnzeroed returns size bytes of any content, aligned to align: a power of two up to 64. A
-// full scope unwinds to the enclosing Load or Do, which returns the error. Cost: that of the same
-// bump in C (make bench), inlined.
+// full scope unwinds to the enclosing Load or Do, which returns the error. Cost: the same bump as
+// in C (make bench), inlined.
 func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer {
 	if arena_c.Checked {
 		return notedBytes(s, s.h.Alloc(s.gen, size, align), size)

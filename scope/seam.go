@@ -11,7 +11,7 @@ import (
 )
 
 // Busy reports whether finalizers of the arena are running, and whether a Do, a Label or a
-// constructor is at work.
+// constructor is running.
 func (st *Stack) Busy() (closing, inside bool) {
 	return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0, st.inside != 0
 }
@@ -36,7 +36,7 @@ func (st *Stack) Clear() {
 	arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), st.h.Start), uintptr(st.row.Size()))
 }
 
-// Row returns the arena's headers and those of its pools.
+// Row returns the headers of the arena and its pools.
 func (st *Stack) Row() *arena_c.Row { return st.row }
 
 // Finalizers returns the number of finalizers that have run in the arena.

@@ -11,8 +11,9 @@ import (
 )
 
 // Stack is an arena with nested scopes, as its owner, package budget, sees it: a region, a slot, a
-// buffer of the frame, or a scratch arena. Programs don't use it. One goroutine at a time uses it.
-// The exported fields come from the plan, most of them for messages. Set them, then call Start.
+// buffer of the frame, or a scratch arena. Programs use Scope instead. One goroutine at a time uses
+// a Stack. The exported fields come from the plan, most of them for messages. Set them, then call
+// Start.
 type Stack struct {
 	Budget string         // name of the plan
 	Arena  string         // "region level", "frame 0", "scratch 1.0"
@@ -26,7 +27,7 @@ type Stack struct {
 	From   unsafe.Pointer // the budget's first byte
 	Size   uint64         // of the budget, in bytes
 
-	Siblings []*Stack // of a scratch arena: those of its worker, in order; all share one list
+	Siblings []*Stack // of a scratch arena: all arenas of its worker, in order; they share one list
 
 	h      *arena_c.Scopes
 	row    *arena_c.Row
@@ -39,7 +40,7 @@ type Stack struct {
 	ledger
 	fails   bool   // a function failed, and its scopes are unwound
 	dropped bool   // its budget is closed
-	inside  int    // calls of Do, Label and Make at work
+	inside  int    // running calls of Do, Label and Make
 	watch   *watch // nil: no state is being made
 	rooms   rooms
 	emptied lastEmptied
@@ -129,10 +130,10 @@ func short(name string) string {
 // Depth returns the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
 
-// making describes the constructors at work in a scope.
+// making describes the running constructors of a scope.
 type making struct {
 	gen   uint64 // of the scope
-	from  uint64 // cursor when the outermost constructor began; 0: no constructor is at work
+	from  uint64 // cursor when the outermost constructor began; 0: no constructor runs
 	start uint64 // cursor when the innermost constructor began
 }
 

@@ -11,7 +11,7 @@ const nodeOfTemp = 2 * arena_c.NodeSize
 //
 // Temporaries nest: only the newest allocates, and older ones keep their bytes. A request that
 // doesn't fit in the n bytes is a full, whose error names an n that is enough. Use Temp for a known
-// size, as that of a file; for other lengths use scratch or a [Builder].
+// size, such as a file's; for other lengths use scratch or a [Builder].
 //
 // s must be the topmost scope, or the newest of the temporaries. If n bytes aren't free, Temp
 // unwinds as full. Cost: 16 bytes of s and up to 63 for alignment, one call into C.

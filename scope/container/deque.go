@@ -96,7 +96,7 @@ func (d *Deque[T]) PushBack(x T) bool {
 }
 
 // PushFront adds x before the first value. It returns false if the deque has n values. It panics
-// after the scope closed. Cost: that of PushBack.
+// after the scope closed. Cost: as PushBack.
 func (d *Deque[T]) PushFront(x T) bool {
 	if !d.life.alive() {
 		panic(closed{d.life, "PushFront to a Deque"})

@@ -53,8 +53,8 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 
 // NewListOn returns an empty list for up to n values on a heap: an arena.Heap or Buddy, or a Shared
 // or Proxy in front of one. It returns false if the heap is full; a negative n panics. The list
-// lives until Free, or until the scope of the heap closes. Cost: that of Alloc, and zeroing the
-// bytes; no Go allocation.
+// lives until Free, or until the scope of the heap closes. Cost: an Alloc, and zeroing the bytes;
+// no Go allocation.
 func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T], bool) {
 	check("List", n, math.MaxInt, "values", declared(values))
 	bytes, life, kept := takeOn(a, listSize[T](n))
@@ -141,7 +141,7 @@ func (l *List[T]) Len() int { return len(l.live()) }
 func (l *List[T]) Cap() int { return cap(l.live()) }
 
 // All ranges over the values in order. It includes values that Push adds during the loop, and skips
-// those that Pop or Clear removes before their turn. The loop panics if it goes on after
+// values that Pop or Clear removes before their turn. The loop panics if it goes on after
 // RemoveSwap, which may move a value to a visited place: count down from Len instead.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 

@@ -12,10 +12,10 @@ import (
 
 // Map finds at most n values of V by keys of type K. A value doesn't move.
 //
-// The order of the keys is that of insertion, except that a new key takes the place of the last
-// deleted one while such a place is free. The order doesn't depend on the hashes, so two runs range
-// alike. The hashes have a random seed, because players choose keys, so compare the order of two
-// runs and not their bytes. In a state of package save the bytes are the same too: see [Map.Seed].
+// The keys are in the order of insertion, except that a new key takes the place of the last deleted
+// one while such a place is free. The order doesn't depend on the hashes, so two runs range alike.
+// The hashes have a random seed, because players choose keys, so compare the order of two runs and
+// not their bytes. In a state of package save the bytes are the same too: see [Map.Seed].
 //
 // The map takes 24 bytes, 8 * n for the order, n keys rounded up to 8, and n values. The index
 // takes 8 bytes for each cell; the number of cells is the least power of two that is n * 4/3 or
@@ -95,8 +95,8 @@ func (m *Map[K, V]) look() error {
 }
 
 // Set sets the value of k to v. It returns false if k is new and the map has n keys. It panics
-// after the scope closed, and for a k that isn't equal to itself, such as a NaN. Cost: that of the
-// hash and a few ns.
+// after the scope closed, and for a k that isn't equal to itself, such as a NaN. Cost: the hash and
+// a few ns.
 func (m *Map[K, V]) Set(k K, v V) bool {
 	if !m.life.began().alive() {
 		panic(closed{m.life, "Set in a Map"})

@@ -105,8 +105,7 @@ func (m *StringMap[V]) look() error {
 
 // Set sets the value of a key to v. It returns [ErrLongKey] for a key of more than k bytes, and a
 // [scope.FullError] if the key is new and the map has n keys. It panics after the scope closed.
-// Cost: that of the hash, the copy of the key, and a few ns. Only the first full allocates on the
-// Go heap.
+// Cost: the hash, the copy of the key, and a few ns. Only the first full allocates on the Go heap.
 func (m *StringMap[V]) Set(key string, v V) error {
 	if !m.life.began().alive() {
 		panic(closed{m.life, "Set in a StringMap"})

@@ -72,7 +72,7 @@ func run(ctx context.Context, from place, fn Func) (err error) {
 	return q.answer(func() error { return fn(q.context(ctx), q) })
 }
 
-// end refuses further calls of compute. It waits for calls that fn left at work on other
+// end refuses further calls of compute. It waits for calls that fn left running on other
 // goroutines, because they write to memory that ends now.
 func (q *query) end() error {
 	q.mu.Lock()

@@ -31,7 +31,7 @@
 // wazero itself lets a function of a closed instance run on the instance's old memory. Here the
 // instance, and modules that import its memory, lose the memory before it is freed. A call gets
 // wazero's own error: the module is closed or, where the guest touches memory, the access is out of
-// bounds. A call at work of [Module.ExportedFunction] keeps the memory until it returns; a call of
+// bounds. A running call of [Module.ExportedFunction] keeps the memory until it returns; a call of
 // a module that imports the memory doesn't. api.Memory.Read returns the memory itself: don't keep
 // it.
 //

@@ -121,7 +121,7 @@ func (i *instance) Reallocate(size uint64) []byte {
 	return i.block[:size:size]
 }
 
-// Free is called by wazero when the instance is closed, on any goroutine. If calls are at work, the
+// Free is called by wazero when the instance is closed, on any goroutine. If calls are running, the
 // last one frees the memory; memory in a scope is taken from them at once.
 func (i *instance) Free() {
 	i.mu.Lock()

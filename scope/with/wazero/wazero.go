@@ -44,7 +44,7 @@ type Guests struct {
 }
 
 // NewGuests returns Guests, whose instances s closes, newest first, in order with its finalizers.
-// The caller closes the runtime, before or after s. Cost: that of [scope.Scope.Own], and a Go
+// The caller closes the runtime, before or after s. Cost: as [scope.Scope.Own], and a Go
 // allocation.
 func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 	g := &Guests{scope: s, runtime: runtime, memory: memory}
@@ -60,7 +60,7 @@ type Module struct {
 	instance *instance
 }
 
-// Close closes the instance, on any goroutine, and returns wazero's error. Calls at work keep the
+// Close closes the instance, on any goroutine, and returns wazero's error. Running calls keep the
 // memory until the last has returned, which is soon in a runtime with WithCloseOnContextDone; then
 // From gets it back. A second Close does nothing.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }

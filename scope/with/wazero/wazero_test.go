@@ -699,7 +699,7 @@ func TestClosedInACallInScope(t *testing.T) {
 	}
 }
 
-// TestClosedByAnother: a call at work keeps the memory until it returns.
+// TestClosedByAnother: a running call keeps the memory until it returns.
 func TestClosedByAnother(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
