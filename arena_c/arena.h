@@ -131,7 +131,6 @@ static inline void upfront_arena_note(upfront_arena *a) {
         a->least = a->limit - a->cursor;
 }
 
-/* Moves the cursor back to offset `to`. */
 static inline void upfront_arena_back(upfront_arena *a, uint64_t to) {
     upfront_arena_note(a);
     a->cursor = to;

@@ -590,7 +590,6 @@ static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
     return upfront_mark_live((char *)h + at + gap + UPFRONT_HEAP_HEADER, size);
 }
 
-/* Repairs the heap and allocates again. */
 static void *heap_take_mended(upfront_heap *h, uint64_t size, uint64_t align, uint64_t found) {
     heap_mend(h, found + UPFRONT_HEAP_HEADER);
     return heap_take(h, size, align);

@@ -275,7 +275,6 @@ static inline uint64_t upfront_heap_off(const upfront_heap *h, uint64_t offset) 
            ((size ^ (digest << 26)) >> UPFRONT_HEAP_SEAL << 23);
 }
 
-/* Reports whether a header may be at the offset. */
 static inline int upfront_heap_is_inside(const upfront_heap *h, uint64_t offset) {
     return offset % 16 == 0 && offset - h->first < h->end - h->first;
 }

@@ -95,7 +95,6 @@ static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *
 
 static inline int upfront_map_are_rows(uint64_t rows) { return rows - 1 < UPFRONT_COUNT_MAX; }
 
-/* Reports whether the counts of one row are in bounds. */
 static inline int upfront_map_are_counts(uint64_t slots, uint64_t pools) {
     return slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }

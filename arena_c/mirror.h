@@ -15,8 +15,8 @@
  *            object. AddressSanitizer reports each access to dead bytes. In the checked build they
  *            have the value UPFRONT_DEAD. A stray write to them is found when the object next to it
  *            ends, when its address is used again, when its row ends, and by upfront_mirror_check.
- *            The windows of a row that ended as a whole can't be accessed until they are used
- *            again.
+ *            On Linux and macOS the windows of a row that ended as a whole can't be accessed until
+ *            they are used again.
  * Example    The block is at 0x100000, the origin. Objects of 4 bytes at canonical 0x100040 and
  *            0x100044 are in window W at W + 64 * 0x40 = W + 0x1000 and at W + 0x1100. A fifth byte
  *            written to the first is at W + 0x1004: a redzone, not the second. After both are

@@ -121,9 +121,9 @@ static inline void *upfront_ring_front(const upfront_ring *r, uint64_t *size) {
 }
 
 /* Returns UPFRONT_OK for the address of the oldest block; UPFRONT_BAD_ARGUMENT for null;
- * UPFRONT_STALE for another generation; UPFRONT_CORRUPT if words before blocks were overwritten;
- * UPFRONT_ORDER for an address in live memory; UPFRONT_FOREIGN for any other, such as a freed
- * block's until it is reused. Cost: O(1) for the oldest block, else O(blocks). */
+ * UPFRONT_STALE for another generation; UPFRONT_CORRUPT if the words before blocks contradict each
+ * other; UPFRONT_ORDER for an address in live memory; UPFRONT_FOREIGN for any other, such as a
+ * freed block's until it is reused. Cost: O(1) for the oldest block, else O(blocks). */
 int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p);
 
 /* Frees the oldest block; refuses any other with the code of upfront_ring_find. */

@@ -82,7 +82,7 @@ void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align);
 
 /* Free the last live block of an end. UPFRONT_ORDER for any other block, UPFRONT_FOREIGN for an
  * address outside of the end's used bytes, such as a freed block's. UPFRONT_CORRUPT if the words
- * before the block were overwritten. */
+ * before the block are impossible: they were overwritten. */
 int upfront_stack_free(upfront_stack *s, const void *p);
 int upfront_stack_free_far(upfront_stack *s, const void *p);
 
@@ -91,7 +91,7 @@ uint64_t upfront_stack_mark(const upfront_stack *s);
 uint64_t upfront_stack_mark_far(const upfront_stack *s);
 
 /* Free all blocks of an end that are newer than the mark, in one move. UPFRONT_ORDER for a position
- * that isn't a valid mark of the end. UPFRONT_CORRUPT if the words before a block were overwritten.
+ * that isn't a valid mark of the end. UPFRONT_CORRUPT if the words before a block are impossible.
  * Cost: O(blocks freed). */
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark);
 int upfront_stack_rewind_far(upfront_stack *s, uint64_t mark);
