@@ -12,7 +12,7 @@ import (
 //   - A list in s with capacity left stays where it is.
 //   - The newest allocation of s stays too, and takes only the bytes for xs.
 //   - Any other list, of an enclosing scope or the Go heap too, is copied to a new place, with
-//     capacity for twice its length or for its new length, if that is more. Its old bytes are free
+//     capacity for twice the old length or for the new length, if larger. Its old bytes are free
 //     when their scope closes.
 //
 // xs may be part of list. Append unwinds if s is full and, even where list has capacity left, if s

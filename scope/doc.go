@@ -1,5 +1,5 @@
-// Package scope gives lifetimes to memory: closing a scope runs its finalizers and frees all that
-// was made in it, in one move.
+// Package scope gives lifetimes to memory: closing a scope runs its finalizers and frees all its
+// memory in one move.
 //
 //	var frogs = scope.Plain[Frog]() // once; panics if a field of Frog is a Go pointer
 //
@@ -79,10 +79,10 @@
 // Finalizers of [Object], Own, Defer and C (see [Scope.C]) are one chain. They run newest first,
 // exactly once, however the scope ends: return, error, panic, Goexit or full. [ObjectMaker.Make]
 // links an object once its constructor succeeded; a failed constructor leaves nothing. A finalizer
-// that panics doesn't stop the others. If a finalizer ends its goroutine, that waits, and the rest
-// run on a new one, perhaps another thread. However many fail, the time is linear in their number,
-// and the stack stays the same size. Close returns the first 16 errors and the number of the
-// others.
+// that panics doesn't stop the others. If a finalizer ends its goroutine, the goroutine waits while
+// the other finalizers run on a new one, perhaps on another thread. However many fail, the time is
+// linear in their number, and the stack stays the same size. Close returns the first 16 errors and
+// the number of the others.
 //
 // A finalizer may not allocate in its own scope, open a scope there, or close it. It can't load,
 // rewind or close the budget that it runs in. It may use other arenas. Objects made after the
@@ -126,11 +126,11 @@
 //
 // # On other machines
 //
-// The same program lays out the same bytes on every target, if its types have the same size on all
-// of them. So use no int, uint or uintptr. Put 64-bit words ([arena.Ptr], [arena.Slice],
-// [arena.String] and [Owned] too) at multiples of 8, in types of a multiple of 8 bytes. 32-bit
-// targets align such words to 4 bytes inside a type; an object that holds such a word still begins
-// at a multiple of 8 in an arena.
+// A program lays out the same bytes on every target if its types have the same size on all targets.
+// So use no int, uint or uintptr. Put 64-bit words ([arena.Ptr], [arena.Slice], [arena.String] and
+// [Owned] too) at multiples of 8, in types of a multiple of 8 bytes. 32-bit targets align such
+// words to 4 bytes inside a type; an object that holds such a word still begins at a multiple of 8
+// in an arena.
 //
 // # Sources
 //

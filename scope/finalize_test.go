@@ -271,8 +271,8 @@ func TestOwnedOfAnyWords(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones still run, the
-// error names the one that panicked, and the region can be loaded again.
+// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. Older finalizers still run,
+// the error names the finalizer that panicked, and the region can be loaded again.
 func TestCFinalizerThatPanics(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer doesn't bear that frames of C are left by a panic")

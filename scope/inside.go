@@ -263,8 +263,8 @@ func (v *Survey) temporaries(depth uint64) {
 	}
 }
 
-// readChain reads the nodes of one end of the arena. less is added to offsets from that end's
-// header, to make them offsets from the near end's header.
+// readChain reads the nodes of one end of the arena. It adds less to their offsets, which then
+// count from the near end's header.
 func (v *Survey) readChain(h *arena_c.Scopes, less uint64) {
 	v.nodes = v.nodes[:0]
 	for at := h.Chain; at != 0; {

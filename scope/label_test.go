@@ -89,7 +89,7 @@ func (k *booked) back() func() {
 	return func() { k.want = before }
 }
 
-// book does random work under a name: it allocates and opens labels, in the same scope, in one
+// book does random work under a name: it allocates and opens labels, in the same scope, in a scope
 // inside, and in constructors that fail. It ends in each way that a function can.
 func (k *booked) book(s scope.Scope, depth int) {
 	defer func() { _ = recover() }()

@@ -166,7 +166,7 @@ func (u *usages) has(line uint32, name string) bool {
 	return int(line) < len(u.lines) && u.lines[line].Name == name
 }
 
-// book updates a line for one of its holders, which held was before and holds now.
+// book updates a line for a scope or call of Label, which held was before and holds now.
 func (u *usages) book(line uint32, was, now held) {
 	if u.lines == nil || was == now {
 		return

@@ -11,8 +11,8 @@ import (
 // bytes of name. Open unwinds as full when the arena has its planned number of open scopes
 // (limits.scopes, 64 by default); the scope of a load or of the frame counts.
 //
-// Cost: no byte of the arena. On a scratch arena a few ns; in regions and the frame, which count by
-// name, tens of ns, and for a name that is new in its place a search through the names.
+// Cost: no byte of the arena. On a scratch arena a few ns. Regions and the frame count by name:
+// tens of ns, and a search through the names if the last scope in that place had another name.
 func (s Scope) Open(name string) Scope { return s.mayNest().Open(name) }
 
 func (s Scope) mayNest() *Stack {
@@ -39,8 +39,8 @@ func (s Scope) Close() error {
 	return nil
 }
 
-// closeLong is Close where the fast path doesn't apply: s may not allocate, its owner must close
-// it, it remembers a refusal, or its arena needs more work.
+// closeLong is Close where the fast path doesn't apply: s may not allocate, only its owner may
+// close it, s remembers a refusal, or the arena needs more work.
 func (s Scope) closeLong() error {
 	h, st := s.h, stackOf(s.h)
 	if !s.open() || st == nil || h.Depth <= h.Base {

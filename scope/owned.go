@@ -69,7 +69,7 @@ func (p *owned) guarded() (err error) {
 }
 
 // ownedTable has limits.owned places. The place in an Owned is an index plus the serial of its
-// taking, so that a node in the chain, or an Owned that outlived its value, finds nothing.
+// taking. So a node of the chain or an Owned that outlived its value finds no value.
 type ownedTable struct {
 	places  []owned
 	stack   uint64 // of each Owned

@@ -8,7 +8,7 @@ import (
 
 // A refusal is kept in two steps. The fast path only writes one word of the arena's header: Asked,
 // if the topmost scope had no room, or Misused, if another scope was used. Code that needs the
-// reason works it out later and keeps it in the note of the scope as one value, a full or a misuse.
+// reason, a full or a misuse, works it out later and keeps it in the scope's note.
 //
 //   - why returns the reason of a panic.
 //   - peek returns the reason that no call has reported so far.

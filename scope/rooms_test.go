@@ -154,7 +154,8 @@ func TestRoomsOfBudgets(t *testing.T) {
 	assert.Equal(t, 1, outer.Depth())
 }
 
-// TestRoomsOfManyArenas: a budget is found by its first arena until its last one is gone.
+// TestRoomsOfManyArenas: a budget is found from the start of its first arena to the drop of its
+// last.
 func TestRoomsOfManyArenas(t *testing.T) {
 	for regions := 1; regions <= 3; regions++ {
 		plan := budget.Plan{Name: "many"}

@@ -6,8 +6,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Scope is a lifetime on an arena: closing it runs its finalizers and frees all that was made in
-// it, in one move. Scopes of one arena nest, and only the topmost allocates.
+// Scope is a lifetime on an arena: closing the scope runs its finalizers and frees all its memory
+// in one move. Scopes of one arena nest, and only the topmost allocates.
 //
 // A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena.
 // The zero Scope panics and says that it is zero, except in inlined methods, which dereference nil.

@@ -70,7 +70,7 @@ func (p Scratch) Stats() Stats {
 }
 
 // Scratches are the scratch arenas of a worker: two, unless the plan says otherwise. A function
-// that puts its result on its caller's scratch uses the other one for its own scopes. A Scratches
+// that puts its result on its caller's arena uses the other arena for its own scopes. A Scratches
 // is a small value.
 type Scratches struct {
 	first *Stack

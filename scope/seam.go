@@ -163,8 +163,8 @@ func (l *lastEmptied) get() emptied {
 	return l.last
 }
 
-// ended describes the last operation that emptied the arena, if the near end's scope or pool with
-// that generation was opened before it; otherwise it returns "". Any goroutine may call it.
+// ended describes the operation that last emptied the arena. It returns "" if the near end's scope
+// or pool with that generation was opened later. Any goroutine may call it.
 func (l lost) ended(gen uint64) string {
 	e := &l.emptied
 	if gen > e.last || numberOf(gen) != l.made { // opened later, or by another stack

@@ -9,11 +9,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Text builds a text in a scope. It takes no byte of the scope while it is empty, and grows as
-// Append does: in place if it is the newest allocation of the scope, else it moves to a new place
-// with twice the capacity. It makes no Go allocation, so use it in ticks. An Add that doesn't fit
-// is left out as a whole, and the scope remembers the full: check [Scope.Err] before you use the
-// text.
+// Text builds a text in a scope. An empty Text takes no byte of the scope. A Text grows as Append
+// does: in place if it is the newest allocation of the scope, else it moves to a new place with
+// twice the capacity. It makes no Go allocation, so use it in ticks. An Add that doesn't fit is
+// left out as a whole, and the scope remembers the full: check [Scope.Err] before you use the text.
 //
 // Bytes and String return views of the text, which end with the scope. An Add after a Reset
 // overwrites them. After its scope has closed, a Text is empty, and an Add panics. One goroutine at

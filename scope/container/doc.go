@@ -24,11 +24,12 @@
 // # On a heap
 //
 // NewListOn, NewDequeOn, NewMapOn and NewStringMapOn make a container on an arena.Heap or Buddy, or
-// through a Shared or a Proxy in front of one: for containers that come and go while the game runs,
-// as with the chunks of a world. They return false when the heap is full, and Free frees the bytes.
-// A container that isn't freed ends with the scope of its heap. A Reset of the heap frees its
-// bytes, and the container doesn't notice. A heap in a state may hold containers, whose bytes are
-// the same in each run. Package save doesn't check them in an image from outside; the program must.
+// through a Shared or Proxy of the heap. Use them for containers that come and go while the game
+// runs, as with the chunks of a world. They return false when the heap is full, and Free frees the
+// bytes. A container that isn't freed ends with the scope of its heap. A Reset of the heap frees
+// its bytes, and the container doesn't notice. A heap in a state may hold containers, whose bytes
+// are the same in each run. Package save doesn't check them in an image from outside; the program
+// must.
 //
 // # Lifetime
 //

@@ -192,8 +192,8 @@ func (m *Map[K, V]) each(yield func(K, *V) bool) {
 
 func (m *Map[K, V]) hash(k *K) uint32 { return hashOf(&m.words.seed, m.parts, k) }
 
-// find returns the cell and the entry of k. If k has none, it returns an empty cell for it and the
-// entry -1. It looks at each cell at most once, even if the cells were overwritten.
+// find returns the cell and the entry of k. For a new key find returns an empty cell and the entry
+// -1. It looks at each cell at most once, even if the cells were overwritten.
 func (m *Map[K, V]) find(k K, hash uint32) (at uint32, entry int) {
 	for i := range uint32(len(m.index)) {
 		at = hash + i

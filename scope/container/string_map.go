@@ -222,8 +222,8 @@ func (m *StringMap[V]) hash(key string) uint32 {
 	return uint32(seed.hash(seed[0], unsafe.Slice(unsafe.StringData(key), len(key))))
 }
 
-// find returns the cell and the entry of a key. If the key has none, it returns an empty cell for
-// it and the entry -1. It looks at each cell at most once, even if the cells were overwritten.
+// find returns the cell and the entry of a key. For a new key find returns an empty cell and the
+// entry -1. It looks at each cell at most once, even if the cells were overwritten.
 func (m *StringMap[V]) find(key string, hash uint32) (at uint32, entry int) {
 	at = hash
 	for x := m.index; at-hash < uint32(len(x)); at++ {

@@ -178,8 +178,8 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 }
 
 // index is a hash table with linear probing: a power of two of cells, at most three quarters of
-// them in use. An entry's cell is the one at its key's hash, modulo the size, or else the next one
-// that was empty. So a search goes from the hash to the first empty cell, and remove closes gaps.
+// them in use. An entry's cell is at its key's hash, modulo the size, or the next empty cell after
+// it. So a search goes from the hash to the first empty cell, and remove closes gaps.
 //
 // For example, in 8 cells the keys A, B and C have the hashes 5, 5 and 6. A is in cell 5; B finds
 // that in use and takes cell 6; C takes cell 7. When A is removed, cell 5 would end the search for

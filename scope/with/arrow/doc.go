@@ -24,7 +24,7 @@
 //   - An array kept beyond its query is a bug: it reads reused memory. A checked build fills that
 //     memory.
 //   - It handles the goroutines of package compute. A reader that allocates on goroutines of its
-//     own may wait for ever for one that ended in a full (pqarrow wasn't tried).
+//     own may wait for ever for a goroutine that ended in a full (pqarrow wasn't tried).
 //
 // # Memory
 //

@@ -158,7 +158,7 @@ func TestFirstFullEnds(t *testing.T) {
 	}
 }
 
-// TestImpossibleSizes: a size that no memory has is a full, and so is one that overflowed.
+// TestImpossibleSizes: a size that no memory has, or that overflowed, is a full.
 func TestImpossibleSizes(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for _, size := range []int{1 << 20, math.MaxInt / 2, math.MaxInt, math.MaxInt - 63, -1, -64, math.MinInt} {

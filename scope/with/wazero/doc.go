@@ -16,15 +16,15 @@
 //     wazero's own records stay elsewhere: some 2 KB of the Go heap an instance, and 11 KB for each
 //     function that is looked up.
 //   - It doesn't limit time. A context does, with [wazero.RuntimeConfig.WithCloseOnContextDone].
-//   - With a nil From the guests' memory is in the scope, whose Close frees it even if calls are at
-//     work: end calls on other goroutines first.
+//   - With a nil From the guests' memory is in the scope, whose Close frees it even while calls
+//     run: end calls on other goroutines first.
 //
 // # Memory
 //
-// An instance gets its whole bound when it is made, at one address for good; so a shared memory (of
-// the threads proposal) is no special case. The guest sees zeros: its first pages are cleared when
-// it is made, others when it grows. Pages that the guest never grows to aren't touched. Growth
-// beyond the bound returns -1 to the guest, as WebAssembly specifies.
+// An instance gets its whole bound when it is made, at one address for good. A shared memory (of
+// the threads proposal) is therefore no special case. The guest sees zeros: its first pages are
+// cleared when it is made, others when it grows. Pages that the guest never grows to aren't
+// touched. Growth beyond the bound returns -1 to the guest, as WebAssembly specifies.
 //
 // # The end
 //
