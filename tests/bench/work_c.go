@@ -271,7 +271,7 @@ const (
 	handles = "upfront, with handles"
 )
 
-// slot is careful Go's chunk: a flag says whether it lives.
+// slot is a chunk in careful Go, with a flag that is true if the chunk is live.
 type slot struct {
 	live bool
 	x    object

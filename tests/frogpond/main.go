@@ -73,9 +73,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return playLevels(ctx, args, stdout, stderr)
 }
 
-// playLevels plays levels and returns the exit code: 0 for success; 1 for bad input, a file that
-// can't be written, or a state that differs when a game is played again; 2 for bad flags; 3 if some
-// maps didn't fit.
+// playLevels plays levels and returns the exit code: 0 for success, 2 for bad flags, 3 if some maps
+// didn't fit. It is 1 for bad input, a file that can't be written, or a state that differs when a
+// game is played again.
 func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {

@@ -46,9 +46,9 @@ var verbs = [...]struct{ name, inputs string }{
 }
 
 // Graph returns the effects of the level's specials, as the source of a graph. Each line has a
-// chain of nodes: an event for players, for monsters or for both; a branch on the front or a key,
-// if needed; a branch that stops a second use, unless the line may repeat; the action. One begin
-// event starts the specials that work from the start on.
+// chain of nodes. It begins with events for players, monsters or both, each with a branch on the
+// front or a key, if needed. Then come a branch that stops a second use, unless the line may
+// repeat, and the action. One begin event starts the specials that work from the start on.
 func (l *Level) Graph() flow.Source {
 	t := translator{level: l}
 	t.Name = l.Name

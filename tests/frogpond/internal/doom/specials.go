@@ -129,8 +129,8 @@ const (
 	DoorGap   = -4 // an open door stops this far below the lowest ceiling of its neighbours
 )
 
-// effects has a row for each effect. w1 and wr are the types of lines to walk over, which work once
-// and repeatedly; s1 and sr are those of switches, g1 and gr those of walls to shoot.
+// effects has a row for each effect. w1 and wr are the types of lines to walk over: once and
+// repeatedly. s1 and sr are the types of switches, g1 and gr the types of walls to shoot.
 var effects = []struct {
 	w1, wr, s1, sr, g1, gr uint16
 	Effect

@@ -102,8 +102,9 @@ func (p *Player) land(at doom.Point, heading uint32, sector uint16) {
 	p.At, p.Heading, p.Sector, p.Still = at, heading, sector, 0
 }
 
-// LineTeleport takes the body to the front of the other line with the tag, as far along that line
-// as it was along this one, and turned by the angle between the lines.
+// LineTeleport takes the body to the front of the other line with the tag. The body is at the same
+// fraction of that line, counted from the other end, and turned by the angle between the lines.
+// LineTeleport reports whether such a line exists.
 func (w *World) LineTeleport(n *doom.Line) bool {
 	for i := range w.Lines {
 		to := &w.Lines[i]

@@ -33,9 +33,9 @@ func TestChartIsWhatTracesSay(t *testing.T) {
 	assert.Positive(t, ways[1])
 }
 
-// A map plays the same with different blockmaps: a built one; the file's, with and without the 0 at
-// the start of lists; wrong ones, which are replaced; and one with a long list for all cells, which
-// gets no chart.
+// A map plays the same with a built blockmap; with the file's, with and without the 0 at the start
+// of lists; and with wrong ones, which are replaced. It also does with a long list for all cells,
+// which gets no chart.
 func TestBlockmapsPlayAlike(t *testing.T) {
 	const columns, rows, lines = 100, 100, 120
 	words := []int{0, 0, columns, rows}

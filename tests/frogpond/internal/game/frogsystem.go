@@ -16,8 +16,8 @@ type frogSystem struct {
 	room  scope.Addr[Room]
 }
 
-// frogs is a pool of frogs with two names for each: the place in the pool, for loops over all
-// frogs, and a handle, which detects that the frog is gone.
+// frogs is a pool of frogs with two names for each. Loops over all frogs use the place in the pool.
+// A handle detects that the frog is gone.
 type frogs struct {
 	pool    scope.HandlePool[Frog]
 	handles []arena.Handle[Frog] // by place: the latest frog there

@@ -9,9 +9,9 @@ import (
 )
 
 // Level is a loaded map. The struct is a Go value that points into a region, and is valid until the
-// region is rewound. The region holds, in this order: the map and the graph, which never change;
-// the state; and parts that aren't saved, such as the log, tables that each tick fills again, and
-// the bots' brains.
+// region is rewound. The region holds first the map and the graph, which never change, and then the
+// state. Last come parts that aren't saved: the log, tables that each tick fills again, and the
+// bots' brains.
 type Level struct {
 	doom.Level
 	Room       *Room

@@ -76,7 +76,7 @@ func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
 }
 
 // crowd chooses the objects for a view that is too small for all: all players, and a run of the
-// other objects that moves on, so that each has its turn.
+// other objects. The run moves on, so that each object has its turn.
 func crowd(seen []game.Seen, tick uint32) []game.Seen {
 	players := 0
 	for players < len(seen) && seen[players].Kind == game.SeenPlayer {

@@ -90,7 +90,7 @@ func (f *fake) to(list []int64, from, to, speed int64, wait int) []int64 {
 	return list
 }
 
-// knows has the types of the fake world: the action, whether only the front works, the bodies and
+// knows lists the types of the fake world: the action, whether only the front works, the bodies and
 // the key.
 var knows = map[uint16]struct {
 	kind     Kind

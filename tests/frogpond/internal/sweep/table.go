@@ -48,7 +48,7 @@ type rule struct {
 	carries  bool // bodies on the floors with its tag, from the load on
 }
 
-// columns are the types with one effect, by their trigger, as the game's mappers name them: W is by
+// columns are the types with one effect, by their trigger, as the game's mappers name them. W is by
 // walking, S by a switch and G by a shot; 1 is once and R repeatedly.
 type columns struct{ W1, WR, S1, SR, G1, GR uint16 }
 

@@ -67,8 +67,8 @@ func appendStateHead(dst []byte, v, base *View) []byte {
 }
 
 // ParseState decodes a whole packet of a session into the ring, and returns the view. The reason is
-// Replayed if the ring has this view or a newer one in its place, NoBase if the view's base is
-// gone, and WrongHash if the result differs from the server's view.
+// Replayed if the ring has this view or a newer one in its place. It is NoBase if the view's base
+// is gone, and WrongHash if the result differs from the server's view.
 func ParseState(p []byte, ring *Ring) (*View, Reason) {
 	rest, r := payload(p, State)
 	if r != 0 {
