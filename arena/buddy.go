@@ -46,8 +46,8 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	}
 	header := arena_c.BuddyInit(room, smallest)
 	if header == nil {
-		return Buddy{}, fmt.Errorf("arena: a Buddy has 1 to %d smallest blocks, here of %d bytes; a block of %d bytes "+
-			"has no room for that: %d bytes are enough for one", arena_c.BuddyMost, smallest, len(block), BuddySize(1, smallest))
+		return Buddy{}, fmt.Errorf("arena: NewBuddy needs %d bytes or more for one smallest block of %d, and has at most %d "+
+			"such blocks; this memory has %d bytes", BuddySize(1, smallest), smallest, arena_c.BuddyMost, len(block))
 	}
 	return Buddy{header}, nil
 }

@@ -26,8 +26,8 @@ func newBuddy(t *testing.T, size int, smallest uint64) arena.Buddy {
 func TestBuddySaysWhyNot(t *testing.T) {
 	_, err := arena.NewBuddy(arena.NewBlock(128, 64), 64)
 	assert.EqualError(t, err,
-		"arena: a Buddy has 1 to 1073741824 smallest blocks, here of 64 bytes; a block of 128 bytes "+
-			"has no room for that: 337 bytes are enough for one")
+		"arena: NewBuddy needs 337 bytes or more for one smallest block of 64, and has at most 1073741824 "+
+			"such blocks; this memory has 128 bytes")
 	_, err = arena.NewBuddy(arena.NewBlock(512, 64)[8:], 64)
 	assert.ErrorContains(t, err, "a Buddy's block must begin at a multiple of 64")
 	for _, smallest := range []uint64{0, 32, 96, 2 << 20, 1<<64 - 1} {
@@ -99,7 +99,7 @@ func TestAProxyBeforeABuddy(t *testing.T) {
 	require.NoError(t, frogs.Delete(x, f))
 	p, err = x.Realloc(p, 1000)
 	require.NoError(t, err)
-	assert.ErrorContains(t, x.Close(), `proxy "pages": 1 of 3 never freed: 1000 bytes at `)
+	assert.ErrorContains(t, x.Close(), `proxy "pages" closed with 1 of 3 blocks live: 1000 bytes at `)
 	require.NoError(t, b.Free(p))
 	assert.Zero(t, b.Stats().Used)
 }

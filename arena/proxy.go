@@ -244,5 +244,5 @@ func (b *book) close() error {
 	if more := len(b.given) - len(said); more != 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("arena: proxy %q: %d of %d never freed: %s", b.stats.Name, len(b.given), b.stats.Total, strings.Join(said, ", "))
+	return fmt.Errorf("arena: proxy %q closed with %d of %d blocks live: %s", b.stats.Name, len(b.given), b.stats.Total, strings.Join(said, ", "))
 }

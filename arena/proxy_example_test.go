@@ -19,7 +19,7 @@ func ExampleProxy() {
 	fmt.Println(sound.Free(body))
 	fmt.Println(physics.Free(body), physics.Close())
 	fmt.Println(sound.Free(voice), sound.Stats().Live, "of", sound.Stats().Total)
-	// arena: proxy "sound": 1 of 2 never freed: 64 bytes at 0x7f3c00000420
+	// arena: proxy "sound" closed with 1 of 2 blocks live: 64 bytes at 0x7f3c00000420
 	fmt.Println(sound.Close() != nil)
 	// Output:
 	// arena: BUG: proxy "sound": Free: not live in this proxy: another's, or freed already

@@ -39,7 +39,7 @@ func TestPoolProxyTellsWhatIsItsOwn(t *testing.T) {
 	require.NoError(t, a.Close())
 	assert.EqualError(t, a.Put(x), `arena: BUG: proxy "a": Put: closed already`)
 	assert.PanicsWithValue(t, `arena: BUG: proxy "a": Get: closed already`, func() { a.Get() })
-	assert.ErrorContains(t, b.Close(), `arena: proxy "b": 1 of 1 never freed: 24 bytes at 0x`)
+	assert.ErrorContains(t, b.Close(), `arena: proxy "b" closed with 1 of 1 blocks live: 24 bytes at 0x`)
 	assert.NotNil(t, pool.At(1), "it stays live")
 }
 

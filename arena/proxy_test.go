@@ -57,7 +57,7 @@ func TestProxyRefusesAfterClose(t *testing.T) {
 	h := newHeap(t, 4096)
 	x := arena.NewProxy("sound", h)
 	p := x.Alloc(10, 1)
-	assert.ErrorContains(t, x.Close(), fmt.Sprintf(`arena: proxy "sound": 1 of 1 never freed: 10 bytes at %#x`, uintptr(p)))
+	assert.ErrorContains(t, x.Close(), fmt.Sprintf(`arena: proxy "sound" closed with 1 of 1 blocks live: 10 bytes at %#x`, uintptr(p)))
 	assert.EqualError(t, x.Close(), `arena: BUG: proxy "sound": Close: closed already`)
 	assert.EqualError(t, x.Free(p), `arena: BUG: proxy "sound": Free: closed already`)
 	for _, q := range []unsafe.Pointer{p, nil} {
@@ -134,7 +134,7 @@ func TestProxyOfAnyAllocator(t *testing.T) {
 	q := x.Alloc(20, 1)
 	assert.ErrorContains(t, x.Free(p), "out of order")
 	require.NoError(t, x.Free(q))
-	assert.ErrorContains(t, x.Close(), "1 of 2 never freed: 10 bytes")
+	assert.ErrorContains(t, x.Close(), "1 of 2 blocks live: 10 bytes")
 }
 
 func TestProxyTrace(t *testing.T) {

@@ -50,7 +50,7 @@ func TestSharedSaysWhyNot(t *testing.T) {
 	require.NoError(t, frogs.Delete(s, f))
 	x := arena.NewProxy("pond", s)
 	x.Alloc(10, 16)
-	assert.ErrorContains(t, x.Close(), "1 of 1 never freed")
+	assert.ErrorContains(t, x.Close(), "1 of 1 blocks live")
 	for h.Alloc(64, 16) != nil {
 	}
 	_, err = h.Shared()

@@ -83,7 +83,7 @@ func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 		b, err := budget.Open(budget.Plan{Name: "near", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 		if err != nil {
 			require.Regexp(t, `^budget "near": the plan needs \S+ \(budget \S+, Go heap \S+, page tables and runtime \S+\), `+
-				`and cgroup .* leaves \S+ of 65536KiB; lower the plan or raise the limit: docker run --memory, `, err.Error())
+				`and cgroup .* leaves \S+ of 65536KiB; lower regions\[0\].size \(\S+\) in the plan, or raise the limit: docker run --memory, `, err.Error())
 			continue
 		}
 		assert.True(t, b.Report().Prefaulted)

@@ -52,7 +52,7 @@ func TestAFrameOfOneBuffer(t *testing.T) {
 			ran = nil
 			for _, s := range []scope.Scope{old, top} {
 				assert.Nil(t, frogs.TryNew(s))
-				assert.Contains(t, panics(t, func() { s.Open("late") }), "that is closed")
+				assert.Contains(t, panics(t, func() { s.Open("late") }), "a closed scope")
 			}
 			now := beside(b.Published())[0]
 			assert.Zero(t, now.Used)

@@ -51,13 +51,13 @@ func takeGoShare(l layout) (restore func(), err error) {
 		return func() {}, nil
 	}
 	if tables := plan.goTables(); tables > plan.GoHeap {
-		return nil, fmt.Errorf("budget %q: go_heap: is %s, and the tables of the plan's arenas on the Go heap take %s of it; "+
+		return nil, fmt.Errorf("budget %q: go_heap is %s, but the tables of the plan's arenas need %s of it; "+
 			"raise go_heap, or lower limits or slots", plan.Name, sizeInPlan(plan.GoHeap), sizeInPlan(tables))
 	}
 	goShare.Lock()
 	defer goShare.Unlock()
 	if goShare.taken {
-		return nil, fmt.Errorf("budget %q: go_heap: open budget %q already sets the limit of the Go heap; set go_heap to 0 here",
+		return nil, fmt.Errorf("budget %q: go_heap: budget %q, which is open, has set the limit of the Go heap; set go_heap to 0 here",
 			plan.Name, goShare.owner)
 	}
 	goShare.owner, goShare.taken = plan.Name, true

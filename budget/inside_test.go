@@ -389,7 +389,7 @@ func TestInsideOfWhatWasWrittenOver(t *testing.T) {
 		require.NoError(t, err)
 		load(func() { copy(block, bytes.Repeat([]byte("texture!"), 4096)) })
 		_, err = b.Region("level").Inside(inner)
-		assert.ErrorContains(t, err, name+".Layout: corrupt", name)
+		assert.ErrorContains(t, err, name+".Layout: overwritten words", name)
 	}
 }
 

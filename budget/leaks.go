@@ -32,7 +32,7 @@ type Leaks struct {
 
 // text returns the counts in one line; blocks only if there are any.
 func (l Leaks) text() string {
-	text := fmt.Sprintf("%d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas",
+	text := fmt.Sprintf("%d scopes, %d owned values, %d finalizers failed, %d slots, %d leases of scratch",
 		l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch)
 	if l.Blocks != 0 {
 		text += fmt.Sprintf(", %d blocks", l.Blocks)

@@ -90,7 +90,7 @@ func TestBlocksThatLivedAreTold(t *testing.T) {
 	text, err := json.Marshal(leaks)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"blocks":127`)
-	assert.Contains(t, b.Report().String(), "pairs of scratch arenas, 127 blocks\n")
+	assert.Contains(t, b.Report().String(), "leases of scratch, 127 blocks\n")
 	require.Len(t, noted, 2)
 }
 
@@ -99,7 +99,7 @@ func TestNoBlocksAreNotShown(t *testing.T) {
 	text, err := json.Marshal(budget.Leaks{})
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "blocks")
-	assert.Contains(t, budget.Report{}.String(), "pairs of scratch arenas\n")
+	assert.Contains(t, budget.Report{}.String(), "leases of scratch\n")
 }
 
 // TestBlocksOfALoadThatFails: a load that panics or is full doesn't also report blocks.

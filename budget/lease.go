@@ -289,7 +289,7 @@ func (p *leases) refusal(ended error) error {
 			lent++
 		}
 	}
-	return fmt.Errorf("budget %q: Lease of scratch: %d of %d workers are lent, %d taken by number: %w", name, lent, n, p.fixed,
+	return fmt.Errorf("budget %q: Lease of scratch: %d of %d workers are lent, %d taken by number; Release a Lease, or raise scratch.workers in the plan: %w", name, lent, n, p.fixed,
 		ended)
 }
 

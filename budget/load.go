@@ -199,7 +199,7 @@ func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 		b.mu.Unlock()
 		if inner != nil {
 			defer func() { <-inner.over }() // deferred: OnError may panic
-			b.note(fmt.Errorf("budget %q: BUG: %s ends while a %s, inside it, is at work; it waits: %w",
+			b.note(fmt.Errorf("budget %q: BUG: the function of %s returned before a %s inside it; the outer load waits: %w",
 				b.plan.Name, l.name(), inner.name(), ErrLoading))
 		}
 	}()
@@ -280,7 +280,7 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 		case by == nil:
 			continue
 		case by.scope == (scope.Scope{}) || r == nil || r.level <= by.along.at(0).level:
-			return "during a " + by.name()
+			return "refused during a " + by.name() + "; call it when that has returned"
 		}
 		how := b.plan.Regions[r.level].Name + ".In(s)" // without the slot's number
 		if what == "Load" {
@@ -288,7 +288,7 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 		} else {
 			how += "." + what + "(ctx)"
 		}
-		return fmt.Sprintf("during a %s; inside the load write %s, where s is the load's scope", by.name(), how)
+		return fmt.Sprintf("refused during a %s; in the function of that load call %s with its scope s, elsewhere wait", by.name(), how)
 	}
 	return ""
 }
@@ -304,11 +304,11 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 	}
 	switch {
 	case outer == nil:
-		return nil, "with In of a scope that isn't the scope of a load at work"
+		return nil, "refused: In needs the scope that a running Load passed to its function"
 	case r.level <= outer.along.at(0).level:
-		return nil, fmt.Sprintf("inside a %s; only regions above it may be touched", outer.name())
+		return nil, fmt.Sprintf("refused inside a %s: only regions above its region may be touched", outer.name())
 	case outer.inner != nil:
-		return nil, fmt.Sprintf("inside a %s, during a %s there; one at a time", outer.name(), outer.inner.name())
+		return nil, fmt.Sprintf("refused inside a %s, during a %s there; wait for the inner one first", outer.name(), outer.inner.name())
 	}
 	return outer, ""
 }
@@ -336,7 +336,7 @@ func (b *Budget) enter(ctx context.Context, r Region, what string) (*load, error
 }
 
 func (b *Budget) waited(ctx context.Context, l *load, still []string) error {
-	return fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
+	return fmt.Errorf("budget %q: %s waited: %s; nothing has changed: call Unpin, then try again: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
 }
 
 // inside returns a line for each pin on the regions.
@@ -346,7 +346,7 @@ func (b *Budget) inside(regions reach) (names []string) {
 	for _, r := range regions.each {
 		for _, d := range r.readers {
 			if d.inside.Load() {
-				names = append(names, fmt.Sprintf("%q has pinned region %s", d.name, r.name))
+				names = append(names, fmt.Sprintf("worker %q has pinned region %s", d.name, r.name))
 			}
 		}
 	}
@@ -380,7 +380,7 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []s
 	for pause := time.Microsecond; b.isPinned(regions); pause = min(2*pause, time.Millisecond) {
 		if !reported && time.Since(start) > time.Second {
 			reported = true
-			b.note(fmt.Errorf("budget %q: waiting for %s", b.plan.Name, strings.Join(b.inside(regions), ", ")))
+			b.note(fmt.Errorf("budget %q: %s waits: %s; call Unpin", b.plan.Name, l.name(), strings.Join(b.inside(regions), ", ")))
 		}
 		if timer == nil {
 			timer = time.NewTimer(pause)

@@ -52,7 +52,7 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 		before := quiet(b)
 		for _, err := range refused(b, inAll(regions[:2], s)...)[:4] {
 			assert.ErrorIs(t, err, budget.ErrLoading)
-			assert.ErrorContains(t, err, "inside a Load of region systems; only regions above it may be touched")
+			assert.ErrorContains(t, err, "refused inside a Load of region systems: only regions above its region may be touched")
 		}
 		for _, err := range refused(b, regions...) {
 			assert.ErrorIs(t, err, budget.ErrLoading)
@@ -70,7 +70,7 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 			errs := refused(b, inAll(regions, s)...)
 			for _, err := range errs[:6] {
 				assert.ErrorIs(t, err, budget.ErrLoading, what)
-				assert.ErrorContains(t, err, "with In of a scope that isn't the scope of a load at work", what)
+				assert.ErrorContains(t, err, "refused: In needs the scope that a running Load passed to its function", what)
 			}
 		}
 		require.NoError(t, inner.Close())
@@ -95,17 +95,18 @@ func TestForgottenIn(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "systems", func(scope.Scope) {
 		_, err := load(b, "level", nil)
-		assert.EqualError(t, err, `budget "small": Load of region level during a Load of region systems; inside the load write `+
-			`Load(ctx, level.In(s), ...), where s is the load's scope: upfront: loading`)
-		assert.EqualError(t, b.Region("level").Rewind(background), `budget "small": Rewind of region level during a Load of region `+
-			`systems; inside the load write level.In(s).Rewind(ctx), where s is the load's scope: upfront: loading`)
+		assert.EqualError(t, err, `budget "small": Load of region level refused during a Load of region systems; in the function of `+
+			`that load call Load(ctx, level.In(s), ...) with its scope s, elsewhere wait: `+budget.ErrLoading.Error())
+		assert.EqualError(t, b.Region("level").Rewind(background), `budget "small": Rewind of region level refused during a Load of region `+
+			`systems; in the function of that load call level.In(s).Rewind(ctx) with its scope s, elsewhere wait: `+budget.ErrLoading.Error())
 		_, err = load(b, "systems", nil)
-		assert.EqualError(t, err, `budget "small": Load of region systems during a Load of region systems: upfront: loading`)
+		assert.EqualError(t, err, `budget "small": Load of region systems refused during a Load of region systems; call it when that has `+
+			`returned: upfront: a load, rewind or close is at work`)
 	})
 	b = open(t, rooms(false))
 	room := acquire(t, b)
 	mustLoad(t, b, "systems", func(s scope.Scope) {
-		assert.ErrorContains(t, room.Release(background), "inside the load write room.In(s).Release(ctx), where")
+		assert.ErrorContains(t, room.Release(background), "in the function of that load call room.In(s).Release(ctx) with its scope s")
 		require.NoError(t, room.In(s).Release(background))
 	})
 	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
@@ -159,7 +160,7 @@ func TestProofIsHandedOn(t *testing.T) {
 		inner := startInner(level.In(s))
 		_, err := loadRegion(effects.In(s), nil)
 		assert.ErrorIs(t, err, budget.ErrLoading)
-		assert.ErrorContains(t, err, "inside a Load of region systems, during a Load of region level there; one at a time")
+		assert.ErrorContains(t, err, "inside a Load of region systems, during a Load of region level there; wait for the inner one first")
 		inner.leave <- true
 		require.NoError(t, <-inner.done)
 		mustLoadRegion(t, effects.In(s), nil)
@@ -206,8 +207,8 @@ func TestLoadEndsAfterThoseInside(t *testing.T) {
 			require.NoError(t, <-inner.done, name)
 			o := <-ended
 			require.Len(t, told, 1, name)
-			assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, `+
-				`inside it, is at work; it waits: upfront: loading`)
+			assert.EqualError(t, told[0], `budget "small": BUG: the function of Load of region systems returned before a Load of `+
+				`region level inside it; the outer load waits: upfront: a load, rewind or close is at work`)
 			assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
 			assert.Equal(t, name == "error", o.err != nil, name)
 			assert.Equal(t, strings.HasSuffix(name, "panics") || name == "panic", o.panicked == "boom", name)

@@ -114,7 +114,7 @@ func TestEachOwnerOfASlotHasItsTime(t *testing.T) {
 			require.NotEqual(t, r, room)
 		}
 		require.Equal(t, i, l.Get().X, "the former owners touched nothing")
-		require.ErrorContains(t, room.In(scope.Scope{}).Rewind(background), "with In of a scope that isn't the scope of a load at work")
+		require.ErrorContains(t, room.In(scope.Scope{}).Rewind(background), "refused: In needs the scope that a running Load passed to its function")
 		_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 			mustLoadRegion(t, effects.In(s), nil)
 			return nil, fmt.Errorf("no")
@@ -175,5 +175,5 @@ func TestWhoEmptiedIsTold(t *testing.T) {
 	require.NoError(t, room.Release(background))
 	assert.Regexp(t, `region room 0 was last emptied .* ago, by a Release of region room 0\b`, says())
 	require.NoError(t, b.Close())
-	assert.Contains(t, fmt.Sprint(scope.WasClosed(s)), "was a Release of region room 0,")
+	assert.Contains(t, fmt.Sprint(scope.WasClosed(s)), " ago, by a Release of region room 0")
 }

@@ -194,7 +194,7 @@ func TestLoadsInsideFail(t *testing.T) {
 			mustLoad(t, b, "systems", nil)
 			for _, err := range refused(b, kept)[:2] {
 				assert.ErrorIs(t, err, budget.ErrLoading)
-				assert.ErrorContains(t, err, "with In of a scope that isn't the scope of a load at work")
+				assert.ErrorContains(t, err, "refused: In needs the scope that a running Load passed to its function")
 			}
 		})
 	}

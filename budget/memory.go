@@ -336,8 +336,12 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 			more = ", page tables and runtime " + SizeText(beside)
 		}
 		if need := size + heap + beside; need > rest {
-			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s%s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
-				SizeText(need), SizeText(size), SizeText(heap), more, limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), limit.Raise)
+			lower := "the plan"
+			if size > heap {
+				lower = p.largest() + " in the plan"
+			}
+			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s%s), and %s leaves %s of %s; lower %s, or raise the limit: %s",
+				SizeText(need), SizeText(size), SizeText(heap), more, limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), lower, limit.Raise)
 		}
 	}
 	return nil

@@ -142,7 +142,7 @@ func TestNextFrameAndCloseFromAFinalizer(t *testing.T) {
 	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.NextFrame())
 	assert.EqualError(t, turned, `budget "small": BUG: NextFrame from a finalizer of frame 0`)
-	assert.EqualError(t, closed, `budget "small": Close from a finalizer of frame 0: upfront: loading`)
+	assert.EqualError(t, closed, `budget "small": Close from a finalizer of frame 0: upfront: a load, rewind or close is at work`)
 	scratch := b.Scratch(1, 1).Open("scratch")
 	scratch.Defer(func() { closedInScratch = b.Close() })
 	require.NoError(t, scratch.Close())

@@ -109,7 +109,7 @@ func TestGoShare(t *testing.T) {
 	other := small()
 	other.Name, other.GoHeap = "other", budget.GiB
 	_, err := budget.Open(other)
-	assert.EqualError(t, err, `budget "other": go_heap: open budget "small" already sets the limit of the Go heap; `+
+	assert.EqualError(t, err, `budget "other": go_heap: budget "small", which is open, has set the limit of the Go heap; `+
 		`set go_heap to 0 here`)
 	other.GoHeap = 0
 	require.NoError(t, open(t, other).Close())
@@ -204,7 +204,7 @@ func TestReportIsDrawn(t *testing.T) {
 		"  frame 0 and 1 like it     [................................] used       0KiB  peak       0KiB  of      64KiB",
 		"  scratch 0.0 and 3 like it [................................] used       0KiB  peak       0KiB  of      64KiB",
 		`  level: scope "level" used 129KiB, peak 257KiB`,
-		"  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of scratch arenas"}, lines)
+		"  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 leases of scratch"}, lines)
 	s := b.Scratch(1, 0).Open("used")
 	s.Bytes(1000)
 	assert.Regexp(t, `(?m)^  scratch 0\.0 and 2 like it \[\.{32}\] .*\n  scratch 1\.0 +\[#\.+\] used       1KiB .*\n  level`, b.Report().String(),

@@ -38,7 +38,7 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	beyond.Used = 1 << 50
 	groupText := func(rest string) string {
 		return fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 65536KiB, page tables and runtime %s), and cgroup memory.max `+
-			`leaves %s of %s; lower the plan or raise the limit: docker run --memory`, kib(need+beside), kib(size), kib(beside), rest,
+			`leaves %s of %s; lower the plan, or raise the limit: docker run --memory`, kib(need+beside), kib(size), kib(beside), rest,
 			kib(group.Bytes))
 	}
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestLimitsOfTheProcess(t *testing.T) {
 		{[]platform.Limit{group}, groupText(kib(need + beside - budget.KiB))},
 		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need + beside - budget.KiB))},
 		{[]platform.Limit{beyond}, groupText("0KiB")},
-		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan or raise the limit: "+
+		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan, or raise the limit: "+
 			"a machine with more memory", kib(tooSmall.Bytes), kib(tooSmall.Bytes))},
 		{[]platform.Limit{machine, atEdge}, ""},
 		{nil, ""},
@@ -151,7 +151,7 @@ func TestNewRangeThatCounts(t *testing.T) {
 	restore()
 	text := budget.SizeText
 	assert.EqualError(t, err, fmt.Sprintf(`budget "paged": the plan needs %s (budget %s, Go heap %s), and RLIMIT_AS leaves `+
-		`%s of %[1]s; lower the plan or raise the limit: ulimit -v`, text(size+tables), text(size), text(tables),
+		`%s of %[1]s; lower regions[1].size (5MiB) in the plan, or raise the limit: ulimit -v`, text(size+tables), text(size), text(tables),
 		text(size+tables-budget.KiB)), "one unit; what is left is rounded down, else it would be what is needed")
 	limit.Bytes++
 	defer budget.SetLimits(limit)()
@@ -197,7 +197,7 @@ func TestGoShareTooSmallForTheTables(t *testing.T) {
 	plan.GoHeap = 4 * budget.MiB
 	plan.Limits.Owned = 65535
 	_, err := budget.Open(plan)
-	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap: is 4MiB, and the tables of the plan's arenas on the Go heap take `+
+	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap is 4MiB, but the tables of the plan's arenas need `+
 		`%dKiB of it; raise go_heap, or lower limits or slots`, budget.GoTables(plan)/budget.KiB))
 	plan.GoHeap = budget.GoTables(plan) - 1
 	_, err = budget.Open(plan)

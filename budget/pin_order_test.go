@@ -39,7 +39,7 @@ func TestLoadShutsBeforeItLooks(t *testing.T) {
 	shut := r.region.owner.Load()&ownerShut != 0
 	d.inside.Store(true) // like a reader that looked before the load shut
 	b.mu.Unlock()
-	assert.Equal(t, []string{`"worker" has pinned region level`}, <-still)
+	assert.Equal(t, []string{`worker "worker" has pinned region level`}, <-still)
 	assert.True(t, shut, "nobody has looked yet")
 	d.inside.Store(false)
 	r.region.owner.And(^ownerShut)

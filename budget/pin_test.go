@@ -35,17 +35,17 @@ func TestLoadNamesWhoPins(t *testing.T) {
 		defer cancel()
 		_, err := budget.Load(ctx, b.Region("systems"), func(scope.Scope) (*frog, error) { panic("it should not run") })
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.EqualError(t, err, `budget "small": Load of region systems waited for workers: "anna" has pinned region level: `+
+		assert.EqualError(t, err, `budget "small": Load of region systems waited: worker "anna" has pinned region level; nothing has changed: call Unpin, then try again: `+
 			`context deadline exceeded`)
 		require.True(t, bob.Pin(), "the regions are open again")
 		ctx, cancel = soon()
 		defer cancel()
 		err = b.Region("init").Rewind(ctx)
-		assert.ErrorContains(t, err, `Rewind of region init waited for workers: "bob" has pinned region systems, `+
-			`"anna" has pinned region level`)
+		assert.ErrorContains(t, err, `Rewind of region init waited: worker "bob" has pinned region systems, `+
+			`worker "anna" has pinned region level`)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		err = b.Close()
-		assert.ErrorContains(t, err, `Close while "bob" has pinned region systems, "anna" has pinned region level`)
+		assert.ErrorContains(t, err, `Close while worker "bob" has pinned region systems, worker "anna" has pinned region level`)
 		assert.Equal(t, before, quiet(b), "nothing changed")
 		assert.NotNil(t, l.Get())
 		assert.Empty(t, ran)
@@ -158,7 +158,7 @@ func TestLoadThatWaits(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Len(t, told, 1)
-		assert.Equal(t, `budget "small": waiting for "worker" has pinned region level`, <-told)
+		assert.Equal(t, `budget "small": Rewind of region level waits: worker "worker" has pinned region level; call Unpin`, <-told)
 		reader.Unpin()
 		assert.NoError(t, <-rewound)
 	})

@@ -49,8 +49,8 @@ func (p Plan) warnings() (f planFaults) {
 		case r.Slots != 0:
 			slotted = i
 		case slotted >= 0:
-			f.add(fmt.Sprintf("regions[%d]", i), "%q has no slots and is above the slots of %q: a Load, Rewind or Release of one of them "+
-				"empties it, too; put it below", r.Name, p.Regions[slotted].Name)
+			f.add(fmt.Sprintf("regions[%d]", i), "each Load, Rewind or Release of a slot of %[2]q also empties %[1]q; list %[1]q before %[2]q",
+				r.Name, p.Regions[slotted].Name)
 		}
 	}
 	return f
@@ -74,18 +74,18 @@ func (p Plan) faults() planFaults {
 	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, frameSizeKey, p.Frame.Size)
 	f.siblings("scratch.workers", p.Scratch.Workers, 1, planWorkersMax, scratchSizeKey, p.Scratch.Size)
 	if each := p.Scratch.Each; each < 0 || each > planEachMax {
-		f.add("scratch.each", "%d; 0 (the default) or 1 to %d", each, planEachMax)
+		f.add("scratch.each", "%d is out of range: give 0 (the default) or 1 to %d", each, planEachMax)
 	} else if each != 0 && p.Scratch.Workers == 0 {
 		f.add("scratch.each", "%d, but scratch.workers is 0; give both or neither", each)
 	}
 	f.limits("limits.", p.Limits, "the default")
 	for _, page := range p.Pages.byKey() {
 		if demand := *page.value; demand != Default && demand != Off && !demand.asks() {
-			f.add("pages."+page.key, `%s; a demand is "off", "wished" or "required"`, jsonfile.Quote(string(demand)))
+			f.add("pages."+page.key, `%s is no demand: give "off", "wished" or "required"`, jsonfile.Quote(string(demand)))
 		}
 	}
 	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
-		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
+		f.add("go_heap", "%s is out of range: give 0 (no limit) or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
 	f.sums(p)
 	return f
@@ -95,17 +95,17 @@ func (p Plan) faults() planFaults {
 func (f *planFaults) whole(p Plan) {
 	rest := p.rest()
 	if len(p.Regions) == 0 && p.Frame == (FramePlan{}) && p.Scratch == (ScratchPlan{}) {
-		f.add("regions", "none, and neither frame nor scratch; a plan has a part at least")
+		f.add("regions", "a plan needs a region, frame or scratch")
 	}
 	switch {
 	case p.Size > planSizeMax:
 		f.add("size", "%s; a budget has at most %s", sizeInPlan(p.Size), sizeInPlan(planSizeMax))
 	case p.Size == 0 && rest >= 0:
-		f.add("size", `0, but %s is "rest"; give the size that it is the rest of`, regionSizeKey(rest))
+		f.add("size", `0, but %s is "rest"; give the total size`, regionSizeKey(rest))
 	}
 	switch {
 	case p.Base%planEdge != 0:
-		f.add("base", "%s; it is a multiple of %s (%s)", addressText(p.Base), sizeInPlan(planEdge), addressText(planEdge))
+		f.add("base", "%s isn't a multiple of %s (%s)", addressText(p.Base), sizeInPlan(planEdge), addressText(planEdge))
 	case p.Base >= planBaseEnd:
 		f.add("base", "%s; addresses end at %s", addressText(p.Base), addressText(planBaseEnd))
 	case p.Base == 0 && p.Pages.Base.asks():
@@ -135,13 +135,13 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		case rest < 0:
 			rest = i
 		default:
-			f.add(key+".size", `"rest", as %s; one region may have it`, regionSizeKey(rest))
+			f.add(key+".size", `"rest", like %s; only one region may be "rest"`, regionSizeKey(rest))
 		}
 		if r.Size == Rest && r.Slots != 0 {
 			f.add(key+".size", `"rest", but slots is %d; slots have a size of their own`, r.Slots)
 		}
 		if r.Slots < 0 || r.Slots > planSlotsMax {
-			f.add(key+".slots", "%d; 0 (the region is one) or 1 to %d", r.Slots, planSlotsMax)
+			f.add(key+".slots", "%d is out of range: give 0 (no slots) or 1 to %d", r.Slots, planSlotsMax)
 		}
 		f.limits(regionLimitsKey(i), r.Limits, "the plan's")
 		if !utf8.ValidString(r.Note) {
@@ -166,7 +166,7 @@ func (f *planFaults) name(key, name string) {
 func (f *planFaults) limits(prefix string, limits Limits, zero string) {
 	for _, l := range limits.byKey() {
 		if *l.value < 0 || *l.value > planLimitMax {
-			f.add(prefix+l.key, "%d; 0 (%s) or 1 to %d", *l.value, zero, planLimitMax)
+			f.add(prefix+l.key, "%d is out of range: give 0 (%s) or 1 to %d", *l.value, zero, planLimitMax)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (f *planFaults) size(key string, size uint64) {
 func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey string, size uint64) {
 	switch {
 	case count != 0 && (count < least || count > most):
-		f.add(countKey, "%d; 0 or %d to %d", count, least, most)
+		f.add(countKey, "%d is out of range: give 0 (none) or %d to %d", count, least, most)
 	case count == 0 && size != 0:
 		f.add(countKey, "0, but %s is %s; give both or neither", sizeKey, sizeInPlan(size))
 	}
@@ -205,8 +205,8 @@ func (f *planFaults) sums(p Plan) {
 				most = i
 			}
 		}
-		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and scratch there are %d arenas, "+
-			"and a budget has at most %d", p.Regions[most].Slots, count, planArenasMax)
+		f.add(fmt.Sprintf("regions[%d].slots", most), "%d; the plan has %d arenas (slots, buffers, scratch), "+
+			"at most %d; lower the slots", p.Regions[most].Slots, count, planArenasMax)
 	}
 	rest := p.rest()
 	// no sum can reach 64 bits

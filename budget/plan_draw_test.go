@@ -88,7 +88,7 @@ func TestPlanIsDrawn(t *testing.T) {
   pages: prefault wished, lock required, huge off, guards wished, base wished at 0x200000000000
   cost: 131392KiB of addresses, 129696KiB resident at most (pages of 64 KiB: 129792KiB), Go heap 32768KiB
     with tables of 256KiB; resident from Open on
-  warning: regions[4]: "level" has no slots and is above the slots of "one": a Load, Rewind or Release of one of them empties it, too; put it below
+  warning: regions[4]: each Load, Rewind or Release of a slot of "one" also empties "level"; list "level" before "one"
 `, plan.String())
 
 	assert.Equal(t, `plan x: 1024KiB

@@ -49,7 +49,7 @@ FILE:11: frame: given twice
 FILE:12: scratch.size: 0 bytes; give a size
 FILE:13: limits: a list is not an object
 FILE:14: "go heap": no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap)
-FILE:15: go_heap: 4KiB; the Go runtime's share is 0 or 4MiB to 64TiB`, "FILE", name), err.Error())
+FILE:15: go_heap: 4KiB is out of range: give 0 (no limit) or 4MiB to 64TiB`, "FILE", name), err.Error())
 }
 
 const oneLevel = `"regions":[{"name":"level","size":65536}]`
@@ -79,7 +79,7 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":4294967297}}`, "line 1: limits.scopes: 4294967297 is not a count"},
 	{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
 	{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
-	{"{\"name\":\"a\"\n}", "line 1: regions: none, and neither frame nor scratch; a plan has a part at least"},
+	{"{\"name\":\"a\"\n}", "line 1: regions: a plan needs a region, frame or scratch"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
 
 	// The Rest, slots, pages and the base.
@@ -91,14 +91,14 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a","size":1,"regions":[{"name":"b","size":"18446744073709551615"}]}`, `"18446744073709551615" is too large for a size`},
 	{`{"name":"a","size":"all","regions":[{"name":"b","size":"rest"}]}`, `line 1: size: "all" is not a size`},
 	{"{\"name\":\"a\",\n\"regions\":[{\"name\":\"b\",\"size\":\"rest\"}]}",
-		`line 1: size: 0, but regions[0].size is "rest"; give the size that it is the rest of`},
+		`line 1: size: 0, but regions[0].size is "rest"; give the total size`},
 	{"{\"name\":\"a\",\n\"size\":\"64KiB\",\"regions\":[{\"name\":\"b\",\"size\":1},\n{\"name\":\"c\",\"size\":\"rest\"}]}",
 		"line 2: size: 64KiB leaves no rest: the parts need 64KiB (regions 64KiB, frame 0, scratch 0; each rounded up to 64KiB), " +
 			"and regions[1], which has the rest, 64KiB or more; 64KiB more would do"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"slots":"4"}]}`, `line 1: regions[0].slots: "4" is a string; write 4`},
 	{`{"name":"a","regions":[{"name":"b","size":1,"slots":-4}]}`, "line 1: regions[0].slots: -4 is not a count"},
 	{"{\"name\":\"a\",\"regions\":[{\"name\":\"b\",\"size\":1,\n\"slots\":4097}]}",
-		"line 2: regions[0].slots: 4097; 0 (the region is one) or 1 to 4096"},
+		"line 2: regions[0].slots: 4097 is out of range: give 0 (no slots) or 1 to 4096"},
 	{`{"name":"a",` + oneLevel + `,"base":"200000"}`,
 		`line 1: base: "200000" is not an address of 64 bits (a string as "0x200000000000", or a whole number)`},
 	{`{"name":"a",` + oneLevel + `,"base":"0x"}`, `line 1: base: "0x" is not an address`},

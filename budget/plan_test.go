@@ -124,7 +124,7 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
 	{func(p *Plan) { p.Regions = nil }, ""}, // frame and scratch
 	{func(p *Plan) { p.Regions, p.Frame, p.Scratch = nil, FramePlan{}, ScratchPlan{} },
-		"regions: none, and neither frame nor scratch; a plan has a part at least"},
+		"regions: a plan needs a region, frame or scratch"},
 	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
 	{func(p *Plan) { p.Regions = manyRegions(65, MiB) }, "regions: 65 of them"},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} }, ""},
@@ -137,11 +137,11 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Size = 62 * MiB }, ""},
 	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame 2MiB, scratch 4MiB;"},
 	{func(p *Plan) { p.Frame = FramePlan{} }, ""},
-	{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1; 0 or 1 to 8"},
+	{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1 is out of range: give 0 (none) or 1 to 8"},
 	{func(p *Plan) { p.Frame.Buffers = 0 }, "frame.buffers: 0, but frame.size is 1MiB; give both or neither"},
 	{func(p *Plan) { p.Frame.Buffers = 1 }, ""},
 	{func(p *Plan) { p.Frame.Buffers = 8 }, ""},
-	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9; 0 or 1 to 8"},
+	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9 is out of range: give 0 (none) or 1 to 8"},
 	{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
 	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Scratch = ScratchPlan{} }, ""},
@@ -150,21 +150,21 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Scratch.Workers = -100 }, "scratch.workers: -100"},
 	{func(p *Plan) { p.Scratch.Workers = 0 }, "scratch.workers: 0, but scratch.size is 1MiB"},
 	{func(p *Plan) { p.Scratch.Workers = 256 }, ""},
-	{func(p *Plan) { p.Scratch.Workers = 257 }, "scratch.workers: 257; 0 or 1 to 256"},
+	{func(p *Plan) { p.Scratch.Workers = 257 }, "scratch.workers: 257 is out of range: give 0 (none) or 1 to 256"},
 	{func(p *Plan) { p.Scratch.Size = 0 }, "scratch.size: 0 bytes"},
 	{func(p *Plan) { p.Scratch.Each = 8 }, ""},
-	{func(p *Plan) { p.Scratch.Each = 9 }, "scratch.each: 9; 0 (the default) or 1 to 8"},
-	{func(p *Plan) { p.Scratch.Each = -1 }, "scratch.each: -1; 0 (the default) or 1 to 8"},
+	{func(p *Plan) { p.Scratch.Each = 9 }, "scratch.each: 9 is out of range: give 0 (the default) or 1 to 8"},
+	{func(p *Plan) { p.Scratch.Each = -1 }, "scratch.each: -1 is out of range: give 0 (the default) or 1 to 8"},
 	{func(p *Plan) { p.Scratch = ScratchPlan{Each: 1} }, "scratch.each: 1, but scratch.workers is 0"},
 	{func(p *Plan) { p.Scratch.Size = 1 << 38 }, "regions: the parts need"},
 	{func(p *Plan) { p.Limits = Limits{1, 65535, 0, 65535} }, ""},
-	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
+	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1 is out of range: give 0 (the default) or 1 to 65535"},
 	{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
 	{func(p *Plan) { p.Limits.Owned = 65536 }, "limits.owned: 65536"},
 	{func(p *Plan) { p.Limits.Labels = 65536 }, "limits.labels: 65536"},
 	{func(p *Plan) { p.GoHeap = 0 }, ""},
 	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
-	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303; the Go runtime's share is 0 or 4MiB to 64TiB"},
+	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303 is out of range: give 0 (no limit) or 4MiB to 64TiB"},
 	{func(p *Plan) { p.GoHeap = math.MaxUint64 }, "go_heap: 18446744073709551615"},
 }
 
@@ -193,10 +193,10 @@ func TestSlotsBelow(t *testing.T) {
 		{Name: "net", Size: KiB}, {Name: "chunk", Size: KiB, Slots: 3}, {Name: "effects", Size: KiB}}}
 	err := plan.Check()
 	assert.ErrorIs(t, err, ErrWarning)
-	const text = ` has no slots and is above the slots of "`
-	assert.EqualError(t, err, `plan "game": regions[2]: warning: "net"`+text+`room": a Load, Rewind or Release of one of them empties it, too; put it below
-plan "game": regions[4]: warning: "effects"`+text+`chunk": a Load, Rewind or Release of one of them empties it, too; put it below`)
-	assert.Contains(t, plan.String(), "\n  warning: regions[2]: \"net\""+text)
+	const text = `each Load, Rewind or Release of a slot of `
+	assert.EqualError(t, err, `plan "game": regions[2]: warning: `+text+`"room" also empties "net"; list "net" before "room"
+plan "game": regions[4]: warning: `+text+`"chunk" also empties "effects"; list "effects" before "chunk"`)
+	assert.Contains(t, plan.String(), "\n  warning: regions[2]: "+text)
 	data, err := json.Marshal(plan)
 	require.NoError(t, err)
 	_, err = ParsePlan(data)
@@ -336,13 +336,13 @@ var planSumChecks = []struct {
 }{
 	{func(p *Plan) { p.Regions[1].Slots = 1 }, ""},
 	{func(p *Plan) { p.Regions[1].Slots = 4096 }, ""},
-	{func(p *Plan) { p.Regions[1].Slots = 4097 }, "regions[1].slots: 4097; 0 (the region is one) or 1 to 4096"},
-	{func(p *Plan) { p.Regions[1].Slots = -1 }, "regions[1].slots: -1; 0 (the region is one) or 1 to 4096"},
+	{func(p *Plan) { p.Regions[1].Slots = 4097 }, "regions[1].slots: 4097 is out of range: give 0 (no slots) or 1 to 4096"},
+	{func(p *Plan) { p.Regions[1].Slots = -1 }, "regions[1].slots: -1 is out of range: give 0 (no slots) or 1 to 4096"},
 	{func(p *Plan) { p.Regions[1].Slots = math.MinInt }, "regions[1].slots: -"},
 	// such a number is in no sum
 	{func(p *Plan) { p.Regions[1].Slots = math.MaxInt }, "regions[1].slots: "},
-	{func(p *Plan) { *p = Plan{Name: "max", Regions: manySlots(16, 4096)} }, "regions[0].slots: 4096, the most of all; with each " +
-		"slot, buffer and scratch there are 65536 arenas, and a budget has at most 65535"},
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manySlots(16, 4096)} }, "regions[0].slots: 4096; the plan has 65536 arenas " +
+		"(slots, buffers, scratch), at most 65535; lower the slots"},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 2 }, "regions: the parts need 524310MiB ("},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 4096 }, "regions: the parts need "},
 	{func(p *Plan) {
@@ -352,15 +352,15 @@ var planSumChecks = []struct {
 		*p = Plan{Name: "max", Regions: append(manySlots(15, 4095), RegionPlan{Name: "a", Size: 1, Slots: 4096}),
 			Scratch: ScratchPlan{Workers: 8, Size: 1}}
 	},
-		`plan "max": regions[15].slots: 4096, the most of all; with each slot, buffer and scratch there are 65537 arenas, ` +
-			"and a budget has at most 65535"},
+		`plan "max": regions[15].slots: 4096; the plan has 65537 arenas (slots, buffers, scratch), ` +
+			"at most 65535; lower the slots"},
 	{func(p *Plan) {
 		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: FramePlan{8, 1},
 			Scratch: ScratchPlan{Workers: 256, Size: 1}}
 	},
 		""},
 
-	{func(p *Plan) { p.Regions[1].Size = Rest }, `size: 0, but regions[1].size is "rest"; give the size that it is the rest of`},
+	{func(p *Plan) { p.Regions[1].Size = Rest }, `size: 0, but regions[1].size is "rest"; give the total size`},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+64*KiB, Rest }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+1, Rest }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB, Rest }, "size: 50MiB leaves no rest: the parts need 50MiB (" +
@@ -373,7 +373,7 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+640*KiB, Rest, Required }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Off }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = GiB, Rest, Rest },
-		`regions[2].size: "rest", as regions[1].size; one region may have it`},
+		`regions[2].size: "rest", like regions[1].size; only one region may be "rest"`},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[1].Slots = GiB, Rest, 1 },
 		`regions[1].size: "rest", but slots is 1; slots have a size of their own`},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38+1, Rest }, "size: 274877906945; a budget has at most 256GiB"},
@@ -575,17 +575,17 @@ var planPagesChecks = []struct {
 	fault  string
 }{
 	{func(p *Plan) { p.Pages = Pages{Required, Required, Required, Required, Off} }, ""},
-	{func(p *Plan) { p.Pages.Prefault = "on" }, `pages.prefault: "on"; a demand is "off", "wished" or "required"`},
-	{func(p *Plan) { p.Pages.Lock = "on" }, `pages.lock: "on"; a demand is`},
-	{func(p *Plan) { p.Pages.Huge = "on" }, `pages.huge: "on"; a demand is`},
-	{func(p *Plan) { p.Pages.Guards = "on" }, `pages.guards: "on"; a demand is`},
-	{func(p *Plan) { p.Pages.Base = "on" }, `pages.base: "on"; a demand is`},
+	{func(p *Plan) { p.Pages.Prefault = "on" }, `pages.prefault: "on" is no demand: give "off", "wished" or "required"`},
+	{func(p *Plan) { p.Pages.Lock = "on" }, `pages.lock: "on" is no demand: give`},
+	{func(p *Plan) { p.Pages.Huge = "on" }, `pages.huge: "on" is no demand: give`},
+	{func(p *Plan) { p.Pages.Guards = "on" }, `pages.guards: "on" is no demand: give`},
+	{func(p *Plan) { p.Pages.Base = "on" }, `pages.base: "on" is no demand: give`},
 	{func(p *Plan) { p.Pages.Base = Wished }, "base: 0, but pages.base is wished; give both or neither"},
 	{func(p *Plan) { p.Pages.Base = Required }, "base: 0, but pages.base is required; give both or neither"},
 	{func(p *Plan) { p.Base, p.Pages.Base = 64*KiB, Required }, ""},
 	{func(p *Plan) { p.Base, p.Pages.Base = 64*KiB, Off }, ""},
-	{func(p *Plan) { p.Base = 64*KiB + 4096 }, "base: 0x11000; it is a multiple of 64KiB (0x10000)"},
-	{func(p *Plan) { p.Base = 1 }, "base: 0x1; it is a multiple of 64KiB (0x10000)"},
+	{func(p *Plan) { p.Base = 64*KiB + 4096 }, "base: 0x11000 isn't a multiple of 64KiB (0x10000)"},
+	{func(p *Plan) { p.Base = 1 }, "base: 0x1 isn't a multiple of 64KiB (0x10000)"},
 	{func(p *Plan) { p.Base = 1 << 47 }, "base: 0x800000000000; addresses end at 0x800000000000"},
 	{func(p *Plan) { p.Base = 0xffff_ffff_ffff_0000 }, "base: 0xffffffffffff0000; addresses end at 0x800000000000"},
 	{func(p *Plan) { p.Base = 1<<47 - 62*MiB }, ""},

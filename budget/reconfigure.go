@@ -52,7 +52,7 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 		}
 	}
 	if still := b.keepOut(ctx, l, reach{from: changed}); still != nil {
-		return fmt.Errorf("budget %q: Reconfigure waited for workers: %s: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
+		return fmt.Errorf("budget %q: Reconfigure waited: %s; nothing has changed: call Unpin, then try again: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
 	}
 	return b.reconfigure(changed, plan, parts, edges.cost())
 }
@@ -78,7 +78,7 @@ func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
 		return nil
 	case b.locked:
 		if err := r.Lock(moved...); err != nil {
-			return fmt.Errorf("budget %q: Reconfigure: the edges have moved, but pages.lock: %w", b.plan.Name, err)
+			return fmt.Errorf("budget %q: Reconfigure: the new sizes are in force, but pages.lock failed: %w", b.plan.Name, err)
 		}
 	case b.prefaulted:
 		return r.Touch(moved...)
@@ -91,21 +91,31 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	var errs []error
 	differs := func(key string, have, want any) {
 		if have != want {
-			errs = append(errs, fmt.Errorf("budget %q: Reconfigure: %s is %v and stays; the plan has %v", b.plan.Name, key, have, want))
+			errs = append(errs, fmt.Errorf("budget %q: Reconfigure: %s is %v and can't change; the plan has %v", b.plan.Name, key, have, want))
 		}
 	}
 	differs("name", b.plan.Name, plan.Name)
 	differs("base", b.plan.Base, plan.Base)
-	differs("frame", b.plan.Frame, plan.Frame)
-	differs("scratch", b.plan.Scratch, plan.Scratch)
-	differs("limits", b.plan.Limits, plan.Limits)
-	differs("pages", b.plan.Pages, plan.Pages)
-	differs("go_heap", b.plan.GoHeap, plan.GoHeap)
+	differs("frame.buffers", b.plan.Frame.Buffers, plan.Frame.Buffers)
+	differs(frameSizeKey, sizeInPlan(b.plan.Frame.Size), sizeInPlan(plan.Frame.Size))
+	differs("scratch.workers", b.plan.Scratch.Workers, plan.Scratch.Workers)
+	differs("scratch.each", b.plan.Scratch.Each, plan.Scratch.Each)
+	differs(scratchSizeKey, sizeInPlan(b.plan.Scratch.Size), sizeInPlan(plan.Scratch.Size))
+	limits := func(prefix string, have, want Limits) {
+		for i, l := range have.byKey() {
+			differs(prefix+l.key, *l.value, *want.byKey()[i].value)
+		}
+	}
+	limits("limits.", b.plan.Limits, plan.Limits)
+	for i, page := range b.plan.Pages.byKey() {
+		differs("pages."+page.key, *page.value, *plan.Pages.byKey()[i].value)
+	}
+	differs("go_heap", sizeInPlan(b.plan.GoHeap), sizeInPlan(plan.GoHeap))
 	differs("the number of regions", len(b.plan.Regions), len(plan.Regions))
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
-		differs(fmt.Sprintf("regions[%d].limits", i), b.plan.Regions[i].Limits.or(b.plan.Limits), plan.Regions[i].Limits.or(plan.Limits))
+		limits(regionLimitsKey(i), b.plan.Regions[i].Limits.or(b.plan.Limits), plan.Regions[i].Limits.or(plan.Limits))
 		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)
 		differs(fmt.Sprintf("regions[%d].track", i), b.plan.Regions[i].Track, plan.Regions[i].Track)
 	}
@@ -140,17 +150,17 @@ func (b *Budget) reconfigure(changed []*region, plan Plan, parts []platform.Page
 	}
 	first := changed[0].index
 	if err := b.untrack(changed); err != nil {
-		return fmt.Errorf("budget %q: Reconfigure: nothing has moved: %w", b.plan.Name, err)
+		return fmt.Errorf("budget %q: Reconfigure: nothing has changed: %w", b.plan.Name, err)
 	}
 	defer func() { b.track(changed) }()
 	if b.guarded {
 		protect := func() error { return b.guard(first, b.memory.Protect) }
 		if refused := b.guard(first, b.memory.Unprotect); refused != nil {
-			return fmt.Errorf("budget %q: Reconfigure: nothing has moved: pages.guards: %w", b.plan.Name, errors.Join(refused, protect()))
+			return fmt.Errorf("budget %q: Reconfigure: nothing has changed: pages.guards failed: %w", b.plan.Name, errors.Join(refused, protect()))
 		}
 		defer func() {
 			if refused := protect(); refused != nil {
-				err = errors.Join(err, fmt.Errorf("budget %q: Reconfigure: the edges have moved, but pages.guards: %w",
+				err = errors.Join(err, fmt.Errorf("budget %q: Reconfigure: the new sizes are in force, but pages.guards failed: %w",
 					b.plan.Name, refused))
 			}
 		}()

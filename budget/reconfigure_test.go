@@ -57,16 +57,16 @@ func TestReconfigureRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, oneScratch := open(t, worlds(256, 64, 512)), budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}
 		for want, change := range map[string]func(*budget.Plan){
-			`the regions have 960KiB, the plan's need 1024KiB`:               func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
-			`name is worlds and stays; the plan has other`:                   func(p *budget.Plan) { p.Name = "other" },
-			`frame is {2 65536} and stays; the plan has {3 65536}`:           func(p *budget.Plan) { p.Frame.Buffers = 3 },
-			`scratch is {0 0 0} and stays; the plan has {1 2 65536}`:         func(p *budget.Plan) { p.Scratch = oneScratch },
-			`regions[2].slots is 2 and stays; the plan has 3`:                func(p *budget.Plan) { p.Regions[2].Slots = 3 },
-			`regions[1].name is systems and stays; the plan has s`:           func(p *budget.Plan) { p.Regions[1].Name = "s" },
-			`the number of regions is 4 and stays; the plan has 3`:           func(p *budget.Plan) { p.Regions = p.Regions[:3] },
-			`go_heap is 0 and stays; the plan has 8388608`:                   func(p *budget.Plan) { p.GoHeap = 8 * budget.MiB },
-			`limits is {64 64 256 32} and stays; the plan has {9 64 256 32}`: func(p *budget.Plan) { p.Limits.Scopes = 9 },
-			`regions[1].size: 0 bytes; give a size`:                          func(p *budget.Plan) { p.Regions[1].Size = 0 },
+			`the regions have 960KiB, the plan's need 1024KiB`:            func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
+			`name is worlds and can't change; the plan has other`:         func(p *budget.Plan) { p.Name = "other" },
+			`frame.buffers is 2 and can't change; the plan has 3`:         func(p *budget.Plan) { p.Frame.Buffers = 3 },
+			`scratch.workers is 0 and can't change; the plan has 1`:       func(p *budget.Plan) { p.Scratch = oneScratch },
+			`regions[2].slots is 2 and can't change; the plan has 3`:      func(p *budget.Plan) { p.Regions[2].Slots = 3 },
+			`regions[1].name is systems and can't change; the plan has s`: func(p *budget.Plan) { p.Regions[1].Name = "s" },
+			`the number of regions is 4 and can't change; the plan has 3`: func(p *budget.Plan) { p.Regions = p.Regions[:3] },
+			`go_heap is 0 and can't change; the plan has 8MiB`:            func(p *budget.Plan) { p.GoHeap = 8 * budget.MiB },
+			`limits.scopes is 64 and can't change; the plan has 9`:        func(p *budget.Plan) { p.Limits.Scopes = 9 },
+			`regions[1].size: 0 bytes; give a size`:                       func(p *budget.Plan) { p.Regions[1].Size = 0 },
 		} {
 			plan := worlds(128, 128, 512)
 			change(&plan)

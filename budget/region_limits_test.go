@@ -150,7 +150,7 @@ func TestRegionLimitsStay(t *testing.T) {
 	requireWalk(t, b)
 	require.NoError(t, slot.Release(background))
 	other.Regions[1].Limits.Pools = 3
-	assert.ErrorContains(t, b.Reconfigure(background, other), "Reconfigure: regions[1].limits is {3 2 1 6} and stays; the plan has {3 3 1 6}")
+	assert.ErrorContains(t, b.Reconfigure(background, other), "Reconfigure: regions[1].limits.pools is 2 and can't change; the plan has 3")
 }
 
 // The limits that Measure and Suggest return for slots suffice, and don't grow with the frame's

@@ -522,7 +522,7 @@ func TestReportFoldsSiblings(t *testing.T) {
   match 0 and 2047 like it [................................] used       0KiB  peak       0KiB  of    1024KiB
   match 1 and 2047 like it [#...............................] used       1KiB  peak       0KiB  of    1024KiB
   match 0 and 4095 like it: label "ai" used 0.5KiB, peak 1KiB
-  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of scratch arenas
+  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 leases of scratch
 `, text)
 	whole, err := json.Marshal(r)
 	require.NoError(t, err)

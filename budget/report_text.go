@@ -31,7 +31,7 @@ func (r Report) String() string {
 		names.usage(x, "scope", x.Scopes)
 		names.usage(x, "label", x.Labels)
 		for _, in := range x.Inner {
-			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d, peak %s, of %s", in.Kind, in.Scope, SizeText(in.Used), in.Live,
+			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d objects, peak %s, of %s", in.Kind, in.Scope, SizeText(in.Used), in.Live,
 				SizeText(in.Peak), SizeText(in.Size)))
 		}
 	}
@@ -106,7 +106,7 @@ func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 		}
 		objects := ""
 		if x.Counted {
-			objects = fmt.Sprintf(" in %d", u.Objects)
+			objects = fmt.Sprintf(" in %d objects", u.Objects)
 		}
 		l.add(x.Part, x.Name, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
 	}

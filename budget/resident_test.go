@@ -185,7 +185,7 @@ func TestLockIsOfWhatHolds(t *testing.T) {
 		if guards == budget.Off {
 			other.Regions[1].Size = 33 * budget.KiB
 			assert.EqualError(t, b.Reconfigure(background, other), `budget "worlds": Reconfigure after Seal: to move regions[1].size, the `+
-				`system would have to lock pages that were edges; set pages.lock to "off", or Reconfigure before Seal`)
+				`system would have to lock the pages at the old edges; set pages.lock to "off", or Reconfigure before Seal`)
 		}
 		require.NoError(t, b.Close())
 		assert.Zero(t, locked(t))

@@ -73,7 +73,7 @@ func ExampleBudget_Lease() {
 	fmt.Println(two.Release() != nil) // NOT OKAY: a second Release
 	// Output:
 	// [0 1 3 6 10]
-	// budget "example": Lease of scratch: 2 of 3 workers are lent, 1 taken by number: context deadline exceeded
+	// budget "example": Lease of scratch: 2 of 3 workers are lent, 1 taken by number; Release a Lease, or raise scratch.workers in the plan: context deadline exceeded
 	// <nil> <nil>
 	// true
 }

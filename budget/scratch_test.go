@@ -136,7 +136,7 @@ func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 	stillWaits(t, done)
 	cancel()
 	err := <-done
-	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 workers are lent, 1 taken by number: context canceled`)
+	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 workers are lent, 1 taken by number; Release a Lease, or raise scratch.workers in the plan: context canceled`)
 	assert.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, one.Release())
 	for range 20 {
@@ -270,7 +270,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	assert.Equal(t, []int64{2, 1}, ran)
 	assert.ErrorContains(t, given, "which were released before")
 	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; `+
-		`nothing was closed: upfront: loading`)
+		`nothing has changed: call Close again: upfront: a load, rewind or close is at work`)
 	assert.ErrorContains(t, opened.(error), "which was released")
 	three, two := take(t, b), take(t, b) // it is free all the same
 

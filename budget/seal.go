@@ -93,7 +93,7 @@ func (b *Budget) unseal() {
 func (b *Budget) sealRefuses(changed []*region, parts []platform.PageRun) error {
 	key, would := "guards", "move the guards between them"
 	if !b.plan.Pages.Guards.asks() {
-		key, would = "lock", "lock pages that were edges"
+		key, would = "lock", "lock the pages at the old edges"
 		if !b.locked || slices.Equal(parts, b.parts) {
 			return nil
 		}

@@ -118,7 +118,7 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 		require.True(t, reader.Pin())
 		ctx, cancel := soon()
 		defer cancel()
-		assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited for workers: "worker" has pinned region room 0`)
+		assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited: worker "worker" has pinned region room 0; nothing has changed: call Unpin`)
 		reader.Unpin()
 		require.NoError(t, room.Release(background))
 		assert.Equal(t, []int64{1}, ran)
@@ -176,11 +176,11 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 	first, second := acquire(t, b), acquire(t, b)
 	_, err := budget.Load(background, first, func(s scope.Scope) (*frog, error) {
 		_, err := fillRoom(second.In(s), 1, nil)
-		assert.EqualError(t, err, `budget "rooms": Load of region room 1 inside a Load of region room 0; `+
-			`only regions above it may be touched: upfront: loading`)
+		assert.EqualError(t, err, `budget "rooms": Load of region room 1 refused inside a Load of region room 0: `+
+			`only regions above its region may be touched: upfront: a load, rewind or close is at work`)
 		other := attempt(func() error { _, err := fillRoom(second, 1, nil); return err })
-		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0: `+
-			`upfront: loading`, "both would rewind effects")
+		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 refused during a Load of region room 0; call it when that has returned: `+
+			`upfront: a load, rewind or close is at work`, "both would rewind effects")
 		other = attempt(b.Close)
 		assert.ErrorIs(t, other.err, budget.ErrLoading)
 		mustLoadRegion(t, b.Region("effects").In(s), nil)

@@ -132,7 +132,7 @@ func (b *Budget) beginAgain(e *Exclusive) error {
 			return err
 		}
 		if by := s.region.busy; by != nil {
-			return fmt.Errorf("budget %q: %s during a %s: %w", b.plan.Name, e.work.name(), by.name(), ErrLoading)
+			return fmt.Errorf("budget %q: %s refused during a %s; call it when that has returned: %w", b.plan.Name, e.work.name(), by.name(), ErrLoading)
 		}
 	}
 	for _, s := range e.states {

@@ -72,7 +72,7 @@ func ExamplePlan_Check() {
 	fmt.Println(errors.Is(plan.Check(), budget.ErrWarning))
 	// Output:
 	// plan "pond": regions[0].size: 0 bytes; give a size
-	// plan "pond": frame.buffers: 9; 0 or 1 to 8
+	// plan "pond": frame.buffers: 9 is out of range: give 0 (none) or 1 to 8
 	// true
 }
 

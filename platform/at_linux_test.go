@@ -119,9 +119,8 @@ func TestAKeptRangeIsTakenOver(t *testing.T) {
 	}{{base, 5 * edge, edge}, {base, 4 * edge, 0}, {base, 4 * edge, 2 * edge}, {base + edge, edge, edge}, {base - edge, 2 * edge, edge}} {
 		_, err := platform.Reserve(c.base, c.size, platform.Head{Size: c.head})
 		require.ErrorIs(t, err, unix.EEXIST)
-		assert.EqualError(t, err, fmt.Sprintf("platform: reserve %d bytes at %#x: file exists: this process keeps 262144 bytes "+
-			"with a head of 65536 at %#x, released by an earlier owner, for a range that begins there, "+
-			"is no larger and has the same head", c.size, c.base, base))
+		assert.EqualError(t, err, fmt.Sprintf("platform: reserve %d bytes at %#x: file exists: base %#x is kept for reuse "+
+			"by a range of at most 262144 bytes with the same head of 65536; choose another base", c.size, c.base, base))
 	}
 	assert.False(t, platform.Keeps(0, edge, platform.Head{Size: edge}))
 	assert.True(t, platform.Keeps(base, 3*edge, platform.Head{Size: edge}))

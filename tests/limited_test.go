@@ -92,6 +92,6 @@ func TestPlanBoundsTheProcess(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Empty(t, stdout)
 	assert.Regexp(t, fmt.Sprintf(`^frogpond: budget "handheld": the plan needs %s \(budget %s, Go heap 32768KiB\), and RLIMIT_DATA `+
-		`leaves [0-9]+KiB of %s; lower the plan or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA\n$`,
+		`leaves [0-9]+KiB of %s; lower .*the plan, or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA\n$`,
 		budget.SizeText(size+plan.GoHeap), budget.SizeText(size), budget.SizeText(limit)), stderr)
 }

@@ -83,7 +83,7 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 	})
 	assert.True(t, r.fatal)
 	assert.Equal(t, []string{`budgettest: plan "watched": ` +
-		`regions: none, and neither frame nor scratch; a plan has a part at least`}, r.said)
+		`regions: a plan needs a region, frame or scratch`}, r.said)
 	assert.Empty(t, r.cleanup)
 }
 
@@ -123,7 +123,7 @@ func TestOpenFailsATest(t *testing.T) {
 				b.Frame().Defer(func() { panic("it ran") })
 				mapOf(b).Row(1).Arena.Chain = 0 // a stray write
 			},
-			[]string{`budgettest: Close: budget "watched": frame 0: 1 owned values were never released: a deferred function`,
+			[]string{`budgettest: Close: budget "watched": frame 0: 1 owned values outlived their scopes, as a stray write has overwritten the chain of finalizers: a deferred function`,
 				"budgettest: leaks: {Scopes:0 Owned:1 Finalizers:0 Slots:0 Scratch:0 Blocks:0}"},
 		},
 		"closed by the test": {

@@ -192,8 +192,8 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 		return bad(24, "its base: %w", err)
 	}
 	if base.sum() != head.baseHash {
-		return bad(40, "its base, snapshot %d, has hash %#x there and %#x here: the games have "+
-			"parted", head.base, head.baseHash, base.sum())
+		return bad(40, "its base, snapshot %d, has hash %#x there and %#x here: the two games "+
+			"differ from then on", head.base, head.baseHash, base.sum())
 	}
 	copy(r.spare, base.image)
 	if at, what := applyChanges(r.spare, delta[deltaHeader:]); what != "" {
@@ -204,7 +204,7 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 		return bad(48, "it is damaged: it makes a snapshot with hash %#x, and says %#x", hash, head.hash)
 	}
 	if err := r.admit(head.number); err != nil {
-		return bad(deltaHeader, "it makes a state that play can't leave: %w", err)
+		return bad(deltaHeader, "it makes a state that this program can't produce: %w", err)
 	}
 	to := r.hold(head.number)
 	to.hash, to.hashed = hash, true

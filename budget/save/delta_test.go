@@ -249,7 +249,7 @@ func TestRefusedDelta(t *testing.T) {
 		{sealed(uvarint(1<<63, 1<<63, 1)), "byte 64: "},
 		{sealed(uvarint(8, 1<<64-8, 1)), "byte 64: "},
 		{sealed(uvarint(1, 1, 1, size-3, 2, 0, 0)), "byte 67: "},
-		{sealed([]byte{0, 1, 1}), "byte 64: it makes a state that play can't leave: region level, byte 0x"},
+		{sealed([]byte{0, 1, 1}), "byte 64: it makes a state that this program can't produce: region level, byte 0x"},
 	} {
 		before := holding(t, p, 1, 2, 8)
 		_, err := p.ring.Apply(test.delta)
@@ -263,7 +263,7 @@ func TestRefusedDelta(t *testing.T) {
 	before := holding(t, other, 1)
 	_, err = other.ring.Apply(good)
 	require.ErrorContains(t, err, "byte 40: its base, snapshot 1, has hash 0x")
-	require.ErrorContains(t, err, "the games have parted")
+	require.ErrorContains(t, err, "the two games differ from then on")
 	assert.Equal(t, before, holding(t, other, 1))
 
 	dst, err := p.ring.Delta([]byte("as it was"), 1, 77)

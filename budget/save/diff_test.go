@@ -254,9 +254,9 @@ func TestDiffFiles(t *testing.T) {
 	assert.EqualError(t, err,
 		`save: B is of another program, plan or data than A: the plan: "two" in A, and "pond" in B`)
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]), nil)
-	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends within ")
+	assert.ErrorContains(t, err, "B: save: a file, byte 99: the file ends early: ")
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))
-	assert.ErrorContains(t, err, "the map: save: a file, byte 0: it ends within ")
+	assert.ErrorContains(t, err, "the map: save: a file, byte 0: the file ends early: ")
 }
 
 // TestObjects: a checked build's file lists all allocations to the byte, however they were made.

@@ -138,7 +138,7 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 			"the snapshot is damaged: its checksum is %#x, and the header says %#x", sum, head.imageSum)
 	}
 	if err := r.admit(head.number); err != nil {
-		return 0, f.bad(f.at-len(r.spare), "the snapshot is a state that play can't leave: %w", err)
+		return 0, f.bad(f.at-len(r.spare), "the snapshot is a state that this program can't produce: %w", err)
 	}
 	to := r.hold(head.number)
 	for i := range r.parts {
@@ -185,7 +185,7 @@ func (f *source) has(size, n uint64, err error, what string) error {
 	f.at += int(n)
 	switch {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
-		return f.bad(f.at, "it ends within %s of %d bytes: %d are missing", what, size, size-n)
+		return f.bad(f.at, "the file ends early: %[3]d of the %[2]d bytes of %[1]s are missing", what, size, size-n)
 	case err != nil:
 		return f.bad(f.at, "%w", err)
 	}

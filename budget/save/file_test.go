@@ -166,9 +166,9 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	_, err := p.ring.Read(bytes.NewReader(file[:30]))
 	assert.EqualError(t, err,
-		"save: a file for region level, byte 30: it ends within the header of 56 bytes: 26 are missing")
+		"save: a file for region level, byte 30: the file ends early: 26 of the 56 bytes of the header are missing")
 	_, err = p.ring.Read(bytes.NewReader(file[:len(file)-3]))
-	assert.ErrorContains(t, err, ": 3 are missing")
+	assert.ErrorContains(t, err, "the file ends early: 3 of the ")
 	require.NoError(t, readAgain(p.ring, file))
 }
 

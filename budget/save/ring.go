@@ -326,8 +326,8 @@ func (p *part) objects(from *slot, finalizers uint64) error {
 		}
 		if ran := p.saved.Stack().Finalizers() - finalizers; changed != 0 || ran != 0 {
 			return fmt.Errorf("save: Restore of snapshot %d of region %s: in a pool with a %s, %d objects "+
-				"began or ended since, and %d finalizers ran, which can't be undone; use a Pool, or make "+
-				"it after NewRing",
+				"began or ended since, and %d finalizers ran, which can't be undone; use a Pool "+
+				"without finalizer, or make the pool after NewRing",
 				from.number, p.saved.Name(), object, changed, ran)
 		}
 	}

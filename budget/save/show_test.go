@@ -56,5 +56,5 @@ func TestShow(t *testing.T) {
 		most := len(strings.Join(all, ""))
 		assert.ErrorIs(t, save.Show(&fails{most}, bytes.NewReader(file)), assert.AnError)
 	}
-	assert.ErrorContains(t, save.Show(&text, bytes.NewReader(file[:99])), "byte 99: it ends")
+	assert.ErrorContains(t, save.Show(&text, bytes.NewReader(file[:99])), "byte 99: the file ends early")
 }

@@ -77,5 +77,5 @@ func ExampleState_Verify() {
 	_, err = ring.Apply(delta)
 	fmt.Println(err)
 	// Output:
-	// save: a delta for region wood, byte 64: it makes a state that play can't leave: region wood, snapshot 2: the chief's tent is 7 of 3
+	// save: a delta for region wood, byte 64: it makes a state that this program can't produce: region wood, snapshot 2: the chief's tent is 7 of 3
 }

@@ -170,11 +170,11 @@ func TestVerifyRefuses(t *testing.T) {
 	l.state.Verify(func(save.View) error { panic("it isn't asked any more") })
 	err := l.apply(t)
 	require.ErrorIs(t, err, no)
-	require.EqualError(t, err, "save: a delta for region level, byte 64: it makes a state that play can't "+
-		"leave: region level, snapshot 1: a hall of no lamps")
+	require.EqualError(t, err, "save: a delta for region level, byte 64: it makes a state that this program can't "+
+		"produce: region level, snapshot 1: a hall of no lamps")
 	_, err = l.ring.Read(&file)
 	require.ErrorIs(t, err, no)
-	require.ErrorContains(t, err, "a state that play can't leave: region level, snapshot 1: ")
+	require.ErrorContains(t, err, "a state that this program can't produce: region level, snapshot 1: ")
 	assert.Equal(t, 2, l.asked)
 	assert.Equal(t, before, save.Image(l.ring, 1))
 	assert.EqualValues(t, 1, l.hall.Tick)

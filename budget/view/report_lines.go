@@ -66,7 +66,7 @@ func reportLines(r budget.Report) (lines []reportLine) {
 	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", cells: [3]amount{2: sized(rest)}})
 	if several {
 		lines = append(lines, reportLine{kind: noteLine, name: "at most: for slots, buffers and scratch arenas, the highest of them; for pools, " +
-			"the sum of their peaks, which may be of different times"})
+			"each pool's own peak, added up"})
 	}
 	lines = append(lines, heapLines(r.GoHeap)...)
 	lines = append(lines, proxyLines(r)...)
@@ -339,7 +339,7 @@ func badLines(r budget.Report) (lines []reportLine) {
 	said(badLine, "error: ", r.Errors, max(r.ErrorCount, len(r.Errors)))
 	if l := r.Leaks; l != (budget.Leaks{}) {
 		lines = append(lines, reportLine{kind: badLine, name: fmt.Sprintf(
-			"leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas, %d blocks",
+			"leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d leases of scratch, %d blocks",
 			l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks)})
 	}
 	if len(lines) != 0 {

@@ -84,7 +84,7 @@ func (d *timelineDrawing) head() {
 	d.rect("region", x, y-110, 40, 120)
 	d.rect("frame", x+40, y-110, 40, 120)
 	d.rect("scratch", x+80, y-110, 40, 120)
-	say(180, "in use, of several the fullest")
+	say(180, "in use (the fullest of several)")
 	d.pointer(x+50, y-20)
 	say(160, "its peak")
 	d.rect("point", x, y-90, 30, 90)

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrLongKey is the error of StringMap.Set for a key that is longer than k bytes.
-var ErrLongKey = errors.New("container: the key is longer than the keys of this StringMap may be")
+var ErrLongKey = errors.New("container: the key is longer than the k of NewStringMap")
 
 // StringMap finds at most n values of V by strings of at most k bytes each. It copies the keys, so
 // they may be in any memory. A value doesn't move. For the order of the keys and the seed of the

@@ -137,7 +137,7 @@ func TestBadSaves(t *testing.T) {
 		{"-maps MAP03 -load text", 1, `-load text: .*, byte 56: the description is damaged`},
 		{"-maps MAP03 -load image", 1, `-load image: .*: the snapshot is damaged`},
 		{"-maps MAP03 -load short", 1,
-			`-load short: .*: it ends within the snapshot of \d+ bytes: 5 are missing`},
+			`-load short: .*: the file ends early: 5 of the \d+ bytes of the snapshot are missing`},
 		{"-maps MAP03 -load odd", 1, `-load odd: .*, byte 0: it isn't a snapshot file`},
 		{"-maps MAP03 -load later", 1,
 			`-load later: its head says tick 4294967316, and its state is of tick 20`},

@@ -73,7 +73,7 @@ var loads = []line{
 				return nil
 			})
 		}},
-		{name: "Load above a Load without In", says: "inside the load write Load(ctx, level.In(s), ...)", run: func(wrong bool) {
+		{name: "Load above a Load without In", says: "in the function of that load call Load(ctx, level.In(s), ...)", run: func(wrong bool) {
 			b := open()
 			load(b, "systems", func(s scope.Scope) *Frog {
 				level := b.Region("level")
@@ -94,7 +94,7 @@ var loads = []line{
 			})
 			loadIn(level, frogs.New)
 		}},
-		{name: "two Loads inside one", says: "one at a time", run: func(wrong bool) {
+		{name: "two Loads inside one", says: "wait for the inner one first", run: func(wrong bool) {
 			b := open()
 			load(b, "systems", func(s scope.Scope) *Frog {
 				level := b.Region("level").In(s)
@@ -131,7 +131,7 @@ var loads = []line{
 			<-over
 		}},
 	}, []answer{
-		{every, "order", "upfront: loading", told},
+		{every, "order", "upfront: a load, rewind or close is at work", told},
 	}, ""},
 	{"return a temporary from its load", []program{
 		{name: "Load gives a temporary", run: func(wrong bool) {

@@ -83,7 +83,7 @@ var pools = []line{
 			}
 			check(spawner.Put(frog))
 		}},
-		{name: "Close of a proxy with chunks out", says: "1 of 1 never freed: 64 bytes", run: func(wrong bool) {
+		{name: "Close of a proxy with chunks out", says: "1 of 1 blocks live: 64 bytes", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			sound := arena.NewProxy("sound", heap)
 			block := sound.Alloc(64, 16)

@@ -63,12 +63,12 @@ var scopes = []line{
 			when(!wrong, newer.Close)
 			frogs.New(older)
 		}},
-		{name: "New after Close", says: "that is closed", run: func(wrong bool) {
+		{name: "New after Close", says: "a closed scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			when(wrong, query.Close)
 			frogs.New(query)
 		}},
-		{name: "New in a slot's next scope", says: "that is closed", run: func(wrong bool) {
+		{name: "New in a slot's next scope", says: "a closed scope", run: func(wrong bool) {
 			scratch := open().Scratch(0, 0)
 			query := scratch.Open("query")
 			if wrong {

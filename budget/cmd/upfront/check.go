@@ -40,8 +40,8 @@ pass; so do labels and scopes that are gone. No other figure is judged: neither 
 use, nor counts of open scopes, nor figures that depend on the machine. report diff shows
 more.
 
-A report with other regions than the base has another plan: that is trouble. Then, and
-if the growth is intended, keep the new report as the base.
+A report with other regions than the base has another plan: that is trouble. In that
+case, or if the growth is intended, keep the new report as the base.
 
 With --json, a is the figure of the base, b that of the report.
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -127,6 +128,8 @@ func (f *fleetFlags) slots(regions []budget.RegionPlan) (int, error) {
 		}
 	}
 	switch {
+	case len(names) == 0 && (f.rooms != "" || f.spare > 0):
+		return 0, errors.New("no region of the plan has slots: leave --rooms and --spare out")
 	case f.rooms != "" && !slices.Contains(names, f.rooms):
 		return 0, fmt.Errorf("--rooms %q: no region of this name has slots; those with slots: %q", f.rooms, names)
 	case f.rooms == "" && len(names) > 1:

@@ -227,7 +227,7 @@ func planSuggestCommand(t *tool) *cobra.Command {
 		Short: "makes a plan from reports or recordings of programs",
 		Long: `Makes a plan for the largest needs of programs. The sources are reports, in files or at
 URLs of live pages, or recordings (see upfront replay), which are replayed in the plan as a
-proof. The plan has no more than that; --headroom adds some. The note of a region names the
+proof. The plan has no spare room; --headroom adds some. The note of a region names the
 source of its size. A part that was never used, or not published yet by a running program,
 keeps its planned size. A part that was full may need more. stderr lists both.
 

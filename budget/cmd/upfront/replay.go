@@ -26,8 +26,8 @@ func newReplayCommand(t *tool) *cobra.Command {
 that doesn't fit is reported with its place. A TRACE is a file of package budget/record,
 as frogpond -record writes it. Without --plan, the plan is the program's own.
 
-A recording of a checked build has the line of code of each request. In one of a release
-build a load is one request, with its size when the next scope opened or closed.
+A recording of a checked build has the line of code of each request. A release build
+records each load as one request, with its size when the next scope opened or closed.
 
 Exit code: 0 all fit, 1 one doesn't, 2 trouble.`,
 		Example: "  upfront replay monday.trace tuesday.trace --plan smaller.json\n" +

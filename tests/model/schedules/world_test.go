@@ -326,7 +326,7 @@ func resultOf(err error) result {
 	case errors.Is(err, errFails):
 		return failed
 	case errors.Is(err, context.Canceled) && strings.Contains(err.Error(), " has pinned region "),
-		strings.HasSuffix(err.Error(), "; nothing was closed"):
+		strings.HasSuffix(err.Error(), "call Unpin, then Close again"):
 		return waited
 	case strings.Contains(err.Error(), "never released: ") && strings.Contains(err.Error(), `slot "room `):
 		return leaks

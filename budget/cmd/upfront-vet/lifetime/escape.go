@@ -65,7 +65,7 @@ func (f *flow) escape(s sink, e elem) string {
 		}
 	case started:
 		if !f.waits(s.at) {
-			return "a goroutine has it that this function doesn't wait for; wait before the scope closes, or pass a copy"
+			return "a goroutine that this function doesn't wait for uses it; wait before the scope closes, or pass a copy"
 		}
 	}
 	return ""

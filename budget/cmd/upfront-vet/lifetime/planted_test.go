@@ -214,7 +214,7 @@ var keepers = []plant{
 		old:   "	l := g.Level\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
 		wrong: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n	go func() { b.Target = near[0] }() //!\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
 		right: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n	done := make(chan bool)\n	go func() { b.Target = near[0]; close(done) }()\n	<-done\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
-		want:  "a goroutine has it that this function doesn't wait for"},
+		want:  "a goroutine that this function doesn't wait for uses it"},
 	{name: "what a Do made, in a variable", check: "escape", file: "game/chart.go",
 		old:   "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n",
 		wrong: "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n		last = list //!\n",

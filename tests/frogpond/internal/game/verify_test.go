@@ -109,7 +109,7 @@ func TestForgedFields(t *testing.T) {
 		require.NoError(t, l.Snapshots.Restore(t.Context(), number), want)
 		before := g.Hash()
 		_, err = l.Snapshots.Read(bytes.NewReader(file))
-		if assert.ErrorContains(t, err, "the snapshot is a state that play can't leave: ", want) {
+		if assert.ErrorContains(t, err, "the snapshot is a state that this program can't produce: ", want) {
 			assert.ErrorContains(t, err, want)
 		}
 		require.Equal(t, before, g.Hash(), want)
