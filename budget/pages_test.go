@@ -204,7 +204,7 @@ func TestBaseThatIsTaken(t *testing.T) {
 	at := fmt.Sprintf(`platform: reserve \d+ bytes at 0x%x: file exists: `, first.Base)
 	refused(first, at+fmt.Sprintf(`/proc/self/maps has "%x-[0-9a-f]+ rw-p .*" there`, first.Base))
 	require.NoError(t, b.Close())
-	for _, plan := range []budget.Plan{larger, other} { // stale handles may point into its tables
+	for _, plan := range []budget.Plan{larger, other} { // stale handles point into the old tables
 		refused(plan, at+fmt.Sprintf(`base 0x%x is kept for reuse by a range of at most %d bytes with the same head of \d+; .*`, first.Base, b.Size()))
 	}
 	b = open(t, first)
@@ -212,7 +212,7 @@ func TestBaseThatIsTaken(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// paged is a plan that no other test has, with room for a huge page.
+// paged returns a plan that no other test has, with room for a huge page.
 func paged() budget.Plan {
 	return budget.Plan{
 		Name:    "paged",
@@ -318,7 +318,7 @@ func statusKiB(t *testing.T, key string) (kib uint64) {
 	return kib
 }
 
-// isHuge reports whether the system has the wish for huge pages at an address.
+// isHuge reports whether the kernel marks an address for huge pages.
 func isHuge(t *testing.T, address uint64) bool {
 	_, flags, _ := strings.Cut(mapping(t, "smaps", address), "VmFlags:")
 	return strings.Contains(flags, " hg ")
