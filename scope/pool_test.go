@@ -52,8 +52,8 @@ func TestBadPuts(t *testing.T) {
 		name   *string
 	}{name: new(string)}
 	for want, bad := range map[string]*point{
-		"Put of a scope_test.point: put twice":                        y,
-		"Put of a scope_test.point: not from here":                    &other.inside,
+		"Put of a scope_test.point: put already":                      y,
+		"Put of a scope_test.point: not a chunk of this pool":         &other.inside,
 		"Put of a scope_test.point: inside a chunk, not at its start": inside,
 		"Put of nil, pool of scope_test.point":                        nil,
 	} {
@@ -65,7 +65,7 @@ func TestBadPuts(t *testing.T) {
 	}
 	assert.Equal(t, []int{1, 2}, []int{pool.Live(), pool.Peak()}, "and a SharedPool's lock was given back")
 	assert.EqualError(t, recovered(func() { points.Pool(s, 2).Index(&other.inside) }),
-		"scope: BUG: Index of a scope_test.point: not from here")
+		"scope: BUG: Index of a scope_test.point: not a chunk of this pool")
 	require.NoError(t, s.Close())
 	assert.Nil(t, pool.Get())
 	assert.Zero(t, pool.Live()+pool.Peak())
@@ -104,7 +104,7 @@ func TestPoolsThatCannotBe(t *testing.T) {
 	x, h := empty.Get()
 	assert.Nil(t, x)
 	assert.Zero(t, h)
-	refused(putOf+"not from here", func() { empty.Put(1 << 32) })
+	refused(putOf+"not a chunk of this pool", func() { empty.Put(1 << 32) })
 	refused(`budget "test": scratch 0.0: all 2 places for pools are taken: scope "a" asked for one more; raise limits.pools in the plan to 3 or more`,
 		func() { points.Pool(s, 1) })
 }
@@ -191,7 +191,7 @@ func TestPutWhileItsFinalizerRuns(t *testing.T) {
 			return nil
 		}
 		assert.Nil(t, pool.At(0))
-		assert.EqualError(t, recovered(func() { _ = pool.Put(x) }), "scope: BUG: Put of a scope_test.point: put twice")
+		assert.EqualError(t, recovered(func() { _ = pool.Put(x) }), "scope: BUG: Put of a scope_test.point: put already")
 		if closes {
 			return s.Close()
 		}
@@ -261,14 +261,14 @@ func TestHandlePool(t *testing.T) {
 	assert.Equal(t, []int{3, 3, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
 
 	pool.Put(hz)
-	for text, h := range map[string]arena.Handle[point]{"put twice": hz, "not from here": 0} {
+	for text, h := range map[string]arena.Handle[point]{"put already": hz, "not a chunk of this pool": 0} {
 		assert.PanicsWithError(t, putOf+text, func() { pool.Put(h) })
 	}
 	for _, far := range []arena.Handle[point]{hx + 3, hx | 1<<32 - 1, 1<<64 - 1} {
 		assert.Nil(t, pool.At(far))
-		assert.PanicsWithError(t, putOf+"not from here", func() { pool.Put(far) })
+		assert.PanicsWithError(t, putOf+"not a chunk of this pool", func() { pool.Put(far) })
 	}
-	assert.PanicsWithError(t, putOf+"put twice", func() { pool.Put(hy) }, "a stale handle doesn't put the new value")
+	assert.PanicsWithError(t, putOf+"put already", func() { pool.Put(hy) }, "a stale handle doesn't put the new value")
 	assert.Equal(t, 2, pool.Live(), "nothing changed")
 
 	require.NoError(t, s.Close())
@@ -298,7 +298,7 @@ func TestHandlesRetire(t *testing.T) {
 	_, h = pool.Get()
 	assert.Equal(t, arena.Handle[point](1<<64-1<<32), h)
 	pool.Put(h)
-	assert.PanicsWithError(t, putOf+"put twice", func() { pool.Put(h) })
+	assert.PanicsWithError(t, putOf+"put already", func() { pool.Put(h) })
 	assert.Nil(t, pool.At(h))
 	assert.Equal(t, []int{2, 0, 1}, []int{pool.Cap(), pool.Live(), pool.Peak()})
 	_, other := pool.Get()
@@ -310,7 +310,7 @@ func TestHandlesRetire(t *testing.T) {
 	_, h = first.Get()
 	assert.Equal(t, arena.Handle[point](1<<32), h)
 	assert.Equal(t, -1, pool.Index(h), "another pool's, which names nothing here")
-	assert.PanicsWithError(t, putOf+"not from here", func() { pool.Put(h) })
+	assert.PanicsWithError(t, putOf+"not a chunk of this pool", func() { pool.Put(h) })
 }
 
 const notOfProxy = "not live in this proxy: another's, or freed already"
@@ -352,7 +352,7 @@ func TestPoolProxy(t *testing.T) {
 	for v, _ := d.Get(); v != nil; v, _ = d.Get() {
 	}
 	assert.EqualValues(t, 1, d.Stats().Failed)
-	assert.ErrorContains(t, d.Put(hd), "put twice", "behind its back")
+	assert.ErrorContains(t, d.Put(hd), "put already", "behind its back")
 	require.Error(t, d.Close())
 
 	late := pool.Proxy("late")
