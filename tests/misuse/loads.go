@@ -29,7 +29,7 @@ var loads = []line{
 			check(plan.Check())
 		}},
 	}, []answer{
-		{every, "generation; Check", "closed scope … region net was last emptied … ago / is above the slots of …", panics},
+		{every, "generation; Check", "closed scope … region net was last emptied … ago / also empties …", panics},
 	}, ""},
 	{"load or rewind a region in its load, below or next to one, from a finalizer, above without In", []program{
 		{name: "Load inside its own Load", run: func(wrong bool) {
@@ -83,7 +83,7 @@ var loads = []line{
 				return loadIn(level, frogs.New).Get()
 			})
 		}},
-		{name: "Load with In of a load that is over", says: "that isn't the scope of a load at work", run: func(wrong bool) {
+		{name: "Load with In of a load that is over", says: "In needs the scope that a running Load passed", run: func(wrong bool) {
 			b := open()
 			level := b.Region("level")
 			load(b, "systems", func(s scope.Scope) *Frog {
@@ -106,7 +106,7 @@ var loads = []line{
 				}).Get()
 			})
 		}},
-		{name: "Load outlasts the one outside", says: "BUG: Load of … ends while a Load of …", run: func(wrong bool) {
+		{name: "Load outlasts the one outside", says: "BUG: the function of Load of … returned before a Load of …", run: func(wrong bool) {
 			plan := pondPlan
 			plan.OnError = check
 			b := made(budget.Open(plan))
