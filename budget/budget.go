@@ -13,9 +13,11 @@ import (
 
 // Errors for errors.Is.
 var (
-	ErrFull   = scope.ErrFull   // no room in an arena or a planned table: expected
-	ErrClosed = scope.ErrClosed // a closed budget, scope or slot was used
-	// a load at work excludes the call
+	// ErrFull: an arena or a planned table has no room. It is expected.
+	ErrFull = scope.ErrFull
+	// ErrClosed: the budget, scope or slot is closed.
+	ErrClosed = scope.ErrClosed
+	// ErrLoading: the call isn't allowed during a load, rewind or close.
 	ErrLoading = errors.New("upfront: a load, rewind or close is at work")
 )
 
@@ -32,7 +34,7 @@ type Budget struct {
 	frame     []*scope.Stack
 	current   scope.Scope // the frame's own
 	buffer    int         // index of the current buffer
-	traced    bool        // NextFrame is inside its region of a trace
+	traced    bool        // NextFrame is inside its trace region
 	scratches []*scope.Stack
 	leases    *leases // of the scratch arenas
 	left      *leftOpen
@@ -64,20 +66,20 @@ func (b *Budget) Plan() Plan {
 // Size returns the number of reserved bytes, tables included.
 func (b *Budget) Size() uint64 { return b.memory.Size() }
 
-// Base returns the base of an arena.Ptr (and its like) from one region to another, or to the frame.
-// It stays the same while the budget is open; a region's own base stays until Reconfigure moves the
-// region. Resolving a pointer with another base reads other bytes, without an error.
+// Base returns the base for pointers from one region to another, or to the frame: arena.Ptr and its
+// like. It stays the same while the budget is open; a region's own base stays until Reconfigure
+// moves the region. A pointer resolved with another base leads to other bytes, without an error.
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size()) }
 
 // Missing returns how many pages of arenas and tables are not present; each costs a page fault when
 // it is used. ok is false where the system can't measure it. Edges, guards and unplanned space are
 // only addresses and don't count. Cost: a system call for each run of pages between edges or
-// guards, and a byte for each page.
+// guards, and a byte of memory for each page.
 func (b *Budget) Missing() (pages int, ok bool) {
 	return b.memory.Missing(b.parts...)
 }
 
-// note keeps an error that no call returns for the report, and passes it to the plan's OnError.
+// note records an error that no call returns, for the report, and passes it to Plan.OnError.
 func (b *Budget) note(err error) {
 	if err == nil {
 		return

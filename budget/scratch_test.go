@@ -69,8 +69,8 @@ func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
 	return done
 }
 
-// TestEachWorkerHasSoMany: a worker has the plan's number of scratch arenas, by number, on loan,
-// and for Pick.
+// TestEachWorkerHasSoMany: a worker has the plan's number of scratch arenas, whether by number, on
+// loan, or for Pick.
 func TestEachWorkerHasSoMany(t *testing.T) {
 	for _, each := range []int{1, 3, 8} {
 		b, err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each, Size: 4096}})
@@ -136,7 +136,7 @@ func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 	stillWaits(t, done)
 	cancel()
 	err := <-done
-	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 workers are lent, 1 taken by number: context canceled`)
+	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 workers are lent, 1 taken by number; Release a Lease, or raise scratch.workers in the plan: context canceled`)
 	assert.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, one.Release())
 	for range 20 {
@@ -270,7 +270,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	assert.Equal(t, []int64{2, 1}, ran)
 	assert.ErrorContains(t, given, "which were released before")
 	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; `+
-		`nothing was closed: upfront: loading`)
+		`nothing has changed: call Close again: upfront: a load, rewind or close is at work`)
 	assert.ErrorContains(t, opened.(error), "which was released")
 	three, two := take(t, b), take(t, b) // it is free all the same
 
@@ -304,7 +304,7 @@ type watched struct {
 
 func watchScratch(t *testing.T, b *budget.Budget, pairs int) watched {
 	w := watched{t, b, map[unsafe.Pointer]*int{}}
-	var all []budget.Lease // at once: in turn they would be the same
+	var all []budget.Lease // at once: leases in turn would be of the same pair
 	for range pairs {
 		lent := take(t, b)
 		all = append(all, lent)
@@ -348,8 +348,8 @@ func (w watched) borrow(patience time.Duration) (fine bool) {
 	return assert.Error(w.t, lent.Release()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
 }
 
-// TestScratchAmongGoroutines lends to many: no two have the same pair, while they come, go, give
-// up, take by number or use a released lease.
+// TestScratchAmongGoroutines lends to many goroutines. No two have the same pair, while they come,
+// leave, give up, take by number or use a released lease.
 func TestScratchAmongGoroutines(t *testing.T) {
 	plan := small()
 	plan.Scratch.Workers = 4
@@ -389,7 +389,7 @@ func TestScratchAmongGoroutines(t *testing.T) {
 	}
 }
 
-// TestTakeAndGiveWhileTheBudgetCloses: each is served, or gets a closed error.
+// TestTakeAndGiveWhileTheBudgetCloses: each goroutine is served, or gets a closed error.
 func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 	for range 20 {
 		b := open(t, small())

@@ -83,7 +83,7 @@ func TestTogether(t *testing.T) {
 		`from machine to machine: set its key state to true (RegionPlan.State)`)
 	require.NoError(t, b.Region("rollback").Rewind(background))
 	assert.ErrorContains(t, ring.Take(6),
-		`region rollback was last emptied … by a Rewind of region rollback`)
+		` ago, by a Rewind of region rollback`)
 	assert.EqualValues(t, 1, rooms[0].Tick)
 }
 
@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 		err = p.ring.Restore(ctx, 3)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.ErrorContains(t, err,
-			`budget "pond": Restore of region level waited for workers: "anna" has pinned region level`)
+			`budget "pond": Restore of region level waited: worker "anna" has pinned region level`)
 		go func() {
 			time.Sleep(time.Millisecond)
 			anna.Unpin()
@@ -164,7 +164,7 @@ func TestRestoreMeetsLoads(t *testing.T) {
 	require.NoError(t, p.state.Rebuild(func() error {
 		if asked++; asked == 2 {
 			assert.EqualError(t, p.region.Rewind(background),
-				`budget "pond": Rewind of region level during a Restore of region level: upfront: loading`)
+				`budget "pond": Rewind of region level refused during a Restore of region level; call it when that has returned: upfront: a load, rewind or close is at work`)
 			assert.ErrorIs(t, p.ring.Restore(background, 1), budget.ErrLoading)
 			assert.ErrorIs(t, b.Close(), budget.ErrLoading)
 			assert.False(t, p.region.Reader("anna").Pin())
@@ -266,7 +266,7 @@ func TestObjectsThatEnded(t *testing.T) {
 	other := voices.Get()
 	assert.EqualError(t, ring.Restore(background, 1), "save: Restore of snapshot 1 of region extra: "+
 		"in a pool with a finalizer of save_test.voice, 1 objects began or ended since, and 0 "+
-		"finalizers ran, which can't be undone; use a Pool, or make it after NewRing")
+		"finalizers ran, which can't be undone; use a Pool without finalizer, or make the pool after NewRing")
 	require.NoError(t, voices.Put(other))
 	assert.ErrorContains(t, ring.Restore(background, 1), "1 finalizers ran")
 	assert.EqualValues(t, 7, live.Tick, "nothing has changed")
@@ -366,7 +366,7 @@ var atEndMaker = scope.Object(func(*voice) error {
 })
 
 // TestOwnedValuesThatEnded: a snapshot in which an owned value lived isn't restored after its end.
-// One from after its end is.
+// A snapshot from after its end is.
 func TestOwnedValuesThatEnded(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
