@@ -23,8 +23,9 @@ func newProfileCommand(t *tool) *cobra.Command {
 		Short: "lists the users of a budget's memory, or writes a profile for go tool pprof",
 		Long: `Lists the users of a budget's memory: the bytes in use now by region, scope and label and,
 for a checked build, by line of code; and the peaks of labels and scopes, each at its own
-time. Slots of a region count together. Give the URL of a running budget's live page or of
-its report.json, or a report file. With -o it writes a profile for go tool pprof instead.
+time. Slots of a region count together. The argument is the URL of a running budget's live
+page or of its report.json, or a report file. With -o it writes a profile for go tool pprof
+instead.
 
 ` + exitCodes,
 		Example: `  upfront profile http://127.0.0.1:8080/
