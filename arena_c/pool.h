@@ -20,7 +20,7 @@
  *            chunk 0. get has only two comparisons and trusts them: in a release build an
  *            overwritten number leads anywhere. In a checked build get returns NULL if the number
  *            isn't a free chunk's, and Go's get panics. Package budget/save checks all words of a
- *            save from outside.
+ *            save that comes from outside.
  *
  * put divides by a multiplication: index = high word of offset * inverse, with inverse = ceil(2^64
  * / stride). The index is exact while offset * stride < 2^64, and upfront_pool_init refuses larger
@@ -60,7 +60,7 @@ typedef struct upfront_pool {
     uint32_t count;   /* number of chunks */
     uint32_t retired; /* number of retired chunks */
     uint32_t kind;    /* the owner's number for the chunks' type */
-    uint32_t handles; /* mask of the bits of a generation that count puts; 0: no handles */
+    uint32_t handles; /* mask of the bits of a generation that each put by handle counts up; 0: no handles */
 } upfront_pool;
 
 /* the index in a handle; the generation is above it */
@@ -88,7 +88,7 @@ static inline uint32_t *upfront_pool_generation(const upfront_pool *p, uint64_t 
     return upfront_pool_numbers(p) + p->count + index;
 }
 
-/* Returns the number of live chunks. */
+/* Returns the number of chunks in use, live or leaving. */
 static inline uint64_t upfront_pool_live(const upfront_pool *p) { return p->count - p->retired - p->free; }
 
 static inline uint64_t upfront_high64(uint64_t a, uint64_t b) {
@@ -112,7 +112,7 @@ static inline int upfront_pool_next_is_free(const upfront_pool *p) {
 #endif
 
 /* Takes a chunk. NULL: no chunk is free, or the pool with that generation is closed; in a checked
- * build also after damage. */
+ * build also after damage, or if upfront_refuses refuses the request. */
 static inline void *upfront_pool_get(upfront_pool *p, uint64_t gen) {
     uint64_t index;
     if (p->gen != gen || p->free == 0)

@@ -53,7 +53,7 @@ func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain, h.
 type unwinding struct {
 	st *Stack
 	h  *arena_c.Scopes
-	// a cursor of 0 is the cursor of the lowest scope to close
+	// to.cursor 0: go back to the start of the lowest scope to close
 	to     mark
 	errs   errorList
 	at     uint64 // offset of the node that runs
@@ -100,13 +100,12 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 // before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() error {
 	u.st.unwound++
-	// look must book the scopes and labels before they are gone
+	// look records the scopes and labels, so it runs before they are gone
 	u.st.look()
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
 	}
-	// work out a full of the near end before the temporaries free bytes, so that its figures are
-	// right
+	// If the near end was full, record it now: freed temporaries would change its figures.
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 {
 		u.st.peekFrom(near, near.Depth)
 	}
