@@ -60,7 +60,7 @@ typedef struct upfront_pool {
     uint32_t count;   /* number of chunks */
     uint32_t retired; /* number of retired chunks */
     uint32_t kind;    /* the owner's number for the chunks' type */
-    uint32_t handles; /* mask of the bits of a generation that each put by handle counts up; 0: no handles */
+    uint32_t handles; /* mask of a generation's bits that puts by handle count; 0: no handles */
 } upfront_pool;
 
 /* the index in a handle; the generation is above it */

@@ -9,18 +9,19 @@
  *            after the newest block or, unless the ring has wrapped, before the oldest one. With an
  *            align of at least 8 it succeeds in any state when free >= 2 * (size + align + 7), and
  *            in an empty ring when free >= size + align + 7. The last byte can be used.
- * Cost       O(1): 1 comparison in the fast path, 4 in free. Space: 8 bytes and padding a block.
+ * Cost       O(1): a push tests generation and room; a pop makes 4 tests before it changes a word.
+ *            Space: 8 bytes and padding a block.
  * Source     The scratch allocator of Bitsquid's foundation, without its fault: it tested only
  *            whether the new cursor is in live memory, so a block could jump over all live memory.
  *            The ring measures the room before it makes a block.
  *
  * Damage     Writes to free room change nothing. The word before a block isn't sealed. If an
- *            overwritten word leads past the newest block, a free of its block, once the oldest, is
- *            refused as UPFRONT_CORRUPT, and front returns 0 bytes. If the word has another size
- *            that fits, the free releases more or less than the block. Then a later pop finds no
- *            block at its place and is refused as UPFRONT_CORRUPT; the walk reports the damage
- *            before. Until then bytes of a live block may be allocated again, but no byte outside
- *            of the ring is touched. A reset makes the ring whole.
+ *            overwritten word leads past upfront_ring_stop, a free of its block is refused as
+ *            UPFRONT_CORRUPT, and front returns 0 bytes. If the word has another size that fits,
+ *            the free releases more or less than the block. A later pop then finds no block and is
+ *            refused as UPFRONT_CORRUPT; a walk shows the damage earlier. Until then bytes of a
+ *            live block may be allocated again, but no byte outside of the ring is touched. A reset
+ *            makes the ring whole.
  *
  * `count` distinguishes an empty ring from a full one; the cursors may be the same in both. An
  * empty ring starts again at its first byte. */
@@ -46,8 +47,7 @@ typedef struct upfront_ring {
     uint64_t unused[4];
 } upfront_ring;
 
-/* The word before a block: its size, and from UPFRONT_RING_PADDING up the padding between the
- * two. */
+/* The word before a block: its size + UPFRONT_RING_PADDING * the padding between word and block. */
 #define UPFRONT_RING_PADDING (UINT64_C(1) << 40)
 
 enum { UPFRONT_RING_WORD = sizeof(uint64_t) };
@@ -104,8 +104,8 @@ static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t si
 /* Returns the end of the blocks that follow the oldest one: the cursor, or the seam. */
 static inline uint64_t upfront_ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->arena.cursor : r->seam; }
 
-/* Returns the oldest block and its size; NULL if there is none. If its word leads past the newest
- * block, the size is 0, and upfront_ring_pop refuses the block. */
+/* Returns the oldest block and its size; NULL if there is none. If its word leads past
+ * upfront_ring_stop, the size is 0, and upfront_ring_pop refuses the block. */
 static inline void *upfront_ring_front(const upfront_ring *r, uint64_t *size) {
     uint64_t word, at, stop = upfront_ring_stop(r);
     if (stop < r->oldest + UPFRONT_RING_WORD) /* empty, or a word was overwritten */
@@ -165,8 +165,8 @@ void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t m
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* Allocates a block and frees the oldest blocks until it fits, even if they are still in use: for
- * data that may be lost, such as a log. Frees nothing for a block that doesn't fit in the empty
- * ring. NULL also if the words contradict themselves. */
+ * data that may be lost, such as a log. Returns NULL, and frees nothing, for a block that doesn't
+ * fit in the empty ring, and NULL also if the ring's words are damaged. */
 void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* Does upfront_ring_pop for C programs, with a null check: null is UPFRONT_BAD_ARGUMENT. */

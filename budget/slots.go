@@ -15,9 +15,9 @@ import (
 // complete; if the load fails, the old level stays.
 //
 // Any goroutine may acquire a slot and is then its owner: it loads, rewinds and releases the slot.
-// Owners do so at the same time if no region is above the slots in the plan. Otherwise each load
-// also empties the regions above, and a second owner's load meanwhile returns ErrLoading. So put
-// slots last ([Plan.Check] warns otherwise).
+// Owners may do so at the same time if no region comes after the slots in the plan. Otherwise each
+// load also empties the regions after them, and a second owner's load meanwhile returns ErrLoading.
+// So put slots last ([Plan.Check] warns otherwise).
 //
 // A slot costs its size in whole pages, its tables ([Limits]; by default 12 KiB, and 41 KiB of the
 // Go heap), and addresses up to the next 64 KiB. A region of many small slots should have limits of
@@ -33,7 +33,7 @@ import (
 //     Load.
 //   - Use an [arena.Heap] in one region if sizes differ. Each slot has the size of the worst case;
 //     in a heap one object can use the bytes that another doesn't need.
-//   - With default limits, a slot below some 16 KiB is mostly tables.
+//   - With default limits, a slot below 12 KiB is smaller than its tables.
 //
 // A slot that isn't released before Close is a leak, as an unreleased lease is ([Leaks]). Close
 // empties it all the same, but its owner doesn't know that it is gone. In a server that keeps
@@ -63,7 +63,7 @@ func (b *Budget) Slots(name string) *Slots {
 // Acquire returns the first free slot and makes the caller its owner. The owner loads it ([Load])
 // and releases it ([Region.Release]). If no slot is free it returns a [scope.FullError] that names
 // the key to raise, which suits a server's admission control. Any goroutine may call it. Cost: a
-// lock and a look at each slot; no Go allocation.
+// lock and a look at each slot; no Go allocation, unless it fails.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: get them from Budget.Slots")
@@ -102,10 +102,10 @@ func (s *Slots) Available() (free int) {
 }
 
 // Release rewinds a slot ([Region.Rewind]) and frees it; from then on this Region and its readers
-// fail. It returns the errors of Rewind, and the slot is free all the same. If the slot can't be
-// rewound, because a worker pins it until ctx ends or a load excludes the call, nothing changes. A
-// second Release fails, and so does Release of a region without slots. No Go allocation, unless it
-// fails or waits.
+// fail. If finalizers fail, it returns their errors, and the slot is free all the same. If the slot
+// can't be rewound, because a worker pins it until ctx ends or a load excludes the call, nothing
+// changes. A second Release fails, and so does Release of a region without slots. No Go allocation,
+// unless it fails or waits.
 func (r Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)
 }

@@ -11,7 +11,7 @@
 //	  "name": "door",
 //	  "note": "Opens with the blue key, and closes by itself.",
 //	  "variables": {
-//	    "held":  {"type": "int", "note": "the user's keys, a bit for each"},
+//	    "held":  {"type": "int", "note": "1 if the user has the blue key"},
 //	    "moved": {"type": "bool", "value": false}
 //	  },
 //	  "nodes": {
