@@ -18,9 +18,9 @@ import (
 // write into free memory takes the block that it hit out of service, and no other; Err reports it.
 // In checked builds the method that finds the damage panics, or returns an error if it can.
 //
-// One goroutine at a time uses a heap; for several, and for C libraries, use a Shared. The race
-// detector reports two calls at once; checked builds refuse the second call with an error or, in a
-// method without one, a panic. A Heap holds no addresses, so it may be part of a level's state
+// One goroutine at a time uses a heap; several, or a C library on it, go through its Shared. The
+// race detector reports two calls at once; checked builds refuse the second call with an error or,
+// in a method without one, a panic. A Heap holds no addresses, so it may be part of a level's state
 // (budget/save) if it is made before the state is complete.
 type Heap struct{ header *arena_c.Heap }
 
@@ -32,10 +32,10 @@ var _ Reallocator = Heap{}
 //
 // The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of exactly
 // their size; their lists need 512 bytes more. With parked blocks an Alloc and a Free in C take a
-// third of the time among a thousand small blocks, and two thirds among 100,000. For sizes up to 4
-// KiB they save little. A C library's heap parks 256; park more if the program frees more blocks
-// before it allocates them again. A request that would be refused merges all parked blocks first,
-// in one call.
+// third of the time among a thousand small blocks, and two thirds among 100,000. In a mix of sizes
+// up to 4 KiB they save little. A C library's heap parks 256; park more if the program frees more
+// blocks before it allocates them again. A request that would be refused merges all parked blocks
+// first, in one call.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
 	if err != nil {
@@ -68,8 +68,8 @@ type heapSeen struct{ raced, damaged uint64 }
 
 func seen(h *arena_c.Heap) heapSeen { return heapSeen{h.Raced, h.Damaged} }
 
-// tell panics in checked builds if the call found damage, or another call inside, which was refused
-// and counted.
+// tell panics in checked builds if the call found damage, or was refused because another call was
+// inside.
 func (h Heap) tell(what string, was heapSeen) { was.tell(what, seen(h.header), h.Err) }
 
 func (was heapSeen) tell(what string, is heapSeen, err func() error) {
@@ -118,7 +118,7 @@ func (h Heap) Free(p unsafe.Pointer) error {
 	return refusedOr("Heap.Free", h.its().Free(p), h.Err)
 }
 
-// refusedOr is refused, and adds the error of err to a code for damage.
+// refusedOr returns the error of refused, or for a code for damage the error of err.
 func refusedOr(what string, code arena_c.Code, err func() error) error {
 	if code == arena_c.Corrupt {
 		if damage := err(); damage != nil {
@@ -129,7 +129,8 @@ func refusedOr(what string, code arena_c.Code, err func() error) error {
 }
 
 // Realloc changes the size of a block and keeps its contents and its alignment. The block shrinks
-// in place, and grows in place, up or down, if there is room; otherwise it moves. Realloc returns
+// in place. It grows in place if there is room after it, else down to a lower address, else it
+// moves. Realloc returns
 // nil and no error when the heap is full; p is unchanged then. A nil p is Alloc aligned to 16. An
 // address of no live block is an error.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {

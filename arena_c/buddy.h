@@ -12,8 +12,8 @@
  * Bound      A request succeeds exactly when a free block of its size or a larger one exists and
  *            the reserve allows it. Take a program with at most M live bytes, in blocks of at most
  *            n times the smallest, that only calls alloc and free. A buddy of
- *            upfront_buddy_robson_bound bytes never refuses it: M * (1 + log2(n) / 2) bytes if 2n
- *            smallest blocks divide M. This needs the lowest address for every request. realloc
+ *            upfront_buddy_robson_bound bytes never refuses it: M * (1 + log2(n) / 2) bytes if M is
+ *            a multiple of 2n smallest blocks. This needs the lowest address for every request. realloc
  *            breaks the bound: a block cut in place keeps its address, and a moving block exists
  *            twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of,
@@ -23,7 +23,7 @@
  * Threads    One call at a time, as for a heap. The checked build refuses a second call and counts
  *            it in `raced`.
  * When not   For odd sizes: a heap (heap.h) takes 1.04 times the asked bytes, a buddy 1.41 (sizes
- *            from 16 to 4096, each power of two equally often, full after many frees). For sizes of
+ *            from 16 to 4096, as many from each 2^k to 2^(k+1); full after many frees). For sizes of
  *            2^k + 1 a buddy takes 2 times the bytes. Nor for thousands of blocks that come and go
  *            quickly: a free and an alloc take some 200 ns together, in a heap 60. For objects of
  *            one size use pool.h.
@@ -42,12 +42,12 @@
  *            block.
  * Damage     Writes to free blocks change nothing. After a write to the state bytes no call
  *            allocates or writes outside of the blocks. A free that finds damage returns
- *            UPFRONT_CORRUPT, a realloc NULL. One refusal in 1 + smallest blocks / 64 checks all
- *            bytes. Nothing is repaired: a later allocation may overlap a live block.
+ *            UPFRONT_CORRUPT, a realloc NULL. Of 1 + N / 64 refusals, N the number of smallest
+ *            blocks, one checks all bytes. Nothing is repaired: a later allocation may overlap a live block.
  * Checked    In a checked build fills are checked and freed blocks rest, as in a heap. The bytes
  *            after the asked size are a redzone. A request whose redzone would have fewer than 16
- *            bytes gets the next order if there is room; these `padded` bytes give way before a
- *            refusal. After upfront_buddy_size_of the caller may use the whole block that a release
+ *            bytes gets the next order if there is room. Before a refusal these added bytes,
+ *            counted in `padded`, become free blocks again. After upfront_buddy_size_of the caller may use the whole block that a release
  *            build would return. */
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
@@ -66,7 +66,7 @@ typedef struct upfront_buddy {
     uint64_t first;     /* offset of the first block, from this header */
     uint64_t end;       /* offset past the last block */
     uint64_t smallest;  /* size of the smallest block */
-    uint64_t low;       /* smallest blocks from a multiple of UPFRONT_ALIGN_MAX to the first */
+    uint64_t low;       /* number of the first block, from the UPFRONT_ALIGN_MAX multiple below it */
     uint64_t root;      /* the boundary of the block that contains all others */
     uint64_t used;      /* bytes of live blocks */
     uint64_t peak;      /* highest `used` */
@@ -82,7 +82,7 @@ typedef struct upfront_buddy {
     uint64_t where;     /* offset of the last finding; 0: unknown */
     uint64_t look;      /* refusals check no bytes while `failed` is below this */
     uint64_t plain;     /* checked build: nothing rests, and there are no redzones */
-    uint64_t padded;    /* checked build: bytes of live blocks that are redzones */
+    uint64_t padded;    /* checked build: bytes of live blocks above a release build's blocks */
     upfront_rest rest;  /* checked build: freed blocks at rest */
     uint64_t busy;      /* checked build: a call is running */
     uint64_t raced;     /* checked build: calls refused because another was running */
@@ -116,8 +116,8 @@ void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align);
 int upfront_buddy_free(upfront_buddy *b, void *p);
 
 /* Changes the size of a block and keeps its contents. The block stays in place while the size
- * rounds up to the same power of two. If it shrinks, the rest becomes free blocks. If it grows, it
- * stays if the other halves follow it and are free, else it moves. It is aligned to its new size.
+ * rounds up to the same power of two. If it shrinks, the rest becomes free blocks. It grows in
+ * place if each other half that it needs follows it and is free, else it moves. It is aligned to its new size.
  * Returns NULL and leaves p as it was if the buddy is full or p is no live block
  * (upfront_buddy_check returns the code). A null p is an allocation. Size 0 makes a smallest block
  * and doesn't free. */
@@ -127,7 +127,8 @@ void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
  * kept. */
 int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p);
 
-/* As upfront_heap_check, but in a checked build it counts as a call of upfront_buddy_size_of. */
+/* As upfront_heap_check. In a checked build the caller may then use the whole block, as after
+ * upfront_buddy_size_of. */
 int upfront_buddy_check(const upfront_buddy *b, const void *p);
 
 /* As upfront_heap_plain and upfront_heap_made. */
@@ -141,7 +142,7 @@ void upfront_buddy_reset(upfront_buddy *b);
 uint64_t upfront_buddy_largest(const upfront_buddy *b);
 
 /* Keeps `bytes` free bytes back, possibly in small blocks: a request that needs any of them is
- * full. 0 lifts the reserve, for a clean-up. If the buddy has fewer bytes, all are kept back. */
+ * refused. 0 lifts the reserve, for a clean-up. If the buddy has fewer bytes, all are kept back. */
 void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes);
 
 /* Returns the highest `used` since the last call, and begins a new phase at the present use. */
@@ -171,8 +172,8 @@ void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size);
  * Proof. Count in smallest blocks. A block of order 0 is placed where all bytes below it are live,
  * so it ends at or below L0 = live. A block of order i is placed in the lowest free window of 2^i,
  * so each window below holds a live block. A window that begins below L0 holds at least one
- * smallest block. A window that begins from there up to L1 holds at least a block of order 1, and
- * so on; from L(i-1) on a window is full. The blocks in these windows take at most live - 2^i in
+ * smallest block. From L0 to L1 each window holds a block of order 1 or larger, and so on; above
+ * L(i-1) it is full. The blocks in these windows take at most live - 2^i in
  * all, which bounds the number of windows and gives Li. The program that frees all but the smallest
  * block in each window, and then allocates all it may, reaches this bound. It is Robson's (1971):
  * with any allocator, some program of this kind needs live * (1 + log2(n) / 2) - n + 1. */
@@ -182,8 +183,8 @@ uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t sm
  *
  * Smallest blocks are numbered from a multiple of UPFRONT_ALIGN_MAX, and a boundary has the number
  * of the block after it. The halves of a block of order j > 0 meet at a boundary whose lowest bit
- * is 2^(j-1), so each boundary stands for exactly one block. Boundaries between `low` and `high`
- * have bytes. `low` is rounded down to an even number and `high` up, so that each smallest block
+ * is 2^(j-1), so each boundary stands for exactly one block. Boundaries between `low` and `high`,
+ * the number after the last block, have bytes. `low` is rounded down to an even number and `high` up, so that each smallest block
  * has its pair.
  *
  * The byte of a whole free block is SPLIT + order + 1, that of a whole live block LIVE; bytes

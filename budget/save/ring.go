@@ -19,12 +19,12 @@ import (
 type Ring struct {
 	scope     scope.Scope // owns the ring's memory
 	record    *arena_c.Record
-	gen       uint64 // of the record while the scope is alive
+	gen       uint64 // the record's when the ring was made; another one after the scope's end
 	parts     []part
 	slots     []slot
 	spare     []byte   // for images from outside, until they are checked
 	layout    *layout  // nil if not known
-	text      []byte   // the layout in a file; nil before the first
+	text      []byte   // the layout as JSON, for files; nil until a file is made
 	described fileHead // the part of a file's header that the layout determines
 	exclusive *budget.Exclusive
 	of        uint32 // checksum of the subjects
@@ -56,10 +56,10 @@ var imageMaker = scope.Plain[byte]()
 
 // NewRing allocates in s a ring of count snapshots of the states, and one more image if all their
 // regions are state regions. It ends the states: later allocations don't belong to them. s is the
-// scope of the state's load, or of a region above that is loaded later. If s has no room, NewRing
-// unwinds with an error that names the knob to raise. It panics with every other error, such as a
-// finalizer or a forbidden type in a state. An image takes the states' size. NewRing makes Go
-// allocations.
+// scope of the state's load, or of a later load of a region higher in the plan. If s has no room,
+// NewRing unwinds with an error that names the knob to raise. It panics with other errors, such as
+// a finalizer or a forbidden type in a state region. An image takes the states' size, 8 bytes for
+// each pool, and rounds each state up to a line. NewRing makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -88,7 +88,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if images <= total/max(size, 1) {
 		total = images * size
 	}
-	// One allocation, aligned to a line: a full scope then reports a size that is enough.
+	// The empty slice aligns s to a line first: a full scope then reports a size that is enough.
 	imageMaker.SliceAligned(s, 0, arena_c.LineSize)
 	all := imageMaker.SliceAligned(s, total, arena_c.LineSize)
 	next := func() (image []byte) {
