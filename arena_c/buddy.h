@@ -13,9 +13,9 @@
  *            the reserve allows it. Take a program with at most M live bytes, in blocks of at most
  *            n times the smallest, that only calls alloc and free. A buddy of
  *            upfront_buddy_robson_bound bytes never refuses it: M * (1 + log2(n) / 2) bytes if M is
- *            a multiple of 2n smallest blocks. This needs the lowest address for every request. realloc
- *            breaks the bound: a block cut in place keeps its address, and a moving block exists
- *            twice meanwhile.
+ *            a multiple of 2n smallest blocks. This needs the lowest address for every request.
+ *            realloc breaks the bound: a block cut in place keeps its address, and a moving block
+ *            exists twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of,
  *            and realloc without its copy. largest is O(1). Space: 208 bytes; a byte for each
  *            smallest block, and at most one more; and the bytes that rounding to smallest blocks
@@ -23,10 +23,10 @@
  * Threads    One call at a time, as for a heap. The checked build refuses a second call and counts
  *            it in `raced`.
  * When not   For odd sizes: a heap (heap.h) takes 1.04 times the asked bytes, a buddy 1.41 (sizes
- *            from 16 to 4096, as many from each 2^k to 2^(k+1); full after many frees). For sizes of
- *            2^k + 1 a buddy takes 2 times the bytes. Nor for thousands of blocks that come and go
- *            quickly: a free and an alloc take some 200 ns together, in a heap 60. For objects of
- *            one size use pool.h.
+ *            from 16 to 4096, as many from each 2^k to 2^(k+1); full after many frees). For sizes
+ *            of 2^k + 1 a buddy takes 2 times the bytes. Nor for thousands of blocks that come and
+ *            go quickly: a free and an alloc take some 200 ns together, in a heap 60. For objects
+ *            of one size use pool.h.
  * Source     Knuth, TAOCP 1, 2.5, for the buddy system of Markowitz and Knowlton. Robson, "An
  *            Estimate of the Store Size Necessary for Dynamic Storage Allocation" (1971), for the
  *            bound and its program; "Bounds for Some Functions Concerning Dynamic Storage
@@ -43,12 +43,13 @@
  * Damage     Writes to free blocks change nothing. After a write to the state bytes no call
  *            allocates or writes outside of the blocks. A free that finds damage returns
  *            UPFRONT_CORRUPT, a realloc NULL. Of 1 + N / 64 refusals, N the number of smallest
- *            blocks, one checks all bytes. Nothing is repaired: a later allocation may overlap a live block.
+ *            blocks, one checks all bytes. Nothing is repaired: a later allocation may overlap a
+ *            live block.
  * Checked    In a checked build fills are checked and freed blocks rest, as in a heap. The bytes
  *            after the asked size are a redzone. A request whose redzone would have fewer than 16
  *            bytes gets the next order if there is room. Before a refusal these added bytes,
- *            counted in `padded`, become free blocks again. After upfront_buddy_size_of the caller may use the whole block that a release
- *            build would return. */
+ *            counted in `padded`, become free blocks again. After upfront_buddy_size_of the caller
+ *            may use the whole block that a release build would return. */
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
 
@@ -66,7 +67,7 @@ typedef struct upfront_buddy {
     uint64_t first;     /* offset of the first block, from this header */
     uint64_t end;       /* offset past the last block */
     uint64_t smallest;  /* size of the smallest block */
-    uint64_t low;       /* number of the first block, from the UPFRONT_ALIGN_MAX multiple below it */
+    uint64_t low;       /* number of the first block; 0 is at a multiple of UPFRONT_ALIGN_MAX */
     uint64_t root;      /* the boundary of the block that contains all others */
     uint64_t used;      /* bytes of live blocks */
     uint64_t peak;      /* highest `used` */
@@ -117,8 +118,8 @@ int upfront_buddy_free(upfront_buddy *b, void *p);
 
 /* Changes the size of a block and keeps its contents. The block stays in place while the size
  * rounds up to the same power of two. If it shrinks, the rest becomes free blocks. It grows in
- * place if each other half that it needs follows it and is free, else it moves. It is aligned to its new size.
- * Returns NULL and leaves p as it was if the buddy is full or p is no live block
+ * place if each other half that it needs follows it and is free, else it moves. It is aligned to
+ * its new size. Returns NULL and leaves p as it was if the buddy is full or p is no live block
  * (upfront_buddy_check returns the code). A null p is an allocation. Size 0 makes a smallest block
  * and doesn't free. */
 void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
@@ -184,8 +185,8 @@ uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t sm
  * Smallest blocks are numbered from a multiple of UPFRONT_ALIGN_MAX, and a boundary has the number
  * of the block after it. The halves of a block of order j > 0 meet at a boundary whose lowest bit
  * is 2^(j-1), so each boundary stands for exactly one block. Boundaries between `low` and `high`,
- * the number after the last block, have bytes. `low` is rounded down to an even number and `high` up, so that each smallest block
- * has its pair.
+ * the number after the last block, have bytes. `low` is rounded down to an even number and `high`
+ * up, so that each smallest block has its pair.
  *
  * The byte of a whole free block is SPLIT + order + 1, that of a whole live block LIVE; bytes
  * inside either are 0. The byte of a split block is SPLIT + order + 1 of the largest free block in
