@@ -60,7 +60,7 @@ func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 
 // Oldest returns the oldest live block and its size in bytes, or nil when the ring is empty. If a
 // stray write has made its header end after the newest block, the size is 0 and Free reports
-// "corrupt table".
+// "overwritten words".
 func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 
 // Free frees the oldest block. Any other address is an error and changes nothing. An error with
