@@ -31,7 +31,7 @@ func (r Report) String() string {
 		names.usage(x, "scope", x.Scopes)
 		names.usage(x, "label", x.Labels)
 		for _, in := range x.Inner {
-			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d objects, peak %s, of %s", in.Kind, in.Scope, SizeText(in.Used), in.Live,
+			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d blocks, peak %s, of %s", in.Kind, in.Scope, SizeText(in.Used), in.Live,
 				SizeText(in.Peak), SizeText(in.Size)))
 		}
 	}

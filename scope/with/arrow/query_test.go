@@ -288,7 +288,7 @@ func TestUsedAfterItsEnd(t *testing.T) {
 	closed := p.Open("closed")
 	require.NoError(t, closed.Close())
 	err := caught(func() { _ = with.Query(context.Background(), closed, "query", allocates) })
-	assert.ErrorContains(t, err, "BUG: Open in a scope")
+	assert.ErrorContains(t, err, "BUG: Open in a closed scope")
 	assert.ErrorIs(t, with.In(context.Background(), closed, allocates), scope.ErrClosed)
 	covered := p.Open("covered")
 	above := p.Open("above")
