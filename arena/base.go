@@ -134,8 +134,8 @@ func StringOf(b Base, bytes []byte) String {
 	return String{Slice[byte]{stored: stored, count: uint64(len(bytes))}}
 }
 
-// Get returns the string. It is a view of the block and lives as long as its bytes do, so don't
-// keep it in a map, an error or a log record: strings.Clone copies it.
+// Get returns the string. It is a view that lives as long as the text in the block, so don't keep
+// it in a map, an error or a log record: strings.Clone copies it.
 func (s String) Get(b Base) string {
 	bytes := s.bytes.Get(b)
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes))

@@ -52,11 +52,12 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	return Buddy{header}, nil
 }
 
-// BuddySize returns the size of a block in which a Buddy, at any address, has this number of bytes
-// for its own blocks, such as RobsonBound's result. BuddySize doesn't check its arguments.
+// BuddySize returns the size of a block that holds a Buddy with this number of bytes for its
+// blocks, at any address. The bytes may be RobsonBound's result. BuddySize doesn't check its
+// arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
-// RobsonBound returns the bytes of blocks with which a Buddy never refuses a request. The program
+// RobsonBound returns the bytes that a Buddy needs for its blocks to refuse no request. The program
 // has at most `live` bytes of live blocks, each from `smallest` to `largest` bytes. RobsonBound
 // returns 0 if smallest or largest isn't a power of two, largest is below smallest, or live is
 // above 256 GiB. The result is about live * (1 + log2(largest/smallest) / 2), and exact: with one
@@ -104,9 +105,9 @@ func (b Buddy) Free(p unsafe.Pointer) error {
 }
 
 // Realloc changes the size of a block and keeps its contents; its alignment becomes its new size.
-// The block shrinks in place, and grows in place if the blocks after it are its other halves and
-// free; otherwise it moves. Realloc returns nil and no error when the buddy is full; p is unchanged
-// then. A nil p is Alloc. An address of no live block is an error.
+// The block shrinks in place, and grows in place if its other halves come after it and are free;
+// otherwise it moves. Realloc returns nil and no error when the buddy is full; p is unchanged then.
+// A nil p is Alloc. An address of no live block is an error.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := b.seen()
 	q := b.header.Realloc(p, size)

@@ -179,10 +179,10 @@ func (h Heap) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.its()), arena_c.RoomMayLive)
 }
 
-// Reserve keeps bytes back, headers included, sometimes 16 fewer: a request that needs any of them
-// is refused as full. Reserve(0) lifts it, so that clean-up after a full finds room: a database
-// without any free memory can't even drop a table. A reserve above the size keeps all; live blocks
-// stay live.
+// Reserve keeps bytes back, headers included: a request that needs any of them is refused as full.
+// Rounding may still use 16 of them. Reserve(0) lifts it, so that clean-up after a full finds room:
+// a database without any free memory can't even drop a table. A reserve above the size keeps all;
+// live blocks stay live.
 func (h Heap) Reserve(bytes uint64) { h.its().Reserve(bytes) }
 
 // Phase returns the highest Used since the last call of Phase, and begins a new phase: the most

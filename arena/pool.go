@@ -44,8 +44,8 @@ func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 // Get returns a zeroed T, or nil when all chunks are live.
 func (p BlockPool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
-// GetUnzeroed is Get for a caller that writes all of T: the T holds any bytes, usually the chunk's
-// last value.
+// GetUnzeroed is Get for a caller that writes all of T: its bytes are arbitrary, usually the
+// chunk's last value.
 func (p BlockPool[T]) GetUnzeroed() *T {
 	return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers)
 }

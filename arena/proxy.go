@@ -107,8 +107,8 @@ func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 }
 
 // Close ends the proxy; later calls are errors. It returns nil if all blocks were freed, or if the
-// allocator doesn't free single blocks. Otherwise the error names the blocks, which stay live, in
-// checked builds with the lines that allocated them. A second Close is an error.
+// allocator doesn't free single blocks. Otherwise the error names the blocks, which stay live.
+// Checked builds add the lines that allocated them. A second Close is an error.
 func (x *Proxy) Close() error {
 	if x.free == nil {
 		clear(x.book.given)
@@ -224,8 +224,8 @@ func (b *book) bug(what, wrong string) error {
 const leaksNamed = 8
 
 // Close ends the proxy; later calls are errors. It returns nil if all blocks were freed. Otherwise
-// the error names the blocks, which stay live, in checked builds with the lines that allocated
-// them. A second Close is an error.
+// the error names the blocks, which stay live. Checked builds add the lines that allocated them. A
+// second Close is an error.
 func (t *tally) Close() error { return t.book.close() }
 
 func (b *book) close() error {

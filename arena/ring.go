@@ -47,8 +47,8 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 
 // Overwrite is an Alloc that first frees the oldest blocks until there is room. So a block may end
 // before the caller frees it: a reader of it may then read new bytes. Its Free is then an error,
-// unless the oldest block now begins at the same address. Use it for data that may be lost, like
-// the last events before a crash, with one goroutine that writes and reads.
+// unless the oldest block now begins at the same address. Use Overwrite for data that may be lost,
+// like the last events before a crash, with one goroutine that writes and reads.
 //
 // Overwrite returns nil, and frees no block, if size bytes don't fit even in the empty ring. It
 // also returns nil if a stray write has hit a block's header; Free then returns an error, and Reset
@@ -58,8 +58,8 @@ func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 	return r.its().Overwrite(r.gen, size, mask|arena_c.RingMask)
 }
 
-// Oldest returns the oldest live block and its size in bytes, or nil when the ring is empty. If a
-// stray write has made its header end after the newest block, the size is 0 and Free reports
+// Oldest returns the oldest live block and its size in bytes, or nil when the ring is empty. If its
+// header was overwritten with an end after the newest block, the size is 0 and Free reports
 // "overwritten words".
 func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 

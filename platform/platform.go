@@ -28,7 +28,7 @@ type Reservation struct {
 }
 
 // Align is the multiple, in bytes, at which a range begins if the system chooses its place. A
-// chosen base is a multiple of baseAlign, the largest page of any target.
+// chosen base is a multiple of 64 KiB, the largest page of any target.
 const (
 	Align     = 1 << 20
 	baseAlign = 64 << 10

@@ -68,9 +68,9 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 // is one call or, as long as more is true, several; each continues where the last one stopped. The
 // runs belong to the tracker and are valid until the next call.
 //
-// Writes of the system count too: a read of a file into the range, or pages that Prefault and Lock
-// make present, as Unprotect does with locked pages. A swapped page counts as written. A page
-// emptied by madvise may not be reported before its next use.
+// Writes of the system count too: a read of a file into the range, and pages that Prefault, Lock,
+// or Unprotect of locked pages makes present. A swapped page counts as written. A page emptied by
+// madvise may not be reported before its next use.
 //
 // Dirty is one system call and allocates nothing. It costs about 0.7 µs for a MiB of small pages,
 // and 0.1 µs for a run. It fails if a part of the range was mapped again, as by Release: the writes
@@ -79,8 +79,8 @@ func (t *Tracker) Dirty() (runs []PageRun, more bool, err error) { return t.roun
 
 // Peek is Dirty, except that it doesn't watch the reported pages again: writes to them cost no page
 // fault, and the next round reports them in any case. If each frame writes mostly to the pages of
-// the last one, an occasional Dirty with Peek in between costs half of a Dirty each time. One round
-// is all Dirty or all Peek.
+// the last one, an occasional Dirty with Peek in between costs half as much as a Dirty in each. One
+// round is all Dirty or all Peek.
 func (t *Tracker) Peek() (runs []PageRun, more bool, err error) { return t.round(false) }
 
 func (t *Tracker) round(anew bool) (runs []PageRun, more bool, err error) {

@@ -58,8 +58,8 @@ var imageMaker = scope.Plain[byte]()
 // regions are state regions. It ends the states: later allocations don't belong to them. s is the
 // scope of the state's load, or of a later load of a region higher in the plan. If s has no room,
 // NewRing unwinds with an error that names the knob to raise. It panics with other errors, such as
-// a finalizer or a forbidden type in a state region. An image takes the states' size, 8 bytes for
-// each pool, and rounds each state up to a line. NewRing makes Go allocations.
+// a finalizer or a forbidden type in a state region. An image takes the size of each state and 8
+// bytes for each of its pools, rounded up to a line. NewRing makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",

@@ -81,8 +81,8 @@ type signal struct {
 
 // NewEvent declares an event for nodes of the types "event" and "send". The fields of V are bool,
 // int32, float32, uint64 or of these kinds; a node writes them to the variables that it names.
-// NewEvent panics for another field, a name declared twice, or a field Key, which would hide the
-// event's key.
+// NewEvent panics for a field of another kind, a name declared twice, or a field Key, which would
+// hide the event's key.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}

@@ -11,9 +11,8 @@ const due = 1 << 31
 
 // Tick counts the delays and timers of all instances of a graph down by one. It runs the links of
 // each delay and timer that ends, in the order of instances and nodes. Each run may take all of the
-// runner's steps. Tick runs all of them, and then returns the first error, a [StepsError] or
-// [ActionError] as from Fire. Cost: a look at one word for an instance in which no delay or timer
-// waits.
+// runner's steps. After all runs Tick returns the first error, a [StepsError] or [ActionError] as
+// from Fire. Cost: a look at one word for an instance in which no delay or timer waits.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	if r.change(ready, running, "Tick"); arena_c.Checked {
