@@ -10,7 +10,7 @@
  * Bound      An allocation succeeds exactly when its generation is the header's and its size with
  *            padding fits. Generations step by one in 64 bits and are never reused, even after
  *            upfront_arena_bound.
- * Cost       O(1): an addition and a mask, two comparisons, two stores.
+ * Cost       O(1): the rounding up, three comparisons, one store.
  * Source     Fredriksson, "Scope Stack Allocation"; the generations are those of Frykholm's "ID
  *            Lookup Table". */
 #ifndef UPFRONT_ARENA_H
@@ -35,8 +35,8 @@ typedef struct upfront_arena {
 } upfront_arena;
 
 /* The word `asked` holds the refused size, the alignment less 1 (at least 7) from this bit on, and
- * bit 63, because a request of 0 bytes may be refused, too. 100 bytes aligned to 16: UPFRONT_ASKED
- * | 15 << 40 | 100. */
+ * bit 63, because a request of 0 bytes may be refused, too. Only upfront_arena_bump keeps the
+ * alignment; other calls leave 7. 100 bytes aligned to 16: UPFRONT_ASKED | 15 << 40 | 100. */
 #define UPFRONT_ASKED_MASK 40
 #define UPFRONT_ASKED (UINT64_C(1) << 63 | UINT64_C(7) << UPFRONT_ASKED_MASK)
 /* also set if the request was refused on purpose (upfront_refuses); set alone until
@@ -107,7 +107,7 @@ static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64
 }
 
 /* Moves the cursor past the `size` bytes at offset `at`; returns 0 if gen may not allocate or they
- * don't fit. This and upfront_arena_back touch only the header, so the rules can run without the
+ * don't fit. This and upfront_arena_back touch only the header, so they work without the
  * arena's bytes. */
 static inline int upfront_arena_take(upfront_arena *a, uint64_t gen, uint64_t at, uint64_t size) {
     if (a->gen != gen || !upfront_arena_fits(a, at, size) || upfront_arena_refuses(a))

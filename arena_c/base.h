@@ -16,7 +16,7 @@ extern "C" {
  * as full. */
 #define UPFRONT_OFFSET_MAX (UINT64_C(1) << 38)
 
-/* One allocation, in a word that counts two sums. The lower 38 bits are the sum of the asked sizes,
+/* One allocation, in a word that holds two sums. The lower 38 bits are the sum of the asked sizes,
  * which fits because all of them are in one block. The upper 26 count allocations; their carry
  * leaves the word, so the sum stays exact. Three allocations of 8 bytes: 3 * UPFRONT_OBJECT +
  * 24. */

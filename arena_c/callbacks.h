@@ -20,7 +20,7 @@
  *              free of NULL        nothing
  *              size                the last asked size (in a buddy the block's size); 0 for NULL
  * Misuse     An address that isn't a live block's start is refused: free does nothing, realloc
- *            returns NULL, size 0. C libraries don't check, so `misuse` counts such calls and keeps
+ *            returns NULL, size 0. Libraries don't notice, so `misuse` counts such calls and keeps
  *            the name, address and code (base.h) of the last one. It also counts calls that found
  *            damage by a stray write, with the code UPFRONT_CORRUPT and the address of the damage,
  *            or of the arena if that is unknown. Such a malloc or free still does its work if it
@@ -190,7 +190,7 @@ UPFRONT_SHARED(buddy)
 
 #define UPFRONT_UNUSED __attribute__((unused)) /* a library takes only some of the functions */
 
-/* UPFRONT_CALLBACKS, without a semicolon, defines for one file `name`, an upfront_shared_KIND, and
+/* UPFRONT_CALLBACKS takes no semicolon. It defines, for one file, an upfront_shared_KIND `name` and
  * the functions name_malloc, name_calloc, name_realloc, name_free and name_size. The program sets
  * name.arena before the first call; without an arena every malloc returns NULL. Both arguments may
  * be macros. */

@@ -40,7 +40,7 @@ int upfront_failed(void);
 /* Describe an address and return the bytes written; Go's platform/crash calls them. A text that
  * doesn't fit is cut at the end; it still ends with a newline, and has no closing zero. `map` is a
  * map with its whole block; `name` is the budget's name. For an address in a closed budget, `site`
- * is the number of the text that says where it was closed. */
+ * is the number of the closing call's text. */
 size_t upfront_describe(const void *map, const char *name, uintptr_t address, char *out, size_t room);
 size_t upfront_describe_closed(const void *site, const char *name, uintptr_t address, char *out, size_t room);
 
@@ -48,8 +48,8 @@ size_t upfront_describe_closed(const void *site, const char *name, uintptr_t add
  * if there is none. */
 size_t upfront_damage(const upfront_map *m, char *out, size_t room);
 
-/* The finder of mirrors whose block is a map and whose name is a text's number. It writes the
- * finding to standard error and aborts. */
+/* The finder of a map's mirrors; their name is a text's number. It writes the finding to standard
+ * error and aborts. */
 void upfront_tell(const upfront_found *found);
 
 #ifdef __cplusplus

@@ -62,18 +62,18 @@ static inline uint64_t upfront_ends_mark(upfront_ends *e) { return e->mark = e->
 
 static inline uint64_t upfront_ends_mark_far(upfront_ends *e) { return e->far_mark = e->arena.limit; }
 
-/* Free the bytes of an end from offset `to` on. */
+/* Move an end back to offset `to` and free the bytes between. */
 void upfront_ends_cut(upfront_ends *e, uint64_t to);
 void upfront_ends_cut_far(upfront_ends *e, uint64_t to);
 
-/* Makes an arena of the block, of three lines at least. */
+/* Makes an arena of a block of at least three lines. */
 upfront_ends *upfront_ends_init(void *block, uint64_t size);
 
 void *upfront_ends_alloc(upfront_ends *e, uint64_t size, uint64_t align);
 void *upfront_ends_alloc_far(upfront_ends *e, uint64_t size, uint64_t align);
 
-/* Free all blocks of that end since the mark. UPFRONT_ORDER for a mark newer than the end's newest,
- * such as one that a rewind has passed, before the end's start, or of the other end. */
+/* Free all blocks of an end since the mark. UPFRONT_ORDER for a mark of the other end, before the
+ * end's start, or newer than the end's newest, such as one that a rewind has passed. */
 int upfront_ends_rewind(upfront_ends *e, uint64_t gen, uint64_t mark);
 int upfront_ends_rewind_far(upfront_ends *e, uint64_t gen, uint64_t mark);
 

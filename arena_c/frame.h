@@ -2,8 +2,8 @@
  *
  * Algorithm  N equal buffers in one block. The header of arena.h serves the current buffer. At a
  *            turn the header moves to the next buffer and gets the next generation.
- * Bound      Objects made in frame n live until the end of frame n + N - 1: with two buffers the
- *            next frame, with one buffer their own. An allocation succeeds exactly when it fits in
+ * Bound      Objects made in frame n live until frame n + N - 1 ends: with one buffer their own
+ *            frame, with two the next one. An allocation succeeds exactly when it fits in
  *            the current buffer.
  * Cost       O(1); the fast path is that of a linear arena. The header is 128 bytes.
  * Source     Ranck, "Frame-Based Memory Allocation"; Bitsquid's and the consoles' double-buffered

@@ -3,7 +3,7 @@
  *
  * Algorithm  The first word of a free chunk is the offset of the next free one; the last chunk put
  *            is the first one taken. Chunks that were never taken are not in the list: they are all
- *            chunks from the offset `fresh` on. So making a pool touches no memory.
+ *            chunks from the offset `fresh` on. So making a pool touches no chunk.
  * Bound      get succeeds exactly while fewer chunks are live than exist. put checks nothing: a
  *            double put, or an address that is no chunk, breaks the list. pool.h detects both, for
  *            5 bytes a chunk.
@@ -28,7 +28,7 @@ typedef struct upfront_intrusive {
     uint64_t stride; /* size of a chunk: at least 8, and a multiple of its alignment */
 } upfront_intrusive;
 
-/* Makes a pool of as many chunks as fit; of none if the block is null or the stride isn't a
+/* Makes a pool of as many chunks as fit; of none if the block is null or the stride is 0 or no
  * multiple of 8. pre: the block is aligned for the chunks and doesn't contain the header. */
 static inline void upfront_intrusive_init(upfront_intrusive *p, void *block, uint64_t size, uint64_t stride) {
     if (p == NULL)

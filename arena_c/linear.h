@@ -3,7 +3,7 @@
  * Algorithm  The header of arena.h is at the front of the block, and upfront_arena_bump allocates.
  * Bound      An allocation of size bytes at offset `at` succeeds exactly when at + size <= limit
  *            and the generation is the header's.
- * Cost       O(1); upfront_arena_bump is inlined: two comparisons, two stores.
+ * Cost       O(1); upfront_arena_bump is inlined: three comparisons, one store.
  * Source     Frykholm, "Custom Memory Allocation in C++"; Llopis, "Start Pre-allocating And Stop
  *            Worrying". */
 #ifndef UPFRONT_LINEAR_H
@@ -27,8 +27,8 @@ upfront_linear *upfront_linear_init(void *block, uint64_t size);
 /* Allocates with checked arguments, for C programs. */
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align);
 
-/* Moves the cursor back to one of its earlier values. UPFRONT_ORDER if `cursor` is above the cursor
- * or before the start. */
+/* Moves the cursor back to an earlier value. UPFRONT_ORDER if the value is above the present one or
+ * below the start. */
 int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor);
 
 /* Changes the size of the last block in place. `old` is its present size, which the arena doesn't

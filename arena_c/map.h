@@ -37,7 +37,7 @@ typedef struct upfront_map_arena {
     char name[UPFRONT_NAME_SIZE];
     uint64_t kind;
     uint64_t size;     /* bytes of each row, below UPFRONT_OFFSET_MAX */
-    uint64_t siblings; /* number of rows of this kind and size; 0 is 1 */
+    uint64_t siblings; /* number of rows of this kind and size; 0 counts as 1 */
     uint64_t slots;    /* the most open scopes of each row; 0: the default of the call */
     uint64_t pools;    /* pool headers of each row; 0: the default of the call */
 } upfront_map_arena;

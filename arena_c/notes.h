@@ -1,5 +1,5 @@
-/* notes.h - for the checked build: which calls made and freed each block of a heap or a buddy, and
- * a queue in which freed blocks rest before they are reused. These blocks have no mirror.
+/* notes.h - for the checked build: the calls that made and freed each block of a heap or a buddy,
+ * and a queue in which freed blocks rest before they are reused. These blocks have no mirror.
  *
  * Notes      A table by address, apart from the arenas. A freed block keeps its note until another
  *            block begins at its address or needs the note's place in the table. So with many

@@ -76,7 +76,7 @@ upfront_stack *upfront_stack_init(void *block, uint64_t size);
  * O(blocks). */
 uint64_t upfront_stack_padding(const upfront_stack *s);
 
-/* Alignments below 16 are 16. */
+/* An alignment below 16 counts as 16. */
 void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align);
 void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align);
 

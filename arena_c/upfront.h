@@ -2,7 +2,7 @@
  *
  * Include this header alone. All .c files of the directory together are the core; it needs no Go.
  *
- * The contract of all functions; a function's comment says only how the function differs:
+ * The contract of all functions; a function's comment has only the differences:
  *
  * Memory     The caller provides a block. The core never takes more: it uses no malloc, no system
  *            call, and of libc only mem*.
