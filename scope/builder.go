@@ -47,7 +47,8 @@ func (b *Builder[T]) Push(x T) {
 	}
 }
 
-// TryPush is Push, but returns false if refused. After Done, [Scope.Err] of s returns the full.
+// TryPush is Push, but returns false if refused. After Done, [Scope.Err] of Build's s returns the
+// full.
 func (b *Builder[T]) TryPush(x T) bool {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {

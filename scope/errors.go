@@ -83,7 +83,7 @@ func bug(format string, args ...any) *Misuse { return &Misuse{Text: fmt.Sprintf(
 
 const misusePrefix = "scope: BUG: "
 
-// Error returns the Text after "scope: BUG: ".
+// Error returns "scope: BUG: " and the Text.
 func (e *Misuse) Error() string { return misusePrefix + e.Text }
 
 // Is reports whether target is ErrClosed and the misuse is of a closed object.

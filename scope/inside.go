@@ -108,7 +108,7 @@ type siteKey struct {
 
 // Read fills List with the arena's present Sites. The sum of all Bytes is the arena's use. In
 // checked builds the sum of all Objects is Stats.Objects (objects of no bytes have a Site without a
-// place), and Read panics if the ledger differs after the load.
+// place), and after the load Read panics if the ledger differs.
 func (s *Sites) Read(st *Stack) {
 	st.look()
 	if s.index == nil {

@@ -4,8 +4,8 @@ import (
 	"unsafe"
 )
 
-// Label runs fn, books the bytes that s gains meanwhile under name, a subsystem's name such as
-// "sound", and returns fn's error. Errors of a full arena name the largest labels; reports name all
+// Label runs fn and returns fn's error. The bytes that s gains meanwhile are booked under name, a
+// subsystem such as "sound". Errors of a full arena name the largest labels; reports name all
 // labels. Labels nest: the bytes that an inner label gains don't count for the outer one. A label
 // ends with its scope. Bytes that a failed constructor frees no longer count; temporaries never do.
 //

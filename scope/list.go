@@ -14,8 +14,8 @@ import (
 // allocations between. A value has its address at once and doesn't move. Slice copies the values to
 // another scope, in one piece of the exact size.
 //
-// The first chunk takes at most 128 bytes, each further one at most twice as many, up to 8 KiB. But
-// each has room for at least one value, however large. If the scope has less room, the chunk has
+// The first chunk takes at most 128 bytes. This limit doubles with each chunk, up to 8 KiB, but a
+// chunk has room for at least one value, however large. If the scope has less room, the chunk has
 // room for as many values as fit; the List is full when not even one fits. A chunk begins with a
 // header of 16 bytes, rounded up to the alignment of T. No chunk is freed before the scope closes.
 //

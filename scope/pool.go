@@ -204,7 +204,7 @@ func (p pool[T]) Live() int {
 	return 0
 }
 
-// Peak returns the largest number of chunks that were live at once. Cost: O(log n).
+// Peak returns the most chunks that were live at once, 0 if the pool is closed. Cost: O(log n).
 func (p pool[T]) Peak() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Peak())
@@ -406,7 +406,7 @@ func (p *SharedPool[T]) Live() int {
 	return p.pool.Live()
 }
 
-// Peak returns the largest number of chunks that were live at once. Cost: O(log n).
+// Peak returns the most chunks that were live at once, 0 if the pool is closed. Cost: O(log n).
 func (p *SharedPool[T]) Peak() int {
 	itsHeader(p.pool.header)
 	p.mu.Lock()

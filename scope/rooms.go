@@ -64,9 +64,9 @@ func (st *Stack) watchRooms() {
 	st.rooms.watched, st.rooms.lost = true, arena_c.CRoomsLost()
 }
 
-// WatchedRooms ends watchRooms for the finished state in [from, to), offsets from the arena's
-// header. It returns the arenas in the state by offset, including arenas of C. From now on, until
-// the state's bytes are freed, no arena can be made there. It returns an error if C made more
+// WatchedRooms ends the watch of arenas, for the finished state in [from, to), offsets from the
+// arena's header. It returns the arenas in the state by offset, including arenas of C. From now on,
+// until the state's bytes are freed, no arena can be made there. It returns an error if C made more
 // arenas than its table holds.
 func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	var list []Room

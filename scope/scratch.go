@@ -13,7 +13,7 @@ type Scratch struct {
 // scratch returns a handle of the arena, which is valid until EndLending.
 func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lentDropped-1)} }
 
-// EndLending makes all handles of the stack that were returned so far refuse.
+// EndLending ends the lending: all handles of the stack returned so far refuse.
 func (st *Stack) EndLending() {
 	if st.h.Depth == 0 {
 		st.row.Over()

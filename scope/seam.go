@@ -186,7 +186,8 @@ func endedPool(gen uint64) string {
 	return l.ended(gen)
 }
 
-// KeysFull returns the full of a StringMap in s that has all of its n keys. pre: s is alive.
+// KeysFull returns the full of a StringMap in s that has all of its n keys. pre: s is alive, or
+// zero for a heap in no budget.
 func KeysFull(s Scope, n int) *FullError {
 	if s == (Scope{}) { // on a heap in no budget
 		return &FullError{What: "keys", Asked: 1, Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMapOn"}

@@ -10,9 +10,9 @@ import (
 )
 
 // Text builds a text in a scope. An empty Text takes no byte of the scope. A Text grows as Append
-// does: in place if it is the newest allocation of the scope, else it moves to a new place with
-// twice the capacity. It makes no Go allocation, so use it in ticks. An Add that doesn't fit is
-// left out as a whole, and the scope remembers the full: check [Scope.Err] before you use the text.
+// does: in place if it is the newest allocation of the scope, else in a new place. It makes no Go
+// allocation, so use it in ticks. An Add that doesn't fit is left out as a whole, and the scope
+// remembers the full: check [Scope.Err] before you use the text.
 //
 // Bytes and String return views of the text, which end with the scope. An Add after a Reset
 // overwrites them. After its scope has closed, a Text is empty, and an Add panics. One goroutine at
@@ -47,8 +47,8 @@ func (t *Text) AddInt(i int64) *Text {
 }
 
 // Write appends p: the result of package strconv in an array of the caller, or the output of
-// fmt.Fprintf and its like, which use the Go heap. If s is full, Write returns the full and appends
-// no byte.
+// fmt.Fprintf and its like, which use the Go heap. If the scope is full, Write returns the full and
+// appends no byte.
 //
 //	var room [32]byte
 //	text.Write(strconv.AppendFloat(room[:0], x, 'f', 2, 64))
@@ -112,9 +112,9 @@ func Sprintf(s Scope, format string, args ...any) string {
 	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
-// StringOf copies text into s and returns the [arena.String] that a T holds in place of a string.
-// base is the Base of s's region, or of the budget. The copy is freed with s. A full scope unwinds;
-// StringOf panics if s isn't in base. Cost: the copy; no Go allocation.
+// StringOf copies text into s and returns the [arena.String] that a block holds in place of a
+// string. base is the Base of s's region, or of the budget. The copy is freed with s. A full scope
+// unwinds; StringOf panics if s isn't in base. Cost: the copy; no Go allocation.
 //
 //	f.Name = scope.StringOf(s, base, "ada")
 //	f.Name = scope.StringOf(s, base, packet[4:20])

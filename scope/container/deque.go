@@ -164,7 +164,7 @@ func (d *Deque[T]) Len() int {
 	return int(min(d.ends.used, uint64(len(d.ring))))
 }
 
-// Cap returns n, the most values that fit.
+// Cap returns n, 0 after the scope closed.
 func (d *Deque[T]) Cap() int {
 	if !d.life.began().alive() {
 		return 0

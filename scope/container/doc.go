@@ -56,7 +56,7 @@
 // of a map there are seeded with 0 or by [Map.Seed], not at random. An image from outside is
 // checked before anything changes. Bytes that no sequence of operations leaves are refused, and the
 // error names their place. Value types follow the rules of a state's other types: no padding, no
-// addresses. Read pointers into a container again after a Restore: the value may be gone.
+// addresses. After a Restore, look up each pointer into a container again: the value may be gone.
 //
 // # Costs
 //

@@ -72,7 +72,7 @@ func (l *List[T]) Free() error { return l.life.end("List", l.on, unsafe.Pointer(
 func listSize[T any](n int) uint64 { return wordSize + sizeOf[T](n) }
 
 // In returns the list's contents in a snapshot from outside, for a function of State.Verify in
-// package save; v is its View. The result may only be read, until that function returns.
+// package save; v is its View. Only read the result, and only until that function returns.
 func (l *List[T]) In(v View) *List[T] {
 	n := len(l.items)
 	return &List[T]{life: l.life.began(), listed: layList[T](imageOf(v, l.used, listSize[T](n)), n)}
@@ -109,8 +109,8 @@ func (l *List[T]) Pop() (last T, ok bool) {
 // At returns a pointer to value i. It panics out of range, as a slice does.
 func (l *List[T]) At(i int) *T { return &l.live()[i] }
 
-// Slice returns the values in place; cap is len. The slice is valid until Pop, RemoveSwap or Clear,
-// or the scope closes; in a state also until a Restore.
+// Slice returns the values in place; cap is len. The slice is valid until Pop, RemoveSwap, Clear or
+// the scope's end; in a state also until a Restore.
 func (l *List[T]) Slice() []T {
 	items := l.live()
 	return items[:len(items):len(items)]

@@ -14,8 +14,8 @@ import (
 //
 // The keys are in the order of insertion, except that a new key takes the place of the last deleted
 // one while such a place is free. The order doesn't depend on the hashes, so two runs range alike.
-// The hashes have a random seed, because players choose keys, so compare the order of two runs and
-// not their bytes. In a state of package save the bytes are the same too: see [Map.Seed].
+// The hashes have a random seed, because players choose keys. So compare the order of two runs, not
+// their bytes. In a state of package save the bytes are the same too: see [Map.Seed].
 //
 // The map takes 24 bytes, 8 * n for the order, n keys rounded up to 8, and n values. The index
 // takes 8 bytes for each cell; the number of cells is the least power of two that is n * 4/3 or
@@ -118,8 +118,7 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 }
 
 // Get returns a pointer to the value of k, or nil if the map has no such key. The pointer is valid
-// until k is deleted, Clear, or the scope closes. Afterwards the place may have another key's
-// value.
+// until Delete of k, Clear, or the scope's end. Afterwards the place may have another key's value.
 func (m *Map[K, V]) Get(k K) *V {
 	if !m.life.began().alive() {
 		return nil

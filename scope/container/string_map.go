@@ -135,7 +135,7 @@ func (m *StringMap[V]) Set(key string, v V) error {
 func (m *StringMap[V]) SetBytes(key []byte, v V) error { return m.Set(text(key), v) }
 
 // Get returns a pointer to the value of a key, or nil if the map has no such key. The pointer is
-// valid until the key is deleted, Clear, or the scope closes. Afterwards the place may have another
+// valid until Delete of the key, Clear, or the scope's end. Afterwards the place may have another
 // key's value. No Go allocation.
 func (m *StringMap[V]) Get(key string) *V {
 	if !m.life.began().alive() {
@@ -184,7 +184,7 @@ func (m *StringMap[V]) Clear() {
 }
 
 // All ranges over keys and values: see [Map.All]. A key is a view of the map's bytes, valid until
-// it is deleted or Clear; strings.Clone copies it.
+// its Delete, Clear, or the scope's end; strings.Clone copies it.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
 func (m *StringMap[V]) each(yield func(string, *V) bool) {

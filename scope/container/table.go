@@ -59,8 +59,8 @@ func (t entries) begin(inState kept) {
 }
 
 // Seed seeds the hashes of an empty map with a number: maps with the same number have the same
-// hashes. A map in a state has the seed 0: use a number that players don't know if they choose the
-// keys. Other maps have random seeds. Seed panics if the map has a key, and after its scope closed.
+// hashes. A map in a state has the seed 0, any other map a random one. If players choose the keys,
+// use a number that they don't know. Seed panics if the map has a key, and after its scope closed.
 func (t *table[V]) Seed(number uint64) {
 	if !t.life.began().alive() {
 		panic(closed{t.life, "Seed of a map"})
@@ -79,7 +79,7 @@ func (t *table[V]) Len() int {
 	return t.used()
 }
 
-// Cap returns n, the most keys that fit.
+// Cap returns n, 0 after the scope closed.
 func (t *table[V]) Cap() int {
 	if !t.life.began().alive() {
 		return 0
