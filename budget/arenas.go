@@ -40,8 +40,8 @@ func (a Arenas) AtSetUp(what string) error {
 }
 
 // Dry returns the arenas of a budget of the plan without its memory: the core lays out their tables
-// on the Go heap. Only Play works on them ([scope.Stack.Play]). It fails if the plan has a fault or
-// can't be laid out.
+// on the Go heap. Only Play works on them ([scope.Stack.Play]). Dry fails if the plan has a fault
+// or can't be laid out.
 func Dry(plan Plan) (Arenas, error) {
 	b, err := openDry(plan)
 	return Arenas{b}, err

@@ -28,11 +28,10 @@ func (b *Budget) Frame() scope.Scope {
 // finalizers can't allocate in it. NextFrame returns the finalizers' errors, the names of heaps
 // there with live blocks, and the FullError of a Try call in the ending frame.
 //
-// Call it when no worker uses the frame or a numbered worker's scratch. Scopes that are open there
-// are leaks: Report counts them from now on, and Close names them. NextFrame also closes the open
-// scopes of the frame, and its error names them. Cost: O(finalizers), no allocation, and a call
-// into C for each open pool; without finalizers and pools tens of nanoseconds, for any number of
-// objects.
+// Call it when no worker uses the frame or a numbered worker's scratch. Open scopes of both are
+// leaks: Report counts them from now on, and Close names them. NextFrame closes those of the frame,
+// and its error names them. Cost: O(finalizers), no allocation, and a call into C for each open
+// pool; without finalizers and pools tens of nanoseconds, for any number of objects.
 func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)

@@ -48,7 +48,7 @@ func (l Loaded[T]) Get() *T {
 //
 // Any other panic continues after the unwinding, and so does Goexit. Errors of the old contents'
 // finalizers go to the report and to Plan.OnError, never into Load's error. So do leaks of heaps in
-// the old contents or in the temporaries and, if Load doesn't return, all finalizers' errors.
+// the old contents or in the temporaries. If Load doesn't return, all finalizers' errors go there.
 // Blocks left by a failed load aren't reported as leaks, because fn had no chance to free them.
 //
 // Inside fn the caller may load, rewind or release a region above, with fn's scope as the proof

@@ -12,14 +12,14 @@ import (
 )
 
 // Measure answers "will it fit?": its report has the bytes that each part of the plan needs for fn.
-// The report is of a run that fitted, and its Plan, the plan of that run, is ready to be opened. It
-// keeps the old plan's name, notes, base, pages, Go heap and OnError. No region takes the Rest, and
-// Size is 0: the sum.
+// The report is of a run that fitted. Its Plan is that of the run, ready to be opened, and keeps
+// the old plan's name, notes, base, pages, Go heap and OnError. No region takes the Rest, and Size
+// is 0: the sum.
 //
 // Measure first runs fn in a shadow of the plan. There each region, slot, buffer and scratch arena,
-// and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets, at
-// most half of the bytes that the process's limits leave. Then it runs fn in a budget of the peaks,
-// and again until it fits.
+// and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets and
+// in race and asan builds, at most half of the bytes that the process's limits leave. Then it runs
+// fn in a budget of the peaks, and again until it fits.
 //
 // The size of a part is the highest peak of its slots, buffers or scratch arenas. With one byte
 // less an arena is full, except:

@@ -61,7 +61,7 @@ type RegionPlan struct {
 	// State lets package save hash, compare and write the region: a load then begins with zeros and
 	// takes plain data alone.
 	State bool
-	Track bool // the system reports written pages to package save: see above
+	Track bool // the system reports written pages to package save
 	Note  string
 
 	// Limits of the region or of each slot; 0 is the plan's limit.

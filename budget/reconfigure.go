@@ -20,7 +20,8 @@ import (
 // differs in more than sizes, or if the sizes add up to another total. It waits for workers that
 // pin one of these regions ([Reader]) until ctx ends. These regions may get new addresses, and
 // their peaks begin again. Cost: that of an Open for these regions' tables. If Open made pages
-// present, Reconfigure does so for pages that were edges.
+// present, Reconfigure does so for pages that were edges. If that fails, it returns an error,
+// and the new sizes are in force.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if err := plan.check(); err != nil {
 		return err

@@ -28,9 +28,9 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 //   - The runtime's own.
 //   - Those inside calls that a frame makes rarely, a loader and its calls included: Load, Rewind,
 //     Release, Acquire, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the Open and
-//     Close of another budget, [Timeline.Read], and the files of packages save and record.
-//     Allocations before or after these calls count. So do an escaping closure for Load, and work
-//     on the result of Published.
+//     Close of another budget, [Timeline.Read], the files and Ring.Diff of package save, and
+//     package record. Allocations before or after these calls count. So do an escaping closure for
+//     Load, and work on the result of Published.
 //   - If a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
 //     may work for a loader, and those more than 32 calls deep. If owners load slots all the time,
 //     look for garbage in a test with fewer loads.

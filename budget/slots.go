@@ -21,8 +21,8 @@ import (
 //
 // A slot costs its size in whole pages, its tables ([Limits]; by default 12 KiB, and 41 KiB of the
 // Go heap), and addresses up to the next 64 KiB. A region of many small slots should have limits of
-// its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 22 KB, and 4 KB of the Go heap.
-// [Plan.Cost] returns the cost of all slots.
+// its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 21 KiB, and 4 KiB of the Go
+// heap. [Plan.Cost] returns the cost of all slots.
 //
 // When to use a slot:
 //

@@ -58,8 +58,8 @@ func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
 	return s.region.tracker, s.region.track
 }
 
-// Check returns why the load's objects are not there, or nil if they are. Any goroutine may call
-// it.
+// Check returns nil while the load's objects are there, or else an error with the reason. Any
+// goroutine may call it.
 func (s *State) Check() error {
 	began := s.word - uint64(phases+loaded) // the load's step, without a phase
 	switch now := s.region.word.Load(); {

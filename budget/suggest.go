@@ -132,7 +132,7 @@ func (p Plan) ownLimits(part int) bool {
 // Widen raises each size and limit of p to at least that of other, and its numbers of slots,
 // buffers, workers and scratch arenas. Everything else stays. Both plans need their defaults filled
 // in, and regions of the same names in the same order, with slots or without; else Widen returns
-// the difference. pre: p owns its regions.
+// the difference. No other plan may share p.Regions.
 func (p *Plan) Widen(other Plan) error {
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, but %v in the first", key, have, want)

@@ -24,10 +24,10 @@ import (
 //
 // In a checked build (-tags checked) FailEach goes on with the plan as it is: it refuses the first
 // request, in the next run the second, and so on until a run ends without a refusal. The requests
-// after the refused one succeed, which finds code that takes a later success for the first. Here
-// chunks of pools and blocks of package arena count as requests; allocations of C code, and those
-// of Close's finalizers, don't. The count is the process's: no other goroutine may allocate from a
-// budget meanwhile. Other calls of FailEach wait.
+// after the refused one succeed, which finds code that overlooks a full because a later request
+// succeeds. Here chunks of pools and blocks of package arena count as requests; allocations of C
+// code, and those of Close's finalizers, don't. The count is the process's: no other goroutine may
+// allocate from a budget meanwhile. Other calls of FailEach wait.
 //
 // fn returns the first full that it gets, or nil if it gets none, and closes the scopes that it
 // opens. FailEach fails the test if:

@@ -7,6 +7,7 @@
 //	…                               // load, play, rewind
 //	err = errors.Join(b.Close(), r.Close(), file.Close())
 //
+//	file, err = os.Open("monday.trace")
 //	report, played, err := record.Replay(plan, file) // an error names mark, line and knob
 //	report, err := record.Measure("monday.trace")    // its Plan is large enough, to the byte
 //
@@ -33,9 +34,9 @@
 //   - Values of a Builder that a panic abandoned.
 //   - Moves by [budget.Reconfigure]. It forgets peaks and a replay doesn't: a measured plan has
 //     room for the most that each region had in the whole recording.
-//   - Addresses. Alignments above 64 leave as many bytes unused as in the program, and temporaries
-//     start at a line. Another plan may need some bytes more or less, below 64 unless alignments
-//     are large.
+//   - Addresses. A replay keeps the program's padding for alignments above 64, and temporaries
+//     start at a line. Another plan may need some bytes more or less: fewer than 64, unless
+//     alignments are large.
 //
 // # Costs
 //
@@ -50,9 +51,9 @@
 // # The file
 //
 // A file has the line "upfront recording 1", a line with the plan as JSON, the number of arenas,
-// their names, and events. An event is the number arena * 16 + kind, followed by the kind's size or
-// text. Numbers are varints, as [binary.AppendUvarint] writes them. A known text is its number,
-// counted from 0 in order of appearance; a new text is the next number, its length and its bytes.
-// The first 65,536 texts have numbers. A file that ends between two events is from a program that
-// didn't reach Close, and is valid up to there.
+// their names, and events. An event is the number arena * 16 + kind, followed by the kind's size,
+// text or both. Numbers are varints, as [binary.AppendUvarint] writes them. A known text is its
+// number, counted from 0 in order of appearance; a new text is the next number, its length and its
+// bytes. The first 65,536 texts have numbers. A file that ends between two events is from a program
+// that didn't reach Close, and is valid up to there.
 package record

@@ -26,8 +26,8 @@
 //
 // Without viewers a page costs nothing. With viewers it copies the figures four times a second,
 // under the locks that a Load takes when it publishes, and makes their HTML once for all. A page of
-// 84 arenas is 13 KiB and takes 0.5 MiB of the Go heap, 2 MiB a second. Its picture, every two
-// seconds, is 48 KiB and takes 0.8 MiB. Plan a go_heap with room for that.
+// 84 arenas is 13 KiB. Making it allocates 0.5 MiB on the Go heap, 2 MiB a second. Its picture,
+// every two seconds, is 48 KiB and allocates 0.8 MiB. Plan a go_heap with room for that.
 //
 // # Limits
 //
@@ -40,6 +40,6 @@
 //
 // # Goroutines
 //
-// Any goroutine may call all functions. A page has no goroutine of its own: the goroutines of its
+// Any goroutine may call any function. A page has no goroutine of its own: the goroutines of its
 // requests do the work, and end with [Page.Close] or with the server.
 package live

@@ -25,7 +25,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 //
 // An attacker's host name can lead a browser to this machine (DNS rebinding). So the host of a
 // request must be an address, localhost, or one of hosts. Other hosts get status 403, and so do
-// requests by pages of other sites.
+// requests by pages of other sites, except followed links.
 func Guard(h http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
