@@ -24,8 +24,8 @@ type Plan struct {
 	Scratch ScratchPlan
 	Limits  Limits
 	Pages   Pages
-	// GoHeap becomes the Go runtime's memory limit: bytes apart from the budget, at least 4 MiB. 0
-	// leaves the collector alone.
+	// GoHeap becomes the Go runtime's memory limit, with GOGC off: bytes apart from the budget, at
+	// least 4 MiB. 0 leaves the collector alone.
 	GoHeap uint64
 
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
