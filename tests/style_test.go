@@ -3,15 +3,12 @@
 package tests
 
 import (
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // banned calls, each with its replacement.
@@ -29,26 +26,15 @@ var banned = []struct {
 // rivals are allocators that the library is compared with.
 var rivals = regexp.MustCompile(`tests/bench/(cfloor|heaps)/`)
 
+// sources visits the code of the tree, by paths from this folder.
 func sources(t *testing.T, visit func(path, text string)) {
 	t.Helper()
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (d.Name() == "build" || d.Name() == "testdata" || d.Name() == ".git" || d.Name() == "third_party") {
-			return filepath.SkipDir
-		}
+	writings(t, func(path, text string) {
 		switch filepath.Ext(path) {
 		case ".go", ".c", ".h", ".sh", ".mk":
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			visit(path, string(text))
+			visit("../"+path, text)
 		}
-		return nil
 	})
-	require.NoError(t, err)
 }
 
 func TestBannedCalls(t *testing.T) {
