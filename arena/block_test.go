@@ -97,7 +97,7 @@ func neighbours(t *testing.T) (first, second []byte) {
 // TestABlockBeforeAnother: in a race build, an address past the block would crash the test.
 func TestABlockBeforeAnother(t *testing.T) {
 	if !arena_c.Race {
-		t.Skip("only a race build looks where an address leads: go test -race ./arena does")
+		t.Skip("only a race build checks the target of an address: go test -race ./arena does")
 	}
 	block, behind := neighbours(t)
 	l, err := arena.NewLinear(block)

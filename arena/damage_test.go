@@ -49,7 +49,7 @@ func TestRingTellsDamage(t *testing.T) {
 
 func TestCheckedPoolTellsDamage(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("only a checked build looks before it gives a chunk: go test -tags checked ./arena does")
+		t.Skip("only a checked build checks a chunk before it returns it: go test -tags checked ./arena does")
 	}
 	block := arena.NewBlock(1024, 64)
 	p, err := arena.NewBlockPool[[5]uint64](block)

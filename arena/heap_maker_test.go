@@ -257,7 +257,7 @@ func TestStringsOnAHeap(t *testing.T) {
 // TestHeapWordsUseNoGoHeap: a game calls New, Slice and Grow in each frame.
 func TestHeapWordsUseNoGoHeap(t *testing.T) {
 	if arena_c.Checked || arena_c.Race {
-		t.Skip("a release build's, as go test ./arena has it: others keep who made what")
+		t.Skip("other builds keep the lines that made each block: go test ./arena runs it")
 	}
 	block := arena.NewBlock(4096, 64)
 	h, err := arena.NewHeap(block, 8)

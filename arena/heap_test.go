@@ -178,7 +178,7 @@ func TestHeapMakers(t *testing.T) {
 // full heap returns nil again.
 func TestWhoComesSecondIsTold(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")
+		t.Skip("only a checked build sees two calls at once: go test -tags checked ./arena does")
 	}
 	const inside = "another goroutine or thread is in a call"
 	refuses := func(t *testing.T, a arena.Reallocator, busy *uint64, others ...func()) {
@@ -249,7 +249,7 @@ func TestHeapTellsDamage(t *testing.T) {
 // block.
 func TestCheckedHeapTellsWhose(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("only a checked build notes who made a block: go test -tags checked ./arena does")
+		t.Skip("only a checked build notes the line that made a block: go test -tags checked ./arena does")
 	}
 	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 16)
 	require.NoError(t, err)

@@ -124,7 +124,7 @@ func TestLayoutOfPools(t *testing.T) {
 // any overwrite.
 func TestLayoutOfTheDamaged(t *testing.T) {
 	if arena_c.Asan {
-		t.Skip("AddressSanitizer ends a program that writes there: go test ./arena goes on")
+		t.Skip("AddressSanitizer ends the program at the write: go test ./arena goes on")
 	}
 	const size = 4 << 10
 	random := rand.New(rand.NewPCG(26, 3))

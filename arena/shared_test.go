@@ -67,7 +67,7 @@ func TestSharedLockOutlivesAPanic(t *testing.T) {
 // TestSharedSaysWhoWentPastIt: in checked builds Err reports calls without the lock.
 func TestSharedSaysWhoWentPastIt(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")
+		t.Skip("only a checked build sees two calls at once: go test -tags checked ./arena does")
 	}
 	block := arena.NewBlock(8192, 64)
 	past := func(a interface {

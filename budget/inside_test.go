@@ -360,7 +360,7 @@ func TestInsideOfOthers(t *testing.T) {
 // TestInsideOfWhatWasWrittenOver: arenas of an ended load, with bytes that another load uses.
 func TestInsideOfWhatWasWrittenOver(t *testing.T) {
 	if arena_c.Asan || arena_c.Checked {
-		t.Skip("this build stops who reads what was rewound: go test ./budget does")
+		t.Skip("this build stops a read of rewound memory: go test ./budget does")
 	}
 	b := open(t, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	makers := map[string]func(block []byte) (arena.Inner, error){

@@ -80,7 +80,7 @@ func TestStreamedWorldIsGos(t *testing.T) {
 // TestAWorldStreamsWithoutGosHeap: chunks come, grow and go without a Go allocation.
 func TestAWorldStreamsWithoutGosHeap(t *testing.T) {
 	if arena_c.Checked || arena_c.Race || arena_c.Asan {
-		t.Skip("a release build's, as go test ./budget has it: others keep who made what")
+		t.Skip("other builds keep the lines that made each object: go test ./budget runs it")
 	}
 	w, name := openStreamed(t), []byte("pond")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {

@@ -103,7 +103,7 @@ func TestLockRefused(t *testing.T) {
 	limit := unix.Rlimit{}
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit))
 	if limit.Max < 2*edge {
-		t.Skip("the limit cannot be raised to what the test needs")
+		t.Skip("the limit can't be raised to the size that the test needs")
 	}
 	limit.Cur = 2 * edge
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit))

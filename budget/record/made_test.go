@@ -48,7 +48,7 @@ func TestMade(t *testing.T) {
 // TestMadeByEach: in a checked build each way to allocate records its line.
 func TestMadeByEach(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("only a checked build knows who asked: go test -tags checked ./budget/record does")
+		t.Skip("only a checked build knows the line of a request: go test -tags checked ./budget/record does")
 	}
 	for name, fn := range map[string]func(s scope.Scope){
 		"New":               func(s scope.Scope) { frogs.New(s) },

@@ -17,7 +17,7 @@ import (
 func compile(t *testing.T, flag string) string {
 	t.Helper()
 	if arena_c.Crossing || arena_c.Race {
-		t.Skip("what is compiled is the release build, whose test this is")
+		t.Skip("the compiled code is the release build's: its test is enough")
 	}
 	step.Needs(t, step.Check)
 	out, err := exec.Command("go", "build", "-gcflags="+flag, "./fast").CombinedOutput()
